@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Contracts. A broken one is a bug in nearfetch, never something a user did. They are checked in the presets dev,
+// asan and tsan (NF_CHECKS) and cost nothing in release.
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace nearfetch::detail {
+
+[[noreturn]] inline void contract_broken(const char* kind, const char* condition, const char* file, int line) {
+    std::fprintf(stderr, "%s:%d: nearfetch: %s broken: %s\n", file, line, kind, condition);
+    std::abort();
+}
+
+}  // namespace nearfetch::detail
+
+#if NF_CHECKS
+/// What a caller has to guarantee.
+#define NF_EXPECT(condition) \
+    ((condition) ? (void)0   \
+                 : ::nearfetch::detail::contract_broken("precondition", #condition, __FILE__, __LINE__))
+/// What the code itself guarantees.
+#define NF_ENSURE(condition) \
+    ((condition) ? (void)0   \
+                 : ::nearfetch::detail::contract_broken("guarantee", #condition, __FILE__, __LINE__))
+#else
+#define NF_EXPECT(condition) ((void)0)
+#define NF_ENSURE(condition) ((void)0)
+#endif

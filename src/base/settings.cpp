@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/settings.hpp"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <variant>
+
+#include "base/error.hpp"
+
+namespace nearfetch {
+
+namespace {
+
+struct BytesKind {
+    std::uint64_t Settings::* member;
+    std::uint64_t least;
+};
+struct CountKind {
+    std::uint64_t Settings::* member;
+    std::uint64_t least;
+    std::uint64_t most;
+};
+struct RatioKind {
+    double Settings::* member;
+    double least;
+    double most;
+};
+struct SwitchKind {
+    bool Settings::* member;
+};
+struct ModeKind {};
+struct ChoiceKind {
+    std::string Settings::* member;
+    std::string_view choices;  ///< separated by blanks
+};
+struct TextKind {
+    std::string Settings::* member;
+};
+using Kind = std::variant<BytesKind, CountKind, RatioKind, SwitchKind, ModeKind, ChoiceKind, TextKind>;
+
+struct Row {
+    std::string_view name;
+    std::string_view unit;
+    Kind kind;
+    std::string_view meaning;
+};
+
+constexpr std::uint64_t any_count = std::numeric_limits<std::uint32_t>::max();
+constexpr std::uint64_t most_bytes = 1ull << 46;
+constexpr std::string_view mode_names[] = {"off", "transparent", "always-cache", "user-defined"};
+constexpr std::string_view policies = "density gdsf s3fifo lru clampi temporal positional application";
+
+const std::array rows{
+    Row{"mode", "", ModeKind{},
+        "when a window forgets cached data: off caches nothing; transparent at each epoch closure; always-cache never; "
+        "user-defined when the program calls nearfetch_win_invalidate"},
+    Row{"buffer_bytes", "bytes", BytesKind{&Settings::buffer_bytes, 4096},
+        "size of a window's cache buffer |S_w| (where it starts, if adaptive)"},
+    Row{"buffer_bytes_max", "bytes", BytesKind{&Settings::buffer_bytes_max, 4096},
+        "bound to which adaptation may grow a window's cache buffer (never below buffer_bytes)"},
+    Row{"index_entries", "entries", CountKind{&Settings::index_entries, 16, any_count},
+        "slots of a window's index |I_w| (where it starts, if adaptive)"},
+    Row{"index_entries_max", "entries", CountKind{&Settings::index_entries_max, 16, any_count},
+        "bound to which adaptation may grow a window's index (never below index_entries)"},
+    Row{"sample_entries", "entries", CountKind{&Settings::sample_entries, 1, 65536},
+        "index slots that a sampling eviction policy visits per victim (M of 001)"},
+    Row{"policy", "", ChoiceKind{&Settings::policy, policies},
+        "eviction policy: who leaves when there is no room"},
+    Row{"adaptive", "", SwitchKind{&Settings::adaptive}, "adapt index and buffer sizes while the program runs"},
+    Row{"keep_on_resize", "", SwitchKind{&Settings::keep_on_resize},
+        "keep the entries when a size adapts (off: invalidate, as 001 does)"},
+    Row{"exact_match", "", SwitchKind{&Settings::exact_match},
+        "only a get at an entry's own displacement hits (as 001 does; off: any sub-range hits)"},
+    Row{"weak_admission", "", SwitchKind{&Settings::weak_admission},
+        "evict one victim and then perhaps fail (as 001 does; off: evict only what admits the new entry)"},
+    Row{"conflict_threshold", "ratio", RatioKind{&Settings::conflict_threshold, 0, 1},
+        "conflicting accesses per get above which the index grows"},
+    Row{"index_increase_factor", "ratio", RatioKind{&Settings::index_increase_factor, 1.01, 64},
+        "by how much the index grows"},
+    Row{"sparsity_threshold", "ratio", RatioKind{&Settings::sparsity_threshold, 0, 1},
+        "used slots per visited slot in evictions below which the index shrinks"},
+    Row{"index_decrease_factor", "ratio", RatioKind{&Settings::index_decrease_factor, 0.01, 0.99},
+        "by how much the index shrinks"},
+    Row{"capacity_threshold", "ratio", RatioKind{&Settings::capacity_threshold, 0, 1},
+        "capacity and failing accesses per get above which the buffer grows"},
+    Row{"memory_increase_factor", "ratio", RatioKind{&Settings::memory_increase_factor, 1.01, 64},
+        "by how much the buffer grows"},
+    Row{"stable_threshold", "ratio", RatioKind{&Settings::stable_threshold, 0, 1},
+        "hits per get above which the working set counts as stable and the buffer may shrink"},
+    Row{"free_threshold", "ratio", RatioKind{&Settings::free_threshold, 0, 1},
+        "free share of the buffer above which it may shrink"},
+    Row{"memory_decrease_factor", "ratio", RatioKind{&Settings::memory_decrease_factor, 0.01, 0.99},
+        "by how much the buffer shrinks"},
+    Row{"adapt_interval_gets", "gets", CountKind{&Settings::adapt_interval_gets, 16, any_count},
+        "gets between two looks at the thresholds"},
+    Row{"bypass", "", SwitchKind{&Settings::bypass},
+        "leave targets alone whose plain gets are measured to be as cheap as a hit, and windows without reuse"},
+    Row{"block_limit", "blocks", CountKind{&Settings::block_limit, 1, 1u << 24},
+        "contiguous blocks of one access above which it goes to the network unseen"},
+    Row{"progress_interval_us", "us", CountKind{&Settings::progress_interval_us, 1, 1000000},
+        "longest time that a rank lives on hits and elided flushes without entering MPI"},
+    Row{"seed", "", CountKind{&Settings::seed, 0, any_count}, "seed of the cache's own random choices"},
+    Row{"stats_dir", "path", TextKind{&Settings::stats_dir},
+        "folder for rank-<N>.json with every counter of every window, written at MPI_Finalize"},
+    Row{"summary", "", SwitchKind{&Settings::summary}, "print a summary per window at MPI_Finalize"},
+};
+
+const Row* find_row(std::string_view name) {
+    for (const Row& row : rows)
+        if (row.name == name) return &row;
+    return nullptr;
+}
+
+std::string number(double value) {
+    std::array<char, 32> text{};
+    const auto end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
+    return {text.data(), end};
+}
+
+std::string bytes_text(std::uint64_t bytes) {
+    constexpr std::string_view units[] = {"", "KiB", "MiB", "GiB"};
+    std::size_t unit = 0;
+    while (unit < 3 && bytes >= 1024 && bytes % 1024 == 0) {
+        bytes /= 1024;
+        ++unit;
+    }
+    return std::to_string(bytes) + std::string(units[unit]);
+}
+
+template <class... F>
+struct Overloaded : F... {
+    using F::operator()...;
+};
+
+std::string allowed_text(const Kind& kind) {
+    return std::visit(
+        Overloaded{
+            [](const BytesKind& k) { return "a size from " + bytes_text(k.least) + ", for example 4MiB"; },
+            [](const CountKind& k) {
+                return "a whole number from " + std::to_string(k.least) + " to " + std::to_string(k.most);
+            },
+            [](const RatioKind& k) { return "a number from " + number(k.least) + " to " + number(k.most); },
+            [](const SwitchKind&) { return std::string("on off"); },
+            [](const ModeKind&) {
+                std::string all;
+                for (std::string_view name : mode_names) all += (all.empty() ? "" : " ") + std::string(name);
+                return all;
+            },
+            [](const ChoiceKind& k) { return std::string(k.choices); },
+            [](const TextKind&) { return std::string("a path"); },
+        },
+        kind);
+}
+
+std::string value_text(const Kind& kind, const Settings& s) {
+    return std::visit(Overloaded{
+                          [&](const BytesKind& k) { return bytes_text(s.*k.member); },
+                          [&](const CountKind& k) { return std::to_string(s.*k.member); },
+                          [&](const RatioKind& k) { return number(s.*k.member); },
+                          [&](const SwitchKind& k) { return std::string(s.*k.member ? "on" : "off"); },
+                          [&](const ModeKind&) { return std::string(mode_name(s.mode)); },
+                          [&](const ChoiceKind& k) { return s.*k.member; },
+                          [&](const TextKind& k) { return s.*k.member; },
+                      },
+                      kind);
+}
+
+template <class T>
+std::optional<T> parse_number(std::string_view text) noexcept {
+    T value{};
+    const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (failed != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+    return value;
+}
+
+bool is_choice(std::string_view choices, std::string_view text) {
+    if (text.empty() || text.find(' ') != std::string_view::npos) return false;
+    const std::string padded = " " + std::string(choices) + " ";
+    return padded.find(" " + std::string(text) + " ") != std::string::npos;
+}
+
+/// True if `text` was a value of this kind and has been stored.
+bool store(const Kind& kind, Settings& s, std::string_view text) {
+    return std::visit(Overloaded{
+                          [&](const BytesKind& k) {
+                              const auto value = parse_bytes(text);
+                              if (!value || *value < k.least || *value > most_bytes) return false;
+                              s.*k.member = *value;
+                              return true;
+                          },
+                          [&](const CountKind& k) {
+                              const auto value = parse_number<std::uint64_t>(text);
+                              if (!value || *value < k.least || *value > k.most) return false;
+                              s.*k.member = *value;
+                              return true;
+                          },
+                          [&](const RatioKind& k) {
+                              const auto value = parse_number<double>(text);
+                              if (!value || !(*value >= k.least && *value <= k.most)) return false;
+                              s.*k.member = *value;
+                              return true;
+                          },
+                          [&](const SwitchKind& k) {
+                              const bool on = is_choice("on true yes 1", text);
+                              if (!on && !is_choice("off false no 0", text)) return false;
+                              s.*k.member = on;
+                              return true;
+                          },
+                          [&](const ModeKind&) {
+                              for (std::size_t i = 0; i < std::size(mode_names); ++i)
+                                  if (mode_names[i] == text) {
+                                      s.mode = static_cast<Mode>(i);
+                                      return true;
+                                  }
+                              return false;
+                          },
+                          [&](const ChoiceKind& k) {
+                              if (!is_choice(k.choices, text)) return false;
+                              s.*k.member = std::string(text);
+                              return true;
+                          },
+                          [&](const TextKind& k) {
+                              s.*k.member = std::string(text);
+                              return true;
+                          },
+                      },
+                      kind);
+}
+
+std::string known_names() {
+    std::string all;
+    for (const Row& row : rows) all += (all.empty() ? "" : " ") + std::string(row.name);
+    return all;
+}
+
+}  // namespace
+
+std::string_view mode_name(Mode mode) noexcept { return mode_names[static_cast<std::size_t>(mode)]; }
+
+std::vector<SettingInfo> settings_table() {
+    const Settings defaults;
+    std::vector<SettingInfo> table;
+    for (const Row& row : rows)
+        table.push_back(
+            {row.name, row.unit, row.meaning, allowed_text(row.kind), value_text(row.kind, defaults)});
+    return table;
+}
+
+void apply_setting(Settings& settings, std::string_view name, std::string_view text) {
+    const Row* row = find_row(name);
+    if (row == nullptr)
+        throw Error("unknown setting '" + std::string(name) + "'", "the settings are " + known_names(),
+                    "use one of these names");
+    if (!store(row->kind, settings, text))
+        throw Error("bad value '" + std::string(text) + "' for setting '" + std::string(name) + "'",
+                    "allowed: " + allowed_text(row->kind), "give one of these");
+}
+
+void apply_environment(Settings& settings, const std::function<const char*(const char*)>& lookup) {
+    for (const Row& row : rows) {
+        const std::string variable = environment_name(row.name);
+        const char* value = lookup(variable.c_str());
+        if (value == nullptr || *value == '\0') continue;
+        apply_setting(settings, row.name, value);
+    }
+}
+
+std::string environment_name(std::string_view setting) {
+    std::string name = "NEARFETCH_";
+    for (char c : setting) name += static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
+    return name;
+}
+
+std::optional<std::uint64_t> parse_bytes(std::string_view text) noexcept {
+    std::uint64_t value = 0;
+    const char* const last = text.data() + text.size();
+    const auto [end, failed] = std::from_chars(text.data(), last, value);
+    if (failed != std::errc{}) return std::nullopt;
+    std::string_view unit(end, static_cast<std::size_t>(last - end));
+    while (!unit.empty() && unit.front() == ' ') unit.remove_prefix(1);
+    constexpr std::pair<std::string_view, std::uint64_t> units[] = {
+        {"", 1},         {"B", 1},          {"KB", 1000},       {"KiB", 1ull << 10}, {"MB", 1000000},
+        {"MiB", 1 << 20}, {"GB", 1000000000}, {"GiB", 1ull << 30}, {"K", 1ull << 10},   {"M", 1ull << 20},
+        {"G", 1ull << 30}};
+    for (const auto& [name, factor] : units)
+        if (unit == name) {
+            if (value > std::numeric_limits<std::uint64_t>::max() / factor) return std::nullopt;
+            return value * factor;
+        }
+    return std::nullopt;
+}
+
+}  // namespace nearfetch

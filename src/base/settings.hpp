@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Settings. One table says for each setting its name, kind, default, unit, allowed values and meaning; the
+// environment (NEARFETCH_BUFFER_BYTES), `--set` (buffer_bytes=4MiB), info keys (nearfetch_buffer_bytes) and
+// `nearfetch settings` are all read from it, so a setting that is in the table exists everywhere.
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace nearfetch {
+
+/// When a window forgets cached data (DESIGN.md, "Consistency: one clock"; 001, section III-A).
+enum class Mode : std::uint8_t { off, transparent, always_cache, user_defined };
+
+/// The mode's name as it is written in settings, reports and info keys.
+std::string_view mode_name(Mode mode) noexcept;
+
+struct Settings {
+    Mode mode = Mode::transparent;
+    std::uint64_t buffer_bytes = 32ull << 20;
+    std::uint64_t buffer_bytes_max = 256ull << 20;
+    std::uint64_t index_entries = 16384;
+    std::uint64_t index_entries_max = 4ull << 20;
+    std::uint64_t sample_entries = 16;
+    std::string policy = "density";
+    bool adaptive = true;
+    bool keep_on_resize = true;
+    bool exact_match = false;
+    bool weak_admission = false;
+    double conflict_threshold = 0.1;
+    double index_increase_factor = 1.5;
+    double sparsity_threshold = 0.1;
+    double index_decrease_factor = 0.75;
+    double capacity_threshold = 0.1;
+    double memory_increase_factor = 2.0;
+    double stable_threshold = 0.9;
+    double free_threshold = 0.5;
+    double memory_decrease_factor = 0.5;
+    std::uint64_t adapt_interval_gets = 1000;
+    bool bypass = true;
+    std::uint64_t block_limit = 4096;
+    std::uint64_t progress_interval_us = 20;
+    std::uint64_t seed = 1;
+    std::string stats_dir;
+    bool summary = false;
+};
+
+/// One row of the table.
+struct SettingInfo {
+    std::string_view name;
+    std::string_view unit;
+    std::string_view meaning;
+    std::string allowed;
+    std::string default_value;
+};
+
+/// The whole table, in the order in which it is shown to people.
+std::vector<SettingInfo> settings_table();
+
+/// Sets `name` to what `text` says.
+/// \throws Error naming the setting, the value and what is allowed; `settings` is then unchanged.
+void apply_setting(Settings& settings, std::string_view name, std::string_view text);
+
+/// Reads every NEARFETCH_<NAME> that `lookup` (usually getenv) knows.
+/// \throws Error as apply_setting does,.
+void apply_environment(Settings& settings, const std::function<const char*(const char*)>& lookup);
+
+/// The variable that carries a setting: buffer_bytes -> NEARFETCH_BUFFER_BYTES.
+std::string environment_name(std::string_view setting);
+
+/// What starts the name of an info key: nearfetch_buffer_bytes.
+inline constexpr std::string_view info_key_prefix = "nearfetch_";
+
+/// "4MiB", "64 KiB", "1000" -> bytes. Units B, KB/KiB, MB/MiB, GB/GiB (decimal/binary); nothing if it is not that.
+std::optional<std::uint64_t> parse_bytes(std::string_view text) noexcept;
+
+}  // namespace nearfetch

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// nearfetch-settings: the settings table for programs (JSON, no arguments), and its checks (KEY=VALUE ...), so that
+// the command line knows settings from the same table as the library.
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "base/error.hpp"
+#include "base/settings.hpp"
+
+int main(int argc, char** argv) {
+    using namespace nearfetch;
+    if (argc == 1) {
+        auto table = nlohmann::ordered_json::array();
+        for (const SettingInfo& row : settings_table())
+            table.push_back({{"name", row.name},
+                             {"default", row.default_value},
+                             {"unit", row.unit},
+                             {"allowed", row.allowed},
+                             {"meaning", row.meaning}});
+        std::puts(table.dump(2).c_str());
+        return 0;
+    }
+    Settings settings;
+    bool good = true;
+    const auto report = [&good](const std::string& message) {
+        std::fprintf(stderr, "nearfetch: %s\n", message.c_str());
+        good = false;
+    };
+    for (int i = 1; i < argc; ++i) {
+        const std::string argument = argv[i];
+        const std::size_t equals = argument.find('=');
+        if (equals == std::string::npos) {
+            report("setting '" + argument + "' has no value (a setting reads KEY=VALUE): add '=' and the value");
+            continue;
+        }
+        try {
+            apply_setting(settings, argument.substr(0, equals), argument.substr(equals + 1));
+        } catch (const Error& error) {
+            report(error.what());
+        }
+    }
+    return good ? 0 : 2;
+}

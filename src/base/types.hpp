@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+namespace nearfetch {
+
+/// A process of a window's group, as MPI counts it there.
+using Rank = std::int32_t;
+
+/// Bytes [begin, end) of one rank's window memory.
+struct ByteRange {
+    std::uint64_t begin = 0;
+    std::uint64_t end = 0;
+
+    constexpr std::uint64_t size() const noexcept { return end - begin; }
+    constexpr bool empty() const noexcept { return begin == end; }
+    constexpr bool overlaps(const ByteRange& other) const noexcept {
+        return begin < other.end && other.begin < end;
+    }
+    constexpr bool contains(const ByteRange& other) const noexcept {
+        return begin <= other.begin && other.end <= end;
+    }
+    friend constexpr bool operator==(const ByteRange&, const ByteRange&) noexcept = default;
+};
+
+}  // namespace nearfetch
