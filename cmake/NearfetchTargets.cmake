@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# The functions by which the folders of nearfetch describe their targets. Layers that include mpi.h exist once per MPI
+# family; USES picks the variant of the right family where there is one.
+
+set(NEARFETCH_PROGRAMS_DIR ${PROJECT_BINARY_DIR}/programs)
+
+# Links `target` to the layers named in USES: nearfetch::<use>_<family> where it exists, else nearfetch::<use>.
+function(_nearfetch_use target visibility family)
+    foreach(use IN LISTS ARGN)
+        if(family AND TARGET nearfetch::${use}_${family})
+            target_link_libraries(${target} ${visibility} nearfetch::${use}_${family})
+        else()
+            target_link_libraries(${target} ${visibility} nearfetch::${use})
+        endif()
+    endforeach()
+endfunction()
+
+# nearfetch_layer(<name> [SOURCES a.cpp ...] [USES layer ...])
+#
+# A layer that knows no MPI: static library nearfetch_<name> (position independent) with the alias nearfetch::<name>;
+# without SOURCES it is headers only. Includes are rooted at src/ and include/. USES names other layers.
+function(nearfetch_layer name)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;USES")
+    if(arg_UNPARSED_ARGUMENTS)
+        message(FATAL_ERROR "nearfetch_layer(${name}): unknown arguments ${arg_UNPARSED_ARGUMENTS}")
+    endif()
+    if(arg_SOURCES)
+        add_library(nearfetch_${name} STATIC ${arg_SOURCES})
+        set(visibility PUBLIC)
+        set_target_properties(nearfetch_${name} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+    else()
+        add_library(nearfetch_${name} INTERFACE)
+        set(visibility INTERFACE)
+    endif()
+    add_library(nearfetch::${name} ALIAS nearfetch_${name})
+    target_link_libraries(nearfetch_${name} ${visibility} nearfetch_options)
+    _nearfetch_use(nearfetch_${name} ${visibility} "" ${arg_USES})
+endfunction()
+
+# nearfetch_mpi_layer(<name> [SOURCES a.cpp ...] [USES layer ...])
+#
+# A layer that includes mpi.h: static library nearfetch_<name>_<family> with the alias nearfetch::<name>_<family> for
+# each family. It is compiled against the headers alone; who links it decides whether libmpi is linked.
+function(nearfetch_mpi_layer name)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;USES")
+    if(arg_UNPARSED_ARGUMENTS)
+        message(FATAL_ERROR "nearfetch_mpi_layer(${name}): unknown arguments ${arg_UNPARSED_ARGUMENTS}")
+    endif()
+    foreach(family IN LISTS NEARFETCH_MPI_FAMILIES)
+        set(target nearfetch_${name}_${family})
+        if(arg_SOURCES)
+            add_library(${target} STATIC ${arg_SOURCES})
+            set(visibility PUBLIC)
+            set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+        else()
+            add_library(${target} INTERFACE)
+            set(visibility INTERFACE)
+        endif()
+        add_library(nearfetch::${name}_${family} ALIAS ${target})
+        string(TOUPPER ${family} FAMILY)
+        target_compile_definitions(${target} ${visibility} NEARFETCH_MPI_${FAMILY}=1 NEARFETCH_MPI_FAMILY="${family}")
+        target_link_libraries(${target} ${visibility} nearfetch_options nearfetch::mpi_${family}_headers)
+        _nearfetch_use(${target} ${visibility} ${family} ${arg_USES})
+    endforeach()
+endfunction()
+
+# nearfetch_interposer(SOURCES a.cpp ... [USES layer ...] [EXPORTS file])
+#
+# The library for LD_PRELOAD or linking: target nearfetch_mpi_<family>, file <build>/lib/libnearfetch_mpi_<family>.so,
+# compiled with NEARFETCH_MPI_<FAMILY>=1 and NEARFETCH_MPI_FAMILY="<family>". EXPORTS is the version script that lists
+# all it exports (default: exports.map beside the caller).
+#
+# MPICH and the standard ABI are not linked: their handles are constants, so the library takes libmpi from the program
+# it is loaded into, whichever version that brings. Open MPI's predefined handles are data symbols, which cannot be
+# bound lazily; there libmpi.so.40 is linked by name, without a path, and the program's own copy comes first.
+function(nearfetch_interposer)
+    cmake_parse_arguments(PARSE_ARGV 0 arg "" "EXPORTS" "SOURCES;USES")
+    if(arg_UNPARSED_ARGUMENTS)
+        message(FATAL_ERROR "nearfetch_interposer: unknown arguments ${arg_UNPARSED_ARGUMENTS}")
+    endif()
+    if(NOT arg_EXPORTS)
+        set(arg_EXPORTS exports.map)
+    endif()
+    cmake_path(ABSOLUTE_PATH arg_EXPORTS BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+    foreach(family IN LISTS NEARFETCH_MPI_FAMILIES)
+        set(target nearfetch_mpi_${family})
+        string(TOUPPER ${family} FAMILY)
+        add_library(${target} SHARED ${arg_SOURCES})
+        set_target_properties(
+            ${target}
+            PROPERTIES C_VISIBILITY_PRESET hidden
+                       CXX_VISIBILITY_PRESET hidden
+                       VISIBILITY_INLINES_HIDDEN ON
+                       SKIP_BUILD_RPATH ON
+                       LINK_DEPENDS ${arg_EXPORTS}
+                       EXPORT_NAME mpi_${family})
+        target_compile_definitions(${target} PRIVATE NEARFETCH_MPI_${FAMILY}=1 NEARFETCH_MPI_FAMILY="${family}")
+        target_include_directories(
+            ${target} INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+                                $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+        if(family STREQUAL "openmpi")
+            target_link_libraries(${target} PRIVATE nearfetch_options nearfetch::mpi_${family})
+        else()
+            target_link_libraries(${target} PRIVATE nearfetch_options nearfetch::mpi_${family}_headers)
+            target_link_options(${target} PRIVATE -Wl,-z,lazy)
+        endif()
+        _nearfetch_use(${target} PRIVATE ${family} ${arg_USES})
+        target_link_libraries(${target} PRIVATE ${CMAKE_DL_LIBS})
+        target_link_options(${target} PRIVATE -Wl,--version-script=${arg_EXPORTS} -Wl,--exclude-libs,ALL -Wl,-z,text)
+        # A preloaded library must not bring a second libstdc++ into a program that has an older one. The sanitizers
+        # intercept exceptions inside the shared libstdc++ and need it.
+        if(NOT NEARFETCH_SANITIZE)
+            target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc)
+        endif()
+        install(
+            TARGETS ${target}
+            EXPORT nearfetchTargets
+            LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+    endforeach()
+endfunction()
+
+# nearfetch_mpi_program(<name> SOURCES a.cpp ... [LINK target ...] [FAMILIES family ...] [LANGUAGE C|CXX|Fortran])
+#
+# One executable <build>/programs/<family>/<name> per MPI family, target <name>_<family>; `ninja programs-<name>` builds
+# all. LINK may name targets of which each family has its own, by the placeholder @FAMILY@. It knows nothing of the
+# interposer.
+function(nearfetch_mpi_program name)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "LANGUAGE" "SOURCES;LINK;FAMILIES")
+    if(arg_UNPARSED_ARGUMENTS)
+        message(FATAL_ERROR "nearfetch_mpi_program(${name}): unknown arguments ${arg_UNPARSED_ARGUMENTS}")
+    endif()
+    if(NOT arg_FAMILIES)
+        set(arg_FAMILIES ${NEARFETCH_MPI_FAMILIES})
+    endif()
+    if(NOT arg_LANGUAGE)
+        set(arg_LANGUAGE CXX)
+    endif()
+    add_custom_target(programs-${name})
+    foreach(family IN LISTS arg_FAMILIES)
+        set(available ${NEARFETCH_MPI_FAMILIES})
+        set(api nearfetch::mpi_${family})
+        if(arg_LANGUAGE STREQUAL "Fortran")
+            set(available ${NEARFETCH_MPI_FORTRAN_FAMILIES})
+            set(api nearfetch::mpi_${family}_fortran)
+        endif()
+        if(NOT family IN_LIST available)
+            continue()
+        endif()
+        set(target ${name}_${family})
+        string(TOUPPER ${family} FAMILY)
+        add_executable(${target} ${arg_SOURCES})
+        set_target_properties(
+            ${target}
+            PROPERTIES OUTPUT_NAME ${name}
+                       RUNTIME_OUTPUT_DIRECTORY ${NEARFETCH_PROGRAMS_DIR}/${family}
+                       Fortran_MODULE_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/${target}.modules
+                       LINKER_LANGUAGE ${arg_LANGUAGE})
+        list(TRANSFORM arg_LINK REPLACE "@FAMILY@" ${family} OUTPUT_VARIABLE links)
+        target_compile_definitions(${target} PRIVATE NEARFETCH_MPI_${FAMILY}=1)
+        target_link_libraries(${target} PRIVATE ${links} nearfetch_options ${api})
+        add_dependencies(programs-${name} ${target})
+    endforeach()
+endfunction()
+
+# nearfetch_unit_test(<name> SOURCES a.cpp ... [LINK target ...] [LABELS label ...] [TIMEOUT seconds] [DATA folder])
+#
+# A GoogleTest executable <build>/tests/<name>, one ctest `unit.<name>` with the label `unit`. Definition
+# NEARFETCH_TEST_DATA is the folder of the calling CMakeLists.txt.
+function(nearfetch_unit_test name)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;LINK;LABELS")
+    if(arg_UNPARSED_ARGUMENTS)
+        message(FATAL_ERROR "nearfetch_unit_test(${name}): unknown arguments ${arg_UNPARSED_ARGUMENTS}")
+    endif()
+    if(NOT arg_TIMEOUT)
+        set(arg_TIMEOUT 300)
+    endif()
+    set(target unit_${name})
+    add_executable(${target} ${arg_SOURCES})
+    set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY
+                                                                   ${PROJECT_BINARY_DIR}/tests)
+    target_compile_definitions(${target} PRIVATE NEARFETCH_TEST_DATA="${CMAKE_CURRENT_SOURCE_DIR}")
+    target_link_libraries(${target} PRIVATE ${arg_LINK} nearfetch_options GTest::gtest_main)
+    add_test(NAME unit.${name} COMMAND ${target})
+    set_tests_properties(unit.${name} PROPERTIES LABELS "unit;${arg_LABELS}" TIMEOUT ${arg_TIMEOUT})
+endfunction()
+
+# nearfetch_mpi_test(<program> [NAME name] [ARGS ...] [RANKS 1 2 4] [MODES plain off ...] [NETWORKS shm tcp]
+#                    [FAMILIES ...] [LABELS ...] [TIMEOUT seconds] [SET key=value ...] [SERIAL])
+#
+# Registers ctest `mpi.<family>.<name>.<mode>.<network>.n<ranks>` for each combination: tests/launch.py starts the
+# program of nearfetch_mpi_program, or a Python script of the calling folder when <program> ends in .py. Mode `plain`
+# runs without nearfetch, any other through `nearfetch run --mode`. NAME tells tests of one program apart; SET passes
+# settings on (not to plain). SERIAL: nothing else runs meanwhile.
+function(nearfetch_mpi_test program)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "SERIAL" "NAME;TIMEOUT" "ARGS;RANKS;MODES;NETWORKS;FAMILIES;LABELS;SET")
+    if(arg_UNPARSED_ARGUMENTS)
+        message(FATAL_ERROR "nearfetch_mpi_test(${program}): unknown arguments ${arg_UNPARSED_ARGUMENTS}")
+    endif()
+    set(default_NAME ${program})
+    set(default_RANKS 1 2 4)
+    set(default_MODES plain off transparent always-cache user-defined)
+    set(default_NETWORKS shm)
+    set(default_FAMILIES ${NEARFETCH_MPI_FAMILIES})
+    set(default_TIMEOUT 120)
+    foreach(option IN ITEMS NAME RANKS MODES NETWORKS FAMILIES TIMEOUT)
+        if(NOT DEFINED arg_${option})
+            set(arg_${option} ${default_${option}})
+        endif()
+    endforeach()
+    list(TRANSFORM arg_SET PREPEND "--set=" OUTPUT_VARIABLE settings)
+    string(REGEX REPLACE "\\.py$" "" name ${arg_NAME})
+    foreach(family IN LISTS arg_FAMILIES)
+        if(program MATCHES "\\.py$")
+            set(command ${NEARFETCH_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/${program})
+        elseif(TARGET ${program}_${family})
+            set(command $<TARGET_FILE:${program}_${family}>)
+        else()
+            continue()
+        endif()
+        if(NOT family IN_LIST NEARFETCH_MPI_FAMILIES)
+            continue()
+        endif()
+        foreach(mode IN LISTS arg_MODES)
+            foreach(network IN LISTS arg_NETWORKS)
+                foreach(ranks IN LISTS arg_RANKS)
+                    set(test mpi.${family}.${name}.${mode}.${network}.n${ranks})
+                    add_test(
+                        NAME ${test}
+                        COMMAND
+                            ${NEARFETCH_PYTHON} ${PROJECT_SOURCE_DIR}/tests/launch.py --build=${PROJECT_BINARY_DIR}
+                            --family=${family} --ranks=${ranks} --mode=${mode} --network=${network}
+                            --timeout=${arg_TIMEOUT} ${settings} -- ${command} ${arg_ARGS})
+                    # launch.py ends the ranks itself at the time limit; ctest's own limit is the second line.
+                    math(EXPR limit "${arg_TIMEOUT} + 30")
+                    set_tests_properties(
+                        ${test}
+                        PROPERTIES LABELS "mpi;${family};${mode};${network};${arg_LABELS}"
+                                   TIMEOUT ${limit}
+                                   PROCESSORS ${ranks}
+                                   RUN_SERIAL "${arg_SERIAL}"
+                                   SKIP_RETURN_CODE 77)
+                endforeach()
+            endforeach()
+        endforeach()
+    endforeach()
+endfunction()
+
+# nearfetch_python_test(<name> PATHS file-or-folder ... [LABELS ...] [TIMEOUT seconds] [PROCESSORS n]
+#                       [ENVIRONMENT VAR=value ...])
+#
+# pytest over PATHS as ctest `python.<name>`. The tests find nearfetch's Python package, NEARFETCH_PROGRAMS
+# (<build>/programs) and NEARFETCH_BUILD (<build>) in their environment.
+function(nearfetch_python_test name)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT;PROCESSORS" "PATHS;LABELS;ENVIRONMENT")
+    if(arg_UNPARSED_ARGUMENTS)
+        message(FATAL_ERROR "nearfetch_python_test(${name}): unknown arguments ${arg_UNPARSED_ARGUMENTS}")
+    endif()
+    if(NOT arg_TIMEOUT)
+        set(arg_TIMEOUT 300)
+    endif()
+    if(NOT arg_PROCESSORS)
+        set(arg_PROCESSORS 1)
+    endif()
+    list(TRANSFORM arg_PATHS PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ OUTPUT_VARIABLE paths)
+    add_test(NAME python.${name} COMMAND ${NEARFETCH_PYTHON} -m pytest -q -p no:cacheprovider ${paths})
+    set_tests_properties(
+        python.${name}
+        PROPERTIES
+            LABELS "python;${arg_LABELS}"
+            TIMEOUT ${arg_TIMEOUT}
+            PROCESSORS ${arg_PROCESSORS}
+            ENVIRONMENT
+            "PYTHONPATH=${PROJECT_SOURCE_DIR}/python;NEARFETCH_PROGRAMS=${NEARFETCH_PROGRAMS_DIR};NEARFETCH_BUILD=${PROJECT_BINARY_DIR};PYTHONDONTWRITEBYTECODE=1;${arg_ENVIRONMENT}"
+    )
+endfunction()
+
+# The Python that runs the tests: the virtual environment's, where numpy, mpi4py and pytest are.
+if(EXISTS ${NEARFETCH_VENV}/bin/python)
+    set(NEARFETCH_PYTHON ${NEARFETCH_VENV}/bin/python)
+else()
+    find_package(Python3 COMPONENTS Interpreter REQUIRED)
+    set(NEARFETCH_PYTHON ${Python3_EXECUTABLE})
+endif()
