@@ -43,6 +43,10 @@ target_include_directories(nearfetch_options INTERFACE ${PROJECT_SOURCE_DIR}/inc
 target_compile_options(
     nearfetch_options INTERFACE $<$<COMPILE_LANGUAGE:C,CXX>:-Wall;-Wextra;-Wpedantic;-Wshadow>
                                 $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor;-Woverloaded-virtual>)
+# GCC 12 sees overlapping copies inside its own std::string.
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+    target_compile_options(nearfetch_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)
+endif()
 if(NEARFETCH_WERROR)
     target_compile_options(nearfetch_options INTERFACE $<$<COMPILE_LANGUAGE:C,CXX>:-Werror>)
 endif()

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# The command `nearfetch` in the build folder, and what is installed: interposers, headers, the CMake package, the
+# pkg-config files, the command with its Python package, licence and README.
+
+include(CMakePackageConfigHelpers)
+
+set(NEARFETCH_PYTHONDIR ${CMAKE_INSTALL_DATADIR}/nearfetch/python)
+set(NEARFETCH_LIBEXECDIR ${CMAKE_INSTALL_LIBEXECDIR}/nearfetch)
+set(NEARFETCH_PACKAGEDIR ${CMAKE_INSTALL_LIBDIR}/cmake/nearfetch)
+set(_executable OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+
+# The command in the build folder ...
+file(RELATIVE_PATH NEARFETCH_TO_PYTHON ${PROJECT_BINARY_DIR}/bin ${PROJECT_SOURCE_DIR}/python)
+set(NEARFETCH_TO_LIBRARIES ../lib)
+set(NEARFETCH_TO_SETTINGS nearfetch-settings)
+configure_file(cmake/nearfetch.in bin/nearfetch @ONLY FILE_PERMISSIONS ${_executable})
+
+# ... and the installed one.
+set(_prefix /prefix)
+foreach(folder IN ITEMS BINDIR LIBDIR LIBEXECDIR PYTHONDIR PACKAGEDIR INCLUDEDIR)
+    if(DEFINED NEARFETCH_${folder})
+        set(_relative ${NEARFETCH_${folder}})
+    else()
+        set(_relative ${CMAKE_INSTALL_${folder}})
+    endif()
+    cmake_path(ABSOLUTE_PATH _relative BASE_DIRECTORY ${_prefix} NORMALIZE OUTPUT_VARIABLE _at_${folder})
+endforeach()
+file(RELATIVE_PATH NEARFETCH_TO_PYTHON ${_at_BINDIR} ${_at_PYTHONDIR})
+file(RELATIVE_PATH NEARFETCH_TO_LIBRARIES ${_at_BINDIR} ${_at_LIBDIR})
+file(RELATIVE_PATH NEARFETCH_TO_SETTINGS ${_at_BINDIR} ${_at_LIBEXECDIR}/nearfetch-settings)
+configure_file(cmake/nearfetch.in installed/nearfetch @ONLY FILE_PERMISSIONS ${_executable})
+install(PROGRAMS ${PROJECT_BINARY_DIR}/installed/nearfetch TYPE BIN)
+install(
+    DIRECTORY python/nearfetch
+    DESTINATION ${NEARFETCH_PYTHONDIR}
+    FILES_MATCHING
+    PATTERN "*.py"
+    PATTERN "__pycache__" EXCLUDE)
+if(TARGET nearfetch-settings)
+    install(TARGETS nearfetch-settings DESTINATION ${NEARFETCH_LIBEXECDIR})
+endif()
+
+# Headers and the CMake package.
+install(
+    DIRECTORY include/nearfetch
+    TYPE INCLUDE
+    FILES_MATCHING
+    PATTERN "*.h"
+    PATTERN "*.hpp")
+add_library(nearfetch_headers INTERFACE)
+set_target_properties(nearfetch_headers PROPERTIES EXPORT_NAME headers)
+target_include_directories(nearfetch_headers INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+install(TARGETS nearfetch_headers EXPORT nearfetchTargets)
+install(
+    EXPORT nearfetchTargets
+    NAMESPACE nearfetch::
+    DESTINATION ${NEARFETCH_PACKAGEDIR})
+configure_package_config_file(cmake/nearfetchConfig.cmake.in installed/nearfetchConfig.cmake
+                              INSTALL_DESTINATION ${NEARFETCH_PACKAGEDIR})
+write_basic_package_version_file(installed/nearfetchConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/installed/nearfetchConfig.cmake
+              ${PROJECT_BINARY_DIR}/installed/nearfetchConfigVersion.cmake DESTINATION ${NEARFETCH_PACKAGEDIR})
+
+# pkg-config; paths relative to the file itself, so that the prefix can be moved.
+file(RELATIVE_PATH NEARFETCH_PC_TO_PREFIX ${_at_LIBDIR}/pkgconfig ${_prefix})
+file(RELATIVE_PATH NEARFETCH_PC_INCLUDEDIR ${_prefix} ${_at_INCLUDEDIR})
+file(RELATIVE_PATH NEARFETCH_PC_LIBDIR ${_prefix} ${_at_LIBDIR})
+string(PREPEND NEARFETCH_PC_INCLUDEDIR "\${prefix}/")
+string(PREPEND NEARFETCH_PC_LIBDIR "\${prefix}/")
+configure_file(cmake/nearfetch.pc.in installed/nearfetch.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/installed/nearfetch.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+foreach(family IN LISTS NEARFETCH_MPI_FAMILIES)
+    configure_file(cmake/nearfetch-family.pc.in installed/nearfetch-${family}.pc @ONLY)
+    install(FILES ${PROJECT_BINARY_DIR}/installed/nearfetch-${family}.pc
+            DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endforeach()
+
+install(FILES LICENSE TYPE DOC)
+foreach(file IN ITEMS README.md ARCHITECTURE.md)
+    if(EXISTS ${PROJECT_SOURCE_DIR}/${file})
+        install(FILES ${file} TYPE DOC)
+    endif()
+endforeach()

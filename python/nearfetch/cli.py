@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command `nearfetch`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Optional, Sequence
+
+from nearfetch import NearfetchError, __version__
+from nearfetch.families import FAMILIES
+from nearfetch.layout import Layout
+from nearfetch.run import prepare, variable
+
+_RUN_EXAMPLES = """\
+examples:
+  nearfetch run -- mpiexec -n 4 ./app
+  nearfetch run --mode always-cache --set buffer_bytes=64MiB --stats out -- mpiexec -n 4 python app.py
+
+Settings are also read from the environment (NEARFETCH_BUFFER_BYTES=64MiB); `nearfetch settings` lists them.
+"""
+
+
+def main(arguments: Optional[Sequence[str]] = None, layout: Optional[Layout] = None) -> int:
+    """Runs the command line; returns the exit code (`run` does not return: it becomes the command)."""
+    options = _parser().parse_args(arguments)
+    layout = layout or Layout.of_source_tree()
+    try:
+        if options.action == "settings":
+            return _settings(layout, options.json)
+        return _run(layout, options)
+    except NearfetchError as error:
+        print(f"nearfetch: {error}", file=sys.stderr)
+        return error.status
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="nearfetch", description="Caching for programs with one-sided communication.", allow_abbrev=False
+    )
+    parser.add_argument("--version", action="version", version=f"nearfetch {__version__}")
+    actions = parser.add_subparsers(dest="action", metavar="run | settings", required=True)
+    run = actions.add_parser(
+        "run",
+        help="run a command, with nearfetch in all its ranks",
+        usage="nearfetch run [--mode M] [--set KEY=VALUE]... [--stats DIR] [--summary] [--mpi FAMILY] -- COMMAND...",
+        epilog=_RUN_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    run.add_argument("--mode", metavar="M", help="when cached data is forgotten; the same as --set mode=M")
+    run.add_argument("--set", metavar="KEY=VALUE", action="append", default=[], help="a setting, may be repeated")
+    run.add_argument("--stats", metavar="DIR", help="each rank writes its counters to DIR/rank-<N>.json")
+    run.add_argument("--summary", action="store_true", help="print a summary per window at the end")
+    run.add_argument("--mpi", choices=list(FAMILIES), help="the command's MPI family, where it is not recognised")
+    run.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND", help="for example mpiexec -n 4 ./app")
+    settings = actions.add_parser("settings", help="list the settings", allow_abbrev=False)
+    settings.add_argument("--json", action="store_true", help="as a JSON array")
+    return parser
+
+
+def _run(layout: Layout, options: argparse.Namespace) -> int:
+    command = options.command[1:] if options.command[:1] == ["--"] else options.command
+    if not command:
+        raise NearfetchError("no command (nothing to run): write it after --, as in nearfetch run -- mpiexec -n 4 ./app")
+    settings = _checked_settings(layout, options)
+    prepared = prepare(layout, command, settings, os.environ, options.mpi)
+    if "stats_dir" in settings:
+        _make_folder(Path(settings["stats_dir"]))
+    sys.stdout.flush()
+    try:
+        os.execvpe(prepared.command[0], prepared.command, prepared.environ)
+    except OSError as error:
+        raise NearfetchError(
+            f"cannot start '{command[0]}' ({error.strerror}): check that it is a program", status=126
+        ) from error
+
+
+def _checked_settings(layout: Layout, options: argparse.Namespace) -> dict[str, str]:
+    """The settings of the command line, by name.
+
+    Raises NearfetchError where one of them, or of the environment, is not valid.
+    """
+    words = list(options.set)
+    if options.mode is not None:
+        words.append(f"mode={options.mode}")
+    if options.stats is not None:
+        if not options.stats:
+            raise NearfetchError("--stats has an empty folder name (there is nowhere to write): name a folder")
+        words.append(f"stats_dir={os.path.abspath(options.stats)}")
+    if options.summary:
+        words.append("summary=on")
+    inherited = [f"{row['name']}={os.environ[variable(row['name'])]}" for row in _table(layout) if _inherits(row)]
+    checked = _ask_settings_program(layout, [*inherited, *words])
+    if checked.returncode != 0:
+        sys.stderr.write(checked.stderr)
+        raise SystemExit(2)
+    return dict(word.split("=", 1) for word in words)
+
+
+def _inherits(row: dict[str, str]) -> bool:
+    return variable(row["name"]) in os.environ
+
+
+def _make_folder(path: Path) -> None:
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise NearfetchError(f"cannot make the folder '{path}' ({error.strerror}): name another by --stats") from error
+
+
+def _settings(layout: Layout, as_json: bool) -> int:
+    table = _table(layout)
+    if as_json:
+        print(json.dumps(table, indent=2))
+        return 0
+    width = max(len(row["name"]) for row in table)
+    for row in table:
+        default = row["default"] if row["default"] != "" else "(empty)"
+        unit = f" {row['unit']}" if row["unit"] and not default.lower().endswith(("b", row["unit"])) else ""
+        print(f"{row['name']:<{width}}  {default}{unit}")
+        text = f"{row['meaning']} [{row['allowed']}]" if row["allowed"] else row["meaning"]
+        print(textwrap.fill(text, width=100, initial_indent=" " * 4, subsequent_indent=" " * 4))
+    print(
+        "\nGive a setting as --set buffer_bytes=4MiB, in the environment as NEARFETCH_BUFFER_BYTES=4MiB, or for one\n"
+        "window as the info key nearfetch_buffer_bytes. An info key wins over the environment."
+    )
+    return 0
+
+
+def _table(layout: Layout) -> list[dict[str, str]]:
+    answer = _ask_settings_program(layout, [])
+    try:
+        return json.loads(answer.stdout)
+    except ValueError as error:
+        raise NearfetchError(
+            f"'{layout.settings_program}' does not answer (exit code {answer.returncode}): install nearfetch again"
+        ) from error
+
+
+def _ask_settings_program(layout: Layout, words: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    environ = {name: value for name, value in os.environ.items() if name != "LD_PRELOAD"}
+    try:
+        return subprocess.run(
+            [str(layout.settings_program), *words],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+            env=environ,
+        )
+    except OSError as error:
+        raise NearfetchError(
+            f"cannot start '{layout.settings_program}' ({error.strerror}; nearfetch is not built): "
+            "run ./nf setup, or install nearfetch"
+        ) from error

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Starts MPI programs the way tests, benchmarks and demos need it: a given MPI family, rank count and network."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import Mapping, NamedTuple, Optional, Sequence, Union
+
+from nearfetch import NearfetchError
+from nearfetch.families import FAMILIES, find_launcher
+
+NETWORKS = ("shm", "tcp")
+
+_OPENMPI_TCP = ["--mca", "pml", "ob1", "--mca", "btl", "tcp,self", "--mca", "osc", "pt2pt"]
+_OPENMPI_TCP += ["--mca", "btl_tcp_if_include", "lo"]
+_MPICH_TCP = {
+    "MPIR_CVAR_CH4_NETMOD": "ofi",
+    "FI_PROVIDER": "tcp",
+    "FI_TCP_IFACE": "lo",
+    "MPIR_CVAR_NOLOCAL": "1",
+}
+
+
+class Launch(NamedTuple):
+    """How to start ranks: `subprocess.run([*launch.argv, program, ...], env=launch.env)`."""
+
+    argv: list[str]
+    """The launcher and its options; the program and its arguments follow."""
+    env: dict[str, str]
+    """The complete environment."""
+
+
+def mpiexec(
+    family: str,
+    ranks: int,
+    network: str = "shm",
+    environ: Optional[Mapping[str, str]] = None,
+    launcher: Optional[str] = None,
+) -> Launch:
+    """How to start `ranks` ranks of a program of `family` on `network`.
+
+    `network` is "shm" (shared memory) or "tcp" (TCP over the loopback interface, also between ranks that could share
+    memory). More ranks than cores are allowed, ranks are not bound to cores. `environ` is what to start from (default:
+    os.environ) and `launcher` a launcher to use in place of the family's own.
+
+    Raises NearfetchError where the family has no launcher, ValueError for an unknown family or network.
+    """
+    if family not in FAMILIES:
+        raise ValueError(f"unknown MPI family '{family}'")
+    if network not in NETWORKS:
+        raise ValueError(f"unknown network '{network}'")
+    env = dict(os.environ if environ is None else environ)
+    argv = [launcher or launcher_of(family, env)]
+    if family == "openmpi":
+        argv += ["--oversubscribe", "--bind-to", "none"]
+        if network == "tcp":
+            argv += _OPENMPI_TCP
+        if os.geteuid() == 0:
+            env.update({"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"})
+    elif network == "tcp":
+        env.update(_MPICH_TCP)
+    return Launch([*argv, "-n", str(ranks)], env)
+
+
+def launcher_of(family: str, environ: Mapping[str, str]) -> str:
+    """The mpiexec of `family`: of the source tree's or the running virtual environment, else by PATH."""
+    venvs = [Path(__file__).resolve().parents[2] / ".venv", Path(sys.prefix)]
+    names = [str(venv / "bin" / "mpiexec") for venv in venvs] + ["mpiexec.mpich", "mpiexec.hydra", "mpiexec"]
+    kind = "hydra"
+    if family == "openmpi":
+        names = ["mpiexec.openmpi", "mpiexec", *names[:2]]
+        kind = "openmpi"
+    for name in names:
+        path = shutil.which(name, path=environ.get("PATH"))
+        found = find_launcher([path], environ) if path else None
+        if path and found and found.kind == kind:
+            return path
+    raise NearfetchError(
+        f"no launcher for the MPI family {family} (looked for {', '.join(names)}): install {FAMILIES[family].title}"
+    )
+
+
+def nearfetch_run(
+    build: Union[str, Path],
+    mode: Optional[str] = None,
+    settings: Optional[Mapping[str, object]] = None,
+    stats: Union[str, Path, None] = None,
+    family: Optional[str] = None,
+) -> list[str]:
+    """The words to put before a launch so that it runs under the nearfetch of the build folder `build`."""
+    words = [sys.executable, str(Path(build) / "bin" / "nearfetch"), "run"]
+    if mode:
+        words += ["--mode", mode]
+    for name, value in (settings or {}).items():
+        words += ["--set", f"{name}={value}"]
+    if stats:
+        words += ["--stats", str(stats)]
+    if family:
+        words += ["--mpi", family]
+    return [*words, "--"]
+
+
+def without_nearfetch(environ: Mapping[str, str], keep: Sequence[str] = ()) -> dict[str, str]:
+    """`environ` without nearfetch's settings, for runs that must not inherit the caller's."""
+    return {name: value for name, value in environ.items() if not name.startswith("NEARFETCH_") or name in keep}

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Turns a command into the same command with the interposer in its ranks.
+
+Where the launcher is known, it is told to set LD_PRELOAD for the ranks alone: the launcher and its helpers stay as
+they are. Otherwise the environment carries it.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Mapping, NamedTuple, Optional, Sequence
+
+from nearfetch import NearfetchError
+from nearfetch.elf import read_dynamic
+from nearfetch.families import Decision, decide, find_program
+from nearfetch.layout import Layout
+
+_PREFIX = "NEARFETCH_"
+_SANITIZERS = ("libasan.so", "libtsan.so", "liblsan.so")
+
+
+class Prepared(NamedTuple):
+    """A command that is ready to be executed."""
+
+    command: list[str]
+    environ: dict[str, str]
+
+
+def variable(setting: str) -> str:
+    """The environment variable that carries a setting: buffer_bytes -> NEARFETCH_BUFFER_BYTES."""
+    return _PREFIX + setting.upper().replace("-", "_")
+
+
+def prepare(
+    layout: Layout,
+    command: Sequence[str],
+    settings: Mapping[str, str],
+    environ: Mapping[str, str],
+    named: Optional[str] = None,
+) -> Prepared:
+    """`command` with the interposer of its MPI family and `settings` in its ranks.
+
+    Raises NearfetchError where the command does not exist (status 127), its family cannot be told, or no interposer
+    was built for it.
+    """
+    if find_program(command[0], environ) is None:
+        reason = "no such file" if "/" in command[0] else "it is in no folder of PATH"
+        raise NearfetchError(f"cannot start '{command[0]}' ({reason}): check its name", status=127)
+    decision = decide(command, environ, named)
+    variables = {name: value for name, value in environ.items() if name.startswith(_PREFIX)}
+    variables.update({variable(name): value for name, value in settings.items()})
+    variables["LD_PRELOAD"] = preload(layout.interposer(decision.family), decision, environ.get("LD_PRELOAD", ""))
+    return inject(command, decision, variables, environ)
+
+
+def preload(interposer: Path, decision: Decision, before: str) -> str:
+    """The value of LD_PRELOAD; `before` is the user's own.
+
+    A sanitizer's runtime has to come first of all. Behind the interposer stands libmpi where no program links it:
+    Python opens libmpi only later and privately, and the interposer would not find its symbols.
+    """
+    kept = [entry for entry in before.replace(":", " ").split() if entry]
+    runtimes = [entry for entry in kept if os.path.basename(entry).startswith(_SANITIZERS)]
+    dynamic = read_dynamic(interposer)
+    if dynamic and not runtimes:
+        runtimes = [name for name in dynamic.needed if name.startswith(_SANITIZERS)]
+    entries = [*runtimes, str(interposer)]
+    if not decision.program_links_mpi and decision.libmpi:
+        entries.append(str(decision.libmpi))
+    entries += [entry for entry in kept if entry not in entries]
+    for entry in entries:
+        if any(mark in entry for mark in " \t\n:"):
+            raise NearfetchError(
+                f"'{entry}' cannot be preloaded (LD_PRELOAD separates its entries by spaces and colons): "
+                "move it to a path without them"
+            )
+    return ":".join(entries)
+
+
+def inject(
+    command: Sequence[str], decision: Decision, variables: Mapping[str, str], environ: Mapping[str, str]
+) -> Prepared:
+    """`command` with `variables` set for its ranks."""
+    launcher = decision.launcher
+    if launcher is None:
+        return Prepared(list(command), {**environ, **variables})
+    at = launcher.index + 1
+    if launcher.kind == "hydra":
+        options = [word for item in variables.items() for word in ("-genv", *item)]
+        return Prepared([*command[:at], *options, *command[at:]], dict(environ))
+    options = [word for name, value in variables.items() for word in ("-x", f"{name}={value}")]
+    words = [*command[:at], *options]
+    for word in command[at:]:
+        words.append(word)
+        # Each program of a list `prog : prog` has its own -x options.
+        if word == ":":
+            words += options
+    return Prepared(words, dict(environ))

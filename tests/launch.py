@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Starts the ranks of one MPI test, with or without nearfetch, and ends with their exit code.
+
+    launch.py --build DIR --family F --ranks N --mode M --network X [--set K=V]... [--timeout S] -- PROGRAM ARGS...
+
+Mode `plain` runs without nearfetch. At the time limit every process of the test is ended and the exit code is 124.
+Builds with a sanitizer get its options here: Open MPI and MPICH leave memory behind, which is not ours to report.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from pathlib import Path
+
+TESTS = Path(__file__).resolve().parent
+sys.path.insert(0, str(TESTS.parent / "python"))
+
+from nearfetch.launch import mpiexec, nearfetch_run, without_nearfetch  # noqa: E402
+
+_MARK = "NF_TEST_RUN"
+_TIMED_OUT = 124
+
+
+def main() -> int:
+    """Runs the test of the command line."""
+    options = _options()
+    program = options.program[1:] if options.program[:1] == ["--"] else options.program
+    launch = mpiexec(options.family, options.ranks, options.network, without_nearfetch(os.environ), options.launcher)
+    command = [*launch.argv, *program]
+    env = {**sanitizer_environment(launch.env), _MARK: uuid.uuid4().hex}
+    env["NEARFETCH_PROGRAMS"] = str(options.build / "programs")
+    env["NEARFETCH_BUILD"] = str(options.build)
+    if options.mode != "plain":
+        settings = dict(word.split("=", 1) for word in options.set)
+        command = nearfetch_run(options.build, options.mode, settings, family=options.family) + command
+    print("+", " ".join(command), flush=True)
+    return run(command, env, options.timeout)
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], allow_abbrev=False)
+    parser.add_argument("--build", type=Path, required=True)
+    parser.add_argument("--family", required=True)
+    parser.add_argument("--ranks", type=int, required=True)
+    parser.add_argument("--mode", default="plain")
+    parser.add_argument("--network", default="shm")
+    parser.add_argument("--set", action="append", default=[])
+    parser.add_argument("--timeout", type=float, default=120.0, help="seconds")
+    parser.add_argument("--launcher", help="a launcher in place of the family's own")
+    parser.add_argument("program", nargs=argparse.REMAINDER)
+    return parser.parse_args()
+
+
+def sanitizer_environment(env: dict[str, str]) -> dict[str, str]:
+    """`env` with options for the sanitizers; without effect on programs that have none."""
+    defaults = {
+        "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=0",
+        "UBSAN_OPTIONS": "print_stacktrace=1",
+        "TSAN_OPTIONS": f"suppressions={TESTS / 'tsan.supp'}:ignore_noninstrumented_modules=1:history_size=7",
+    }
+    return {**defaults, **env}
+
+
+def run(command: list[str], env: dict[str, str], timeout_s: float) -> int:
+    """Runs `command`; returns its exit code, 128 + N for signal N, or 124 at the time limit."""
+    process = subprocess.Popen(command, env=env, stdin=subprocess.DEVNULL, start_new_session=True)
+    try:
+        status = process.wait(timeout_s)
+        return 128 - status if status < 0 else status
+    except subprocess.TimeoutExpired:
+        print(f"launch.py: still running after {timeout_s:g} s: ending it", file=sys.stderr)
+        process.terminate()
+        try:
+            process.wait(5)
+        except subprocess.TimeoutExpired:
+            pass
+        return _TIMED_OUT
+    finally:
+        _end_marked(env[_MARK])
+
+
+def _end_marked(mark: str) -> None:
+    """Ends what is left of the test: launchers put ranks into sessions of their own, so they are told by the mark."""
+    for _ in range(20):
+        left = [int(folder.name) for folder in Path("/proc").iterdir() if _is_marked(folder, mark)]
+        if not left:
+            return
+        for pid in left:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except OSError:
+                pass
+        time.sleep(0.1)
+
+
+def _is_marked(folder: Path, mark: str) -> bool:
+    if not folder.name.isdigit() or int(folder.name) == os.getpid():
+        return False
+    try:
+        return f"{_MARK}={mark}".encode() in (folder / "environ").read_bytes().split(b"\0")
+    except OSError:
+        return False
+
+
+if __name__ == "__main__":
+    sys.exit(main())
