@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/reserved_memory.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <limits>
+#include <string>
+
+#include "base/assert.hpp"
+#include "base/error.hpp"
+
+namespace nearfetch {
+
+namespace {
+
+std::uint64_t page_bytes() noexcept {
+    static const auto bytes = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+    return bytes;
+}
+
+std::uint64_t whole_pages(std::uint64_t bytes) noexcept {
+    const std::uint64_t page = page_bytes();
+    return (bytes + page - 1) / page * page;
+}
+
+[[noreturn]] void refuse(std::uint64_t bytes, const char* why) {
+    throw Error("cannot reserve " + std::to_string(bytes) + " bytes of address space for a cache", why,
+                "lower buffer_bytes_max or index_entries_max, or raise the process's address space limit");
+}
+
+}  // namespace
+
+ReservedMemory::ReservedMemory(std::uint64_t bytes_max) {
+    if (bytes_max > std::numeric_limits<std::size_t>::max() / 2) refuse(bytes_max, "no address space is that large");
+    reserved_bytes_ = whole_pages(bytes_max == 0 ? 1 : bytes_max);
+    void* mapped = mmap(nullptr, reserved_bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (mapped == MAP_FAILED) refuse(bytes_max, std::strerror(errno));
+    data_ = static_cast<std::byte*>(mapped);
+}
+
+ReservedMemory::~ReservedMemory() { munmap(data_, reserved_bytes_); }
+
+bool ReservedMemory::resize(std::uint64_t bytes) noexcept {
+    NF_EXPECT(bytes <= reserved_bytes_);
+    const std::uint64_t usable = whole_pages(bytes);
+    if (usable > usable_bytes_) {
+        if (mprotect(data_ + usable_bytes_, usable - usable_bytes_, PROT_READ | PROT_WRITE) != 0) return false;
+    } else if (usable < usable_bytes_) {
+        // Mapping afresh returns the pages and their commit charge, which madvise and mprotect would keep.
+        void* mapped = mmap(data_ + usable, usable_bytes_ - usable, PROT_NONE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+        if (mapped == MAP_FAILED) return false;
+    }
+    usable_bytes_ = usable;
+    size_bytes_ = bytes;
+    return true;
+}
+
+}  // namespace nearfetch

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The sync clock: acquires as sequence numbers.
+//
+// What is cached carries the stamp that was current when its get was *issued* (what arrives later may have been read
+// any time after). An acquire advances the clock, for every target or for one, in O(1): nothing is walked, data with
+// an older stamp is simply no longer fresh. This is the sequence-number scheme of 000 (section III), per target
+// because MPI lets a process synchronise with one target alone.
+
+#include <cstdint>
+#include <vector>
+
+#include "base/assert.hpp"
+#include "base/types.hpp"
+
+namespace nearfetch {
+
+/// A moment of the sync clock.
+using Stamp = std::uint64_t;
+
+class SyncClock {
+  public:
+    explicit SyncClock(std::uint32_t ranks) : acquired_(ranks, 0) {}
+
+    /// What a get that is issued now has to be stamped with.
+    Stamp now() const noexcept { return now_; }
+
+    /// Later reads of any target may not use what was issued earlier.
+    void acquire() noexcept { all_acquired_ = ++now_; }
+    /// The same for one target.
+    void acquire(Rank target) noexcept {
+        NF_EXPECT(target >= 0 && static_cast<std::size_t>(target) < acquired_.size());
+        acquired_[static_cast<std::size_t>(target)] = ++now_;
+    }
+
+    bool fresh(Stamp stamp, Rank target) const noexcept {
+        if (stamp == now_) [[likely]]
+            return true;
+        return stamp >= all_acquired_ && stamp >= acquired_[static_cast<std::size_t>(target)];
+    }
+
+    std::uint32_t ranks() const noexcept { return static_cast<std::uint32_t>(acquired_.size()); }
+
+  private:
+    Stamp now_ = 0;
+    Stamp all_acquired_ = 0;
+    std::vector<Stamp> acquired_;
+};
+
+}  // namespace nearfetch

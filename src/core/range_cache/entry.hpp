@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <boost/intrusive/list.hpp>
+#include <boost/intrusive/set.hpp>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/reserved_memory.hpp"
+#include "base/types.hpp"
+#include "core/consistency/sync_clock.hpp"
+#include "core/eviction/eviction_policy.hpp"
+#include "core/range_cache/storage_buffer.hpp"
+
+namespace nearfetch {
+
+/// One cached (or being fetched) range of a target's window memory. What a hit reads and writes is the first 64 bytes.
+class alignas(64) Entry : public EvictionItem {
+  public:
+    std::uint64_t offset() const noexcept { return offset_; }
+    std::uint64_t size() const noexcept { return bytes; }
+    Rank target() const noexcept { return target_; }
+    bool is_pending() const noexcept { return served_ == nullptr; }
+    /// It was overtaken while in flight (a put, an invalidation): its data will not enter the cache.
+    bool is_doomed() const noexcept { return doomed_; }
+    /// Where its bytes are kept; nullptr when none are (admitted with store = false). A transfer may write here directly
+    /// while the entry is pending.
+    std::byte* data() noexcept { return storage_; }
+
+    /// Free for the engine, which keeps here what it knows of the transfer. Null when admitted.
+    void* attachment() const noexcept { return attachment_; }
+    void attach(void* what) noexcept { attachment_ = what; }
+
+  private:
+    friend class RangeCache;
+    friend class EntryPool;
+
+    // Still the first cache line: 40 bytes of EvictionItem and these.
+    std::uint64_t offset_ = 0;
+    std::byte* served_ = nullptr;  ///< storage_ when cached, nullptr when pending
+    Stamp stamp_ = 0;
+
+    void* attachment_ = nullptr;
+    Rank target_ = 0;
+    std::uint32_t id_ = 0;
+    std::byte* storage_ = nullptr;
+    StorageBuffer::Region* region_ = nullptr;
+    boost::intrusive::set_member_hook<boost::intrusive::optimize_size<true>> by_range_;
+    boost::intrusive::list_member_hook<> by_age_;
+    Entry* next_spare_ = nullptr;
+    bool store_ = false;
+    bool doomed_ = false;
+    bool victim_ = false;  ///< marked while victims are chosen
+};
+
+/// Entries by number, at stable addresses, recycled.
+class EntryPool {
+  public:
+    /// \throws Error when the address space is not to be had
+    explicit EntryPool(std::uint64_t entries_max);
+    Entry& operator[](std::uint32_t id) noexcept { return base_[id]; }
+    const Entry& operator[](std::uint32_t id) const noexcept { return base_[id]; }
+    /// \return nullptr when there is no memory for more
+    Entry* acquire() noexcept;
+    void release(Entry* entry) noexcept;
+
+  private:
+    ReservedMemory memory_;
+    Entry* base_;
+    std::uint64_t entries_max_;
+    std::uint64_t constructed_ = 0;
+    Entry* spare_ = nullptr;
+};
+
+}  // namespace nearfetch

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The range cache: remote memory in entries of any size (001, CLaMPI).
+//
+// A get asks find(); that is all a hit costs. After a miss, survey() says which parts of the range are resident, which
+// are already in flight and which are gaps; the engine starts the network's gets for the gaps and then calls admit() for
+// each, which decides whether the data will be kept and makes room while the network is busy. When the transfer has
+// really completed the engine calls commit(), or abandon() when it failed. So an entry goes MISSING -> PENDING -> CACHED
+// as in the paper's Fig. 5, and core itself moves no bytes over a network.
+//
+// Built as in section III: cuckoo index (cuckoo_index.hpp), best-fit buffer (storage_buffer.hpp), eviction by score
+// (core/eviction), adaptive sizes (adaptation in resize.cpp). The paper's behaviour is what exact_match, weak_admission,
+// keep_on_resize = false and policy "clampi" give. What differs by default, and why:
+//  - Entries do not overlap and stand in an ordered tree, too, so any sub-range of an entry hits, a range across
+//    neighbours hits, and a partial hit fetches the gaps only. The tree is asked after the index, on what would be a miss.
+//  - Nothing is evicted before it is certain that the newcomer is admitted: index slot and space are planned first.
+//    Several victims may go, but only a run of neighbours whose space is contiguous, and the cheapest such run.
+//  - Resizing keeps the entries: the index is rehashed, the buffer grows and shrinks in place.
+//  - Fresh or stale is a matter of stamps (sync_clock.hpp); forgetting costs nothing, stale entries go first.
+//
+// Pointers into the cache (find, Segment::data) are valid until the next call that is not find or survey. Entries that
+// admit() returned stay where they are until they are committed or abandoned. Not thread safe.
+
+#include <boost/intrusive/list.hpp>
+#include <boost/intrusive/set.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/assert.hpp"
+#include "base/types.hpp"
+#include "core/consistency/sync_clock.hpp"
+#include "core/eviction/eviction_policy.hpp"
+#include "core/range_cache/cuckoo_index.hpp"
+#include "core/range_cache/entry.hpp"
+#include "core/range_cache/storage_buffer.hpp"
+#include "core/stats/range_cache_counters.hpp"
+
+namespace nearfetch {
+
+/// What an application says a range is worth (policy "application"): the least goes first.
+using ScoreFunction = std::function<double(Rank target, std::uint64_t offset_bytes, std::uint64_t size_bytes)>;
+
+/// Thresholds and factors of 001, section III-E1. All ratios are over the gets since the last adjustment.
+struct AdaptConfig {
+    double conflict_threshold = 0.1;  ///< conflicting / gets above which the index grows
+    double index_increase_factor = 1.5;
+    double sparsity_threshold = 0.1;  ///< q, non-empty / visited slots, below which the index shrinks
+    double index_decrease_factor = 0.75;
+    double capacity_threshold = 0.1;  ///< (capacity + failing) / gets above which the buffer grows
+    double memory_increase_factor = 2.0;
+    double stable_threshold = 0.9;  ///< hits / gets above which the buffer may shrink ...
+    double free_threshold = 0.5;    ///< ... when more than this share of it is free
+    double memory_decrease_factor = 0.5;
+    std::uint64_t interval_gets = 1000;  ///< gets between two looks
+};
+
+struct RangeCacheConfig {
+    std::uint64_t buffer_bytes = 32ull << 20;  ///< |S_w|
+    std::uint64_t buffer_bytes_max = 256ull << 20;
+    std::uint64_t index_entries = 16384;  ///< |I_w|
+    std::uint64_t index_entries_max = 4ull << 20;
+    std::uint32_t sample_entries = 16;  ///< M
+    std::string policy = "density";
+    bool adaptive = true;
+    bool keep_on_resize = true;   ///< false, as 001: a resize invalidates
+    bool exact_match = false;     ///< true, as 001: only a get at an entry's own displacement hits
+    bool weak_admission = false;  ///< true, as 001: evict one victim, then perhaps fail
+    AdaptConfig adapt;
+    std::uint64_t seed = 1;
+    ScoreFunction application_score;
+};
+
+/// A part of a surveyed range.
+struct Segment {
+    enum class Kind : std::uint8_t { resident, pending, gap };
+    Kind kind = Kind::gap;
+    std::uint64_t offset = 0;
+    std::uint64_t size = 0;
+    const std::byte* data = nullptr;  ///< resident: its bytes
+    Entry* entry = nullptr;           ///< pending: the entry in flight, of which this is a part
+};
+
+/// What became of a gap. `entry` is pending, or nullptr when it will not be cached.
+struct Admission {
+    AccessType type = AccessType::failing;
+    Entry* entry = nullptr;
+};
+
+class RangeCache final : private EvictionView {
+  public:
+    /// \param ranks of the window's group
+    /// \throws Error when a value makes no sense, the policy is unknown, or the memory is not to be had
+    RangeCache(const RangeCacheConfig& config, std::uint32_t ranks);
+    ~RangeCache();
+    RangeCache(const RangeCache&) = delete;
+    RangeCache& operator=(const RangeCache&) = delete;
+
+    /// The bytes of the range when one fresh entry has them all, else nullptr. Counts as one get. \pre size > 0
+    const std::byte* find(Rank target, std::uint64_t offset, std::uint64_t size) noexcept;
+
+    /// After find() said nullptr: the range cut into segments, in order, without holes; resident neighbours are separate
+    /// segments. Uses what it names (recency, frequency) and forgets stale entries that it meets. `out` is overwritten.
+    void survey(Rank target, std::uint64_t offset, std::uint64_t size, std::vector<Segment>& out);
+
+    /// Decides what becomes of a gap whose transfer was started at `stamp` (now() just before). Evicts when needed,
+    /// adapts the sizes when it is time. store = false: known while in flight, never kept.
+    /// Fails when the range overlaps an entry (unless exact_match), or when it is not worth the space.
+    Admission admit(Rank target, std::uint64_t offset, std::uint64_t size, Stamp stamp, bool store);
+
+    /// The transfer completed: `source` has the bytes (entry->data() itself, or elsewhere).
+    /// \return whether they are cached now; otherwise the entry is gone
+    bool commit(Entry* entry, const std::byte* source);
+    /// The transfer failed: the entry is gone.
+    void abandon(Entry* entry);
+
+    /// A put by this process: cached bytes follow, entries in flight are doomed.
+    void update(Rank target, std::uint64_t offset, std::uint64_t size, const std::byte* bytes);
+    /// Something else wrote there: forgets what overlaps.
+    void drop(Rank target, std::uint64_t offset, std::uint64_t size);
+
+    Stamp now() const noexcept { return sync_.now(); }
+    /// Nothing that was issued before may be served any more. O(1).
+    void acquire() noexcept;
+    void acquire(Rank target) noexcept;
+    /// Forgets everything and frees its space. O(entries).
+    void invalidate();
+
+    /// Sets |S_w| and |I_w|, keeping what still fits (or, with keep_on_resize = false, nothing).
+    /// \return false when entries in flight or the bounds do not allow it, or memory is not to be had
+    bool resize(std::uint64_t buffer_bytes, std::uint64_t index_entries);
+
+    /// The cache counts evictions, invalidations, resizes, visited slots, committed and dropped; the rest is the engine's.
+    RangeCacheCounters& counters() noexcept { return counters_; }
+    const RangeCacheCounters& counters() const noexcept { return counters_; }
+
+    const RangeCacheConfig& config() const noexcept { return config_; }
+    /// Entries, cached (perhaps stale) and pending; doomed ones not.
+    std::uint64_t entries() const noexcept { return by_range_.size(); }
+    std::uint64_t pending() const noexcept { return pending_; }
+    std::uint64_t index_entries() const noexcept { return index_.slot_count(); }
+    std::uint64_t buffer_bytes() const noexcept { return buffer_.size_bytes(); }
+    std::uint64_t free_bytes() const noexcept { return buffer_.free_bytes(); }
+    std::uint64_t largest_free_bytes() const noexcept { return buffer_.largest_free_bytes(); }
+    /// Walks everything; aborts with a message when something is not as it should be.
+    void check_invariants() const;
+
+  private:
+    struct Range {
+        Rank target;
+        std::uint64_t offset;
+    };
+    struct RangeOf {
+        using type = Range;
+        type operator()(const Entry& e) const noexcept { return {e.target_, e.offset_}; }
+    };
+    struct RangeLess {
+        bool operator()(const Range& a, const Range& b) const noexcept {
+            return a.target != b.target ? a.target < b.target : a.offset < b.offset;
+        }
+    };
+    using RangeHook = boost::intrusive::member_hook<
+        Entry, boost::intrusive::set_member_hook<boost::intrusive::optimize_size<true>>, &Entry::by_range_>;
+    using RangeTree = boost::intrusive::set<Entry, RangeHook, boost::intrusive::key_of_value<RangeOf>,
+                                            boost::intrusive::compare<RangeLess>>;
+    using AgeList = boost::intrusive::list<
+        Entry, boost::intrusive::member_hook<Entry, boost::intrusive::list_member_hook<>, &Entry::by_age_>>;
+
+    // Hot path.
+    bool fresh(const Entry& entry) const noexcept { return sync_.fresh(entry.stamp_, entry.target_); }
+    void touch(Entry& entry) noexcept {
+        entry.last = gets_;
+        ++entry.frequency;
+        entry.weight = entry.weight * touch_rule_.keep + touch_rule_.add;
+    }
+    const std::byte* find_within(Rank target, std::uint64_t offset, std::uint64_t size) noexcept;
+
+    // Lookup off the hot path (range_cache.cpp).
+    Entry* first_overlap(Rank target, std::uint64_t offset, std::uint64_t size) noexcept;
+    Entry* lookup_part(Rank target, std::uint64_t offset, std::uint64_t end, std::uint64_t& next) noexcept;
+
+    // Entries' lives (range_cache.cpp).
+    void remove(Entry& entry, bool evicted);
+    void doom(Entry& entry);
+    void give_back(Entry& entry) noexcept;
+    void forget(Entry& entry);
+    void reset();
+
+    // Admission (admission.cpp).
+    struct Plan;
+    Admission admit_new(Entry& entry);
+    Admission admit_weakly(Entry& entry);
+    bool plan_slot(const Entry& entry, Plan& plan);
+    bool plan_space(const Entry& entry, Plan& plan);
+    void settle(Entry& entry, StorageBuffer::Region* region);
+    void evict(Entry& entry);
+    bool reap_stale(std::uint64_t payload_bytes);
+    void seek_cheapest_run(const Entry& newcomer, Plan& plan);
+    void seek_first_run(const Entry& newcomer, Plan& plan);
+    Entry* evictable(const StorageBuffer::Region* region) const noexcept;
+
+    // Adaptation (resize.cpp).
+    void adapt();
+    bool resize_index(std::uint64_t entries);
+    bool resize_buffer(std::uint64_t bytes);
+    bool clear_tail(std::uint64_t bytes);
+
+    // EvictionView.
+    std::uint64_t slot_count() const override;
+    Slot slot(std::uint64_t position) const override;
+    std::uint64_t gets() const override;
+    double average_get_bytes() const override;
+    std::uint64_t adjacent_free_bytes(const EvictionItem& item) const override;
+    double application_score(const EvictionItem& item) const override;
+    std::uint64_t capacity_bytes() const override;
+
+    // What a hit reads stands first.
+    Entry* mru_;
+    Rank mru_target_ = -1;
+    bool exact_match_;
+    std::uint64_t gets_ = 0;
+    std::uint64_t requested_bytes_ = 0;
+    TouchRule touch_rule_;
+    SyncClock sync_;
+    EntryPool pool_;
+    CuckooIndex index_;
+    RangeTree by_range_;
+    std::unique_ptr<EvictionPolicy> policy_;
+    StorageBuffer buffer_;
+
+    AgeList by_age_;          ///< in the order of their stamps
+    Entry* stale_cursor_ = nullptr;  ///< all before it in by_age_ were seen to be fresh since the last acquire
+    bool maybe_stale_ = false;
+    std::uint64_t pending_ = 0;
+    std::uint64_t doomed_ = 0;
+    std::uint64_t largest_entry_bytes_ = 0;
+    EvictionCandidates candidates_;
+    std::unique_ptr<Plan> plan_;
+
+    /// Since the last adjustment.
+    struct Interval {
+        std::uint64_t gets_at_start = 0;
+        std::uint64_t surveys = 0;
+        std::uint64_t conflicting = 0;
+        std::uint64_t capacity = 0;
+        std::uint64_t failing = 0;
+        std::uint64_t visited = 0;
+        std::uint64_t nonempty = 0;
+    } interval_;
+    RangeCacheConfig config_;
+    RangeCacheCounters counters_;
+    Entry nothing_;  ///< what mru_ points to when there is no entry: of size 0
+};
+
+inline const std::byte* RangeCache::find(Rank target, std::uint64_t offset, std::uint64_t size) noexcept {
+    NF_EXPECT(size > 0 && target >= 0 && static_cast<std::uint32_t>(target) < sync_.ranks());
+    ++gets_;
+    requested_bytes_ += size;
+    Entry* entry = mru_;
+    std::uint64_t skip = offset - entry->offset_;
+    // One comparison each for "begins inside" and "ends inside": unsigned arithmetic wraps.
+    if (target != mru_target_ || skip >= entry->bytes || size > entry->bytes - skip ||
+        (exact_match_ && skip != 0)) {
+        const std::uint32_t id = index_.find(target, offset);
+        if (id == CuckooIndex::none) return exact_match_ ? nullptr : find_within(target, offset, size);
+        entry = &pool_[id];
+        skip = 0;
+        if (size > entry->bytes) return nullptr;
+    }
+    if (entry->served_ == nullptr || !fresh(*entry)) return nullptr;
+    mru_ = entry;
+    mru_target_ = target;
+    touch(*entry);
+    return entry->served_ + skip;
+}
+
+}  // namespace nearfetch

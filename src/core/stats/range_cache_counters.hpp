@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Every counter of a range cache, once, with its meaning. Reports and JSON are written from the table, so a counter
+// that is added here shows up everywhere. The access types are those of 001, section III-B.
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace nearfetch {
+
+/// How a get went: exactly one per get.
+enum class AccessType : std::uint8_t {
+    hit,
+    partial_hit,
+    pending_hit,
+    direct,
+    conflicting,
+    capacity,
+    failing,
+    bypassed
+};
+
+struct RangeCacheCounters {
+    std::uint64_t gets = 0;
+    std::uint64_t hits = 0;
+    std::uint64_t partial_hits = 0;
+    std::uint64_t pending_hits = 0;
+    std::uint64_t direct = 0;
+    std::uint64_t conflicting = 0;
+    std::uint64_t capacity = 0;
+    std::uint64_t failing = 0;
+    std::uint64_t bypassed = 0;
+    std::uint64_t bytes_requested = 0;
+    std::uint64_t bytes_from_cache = 0;
+    std::uint64_t bytes_from_network = 0;
+    std::uint64_t puts = 0;
+    std::uint64_t flushes = 0;
+    std::uint64_t flushes_elided = 0;
+    std::uint64_t evictions = 0;
+    std::uint64_t invalidations = 0;
+    std::uint64_t index_resizes = 0;
+    std::uint64_t buffer_resizes = 0;
+    std::uint64_t evict_visited = 0;
+    std::uint64_t evict_nonempty = 0;
+    std::uint64_t prefetches = 0;
+    std::uint64_t committed = 0;
+    std::uint64_t dropped = 0;
+
+    /// Counts one get of this type; `gets` stays the sum of the eight types.
+    void count(AccessType type) noexcept;
+
+    friend bool operator==(const RangeCacheCounters&, const RangeCacheCounters&) noexcept = default;
+};
+
+/// One row of the table of counters.
+struct CounterInfo {
+    std::string_view name;
+    std::uint64_t RangeCacheCounters::* member;
+    std::string_view meaning;
+};
+
+inline constexpr std::array range_cache_counter_table{
+    CounterInfo{"gets", &RangeCacheCounters::gets, "gets of the program: the sum of the eight types that follow"},
+    CounterInfo{"hits", &RangeCacheCounters::hits, "all bytes were resident"},
+    CounterInfo{"partial_hits", &RangeCacheCounters::partial_hits, "some bytes were resident or in flight"},
+    CounterInfo{"pending_hits", &RangeCacheCounters::pending_hits,
+                "all bytes were resident or in flight, some in flight"},
+    CounterInfo{"direct", &RangeCacheCounters::direct, "misses for which there was room"},
+    CounterInfo{"conflicting", &RangeCacheCounters::conflicting, "misses that evicted for an index slot"},
+    CounterInfo{"capacity", &RangeCacheCounters::capacity, "misses that evicted for buffer space"},
+    CounterInfo{"failing", &RangeCacheCounters::failing, "misses that were not cached"},
+    CounterInfo{"bypassed", &RangeCacheCounters::bypassed, "gets that went to the network without a lookup"},
+    CounterInfo{"bytes_requested", &RangeCacheCounters::bytes_requested, "bytes that the program's gets asked for"},
+    CounterInfo{"bytes_from_cache", &RangeCacheCounters::bytes_from_cache,
+                "bytes of gets served without the network, in-flight ones included"},
+    CounterInfo{"bytes_from_network", &RangeCacheCounters::bytes_from_network, "bytes fetched for gets"},
+    CounterInfo{"puts", &RangeCacheCounters::puts, "puts and accumulates of the program"},
+    CounterInfo{"flushes", &RangeCacheCounters::flushes, "flushes of the program"},
+    CounterInfo{"flushes_elided", &RangeCacheCounters::flushes_elided,
+                "flushes that had nothing to complete and did not enter MPI"},
+    CounterInfo{"evictions", &RangeCacheCounters::evictions, "entries evicted to make room"},
+    CounterInfo{"invalidations", &RangeCacheCounters::invalidations, "times that cached data was forgotten at once"},
+    CounterInfo{"index_resizes", &RangeCacheCounters::index_resizes, "adaptations of the index size"},
+    CounterInfo{"buffer_resizes", &RangeCacheCounters::buffer_resizes, "adaptations of the buffer size"},
+    CounterInfo{"evict_visited", &RangeCacheCounters::evict_visited, "index slots visited to find victims"},
+    CounterInfo{"evict_nonempty", &RangeCacheCounters::evict_nonempty, "of those, slots that held an entry"},
+    CounterInfo{"prefetches", &RangeCacheCounters::prefetches, "ranges fetched because the program asked to prefetch"},
+    CounterInfo{"committed", &RangeCacheCounters::committed, "transfers whose data entered the cache"},
+    CounterInfo{"dropped", &RangeCacheCounters::dropped,
+                "entries forgotten: stale, overwritten, or overtaken while in flight"},
+};
+
+inline void RangeCacheCounters::count(AccessType type) noexcept {
+    // The types stand in the table in the order of the enumeration, after `gets`.
+    ++gets;
+    ++(this->*range_cache_counter_table[1 + static_cast<std::size_t>(type)].member);
+}
+
+}  // namespace nearfetch
