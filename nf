@@ -1,0 +1,195 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# The one door to nearfetch: installs what is missing, builds, and hands over. Quick when there is nothing to do.
+set -euo pipefail
+
+root="$(cd -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")" && pwd)"
+build="$root/build/release"
+python="$root/.venv/bin/python"
+
+# What the build and the tests need from Debian or Ubuntu; libmpich-dev would add MPICH's Fortran tests.
+packages=(build-essential ccache cmake ninja-build pkg-config python3-venv git openmpi-bin libopenmpi-dev gfortran
+    libboost-dev libcli11-dev libgtest-dev nlohmann-json3-dev zlib1g-dev)
+
+usage() {
+    cat <<'END'
+usage: ./nf COMMAND
+
+  setup                          install what is missing and build build/release
+  demo                           a real program, with and without nearfetch, in under 3 minutes
+  test [--preset P] [-R REGEX]   checks of the source and all tests (presets: release dev asan tsan)
+  bench --list                   the benchmarks
+  bench NAME [--json FILE]       run one
+  run [OPTIONS] -- COMMAND...    run COMMAND with nearfetch in its ranks (./nf run --help)
+  settings [--json]              the settings
+  which NAME [--mpi FAMILY]      the path of a program of the project (FAMILY: openmpi, mpich, mpiabi)
+  sanitize                       the tests under the address, undefined-behaviour and thread sanitizers
+  fuzz [SECONDS]                 fuzz the readers of files and settings, SECONDS each (60)
+END
+}
+
+# fail MESSAGE [STATUS]
+fail() {
+    echo "nf: $1" >&2
+    exit "${2:-1}"
+}
+
+# Says which of the given Debian packages are not installed.
+missing_packages() {
+    local wanted installed
+    installed="$(dpkg-query -W -f '${Package} ${db:Status-Status}\n' "$@" 2>/dev/null | sed -n 's/ installed$//p')"
+    for wanted in "$@"; do
+        grep -qxF -- "$wanted" <<<"$installed" || echo "$wanted"
+    done
+}
+
+# Installs the given Debian packages where they are missing; elsewhere than on Debian says what is missing.
+need_packages() {
+    local missing=() as_root=() tool
+    if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+        for tool in c++ gfortran cmake ninja pkg-config python3 git; do
+            command -v "$tool" >/dev/null || missing+=("$tool")
+        done
+        command -v mpicc.openmpi >/dev/null || command -v mpicc >/dev/null || missing+=("Open MPI")
+        [ ${#missing[@]} -eq 0 ] && return
+        fail "missing: ${missing[*]} (nf installs packages on Debian and Ubuntu only): install these and the \
+equivalents of the Debian packages $*"
+    fi
+    mapfile -t missing < <(missing_packages "$@")
+    [ ${#missing[@]} -eq 0 ] && return
+    if [ "$(id -u)" -ne 0 ]; then
+        command -v sudo >/dev/null && { sudo -n true 2>/dev/null || [ -t 0 ]; } ||
+            fail "missing packages: ${missing[*]} (installing them takes root): apt-get install ${missing[*]}"
+        as_root=(sudo)
+    fi
+    echo "nf: installing ${missing[*]}"
+    local install=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends)
+    "${install[@]}" "${missing[@]}" >/dev/null 2>&1 ||
+        { "${as_root[@]}" apt-get update -qq && "${install[@]}" -qq "${missing[@]}"; } ||
+        fail "apt-get could not install: ${missing[*]} (its messages stand above): install them by hand"
+    changed=1
+}
+
+# The Python environment; it also brings MPICH.
+need_python() {
+    local stamp="$root/.venv/nearfetch-requirements.txt"
+    cmp -s "$root/requirements.txt" "$stamp" && return
+    [ -x "$python" ] || python3 -m venv "$root/.venv"
+    echo "nf: installing Python packages into .venv"
+    "$python" -m pip install --quiet --disable-pip-version-check -r "$root/requirements.txt" ||
+        fail "pip could not install requirements.txt (its messages stand above): check the network and try again"
+    cp "$root/requirements.txt" "$stamp"
+    changed=1
+}
+
+# configure_and_build PRESET [TARGET...]
+configure_and_build() {
+    local folder="$root/build/$1" targets=("${@:2}")
+    if [ ! -e "$folder/build.ninja" ] || [ "$changed" -eq 1 ]; then
+        echo "nf: configuring build/$1"
+        (cd "$root" && cmake --preset "$1" --log-level=WARNING)
+    fi
+    # ninja's dry run costs a tenth of a real one that finds nothing to do, and keeps the quiet case quiet.
+    if ! (cd "$folder" && ninja -n "${targets[@]}" | grep -q 'no work to do'); then
+        echo "nf: building build/$1"
+        cmake --build "$folder" -j "${NF_JOBS:-$(nproc)}" ${targets[0]:+--target "${targets[@]}"}
+    fi
+}
+
+# Everything up to date. Talks on stderr: the output of what follows stays clean.
+setup() {
+    mkdir -p "$root/build"
+    changed=0
+    {
+        flock 9
+        need_packages "${packages[@]}"
+        need_python
+        configure_and_build release
+    } 9>"$root/build/.lock" >&2
+}
+
+# which_program NAME [--mpi FAMILY]
+which_program() {
+    local name="" family=openmpi
+    while [ $# -gt 0 ]; do
+        case "$1" in
+        --mpi)
+            [ $# -ge 2 ] || fail "--mpi has no value (it names a family): openmpi, mpich or mpiabi" 2
+            family="$2"
+            shift
+            ;;
+        --mpi=*) family="${1#--mpi=}" ;;
+        -*) fail "unknown option $1 (which knows --mpi): see ./nf help" 2 ;;
+        *) name="$1" ;;
+        esac
+        shift
+    done
+    [ -n "$name" ] || fail "which names no program (there is nothing to look for): ./nf which lcc" 2
+    setup
+    [ -d "$build/programs/$family" ] ||
+        fail "no programs for the MPI family $family (built: $(cd "$build/programs" && echo *)): name one of these" 2
+    [ -x "$build/programs/$family/$name" ] ||
+        fail "no program '$name' (there are: $(cd "$build/programs/$family" && echo *)): name one of these" 2
+    echo "$build/programs/$family/$name"
+}
+
+# fuzz [SECONDS]
+fuzz() {
+    local seconds="${1:-60}" fuzzer name
+    [[ "$seconds" =~ ^[1-9][0-9]*$ ]] || fail "bad time '$seconds' (it is in whole seconds): ./nf fuzz 60" 2
+    setup
+    need_packages clang libclang-rt-dev >&2
+    configure_and_build fuzz
+    for fuzzer in "$root"/build/fuzz/fuzz/*; do
+        name="$(basename "$fuzzer")"
+        echo "nf: fuzzing $name for $seconds s"
+        mkdir -p "$root/build/fuzz/corpus/$name"
+        "$fuzzer" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=4096 -print_final_stats=1 \
+            -artifact_prefix="$root/build/fuzz/$name-" "$root/build/fuzz/corpus/$name" \
+            "$root/tests/fuzz/corpus/${name%_fuzz}" 2>"$root/build/fuzz/$name.log" || {
+            tail -n 40 "$root/build/fuzz/$name.log" >&2
+            fail "$name found something (the input is beside build/fuzz/$name.log): repair it"
+        }
+        sed -n 's/^stat::number_of_executed_units: */nf: nothing found, inputs tried: /p' "$root/build/fuzz/$name.log"
+    done
+}
+
+[ $# -ge 1 ] || { usage >&2; exit 2; }
+command="$1"
+shift
+export PYTHONDONTWRITEBYTECODE=1
+case "$command" in
+setup) setup ;;
+demo)
+    setup
+    exec "$python" "$root/examples/demo.py" "$@"
+    ;;
+test)
+    setup
+    exec "$python" "$root/tests/run_tests.py" "$@"
+    ;;
+bench)
+    [ $# -ge 1 ] || { usage >&2; exit 2; }
+    setup
+    PYTHONPATH="$root:$root/python" exec "$python" -m bench "$@"
+    ;;
+run | settings)
+    setup
+    exec "$python" "$build/bin/nearfetch" "$command" "$@"
+    ;;
+which) which_program "$@" ;;
+sanitize)
+    [ $# -eq 0 ] || { usage >&2; exit 2; }
+    setup
+    "$python" "$root/tests/run_tests.py" --preset asan
+    exec "$python" "$root/tests/run_tests.py" --preset tsan
+    ;;
+fuzz) fuzz "$@" ;;
+help | -h | --help) usage ;;
+*)
+    echo "nf: unknown command '$command'" >&2
+    usage >&2
+    exit 2
+    ;;
+esac
