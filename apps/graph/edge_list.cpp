@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "graph/edge_list.hpp"
+
+#include <algorithm>
+
+namespace nearfetch::graph {
+
+namespace {
+
+std::uint32_t low_of(std::uint64_t packed) { return static_cast<std::uint32_t>(packed >> 32); }
+std::uint32_t high_of(std::uint64_t packed) { return static_cast<std::uint32_t>(packed); }
+
+std::vector<std::uint32_t> distinct_ids(const std::vector<std::uint64_t>& packed) {
+    std::vector<std::uint32_t> ids;
+    ids.reserve(packed.size() * 2);
+    for (const std::uint64_t edge : packed) {
+        ids.push_back(low_of(edge));
+        ids.push_back(high_of(edge));
+    }
+    std::sort(ids.begin(), ids.end());
+    ids.erase(std::unique(ids.begin(), ids.end()), ids.end());
+    return ids;
+}
+
+}  // namespace
+
+EdgeList EdgeCollector::finish(std::optional<std::uint64_t> vertices) {
+    EdgeList result;
+    if (vertices) {
+        result.vertices = *vertices;
+    } else {
+        result.labels = distinct_ids(packed_);
+        result.vertices = result.labels.size();
+        const bool dense =
+            result.labels.empty() || result.labels.back() + std::uint64_t{1} == result.labels.size();
+        if (dense) result.labels.clear();
+    }
+    const auto number = [&labels = result.labels](std::uint32_t id) {
+        if (labels.empty()) return id;
+        return static_cast<Vertex>(std::lower_bound(labels.begin(), labels.end(), id) - labels.begin());
+    };
+    const std::size_t all = packed_.size();
+    std::erase_if(packed_, [](std::uint64_t edge) { return low_of(edge) == high_of(edge); });
+    result.self_loops = all - packed_.size();
+    std::sort(packed_.begin(), packed_.end());
+    const std::size_t loopless = packed_.size();
+    packed_.erase(std::unique(packed_.begin(), packed_.end()), packed_.end());
+    result.duplicates = loopless - packed_.size();
+    result.edges.reserve(packed_.size());
+    for (const std::uint64_t edge : packed_)
+        result.edges.push_back({number(low_of(edge)), number(high_of(edge))});
+    packed_.clear();
+    return result;
+}
+
+}  // namespace nearfetch::graph

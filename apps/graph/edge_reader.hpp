@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "graph/byte_source.hpp"
+#include "graph/edge_list.hpp"
+
+namespace nearfetch::graph {
+
+/// How an edge list is written.
+///
+/// - `csv`: two ids and a comma between them on a line; the first line may be a header such as `id_1,id_2`.
+/// - `snap`: two ids and white space between them on a line, as the Stanford collection has them.
+/// - `matrix_market`: coordinate format; pattern, real or integer; general or symmetric; ids from 1. Each
+/// stored entry is an
+///   edge, whatever its value. All the declared rows are vertices. Source: NIST, *The Matrix Market Exchange
+///   Formats*, 1996.
+///
+/// Blank lines and lines that begin with # or % are skipped in the first two.
+enum class Format { automatic, csv, snap, matrix_market };
+
+struct ReadOptions {
+    Format format = Format::automatic;  ///< automatic: decided by the first lines
+    std::optional<std::uint64_t>
+        vertices;  ///< number of vertices; unset: as EdgeCollector::finish and Format say
+};
+
+/// Reads an edge list, plain or gzip, from `source`; messages call it `name`.
+/// @throws GraphError `NAME:LINE: problem (why): what to do`
+EdgeList read_edges(std::unique_ptr<ByteSource> source, const std::string& name,
+                    const ReadOptions& options = {});
+
+/// The same from a file.
+EdgeList read_edge_file(const std::string& path, const ReadOptions& options = {});
+
+}  // namespace nearfetch::graph

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "graph/matrix_market.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <limits>
+#include <string>
+#include <system_error>
+
+#include "graph/fields.hpp"
+#include "graph/graph_error.hpp"
+
+namespace nearfetch::graph {
+
+namespace {
+
+constexpr std::string_view kBanner = "%%matrixmarket";
+
+std::string lower(std::string_view text) {
+    std::string result(text);
+    std::transform(result.begin(), result.end(), result.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    return result;
+}
+
+struct Header {
+    bool has_values = false;
+    bool integers = false;
+};
+
+Header parse_banner(const LineReader& reader, std::string_view rest) {
+    take_word(rest);
+    const std::string object = lower(take_word(rest));
+    const std::string layout = lower(take_word(rest));
+    const std::string field = lower(take_word(rest));
+    const std::string symmetry = lower(take_word(rest));
+    if (object != "matrix" || layout != "coordinate") {
+        reader.fail("unsupported Matrix Market kind " + quoted(object + " " + layout),
+                    "an edge list is a matrix coordinate file", "convert it");
+    }
+    if (field != "pattern" && field != "real" && field != "integer") {
+        reader.fail("unsupported Matrix Market field " + quoted(field), "pattern, real and integer are read",
+                    "convert it");
+    }
+    if (symmetry != "general" && symmetry != "symmetric") {
+        reader.fail("unsupported Matrix Market symmetry " + quoted(symmetry),
+                    "general and symmetric are read", "convert it");
+    }
+    expect_end(reader, rest, "the first line's fields");
+    return {field != "pattern", field == "integer"};
+}
+
+void check_value(const LineReader& reader, std::string_view field, bool integer) {
+    std::string_view digits = field;
+    if (digits.size() > 1 && digits.front() == '+' && digits[1] != '-') digits.remove_prefix(1);
+    const char* last = digits.data() + digits.size();
+    const char* stop = nullptr;
+    std::errc status{};
+    if (integer) {
+        std::int64_t value = 0;
+        const auto result = std::from_chars(digits.data(), last, value);
+        stop = result.ptr;
+        status = result.ec;
+    } else {
+        double value = 0;
+        const auto result = std::from_chars(digits.data(), last, value);
+        stop = result.ptr;
+        status = result.ec;
+    }
+    if (status != std::errc::invalid_argument && stop == last) return;
+    if (field.empty())
+        reader.fail("the value is missing", "the first line declares values",
+                    "add it, or declare the file pattern");
+    reader.fail("value " + quoted(field) + " is not a number",
+                integer ? "the first line declares integers" : "the first line declares reals", "correct it");
+}
+
+bool next_content(LineReader& reader, std::string_view& line) {
+    while (reader.next(line)) {
+        line = trimmed(line);
+        if (!line.empty() && line.front() != '%') return true;
+    }
+    return false;
+}
+
+std::uint32_t parse_index(const LineReader& reader, std::string_view field, std::uint64_t size) {
+    if (field.empty())
+        reader.fail("an index is missing", "an entry needs a row and a column", "add it or remove the line");
+    const std::uint64_t index =
+        parse_number(reader, field, std::numeric_limits<std::uint64_t>::max(), "index");
+    if (index == 0 || index > size) {
+        reader.fail("index " + std::to_string(index) + " is outside of the matrix",
+                    "the declared size is " + std::to_string(size) + " and counting starts at 1",
+                    "correct the index or the size");
+    }
+    return static_cast<std::uint32_t>(index - 1);
+}
+
+}  // namespace
+
+bool is_matrix_market_banner(std::string_view line) {
+    return lower(line.substr(0, kBanner.size())) == kBanner;
+}
+
+EdgeList read_matrix_market(LineReader& reader, std::string_view banner,
+                            std::optional<std::uint64_t> vertices) {
+    const Header header = parse_banner(reader, banner);
+    std::string_view line;
+    if (!next_content(reader, line))
+        reader.fail("the size line is missing", "the file ends before it", "fetch the file again");
+    const std::uint64_t rows = parse_number(reader, take_word(line), kMostVertices, "number of rows");
+    const std::uint64_t columns = parse_number(reader, take_word(line), kMostVertices, "number of columns");
+    const std::uint64_t declared =
+        parse_number(reader, take_word(line), std::numeric_limits<std::uint64_t>::max(), "number of entries");
+    expect_end(reader, line, "the number of entries");
+    if (rows != columns) {
+        reader.fail("the matrix is not square",
+                    std::to_string(rows) + " rows, " + std::to_string(columns) + " columns",
+                    "give the adjacency matrix of a graph");
+    }
+    if (rows == 0) reader.fail("the matrix is empty", "it declares no vertex", "give a graph with vertices");
+    if (vertices && *vertices != rows) {
+        reader.fail("the file declares " + std::to_string(rows) + " vertices",
+                    "--vertices says " + std::to_string(*vertices), "leave --vertices out");
+    }
+    EdgeCollector edges;
+    std::uint64_t entries = 0;
+    while (next_content(reader, line)) {
+        if (entries == declared) {
+            reader.fail("more entries than declared", "the size line declares " + std::to_string(declared),
+                        "correct the size line");
+        }
+        const std::uint32_t row = parse_index(reader, take_word(line), rows);
+        const std::uint32_t column = parse_index(reader, take_word(line), rows);
+        if (header.has_values) check_value(reader, take_word(line), header.integers);
+        expect_end(reader, line, "the entry");
+        edges.add(row, column);
+        ++entries;
+    }
+    if (entries != declared) {
+        reader.fail("only " + std::to_string(entries) + " entries",
+                    "the size line declares " + std::to_string(declared),
+                    "fetch the file again or correct the size line");
+    }
+    return edges.finish(rows);
+}
+
+}  // namespace nearfetch::graph

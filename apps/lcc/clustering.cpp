@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "lcc/clustering.hpp"
+
+#include <algorithm>
+
+namespace nearfetch::lcc {
+
+namespace {
+
+using graph::Vertex;
+
+/// Reads other ranks' adjacency lists and keeps the account.
+class RemoteLists {
+  public:
+    explicit RemoteLists(const DistributedGraph& graph)
+        : graph_(graph), buffer_(graph.largest_degree()), seen_(graph.vertices(), false) {}
+
+    std::span<const Vertex> read(Vertex v, LocalResult& account) {
+        const std::uint64_t degree = graph_.degree(v);
+        const int owner = graph_.owner(v);
+        const auto count = static_cast<int>(degree);
+        watch_.start();
+        MPI_Get(buffer_.data(), count, MPI_UINT32_T, owner, graph_.displacement(v), count, MPI_UINT32_T,
+                graph_.window());
+        MPI_Win_flush(owner, graph_.window());
+        watch_.stop();
+        ++account.remote_gets;
+        account.remote_bytes += degree * sizeof(Vertex);
+        if (!seen_[v]) {
+            seen_[v] = true;
+            ++account.remote_vertices;
+        }
+        return {buffer_.data(), static_cast<std::size_t>(degree)};
+    }
+
+    double seconds() const { return watch_.seconds(); }
+
+  private:
+    const DistributedGraph& graph_;
+    std::vector<Vertex> buffer_;
+    std::vector<bool> seen_;
+    apps::Stopwatch watch_;
+};
+
+}  // namespace
+
+LocalResult count_closed_pairs(const DistributedGraph& graph, std::uint64_t count, bool progress) {
+    LocalResult result;
+    result.closed_pairs.reserve(count);
+    RemoteLists remote(graph);
+    apps::ProgressBar bar(progress, "vertices of rank 0", count);
+    MPI_Win_lock_all(0, graph.window());
+    for (std::uint64_t v = graph.first_local(); v < graph.first_local() + count; ++v) {
+        const auto own = graph.local_neighbours(v);
+        std::uint64_t closed = 0;
+        for (const Vertex u : own) {
+            closed += graph::count_common(
+                own, graph.is_local(u) ? graph.local_neighbours(u) : remote.read(u, result));
+        }
+        result.closed_pairs.push_back(closed);
+        bar.advance();
+    }
+    MPI_Win_unlock_all(graph.window());
+    result.communication_seconds = remote.seconds();
+    return result;
+}
+
+}  // namespace nearfetch::lcc

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Local clustering coefficients by MPI one-sided communication, after paper 001, section IV-C: a plain MPI
+// program whose ranks read each other's adjacency lists again and again, in sizes from 4 bytes to those of
+// the largest vertices. The results do not depend on the number of ranks, bit for bit: triangles are counted
+// in whole numbers, and rank 0 adds up the coefficients in the order of the vertices.
+
+#include <algorithm>
+#include <fstream>
+#include <iostream>
+#include <limits>
+
+#include "common/compensated_sum.hpp"
+#include "common/report.hpp"
+#include "graph/graph_error.hpp"
+#include "graph/rmat.hpp"
+#include "lcc/clustering.hpp"
+#include "lcc/options.hpp"
+
+namespace nearfetch::lcc {
+namespace {
+
+/// What rank 0 knows about the graph as it came in.
+struct Input {
+    graph::Csr csr;
+    std::vector<std::uint32_t> labels;
+    std::uint64_t self_loops = 0;
+    std::uint64_t duplicates = 0;
+};
+
+/// One run over all vertices.
+struct Run {
+    LocalResult local;
+    double communication_seconds = 0;  ///< most over the ranks
+    double total_seconds = 0;          ///< most over the ranks
+};
+
+Input make_input(const Options& options) {
+    graph::EdgeList edges = options.file.empty()
+                                ? graph::make_rmat(options.rmat_scale, options.edge_factor, options.seed)
+                                : graph::read_edge_file(options.file, options.reading);
+    Input input{graph::build_csr(edges), std::move(edges.labels), edges.self_loops, edges.duplicates};
+    for (std::uint64_t v = 0; v < input.csr.vertices(); ++v) {
+        if (input.csr.neighbours(static_cast<graph::Vertex>(v)).size() > std::numeric_limits<int>::max()) {
+            throw graph::GraphError(graph::complaint("a vertex has more than 2^31-1 neighbours",
+                                                     "one MPI_Get cannot read its list",
+                                                     "give a sparser graph"));
+        }
+    }
+    return input;
+}
+
+void open_output(std::ofstream& file, const std::string& path) {
+    if (path.empty()) return;
+    file.open(path);
+    if (!file)
+        throw apps::UsageError(path +
+                               " cannot be written (opening it failed): check the path and its permissions");
+}
+
+/// The closed pairs of all processed vertices on rank 0, in the order of the vertices.
+std::vector<std::uint64_t> gather_closed_pairs(const apps::MpiSession& mpi,
+                                               const std::vector<std::uint64_t>& local) {
+    if (!mpi.is_root()) {
+        const std::uint64_t count = local.size();
+        apps::send_bytes(&count, sizeof count, 0);
+        apps::send_bytes(local.data(), count * sizeof(std::uint64_t), 0);
+        return {};
+    }
+    std::vector<std::uint64_t> all = local;
+    for (int rank = 1; rank < mpi.ranks(); ++rank) {
+        std::uint64_t count = 0;
+        apps::receive_bytes(&count, sizeof count, rank);
+        all.resize(all.size() + count);
+        apps::receive_bytes(all.data() + all.size() - count, count * sizeof(std::uint64_t), rank);
+    }
+    return all;
+}
+
+std::vector<std::uint64_t> gather_numbers(const apps::MpiSession& mpi, std::uint64_t value) {
+    std::vector<std::uint64_t> all(static_cast<std::size_t>(mpi.ranks()));
+    MPI_Gather(&value, 1, MPI_UINT64_T, all.data(), 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
+    return all;
+}
+
+double median(std::vector<double> values) {
+    std::sort(values.begin(), values.end());
+    const std::size_t half = values.size() / 2;
+    return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+Run run_once(const apps::MpiSession& mpi, const DistributedGraph& graph, const Options& options) {
+    const std::uint64_t count = std::min(
+        graph.local_vertices(), options.max_vertices.value_or(std::numeric_limits<std::uint64_t>::max()));
+    Run run;
+    apps::Stopwatch watch;
+    MPI_Barrier(MPI_COMM_WORLD);
+    watch.start();
+    run.local = count_closed_pairs(graph, count, options.common.progress && mpi.is_root());
+    watch.stop();
+    run.total_seconds = apps::max_over_ranks(watch.seconds());
+    run.communication_seconds = apps::max_over_ranks(run.local.communication_seconds);
+    return run;
+}
+
+/// Results over all processed vertices; only on rank 0.
+struct Summary {
+    double average = 0;
+    std::uint64_t closed_pairs = 0;
+    std::uint64_t vertices = 0;
+};
+
+/// Adds up in the order of the vertices and writes the coefficients as it goes.
+Summary summarize(const apps::MpiSession& mpi, const DistributedGraph& graph, const Options& options,
+                  const Input& input, const std::vector<std::uint64_t>& closed_pairs,
+                  std::ostream& per_vertex) {
+    Summary summary;
+    apps::CompensatedSum sum;
+    for (int rank = 0; rank < mpi.ranks(); ++rank) {
+        const std::uint64_t first = graph.first_vertex(rank);
+        const std::uint64_t held = graph.first_vertex(rank + 1) - first;
+        for (std::uint64_t v = first; v < first + std::min(held, options.max_vertices.value_or(held)); ++v) {
+            const std::uint64_t closed = closed_pairs[summary.vertices++];
+            const double coefficient = graph::clustering_coefficient(closed, graph.degree(v));
+            sum.add(coefficient);
+            summary.closed_pairs += closed;
+            if (!options.per_vertex_path.empty()) {
+                per_vertex << (input.labels.empty() ? v : input.labels[v]) << ' ' << apps::exact(coefficient)
+                           << '\n';
+            }
+        }
+    }
+    if (summary.vertices != 0) summary.average = sum.value() / static_cast<double>(summary.vertices);
+    return summary;
+}
+
+void report_results(apps::Report& report, const DistributedGraph& graph, const Input& input,
+                    const Summary& summary) {
+    report.add("vertices", graph.vertices());
+    report.add("edges", graph.edges());
+    report.add("self_loops_removed", input.self_loops);
+    report.add("duplicates_removed", input.duplicates);
+    report.add("processed_vertices", summary.vertices);
+    report.add("average", summary.average);
+    report.add("closed_pairs", summary.closed_pairs);
+    // Each triangle closes two ordered pairs at each of its three corners; a part of the vertices sees a part
+    // of these.
+    if (summary.vertices == graph.vertices()) report.add("triangles", summary.closed_pairs / 6);
+}
+
+int compute(const apps::MpiSession& mpi, const Options& options) {
+    apps::check_infos(options.common.window);
+    Input input;
+    std::ofstream json;
+    std::ofstream per_vertex;
+    const bool good = apps::root_succeeds(mpi, "lcc", [&] {
+        open_output(json, options.common.json_path);
+        open_output(per_vertex, options.per_vertex_path);
+        input = make_input(options);
+    });
+    if (!good) return apps::kBadUse;
+    const DistributedGraph graph(mpi, std::move(input.csr), options.common.window);
+    std::vector<double> communication;
+    std::vector<double> total;
+    Run run;
+    for (int repetition = 0; repetition < options.repeat; ++repetition) {
+        run = run_once(mpi, graph, options);
+        communication.push_back(run.communication_seconds);
+        total.push_back(run.total_seconds);
+    }
+    const auto closed_pairs = gather_closed_pairs(mpi, run.local.closed_pairs);
+    const auto gets = gather_numbers(mpi, run.local.remote_gets);
+    const auto distinct = gather_numbers(mpi, run.local.remote_vertices);
+    const std::uint64_t all_gets = apps::sum_over_ranks(run.local.remote_gets);
+    const std::uint64_t all_bytes = apps::sum_over_ranks(run.local.remote_bytes);
+    if (!mpi.is_root()) return 0;
+    apps::Report report;
+    report.add("ranks", mpi.ranks());
+    report_results(report, graph, input, summarize(mpi, graph, options, input, closed_pairs, per_vertex));
+    report.add("remote_gets", all_gets);
+    report.add("remote_bytes", all_bytes);
+    report.add("remote_gets_per_rank", gets);
+    report.add("remote_vertices_per_rank", distinct);
+    report.add("communication_seconds", median(communication));
+    report.add("total_seconds", median(total));
+    report.add("communication_seconds_per_repetition", communication);
+    report.add("total_seconds_per_repetition", total);
+    report.write_lines(std::cout);
+    std::cout.flush();
+    if (json.is_open()) report.write_json(json);
+    if (!json.flush() || !per_vertex.flush()) {
+        apps::complain(mpi, "lcc",
+                       "the results could not be written (the disk may be full): free some space");
+        return 1;
+    }
+    return 0;
+}
+
+}  // namespace
+}  // namespace nearfetch::lcc
+
+int main(int argc, char** argv) {
+    using namespace nearfetch;
+    const apps::MpiSession mpi(&argc, &argv);
+    try {
+        lcc::Options options;
+        const apps::Parsed parsed = lcc::parse_options(argc, argv, options);
+        if (!parsed.run) {
+            if (mpi.is_root()) (parsed.exit_code == 0 ? std::cout : std::cerr) << parsed.text << std::flush;
+            return parsed.exit_code;
+        }
+        return lcc::compute(mpi, options);
+    } catch (const apps::UsageError& error) {
+        apps::complain(mpi, "lcc", error.what());
+        return apps::kBadUse;
+    } catch (const std::exception& error) {
+        std::cerr << "lcc: " << error.what() << " (rank " << mpi.rank()
+                  << " cannot go on): give a smaller graph\n";
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+    return 1;
+}

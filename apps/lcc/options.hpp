@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "common/command_line.hpp"
+#include "graph/edge_reader.hpp"
+
+namespace nearfetch::lcc {
+
+struct Options {
+    apps::CommonOptions common;
+    std::string file;  ///< empty: make an R-MAT graph
+    graph::ReadOptions reading;
+    int rmat_scale = 0;
+    std::uint64_t edge_factor = 16;
+    std::uint64_t seed = 1;
+    std::string per_vertex_path;
+    std::optional<std::uint64_t> max_vertices;  ///< per rank
+    int repeat = 1;
+};
+
+apps::Parsed parse_options(int argc, const char* const* argv, Options& options);
+
+}  // namespace nearfetch::lcc
