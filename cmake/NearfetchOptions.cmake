@@ -6,9 +6,11 @@
 #   NF_CHECKS           assertions NF_EXPECT and NF_ENSURE are compiled in (presets dev, asan, tsan)
 #   NEARFETCH_WERROR    warnings are errors (preset dev)
 #   NEARFETCH_SANITIZE  value of -fsanitize=, for example "address,undefined"; empty for none
+#   NEARFETCH_FUZZ      build the fuzzers (preset fuzz; takes clang)
 
 option(NF_CHECKS "Compile the assertions in" OFF)
 option(NEARFETCH_WERROR "Treat warnings as errors" OFF)
+option(NEARFETCH_FUZZ "Build the fuzzers" OFF)
 set(NEARFETCH_SANITIZE
     ""
     CACHE STRING "Value of -fsanitize=, empty for none")

@@ -309,3 +309,17 @@ else()
     find_package(Python3 COMPONENTS Interpreter REQUIRED)
     set(NEARFETCH_PYTHON ${Python3_EXECUTABLE})
 endif()
+
+# nearfetch_fuzzer(<name> SOURCES a.cpp ... [LINK target ...])
+#
+# A libFuzzer executable <build>/fuzz/<name>; only the preset `fuzz` (clang) builds it.
+function(nearfetch_fuzzer name)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINK")
+    if(NOT NEARFETCH_FUZZ)
+        return()
+    endif()
+    add_executable(${name} ${arg_SOURCES})
+    set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fuzz)
+    target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+    target_link_libraries(${name} PRIVATE ${arg_LINK} nearfetch_options)
+endfunction()

@@ -2,15 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Starts the ranks of one MPI test, with or without nearfetch, and ends with their exit code.
 
-    launch.py --build DIR --family F --ranks N --mode M --network X [--set K=V]... [--timeout S] -- PROGRAM ARGS...
-
-Mode `plain` runs without nearfetch. At the time limit every process of the test is ended and the exit code is 124.
-Builds with a sanitizer get its options here: Open MPI and MPICH leave memory behind, which is not ours to report.
+Mode `plain` runs without nearfetch. At the time limit every process of the test is ended and the exit code is
+124. Builds with a sanitizer get its options here: MPI libraries leave memory behind, which is not ours to report.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import signal
 import subprocess
@@ -32,7 +31,9 @@ def main() -> int:
     """Runs the test of the command line."""
     options = _options()
     program = options.program[1:] if options.program[:1] == ["--"] else options.program
-    launch = mpiexec(options.family, options.ranks, options.network, without_nearfetch(os.environ), options.launcher)
+    launch = mpiexec(
+        options.family, options.ranks, options.network, without_nearfetch(os.environ), options.launcher
+    )
     command = [*launch.argv, *program]
     env = {**sanitizer_environment(launch.env), _MARK: uuid.uuid4().hex}
     env["NEARFETCH_PROGRAMS"] = str(options.build / "programs")
@@ -77,26 +78,22 @@ def run(command: list[str], env: dict[str, str], timeout_s: float) -> int:
     except subprocess.TimeoutExpired:
         print(f"launch.py: still running after {timeout_s:g} s: ending it", file=sys.stderr)
         process.terminate()
-        try:
+        with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(5)
-        except subprocess.TimeoutExpired:
-            pass
         return _TIMED_OUT
     finally:
         _end_marked(env[_MARK])
 
 
 def _end_marked(mark: str) -> None:
-    """Ends what is left of the test: launchers put ranks into sessions of their own, so they are told by the mark."""
+    """Ends what is left of the test, told by the mark: launchers put ranks into sessions of their own."""
     for _ in range(20):
         left = [int(folder.name) for folder in Path("/proc").iterdir() if _is_marked(folder, mark)]
         if not left:
             return
         for pid in left:
-            try:
+            with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
-            except OSError:
-                pass
         time.sleep(0.1)
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """nearfetch keeps remote memory near: caching for one-sided communication.
 
-This package is the command line (`nearfetch run`, `nearfetch settings`) and what it is made of. It needs nothing but
-the standard library.
+This package is the command line (`nearfetch run`, `nearfetch settings`) and what it is made of. It needs
+nothing but the standard library.
 """
 
 from __future__ import annotations

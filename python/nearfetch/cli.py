@@ -48,17 +48,24 @@ def _parser() -> argparse.ArgumentParser:
     run = actions.add_parser(
         "run",
         help="run a command, with nearfetch in all its ranks",
-        usage="nearfetch run [--mode M] [--set KEY=VALUE]... [--stats DIR] [--summary] [--mpi FAMILY] -- COMMAND...",
+        usage="nearfetch run [--mode M] [--set KEY=VALUE]... [--stats DIR] [--summary] [--mpi FAMILY] "
+        "-- COMMAND...",
         epilog=_RUN_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     run.add_argument("--mode", metavar="M", help="when cached data is forgotten; the same as --set mode=M")
-    run.add_argument("--set", metavar="KEY=VALUE", action="append", default=[], help="a setting, may be repeated")
+    run.add_argument(
+        "--set", metavar="KEY=VALUE", action="append", default=[], help="a setting, may be repeated"
+    )
     run.add_argument("--stats", metavar="DIR", help="each rank writes its counters to DIR/rank-<N>.json")
     run.add_argument("--summary", action="store_true", help="print a summary per window at the end")
-    run.add_argument("--mpi", choices=list(FAMILIES), help="the command's MPI family, where it is not recognised")
-    run.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND", help="for example mpiexec -n 4 ./app")
+    run.add_argument(
+        "--mpi", choices=list(FAMILIES), help="the command's MPI family, where it is not recognised"
+    )
+    run.add_argument(
+        "command", nargs=argparse.REMAINDER, metavar="COMMAND", help="for example mpiexec -n 4 ./app"
+    )
     settings = actions.add_parser("settings", help="list the settings", allow_abbrev=False)
     settings.add_argument("--json", action="store_true", help="as a JSON array")
     return parser
@@ -67,7 +74,9 @@ def _parser() -> argparse.ArgumentParser:
 def _run(layout: Layout, options: argparse.Namespace) -> int:
     command = options.command[1:] if options.command[:1] == ["--"] else options.command
     if not command:
-        raise NearfetchError("no command (nothing to run): write it after --, as in nearfetch run -- mpiexec -n 4 ./app")
+        raise NearfetchError(
+            "no command (nothing to run): write it after --, as in nearfetch run -- mpiexec -n 4 ./app"
+        )
     settings = _checked_settings(layout, options)
     prepared = prepare(layout, command, settings, os.environ, options.mpi)
     if "stats_dir" in settings:
@@ -91,11 +100,15 @@ def _checked_settings(layout: Layout, options: argparse.Namespace) -> dict[str, 
         words.append(f"mode={options.mode}")
     if options.stats is not None:
         if not options.stats:
-            raise NearfetchError("--stats has an empty folder name (there is nowhere to write): name a folder")
+            raise NearfetchError(
+                "--stats has an empty folder name (there is nowhere to write): name a folder"
+            )
         words.append(f"stats_dir={os.path.abspath(options.stats)}")
     if options.summary:
         words.append("summary=on")
-    inherited = [f"{row['name']}={os.environ[variable(row['name'])]}" for row in _table(layout) if _inherits(row)]
+    inherited = [
+        f"{row['name']}={os.environ[variable(row['name'])]}" for row in _table(layout) if _inherits(row)
+    ]
     checked = _ask_settings_program(layout, [*inherited, *words])
     if checked.returncode != 0:
         sys.stderr.write(checked.stderr)
@@ -111,7 +124,9 @@ def _make_folder(path: Path) -> None:
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise NearfetchError(f"cannot make the folder '{path}' ({error.strerror}): name another by --stats") from error
+        raise NearfetchError(
+            f"cannot make the folder '{path}' ({error.strerror}): name another by --stats"
+        ) from error
 
 
 def _settings(layout: Layout, as_json: bool) -> int:
@@ -127,8 +142,8 @@ def _settings(layout: Layout, as_json: bool) -> int:
         text = f"{row['meaning']} [{row['allowed']}]" if row["allowed"] else row["meaning"]
         print(textwrap.fill(text, width=100, initial_indent=" " * 4, subsequent_indent=" " * 4))
     print(
-        "\nGive a setting as --set buffer_bytes=4MiB, in the environment as NEARFETCH_BUFFER_BYTES=4MiB, or for one\n"
-        "window as the info key nearfetch_buffer_bytes. An info key wins over the environment."
+        "\nGive a setting as --set buffer_bytes=4MiB, in the environment as NEARFETCH_BUFFER_BYTES=4MiB,\n"
+        "or for one window as the info key nearfetch_buffer_bytes. An info key wins over the environment."
     )
     return 0
 
@@ -139,7 +154,8 @@ def _table(layout: Layout) -> list[dict[str, str]]:
         return json.loads(answer.stdout)
     except ValueError as error:
         raise NearfetchError(
-            f"'{layout.settings_program}' does not answer (exit code {answer.returncode}): install nearfetch again"
+            f"'{layout.settings_program}' does not answer (exit code {answer.returncode}): "
+            "install nearfetch again"
         ) from error
 
 

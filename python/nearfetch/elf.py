@@ -126,8 +126,8 @@ def _read_conf(path: str, folders: list[str], depth: int) -> None:
 def dependencies(program: Path, environ: Mapping[str, str]) -> Iterator[tuple[str, Optional[Path]]]:
     """All libraries that `program` needs, itself or through others, breadth first: (soname, path or None).
 
-    The search goes through the RPATH and RUNPATH of whoever asks, of the program, LD_LIBRARY_PATH, and the system's
-    folders.
+    The search goes through the RPATH and RUNPATH of whoever asks, of the program, LD_LIBRARY_PATH, and the
+    system's folders.
     """
     first = read_dynamic(program)
     if first is None:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Decides which MPI family a command uses.
 
-There is one interposer per binary interface, so `nearfetch run` has to know which MPI the ranks will load before
-they are started. Asked in this order: the programs among the command's words (which libmpi do they link?), what
-mpi4py is told by its variables, the launcher (whose MPI is it?), and what module systems leave in the environment. A
-guess is never made: without an answer the user is asked to name the family.
+There is one interposer per binary interface, so `nearfetch run` has to know which MPI the ranks will load
+before they are started. Asked in this order: the programs among the command's words (which libmpi do they
+link?), what mpi4py is told by its variables, the launcher (whose MPI is it?), and what module systems leave
+in the environment. A guess is never made: without an answer the user is asked to name the family.
 """
 
 from __future__ import annotations
@@ -32,18 +32,37 @@ class Family(NamedTuple):
 
 FAMILIES: dict[str, Family] = {
     "mpich": Family(
-        "MPICH", ("libmpi.so.12", "libmpich.so.12"), ("libmpifort.so.12", "libmpichfort.so.12", "libmpicxx.so.12")
+        "MPICH",
+        ("libmpi.so.12", "libmpich.so.12"),
+        ("libmpifort.so.12", "libmpichfort.so.12", "libmpicxx.so.12"),
     ),
     "openmpi": Family(
         "Open MPI",
         ("libmpi.so.40",),
-        ("libmpi_mpifh.so.40", "libmpi_usempif08.so.40", "libmpi_usempi_ignore_tkr.so.40", "libmpi_cxx.so.40"),
+        (
+            "libmpi_mpifh.so.40",
+            "libmpi_usempif08.so.40",
+            "libmpi_usempi_ignore_tkr.so.40",
+            "libmpi_cxx.so.40",
+        ),
     ),
     "mpiabi": Family("the MPI standard ABI", ("libmpi_abi.so.1",), ()),
 }
 
 _LAUNCHER_NAMES = ("mpiexec", "mpirun", "orterun", "prterun", "hydra")
-_WRAPPERS = {"env", "time", "nice", "ionice", "timeout", "taskset", "numactl", "setsid", "nohup", "stdbuf", "chrt"}
+_WRAPPERS = {
+    "env",
+    "time",
+    "nice",
+    "ionice",
+    "timeout",
+    "taskset",
+    "numactl",
+    "setsid",
+    "nohup",
+    "stdbuf",
+    "chrt",
+}
 _VERSION_TIMEOUT_S = 10.0
 
 
@@ -80,8 +99,8 @@ def decide(command: Sequence[str], environ: Mapping[str, str], named: Optional[s
         family, libmpi, links = named, linked.get(named), named in linked
     elif len(linked) > 1:
         raise NearfetchError(
-            f"the programs of the command link different MPI libraries ({' and '.join(linked)}; one interposer cannot "
-            "serve both): start them by separate commands, or name the one to serve by --mpi"
+            f"the programs of the command link different MPI libraries ({' and '.join(linked)}; one "
+            "interposer cannot serve both): start them by separate commands, or name the one to serve by --mpi"
         )
     elif linked:
         ((family, libmpi),) = linked.items()
@@ -91,8 +110,9 @@ def decide(command: Sequence[str], environ: Mapping[str, str], named: Optional[s
         answer = _of_mpi4py(environ) or _of_launcher(launcher) or _of_environment(environ)
         if answer is None:
             raise NearfetchError(
-                f"cannot tell which MPI the command uses ('{command[0]}' is no MPI launcher nearfetch knows, and none "
-                f"of the command's words is a program that links libmpi): name it by --mpi {'|'.join(FAMILIES)}"
+                f"cannot tell which MPI the command uses ('{command[0]}' is no MPI launcher nearfetch knows, "
+                "and none of the command's words is a program that links libmpi): "
+                f"name it by --mpi {'|'.join(FAMILIES)}"
             )
         family, libmpi = answer
     if libmpi is None and not links:
@@ -130,7 +150,7 @@ def linked_mpi(program: Path, environ: Mapping[str, str]) -> Optional[tuple[str,
 
 
 def find_launcher(command: Sequence[str], environ: Mapping[str, str]) -> Optional[Launcher]:
-    """The MPI launcher among the words of `command`: the first word, or the one behind wrappers such as `env`."""
+    """The MPI launcher of `command`: its first word, or the one behind wrappers such as `env`."""
     first = os.path.basename(command[0])
     candidates = range(len(command)) if first in _WRAPPERS else range(1)
     for index in candidates:
@@ -144,7 +164,7 @@ def find_launcher(command: Sequence[str], environ: Mapping[str, str]) -> Optiona
 
 
 def _may_be_launcher(word: str) -> bool:
-    """Whether it is safe to ask `word` for its version: by its name, so that no unknown program is started twice."""
+    """Whether `word` is called like a launcher: no unknown program is started to ask for its version."""
     return any(name in os.path.basename(word) for name in _LAUNCHER_NAMES)
 
 
@@ -201,7 +221,15 @@ def _of_launcher(launcher: Optional[Launcher]) -> Optional[tuple[str, Optional[P
 def _of_environment(environ: Mapping[str, str]) -> Optional[tuple[str, Optional[Path]]]:
     """What module systems leave behind; nothing where the hints disagree."""
     hints: dict[str, Optional[Path]] = {}
-    for variable in ("MPI_HOME", "MPI_ROOT", "MPI_DIR", "I_MPI_ROOT", "OPAL_PREFIX", "EBROOTOPENMPI", "EBROOTMPICH"):
+    for variable in (
+        "MPI_HOME",
+        "MPI_ROOT",
+        "MPI_DIR",
+        "I_MPI_ROOT",
+        "OPAL_PREFIX",
+        "EBROOTOPENMPI",
+        "EBROOTMPICH",
+    ):
         if environ.get(variable):
             for family in FAMILIES:
                 path = _libmpi_under(Path(environ[variable]), family)
@@ -211,7 +239,11 @@ def _of_environment(environ: Mapping[str, str]) -> Optional[tuple[str, Optional[
         del hints["mpiabi"]
     if not hints:
         starts = {"OMPI_": "openmpi", "I_MPI_": "mpich", "MPIR_CVAR_": "mpich", "MPICH_": "mpich"}
-        hints = {family: None for start, family in starts.items() if any(name.startswith(start) for name in environ)}
+        hints = {
+            family: None
+            for start, family in starts.items()
+            if any(name.startswith(start) for name in environ)
+        }
     return next(iter(hints.items())) if len(hints) == 1 else None
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Starts MPI programs the way tests, benchmarks and demos need it: a given MPI family, rank count and network."""
+"""Starts MPI programs the way tests, benchmarks and demos do: by MPI family, rank count and network."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ def mpiexec(
 ) -> Launch:
     """How to start `ranks` ranks of a program of `family` on `network`.
 
-    `network` is "shm" (shared memory) or "tcp" (TCP over the loopback interface, also between ranks that could share
-    memory). More ranks than cores are allowed, ranks are not bound to cores. `environ` is what to start from (default:
-    os.environ) and `launcher` a launcher to use in place of the family's own.
+    `network` is "shm" (shared memory) or "tcp" (TCP over the loopback interface, also between ranks that
+    could share memory). More ranks than cores are allowed, ranks are not bound to cores. `environ` is what to
+    start from (default: os.environ) and `launcher` a launcher to use in place of the family's own.
 
     Raises NearfetchError where the family has no launcher, ValueError for an unknown family or network.
     """
@@ -79,7 +79,8 @@ def launcher_of(family: str, environ: Mapping[str, str]) -> str:
         if path and found and found.kind == kind:
             return path
     raise NearfetchError(
-        f"no launcher for the MPI family {family} (looked for {', '.join(names)}): install {FAMILIES[family].title}"
+        f"no launcher for the MPI family {family} (looked for {', '.join(names)}): "
+        f"install {FAMILIES[family].title}"
     )
 
 
@@ -105,4 +106,6 @@ def nearfetch_run(
 
 def without_nearfetch(environ: Mapping[str, str], keep: Sequence[str] = ()) -> dict[str, str]:
     """`environ` without nearfetch's settings, for runs that must not inherit the caller's."""
-    return {name: value for name, value in environ.items() if not name.startswith("NEARFETCH_") or name in keep}
+    return {
+        name: value for name, value in environ.items() if not name.startswith("NEARFETCH_") or name in keep
+    }

@@ -39,11 +39,13 @@ class Layout(NamedTuple):
         built = [name for name in FAMILIES if self._path(name).is_file()]
         if not built:
             raise NearfetchError(
-                f"no interposer in {self.libraries} (nearfetch is not built): run ./nf setup, or install nearfetch"
+                f"no interposer in {self.libraries} (nearfetch is not built): "
+                "run ./nf setup, or install nearfetch"
             )
         raise NearfetchError(
             f"no interposer for the MPI family {family} (this nearfetch was built for: {', '.join(built)}): "
-            f"build nearfetch where {FAMILIES[family].title} is installed, or start a program of another family"
+            f"build nearfetch where {FAMILIES[family].title} is installed, "
+            "or start a program of another family"
         )
 
     def _path(self, family: str) -> Path:

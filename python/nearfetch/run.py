@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Turns a command into the same command with the interposer in its ranks.
 
-Where the launcher is known, it is told to set LD_PRELOAD for the ranks alone: the launcher and its helpers stay as
-they are. Otherwise the environment carries it.
+Where the launcher is known, it is told to set LD_PRELOAD for the ranks alone: the launcher and its helpers
+stay as they are. Otherwise the environment carries it.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def prepare(
 ) -> Prepared:
     """`command` with the interposer of its MPI family and `settings` in its ranks.
 
-    Raises NearfetchError where the command does not exist (status 127), its family cannot be told, or no interposer
-    was built for it.
+    Raises NearfetchError where the command does not exist (status 127), its family cannot be told, or no
+    interposer was built for it.
     """
     if find_program(command[0], environ) is None:
         reason = "no such file" if "/" in command[0] else "it is in no folder of PATH"
@@ -50,15 +50,17 @@ def prepare(
     decision = decide(command, environ, named)
     variables = {name: value for name, value in environ.items() if name.startswith(_PREFIX)}
     variables.update({variable(name): value for name, value in settings.items()})
-    variables["LD_PRELOAD"] = preload(layout.interposer(decision.family), decision, environ.get("LD_PRELOAD", ""))
+    variables["LD_PRELOAD"] = preload(
+        layout.interposer(decision.family), decision, environ.get("LD_PRELOAD", "")
+    )
     return inject(command, decision, variables, environ)
 
 
 def preload(interposer: Path, decision: Decision, before: str) -> str:
     """The value of LD_PRELOAD; `before` is the user's own.
 
-    A sanitizer's runtime has to come first of all. Behind the interposer stands libmpi where no program links it:
-    Python opens libmpi only later and privately, and the interposer would not find its symbols.
+    A sanitizer's runtime has to come first of all. Behind the interposer stands libmpi where no program links
+    it: Python opens libmpi only later and privately, and the interposer would not find its symbols.
     """
     kept = [entry for entry in before.replace(":", " ").split() if entry]
     runtimes = [entry for entry in kept if os.path.basename(entry).startswith(_SANITIZERS)]

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checks of the source text: formatting, Python lint, licence lines, and that every header compiles alone."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Callable, Optional
+
+ROOT = Path(__file__).resolve().parents[1]
+_LICENSED = {".cpp", ".hpp", ".h", ".c", ".f90", ".py", ".cmake", ".sh"}
+_LINE = "SPDX-License-Identifier: Apache-2.0"
+
+
+def source_files() -> list[Path]:
+    """The project's own files: what git knows or would take, else all outside of build and hidden folders."""
+    if (ROOT / ".git").exists() and shutil.which("git"):
+        listed = subprocess.run(
+            ["git", "-C", str(ROOT), "ls-files", "-co", "--exclude-standard", "-z"],
+            capture_output=True,
+            check=True,
+        )
+        names = listed.stdout.decode().split("\0")
+        return sorted(ROOT / name for name in names if name and (ROOT / name).is_file())
+    found = []
+    for folder, folders, names in os.walk(ROOT):
+        folders[:] = [
+            name for name in folders if not name.startswith(".") and name not in ("build", "__pycache__")
+        ]
+        found += [Path(folder) / name for name in names]
+    return sorted(found)
+
+
+def spdx(files: list[Path]) -> Optional[str]:
+    """Every source file names the licence in its first two lines (the first may be a #! line)."""
+    bad = []
+    for path in files:
+        if path.suffix in _LICENSED or path.name in ("CMakeLists.txt", "nf"):
+            with open(path, encoding="utf-8") as file:
+                first = file.readline() + file.readline()
+            if _LINE not in first:
+                bad.append(f"{path.relative_to(ROOT)}:1: no '{_LINE}'")
+    return "\n".join(bad) or None
+
+
+def clang_format(files: list[Path]) -> Optional[str]:
+    """C and C++ sources are formatted as .clang-format says."""
+    chosen = [str(path) for path in files if path.suffix in (".cpp", ".hpp", ".h", ".c")]
+    return _output_if_failed([_tool("clang-format"), "--dry-run", "-Werror", *chosen]) if chosen else None
+
+
+def ruff_check(files: list[Path]) -> Optional[str]:
+    """Python sources pass ruff's checks."""
+    return _output_if_failed([_tool("ruff"), "check", "--no-cache", "--quiet", *_python(files)])
+
+
+def ruff_format(files: list[Path]) -> Optional[str]:
+    """Python sources are formatted by ruff."""
+    return _output_if_failed([_tool("ruff"), "format", "--no-cache", "--check", "--quiet", *_python(files)])
+
+
+def headers(files: list[Path]) -> Optional[str]:
+    """Every header compiles alone; those of include/ as C11 too where they are C headers."""
+    mpi = _mpi_includes()
+    jobs: list[list[str]] = []
+    with tempfile.TemporaryDirectory() as scratch:
+        for number, path in enumerate(path for path in files if path.suffix in (".hpp", ".h")):
+            roots = ["-I", str(ROOT / "include"), "-I", str(ROOT / "src"), "-I", str(ROOT / "apps"), *mpi]
+            definitions = ["-DNF_CHECKS=1", "-DNEARFETCH_MPI_OPENMPI=1", '-DNEARFETCH_MPI_FAMILY="openmpi"']
+            warnings = ["-Wall", "-Wextra", "-Werror", "-Wno-unused-function", "-Wno-unused-const-variable"]
+            warnings.append("-Wno-restrict")
+            common = ["-fsyntax-only", *warnings, *definitions, "-I", str(path.parent), *roots]
+            unit = Path(scratch) / f"unit{number}.cpp"
+            unit.write_text(f'#include "{path}"\n#include "{path}"\n', encoding="utf-8")
+            jobs.append(["c++", "-std=c++20", *common, str(unit)])
+            if path.suffix == ".h":
+                unit = unit.with_suffix(".c")
+                unit.write_text(f'#include "{path}"\n', encoding="utf-8")
+                jobs.append(["cc", "-std=c11", "-Wpedantic", *common, str(unit)])
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            results = list(pool.map(_output_if_failed, jobs))
+    return "\n".join(result for result in results if result) or None
+
+
+CHECKS: dict[str, Callable[[list[Path]], Optional[str]]] = {
+    "lint.spdx": spdx,
+    "lint.clang-format": clang_format,
+    "lint.ruff-check": ruff_check,
+    "lint.ruff-format": ruff_format,
+    "lint.headers": headers,
+}
+
+
+def _python(files: list[Path]) -> list[str]:
+    return [str(path) for path in files if path.suffix == ".py"]
+
+
+def _tool(name: str) -> str:
+    beside = Path(sys.executable).parent / name
+    return str(beside) if beside.exists() else name
+
+
+def _mpi_includes() -> list[str]:
+    wrapper = shutil.which("mpicc.openmpi") or shutil.which("mpicc")
+    if not wrapper:
+        return []
+    shown = subprocess.run([wrapper, "-show"], capture_output=True, text=True, check=True).stdout.split()
+    folders = [word[2:] for word in shown if word.startswith("-I")]
+    return ["-DOMPI_SKIP_MPICXX=1", *(word for folder in folders for word in ("-isystem", folder))]
+
+
+def _output_if_failed(command: list[str]) -> Optional[str]:
+    try:
+        result = subprocess.run(
+            command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+        )
+    except OSError as error:
+        return f"cannot start {command[0]} ({error.strerror}): run ./nf setup"
+    return (
+        None if result.returncode == 0 else result.stdout.strip() or f"{command[0]}: exit {result.returncode}"
+    )
