@@ -99,8 +99,9 @@ def decide(command: Sequence[str], environ: Mapping[str, str], named: Optional[s
         family, libmpi, links = named, linked.get(named), named in linked
     elif len(linked) > 1:
         raise NearfetchError(
-            f"the programs of the command link different MPI libraries ({' and '.join(linked)}; one "
-            "interposer cannot serve both): start them by separate commands, or name the one to serve by --mpi"
+            f"the programs of the command link different MPI libraries ({' and '.join(linked)}; "
+            "one interposer cannot serve both): start them by separate commands, "
+            "or name the one to serve by --mpi"
         )
     elif linked:
         ((family, libmpi),) = linked.items()
