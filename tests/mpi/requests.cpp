@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+// Requests of RMA calls complete as the standard says (MPI-3.1, 11.3.5): alone, in arrays, among requests of messages;
+// also when the bytes come from the cache. Freeing such a request is erroneous and not tried.
+#include <functional>
+
+#include "check.hpp"
+
+using namespace check;
+
+namespace {
+
+constexpr int bytes = 320;
+constexpr int number = 12;
+
+using Buffers = std::vector<std::vector<unsigned char>>;
+
+std::uint64_t offset_of(int i) { return static_cast<std::uint64_t>(i % 7) * 200; }
+
+/// Completes all requests; calls `done(i)` as soon as request i is known to be complete.
+using Completer = std::function<void(std::vector<MPI_Request>&, const std::function<void(int)>&)>;
+
+struct Way {
+    const char* name;
+    Completer complete;
+};
+
+void each_done(int count, const int* indices, const std::function<void(int)>& done) {
+    for (int i = 0; i < count; ++i) done(indices[i]);
+}
+
+std::vector<Way> all_ways() {
+    std::vector<Way> ways;
+    ways.push_back({"Wait", [](auto& r, const auto& done) {
+                        for (std::size_t i = r.size(); i-- > 0;) {
+                            CHECK_MPI(MPI_Wait(&r[i], MPI_STATUS_IGNORE));
+                            CHECK(r[i] == MPI_REQUEST_NULL);
+                            done(static_cast<int>(i));
+                        }
+                    }});
+    ways.push_back({"Wait with status", [](auto& r, const auto& done) {
+                        for (std::size_t i = 0; i < r.size(); ++i) {
+                            MPI_Status status;
+                            CHECK_MPI(MPI_Wait(&r[i], &status));
+                            done(static_cast<int>(i));
+                            CHECK_MPI(MPI_Wait(&r[i], &status));  // of nothing: at once
+                        }
+                    }});
+    ways.push_back({"Test", [](auto& r, const auto& done) {
+                        for (std::size_t i = 0; i < r.size(); ++i) {
+                            int flag = 0;
+                            while (!flag) CHECK_MPI(MPI_Test(&r[i], &flag, MPI_STATUS_IGNORE));
+                            CHECK(r[i] == MPI_REQUEST_NULL);
+                            done(static_cast<int>(i));
+                        }
+                    }});
+    ways.push_back({"Request_get_status", [](auto& r, const auto& done) {
+                        for (std::size_t i = 0; i < r.size(); ++i) {
+                            int flag = 0;
+                            MPI_Status status;
+                            while (!flag) CHECK_MPI(MPI_Request_get_status(r[i], &flag, &status));
+                            CHECK(r[i] != MPI_REQUEST_NULL);
+                            CHECK_MPI(MPI_Request_get_status(r[i], &flag, MPI_STATUS_IGNORE));
+                            CHECK_EQ(flag, 1);
+                            CHECK_MPI(MPI_Wait(&r[i], &status));
+                            done(static_cast<int>(i));
+                        }
+                    }});
+    ways.push_back({"Waitall", [](auto& r, const auto& done) {
+                        CHECK_MPI(MPI_Waitall(static_cast<int>(r.size()), r.data(), MPI_STATUSES_IGNORE));
+                        for (std::size_t i = 0; i < r.size(); ++i) {
+                            CHECK(r[i] == MPI_REQUEST_NULL);
+                            done(static_cast<int>(i));
+                        }
+                    }});
+    ways.push_back({"Waitall with statuses", [](auto& r, const auto& done) {
+                        std::vector<MPI_Status> statuses(r.size());
+                        CHECK_MPI(MPI_Waitall(static_cast<int>(r.size()), r.data(), statuses.data()));
+                        for (std::size_t i = 0; i < r.size(); ++i) done(static_cast<int>(i));
+                    }});
+    ways.push_back({"Testall", [](auto& r, const auto& done) {
+                        int flag = 0;
+                        std::vector<MPI_Status> statuses(r.size());
+                        while (!flag) CHECK_MPI(MPI_Testall(static_cast<int>(r.size()), r.data(), &flag, statuses.data()));
+                        for (std::size_t i = 0; i < r.size(); ++i) done(static_cast<int>(i));
+                    }});
+    ways.push_back({"Waitany", [](auto& r, const auto& done) {
+                        for (std::size_t left = r.size(); left > 0; --left) {
+                            int index = -1;
+                            MPI_Status status;
+                            CHECK_MPI(MPI_Waitany(static_cast<int>(r.size()), r.data(), &index,
+                                                  left % 2 ? MPI_STATUS_IGNORE : &status));
+                            CHECK(index >= 0 && index < static_cast<int>(r.size()));
+                            done(index);
+                        }
+                        int index = 0;
+                        CHECK_MPI(MPI_Waitany(static_cast<int>(r.size()), r.data(), &index, MPI_STATUS_IGNORE));
+                        CHECK_EQ(index, MPI_UNDEFINED);
+                    }});
+    ways.push_back({"Testany", [](auto& r, const auto& done) {
+                        for (std::size_t left = r.size(); left > 0; --left) {
+                            int index = -1, flag = 0;
+                            while (!flag)
+                                CHECK_MPI(MPI_Testany(static_cast<int>(r.size()), r.data(), &index, &flag, MPI_STATUS_IGNORE));
+                            done(index);
+                        }
+                        int index = 0, flag = 0;
+                        CHECK_MPI(MPI_Testany(static_cast<int>(r.size()), r.data(), &index, &flag, MPI_STATUS_IGNORE));
+                        CHECK_EQ(flag, 1);
+                        CHECK_EQ(index, MPI_UNDEFINED);
+                    }});
+    ways.push_back({"Waitsome", [](auto& r, const auto& done) {
+                        std::vector<int> indices(r.size());
+                        std::vector<MPI_Status> statuses(r.size());
+                        int count = 0;
+                        for (int left = static_cast<int>(r.size()); left > 0; left -= count) {
+                            CHECK_MPI(MPI_Waitsome(static_cast<int>(r.size()), r.data(), &count, indices.data(), statuses.data()));
+                            CHECK(count > 0);
+                            if (count <= 0) return;
+                            each_done(count, indices.data(), done);
+                        }
+                        CHECK_MPI(MPI_Waitsome(static_cast<int>(r.size()), r.data(), &count, indices.data(), MPI_STATUSES_IGNORE));
+                        CHECK_EQ(count, MPI_UNDEFINED);
+                    }});
+    ways.push_back({"Testsome", [](auto& r, const auto& done) {
+                        std::vector<int> indices(r.size());
+                        int count = 0;
+                        for (int left = static_cast<int>(r.size()); left > 0; left -= count) {
+                            CHECK_MPI(MPI_Testsome(static_cast<int>(r.size()), r.data(), &count, indices.data(), MPI_STATUSES_IGNORE));
+                            CHECK(count >= 0);
+                            if (count < 0) return;
+                            each_done(count, indices.data(), done);
+                        }
+                    }});
+    return ways;
+}
+
+/// Rgets, some of them of the same bytes; as soon as one is complete its buffer is checked and overwritten, which must
+/// not reach what is cached.
+void gets(const Window& window, const Way& way, int version) {
+    part(way.name);
+    for (int pass = 0; pass < 2; ++pass) {
+        Buffers buffers(number, std::vector<unsigned char>(bytes, 0x11));
+        std::vector<MPI_Request> requests(number, MPI_REQUEST_NULL);
+        for (int i = 0; i < number; ++i)
+            CHECK_MPI(MPI_Rget(buffers[static_cast<std::size_t>(i)].data(), bytes, MPI_BYTE, (rank() + i % 3) % size(),
+                               static_cast<MPI_Aint>(offset_of(i)), bytes, MPI_BYTE, window,
+                               &requests[static_cast<std::size_t>(i)]));
+        int completed = 0;
+        way.complete(requests, [&](int i) {
+            auto& buffer = buffers[static_cast<std::size_t>(i)];
+            CHECK_BYTES(buffer.data(), bytes, (rank() + i % 3) % size(), offset_of(i), version);
+            std::fill(buffer.begin(), buffer.end(), static_cast<unsigned char>(0xEE));
+            ++completed;
+        });
+        CHECK_EQ(completed, number);
+        for (const MPI_Request r : requests) CHECK(r == MPI_REQUEST_NULL);
+        CHECK_MPI(MPI_Win_flush_all(window));
+        for (const auto& buffer : buffers)
+            for (const unsigned char byte : buffer)
+                if (byte != 0xEE) {
+                    CHECK_EQ(byte, 0xEE);  // written to after it was complete
+                    break;
+                }
+    }
+}
+
+/// Rget, Isend and Irecv in one array, with a null request in between.
+void mixed(const Window& window, const Way& way, int version) {
+    part("mixed with messages");
+    const int left = (rank() + size() - 1) % size();
+    for (int pass = 0; pass < 2; ++pass) {
+        Buffers buffers(6, std::vector<unsigned char>(bytes, 0x11));
+        std::vector<unsigned char> sent(bytes);
+        fill(sent.data(), bytes, rank(), 77);
+        std::vector<MPI_Request> requests(6, MPI_REQUEST_NULL);
+        CHECK_MPI(MPI_Irecv(buffers[0].data(), bytes, MPI_BYTE, left, pass, MPI_COMM_WORLD, &requests[0]));
+        CHECK_MPI(MPI_Rget(buffers[1].data(), bytes, MPI_BYTE, right(), 0, bytes, MPI_BYTE, window, &requests[1]));
+        CHECK_MPI(MPI_Isend(sent.data(), bytes, MPI_BYTE, right(), pass, MPI_COMM_WORLD, &requests[2]));
+        CHECK_MPI(MPI_Rget(buffers[3].data(), bytes, MPI_BYTE, right(), 0, bytes, MPI_BYTE, window, &requests[3]));
+        CHECK_MPI(MPI_Rget(buffers[4].data(), 0, MPI_BYTE, right(), 0, 0, MPI_BYTE, window, &requests[4]));
+        CHECK_MPI(MPI_Rget(buffers[5].data(), bytes, MPI_BYTE, rank(), 100, bytes, MPI_BYTE, window, &requests[5]));
+        int completed = 0;
+        way.complete(requests, [&](int i) {
+            ++completed;
+            const auto& buffer = buffers[static_cast<std::size_t>(i)];
+            if (i == 0) CHECK_BYTES(buffer.data(), bytes, left, 0, 77);
+            if (i == 1 || i == 3) CHECK_BYTES(buffer.data(), bytes, right(), 0, version);
+            if (i == 5) CHECK_BYTES(buffer.data(), bytes, rank(), 100, version);
+        });
+        CHECK_EQ(completed, 6);
+    }
+    // A request of a message may be freed although Rgets are under way.
+    std::vector<unsigned char> sent(8, 5), received(8), got(bytes);
+    MPI_Request send, get;
+    CHECK_MPI(MPI_Rget(got.data(), bytes, MPI_BYTE, right(), 0, bytes, MPI_BYTE, window, &get));
+    CHECK_MPI(MPI_Isend(sent.data(), 8, MPI_BYTE, right(), 9, MPI_COMM_WORLD, &send));
+    CHECK_MPI(MPI_Request_free(&send));
+    CHECK(send == MPI_REQUEST_NULL);
+    CHECK_MPI(MPI_Recv(received.data(), 8, MPI_BYTE, left, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    CHECK_MPI(MPI_Wait(&get, MPI_STATUS_IGNORE));
+    CHECK_BYTES(got.data(), bytes, right(), 0, version);
+    barrier();
+}
+
+/// The completed Rput's buffer is the program's again; the bytes are at the target after the flush.
+void updates(const Window& window, const Way& way) {
+    part("Rput, Raccumulate, Rget_accumulate");
+    const int target = right();
+    const MPI_Aint mine = 2048;  // only the left neighbour updates a rank's second half
+    std::vector<std::int64_t> first(8), second(8), old(8), seen(8), before(8);
+    CHECK_MPI(MPI_Get(before.data(), 8, MPI_INT64_T, target, mine, 8, MPI_INT64_T, window));
+    CHECK_MPI(MPI_Win_flush(target, window));
+    for (int i = 0; i < 8; ++i) first[static_cast<std::size_t>(i)] = rank() * 1000 + i;
+    std::vector<MPI_Request> requests(1);
+    CHECK_MPI(MPI_Rput(first.data(), 8, MPI_INT64_T, target, mine, 8, MPI_INT64_T, window, &requests[0]));
+    way.complete(requests, [&](int) { std::fill(first.begin(), first.end(), -1); });
+    CHECK_MPI(MPI_Win_flush(target, window));
+    std::fill(second.begin(), second.end(), 10);
+    requests.assign(1, MPI_REQUEST_NULL);
+    CHECK_MPI(MPI_Raccumulate(second.data(), 8, MPI_INT64_T, target, mine, 8, MPI_INT64_T, MPI_SUM, window, &requests[0]));
+    way.complete(requests, [&](int) { std::fill(second.begin(), second.end(), 5); });
+    requests.assign(1, MPI_REQUEST_NULL);
+    CHECK_MPI(MPI_Rget_accumulate(second.data(), 8, MPI_INT64_T, old.data(), 8, MPI_INT64_T, target, mine, 8, MPI_INT64_T,
+                                  MPI_SUM, window, &requests[0]));
+    way.complete(requests, [&](int) {
+        for (int i = 0; i < 8; ++i) CHECK_EQ(old[static_cast<std::size_t>(i)], rank() * 1000 + i + 10);
+    });
+    CHECK_MPI(MPI_Win_flush(target, window));
+    requests.assign(1, MPI_REQUEST_NULL);
+    CHECK_MPI(MPI_Rget(seen.data(), 8, MPI_INT64_T, target, mine, 8, MPI_INT64_T, window, &requests[0]));
+    way.complete(requests, [&](int) {
+        for (int i = 0; i < 8; ++i) CHECK_EQ(seen[static_cast<std::size_t>(i)], rank() * 1000 + i + 15);
+    });
+    CHECK_MPI(MPI_Put(before.data(), 8, MPI_INT64_T, target, mine, 8, MPI_INT64_T, window));
+    CHECK_MPI(MPI_Win_flush(target, window));
+    barrier();
+    forget(window);
+}
+
+/// Requests that nobody waits for before the epoch ends: unlock completes the transfer, a later wait the request.
+void after_the_epoch(const Window& window, int version) {
+    part("wait after unlock");
+    unsigned char buffer[64] = {};
+    MPI_Request request;
+    CHECK_MPI(MPI_Win_lock(MPI_LOCK_SHARED, right(), 0, window));
+    CHECK_MPI(MPI_Rget(buffer, 64, MPI_BYTE, right(), 0, 64, MPI_BYTE, window, &request));
+    CHECK_MPI(MPI_Win_unlock(right(), window));
+    CHECK_BYTES(buffer, 64, right(), 0, version);
+    CHECK_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    CHECK(request == MPI_REQUEST_NULL);
+}
+
+void nobody(const Window& window) {
+    part("MPI_PROC_NULL");
+    unsigned char byte = 3;
+    MPI_Request request;
+    CHECK_MPI(MPI_Rget(&byte, 1, MPI_BYTE, MPI_PROC_NULL, 0, 1, MPI_BYTE, window, &request));
+    CHECK_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    CHECK_MPI(MPI_Rput(&byte, 1, MPI_BYTE, MPI_PROC_NULL, 0, 1, MPI_BYTE, window, &request));
+    CHECK_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    CHECK_EQ(byte, 3);
+}
+
+void counted() {
+    part("counted");
+    const Info info{{"nearfetch_mode", "always-cache"}};
+    const Window window(1024, 1, Kind::create, info);
+    fill(window.bytes(), 1024, rank());
+    const LockAll epoch(window);
+    publish(window, "always-cache");
+    if (size() > 1) {
+        for (int i = 0; i < 5; ++i) {
+            unsigned char buffer[100] = {};
+            MPI_Request request;
+            CHECK_MPI(MPI_Rget(buffer, 100, MPI_BYTE, right(), 8, 100, MPI_BYTE, window, &request));
+            CHECK_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
+            CHECK_BYTES(buffer, 100, right(), 8);
+            if (i == 0) CHECK_MPI(MPI_Win_flush(right(), window));
+        }
+        if (counts_hits()) CHECK_EQ(counter(window, "hits"), 4u);
+    }
+    barrier();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    Program program(argc, argv);
+    for (const Kind kind : {Kind::allocate, Kind::create}) {
+        const Window window(4096, 1, kind);
+        {
+            const LockAll epoch(window);
+            int version = 0;
+            for (const Way& way : all_ways()) {
+                if (version < 4 || !crowded()) store_all(window, ++version);
+                gets(window, way, version);
+                mixed(window, way, version);
+                updates(window, way);
+            }
+            nobody(window);
+            store_all(window, 50);
+        }
+        after_the_epoch(window, 50);
+        barrier();
+    }
+    counted();
+    return program.finish();
+}
