@@ -133,6 +133,8 @@ template <class... F>
 struct Overloaded : F... {
     using F::operator()...;
 };
+template <class... F>
+Overloaded(F...) -> Overloaded<F...>;
 
 std::string allowed_text(const Kind& kind) {
     return std::visit(
