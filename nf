@@ -97,7 +97,7 @@ configure_and_build() {
     fi
 }
 
-# Everything up to date. Talks on stderr: the output of what follows stays clean.
+# setup [PRESET [TARGET...]]: everything up to date. Talks on stderr: the output of what follows stays clean.
 setup() {
     mkdir -p "$root/build"
     changed=0
@@ -105,7 +105,7 @@ setup() {
         flock 9
         need_packages "${packages[@]}"
         need_python
-        configure_and_build release
+        configure_and_build "${@:-release}"
     } 9>"$root/build/.lock" >&2
 }
 
@@ -138,9 +138,8 @@ which_program() {
 fuzz() {
     local seconds="${1:-60}" fuzzer name
     [[ "$seconds" =~ ^[1-9][0-9]*$ ]] || fail "bad time '$seconds' (it is in whole seconds): ./nf fuzz 60" 2
-    setup
-    need_packages clang libclang-rt-dev >&2
-    configure_and_build fuzz
+    packages+=(clang libclang-rt-dev)
+    setup fuzz fuzzers
     for fuzzer in "$root"/build/fuzz/fuzz/*; do
         name="$(basename "$fuzzer")"
         echo "nf: fuzzing $name for $seconds s"

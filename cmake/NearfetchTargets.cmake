@@ -317,13 +317,17 @@ endif()
 
 # nearfetch_fuzzer(<name> SOURCES a.cpp ... [LINK target ...])
 #
-# A libFuzzer executable <build>/fuzz/<name>; only the preset `fuzz` (clang) builds it.
+# A libFuzzer executable <build>/fuzz/<name>; only the preset `fuzz` (clang) builds it, by the target `fuzzers`.
 function(nearfetch_fuzzer name)
     cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINK")
     if(NOT NEARFETCH_FUZZ)
         return()
     endif()
+    if(NOT TARGET fuzzers)
+        add_custom_target(fuzzers)
+    endif()
     add_executable(${name} ${arg_SOURCES})
+    add_dependencies(fuzzers ${name})
     set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fuzz)
     target_link_options(${name} PRIVATE -fsanitize=fuzzer)
     target_link_libraries(${name} PRIVATE ${arg_LINK} nearfetch_options)
