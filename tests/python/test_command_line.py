@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`nearfetch run` and `nearfetch settings`, on launchers and programs that are fakes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from nearfetch import NearfetchError, __version__
+from nearfetch.cli import main
+from nearfetch.families import Decision, Launcher
+from nearfetch.layout import Layout
+from nearfetch.run import inject, preload
+
+PACKAGE = Path(__file__).resolve().parents[2] / "python"
+DRIVER = """
+import sys
+from pathlib import Path
+from nearfetch.cli import main
+from nearfetch.layout import Layout
+sys.exit(main(sys.argv[3:], Layout(Path(sys.argv[1]), Path(sys.argv[2]))))
+"""
+
+
+@pytest.fixture
+def nearfetch(layout):
+    """Runs the command line as a process of its own: `run` replaces the process."""
+
+    def run(*words: object, **environ: str) -> subprocess.CompletedProcess[str]:
+        clean = {name: value for name, value in os.environ.items() if not name.startswith("NEARFETCH_")}
+        return subprocess.run(
+            [sys.executable, "-c", DRIVER, *layout, *map(str, words)],
+            env={**clean, "PYTHONPATH": str(PACKAGE), **environ},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    return run
+
+
+def test_hydra_gets_the_preload_for_its_ranks_only(nearfetch, launchers, elf, layout):
+    app = elf("app", "libmpi.so.12")
+    result = nearfetch("run", "--mode", "off", "--", launchers["mpich"], "-n", "2", app, "--flag")
+    preload_value = str(layout.interposer("mpich"))
+    assert result.stdout.split("\n") == [
+        *("-genv", "NEARFETCH_MODE", "off"),
+        *("-genv", "LD_PRELOAD", preload_value),
+        *("-n", "2", str(app), "--flag", ""),
+    ]
+    assert result.returncode == 7
+
+
+def test_open_mpi_gets_its_options_for_each_program(nearfetch, launchers, elf, layout):
+    app = elf("app", "libmpi.so.40")
+    result = nearfetch(
+        *("run", "--set", "buffer_bytes=4MiB", "--", launchers["openmpi"]),
+        *("-n", "1", app, ":", "-n", "1", app),
+    )
+    options = ["-x", "NEARFETCH_BUFFER_BYTES=4MiB", "-x", f"LD_PRELOAD={layout.interposer('openmpi')}"]
+    assert result.stdout.split("\n")[:-1] == [
+        *options,
+        *("-n", "1", str(app), ":"),
+        *options,
+        *("-n", "1", str(app)),
+    ]
+
+
+def test_settings_of_the_environment_reach_the_ranks(nearfetch, launchers, elf):
+    command = ["run", "--", launchers["openmpi"], elf("app", "libmpi.so.40")]
+    assert "NEARFETCH_MODE=off" in nearfetch(*command, NEARFETCH_MODE="off").stdout.split("\n")
+    refused = nearfetch(*command, NEARFETCH_MODE="sometimes")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "mode=sometimes" in refused.stderr
+
+
+def test_the_command_line_wins_over_the_environment(nearfetch, launchers, elf):
+    words = ["run", "--mode", "transparent", "--", launchers["openmpi"], elf("app", "libmpi.so.40")]
+    lines = nearfetch(*words, NEARFETCH_MODE="off").stdout.split("\n")
+    assert "NEARFETCH_MODE=transparent" in lines
+    assert "NEARFETCH_MODE=off" not in lines
+
+
+def test_a_program_without_a_launcher_gets_the_environment(nearfetch, script, layout):
+    job = script("job.sh", 'echo "$NEARFETCH_MODE"; echo "$LD_PRELOAD" >&2; exit 3')
+    result = nearfetch("run", "--mode", "off", "--mpi", "mpich", "--", job)
+    assert (result.returncode, result.stdout) == (3, "off\n")
+    assert str(layout.interposer("mpich")) in result.stderr
+
+
+def test_a_signal_is_passed_on(nearfetch, script):
+    assert nearfetch("run", "--mpi", "mpich", "--", script("job.sh", "kill -TERM $$")).returncode == -15
+
+
+def test_python_gets_libmpi_behind_the_interposer(nearfetch, launchers, layout, tmp_path):
+    result = nearfetch("run", "--", launchers["mpich"], "-n", "2", "python3", "app.py")
+    libmpi = tmp_path / "mpich" / "lib" / "libmpi.so.12"
+    assert f"{layout.interposer('mpich')}:{libmpi}" in result.stdout.split("\n")
+
+
+def test_a_missing_command_is_127(nearfetch):
+    result = nearfetch("run", "--", "no-such-command-here")
+    assert result.returncode == 127
+    assert "no-such-command-here" in result.stderr
+    assert nearfetch("run", "--", "./no-such-file").returncode == 127
+
+
+def test_no_command_is_an_error(nearfetch):
+    for words in (["run"], ["run", "--"], ["run", "--mode", "off"]):
+        result = nearfetch(*words)
+        assert result.returncode == 2
+        assert "nothing to run" in result.stderr
+
+
+def test_bad_use_is_2(nearfetch):
+    for words in ([], ["fly"], ["run", "--fly", "--", "true"], ["run", "--mpi", "mvapich1", "--", "true"]):
+        assert nearfetch(*words).returncode == 2
+
+
+def test_a_bad_setting_stops_before_anything_starts(nearfetch, launchers, tmp_path):
+    for words in (["--mode", "x"], ["--set", "y=1"], ["--set", "novalue"], ["--stats", ""]):
+        result = nearfetch("run", *words, "--", launchers["mpich"], "true")
+        assert (result.returncode, result.stdout) == (2, "")
+        assert result.stderr
+    assert not (tmp_path / "mpich.log").exists()
+
+
+def test_a_family_that_was_not_built_names_the_built_ones(nearfetch, launchers, elf):
+    result = nearfetch("run", "--", launchers["mpich"], elf("app", "libmpi_abi.so.1"))
+    assert result.returncode == 2
+    assert "mpiabi" in result.stderr
+    assert "built for: mpich, openmpi" in result.stderr
+
+
+def test_stats_makes_the_folder_and_passes_its_full_path(nearfetch, launchers, elf, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    words = ["--stats", "out/deep", "--summary", "--", launchers["openmpi"], elf("app", "libmpi.so.40")]
+    lines = nearfetch("run", *words).stdout.split("\n")
+    assert (tmp_path / "out" / "deep").is_dir()
+    assert f"NEARFETCH_STATS_DIR={tmp_path}/out/deep" in lines
+    assert "NEARFETCH_SUMMARY=on" in lines
+
+
+def test_stats_that_cannot_be_made_is_an_error(nearfetch, launchers, elf, tmp_path):
+    (tmp_path / "file").write_text("")
+    words = ["--stats", tmp_path / "file" / "out", "--", launchers["openmpi"], elf("app", "libmpi.so.40")]
+    result = nearfetch("run", *words)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "--stats" in result.stderr
+
+
+def decision(links: bool = True) -> Decision:
+    return Decision("mpich", None, links, Path("/mpi/libmpi.so.12"))
+
+
+def test_the_users_preload_is_kept(elf):
+    interposer = elf("libnearfetch_mpi_mpich.so", "libc.so.6")
+    assert preload(interposer, decision(), "/a.so /b.so:/c.so") == f"{interposer}:/a.so:/b.so:/c.so"
+    assert preload(interposer, decision(links=False), "/a.so") == f"{interposer}:/mpi/libmpi.so.12:/a.so"
+
+
+def test_a_sanitizers_runtime_comes_first(elf):
+    interposer = elf("libnearfetch_mpi_mpich.so", "libasan.so.8", "libubsan.so.1")
+    assert preload(interposer, decision(), "/a.so") == f"libasan.so.8:{interposer}:/a.so"
+    assert preload(interposer, decision(), "/x/libasan.so.8") == f"/x/libasan.so.8:{interposer}"
+
+
+def test_a_path_that_ld_preload_cannot_carry_is_an_error(elf):
+    with pytest.raises(NearfetchError, match="LD_PRELOAD"):
+        preload(elf("with space/lib.so"), decision(), "")
+
+
+def test_options_go_right_behind_the_launcher():
+    found = Decision("mpich", Launcher(2, "hydra", Path("/x/mpiexec")), True, None)
+    words = inject(["env", "A=b", "mpiexec", "-n", "1", "app"], found, {"V": "1"}, {}).command
+    assert words == ["env", "A=b", "mpiexec", "-genv", "V", "1", "-n", "1", "app"]
+
+
+def test_settings_are_listed(layout, capsys):
+    assert main(["settings"], layout) == 0
+    text = capsys.readouterr().out
+    for word in (
+        "mode",
+        "transparent",
+        "when to forget",
+        "buffer_bytes",
+        "32MiB",
+        "a size",
+        "NEARFETCH_BUFFER_BYTES",
+    ):
+        assert word in text
+    assert main(["settings", "--json"], layout) == 0
+    assert [row["name"] for row in json.loads(capsys.readouterr().out)] == [
+        "mode",
+        "buffer_bytes",
+        "stats_dir",
+    ]
+
+
+def test_version(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == f"nearfetch {__version__}\n"
+
+
+def test_a_nearfetch_that_is_not_built_says_so(tmp_path, capsys):
+    assert main(["settings"], Layout.of_build(tmp_path)) == 2
+    assert "not built" in capsys.readouterr().err
+    with pytest.raises(NearfetchError, match="not built"):
+        Layout.of_build(tmp_path).interposer("mpich")

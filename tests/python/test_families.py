@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which MPI family a command uses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from nearfetch import NearfetchError
+from nearfetch.elf import dependencies, read_dynamic
+from nearfetch.families import decide, find_launcher, linked_mpi
+
+ENV = {"PATH": "/usr/bin:/bin"}
+
+
+@pytest.mark.parametrize("wide", [True, False])
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_reads_elf_of_both_widths_and_byte_orders(elf, wide, order):
+    path = elf(
+        "a", "libmpi.so.40", "libc.so.6", soname="liba.so", runpath="/x:$ORIGIN/y", wide=wide, order=order
+    )
+    found = read_dynamic(path)
+    assert found.needed == ("libmpi.so.40", "libc.so.6")
+    assert found.soname == "liba.so"
+    assert found.search == ("/x", str(path.parent / "y"))
+
+
+def test_what_is_no_elf_file_is_none(tmp_path):
+    for name, content in {"text": b"#!/bin/sh\n", "empty": b"", "cut": b"\x7fELF\x02\x01"}.items():
+        (tmp_path / name).write_bytes(content)
+        assert read_dynamic(tmp_path / name) is None
+    assert read_dynamic(tmp_path / "missing") is None
+    assert read_dynamic(tmp_path) is None
+
+
+def test_truncated_elf_files_are_none_or_whole(elf):
+    whole = elf("a", "libmpi.so.40").read_bytes()
+    for length in range(len(whole)):
+        path = elf("cut")
+        path.write_bytes(whole[:length])
+        found = read_dynamic(path)
+        assert found is None or found.needed in ((), ("libmpi.so.40",))
+
+
+def test_reads_real_programs():
+    import sys
+
+    assert "libc.so.6" in [name for name, _ in dependencies(Path(sys.executable).resolve(), ENV)]
+
+
+@pytest.mark.parametrize(
+    ("soname", "family"),
+    [
+        ("libmpi.so.12", "mpich"),
+        ("libmpich.so.12", "mpich"),
+        ("libmpi.so.40", "openmpi"),
+        ("libmpi_abi.so.1", "mpiabi"),
+        ("libmpi_usempif08.so.40", "openmpi"),
+    ],
+)
+def test_family_of_a_linked_program(elf, soname, family):
+    found, _ = linked_mpi(elf("app", "libm.so.6", soname), ENV)
+    assert found == family
+
+
+def test_family_through_a_library_of_the_program(elf, tmp_path):
+    elf("lib/libphysics.so", "libmpi.so.12", runpath="$ORIGIN/mpi")
+    libmpi = elf("lib/mpi/libmpi.so.12")
+    assert linked_mpi(elf("app", "libphysics.so", runpath="$ORIGIN/lib"), ENV) == ("mpich", libmpi)
+
+
+def test_libraries_in_a_circle_end(elf):
+    elf("liba.so", "libb.so", runpath="$ORIGIN")
+    elf("libb.so", "liba.so", runpath="$ORIGIN")
+    assert linked_mpi(elf("app", "liba.so", runpath="$ORIGIN"), ENV) is None
+
+
+def test_ld_library_path_is_searched(elf, tmp_path):
+    libmpi = elf("elsewhere/libmpi.so.40")
+    environ = {**ENV, "LD_LIBRARY_PATH": str(tmp_path / "elsewhere")}
+    assert linked_mpi(elf("app", "libmpi.so.40"), environ) == ("openmpi", libmpi)
+
+
+def test_the_program_wins_over_the_launcher(elf, launchers):
+    app = elf("app", "libmpi_abi.so.1")
+    decision = decide([str(launchers["mpich"]), "-n", "2", str(app)], ENV)
+    assert decision.family == "mpiabi"
+    assert decision.launcher.kind == "hydra"
+    assert decision.program_links_mpi
+
+
+def test_the_launcher_decides_for_scripts(launchers):
+    for family, path in launchers.items():
+        decision = decide([str(path), "-n", "2", "python3", "app.py"], ENV)
+        assert decision.family == family
+        assert not decision.program_links_mpi
+        assert decision.libmpi.parent == path.parent.parent / "lib"
+
+
+def test_a_launcher_is_found_through_links_and_path(launchers, tmp_path):
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "mpirun").symlink_to(launchers["openmpi"])
+    decision = decide(["mpirun", "python3"], {"PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin"})
+    assert decision.family == "openmpi"
+    assert decision.libmpi == launchers["openmpi"].parent.parent / "lib" / "libmpi.so.40"
+
+
+def test_a_launcher_is_found_behind_wrappers(launchers):
+    command = ["env", "A=b", "timeout", "60", str(launchers["mpich"]), "-n", "1", "python3"]
+    assert find_launcher(command, ENV).index == 4
+
+
+def test_no_unknown_program_is_started(script, tmp_path):
+    path = script("deploy.sh", f"touch {tmp_path}/started")
+    with pytest.raises(NearfetchError):
+        decide([str(path)], ENV)
+    assert not (tmp_path / "started").exists()
+
+
+def test_a_launcher_that_hangs_is_no_launcher(script, monkeypatch):
+    monkeypatch.setattr("nearfetch.families._VERSION_TIMEOUT_S", 0.2)
+    assert find_launcher([str(script("mpiexec", "exec sleep 60"))], ENV) is None
+
+
+def test_an_unknown_command_says_how_to_name_the_family(script):
+    with pytest.raises(NearfetchError, match=r"--mpi mpich\|openmpi\|mpiabi"):
+        decide([str(script("job.sh", "true"))], ENV)
+    assert decide([str(script("job.sh", "true"))], ENV, named="openmpi").family == "openmpi"
+
+
+def test_programs_of_two_families_are_an_error(elf, launchers):
+    command = [str(launchers["mpich"]), str(elf("a", "libmpi.so.12")), ":", str(elf("b", "libmpi.so.40"))]
+    with pytest.raises(NearfetchError, match="mpich and openmpi"):
+        decide(command, ENV)
+    assert decide(command, ENV, named="openmpi").family == "openmpi"
+
+
+def test_mpi4py_variables_decide_for_python(elf, launchers):
+    libmpi = elf("abi/libmpi_abi.so.1", soname="libmpi_abi.so.1")
+    command = [str(launchers["mpich"]), "python3", "app.py"]
+    decision = decide(command, {**ENV, "MPI4PY_LIBMPI": str(libmpi)})
+    assert (decision.family, decision.libmpi) == ("mpiabi", libmpi)
+    assert decide(command, {**ENV, "MPI4PY_MPIABI": "Open-MPI"}).family == "openmpi"
+
+
+@pytest.mark.parametrize(
+    ("environ", "family"),
+    [
+        ({"OMPI_MCA_pml": "ob1"}, "openmpi"),
+        ({"MPIR_CVAR_NOLOCAL": "1"}, "mpich"),
+        ({"I_MPI_DEBUG": "1"}, "mpich"),
+    ],
+)
+def test_variables_of_an_mpi_are_a_hint(script, environ, family):
+    assert decide([str(script("srun", "true")), "python3"], {**ENV, **environ}).family == family
+
+
+def test_an_installation_named_in_the_environment_is_a_hint(script, launchers, tmp_path):
+    environ = {**ENV, "MPI_HOME": str(tmp_path / "mpich")}
+    decision = decide([str(script("srun", "true")), "python3"], environ)
+    assert (decision.family, decision.libmpi) == ("mpich", tmp_path / "mpich" / "lib" / "libmpi.so.12")
+
+
+def test_hints_that_disagree_are_none(script):
+    environ = {**ENV, "OMPI_MCA_pml": "ob1", "MPICH_VERSION": "5"}
+    with pytest.raises(NearfetchError, match="cannot tell"):
+        decide([str(script("srun", "true")), "python3"], environ)

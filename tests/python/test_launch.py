@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How tests and benchmarks start ranks, and how tests/launch.py ends them."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+import time
+import uuid
+from pathlib import Path
+
+import pytest
+
+from nearfetch import NearfetchError
+from nearfetch.launch import launcher_of, mpiexec, nearfetch_run, without_nearfetch
+
+TESTS = Path(__file__).resolve().parents[1]
+
+
+def load_test_launcher():
+    spec = importlib.util.spec_from_file_location("test_launcher", TESTS / "launch.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_open_mpi_over_shared_memory(launchers):
+    launch = mpiexec("openmpi", 4, environ={}, launcher=str(launchers["openmpi"]))
+    assert launch.argv == [str(launchers["openmpi"]), "--oversubscribe", "--bind-to", "none", "-n", "4"]
+    assert ("OMPI_ALLOW_RUN_AS_ROOT" in launch.env) == (os.geteuid() == 0)
+
+
+def test_open_mpi_over_tcp_names_its_one_sided_component(launchers):
+    words = " ".join(mpiexec("openmpi", 2, "tcp", {}, str(launchers["openmpi"])).argv)
+    for option in ("--mca pml ob1", "--mca btl tcp,self", "--mca osc pt2pt", "--mca btl_tcp_if_include lo"):
+        assert option in words
+
+
+def test_mpich_is_told_by_variables(launchers):
+    launch = mpiexec("mpich", 2, "tcp", {}, str(launchers["mpich"]))
+    assert launch.argv == [str(launchers["mpich"]), "-n", "2"]
+    assert launch.env["FI_PROVIDER"] == "tcp"
+    assert launch.env["MPIR_CVAR_NOLOCAL"] == "1"
+    assert mpiexec("mpich", 2, "shm", {}, str(launchers["mpich"])).env == {}
+
+
+def test_unknown_families_and_networks_are_errors(launchers):
+    with pytest.raises(ValueError, match="family"):
+        mpiexec("lam", 1)
+    with pytest.raises(ValueError, match="network"):
+        mpiexec("mpich", 1, "carrier pigeon", {}, str(launchers["mpich"]))
+
+
+def test_a_launcher_of_the_other_family_is_not_taken(launchers, tmp_path, monkeypatch):
+    monkeypatch.setattr("sys.prefix", str(tmp_path / "mpich"))
+    monkeypatch.setattr("nearfetch.launch.__file__", str(tmp_path / "a" / "b" / "launch.py"))
+    assert launcher_of("mpich", {"PATH": str(tmp_path)}) == str(launchers["mpich"])
+    with pytest.raises(NearfetchError, match="Open MPI"):
+        launcher_of("openmpi", {"PATH": str(launchers["mpich"].parent)})
+
+
+def test_nearfetch_stands_before_the_launch(tmp_path):
+    words = nearfetch_run(tmp_path, "off", {"buffer_bytes": "4MiB"}, tmp_path / "out", "mpich")
+    assert words == [
+        *(sys.executable, str(tmp_path / "bin" / "nearfetch"), "run", "--mode", "off"),
+        *("--set", "buffer_bytes=4MiB", "--stats", str(tmp_path / "out"), "--mpi", "mpich", "--"),
+    ]
+
+
+def test_settings_can_be_left_behind():
+    environ = {"NEARFETCH_MODE": "off", "NEARFETCH_BUILD": "b", "HOME": "/"}
+    assert without_nearfetch(environ, keep=["NEARFETCH_BUILD"]) == {"NEARFETCH_BUILD": "b", "HOME": "/"}
+
+
+def test_exit_codes_and_signals_are_reported():
+    launcher = load_test_launcher()
+    env = {**os.environ, "NF_TEST_RUN": uuid.uuid4().hex}
+    assert launcher.run(["sh", "-c", "exit 3"], env, 10) == 3
+    assert launcher.run(["sh", "-c", "kill -SEGV $$"], env, 10) == 128 + 11
+
+
+def test_at_the_time_limit_nothing_is_left(tmp_path):
+    launcher = load_test_launcher()
+    env = {**os.environ, "NF_TEST_RUN": uuid.uuid4().hex}
+    started = f"setsid sh -c 'echo $$ > {tmp_path}/pid; exec sleep 100' & sleep 100"
+    assert launcher.run(["sh", "-c", started], env, 0.5) == 124
+    pid = int((tmp_path / "pid").read_text())
+    for _ in range(100):
+        if not Path(f"/proc/{pid}").exists() or "Z" in Path(f"/proc/{pid}/stat").read_text().split()[2]:
+            return
+        time.sleep(0.05)
+    pytest.fail(f"process {pid} is still there")
