@@ -48,6 +48,8 @@ struct Settings {
     std::uint64_t seed = 1;
     std::string stats_dir;
     bool summary = false;
+
+    friend bool operator==(const Settings&, const Settings&) = default;
 };
 
 /// One row of the table.

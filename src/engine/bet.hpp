@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Never slower: caching a target's gets is a bet, and this is its account.
+//
+// A hit saves what the network would have taken, less what the hit takes. A miss costs the bookkeeping and the copy
+// into the cache on top of the network's time. Both are measured while they happen. After each round the account is
+// settled: if the misses cost more than the hits saved, and enough to be felt (the loss share), the target is left alone
+// for a pause that doubles each time the bet is lost again. A same-node neighbour whose gets are loads and stores
+// thereby drops out within a few dozen gets, unless its hits really pay.
+//
+// The loss share keeps a cold cache over a slow network from being judged by its first, necessarily missing gets:
+// there the bookkeeping is below two percent of what the gets take anyway.
+//
+// Large gets are where the copy itself is felt: at 64 KiB it can be a tenth of the network's time. Such a range is
+// admitted when it is asked for the second time; copy_is_felt() tells which ones these are.
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+
+namespace nearfetch {
+
+/// What a hit costs, for the account.
+struct HitCost {
+    double hit_ticks;            ///< beside its copy
+    double copy_ticks_per_byte;  ///< measured
+};
+
+/// Measured once per process, in some 10 us.
+const HitCost& hit_cost() noexcept;
+
+class Bet {
+  public:
+    /// False while the target is left alone; a get that finds it so counts down the pause.
+    bool caching() noexcept {
+        if (pause_left_ == 0) [[likely]]
+            return true;
+        --pause_left_;
+        return false;
+    }
+    bool paused() const noexcept { return pause_left_ != 0; }
+
+    /// One get that went to the network.
+    /// \param network_ticks inside the MPI library, \param own_ticks our work around it
+    void missed(std::uint64_t network_ticks, std::uint64_t own_ticks) noexcept {
+        network_ticks_ += network_ticks;
+        own_ticks_ += own_ticks;
+        ++misses_;
+    }
+    /// A completion of gets.
+    void completed(std::uint64_t network_ticks, std::uint64_t own_ticks) noexcept {
+        network_ticks_ += network_ticks;
+        own_ticks_ += own_ticks;
+    }
+    /// A get of `size_bytes` that was alone on its way took `network_ticks` in all.
+    void observed(std::uint64_t size_bytes, std::uint64_t network_ticks) noexcept {
+        float& mean = network_by_size_[size_class(size_bytes)];
+        const auto seen = static_cast<float>(network_ticks);
+        mean = mean == 0 ? seen : std::min(mean * 1.5f, mean + (seen - mean) * 0.125f);
+    }
+
+    /// True where copying `size_bytes` would take a noticeable share of what the network takes for them.
+    bool copy_is_felt(std::uint64_t size_bytes) const noexcept {
+        const float network = network_by_size_[size_class(size_bytes)];
+        return network != 0 &&
+               static_cast<double>(size_bytes) * hit_cost().copy_ticks_per_byte > copy_share * static_cast<double>(network);
+    }
+
+    bool round_over() const noexcept { return misses_ >= round_misses; }
+
+    /// Settles the account of a round in which `hits` gets of `hit_bytes` in all were served from the cache.
+    void settle(std::uint64_t hits, std::uint64_t hit_bytes) noexcept {
+        const HitCost& cost = hit_cost();
+        const auto miss_count = static_cast<double>(misses_);
+        const double network_per_get = static_cast<double>(network_ticks_) / miss_count;
+        const double hit_count = static_cast<double>(hits);
+        const double saved = hit_count * (network_per_get - cost.hit_ticks) -
+                             static_cast<double>(hit_bytes) * cost.copy_ticks_per_byte;
+        const double lost = static_cast<double>(own_ticks_);
+        if (lost > saved && lost > loss_share * (hit_count + miss_count) * network_per_get) {
+            pause_left_ = pause_;
+            pause_ = std::min(pause_ * 2, longest_pause);
+        } else {
+            pause_ = shortest_pause;
+        }
+        network_ticks_ = own_ticks_ = misses_ = 0;
+    }
+
+  private:
+    static std::size_t size_class(std::uint64_t size_bytes) noexcept {
+        return std::min<std::size_t>(static_cast<std::size_t>(std::bit_width(size_bytes)), size_classes - 1);
+    }
+
+    static constexpr std::uint32_t round_misses = 64;
+    static constexpr std::uint32_t shortest_pause = 1024;
+    static constexpr std::uint32_t longest_pause = 1u << 20;
+    static constexpr double loss_share = 0.02;
+    static constexpr double copy_share = 0.01;
+    static constexpr std::size_t size_classes = 28;
+
+    std::uint32_t pause_left_ = 0;
+    std::uint32_t pause_ = shortest_pause;
+    std::uint64_t misses_ = 0;
+    std::uint64_t network_ticks_ = 0;
+    std::uint64_t own_ticks_ = 0;
+    std::array<float, size_classes> network_by_size_{};
+};
+
+}  // namespace nearfetch

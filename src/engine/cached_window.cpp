@@ -1,0 +1,484 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/cached_window.hpp"
+
+#include <algorithm>
+#include <new>
+
+#include "base/assert.hpp"
+#include "base/error.hpp"
+
+namespace nearfetch {
+
+namespace {
+
+constexpr std::size_t first_touch_slots = 4096;
+constexpr std::size_t piece_limit = 16;  ///< with more gaps than this the whole get is fetched again
+
+RangeCacheConfig config_of(const Settings& s, const std::function<double(Rank, std::uint64_t, std::uint64_t)>& score) {
+    RangeCacheConfig config;
+    config.buffer_bytes = s.buffer_bytes;
+    config.buffer_bytes_max = std::max(s.buffer_bytes, s.buffer_bytes_max);
+    config.index_entries = s.index_entries;
+    config.index_entries_max = std::max(s.index_entries, s.index_entries_max);
+    config.sample_entries = static_cast<std::uint32_t>(s.sample_entries);
+    config.policy = s.policy;
+    config.adaptive = s.adaptive;
+    config.keep_on_resize = s.keep_on_resize;
+    config.exact_match = s.exact_match;
+    config.weak_admission = s.weak_admission;
+    config.adapt.conflict_threshold = s.conflict_threshold;
+    config.adapt.index_increase_factor = s.index_increase_factor;
+    config.adapt.sparsity_threshold = s.sparsity_threshold;
+    config.adapt.index_decrease_factor = s.index_decrease_factor;
+    config.adapt.capacity_threshold = s.capacity_threshold;
+    config.adapt.memory_increase_factor = s.memory_increase_factor;
+    config.adapt.stable_threshold = s.stable_threshold;
+    config.adapt.free_threshold = s.free_threshold;
+    config.adapt.memory_decrease_factor = s.memory_decrease_factor;
+    config.adapt.interval_gets = s.adapt_interval_gets;
+    config.seed = s.seed;
+    config.application_score = score;
+    return config;
+}
+
+bool keeps_data(Mode mode) noexcept { return mode == Mode::always_cache || mode == Mode::user_defined; }
+
+std::uint64_t fingerprint(Rank target, std::uint64_t offset) noexcept {
+    std::uint64_t h = offset + 0x9e3779b97f4a7c15ull * (static_cast<std::uint64_t>(target) + 1);
+    h = (h ^ (h >> 32)) * 0xd6e8feb86659fd93ull;
+    return h ^ (h >> 29);
+}
+
+}  // namespace
+
+/// One piece of a get that is in the cache already, and where it goes.
+struct Resident {
+    std::byte* origin;
+    const std::byte* data;
+    std::uint64_t size;
+};
+
+struct CachedWindow::Survey {
+    std::vector<Segment> segments;
+    std::vector<Resident> resident;
+    std::vector<Waiter> waiting;
+    std::vector<Piece> gaps;
+    std::uint64_t gap_bytes = 0;
+
+    void clear() noexcept {
+        resident.clear();
+        waiting.clear();
+        gaps.clear();
+        gap_bytes = 0;
+    }
+    void copy_resident() const noexcept {
+        for (const Resident& r : resident) copy_bytes(r.origin, r.data, r.size);
+    }
+    bool partial() const noexcept { return !resident.empty() || !waiting.empty(); }
+};
+
+CachedWindow::CachedWindow(const Settings& settings, Rank ranks, Rank self, bool threaded)
+    : settings_(settings),
+      threaded_(threaded),
+      self_(self),
+      progress_(settings.progress_interval_us),
+      targets_(static_cast<std::size_t>(ranks)) {
+    NF_EXPECT(ranks > 0);
+    active_.reserve(targets_.size());
+}
+
+CachedWindow::~CachedWindow() = default;
+
+bool CachedWindow::make_cache() noexcept {
+    try {
+        cache_ = std::make_unique<RangeCache>(config_of(settings_, score_), static_cast<std::uint32_t>(ranks()));
+        first_touch_.assign(first_touch_slots, 0);
+        return true;
+    } catch (const std::exception&) {
+        cache_.reset();
+        broken_ = true;
+        return false;
+    }
+}
+
+bool CachedWindow::usable(Rank target, Target& t) noexcept {
+    if (settings_.mode == Mode::off || broken_ || target == self_ || !(all_open_ || t.open)) return false;
+    if (!t.bet.caching()) return false;
+    if (outdated_) retire_cache();
+    return cache_ != nullptr || make_cache();
+}
+
+void CachedWindow::survey(const Get& get, Survey& s) const {
+    const bool may_wait = get.request == 0;
+    for (const Piece& piece : get.pieces) {
+        // Of a get in one piece, find() has been asked by try_hit().
+        const std::byte* const data =
+            get.pieces.size() > 1 ? cache_->find(get.target, piece.offset, piece.size) : nullptr;
+        if (data != nullptr) {
+            s.resident.push_back({piece.origin, data, piece.size});
+            continue;
+        }
+        cache_->survey(get.target, piece.offset, piece.size, s.segments);
+        for (const Segment& segment : s.segments) {
+            std::byte* const origin = piece.origin + (segment.offset - piece.offset);
+            if (segment.kind == Segment::Kind::resident) {
+                s.resident.push_back({origin, segment.data, segment.size});
+            } else if (segment.kind == Segment::Kind::pending && may_wait) {
+                const Entry* const entry = segment.entry;
+                s.waiting.push_back({entry, entry->source() + (segment.offset - entry->offset()), origin,
+                                     segment.size, entry->issued()});
+            } else {
+                s.gaps.push_back({segment.offset, segment.size, origin});
+            }
+        }
+    }
+    // While the transfer of the gaps is started, another thread may complete what would be waited for.
+    if (threaded_ && !s.gaps.empty() && !s.waiting.empty()) {
+        s.clear();
+        s.gaps.assign(get.pieces.begin(), get.pieces.end());
+    }
+    for (const Piece& gap : s.gaps) s.gap_bytes += gap.size;
+}
+
+int CachedWindow::get(const Get& get, GetStarter& starter, bool* started) {
+    if (started != nullptr) *started = true;
+    const std::uint64_t begin_ticks = ticks();
+    Guard guard = lock();
+    Target& t = at(get.target);
+    if (!usable(get.target, t)) return fetch_unseen(get, starter, guard);
+    static thread_local Survey s;
+    s.clear();
+    try {
+        survey(get, s);
+        t.waiters.reserve(t.waiters.size() + s.waiting.size());
+        t.in_flight.reserve(t.in_flight.size() + s.gaps.size());
+    } catch (const std::bad_alloc&) {
+        return fetch_unseen(get, starter, guard);
+    }
+    if (!s.gaps.empty()) return fetch(get, starter, s, guard, begin_ticks);
+    s.copy_resident();
+    t.waiters.insert(t.waiters.end(), s.waiting.begin(), s.waiting.end());
+    count(s.waiting.empty() ? AccessType::hit : AccessType::pending_hit, get.size_bytes, 0);
+    if (started != nullptr) *started = false;
+    return 0;
+}
+
+int CachedWindow::fetch_unseen(const Get& get, GetStarter& starter, Guard& guard) {
+    if (threaded_) guard.unlock();
+    const int status = starter.start_whole();
+    if (threaded_) guard.lock();
+    if (status != 0) return status;
+    count(AccessType::bypassed, get.size_bytes, get.size_bytes);
+    Target& t = at(get.target);
+    t.lone_bytes = 0;
+    started(get.target, t, t.gets);
+    return 0;
+}
+
+int CachedWindow::fetch(const Get& get, GetStarter& starter, Survey& s, Guard& guard, std::uint64_t begin_ticks) {
+    const bool whole = s.gap_bytes == get.size_bytes || s.gaps.size() > piece_limit;
+    const Stamp stamp = cache_->now();
+    if (threaded_) {
+        s.copy_resident();
+        guard.unlock();
+    }
+    const std::uint64_t start_ticks = ticks();
+    const int status = whole ? starter.start_whole() : starter.start_pieces(s.gaps);
+    const std::uint64_t started_ticks = ticks();
+    if (threaded_) guard.lock();
+    if (status != 0) return status;
+    if (!threaded_) s.copy_resident();
+
+    Target& t = at(get.target);
+    t.lone_bytes = t.gets.outstanding() ? 0 : get.size_bytes;
+    t.lone_ticks = started_ticks - start_ticks;
+    started(get.target, t, t.gets);
+    t.waiters.insert(t.waiters.end(), s.waiting.begin(), s.waiting.end());
+    const AccessType admitted = admit(get, t, s, stamp);
+    count(s.partial() ? AccessType::partial_hit : admitted, get.size_bytes, whole ? get.size_bytes : s.gap_bytes);
+    t.bet.missed(started_ticks - start_ticks, (ticks() - started_ticks) + (start_ticks - begin_ticks));
+    return 0;
+}
+
+/// Makes the gaps PENDING entries. Of several gaps the worst that happened names the access.
+AccessType CachedWindow::admit(const Get& get, Target& t, const Survey& s, Stamp stamp) noexcept {
+    const bool store = keeps_data(settings_.mode);
+    AccessType worst = AccessType::direct;
+    for (const Piece& gap : s.gaps) {
+        if (store && on_probation(get.target, t, gap)) {
+            worst = AccessType::bypassed;
+            continue;
+        }
+        try {
+            const Admission admission = cache_->admit(get.target, gap.offset, gap.size, stamp, store);
+            worst = std::max(worst, admission.type);
+            if (admission.entry == nullptr) continue;
+            admission.entry->set_flight(gap.origin, issued_);
+            t.in_flight.push_back({admission.entry, issued_, get.request});
+        } catch (const std::bad_alloc&) {
+            worst = AccessType::failing;
+        }
+    }
+    return worst;
+}
+
+/// A large range whose copy would be felt waits for its second get (bet.hpp).
+bool CachedWindow::on_probation(Rank target, const Target& t, const Piece& gap) noexcept {
+    if (!settings_.bypass || !t.bet.copy_is_felt(gap.size)) return false;
+    const std::uint64_t print = fingerprint(target, gap.offset);
+    std::uint32_t& slot = first_touch_[print % first_touch_slots];
+    const auto mark = static_cast<std::uint32_t>(print >> 32) | 1u;
+    if (slot == mark) return false;
+    slot = mark;
+    ++counters_.deferred;
+    return true;
+}
+
+void CachedWindow::count(AccessType type, std::uint64_t size_bytes, std::uint64_t network_bytes) noexcept {
+    counters_.count(type);
+    counters_.bytes_from_network += network_bytes;
+    counters_.bytes_from_cache += size_bytes - network_bytes;
+}
+
+int CachedWindow::prefetch(Rank target, ByteRange range, Transport& transport) {
+    Guard guard = lock();
+    Target& t = at(target);
+    if (range.empty() || !keeps_data(settings_.mode) || !usable(target, t)) return 0;
+    static thread_local std::vector<Segment> segments;
+    cache_->survey(target, range.begin, range.size(), segments);
+    t.in_flight.reserve(t.in_flight.size() + segments.size());
+    for (const Segment& s : segments) {
+        if (s.kind != Segment::Kind::gap) continue;
+        const Admission admission = cache_->admit(target, s.offset, s.size, cache_->now(), true);
+        if (admission.entry == nullptr) continue;
+        Entry* const entry = admission.entry;
+        const Piece piece{s.offset, s.size, entry->data()};
+        if (threaded_) guard.unlock();
+        const int status = transport.start_get(target, {&piece, 1});
+        if (threaded_) guard.lock();
+        if (status != 0) {
+            cache_->abandon(entry);
+            return status;
+        }
+        t.lone_bytes = 0;
+        started(target, t, t.gets);
+        entry->set_flight(entry->data(), issued_);
+        t.in_flight.push_back({entry, issued_, 0});
+        ++counters_.prefetches;
+    }
+    return 0;
+}
+
+void CachedWindow::started(Rank target, Target& t, Operations& operations) noexcept {
+    operations.started = ++issued_;
+    if (t.listed) return;
+    t.listed = true;
+    active_.push_back(target);  // the constructor reserved a place for each target
+}
+
+void CachedWindow::count_bypassed(Rank target, std::uint64_t size_bytes) noexcept {
+    const Guard guard = lock();
+    count(AccessType::bypassed, size_bytes, size_bytes);
+    at(target).lone_bytes = 0;
+    started(target, at(target), at(target).gets);
+}
+
+void CachedWindow::put(Rank target, std::span<const Piece> pieces) noexcept {
+    const Guard guard = lock();
+    ++counters_.puts;
+    Target& t = at(target);
+    started(target, t, t.updates);
+    t.local_updates.started = issued_;
+    if (cache_ == nullptr) return;
+    for (const Piece& piece : pieces) cache_->update(target, piece.offset, piece.size, piece.origin);
+}
+
+void CachedWindow::forget(Rank target, std::span<const Piece> pieces) noexcept {
+    const Guard guard = lock();
+    ++counters_.puts;
+    Target& t = at(target);
+    started(target, t, t.updates);
+    t.local_updates.started = issued_;
+    if (cache_ == nullptr) return;
+    if (pieces.empty()) cache_->drop(target, 0, ~std::uint64_t{0});
+    for (const Piece& piece : pieces) cache_->drop(target, piece.offset, piece.size);
+}
+
+void CachedWindow::count_read(Rank target) noexcept {
+    const Guard guard = lock();
+    Target& t = at(target);
+    started(target, t, t.updates);
+    t.local_updates.started = issued_;
+}
+
+CachedWindow::Moment CachedWindow::now() const noexcept {
+    const Guard guard = lock();
+    return issued_;
+}
+
+Flush CachedWindow::flush(Rank target, Completion kind) noexcept {
+    const Guard guard = lock();
+    ++counters_.flushes;
+    const Target& t = at(target);
+    if (!t.idle(kind) || !(all_open_ || t.open)) return Flush::needed;
+    ++counters_.flushes_elided;
+    return progress_.step() ? Flush::elided_progress : Flush::elided;
+}
+
+Flush CachedWindow::flush_all(Completion kind) noexcept {
+    const Guard guard = lock();
+    ++counters_.flushes;
+    if (!all_open_) return Flush::needed;
+    for (Rank target : active_)
+        if (!at(target).idle(kind)) return Flush::needed;
+    ++counters_.flushes_elided;
+    return progress_.step() ? Flush::elided_progress : Flush::elided;
+}
+
+void CachedWindow::complete(Rank target, Moment since, Completion kind, int status,
+                            std::uint64_t network_ticks) noexcept {
+    const Guard guard = lock();
+    if (cache_ != nullptr && !keeps_data(settings_.mode)) cache_->acquire(target);
+    complete_locked(at(target), since, kind, status, network_ticks);
+    progress_.entered();
+}
+
+void CachedWindow::complete_all(Moment since, Completion kind, int status, std::uint64_t network_ticks) noexcept {
+    const Guard guard = lock();
+    if (cache_ != nullptr && !keeps_data(settings_.mode)) cache_->acquire();
+    const std::uint64_t share = active_.empty() ? 0 : network_ticks / active_.size();
+    for (Rank target : active_) complete_locked(at(target), since, kind, status, share);
+    std::erase_if(active_, [this](Rank target) {
+        Target& t = at(target);
+        t.listed = !t.idle(Completion::local) || !t.idle(Completion::full);
+        return !t.listed;
+    });
+    progress_.entered();
+}
+
+void CachedWindow::complete_locked(Target& t, Moment since, Completion kind, int status,
+                                   std::uint64_t network_ticks) noexcept {
+    const std::uint64_t begin_ticks = ticks();
+    const bool had_gets = t.gets.outstanding();
+    if (status == 0) {
+        t.gets.complete(since);
+        t.local_updates.complete(since);
+        if (kind == Completion::full) t.updates.complete(since);
+        if (t.lone_bytes != 0) t.bet.observed(t.lone_bytes, t.lone_ticks + network_ticks);
+    }
+    t.lone_bytes = 0;
+    serve_waiters(t, [since](const Waiter& waiter) { return waiter.issued <= since; }, status == 0);
+    std::erase_if(t.in_flight, [&](const InFlight& flight) {
+        if (flight.issued > since) return false;
+        finish(flight, status == 0);
+        return true;
+    });
+    if (!had_gets) return;
+    t.bet.completed(network_ticks, ticks() - begin_ticks);
+    if (t.bet.round_over()) settle_bet(t);
+}
+
+/// Whoever waits for bytes that have arrived gets them, before anybody may reuse the buffer in which they arrived.
+void CachedWindow::serve_waiters(Target& t, auto&& is_due, bool keep) noexcept {
+    std::erase_if(t.waiters, [&](const Waiter& waiter) {
+        if (!is_due(waiter)) return false;
+        if (keep) std::memmove(waiter.origin, waiter.source, waiter.size);
+        return true;
+    });
+}
+
+void CachedWindow::finish(const InFlight& flight, bool keep) noexcept {
+    if (keep)
+        cache_->commit(flight.entry, flight.entry->source());
+    else
+        cache_->abandon(flight.entry);
+}
+
+void CachedWindow::complete_request(Rank target, RequestId request, bool keep) noexcept {
+    const Guard guard = lock();
+    Target& t = at(target);
+    // Of a get with several gaps each is a flight of its own. Their order does not matter.
+    for (std::size_t i = 0; i < t.in_flight.size();) {
+        InFlight& flight = t.in_flight[i];
+        if (flight.request != request) {
+            ++i;
+            continue;
+        }
+        flight.request = 0;
+        if (!keep) continue;
+        serve_waiters(t, [&](const Waiter& waiter) { return waiter.entry == flight.entry; }, true);
+        finish(flight, true);
+        flight = t.in_flight.back();
+        t.in_flight.pop_back();
+    }
+    // What completed may be what the program waited for before it reads again.
+    if (keep && cache_ != nullptr && !keeps_data(settings_.mode)) cache_->acquire(target);
+}
+
+void CachedWindow::abandon_request(Rank target, RequestId request) noexcept {
+    const Guard guard = lock();
+    Target& t = at(target);
+    std::erase_if(t.in_flight, [&](const InFlight& flight) {
+        if (flight.request != request) return false;
+        // Who waits for it has no other way to its bytes than the buffer in which they arrive: keep the entry's flight,
+        // but not its data.
+        cache_->drop(target, flight.entry->offset(), flight.entry->size());
+        return false;
+    });
+}
+
+void CachedWindow::acquire() noexcept {
+    const Guard guard = lock();
+    if (cache_ != nullptr) cache_->acquire();
+}
+
+void CachedWindow::settle_bet(Target& t) noexcept {
+    if (settings_.bypass) t.bet.settle(t.hits - t.settled_hits, t.hit_bytes - t.settled_hit_bytes);
+    t.settled_hits = t.hits;
+    t.settled_hit_bytes = t.hit_bytes;
+}
+
+void CachedWindow::change_settings(const Settings& settings) {
+    const Guard guard = lock();
+    settings_ = settings;
+    broken_ = false;
+    outdated_ = cache_ != nullptr;
+    if (cache_ != nullptr) cache_->acquire();
+    // While the mode was off, operations went by uncounted.
+    for (Rank target = 0; target < ranks(); ++target) {
+        Target& t = at(target);
+        started(target, t, t.gets);
+        t.updates.started = t.local_updates.started = issued_;
+    }
+}
+
+/// Gives back a cache that was made under other settings, unless transfers still refer to it.
+void CachedWindow::retire_cache() noexcept {
+    for (const Target& t : targets_)
+        if (!t.in_flight.empty()) return;
+    counters_.add(cache_->counters());
+    cache_.reset();
+    outdated_ = false;
+}
+
+void CachedWindow::set_score(std::function<double(Rank, std::uint64_t, std::uint64_t)> score) {
+    const Guard guard = lock();
+    score_ = std::move(score);
+    outdated_ = cache_ != nullptr;
+    if (cache_ != nullptr) cache_->acquire();
+}
+
+RangeCacheCounters CachedWindow::counters() const {
+    const Guard guard = lock();
+    RangeCacheCounters sum = counters_;
+    if (cache_ != nullptr) sum.add(cache_->counters());
+    for (const Target& t : targets_) {
+        sum.gets += t.hits;
+        sum.hits += t.hits;
+        sum.bytes_from_cache += t.hit_bytes;
+    }
+    sum.bytes_requested = sum.bytes_from_cache + sum.bytes_from_network;
+    return sum;
+}
+
+}  // namespace nearfetch

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// A window seen from one rank, with its cache: runs on the network what the core decides.
+//
+// The life of a get. try_hit() serves a get from one entry: a lookup and a copy. Everything else is get(): the
+// range is surveyed, the gaps are started on the network, and only then, while they travel, the resident parts are
+// copied, room is made and the gaps become PENDING entries. What is PENDING stays so until the transfer has really
+// completed for that target; then complete() copies the program's buffer into the cache. A second get of bytes
+// that are on their way becomes a waiter: it is copied from the first one's buffer at that same moment, the only one
+// at which both buffers are known to be valid (001, section III-B).
+//
+// What completes a transfer is the front end's knowledge (flush, unlock, fence, a request that was waited for); it says
+// so by complete() or complete_request(). What forgets data is the window's mode: in transparent mode each of these
+// calls is an acquire, so that nothing outlives its epoch and PENDING entries need no room at all.
+//
+// Operations are counted per target, so that a flush with nothing outstanding need not enter the library.
+//
+// Threads. If `threaded`, every member takes the window's mutex, and no network call is made under it: such a call
+// may block until another thread of this process has made a call of its own.
+
+#include <algorithm>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "base/settings.hpp"
+#include "base/types.hpp"
+#include "core/range_cache/range_cache.hpp"
+#include "core/stats/range_cache_counters.hpp"
+#include "engine/bet.hpp"
+#include "engine/copy.hpp"
+#include "engine/progress.hpp"
+#include "transport/transport.hpp"
+
+namespace nearfetch {
+
+/// Names a request-based get until it completes; 0 is "no request".
+using RequestId = std::uint64_t;
+
+/// A get as the front end received it.
+struct Get {
+    Rank target = 0;
+    std::span<const Piece> pieces;  ///< in the order in which the bytes are sent
+    std::uint64_t size_bytes = 0;
+    RequestId request = 0;
+};
+
+/// Starts the network's part of one get: all of it, as the program asked, or the missing pieces only.
+class GetStarter {
+  public:
+    virtual int start_whole() = 0;
+    virtual int start_pieces(std::span<const Piece> pieces) = 0;
+
+  protected:
+    ~GetStarter() = default;
+};
+
+/// What a call completes.
+enum class Completion : std::uint8_t {
+    local,  ///< flush_local: gets, and the origin buffers of updates
+    full,   ///< flush, unlock, fence, ...: everything
+};
+
+/// Whether a flush has to enter the library.
+enum class Flush : std::uint8_t {
+    needed,
+    elided,           ///< nothing is outstanding
+    elided_progress,  ///< nothing is outstanding, but it is time to serve others (Transport::progress)
+};
+
+class CachedWindow {
+  public:
+    /// \param ranks size of the window's group
+    /// \param self this process in it; its own gets are never cached, it sees no stores of its own program
+    CachedWindow(const Settings& settings, Rank ranks, Rank self, bool threaded);
+    ~CachedWindow();
+    CachedWindow(const CachedWindow&) = delete;
+    CachedWindow& operator=(const CachedWindow&) = delete;
+
+    Rank ranks() const noexcept { return static_cast<Rank>(targets_.size()); }
+    const Settings& settings() const noexcept { return settings_; }
+
+    /// Serves a contiguous get from one entry; false if that is not possible. The hot path.
+    bool try_hit(Rank target, std::uint64_t offset, std::uint64_t size, void* origin) noexcept {
+        const Guard guard = lock();
+        Target& t = targets_[static_cast<std::size_t>(target)];
+        if (cache_ == nullptr || !(all_open_ || t.open) || t.bet.paused()) [[unlikely]]
+            return false;
+        const std::byte* data = cache_->find(target, offset, size);
+        if (data == nullptr) return false;
+        copy_bytes(static_cast<std::byte*>(origin), data, size);
+        ++t.hits;
+        t.hit_bytes += size;
+        return true;
+    }
+
+    /// Any get: from the cache what is there, from the network what is not.
+    /// \param started if not null: whether the starter was called
+    /// \return the starter's status, or 0 if nothing had to be started
+    int get(const Get& get, GetStarter& starter, bool* started = nullptr);
+
+    /// A get of unknown layout went to the network.
+    void count_bypassed(Rank target, std::uint64_t size_bytes) noexcept;
+
+    /// Asks for a range ahead of its use; the transfer goes straight into the cache.
+    int prefetch(Rank target, ByteRange range, Transport& transport);
+
+    /// A put of this process was started: cached bytes that it overlaps take its values.
+    void put(Rank target, std::span<const Piece> pieces) noexcept;
+    /// An accumulate was started, or a put of unknown layout: what it overlaps is forgotten. No pieces: all of the target.
+    void forget(Rank target, std::span<const Piece> pieces) noexcept;
+    /// An atomic that only reads was started.
+    void count_read(Rank target) noexcept;
+
+    /// The moment before a completing call enters the library: what was started until then is what it completes.
+    using Moment = std::uint64_t;
+    Moment now() const noexcept;
+
+    /// Counts a flush of `target` (of all targets) and says whether it has to enter the library.
+    Flush flush(Rank target, Completion kind) noexcept;
+    Flush flush_all(Completion kind) noexcept;
+
+    /// The library has completed at `target` (everywhere) what had been started until `since`.
+    /// \param status other than 0: it failed, and nothing of it is kept
+    /// \param network_ticks what the call took
+    void complete(Rank target, Moment since, Completion kind, int status, std::uint64_t network_ticks) noexcept;
+    void complete_all(Moment since, Completion kind, int status, std::uint64_t network_ticks) noexcept;
+
+    /// A request-based get has completed; `keep` false: its request was freed, so that only a flush completes it.
+    void complete_request(Rank target, RequestId request, bool keep) noexcept;
+    /// A request-based get whose completion nobody will report: nothing of it is kept.
+    void abandon_request(Rank target, RequestId request) noexcept;
+
+    /// Later gets may not use what was cached earlier.
+    void acquire() noexcept;
+
+    /// Access epochs, so that a get outside of one meets the library's own error and not a hit.
+    void set_open(Rank target, bool open) noexcept { targets_[static_cast<std::size_t>(target)].open = open; }
+    void set_all_open(bool open) noexcept { all_open_ = open; }
+
+    /// Takes over settings that change while the window lives; what is cached is forgotten.
+    void change_settings(const Settings& settings);
+    void set_score(std::function<double(Rank, std::uint64_t, std::uint64_t)> score);
+
+    /// All counters up to now.
+    RangeCacheCounters counters() const;
+
+    /// True when the library has to be entered for the sake of others.
+    bool step_progress() noexcept { return progress_.step(); }
+
+  private:
+    struct InFlight {
+        Entry* entry;
+        std::uint64_t issued;
+        RequestId request;
+    };
+    struct Waiter {
+        const Entry* entry;
+        const std::byte* source;
+        std::byte* origin;
+        std::uint64_t size;
+        std::uint64_t issued;  ///< of the flight that it waits for
+    };
+    /// Sequence numbers of the last operation started and of the last one known to be complete.
+    struct Operations {
+        std::uint64_t started = 0;
+        std::uint64_t done = 0;
+        bool outstanding() const noexcept { return started > done; }
+        void complete(Moment since) noexcept { done = std::max(done, since); }
+    };
+    struct Target {
+        std::uint64_t hits = 0;
+        std::uint64_t hit_bytes = 0;
+        bool open = false;
+        bool listed = false;  ///< in active_
+        Bet bet;
+        Operations gets;
+        Operations updates;        ///< until they are complete at the target
+        Operations local_updates;  ///< until they are complete here
+        std::uint64_t settled_hits = 0;
+        std::uint64_t settled_hit_bytes = 0;
+        std::uint64_t lone_bytes = 0;  ///< size and ticks of the only get on its way, for Bet::observed
+        std::uint64_t lone_ticks = 0;
+        std::vector<InFlight> in_flight;
+        std::vector<Waiter> waiters;
+
+        bool idle(Completion kind) const noexcept {
+            return !gets.outstanding() && !(kind == Completion::local ? local_updates : updates).outstanding();
+        }
+    };
+    struct Survey;  ///< what is there of the get at hand, and what is not
+
+    using Guard = std::unique_lock<std::mutex>;
+    Guard lock() const noexcept { return threaded_ ? Guard(mutex_) : Guard(); }
+    Target& at(Rank target) noexcept { return targets_[static_cast<std::size_t>(target)]; }
+
+    bool usable(Rank target, Target& t) noexcept;
+    bool make_cache() noexcept;
+    void survey(const Get& get, Survey& s) const;
+    int fetch(const Get& get, GetStarter& starter, Survey& s, Guard& guard, std::uint64_t begin_ticks);
+    int fetch_unseen(const Get& get, GetStarter& starter, Guard& guard);
+    AccessType admit(const Get& get, Target& t, const Survey& s, Stamp stamp) noexcept;
+    bool on_probation(Rank target, const Target& t, const Piece& gap) noexcept;
+    void count(AccessType type, std::uint64_t size_bytes, std::uint64_t network_bytes) noexcept;
+    void started(Rank target, Target& t, Operations& operations) noexcept;
+    void complete_locked(Target& t, Moment since, Completion kind, int status, std::uint64_t network_ticks) noexcept;
+    void finish(const InFlight& flight, bool keep) noexcept;
+    void serve_waiters(Target& t, auto&& is_due, bool keep) noexcept;
+    void retire_cache() noexcept;
+    void settle_bet(Target& t) noexcept;
+
+    Settings settings_;
+    bool threaded_;
+    bool all_open_ = false;
+    bool broken_ = false;    ///< no memory: the window goes on without a cache
+    bool outdated_ = false;  ///< the cache was made under other settings, and goes as soon as nothing is in flight
+    Rank self_;
+    mutable std::mutex mutex_;
+    ProgressTimer progress_;
+    std::unique_ptr<RangeCache> cache_;
+    std::function<double(Rank, std::uint64_t, std::uint64_t)> score_;
+    std::vector<Target> targets_;
+    std::vector<Rank> active_;  ///< targets that may have something outstanding
+    std::uint64_t issued_ = 0;
+    RangeCacheCounters counters_{};
+    std::vector<std::uint32_t> first_touch_;  ///< marks of large ranges that were asked for once
+};
+
+}  // namespace nearfetch

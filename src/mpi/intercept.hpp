@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What the interposed calls have in common.
+
+#include <mpi.h>
+
+#include <cstdint>
+
+#include "engine/clock.hpp"
+#include "mpi/library.hpp"
+
+// MPI-4 has a variant with large counts of every call that takes a count; a library that lacks them is not asked for them.
+#if MPI_VERSION >= 4
+#define NEARFETCH_LARGE_COUNT 1
+#else
+#define NEARFETCH_LARGE_COUNT 0
+#endif
+
+namespace nearfetch {
+
+/// Bytes that `count` elements carry; 0 where the library cannot say.
+inline std::uint64_t target_bytes(MPI_Datatype type, MPI_Count count) noexcept {
+    if (type == MPI_DATATYPE_NULL || count <= 0) return 0;
+    MPI_Count size = 0;
+    if (PMPI_Type_size_x(type, &size) != MPI_SUCCESS || size < 0) return 0;
+    return static_cast<std::uint64_t>(size) * static_cast<std::uint64_t>(count);
+}
+
+/// Runs a call that completes what was started at `target`, and tells the engine.
+template <class Call>
+int complete_by(Window& window, int target, Completion kind, const Call& call) noexcept {
+    const CachedWindow::Moment since = window.cached().now();
+    const std::uint64_t begin = ticks();
+    const int status = call();
+    window.cached().complete(target, since, kind, status, ticks() - begin);
+    return status;
+}
+
+/// The same for all targets.
+template <class Call>
+int complete_all_by(Window& window, Completion kind, const Call& call) noexcept {
+    const CachedWindow::Moment since = window.cached().now();
+    const std::uint64_t begin = ticks();
+    const int status = call();
+    window.cached().complete_all(since, kind, status, ticks() - begin);
+    return status;
+}
+
+}  // namespace nearfetch

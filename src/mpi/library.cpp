@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mpi/library.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <vector>
+
+namespace nearfetch {
+
+namespace detail {
+
+thread_local LastSeen last_seen NEARFETCH_FAST_TLS{};
+std::atomic<std::uint64_t> window_generation{1};
+
+Window* find_window_slowly(MPI_Win win) noexcept {
+    const std::uint64_t generation = window_generation.load(std::memory_order_acquire);
+    Window* const window = Library::instance().find(win);
+    last_seen.generation = generation;
+    last_seen.win = win;
+    last_seen.window = window;
+    return window;
+}
+
+std::uint64_t dense_bytes_slowly(MPI_Datatype type) noexcept try {
+    const std::uint64_t generation = datatype_generation();
+    const Layout layout = layout_of(type, 1);
+    last_seen.type_generation = generation;
+    last_seen.type = type;
+    last_seen.dense_bytes = layout.dense() ? layout.size : 0;
+    return last_seen.dense_bytes;
+} catch (const std::bad_alloc&) {
+    return 0;
+}
+
+}  // namespace detail
+
+namespace {
+
+int at_finalize(MPI_Comm, int, void*, void*) {
+    Library::instance().finalize();
+    return MPI_SUCCESS;
+}
+
+/// One code per message, so that a program that fails the same way again and again does not use codes up.
+int error_code(int error_class, const std::string& message) noexcept try {
+    static std::mutex mutex;
+    static std::unordered_map<std::string, int> codes;
+    const std::lock_guard guard(mutex);
+    if (const auto known = codes.find(message); known != codes.end()) return known->second;
+    int code = error_class;
+    if (codes.size() < 64 && PMPI_Add_error_code(error_class, &code) == MPI_SUCCESS) {
+        const std::string text = "nearfetch: " + message;
+        PMPI_Add_error_string(code, text.substr(0, MPI_MAX_ERROR_STRING - 1).c_str());
+        codes.emplace(message, code);
+    }
+    return code;
+} catch (const std::bad_alloc&) {
+    return error_class;
+}
+
+}  // namespace
+
+int raise_on_comm(MPI_Comm comm, int error_class, const Error& error) noexcept {
+    const int code = error_code(error_class, error.what());
+    PMPI_Comm_call_errhandler(comm, code);
+    return code;
+}
+
+int raise_on_window(MPI_Win win, int error_class, const Error& error) noexcept {
+    const int code = error_code(error_class, error.what());
+    PMPI_Win_call_errhandler(win, code);
+    return code;
+}
+
+Library& Library::instance() {
+    static Library* const library = new Library;  // outlives everything that may still call MPI at exit
+    return *library;
+}
+
+void Library::start() {
+    if (started_) return;
+    Settings settings;
+    apply_environment(settings, [](const char* name) -> const char* { return std::getenv(name); });
+    int provided = MPI_THREAD_SINGLE;
+    PMPI_Query_thread(&provided);
+    threaded_ = provided == MPI_THREAD_MULTIPLE;
+    settings_ = settings;
+    report_.configure(settings);
+    int key = MPI_KEYVAL_INVALID;
+    if (report_.wanted() && PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, at_finalize, &key, nullptr) == MPI_SUCCESS)
+        PMPI_Comm_set_attr(MPI_COMM_SELF, key, nullptr);
+    started_ = true;
+}
+
+void Library::apply_info(Settings& settings, MPI_Info info) {
+    if (info == MPI_INFO_NULL) return;
+    int keys = 0;
+    if (PMPI_Info_get_nkeys(info, &keys) != MPI_SUCCESS) return;
+    std::array<char, MPI_MAX_INFO_KEY + 1> key{};
+    for (int i = 0; i < keys; ++i) {
+        if (PMPI_Info_get_nthkey(info, i, key.data()) != MPI_SUCCESS) continue;
+        const std::string_view name = key.data();
+        if (!name.starts_with(info_key_prefix)) continue;
+        int length = 0, found = 0;
+        if (PMPI_Info_get_valuelen(info, key.data(), &length, &found) != MPI_SUCCESS || !found) continue;
+        std::vector<char> value(static_cast<std::size_t>(length) + 1);
+        if (PMPI_Info_get(info, key.data(), length, value.data(), &found) != MPI_SUCCESS || !found) continue;
+        apply_setting(settings, name.substr(info_key_prefix.size()), value.data());
+    }
+}
+
+Settings Library::settings_for(MPI_Info info) {
+    const std::lock_guard guard(mutex_);
+    start();
+    Settings settings = settings_;
+    apply_info(settings, info);
+    return settings;
+}
+
+int Library::attach(MPI_Win win, MPI_Comm comm, std::uint64_t displacement_unit, const Settings& settings) {
+    int ranks = 0, self = 0;
+    PMPI_Comm_size(comm, &ranks);
+    PMPI_Comm_rank(comm, &self);
+    // The least and the largest unit at once; only where they differ does each rank have to know all of them.
+    const auto unit = static_cast<long long>(displacement_unit);
+    std::array<long long, 2> mine{unit, -unit}, least{};
+    int status = PMPI_Allreduce(mine.data(), least.data(), 2, MPI_LONG_LONG, MPI_MIN, comm);
+    if (status != MPI_SUCCESS) return status;
+    std::vector<std::uint64_t> units{displacement_unit};
+    if (least[0] != -least[1]) {
+        units.resize(static_cast<std::size_t>(ranks));
+        status = PMPI_Allgather(&displacement_unit, 1, MPI_UINT64_T, units.data(), 1, MPI_UINT64_T, comm);
+        if (status != MPI_SUCCESS) return status;
+    }
+    auto window = std::make_unique<Window>(win, ranks, self, std::move(units), settings, threaded_);
+    const std::lock_guard guard(mutex_);
+    windows_[win] = std::move(window);
+    detail::window_generation.fetch_add(1, std::memory_order_release);
+    return MPI_SUCCESS;
+}
+
+void Library::detach(MPI_Win win) {
+    std::unique_ptr<Window> window;
+    {
+        const std::lock_guard guard(mutex_);
+        const auto found = windows_.find(win);
+        if (found == windows_.end()) return;
+        window = std::move(found->second);
+        windows_.erase(found);
+        detail::window_generation.fetch_add(1, std::memory_order_release);
+    }
+    report_.add(*window);
+}
+
+Window* Library::find(MPI_Win win) noexcept {
+    const std::lock_guard guard(mutex_);
+    const auto found = windows_.find(win);
+    return found == windows_.end() ? nullptr : found->second.get();
+}
+
+void Library::finalize() noexcept {
+    for (auto& [win, window] : windows_) report_.add(*window);
+    report_.write();
+}
+
+}  // namespace nearfetch

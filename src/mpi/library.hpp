@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What the interposer keeps for the process: its settings, the windows by their handle, the requests under way.
+//
+// It comes to life with the first window and leaves with MPI_Finalize (through an attribute of MPI_COMM_SELF, which
+// works from every language). A process without windows pays nothing.
+
+#include <mpi.h>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+
+#include "base/error.hpp"
+#include "base/settings.hpp"
+#include "mpi/datatype.hpp"
+#include "mpi/report.hpp"
+#include "mpi/window.hpp"
+
+#if defined(__GNUC__)
+#define NEARFETCH_FAST_TLS __attribute__((tls_model("initial-exec")))
+#else
+#define NEARFETCH_FAST_TLS
+#endif
+
+namespace nearfetch {
+
+class Library {
+  public:
+    static Library& instance();
+
+    /// Settings of the environment with the `nearfetch_` keys of `info` on top.
+    /// \throws Error naming the setting, the value and what is allowed
+    Settings settings_for(MPI_Info info);
+    /// The same on top of settings that are in force.
+    static void apply_info(Settings& settings, MPI_Info info);
+
+    /// Starts to look after a window. Collective over `comm`, like the window's creation.
+    /// \return an MPI error code
+    int attach(MPI_Win win, MPI_Comm comm, std::uint64_t displacement_unit, const Settings& settings);
+    /// Forgets a window and gives back its memory. The window still exists.
+    void detach(MPI_Win win);
+
+    Window* find(MPI_Win win) noexcept;
+    bool threaded() const noexcept { return threaded_; }
+    Report& report() noexcept { return report_; }
+    /// Records the windows that were never freed, and writes what was asked for.
+    void finalize() noexcept;
+
+  private:
+    Library() = default;
+    void start();
+
+    std::mutex mutex_;
+    bool started_ = false;
+    bool threaded_ = false;
+    Settings settings_;
+    std::unordered_map<MPI_Win, std::unique_ptr<Window>> windows_;
+    std::size_t attached_ = 0;
+    Report report_;
+};
+
+/// Raises `error` as an MPI error of class `error_class` whose text is the message, and returns its code.
+int raise_on_comm(MPI_Comm comm, int error_class, const Error& error) noexcept;
+int raise_on_window(MPI_Win win, int error_class, const Error& error) noexcept;
+
+namespace detail {
+
+/// The last handles that this thread looked up, and what they meant.
+struct LastSeen {
+    std::uint64_t generation;
+    MPI_Win win;
+    Window* window;
+    std::uint64_t type_generation;
+    MPI_Datatype type;
+    std::uint64_t dense_bytes;
+};
+extern thread_local LastSeen last_seen NEARFETCH_FAST_TLS;
+extern std::atomic<std::uint64_t> window_generation;
+
+Window* find_window_slowly(MPI_Win win) noexcept;
+std::uint64_t dense_bytes_slowly(MPI_Datatype type) noexcept;
+
+}  // namespace detail
+
+/// The window behind a handle; null if nearfetch does not look after it.
+inline Window* find_window(MPI_Win win) noexcept {
+    const detail::LastSeen& last = detail::last_seen;
+    if (last.win == win && last.generation == detail::window_generation.load(std::memory_order_acquire)) [[likely]]
+        return last.window;
+    return detail::find_window_slowly(win);
+}
+
+/// Bytes of one element of a datatype without gaps, so that n elements are n times as many in one run; 0 for others.
+inline std::uint64_t dense_bytes(MPI_Datatype type) noexcept {
+    const detail::LastSeen& last = detail::last_seen;
+    if (last.type == type && last.type_generation == datatype_generation()) [[likely]]
+        return last.dense_bytes;
+    return detail::dense_bytes_slowly(type);
+}
+
+}  // namespace nearfetch

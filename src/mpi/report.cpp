@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mpi/report.hpp"
+
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+namespace nearfetch {
+
+namespace {
+
+double percent(std::uint64_t part, std::uint64_t whole) {
+    return whole == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+}
+
+std::string readable_bytes(std::uint64_t bytes) {
+    constexpr const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    auto value = static_cast<double>(bytes);
+    std::size_t unit = 0;
+    while (value >= 1024 && unit + 1 < std::size(units)) value /= 1024, ++unit;
+    char text[32];
+    std::snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : "%.1f %s", value, units[unit]);
+    return text;
+}
+
+}  // namespace
+
+void Report::configure(const Settings& settings) {
+    summary_ = settings.summary;
+    stats_dir_ = settings.stats_dir;
+}
+
+void Report::add(Window& window) noexcept {
+    if (!wanted()) return;
+    try {
+        Record record{window.name(), std::string(mode_name(window.mode())), 1, window.cached().ranks(),
+                      window.cached().counters()};
+        if (records_.size() < record_limit) {
+            records_.push_back(std::move(record));
+            return;
+        }
+        Record& rest = records_.back();
+        rest.name = "further windows";
+        if (rest.mode != record.mode) rest.mode = "several";
+        ++rest.windows;
+        rest.counters.add(record.counters);
+    } catch (const std::bad_alloc&) {
+    }
+}
+
+void Report::write() noexcept {
+    if (!wanted()) return;
+    int rank = 0;
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    try {
+        if (!stats_dir_.empty()) write_json(rank);
+        if (summary_) write_summary(rank);
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "nearfetch: rank %d: no statistics (%s): check %s\n", rank, error.what(),
+                     environment_name("stats_dir").c_str());
+    }
+}
+
+void Report::write_json(int rank) const {
+    auto windows = nlohmann::ordered_json::array();
+    for (const Record& record : records_) {
+        nlohmann::ordered_json row{{"name", record.name}, {"mode", record.mode}, {"windows", record.windows},
+                                   {"ranks", record.ranks}};
+        for (const CounterInfo& counter : range_cache_counter_table)
+            row[std::string(counter.name)] = record.counters.*counter.member;
+        windows.push_back(std::move(row));
+    }
+    const nlohmann::ordered_json document{{"rank", rank}, {"mpi", NEARFETCH_MPI_FAMILY}, {"windows", windows}};
+    const std::string path = stats_dir_ + "/rank-" + std::to_string(rank) + ".json";
+    std::ofstream file(path);
+    file << document.dump(2) << '\n';
+    file.close();
+    if (!file) throw std::system_error(errno, std::generic_category(), "writing " + path);
+}
+
+/// One screen: the windows that were used, of rank 0 (the others have their files).
+void Report::write_summary(int rank) const {
+    if (rank != 0) return;
+    std::string text = "nearfetch: summary of rank 0\n"
+                       "  window                mode               gets   hit%  partial%  pending%  direct%  confl.%  "
+                       "capac.%  fail.%  byp.%  from cache  from network  flushes elided\n";
+    int shown = 0, silent = 0;
+    for (const Record& record : records_) {
+        const RangeCacheCounters& c = record.counters;
+        if (c.gets == 0 || shown == 20) {
+            ++silent;
+            continue;
+        }
+        ++shown;
+        char line[320];
+        std::snprintf(line, sizeof line,
+                      "  %-20.20s  %-12s %10llu  %5.1f  %8.1f  %8.1f  %7.1f  %7.1f  %7.1f  %6.1f  %5.1f  %10s  %12s"
+                      "  %7llu/%llu\n",
+                      record.name.empty() ? "(unnamed)" : record.name.c_str(), record.mode.c_str(),
+                      static_cast<unsigned long long>(c.gets), percent(c.hits, c.gets), percent(c.partial_hits, c.gets),
+                      percent(c.pending_hits, c.gets), percent(c.direct, c.gets), percent(c.conflicting, c.gets),
+                      percent(c.capacity, c.gets), percent(c.failing, c.gets), percent(c.bypassed, c.gets),
+                      readable_bytes(c.bytes_from_cache).c_str(), readable_bytes(c.bytes_from_network).c_str(),
+                      static_cast<unsigned long long>(c.flushes_elided), static_cast<unsigned long long>(c.flushes));
+        text += line;
+    }
+    if (silent != 0) text += "  " + std::to_string(silent) + " more windows without gets, or beyond this screen\n";
+    std::fputs(text.c_str(), stderr);
+}
+
+}  // namespace nearfetch

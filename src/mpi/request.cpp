@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Requests of gets. From the moment at which such a request completes, the program may reuse the buffer, so that is when
+// the cache has to take the data: the calls that complete requests are interposed. Each of them sets a completed
+// request to MPI_REQUEST_NULL, by which one mechanism serves them all: note which of the requests are ours, let the
+// library work, see which have become null. While no such request is under way they cost one load.
+
+#include "mpi/request.hpp"
+
+#include <atomic>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include "mpi/intercept.hpp"
+
+namespace nearfetch {
+
+namespace {
+
+struct Tracked {
+    Window* window = nullptr;
+    int target = 0;
+    RequestId id = 0;
+};
+
+class Requests {
+  public:
+    static Requests& instance() {
+        static Requests* const requests = new Requests;
+        return *requests;
+    }
+
+    bool none() const noexcept { return count_.load(std::memory_order_relaxed) == 0; }
+
+    void add(MPI_Request request, const Tracked& tracked) {
+        const std::lock_guard guard(mutex_);
+        tracked_[request] = tracked;
+        count_.store(tracked_.size(), std::memory_order_relaxed);
+    }
+
+    /// The get behind a request; id 0 if there is none.
+    Tracked find(MPI_Request request) {
+        const std::lock_guard guard(mutex_);
+        const auto found = tracked_.find(request);
+        return found == tracked_.end() ? Tracked{} : found->second;
+    }
+
+    /// Forgets a request, unless its handle already stands for a younger one.
+    bool remove(MPI_Request request, RequestId id) {
+        const std::lock_guard guard(mutex_);
+        const auto found = tracked_.find(request);
+        if (found == tracked_.end() || found->second.id != id) return false;
+        tracked_.erase(found);
+        count_.store(tracked_.size(), std::memory_order_relaxed);
+        return true;
+    }
+
+    void remove_all(const Window& window) {
+        const std::lock_guard guard(mutex_);
+        std::erase_if(tracked_, [&](const auto& entry) { return entry.second.window == &window; });
+        count_.store(tracked_.size(), std::memory_order_relaxed);
+    }
+
+  private:
+    std::mutex mutex_;
+    std::atomic<std::size_t> count_{0};
+    std::unordered_map<MPI_Request, Tracked> tracked_;
+};
+
+/// Requests of gets among those that a call is about to wait for or test.
+class Watched {
+  public:
+    Watched(int count, const MPI_Request* requests) noexcept {
+        if (Requests::instance().none() || requests == nullptr) [[likely]]
+            return;
+        for (int i = 0; i < count; ++i) {
+            if (requests[i] == MPI_REQUEST_NULL) continue;
+            const Tracked tracked = Requests::instance().find(requests[i]);
+            if (tracked.id != 0) watched_.push_back({i, requests[i], tracked});
+        }
+    }
+
+    /// To be called after the library's work: what is null now has completed.
+    void settle(const MPI_Request* requests) noexcept {
+        for (const One& one : watched_)
+            if (requests[one.index] == MPI_REQUEST_NULL && Requests::instance().remove(one.request, one.tracked.id))
+                one.tracked.window->cached().complete_request(one.tracked.target, one.tracked.id, true);
+    }
+
+  private:
+    struct One {
+        int index;
+        MPI_Request request;
+        Tracked tracked;
+    };
+    std::vector<One> watched_;
+};
+
+template <class Call>
+int watch(int count, MPI_Request* requests, const Call& call) noexcept {
+    Watched watched(count, requests);
+    const int status = call();
+    watched.settle(requests);
+    return status;
+}
+
+}  // namespace
+
+RequestId next_request_id() noexcept {
+    static std::atomic<RequestId> last{0};
+    return last.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
+void track_request(MPI_Request request, Window& window, int target, RequestId id) noexcept try {
+    Requests::instance().add(request, {&window, target, id});
+} catch (const std::bad_alloc&) {
+    // Its data is not kept: the next flush would find the buffer reused.
+    window.cached().abandon_request(target, id);
+}
+
+void forget_requests(const Window& window) noexcept { Requests::instance().remove_all(window); }
+
+}  // namespace nearfetch
+
+using namespace nearfetch;
+
+extern "C" {
+
+int MPI_Wait(MPI_Request* request, MPI_Status* status) {
+    return watch(1, request, [&] { return PMPI_Wait(request, status); });
+}
+
+int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[]) {
+    return watch(count, requests, [&] { return PMPI_Waitall(count, requests, statuses); });
+}
+
+int MPI_Waitany(int count, MPI_Request requests[], int* index, MPI_Status* status) {
+    return watch(count, requests, [&] { return PMPI_Waitany(count, requests, index, status); });
+}
+
+int MPI_Waitsome(int count, MPI_Request requests[], int* done, int indices[], MPI_Status statuses[]) {
+    return watch(count, requests, [&] { return PMPI_Waitsome(count, requests, done, indices, statuses); });
+}
+
+int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
+    return watch(1, request, [&] { return PMPI_Test(request, flag, status); });
+}
+
+int MPI_Testall(int count, MPI_Request requests[], int* flag, MPI_Status statuses[]) {
+    return watch(count, requests, [&] { return PMPI_Testall(count, requests, flag, statuses); });
+}
+
+int MPI_Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_Status* status) {
+    return watch(count, requests, [&] { return PMPI_Testany(count, requests, index, flag, status); });
+}
+
+int MPI_Testsome(int count, MPI_Request requests[], int* done, int indices[], MPI_Status statuses[]) {
+    return watch(count, requests, [&] { return PMPI_Testsome(count, requests, done, indices, statuses); });
+}
+
+int MPI_Request_free(MPI_Request* request) {
+    if (Requests::instance().none()) return PMPI_Request_free(request);
+    const MPI_Request handle = *request;
+    const Tracked tracked = Requests::instance().find(handle);
+    // From here on only a flush completes it. Before the library's own free: then the handle may be another's.
+    if (tracked.id != 0 && Requests::instance().remove(handle, tracked.id))
+        tracked.window->cached().complete_request(tracked.target, tracked.id, false);
+    return PMPI_Request_free(request);
+}
+
+int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
+    const int result = PMPI_Request_get_status(request, flag, status);
+    if (Requests::instance().none() || result != MPI_SUCCESS || !*flag || request == MPI_REQUEST_NULL) return result;
+    // The program now knows that the data is there, and may reuse the buffer before it completes the request.
+    const Tracked tracked = Requests::instance().find(request);
+    if (tracked.id != 0 && Requests::instance().remove(request, tracked.id))
+        tracked.window->cached().complete_request(tracked.target, tracked.id, true);
+    return result;
+}
+}

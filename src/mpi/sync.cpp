@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// The synchronisation calls. Each tells the engine which transfers it has completed, and whether an access epoch is
+// open. A flush with nothing outstanding does not enter the library, but for the progress that others need.
+//
+// An epoch counts as open for all targets between MPI_Win_start and MPI_Win_complete, whatever the group.
+
+#include <mpi.h>
+
+#include "mpi/intercept.hpp"
+#include "mpi/library.hpp"
+
+namespace nearfetch {
+
+namespace {
+
+/// The window if nearfetch has something to do with it.
+Window* active_window(MPI_Win win) noexcept {
+    Window* const window = find_window(win);
+    return window == nullptr || window->off() ? nullptr : window;
+}
+
+template <class Call>
+int flush(int target, MPI_Win win, Completion kind, const Call& call) noexcept {
+    Window* const window = active_window(win);
+    if (window == nullptr || !window->has(target)) [[unlikely]]
+        return call();
+    const Flush flush = window->cached().flush(target, kind);
+    if (flush == Flush::needed) return complete_by(*window, target, kind, call);
+    if (flush == Flush::elided_progress) [[unlikely]]
+        window->transport().progress();
+    return MPI_SUCCESS;
+}
+
+template <class Call>
+int flush_all(MPI_Win win, Completion kind, const Call& call) noexcept {
+    Window* const window = active_window(win);
+    if (window == nullptr) [[unlikely]]
+        return call();
+    const Flush flush = window->cached().flush_all(kind);
+    if (flush == Flush::needed) return complete_all_by(*window, kind, call);
+    if (flush == Flush::elided_progress) [[unlikely]]
+        window->transport().progress();
+    return MPI_SUCCESS;
+}
+
+/// Completes everything; if that went well, `open` says whether epochs are open from now on.
+template <class Call>
+int close_all(MPI_Win win, bool open, const Call& call) noexcept {
+    Window* const window = find_window(win);
+    if (window == nullptr) return call();
+    const int status = complete_all_by(*window, Completion::full, call);
+    if (status == MPI_SUCCESS) window->cached().set_all_open(open);
+    return status;
+}
+
+template <class Call>
+int open_all(MPI_Win win, const Call& call) noexcept {
+    const int status = call();
+    Window* const window = find_window(win);
+    if (window != nullptr && status == MPI_SUCCESS) window->cached().set_all_open(true);
+    return status;
+}
+
+}  // namespace
+
+}  // namespace nearfetch
+
+using namespace nearfetch;
+
+extern "C" {
+
+int MPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win) {
+    const int status = PMPI_Win_lock(lock_type, rank, assert, win);
+    Window* const window = find_window(win);
+    if (window != nullptr && status == MPI_SUCCESS && window->has(rank)) window->cached().set_open(rank, true);
+    return status;
+}
+
+int MPI_Win_unlock(int rank, MPI_Win win) {
+    Window* const window = find_window(win);
+    if (window == nullptr || !window->has(rank)) return PMPI_Win_unlock(rank, win);
+    const int status = complete_by(*window, rank, Completion::full, [&] { return PMPI_Win_unlock(rank, win); });
+    if (status == MPI_SUCCESS) window->cached().set_open(rank, false);
+    return status;
+}
+
+int MPI_Win_lock_all(int assert, MPI_Win win) {
+    return open_all(win, [&] { return PMPI_Win_lock_all(assert, win); });
+}
+
+int MPI_Win_unlock_all(MPI_Win win) {
+    return close_all(win, false, [&] { return PMPI_Win_unlock_all(win); });
+}
+
+int MPI_Win_flush(int rank, MPI_Win win) {
+    return flush(rank, win, Completion::full, [&] { return PMPI_Win_flush(rank, win); });
+}
+
+int MPI_Win_flush_local(int rank, MPI_Win win) {
+    return flush(rank, win, Completion::local, [&] { return PMPI_Win_flush_local(rank, win); });
+}
+
+int MPI_Win_flush_all(MPI_Win win) {
+    return flush_all(win, Completion::full, [&] { return PMPI_Win_flush_all(win); });
+}
+
+int MPI_Win_flush_local_all(MPI_Win win) {
+    return flush_all(win, Completion::local, [&] { return PMPI_Win_flush_local_all(win); });
+}
+
+int MPI_Win_fence(int assert, MPI_Win win) {
+    return close_all(win, (assert & MPI_MODE_NOSUCCEED) == 0, [&] { return PMPI_Win_fence(assert, win); });
+}
+
+int MPI_Win_start(MPI_Group group, int assert, MPI_Win win) {
+    return open_all(win, [&] { return PMPI_Win_start(group, assert, win); });
+}
+
+int MPI_Win_complete(MPI_Win win) {
+    return close_all(win, false, [&] { return PMPI_Win_complete(win); });
+}
+
+int MPI_Win_sync(MPI_Win win) {
+    const int status = PMPI_Win_sync(win);
+    Window* const window = active_window(win);
+    if (window != nullptr && window->mode() == Mode::transparent) window->cached().acquire();
+    return status;
+}
+}

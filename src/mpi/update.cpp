@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Puts, accumulates and atomics always go to the network. What they overlap in this rank's cache must not survive them:
+// a put's bytes are known and replace the cached ones; what an accumulate leaves behind is not known, so it is
+// forgotten. MPI_NO_OP changes nothing, and reads that are atomics are never served from the cache: a program may
+// poll with them.
+
+#include <mpi.h>
+
+#include <new>
+#include <vector>
+
+#include "mpi/intercept.hpp"
+#include "mpi/library.hpp"
+
+namespace nearfetch {
+
+namespace {
+
+/// The target's side of an update.
+struct UpdateTarget {
+    int rank;
+    MPI_Aint displacement;
+    MPI_Count count;
+    MPI_Datatype type;
+    MPI_Win win;
+};
+
+Window* window_of(const UpdateTarget& to) noexcept {
+    Window* const window = find_window(to.win);
+    return window == nullptr || window->off() || !window->has(to.rank) ? nullptr : window;
+}
+
+template <class Call>
+int update(const UpdateTarget& to, const Call& call) noexcept {
+    const int status = call();
+    Window* const window = window_of(to);
+    if (window == nullptr || status != MPI_SUCCESS) return status;
+    static thread_local std::vector<Piece> pieces;
+    bool known = false;
+    try {
+        known = make_target_pieces(*window, to.rank, to.displacement, static_cast<std::uint64_t>(to.count), to.type,
+                                   pieces);
+    } catch (const std::bad_alloc&) {
+    }
+    if (!known) pieces.clear();
+    window->cached().forget(to.rank, pieces);
+    return status;
+}
+
+/// An accumulate with an operation: only those that change something make the cache forget.
+template <class Call>
+int accumulate(const UpdateTarget& to, MPI_Op op, const Call& call) noexcept {
+    if (op != MPI_NO_OP) return update(to, call);
+    const int status = call();
+    Window* const window = window_of(to);
+    if (window != nullptr && status == MPI_SUCCESS) window->cached().count_read(to.rank);
+    return status;
+}
+
+template <class Call>
+int put(const void* origin, MPI_Count origin_count, MPI_Datatype origin_type, const UpdateTarget& to,
+        const Call& call) noexcept {
+    const int status = call();
+    Window* const window = window_of(to);
+    if (window == nullptr || status != MPI_SUCCESS) return status;
+    static thread_local std::vector<Piece> pieces;
+    bool known = false;
+    try {
+        known = make_pieces(*window, origin, static_cast<std::uint64_t>(origin_count), origin_type, to.rank,
+                            to.displacement, static_cast<std::uint64_t>(to.count), to.type, pieces);
+    } catch (const std::bad_alloc&) {
+    }
+    if (known)
+        window->cached().put(to.rank, pieces);
+    else
+        window->cached().forget(to.rank, {});
+    return status;
+}
+
+}  // namespace
+
+}  // namespace nearfetch
+
+using namespace nearfetch;
+
+// The bodies are the same for int and MPI_Count.
+#define NEARFETCH_UPDATES(SUFFIX, COUNT)                                                                               \
+    int MPI_Put##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank, MPI_Aint disp,     \
+                        COUNT count, MPI_Datatype type, MPI_Win win) {                                                 \
+        return put(origin, origin_count, origin_type, {rank, disp, count, type, win}, [&] {                            \
+            return PMPI_Put##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, win);                  \
+        });                                                                                                            \
+    }                                                                                                                  \
+    int MPI_Rput##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank, MPI_Aint disp,    \
+                         COUNT count, MPI_Datatype type, MPI_Win win, MPI_Request* request) {                          \
+        return put(origin, origin_count, origin_type, {rank, disp, count, type, win}, [&] {                            \
+            return PMPI_Rput##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, win, request);        \
+        });                                                                                                            \
+    }                                                                                                                  \
+    int MPI_Accumulate##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,             \
+                               MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Win win) {                \
+        return accumulate({rank, disp, count, type, win}, op, [&] {                                                    \
+            return PMPI_Accumulate##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, op, win);       \
+        });                                                                                                            \
+    }                                                                                                                  \
+    int MPI_Raccumulate##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,            \
+                                MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Win win,                 \
+                                MPI_Request* request) {                                                                \
+        return accumulate({rank, disp, count, type, win}, op, [&] {                                                    \
+            return PMPI_Raccumulate##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, op, win,       \
+                                            request);                                                                  \
+        });                                                                                                            \
+    }                                                                                                                  \
+    int MPI_Get_accumulate##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, void* result,     \
+                                   COUNT result_count, MPI_Datatype result_type, int rank, MPI_Aint disp, COUNT count, \
+                                   MPI_Datatype type, MPI_Op op, MPI_Win win) {                                        \
+        return accumulate({rank, disp, count, type, win}, op, [&] {                                                    \
+            return PMPI_Get_accumulate##SUFFIX(origin, origin_count, origin_type, result, result_count, result_type,   \
+                                               rank, disp, count, type, op, win);                                      \
+        });                                                                                                            \
+    }                                                                                                                  \
+    int MPI_Rget_accumulate##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, void* result,    \
+                                    COUNT result_count, MPI_Datatype result_type, int rank, MPI_Aint disp,             \
+                                    COUNT count, MPI_Datatype type, MPI_Op op, MPI_Win win, MPI_Request* request) {    \
+        return accumulate({rank, disp, count, type, win}, op, [&] {                                                    \
+            return PMPI_Rget_accumulate##SUFFIX(origin, origin_count, origin_type, result, result_count, result_type,  \
+                                                rank, disp, count, type, op, win, request);                            \
+        });                                                                                                            \
+    }
+
+extern "C" {
+
+NEARFETCH_UPDATES(, int)
+#if NEARFETCH_LARGE_COUNT
+NEARFETCH_UPDATES(_c, MPI_Count)
+#endif
+
+int MPI_Fetch_and_op(const void* origin, void* result, MPI_Datatype type, int rank, MPI_Aint disp, MPI_Op op,
+                     MPI_Win win) {
+    return accumulate({rank, disp, 1, type, win}, op,
+                      [&] { return PMPI_Fetch_and_op(origin, result, type, rank, disp, op, win); });
+}
+
+int MPI_Compare_and_swap(const void* origin, const void* compare, void* result, MPI_Datatype type, int rank,
+                         MPI_Aint disp, MPI_Win win) {
+    return update({rank, disp, 1, type, win},
+                  [&] { return PMPI_Compare_and_swap(origin, compare, result, type, rank, disp, win); });
+}
+}

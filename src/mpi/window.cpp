@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mpi/window.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace nearfetch {
+
+Window::Window(MPI_Win win, Rank ranks, Rank self, std::vector<std::uint64_t> units, const Settings& settings,
+               bool threaded)
+    : handle_(win),
+      uniform_unit_(units.size() == 1 ? units.front() : 0),
+      units_(std::move(units)),
+      cached_(settings, ranks, self, threaded),
+      transport_(win, units_) {}
+
+std::string Window::name() const {
+    std::array<char, MPI_MAX_OBJECT_NAME + 1> name{};
+    int length = 0;
+    if (PMPI_Win_get_name(handle_, name.data(), &length) != MPI_SUCCESS) return {};
+    return {name.data(), static_cast<std::size_t>(length)};
+}
+
+bool make_target_pieces(const Window& window, int target, MPI_Aint displacement, std::uint64_t count,
+                        MPI_Datatype type, std::vector<Piece>& pieces) {
+    static thread_local std::vector<Block> there;
+    const std::uint64_t limit = window.block_limit();
+    pieces.clear();
+    if (!flatten(layout_of(type, limit), static_cast<std::int64_t>(window.offset(target, displacement)), count, limit,
+                 there))
+        return false;
+    for (const Block& block : there)
+        pieces.push_back({static_cast<std::uint64_t>(block.offset), block.size, nullptr});
+    return true;
+}
+
+bool make_pieces(const Window& window, const void* origin, std::uint64_t origin_count, MPI_Datatype origin_type,
+                 int target, MPI_Aint displacement, std::uint64_t target_count, MPI_Datatype target_type,
+                 std::vector<Piece>& pieces) {
+    static thread_local std::vector<Block> here;
+    static thread_local std::vector<Piece> there;
+    const std::uint64_t limit = window.block_limit();
+    pieces.clear();
+    if (!make_target_pieces(window, target, displacement, target_count, target_type, there)) return false;
+    const auto base = reinterpret_cast<std::intptr_t>(origin);
+    if (!flatten(layout_of(origin_type, limit), base, origin_count, limit, here)) return false;
+
+    // Both lists hold the same bytes in the same order, cut at different places.
+    std::uint64_t used_here = 0, used_there = 0;
+    std::size_t i = 0, j = 0;
+    while (i < here.size() && j < there.size()) {
+        const std::uint64_t size = std::min(here[i].size - used_here, there[j].size - used_there);
+        const auto address = here[i].offset + static_cast<std::int64_t>(used_here);
+        pieces.push_back({there[j].offset + used_there, size,
+                          reinterpret_cast<std::byte*>(static_cast<std::intptr_t>(address))});
+        used_here += size;
+        used_there += size;
+        if (used_here == here[i].size) ++i, used_here = 0;
+        if (used_there == there[j].size) ++j, used_there = 0;
+    }
+    return i == here.size() && j == there.size() && pieces.size() <= limit;
+}
+
+}  // namespace nearfetch

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/settings.hpp"
+#include "engine/cached_window.hpp"
+#include "mpi/datatype.hpp"
+#include "transport/mpi/mpi_transport.hpp"
+
+namespace nearfetch {
+
+/// An MPI window as the interposer knows it.
+class Window {
+  public:
+    /// \param units displacement unit of each target in bytes; one entry if all are the same
+    Window(MPI_Win win, Rank ranks, Rank self, std::vector<std::uint64_t> units, const Settings& settings,
+           bool threaded);
+
+    MPI_Win handle() const noexcept { return handle_; }
+    CachedWindow& cached() noexcept { return cached_; }
+    MpiTransport& transport() noexcept { return transport_; }
+    Mode mode() const noexcept { return cached_.settings().mode; }
+    bool off() const noexcept { return mode() == Mode::off; }
+    std::uint64_t block_limit() const noexcept { return cached_.settings().block_limit; }
+
+    /// False for MPI_PROC_NULL and for what the library itself will call an error.
+    bool has(int target) const noexcept {
+        return static_cast<unsigned>(target) < static_cast<unsigned>(cached_.ranks());
+    }
+    /// Window offset of a displacement, bytes.
+    std::uint64_t offset(int target, MPI_Aint displacement) const noexcept {
+        return static_cast<std::uint64_t>(displacement) *
+               (uniform_unit_ != 0 ? uniform_unit_ : units_[static_cast<std::size_t>(target)]);
+    }
+    std::string name() const;
+
+  private:
+    MPI_Win handle_;
+    std::uint64_t uniform_unit_;  ///< 0 if the displacement units differ
+    std::vector<std::uint64_t> units_;
+    CachedWindow cached_;
+    MpiTransport transport_;
+};
+
+/// The contiguous pieces of one access, origin beside target.
+/// \return false if the layouts are not known, differ in size, or have too many blocks: then the access stays unseen
+/// \throws std::bad_alloc
+bool make_pieces(const Window& window, const void* origin, std::uint64_t origin_count, MPI_Datatype origin_type,
+                 int target, MPI_Aint displacement, std::uint64_t target_count, MPI_Datatype target_type,
+                 std::vector<Piece>& pieces);
+
+/// The same for the target alone; origins are null.
+bool make_target_pieces(const Window& window, int target, MPI_Aint displacement, std::uint64_t count,
+                        MPI_Datatype type, std::vector<Piece>& pieces);
+
+}  // namespace nearfetch

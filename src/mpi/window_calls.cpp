@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Windows come and go here. Settings are checked before the window is made: a bad info key is an MPI error of the
+// class MPI_ERR_INFO_VALUE with a text that names it, and no window.
+
+#include <mpi.h>
+
+#include "mpi/intercept.hpp"
+#include "mpi/library.hpp"
+#include "mpi/request.hpp"
+
+namespace nearfetch {
+
+namespace {
+
+template <class Create>
+int create(MPI_Comm comm, MPI_Info info, std::uint64_t displacement_unit, MPI_Win* win, const Create& make) noexcept {
+    if (comm == MPI_COMM_NULL) return make();
+    Library& library = Library::instance();
+    try {
+        const Settings settings = library.settings_for(info);
+        const int status = make();
+        if (status != MPI_SUCCESS) return status;
+        return library.attach(*win, comm, displacement_unit, settings);
+    } catch (const Error& error) {
+        return raise_on_comm(comm, MPI_ERR_INFO_VALUE, error);
+    } catch (const std::bad_alloc&) {
+        return MPI_SUCCESS;  // the window exists, and nearfetch does not look after it
+    }
+}
+
+}  // namespace
+
+}  // namespace nearfetch
+
+using namespace nearfetch;
+
+extern "C" {
+
+int MPI_Win_create(void* base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win* win) {
+    return create(comm, info, static_cast<std::uint64_t>(disp_unit), win,
+                  [&] { return PMPI_Win_create(base, size, disp_unit, info, comm, win); });
+}
+
+int MPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr, MPI_Win* win) {
+    return create(comm, info, static_cast<std::uint64_t>(disp_unit), win,
+                  [&] { return PMPI_Win_allocate(size, disp_unit, info, comm, baseptr, win); });
+}
+
+int MPI_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr, MPI_Win* win) {
+    return create(comm, info, static_cast<std::uint64_t>(disp_unit), win,
+                  [&] { return PMPI_Win_allocate_shared(size, disp_unit, info, comm, baseptr, win); });
+}
+
+int MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* win) {
+    return create(comm, info, 1, win, [&] { return PMPI_Win_create_dynamic(info, comm, win); });
+}
+
+int MPI_Win_free(MPI_Win* win) {
+    // Before the library's own free: afterwards another thread's new window may have the same handle.
+    if (Window* const window = find_window(*win)) {
+        forget_requests(*window);
+        Library::instance().detach(*win);
+    }
+    return PMPI_Win_free(win);
+}
+
+int MPI_Win_set_info(MPI_Win win, MPI_Info info) {
+    Window* const window = find_window(win);
+    if (window != nullptr) {
+        Settings settings = window->cached().settings();
+        const Settings before = settings;
+        try {
+            Library::apply_info(settings, info);
+            if (!(settings == before)) window->cached().change_settings(settings);
+        } catch (const Error& error) {
+            return raise_on_window(win, MPI_ERR_INFO_VALUE, error);
+        }
+    }
+    return PMPI_Win_set_info(win, info);
+}
+
+#if NEARFETCH_LARGE_COUNT
+
+int MPI_Win_create_c(void* base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win* win) {
+    return create(comm, info, static_cast<std::uint64_t>(disp_unit), win,
+                  [&] { return PMPI_Win_create_c(base, size, disp_unit, info, comm, win); });
+}
+
+int MPI_Win_allocate_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr, MPI_Win* win) {
+    return create(comm, info, static_cast<std::uint64_t>(disp_unit), win,
+                  [&] { return PMPI_Win_allocate_c(size, disp_unit, info, comm, baseptr, win); });
+}
+
+int MPI_Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr,
+                              MPI_Win* win) {
+    return create(comm, info, static_cast<std::uint64_t>(disp_unit), win,
+                  [&] { return PMPI_Win_allocate_shared_c(size, disp_unit, info, comm, baseptr, win); });
+}
+
+#endif
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/mpi/mpi_transport.hpp"
+
+#include <limits>
+#include <vector>
+
+namespace nearfetch {
+
+namespace {
+
+constexpr std::uint64_t largest_count = std::numeric_limits<int>::max();
+
+int issue(void* origin, int origin_count, MPI_Datatype origin_type, Rank target, MPI_Aint displacement, int count,
+          MPI_Datatype type, MPI_Win win, MPI_Request* request) {
+    if (request == nullptr)
+        return PMPI_Get(origin, origin_count, origin_type, target, displacement, count, type, win);
+    return PMPI_Rget(origin, origin_count, origin_type, target, displacement, count, type, win, request);
+}
+
+/// A datatype of bytes, freed at the end of its scope. MPI keeps it as long as a transfer uses it.
+class ByteBlocks {
+  public:
+    ByteBlocks(const std::vector<int>& sizes, const std::vector<MPI_Aint>& displacements)
+        : status_(PMPI_Type_create_hindexed(static_cast<int>(sizes.size()), sizes.data(), displacements.data(),
+                                            MPI_BYTE, &type_)) {
+        if (status_ == MPI_SUCCESS) status_ = PMPI_Type_commit(&type_);
+    }
+    ~ByteBlocks() {
+        if (type_ != MPI_DATATYPE_NULL) PMPI_Type_free(&type_);
+    }
+    ByteBlocks(const ByteBlocks&) = delete;
+    ByteBlocks& operator=(const ByteBlocks&) = delete;
+
+    int status() const noexcept { return status_; }
+    MPI_Datatype type() const noexcept { return type_; }
+
+  private:
+    MPI_Datatype type_ = MPI_DATATYPE_NULL;
+    int status_;
+};
+
+/// Adds `size` bytes at `displacement`, in blocks whose sizes fit an int.
+void add_blocks(std::vector<int>& sizes, std::vector<MPI_Aint>& displacements, MPI_Aint displacement,
+                std::uint64_t size) {
+    while (size != 0) {
+        const std::uint64_t part = size < largest_count ? size : largest_count;
+        sizes.push_back(static_cast<int>(part));
+        displacements.push_back(displacement);
+        displacement += static_cast<MPI_Aint>(part);
+        size -= part;
+    }
+}
+
+}  // namespace
+
+int MpiTransport::start(Rank target, std::span<const Piece> pieces, MPI_Request* request) {
+    const Piece& first = pieces.front();
+    if (pieces.size() == 1 && first.size <= largest_count && first.offset % displacement_unit(target) == 0)
+        return start_one(target, first, request);
+    return start_many(target, pieces, request);
+}
+
+int MpiTransport::start_one(Rank target, const Piece& piece, MPI_Request* request) {
+    const auto displacement = static_cast<MPI_Aint>(piece.offset / displacement_unit(target));
+    const int count = static_cast<int>(piece.size);
+    return issue(piece.origin, count, MPI_BYTE, target, displacement, count, MPI_BYTE, win_, request);
+}
+
+/// One operation for several pieces, or for one that does not start at a multiple of the displacement unit.
+int MpiTransport::start_many(Rank target, std::span<const Piece> pieces, MPI_Request* request) {
+    const std::uint64_t unit = displacement_unit(target);
+    const std::uint64_t base = pieces.front().offset / unit * unit;
+    std::byte* const origin = pieces.front().origin;
+    std::vector<int> sizes, origin_sizes;
+    std::vector<MPI_Aint> displacements, origin_displacements;
+    for (const Piece& piece : pieces) {
+        add_blocks(sizes, displacements, static_cast<MPI_Aint>(piece.offset - base), piece.size);
+        add_blocks(origin_sizes, origin_displacements, static_cast<MPI_Aint>(piece.origin - origin), piece.size);
+    }
+    const ByteBlocks there(sizes, displacements);
+    if (there.status() != MPI_SUCCESS) return there.status();
+    const ByteBlocks here(origin_sizes, origin_displacements);
+    if (here.status() != MPI_SUCCESS) return here.status();
+    return issue(origin, 1, here.type(), target, static_cast<MPI_Aint>(base / unit), 1, there.type(), win_, request);
+}
+
+void MpiTransport::progress() {
+    int flag = 0;
+    PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
+}
+
+}  // namespace nearfetch

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/types.hpp"
+
+namespace nearfetch {
+
+/// One contiguous run of bytes of an access: `size` bytes at `offset` of the target's window, and at `origin` here.
+struct Piece {
+    std::uint64_t offset = 0;
+    std::uint64_t size = 0;
+    std::byte* origin = nullptr;
+
+    ByteRange range() const noexcept { return {offset, offset + size}; }
+};
+
+/// How bytes move. What a transport reports is its own status: 0 is success, everything else is handed through to
+/// whoever can name it (an MPI error code stays that code).
+class Transport {
+  public:
+    Transport() = default;
+    Transport(const Transport&) = delete;
+    Transport& operator=(const Transport&) = delete;
+    virtual ~Transport() = default;
+
+    /// Starts the transfer of all `pieces` from `target` to their origins as one operation; does not wait.
+    virtual int start_get(Rank target, std::span<const Piece> pieces) = 0;
+
+    /// Enters the communication library, so that others are served (DESIGN.md, "Never stuck").
+    virtual void progress() = 0;
+};
+
+}  // namespace nearfetch
