@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""nearfetch as it is installed: others find it by CMake and by pkg-config, link it or preload it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from nearfetch.launch import launcher_of, mpiexec
+
+CONSUMER = Path(__file__).resolve().parent / "consumer"
+BUILD = Path(os.environ["NEARFETCH_BUILD"])
+SYSTEM_PYTHON = shutil.which("python3", path="/usr/bin:/bin") or sys.executable
+
+
+def run(*words: object, **options: object) -> str:
+    """Runs a command that has to succeed; returns its output."""
+    command = [str(word) for word in words]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False, **options)
+    assert result.returncode == 0, f"{command}: {result.returncode}\n{result.stdout}\n{result.stderr}"
+    return result.stdout
+
+
+def wrapper(family: str) -> str:
+    """The C compiler wrapper that the build used for `family`."""
+    if family == "openmpi":
+        return shutil.which("mpicc.openmpi") or shutil.which("mpicc") or ""
+    return str(
+        Path(launcher_of(family, os.environ)).parent / ("mpicc_abi" if family == "mpiabi" else "mpicc")
+    )
+
+
+def clean_environment() -> dict[str, str]:
+    """The environment of a user: nothing points into the source tree."""
+    dropped = {"PYTHONPATH", "PYTHONHOME", "LD_PRELOAD", "LD_LIBRARY_PATH", "PKG_CONFIG_PATH"}
+    kept = (name for name in os.environ if name not in dropped and not name.startswith("NEARFETCH_"))
+    return {name: os.environ[name] for name in kept}
+
+
+@pytest.fixture(scope="module")
+def prefix(tmp_path_factory) -> Path:
+    """nearfetch installed, then moved: nothing may depend on where it was installed first."""
+    first = tmp_path_factory.mktemp("first") / "prefix"
+    run("cmake", "--install", BUILD, "--prefix", first)
+    return Path(shutil.move(first, tmp_path_factory.mktemp("moved") / "prefix"))
+
+
+def libdir(prefix: Path) -> Path:
+    """The folder with the libraries, whatever the system calls it."""
+    return next(prefix.rglob("libnearfetch_mpi_*.so")).parent
+
+
+def families(prefix: Path) -> list[str]:
+    """The families that were installed."""
+    found = libdir(prefix).glob("libnearfetch_mpi_*.so")
+    return sorted(path.stem[len("libnearfetch_mpi_") :] for path in found)
+
+
+def start(family: str, program: Path, *before: object) -> dict[str, str]:
+    """What two ranks of the consumer print, by name."""
+    launch = mpiexec(family, 2, environ=clean_environment())
+    words = run(*before, *launch.argv, program, env=launch.env).split()
+    return dict(zip(words[::2], words[1::2]))
+
+
+def test_everything_is_installed(prefix):
+    names = {str(path.relative_to(prefix)) for path in prefix.rglob("*") if path.is_file()}
+    assert "bin/nearfetch" in names
+    assert "include/nearfetch/mpi.h" in names
+    assert "libexec/nearfetch/nearfetch-settings" in names
+    assert any(name.endswith("doc/nearfetch/LICENSE") for name in names)
+    assert families(prefix)
+    assert not [name for name in names if name.endswith((".a", ".pyc"))]
+
+
+def test_no_installed_text_names_the_build(prefix):
+    source = str(CONSUMER.parents[2])
+    binary = {".so", ""}
+    texts = [path for path in prefix.rglob("*") if path.is_file() and path.suffix not in binary]
+    for path in [*texts, prefix / "bin" / "nearfetch"]:
+        assert source not in path.read_text(encoding="utf-8"), path
+
+
+def test_the_interposers_ask_for_little(prefix):
+    from nearfetch.elf import read_dynamic
+
+    for family in families(prefix):
+        dynamic = read_dynamic(libdir(prefix) / f"libnearfetch_mpi_{family}.so")
+        libmpi = [name for name in dynamic.needed if name.startswith("libmpi")]
+        assert libmpi == (["libmpi.so.40"] if family == "openmpi" else [])
+        assert not [name for name in dynamic.needed if name.startswith(("libstdc++", "libgcc"))]
+        assert dynamic.search == ()
+
+
+def test_the_installed_command_runs_with_the_systems_python(prefix, tmp_path):
+    table = json.loads(run(prefix / "bin" / "nearfetch", "settings", "--json", env=clean_environment()))
+    assert {"mode", "buffer_bytes", "policy"} <= {row["name"] for row in table}
+    isolated = run(
+        SYSTEM_PYTHON, "-I", "-S", prefix / "bin" / "nearfetch", "settings", env=clean_environment()
+    )
+    assert "buffer_bytes" in isolated
+    (tmp_path / "nearfetch").symlink_to(prefix / "bin" / "nearfetch")
+    assert run(tmp_path / "nearfetch", "--version", env=clean_environment()).startswith("nearfetch ")
+
+
+@pytest.mark.parametrize("family", ["openmpi", "mpich"])
+def test_consumer_by_cmake(prefix, tmp_path, family):
+    if family not in families(prefix):
+        pytest.skip(f"nearfetch was built without {family}")
+    env = clean_environment()
+    options = [f"-DCMAKE_PREFIX_PATH={prefix}", f"-DFAMILY={family}", f"-DMPI_C_COMPILER={wrapper(family)}"]
+    run("cmake", "-S", CONSUMER, "-B", tmp_path, "-G", "Ninja", *options, env=env)
+    run("cmake", "--build", tmp_path, env=env)
+    check_consumer(prefix, family, tmp_path / "plain", tmp_path / "linked")
+
+
+@pytest.mark.parametrize("family", ["openmpi", "mpich", "mpiabi"])
+def test_consumer_by_pkg_config(prefix, tmp_path, family):
+    if family not in families(prefix):
+        pytest.skip(f"nearfetch was built without {family}")
+    env = {**clean_environment(), "PKG_CONFIG_PATH": str(libdir(prefix) / "pkgconfig")}
+    assert run("pkg-config", "--modversion", "nearfetch", env=env).strip() == "0.1.0"
+    for name, package in (("plain", "nearfetch"), ("linked", f"nearfetch-{family}")):
+        flags = run("pkg-config", "--cflags", "--libs", package, env=env).split()
+        rpath = f"-Wl,-rpath,{libdir(prefix)}"
+        run(wrapper(family), CONSUMER / "consumer.c", "-o", tmp_path / name, *flags, rpath, env=env)
+    check_consumer(prefix, family, tmp_path / "plain", tmp_path / "linked")
+
+
+def check_consumer(prefix: Path, family: str, plain: Path, linked: Path) -> None:
+    """The consumer sees the same alone, under `nearfetch run`, and with the interposer linked."""
+    alone = start(family, plain)
+    assert (alone["seen"], alone["status"], alone["loaded"]) == ("101", "0", "0")
+    for printed in (
+        start(family, plain, prefix / "bin" / "nearfetch", "run", "--mode", "user-defined", "--"),
+        start(family, linked),
+    ):
+        assert (printed["seen"], printed["status"], printed["loaded"], printed["gets"]) == (
+            "101",
+            "0",
+            "1",
+            "2",
+        )
+
+
+def test_another_version_is_refused(prefix, tmp_path):
+    (tmp_path / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.25)\nproject(other LANGUAGES NONE)\n"
+        "find_package(nearfetch ${WANTED} REQUIRED)\n"
+    )
+    for wanted, accepted in (("0.1", True), ("0.1.0", True), ("0.2", False), ("1.0", False)):
+        words = ["cmake", "-S", tmp_path, "-B", tmp_path / wanted, f"-DWANTED={wanted}"]
+        words.append(f"-DCMAKE_PREFIX_PATH={prefix}")
+        status = subprocess.run(list(map(str, words)), capture_output=True, check=False).returncode
+        assert (status == 0) == accepted, wanted
