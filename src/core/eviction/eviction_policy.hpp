@@ -3,9 +3,10 @@
 
 // Eviction policies: who leaves when there is no room.
 //
-// A policy sees items, not entries: this header knows neither ranges nor pages, so that a cache of fixed pages can use
-// the same policies. It is asked on the miss path only. A hit does not call it; the cache itself does what the policy's
-// TouchRule says, which is enough for recency (`last`), frequency, GDSF's clock and a decaying frequency.
+// A policy sees items, not entries: this header knows neither ranges nor pages, so that a cache of fixed
+// pages can use the same policies. It is asked on the miss path only. A hit does not call it; the cache
+// itself does what the policy's TouchRule says, which is enough for recency (`last`), frequency, GDSF's clock
+// and a decaying frequency.
 
 #include <cstddef>
 #include <cstdint>
@@ -17,16 +18,17 @@
 
 namespace nearfetch {
 
-/// What a policy knows of a cached item; the cache derives its entries from it. Cache writes all but `position`.
+/// What a policy knows of a cached item; the cache derives its entries from it. Cache writes all but
+/// `position`.
 struct EvictionItem {
     static constexpr std::uint32_t nowhere = 0xffffffff;
 
-    std::uint64_t last = 0;          ///< index of the last get that used it (x.last of 001)
-    double weight = 0;               ///< as the TouchRule says
-    std::uint32_t frequency = 0;     ///< gets that used it since it was admitted, the admitting one included
+    std::uint64_t last = 0;       ///< index of the last get that used it (x.last of 001)
+    double weight = 0;            ///< as the TouchRule says
+    std::uint32_t frequency = 0;  ///< gets that used it since it was admitted, the admitting one included
     std::uint32_t position = nowhere;  ///< the policy's own: where it keeps the item
-    std::uint64_t bytes = 0;         ///< payload; what it occupies is footprint_bytes()
-    std::uint64_t key = 0;           ///< identity that outlives eviction (mixed bits)
+    std::uint64_t bytes = 0;           ///< payload; what it occupies is footprint_bytes()
+    std::uint64_t key = 0;             ///< identity that outlives eviction (mixed bits)
 
     /// Bytes of buffer that it occupies: whole CPU cache lines.
     std::uint64_t footprint_bytes() const noexcept { return (bytes + 63) & ~std::uint64_t{63}; }
@@ -83,11 +85,11 @@ class EvictionPolicy {
     /// A miss asks to admit `item`: set its weight from what is remembered of it.
     virtual void arrive(EvictionItem& item) = 0;
     /// The item was not admitted after all; it goes away.
-    virtual void rejected(const EvictionItem&) {}
+    virtual void rejected(const EvictionItem&) noexcept {}
     /// The item is cached: it may be evicted from now on.
     virtual void insert(EvictionItem& item) = 0;
     /// An inserted item goes away: evicted to make room, or forgotten (stale, overwritten).
-    virtual void erase(EvictionItem& item, bool evicted) = 0;
+    virtual void erase(EvictionItem& item, bool evicted) noexcept = 0;
 
     /// What the item is worth; the least goes first. Only comparable within one moment.
     virtual double score(const EvictionItem& item) const = 0;

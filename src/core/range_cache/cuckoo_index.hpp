@@ -3,14 +3,15 @@
 
 // The index I_w (001, section III-C1): a cuckoo hash table from (target, offset) to an entry's number.
 //
-// p = 4 positions per key, any table size. Keys stand in the slots, 16 bytes each, so a lookup touches the table and
-// nothing else. All four positions come from one well mixed 64-bit hash: the published implementation's hash functions
-// are linear in the displacement and collapse on strides.
+// p = 4 positions per key, any table size. Keys stand in the slots, 16 bytes each, so a lookup touches the
+// table and nothing else. All four positions come from one well mixed 64-bit hash: the published
+// implementation's hash functions are linear in the displacement and collapse on strides.
 //
-// Insertion differs from the paper in one way: the random walk only *plans*. It records the slots it visits, each with
-// the slot it was reached from, and looks at all positions of a visited occupant for an empty one before it walks on.
-// Whoever calls then either moves occupants along the way to the empty slot, or takes one of the visited slots (the
-// insertion path) from its occupant. Until then nothing has moved, so an admission that fails leaves no trace.
+// Insertion differs from the paper in one way: the random walk only *plans*. It records the slots it visits,
+// each with the slot it was reached from, and looks at all positions of a visited occupant for an empty one
+// before it walks on. Whoever calls then either moves occupants along the way to the empty slot, or takes one
+// of the visited slots (the insertion path) from its occupant. Until then nothing has moved, so an admission
+// that fails leaves no trace.
 
 #include <array>
 #include <cstdint>

@@ -14,7 +14,8 @@
 
 namespace nearfetch {
 
-/// One cached (or being fetched) range of a target's window memory. What a hit reads and writes is the first 64 bytes.
+/// One cached (or being fetched) range of a target's window memory. What a hit reads and writes is the first
+/// 64 bytes.
 class alignas(64) Entry : public EvictionItem {
   public:
     std::uint64_t offset() const noexcept { return offset_; }
@@ -23,13 +24,18 @@ class alignas(64) Entry : public EvictionItem {
     bool is_pending() const noexcept { return served_ == nullptr; }
     /// It was overtaken while in flight (a put, an invalidation): its data will not enter the cache.
     bool is_doomed() const noexcept { return doomed_; }
-    /// Where its bytes are kept; nullptr when none are (admitted with store = false). A transfer may write here directly
-    /// while the entry is pending.
+    /// Where its bytes are kept; nullptr when none are (admitted with store = false). A transfer may write
+    /// here directly while the entry is pending.
     std::byte* data() noexcept { return storage_; }
 
-    /// Free for the engine, which keeps here what it knows of the transfer. Null when admitted.
-    void* attachment() const noexcept { return attachment_; }
-    void attach(void* what) noexcept { attachment_ = what; }
+    /// What the engine knows of the transfer, for those who wait for it: where it puts the bytes, and its
+    /// number.
+    void set_flight(const std::byte* source, std::uint64_t issued) noexcept {
+        source_ = source;
+        issued_ = issued;
+    }
+    const std::byte* source() const noexcept { return source_; }
+    std::uint64_t issued() const noexcept { return issued_; }
 
   private:
     friend class RangeCache;
@@ -40,7 +46,6 @@ class alignas(64) Entry : public EvictionItem {
     std::byte* served_ = nullptr;  ///< storage_ when cached, nullptr when pending
     Stamp stamp_ = 0;
 
-    void* attachment_ = nullptr;
     Rank target_ = 0;
     std::uint32_t id_ = 0;
     std::byte* storage_ = nullptr;
@@ -48,6 +53,8 @@ class alignas(64) Entry : public EvictionItem {
     boost::intrusive::set_member_hook<boost::intrusive::optimize_size<true>> by_range_;
     boost::intrusive::list_member_hook<> by_age_;
     Entry* next_spare_ = nullptr;
+    const std::byte* source_ = nullptr;
+    std::uint64_t issued_ = 0;
     bool store_ = false;
     bool doomed_ = false;
     bool victim_ = false;  ///< marked while victims are chosen

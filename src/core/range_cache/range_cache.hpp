@@ -3,24 +3,30 @@
 
 // The range cache: remote memory in entries of any size (001, CLaMPI).
 //
-// A get asks find(); that is all a hit costs. After a miss, survey() says which parts of the range are resident, which
-// are already in flight and which are gaps; the engine starts the network's gets for the gaps and then calls admit() for
-// each, which decides whether the data will be kept and makes room while the network is busy. When the transfer has
-// really completed the engine calls commit(), or abandon() when it failed. So an entry goes MISSING -> PENDING -> CACHED
-// as in the paper's Fig. 5, and core itself moves no bytes over a network.
+// A get asks find(); that is all a hit costs. After a miss, survey() says which parts of the range are
+// resident, which are already in flight and which are gaps; the engine starts the network's gets for the gaps
+// and then calls admit() for each, which decides whether the data will be kept and makes room while the
+// network is busy. When the transfer has really completed the engine calls commit(), or abandon() when it
+// failed. So an entry goes MISSING -> PENDING -> CACHED as in the paper's Fig. 5, and core itself moves no
+// bytes over a network.
 //
-// Built as in section III: cuckoo index (cuckoo_index.hpp), best-fit buffer (storage_buffer.hpp), eviction by score
-// (core/eviction), adaptive sizes (adaptation in resize.cpp). The paper's behaviour is what exact_match, weak_admission,
-// keep_on_resize = false and policy "clampi" give. What differs by default, and why:
-//  - Entries do not overlap and stand in an ordered tree, too, so any sub-range of an entry hits, a range across
-//    neighbours hits, and a partial hit fetches the gaps only. The tree is asked after the index, on what would be a miss.
-//  - Nothing is evicted before it is certain that the newcomer is admitted: index slot and space are planned first.
-//    Several victims may go, but only a run of neighbours whose space is contiguous, and the cheapest such run.
+// Built as in section III: cuckoo index (cuckoo_index.hpp), best-fit buffer (storage_buffer.hpp), eviction by
+// score (core/eviction), adaptive sizes (adaptation in resize.cpp). The paper's behaviour is what
+// exact_match, weak_admission, keep_on_resize = false and policy "clampi" give. What differs by default, and
+// why:
+//  - Entries do not overlap and stand in an ordered tree, too, so any sub-range of an entry hits, a range
+//  across
+//    neighbours hits, and a partial hit fetches the gaps only. The tree is asked after the index, on what
+//    would be a miss.
+//  - Nothing is evicted before it is certain that the newcomer is admitted: index slot and space are planned
+//  first.
+//    Several victims may go, but only a run of neighbours whose space is contiguous, and the cheapest such
+//    run.
 //  - Resizing keeps the entries: the index is rehashed, the buffer grows and shrinks in place.
 //  - Fresh or stale is a matter of stamps (sync_clock.hpp); forgetting costs nothing, stale entries go first.
 //
-// Pointers into the cache (find, Segment::data) are valid until the next call that is not find or survey. Entries that
-// admit() returned stay where they are until they are committed or abandoned. Not thread safe.
+// Pointers into the cache (find, Segment::data) are valid until the next call that is not find or survey.
+// Entries that admit() returned stay where they are until they are committed or abandoned. Not thread safe.
 
 #include <boost/intrusive/list.hpp>
 #include <boost/intrusive/set.hpp>
@@ -43,9 +49,10 @@
 namespace nearfetch {
 
 /// What an application says a range is worth (policy "application"): the least goes first.
-using ScoreFunction = std::function<double(Rank target, std::uint64_t offset_bytes, std::uint64_t size_bytes)>;
+using ScoreFunction =
+    std::function<double(Rank target, std::uint64_t offset_bytes, std::uint64_t size_bytes)>;
 
-/// Thresholds and factors of 001, section III-E1. All ratios are over the gets since the last adjustment.
+/// Thresholds and factors of 001, section III-E1. All ratios are over the gets since the last look.
 struct AdaptConfig {
     double conflict_threshold = 0.1;  ///< conflicting / gets above which the index grows
     double index_increase_factor = 1.5;
@@ -100,16 +107,18 @@ class RangeCache final : private EvictionView {
     RangeCache(const RangeCache&) = delete;
     RangeCache& operator=(const RangeCache&) = delete;
 
-    /// The bytes of the range when one fresh entry has them all, else nullptr. Counts as one get. \pre size > 0
+    /// The bytes of the range when one fresh entry has them all, else nullptr. Counts as one get. \pre size >
+    /// 0
     const std::byte* find(Rank target, std::uint64_t offset, std::uint64_t size) noexcept;
 
-    /// After find() said nullptr: the range cut into segments, in order, without holes; resident neighbours are separate
-    /// segments. Uses what it names (recency, frequency) and forgets stale entries that it meets. `out` is overwritten.
+    /// After find() said nullptr: the range cut into segments, in order, without holes; resident neighbours
+    /// are separate segments. Uses what it names (recency, frequency) and forgets stale entries that it
+    /// meets. `out` is overwritten.
     void survey(Rank target, std::uint64_t offset, std::uint64_t size, std::vector<Segment>& out);
 
-    /// Decides what becomes of a gap whose transfer was started at `stamp` (now() just before). Evicts when needed,
-    /// adapts the sizes when it is time. store = false: known while in flight, never kept.
-    /// Fails when the range overlaps an entry (unless exact_match), or when it is not worth the space.
+    /// Decides what becomes of a gap whose transfer was started at `stamp` (now() just before). Evicts when
+    /// needed, adapts the sizes when it is time. store = false: known while in flight, never kept. Fails when
+    /// the range overlaps an entry (unless exact_match), or when it is not worth the space.
     Admission admit(Rank target, std::uint64_t offset, std::uint64_t size, Stamp stamp, bool store);
 
     /// The transfer completed: `source` has the bytes (entry->data() itself, or elsewhere).
@@ -127,14 +136,15 @@ class RangeCache final : private EvictionView {
     /// Nothing that was issued before may be served any more. O(1).
     void acquire() noexcept;
     void acquire(Rank target) noexcept;
-    /// Forgets everything and frees its space. O(entries).
+    /// Forgets everything and frees its space; what is in flight is doomed. O(entries).
     void invalidate();
 
     /// Sets |S_w| and |I_w|, keeping what still fits (or, with keep_on_resize = false, nothing).
     /// \return false when entries in flight or the bounds do not allow it, or memory is not to be had
     bool resize(std::uint64_t buffer_bytes, std::uint64_t index_entries);
 
-    /// The cache counts evictions, invalidations, resizes, visited slots, committed and dropped; the rest is the engine's.
+    /// The cache counts evictions, invalidations, resizes, visited slots, committed and dropped; the rest is
+    /// the engine's.
     RangeCacheCounters& counters() noexcept { return counters_; }
     const RangeCacheCounters& counters() const noexcept { return counters_; }
 
@@ -180,28 +190,36 @@ class RangeCache final : private EvictionView {
     const std::byte* find_within(Rank target, std::uint64_t offset, std::uint64_t size) noexcept;
 
     // Lookup off the hot path (range_cache.cpp).
-    Entry* first_overlap(Rank target, std::uint64_t offset, std::uint64_t size) noexcept;
-    Entry* lookup_part(Rank target, std::uint64_t offset, std::uint64_t end, std::uint64_t& next) noexcept;
+    Entry* covering(Rank target, std::uint64_t offset) noexcept;
+    std::uint64_t gap_end(Rank target, std::uint64_t offset, std::uint64_t end);
+    template <class Visitor>
+    void for_each_overlap(Rank target, std::uint64_t offset, std::uint64_t size, Visitor&& visit);
 
     // Entries' lives (range_cache.cpp).
-    void remove(Entry& entry, bool evicted);
-    void doom(Entry& entry);
+    void remove(Entry& entry, bool evicted) noexcept;
+    void doom(Entry& entry) noexcept;
+    void forget(Entry& entry) noexcept;
+    void unlink(Entry& entry) noexcept;
     void give_back(Entry& entry) noexcept;
-    void forget(Entry& entry);
-    void reset();
 
     // Admission (admission.cpp).
     struct Plan;
-    Admission admit_new(Entry& entry);
-    Admission admit_weakly(Entry& entry);
-    bool plan_slot(const Entry& entry, Plan& plan);
+    struct Window;
+    bool occupied(Rank target, std::uint64_t offset, std::uint64_t size);
+    AccessType admit_planned(Entry& entry, Plan& plan);
+    AccessType admit_weakly(Entry& entry, Plan& plan);
     bool plan_space(const Entry& entry, Plan& plan);
-    void settle(Entry& entry, StorageBuffer::Region* region);
-    void evict(Entry& entry);
-    bool reap_stale(std::uint64_t payload_bytes);
-    void seek_cheapest_run(const Entry& newcomer, Plan& plan);
-    void seek_first_run(const Entry& newcomer, Plan& plan);
-    Entry* evictable(const StorageBuffer::Region* region) const noexcept;
+    bool plan_slot(const Entry& entry, Plan& plan);
+    bool worth_it(const Entry& entry, const Plan& plan) const;
+    bool cheapest_run(std::uint64_t needed, Plan& plan);
+    bool first_run(std::uint64_t needed, Plan& plan);
+    template <class Passable, class Cost>
+    void best_window(StorageBuffer::Region* center, std::uint64_t needed, std::size_t most_neighbours,
+                     Window& best, Passable&& passable, Cost&& cost) const;
+    void settle(Entry& entry, StorageBuffer::Region* region) noexcept;
+    void evict(Entry& entry) noexcept;
+    void reap_stale(std::uint64_t payload_bytes) noexcept;
+    Entry* cached_at(std::uint32_t slot) noexcept;
 
     // Adaptation (resize.cpp).
     void adapt();
@@ -232,16 +250,15 @@ class RangeCache final : private EvictionView {
     std::unique_ptr<EvictionPolicy> policy_;
     StorageBuffer buffer_;
 
-    AgeList by_age_;          ///< in the order of their stamps
-    Entry* stale_cursor_ = nullptr;  ///< all before it in by_age_ were seen to be fresh since the last acquire
-    bool maybe_stale_ = false;
+    AgeList by_age_;             ///< in the order of admission, which is that of the stamps
+    Entry* unreaped_ = nullptr;  ///< where to look for stale entries next; nullptr: nowhere
     std::uint64_t pending_ = 0;
     std::uint64_t doomed_ = 0;
     std::uint64_t largest_entry_bytes_ = 0;
     EvictionCandidates candidates_;
-    std::unique_ptr<Plan> plan_;
+    std::unique_ptr<Plan> plan_;  ///< kept for its memory
 
-    /// Since the last adjustment.
+    /// Since the last look of adapt().
     struct Interval {
         std::uint64_t gets_at_start = 0;
         std::uint64_t surveys = 0;

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The storage S_w (001, section III-C2 and C3): one contiguous buffer, cut into regions that are allocated or free.
+// The storage S_w (001, section III-C2 and C3): one contiguous buffer, cut into regions that are allocated or
+// free.
 //
-// Free regions are found best fit (the smallest that is large enough, the foremost of these) in an AVL tree by size; all
-// regions stand in a doubly linked list by address, which is how neighbours are found, free ones merge, and every
-// allocated region knows how many free bytes are adjacent to it (d_c). Regions are whole CPU cache lines.
+// Free regions are found best fit (the smallest that is large enough, the foremost of these) in an AVL tree
+// by size; all regions stand in a doubly linked list by address, which is how neighbours are found, free ones
+// merge, and every allocated region knows how many free bytes are adjacent to it (d_c). Regions are whole CPU
+// cache lines.
 //
-// Beyond the paper: the buffer lies in reserved address space, so it grows and shrinks in place and what is stored
-// stays where it is.
+// Beyond the paper: the buffer lies in reserved address space, so it grows and shrinks in place and what is
+// stored stays where it is.
 
 #include <boost/intrusive/avl_set.hpp>
 #include <cstddef>
@@ -23,6 +25,7 @@ namespace nearfetch {
 class StorageBuffer {
   public:
     static constexpr std::uint64_t line_bytes = 64;
+    static constexpr std::uint64_t no_limit = ~std::uint64_t{0};
 
     /// A stretch of the buffer, allocated or free.
     struct Region {
@@ -30,8 +33,8 @@ class StorageBuffer {
         std::uint64_t bytes = 0;
         Region* previous = nullptr;  ///< by address
         Region* next = nullptr;
-        void* owner = nullptr;             ///< of an allocated region; nullptr: it is free
-        std::uint64_t adjacent_free = 0;   ///< d_c of an allocated region
+        void* owner = nullptr;            ///< of an allocated region; nullptr: it is free
+        std::uint64_t adjacent_free = 0;  ///< d_c of an allocated region
         boost::intrusive::avl_set_member_hook<> hook;
 
         bool is_free() const noexcept { return owner == nullptr; }
@@ -46,9 +49,15 @@ class StorageBuffer {
         return payload_bytes == 0 ? line_bytes : (payload_bytes + line_bytes - 1) / line_bytes * line_bytes;
     }
 
+    /// Takes the best-fitting free region, or with `limit` the best that ends before this offset of the
+    /// buffer.
     /// \return nullptr when no free region is large enough. \pre owner is not null
-    Region* allocate(std::uint64_t payload_bytes, void* owner);
+    Region* allocate(std::uint64_t payload_bytes, void* owner, std::uint64_t limit = no_limit);
     void release(Region* region) noexcept;
+    /// Makes sure that the next allocate() needs no memory for descriptors.
+    void prepare() {
+        if (spare_ == nullptr) recycle(new_region());
+    }
     bool fits(std::uint64_t payload_bytes) const noexcept {
         return footprint(payload_bytes) <= largest_free_bytes();
     }

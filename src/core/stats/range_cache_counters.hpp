@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Every counter of a range cache, once, with its meaning. Reports and JSON are written from the table, so a counter
-// that is added here shows up everywhere. The access types are those of 001, section III-B.
+// Every counter of a range cache, once, with its meaning. Reports and JSON are written from the table, so a
+// counter that is added here shows up everywhere. The access types are those of 001, section III-B.
 
 #include <array>
 #include <cstdint>
@@ -32,6 +32,7 @@ struct RangeCacheCounters {
     std::uint64_t capacity = 0;
     std::uint64_t failing = 0;
     std::uint64_t bypassed = 0;
+    std::uint64_t deferred = 0;
     std::uint64_t bytes_requested = 0;
     std::uint64_t bytes_from_cache = 0;
     std::uint64_t bytes_from_network = 0;
@@ -50,6 +51,7 @@ struct RangeCacheCounters {
 
     /// Counts one get of this type; `gets` stays the sum of the eight types.
     void count(AccessType type) noexcept;
+    void add(const RangeCacheCounters& other) noexcept;
 
     friend bool operator==(const RangeCacheCounters&, const RangeCacheCounters&) noexcept = default;
 };
@@ -62,7 +64,8 @@ struct CounterInfo {
 };
 
 inline constexpr std::array range_cache_counter_table{
-    CounterInfo{"gets", &RangeCacheCounters::gets, "gets of the program: the sum of the eight types that follow"},
+    CounterInfo{"gets", &RangeCacheCounters::gets,
+                "gets of the program: the sum of the eight types that follow"},
     CounterInfo{"hits", &RangeCacheCounters::hits, "all bytes were resident"},
     CounterInfo{"partial_hits", &RangeCacheCounters::partial_hits, "some bytes were resident or in flight"},
     CounterInfo{"pending_hits", &RangeCacheCounters::pending_hits,
@@ -72,7 +75,11 @@ inline constexpr std::array range_cache_counter_table{
     CounterInfo{"capacity", &RangeCacheCounters::capacity, "misses that evicted for buffer space"},
     CounterInfo{"failing", &RangeCacheCounters::failing, "misses that were not cached"},
     CounterInfo{"bypassed", &RangeCacheCounters::bypassed, "gets that went to the network without a lookup"},
-    CounterInfo{"bytes_requested", &RangeCacheCounters::bytes_requested, "bytes that the program's gets asked for"},
+    CounterInfo{"deferred", &RangeCacheCounters::deferred,
+                "large ranges asked for the first time, to be cached at the second; their gets are among the "
+                "bypassed"},
+    CounterInfo{"bytes_requested", &RangeCacheCounters::bytes_requested,
+                "bytes that the program's gets asked for"},
     CounterInfo{"bytes_from_cache", &RangeCacheCounters::bytes_from_cache,
                 "bytes of gets served without the network, in-flight ones included"},
     CounterInfo{"bytes_from_network", &RangeCacheCounters::bytes_from_network, "bytes fetched for gets"},
@@ -81,12 +88,14 @@ inline constexpr std::array range_cache_counter_table{
     CounterInfo{"flushes_elided", &RangeCacheCounters::flushes_elided,
                 "flushes that had nothing to complete and did not enter MPI"},
     CounterInfo{"evictions", &RangeCacheCounters::evictions, "entries evicted to make room"},
-    CounterInfo{"invalidations", &RangeCacheCounters::invalidations, "times that cached data was forgotten at once"},
+    CounterInfo{"invalidations", &RangeCacheCounters::invalidations,
+                "times that cached data was forgotten at once"},
     CounterInfo{"index_resizes", &RangeCacheCounters::index_resizes, "adaptations of the index size"},
     CounterInfo{"buffer_resizes", &RangeCacheCounters::buffer_resizes, "adaptations of the buffer size"},
     CounterInfo{"evict_visited", &RangeCacheCounters::evict_visited, "index slots visited to find victims"},
     CounterInfo{"evict_nonempty", &RangeCacheCounters::evict_nonempty, "of those, slots that held an entry"},
-    CounterInfo{"prefetches", &RangeCacheCounters::prefetches, "ranges fetched because the program asked to prefetch"},
+    CounterInfo{"prefetches", &RangeCacheCounters::prefetches,
+                "ranges fetched because the program asked to prefetch"},
     CounterInfo{"committed", &RangeCacheCounters::committed, "transfers whose data entered the cache"},
     CounterInfo{"dropped", &RangeCacheCounters::dropped,
                 "entries forgotten: stale, overwritten, or overtaken while in flight"},
@@ -96,6 +105,11 @@ inline void RangeCacheCounters::count(AccessType type) noexcept {
     // The types stand in the table in the order of the enumeration, after `gets`.
     ++gets;
     ++(this->*range_cache_counter_table[1 + static_cast<std::size_t>(type)].member);
+}
+
+inline void RangeCacheCounters::add(const RangeCacheCounters& other) noexcept {
+    for (const CounterInfo& row : range_cache_counter_table)
+        this->*row.member += other.*row.member;
 }
 
 }  // namespace nearfetch

@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/range_cache/range_cache.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <new>
+
+#include "base/error.hpp"
+#include "core/range_cache/plan.hpp"
+
+namespace nearfetch {
+
+namespace {
+
+void require(bool good, const std::string& problem, const char* why, const char* what_to_do) {
+    if (!good) throw Error(problem, why, what_to_do);
+}
+
+void require_factor(double value, const char* name, bool grows) {
+    const bool good = grows ? value > 1.0 && value <= 1e6 : value > 0.0 && value < 1.0;
+    require(good, std::string(name) + " = " + std::to_string(value),
+            grows ? "it has to make things larger" : "it has to make things smaller",
+            grows ? "use a number above 1" : "use a number between 0 and 1");
+}
+
+void require_ratio(double value, const char* name) {
+    require(value >= 0.0 && value <= 1.0, std::string(name) + " = " + std::to_string(value), "it is a share",
+            "use a number from 0 to 1");
+}
+
+const RangeCacheConfig& checked(const RangeCacheConfig& config) {
+    require(config.buffer_bytes >= StorageBuffer::line_bytes,
+            "buffer_bytes = " + std::to_string(config.buffer_bytes), "not one entry fits", "use at least 64");
+    require(config.buffer_bytes_max >= config.buffer_bytes,
+            "buffer_bytes_max = " + std::to_string(config.buffer_bytes_max), "it is below buffer_bytes",
+            "raise it or lower buffer_bytes");
+    require(config.index_entries > 0, "index_entries = 0", "not one entry fits", "use at least 1");
+    require(config.index_entries_max >= config.index_entries,
+            "index_entries_max = " + std::to_string(config.index_entries_max), "it is below index_entries",
+            "raise it or lower index_entries");
+    require(config.index_entries_max <= std::numeric_limits<std::uint32_t>::max() / 2,
+            "index_entries_max = " + std::to_string(config.index_entries_max),
+            "entries are numbered in 32 bits", "use at most 2147483647");
+    require(config.sample_entries > 0, "sample_entries = 0", "no victim could be found", "use at least 1");
+    const AdaptConfig& adapt = config.adapt;
+    require_ratio(adapt.conflict_threshold, "conflict_threshold");
+    require_ratio(adapt.sparsity_threshold, "sparsity_threshold");
+    require_ratio(adapt.capacity_threshold, "capacity_threshold");
+    require_ratio(adapt.stable_threshold, "stable_threshold");
+    require_ratio(adapt.free_threshold, "free_threshold");
+    require_factor(adapt.index_increase_factor, "index_increase_factor", true);
+    require_factor(adapt.index_decrease_factor, "index_decrease_factor", false);
+    require_factor(adapt.memory_increase_factor, "memory_increase_factor", true);
+    require_factor(adapt.memory_decrease_factor, "memory_decrease_factor", false);
+    require(adapt.interval_gets > 0, "adapt_interval_gets = 0", "nothing can be observed in no time",
+            "use at least 1");
+    require(config.policy != "application" || config.application_score != nullptr, "policy = application",
+            "the application has given no score", "register a score function or choose another policy");
+    return config;
+}
+
+}  // namespace
+
+// Entries in flight that were doomed have a number, but no place in the index: room for as many again.
+RangeCache::RangeCache(const RangeCacheConfig& config, std::uint32_t ranks)
+    : mru_(&nothing_),
+      exact_match_(checked(config).exact_match),
+      sync_(ranks),
+      pool_(2 * config.index_entries_max),
+      index_(static_cast<std::uint32_t>(config.index_entries), config.seed),
+      buffer_(config.buffer_bytes, config.buffer_bytes_max),
+      plan_(std::make_unique<Plan>()),
+      config_(config) {
+    policy_ = make_eviction_policy(config.policy, *this, {config.sample_entries, config.seed});
+    touch_rule_ = policy_->touch_rule();
+}
+
+RangeCache::~RangeCache() {
+    by_range_.clear();
+    by_age_.clear();
+}
+
+const std::byte* RangeCache::find_within(Rank target, std::uint64_t offset, std::uint64_t size) noexcept {
+    Entry* entry = covering(target, offset);
+    if (entry == nullptr || entry->served_ == nullptr || !fresh(*entry)) return nullptr;
+    const std::uint64_t skip = offset - entry->offset_;
+    if (size > entry->bytes - skip) return nullptr;
+    mru_ = entry;
+    mru_target_ = target;
+    touch(*entry);
+    return entry->served_ + skip;
+}
+
+// The entry that has the byte, fresh or stale. With exact_match the one that begins there.
+Entry* RangeCache::covering(Rank target, std::uint64_t offset) noexcept {
+    if (exact_match_) {
+        const std::uint32_t id = index_.find(target, offset);
+        return id == CuckooIndex::none ? nullptr : &pool_[id];
+    }
+    auto after = by_range_.upper_bound(Range{target, offset});
+    if (after == by_range_.begin()) return nullptr;
+    Entry& entry = *--after;
+    return entry.target_ == target && offset - entry.offset_ < entry.bytes ? &entry : nullptr;
+}
+
+// Where a gap that begins at `offset` ends: at the next entry that can serve, or at `end`. Forgets stale
+// ones.
+std::uint64_t RangeCache::gap_end(Rank target, std::uint64_t offset, std::uint64_t end) {
+    if (exact_match_) return end;
+    for (auto next = by_range_.upper_bound(Range{target, offset});
+         next != by_range_.end() && next->target_ == target && next->offset_ < end;) {
+        Entry& entry = *next++;
+        if (fresh(entry)) return entry.offset_;
+        forget(entry);
+    }
+    return end;
+}
+
+void RangeCache::survey(Rank target, std::uint64_t offset, std::uint64_t size, std::vector<Segment>& out) {
+    NF_EXPECT(size > 0 && offset + size > offset);
+    out.clear();
+    ++interval_.surveys;
+    const std::uint64_t end = offset + size;
+    while (offset < end) {
+        Entry* entry = covering(target, offset);
+        if (entry != nullptr && !fresh(*entry)) {
+            forget(*entry);
+            entry = nullptr;
+        }
+        Segment segment;
+        segment.offset = offset;
+        if (entry == nullptr) {
+            segment.size = gap_end(target, offset, end) - offset;
+        } else {
+            const std::uint64_t skip = offset - entry->offset_;
+            segment.size = std::min(end - offset, entry->bytes - skip);
+            if (entry->served_ != nullptr) {
+                segment.kind = Segment::Kind::resident;
+                segment.data = entry->served_ + skip;
+            } else {
+                segment.kind = Segment::Kind::pending;
+                segment.entry = entry;
+            }
+            touch(*entry);
+        }
+        out.push_back(segment);
+        offset += segment.size;
+    }
+}
+
+template <class Visitor>
+void RangeCache::for_each_overlap(Rank target, std::uint64_t offset, std::uint64_t size, Visitor&& visit) {
+    const std::uint64_t end = offset + size;
+    // Disjoint entries: the first that overlaps begins at most one before. Else it begins at most the longest
+    // before.
+    auto next = by_range_.lower_bound(Range{target, offset});
+    if (exact_match_) {
+        next = by_range_.lower_bound(Range{target, offset - std::min(offset, largest_entry_bytes_)});
+    } else if (next != by_range_.begin()) {
+        --next;
+        if (next->target_ != target) ++next;
+    }
+    while (next != by_range_.end() && next->target_ == target && next->offset_ < end) {
+        Entry& entry = *next++;
+        if (entry.offset_ + entry.bytes > offset) visit(entry);
+    }
+}
+
+bool RangeCache::occupied(Rank target, std::uint64_t offset, std::uint64_t size) {
+    bool taken = false;
+    if (exact_match_) {
+        Entry* entry = covering(target, offset);
+        if (entry == nullptr) return false;
+        if (fresh(*entry)) return true;
+        forget(*entry);
+        return false;
+    }
+    for_each_overlap(target, offset, size, [&](Entry& entry) {
+        if (fresh(entry))
+            taken = true;
+        else
+            forget(entry);
+    });
+    return taken;
+}
+
+// Takes the entry out of all that leads to it.
+void RangeCache::unlink(Entry& entry) noexcept {
+    if (mru_ == &entry) {
+        mru_ = &nothing_;
+        mru_target_ = -1;
+    }
+    index_.erase(entry.target_, entry.offset_);
+    by_range_.erase(by_range_.iterator_to(entry));
+    auto after = by_age_.erase(by_age_.iterator_to(entry));
+    if (unreaped_ == &entry) unreaped_ = after == by_age_.end() ? nullptr : &*after;
+    if (entry.served_ == nullptr) --pending_;
+}
+
+void RangeCache::give_back(Entry& entry) noexcept {
+    if (entry.region_ != nullptr) buffer_.release(entry.region_);
+    pool_.release(&entry);
+}
+
+void RangeCache::remove(Entry& entry, bool evicted) noexcept {
+    if (entry.served_ != nullptr) policy_->erase(entry, evicted);
+    unlink(entry);
+    give_back(entry);
+}
+
+void RangeCache::doom(Entry& entry) noexcept {
+    NF_EXPECT(entry.is_pending() && !entry.doomed_);
+    unlink(entry);
+    entry.doomed_ = true;
+    ++doomed_;
+}
+
+void RangeCache::forget(Entry& entry) noexcept {
+    ++counters_.dropped;
+    if (entry.is_pending())
+        doom(entry);
+    else
+        remove(entry, false);
+}
+
+bool RangeCache::commit(Entry* entry, const std::byte* source) {
+    NF_EXPECT(entry != nullptr && entry->is_pending());
+    if (entry->doomed_) {
+        --doomed_;
+        give_back(*entry);
+        return false;
+    }
+    if (!entry->store_ || !fresh(*entry)) {
+        if (entry->store_) ++counters_.dropped;
+        remove(*entry, false);
+        return false;
+    }
+    try {
+        policy_->insert(*entry);
+    } catch (const std::bad_alloc&) {
+        ++counters_.dropped;
+        remove(*entry, false);
+        return false;
+    }
+    if (source != entry->storage_) std::memcpy(entry->storage_, source, entry->bytes);
+    entry->served_ = entry->storage_;
+    --pending_;
+    ++counters_.committed;
+    return true;
+}
+
+void RangeCache::abandon(Entry* entry) {
+    NF_EXPECT(entry != nullptr && entry->is_pending());
+    if (entry->doomed_) {
+        --doomed_;
+        give_back(*entry);
+    } else {
+        remove(*entry, false);
+    }
+}
+
+void RangeCache::update(Rank target, std::uint64_t offset, std::uint64_t size, const std::byte* bytes) {
+    for_each_overlap(target, offset, size, [&](Entry& entry) {
+        if (entry.is_pending()) {
+            forget(entry);
+            return;
+        }
+        const std::uint64_t begin = std::max(offset, entry.offset_);
+        const std::uint64_t end = std::min(offset + size, entry.offset_ + entry.bytes);
+        std::memcpy(entry.storage_ + (begin - entry.offset_), bytes + (begin - offset), end - begin);
+    });
+}
+
+void RangeCache::drop(Rank target, std::uint64_t offset, std::uint64_t size) {
+    for_each_overlap(target, offset, size, [this](Entry& entry) { forget(entry); });
+}
+
+void RangeCache::acquire() noexcept {
+    sync_.acquire();
+    unreaped_ = by_age_.empty() ? nullptr : &by_age_.front();
+}
+
+void RangeCache::acquire(Rank target) noexcept {
+    sync_.acquire(target);
+    unreaped_ = by_age_.empty() ? nullptr : &by_age_.front();
+}
+
+void RangeCache::invalidate() {
+    ++counters_.invalidations;
+    for (auto next = by_age_.begin(); next != by_age_.end();) {
+        Entry& entry = *next++;
+        if (entry.is_pending())
+            doom(entry);
+        else
+            remove(entry, false);
+    }
+    largest_entry_bytes_ = 0;
+}
+
+std::uint64_t RangeCache::slot_count() const { return index_.slot_count(); }
+
+EvictionView::Slot RangeCache::slot(std::uint64_t position) const {
+    const std::uint32_t id = index_.at(static_cast<std::uint32_t>(position));
+    if (id == CuckooIndex::none) return {};
+    // The view hands out what may be evicted; the policy never changes more than its own field.
+    Entry& entry = const_cast<EntryPool&>(pool_)[id];
+    return {true, entry.is_pending() || entry.victim_ ? nullptr : &entry};
+}
+
+std::uint64_t RangeCache::gets() const { return gets_; }
+
+double RangeCache::average_get_bytes() const {
+    return gets_ == 0 ? 1.0 : static_cast<double>(requested_bytes_) / static_cast<double>(gets_);
+}
+
+std::uint64_t RangeCache::adjacent_free_bytes(const EvictionItem& item) const {
+    return static_cast<const Entry&>(item).region_->adjacent_free;
+}
+
+double RangeCache::application_score(const EvictionItem& item) const {
+    const auto& entry = static_cast<const Entry&>(item);
+    return config_.application_score ? config_.application_score(entry.target_, entry.offset_, entry.bytes)
+                                     : 0.0;
+}
+
+std::uint64_t RangeCache::capacity_bytes() const { return buffer_.size_bytes(); }
+
+void RangeCache::check_invariants() const {
+    const auto ensure = [](bool good, const char* what) {
+        if (good) return;
+        std::fprintf(stderr, "nearfetch: range cache: %s\n", what);
+        std::abort();
+    };
+    buffer_.check_invariants();
+    std::uint64_t pending = 0;
+    std::uint64_t stored_bytes = 0;
+    std::uint64_t indexed = 0;
+    const Entry* before = nullptr;
+    for (const Entry& entry : by_range_) {
+        ensure(index_.find(entry.target_, entry.offset_) == entry.id_, "entry is not in the index");
+        ensure(!entry.doomed_ && !entry.victim_, "doomed entry or forgotten mark");
+        if (!exact_match_ && before != nullptr && before->target_ == entry.target_)
+            ensure(before->offset_ + before->bytes <= entry.offset_, "entries overlap");
+        if (entry.is_pending()) ++pending;
+        ensure(entry.is_pending() || entry.served_ == entry.storage_, "cached entry without its bytes");
+        ensure((entry.region_ != nullptr) == entry.store_, "storage and state disagree");
+        if (entry.region_ != nullptr) {
+            ensure(entry.region_->owner == &entry && buffer_.data(entry.region_) == entry.storage_,
+                   "region's owner");
+            ensure(entry.region_->bytes == StorageBuffer::footprint(entry.bytes), "region's size");
+            stored_bytes += entry.region_->bytes;
+        }
+        before = &entry;
+    }
+    for (std::uint32_t slot = 0; slot < index_.slot_count(); ++slot)
+        if (index_.at(slot) != CuckooIndex::none) ++indexed;
+    ensure(indexed == by_range_.size() && index_.used() == indexed, "index has other entries");
+    ensure(by_age_.size() == by_range_.size(), "age list has other entries");
+    ensure(pending == pending_, "pending entries are miscounted");
+    const std::uint64_t allocated = buffer_.size_bytes() - buffer_.free_bytes();
+    ensure(doomed_ > 0 ? stored_bytes <= allocated : stored_bytes == allocated, "buffer space leaked");
+    ensure(nothing_.bytes == 0 && (mru_ == &nothing_ || !mru_->is_pending()), "most recently used entry");
+}
+
+}  // namespace nearfetch
