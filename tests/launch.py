@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -35,7 +36,7 @@ def main() -> int:
         options.family, options.ranks, options.network, without_nearfetch(os.environ), options.launcher
     )
     command = [*launch.argv, *program]
-    env = {**sanitizer_environment(launch.env), _MARK: uuid.uuid4().hex}
+    env = {**sanitizer_environment(launch.env, options.build), _MARK: uuid.uuid4().hex}
     env["NEARFETCH_PROGRAMS"] = str(options.build / "programs")
     env["NEARFETCH_BUILD"] = str(options.build)
     if options.mode != "plain":
@@ -59,14 +60,24 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def sanitizer_environment(env: dict[str, str]) -> dict[str, str]:
-    """`env` with options for the sanitizers; without effect on programs that have none."""
-    defaults = {
-        "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=0",
+def sanitizer_environment(env: dict[str, str], build: Path) -> dict[str, str]:
+    """`env` with what the sanitizers of the build folder `build` need; `env` itself where it has none."""
+    cache = (
+        (build / "CMakeCache.txt").read_text(encoding="utf-8") if (build / "CMakeCache.txt").exists() else ""
+    )
+    sanitizers = re.search(r"^NEARFETCH_SANITIZE:\w+=(.+)$", cache, re.MULTILINE)
+    if not sanitizers:
+        return env
+    suppressions = TESTS / "tsan.supp"
+    added = {
+        "ASAN_OPTIONS": "detect_leaks=0",
         "UBSAN_OPTIONS": "print_stacktrace=1",
-        "TSAN_OPTIONS": f"suppressions={TESTS / 'tsan.supp'}:ignore_noninstrumented_modules=1:history_size=7",
+        "TSAN_OPTIONS": f"suppressions={suppressions}:ignore_noninstrumented_modules=1:history_size=4",
     }
-    return {**defaults, **env}
+    # UCX rewrites the code of mmap and its like, which under the thread sanitizer ends in a crash at exit.
+    if "thread" in sanitizers[1]:
+        added["UCX_MEM_EVENTS"] = "n"
+    return {**added, **env}
 
 
 def run(command: list[str], env: dict[str, str], timeout_s: float) -> int:
