@@ -66,6 +66,12 @@ Window::Window(std::size_t bytes, int displacement_unit, const WindowOptions& op
 
 Window::~Window() { MPI_Win_free(&window_); }
 
+void Window::clear(int rank, std::size_t bytes) {
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, rank, 0, window_);
+    if (bytes != 0) std::memset(memory_, 0, bytes);
+    MPI_Win_unlock(rank, window_);
+}
+
 void Window::fill(int rank, std::size_t offset_bytes, const void* data, std::size_t bytes) {
     // Stores to window memory are only sure to be seen when made inside of an epoch on oneself.
     MPI_Win_lock(MPI_LOCK_EXCLUSIVE, rank, 0, window_);
@@ -94,6 +100,21 @@ void broadcast_bytes(void* data, std::uint64_t bytes, int root) {
 
 void complain(const MpiSession& mpi, const std::string& program, const std::string& text) {
     if (mpi.is_root()) std::cerr << (program + ": " + text + "\n") << std::flush;
+}
+
+void open_output(std::ofstream& file, const std::string& path) {
+    if (path.empty()) return;
+    file.open(path);
+    if (!file)
+        throw UsageError(path + " cannot be written (opening it failed): check the path and its permissions");
+}
+
+int deliver(const std::string& program, const Report& report, std::ofstream& json) {
+    report.write_lines(std::cout);
+    if (json.is_open()) report.write_json(json);
+    if (std::cout.flush() && json.flush()) return 0;
+    std::cerr << program << ": the results could not be written (the disk may be full): free some space\n";
+    return 1;
 }
 
 double sum_over_ranks(double value) { return reduced(value, MPI_DOUBLE, MPI_SUM); }

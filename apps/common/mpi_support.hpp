@@ -12,10 +12,17 @@
 
 #include <chrono>
 #include <cstdint>
+#include <exception>
+#include <fstream>
+#include <iostream>
 #include <memory>
+#include <new>
 #include <string>
+#include <type_traits>
+#include <vector>
 
 #include "common/command_line.hpp"
+#include "common/report.hpp"
 
 namespace nearfetch::apps {
 
@@ -48,6 +55,9 @@ class Window {
     MPI_Win handle() const { return window_; }
     void* memory() const { return memory_; }
 
+    /// Zeroes this rank's part. No epoch may be open.
+    void clear(int rank, std::size_t bytes);
+
     /// Copies into this rank's part. No epoch may be open; others may read once they have synchronised with
     /// this rank.
     void fill(int rank, std::size_t offset_bytes, const void* data, std::size_t bytes);
@@ -72,6 +82,17 @@ bool root_succeeds(const MpiSession& mpi, const std::string& program, Work work)
 
 /// Prints `text` as rank 0's complaint.
 void complain(const MpiSession& mpi, const std::string& program, const std::string& text);
+
+/// Opens a file for results; nothing happens when `path` is empty.
+/// @throws UsageError when that fails
+void open_output(std::ofstream& file, const std::string& path);
+
+/// Prints the results and writes them to `json` if that is open. Returns the program's exit code.
+int deliver(const std::string& program, const Report& report, std::ofstream& json);
+
+/// The items of all ranks, in the order of the ranks, on rank 0; nothing on the others. Collective.
+template <typename Item>
+std::vector<Item> gather_at_root(const MpiSession& mpi, const std::vector<Item>& local);
 
 double sum_over_ranks(double value);
 std::uint64_t sum_over_ranks(std::uint64_t value);
@@ -124,6 +145,51 @@ bool root_succeeds(const MpiSession& mpi, const std::string& program, Work work)
     }
     MPI_Bcast(&good, 1, MPI_INT, 0, MPI_COMM_WORLD);
     return good != 0;
+}
+
+template <typename Item>
+std::vector<Item> gather_at_root(const MpiSession& mpi, const std::vector<Item>& local) {
+    static_assert(std::is_trivially_copyable_v<Item>);
+    std::uint64_t count = local.size();
+    if (!mpi.is_root()) {
+        send_bytes(&count, sizeof count, 0);
+        send_bytes(local.data(), count * sizeof(Item), 0);
+        return {};
+    }
+    std::vector<Item> all = local;
+    for (int rank = 1; rank < mpi.ranks(); ++rank) {
+        receive_bytes(&count, sizeof count, rank);
+        all.resize(all.size() + count);
+        receive_bytes(all.data() + (all.size() - count), count * sizeof(Item), rank);
+    }
+    return all;
+}
+
+/// The frame of both programs: MPI, command line, errors. Every rank returns the same exit code.
+/// @param parse `Parsed parse(argc, argv, Options&)`
+/// @param work `int work(const MpiSession&, const Options&)`; may throw UsageError, then on every rank
+template <typename Options, typename Parse, typename Work>
+int run_program(int argc, char** argv, const std::string& name, Parse parse, Work work) {
+    const MpiSession mpi(&argc, &argv);
+    try {
+        Options options;
+        const Parsed parsed = parse(argc, argv, options);
+        if (parsed.run) return work(mpi, options);
+        if (mpi.is_root()) (parsed.exit_code == 0 ? std::cout : std::cerr) << parsed.text << std::flush;
+        return parsed.exit_code;
+    } catch (const UsageError& error) {
+        complain(mpi, name, error.what());
+        return kBadUse;
+    } catch (const std::bad_alloc&) {
+        std::cerr << name + ": out of memory (rank " + std::to_string(mpi.rank()) +
+                         " cannot go on): give a smaller problem or more ranks\n";
+    } catch (const std::exception& error) {
+        std::cerr << name + ": " + error.what() + " (rank " + std::to_string(mpi.rank()) +
+                         " cannot go on): report it\n";
+    }
+    // Other ranks may wait for this one for ever.
+    MPI_Abort(MPI_COMM_WORLD, 1);
+    return 1;
 }
 
 }  // namespace nearfetch::apps

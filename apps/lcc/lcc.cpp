@@ -50,39 +50,6 @@ Input make_input(const Options& options) {
     return input;
 }
 
-void open_output(std::ofstream& file, const std::string& path) {
-    if (path.empty()) return;
-    file.open(path);
-    if (!file)
-        throw apps::UsageError(path +
-                               " cannot be written (opening it failed): check the path and its permissions");
-}
-
-/// The closed pairs of all processed vertices on rank 0, in the order of the vertices.
-std::vector<std::uint64_t> gather_closed_pairs(const apps::MpiSession& mpi,
-                                               const std::vector<std::uint64_t>& local) {
-    if (!mpi.is_root()) {
-        const std::uint64_t count = local.size();
-        apps::send_bytes(&count, sizeof count, 0);
-        apps::send_bytes(local.data(), count * sizeof(std::uint64_t), 0);
-        return {};
-    }
-    std::vector<std::uint64_t> all = local;
-    for (int rank = 1; rank < mpi.ranks(); ++rank) {
-        std::uint64_t count = 0;
-        apps::receive_bytes(&count, sizeof count, rank);
-        all.resize(all.size() + count);
-        apps::receive_bytes(all.data() + all.size() - count, count * sizeof(std::uint64_t), rank);
-    }
-    return all;
-}
-
-std::vector<std::uint64_t> gather_numbers(const apps::MpiSession& mpi, std::uint64_t value) {
-    std::vector<std::uint64_t> all(static_cast<std::size_t>(mpi.ranks()));
-    MPI_Gather(&value, 1, MPI_UINT64_T, all.data(), 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
-    return all;
-}
-
 double median(std::vector<double> values) {
     std::sort(values.begin(), values.end());
     const std::size_t half = values.size() / 2;
@@ -154,8 +121,8 @@ int compute(const apps::MpiSession& mpi, const Options& options) {
     std::ofstream json;
     std::ofstream per_vertex;
     const bool good = apps::root_succeeds(mpi, "lcc", [&] {
-        open_output(json, options.common.json_path);
-        open_output(per_vertex, options.per_vertex_path);
+        apps::open_output(json, options.common.json_path);
+        apps::open_output(per_vertex, options.per_vertex_path);
         input = make_input(options);
     });
     if (!good) return apps::kBadUse;
@@ -168,9 +135,9 @@ int compute(const apps::MpiSession& mpi, const Options& options) {
         communication.push_back(run.communication_seconds);
         total.push_back(run.total_seconds);
     }
-    const auto closed_pairs = gather_closed_pairs(mpi, run.local.closed_pairs);
-    const auto gets = gather_numbers(mpi, run.local.remote_gets);
-    const auto distinct = gather_numbers(mpi, run.local.remote_vertices);
+    const auto closed_pairs = apps::gather_at_root(mpi, run.local.closed_pairs);
+    const auto gets = apps::gather_at_root(mpi, std::vector{run.local.remote_gets});
+    const auto distinct = apps::gather_at_root(mpi, std::vector{run.local.remote_vertices});
     const std::uint64_t all_gets = apps::sum_over_ranks(run.local.remote_gets);
     const std::uint64_t all_bytes = apps::sum_over_ranks(run.local.remote_bytes);
     if (!mpi.is_root()) return 0;
@@ -185,15 +152,12 @@ int compute(const apps::MpiSession& mpi, const Options& options) {
     report.add("total_seconds", median(total));
     report.add("communication_seconds_per_repetition", communication);
     report.add("total_seconds_per_repetition", total);
-    report.write_lines(std::cout);
-    std::cout.flush();
-    if (json.is_open()) report.write_json(json);
-    if (!json.flush() || !per_vertex.flush()) {
+    if (!per_vertex.flush()) {
         apps::complain(mpi, "lcc",
-                       "the results could not be written (the disk may be full): free some space");
+                       "the coefficients could not be written (the disk may be full): free some space");
         return 1;
     }
-    return 0;
+    return apps::deliver("lcc", report, json);
 }
 
 }  // namespace
@@ -201,22 +165,5 @@ int compute(const apps::MpiSession& mpi, const Options& options) {
 
 int main(int argc, char** argv) {
     using namespace nearfetch;
-    const apps::MpiSession mpi(&argc, &argv);
-    try {
-        lcc::Options options;
-        const apps::Parsed parsed = lcc::parse_options(argc, argv, options);
-        if (!parsed.run) {
-            if (mpi.is_root()) (parsed.exit_code == 0 ? std::cout : std::cerr) << parsed.text << std::flush;
-            return parsed.exit_code;
-        }
-        return lcc::compute(mpi, options);
-    } catch (const apps::UsageError& error) {
-        apps::complain(mpi, "lcc", error.what());
-        return apps::kBadUse;
-    } catch (const std::exception& error) {
-        std::cerr << "lcc: " << error.what() << " (rank " << mpi.rank()
-                  << " cannot go on): give a smaller graph\n";
-        MPI_Abort(MPI_COMM_WORLD, 1);
-    }
-    return 1;
+    return apps::run_program<lcc::Options>(argc, argv, "lcc", lcc::parse_options, lcc::compute);
 }

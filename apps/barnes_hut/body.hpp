@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace nearfetch::barnes_hut {
+
+using Vector = std::array<double, 3>;
+
+/// A body; lengths, masses and times in units in which the constant of gravity is 1.
+struct Body {
+    Vector position;
+    Vector velocity;
+    double mass;
+    std::int64_t id;
+    std::uint64_t key;  ///< place on the space-filling curve, see RootCube::key
+};
+
+}  // namespace nearfetch::barnes_hut

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "barnes_hut/node_reader.hpp"
+#include "barnes_hut/octree.hpp"
+#include "common/mpi_support.hpp"
+
+namespace nearfetch::barnes_hut {
+
+/// The bodies and the tree over them, dealt out over the ranks. See octree.hpp for how the tree is divided.
+class DistributedTree {
+  public:
+    DistributedTree(const apps::MpiSession& mpi, const apps::WindowOptions& window,
+                    const CacheOptions& cache);
+    ~DistributedTree();
+    DistributedTree(const DistributedTree&) = delete;
+    DistributedTree& operator=(const DistributedTree&) = delete;
+
+    /// Sends each body to the rank in whose part of space it lies, and builds the tree in the windows.
+    /// Collective; no rank may still read the tree of before.
+    /// @throws apps::UsageError on every rank when a body has left the range of doubles
+    void rebuild(std::vector<Body>& bodies);
+
+    const RootCube& cube() const { return cube_; }
+    Ref root() const { return root_; }
+    const apps::Window& window() const { return *window_; }
+    NodeReader& reader() { return reader_; }
+    std::uint64_t nodes() const { return nodes_.size(); }
+
+    /// All bodies of all ranks, on every rank.
+    std::vector<Body> gather_bodies(const std::vector<Body>& bodies) const;
+
+  private:
+    void find_cube(const std::vector<Body>& bodies);
+    std::vector<std::uint64_t> count_regions(const std::vector<Body>& bodies) const;
+    void exchange(std::vector<Body>& bodies, const std::vector<int>& owners) const;
+    std::vector<Region> gather_regions(const std::vector<Region>& regions) const;
+    void publish();
+
+    const apps::MpiSession& mpi_;
+    apps::WindowOptions window_options_;
+    NodeReader reader_;
+    MPI_Datatype body_type_ = MPI_DATATYPE_NULL;
+    MPI_Datatype region_type_ = MPI_DATATYPE_NULL;
+    RootCube cube_{};
+    Ref root_;
+    std::vector<Node> nodes_;
+    std::unique_ptr<apps::Window> window_;
+    std::uint64_t window_nodes_ = 0;  ///< room in each rank's part of the window
+};
+
+}  // namespace nearfetch::barnes_hut

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "barnes_hut/octree.hpp"
+#include "barnes_hut/options.hpp"
+#include "common/mpi_support.hpp"
+
+namespace nearfetch::barnes_hut {
+
+/// What reading other ranks' nodes cost.
+struct ReadCounts {
+    std::uint64_t remote_reads = 0;  ///< nodes of other ranks that the walk asked for
+    std::uint64_t remote_gets = 0;
+    std::uint64_t remote_bytes = 0;
+    std::uint64_t block_hits = 0;    ///< blocks found in the built-in cache
+    std::uint64_t block_misses = 0;  ///< blocks fetched into it
+};
+
+/// Reads nodes by reference: own ones in place, others by MPI_Get and MPI_Win_flush, one node at a time.
+///
+/// With the built-in cache enabled, whole blocks of the other ranks' windows are fetched and kept in a
+/// direct-mapped table. This is the rival of paper 001, section IV-B (there called native): a program that
+/// cares about its gets helps itself in this way.
+class NodeReader {
+  public:
+    NodeReader(int rank, const CacheOptions& cache);
+
+    /// Reads from `window` from now on, in which each rank has `window_bytes`; forgets what is cached.
+    void begin_phase(const apps::Window& window, std::uint64_t window_bytes);
+
+    const Node& read(Ref ref) {
+        if (ref.rank == rank_) return own_[ref.index];
+        ++counts_.remote_reads;
+        if (cache_.enabled) {
+            read_through_cache(ref);
+        } else {
+            get(&remote_, sizeof(Node), ref.rank, ref.index * sizeof(Node));
+        }
+        return remote_;
+    }
+
+    const ReadCounts& counts() const { return counts_; }
+    double communication_seconds() const { return watch_.seconds(); }
+
+    /// Bytes a window needs for `nodes` nodes: whole blocks, so that the last block can be fetched like any
+    /// other.
+    std::uint64_t window_bytes(std::uint64_t nodes) const;
+
+  private:
+    void get(void* buffer, std::size_t bytes, int target, std::uint64_t offset_bytes);
+    void read_through_cache(Ref ref);
+    const std::byte* block(int target, std::uint64_t number);
+
+    int rank_;
+    CacheOptions cache_;
+    MPI_Win window_ = MPI_WIN_NULL;
+    const Node* own_ = nullptr;
+    Node remote_;
+    std::uint64_t blocks_per_rank_ = 0;
+    std::vector<std::byte> slots_;
+    std::vector<std::uint64_t> tags_;  ///< block in each slot plus 1; 0: none
+    ReadCounts counts_;
+    apps::Stopwatch watch_;
+};
+
+}  // namespace nearfetch::barnes_hut

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "barnes_hut/walk.hpp"
+#include "common/command_line.hpp"
+
+namespace nearfetch::barnes_hut {
+
+/// The block cache that is built into the program.
+struct CacheOptions {
+    bool enabled = false;
+    std::uint64_t capacity_bytes = 1U << 20;
+    std::uint64_t block_bytes = 1024;
+};
+
+struct Options {
+    apps::CommonOptions common;
+    std::int64_t bodies = 4000;
+    int steps = 1;
+    double time_step = 1.0 / 64;
+    std::uint64_t seed = 1;
+    ForceOptions force{0.5, 0.025, false};
+    CacheOptions cache;
+    bool check = false;
+    std::optional<std::uint64_t> max_bodies;  ///< per rank
+};
+
+apps::Parsed parse_options(int argc, const char* const* argv, Options& options);
+
+}  // namespace nearfetch::barnes_hut
