@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/settings.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+#include <string>
+
+#include "base/error.hpp"
+
+namespace nearfetch {
+namespace {
+
+std::string error_of(std::string_view name, std::string_view value) {
+    Settings settings;
+    const Settings before = settings;
+    try {
+        apply_setting(settings, name, value);
+    } catch (const Error& error) {
+        EXPECT_EQ(settings, before) << "a refused value must change nothing";
+        return error.what();
+    }
+    return "accepted";
+}
+
+void apply(Settings& settings, const std::map<std::string, std::string>& environment) {
+    apply_environment(settings, [&](const char* name) -> const char* {
+        const auto found = environment.find(name);
+        return found == environment.end() ? nullptr : found->second.c_str();
+    });
+}
+
+TEST(ParseBytes, UnderstandsBinaryAndDecimalUnits) {
+    EXPECT_EQ(parse_bytes("0"), 0u);
+    EXPECT_EQ(parse_bytes("1000"), 1000u);
+    EXPECT_EQ(parse_bytes("1000B"), 1000u);
+    EXPECT_EQ(parse_bytes("4KiB"), 4096u);
+    EXPECT_EQ(parse_bytes("4 KiB"), 4096u);
+    EXPECT_EQ(parse_bytes("4KB"), 4000u);
+    EXPECT_EQ(parse_bytes("3MiB"), 3u << 20);
+    EXPECT_EQ(parse_bytes("2GiB"), 2ull << 30);
+}
+
+TEST(ParseBytes, RefusesWhatIsNotASize) {
+    for (const char* text : {"", " ", "x", "-1", "1.5MiB", "4kib", "4MiBs", "99999999999999999999", "18446744073709551615KiB",
+                             "0x10", "MiB", "1 2"})
+        EXPECT_EQ(parse_bytes(text), std::nullopt) << text;
+}
+
+TEST(ApplySetting, StoresEveryKind) {
+    Settings s;
+    apply_setting(s, "mode", "always-cache");
+    apply_setting(s, "buffer_bytes", "4MiB");
+    apply_setting(s, "index_entries", "1500");
+    apply_setting(s, "conflict_threshold", "0.25");
+    apply_setting(s, "adaptive", "off");
+    apply_setting(s, "policy", "gdsf");
+    apply_setting(s, "stats_dir", "some/where");
+    EXPECT_EQ(s.mode, Mode::always_cache);
+    EXPECT_EQ(s.buffer_bytes, 4u << 20);
+    EXPECT_EQ(s.index_entries, 1500u);
+    EXPECT_DOUBLE_EQ(s.conflict_threshold, 0.25);
+    EXPECT_FALSE(s.adaptive);
+    EXPECT_EQ(s.policy, "gdsf");
+    EXPECT_EQ(s.stats_dir, "some/where");
+}
+
+TEST(ApplySetting, NamesTheSettingTheValueAndWhatIsAllowed) {
+    EXPECT_EQ(error_of("mode", "fast"),
+              "bad value 'fast' for setting 'mode' (allowed: off transparent always-cache user-defined): give one of "
+              "these");
+    EXPECT_NE(error_of("buffer_bytes", "7").find("a size from 4KiB"), std::string::npos);
+    EXPECT_NE(error_of("index_entries", "0").find("a whole number from 16"), std::string::npos);
+    EXPECT_NE(error_of("index_entries", "1e3").find("bad value '1e3'"), std::string::npos);
+    EXPECT_NE(error_of("conflict_threshold", "1.5").find("a number from 0 to 1"), std::string::npos);
+    EXPECT_NE(error_of("conflict_threshold", "nan").find("bad value"), std::string::npos);
+    EXPECT_NE(error_of("adaptive", "maybe").find("on off"), std::string::npos);
+    EXPECT_NE(error_of("policy", "lru gdsf").find("bad value"), std::string::npos);
+    EXPECT_NE(error_of("policy", "").find("bad value"), std::string::npos);
+    EXPECT_NE(error_of("bufer_bytes", "1").find("unknown setting 'bufer_bytes'"), std::string::npos);
+    EXPECT_NE(error_of("bufer_bytes", "1").find("buffer_bytes"), std::string::npos);
+}
+
+TEST(SettingsTable, HoldsTheDefaultsAndAcceptsThem) {
+    std::set<std::string_view> names;
+    for (const SettingInfo& row : settings_table()) {
+        EXPECT_TRUE(names.insert(row.name).second) << row.name;
+        EXPECT_FALSE(row.meaning.empty()) << row.name;
+        EXPECT_FALSE(row.allowed.empty()) << row.name;
+        Settings settings;
+        apply_setting(settings, row.name, row.default_value);
+        EXPECT_EQ(settings, Settings{}) << row.name << " = " << row.default_value;
+    }
+    for (const char* name : {"mode", "buffer_bytes", "index_entries", "sample_entries", "policy", "adaptive"})
+        EXPECT_TRUE(names.contains(name)) << name;
+}
+
+TEST(Environment, OneVariablePerSetting) {
+    EXPECT_EQ(environment_name("buffer_bytes"), "NEARFETCH_BUFFER_BYTES");
+    Settings s;
+    apply(s, {{"NEARFETCH_BUFFER_BYTES", "8MiB"}, {"NEARFETCH_MODE", "off"}, {"NEARFETCH_POLICY", ""}});
+    EXPECT_EQ(s.buffer_bytes, 8u << 20);
+    EXPECT_EQ(s.mode, Mode::off);
+    EXPECT_EQ(s.policy, Settings{}.policy) << "an empty variable is no value";
+    EXPECT_THROW(apply(s, {{"NEARFETCH_MODE", "on"}}), Error);
+}
+
+}  // namespace
+}  // namespace nearfetch

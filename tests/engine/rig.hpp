@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// A cached window over a network that is a few arrays: transfers arrive when the test says so, and are counted.
+
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include "engine/cached_window.hpp"
+
+namespace nearfetch::testing {
+
+class Rig : public Transport {
+  public:
+    Rig(const Settings& settings, Rank ranks, std::size_t bytes_per_rank, bool threaded = false)
+        : window(settings, ranks, 0, threaded), memory(static_cast<std::size_t>(ranks)) {
+        for (auto& m : memory) m.resize(bytes_per_rank);
+        window.set_all_open(true);
+    }
+
+    static Settings settings(Mode mode) {
+        Settings s;
+        s.mode = mode;
+        s.bypass = false;
+        s.adaptive = false;
+        s.buffer_bytes = 1 << 20;
+        s.index_entries = 1024;
+        return s;
+    }
+
+    /// As a front end does it: a plain hit, or the engine's general way.
+    int get(Rank target, std::span<const Piece> pieces, RequestId request = 0, bool* started = nullptr) {
+        if (pieces.size() == 1 &&
+            window.try_hit(target, pieces[0].offset, pieces[0].size, pieces[0].origin)) {
+            if (started != nullptr) *started = false;
+            return 0;
+        }
+        std::uint64_t size = 0;
+        for (const Piece& p : pieces) size += p.size;
+        Starter starter(*this, target, pieces);
+        return window.get({target, pieces, size, request}, starter, started);
+    }
+    int get(Rank target, std::uint64_t offset, std::uint64_t size, void* origin, RequestId request = 0,
+            bool* started = nullptr) {
+        const Piece piece{offset, size, static_cast<std::byte*>(origin)};
+        return get(target, {&piece, 1}, request, started);
+    }
+
+    void put(Rank target, std::uint64_t offset, std::uint64_t size, void* origin) {
+        std::memcpy(memory[static_cast<std::size_t>(target)].data() + offset, origin, size);
+        const Piece piece{offset, size, static_cast<std::byte*>(origin)};
+        window.put(target, {&piece, 1});
+    }
+
+    void flush(Rank target, Completion kind = Completion::full) {
+        const Flush flush = window.flush(target, kind);
+        if (flush != Flush::needed) return;
+        ++library_flushes;
+        const auto since = window.now();
+        arrive(target);
+        window.complete(target, since, kind, 0, 0);
+    }
+    void flush_all(Completion kind = Completion::full) {
+        if (window.flush_all(kind) != Flush::needed) return;
+        ++library_flushes;
+        const auto since = window.now();
+        for (Rank t = 0; t < window.ranks(); ++t) arrive(t);
+        window.complete_all(since, kind, 0, 0);
+    }
+
+    /// The bytes of what was started come in.
+    void arrive(Rank target) {
+        std::erase_if(transfers, [&](const Transfer& t) {
+            if (t.target != target) return false;
+            for (const Piece& p : t.pieces)
+                std::memcpy(p.origin, memory[static_cast<std::size_t>(target)].data() + p.offset, p.size);
+            return true;
+        });
+    }
+
+    int start_get(Rank target, std::span<const Piece> pieces) override {
+        if (status != 0) return status;
+        ++messages;
+        for (const Piece& p : pieces) bytes += p.size;
+        transfers.push_back({target, {pieces.begin(), pieces.end()}});
+        return 0;
+    }
+    void progress() override {}
+
+    struct Transfer {
+        Rank target;
+        std::vector<Piece> pieces;
+    };
+
+    CachedWindow window;
+    std::vector<std::vector<unsigned char>> memory;
+    std::vector<Transfer> transfers;
+    std::uint64_t messages = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t library_flushes = 0;
+    int status = 0;  ///< what the next starts report
+
+  private:
+    class Starter final : public GetStarter {
+      public:
+        Starter(Rig& rig, Rank target, std::span<const Piece> whole) : rig_(rig), target_(target), whole_(whole) {}
+        int start_whole() override { return rig_.start_get(target_, whole_); }
+        int start_pieces(std::span<const Piece> pieces) override { return rig_.start_get(target_, pieces); }
+
+      private:
+        Rig& rig_;
+        Rank target_;
+        std::span<const Piece> whole_;
+    };
+};
+
+}  // namespace nearfetch::testing

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Several threads on one window (MPI_THREAD_MULTIPLE). Run under TSan this is also a search for data races. The network
+// is a lock-protected copy at the start of each transfer: what a real one may do at the earliest.
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstring>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "engine/cached_window.hpp"
+
+namespace nearfetch {
+namespace {
+
+constexpr std::size_t memory_bytes = 16384;
+constexpr int thread_count = 4;
+
+class Starter final : public GetStarter {
+  public:
+    Starter(const std::vector<unsigned char>& memory, std::span<const Piece> whole) : memory_(memory), whole_(whole) {}
+    int start_whole() override { return start_pieces(whole_); }
+    int start_pieces(std::span<const Piece> pieces) override {
+        for (const Piece& p : pieces) std::memcpy(p.origin, memory_.data() + p.offset, p.size);
+        return 0;
+    }
+
+  private:
+    const std::vector<unsigned char>& memory_;
+    std::span<const Piece> whole_;
+};
+
+struct Program {
+    CachedWindow& window;
+    const std::vector<unsigned char>& memory;
+    std::atomic<std::uint64_t>& gets;
+
+    void operator()(std::uint64_t seed) const {
+        std::mt19937_64 random(seed);
+        std::vector<unsigned char> buffer(2048);
+        for (int round = 0; round < 3000; ++round) {
+            const std::uint64_t size = 1 + random() % 512;
+            const std::uint64_t offset = random() % (memory_bytes - 512);
+            const Piece piece{offset, size, reinterpret_cast<std::byte*>(buffer.data())};
+            const auto target = static_cast<Rank>(1 + random() % 2);
+            if (!window.try_hit(target, offset, size, buffer.data())) {
+                Starter starter(memory, {&piece, 1});
+                ASSERT_EQ(window.get({target, {&piece, 1}, size, 0}, starter), 0);
+            }
+            gets.fetch_add(1, std::memory_order_relaxed);
+            complete(target, random());
+            ASSERT_EQ(std::memcmp(buffer.data(), memory.data() + offset, size), 0) << "seed " << seed;
+            if (random() % 16 == 0) window.put(target, {&piece, 1});
+            if (random() % 64 == 0) window.forget(target, {&piece, 1});
+            if (random() % 128 == 0) window.acquire();
+            if (random() % 256 == 0) window.counters();
+        }
+    }
+
+    void complete(Rank target, std::uint64_t choice) const {
+        if (choice % 4 == 0) {
+            if (window.flush_all(Completion::full) == Flush::needed)
+                window.complete_all(window.now(), Completion::full, 0, 0);
+        } else if (window.flush(target, Completion::full) == Flush::needed) {
+            window.complete(target, window.now(), Completion::full, 0, 0);
+        }
+    }
+};
+
+class EngineThreads : public ::testing::TestWithParam<Mode> {};
+
+TEST_P(EngineThreads, EveryThreadSeesTheMemory) {
+    std::vector<unsigned char> memory(memory_bytes);
+    std::mt19937_64 random(5);
+    for (auto& b : memory) b = static_cast<unsigned char>(random());
+    Settings s;
+    s.mode = GetParam();
+    s.buffer_bytes = 8192;
+    s.index_entries = 64;
+    s.bypass = false;
+    CachedWindow window(s, 3, 0, true);
+    window.set_all_open(true);
+    std::atomic<std::uint64_t> gets{0};
+    std::vector<std::thread> threads;
+    for (int t = 0; t < thread_count; ++t) threads.emplace_back(Program{window, memory, gets}, t + 1);
+    for (auto& t : threads) t.join();
+    EXPECT_EQ(window.counters().gets, gets.load());
+}
+
+INSTANTIATE_TEST_SUITE_P(Modes, EngineThreads,
+                         ::testing::Values(Mode::off, Mode::transparent, Mode::always_cache, Mode::user_defined));
+
+}  // namespace
+}  // namespace nearfetch
