@@ -74,7 +74,7 @@ def headers(files: list[Path]) -> Optional[str]:
             definitions = ["-DNF_CHECKS=1", "-DNEARFETCH_MPI_OPENMPI=1", '-DNEARFETCH_MPI_FAMILY="openmpi"']
             warnings = ["-Wall", "-Wextra", "-Werror", "-Wno-unused-function", "-Wno-unused-const-variable"]
             warnings.append("-Wno-restrict")
-            common = ["-fsyntax-only", *warnings, *definitions, "-I", str(path.parent), *roots]
+            common = ["-fsyntax-only", *warnings, *definitions, *roots]
             unit = Path(scratch) / f"unit{number}.cpp"
             unit.write_text(f'#include "{path}"\n#include "{path}"\n', encoding="utf-8")
             jobs.append(["c++", "-std=c++20", *common, str(unit)])
