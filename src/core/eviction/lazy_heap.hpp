@@ -78,6 +78,8 @@ class LazyHeap {
     }
 
     std::size_t size() const noexcept { return nodes_.size(); }
+    /// Any item: the ranks say nothing of the position.
+    EvictionItem* at(std::size_t position) const noexcept { return nodes_[position].item; }
 
   private:
     struct Node {
