@@ -51,7 +51,15 @@ def spdx(files: list[Path]) -> Optional[str]:
 def clang_format(files: list[Path]) -> Optional[str]:
     """C and C++ sources are formatted as .clang-format says."""
     chosen = [str(path) for path in files if path.suffix in (".cpp", ".hpp", ".h", ".c")]
-    return _output_if_failed([_tool("clang-format"), "--dry-run", "-Werror", *chosen]) if chosen else None
+    if not chosen:
+        return None
+    tool = _tool("clang-format")
+    problem = _output_if_failed([tool, "--dry-run", "-Werror", *chosen])
+    if problem is None:
+        return None
+    bad = sorted({line.split(":")[0] for line in problem.splitlines() if "clang-format-violations" in line})
+    names = [os.path.relpath(path, ROOT) for path in bad]
+    return f"to repair: {os.path.relpath(tool, ROOT)} -i {' '.join(names)}" if names else problem
 
 
 def ruff_check(files: list[Path]) -> Optional[str]:
