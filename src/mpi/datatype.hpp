@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Datatypes flattened to blocks (001, section II-B), so that a get of any layout is a list of byte ranges.
+
+#include <mpi.h>
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+namespace nearfetch {
+
+/// A contiguous run of bytes of one element of a datatype.
+struct Block {
+    std::int64_t offset = 0;  ///< from the buffer's address, bytes; may be negative
+    std::uint64_t size = 0;   ///< bytes, never 0
+
+    friend bool operator==(const Block&, const Block&) = default;
+};
+
+/// One element of a datatype, flattened: its blocks in the order in which MPI sends them, adjacent ones
+/// merged.
+struct Layout {
+    std::vector<Block> blocks;
+    std::int64_t extent = 0;  ///< from one element to the next, bytes
+    std::uint64_t size = 0;   ///< of all blocks together, bytes
+    bool known = false;  ///< false: could not be flattened (a constructor we do not know, too many blocks)
+
+    /// Any number of elements is one run of bytes that starts at the buffer's address.
+    bool dense() const noexcept {
+        return known && blocks.size() == 1 && blocks.front().offset == 0 &&
+               static_cast<std::int64_t>(size) == extent;
+    }
+};
+
+/// The layout of `type`, kept until the type is freed (from whichever language) and then forgotten, because
+/// MPI reuses handles. Layouts of more than `block_limit` blocks are not known. Valid until `type` is freed,
+/// and at least until the same thread's fourth call from now; copy what has to last. Any thread may call at
+/// any time between MPI's start and its end. Never raises an MPI error: a handle that is null or no datatype
+/// at all is simply not known.
+/// \throws std::bad_alloc
+const Layout& layout_of(MPI_Datatype type, std::uint64_t block_limit);
+
+namespace detail {
+extern std::atomic<std::uint64_t> layout_generation;
+}
+
+/// Changes whenever a layout is forgotten or could not be kept, so that an answer remembered together with
+/// the generation read *before* it was asked for can be checked by one comparison.
+inline std::uint64_t datatype_generation() noexcept {
+    return detail::layout_generation.load(std::memory_order_acquire);
+}
+
+/// Replaces `out` by the blocks of `count` elements at `base`, in MPI's order, adjacent ones merged.
+/// \return false if the layout is not known, there would be more than `block_limit` blocks, or an address
+/// would overflow
+/// \throws std::bad_alloc
+bool flatten(const Layout& layout, std::int64_t base, std::uint64_t count, std::uint64_t block_limit,
+             std::vector<Block>& out);
+
+}  // namespace nearfetch
