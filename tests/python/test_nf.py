@@ -51,7 +51,7 @@ def machine(tmp_path, script):
 
 
 def debian(script, user: int, installed: str) -> None:
-    """Makes the machine a Debian with these packages; apt-get writes down what it is asked for, python3 fails."""
+    """Makes the machine a Debian with these packages; apt-get notes what it is asked for, python3 fails."""
     listing = f"for p in {installed}; do echo $p installed; done; echo gfortran config-files; exit 1"
     script("bin/dpkg-query", listing)
     script("bin/apt-get", 'echo "$@" >> "${0%/*}/../apt.log"')
