@@ -69,6 +69,7 @@ bool fits(MPI_Datatype type, int count) {
     MPI_Type_get_true_extent_x(type, &lower, &true_extent);
     MPI_Type_get_extent_x(type, &lb, &extent);
     MPI_Type_size_x(type, &size);
+    if (size == 0) return true;  // its bounds may mean nothing
     const MPI_Count reach = extent * std::max(count - 1, 0);
     return middle + lower + std::min<MPI_Count>(reach, 0) >= 0 && size * count <= 4096 &&
            middle + lower + true_extent + std::max<MPI_Count>(reach, 0) <= buffer_bytes;
