@@ -113,10 +113,7 @@ function(nearfetch_interposer)
         add_library(${target} SHARED ${arg_SOURCES})
         set_target_properties(
             ${target}
-            PROPERTIES C_VISIBILITY_PRESET hidden
-                       CXX_VISIBILITY_PRESET hidden
-                       VISIBILITY_INLINES_HIDDEN ON
-                       SKIP_BUILD_RPATH ON
+            PROPERTIES SKIP_BUILD_RPATH ON
                        LINK_DEPENDS ${arg_EXPORTS}
                        EXPORT_NAME mpi_${family})
         target_compile_definitions(${target} PRIVATE NEARFETCH_MPI_${FAMILY}=1 NEARFETCH_MPI_FAMILY="${family}")

@@ -10,7 +10,7 @@ namespace nearfetch {
 
 namespace detail {
 
-thread_local LastSeen last_seen NEARFETCH_FAST_TLS{};
+constinit thread_local LastSeen last_seen NEARFETCH_FAST_TLS{};
 std::atomic<std::uint64_t> window_generation{1};
 
 Window* find_window_slowly(MPI_Win win) noexcept {

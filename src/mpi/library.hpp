@@ -78,7 +78,7 @@ struct LastSeen {
     MPI_Datatype type;
     std::uint64_t dense_bytes;
 };
-extern thread_local LastSeen last_seen NEARFETCH_FAST_TLS;
+extern constinit thread_local LastSeen last_seen NEARFETCH_FAST_TLS;
 extern std::atomic<std::uint64_t> window_generation;
 
 Window* find_window_slowly(MPI_Win win) noexcept;
