@@ -4,6 +4,8 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
+#include "common/validators.hpp"
+
 namespace nearfetch::barnes_hut {
 
 apps::Parsed parse_options(int argc, const char* const* argv, Options& options) {
@@ -17,19 +19,22 @@ apps::Parsed parse_options(int argc, const char* const* argv, Options& options) 
         ->type_name("K");
     app.add_option("--theta", options.force.theta,
                    "a cell of side s at distance d pulls as one point when s < T*d (default 0.5; 0: never)")
-        ->check(CLI::Range(0.0, 2.0))
+        ->check(apps::number_within(0, 2))
         ->type_name("T");
     app.add_option("--dt", options.time_step, "time step (default 1/64)")
-        ->check(CLI::Range(0.0, 1.0))
+        ->check(apps::number_within(0, 1))
         ->type_name("T");
     app.add_option("--softening", options.force.softening, "softening length (default 0.025)")
-        ->check(CLI::Range(0.0, 1.0))
+        ->check(apps::number_within(0, 1))
         ->type_name("L");
-    app.add_option("--seed", options.seed, "seed of the initial Plummer model (default 1)")->type_name("X");
+    app.add_option("--seed", options.seed, "seed of the initial Plummer model (default 1)")
+        ->check(apps::whole_number())
+        ->type_name("X");
     app.add_flag("--check", options.check,
                  "compare the forces with direct summation and with the bound of their error");
     app.add_option("--max-bodies", options.max_bodies,
                    "forces on the first M bodies of each rank only; the others fly straight on")
+        ->check(apps::whole_number())
         ->type_name("M");
     app.add_option_function<std::string>(
            "--cache", [&options](const std::string& kind) { options.cache.enabled = kind == "block"; },

@@ -138,6 +138,7 @@ int compute(const apps::MpiSession& mpi, const Options& options) {
     const auto closed_pairs = apps::gather_at_root(mpi, run.local.closed_pairs);
     const auto gets = apps::gather_at_root(mpi, std::vector{run.local.remote_gets});
     const auto distinct = apps::gather_at_root(mpi, std::vector{run.local.remote_vertices});
+    const auto bytes = apps::gather_at_root(mpi, std::vector{run.local.remote_bytes});
     const std::uint64_t all_gets = apps::sum_over_ranks(run.local.remote_gets);
     const std::uint64_t all_bytes = apps::sum_over_ranks(run.local.remote_bytes);
     if (!mpi.is_root()) return 0;
@@ -147,6 +148,7 @@ int compute(const apps::MpiSession& mpi, const Options& options) {
     report.add("remote_gets", all_gets);
     report.add("remote_bytes", all_bytes);
     report.add("remote_gets_per_rank", gets);
+    report.add("remote_bytes_per_rank", bytes);
     report.add("remote_vertices_per_rank", distinct);
     report.add("communication_seconds", median(communication));
     report.add("total_seconds", median(total));

@@ -4,6 +4,8 @@
 #include <CLI/CLI.hpp>
 #include <map>
 
+#include "common/validators.hpp"
+
 namespace nearfetch::lcc {
 
 apps::Parsed parse_options(int argc, const char* const* argv, Options& options) {
@@ -14,10 +16,10 @@ apps::Parsed parse_options(int argc, const char* const* argv, Options& options) 
         app.add_option("FILE", options.file, "edge list: CSV, SNAP text or Matrix Market; plain or gzip");
     const std::map<std::string, graph::Format> formats = {
         {"csv", graph::Format::csv}, {"snap", graph::Format::snap}, {"mm", graph::Format::matrix_market}};
-    app.add_option("--format", options.reading.format,
-                   "format of FILE (default: recognised by its first lines)")
-        ->transform(CLI::Transformer(formats))
-        ->check(CLI::IsMember(formats))
+    app.add_option_function<std::string>(
+           "--format", [&](const std::string& name) { options.reading.format = formats.at(name); },
+           "format of FILE (default: recognised by its first lines)")
+        ->check(CLI::IsMember({"csv", "snap", "mm"}))
         ->needs(file)
         ->type_name("csv|snap|mm");
     app.add_option(
@@ -36,11 +38,13 @@ apps::Parsed parse_options(int argc, const char* const* argv, Options& options) 
         ->needs(scale)
         ->type_name("E");
     app.add_option("--seed", options.seed, "seed of the R-MAT graph (default 1)")
+        ->check(apps::whole_number())
         ->needs(scale)
         ->type_name("X");
     app.add_option("--per-vertex", options.per_vertex_path, "write `id coefficient` of every vertex")
         ->type_name("FILE");
     app.add_option("--max-vertices", options.max_vertices, "process only the first N vertices of each rank")
+        ->check(apps::whole_number())
         ->type_name("N");
     app.add_option("--repeat", options.repeat, "compute N times; the times printed are medians (default 1)")
         ->check(CLI::Range(1, 1000000))
