@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A sequence of gets through the range cache alone, without MPI: what hits and how full the buffer is are
+// exact and the same on every machine (001, section IV-A, Fig. 10 and 11). Each --config is a cache of its
+// own. One JSON object per line: config, counters, averages since the buffer was full for the first time, and
+// with --occupancy-every K the share of the buffer that is occupied after every K gets.
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "base/error.hpp"
+#include "base/settings.hpp"
+#include "core/range_cache/range_cache.hpp"
+#include "sequence.hpp"
+
+namespace nearfetch::bench {
+namespace {
+
+RangeCacheConfig cache_config(const Config& config) {
+    Settings settings;
+    for (const auto& [key, value] : config.settings)
+        apply_setting(settings, key, value);
+    RangeCacheConfig result;
+    result.buffer_bytes = settings.buffer_bytes;
+    result.buffer_bytes_max = std::max(settings.buffer_bytes, settings.buffer_bytes_max);
+    result.index_entries = settings.index_entries;
+    result.index_entries_max = std::max(settings.index_entries, settings.index_entries_max);
+    result.sample_entries = static_cast<std::uint32_t>(settings.sample_entries);
+    result.policy = settings.policy;
+    result.adaptive = settings.adaptive;
+    result.keep_on_resize = settings.keep_on_resize;
+    result.exact_match = settings.exact_match;
+    result.weak_admission = settings.weak_admission;
+    result.seed = settings.seed;
+    return result;
+}
+
+/// Gets that complete at once, as between a blocking program and its target.
+class Replay {
+  public:
+    explicit Replay(const RangeCacheConfig& config, std::uint64_t largest)
+        : cache_(config, 1), source_(largest) {}
+
+    AccessType get(const SequenceGet& get) {
+        const AccessType type =
+            cache_.find(0, get.offset, get.size) != nullptr ? AccessType::hit : fetch(get);
+        cache_.counters().count(type);
+        return type;
+    }
+    RangeCache& cache() { return cache_; }
+
+  private:
+    AccessType fetch(const SequenceGet& get) {
+        cache_.survey(0, get.offset, get.size, segments_);
+        const bool partial = std::any_of(segments_.begin(), segments_.end(),
+                                         [](const Segment& each) { return each.kind != Segment::Kind::gap; });
+        AccessType type = AccessType::hit;
+        for (const Segment& segment : segments_) {
+            if (segment.kind != Segment::Kind::gap) continue;
+            const Admission admission = cache_.admit(0, segment.offset, segment.size, cache_.now(), true);
+            if (admission.entry != nullptr) cache_.commit(admission.entry, source_.data());
+            type = partial ? AccessType::partial_hit : admission.type;
+        }
+        return type;
+    }
+
+    RangeCache cache_;
+    std::vector<std::byte> source_;
+    std::vector<Segment> segments_;
+};
+
+nlohmann::ordered_json replay(const Config& config, const std::vector<SequenceGet>& gets,
+                              std::uint64_t every) {
+    std::uint64_t largest = 0;
+    for (const SequenceGet& get : gets)
+        largest = std::max(largest, get.size);
+    Replay run(cache_config(config), largest);
+    auto occupancy = nlohmann::ordered_json::array();
+    double free_sum = 0;
+    std::uint64_t full_gets = 0;
+    for (std::size_t id = 0; id < gets.size(); ++id) {
+        const AccessType type = run.get(gets[id]);
+        if (full_gets == 0 && type != AccessType::capacity && type != AccessType::failing) continue;
+        const double free =
+            static_cast<double>(run.cache().free_bytes()) / static_cast<double>(run.cache().buffer_bytes());
+        ++full_gets;
+        free_sum += free;
+        if (every != 0 && id % every == 0) occupancy.push_back({id, 1 - free});
+    }
+    nlohmann::ordered_json counters;
+    for (const CounterInfo& row : range_cache_counter_table)
+        counters[std::string(row.name)] = run.cache().counters().*row.member;
+    return {{"config", config.name},
+            {"gets_since_full", full_gets},
+            {"free_share", full_gets == 0 ? 0 : free_sum / static_cast<double>(full_gets)},
+            {"counters", counters},
+            {"occupancy", occupancy}};
+}
+
+}  // namespace
+}  // namespace nearfetch::bench
+
+int main(int argc, char** argv) {
+    using namespace nearfetch::bench;
+    const Arguments arguments(argc, argv, {"--sequence", "--config", "--occupancy-every"});
+    const std::vector<SequenceGet> gets = read_sequence(arguments.text("--sequence", ""));
+    try {
+        for (const Config& config : arguments.configs())
+            std::printf("%s\n",
+                        replay(config, gets, arguments.number("--occupancy-every", 0)).dump().c_str());
+    } catch (const nearfetch::Error& error) {
+        give_up(std::string("core_sequence: ") + error.what());
+    }
+}

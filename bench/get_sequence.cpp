@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The micro-benchmark of 001, section IV-A, over MPI: rank 0 issues a sequence of gets towards rank 1, each
+// completed by a flush. Each --config is run with a new window, whose settings it is; in every round all of
+// them take a turn. One JSON object per run and line: config, round, seconds, and nearfetch's counters. Each
+// get's first and last byte is checked.
+
+#include <algorithm>
+#include <vector>
+
+#include "mpi_support.hpp"
+#include "sequence.hpp"
+
+namespace nearfetch::bench {
+namespace {
+
+/// Seconds; negative when a byte was wrong.
+double run_sequence(const BenchWindow& window, const std::vector<SequenceGet>& gets,
+                    std::vector<std::byte>& buffer) {
+    bool right = true;
+    MPI_Win_lock_all(MPI_MODE_NOCHECK, window.handle());
+    const double begin = now_ns();
+    for (const SequenceGet& get : gets) {
+        window.get(buffer.data(), get.offset, get.size);
+        window.flush();
+        right = right && buffer[0] == pattern_byte(get.offset) &&
+                buffer[get.size - 1] == pattern_byte(get.offset + get.size - 1);
+    }
+    const double seconds = (now_ns() - begin) / 1e9;
+    MPI_Win_unlock_all(window.handle());
+    return right ? seconds : -1;
+}
+
+int run(const std::vector<SequenceGet>& gets, const std::vector<Config>& configs, std::uint64_t rounds) {
+    int rank = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    const std::uint64_t bytes = extent_bytes(gets);
+    std::vector<std::byte> memory(rank == target_rank ? bytes : 1);
+    if (rank == target_rank) fill(memory.data(), bytes);
+    std::uint64_t largest = 0;
+    for (const SequenceGet& get : gets)
+        largest = std::max(largest, get.size);
+    std::vector<std::byte> buffer(largest);
+    int wrong = 0;
+    for (std::uint64_t round = 0; round < rounds; ++round) {
+        for (std::size_t turn = 0; turn < configs.size(); ++turn) {
+            const Config& config = configs[round % 2 == 0 ? turn : configs.size() - 1 - turn];
+            const BenchWindow window(config, bytes, memory.data());
+            if (rank == origin_rank) {
+                const double seconds = run_sequence(window, gets, buffer);
+                if (seconds < 0) wrong = 1;
+                std::printf("{\"config\": \"%s\", \"round\": %llu, \"seconds\": %.6g, \"counters\": %s}\n",
+                            config.name.c_str(), static_cast<unsigned long long>(round), seconds,
+                            Counters::of(window).json().c_str());
+                std::fflush(stdout);
+            }
+            // The target waits inside MPI, where it serves.
+            MPI_Barrier(MPI_COMM_WORLD);
+        }
+    }
+    if (wrong != 0) std::fprintf(stderr, "get_sequence: wrong bytes were read: this is a bug\n");
+    return wrong;
+}
+
+}  // namespace
+}  // namespace nearfetch::bench
+
+int main(int argc, char** argv) {
+    using namespace nearfetch::bench;
+    const Arguments arguments(argc, argv, {"--sequence", "--config", "--rounds"});
+    const std::vector<SequenceGet> gets = read_sequence(arguments.text("--sequence", ""));
+    std::vector<Config> configs = arguments.configs();
+    if (configs.empty()) configs.push_back({"plain", {}});
+    MPI_Init(&argc, &argv);
+    int ranks = 0;
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    const int status = ranks == 2 ? run(gets, configs, arguments.number("--rounds", 1)) : 0;
+    MPI_Finalize();
+    if (ranks != 2) give_up("get_sequence: wrong number of ranks (one reads from the other): start 2");
+    return status;
+}

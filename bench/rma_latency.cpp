@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What single one-sided operations cost: 001, section IV-A, Fig. 7 and 8. Rank 0 reads from rank 1, which
+// sits inside MPI. A plain MPI program; under nearfetch each --config is a window with settings of its own,
+// and all windows take turns, batch by batch.
+//
+// Patterns:
+//   hit      get + flush of one address, again and again
+//   miss     get + flush, never the same address twice
+//   flush    a flush with nothing outstanding
+//   overlap  get, computation for as long as a get + flush takes, flush: how much of the communication the
+//            computation hides, 1 - (T_total - T_computation) / T_communication; never the same address twice
+//   call     for reference: two calls of functions that do nothing, with the arguments of a get and a flush
+//   memcpy   for reference: a copy of `size` bytes, the same ones again and again
+//
+// One JSON object per line: pattern, config, size_bytes, and median, quartiles and mean of the time of one
+// operation in ns over `samples` batches (for overlap: ratios), with the counters of nearfetch over that
+// time.
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <vector>
+
+#include "mpi_support.hpp"
+
+namespace nearfetch::bench {
+namespace {
+
+constexpr double batch_ns_least = 20000;
+constexpr std::uint64_t warm_up_gets = 16;
+/// Addresses of misses stand a cache line apart at least.
+constexpr std::uint64_t stride_least = 64;
+
+struct Plan {
+    bool allocate = false;
+    std::vector<std::uint64_t> sizes;
+    std::vector<std::string> patterns;
+    std::vector<Config> configs;
+    std::uint64_t samples = 0;
+    std::uint64_t gets = 0;            ///< misses per size and window, at most
+    std::uint64_t bytes_per_size = 0;  ///< and not over more memory than this
+
+    bool has(const std::string& pattern) const {
+        return std::find(patterns.begin(), patterns.end(), pattern) != patterns.end();
+    }
+    static std::uint64_t stride(std::uint64_t size) {
+        return (std::max(size, stride_least) + stride_least - 1) / stride_least * stride_least;
+    }
+    std::uint64_t misses(std::uint64_t size) const {
+        return std::clamp<std::uint64_t>(bytes_per_size / stride(size), 64,
+                                         std::max<std::uint64_t>(gets, 64));
+    }
+    std::uint64_t overlap_samples(std::uint64_t size) const { return std::min(samples, misses(size) / 4); }
+    /// Memory of the target: a hot range for each size, then what misses and overlaps walk through.
+    std::uint64_t window_bytes() const {
+        std::uint64_t bytes = 0;
+        for (const std::uint64_t size : sizes)
+            bytes += stride(size) * (1 + misses(size) + 2 * overlap_samples(size) + 2 * warm_up_gets);
+        return bytes;
+    }
+};
+
+struct Sample {
+    double median, q1, q3, mean;
+};
+
+Sample summarize(std::vector<double> values) {
+    std::sort(values.begin(), values.end());
+    const auto at = [&](double share) {
+        return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1) + 0.5)];
+    };
+    const double sum = std::accumulate(values.begin(), values.end(), 0.0);
+    return {at(0.5), at(0.25), at(0.75), sum / static_cast<double>(values.size())};
+}
+
+void print(const char* pattern, const std::string& config, std::uint64_t size,
+           const std::vector<double>& values, std::uint64_t batch, const Counters& counters) {
+    const Sample s = summarize(values);
+    std::printf(
+        "{\"pattern\": \"%s\", \"config\": \"%s\", \"size_bytes\": %llu, \"median\": %.6g, \"q1\": %.6g, "
+        "\"q3\": %.6g, \"mean\": %.6g, \"batch\": %llu, \"samples\": %zu, \"counters\": %s}\n",
+        pattern, config.c_str(), static_cast<unsigned long long>(size), s.median, s.q1, s.q3, s.mean,
+        static_cast<unsigned long long>(batch), values.size(), counters.json().c_str());
+    std::fflush(stdout);
+}
+
+template <class Operation>
+double time_ns(std::uint64_t count, const Operation& operation) {
+    const double begin = now_ns();
+    for (std::uint64_t i = 0; i < count; ++i)
+        operation();
+    return now_ns() - begin;
+}
+
+/// Operations per batch, so that the clock is not what is measured.
+template <class Operation>
+std::uint64_t calibrate(const Operation& operation) {
+    std::uint64_t batch = 1;
+    while (time_ns(batch, operation) < batch_ns_least && batch < (1u << 20))
+        batch *= 2;
+    return batch;
+}
+
+class Origin {
+  public:
+    Origin(const Plan& plan, const std::vector<std::unique_ptr<BenchWindow>>& windows)
+        : plan_(plan),
+          windows_(windows),
+          buffer_(new (std::align_val_t{64}) std::byte[plan.sizes.back()]),
+          cursors_(windows.size()) {
+        for (const std::uint64_t size : plan.sizes)
+            hot_bytes_ += Plan::stride(size);
+        std::fill(cursors_.begin(), cursors_.end(), hot_bytes_);
+    }
+
+    void run() {
+        if (plan_.has("call")) measure_call();
+        if (plan_.has("memcpy")) measure_memcpy();
+        if (plan_.has("hit")) measure_hits();
+        if (plan_.has("flush")) measure_flush();
+        if (plan_.has("overlap")) measure_overlap();
+        if (plan_.has("miss")) measure_misses();
+    }
+
+  private:
+    struct Free {
+        void operator()(std::byte* memory) const { ::operator delete[](memory, std::align_val_t{64}); }
+    };
+
+    void get_flush(std::size_t window, std::uint64_t offset, std::uint64_t size) {
+        windows_[window]->get(buffer_.get(), offset, size);
+        windows_[window]->flush();
+    }
+    void get_flush_next(std::size_t window, std::uint64_t size) {
+        get_flush(window, next(window, size), size);
+    }
+    std::uint64_t next(std::size_t window, std::uint64_t size) {
+        const std::uint64_t offset = cursors_[window];
+        cursors_[window] += Plan::stride(size);
+        return offset;
+    }
+
+    /// The windows take turns, every other time backwards.
+    template <class Visit>
+    void each_window(std::uint64_t turn, const Visit& visit) {
+        for (std::size_t i = 0; i < windows_.size(); ++i)
+            visit(turn % 2 == 0 ? i : windows_.size() - 1 - i);
+    }
+
+    /// Batches of `operation(window)` on each window in turn.
+    template <class Operation>
+    void measure_batches(const char* pattern, std::uint64_t size, std::uint64_t samples,
+                         std::vector<std::uint64_t> batches, const Operation& operation) {
+        std::vector<Counters> before;
+        for (const auto& window : windows_)
+            before.push_back(Counters::of(*window));
+        std::vector<std::vector<double>> values(windows_.size());
+        for (std::uint64_t sample = 0; sample < samples; ++sample) {
+            each_window(sample, [&](std::size_t w) {
+                values[w].push_back(time_ns(batches[w], [&] { operation(w); }) /
+                                    static_cast<double>(batches[w]));
+            });
+        }
+        for (std::size_t w = 0; w < windows_.size(); ++w)
+            print(pattern, plan_.configs[w].name, size, values[w], batches[w],
+                  Counters::of(*windows_[w]).since(before[w]));
+    }
+
+    void measure_hits() {
+        std::uint64_t hot = 0;
+        for (const std::uint64_t size : plan_.sizes) {
+            std::vector<std::uint64_t> batches;
+            for (std::size_t w = 0; w < windows_.size(); ++w) {
+                // More than one: a large range is cached when it is asked for again.
+                time_ns(warm_up_gets, [&] { get_flush(w, hot, size); });
+                batches.push_back(calibrate([&] { get_flush(w, hot, size); }));
+            }
+            measure_batches("hit", size, plan_.samples, batches,
+                            [&](std::size_t w) { get_flush(w, hot, size); });
+            hot += Plan::stride(size);
+        }
+    }
+
+    void measure_flush() {
+        std::vector<std::uint64_t> batches;
+        for (const auto& window : windows_)
+            batches.push_back(calibrate([&] { window->flush(); }));
+        measure_batches("flush", 0, plan_.samples, batches, [&](std::size_t w) { windows_[w]->flush(); });
+    }
+
+    void measure_misses() {
+        for (const std::uint64_t size : plan_.sizes) {
+            double slowest_ns = 0;
+            each_window(0, [&](std::size_t w) {
+                slowest_ns = std::max(slowest_ns, time_ns(warm_up_gets, [&] { get_flush_next(w, size); }) /
+                                                      static_cast<double>(warm_up_gets));
+            });
+            const std::uint64_t gets = plan_.misses(size);
+            const auto wanted = static_cast<std::uint64_t>(batch_ns_least / std::max(slowest_ns, 1.0)) + 1;
+            const std::uint64_t batch = std::min(wanted, gets / 16);
+            measure_batches("miss", size, gets / batch, std::vector(windows_.size(), batch),
+                            [&](std::size_t w) { get_flush_next(w, size); });
+        }
+    }
+
+    void measure_overlap() {
+        for (const std::uint64_t size : plan_.sizes) {
+            const std::uint64_t samples = plan_.overlap_samples(size);
+            for (std::size_t w = 0; w < windows_.size(); ++w) {
+                time_ns(warm_up_gets, [&] { get_flush_next(w, size); });
+                const Counters before = Counters::of(*windows_[w]);
+                std::vector<double> communication;
+                for (std::uint64_t i = 0; i < samples; ++i)
+                    communication.push_back(time_ns(1, [&] { get_flush_next(w, size); }));
+                const double alone_ns = summarize(communication).median;
+                std::vector<double> overlaps;
+                for (std::uint64_t i = 0; i < samples; ++i)
+                    overlaps.push_back(overlap(w, size, alone_ns));
+                print("overlap", plan_.configs[w].name, size, overlaps, 1,
+                      Counters::of(*windows_[w]).since(before));
+            }
+        }
+    }
+
+    double overlap(std::size_t w, std::uint64_t size, double alone_ns) {
+        const double begin = now_ns();
+        windows_[w]->get(buffer_.get(), next(w, size), size);
+        const double computing_from = now_ns();
+        while (now_ns() - computing_from < alone_ns) {
+        }
+        const double computed_ns = now_ns() - computing_from;
+        windows_[w]->flush();
+        return 1 - (now_ns() - begin - computed_ns) / alone_ns;
+    }
+
+    static void nothing_get(void*, int, MPI_Datatype, int, MPI_Aint, int, MPI_Datatype, MPI_Win) {}
+    static void nothing_flush(int, MPI_Win) {}
+
+    void measure_call() {
+        // Volatile: the compiler may not see through them.
+        decltype(&nothing_get) volatile get = nothing_get;
+        decltype(&nothing_flush) volatile flush = nothing_flush;
+        const auto both = [&] {
+            get(buffer_.get(), 8, MPI_BYTE, target_rank, 0, 8, MPI_BYTE, MPI_WIN_NULL);
+            flush(target_rank, MPI_WIN_NULL);
+        };
+        measure_reference("call", 0, both);
+    }
+
+    void measure_memcpy() {
+        void* (*volatile copy)(void*, const void*, std::size_t) = std::memcpy;
+        const std::vector<std::byte> source(plan_.sizes.back());
+        for (const std::uint64_t size : plan_.sizes)
+            measure_reference("memcpy", size, [&] { copy(buffer_.get(), source.data(), size); });
+    }
+
+    template <class Operation>
+    void measure_reference(const char* pattern, std::uint64_t size, const Operation& operation) {
+        const std::uint64_t batch = calibrate(operation);
+        std::vector<double> values;
+        for (std::uint64_t i = 0; i < plan_.samples; ++i)
+            values.push_back(time_ns(batch, operation) / static_cast<double>(batch));
+        print(pattern, "reference", size, values, batch, Counters{});
+    }
+
+    const Plan& plan_;
+    const std::vector<std::unique_ptr<BenchWindow>>& windows_;
+    std::unique_ptr<std::byte[], Free> buffer_;
+    std::vector<std::uint64_t> cursors_;
+    std::uint64_t hot_bytes_ = 0;
+};
+
+/// Reads one byte of each page past any cache, so that page faults are not part of what is measured.
+void touch_pages(const BenchWindow& window, std::uint64_t bytes) {
+    std::byte byte{};
+    for (std::uint64_t offset = 0; offset < bytes; offset += 4096) {
+        MPI_Get_accumulate(nullptr, 0, MPI_BYTE, &byte, 1, MPI_BYTE, target_rank,
+                           static_cast<MPI_Aint>(offset), 1, MPI_BYTE, MPI_NO_OP, window.handle());
+        window.flush();
+    }
+}
+
+void run(const Plan& plan) {
+    int rank = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    const std::uint64_t bytes = plan.window_bytes();
+    std::vector<std::byte> shared(
+        plan.allocate ? 0 : std::max<std::uint64_t>(rank == target_rank ? bytes : 0, 1));
+    if (rank == target_rank) fill(shared.data(), shared.size());
+    std::vector<std::unique_ptr<BenchWindow>> windows;
+    for (const Config& config : plan.configs)
+        windows.push_back(
+            std::make_unique<BenchWindow>(config, bytes, plan.allocate ? nullptr : shared.data()));
+    for (const auto& window : windows) {
+        if (rank == origin_rank) {
+            MPI_Win_lock_all(MPI_MODE_NOCHECK, window->handle());
+            if (plan.allocate) touch_pages(*window, bytes);
+        }
+    }
+    if (rank == origin_rank) {
+        Origin(plan, windows).run();
+        for (const auto& window : windows)
+            MPI_Win_unlock_all(window->handle());
+    }
+    // The target waits inside MPI, where it serves.
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+}  // namespace
+}  // namespace nearfetch::bench
+
+int main(int argc, char** argv) {
+    using namespace nearfetch::bench;
+    const Arguments arguments(
+        argc, argv,
+        {"--window", "--sizes", "--patterns", "--config", "--samples", "--gets", "--bytes-per-size"});
+    Plan plan;
+    plan.allocate = arguments.text("--window", "create") == "allocate";
+    plan.sizes = arguments.numbers("--sizes", "8,64,512,4096,16384,65536");
+    plan.patterns = split(arguments.text("--patterns", "call,memcpy,hit,miss,flush"), ',');
+    plan.configs = arguments.configs();
+    if (plan.configs.empty()) plan.configs.push_back({"plain", {}});
+    plan.samples = arguments.number("--samples", 100);
+    plan.gets = arguments.number("--gets", 1000);
+    plan.bytes_per_size = arguments.number("--bytes-per-size", 16u << 20);
+    if (plan.sizes.empty() || !std::is_sorted(plan.sizes.begin(), plan.sizes.end()) ||
+        plan.sizes.front() == 0 || plan.sizes.back() > (1u << 30) || plan.samples < 2)
+        give_up(
+            "rma_latency: bad --sizes or --samples (sizes ascend from 1, samples are 2 or more): correct "
+            "them");
+    MPI_Init(&argc, &argv);
+    int ranks = 0;
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    if (ranks == 2) run(plan);
+    MPI_Finalize();
+    if (ranks != 2) give_up("rma_latency: wrong number of ranks (one reads from the other): start 2");
+}
