@@ -34,9 +34,11 @@ std::uint64_t whole_pages(std::uint64_t bytes) noexcept {
 }  // namespace
 
 ReservedMemory::ReservedMemory(std::uint64_t bytes_max) {
-    if (bytes_max > std::numeric_limits<std::size_t>::max() / 2) refuse(bytes_max, "no address space is that large");
+    if (bytes_max > std::numeric_limits<std::size_t>::max() / 2)
+        refuse(bytes_max, "no address space is that large");
     reserved_bytes_ = whole_pages(bytes_max == 0 ? 1 : bytes_max);
-    void* mapped = mmap(nullptr, reserved_bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* mapped =
+        mmap(nullptr, reserved_bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (mapped == MAP_FAILED) refuse(bytes_max, std::strerror(errno));
     data_ = static_cast<std::byte*>(mapped);
 }
@@ -47,7 +49,8 @@ bool ReservedMemory::resize(std::uint64_t bytes) noexcept {
     NF_EXPECT(bytes <= reserved_bytes_);
     const std::uint64_t usable = whole_pages(bytes);
     if (usable > usable_bytes_) {
-        if (mprotect(data_ + usable_bytes_, usable - usable_bytes_, PROT_READ | PROT_WRITE) != 0) return false;
+        if (mprotect(data_ + usable_bytes_, usable - usable_bytes_, PROT_READ | PROT_WRITE) != 0)
+            return false;
     } else if (usable < usable_bytes_) {
         // Mapping afresh returns the pages and their commit charge, which madvise and mprotect would keep.
         void* mapped = mmap(data_ + usable, usable_bytes_ - usable, PROT_NONE,

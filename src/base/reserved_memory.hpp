@@ -6,9 +6,9 @@
 
 namespace nearfetch {
 
-/// Address space that is reserved once and of which a growing or shrinking front part is usable memory, so that growing
-/// never moves what is stored and shrinking really gives pages back. Unused address space costs no memory and is not
-/// counted by strict overcommit accounting.
+/// Address space that is reserved once and of which a growing or shrinking front part is usable memory, so
+/// that growing never moves what is stored and shrinking really gives pages back. Unused address space costs
+/// no memory and is not counted by strict overcommit accounting.
 class ReservedMemory {
   public:
     /// Reserves `bytes_max` bytes of address space (rounded up to whole pages); none of it is usable yet.

@@ -19,8 +19,7 @@
 // (paper_trace, tests/core) and on one whose popular set changes every 10000 gets (shifting_trace). An
 // infinite cache hits 95.0 and 97.9.
 //
-//                                                            256 KiB   1 MiB   2 MiB   4 MiB | 512 KiB   1
-//                                                            MiB (shifting)
+//   buffer in KiB (right: popular set changes)                  256    1024    2048    4096 |     512    1024
 //   offline GDSF, ideal store (the mark to reach)             64.04   77.57   84.19   90.73 |   82.58   89.11
 //   GDSF in this cache                                        56.86   78.09   84.73   90.92 |   84.16   89.92
 //   weigh newcomers, no memory of the evicted, space is free  61.76   76.29   83.21   90.32 |   67.06   72.61

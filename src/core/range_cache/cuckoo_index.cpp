@@ -9,17 +9,21 @@ namespace nearfetch {
 
 namespace {
 
-// A table that is nearly full seldom has a way; then a short walk is enough to find a good victim on it.
-constexpr std::uint32_t long_walk = 256;
-constexpr std::uint32_t short_walk = 16;
-constexpr double hopeless_load = 0.98;
+constexpr std::uint32_t walk_steps = 64;
+// Slots that the search after the walk looks from at most, and at least.
+constexpr std::uint32_t most_searched = 1024;
+constexpr std::uint32_t least_searched = 8;
 
 }  // namespace
 
 CuckooIndex::CuckooIndex(std::uint32_t slots, std::uint64_t seed)
-    : slots_(slots), reached_from_(slots), visited_in_(slots, 0), random_state_(seed * 2 + 1) {
+    : slots_(slots),
+      reached_from_(slots),
+      visited_in_(slots, 0),
+      searched_(most_searched),
+      random_state_(seed * 2 + 1) {
     NF_EXPECT(slots > 0 && slots != none);
-    path_.reserve(functions * (long_walk + 1));
+    path_.reserve(functions * (walk_steps + most_searched + 1));
 }
 
 std::array<std::uint32_t, CuckooIndex::functions> CuckooIndex::positions(
@@ -62,22 +66,39 @@ bool CuckooIndex::plan(Rank target, std::uint64_t offset) {
             planned_ = slot;
             return true;
         }
-    const bool hopeless = used_ >= hopeless_load * static_cast<double>(slots_.size());
-    std::uint32_t current = firsts[random(functions)];
-    for (std::uint32_t step = 0; step < (hopeless ? short_walk : long_walk); ++step) {
+    planned_ = walk(firsts[random(functions)]);
+    if (planned_ == none) planned_ = search();
+    return planned_ != none;
+}
+
+// From slot to slot, each time to some other position of the occupant, until an empty slot is beside the way.
+std::uint32_t CuckooIndex::walk(std::uint32_t current) {
+    for (std::uint32_t step = 0; step < std::min(walk_steps, searched_); ++step) {
         const Slot& occupant = slots_[current];
         const auto others = positions(occupant.target, occupant.offset);
         for (const std::uint32_t slot : others)
-            if (visit(slot, current)) {
-                planned_ = slot;
-                return true;
-            }
-        // Some other position of the occupant; where the hash functions agree it stays for a step.
+            if (visit(slot, current)) return slot;
         const auto self =
             static_cast<std::uint32_t>(std::find(others.begin(), others.end(), current) - others.begin());
         current = others[(self + 1 + random(functions - 1)) % functions];
     }
-    return false;
+    return none;
+}
+
+// Breadth first from all slots that the walk has seen. A table that had no way is likely to have none next
+// time either: the search then tries less hard, until there is one again.
+std::uint32_t CuckooIndex::search() {
+    for (std::size_t next = 0; next < path_.size() && next < searched_; ++next) {
+        const std::uint32_t current = path_[next];
+        const Slot& occupant = slots_[current];
+        for (const std::uint32_t slot : positions(occupant.target, occupant.offset))
+            if (visit(slot, current)) {
+                searched_ = std::min(searched_ * 2, most_searched);
+                return slot;
+            }
+    }
+    searched_ = std::max(searched_ / 2, least_searched);
+    return none;
 }
 
 void CuckooIndex::place_through(std::uint32_t slot, std::uint32_t id) noexcept {
@@ -115,6 +136,7 @@ void CuckooIndex::clear() noexcept {
     std::fill(slots_.begin(), slots_.end(), Slot{});
     used_ = 0;
     planned_ = none;
+    searched_ = most_searched;
 }
 
 }  // namespace nearfetch

@@ -7,11 +7,13 @@
 // table and nothing else. All four positions come from one well mixed 64-bit hash: the published
 // implementation's hash functions are linear in the displacement and collapse on strides.
 //
-// Insertion differs from the paper in one way: the random walk only *plans*. It records the slots it visits,
-// each with the slot it was reached from, and looks at all positions of a visited occupant for an empty one
-// before it walks on. Whoever calls then either moves occupants along the way to the empty slot, or takes one
-// of the visited slots (the insertion path) from its occupant. Until then nothing has moved, so an admission
-// that fails leaves no trace.
+// Insertion differs from the paper in two ways. The random walk only *plans*: it records the slots it visits
+// (the insertion path), each with the slot it was reached from, and looks at all positions of a visited
+// occupant for an empty one before it walks on. Whoever calls then either moves occupants along the way to
+// the empty slot, or takes a slot of the path from its occupant; until then nothing has moved, so an
+// admission that fails leaves no trace. And where a random
+// walk gives up, a bounded breadth-first search goes on: at 97 % load a walk of 256 steps leaves out a few of
+// 1000 keys in most tables, the search only where they have no place at all (every fifteenth table).
 
 #include <array>
 #include <cstdint>
@@ -66,9 +68,9 @@ class CuckooIndex {
     /// 64 well mixed bits of a key.
     static std::uint64_t mix(Rank target, std::uint64_t offset) noexcept {
         std::uint64_t x = offset + 0x9e3779b97f4a7c15ull * (static_cast<std::uint32_t>(target) + 1ull);
-        x = (x ^ (x >> 32)) * 0xd6e8feb86659fd93ull;
-        x = (x ^ (x >> 32)) * 0xd6e8feb86659fd93ull;
-        return x ^ (x >> 32);
+        x = (x ^ (x >> 27)) * 0x3c79ac492ba7b653ull;
+        x = (x ^ (x >> 33)) * 0x1c69b3f74ac4ae35ull;
+        return x ^ (x >> 27);
     }
 
   private:
@@ -80,13 +82,16 @@ class CuckooIndex {
     static constexpr Rank no_target = -1;
 
     static std::uint64_t second_mix(std::uint64_t hash) noexcept {
-        return (hash ^ (hash >> 29)) * 0xbf58476d1ce4e5b9ull ^ (hash >> 32);
+        const std::uint64_t x = (hash ^ (hash >> 32)) * 0xbf58476d1ce4e5b9ull;
+        return x ^ (x >> 32);
     }
     std::uint32_t reduce(std::uint32_t hash) const noexcept {
         return static_cast<std::uint32_t>((std::uint64_t{hash} * slots_.size()) >> 32);
     }
     std::array<std::uint32_t, functions> positions(Rank target, std::uint64_t offset) const noexcept;
     bool visit(std::uint32_t slot, std::uint32_t from);
+    std::uint32_t walk(std::uint32_t current);
+    std::uint32_t search();
     std::uint32_t random(std::uint32_t bound) noexcept;
 
     std::vector<Slot> slots_;
@@ -97,6 +102,7 @@ class CuckooIndex {
     std::uint32_t planned_ = none;
     Slot newcomer_;
     std::uint32_t used_ = 0;
+    std::uint32_t searched_;
     std::uint64_t random_state_;
 };
 

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "workload.hpp"
+
+namespace nearfetch {
+namespace {
+
+using testing::Runner;
+
+RangeCacheConfig adaptive_config() {
+    RangeCacheConfig config;
+    config.buffer_bytes = 64 * 100;
+    config.buffer_bytes_max = 64 * 1000;
+    config.index_entries = 200;
+    config.index_entries_max = 1000;
+    config.policy = "lru";
+    config.adapt.interval_gets = 100;
+    return config;
+}
+
+void sweep(Runner& runner, std::uint64_t count, std::uint64_t size = 64) {
+    for (std::uint64_t i = 0; i < count; ++i)
+        runner.get(0, i * 4096, size);
+    runner.cache.check_invariants();
+}
+
+TEST(Resize, GrowingKeepsEveryEntryWhereItIs) {
+    Runner runner(adaptive_config());
+    sweep(runner, 90);
+    const std::byte* before = runner.cache.find(0, 0, 64);
+    ASSERT_TRUE(runner.cache.resize(64 * 500, 1000));
+    EXPECT_EQ(runner.cache.find(0, 0, 64), before);
+    EXPECT_EQ(runner.cache.entries(), 90u);
+    EXPECT_EQ(runner.cache.buffer_bytes(), 64u * 500);
+    EXPECT_EQ(runner.cache.index_entries(), 1000u);
+    for (std::uint64_t i = 0; i < 90; ++i)
+        EXPECT_NE(runner.cache.find(0, i * 4096, 64), nullptr);
+    runner.cache.check_invariants();
+}
+
+TEST(Resize, ShrinkingMovesWhatFitsAndEvictsTheRest) {
+    Runner runner(adaptive_config());
+    sweep(runner, 80);
+    for (std::uint64_t i = 0; i < 30; ++i)
+        runner.cache.drop(0, i * 4096, 64);
+    ASSERT_TRUE(runner.cache.resize(64 * 40, 60));
+    EXPECT_EQ(runner.cache.entries(), 40u);
+    EXPECT_EQ(runner.cache.counters().evictions, 10u);
+    EXPECT_EQ(runner.cache.free_bytes(), 0u);
+    runner.cache.check_invariants();
+}
+
+TEST(Resize, EntriesInFlightAreNotMoved) {
+    RangeCache cache(adaptive_config(), 1);
+    std::vector<Entry*> pending;
+    for (std::uint64_t i = 0; i < 100; ++i)
+        pending.push_back(cache.admit(0, i * 64, 64, cache.now(), true).entry);
+    std::byte* const data = pending.back()->data();
+    EXPECT_FALSE(cache.resize(64 * 50, 200));
+    EXPECT_EQ(cache.buffer_bytes(), 64u * 100);
+    EXPECT_FALSE(cache.resize(64 * 100, 20)) << "the index has to hold what is in flight";
+    EXPECT_TRUE(cache.resize(64 * 200, 400));
+    EXPECT_EQ(pending.back()->data(), data);
+    for (Entry* entry : pending)
+        EXPECT_TRUE(cache.commit(entry, entry->data()));
+    cache.check_invariants();
+    EXPECT_FALSE(cache.resize(64 * 1001, 200));
+    EXPECT_FALSE(cache.resize(63, 200));
+    EXPECT_FALSE(cache.resize(64 * 100, 1001));
+}
+
+TEST(Resize, ThePapersResizeInvalidates) {
+    RangeCacheConfig config = adaptive_config();
+    config.keep_on_resize = false;
+    Runner runner(config);
+    sweep(runner, 50);
+    ASSERT_TRUE(runner.cache.resize(64 * 200, 200));
+    EXPECT_EQ(runner.cache.entries(), 0u);
+    EXPECT_EQ(runner.cache.counters().invalidations, 1u);
+    sweep(runner, 50);
+    ASSERT_TRUE(runner.cache.resize(64 * 200, 300));
+    EXPECT_EQ(runner.cache.entries(), 0u);
+}
+
+TEST(Adapt, CapacityAccessesGrowTheBufferUpToItsBound) {
+    Runner runner(adaptive_config());
+    runner.cache.resize(64 * 100, 1000);
+    for (int round = 0; round < 4; ++round)
+        sweep(runner, 300);
+    // 100 -> 200 -> 400 lines; then everything fits.
+    EXPECT_EQ(runner.cache.buffer_bytes(), 64u * 400);
+    EXPECT_EQ(runner.cache.counters().buffer_resizes, 2u);
+    EXPECT_EQ(runner.cache.entries(), 300u);
+    for (int round = 0; round < 10; ++round)
+        sweep(runner, 950, 128);
+    EXPECT_EQ(runner.cache.buffer_bytes(), 64u * 1000) << "the bound";
+}
+
+TEST(Adapt, ConflictingAccessesGrowTheIndexUpToItsBound) {
+    RangeCacheConfig config = adaptive_config();
+    config.buffer_bytes = config.buffer_bytes_max;
+    config.index_entries = 50;
+    config.index_entries_max = 300;
+    Runner runner(config);
+    for (int round = 0; round < 3; ++round)
+        sweep(runner, 200);
+    // 50 -> 75 -> 112 -> 168 -> 252.
+    EXPECT_EQ(runner.cache.index_entries(), 252u);
+    EXPECT_EQ(runner.cache.counters().index_resizes, 4u);
+    for (int round = 0; round < 10; ++round)
+        sweep(runner, 500);
+    EXPECT_EQ(runner.cache.index_entries(), 300u) << "the bound";
+}
+
+TEST(Adapt, AStableSetInAMostlyFreeBufferShrinksIt) {
+    Runner runner(adaptive_config());
+    runner.cache.resize(64 * 1000, 200);
+    for (int round = 0; round < 40; ++round) {
+        sweep(runner, 90);
+        // Adaptation runs on the miss path: one miss that is forgotten at once.
+        runner.get(0, 1 << 30, 64);
+        runner.cache.drop(0, 1 << 30, 64);
+    }
+    // 1000 -> 500 -> 250 -> 125 lines: then less than half is free.
+    EXPECT_EQ(runner.cache.buffer_bytes(), 64u * 125);
+    EXPECT_EQ(runner.cache.counters().evictions, 0u) << "what is used was lost";
+}
+
+TEST(Adapt, ASparseIndexShrinks) {
+    RangeCacheConfig config = adaptive_config();
+    config.policy = "clampi";
+    config.buffer_bytes = config.buffer_bytes_max = 64 * 10;
+    config.index_entries = 1000;
+    Runner runner(config);
+    for (int round = 0; round < 40; ++round)
+        sweep(runner, 30);
+    // 10 entries: q falls below 0.1 while there are more than 100 slots.
+    EXPECT_LE(runner.cache.index_entries(), 140u);
+    EXPECT_GE(runner.cache.index_entries(), 50u);
+    EXPECT_GT(runner.cache.counters().index_resizes, 3u);
+}
+
+TEST(Adapt, FixedSizesStayFixed) {
+    RangeCacheConfig config = adaptive_config();
+    config.adaptive = false;
+    Runner runner(config);
+    for (int round = 0; round < 5; ++round)
+        sweep(runner, 500);
+    EXPECT_EQ(runner.cache.buffer_bytes(), 64u * 100);
+    EXPECT_EQ(runner.cache.index_entries(), 200u);
+}
+
+}  // namespace
+}  // namespace nearfetch
