@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mpi/datatype.hpp"
 
+#include <algorithm>
 #include <array>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <shared_mutex>
 #include <unordered_map>
+#include <utility>
 
 #include "mpi/flattener.hpp"
 
@@ -24,6 +25,8 @@ std::atomic<std::uint64_t> detail::layout_generation{1};
 
 namespace {
 
+const Layout not_known;
+
 /// What is kept for a handle. Asking with a higher limit adds a version; older ones stay, somebody may be
 /// reading them.
 struct Entry {
@@ -33,7 +36,6 @@ struct Entry {
 
     /// Null if only a computation can tell.
     const Layout* answer(std::uint64_t block_limit) const noexcept {
-        static const Layout not_known;
         if (!settled || versions.empty()) return nullptr;
         const Layout& newest = *versions.back();
         if (newest.known) return newest.blocks.size() <= block_limit ? &newest : &not_known;
@@ -117,32 +119,40 @@ struct Recent {
     std::uint64_t block_limit = 0;
     const Layout* layout = nullptr;
 };
-thread_local std::array<Recent, 8> recent;
+struct RecentLayouts {
+    std::array<Recent, 4> entries;
+    std::uint32_t next = 0;
+};
+__attribute__((tls_model("initial-exec"))) thread_local constinit RecentLayouts recent;
+
+/// Types of up to this many blocks are flattened at once, however few were asked for: the caller that wants
+/// one block at most is mostly followed by one that wants them all.
+constexpr std::uint64_t blocks_at_once = 4096;
 
 }  // namespace
 
 const Layout& layout_of(MPI_Datatype type, std::uint64_t block_limit) {
-    static const Layout not_known;
-    if (!is_datatype(type)) return not_known;
     const std::uint64_t generation = datatype_generation();
-    std::uint64_t bits = std::hash<MPI_Datatype>{}(type);
-    bits = (bits + block_limit) * 0x9e3779b97f4a7c15ull;
-    Recent& last = recent[bits >> 61];
-    if (last.generation == generation && last.type == type && last.block_limit == block_limit)
-        return *last.layout;
+    for (const Recent& last : recent.entries)
+        if (last.type == type && last.block_limit == block_limit && last.generation == generation)
+            return *last.layout;
 
+    if (!is_datatype(type)) return not_known;
     const Layout* layout = Cache::instance().find(type, block_limit);
     if (layout == nullptr) {
-        const Layout computed = compute_layout(type, block_limit);
-        layout = Cache::instance().keep(type, block_limit, computed);
+        const std::uint64_t blocks = std::max(block_limit, blocks_at_once);
+        Layout computed = compute_layout(type, blocks);
+        layout = Cache::instance().keep(type, blocks, computed);
         if (layout == nullptr) {
             static thread_local std::array<Layout, 4> passing;
             static thread_local std::size_t turn = 0;
             detail::layout_generation.fetch_add(1, std::memory_order_release);
-            return passing[turn++ % passing.size()] = computed;
+            if (computed.blocks.size() > block_limit) return not_known;
+            return passing[turn++ % passing.size()] = std::move(computed);
         }
+        if (layout->blocks.size() > block_limit) layout = &not_known;
     }
-    last = {generation, type, block_limit, layout};
+    recent.entries[recent.next++ % recent.entries.size()] = {generation, type, block_limit, layout};
     return *layout;
 }
 
