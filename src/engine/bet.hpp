@@ -37,10 +37,12 @@ class Bet {
     bool caching() noexcept {
         if (pause_left_ == 0) [[likely]]
             return true;
-        --pause_left_;
+        if (pause_left_ != for_good) --pause_left_;
         return false;
     }
     bool paused() const noexcept { return pause_left_ != 0; }
+    /// Leaves the target alone for good.
+    void give_up() noexcept { pause_left_ = for_good; }
 
     /// One get that went to the network.
     /// \param network_ticks inside the MPI library, \param own_ticks our work around it
@@ -96,6 +98,7 @@ class Bet {
     static constexpr std::uint32_t round_misses = 64;
     static constexpr std::uint32_t shortest_pause = 1024;
     static constexpr std::uint32_t longest_pause = 1u << 20;
+    static constexpr std::uint32_t for_good = 0xffffffff;
     static constexpr double loss_share = 0.02;
     static constexpr double copy_share = 0.01;
     static constexpr std::size_t size_classes = 28;

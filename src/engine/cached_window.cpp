@@ -80,11 +80,12 @@ struct CachedWindow::Survey {
 CachedWindow::CachedWindow(const Settings& settings, Rank ranks, Rank self, bool threaded)
     : settings_(settings),
       threaded_(threaded),
-      self_(self),
+      keeps_data_(keeps_data(settings.mode)),
       progress_(settings.progress_interval_us),
       targets_(static_cast<std::size_t>(ranks)) {
     NF_EXPECT(ranks > 0);
     active_.reserve(targets_.size());
+    at(self).bet.give_up();
 }
 
 CachedWindow::~CachedWindow() = default;
@@ -101,8 +102,8 @@ bool CachedWindow::make_cache() noexcept {
     }
 }
 
-bool CachedWindow::usable(Rank target, Target& t) noexcept {
-    if (settings_.mode == Mode::off || broken_ || target == self_ || !(all_open_ || t.open)) return false;
+bool CachedWindow::usable(Target& t) noexcept {
+    if (settings_.mode == Mode::off || broken_ || !(all_open_ || t.open)) return false;
     if (!t.bet.caching()) return false;
     if (outdated_) retire_cache();
     return cache_ != nullptr || make_cache();
@@ -144,8 +145,8 @@ int CachedWindow::get(const Get& get, GetStarter& starter, bool* started) {
     if (started != nullptr) *started = true;
     const std::uint64_t begin_ticks = ticks();
     Guard guard = lock();
+    if (!usable(at(get.target))) return fetch_unseen(get, starter, guard);
     Target& t = at(get.target);
-    if (!usable(get.target, t)) return fetch_unseen(get, starter, guard);
     static thread_local Survey s;
     s.clear();
     try {
@@ -202,7 +203,7 @@ int CachedWindow::fetch(const Get& get, GetStarter& starter, Survey& s, Guard& g
 
 /// Makes the gaps PENDING entries. Of several gaps the worst that happened names the access.
 AccessType CachedWindow::admit(const Get& get, Target& t, const Survey& s, Stamp stamp) noexcept {
-    const bool store = keeps_data(settings_.mode);
+    const bool store = keeps_data_;
     AccessType worst = AccessType::direct;
     for (const Piece& gap : s.gaps) {
         if (store && on_probation(get.target, t, gap)) {
@@ -243,7 +244,7 @@ void CachedWindow::count(AccessType type, std::uint64_t size_bytes, std::uint64_
 int CachedWindow::prefetch(Rank target, ByteRange range, Transport& transport) {
     Guard guard = lock();
     Target& t = at(target);
-    if (range.empty() || !keeps_data(settings_.mode) || !usable(target, t)) return 0;
+    if (range.empty() || !keeps_data_ || !usable(t)) return 0;
     static thread_local std::vector<Segment> segments;
     cache_->survey(target, range.begin, range.size(), segments);
     t.in_flight.reserve(t.in_flight.size() + segments.size());
@@ -267,13 +268,6 @@ int CachedWindow::prefetch(Rank target, ByteRange range, Transport& transport) {
         ++counters_.prefetches;
     }
     return 0;
-}
-
-void CachedWindow::started(Rank target, Target& t, Operations& operations) noexcept {
-    operations.started = ++issued_;
-    if (t.listed) return;
-    t.listed = true;
-    active_.push_back(target);  // the constructor reserved a place for each target
 }
 
 void CachedWindow::count_bypassed(Rank target, std::uint64_t size_bytes) noexcept {
@@ -311,20 +305,6 @@ void CachedWindow::count_read(Rank target) noexcept {
     t.local_updates.started = issued_;
 }
 
-CachedWindow::Moment CachedWindow::now() const noexcept {
-    const Guard guard = lock();
-    return issued_;
-}
-
-Flush CachedWindow::flush(Rank target, Completion kind) noexcept {
-    const Guard guard = lock();
-    ++counters_.flushes;
-    const Target& t = at(target);
-    if (!t.idle(kind) || !(all_open_ || t.open)) return Flush::needed;
-    ++counters_.flushes_elided;
-    return progress_.step() ? Flush::elided_progress : Flush::elided;
-}
-
 Flush CachedWindow::flush_all(Completion kind) noexcept {
     const Guard guard = lock();
     ++counters_.flushes;
@@ -338,14 +318,14 @@ Flush CachedWindow::flush_all(Completion kind) noexcept {
 void CachedWindow::complete(Rank target, Moment since, Completion kind, int status,
                             std::uint64_t network_ticks) noexcept {
     const Guard guard = lock();
-    if (cache_ != nullptr && !keeps_data(settings_.mode)) cache_->acquire(target);
+    if (cache_ != nullptr && !keeps_data_) cache_->acquire(target);
     complete_locked(at(target), since, kind, status, network_ticks);
     progress_.entered();
 }
 
 void CachedWindow::complete_all(Moment since, Completion kind, int status, std::uint64_t network_ticks) noexcept {
     const Guard guard = lock();
-    if (cache_ != nullptr && !keeps_data(settings_.mode)) cache_->acquire();
+    if (cache_ != nullptr && !keeps_data_) cache_->acquire();
     const std::uint64_t share = active_.empty() ? 0 : network_ticks / active_.size();
     for (Rank target : active_) complete_locked(at(target), since, kind, status, share);
     std::erase_if(active_, [this](Rank target) {
@@ -361,9 +341,7 @@ void CachedWindow::complete_locked(Target& t, Moment since, Completion kind, int
     const std::uint64_t begin_ticks = ticks();
     const bool had_gets = t.gets.outstanding();
     if (status == 0) {
-        t.gets.complete(since);
-        t.local_updates.complete(since);
-        if (kind == Completion::full) t.updates.complete(since);
+        t.complete(since, kind);
         if (t.lone_bytes != 0) t.bet.observed(t.lone_bytes, t.lone_ticks + network_ticks);
     }
     t.lone_bytes = 0;
@@ -412,7 +390,7 @@ void CachedWindow::complete_request(Rank target, RequestId request, bool keep) n
         t.in_flight.pop_back();
     }
     // What completed may be what the program waited for before it reads again.
-    if (keep && cache_ != nullptr && !keeps_data(settings_.mode)) cache_->acquire(target);
+    if (keep && cache_ != nullptr && !keeps_data_) cache_->acquire(target);
 }
 
 void CachedWindow::abandon_request(Rank target, RequestId request) noexcept {
@@ -441,6 +419,7 @@ void CachedWindow::settle_bet(Target& t) noexcept {
 void CachedWindow::change_settings(const Settings& settings) {
     const Guard guard = lock();
     settings_ = settings;
+    keeps_data_ = keeps_data(settings.mode);
     broken_ = false;
     outdated_ = cache_ != nullptr;
     if (cache_ != nullptr) cache_->acquire();
@@ -476,6 +455,9 @@ RangeCacheCounters CachedWindow::counters() const {
         sum.gets += t.hits;
         sum.hits += t.hits;
         sum.bytes_from_cache += t.hit_bytes;
+        sum.gets += t.passed;
+        sum.bypassed += t.passed;
+        sum.bytes_from_network += t.passed_bytes;
     }
     sum.bytes_requested = sum.bytes_from_cache + sum.bytes_from_network;
     return sum;

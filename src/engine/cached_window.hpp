@@ -67,6 +67,7 @@ enum class Completion : std::uint8_t {
 /// Whether a flush has to enter the library.
 enum class Flush : std::uint8_t {
     needed,
+    needed_unseen,    ///< needed, but nothing that is cached waits for it: done_unseen() is enough afterwards
     elided,           ///< nothing is outstanding
     elided_progress,  ///< nothing is outstanding, but it is time to serve others (Transport::progress)
 };
@@ -97,6 +98,20 @@ class CachedWindow {
         return true;
     }
 
+    /// True if the target is left alone just now: then the get goes to the network, and went_by() counts it.
+    bool lets_pass(Rank target) noexcept {
+        const Guard guard = lock();
+        return !at(target).bet.caching();
+    }
+    void went_by(Rank target, std::uint64_t size_bytes) noexcept {
+        const Guard guard = lock();
+        Target& t = at(target);
+        ++t.passed;
+        t.passed_bytes += size_bytes;
+        t.lone_bytes = 0;
+        started(target, t, t.gets);
+    }
+
     /// Any get: from the cache what is there, from the network what is not.
     /// \param started if not null: whether the starter was called
     /// \return the starter's status, or 0 if nothing had to be started
@@ -117,10 +132,29 @@ class CachedWindow {
 
     /// The moment before a completing call enters the library: what was started until then is what it completes.
     using Moment = std::uint64_t;
-    Moment now() const noexcept;
+    Moment now() const noexcept {
+        const Guard guard = lock();
+        return issued_;
+    }
 
     /// Counts a flush of `target` (of all targets) and says whether it has to enter the library.
-    Flush flush(Rank target, Completion kind) noexcept;
+    Flush flush(Rank target, Completion kind) noexcept {
+        const Guard guard = lock();
+        ++counters_.flushes;
+        const Target& t = at(target);
+        if (!(all_open_ || t.open)) [[unlikely]]
+            return Flush::needed;
+        if (!t.idle(kind))
+            return t.bet.paused() && t.in_flight.empty() ? Flush::needed_unseen : Flush::needed;
+        ++counters_.flushes_elided;
+        return progress_.step() ? Flush::elided_progress : Flush::elided;
+    }
+    void done_unseen(Rank target, Moment since, Completion kind) noexcept {
+        const Guard guard = lock();
+        Target& t = at(target);
+        t.complete(since, kind);
+        if (!keeps_data_ && cache_ != nullptr) cache_->acquire(target);
+    }
     Flush flush_all(Completion kind) noexcept;
 
     /// The library has completed at `target` (everywhere) what had been started until `since`.
@@ -174,6 +208,8 @@ class CachedWindow {
     struct Target {
         std::uint64_t hits = 0;
         std::uint64_t hit_bytes = 0;
+        std::uint64_t passed = 0;
+        std::uint64_t passed_bytes = 0;
         bool open = false;
         bool listed = false;  ///< in active_
         Bet bet;
@@ -187,6 +223,11 @@ class CachedWindow {
         std::vector<InFlight> in_flight;
         std::vector<Waiter> waiters;
 
+        void complete(Moment since, Completion kind) noexcept {
+            gets.complete(since);
+            local_updates.complete(since);
+            if (kind == Completion::full) updates.complete(since);
+        }
         bool idle(Completion kind) const noexcept {
             return !gets.outstanding() && !(kind == Completion::local ? local_updates : updates).outstanding();
         }
@@ -197,7 +238,7 @@ class CachedWindow {
     Guard lock() const noexcept { return threaded_ ? Guard(mutex_) : Guard(); }
     Target& at(Rank target) noexcept { return targets_[static_cast<std::size_t>(target)]; }
 
-    bool usable(Rank target, Target& t) noexcept;
+    bool usable(Target& t) noexcept;
     bool make_cache() noexcept;
     void survey(const Get& get, Survey& s) const;
     int fetch(const Get& get, GetStarter& starter, Survey& s, Guard& guard, std::uint64_t begin_ticks);
@@ -205,7 +246,13 @@ class CachedWindow {
     AccessType admit(const Get& get, Target& t, const Survey& s, Stamp stamp) noexcept;
     bool on_probation(Rank target, const Target& t, const Piece& gap) noexcept;
     void count(AccessType type, std::uint64_t size_bytes, std::uint64_t network_bytes) noexcept;
-    void started(Rank target, Target& t, Operations& operations) noexcept;
+    void started(Rank target, Target& t, Operations& operations) noexcept {
+        operations.started = ++issued_;
+        if (!t.listed) [[unlikely]] {
+            t.listed = true;
+            active_.push_back(target);  // the constructor reserved a place for each target
+        }
+    }
     void complete_locked(Target& t, Moment since, Completion kind, int status, std::uint64_t network_ticks) noexcept;
     void finish(const InFlight& flight, bool keep) noexcept;
     void serve_waiters(Target& t, auto&& is_due, bool keep) noexcept;
@@ -214,10 +261,10 @@ class CachedWindow {
 
     Settings settings_;
     bool threaded_;
+    bool keeps_data_;  ///< the mode lets data outlive its epoch
     bool all_open_ = false;
     bool broken_ = false;    ///< no memory: the window goes on without a cache
     bool outdated_ = false;  ///< the cache was made under other settings, and goes as soon as nothing is in flight
-    Rank self_;
     mutable std::mutex mutex_;
     ProgressTimer progress_;
     std::unique_ptr<RangeCache> cache_;

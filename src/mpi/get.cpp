@@ -50,13 +50,8 @@ std::uint64_t run_bytes(const GetCall<Count>& call) noexcept {
 
 /// True if all was in one entry and has been copied.
 template <class Count>
-bool try_hit(Window* window, const GetCall<Count>& call) noexcept {
-    if (!window->has(call.target)) [[unlikely]]
-        return false;
-    const std::uint64_t size = run_bytes(call);
-    if (size == 0) [[unlikely]]
-        return false;
-    return window->cached().try_hit(call.target, window->offset(call.target, call.displacement), size, call.origin);
+bool try_hit(Window& window, const GetCall<Count>& call, std::uint64_t size) noexcept {
+    return window.cached().try_hit(call.target, window.offset(call.target, call.displacement), size, call.origin);
 }
 
 /// False if the get has to pass by unseen.
@@ -136,8 +131,16 @@ int intercept_get(const GetCall<Count>& call, const Whole& whole) noexcept {
     Window* const window = find_window(call.win);
     if (window == nullptr) [[unlikely]]
         return whole();
-    if (try_hit(window, call)) [[likely]]
-        return MPI_SUCCESS;
+    const std::uint64_t size = run_bytes(call);
+    if (size != 0 && window->has(call.target)) [[likely]] {
+        if (try_hit(*window, call, size)) [[likely]]
+            return MPI_SUCCESS;
+        if (window->cached().lets_pass(call.target)) {
+            const int status = whole();
+            if (status == MPI_SUCCESS) window->cached().went_by(call.target, size);
+            return status;
+        }
+    }
     PlainStarter starter(*window, call.target, whole);
     bool started = false;
     return get_slowly(*window, call, 0, starter, started);
@@ -154,7 +157,8 @@ int intercept_rget(const GetCall<Count>& call, MPI_Request* request, const Whole
     if (window == nullptr || window->off()) return whole();
     bool started = false;
     RequestId id = 0;
-    if (!try_hit(window, call)) {
+    const std::uint64_t size = run_bytes(call);
+    if (size == 0 || !window->has(call.target) || !try_hit(*window, call, size)) {
         id = next_request_id();
         RequestStarter starter(*window, call.target, *request, whole);
         const int status = get_slowly(*window, call, id, starter, started);

@@ -25,10 +25,21 @@ int flush(int target, MPI_Win win, Completion kind, const Call& call) noexcept {
     Window* const window = active_window(win);
     if (window == nullptr || !window->has(target)) [[unlikely]]
         return call();
-    const Flush flush = window->cached().flush(target, kind);
-    if (flush == Flush::needed) return complete_by(*window, target, kind, call);
-    if (flush == Flush::elided_progress) [[unlikely]]
-        window->transport().progress();
+    switch (window->cached().flush(target, kind)) {
+        case Flush::elided:
+            break;
+        case Flush::elided_progress:
+            window->transport().progress();
+            break;
+        case Flush::needed:
+            return complete_by(*window, target, kind, call);
+        case Flush::needed_unseen: {
+            const CachedWindow::Moment since = window->cached().now();
+            const int status = call();
+            if (status == MPI_SUCCESS) window->cached().done_unseen(target, since, kind);
+            return status;
+        }
+    }
     return MPI_SUCCESS;
 }
 

@@ -38,6 +38,11 @@ class Rig : public Transport {
         }
         std::uint64_t size = 0;
         for (const Piece& p : pieces) size += p.size;
+        if (request == 0 && window.lets_pass(target)) {
+            const int result = start_get(target, pieces);
+            if (result == 0) window.went_by(target, size);
+            return result;
+        }
         Starter starter(*this, target, pieces);
         return window.get({target, pieces, size, request}, starter, started);
     }
@@ -55,11 +60,14 @@ class Rig : public Transport {
 
     void flush(Rank target, Completion kind = Completion::full) {
         const Flush flush = window.flush(target, kind);
-        if (flush != Flush::needed) return;
+        if (flush == Flush::elided || flush == Flush::elided_progress) return;
         ++library_flushes;
         const auto since = window.now();
         arrive(target);
-        window.complete(target, since, kind, 0, 0);
+        if (flush == Flush::needed_unseen)
+            window.done_unseen(target, since, kind);
+        else
+            window.complete(target, since, kind, 0, 0);
     }
     void flush_all(Completion kind = Completion::full) {
         if (window.flush_all(kind) != Flush::needed) return;

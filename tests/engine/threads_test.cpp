@@ -64,8 +64,10 @@ struct Program {
         if (choice % 4 == 0) {
             if (window.flush_all(Completion::full) == Flush::needed)
                 window.complete_all(window.now(), Completion::full, 0, 0);
-        } else if (window.flush(target, Completion::full) == Flush::needed) {
-            window.complete(target, window.now(), Completion::full, 0, 0);
+        } else {
+            const Flush flush = window.flush(target, Completion::full);
+            if (flush == Flush::needed) window.complete(target, window.now(), Completion::full, 0, 0);
+            if (flush == Flush::needed_unseen) window.done_unseen(target, window.now(), Completion::full);
         }
     }
 };
