@@ -16,6 +16,19 @@ constexpr int segment_bytes = 256;
 constexpr int segments = window_bytes / segment_bytes;
 constexpr int nobody = -1;
 
+/// What Open MPI 4.1 gets wrong by itself is left out there: in shared memory (osc rdma) Get_accumulate through derived
+/// target types and resized or nested ones, over TCP (osc pt2pt) a flush_local, which may hang.
+#if defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION < 5
+constexpr bool open_mpi_4 = true;
+#else
+constexpr bool open_mpi_4 = false;
+#endif
+
+int flush_local(int target, MPI_Win win) {
+    const char* osc = std::getenv("OMPI_MCA_osc");
+    return osc && std::strstr(osc, "pt2pt") ? MPI_Win_flush(target, win) : MPI_Win_flush_local(target, win);
+}
+
 struct Block {
     int offset, bytes;
 };
@@ -74,7 +87,7 @@ MPI_Datatype make_type(Random& random, const Layout& layout) {
         offsets.push_back(b.offset);
     }
     const int n = static_cast<int>(layout.size());
-    switch (random.below(5)) {
+    switch (random.below(open_mpi_4 ? 3 : 5)) {
         case 0: MPI_Type_indexed(n, lengths.data(), places.data(), MPI_INT32_T, &type); break;
         case 1: MPI_Type_create_hindexed(n, lengths.data(), offsets.data(), MPI_INT32_T, &type); break;
         case 2: {
@@ -226,8 +239,7 @@ private:
     void open(int target) {
         if (style_ != Style::lock || locked_[static_cast<std::size_t>(target)]) return;
         locked_[static_cast<std::size_t>(target)] = 1;
-        const int type = random_.below(4) ? MPI_LOCK_SHARED : MPI_LOCK_SHARED;
-        if (real_) CHECK_MPI(MPI_Win_lock(type, target, 0, part_.window));
+        if (real_) CHECK_MPI(MPI_Win_lock(MPI_LOCK_SHARED, target, 0, part_.window));
     }
     void unlock(int target) {
         if (!locked_[static_cast<std::size_t>(target)]) return;
@@ -266,7 +278,7 @@ private:
             case 1:  // gets are complete; puts are not, at the target
                 if (style_ == Style::lock && !locked_[static_cast<std::size_t>(target)]) break;
                 wait_requests([target](const Pending& p) { return p.target == target; });
-                if (real_) CHECK_MPI(MPI_Win_flush_local(target, part_.window));
+                if (real_) CHECK_MPI(flush_local(target, part_.window));
                 completed([target](const Pending& p) { return p.target == target; });
                 break;
             case 2:
@@ -334,7 +346,10 @@ private:
         if (action == Action::compare_and_swap && !can_swap(Kind::allocate)) action = Action::fetch_and_op;
         const bool atomic = action == Action::fetch_and_op || action == Action::compare_and_swap;
         if (atomic && layout.empty()) return;
-        const Layout touched = atomic ? Layout{{layout[0].offset, 4}} : layout;
+        Layout touched = layout;
+        if (atomic) touched = {{layout[0].offset, 4}};
+        const bool plain = open_mpi_4 && action == Action::get_accumulate && !layout.empty();
+        if (plain) touched = {layout[0]};
         const bool writes = action != Action::get && action != Action::rget;
         open(target);
         if (!ready(target, touched, writes)) return;
@@ -420,7 +435,8 @@ private:
                 p.what = "Get_accumulate";
                 operands_.push_back(data);
                 CHECK_MPI(MPI_Get_accumulate(operands_.back().data(), ints, MPI_INT32_T, buffer, ints, MPI_INT32_T, target,
-                                             disp(target), count, there, operation(), win));
+                                             open_mpi_4 ? (ints ? element(places, target) : 0) : disp(target),
+                                             open_mpi_4 ? ints : count, open_mpi_4 ? MPI_INT32_T : there, operation(), win));
                 break;
             case Action::fetch_and_op:
                 p.what = "Fetch_and_op";

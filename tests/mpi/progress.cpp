@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Never stuck: a rank that lives on cache hits and elided flushes still serves the others. Rank 0 reads the same bytes
+// of its neighbour again and again until a flag in its own memory changes; the flag is put there by the last rank, which
+// first takes an exclusive lock of rank 0's window, reads it, and has to wait for answers (over TCP only when rank 0
+// enters MPI). Nothing but the cache's own care for progress makes rank 0 enter it.
+#include "check.hpp"
+
+using namespace check;
+
+namespace {
+
+constexpr int bytes = 256;
+
+/// The table that is read from the cache is one window, the flag another.
+void spin(const Window& table, const Window& flags, int writer, const char* name) {
+    part(name);
+    auto* flag = flags.as<std::int64_t>();
+    CHECK_MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, rank(), 0, flags));
+    flag[0] = 0;
+    flag[1] = 5;
+    CHECK_MPI(MPI_Win_unlock(rank(), flags));
+    barrier();
+    forget(flags);
+    if (rank() == 0) {
+        std::uint64_t gets = 0;
+        while (__atomic_load_n(flag, __ATOMIC_ACQUIRE) == 0) {
+            unsigned char seen[64];
+            CHECK_MPI(MPI_Get(seen, 64, MPI_BYTE, right(), 64, 64, MPI_BYTE, table));
+            CHECK_MPI(MPI_Win_flush(right(), table));
+            if (++gets % 1024 == 1) CHECK_BYTES(seen, 64, right(), 64);
+        }
+        CHECK(gets > 0);
+        CHECK_EQ(flag[0], 1);
+    } else if (rank() == writer) {
+        for (int i = 0; i < 20; ++i) {
+            std::int64_t value = -1;
+            CHECK_MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, flags));
+            CHECK_MPI(MPI_Get(&value, 1, MPI_INT64_T, 0, 8, 1, MPI_INT64_T, flags));
+            CHECK_MPI(MPI_Win_unlock(0, flags));
+            CHECK_EQ(value, 5);
+        }
+        const std::int64_t one = 1;
+        CHECK_MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, flags));
+        CHECK_MPI(MPI_Put(&one, 1, MPI_INT64_T, 0, 0, 1, MPI_INT64_T, flags));
+        CHECK_MPI(MPI_Win_unlock(0, flags));
+    }
+    barrier();
+}
+
+void all_rounds() {
+    const Info info{{"nearfetch_mode", "always-cache"}};
+    const Window table(bytes, 1, Kind::create, info), flags(16, 1, Kind::create);
+    fill(table.bytes(), bytes, rank());
+    const LockAll epoch(table);
+    publish(table, "always-cache");
+    for (int round = 0; round < 3; ++round) spin(table, flags, size() - 1, "spinning on hits");
+    if (counts_hits() && rank() == 0) {
+        CHECK_EQ(counter(table, "direct"), 1u);
+        CHECK(counter(table, "hits") > 0);
+        CHECK(counter(table, "flushes_elided") > 0);
+    }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    Program program(argc, argv, 60);
+    if (size() == 1) return program.skip("needs two ranks");
+    all_rounds();
+    return program.finish();
+}

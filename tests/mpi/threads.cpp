@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// MPI_THREAD_MULTIPLE: four threads of each rank get and put on one window at once, on ranges of their own and on
+// shared ones that nobody writes.
+#include <thread>
+
+#include "check.hpp"
+
+using namespace check;
+
+namespace {
+
+constexpr int threads = 4;
+constexpr int slice = 2048;  // a thread's own bytes in the neighbour's window
+constexpr int shared_bytes = 4096;
+constexpr int window_bytes = shared_bytes + threads * slice;
+
+struct Failure {
+    bool any = false;
+    std::string what;
+    void note(const std::string& text) {
+        if (!any) what = text;
+        any = true;
+    }
+};
+
+void expect(Failure& failure, const unsigned char* seen, int bytes, int owner, int first, int version) {
+    for (int i = 0; i < bytes; ++i)
+        if (seen[i] != pattern_byte(owner, static_cast<std::uint64_t>(first + i), version)) {
+            failure.note("offset " + std::to_string(first + i) + ", version " + std::to_string(version));
+            return;
+        }
+}
+
+/// Reads shared bytes of all ranks, and reads, puts and reads back its own slice of the right neighbour.
+void work(MPI_Win win, int thread, int rounds, Failure& failure) {
+    Random random(static_cast<std::uint64_t>(rank() * 100 + thread));
+    std::vector<unsigned char> buffer(1024);
+    const int mine = shared_bytes + thread * slice;
+    int version = 0;
+    for (int i = 0; i < rounds; ++i) {
+        const int bytes = 1 + static_cast<int>(random.below(512));
+        const int offset = static_cast<int>(random.below(static_cast<std::uint64_t>(shared_bytes - bytes)));
+        const int target = static_cast<int>(random.below(static_cast<std::uint64_t>(size())));
+        MPI_Get(buffer.data(), bytes, MPI_BYTE, target, offset, bytes, MPI_BYTE, win);
+        if (i % 3 == 0)
+            MPI_Win_flush_all(win);
+        else if (i % 3 == 1)
+            MPI_Win_flush(target, win);
+        else
+            MPI_Win_flush_local(target, win);
+        expect(failure, buffer.data(), bytes, target, offset, 0);
+        if (i % 5 == 0) {
+            std::vector<unsigned char> data(512);
+            ++version;
+            fill(data.data(), data.size(), rank(), version, static_cast<std::uint64_t>(mine + 256));
+            MPI_Put(data.data(), 512, MPI_BYTE, right(), mine + 256, 512, MPI_BYTE, win);
+            MPI_Win_flush(right(), win);
+        }
+        if (version > 0) {
+            MPI_Request request;
+            const int place = mine + 256 + static_cast<int>(random.below(256));
+            if (i % 2) {
+                MPI_Rget(buffer.data(), 256, MPI_BYTE, right(), place, 256, MPI_BYTE, win, &request);
+                MPI_Wait(&request, MPI_STATUS_IGNORE);
+            } else {
+                MPI_Get(buffer.data(), 256, MPI_BYTE, right(), place, 256, MPI_BYTE, win);
+                MPI_Win_flush(right(), win);
+            }
+            expect(failure, buffer.data(), 256, rank(), place, version);
+        }
+    }
+}
+
+/// Windows made and freed by several threads at once, each on a communicator of its own.
+void own_windows(MPI_Comm comm, Failure& failure) {
+    for (int i = 0; i < 5; ++i) {
+        unsigned char* base = nullptr;
+        unsigned char seen[64] = {};
+        MPI_Win win;
+        MPI_Win_allocate(64, 1, MPI_INFO_NULL, comm, &base, &win);
+        fill(base, 64, rank(), i);
+        MPI_Win_fence(0, win);
+        MPI_Get(seen, 64, MPI_BYTE, right(), 0, 64, MPI_BYTE, win);
+        MPI_Win_fence(0, win);
+        expect(failure, seen, 64, right(), 0, i);
+        MPI_Win_free(&win);
+    }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    Program program(argc, argv, 100, MPI_THREAD_MULTIPLE);
+    if (program.provided() < MPI_THREAD_MULTIPLE) return program.skip("this MPI has no MPI_THREAD_MULTIPLE");
+    const int rounds = argc > 1 ? std::atoi(argv[1]) : crowded() ? 10 : 100;
+    {
+        const Window window(window_bytes);
+        const LockAll epoch(window);
+        store_all(window, 0);
+        part("threads");
+        std::vector<Failure> failures(threads);
+        std::vector<std::thread> running;
+        for (int t = 0; t < threads; ++t)
+            running.emplace_back([&, t] { work(window, t, rounds, failures[static_cast<std::size_t>(t)]); });
+        for (std::thread& t : running) t.join();
+        for (const Failure& f : failures)
+            if (f.any) report(__FILE__, __LINE__, f.what);
+        barrier();
+    }
+    part("windows of threads");
+    MPI_Comm comms[2];
+    for (MPI_Comm& comm : comms) MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    std::vector<Failure> failures(2);
+    std::thread other([&] { own_windows(comms[1], failures[1]); });
+    own_windows(comms[0], failures[0]);
+    other.join();
+    for (const Failure& f : failures)
+        if (f.any) report(__FILE__, __LINE__, "own windows: " + f.what);
+    for (MPI_Comm& comm : comms) MPI_Comm_free(&comm);
+    return program.finish();
+}
