@@ -20,6 +20,8 @@
 #include <memory>
 #include <new>
 
+#if !defined(MPI_ABI)  // the standard ABI has no Fortran integers
+
 namespace nearfetch::fortran {
 
 using In = const MPI_Fint*;       ///< INTEGER
@@ -123,3 +125,5 @@ class Indices {
 #define NEARFETCH_FORTRAN_ALIAS(name, second, parameters) \
     extern "C"                                            \
         __attribute__((visibility("default"), alias("mpi_" #name "_"))) void mpi_##second##_ parameters;
+
+#endif  // MPI_ABI
