@@ -50,7 +50,9 @@ install(
     PATTERN "*.hpp")
 add_library(nearfetch_headers INTERFACE)
 set_target_properties(nearfetch_headers PROPERTIES EXPORT_NAME headers)
-target_include_directories(nearfetch_headers INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+target_include_directories(nearfetch_headers INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+                                                       $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+add_library(nearfetch::headers ALIAS nearfetch_headers)
 install(TARGETS nearfetch_headers EXPORT nearfetchTargets)
 install(
     EXPORT nearfetchTargets
