@@ -30,8 +30,10 @@
 //   both, horizon 32                                          68.94   80.20   85.72   91.27 |   81.88   87.57
 //   both, forgetting by misses instead of gets                68.47   79.98   85.56   91.22 |   82.90   88.74
 //   both, idle items discounted                               68.91   80.14   85.66   91.20 |   83.76   89.61
-//   the same, half of the windows around random items (this)  68.91   80.14   85.68   91.21 |   84.31   89.97
-//   this, discount only when idle for 1.5 times the promise   68.93   80.17   85.69   91.24 |   83.92   89.60
+//   the same, half of the windows around random items         68.91   80.14   85.68   91.21 |   84.31   89.97
+//   the same, but looking on only while windows are dear, and
+//   at what is nearly the least: 3.4 times quicker (this)     68.86   80.07   85.60   91.14 |   84.35   90.02
+//   discounted only when idle for 1.5 times the promise        68.93   80.17   85.69   91.24 |   83.92   89.60
 
 #include <algorithm>
 #include <cmath>
@@ -70,12 +72,15 @@ class DensityPolicy final : public HeapPolicy<DensityPolicy> {
 
     void candidates(std::size_t count, EvictionCandidates& out) override {
         const std::size_t random_ones = std::min(count / 2, heap_.size());
-        HeapPolicy::candidates(count - random_ones, out);
+        heap_.nearly_least(count - random_ones, out.items,
+                           [this](const EvictionItem& item) { return rank(item); });
         for (std::size_t i = 0; i < random_ones; ++i) {
             EvictionItem* item = heap_.at(random(heap_.size()));
             if (std::find(out.items.begin(), out.items.end(), item) == out.items.end())
                 out.items.push_back(item);
         }
+        out.visited += out.items.size();
+        out.nonempty += out.items.size();
     }
 
     /// Its weight, less if it was idle for longer than that weight promises (a use every horizon / weight

@@ -70,6 +70,14 @@ class LazyHeap {
             insert(*out[begin + i], taken_[i]);
     }
 
+    /// Appends the least item and others that are among the least, as far as the queue knows. Much cheaper.
+    template <class Rank>
+    void nearly_least(std::size_t count, std::vector<EvictionItem*>& out, Rank&& rank) {
+        if (count == 0 || front(rank) == nullptr) return;
+        for (std::size_t at = 0; at < count && at < nodes_.size(); ++at)
+            out.push_back(nodes_[at].item);
+    }
+
     /// Changes all ranks by a rising function.
     template <class Function>
     void transform(Function&& function) {

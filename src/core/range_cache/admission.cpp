@@ -20,7 +20,8 @@ namespace {
 // A window with more neighbours than that on one side is not looked for: it could hardly be the cheapest.
 constexpr std::size_t most_weighed = 64;
 // Entries around which the cheapest window is looked for, and entries that go in order at most.
-constexpr std::size_t window_centers = 16;
+constexpr std::size_t window_centers[] = {2, 6, 16};
+constexpr double cheap_enough = 0.1;
 constexpr std::size_t most_in_order = 4096;
 // Stale entries looked for per admission.
 constexpr std::uint32_t most_reaped = 256;
@@ -156,7 +157,8 @@ void RangeCache::settle(Entry& entry, StorageBuffer::Region* region) noexcept {
         entry.region_ = region;
         entry.storage_ = buffer_.data(region);
     }
-    by_range_.insert(entry);
+    by_range_.insert_before(beyond(entry.target_, entry.offset_), entry);
+    beyond_.target = -1;
     by_age_.push_back(entry);
     ++pending_;
     largest_entry_bytes_ = std::max(largest_entry_bytes_, entry.bytes);
@@ -273,8 +275,6 @@ void RangeCache::best_window(StorageBuffer::Region* center, std::uint64_t needed
 // For policies whose scores add up: of the windows around those that are worth least, the one that costs
 // least.
 bool RangeCache::cheapest_run(std::uint64_t needed, Plan& plan) {
-    candidates_.clear();
-    policy_->candidates(window_centers, candidates_);
     const double per_byte = policy_->score_per_byte();
     const auto passable = [](const StorageBuffer::Region* region) {
         return region->is_free() || !static_cast<const Entry*>(region->owner)->is_pending();
@@ -284,9 +284,16 @@ bool RangeCache::cheapest_run(std::uint64_t needed, Plan& plan) {
         return policy_->score(*static_cast<const Entry*>(region->owner)) -
                per_byte * static_cast<double>(region->bytes);
     };
+    // Looking further is worth it while what was found costs more than space usually does.
+    const double cheap = cheap_enough * per_byte * static_cast<double>(needed);
     Window best;
-    for (EvictionItem* item : candidates_.items)
-        best_window(static_cast<Entry*>(item)->region_, needed, most_weighed, best, passable, cost);
+    for (const std::size_t centers : window_centers) {
+        candidates_.clear();
+        policy_->candidates(centers, candidates_);
+        for (EvictionItem* item : candidates_.items)
+            best_window(static_cast<Entry*>(item)->region_, needed, most_weighed, best, passable, cost);
+        if (best.first != nullptr && best.cost <= cheap) break;
+    }
     if (best.first == nullptr) return false;
     for (StorageBuffer::Region* region = best.first;; region = region->next) {
         if (!region->is_free()) {

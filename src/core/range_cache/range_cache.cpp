@@ -94,13 +94,23 @@ const std::byte* RangeCache::find_within(Rank target, std::uint64_t offset, std:
     return entry->served_ + skip;
 }
 
+// The first entry of all that begins after this byte.
+RangeCache::RangeTree::iterator RangeCache::beyond(Rank target, std::uint64_t offset) noexcept {
+    if (beyond_.target != target || beyond_.offset != offset) {
+        const auto next = by_range_.upper_bound(Range{target, offset});
+        beyond_ = {target, offset, next == by_range_.end() ? nullptr : &*next};
+        return next;
+    }
+    return beyond_.next == nullptr ? by_range_.end() : by_range_.iterator_to(*beyond_.next);
+}
+
 // The entry that has the byte, fresh or stale. With exact_match the one that begins there.
 Entry* RangeCache::covering(Rank target, std::uint64_t offset) noexcept {
     if (exact_match_) {
         const std::uint32_t id = index_.find(target, offset);
         return id == CuckooIndex::none ? nullptr : &pool_[id];
     }
-    auto after = by_range_.upper_bound(Range{target, offset});
+    auto after = beyond(target, offset);
     if (after == by_range_.begin()) return nullptr;
     Entry& entry = *--after;
     return entry.target_ == target && offset - entry.offset_ < entry.bytes ? &entry : nullptr;
@@ -110,7 +120,7 @@ Entry* RangeCache::covering(Rank target, std::uint64_t offset) noexcept {
 // ones.
 std::uint64_t RangeCache::gap_end(Rank target, std::uint64_t offset, std::uint64_t end) {
     if (exact_match_) return end;
-    for (auto next = by_range_.upper_bound(Range{target, offset});
+    for (auto next = beyond(target, offset);
          next != by_range_.end() && next->target_ == target && next->offset_ < end;) {
         Entry& entry = *next++;
         if (fresh(entry)) return entry.offset_;
@@ -154,12 +164,12 @@ void RangeCache::survey(Rank target, std::uint64_t offset, std::uint64_t size, s
 template <class Visitor>
 void RangeCache::for_each_overlap(Rank target, std::uint64_t offset, std::uint64_t size, Visitor&& visit) {
     const std::uint64_t end = offset + size;
-    // Disjoint entries: the first that overlaps begins at most one before. Else it begins at most the longest
-    // before.
-    auto next = by_range_.lower_bound(Range{target, offset});
+    // Disjoint entries: of those that begin before only the last can overlap. Else each may that is long
+    // enough.
+    auto next = by_range_.begin();
     if (exact_match_) {
         next = by_range_.lower_bound(Range{target, offset - std::min(offset, largest_entry_bytes_)});
-    } else if (next != by_range_.begin()) {
+    } else if (next = beyond(target, offset); next != by_range_.begin()) {
         --next;
         if (next->target_ != target) ++next;
     }
@@ -194,7 +204,8 @@ void RangeCache::unlink(Entry& entry) noexcept {
         mru_target_ = -1;
     }
     index_.erase(entry.target_, entry.offset_);
-    by_range_.erase(by_range_.iterator_to(entry));
+    auto next = by_range_.erase(by_range_.iterator_to(entry));
+    if (beyond_.next == &entry) beyond_.next = next == by_range_.end() ? nullptr : &*next;
     auto after = by_age_.erase(by_age_.iterator_to(entry));
     if (unreaped_ == &entry) unreaped_ = after == by_age_.end() ? nullptr : &*after;
     if (entry.served_ == nullptr) --pending_;

@@ -191,6 +191,7 @@ class RangeCache final : private EvictionView {
 
     // Lookup off the hot path (range_cache.cpp).
     Entry* covering(Rank target, std::uint64_t offset) noexcept;
+    RangeTree::iterator beyond(Rank target, std::uint64_t offset) noexcept;
     std::uint64_t gap_end(Rank target, std::uint64_t offset, std::uint64_t end);
     template <class Visitor>
     void for_each_overlap(Rank target, std::uint64_t offset, std::uint64_t size, Visitor&& visit);
@@ -249,6 +250,14 @@ class RangeCache final : private EvictionView {
     RangeTree by_range_;
     std::unique_ptr<EvictionPolicy> policy_;
     StorageBuffer buffer_;
+
+    /// The last answer of beyond(): a miss asks the same four times. Kept right by unlink(), forgotten by
+    /// settle().
+    struct Beyond {
+        Rank target = -1;  ///< -1: no answer
+        std::uint64_t offset = 0;
+        Entry* next = nullptr;  ///< nullptr: the end
+    } beyond_;
 
     AgeList by_age_;             ///< in the order of admission, which is that of the stamps
     Entry* unreaped_ = nullptr;  ///< where to look for stale entries next; nullptr: nowhere
