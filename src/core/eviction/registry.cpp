@@ -29,7 +29,7 @@ std::unique_ptr<EvictionPolicy> make_eviction_policy(std::string_view name, cons
     std::string allowed;
     for (const Row& row : rows)
         allowed += (allowed.empty() ? "" : " ") + std::string(row.name);
-    throw Error("policy = " + std::string(name), "there is no eviction policy of that name",
+    throw Error(std::string("policy = ").append(name), "there is no eviction policy of that name",
                 "choose one of: " + allowed);
 }
 

@@ -34,8 +34,9 @@ class S3FifoPolicy final : public EvictionPolicy {
 
     void insert(EvictionItem& item) override {
         if (spare_.empty()) {
-            spare_.push_back(static_cast<std::uint32_t>(nodes_.size()));
             nodes_.emplace_back();
+            spare_.reserve(nodes_.capacity());  // so that erase() needs no memory
+            spare_.push_back(static_cast<std::uint32_t>(nodes_.size() - 1));
         }
         item.position = spare_.back();
         spare_.pop_back();
@@ -57,7 +58,11 @@ class S3FifoPolicy final : public EvictionPolicy {
     }
 
     void candidates(std::size_t count, EvictionCandidates& out) override {
+        // Memory first: what was taken out has to come back.
+        const std::uint64_t most = std::min<std::uint64_t>(count, count_[small] + count_[main]);
         std::vector<std::uint32_t> taken;
+        taken.reserve(most);
+        out.items.reserve(out.items.size() + most);
         while (taken.size() < count && count_[small] + count_[main] > 0) {
             ++out.visited;
             ++out.nonempty;

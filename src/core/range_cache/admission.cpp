@@ -318,6 +318,13 @@ bool RangeCache::first_run(std::uint64_t needed, Plan& plan) {
     };
     Window best;
     plan.marked.clear();
+    struct Unmark {
+        std::vector<Entry*>& marked;
+        ~Unmark() {
+            for (Entry* entry : marked)
+                entry->victim_ = false;
+        }
+    } unmark{plan.marked};
     for (std::size_t count = 8; best.first == nullptr && count <= most_in_order; count *= 8) {
         candidates_.clear();
         policy_->candidates(count, candidates_);
@@ -331,8 +338,6 @@ bool RangeCache::first_run(std::uint64_t needed, Plan& plan) {
         }
         if (candidates_.items.size() < count) break;
     }
-    for (Entry* entry : plan.marked)
-        entry->victim_ = false;
     if (best.first == nullptr) return false;
     for (StorageBuffer::Region* region = best.first;; region = region->next) {
         if (!region->is_free()) {

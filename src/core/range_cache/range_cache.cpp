@@ -163,6 +163,7 @@ void RangeCache::survey(Rank target, std::uint64_t offset, std::uint64_t size, s
 
 template <class Visitor>
 void RangeCache::for_each_overlap(Rank target, std::uint64_t offset, std::uint64_t size, Visitor&& visit) {
+    if (size == 0) return;
     const std::uint64_t end = offset + size;
     // Disjoint entries: of those that begin before only the last can overlap. Else each may that is long
     // enough.
