@@ -89,7 +89,7 @@ configure_and_build() {
     local folder="$root/build/$1" targets=("${@:2}")
     if [ ! -e "$folder/build.ninja" ] || [ "$changed" -eq 1 ]; then
         echo "nf: configuring build/$1"
-        (cd "$root" && cmake --preset "$1" --log-level=WARNING)
+        (cd "$root" && cmake --preset "$1" --log-level=WARNING >/dev/null)
     fi
     # ninja's dry run costs a tenth of a real one that finds nothing to do, and keeps the quiet case quiet.
     if ! (cd "$folder" && ninja -n "${targets[@]}" | grep -q 'no work to do'); then
