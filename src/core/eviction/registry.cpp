@@ -27,8 +27,10 @@ std::unique_ptr<EvictionPolicy> make_eviction_policy(std::string_view name, cons
     for (const Row& row : rows)
         if (row.name == name) return row.make(view, options);
     std::string allowed;
-    for (const Row& row : rows)
-        allowed += (allowed.empty() ? "" : " ") + std::string(row.name);
+    for (const Row& row : rows) {
+        if (!allowed.empty()) allowed += ' ';
+        allowed += row.name;
+    }
     throw Error(std::string("policy = ").append(name), "there is no eviction policy of that name",
                 "choose one of: " + allowed);
 }
