@@ -84,9 +84,23 @@ int MpiTransport::start_many(Rank target, std::span<const Piece> pieces, MPI_Req
     return issue(origin, 1, here.type(), target, static_cast<MPI_Aint>(base / unit), 1, there.type(), win_, request);
 }
 
+namespace {
+
+/// The tag that a program is least likely to use.
+int highest_tag() {
+    int* tag = nullptr;
+    int found = 0;
+    return PMPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &tag, &found) == MPI_SUCCESS && found ? *tag : 32767;
+}
+
+}  // namespace
+
+/// A probe makes progress where it finds nothing. On MPI_COMM_SELF, where there is never anything, MPICH looks no
+/// further than the process itself and serves nobody; hence all processes, and a tag that nothing is sent with.
 void MpiTransport::progress() {
+    static const int tag = highest_tag();
     int flag = 0;
-    PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
+    PMPI_Iprobe(MPI_ANY_SOURCE, tag, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
 }
 
 }  // namespace nearfetch
