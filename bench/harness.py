@@ -24,7 +24,8 @@ from tqdm import tqdm
 from bench import ROOT
 from nearfetch.launch import mpiexec, nearfetch_run, without_nearfetch
 
-BUILD = ROOT / "build" / "release"
+BUILD = Path(os.environ.get("NEARFETCH_BUILD", ROOT / "build" / "release"))
+"""The build that is measured; the tests name another one."""
 RESULTS = ROOT / "build" / "bench"
 GRAPH = ROOT / "data" / "musae-github-edges.csv.gz"
 
@@ -42,6 +43,7 @@ ACCESS_TYPES = (
 
 Row = dict[str, Any]
 T = TypeVar("T")
+K = TypeVar("K", str, tuple[str, str, int])
 
 
 class BenchError(Exception):
@@ -180,7 +182,7 @@ def families() -> list[str]:
     """The MPI libraries that the figures compare, of those that nearfetch was built for."""
     built = [name for name in ("mpich", "openmpi") if (BUILD / "programs" / name / "lcc").exists()]
     if not built:
-        raise BenchError(f"no programs in {_shown_path(BUILD)} (nearfetch is not built): run ./nf setup")
+        raise BenchError(f"no programs in {shown_path(BUILD)} (nearfetch is not built): run ./nf setup")
     return built
 
 
@@ -251,18 +253,18 @@ def read_counters(folder: Path) -> list[dict[str, int]]:
 
 
 def alternate(
-    sides: Mapping[str, Callable[[], T]], rounds: int, options: Options, label: str
-) -> dict[str, list[T]]:
+    sides: Mapping[K, Callable[[], T]], rounds: int, options: Options, label: str
+) -> dict[K, list[T]]:
     """Calls the sides in turn, `rounds` times; the results by side, in the order of the rounds.
 
     Every other round goes through the sides backwards, so that none of them is always the first.
     """
-    results: dict[str, list[T]] = {name: [] for name in sides}
+    results: dict[K, list[T]] = {name: [] for name in sides}
     with options.progress(rounds * len(sides), label) as bar:
         for number in range(rounds):
             order = list(sides.items())
             for name, call in order if number % 2 == 0 else reversed(order):
-                bar.set_postfix_str(name)
+                bar.set_postfix_str(name if isinstance(name, str) else " ".join(map(str, name)))
                 results[name].append(call())
                 bar.update()
     return results
@@ -326,16 +328,17 @@ def machine() -> dict[str, Any]:
 
 def _built(path: Path) -> Path:
     if not path.is_file():
-        raise BenchError(f"no program {_shown_path(path)} (it is not built): run ./nf setup")
+        raise BenchError(f"no program {shown_path(path)} (it is not built): run ./nf setup")
     return path
 
 
-def _shown_path(path: Path) -> str:
+def shown_path(path: Path) -> str:
+    """`path` as a user of the source tree would write it."""
     return str(path.relative_to(ROOT)) if path.is_relative_to(ROOT) else str(path)
 
 
 def _shown_command(words: Sequence[str]) -> str:
-    return " ".join(_shown_path(Path(word)) if word.startswith("/") else word for word in words)
+    return " ".join(shown_path(Path(word)) if word.startswith("/") else word for word in words)
 
 
 def _end(process: subprocess.Popen) -> None:

@@ -53,7 +53,8 @@ def panels(count: int, columns: int = 3, width: float = 4.2, height: float = 3.2
 def save(figure: Any, path: Path, title: str) -> None:
     """Writes the figure to `path`."""
     figure.suptitle(title)
-    figure.tight_layout()
+    # Room for a legend of the whole figure.
+    figure.tight_layout(rect=(0, 0.04 if figure.legends else 0, 1, 1))
     figure.savefig(path)
     plt.close(figure)
 

@@ -6,12 +6,14 @@
 //
 // Patterns:
 //   hit      get + flush of one address, again and again
+//   rotating get + flush of 64 addresses in turn
 //   miss     get + flush, never the same address twice
 //   flush    a flush with nothing outstanding
 //   overlap  get, computation for as long as a get + flush takes, flush: how much of the communication the
 //            computation hides, 1 - (T_total - T_computation) / T_communication; never the same address twice
 //   call     for reference: two calls of functions that do nothing, with the arguments of a get and a flush
 //   memcpy   for reference: a copy of `size` bytes, the same ones again and again
+//   memcpy_rotating  for reference: a copy of `size` bytes, from 64 places in turn
 //
 // One JSON object per line: pattern, config, size_bytes, and median, quartiles and mean of the time of one
 // operation in ns over `samples` batches (for overlap: ratios), with the counters of nearfetch over that
@@ -32,6 +34,9 @@ namespace {
 
 constexpr double batch_ns_least = 20000;
 constexpr std::uint64_t warm_up_gets = 16;
+constexpr std::uint64_t warm_up_turns = 4;
+constexpr std::uint64_t rotating_ranges = 64;
+constexpr std::uint64_t hot_ranges = 1 + rotating_ranges;
 /// Addresses of misses stand a cache line apart at least.
 constexpr std::uint64_t stride_least = 64;
 
@@ -59,7 +64,8 @@ struct Plan {
     std::uint64_t window_bytes() const {
         std::uint64_t bytes = 0;
         for (const std::uint64_t size : sizes)
-            bytes += stride(size) * (1 + misses(size) + 2 * overlap_samples(size) + 2 * warm_up_gets);
+            bytes +=
+                stride(size) * (hot_ranges + misses(size) + 2 * overlap_samples(size) + 2 * warm_up_gets);
         return bytes;
     }
 };
@@ -112,15 +118,18 @@ class Origin {
           windows_(windows),
           buffer_(new (std::align_val_t{64}) std::byte[plan.sizes.back()]),
           cursors_(windows.size()) {
+        std::uint64_t hot_bytes = 0;
         for (const std::uint64_t size : plan.sizes)
-            hot_bytes_ += Plan::stride(size);
-        std::fill(cursors_.begin(), cursors_.end(), hot_bytes_);
+            hot_bytes += hot_ranges * Plan::stride(size);
+        std::fill(cursors_.begin(), cursors_.end(), hot_bytes);
     }
 
     void run() {
         if (plan_.has("call")) measure_call();
-        if (plan_.has("memcpy")) measure_memcpy();
-        if (plan_.has("hit")) measure_hits();
+        if (plan_.has("memcpy")) measure_memcpy("memcpy", 1);
+        if (plan_.has("memcpy_rotating")) measure_memcpy("memcpy_rotating", rotating_ranges);
+        if (plan_.has("hit")) measure_hits("hit", 1);
+        if (plan_.has("rotating")) measure_hits("rotating", rotating_ranges);
         if (plan_.has("flush")) measure_flush();
         if (plan_.has("overlap")) measure_overlap();
         if (plan_.has("miss")) measure_misses();
@@ -170,18 +179,23 @@ class Origin {
                   Counters::of(*windows_[w]).since(before[w]));
     }
 
-    void measure_hits() {
-        std::uint64_t hot = 0;
+    /// Get + flush of `ranges` addresses in turn, all of them asked for before.
+    void measure_hits(const char* pattern, std::uint64_t ranges) {
         for (const std::uint64_t size : plan_.sizes) {
+            const std::uint64_t first = hot_;
+            hot_ += ranges * Plan::stride(size);
+            std::uint64_t turn = 0;
+            const auto get_next = [&](std::size_t w) {
+                get_flush(w, first + turn * Plan::stride(size), size);
+                turn = turn + 1 == ranges ? 0 : turn + 1;
+            };
             std::vector<std::uint64_t> batches;
             for (std::size_t w = 0; w < windows_.size(); ++w) {
-                // More than one: a large range is cached when it is asked for again.
-                time_ns(warm_up_gets, [&] { get_flush(w, hot, size); });
-                batches.push_back(calibrate([&] { get_flush(w, hot, size); }));
+                // More than once: a large range is cached when it is asked for again.
+                time_ns(ranges * warm_up_turns, [&] { get_next(w); });
+                batches.push_back(calibrate([&] { get_next(w); }));
             }
-            measure_batches("hit", size, plan_.samples, batches,
-                            [&](std::size_t w) { get_flush(w, hot, size); });
-            hot += Plan::stride(size);
+            measure_batches(pattern, size, plan_.samples, batches, get_next);
         }
     }
 
@@ -210,19 +224,24 @@ class Origin {
     void measure_overlap() {
         for (const std::uint64_t size : plan_.sizes) {
             const std::uint64_t samples = plan_.overlap_samples(size);
-            for (std::size_t w = 0; w < windows_.size(); ++w) {
+            std::vector<Counters> before;
+            std::vector<std::vector<double>> alone_ns(windows_.size());
+            std::vector<std::vector<double>> overlaps(windows_.size());
+            each_window(0, [&](std::size_t w) {
                 time_ns(warm_up_gets, [&] { get_flush_next(w, size); });
-                const Counters before = Counters::of(*windows_[w]);
-                std::vector<double> communication;
-                for (std::uint64_t i = 0; i < samples; ++i)
-                    communication.push_back(time_ns(1, [&] { get_flush_next(w, size); }));
-                const double alone_ns = summarize(communication).median;
-                std::vector<double> overlaps;
-                for (std::uint64_t i = 0; i < samples; ++i)
-                    overlaps.push_back(overlap(w, size, alone_ns));
-                print("overlap", plan_.configs[w].name, size, overlaps, 1,
-                      Counters::of(*windows_[w]).since(before));
-            }
+                before.push_back(Counters::of(*windows_[w]));
+            });
+            for (std::uint64_t i = 0; i < samples; ++i)
+                each_window(i, [&](std::size_t w) {
+                    alone_ns[w].push_back(time_ns(1, [&] { get_flush_next(w, size); }));
+                });
+            for (std::uint64_t i = 0; i < samples; ++i)
+                each_window(i, [&](std::size_t w) {
+                    overlaps[w].push_back(overlap(w, size, summarize(alone_ns[w]).median));
+                });
+            for (std::size_t w = 0; w < windows_.size(); ++w)
+                print("overlap", plan_.configs[w].name, size, overlaps[w], 1,
+                      Counters::of(*windows_[w]).since(before[w]));
         }
     }
 
@@ -251,11 +270,16 @@ class Origin {
         measure_reference("call", 0, both);
     }
 
-    void measure_memcpy() {
+    void measure_memcpy(const char* pattern, std::uint64_t ranges) {
         void* (*volatile copy)(void*, const void*, std::size_t) = std::memcpy;
-        const std::vector<std::byte> source(plan_.sizes.back());
-        for (const std::uint64_t size : plan_.sizes)
-            measure_reference("memcpy", size, [&] { copy(buffer_.get(), source.data(), size); });
+        const std::vector<std::byte> source(ranges * Plan::stride(plan_.sizes.back()));
+        for (const std::uint64_t size : plan_.sizes) {
+            std::uint64_t turn = 0;
+            measure_reference(pattern, size, [&] {
+                copy(buffer_.get(), source.data() + turn * Plan::stride(size), size);
+                turn = turn + 1 == ranges ? 0 : turn + 1;
+            });
+        }
     }
 
     template <class Operation>
@@ -271,7 +295,7 @@ class Origin {
     const std::vector<std::unique_ptr<BenchWindow>>& windows_;
     std::unique_ptr<std::byte[], Free> buffer_;
     std::vector<std::uint64_t> cursors_;
-    std::uint64_t hot_bytes_ = 0;
+    std::uint64_t hot_ = 0;  ///< where the next hot range begins
 };
 
 /// Reads one byte of each page past any cache, so that page faults are not part of what is measured.

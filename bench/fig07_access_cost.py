@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fig. 7: what a hit, a miss of each access type and a flush cost, by size, network and MPI library."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Callable, Sequence
+
+from bench import plots, rma
+from bench.harness import Claim, Options, Place, Report, Row, Spread, alternate, families
+
+TITLE = "cost of hits, misses and flushes by size (Fig. 7)"
+
+PATTERNS = ("hit", "rotating", "miss", "flush")
+REFERENCES = ("call", "memcpy", "memcpy_rotating")
+PAIR = (rma.DEFAULT, "transparent", "hit", rma.OFF)
+
+
+def run(options: Options) -> Report:
+    """Processes with and without nearfetch take turns; so do windows with and without a cache inside one."""
+    sizes = options.choose([8, 64, 256, 1024, 4096, 16384, 65536], [8, 4096, 65536])
+    rounds = options.rounds_or(5, 2)
+    samples, gets = options.choose(60, 20), options.choose(1000, 200)
+    report = Report({"sizes_bytes": sizes, "rounds": rounds, "samples": samples, "gets": gets, "ranks": 2})
+    report.parameters["windows"] = rma.CONFIGS
+    for place, window in _places(options):
+        at = partial(rma.measure, place, window, sizes=sizes, samples=samples, gets=gets)
+        sides = {
+            "plain": partial(at, (*PATTERNS, *REFERENCES)),
+            "nearfetch": partial(at, PATTERNS, configs=PAIR),
+            "types": partial(at, ["miss"], configs=[*rma.TYPES, rma.OFF]),
+        }
+        label = f"{place} {window}"
+        results = alternate(sides, rounds, options, label)
+        report.rows += _pairs(place, window, results) + _types(place, window, results)
+        report.rows += _references(place, window, results)
+    report.columns = (
+        "network",
+        "window",
+        "pattern",
+        "size_bytes",
+        "plain_ns",
+        "nearfetch_ns",
+        "ratio",
+        "in_process",
+    )
+    report.claims = _claims(report.rows)
+    return report
+
+
+def _places(options: Options) -> list[tuple[Place, str]]:
+    kinds = [("shm", "allocate"), ("shm", "create"), ("tcp", "create")]
+    return [(Place(family, 2, network), window) for family in families() for network, window in kinds]
+
+
+def _medians(runs: list[dict[rma.Key, Row]], key: rma.Key) -> list[float]:
+    return [run[key]["median"] for run in runs]
+
+
+def _pairs(place: Place, window: str, results: dict[str, list[dict[rma.Key, Row]]]) -> list[Row]:
+    """For each pattern and size: plain against nearfetch, as users get it and never giving up."""
+    rows = []
+    for pattern, config, size in results["nearfetch"][0]:
+        if config == rma.OFF:
+            continue
+        plain = _medians(results["plain"], (pattern, "plain", size))
+        cached = _medians(results["nearfetch"], (pattern, config, size))
+        off = _medians(results["nearfetch"], (pattern, rma.OFF, size))
+        row: Row = {"network": str(place), "window": window, "pattern": pattern, "config": config}
+        row["size_bytes"] = size
+        row.update(Spread.of(plain).columns("plain_ns"))
+        row.update(Spread.of(cached).columns("nearfetch_ns"))
+        row.update(Spread.of_ratios(plain, cached).columns("ratio"))
+        row.update(Spread.of_ratios(off, cached).columns("in_process"))
+        row["counters"] = results["nearfetch"][-1][pattern, config, size]["counters"]
+        rows.append(row)
+    return rows
+
+
+def _types(place: Place, window: str, results: dict[str, list[dict[rma.Key, Row]]]) -> list[Row]:
+    """Misses by access type, where the settings did bring this type about."""
+    rows = []
+    for _, config, size in results["types"][0]:
+        key = ("miss", config, size)
+        if config == rma.OFF or rma.share(results["types"][-1][key], config) < 0.9:
+            continue
+        row: Row = {"network": str(place), "window": window, "pattern": config, "config": config}
+        row["size_bytes"] = size
+        off = _medians(results["types"], ("miss", rma.OFF, size))
+        row.update(Spread.of(off).columns("plain_ns"))
+        row.update(Spread.of(_medians(results["types"], key)).columns("nearfetch_ns"))
+        row.update(Spread.of_ratios(off, _medians(results["types"], key)).columns("in_process"))
+        row["ratio"] = row["in_process"]
+        rows.append(row)
+    return rows
+
+
+def _references(place: Place, window: str, results: dict[str, list[dict[rma.Key, Row]]]) -> list[Row]:
+    rows = []
+    for pattern, config, size in results["plain"][0]:
+        if config == "reference":
+            row: Row = {"network": str(place), "window": window, "pattern": pattern, "config": config}
+            spread = Spread.of(_medians(results["plain"], (pattern, config, size)))
+            rows.append({**row, "size_bytes": size, **spread.columns("plain_ns")})
+    return rows
+
+
+class Table:
+    """The rows, by what they measured."""
+
+    def __init__(self, rows: list[Row]) -> None:
+        self.rows = rows
+
+    def chosen(self, pattern: str, config: str) -> list[Row]:
+        """The rows of a pattern and a configuration."""
+        return [row for row in self.rows if (row["pattern"], row["config"]) == (pattern, config)]
+
+    def hits(
+        self, pattern: str, size: int, reference: str, reference_size: int
+    ) -> list[tuple[str, float, float]]:
+        """Place, ns of a get + flush and ns of the reference there."""
+        wanted = [row for row in self.chosen(reference, "reference") if row["size_bytes"] == reference_size]
+        references = {_place(row): row["plain_ns"] for row in wanted}
+        hits = [row for row in self.chosen(pattern, "hit") if row["size_bytes"] == size]
+        return [(_place(row), row["nearfetch_ns"], references[_place(row)]) for row in hits]
+
+    def ratios(self, config: str, patterns: Sequence[str], network: str = "") -> list[tuple[float, str]]:
+        """Plain time over nearfetch's, and of what."""
+        return [
+            (row["ratio"], f"{_place(row)}, {pattern} of {row['size_bytes']} B, {config}")
+            for pattern in patterns
+            for row in self.chosen(pattern, config)
+            if row["network"].endswith(network)
+        ]
+
+
+def _place(row: Row) -> str:
+    return f"{row['network']} {row['window']}"
+
+
+def _claims(rows: list[Row]) -> list[Claim]:
+    table = Table(rows)
+    small = [(hit - call, place) for place, hit, call in table.hits("hit", 8, "call", 0)]
+    same = [(hit / copy, place) for place, hit, copy in table.hits("hit", 4096, "memcpy", 4096)]
+    rotating = table.hits("rotating", 4096, "memcpy_rotating", 4096)
+    turning = [(hit / copy, place) for place, hit, copy in rotating]
+    misses = [(100 * (1 / ratio - 1), what) for ratio, what in table.ratios(rma.DEFAULT, ["miss"], "tcp")]
+    pairs = [pair for config in (rma.DEFAULT, "transparent") for pair in table.ratios(config, PATTERNS)]
+    slow = sum(ratio < 0.97 for ratio, _ in pairs)
+    return [
+        _worst(Claim.at_most, "get+flush on a hit at 8 B, over two empty function calls", 20, "ns", small),
+        _worst(Claim.at_most, "get+flush on a hit at 4 KiB, over memcpy", 1.3, "times", same),
+        _worst(
+            Claim.at_most, "the same over 64 addresses in turn, over such a memcpy", 1.3, "times", turning
+        ),
+        _worst(Claim.at_most, "a miss on TCP, over plain", 2, "%", misses),
+        _worst(
+            Claim.at_least,
+            f"plain time over nearfetch's, worst of {len(pairs)} pairs ({slow} are below 0.97)",
+            0.97,
+            "times",
+            pairs,
+        ),
+    ]
+
+
+def _worst(
+    make: Callable[..., Claim], text: str, limit: float, unit: str, values: list[tuple[float, str]]
+) -> Claim:
+    """A claim about the worst of the values; the three worst are named."""
+    ordered = sorted(values, reverse=make == Claim.at_most)
+    named = "; ".join(f"{value:.4g} {unit}: {what}" for value, what in ordered[:3])
+    return make(text, limit, ordered[0][0], unit, f"worst: {named}")
+
+
+def plot(report: Report, path: Path) -> None:
+    """One panel per network and kind of window."""
+    labels = list(dict.fromkeys((row["network"], row["window"]) for row in report.rows))
+    figure, axes = plots.panels(len(labels))
+    for axis, label in zip(axes, labels):
+        here = [row for row in report.rows if (row["network"], row["window"]) == label]
+        wanted = [("plain", "miss", rma.DEFAULT, "plain_ns", "black")]
+        wanted += [("nearfetch, miss", "miss", rma.DEFAULT, "nearfetch_ns", "#7b3294")]
+        wanted += [("hit", "hit", "hit", "nearfetch_ns", plots.COLORS["hits"])]
+        wanted += [(name, name, name, "nearfetch_ns", plots.COLORS[name]) for name in rma.TYPES]
+        wanted += [("memcpy", "memcpy", "reference", "plain_ns", "#bababa")]
+        for name, pattern, config, column, color in wanted:
+            rows = [row for row in here if (row["pattern"], row["config"]) == (pattern, config)]
+            spreads = [Spread(row[column], row[f"{column}_q1"], row[f"{column}_q3"]) for row in rows]
+            plots.line(axis, [row["size_bytes"] for row in rows], spreads, name, color=color)
+        axis.set_yscale("log")
+        axis.set_ylabel("get + flush, ns")
+        axis.set_title(f"{label[0]}, Win_{label[1]}")
+        plots.size_axis(axis, report.parameters["sizes_bytes"], "size, bytes")
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="lower center", ncols=8, fontsize=8)
+    plots.save(figure, path, TITLE)

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs of the program rma_latency, which times single operations of two ranks."""
+
+from __future__ import annotations
+
+from typing import Mapping, Optional, Sequence
+
+from bench.harness import CACHED, PLAIN, Place, Row, run
+
+DEFAULT = "default"
+OFF = "off"
+TYPES: Mapping[str, Mapping[str, object]] = {
+    "direct": {"buffer_bytes": "1GiB", "buffer_bytes_max": "1GiB", "index_entries": 262144},
+    "conflicting": {"buffer_bytes": "1GiB", "buffer_bytes_max": "1GiB", "index_entries": 64},
+    "capacity": {"policy": "lru", "buffer_bytes": "128KiB"},
+    "failing": {"buffer_bytes": "4KiB"},
+}
+"""Settings under which misses are of one access type, at least for the larger sizes."""
+
+CONFIGS: Mapping[str, Mapping[str, object]] = {
+    DEFAULT: {},
+    "transparent": {"mode": "transparent"},
+    OFF: {"mode": "off"},
+    "hit": {"bypass": "off"},
+    **{name: {"bypass": "off", "adaptive": "off", **settings} for name, settings in TYPES.items()},
+}
+"""The windows that are compared: as users get them, in two modes; without a cache; never giving up."""
+
+Key = tuple[str, str, int]
+"""Pattern, configuration, size in bytes."""
+
+
+def measure(
+    place: Place,
+    window: str,
+    patterns: Sequence[str],
+    sizes: Sequence[int],
+    samples: int,
+    gets: int,
+    configs: Optional[Sequence[str]] = None,
+) -> dict[Key, Row]:
+    """One run; without `configs` the program runs without nearfetch, on one window."""
+    arguments: list[object] = ["--window", window, "--patterns", ",".join(patterns)]
+    arguments += ["--sizes", ",".join(map(str, sizes)), "--samples", samples, "--gets", gets]
+    for name in configs or []:
+        settings = ",".join(f"{key}={value}" for key, value in CONFIGS[name].items())
+        arguments += ["--config", f"{name}:{settings}" if settings else name]
+    outcome = run("rma_latency", arguments, place, CACHED if configs else PLAIN)
+    return {(row["pattern"], row["config"], row["size_bytes"]): row for row in outcome.json_lines()}
+
+
+def share(row: Row, access_type: str) -> float:
+    """The share of the row's gets that were of `access_type`."""
+    return row["counters"][access_type] / max(row["counters"]["gets"], 1)

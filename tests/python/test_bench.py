@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The benchmarks and the demo run and say what they promise; how fast anything is, is not looked at."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+
+from launch import sanitizer_environment  # noqa: E402
+
+from bench import core, harness, page, rma, workload  # noqa: E402
+from bench.__main__ import NAMES, main, measure, module, table  # noqa: E402
+
+QUIET = harness.Options(quick=True, rounds=1, shown=False)
+
+
+@pytest.fixture(autouse=True)
+def sanitizers(monkeypatch):
+    for name, value in sanitizer_environment(dict(os.environ), harness.BUILD).items():
+        monkeypatch.setenv(name, value)
+
+
+def test_list_names_every_benchmark(capsys):
+    assert main(["--list"]) == 0
+    listed = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
+    assert listed == [*NAMES, "all"]
+    assert {path.stem for path in (ROOT / "bench").glob("fig*.py")} == set(NAMES)
+    for name in NAMES:
+        assert all(callable(getattr(module(name), part)) for part in ("run", "plot"))
+
+
+@pytest.mark.parametrize(
+    "words", [[], ["nothing"], ["all", "--json", "x.json"], ["fig10_occupancy", "--rounds", "0"]]
+)
+def test_bad_command_lines(words, capsys):
+    with pytest.raises(SystemExit) as end:
+        main(words)
+    assert end.value.code == 2
+    assert "usage" in capsys.readouterr().err
+
+
+def test_failing_program_is_shown_with_what_it_said():
+    with pytest.raises(harness.BenchError, match=r"exit code 3.*\n(.*\n)*the reason"):
+        harness.execute(["sh", "-c", "echo the reason >&2; exit 3"])
+
+
+def test_hanging_program_is_ended():
+    with pytest.raises(harness.BenchError, match="still running after 0.2 s"):
+        harness.execute(["sleep", "1000"], timeout_s=0.2)
+
+
+def test_missing_program(monkeypatch, tmp_path):
+    monkeypatch.setattr(harness, "BUILD", tmp_path)
+    with pytest.raises(harness.BenchError, match="run ./nf setup"):
+        harness.program("openmpi", "lcc")
+    with pytest.raises(harness.BenchError, match="run ./nf setup"):
+        harness.families()
+
+
+def test_sides_take_turns():
+    order = []
+    sides = {name: lambda name=name: order.append(name) for name in "ab"}
+    results = harness.alternate(sides, 3, QUIET, "")
+    assert order == ["a", "b", "b", "a", "a", "b"]
+    assert [len(values) for values in results.values()] == [3, 3]
+
+
+def test_ratios_are_formed_round_by_round():
+    spread = harness.Spread.of_ratios([10, 100, 1000], [10, 50, 250])
+    assert spread == (2, 1.5, 3)
+    assert harness.Spread.of([7.0]) == (7, 7, 7)
+
+
+def test_claims():
+    assert harness.Claim.at_most("x", 20, 20.0, "ns").holds
+    assert not harness.Claim.at_most("x", 20, 20.1, "ns").holds
+    assert harness.Claim.at_least("x", 5, 5.0).holds
+    assert not harness.Claim.at_least("x", 5, 4.9).holds
+    assert harness.Claim.at_least("x", 5, 4.9, "times").target == ">= 5 times"
+
+
+def test_counters_are_added_up_over_windows(tmp_path):
+    windows = [{"name": "a", "mode": "off", "windows": 1, "ranks": 2, "gets": 4, "hits": 1} for _ in range(2)]
+    for rank in range(2):
+        text = json.dumps({"rank": rank, "windows": windows})
+        (tmp_path / f"rank-{rank}.json").write_text(text, encoding="utf-8")
+    counters = harness.read_counters(tmp_path)
+    assert counters == [{"gets": 8, "hits": 2}] * 2
+    assert harness.Outcome("", counters).total("hits") == 4
+
+
+def test_paper_sequence():
+    gets = workload.paper_sequence(1, 3000)
+    assert gets == workload.paper_sequence(1, 3000)
+    assert gets != workload.paper_sequence(2, 3000)
+    assert len(gets) == 3000
+    distinct = sorted(set(gets))
+    assert 800 < len(distinct) <= 1000
+    assert all(get.size in {2**i for i in range(17)} for get in distinct)
+    assert all(one.offset + one.size <= other.offset for one, other in zip(distinct, distinct[1:]))
+
+
+def test_offline_gdsf_by_hand():
+    # 8 bytes of room: `b` takes all of it, so `a` leaves, comes back, and hit once only.
+    a, b, c = workload.Get(0, 4), workload.Get(4, 8), workload.Get(12, 4)
+    assert workload.offline_gdsf_hits([a, a, b, a], 8) == 1
+    # Both fit: everything hits from the second time on. What is larger than the room is never kept.
+    assert workload.offline_gdsf_hits([a, c, a, c, a], 8) == 3
+    assert workload.offline_gdsf_hits([b, b, b], 4) == 0
+    # `a` was used twice, `c` once: `c` makes room for the next.
+    d = workload.Get(16, 4)
+    assert workload.offline_gdsf_hits([a, a, c, d, a, c], 8) == 2
+
+
+def test_core_replay_counts_every_get():
+    gets = workload.paper_sequence(3, 2000)
+    sizes = "buffer_bytes=1MiB,index_entries=1500"
+    results = core.replay(gets, {name: f"{sizes},{rest}" for name, rest in core.POLICIES.items()}, 100)
+    assert list(results) == list(core.POLICIES)
+    for result in results.values():
+        counters = result["counters"]
+        assert counters["gets"] == 2000 == sum(counters[name] for name in harness.ACCESS_TYPES)
+        assert counters["hits"] > 0
+        assert result["occupancy"] and all(0 < share <= 1 for _, share in result["occupancy"])
+    roomy = core.replay(gets, {"all": "buffer_bytes=64MiB,index_entries=4000"})["all"]["counters"]
+    assert roomy["hits"] == 2000 - len(set(gets))
+
+
+def test_bad_setting_of_core_replay():
+    with pytest.raises(harness.BenchError, match="policy"):
+        core.replay([workload.Get(0, 8)], {"x": "policy=nothing"})
+
+
+def test_report_on_disk(tmp_path, capsys):
+    report = measure("fig10_occupancy", QUIET, tmp_path / "out" / "ten.json")
+    document = json.loads((tmp_path / "out" / "ten.json").read_text(encoding="utf-8"))
+    assert list(document) == ["name", "commit", "machine", "parameters", "rows", "claims"]
+    assert document["name"] == "fig10_occupancy" and document["parameters"]["quick"] is True
+    assert document["rows"] == json.loads(json.dumps(report.rows))
+    assert (tmp_path / "out" / "ten.png").read_bytes().startswith(b"\x89PNG")
+    assert table(report).splitlines()[0].split() == list(report.columns)
+    assert "ten.json" in capsys.readouterr().out
+
+
+def test_victim_selection_reaches_its_figures(tmp_path):
+    report = measure("fig11_victim_selection", QUIET, tmp_path / "eleven.json")
+    assert len(report.claims) == 4
+    assert all(claim.holds for claim in report.claims)
+
+
+def test_page_shows_claims_and_pictures(tmp_path):
+    claim = harness.Claim.at_least("a < b", 5, 4.0, "times", "worst")
+    for name in ("one", "two"):
+        document = harness.Report({"quick": True}, [{}], [claim]).to_json(name)
+        (tmp_path / f"{name}.json").write_text(json.dumps(document), encoding="utf-8")
+    text = page.write(tmp_path, ["one", "two"]).read_text(encoding="utf-8")
+    assert text.count("a &lt; b") == 2 and "one.png" in text and "short" in text
+
+
+@pytest.mark.parametrize("family", harness.families())
+def test_rma_latency(family):
+    place = harness.Place(family, 2, "shm")
+    patterns = ["call", "memcpy", "memcpy_rotating", "hit", "rotating", "flush", "overlap", "miss"]
+    rows = rma.measure(place, "create", patterns, [8, 4096], 4, 100, ["hit", "off", "failing"])
+    assert {key[0] for key in rows} == set(patterns)
+    for pattern in ("hit", "rotating"):
+        for size in (8, 4096):
+            assert rma.share(rows[pattern, "hit", size], "hits") == 1
+    assert rma.share(rows["miss", "hit", 4096], "direct") == 1
+    assert rma.share(rows["miss", "failing", 4096], "failing") == 1
+    assert not any(rows["miss", "off", 8]["counters"][name] for name in ("hits", "direct"))
+    plain = rma.measure(place, "allocate", ["hit"], [8], 4, 100)
+    assert plain["hit", "plain", 8]["counters"]["gets"] == 0
+
+
+def test_get_sequence(tmp_path):
+    gets = workload.paper_sequence(1, 300)
+    sequence = workload.write_sequence(gets, tmp_path / "sequence")
+    words = ["--sequence", sequence, "--rounds", 2]
+    for name, entries in (("small", 64), ("large", 4000)):
+        words += ["--config", f"{name}:bypass=off,adaptive=off,index_entries={entries}"]
+    place = harness.Place(harness.families()[-1], 2, "shm")
+    lines = harness.run("get_sequence", words, place, harness.CACHED).json_lines()
+    assert [(line["config"], line["round"]) for line in lines] == [
+        ("small", 0),
+        ("large", 0),
+        ("large", 1),
+        ("small", 1),
+    ]
+    for line in lines:
+        assert line["counters"]["gets"] == 300 and line["seconds"] > 0
+    hits = {line["config"]: line["counters"]["hits"] for line in lines}
+    assert hits["large"] == 300 - len(set(gets)) > hits["small"]
+
+
+def test_demo(tmp_path):
+    picture = tmp_path / "picture.png"
+    words = [
+        sys.executable,
+        str(ROOT / "examples" / "demo.py"),
+        "--max-vertices",
+        "10",
+        "--picture",
+        str(picture),
+    ]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=240, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "the same with and without nearfetch, bit for bit" in done.stdout
+    for word in ("speed-up", "communication", "hits", "direct", "rank 3"):
+        assert word in done.stdout
+    assert picture.read_bytes().startswith(b"\x89PNG")
