@@ -186,8 +186,11 @@ which) which_program "$@" ;;
 sanitize)
     [ $# -eq 0 ] || { usage >&2; exit 2; }
     setup
-    "$python" "$root/tests/run_tests.py" --preset asan
-    exec "$python" "$root/tests/run_tests.py" --preset tsan
+    status=0
+    for preset in asan tsan; do
+        "$python" "$root/tests/run_tests.py" --preset "$preset" || status=1
+    done
+    exit "$status"
     ;;
 fuzz) fuzz "$@" ;;
 help | -h | --help) usage ;;
