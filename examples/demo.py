@@ -37,7 +37,7 @@ from nearfetch import NearfetchError  # noqa: E402
 
 MORE_ROUNDS_WITHIN_S = 45.0
 MOST_ROUNDS = 3
-MPICH_VERTICES = 50
+MPICH_VERTICES = 500
 PICTURE = ROOT / "build" / "demo" / "access_types.png"
 SAME = ("average", "triangles", "closed_pairs", "processed_vertices", "remote_gets")
 
