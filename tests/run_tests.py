@@ -23,7 +23,7 @@ import lint  # noqa: E402
 ROOT = lint.ROOT
 PRESETS = ("release", "dev", "asan", "tsan")
 # Under the thread sanitizer everything else would only be slow: one thread cannot race.
-_TSAN_LABEL = "threads"
+_TSAN_TESTS = "threads"
 
 
 class Counts(NamedTuple):
@@ -98,10 +98,10 @@ def run_ctest(options: argparse.Namespace, build: Path) -> Counts:
     report.unlink(missing_ok=True)
     command = ["ctest", "--test-dir", str(build), "-j", str(options.jobs), "--output-junit", str(report)]
     command += ["--verbose"] if options.verbose else ["--output-on-failure"]
-    label = options.label
-    if options.preset == "tsan" and not any((options.include, label)):
-        label = _TSAN_LABEL
-    for flag, value in (("-R", options.include), ("-E", options.exclude), ("-L", label)):
+    include = options.include
+    if options.preset == "tsan" and not any((include, options.label)):
+        include = _TSAN_TESTS
+    for flag, value in (("-R", include), ("-E", options.exclude), ("-L", options.label)):
         if value:
             command += [flag, value]
     env = {name: value for name, value in os.environ.items() if not name.startswith("NEARFETCH_")}
