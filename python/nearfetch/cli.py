@@ -37,6 +37,10 @@ def main(arguments: Optional[Sequence[str]] = None, layout: Optional[Layout] = N
     except NearfetchError as error:
         print(f"nearfetch: {error}", file=sys.stderr)
         return error.status
+    except BrokenPipeError:
+        # Whoever read the output has seen enough. Python would complain once more when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
 
 
 def _parser() -> argparse.ArgumentParser:

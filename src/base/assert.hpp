@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Contracts. A broken one is a bug in nearfetch, never something a user did. They are checked in the presets dev,
-// asan and tsan (NF_CHECKS) and cost nothing in release.
+// Contracts. A broken one is a bug in nearfetch, never something a user did. They are checked in the presets
+// dev, asan and tsan (NF_CHECKS) and cost nothing in release.
 
 #include <cstdio>
 #include <cstdlib>
 
 namespace nearfetch::detail {
 
-[[noreturn]] inline void contract_broken(const char* kind, const char* condition, const char* file, int line) {
+[[noreturn]] inline void contract_broken(const char* kind, const char* condition, const char* file,
+                                         int line) {
     std::fprintf(stderr, "%s:%d: nearfetch: %s broken: %s\n", file, line, kind, condition);
     std::abort();
 }

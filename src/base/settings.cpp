@@ -54,7 +54,8 @@ constexpr std::string_view policies = "density gdsf s3fifo lru clampi temporal p
 
 const std::array rows{
     Row{"mode", "", ModeKind{},
-        "when a window forgets cached data: off caches nothing; transparent at each epoch closure; always-cache never; "
+        "when a window forgets cached data: off caches nothing; transparent at each epoch closure; "
+        "always-cache never; "
         "user-defined when the program calls nearfetch_win_invalidate"},
     Row{"buffer_bytes", "bytes", BytesKind{&Settings::buffer_bytes, 4096},
         "size of a window's cache buffer |S_w| (where it starts, if adaptive)"},
@@ -68,7 +69,8 @@ const std::array rows{
         "index slots that a sampling eviction policy visits per victim (M of 001)"},
     Row{"policy", "", ChoiceKind{&Settings::policy, policies},
         "eviction policy: who leaves when there is no room"},
-    Row{"adaptive", "", SwitchKind{&Settings::adaptive}, "adapt index and buffer sizes while the program runs"},
+    Row{"adaptive", "", SwitchKind{&Settings::adaptive},
+        "adapt index and buffer sizes while the program runs"},
     Row{"keep_on_resize", "", SwitchKind{&Settings::keep_on_resize},
         "keep the entries when a size adapts (off: invalidate, as 001 does)"},
     Row{"exact_match", "", SwitchKind{&Settings::exact_match},
@@ -96,7 +98,8 @@ const std::array rows{
     Row{"adapt_interval_gets", "gets", CountKind{&Settings::adapt_interval_gets, 16, any_count},
         "gets between two looks at the thresholds"},
     Row{"bypass", "", SwitchKind{&Settings::bypass},
-        "leave targets alone whose plain gets are measured to be as cheap as a hit, and windows without reuse"},
+        "leave targets alone whose plain gets are measured to be as cheap as a hit, and windows without "
+        "reuse"},
     Row{"block_limit", "blocks", CountKind{&Settings::block_limit, 1, 1u << 24},
         "contiguous blocks of one access above which it goes to the network unseen"},
     Row{"progress_interval_us", "us", CountKind{&Settings::progress_interval_us, 1, 1000000},
@@ -147,7 +150,8 @@ std::string allowed_text(const Kind& kind) {
             [](const SwitchKind&) { return std::string("on off"); },
             [](const ModeKind&) {
                 std::string all;
-                for (std::string_view name : mode_names) all += (all.empty() ? "" : " ") + std::string(name);
+                for (std::string_view name : mode_names)
+                    all += (all.empty() ? "" : " ") + std::string(name);
                 return all;
             },
             [](const ChoiceKind& k) { return std::string(k.choices); },
@@ -233,7 +237,8 @@ bool store(const Kind& kind, Settings& s, std::string_view text) {
 
 std::string known_names() {
     std::string all;
-    for (const Row& row : rows) all += (all.empty() ? "" : " ") + std::string(row.name);
+    for (const Row& row : rows)
+        all += (all.empty() ? "" : " ") + std::string(row.name);
     return all;
 }
 
@@ -271,7 +276,8 @@ void apply_environment(Settings& settings, const std::function<const char*(const
 
 std::string environment_name(std::string_view setting) {
     std::string name = "NEARFETCH_";
-    for (char c : setting) name += static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
+    for (char c : setting)
+        name += static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
     return name;
 }
 
@@ -281,11 +287,12 @@ std::optional<std::uint64_t> parse_bytes(std::string_view text) noexcept {
     const auto [end, failed] = std::from_chars(text.data(), last, value);
     if (failed != std::errc{}) return std::nullopt;
     std::string_view unit(end, static_cast<std::size_t>(last - end));
-    while (!unit.empty() && unit.front() == ' ') unit.remove_prefix(1);
+    while (!unit.empty() && unit.front() == ' ')
+        unit.remove_prefix(1);
     constexpr std::pair<std::string_view, std::uint64_t> units[] = {
-        {"", 1},         {"B", 1},          {"KB", 1000},       {"KiB", 1ull << 10}, {"MB", 1000000},
-        {"MiB", 1 << 20}, {"GB", 1000000000}, {"GiB", 1ull << 30}, {"K", 1ull << 10},   {"M", 1ull << 20},
-        {"G", 1ull << 30}};
+        {"", 1},           {"B", 1},          {"KB", 1000},       {"KiB", 1ull << 10},
+        {"MB", 1000000},   {"MiB", 1 << 20},  {"GB", 1000000000}, {"GiB", 1ull << 30},
+        {"K", 1ull << 10}, {"M", 1ull << 20}, {"G", 1ull << 30}};
     for (const auto& [name, factor] : units)
         if (unit == name) {
             if (value > std::numeric_limits<std::uint64_t>::max() / factor) return std::nullopt;

@@ -78,7 +78,8 @@ std::string environment_name(std::string_view setting);
 /// What starts the name of an info key: nearfetch_buffer_bytes.
 inline constexpr std::string_view info_key_prefix = "nearfetch_";
 
-/// "4MiB", "64 KiB", "1000" -> bytes. Units B, KB/KiB, MB/MiB, GB/GiB (decimal/binary); nothing if it is not that.
+/// "4MiB", "64 KiB", "1000" -> bytes. Units B, KB/KiB, MB/MiB, GB/GiB (decimal/binary); nothing if it is not
+/// that.
 std::optional<std::uint64_t> parse_bytes(std::string_view text) noexcept;
 
 }  // namespace nearfetch

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// nearfetch-settings: the settings table for programs (JSON, no arguments), and its checks (KEY=VALUE ...), so that
-// the command line knows settings from the same table as the library.
+// nearfetch-settings: the settings table for programs (JSON, no arguments), and its checks (KEY=VALUE ...),
+// so that the command line knows settings from the same table as the library.
 
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -33,7 +33,8 @@ int main(int argc, char** argv) {
         const std::string argument = argv[i];
         const std::size_t equals = argument.find('=');
         if (equals == std::string::npos) {
-            report("setting '" + argument + "' has no value (a setting reads KEY=VALUE): add '=' and the value");
+            report("setting '" + argument +
+                   "' has no value (a setting reads KEY=VALUE): add '=' and the value");
             continue;
         }
         try {

@@ -3,17 +3,18 @@
 
 // Never slower: caching a target's gets is a bet, and this is its account.
 //
-// A hit saves what the network would have taken, less what the hit takes. A miss costs the bookkeeping and the copy
-// into the cache on top of the network's time. Both are measured while they happen. After each round the account is
-// settled: if the misses cost more than the hits saved, and enough to be felt (the loss share), the target is left alone
-// for a pause that doubles each time the bet is lost again. A same-node neighbour whose gets are loads and stores
-// thereby drops out within a few dozen gets, unless its hits really pay.
+// A hit saves what the network would have taken, less what the hit takes. A miss costs the bookkeeping and
+// the copy into the cache on top of the network's time. Both are measured while they happen. After each round
+// the account is settled: if the misses cost more than the hits saved, and enough to be felt (the loss
+// share), the target is left alone for a pause that doubles each time the bet is lost again. A same-node
+// neighbour whose gets are loads and stores thereby drops out within a few dozen gets, unless its hits really
+// pay.
 //
-// The loss share keeps a cold cache over a slow network from being judged by its first, necessarily missing gets:
-// there the bookkeeping is below two percent of what the gets take anyway.
+// The loss share keeps a cold cache over a slow network from being judged by its first, necessarily missing
+// gets: there the bookkeeping is below two percent of what the gets take anyway.
 //
-// Large gets are where the copy itself is felt: at 64 KiB it can be a tenth of the network's time. Such a range is
-// admitted when it is asked for the second time; copy_is_felt() tells which ones these are.
+// Large gets are where the copy itself is felt: at 64 KiB it can be a tenth of the network's time. Such a
+// range is admitted when it is asked for the second time; copy_is_felt() tells which ones these are.
 
 #include <algorithm>
 #include <array>
@@ -66,8 +67,8 @@ class Bet {
     /// True where copying `size_bytes` would take a noticeable share of what the network takes for them.
     bool copy_is_felt(std::uint64_t size_bytes) const noexcept {
         const float network = network_by_size_[size_class(size_bytes)];
-        return network != 0 &&
-               static_cast<double>(size_bytes) * hit_cost().copy_ticks_per_byte > copy_share * static_cast<double>(network);
+        return network != 0 && static_cast<double>(size_bytes) * hit_cost().copy_ticks_per_byte >
+                                   copy_share * static_cast<double>(network);
     }
 
     bool round_over() const noexcept { return misses_ >= round_misses; }

@@ -14,7 +14,8 @@ namespace {
 constexpr std::size_t first_touch_slots = 4096;
 constexpr std::size_t piece_limit = 16;  ///< with more gaps than this the whole get is fetched again
 
-RangeCacheConfig config_of(const Settings& s, const std::function<double(Rank, std::uint64_t, std::uint64_t)>& score) {
+RangeCacheConfig config_of(const Settings& s,
+                           const std::function<double(Rank, std::uint64_t, std::uint64_t)>& score) {
     RangeCacheConfig config;
     config.buffer_bytes = s.buffer_bytes;
     config.buffer_bytes_max = std::max(s.buffer_bytes, s.buffer_bytes_max);
@@ -72,7 +73,8 @@ struct CachedWindow::Survey {
         gap_bytes = 0;
     }
     void copy_resident() const noexcept {
-        for (const Resident& r : resident) copy_bytes(r.origin, r.data, r.size);
+        for (const Resident& r : resident)
+            copy_bytes(r.origin, r.data, r.size);
     }
     bool partial() const noexcept { return !resident.empty() || !waiting.empty(); }
 };
@@ -92,7 +94,8 @@ CachedWindow::~CachedWindow() = default;
 
 bool CachedWindow::make_cache() noexcept {
     try {
-        cache_ = std::make_unique<RangeCache>(config_of(settings_, score_), static_cast<std::uint32_t>(ranks()));
+        cache_ =
+            std::make_unique<RangeCache>(config_of(settings_, score_), static_cast<std::uint32_t>(ranks()));
         first_touch_.assign(first_touch_slots, 0);
         return true;
     } catch (const std::exception&) {
@@ -138,7 +141,8 @@ void CachedWindow::survey(const Get& get, Survey& s) const {
         s.clear();
         s.gaps.assign(get.pieces.begin(), get.pieces.end());
     }
-    for (const Piece& gap : s.gaps) s.gap_bytes += gap.size;
+    for (const Piece& gap : s.gaps)
+        s.gap_bytes += gap.size;
 }
 
 int CachedWindow::get(const Get& get, GetStarter& starter, bool* started) {
@@ -176,7 +180,8 @@ int CachedWindow::fetch_unseen(const Get& get, GetStarter& starter, Guard& guard
     return 0;
 }
 
-int CachedWindow::fetch(const Get& get, GetStarter& starter, Survey& s, Guard& guard, std::uint64_t begin_ticks) {
+int CachedWindow::fetch(const Get& get, GetStarter& starter, Survey& s, Guard& guard,
+                        std::uint64_t begin_ticks) {
     const bool whole = s.gap_bytes == get.size_bytes || s.gaps.size() > piece_limit;
     const Stamp stamp = cache_->now();
     if (threaded_) {
@@ -196,7 +201,8 @@ int CachedWindow::fetch(const Get& get, GetStarter& starter, Survey& s, Guard& g
     started(get.target, t, t.gets);
     t.waiters.insert(t.waiters.end(), s.waiting.begin(), s.waiting.end());
     const AccessType admitted = admit(get, t, s, stamp);
-    count(s.partial() ? AccessType::partial_hit : admitted, get.size_bytes, whole ? get.size_bytes : s.gap_bytes);
+    count(s.partial() ? AccessType::partial_hit : admitted, get.size_bytes,
+          whole ? get.size_bytes : s.gap_bytes);
     t.bet.missed(started_ticks - start_ticks, (ticks() - started_ticks) + (start_ticks - begin_ticks));
     return 0;
 }
@@ -284,7 +290,8 @@ void CachedWindow::put(Rank target, std::span<const Piece> pieces) noexcept {
     started(target, t, t.updates);
     t.local_updates.started = issued_;
     if (cache_ == nullptr) return;
-    for (const Piece& piece : pieces) cache_->update(target, piece.offset, piece.size, piece.origin);
+    for (const Piece& piece : pieces)
+        cache_->update(target, piece.offset, piece.size, piece.origin);
 }
 
 void CachedWindow::forget(Rank target, std::span<const Piece> pieces) noexcept {
@@ -295,7 +302,8 @@ void CachedWindow::forget(Rank target, std::span<const Piece> pieces) noexcept {
     t.local_updates.started = issued_;
     if (cache_ == nullptr) return;
     if (pieces.empty()) cache_->drop(target, 0, ~std::uint64_t{0});
-    for (const Piece& piece : pieces) cache_->drop(target, piece.offset, piece.size);
+    for (const Piece& piece : pieces)
+        cache_->drop(target, piece.offset, piece.size);
 }
 
 void CachedWindow::count_read(Rank target) noexcept {
@@ -323,11 +331,13 @@ void CachedWindow::complete(Rank target, Moment since, Completion kind, int stat
     progress_.entered();
 }
 
-void CachedWindow::complete_all(Moment since, Completion kind, int status, std::uint64_t network_ticks) noexcept {
+void CachedWindow::complete_all(Moment since, Completion kind, int status,
+                                std::uint64_t network_ticks) noexcept {
     const Guard guard = lock();
     if (cache_ != nullptr && !keeps_data_) cache_->acquire();
     const std::uint64_t share = active_.empty() ? 0 : network_ticks / active_.size();
-    for (Rank target : active_) complete_locked(at(target), since, kind, status, share);
+    for (Rank target : active_)
+        complete_locked(at(target), since, kind, status, share);
     std::erase_if(active_, [this](Rank target) {
         Target& t = at(target);
         t.listed = !t.idle(Completion::local) || !t.idle(Completion::full);
@@ -356,7 +366,8 @@ void CachedWindow::complete_locked(Target& t, Moment since, Completion kind, int
     if (t.bet.round_over()) settle_bet(t);
 }
 
-/// Whoever waits for bytes that have arrived gets them, before anybody may reuse the buffer in which they arrived.
+/// Whoever waits for bytes that have arrived gets them, before anybody may reuse the buffer in which they
+/// arrived.
 void CachedWindow::serve_waiters(Target& t, auto&& is_due, bool keep) noexcept {
     std::erase_if(t.waiters, [&](const Waiter& waiter) {
         if (!is_due(waiter)) return false;
@@ -398,8 +409,8 @@ void CachedWindow::abandon_request(Rank target, RequestId request) noexcept {
     Target& t = at(target);
     std::erase_if(t.in_flight, [&](const InFlight& flight) {
         if (flight.request != request) return false;
-        // Who waits for it has no other way to its bytes than the buffer in which they arrive: keep the entry's flight,
-        // but not its data.
+        // Who waits for it has no other way to its bytes than the buffer in which they arrive: keep the
+        // entry's flight, but not its data.
         cache_->drop(target, flight.entry->offset(), flight.entry->size());
         return false;
     });

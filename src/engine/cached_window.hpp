@@ -3,21 +3,22 @@
 
 // A window seen from one rank, with its cache: runs on the network what the core decides.
 //
-// The life of a get. try_hit() serves a get from one entry: a lookup and a copy. Everything else is get(): the
-// range is surveyed, the gaps are started on the network, and only then, while they travel, the resident parts are
-// copied, room is made and the gaps become PENDING entries. What is PENDING stays so until the transfer has really
-// completed for that target; then complete() copies the program's buffer into the cache. A second get of bytes
-// that are on their way becomes a waiter: it is copied from the first one's buffer at that same moment, the only one
-// at which both buffers are known to be valid (001, section III-B).
+// The life of a get. try_hit() serves a get from one entry: a lookup and a copy. Everything else is get():
+// the range is surveyed, the gaps are started on the network, and only then, while they travel, the resident
+// parts are copied, room is made and the gaps become PENDING entries. What is PENDING stays so until the
+// transfer has really completed for that target; then complete() copies the program's buffer into the cache.
+// A second get of bytes that are on their way becomes a waiter: it is copied from the first one's buffer at
+// that same moment, the only one at which both buffers are known to be valid (001, section III-B).
 //
-// What completes a transfer is the front end's knowledge (flush, unlock, fence, a request that was waited for); it says
-// so by complete() or complete_request(). What forgets data is the window's mode: in transparent mode each of these
-// calls is an acquire, so that nothing outlives its epoch and PENDING entries need no room at all.
+// What completes a transfer is the front end's knowledge (flush, unlock, fence, a request that was waited
+// for); it says so by complete() or complete_request(). What forgets data is the window's mode: in
+// transparent mode each of these calls is an acquire, so that nothing outlives its epoch and PENDING entries
+// need no room at all.
 //
 // Operations are counted per target, so that a flush with nothing outstanding need not enter the library.
 //
-// Threads. If `threaded`, every member takes the window's mutex, and no network call is made under it: such a call
-// may block until another thread of this process has made a call of its own.
+// Threads. If `threaded`, every member takes the window's mutex, and no network call is made under it: such a
+// call may block until another thread of this process has made a call of its own.
 
 #include <algorithm>
 #include <functional>
@@ -125,12 +126,14 @@ class CachedWindow {
 
     /// A put of this process was started: cached bytes that it overlaps take its values.
     void put(Rank target, std::span<const Piece> pieces) noexcept;
-    /// An accumulate was started, or a put of unknown layout: what it overlaps is forgotten. No pieces: all of the target.
+    /// An accumulate was started, or a put of unknown layout: what it overlaps is forgotten. No pieces: all
+    /// of the target.
     void forget(Rank target, std::span<const Piece> pieces) noexcept;
     /// An atomic that only reads was started.
     void count_read(Rank target) noexcept;
 
-    /// The moment before a completing call enters the library: what was started until then is what it completes.
+    /// The moment before a completing call enters the library: what was started until then is what it
+    /// completes.
     using Moment = std::uint64_t;
     Moment now() const noexcept {
         const Guard guard = lock();
@@ -160,10 +163,12 @@ class CachedWindow {
     /// The library has completed at `target` (everywhere) what had been started until `since`.
     /// \param status other than 0: it failed, and nothing of it is kept
     /// \param network_ticks what the call took
-    void complete(Rank target, Moment since, Completion kind, int status, std::uint64_t network_ticks) noexcept;
+    void complete(Rank target, Moment since, Completion kind, int status,
+                  std::uint64_t network_ticks) noexcept;
     void complete_all(Moment since, Completion kind, int status, std::uint64_t network_ticks) noexcept;
 
-    /// A request-based get has completed; `keep` false: its request was freed, so that only a flush completes it.
+    /// A request-based get has completed; `keep` false: its request was freed, so that only a flush completes
+    /// it.
     void complete_request(Rank target, RequestId request, bool keep) noexcept;
     /// A request-based get whose completion nobody will report: nothing of it is kept.
     void abandon_request(Rank target, RequestId request) noexcept;
@@ -229,7 +234,8 @@ class CachedWindow {
             if (kind == Completion::full) updates.complete(since);
         }
         bool idle(Completion kind) const noexcept {
-            return !gets.outstanding() && !(kind == Completion::local ? local_updates : updates).outstanding();
+            return !gets.outstanding() &&
+                   !(kind == Completion::local ? local_updates : updates).outstanding();
         }
     };
     struct Survey;  ///< what is there of the get at hand, and what is not
@@ -253,7 +259,8 @@ class CachedWindow {
             active_.push_back(target);  // the constructor reserved a place for each target
         }
     }
-    void complete_locked(Target& t, Moment since, Completion kind, int status, std::uint64_t network_ticks) noexcept;
+    void complete_locked(Target& t, Moment since, Completion kind, int status,
+                         std::uint64_t network_ticks) noexcept;
     void finish(const InFlight& flight, bool keep) noexcept;
     void serve_waiters(Target& t, auto&& is_due, bool keep) noexcept;
     void retire_cache() noexcept;
@@ -263,8 +270,9 @@ class CachedWindow {
     bool threaded_;
     bool keeps_data_;  ///< the mode lets data outlive its epoch
     bool all_open_ = false;
-    bool broken_ = false;    ///< no memory: the window goes on without a cache
-    bool outdated_ = false;  ///< the cache was made under other settings, and goes as soon as nothing is in flight
+    bool broken_ = false;  ///< no memory: the window goes on without a cache
+    bool outdated_ =
+        false;  ///< the cache was made under other settings, and goes as soon as nothing is in flight
     mutable std::mutex mutex_;
     ProgressTimer progress_;
     std::unique_ptr<RangeCache> cache_;

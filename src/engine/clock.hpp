@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The engine's clock: the processor's time stamp counter where there is one, because a reading has to be cheap next
-// to a get of 50 ns. Ticks are only ever compared with ticks; ns_per_tick() is for thresholds that are settings.
+// The engine's clock: the processor's time stamp counter where there is one, because a reading has to be
+// cheap next to a get of 50 ns. Ticks are only ever compared with ticks; ns_per_tick() is for thresholds that
+// are settings.
 
 #include <chrono>
 #include <cstdint>
@@ -14,9 +15,9 @@
 namespace nearfetch {
 
 inline std::uint64_t steady_ns() noexcept {
-    return static_cast<std::uint64_t>(
-        std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-            .count());
+    return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                          std::chrono::steady_clock::now().time_since_epoch())
+                                          .count());
 }
 
 #if defined(__x86_64__)
@@ -28,7 +29,8 @@ inline double ns_per_tick() noexcept {
     static const double ratio = [] {
         const std::uint64_t ns0 = steady_ns(), t0 = ticks();
         std::uint64_t ns1 = ns0;
-        while (ns1 - ns0 < 100'000) ns1 = steady_ns();
+        while (ns1 - ns0 < 100'000)
+            ns1 = steady_ns();
         const std::uint64_t t1 = ticks();
         return static_cast<double>(ns1 - ns0) / static_cast<double>(t1 > t0 ? t1 - t0 : 1);
     }();

@@ -26,7 +26,8 @@ inline void copy_bytes(std::byte* to, const std::byte* from, std::uint64_t size)
         std::memcpy(to, &head, 4);
         std::memcpy(to + size - 4, &tail, 4);
     } else {
-        for (std::uint64_t i = 0; i < size; ++i) to[i] = from[i];
+        for (std::uint64_t i = 0; i < size; ++i)
+            to[i] = from[i];
     }
 }
 

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Never stuck: software RMA is served only while a rank is inside the MPI library. A rank that lives on hits and elided
-// flushes would never be, so each of these counts down here, and when the interval is over the rank enters the library once.
+// Never stuck: software RMA is served only while a rank is inside the MPI library. A rank that lives on hits
+// and elided flushes would never be, so each of these counts down here, and when the interval is over the
+// rank enters the library once.
 //
-// Reading the clock costs half as much as a hit, so while the program is fast only every 16th step reads it. A program
-// whose steps are far apart reads it each time: there it is free, and 16 such steps could be seconds.
+// Reading the clock costs half as much as a hit, so while the program is fast only every 16th step reads it.
+// A program whose steps are far apart reads it each time: there it is free, and 16 such steps could be
+// seconds.
 
 #include <cstdint>
 
@@ -16,7 +18,8 @@ namespace nearfetch {
 class ProgressTimer {
   public:
     explicit ProgressTimer(std::uint64_t interval_us) noexcept
-        : interval_ticks_(static_cast<std::uint64_t>(static_cast<double>(interval_us) * 1000.0 / ns_per_tick())) {}
+        : interval_ticks_(
+              static_cast<std::uint64_t>(static_cast<double>(interval_us) * 1000.0 / ns_per_tick())) {}
 
     /// True when the MPI library has to be entered now.
     bool step() noexcept {

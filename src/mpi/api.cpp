@@ -44,7 +44,8 @@ int nearfetch_win_prefetch(MPI_Win win, int target, MPI_Aint disp, nearfetch_cou
         if (target == MPI_PROC_NULL || count == 0 || window.off()) return MPI_SUCCESS;
         if (!window.has(target))
             throw Error("nearfetch_win_prefetch: target " + std::to_string(target),
-                        "the window has " + std::to_string(window.cached().ranks()) + " ranks", "name one of them");
+                        "the window has " + std::to_string(window.cached().ranks()) + " ranks",
+                        "name one of them");
         if (count < 0)
             throw Error("nearfetch_win_prefetch: count " + std::to_string(count), "it is negative",
                         "give a number of elements");
@@ -64,9 +65,11 @@ int nearfetch_win_set_score(MPI_Win win, nearfetch_score_function score, void* c
         if (score == nullptr)
             window.cached().set_score({});
         else
-            window.cached().set_score([score, context](Rank target, std::uint64_t offset, std::uint64_t size) {
-                return score(target, static_cast<nearfetch_count>(offset), static_cast<nearfetch_count>(size), context);
-            });
+            window.cached().set_score(
+                [score, context](Rank target, std::uint64_t offset, std::uint64_t size) {
+                    return score(target, static_cast<nearfetch_count>(offset),
+                                 static_cast<nearfetch_count>(size), context);
+                });
         return MPI_SUCCESS;
     });
 }

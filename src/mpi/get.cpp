@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// MPI_Get and MPI_Rget. A get of one run of bytes that is in the cache is served in the first few lines; all others
-// become pieces for the engine, or pass by unseen where nearfetch does not know what they mean. Errors are the
-// library's own: whatever it would refuse never hits, and is handed to it.
+// MPI_Get and MPI_Rget. A get of one run of bytes that is in the cache is served in the first few lines; all
+// others become pieces for the engine, or pass by unseen where nearfetch does not know what they mean. Errors
+// are the library's own: whatever it would refuse never hits, and is handed to it.
 
 #include <mpi.h>
 
@@ -51,7 +51,8 @@ std::uint64_t run_bytes(const GetCall<Count>& call) noexcept {
 /// True if all was in one entry and has been copied.
 template <class Count>
 bool try_hit(Window& window, const GetCall<Count>& call, std::uint64_t size) noexcept {
-    return window.cached().try_hit(call.target, window.offset(call.target, call.displacement), size, call.origin);
+    return window.cached().try_hit(call.target, window.offset(call.target, call.displacement), size,
+                                   call.origin);
 }
 
 /// False if the get has to pass by unseen.
@@ -60,9 +61,9 @@ bool find_pieces(Window& window, const GetCall<Count>& call, std::vector<Piece>&
     if (const std::uint64_t size = run_bytes(call); size != 0) {
         const std::uint64_t offset = window.offset(call.target, call.displacement);
         pieces.assign(1, {offset, size, static_cast<std::byte*>(call.origin)});
-    } else if (!make_pieces(window, call.origin, static_cast<std::uint64_t>(call.origin_count), call.origin_type,
-                            call.target, call.displacement, static_cast<std::uint64_t>(call.target_count),
-                            call.target_type, pieces)) {
+    } else if (!make_pieces(window, call.origin, static_cast<std::uint64_t>(call.origin_count),
+                            call.origin_type, call.target, call.displacement,
+                            static_cast<std::uint64_t>(call.target_count), call.target_type, pieces)) {
         return false;
     }
     for (const Piece& piece : pieces)
@@ -72,7 +73,8 @@ bool find_pieces(Window& window, const GetCall<Count>& call, std::vector<Piece>&
 
 /// A get that is not one plain hit. `Starter` starts the network's part.
 template <class Count, class Starter>
-int get_slowly(Window& window, const GetCall<Count>& call, RequestId request, Starter& starter, bool& started) {
+int get_slowly(Window& window, const GetCall<Count>& call, RequestId request, Starter& starter,
+               bool& started) {
     started = true;
     // Nothing to move, nowhere to move it, or an error that is the library's to report.
     if (window.off() || !window.has(call.target) || call.origin_count <= 0 || call.target_count <= 0)
@@ -85,11 +87,13 @@ int get_slowly(Window& window, const GetCall<Count>& call, RequestId request, St
     }
     if (!known) {
         const int status = starter.start_whole();
-        if (status == MPI_SUCCESS) window.cached().count_bypassed(call.target, target_bytes(call.target_type, call.target_count));
+        if (status == MPI_SUCCESS)
+            window.cached().count_bypassed(call.target, target_bytes(call.target_type, call.target_count));
         return status;
     }
     std::uint64_t size = 0;
-    for (const Piece& piece : pieces) size += piece.size;
+    for (const Piece& piece : pieces)
+        size += piece.size;
     return window.cached().get({call.target, pieces, size, request}, starter, &started);
 }
 
@@ -180,8 +184,8 @@ using namespace nearfetch;
 
 extern "C" {
 
-int MPI_Get(void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank, MPI_Aint target_disp,
-            int target_count, MPI_Datatype target_datatype, MPI_Win win) {
+int MPI_Get(void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank,
+            MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win) {
     const GetCall<int> call{origin_addr, origin_count, origin_datatype, target_rank,
                             target_disp, target_count, target_datatype, win};
     return intercept_get(call, [&] {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <cstdlib>
 #include <vector>
 
@@ -59,16 +60,26 @@ int error_code(int error_class, const std::string& message) noexcept try {
     return error_class;
 }
 
+/// Open MPI loses the text of an error that it aborts with; so nearfetch says it before.
+void tell_before_abort(MPI_Errhandler handler, const Error& error) noexcept {
+    if (handler == MPI_ERRORS_ARE_FATAL) std::fprintf(stderr, "nearfetch: %s\n", error.what());
+    if (handler != MPI_ERRHANDLER_NULL) PMPI_Errhandler_free(&handler);
+}
+
 }  // namespace
 
 int raise_on_comm(MPI_Comm comm, int error_class, const Error& error) noexcept {
     const int code = error_code(error_class, error.what());
+    MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+    if (PMPI_Comm_get_errhandler(comm, &handler) == MPI_SUCCESS) tell_before_abort(handler, error);
     PMPI_Comm_call_errhandler(comm, code);
     return code;
 }
 
 int raise_on_window(MPI_Win win, int error_class, const Error& error) noexcept {
     const int code = error_code(error_class, error.what());
+    MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+    if (PMPI_Win_get_errhandler(win, &handler) == MPI_SUCCESS) tell_before_abort(handler, error);
     PMPI_Win_call_errhandler(win, code);
     return code;
 }
@@ -88,7 +99,8 @@ void Library::start() {
     settings_ = settings;
     report_.configure(settings);
     int key = MPI_KEYVAL_INVALID;
-    if (report_.wanted() && PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, at_finalize, &key, nullptr) == MPI_SUCCESS)
+    if (report_.wanted() &&
+        PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, at_finalize, &key, nullptr) == MPI_SUCCESS)
         PMPI_Comm_set_attr(MPI_COMM_SELF, key, nullptr);
     started_ = true;
 }
@@ -160,7 +172,8 @@ Window* Library::find(MPI_Win win) noexcept {
 }
 
 void Library::finalize() noexcept {
-    for (auto& [win, window] : windows_) report_.add(*window);
+    for (auto& [win, window] : windows_)
+        report_.add(*window);
     report_.write();
 }
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the interposer keeps for the process: its settings, the windows by their handle, the requests under way.
+// What the interposer keeps for the process: its settings, the windows by their handle, the requests under
+// way.
 //
-// It comes to life with the first window and leaves with MPI_Finalize (through an attribute of MPI_COMM_SELF, which
-// works from every language). A process without windows pays nothing.
+// It comes to life with the first window and leaves with MPI_Finalize (through an attribute of MPI_COMM_SELF,
+// which works from every language). A process without windows pays nothing.
 
 #include <mpi.h>
 
@@ -89,12 +90,14 @@ std::uint64_t dense_bytes_slowly(MPI_Datatype type) noexcept;
 /// The window behind a handle; null if nearfetch does not look after it.
 inline Window* find_window(MPI_Win win) noexcept {
     const detail::LastSeen& last = detail::last_seen;
-    if (last.win == win && last.generation == detail::window_generation.load(std::memory_order_acquire)) [[likely]]
+    if (last.win == win && last.generation == detail::window_generation.load(std::memory_order_acquire))
+        [[likely]]
         return last.window;
     return detail::find_window_slowly(win);
 }
 
-/// Bytes of one element of a datatype without gaps, so that n elements are n times as many in one run; 0 for others.
+/// Bytes of one element of a datatype without gaps, so that n elements are n times as many in one run; 0 for
+/// others.
 inline std::uint64_t dense_bytes(MPI_Datatype type) noexcept {
     const detail::LastSeen& last = detail::last_seen;
     if (last.type == type && last.type_generation == datatype_generation()) [[likely]]

@@ -18,7 +18,8 @@ std::string readable_bytes(std::uint64_t bytes) {
     constexpr const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
     auto value = static_cast<double>(bytes);
     std::size_t unit = 0;
-    while (value >= 1024 && unit + 1 < std::size(units)) value /= 1024, ++unit;
+    while (value >= 1024 && unit + 1 < std::size(units))
+        value /= 1024, ++unit;
     char text[32];
     std::snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : "%.1f %s", value, units[unit]);
     return text;
@@ -65,13 +66,16 @@ void Report::write() noexcept {
 void Report::write_json(int rank) const {
     auto windows = nlohmann::ordered_json::array();
     for (const Record& record : records_) {
-        nlohmann::ordered_json row{{"name", record.name}, {"mode", record.mode}, {"windows", record.windows},
+        nlohmann::ordered_json row{{"name", record.name},
+                                   {"mode", record.mode},
+                                   {"windows", record.windows},
                                    {"ranks", record.ranks}};
         for (const CounterInfo& counter : range_cache_counter_table)
             row[std::string(counter.name)] = record.counters.*counter.member;
         windows.push_back(std::move(row));
     }
-    const nlohmann::ordered_json document{{"rank", rank}, {"mpi", NEARFETCH_MPI_FAMILY}, {"windows", windows}};
+    const nlohmann::ordered_json document{
+        {"rank", rank}, {"mpi", NEARFETCH_MPI_FAMILY}, {"windows", windows}};
     const std::string path = stats_dir_ + "/rank-" + std::to_string(rank) + ".json";
     std::ofstream file(path);
     file << document.dump(2) << '\n';
@@ -82,9 +86,10 @@ void Report::write_json(int rank) const {
 /// One screen: the windows that were used, of rank 0 (the others have their files).
 void Report::write_summary(int rank) const {
     if (rank != 0) return;
-    std::string text = "nearfetch: summary of rank 0\n"
-                       "  window                mode               gets   hit%  partial%  pending%  direct%  confl.%  "
-                       "capac.%  fail.%  byp.%  from cache  from network  flushes elided\n";
+    std::string text =
+        "nearfetch: summary of rank 0\n"
+        "  window                mode               gets   hit%  partial%  pending%  direct%  confl.%  "
+        "capac.%  fail.%  byp.%  from cache  from network  flushes elided\n";
     int shown = 0, silent = 0;
     for (const Record& record : records_) {
         const RangeCacheCounters& c = record.counters;
@@ -94,18 +99,20 @@ void Report::write_summary(int rank) const {
         }
         ++shown;
         char line[320];
-        std::snprintf(line, sizeof line,
-                      "  %-20.20s  %-12s %10llu  %5.1f  %8.1f  %8.1f  %7.1f  %7.1f  %7.1f  %6.1f  %5.1f  %10s  %12s"
-                      "  %7llu/%llu\n",
-                      record.name.empty() ? "(unnamed)" : record.name.c_str(), record.mode.c_str(),
-                      static_cast<unsigned long long>(c.gets), percent(c.hits, c.gets), percent(c.partial_hits, c.gets),
-                      percent(c.pending_hits, c.gets), percent(c.direct, c.gets), percent(c.conflicting, c.gets),
-                      percent(c.capacity, c.gets), percent(c.failing, c.gets), percent(c.bypassed, c.gets),
-                      readable_bytes(c.bytes_from_cache).c_str(), readable_bytes(c.bytes_from_network).c_str(),
-                      static_cast<unsigned long long>(c.flushes_elided), static_cast<unsigned long long>(c.flushes));
+        std::snprintf(
+            line, sizeof line,
+            "  %-20.20s  %-12s %10llu  %5.1f  %8.1f  %8.1f  %7.1f  %7.1f  %7.1f  %6.1f  %5.1f  %10s  %12s"
+            "  %7llu/%llu\n",
+            record.name.empty() ? "(unnamed)" : record.name.c_str(), record.mode.c_str(),
+            static_cast<unsigned long long>(c.gets), percent(c.hits, c.gets), percent(c.partial_hits, c.gets),
+            percent(c.pending_hits, c.gets), percent(c.direct, c.gets), percent(c.conflicting, c.gets),
+            percent(c.capacity, c.gets), percent(c.failing, c.gets), percent(c.bypassed, c.gets),
+            readable_bytes(c.bytes_from_cache).c_str(), readable_bytes(c.bytes_from_network).c_str(),
+            static_cast<unsigned long long>(c.flushes_elided), static_cast<unsigned long long>(c.flushes));
         text += line;
     }
-    if (silent != 0) text += "  " + std::to_string(silent) + " more windows without gets, or beyond this screen\n";
+    if (silent != 0)
+        text += "  " + std::to_string(silent) + " more windows without gets, or beyond this screen\n";
     std::fputs(text.c_str(), stderr);
 }
 

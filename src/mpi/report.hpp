@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What is told at the end, if asked: a file rank-<N>.json for programs, a summary for people. Windows come and go, so
-// a report keeps one record of each up to a limit, and adds the others up in one last record.
+// What is told at the end, if asked: a file rank-<N>.json for programs, a summary for people. Windows come
+// and go, so a report keeps one record of each up to a limit, and adds the others up in one last record.
 
 #include <mpi.h>
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Requests of gets. From the moment at which such a request completes, the program may reuse the buffer, so that is when
-// the cache has to take the data: the calls that complete requests are interposed. Each of them sets a completed
-// request to MPI_REQUEST_NULL, by which one mechanism serves them all: note which of the requests are ours, let the
-// library work, see which have become null. While no such request is under way they cost one load.
+// Requests of gets. From the moment at which such a request completes, the program may reuse the buffer, so
+// that is when the cache has to take the data: the calls that complete requests are interposed. Each of them
+// sets a completed request to MPI_REQUEST_NULL, by which one mechanism serves them all: note which of the
+// requests are ours, let the library work, see which have become null. While no such request is under way
+// they cost one load.
 
 #include "mpi/request.hpp"
 
@@ -84,7 +85,8 @@ class Watched {
     /// To be called after the library's work: what is null now has completed.
     void settle(const MPI_Request* requests) noexcept {
         for (const One& one : watched_)
-            if (requests[one.index] == MPI_REQUEST_NULL && Requests::instance().remove(one.request, one.tracked.id))
+            if (requests[one.index] == MPI_REQUEST_NULL &&
+                Requests::instance().remove(one.request, one.tracked.id))
                 one.tracked.window->cached().complete_request(one.tracked.target, one.tracked.id, true);
     }
 
@@ -169,7 +171,8 @@ int MPI_Request_free(MPI_Request* request) {
     if (Requests::instance().none()) return PMPI_Request_free(request);
     const MPI_Request handle = *request;
     const Tracked tracked = Requests::instance().find(handle);
-    // From here on only a flush completes it. Before the library's own free: then the handle may be another's.
+    // From here on only a flush completes it. Before the library's own free: then the handle may be
+    // another's.
     if (tracked.id != 0 && Requests::instance().remove(handle, tracked.id))
         tracked.window->cached().complete_request(tracked.target, tracked.id, false);
     return PMPI_Request_free(request);
@@ -177,7 +180,8 @@ int MPI_Request_free(MPI_Request* request) {
 
 int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
     const int result = PMPI_Request_get_status(request, flag, status);
-    if (Requests::instance().none() || result != MPI_SUCCESS || !*flag || request == MPI_REQUEST_NULL) return result;
+    if (Requests::instance().none() || result != MPI_SUCCESS || !*flag || request == MPI_REQUEST_NULL)
+        return result;
     // The program now knows that the data is there, and may reuse the buffer before it completes the request.
     const Tracked tracked = Requests::instance().find(request);
     if (tracked.id != 0 && Requests::instance().remove(request, tracked.id))

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The synchronisation calls. Each tells the engine which transfers it has completed, and whether an access epoch is
-// open. A flush with nothing outstanding does not enter the library, but for the progress that others need.
+// The synchronisation calls. Each tells the engine which transfers it has completed, and whether an access
+// epoch is open. A flush with nothing outstanding does not enter the library, but for the progress that
+// others need.
 //
 // An epoch counts as open for all targets between MPI_Win_start and MPI_Win_complete, whatever the group.
 
@@ -84,14 +85,16 @@ extern "C" {
 int MPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win) {
     const int status = PMPI_Win_lock(lock_type, rank, assert, win);
     Window* const window = find_window(win);
-    if (window != nullptr && status == MPI_SUCCESS && window->has(rank)) window->cached().set_open(rank, true);
+    if (window != nullptr && status == MPI_SUCCESS && window->has(rank))
+        window->cached().set_open(rank, true);
     return status;
 }
 
 int MPI_Win_unlock(int rank, MPI_Win win) {
     Window* const window = find_window(win);
     if (window == nullptr || !window->has(rank)) return PMPI_Win_unlock(rank, win);
-    const int status = complete_by(*window, rank, Completion::full, [&] { return PMPI_Win_unlock(rank, win); });
+    const int status =
+        complete_by(*window, rank, Completion::full, [&] { return PMPI_Win_unlock(rank, win); });
     if (status == MPI_SUCCESS) window->cached().set_open(rank, false);
     return status;
 }
@@ -121,7 +124,7 @@ int MPI_Win_flush_local_all(MPI_Win win) {
 }
 
 int MPI_Win_fence(int assert, MPI_Win win) {
-    return close_all(win, (assert & MPI_MODE_NOSUCCEED) == 0, [&] { return PMPI_Win_fence(assert, win); });
+    return close_all(win, (assert& MPI_MODE_NOSUCCEED) == 0, [&] { return PMPI_Win_fence(assert, win); });
 }
 
 int MPI_Win_start(MPI_Group group, int assert, MPI_Win win) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Puts, accumulates and atomics always go to the network. What they overlap in this rank's cache must not survive them:
-// a put's bytes are known and replace the cached ones; what an accumulate leaves behind is not known, so it is
-// forgotten. MPI_NO_OP changes nothing, and reads that are atomics are never served from the cache: a program may
-// poll with them.
+// Puts, accumulates and atomics always go to the network. What they overlap in this rank's cache must not
+// survive them: a put's bytes are known and replace the cached ones; what an accumulate leaves behind is not
+// known, so it is forgotten. MPI_NO_OP changes nothing, and reads that are atomics are never served from the
+// cache: a program may poll with them.
 
 #include <mpi.h>
 
@@ -39,8 +39,8 @@ int update(const UpdateTarget& to, const Call& call) noexcept {
     static thread_local std::vector<Piece> pieces;
     bool known = false;
     try {
-        known = make_target_pieces(*window, to.rank, to.displacement, static_cast<std::uint64_t>(to.count), to.type,
-                                   pieces);
+        known = make_target_pieces(*window, to.rank, to.displacement, static_cast<std::uint64_t>(to.count),
+                                   to.type, pieces);
     } catch (const std::bad_alloc&) {
     }
     if (!known) pieces.clear();
@@ -85,48 +85,51 @@ int put(const void* origin, MPI_Count origin_count, MPI_Datatype origin_type, co
 using namespace nearfetch;
 
 // The bodies are the same for int and MPI_Count.
-#define NEARFETCH_UPDATES(SUFFIX, COUNT)                                                                               \
-    int MPI_Put##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank, MPI_Aint disp,     \
-                        COUNT count, MPI_Datatype type, MPI_Win win) {                                                 \
-        return put(origin, origin_count, origin_type, {rank, disp, count, type, win}, [&] {                            \
-            return PMPI_Put##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, win);                  \
-        });                                                                                                            \
-    }                                                                                                                  \
-    int MPI_Rput##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank, MPI_Aint disp,    \
-                         COUNT count, MPI_Datatype type, MPI_Win win, MPI_Request* request) {                          \
-        return put(origin, origin_count, origin_type, {rank, disp, count, type, win}, [&] {                            \
-            return PMPI_Rput##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, win, request);        \
-        });                                                                                                            \
-    }                                                                                                                  \
-    int MPI_Accumulate##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,             \
-                               MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Win win) {                \
-        return accumulate({rank, disp, count, type, win}, op, [&] {                                                    \
-            return PMPI_Accumulate##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, op, win);       \
-        });                                                                                                            \
-    }                                                                                                                  \
-    int MPI_Raccumulate##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,            \
-                                MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Win win,                 \
-                                MPI_Request* request) {                                                                \
-        return accumulate({rank, disp, count, type, win}, op, [&] {                                                    \
-            return PMPI_Raccumulate##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, op, win,       \
-                                            request);                                                                  \
-        });                                                                                                            \
-    }                                                                                                                  \
-    int MPI_Get_accumulate##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, void* result,     \
-                                   COUNT result_count, MPI_Datatype result_type, int rank, MPI_Aint disp, COUNT count, \
-                                   MPI_Datatype type, MPI_Op op, MPI_Win win) {                                        \
-        return accumulate({rank, disp, count, type, win}, op, [&] {                                                    \
-            return PMPI_Get_accumulate##SUFFIX(origin, origin_count, origin_type, result, result_count, result_type,   \
-                                               rank, disp, count, type, op, win);                                      \
-        });                                                                                                            \
-    }                                                                                                                  \
-    int MPI_Rget_accumulate##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, void* result,    \
-                                    COUNT result_count, MPI_Datatype result_type, int rank, MPI_Aint disp,             \
-                                    COUNT count, MPI_Datatype type, MPI_Op op, MPI_Win win, MPI_Request* request) {    \
-        return accumulate({rank, disp, count, type, win}, op, [&] {                                                    \
-            return PMPI_Rget_accumulate##SUFFIX(origin, origin_count, origin_type, result, result_count, result_type,  \
-                                                rank, disp, count, type, op, win, request);                            \
-        });                                                                                                            \
+#define NEARFETCH_UPDATES(SUFFIX, COUNT)                                                                     \
+    int MPI_Put##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,          \
+                        MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Win win) {                        \
+        return put(origin, origin_count, origin_type, {rank, disp, count, type, win}, [&] {                  \
+            return PMPI_Put##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, win);        \
+        });                                                                                                  \
+    }                                                                                                        \
+    int MPI_Rput##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,         \
+                         MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Win win, MPI_Request* request) { \
+        return put(origin, origin_count, origin_type, {rank, disp, count, type, win}, [&] {                  \
+            return PMPI_Rput##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, win,        \
+                                     request);                                                               \
+        });                                                                                                  \
+    }                                                                                                        \
+    int MPI_Accumulate##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,   \
+                               MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Win win) {      \
+        return accumulate({rank, disp, count, type, win}, op, [&] {                                          \
+            return PMPI_Accumulate##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, op,   \
+                                           win);                                                             \
+        });                                                                                                  \
+    }                                                                                                        \
+    int MPI_Raccumulate##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,  \
+                                MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Win win,       \
+                                MPI_Request* request) {                                                      \
+        return accumulate({rank, disp, count, type, win}, op, [&] {                                          \
+            return PMPI_Raccumulate##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, op,  \
+                                            win, request);                                                   \
+        });                                                                                                  \
+    }                                                                                                        \
+    int MPI_Get_accumulate##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type,         \
+                                   void* result, COUNT result_count, MPI_Datatype result_type, int rank,     \
+                                   MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Win win) {  \
+        return accumulate({rank, disp, count, type, win}, op, [&] {                                          \
+            return PMPI_Get_accumulate##SUFFIX(origin, origin_count, origin_type, result, result_count,      \
+                                               result_type, rank, disp, count, type, op, win);               \
+        });                                                                                                  \
+    }                                                                                                        \
+    int MPI_Rget_accumulate##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type,        \
+                                    void* result, COUNT result_count, MPI_Datatype result_type, int rank,    \
+                                    MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Win win,   \
+                                    MPI_Request* request) {                                                  \
+        return accumulate({rank, disp, count, type, win}, op, [&] {                                          \
+            return PMPI_Rget_accumulate##SUFFIX(origin, origin_count, origin_type, result, result_count,     \
+                                                result_type, rank, disp, count, type, op, win, request);     \
+        });                                                                                                  \
     }
 
 extern "C" {

@@ -27,17 +27,17 @@ bool make_target_pieces(const Window& window, int target, MPI_Aint displacement,
     static thread_local std::vector<Block> there;
     const std::uint64_t limit = window.block_limit();
     pieces.clear();
-    if (!flatten(layout_of(type, limit), static_cast<std::int64_t>(window.offset(target, displacement)), count, limit,
-                 there))
+    if (!flatten(layout_of(type, limit), static_cast<std::int64_t>(window.offset(target, displacement)),
+                 count, limit, there))
         return false;
     for (const Block& block : there)
         pieces.push_back({static_cast<std::uint64_t>(block.offset), block.size, nullptr});
     return true;
 }
 
-bool make_pieces(const Window& window, const void* origin, std::uint64_t origin_count, MPI_Datatype origin_type,
-                 int target, MPI_Aint displacement, std::uint64_t target_count, MPI_Datatype target_type,
-                 std::vector<Piece>& pieces) {
+bool make_pieces(const Window& window, const void* origin, std::uint64_t origin_count,
+                 MPI_Datatype origin_type, int target, MPI_Aint displacement, std::uint64_t target_count,
+                 MPI_Datatype target_type, std::vector<Piece>& pieces) {
     static thread_local std::vector<Block> here;
     static thread_local std::vector<Piece> there;
     const std::uint64_t limit = window.block_limit();

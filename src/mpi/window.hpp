@@ -48,11 +48,12 @@ class Window {
 };
 
 /// The contiguous pieces of one access, origin beside target.
-/// \return false if the layouts are not known, differ in size, or have too many blocks: then the access stays unseen
+/// \return false if the layouts are not known, differ in size, or have too many blocks: then the access stays
+/// unseen
 /// \throws std::bad_alloc
-bool make_pieces(const Window& window, const void* origin, std::uint64_t origin_count, MPI_Datatype origin_type,
-                 int target, MPI_Aint displacement, std::uint64_t target_count, MPI_Datatype target_type,
-                 std::vector<Piece>& pieces);
+bool make_pieces(const Window& window, const void* origin, std::uint64_t origin_count,
+                 MPI_Datatype origin_type, int target, MPI_Aint displacement, std::uint64_t target_count,
+                 MPI_Datatype target_type, std::vector<Piece>& pieces);
 
 /// The same for the target alone; origins are null.
 bool make_target_pieces(const Window& window, int target, MPI_Aint displacement, std::uint64_t count,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Windows come and go here. Settings are checked before the window is made: a bad info key is an MPI error of the
-// class MPI_ERR_INFO_VALUE with a text that names it, and no window.
+// Windows come and go here. Settings are checked before the window is made: a bad info key is an MPI error of
+// the class MPI_ERR_INFO_VALUE with a text that names it, and no window.
 
 #include <mpi.h>
 
@@ -14,7 +14,8 @@ namespace nearfetch {
 namespace {
 
 template <class Create>
-int create(MPI_Comm comm, MPI_Info info, std::uint64_t displacement_unit, MPI_Win* win, const Create& make) noexcept {
+int create(MPI_Comm comm, MPI_Info info, std::uint64_t displacement_unit, MPI_Win* win,
+           const Create& make) noexcept {
     if (comm == MPI_COMM_NULL) return make();
     Library& library = Library::instance();
     try {
@@ -42,12 +43,14 @@ int MPI_Win_create(void* base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_
                   [&] { return PMPI_Win_create(base, size, disp_unit, info, comm, win); });
 }
 
-int MPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr, MPI_Win* win) {
+int MPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr,
+                     MPI_Win* win) {
     return create(comm, info, static_cast<std::uint64_t>(disp_unit), win,
                   [&] { return PMPI_Win_allocate(size, disp_unit, info, comm, baseptr, win); });
 }
 
-int MPI_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr, MPI_Win* win) {
+int MPI_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr,
+                            MPI_Win* win) {
     return create(comm, info, static_cast<std::uint64_t>(disp_unit), win,
                   [&] { return PMPI_Win_allocate_shared(size, disp_unit, info, comm, baseptr, win); });
 }
@@ -82,12 +85,14 @@ int MPI_Win_set_info(MPI_Win win, MPI_Info info) {
 
 #if NEARFETCH_LARGE_COUNT
 
-int MPI_Win_create_c(void* base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win* win) {
+int MPI_Win_create_c(void* base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm,
+                     MPI_Win* win) {
     return create(comm, info, static_cast<std::uint64_t>(disp_unit), win,
                   [&] { return PMPI_Win_create_c(base, size, disp_unit, info, comm, win); });
 }
 
-int MPI_Win_allocate_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr, MPI_Win* win) {
+int MPI_Win_allocate_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr,
+                       MPI_Win* win) {
     return create(comm, info, static_cast<std::uint64_t>(disp_unit), win,
                   [&] { return PMPI_Win_allocate_c(size, disp_unit, info, comm, baseptr, win); });
 }

@@ -9,7 +9,8 @@
 
 namespace nearfetch {
 
-/// One contiguous run of bytes of an access: `size` bytes at `offset` of the target's window, and at `origin` here.
+/// One contiguous run of bytes of an access: `size` bytes at `offset` of the target's window, and at `origin`
+/// here.
 struct Piece {
     std::uint64_t offset = 0;
     std::uint64_t size = 0;
@@ -18,8 +19,8 @@ struct Piece {
     ByteRange range() const noexcept { return {offset, offset + size}; }
 };
 
-/// How bytes move. What a transport reports is its own status: 0 is success, everything else is handed through to
-/// whoever can name it (an MPI error code stays that code).
+/// How bytes move. What a transport reports is its own status: 0 is success, everything else is handed
+/// through to whoever can name it (an MPI error code stays that code).
 class Transport {
   public:
     Transport() = default;

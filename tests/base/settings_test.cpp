@@ -43,8 +43,8 @@ TEST(ParseBytes, UnderstandsBinaryAndDecimalUnits) {
 }
 
 TEST(ParseBytes, RefusesWhatIsNotASize) {
-    for (const char* text : {"", " ", "x", "-1", "1.5MiB", "4kib", "4MiBs", "99999999999999999999", "18446744073709551615KiB",
-                             "0x10", "MiB", "1 2"})
+    for (const char* text : {"", " ", "x", "-1", "1.5MiB", "4kib", "4MiBs", "99999999999999999999",
+                             "18446744073709551615KiB", "0x10", "MiB", "1 2"})
         EXPECT_EQ(parse_bytes(text), std::nullopt) << text;
 }
 
@@ -68,7 +68,8 @@ TEST(ApplySetting, StoresEveryKind) {
 
 TEST(ApplySetting, NamesTheSettingTheValueAndWhatIsAllowed) {
     EXPECT_EQ(error_of("mode", "fast"),
-              "bad value 'fast' for setting 'mode' (allowed: off transparent always-cache user-defined): give one of "
+              "bad value 'fast' for setting 'mode' (allowed: off transparent always-cache user-defined): "
+              "give one of "
               "these");
     EXPECT_NE(error_of("buffer_bytes", "7").find("a size from 4KiB"), std::string::npos);
     EXPECT_NE(error_of("index_entries", "0").find("a whole number from 16"), std::string::npos);

@@ -12,7 +12,8 @@ std::uint64_t ticks_of(double ns) { return static_cast<std::uint64_t>(ns / ns_pe
 
 /// One round in which each miss took `network_ns` plus `own_ns` of ours, beside `hits` of `hit_bytes` in all.
 void play(Bet& bet, double network_ns, double own_ns, std::uint64_t hits, std::uint64_t hit_bytes = 0) {
-    while (!bet.round_over()) bet.missed(ticks_of(network_ns), ticks_of(own_ns));
+    while (!bet.round_over())
+        bet.missed(ticks_of(network_ns), ticks_of(own_ns));
     bet.settle(hits, hit_bytes);
 }
 
@@ -29,11 +30,13 @@ TEST(Bet, SharedMemoryNeighbourWithoutReuseIsLeftAlone) {
     play(bet, 60, 200, 0);
     EXPECT_TRUE(bet.paused());
     std::uint64_t left_alone = 0;
-    while (!bet.caching()) ++left_alone;
+    while (!bet.caching())
+        ++left_alone;
     EXPECT_EQ(left_alone, 1024u);
     play(bet, 60, 200, 0);
     left_alone = 0;
-    while (!bet.caching()) ++left_alone;
+    while (!bet.caching())
+        ++left_alone;
     EXPECT_EQ(left_alone, 2048u) << "a bet that is lost again costs a longer pause";
 }
 
@@ -59,7 +62,8 @@ TEST(Bet, AWonRoundForgetsEarlierLosses) {
     play(bet, 20'000, 200, 1000);
     play(bet, 60, 200, 0);
     std::uint64_t left_alone = 0;
-    while (!bet.caching()) ++left_alone;
+    while (!bet.caching())
+        ++left_alone;
     EXPECT_EQ(left_alone, 1024u);
 }
 
@@ -67,9 +71,11 @@ TEST(Bet, ACopyIsFeltBySizeAndNetwork) {
     Bet bet;
     EXPECT_FALSE(bet.copy_is_felt(1 << 20)) << "nothing is known yet";
     const auto copy_ticks = static_cast<std::uint64_t>(65536 * hit_cost().copy_ticks_per_byte);
-    for (int i = 0; i < 100; ++i) bet.observed(65536, copy_ticks * 10);
+    for (int i = 0; i < 100; ++i)
+        bet.observed(65536, copy_ticks * 10);
     EXPECT_TRUE(bet.copy_is_felt(65536));
-    for (int i = 0; i < 100; ++i) bet.observed(65536, copy_ticks * 1000);
+    for (int i = 0; i < 100; ++i)
+        bet.observed(65536, copy_ticks * 1000);
     EXPECT_FALSE(bet.copy_is_felt(65536));
 }
 

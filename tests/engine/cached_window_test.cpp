@@ -23,7 +23,8 @@ struct CachedWindowTest : ::testing::Test {
     }
 
     Buffer bytes(Rank target, std::size_t offset, std::size_t size) const {
-        const auto begin = rig.memory[static_cast<std::size_t>(target)].begin() + static_cast<std::ptrdiff_t>(offset);
+        const auto begin =
+            rig.memory[static_cast<std::size_t>(target)].begin() + static_cast<std::ptrdiff_t>(offset);
         return {begin, begin + static_cast<std::ptrdiff_t>(size)};
     }
     Buffer fetched(Rank target, std::size_t offset, std::size_t size) {
@@ -188,7 +189,8 @@ TEST_F(CachedWindowTest, AccumulatesMakeTheCacheForget) {
     rig.memory[1][1010] ^= 0xff;
     rig.window.forget(1, {});
     rig.flush(1);
-    EXPECT_EQ(fetched(1, 1000, 64), bytes(1, 1000, 64)) << "an unknown layout makes it forget the whole target";
+    EXPECT_EQ(fetched(1, 1000, 64), bytes(1, 1000, 64))
+        << "an unknown layout makes it forget the whole target";
 }
 
 TEST_F(CachedWindowTest, FailedStartReportsItsStatusAndKeepsNothing) {
@@ -230,7 +232,8 @@ TEST_F(CachedWindowTest, SeveralPiecesGoInOneOperation) {
     EXPECT_EQ(rig.bytes, 32u);
     Buffer expected = bytes(1, 0, 16);
     for (std::size_t offset : {1024u, 4096u})
-        for (unsigned char b : bytes(1, offset, 16)) expected.push_back(b);
+        for (unsigned char b : bytes(1, offset, 16))
+            expected.push_back(b);
     EXPECT_EQ(buffer, expected);
     std::fill(buffer.begin(), buffer.end(), 0);
     EXPECT_EQ(rig.get(1, pieces), 0);

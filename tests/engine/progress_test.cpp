@@ -13,7 +13,8 @@ TEST(ProgressTimer, ARankThatSpinsEntersTheLibrary) {
     ProgressTimer timer(100);
     std::uint64_t entries = 0;
     const std::uint64_t begin = steady_ns();
-    while (steady_ns() < begin + 20'000'000) entries += timer.step();
+    while (steady_ns() < begin + 20'000'000)
+        entries += timer.step();
     EXPECT_GE(entries, 2u);
     EXPECT_LE(entries, (steady_ns() - begin) / 99'000 + 1) << "at most one per interval";
 }
@@ -34,7 +35,8 @@ TEST(ProgressTimer, NothingToDoRightAfterAnotherEntry) {
     ProgressTimer timer(1'000'000);
     timer.entered();
     std::uint64_t entries = 0;
-    for (int i = 0; i < 1000; ++i) entries += timer.step();
+    for (int i = 0; i < 1000; ++i)
+        entries += timer.step();
     EXPECT_EQ(entries, 0u);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Random programs that keep MPI's rules (no conflicting accesses within an epoch), run over a tiny cache. Every byte that
-// a get returns is compared with the memory that the network would have read.
+// Random programs that keep MPI's rules (no conflicting accesses within an epoch), run over a tiny cache.
+// Every byte that a get returns is compared with the memory that the network would have read.
 
 #include <gtest/gtest.h>
 
@@ -22,24 +22,34 @@ class RandomProgram {
     RandomProgram(const Settings& settings, std::uint64_t seed)
         : random_(seed), mode_(settings.mode), rig_(settings, rank_count, memory_bytes) {
         for (auto& m : rig_.memory)
-            for (auto& b : m) b = static_cast<unsigned char>(random_());
+            for (auto& b : m)
+                b = static_cast<unsigned char>(random_());
     }
 
     void run(int epochs) {
         for (int epoch = 0; epoch < epochs && !::testing::Test::HasFailure(); ++epoch) {
             switch (below(8)) {
-                case 0: puts(); break;
-                case 1: accumulates(); break;
-                case 2: remote_changes(); break;
-                case 3: prefetches(); break;
-                default: gets();
+                case 0:
+                    puts();
+                    break;
+                case 1:
+                    accumulates();
+                    break;
+                case 2:
+                    remote_changes();
+                    break;
+                case 3:
+                    prefetches();
+                    break;
+                default:
+                    gets();
             }
         }
         const RangeCacheCounters c = rig_.window.counters();
         EXPECT_EQ(c.gets, gets_);
         EXPECT_EQ(c.bytes_requested, bytes_);
-        EXPECT_EQ(c.gets, c.hits + c.partial_hits + c.pending_hits + c.direct + c.conflicting + c.capacity + c.failing +
-                              c.bypassed);
+        EXPECT_EQ(c.gets, c.hits + c.partial_hits + c.pending_hits + c.direct + c.conflicting + c.capacity +
+                              c.failing + c.bypassed);
         EXPECT_LE(c.flushes_elided, c.flushes);
     }
 
@@ -114,14 +124,16 @@ class RandomProgram {
             rig_.flush_all(below(2) == 0 ? Completion::local : Completion::full);
             return;
         }
-        for (Rank t = 0; t < rank_count; ++t) rig_.flush(t, below(2) == 0 ? Completion::local : Completion::full);
+        for (Rank t = 0; t < rank_count; ++t)
+            rig_.flush(t, below(2) == 0 ? Completion::local : Completion::full);
     }
 
     void puts() {
         for (std::uint64_t i = 1 + below(4); i != 0; --i) {
             const auto [offset, size] = range();
             std::vector<unsigned char> value(size);
-            for (auto& b : value) b = static_cast<unsigned char>(random_());
+            for (auto& b : value)
+                b = static_cast<unsigned char>(random_());
             rig_.put(static_cast<Rank>(below(rank_count)), offset, size, value.data());
         }
         complete();
@@ -130,7 +142,8 @@ class RandomProgram {
     void accumulates() {
         const auto [offset, size] = range();
         const auto target = static_cast<Rank>(below(rank_count));
-        for (std::uint64_t i = 0; i < size; ++i) rig_.memory[static_cast<std::size_t>(target)][offset + i] += 13;
+        for (std::uint64_t i = 0; i < size; ++i)
+            rig_.memory[static_cast<std::size_t>(target)][offset + i] += 13;
         const Piece piece{offset, size, nullptr};
         rig_.window.forget(target, {&piece, 1});
         complete();
@@ -196,19 +209,20 @@ TEST_P(EngineRandom, EveryByteIsWhatTheNetworkWouldHaveRead) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Modes, EngineRandom,
-                         ::testing::Values(Case{Mode::always_cache, "density", 1 << 20, 1024, false, false, false},
-                                           Case{Mode::always_cache, "density", 4096, 32, false, false, false},
-                                           Case{Mode::always_cache, "lru", 4096, 32, false, true, false},
-                                           Case{Mode::always_cache, "s3fifo", 8192, 64, false, true, false},
-                                           Case{Mode::always_cache, "gdsf", 4096, 64, false, false, true},
-                                           Case{Mode::always_cache, "clampi", 4096, 32, true, true, false},
-                                           Case{Mode::always_cache, "temporal", 8192, 16, true, false, false},
-                                           Case{Mode::user_defined, "density", 8192, 64, false, true, false},
-                                           Case{Mode::user_defined, "positional", 4096, 32, true, true, false},
-                                           Case{Mode::transparent, "density", 8192, 64, false, true, false},
-                                           Case{Mode::transparent, "clampi", 4096, 32, true, true, true},
-                                           Case{Mode::off, "density", 8192, 64, false, true, false}));
+INSTANTIATE_TEST_SUITE_P(
+    Modes, EngineRandom,
+    ::testing::Values(Case{Mode::always_cache, "density", 1 << 20, 1024, false, false, false},
+                      Case{Mode::always_cache, "density", 4096, 32, false, false, false},
+                      Case{Mode::always_cache, "lru", 4096, 32, false, true, false},
+                      Case{Mode::always_cache, "s3fifo", 8192, 64, false, true, false},
+                      Case{Mode::always_cache, "gdsf", 4096, 64, false, false, true},
+                      Case{Mode::always_cache, "clampi", 4096, 32, true, true, false},
+                      Case{Mode::always_cache, "temporal", 8192, 16, true, false, false},
+                      Case{Mode::user_defined, "density", 8192, 64, false, true, false},
+                      Case{Mode::user_defined, "positional", 4096, 32, true, true, false},
+                      Case{Mode::transparent, "density", 8192, 64, false, true, false},
+                      Case{Mode::transparent, "clampi", 4096, 32, true, true, true},
+                      Case{Mode::off, "density", 8192, 64, false, true, false}));
 
 }  // namespace
 }  // namespace nearfetch

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A cached window over a network that is a few arrays: transfers arrive when the test says so, and are counted.
+// A cached window over a network that is a few arrays: transfers arrive when the test says so, and are
+// counted.
 
 #include <cstring>
 #include <span>
@@ -15,7 +16,8 @@ class Rig : public Transport {
   public:
     Rig(const Settings& settings, Rank ranks, std::size_t bytes_per_rank, bool threaded = false)
         : window(settings, ranks, 0, threaded), memory(static_cast<std::size_t>(ranks)) {
-        for (auto& m : memory) m.resize(bytes_per_rank);
+        for (auto& m : memory)
+            m.resize(bytes_per_rank);
         window.set_all_open(true);
     }
 
@@ -37,7 +39,8 @@ class Rig : public Transport {
             return 0;
         }
         std::uint64_t size = 0;
-        for (const Piece& p : pieces) size += p.size;
+        for (const Piece& p : pieces)
+            size += p.size;
         if (request == 0 && window.lets_pass(target)) {
             const int result = start_get(target, pieces);
             if (result == 0) window.went_by(target, size);
@@ -73,7 +76,8 @@ class Rig : public Transport {
         if (window.flush_all(kind) != Flush::needed) return;
         ++library_flushes;
         const auto since = window.now();
-        for (Rank t = 0; t < window.ranks(); ++t) arrive(t);
+        for (Rank t = 0; t < window.ranks(); ++t)
+            arrive(t);
         window.complete_all(since, kind, 0, 0);
     }
 
@@ -90,7 +94,8 @@ class Rig : public Transport {
     int start_get(Rank target, std::span<const Piece> pieces) override {
         if (status != 0) return status;
         ++messages;
-        for (const Piece& p : pieces) bytes += p.size;
+        for (const Piece& p : pieces)
+            bytes += p.size;
         transfers.push_back({target, {pieces.begin(), pieces.end()}});
         return 0;
     }
@@ -112,7 +117,8 @@ class Rig : public Transport {
   private:
     class Starter final : public GetStarter {
       public:
-        Starter(Rig& rig, Rank target, std::span<const Piece> whole) : rig_(rig), target_(target), whole_(whole) {}
+        Starter(Rig& rig, Rank target, std::span<const Piece> whole)
+            : rig_(rig), target_(target), whole_(whole) {}
         int start_whole() override { return rig_.start_get(target_, whole_); }
         int start_pieces(std::span<const Piece> pieces) override { return rig_.start_get(target_, pieces); }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Several threads on one window (MPI_THREAD_MULTIPLE). Run under TSan this is also a search for data races. The network
-// is a lock-protected copy at the start of each transfer: what a real one may do at the earliest.
+// Several threads on one window (MPI_THREAD_MULTIPLE). Run under TSan this is also a search for data races.
+// The network is a lock-protected copy at the start of each transfer: what a real one may do at the earliest.
 
 #include <gtest/gtest.h>
 
@@ -21,10 +21,12 @@ constexpr int thread_count = 4;
 
 class Starter final : public GetStarter {
   public:
-    Starter(const std::vector<unsigned char>& memory, std::span<const Piece> whole) : memory_(memory), whole_(whole) {}
+    Starter(const std::vector<unsigned char>& memory, std::span<const Piece> whole)
+        : memory_(memory), whole_(whole) {}
     int start_whole() override { return start_pieces(whole_); }
     int start_pieces(std::span<const Piece> pieces) override {
-        for (const Piece& p : pieces) std::memcpy(p.origin, memory_.data() + p.offset, p.size);
+        for (const Piece& p : pieces)
+            std::memcpy(p.origin, memory_.data() + p.offset, p.size);
         return 0;
     }
 
@@ -77,7 +79,8 @@ class EngineThreads : public ::testing::TestWithParam<Mode> {};
 TEST_P(EngineThreads, EveryThreadSeesTheMemory) {
     std::vector<unsigned char> memory(memory_bytes);
     std::mt19937_64 random(5);
-    for (auto& b : memory) b = static_cast<unsigned char>(random());
+    for (auto& b : memory)
+        b = static_cast<unsigned char>(random());
     Settings s;
     s.mode = GetParam();
     s.buffer_bytes = 8192;
@@ -87,13 +90,16 @@ TEST_P(EngineThreads, EveryThreadSeesTheMemory) {
     window.set_all_open(true);
     std::atomic<std::uint64_t> gets{0};
     std::vector<std::thread> threads;
-    for (int t = 0; t < thread_count; ++t) threads.emplace_back(Program{window, memory, gets}, t + 1);
-    for (auto& t : threads) t.join();
+    for (int t = 0; t < thread_count; ++t)
+        threads.emplace_back(Program{window, memory, gets}, t + 1);
+    for (auto& t : threads)
+        t.join();
     EXPECT_EQ(window.counters().gets, gets.load());
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, EngineThreads,
-                         ::testing::Values(Mode::off, Mode::transparent, Mode::always_cache, Mode::user_defined));
+                         ::testing::Values(Mode::off, Mode::transparent, Mode::always_cache,
+                                           Mode::user_defined));
 
 }  // namespace
 }  // namespace nearfetch

@@ -10,8 +10,8 @@ namespace {
 
 constexpr std::uint64_t largest_count = std::numeric_limits<int>::max();
 
-int issue(void* origin, int origin_count, MPI_Datatype origin_type, Rank target, MPI_Aint displacement, int count,
-          MPI_Datatype type, MPI_Win win, MPI_Request* request) {
+int issue(void* origin, int origin_count, MPI_Datatype origin_type, Rank target, MPI_Aint displacement,
+          int count, MPI_Datatype type, MPI_Win win, MPI_Request* request) {
     if (request == nullptr)
         return PMPI_Get(origin, origin_count, origin_type, target, displacement, count, type, win);
     return PMPI_Rget(origin, origin_count, origin_type, target, displacement, count, type, win, request);
@@ -21,8 +21,8 @@ int issue(void* origin, int origin_count, MPI_Datatype origin_type, Rank target,
 class ByteBlocks {
   public:
     ByteBlocks(const std::vector<int>& sizes, const std::vector<MPI_Aint>& displacements)
-        : status_(PMPI_Type_create_hindexed(static_cast<int>(sizes.size()), sizes.data(), displacements.data(),
-                                            MPI_BYTE, &type_)) {
+        : status_(PMPI_Type_create_hindexed(static_cast<int>(sizes.size()), sizes.data(),
+                                            displacements.data(), MPI_BYTE, &type_)) {
         if (status_ == MPI_SUCCESS) status_ = PMPI_Type_commit(&type_);
     }
     ~ByteBlocks() {
@@ -75,13 +75,15 @@ int MpiTransport::start_many(Rank target, std::span<const Piece> pieces, MPI_Req
     std::vector<MPI_Aint> displacements, origin_displacements;
     for (const Piece& piece : pieces) {
         add_blocks(sizes, displacements, static_cast<MPI_Aint>(piece.offset - base), piece.size);
-        add_blocks(origin_sizes, origin_displacements, static_cast<MPI_Aint>(piece.origin - origin), piece.size);
+        add_blocks(origin_sizes, origin_displacements, static_cast<MPI_Aint>(piece.origin - origin),
+                   piece.size);
     }
     const ByteBlocks there(sizes, displacements);
     if (there.status() != MPI_SUCCESS) return there.status();
     const ByteBlocks here(origin_sizes, origin_displacements);
     if (here.status() != MPI_SUCCESS) return here.status();
-    return issue(origin, 1, here.type(), target, static_cast<MPI_Aint>(base / unit), 1, there.type(), win_, request);
+    return issue(origin, 1, here.type(), target, static_cast<MPI_Aint>(base / unit), 1, there.type(), win_,
+                 request);
 }
 
 namespace {
@@ -90,13 +92,15 @@ namespace {
 int highest_tag() {
     int* tag = nullptr;
     int found = 0;
-    return PMPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &tag, &found) == MPI_SUCCESS && found ? *tag : 32767;
+    return PMPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &tag, &found) == MPI_SUCCESS && found ? *tag
+                                                                                                : 32767;
 }
 
 }  // namespace
 
-/// A probe makes progress where it finds nothing. On MPI_COMM_SELF, where there is never anything, MPICH looks no
-/// further than the process itself and serves nobody; hence all processes, and a tag that nothing is sent with.
+/// A probe makes progress where it finds nothing. On MPI_COMM_SELF, where there is never anything, MPICH
+/// looks no further than the process itself and serves nobody; hence all processes, and a tag that nothing is
+/// sent with.
 void MpiTransport::progress() {
     static const int tag = highest_tag();
     int flag = 0;

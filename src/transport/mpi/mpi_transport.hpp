@@ -10,11 +10,14 @@ namespace nearfetch {
 /// Gets of bytes from an MPI window, by PMPI. Its statuses are MPI error codes.
 class MpiTransport final : public Transport {
   public:
-    /// \param displacement_unit of each target, in bytes; one entry if all are the same. Must outlive the transport.
+    /// \param displacement_unit of each target, in bytes; one entry if all are the same. Must outlive the
+    /// transport.
     MpiTransport(MPI_Win win, std::span<const std::uint64_t> displacement_units) noexcept
         : win_(win), units_(displacement_units) {}
 
-    int start_get(Rank target, std::span<const Piece> pieces) override { return start(target, pieces, nullptr); }
+    int start_get(Rank target, std::span<const Piece> pieces) override {
+        return start(target, pieces, nullptr);
+    }
 
     /// As start_get, by MPI_Rget.
     int start_rget(Rank target, std::span<const Piece> pieces, MPI_Request& request) {
