@@ -139,7 +139,7 @@ def plot_times(rows: list[Row], label: str, path: Path, title: str) -> None:
         axis.set_xticks(range(len(buffers)), buffers)
         axis.set_xlabel("|S_w|; numbers: adjustments")
         axis.set_ylabel(label)
-        axis.set_ylim(bottom=0)
+        axis.set_yscale("log")
         axis.set_title(f"|I_w| = {count}")
     axes[0].legend(fontsize=7)
     plots.save(figure, path, title)

@@ -44,6 +44,6 @@ def plot(report: Report, path: Path) -> None:
         axis.set_title(f"|S_w| = {size}, |I_w| = 1500")
         axis.set_xlabel("number of the get")
         axis.set_ylabel("occupied share of |S_w|")
-        axis.set_ylim(0.5, 1.01)
+        axis.set_ylim(0.8, 1.005)
     axes[-1].legend(fontsize=7)
     plots.save(figure, path, TITLE)

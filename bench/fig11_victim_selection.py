@@ -125,5 +125,7 @@ def plot(report: Report, path: Path) -> None:
             axis.set_title(f"|S_w| = {size}")
             axis.set_xlabel("|I_w|, entries")
             axis.set_ylabel(label)
+            if column == "visited":
+                axis.set_yscale("log")
     axes[0].legend(fontsize=7)
     plots.save(figure, path, TITLE)

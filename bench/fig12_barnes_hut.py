@@ -22,7 +22,7 @@ def arguments(options: Options) -> list[object]:
 def run(options: Options) -> Report:
     """All sides take turns; forces have to be the same, bit for bit."""
     grid = options.choose(apps.Grid(["256KiB", "1MiB", "4MiB"], [1000, 20000]), apps.Grid(["1MiB"], [1000]))
-    rounds = options.rounds_or(3, 1)
+    rounds = options.rounds_or(5, 1)
     report = Report(
         {"program": ["barnes_hut", *arguments(options)], "place": str(PLACE), "ranks": PLACE.ranks}
     )

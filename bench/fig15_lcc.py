@@ -25,7 +25,7 @@ def run(options: Options) -> Report:
     grid = options.choose(
         apps.Grid(["256KiB", "512KiB", "2MiB"], [1000, 4000, 16000]), apps.Grid(["512KiB"], [4000])
     )
-    rounds = options.rounds_or(2, 1)
+    rounds = options.rounds_or(3, 1)
     report = Report({"program": ["lcc", *rmat(options)], "place": str(PLACE), "ranks": PLACE.ranks})
     report.parameters.update({"buffer_bytes": grid.buffers, "index_entries": grid.entries, "rounds": rounds})
     calls = {("plain", "", 0): partial(apps.measure, "lcc", rmat(options), PLACE)}
@@ -48,7 +48,7 @@ def run(options: Options) -> Report:
 
 def _real_graph(report: Report, options: Options) -> None:
     """Adds plain against the defaults on the real graph, and the claims; also another MPI library."""
-    rounds = options.rounds_or(3, 1)
+    rounds = options.rounds_or(5, 1)
     bound = ["--max-vertices", 300] if options.quick else []
     rows, results = _defaults(PLACE, bound, rounds, options)
     report.rows += rows
