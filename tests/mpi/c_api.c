@@ -9,12 +9,12 @@
 static int failures = 0;
 static int rank = 0, size = 1;
 
-#define CHECK_EQ(seen, expected)                                                                           \
-    do {                                                                                                   \
-        long long seen_value = (long long)(seen), expected_value = (long long)(expected);                  \
-        if (seen_value != expected_value && ++failures <= 20)                                              \
-            fprintf(stderr, "%s:%d: rank %d: %s: expected %lld, seen %lld\n", __FILE__, __LINE__, rank, #seen, \
-                    expected_value, seen_value);                                                           \
+#define CHECK_EQ(seen, expected)                                                                        \
+    do {                                                                                                \
+        long long seen_value = (long long)(seen), expected_value = (long long)(expected);               \
+        if (seen_value != expected_value && ++failures <= 20)                                           \
+            fprintf(stderr, "%s:%d: rank %d: %s: expected %lld, seen %lld\n", __FILE__, __LINE__, rank, \
+                    #seen, expected_value, seen_value);                                                 \
     } while (0)
 
 static double value_of(int owner, int index, int version) { return owner * 1000.0 + index + version * 0.25; }
@@ -22,7 +22,8 @@ static double value_of(int owner, int index, int version) { return owner * 1000.
 static void store(MPI_Win win, double* memory, int n, int version) {
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Win_lock(MPI_LOCK_EXCLUSIVE, rank, 0, win);
-    for (int i = 0; i < n; ++i) memory[i] = value_of(rank, i, version);
+    for (int i = 0; i < n; ++i)
+        memory[i] = value_of(rank, i, version);
     MPI_Win_unlock(rank, win);
     MPI_Barrier(MPI_COMM_WORLD);
     CHECK_EQ(NEARFETCH_CALL(nearfetch_win_invalidate, (win)), MPI_SUCCESS);
@@ -58,10 +59,13 @@ int main(int argc, char** argv) {
             memset(seen, 0, sizeof seen);
             CHECK_EQ(MPI_Get(seen, 50, MPI_DOUBLE, target, 5, 50, MPI_DOUBLE, win), MPI_SUCCESS);
             CHECK_EQ(MPI_Win_flush(target, win), MPI_SUCCESS);
-            for (int i = 0; i < 50; ++i) CHECK_EQ(seen[i] * 4, value_of(target, i + 5, version) * 4);
+            for (int i = 0; i < 50; ++i)
+                CHECK_EQ(seen[i] * 4, value_of(target, i + 5, version) * 4);
             CHECK_EQ(MPI_Rget(seen, 10, MPI_DOUBLE, target, 3, 1, column, win, &request), MPI_SUCCESS);
-            for (flag = 0; !flag;) CHECK_EQ(MPI_Test(&request, &flag, MPI_STATUS_IGNORE), MPI_SUCCESS);
-            for (int i = 0; i < 10; ++i) CHECK_EQ(seen[i] * 4, value_of(target, 10 * i + 3, version) * 4);
+            for (flag = 0; !flag;)
+                CHECK_EQ(MPI_Test(&request, &flag, MPI_STATUS_IGNORE), MPI_SUCCESS);
+            for (int i = 0; i < 10; ++i)
+                CHECK_EQ(seen[i] * 4, value_of(target, 10 * i + 3, version) * 4);
         }
         MPI_Win_unlock_all(win);
         MPI_Barrier(MPI_COMM_WORLD);
@@ -83,6 +87,7 @@ int main(int argc, char** argv) {
     MPI_Win_free(&win);
     MPI_Allreduce(&failures, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     MPI_Finalize();
-    if (rank == 0) printf("%s %d failures, %llu hits, %d scored\n", all ? "FAILED" : "passed", all, hits, scored);
+    if (rank == 0)
+        printf("%s %d failures, %llu hits, %d scored\n", all ? "FAILED" : "passed", all, hits, scored);
     return all != 0;
 }

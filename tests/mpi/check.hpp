@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the conformance programs share. Each program checks every value it reads against a pattern that is a function
-// of (rank, index, version), so a byte that is stale, misplaced or never written is recognised as such. A program
-// goes on after a failed check, so that the ranks stay in step, and its exit code says whether all checks passed.
+// What the conformance programs share. Each program checks every value it reads against a pattern that is a
+// function of (rank, index, version), so a byte that is stale, misplaced or never written is recognised as
+// such. A program goes on after a failed check, so that the ranks stay in step, and its exit code says
+// whether all checks passed.
 //
-// The programs are legal MPI and run unchanged with and without nearfetch. Where a mode asks the program for a promise
-// (user-defined, always-cache), forget() keeps it; in the other modes forget() does nothing, so that these are tested
-// as they are.
+// The programs are legal MPI and run unchanged with and without nearfetch. Where a mode asks the program for
+// a promise (user-defined, always-cache), forget() keeps it; in the other modes forget() does nothing, so
+// that these are tested as they are.
 
 #include <mpi.h>
 #include <signal.h>
 #include <unistd.h>
 
+#include <nearfetch/mpi.h>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
-#include <nearfetch/mpi.h>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -49,7 +50,8 @@ inline void report(const char* file, int line, const std::string& what) {
     State& s = state();
     if (++s.failures > 20) return;
     std::ostringstream text;
-    text << file << ':' << line << ": rank " << s.rank << " of " << s.size << ", seed " << s.seed << ": " << what << '\n';
+    text << file << ':' << line << ": rank " << s.rank << " of " << s.size << ", seed " << s.seed << ": "
+         << what << '\n';
     std::cerr << text.str() << std::flush;
 }
 
@@ -63,15 +65,16 @@ std::string show(const T& value) {
     return text.str();
 }
 
-#define CHECK(condition)                                                             \
-    do {                                                                             \
+#define CHECK(condition)                                                              \
+    do {                                                                              \
         if (!(condition)) ::check::report(__FILE__, __LINE__, "failed: " #condition); \
     } while (false)
 
 template <class Seen, class Expected>
 void check_equal(const char* file, int line, const char* what, const Seen& seen, const Expected& expected) {
     if (seen == static_cast<Seen>(expected)) return;
-    report(file, line, std::string(what) + ": expected " + show(static_cast<Seen>(expected)) + ", seen " + show(seen));
+    report(file, line,
+           std::string(what) + ": expected " + show(static_cast<Seen>(expected)) + ", seen " + show(seen));
 }
 #define CHECK_EQ(seen, expected) ::check::check_equal(__FILE__, __LINE__, #seen, seen, expected)
 
@@ -92,7 +95,8 @@ inline unsigned char pattern_byte(int rank, std::uint64_t index, int version = 0
 
 inline void fill(void* memory, std::uint64_t bytes, int owner, int version = 0, std::uint64_t first = 0) {
     auto* out = static_cast<unsigned char*>(memory);
-    for (std::uint64_t i = 0; i < bytes; ++i) out[i] = pattern_byte(owner, first + i, version);
+    for (std::uint64_t i = 0; i < bytes; ++i)
+        out[i] = pattern_byte(owner, first + i, version);
 }
 
 /// Compares with the bytes [first, first + bytes) of `owner`'s pattern and reports the first that differs.
@@ -103,9 +107,9 @@ inline void check_bytes(const char* file, int line, const void* memory, std::uin
         const unsigned char expected = pattern_byte(owner, first + i, version);
         if (seen[i] == expected) continue;
         report(file, line,
-               "byte " + std::to_string(i) + " of " + std::to_string(bytes) + " (target " + std::to_string(owner) +
-                   ", offset " + std::to_string(first + i) + ", version " + std::to_string(version) + "): expected " +
-                   show(expected) + ", seen " + show(seen[i]));
+               "byte " + std::to_string(i) + " of " + std::to_string(bytes) + " (target " +
+                   std::to_string(owner) + ", offset " + std::to_string(first + i) + ", version " +
+                   std::to_string(version) + "): expected " + show(expected) + ", seen " + show(seen[i]));
         return;
     }
 }
@@ -114,14 +118,16 @@ inline void check_bytes(const char* file, int line, const void* memory, std::uin
 
 /// A small generator of its own, the same everywhere.
 class Random {
-public:
+  public:
     explicit Random(std::uint64_t seed) : state_(seed * 0x9e3779b97f4a7c15ull + 1) {}
     std::uint64_t next() { return pattern(7, ++state_, 11); }
     /// Uniform in [0, bound).
     std::uint64_t below(std::uint64_t bound) { return next() % bound; }
-    int between(int low, int high) { return low + static_cast<int>(below(static_cast<std::uint64_t>(high - low + 1))); }
+    int between(int low, int high) {
+        return low + static_cast<int>(below(static_cast<std::uint64_t>(high - low + 1)));
+    }
 
-private:
+  private:
     std::uint64_t state_;
 };
 
@@ -136,7 +142,9 @@ inline std::string mode() {
     return name ? name : "transparent";
 }
 
-inline bool never_forgets(const std::string& name) { return name == "always-cache" || name == "user-defined"; }
+inline bool never_forgets(const std::string& name) {
+    return name == "always-cache" || name == "user-defined";
+}
 
 /// Whether the targets of this run are cached whatever their gets cost, so that hits can be counted.
 inline bool counts_hits() {
@@ -160,8 +168,8 @@ inline void forget(MPI_Win win, const std::string& window_mode = mode()) {
 inline void on_alarm(int) {
     const State& s = state();
     char text[256];
-    const int length = std::snprintf(text, sizeof text, "rank %d of %d is stuck (at: %s), seed %llu\n", s.rank, s.size,
-                                     s.at, static_cast<unsigned long long>(s.seed));
+    const int length = std::snprintf(text, sizeof text, "rank %d of %d is stuck (at: %s), seed %llu\n",
+                                     s.rank, s.size, s.at, static_cast<unsigned long long>(s.seed));
     if (length > 0 && write(STDERR_FILENO, text, static_cast<std::size_t>(length)) < 0) _exit(4);
     _exit(3);
 }
@@ -175,7 +183,7 @@ inline void part(const char* name) {
 
 /// MPI_Init_thread, and an end after `limit_s` seconds whatever happens.
 class Program {
-public:
+  public:
     Program(int& argc, char**& argv, unsigned limit_s = 60, int wanted = MPI_THREAD_SINGLE) {
         signal(SIGALRM, on_alarm);
         alarm(limit_s);
@@ -191,8 +199,8 @@ public:
         MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
         MPI_Finalize();
         if (state().rank == 0)
-            std::cout << (all ? "FAILED " : "passed ") << all << " failures, mode " << mode() << ", " << state().size
-                      << " ranks" << std::endl;
+            std::cout << (all ? "FAILED " : "passed ") << all << " failures, mode " << mode() << ", "
+                      << state().size << " ranks" << std::endl;
         return all ? 1 : 0;
     }
     /// The exit code of a program that this MPI cannot run.
@@ -202,7 +210,7 @@ public:
         return 77;
     }
 
-private:
+  private:
     int provided_ = 0;
 };
 
@@ -210,11 +218,12 @@ private:
 
 /// An MPI_Info of nearfetch's and other keys; MPI_INFO_NULL when empty.
 class Info {
-public:
+  public:
     Info() = default;
     Info(std::initializer_list<std::pair<const char*, const char*>> pairs) {
         MPI_Info_create(&info_);
-        for (const auto& [key, value] : pairs) MPI_Info_set(info_, key, value);
+        for (const auto& [key, value] : pairs)
+            MPI_Info_set(info_, key, value);
     }
     Info(const Info&) = delete;
     Info& operator=(const Info&) = delete;
@@ -223,13 +232,14 @@ public:
     }
     operator MPI_Info() const { return info_; }
 
-private:
+  private:
     MPI_Info info_ = MPI_INFO_NULL;
 };
 
 enum class Kind { allocate, create };
 
-/// Whether this MPI makes windows by MPI_Win_create on `comm`: Open MPI 4.1 does not for one process in shared memory.
+/// Whether this MPI makes windows by MPI_Win_create on `comm`: Open MPI 4.1 does not for one process in
+/// shared memory.
 inline bool can_create(MPI_Comm comm = MPI_COMM_WORLD) {
     static const bool can = [comm] {
         static double memory[8];
@@ -258,9 +268,9 @@ inline bool crowded() { return size() > 2; }
 
 /// A window over bytes of its own, freed in the destructor. Where the MPI cannot create one it is allocated.
 class Window {
-public:
-    explicit Window(MPI_Aint bytes, int disp_unit = 1, Kind kind = Kind::allocate, MPI_Info info = MPI_INFO_NULL,
-                    MPI_Comm comm = MPI_COMM_WORLD)
+  public:
+    explicit Window(MPI_Aint bytes, int disp_unit = 1, Kind kind = Kind::allocate,
+                    MPI_Info info = MPI_INFO_NULL, MPI_Comm comm = MPI_COMM_WORLD)
         : bytes_(bytes), disp_unit_(disp_unit) {
         if (kind == Kind::allocate || !can_create()) {
             CHECK_MPI(MPI_Win_allocate(bytes, disp_unit, info, comm, &base_, &win_));
@@ -284,7 +294,7 @@ public:
     MPI_Aint size_bytes() const { return bytes_; }
     int disp_unit() const { return disp_unit_; }
 
-private:
+  private:
     MPI_Aint bytes_;
     int disp_unit_;
     unsigned char* base_ = nullptr;
@@ -294,20 +304,20 @@ private:
 
 /// An access epoch at every target, until the end of the block.
 class LockAll {
-public:
+  public:
     explicit LockAll(MPI_Win win) : win_(win) { CHECK_MPI(MPI_Win_lock_all(0, win_)); }
     LockAll(const LockAll&) = delete;
     LockAll& operator=(const LockAll&) = delete;
     ~LockAll() { CHECK_MPI(MPI_Win_unlock_all(win_)); }
 
-private:
+  private:
     MPI_Win win_;
 };
 
 inline void barrier() { MPI_Barrier(MPI_COMM_WORLD); }
 
-/// Between the owners' stores and the others' gets (inside a lock_all epoch): the stores are visible, and nearfetch
-/// keeps no promise that the program broke.
+/// Between the owners' stores and the others' gets (inside a lock_all epoch): the stores are visible, and
+/// nearfetch keeps no promise that the program broke.
 inline void publish(MPI_Win win, const std::string& window_mode = mode()) {
     MPI_Win_sync(win);
     barrier();
@@ -315,7 +325,8 @@ inline void publish(MPI_Win win, const std::string& window_mode = mode()) {
     forget(win, window_mode);
 }
 
-/// Every rank stores version `version` of its pattern into its window; others may get it afterwards. Inside lock_all.
+/// Every rank stores version `version` of its pattern into its window; others may get it afterwards. Inside
+/// lock_all.
 inline void store_all(const Window& window, int version, const std::string& window_mode = mode()) {
     CHECK_MPI(MPI_Win_flush_all(window));
     barrier();

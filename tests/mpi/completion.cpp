@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes may be cached only when their transfer is really complete, and only the window's bytes: not those of a buffer
-// that the program has used again meanwhile. The published CLaMPI gets both wrong.
+// Bytes may be cached only when their transfer is really complete, and only the window's bytes: not those of
+// a buffer that the program has used again meanwhile. The published CLaMPI gets both wrong.
 #include "check.hpp"
 
 using namespace check;
@@ -20,14 +20,16 @@ void one_of_many(const Window& window) {
     for (int round = 0; round < 8; ++round) {
         const int count = 64 << (round % 6), offset = round * 16;
         std::vector<unsigned char> first(static_cast<std::size_t>(n * count), 0xAA), second(first);
-        for (int t = 0; t < n; ++t) get(window, t, &first[static_cast<std::size_t>(t * count)], offset, count);
+        for (int t = 0; t < n; ++t)
+            get(window, t, &first[static_cast<std::size_t>(t * count)], offset, count);
         CHECK_MPI(round % 2 ? MPI_Win_flush_local(right(), window) : MPI_Win_flush(right(), window));
-        CHECK_BYTES(&first[static_cast<std::size_t>(right() * count)], static_cast<std::uint64_t>(count), right(),
-                    static_cast<std::uint64_t>(offset));
-        for (int t = 0; t < n; ++t) get(window, t, &second[static_cast<std::size_t>(t * count)], offset, count);
+        CHECK_BYTES(&first[static_cast<std::size_t>(right() * count)], static_cast<std::uint64_t>(count),
+                    right(), static_cast<std::uint64_t>(offset));
+        for (int t = 0; t < n; ++t)
+            get(window, t, &second[static_cast<std::size_t>(t * count)], offset, count);
         CHECK_MPI(MPI_Win_flush(right(), window));
-        CHECK_BYTES(&second[static_cast<std::size_t>(right() * count)], static_cast<std::uint64_t>(count), right(),
-                    static_cast<std::uint64_t>(offset));
+        CHECK_BYTES(&second[static_cast<std::size_t>(right() * count)], static_cast<std::uint64_t>(count),
+                    right(), static_cast<std::uint64_t>(offset));
         CHECK_MPI(MPI_Win_flush_all(window));
         for (int t = 0; t < n; ++t) {
             CHECK_BYTES(&first[static_cast<std::size_t>(t * count)], static_cast<std::uint64_t>(count), t,
@@ -61,16 +63,23 @@ void reused_after_flush_local(const Window& window, bool all) {
     }
 }
 
-/// After each completing call the buffer is overwritten; the next get of the same bytes must bring the window's.
+/// After each completing call the buffer is overwritten; the next get of the same bytes must bring the
+/// window's.
 void overwritten(const Window& window) {
     part("buffer overwritten between gets");
     unsigned char buffer[300];
     for (int i = 0; i < 8; ++i) {
         get(window, right(), buffer, 300, 300);
         switch (i % 4) {
-            case 0: CHECK_MPI(MPI_Win_flush(right(), window)); break;
-            case 1: CHECK_MPI(MPI_Win_flush_all(window)); break;
-            case 2: CHECK_MPI(MPI_Win_flush_local(right(), window)); break;
+            case 0:
+                CHECK_MPI(MPI_Win_flush(right(), window));
+                break;
+            case 1:
+                CHECK_MPI(MPI_Win_flush_all(window));
+                break;
+            case 2:
+                CHECK_MPI(MPI_Win_flush_local(right(), window));
+                break;
             default: {
                 MPI_Request request;
                 CHECK_MPI(MPI_Win_flush(right(), window));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Derived datatypes on the origin side, the target side and both: what is read must be what MPI_Pack says, in the order
-// of the type map. Types are freed right after the call, so that a handle that comes again means another type.
+// Derived datatypes on the origin side, the target side and both: what is read must be what MPI_Pack says, in
+// the order of the type map. Types are freed right after the call, so that a handle that comes again means
+// another type.
 #include <functional>
 #include <memory>
 
@@ -31,7 +32,9 @@ MPI_Datatype freed(MPI_Datatype built, MPI_Datatype inner) {
 /// All have 48 bytes of MPI_INT32_T per element, so that any origin type fits any target type.
 std::vector<Type> types_of_48_bytes() {
     std::vector<Type> types;
-    const auto add = [&](const char* name, std::function<MPI_Datatype()> make) { types.push_back({name, std::move(make)}); };
+    const auto add = [&](const char* name, std::function<MPI_Datatype()> make) {
+        types.push_back({name, std::move(make)});
+    };
     const MPI_Datatype i32 = MPI_INT32_T;
     add("contiguous", [=] {
         MPI_Datatype t;
@@ -141,11 +144,13 @@ void compare(const char* what, const std::string& name, const std::vector<unsign
              const std::vector<unsigned char>& expected) {
     if (seen == expected) return;
     std::size_t i = 0;
-    while (i < seen.size() && i < expected.size() && seen[i] == expected[i]) ++i;
+    while (i < seen.size() && i < expected.size() && seen[i] == expected[i])
+        ++i;
     report(__FILE__, __LINE__,
-           std::string(what) + " " + name + ": packed byte " + std::to_string(i) + " of " + std::to_string(expected.size()) +
-               " (" + std::to_string(seen.size()) + " seen): expected " +
-               (i < expected.size() ? show(expected[i]) : "none") + ", seen " + (i < seen.size() ? show(seen[i]) : "none"));
+           std::string(what) + " " + name + ": packed byte " + std::to_string(i) + " of " +
+               std::to_string(expected.size()) + " (" + std::to_string(seen.size()) + " seen): expected " +
+               (i < expected.size() ? show(expected[i]) : "none") + ", seen " +
+               (i < seen.size() ? show(seen[i]) : "none"));
 }
 
 struct Side {
@@ -153,13 +158,14 @@ struct Side {
     MPI_Datatype type;
 };
 
-/// Gets through `origin` from `target` at `disp`, and compares with the model of the target's window. Bytes of the
-/// buffer between the type's places stay as they were.
-void get_and_compare(const Window& window, const std::vector<unsigned char>& model, const std::string& name, Side origin,
-                     Side target, int disp) {
+/// Gets through `origin` from `target` at `disp`, and compares with the model of the target's window. Bytes
+/// of the buffer between the type's places stay as they were.
+void get_and_compare(const Window& window, const std::vector<unsigned char>& model, const std::string& name,
+                     Side origin, Side target, int disp) {
     std::vector<unsigned char> buffer(bytes, 0x3C), untouched(bytes, 0x3C);
     constexpr int middle = 2048;
-    CHECK_MPI(MPI_Get(buffer.data() + middle, origin.count, origin.type, right(), disp, target.count, target.type, window));
+    CHECK_MPI(MPI_Get(buffer.data() + middle, origin.count, origin.type, right(), disp, target.count,
+                      target.type, window));
     CHECK_MPI(MPI_Win_flush(right(), window));
     const auto expected = packed(model.data() + disp, target.count, target.type);
     compare("get", name, packed(buffer.data() + middle, origin.count, origin.type), expected);
@@ -167,9 +173,10 @@ void get_and_compare(const Window& window, const std::vector<unsigned char>& mod
     int position = 0;
     const std::vector<unsigned char> filler(expected.size(), 0x3C);
     if (!filler.empty())
-        CHECK_MPI(MPI_Unpack(filler.data(), static_cast<int>(filler.size()), &position, buffer.data() + middle,
-                             origin.count, origin.type, MPI_COMM_SELF));
-    if (buffer != untouched) report(__FILE__, __LINE__, "get " + name + ": bytes between the type's places changed");
+        CHECK_MPI(MPI_Unpack(filler.data(), static_cast<int>(filler.size()), &position,
+                             buffer.data() + middle, origin.count, origin.type, MPI_COMM_SELF));
+    if (buffer != untouched)
+        report(__FILE__, __LINE__, "get " + name + ": bytes between the type's places changed");
 }
 
 std::vector<unsigned char> model_of(int owner, int version) {
@@ -189,15 +196,16 @@ void each_pair(const Window& window) {
             for (int pass = 0; pass < 2; ++pass) {
                 MPI_Datatype origin = types[o].make(), target = types[t].make();
                 const int count = 1 + static_cast<int>((o + t) % 3);
-                get_and_compare(window, model, types[o].name + " from " + types[t].name, {count, origin}, {count, target},
-                                2048 + 4 * static_cast<int>(t));
+                get_and_compare(window, model, types[o].name + " from " + types[t].name, {count, origin},
+                                {count, target}, 2048 + 4 * static_cast<int>(t));
                 MPI_Type_free(&origin);
                 MPI_Type_free(&target);
             }
         }
     for (std::size_t t = 0; t < types.size(); ++t) {
         MPI_Datatype type = types[t].make();
-        get_and_compare(window, model, "bytes' worth of ints from " + types[t].name, {24, MPI_INT32_T}, {2, type}, 2048);
+        get_and_compare(window, model, "bytes' worth of ints from " + types[t].name, {24, MPI_INT32_T},
+                        {2, type}, 2048);
         get_and_compare(window, model, types[t].name + " from ints", {2, type}, {24, MPI_INT32_T}, 2048);
         get_and_compare(window, model, types[t].name + " from nothing", {0, type}, {0, MPI_INT32_T}, 2048);
         MPI_Type_free(&type);
@@ -230,11 +238,20 @@ void pairs(const Window& window) {
     const struct {
         const char* name;
         MPI_Datatype type;
-    } basics[] = {{"DOUBLE_INT", MPI_DOUBLE_INT}, {"SHORT_INT", MPI_SHORT_INT}, {"LONG_INT", MPI_LONG_INT},
-                  {"FLOAT_INT", MPI_FLOAT_INT},   {"2INT", MPI_2INT},           {"LONG_DOUBLE", MPI_LONG_DOUBLE},
-                  {"CHAR", MPI_CHAR},             {"SHORT", MPI_SHORT},         {"INT64_T", MPI_INT64_T},
-                  {"FLOAT", MPI_FLOAT},           {"DOUBLE", MPI_DOUBLE},       {"AINT", MPI_AINT},
-                  {"C_BOOL", MPI_C_BOOL},         {"C_DOUBLE_COMPLEX", MPI_C_DOUBLE_COMPLEX}};
+    } basics[] = {{"DOUBLE_INT", MPI_DOUBLE_INT},
+                  {"SHORT_INT", MPI_SHORT_INT},
+                  {"LONG_INT", MPI_LONG_INT},
+                  {"FLOAT_INT", MPI_FLOAT_INT},
+                  {"2INT", MPI_2INT},
+                  {"LONG_DOUBLE", MPI_LONG_DOUBLE},
+                  {"CHAR", MPI_CHAR},
+                  {"SHORT", MPI_SHORT},
+                  {"INT64_T", MPI_INT64_T},
+                  {"FLOAT", MPI_FLOAT},
+                  {"DOUBLE", MPI_DOUBLE},
+                  {"AINT", MPI_AINT},
+                  {"C_BOOL", MPI_C_BOOL},
+                  {"C_DOUBLE_COMPLEX", MPI_C_DOUBLE_COMPLEX}};
     for (const auto& [name, type] : basics)
         for (int pass = 0; pass < 2; ++pass)
             get_and_compare(window, model, name, {5, type}, {5, type}, 4096);
@@ -297,7 +314,8 @@ void puts(const Window& window) {
         CHECK_MPI(MPI_Put(data.data() + 2048, 2, origin, right(), 2048, 2, target, window));
         const auto content = packed(data.data() + 2048, 2, origin);
         int position = 0;
-        MPI_Unpack(content.data(), static_cast<int>(content.size()), &position, model.data() + 2048, 2, target, MPI_COMM_SELF);
+        MPI_Unpack(content.data(), static_cast<int>(content.size()), &position, model.data() + 2048, 2,
+                   target, MPI_COMM_SELF);
         MPI_Type_free(&origin);
         CHECK_MPI(MPI_Win_flush(right(), window));
         get_and_compare(window, model, "after the put", {256, MPI_INT32_T}, {256, MPI_INT32_T}, 1536);

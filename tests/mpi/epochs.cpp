@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every synchronisation call of MPI RMA, opening and closing epochs in every legal order, with reads and writes inside.
+// Every synchronisation call of MPI RMA, opening and closing epochs in every legal order, with reads and
+// writes inside.
 #include "check.hpp"
 
 using namespace check;
@@ -66,8 +67,10 @@ void several_locks(const Window& window) {
     part("locks of several targets at once");
     store_locked(window, 60);
     std::vector<unsigned char> buffers(static_cast<std::size_t>(size()) * 64);
-    for (int t = 0; t < size(); ++t) CHECK_MPI(MPI_Win_lock(MPI_LOCK_SHARED, t, 0, window));
-    for (int t = 0; t < size(); ++t) get(window, t, &buffers[static_cast<std::size_t>(t) * 64], 32, 64);
+    for (int t = 0; t < size(); ++t)
+        CHECK_MPI(MPI_Win_lock(MPI_LOCK_SHARED, t, 0, window));
+    for (int t = 0; t < size(); ++t)
+        get(window, t, &buffers[static_cast<std::size_t>(t) * 64], 32, 64);
     for (int t = size() - 1; t >= 0; --t) {
         CHECK_MPI(MPI_Win_unlock(t, window));
         CHECK_BYTES(&buffers[static_cast<std::size_t>(t) * 64], 64, t, 32, 60);
@@ -87,7 +90,8 @@ void exclusive(const Window& window) {
     }
     barrier();
     forget(window);
-    // With modes that never forget by themselves, somebody else's update is only seen when the program says so.
+    // With modes that never forget by themselves, somebody else's update is only seen when the program says
+    // so.
     for (int i = 0; i < rounds; ++i) {
         std::int64_t value = -1;
         CHECK_MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, window));
@@ -119,8 +123,12 @@ void lock_all(const Window& window) {
             get(window, right(), a, 64 * (which / 2), 64);
             get(window, left(), b, 200, 64);
             switch (which % 4) {
-                case 0: CHECK_MPI(MPI_Win_flush_all(window)); break;
-                case 1: CHECK_MPI(MPI_Win_flush_local_all(window)); break;
+                case 0:
+                    CHECK_MPI(MPI_Win_flush_all(window));
+                    break;
+                case 1:
+                    CHECK_MPI(MPI_Win_flush_local_all(window));
+                    break;
                 case 2:
                     CHECK_MPI(MPI_Win_flush(right(), window));
                     CHECK_BYTES(a, 64, right(), static_cast<std::uint64_t>(64 * (which / 2)), version);
@@ -162,7 +170,8 @@ void fences(const Window& window) {
         CHECK_BYTES(a, 128, right(), 100, version);
         CHECK_BYTES(b, 128, left(), 100, version);
         forget(window);
-        // Local stores, told to MPI by the fence without assertions; then a put into the neighbour's second half.
+        // Local stores, told to MPI by the fence without assertions; then a put into the neighbour's second
+        // half.
         ++version;
         fill(window.bytes(), 512, rank(), version);
         CHECK_MPI(MPI_Win_fence(round % 2 ? MPI_MODE_NOPRECEDE : 0, window));
@@ -215,7 +224,8 @@ void pscw(const Window& window, bool test, int assertion) {
         CHECK_BYTES(b, 100, target, 300, version);
         if (test) {
             int flag = 0;
-            while (!flag) CHECK_MPI(MPI_Win_test(window, &flag));
+            while (!flag)
+                CHECK_MPI(MPI_Win_test(window, &flag));
         } else {
             CHECK_MPI(MPI_Win_wait(window));
         }
@@ -239,7 +249,8 @@ void empty(const Window& window) {
     }
     barrier();
     CHECK_MPI(MPI_Win_fence(0, window));
-    CHECK_MPI(MPI_Win_fence(MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED | MPI_MODE_NOSTORE | MPI_MODE_NOPUT, window));
+    CHECK_MPI(
+        MPI_Win_fence(MPI_MODE_NOPRECEDE | MPI_MODE_NOSUCCEED | MPI_MODE_NOSTORE | MPI_MODE_NOPUT, window));
     barrier();
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors come from the same call, with the same class, as without nearfetch, and leave the window usable. What the MPI
-// libraries disagree on is only asked to come back, not how.
+// Errors come from the same call, with the same class, as without nearfetch, and leave the window usable.
+// What the MPI libraries disagree on is only asked to come back, not how.
 #include "check.hpp"
 
 using namespace check;
@@ -48,21 +48,27 @@ void bad_ranks(MPI_Win win) {
     for (const int bad : {size(), size() + 1000, -77}) {
         CHECK_EQ(error_class(MPI_Get(buffer, 1, MPI_INT64_T, bad, 0, 1, MPI_INT64_T, win)), MPI_ERR_RANK);
         CHECK_EQ(error_class(MPI_Put(buffer, 1, MPI_INT64_T, bad, 0, 1, MPI_INT64_T, win)), MPI_ERR_RANK);
-        CHECK_EQ(error_class(MPI_Rget(buffer, 1, MPI_INT64_T, bad, 0, 1, MPI_INT64_T, win, &request)), MPI_ERR_RANK);
-        CHECK_EQ(error_class(MPI_Rput(buffer, 1, MPI_INT64_T, bad, 0, 1, MPI_INT64_T, win, &request)), MPI_ERR_RANK);
-        CHECK_EQ(error_class(MPI_Accumulate(buffer, 1, MPI_INT64_T, bad, 0, 1, MPI_INT64_T, MPI_SUM, win)), MPI_ERR_RANK);
-        CHECK_EQ(error_class(MPI_Get_accumulate(buffer, 1, MPI_INT64_T, result, 1, MPI_INT64_T, bad, 0, 1, MPI_INT64_T,
-                                                MPI_SUM, win)),
+        CHECK_EQ(error_class(MPI_Rget(buffer, 1, MPI_INT64_T, bad, 0, 1, MPI_INT64_T, win, &request)),
                  MPI_ERR_RANK);
-        CHECK_EQ(error_class(MPI_Fetch_and_op(buffer, result, MPI_INT64_T, bad, 0, MPI_SUM, win)), MPI_ERR_RANK);
-        CHECK_EQ(error_class(MPI_Compare_and_swap(buffer, buffer + 1, result, MPI_INT64_T, bad, 0, win)), MPI_ERR_RANK);
+        CHECK_EQ(error_class(MPI_Rput(buffer, 1, MPI_INT64_T, bad, 0, 1, MPI_INT64_T, win, &request)),
+                 MPI_ERR_RANK);
+        CHECK_EQ(error_class(MPI_Accumulate(buffer, 1, MPI_INT64_T, bad, 0, 1, MPI_INT64_T, MPI_SUM, win)),
+                 MPI_ERR_RANK);
+        CHECK_EQ(error_class(MPI_Get_accumulate(buffer, 1, MPI_INT64_T, result, 1, MPI_INT64_T, bad, 0, 1,
+                                                MPI_INT64_T, MPI_SUM, win)),
+                 MPI_ERR_RANK);
+        CHECK_EQ(error_class(MPI_Fetch_and_op(buffer, result, MPI_INT64_T, bad, 0, MPI_SUM, win)),
+                 MPI_ERR_RANK);
+        CHECK_EQ(error_class(MPI_Compare_and_swap(buffer, buffer + 1, result, MPI_INT64_T, bad, 0, win)),
+                 MPI_ERR_RANK);
         if (flush_checks_rank) {
             CHECK_EQ(error_class(MPI_Win_flush(bad, win)), MPI_ERR_RANK);
             CHECK_EQ(error_class(MPI_Win_flush_local(bad, win)), MPI_ERR_RANK);
         }
         still_right(win);
     }
-    for (int i = 0; i < 4; ++i) CHECK_EQ(buffer[i], i + 1);
+    for (int i = 0; i < 4; ++i)
+        CHECK_EQ(buffer[i], i + 1);
 }
 
 void bad_arguments(MPI_Win win) {
@@ -86,7 +92,8 @@ void own_handler(MPI_Win win) {
     CHECK_MPI(MPI_Win_set_errhandler(win, handler));
     unsigned char buffer[8];
     handler_calls = 0;
-    // What a call returns when the handler came back is the library's choice: MPICH says success, Open MPI the code.
+    // What a call returns when the handler came back is the library's choice: MPICH says success, Open MPI
+    // the code.
     MPI_Get(buffer, 8, MPI_BYTE, size() + 3, 0, 8, MPI_BYTE, win);
     CHECK_EQ(handler_calls, 1);
     CHECK_EQ(handler_class, MPI_ERR_RANK);
@@ -131,8 +138,8 @@ void bad_creation() {
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
 }
 
-/// A value that no setting takes, in an info key, is an error of the creation or ignored (info keys are hints), but it
-/// never does harm.
+/// A value that no setting takes, in an info key, is an error of the creation or ignored (info keys are
+/// hints), but it never does harm.
 void bad_info() {
     part("bad info value");
     const Info info{{"nearfetch_buffer_bytes", "plenty"}, {"nearfetch_mode", "sometimes"}};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For the Fortran programs: how many gets of a window were hits, or -1 where nearfetch is not loaded or leaves cheap
- * targets alone. */
+/* For the Fortran programs: how many gets of a window were hits, or -1 where nearfetch is not loaded or
+ * leaves cheap targets alone. */
 #include <mpi.h>
 #include <nearfetch/mpi.h>
 #include <stdlib.h>

@@ -19,15 +19,18 @@ void get_bytes(const Window& window, int target, std::uint64_t offset, void* to,
 void sizes(const Window& window, int target, std::uint64_t step) {
     part("sizes");
     std::vector<unsigned char> buffer(most + 128);
-    for (std::uint64_t bytes = 0; bytes <= most; bytes += (bytes < (step > 5000 ? 40u : 300u) || bytes + step > most) ? 1 : step) {
+    for (std::uint64_t bytes = 0; bytes <= most;
+         bytes += (bytes < (step > 5000 ? 40u : 300u) || bytes + step > most) ? 1 : step) {
         const std::uint64_t offset = bytes % 67;
         unsigned char* to = buffer.data() + 32 + bytes % 7;
         std::fill(to - 8, to + bytes + 8, guard);
         get_bytes(window, target, offset, to, bytes);
         CHECK_MPI(MPI_Win_flush(target, window));
         CHECK_BYTES(to, bytes, target, offset);
-        for (int i = 1; i <= 8; ++i) CHECK_EQ(to[-i], guard);
-        for (std::uint64_t i = 0; i < 8; ++i) CHECK_EQ(to[bytes + i], guard);
+        for (int i = 1; i <= 8; ++i)
+            CHECK_EQ(to[-i], guard);
+        for (std::uint64_t i = 0; i < 8; ++i)
+            CHECK_EQ(to[bytes + i], guard);
         if (bytes + step > most && bytes < most - 40) bytes = most - 40;
     }
 }
@@ -38,11 +41,12 @@ void in_flight(const Window& window) {
     for (int round = 0; round < 3; ++round) {
         std::vector<unsigned char> buffer(each * number, guard);
         for (std::uint64_t i = 0; i < number; ++i)
-            get_bytes(window, static_cast<int>(i) % size(), i * 113 + static_cast<std::uint64_t>(round), &buffer[i * each],
-                      each);
+            get_bytes(window, static_cast<int>(i) % size(), i * 113 + static_cast<std::uint64_t>(round),
+                      &buffer[i * each], each);
         CHECK_MPI(MPI_Win_flush_all(window));
         for (std::uint64_t i = 0; i < number; ++i)
-            CHECK_BYTES(&buffer[i * each], each, static_cast<int>(i) % size(), i * 113 + static_cast<std::uint64_t>(round));
+            CHECK_BYTES(&buffer[i * each], each, static_cast<int>(i) % size(),
+                        i * 113 + static_cast<std::uint64_t>(round));
     }
 }
 
@@ -51,9 +55,9 @@ void sub_ranges(const Window& window, int target) {
     std::vector<unsigned char> buffer(4096);
     const struct {
         std::uint64_t offset, bytes;
-    } ranges[] = {{1000, 512}, {1000, 512}, {1000, 100}, {1100, 100}, {1411, 101}, {900, 100},  {900, 700},
-                  {1512, 88},  {800, 900},  {0, 4096},   {1, 1},      {4095, 1},   {2048, 640}, {2688, 640},
-                  {2048, 1280}, {2100, 1000}, {2047, 1282}};
+    } ranges[] = {{1000, 512}, {1000, 512}, {1000, 100},  {1100, 100},  {1411, 101}, {900, 100},
+                  {900, 700},  {1512, 88},  {800, 900},   {0, 4096},    {1, 1},      {4095, 1},
+                  {2048, 640}, {2688, 640}, {2048, 1280}, {2100, 1000}, {2047, 1282}};
     for (const bool flushed : {true, false}) {
         std::vector<std::vector<unsigned char>> seen;
         for (const auto& [offset, bytes] : ranges) {
@@ -78,7 +82,8 @@ void random_ranges(const Window& window, std::uint64_t seed, int number) {
     std::vector<Range> ranges;
     for (int i = 0; i < number; ++i) {
         const std::uint64_t bytes = 1 + random.below(std::uint64_t{1} << random.below(13));
-        ranges.push_back({static_cast<int>(random.below(static_cast<std::uint64_t>(size()))), random.below(most - bytes), bytes});
+        ranges.push_back({static_cast<int>(random.below(static_cast<std::uint64_t>(size()))),
+                          random.below(most - bytes), bytes});
     }
     std::vector<unsigned char> buffer(8192);
     for (int pass = 0; pass < 4; ++pass)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The large-count variants of MPI 4: every one, with the values that the small ones bring, mixed with these on the same
-// windows; and one transfer that only they can do.
+// The large-count variants of MPI 4: every one, with the values that the small ones bring, mixed with these
+// on the same windows; and one transfer that only they can do.
 #include <sys/mman.h>
 
 #include "check.hpp"
@@ -39,34 +39,42 @@ void read_write(MPI_Win win, MPI_Count unit) {
     const auto read_back = [&](std::int64_t expected) {
         CHECK_MPI(MPI_Get(back, 8, MPI_INT64_T, target, mine, 8, MPI_INT64_T, win));
         CHECK_MPI(MPI_Win_flush(target, win));
-        for (int i = 0; i < 8; ++i) CHECK_EQ(back[i], expected + i);
+        for (int i = 0; i < 8; ++i)
+            CHECK_EQ(back[i], expected + i);
     };
-    for (int i = 0; i < 8; ++i) values[i] = 100 + i;
+    for (int i = 0; i < 8; ++i)
+        values[i] = 100 + i;
     CHECK_MPI(MPI_Put_c(values, 8, MPI_INT64_T, target, mine, 8, MPI_INT64_T, win));
     CHECK_MPI(MPI_Win_flush(target, win));
     read_back(100);
-    for (int i = 0; i < 8; ++i) values[i] = 200 + i;
+    for (int i = 0; i < 8; ++i)
+        values[i] = 200 + i;
     CHECK_MPI(MPI_Rput_c(values, 8, MPI_INT64_T, target, mine, 8, MPI_INT64_T, win, &request));
     CHECK_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
     CHECK_MPI(MPI_Win_flush(target, win));
     read_back(200);
-    for (auto& v : values) v = 10;
+    for (auto& v : values)
+        v = 10;
     CHECK_MPI(MPI_Accumulate_c(values, 8, MPI_INT64_T, target, mine, 8, MPI_INT64_T, MPI_SUM, win));
     CHECK_MPI(MPI_Win_flush(target, win));
     read_back(210);
-    CHECK_MPI(MPI_Raccumulate_c(values, 8, MPI_INT64_T, target, mine, 8, MPI_INT64_T, MPI_SUM, win, &request));
+    CHECK_MPI(
+        MPI_Raccumulate_c(values, 8, MPI_INT64_T, target, mine, 8, MPI_INT64_T, MPI_SUM, win, &request));
     CHECK_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
     CHECK_MPI(MPI_Win_flush(target, win));
     read_back(220);
-    CHECK_MPI(MPI_Get_accumulate_c(values, 8, MPI_INT64_T, old, 8, MPI_INT64_T, target, mine, 8, MPI_INT64_T, MPI_SUM, win));
+    CHECK_MPI(MPI_Get_accumulate_c(values, 8, MPI_INT64_T, old, 8, MPI_INT64_T, target, mine, 8, MPI_INT64_T,
+                                   MPI_SUM, win));
     CHECK_MPI(MPI_Win_flush(target, win));
-    for (int i = 0; i < 8; ++i) CHECK_EQ(old[i], 220 + i);
+    for (int i = 0; i < 8; ++i)
+        CHECK_EQ(old[i], 220 + i);
     read_back(230);
-    CHECK_MPI(MPI_Rget_accumulate_c(values, 8, MPI_INT64_T, old, 8, MPI_INT64_T, target, mine, 8, MPI_INT64_T, MPI_SUM, win,
-                                    &request));
+    CHECK_MPI(MPI_Rget_accumulate_c(values, 8, MPI_INT64_T, old, 8, MPI_INT64_T, target, mine, 8, MPI_INT64_T,
+                                    MPI_SUM, win, &request));
     CHECK_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
     CHECK_MPI(MPI_Win_flush(target, win));
-    for (int i = 0; i < 8; ++i) CHECK_EQ(old[i], 230 + i);
+    for (int i = 0; i < 8; ++i)
+        CHECK_EQ(old[i], 230 + i);
     read_back(240);
     // A type that was made by a large-count constructor.
     MPI_Datatype strided;
@@ -114,14 +122,16 @@ void beyond_int() {
     constexpr MPI_Aint giga = 1 << 30;
     constexpr MPI_Aint unit = giga, window_bytes = 6 * giga + 4096;
     const auto map = [](MPI_Aint size_bytes) {
-        return static_cast<unsigned char*>(
-            mmap(nullptr, static_cast<std::size_t>(size_bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+        return static_cast<unsigned char*>(mmap(nullptr, static_cast<std::size_t>(size_bytes),
+                                                PROT_READ | PROT_WRITE,
+                                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
     };
     unsigned char* base = map(window_bytes);
     if (base == MAP_FAILED) return;
     MPI_Win win;
     CHECK_MPI(MPI_Win_create_c(base, window_bytes, unit, MPI_INFO_NULL, MPI_COMM_WORLD, &win));
-    for (int i = 0; i < 7; ++i) fill(base + i * unit, 64, rank(), i);
+    for (int i = 0; i < 7; ++i)
+        fill(base + i * unit, 64, rank(), i);
     CHECK_MPI(MPI_Win_lock_all(0, win));
     publish(win);
     for (int pass = 0; pass < 2; ++pass)
@@ -136,7 +146,8 @@ void beyond_int() {
     CHECK_MPI(MPI_Type_contiguous(0, MPI_BYTE, &nothing));
     CHECK_MPI(MPI_Type_commit(&nothing));
     unsigned char untouched = 7;
-    CHECK_MPI(MPI_Get_c(&untouched, MPI_Count{3000000000}, nothing, right(), 0, MPI_Count{3000000000}, nothing, win));
+    CHECK_MPI(MPI_Get_c(&untouched, MPI_Count{3000000000}, nothing, right(), 0, MPI_Count{3000000000},
+                        nothing, win));
     CHECK_MPI(MPI_Win_flush(right(), win));
     CHECK_EQ(untouched, 7);
     MPI_Type_free(&nothing);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs that wait by reading a remote place again and again by an atomic: MPI_NO_OP reads always go to the network,
-// in every mode, so the loops end. The bytes polled have been cached by plain gets before.
+// Programs that wait by reading a remote place again and again by an atomic: MPI_NO_OP reads always go to the
+// network, in every mode, so the loops end. The bytes polled have been cached by plain gets before.
 #include "check.hpp"
 
 using namespace check;
@@ -13,13 +13,13 @@ std::int64_t read(const Window& window, Read how, int target, MPI_Aint disp) {
     std::int64_t value = -1, nothing = 0;
     switch (how) {
         case Read::get_accumulate:
-            CHECK_MPI(MPI_Get_accumulate(nullptr, 0, MPI_INT64_T, &value, 1, MPI_INT64_T, target, disp, 1, MPI_INT64_T,
-                                         MPI_NO_OP, window));
+            CHECK_MPI(MPI_Get_accumulate(nullptr, 0, MPI_INT64_T, &value, 1, MPI_INT64_T, target, disp, 1,
+                                         MPI_INT64_T, MPI_NO_OP, window));
             break;
         case Read::rget_accumulate: {
             MPI_Request request;
-            CHECK_MPI(MPI_Rget_accumulate(nullptr, 0, MPI_INT64_T, &value, 1, MPI_INT64_T, target, disp, 1, MPI_INT64_T,
-                                          MPI_NO_OP, window, &request));
+            CHECK_MPI(MPI_Rget_accumulate(nullptr, 0, MPI_INT64_T, &value, 1, MPI_INT64_T, target, disp, 1,
+                                          MPI_INT64_T, MPI_NO_OP, window, &request));
             CHECK_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
             return value;
         }
@@ -33,8 +33,8 @@ std::int64_t read(const Window& window, Read how, int target, MPI_Aint disp) {
     return value;
 }
 
-/// Rank r waits until its right neighbour's flag is raised; the neighbour raises it by an atomic on its own window,
-/// one after the other round the ring.
+/// Rank r waits until its right neighbour's flag is raised; the neighbour raises it by an atomic on its own
+/// window, one after the other round the ring.
 void ring(const Window& window, Read how, const char* name) {
     part(name);
     std::int64_t* flags = window.as<std::int64_t>();
@@ -56,7 +56,8 @@ void ring(const Window& window, Read how, const char* name) {
     CHECK_EQ(old, 0);
     // Everybody waits for the last one.
     int rounds = 0;
-    while (read(window, how, size() - 1, 8) == 0) ++rounds;
+    while (read(window, how, size() - 1, 8) == 0)
+        ++rounds;
     CHECK(rounds >= 0);
     barrier();
     forget(window);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Never stuck: a rank that lives on cache hits and elided flushes still serves the others. Rank 0 reads the same bytes
-// of its neighbour again and again until a flag in its own memory changes; the flag is put there by the last rank, which
-// first takes an exclusive lock of rank 0's window, reads it, and has to wait for answers (over TCP only when rank 0
-// enters MPI). Nothing but the cache's own care for progress makes rank 0 enter it.
+// Never stuck: a rank that lives on cache hits and elided flushes still serves the others. Rank 0 reads the
+// same bytes of its neighbour again and again until a flag in its own memory changes; the flag is put there
+// by the last rank, which first takes an exclusive lock of rank 0's window, reads it, and has to wait for
+// answers (over TCP only when rank 0 enters MPI). Nothing but the cache's own care for progress makes rank 0
+// enter it.
 #include "check.hpp"
 
 using namespace check;
@@ -53,7 +54,8 @@ void all_rounds() {
     fill(table.bytes(), bytes, rank());
     const LockAll epoch(table);
     publish(table, "always-cache");
-    for (int round = 0; round < 3; ++round) spin(table, flags, size() - 1, "spinning on hits");
+    for (int round = 0; round < 3; ++round)
+        spin(table, flags, size() - 1, "spinning on hits");
     if (counts_hits() && rank() == 0) {
         CHECK_EQ(counter(table, "direct"), 1u);
         CHECK(counter(table, "hits") > 0);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A process sees its own writes: after a put, an accumulate or an atomic over bytes that it has read before, its next
-// read (past the flush) shows them, whatever the mode. Each rank works on its own slice of the right neighbour.
+// A process sees its own writes: after a put, an accumulate or an atomic over bytes that it has read before,
+// its next read (past the flush) shows them, whatever the mode. Each rank works on its own slice of the right
+// neighbour.
 #include <algorithm>
 #include <type_traits>
 
@@ -14,7 +15,7 @@ constexpr int slice = 2048;
 
 /// The neighbour's slice as it must be.
 class Shadow {
-public:
+  public:
     explicit Shadow(const Window& window) : window_(window), bytes_(slice) {
         get(0, slice);  // whatever is there
         std::copy(seen_.begin(), seen_.end(), bytes_.begin());
@@ -29,16 +30,18 @@ public:
     void expect(const char* file, int line, int offset, int bytes) {
         get(offset, bytes);
         for (int i = 0; i < bytes; ++i) {
-            const auto seen = seen_[static_cast<std::size_t>(i)], expected = bytes_[static_cast<std::size_t>(offset + i)];
+            const auto seen = seen_[static_cast<std::size_t>(i)],
+                       expected = bytes_[static_cast<std::size_t>(offset + i)];
             if (seen == expected) continue;
             report(file, line,
                    "offset " + std::to_string(offset + i) + " of [" + std::to_string(offset) + ", " +
-                       std::to_string(offset + bytes) + "): expected " + show(expected) + ", seen " + show(seen));
+                       std::to_string(offset + bytes) + "): expected " + show(expected) + ", seen " +
+                       show(seen));
             return;
         }
     }
 
-private:
+  private:
     const Window& window_;
     std::vector<unsigned char> bytes_, seen_;
 };
@@ -59,7 +62,8 @@ void puts(const Window& window) {
     Shadow shadow(window);
     const struct {
         int offset, bytes;
-    } writes[] = {{100, 100}, {100, 100}, {50, 100}, {150, 100}, {120, 10}, {0, 400}, {255, 1}, {199, 2}, {0, 2048}, {1000, 24}};
+    } writes[] = {{100, 100}, {100, 100}, {50, 100}, {150, 100}, {120, 10},
+                  {0, 400},   {255, 1},   {199, 2},  {0, 2048},  {1000, 24}};
     int version = 1;
     for (const auto& [offset, bytes] : writes) {
         // Bytes in one entry, in neighbours, and some not cached at all.
@@ -75,18 +79,21 @@ void puts(const Window& window) {
     }
 }
 
-/// Put over bytes whose get is still under way in another window range; and a get that follows a put after the flush.
+/// Put over bytes whose get is still under way in another window range; and a get that follows a put after
+/// the flush.
 void many_puts(const Window& window) {
     part("many puts before one flush");
     Shadow shadow(window);
     std::vector<unsigned char> data(64 * 32);
     fill(data.data(), data.size(), rank(), 200);
     for (int i = 0; i < 32; ++i) {
-        CHECK_MPI(MPI_Put(&data[static_cast<std::size_t>(i) * 64], 32, MPI_BYTE, right(), i * 64, 32, MPI_BYTE, window));
+        CHECK_MPI(MPI_Put(&data[static_cast<std::size_t>(i) * 64], 32, MPI_BYTE, right(), i * 64, 32,
+                          MPI_BYTE, window));
         std::copy_n(&data[static_cast<std::size_t>(i) * 64], 32, shadow.at(i * 64));
     }
     CHECK_MPI(MPI_Win_flush_all(window));
-    for (int i = 0; i < 32; ++i) EXPECT(shadow, i * 64, 64);
+    for (int i = 0; i < 32; ++i)
+        EXPECT(shadow, i * 64, 64);
     EXPECT(shadow, 0, slice);
 }
 
@@ -105,14 +112,17 @@ void strided_puts(const Window& window) {
         EXPECT(shadow, 500, 600);
         fill(data.data(), data.size(), rank(), 300 + round);
         CHECK_MPI(MPI_Put(data.data(), 48, MPI_BYTE, right(), 400 + round, 1, strided, window));
-        for (int i = 0; i < 48; ++i) *shadow.at(400 + round + i / 3 * 8 + i % 3) = data[static_cast<std::size_t>(i)];
+        for (int i = 0; i < 48; ++i)
+            *shadow.at(400 + round + i / 3 * 8 + i % 3) = data[static_cast<std::size_t>(i)];
         CHECK_MPI(MPI_Win_flush(right(), window));
         EXPECT(shadow, 300, 200);
         EXPECT(shadow, 500, 600);
         CHECK_MPI(MPI_Put(data.data() + 100, 15, MPI_BYTE, right(), 450, 1, indexed, window));
-        for (int i = 0; i < 5; ++i) *shadow.at(490 + i) = data[static_cast<std::size_t>(100 + i)];
+        for (int i = 0; i < 5; ++i)
+            *shadow.at(490 + i) = data[static_cast<std::size_t>(100 + i)];
         *shadow.at(450) = data[105];
-        for (int i = 0; i < 9; ++i) *shadow.at(950 + i) = data[static_cast<std::size_t>(106 + i)];
+        for (int i = 0; i < 9; ++i)
+            *shadow.at(950 + i) = data[static_cast<std::size_t>(106 + i)];
         CHECK_MPI(MPI_Win_flush(right(), window));
         EXPECT(shadow, 300, 200);
         EXPECT(shadow, 500, 600);
@@ -144,21 +154,25 @@ void accumulates(const Window& window, MPI_Datatype type, std::vector<MPI_Op> op
     const int bytes = static_cast<int>(count * sizeof(T));
     Shadow shadow(window);
     T start[count];
-    for (int i = 0; i < count; ++i) start[i] = static_cast<T>(i + 3);
+    for (int i = 0; i < count; ++i)
+        start[i] = static_cast<T>(i + 3);
     std::memcpy(shadow.at(place), start, sizeof start);
     CHECK_MPI(MPI_Put(start, count, type, right(), place, count, type, window));
     CHECK_MPI(MPI_Win_flush(right(), window));
     EXPECT(shadow, place - 8, bytes + 16);
     for (const MPI_Op op : ops) {
         T operand[count], old[count] = {}, now[count];
-        for (int i = 0; i < count; ++i) operand[i] = static_cast<T>(i % 4 + 1);
+        for (int i = 0; i < count; ++i)
+            operand[i] = static_cast<T>(i % 4 + 1);
         std::memcpy(now, shadow.at(place), sizeof now);
         CHECK_MPI(MPI_Accumulate(operand, count, type, right(), place, count, type, op, window));
-        for (int i = 0; i < count; ++i) now[i] = apply(op, now[i], operand[i]);
+        for (int i = 0; i < count; ++i)
+            now[i] = apply(op, now[i], operand[i]);
         std::memcpy(shadow.at(place), now, sizeof now);
         CHECK_MPI(MPI_Win_flush(right(), window));
         EXPECT(shadow, place - 8, bytes + 16);
-        CHECK_MPI(MPI_Get_accumulate(operand, count, type, old, count, type, right(), place, count, type, op, window));
+        CHECK_MPI(MPI_Get_accumulate(operand, count, type, old, count, type, right(), place, count, type, op,
+                                     window));
         CHECK_MPI(MPI_Win_flush(right(), window));
         for (int i = 0; i < count; ++i) {
             CHECK_EQ(old[i], now[i]);
@@ -168,7 +182,8 @@ void accumulates(const Window& window, MPI_Datatype type, std::vector<MPI_Op> op
         EXPECT(shadow, place, bytes);
         // One element by itself; what comes back is what was there before.
         T one = static_cast<T>(2), before = static_cast<T>(0);
-        CHECK_MPI(MPI_Fetch_and_op(&one, &before, type, right(), place + static_cast<int>(3 * sizeof(T)), op, window));
+        CHECK_MPI(MPI_Fetch_and_op(&one, &before, type, right(), place + static_cast<int>(3 * sizeof(T)), op,
+                                   window));
         CHECK_MPI(MPI_Win_flush(right(), window));
         CHECK_EQ(before, now[3]);
         now[3] = apply(op, now[3], one);
@@ -191,7 +206,8 @@ void swaps(const Window& window) {
     std::memcpy(shadow.at(1024), &next, 8);
     EXPECT(shadow, 1000, 64);
     next = 7;
-    CHECK_MPI(MPI_Compare_and_swap(&next, &compare, &old, MPI_INT64_T, right(), 1024, window));  // does not match
+    CHECK_MPI(
+        MPI_Compare_and_swap(&next, &compare, &old, MPI_INT64_T, right(), 1024, window));  // does not match
     CHECK_MPI(MPI_Win_flush(right(), window));
     CHECK_EQ(old, 99);
     EXPECT(shadow, 1000, 64);
@@ -208,7 +224,8 @@ void strided_accumulate(const Window& window) {
     MPI_Datatype strided;
     MPI_Type_vector(8, 1, 2, MPI_INT64_T, &strided);
     MPI_Type_commit(&strided);
-    for (int i = 0; i < 8; ++i) operand[i] = i + 1;
+    for (int i = 0; i < 8; ++i)
+        operand[i] = i + 1;
     for (int round = 1; round <= 3; ++round) {
         EXPECT(shadow, 250, 150);
         CHECK_MPI(MPI_Accumulate(operand, 8, MPI_INT64_T, right(), 256, 1, strided, MPI_SUM, window));

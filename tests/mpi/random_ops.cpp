@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random programs: rounds of gets, puts, accumulates and atomics with random types, ranges, targets and kinds of epoch,
-// compared with a model of all windows' memory that every rank keeps. Always legal MPI: in a round that writes, each
-// 256-byte segment of each window belongs to one rank (or to nobody, and is then only read), and a rank completes
-// what it has under way before it touches the same bytes again. Arguments: seeds.
+// Random programs: rounds of gets, puts, accumulates and atomics with random types, ranges, targets and kinds
+// of epoch, compared with a model of all windows' memory that every rank keeps. Always legal MPI: in a round
+// that writes, each 256-byte segment of each window belongs to one rank (or to nobody, and is then only
+// read), and a rank completes what it has under way before it touches the same bytes again. Arguments: seeds.
 #include <algorithm>
 
 #include "check.hpp"
@@ -16,8 +16,9 @@ constexpr int segment_bytes = 256;
 constexpr int segments = window_bytes / segment_bytes;
 constexpr int nobody = -1;
 
-/// What Open MPI 4.1 gets wrong by itself is left out there: in shared memory (osc rdma) Get_accumulate through derived
-/// target types and resized or nested ones, over TCP (osc pt2pt) a flush_local, which may hang.
+/// What Open MPI 4.1 gets wrong by itself is left out there: in shared memory (osc rdma) Get_accumulate
+/// through derived target types and resized or nested ones, over TCP (osc pt2pt) a flush_local, which may
+/// hang.
 #if defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION < 5
 constexpr bool open_mpi_4 = true;
 #else
@@ -37,13 +38,15 @@ using Layout = std::vector<Block>;
 
 int total(const Layout& layout) {
     int sum = 0;
-    for (const Block& b : layout) sum += b.bytes;
+    for (const Block& b : layout)
+        sum += b.bytes;
     return sum;
 }
 
 std::vector<unsigned char> gather(const unsigned char* from, const Layout& layout) {
     std::vector<unsigned char> out;
-    for (const Block& b : layout) out.insert(out.end(), from + b.offset, from + b.offset + b.bytes);
+    for (const Block& b : layout)
+        out.insert(out.end(), from + b.offset, from + b.offset + b.bytes);
     return out;
 }
 
@@ -60,11 +63,14 @@ Layout random_layout(Random& random, int ints, int span) {
     const int room = span / 4;
     ints = std::min(ints, room);
     Layout layout;
-    if (ints <= 1 || random.below(2) == 0) return {{4 * static_cast<int>(random.below(static_cast<std::uint64_t>(room - ints + 1))), 4 * ints}};
+    if (ints <= 1 || random.below(2) == 0)
+        return {{4 * static_cast<int>(random.below(static_cast<std::uint64_t>(room - ints + 1))), 4 * ints}};
     // Blocks with gaps: the spare room is dealt out between them.
     int spare = room - ints, at = 0;
     while (ints > 0) {
-        const int gap = spare > 0 ? static_cast<int>(random.below(static_cast<std::uint64_t>(std::min(spare, 6) + 1))) : 0;
+        const int gap =
+            spare > 0 ? static_cast<int>(random.below(static_cast<std::uint64_t>(std::min(spare, 6) + 1)))
+                      : 0;
         const int length = random.between(1, std::min(ints, 9));
         at += gap;
         spare -= gap;
@@ -88,8 +94,12 @@ MPI_Datatype make_type(Random& random, const Layout& layout) {
     }
     const int n = static_cast<int>(layout.size());
     switch (random.below(open_mpi_4 ? 3 : 5)) {
-        case 0: MPI_Type_indexed(n, lengths.data(), places.data(), MPI_INT32_T, &type); break;
-        case 1: MPI_Type_create_hindexed(n, lengths.data(), offsets.data(), MPI_INT32_T, &type); break;
+        case 0:
+            MPI_Type_indexed(n, lengths.data(), places.data(), MPI_INT32_T, &type);
+            break;
+        case 1:
+            MPI_Type_create_hindexed(n, lengths.data(), offsets.data(), MPI_INT32_T, &type);
+            break;
         case 2: {
             const std::vector<MPI_Datatype> members(lengths.size(), MPI_INT32_T);
             MPI_Type_create_struct(n, lengths.data(), offsets.data(), members.data(), &type);
@@ -108,7 +118,8 @@ MPI_Datatype make_type(Random& random, const Layout& layout) {
             }
             const std::vector<int> ones(lengths.size(), 1);
             MPI_Type_create_struct(n, ones.data(), offsets.data(), members.data(), &type);
-            for (MPI_Datatype& member : members) MPI_Type_free(&member);
+            for (MPI_Datatype& member : members)
+                MPI_Type_free(&member);
         }
     }
     CHECK_MPI(MPI_Type_commit(&type));
@@ -117,11 +128,22 @@ MPI_Datatype make_type(Random& random, const Layout& layout) {
 
 enum class Style { lock_all, lock, fence, pscw };
 enum class Phase { read, write, store, add };
-enum class Action { get, rget, put, rput, accumulate, raccumulate, get_accumulate, fetch_and_op, compare_and_swap };
+enum class Action {
+    get,
+    rget,
+    put,
+    rput,
+    accumulate,
+    raccumulate,
+    get_accumulate,
+    fetch_and_op,
+    compare_and_swap
+};
 
 /// One of the windows, with the model of all ranks' parts.
 struct Part {
-    Part(MPI_Aint, Kind k, std::vector<int> u) : kind(k), units(std::move(u)), window(window_bytes, units[static_cast<std::size_t>(rank())], k) {
+    Part(MPI_Aint, Kind k, std::vector<int> u)
+        : kind(k), units(std::move(u)), window(window_bytes, units[static_cast<std::size_t>(rank())], k) {
         for (int r = 0; r < size(); ++r) {
             model.emplace_back(window_bytes);
             fill(model.back().data(), window_bytes, r);
@@ -144,14 +166,21 @@ struct Pending {
     std::string what;
 };
 
-/// The operations of one rank in one round. With `real` they are executed and checked; without, only the model changes,
-/// in exactly the same way.
+/// The operations of one rank in one round. With `real` they are executed and checked; without, only the
+/// model changes, in exactly the same way.
 class Actor {
-public:
+  public:
     Actor(Part& part, std::uint64_t seed, int round, int actor, Style style, bool real)
-        : part_(part), random_(seed * 7919 + static_cast<std::uint64_t>(round) * 104729 + static_cast<std::uint64_t>(actor)),
-          build_(random_.next()), round_(round), actor_(actor), style_(style), real_(real),
-          reading_(static_cast<std::size_t>(size()), std::vector<char>(window_bytes)), writing_(reading_),
+        : part_(part),
+          random_(seed * 7919 + static_cast<std::uint64_t>(round) * 104729 +
+                  static_cast<std::uint64_t>(actor)),
+          build_(random_.next()),
+          round_(round),
+          actor_(actor),
+          style_(style),
+          real_(real),
+          reading_(static_cast<std::size_t>(size()), std::vector<char>(window_bytes)),
+          writing_(reading_),
           locked_(static_cast<std::size_t>(size())) {}
 
     void reads(int number) {
@@ -159,7 +188,8 @@ public:
             const int target = random_target();
             const auto base = 4 * static_cast<int>(random_.below(window_bytes / 4 - 2));
             const int ints = random_.between(0, 1 << random_.below(9));
-            const Layout layout = shifted(random_layout(random_, ints, std::min(window_bytes - base, 1200)), base);
+            const Layout layout =
+                shifted(random_layout(random_, ints, std::min(window_bytes - base, 1200)), base);
             act(random_.below(3) ? Action::get : Action::rget, target, layout);
             finish_some();
         }
@@ -172,7 +202,8 @@ public:
             const int owned_by = owner[static_cast<std::size_t>(target)][static_cast<std::size_t>(segment)];
             auto action = static_cast<Action>(random_.below(9));
             const int ints = random_.between(0, segment_bytes / 4);
-            const Layout layout = shifted(random_layout(random_, ints, segment_bytes), segment * segment_bytes);
+            const Layout layout =
+                shifted(random_layout(random_, ints, segment_bytes), segment * segment_bytes);
             if (owned_by != actor_) {
                 if (owned_by != nobody) continue;
                 action = random_.below(2) ? Action::get : Action::rget;
@@ -193,19 +224,25 @@ public:
     /// Ends the round's epochs.
     void finish_all() {
         if (style_ == Style::lock)
-            for (int t = 0; t < size(); ++t) unlock(t);
+            for (int t = 0; t < size(); ++t)
+                unlock(t);
         else if (style_ == Style::lock_all && real_)
             CHECK_MPI(MPI_Win_flush_all(part_.window));
         // A fence or complete was called by the caller.
         completed([](const Pending&) { return true; });
     }
 
-    void before_close() { wait_requests([](const Pending&) { return true; }); }
+    void before_close() {
+        wait_requests([](const Pending&) { return true; });
+    }
 
-private:
+  private:
     static Layout shifted(Layout layout, int by) {
-        for (Block& b : layout) b.offset += by;
-        layout.erase(std::remove_if(layout.begin(), layout.end(), [](const Block& b) { return b.bytes == 0; }), layout.end());
+        for (Block& b : layout)
+            b.offset += by;
+        layout.erase(
+            std::remove_if(layout.begin(), layout.end(), [](const Block& b) { return b.bytes == 0; }),
+            layout.end());
         return layout;
     }
 
@@ -219,12 +256,14 @@ private:
 
     bool overlaps(const std::vector<char>& map, const Layout& layout) const {
         for (const Block& b : layout)
-            if (std::find(map.begin() + b.offset, map.begin() + b.offset + b.bytes, 1) != map.begin() + b.offset + b.bytes)
+            if (std::find(map.begin() + b.offset, map.begin() + b.offset + b.bytes, 1) !=
+                map.begin() + b.offset + b.bytes)
                 return true;
         return false;
     }
     static void mark(std::vector<char>& map, const Layout& layout) {
-        for (const Block& b : layout) std::fill_n(map.begin() + b.offset, b.bytes, static_cast<char>(1));
+        for (const Block& b : layout)
+            std::fill_n(map.begin() + b.offset, b.bytes, static_cast<char>(1));
     }
 
     /// Makes sure that the bytes may be touched; false where this epoch cannot allow it any more.
@@ -286,7 +325,8 @@ private:
                 wait_requests([](const Pending&) { return true; });
                 if (real_) CHECK_MPI(MPI_Win_flush_all(part_.window));
                 completed([](const Pending&) { return true; });
-                for (int t = 0; t < size(); ++t) clear(t);
+                for (int t = 0; t < size(); ++t)
+                    clear(t);
                 break;
             default:  // only the requests
                 wait_requests([](const Pending&) { return true; });
@@ -325,9 +365,11 @@ private:
         for (std::size_t i = 0; i < seen.size(); ++i)
             if (seen[i] != p.expected[i]) {
                 report(__FILE__, __LINE__,
-                       "round " + std::to_string(round_) + ", style " + std::to_string(static_cast<int>(style_)) + ", " +
-                           p.what + " target " + std::to_string(p.target) + ", byte " + std::to_string(i) + " of " +
-                           std::to_string(seen.size()) + ": expected " + show(p.expected[i]) + ", seen " + show(seen[i]));
+                       "round " + std::to_string(round_) + ", style " +
+                           std::to_string(static_cast<int>(style_)) + ", " + p.what + " target " +
+                           std::to_string(p.target) + ", byte " + std::to_string(i) + " of " +
+                           std::to_string(seen.size()) + ": expected " + show(p.expected[i]) + ", seen " +
+                           show(seen[i]));
                 return;
             }
     }
@@ -362,20 +404,22 @@ private:
         p.layout = ints ? random_layout(random_, ints, ints * 4 + 4 * random_.between(0, 40)) : Layout{};
         p.buffer.assign(static_cast<std::size_t>(ints * 4 + 256), 0x1D);
         std::vector<unsigned char> data(static_cast<std::size_t>(ints * 4));
-        for (auto& byte : data) byte = static_cast<unsigned char>(random_.next());
+        for (auto& byte : data)
+            byte = static_cast<unsigned char>(random_.next());
         if (writes) apply(action, model, touched, data, p);
-        mark(writes ? writing_[static_cast<std::size_t>(target)] : reading_[static_cast<std::size_t>(target)], touched);
+        mark(writes ? writing_[static_cast<std::size_t>(target)] : reading_[static_cast<std::size_t>(target)],
+             touched);
         if (real_) issue(action, target, touched, data, p);
         if (action == Action::get_accumulate || atomic) p.layout = ints ? Layout{{0, ints * 4}} : Layout{};
         pending_.push_back(std::move(p));
     }
 
     /// Changes the model; may change `data` where the operation asks for it.
-    void apply(Action action, std::vector<unsigned char>& model, const Layout& places, std::vector<unsigned char>& data,
-               const Pending& p) {
+    void apply(Action action, std::vector<unsigned char>& model, const Layout& places,
+               std::vector<unsigned char>& data, const Pending& p) {
         std::vector<unsigned char> after = data;
-        const bool sums = action == Action::accumulate || action == Action::raccumulate || action == Action::get_accumulate ||
-                          action == Action::fetch_and_op;
+        const bool sums = action == Action::accumulate || action == Action::raccumulate ||
+                          action == Action::get_accumulate || action == Action::fetch_and_op;
         operation_ = sums ? static_cast<int>(random_.below(3)) : 2;
         for (std::size_t i = 0; i + 4 <= data.size(); i += 4) {
             std::uint32_t old, operand, now;
@@ -395,7 +439,8 @@ private:
 
     MPI_Op operation() const { return operation_ == 0 ? MPI_SUM : operation_ == 1 ? MPI_BXOR : MPI_REPLACE; }
 
-    void issue(Action action, int target, const Layout& places, const std::vector<unsigned char>& data, Pending& p) {
+    void issue(Action action, int target, const Layout& places, const std::vector<unsigned char>& data,
+               Pending& p) {
         const MPI_Win win = part_.window;
         const int ints = total(places) / 4;
         const Layout none = {{0, 0}};
@@ -416,41 +461,46 @@ private:
                 break;
             case Action::rget:
                 p.what = "Rget";
-                CHECK_MPI(MPI_Rget(buffer, here_count, here_type, target, disp(target), count, there, win, &p.request));
+                CHECK_MPI(MPI_Rget(buffer, here_count, here_type, target, disp(target), count, there, win,
+                                   &p.request));
                 break;
             case Action::put:
                 CHECK_MPI(MPI_Put(buffer, here_count, here_type, target, disp(target), count, there, win));
                 break;
             case Action::rput:
-                CHECK_MPI(MPI_Rput(buffer, here_count, here_type, target, disp(target), count, there, win, &p.request));
+                CHECK_MPI(MPI_Rput(buffer, here_count, here_type, target, disp(target), count, there, win,
+                                   &p.request));
                 break;
             case Action::accumulate:
-                CHECK_MPI(MPI_Accumulate(buffer, here_count, here_type, target, disp(target), count, there, operation(), win));
+                CHECK_MPI(MPI_Accumulate(buffer, here_count, here_type, target, disp(target), count, there,
+                                         operation(), win));
                 break;
             case Action::raccumulate:
-                CHECK_MPI(MPI_Raccumulate(buffer, here_count, here_type, target, disp(target), count, there, operation(), win,
-                                          &p.request));
+                CHECK_MPI(MPI_Raccumulate(buffer, here_count, here_type, target, disp(target), count, there,
+                                          operation(), win, &p.request));
                 break;
             case Action::get_accumulate:
                 p.what = "Get_accumulate";
                 operands_.push_back(data);
-                CHECK_MPI(MPI_Get_accumulate(operands_.back().data(), ints, MPI_INT32_T, buffer, ints, MPI_INT32_T, target,
-                                             open_mpi_4 ? (ints ? element(places, target) : 0) : disp(target),
-                                             open_mpi_4 ? ints : count, open_mpi_4 ? MPI_INT32_T : there, operation(), win));
+                CHECK_MPI(MPI_Get_accumulate(
+                    operands_.back().data(), ints, MPI_INT32_T, buffer, ints, MPI_INT32_T, target,
+                    open_mpi_4 ? (ints ? element(places, target) : 0) : disp(target),
+                    open_mpi_4 ? ints : count, open_mpi_4 ? MPI_INT32_T : there, operation(), win));
                 break;
             case Action::fetch_and_op:
                 p.what = "Fetch_and_op";
                 operands_.push_back(data);
-                CHECK_MPI(MPI_Fetch_and_op(operands_.back().data(), buffer, MPI_INT32_T, target, element(places, target),
-                                           operation(), win));
+                CHECK_MPI(MPI_Fetch_and_op(operands_.back().data(), buffer, MPI_INT32_T, target,
+                                           element(places, target), operation(), win));
                 break;
             default:
                 p.what = "Compare_and_swap";
                 operands_.push_back(data);
                 operands_.emplace_back(4);
                 std::memcpy(operands_.back().data(), &compare_, 4);
-                CHECK_MPI(MPI_Compare_and_swap(operands_[operands_.size() - 2].data(), operands_.back().data(), buffer,
-                                               MPI_INT32_T, target, element(places, target), win));
+                CHECK_MPI(MPI_Compare_and_swap(operands_[operands_.size() - 2].data(),
+                                               operands_.back().data(), buffer, MPI_INT32_T, target,
+                                               element(places, target), win));
         }
         if (p.what.empty()) p.what = action == Action::rput || action == Action::raccumulate ? "Rput" : "put";
         MPI_Type_free(&there);
@@ -465,7 +515,8 @@ private:
         open(target);
         auto& model = part_.model[static_cast<std::size_t>(target)];
         std::vector<std::uint32_t> data(static_cast<std::size_t>(total(layout) / 4));
-        for (auto& value : data) value = static_cast<std::uint32_t>(random_.next());
+        for (auto& value : data)
+            value = static_cast<std::uint32_t>(random_.next());
         std::size_t i = 0;
         for (const Block& b : layout)
             for (int at = b.offset; at < b.offset + b.bytes; at += 4) {
@@ -478,8 +529,8 @@ private:
         MPI_Datatype there = make_type(build_, from_64(layout));
         operands_.emplace_back(data.size() * 4);
         std::memcpy(operands_.back().data(), data.data(), data.size() * 4);
-        CHECK_MPI(MPI_Accumulate(operands_.back().data(), static_cast<int>(data.size()), MPI_INT32_T, target, disp(target), 1,
-                                 there, MPI_SUM, part_.window));
+        CHECK_MPI(MPI_Accumulate(operands_.back().data(), static_cast<int>(data.size()), MPI_INT32_T, target,
+                                 disp(target), 1, there, MPI_SUM, part_.window));
         MPI_Type_free(&there);
     }
 
@@ -556,8 +607,9 @@ void stores(Part& part, std::uint64_t seed, int round, bool change) {
             for (int i = 0; i < window_bytes; ++i)
                 if (part.window.bytes()[i] != model[static_cast<std::size_t>(i)]) {
                     report(__FILE__, __LINE__,
-                           "round " + std::to_string(round) + ": own byte " + std::to_string(i) + ": expected " +
-                               show(model[static_cast<std::size_t>(i)]) + ", seen " + show(part.window.bytes()[i]));
+                           "round " + std::to_string(round) + ": own byte " + std::to_string(i) +
+                               ": expected " + show(model[static_cast<std::size_t>(i)]) + ", seen " +
+                               show(part.window.bytes()[i]));
                     break;
                 }
         }
@@ -574,8 +626,10 @@ void run(std::uint64_t seed, int rounds, int operations) {
     state().seed = seed;
     check::part("random operations");
     std::vector<int> mixed_units, ones(static_cast<std::size_t>(size()), 1);
-    for (int r = 0; r < size(); ++r) mixed_units.push_back(r % 3 == 0 ? 4 : r % 3 == 1 ? 1 : 2);
-    Part first(0, Kind::allocate, mixed_units), second(0, Kind::create, ones), third(0, Kind::create, mixed_units);
+    for (int r = 0; r < size(); ++r)
+        mixed_units.push_back(r % 3 == 0 ? 4 : r % 3 == 1 ? 1 : 2);
+    Part first(0, Kind::allocate, mixed_units), second(0, Kind::create, ones),
+        third(0, Kind::create, mixed_units);
     Part* parts[] = {&first, &second, &third};
     barrier();
     Random plan(seed);
@@ -602,8 +656,10 @@ void run(std::uint64_t seed, int rounds, int operations) {
 int main(int argc, char** argv) {
     Program program(argc, argv, 100);
     std::vector<std::uint64_t> seeds;
-    for (int i = 1; i < argc; ++i) seeds.push_back(std::strtoull(argv[i], nullptr, 10));
+    for (int i = 1; i < argc; ++i)
+        seeds.push_back(std::strtoull(argv[i], nullptr, 10));
     if (seeds.empty()) seeds = {1, 2, 3};
-    for (const std::uint64_t seed : seeds) run(seed, crowded() ? 12 : 40, crowded() ? 15 : 40);
+    for (const std::uint64_t seed : seeds)
+        run(seed, crowded() ? 12 : 40, crowded() ? 15 : 40);
     return program.finish();
 }

@@ -28,8 +28,8 @@ void random_reads() {
             const std::uint64_t slots = (table_bytes - 4096) / 8;
             const std::uint64_t disp = random.below(4) ? random.below(40) * 97 : random.below(slots);
             const int words = static_cast<int>(bytes / 8);
-            CHECK_MPI(MPI_Get(buffer.data(), words, MPI_UINT64_T, target, static_cast<MPI_Aint>(disp), words, MPI_UINT64_T,
-                              window));
+            CHECK_MPI(MPI_Get(buffer.data(), words, MPI_UINT64_T, target, static_cast<MPI_Aint>(disp), words,
+                              MPI_UINT64_T, window));
             CHECK_MPI(MPI_Win_flush(target, window));
             CHECK_BYTES(buffer.data(), bytes, target, disp * 8);
             requested += bytes;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests of RMA calls complete as the standard says (MPI-3.1, 11.3.5): alone, in arrays, among requests of messages;
-// also when the bytes come from the cache. Freeing such a request is erroneous and not tried.
+// Requests of RMA calls complete as the standard says (MPI-3.1, 11.3.5): alone, in arrays, among requests of
+// messages; also when the bytes come from the cache. Freeing such a request is erroneous and not tried.
 #include <functional>
 
 #include "check.hpp"
@@ -25,7 +25,8 @@ struct Way {
 };
 
 void each_done(int count, const int* indices, const std::function<void(int)>& done) {
-    for (int i = 0; i < count; ++i) done(indices[i]);
+    for (int i = 0; i < count; ++i)
+        done(indices[i]);
 }
 
 std::vector<Way> all_ways() {
@@ -48,7 +49,8 @@ std::vector<Way> all_ways() {
     ways.push_back({"Test", [](auto& r, const auto& done) {
                         for (std::size_t i = 0; i < r.size(); ++i) {
                             int flag = 0;
-                            while (!flag) CHECK_MPI(MPI_Test(&r[i], &flag, MPI_STATUS_IGNORE));
+                            while (!flag)
+                                CHECK_MPI(MPI_Test(&r[i], &flag, MPI_STATUS_IGNORE));
                             CHECK(r[i] == MPI_REQUEST_NULL);
                             done(static_cast<int>(i));
                         }
@@ -57,7 +59,8 @@ std::vector<Way> all_ways() {
                         for (std::size_t i = 0; i < r.size(); ++i) {
                             int flag = 0;
                             MPI_Status status;
-                            while (!flag) CHECK_MPI(MPI_Request_get_status(r[i], &flag, &status));
+                            while (!flag)
+                                CHECK_MPI(MPI_Request_get_status(r[i], &flag, &status));
                             CHECK(r[i] != MPI_REQUEST_NULL);
                             CHECK_MPI(MPI_Request_get_status(r[i], &flag, MPI_STATUS_IGNORE));
                             CHECK_EQ(flag, 1);
@@ -75,13 +78,17 @@ std::vector<Way> all_ways() {
     ways.push_back({"Waitall with statuses", [](auto& r, const auto& done) {
                         std::vector<MPI_Status> statuses(r.size());
                         CHECK_MPI(MPI_Waitall(static_cast<int>(r.size()), r.data(), statuses.data()));
-                        for (std::size_t i = 0; i < r.size(); ++i) done(static_cast<int>(i));
+                        for (std::size_t i = 0; i < r.size(); ++i)
+                            done(static_cast<int>(i));
                     }});
     ways.push_back({"Testall", [](auto& r, const auto& done) {
                         int flag = 0;
                         std::vector<MPI_Status> statuses(r.size());
-                        while (!flag) CHECK_MPI(MPI_Testall(static_cast<int>(r.size()), r.data(), &flag, statuses.data()));
-                        for (std::size_t i = 0; i < r.size(); ++i) done(static_cast<int>(i));
+                        while (!flag)
+                            CHECK_MPI(
+                                MPI_Testall(static_cast<int>(r.size()), r.data(), &flag, statuses.data()));
+                        for (std::size_t i = 0; i < r.size(); ++i)
+                            done(static_cast<int>(i));
                     }});
     ways.push_back({"Waitany", [](auto& r, const auto& done) {
                         for (std::size_t left = r.size(); left > 0; --left) {
@@ -93,39 +100,45 @@ std::vector<Way> all_ways() {
                             done(index);
                         }
                         int index = 0;
-                        CHECK_MPI(MPI_Waitany(static_cast<int>(r.size()), r.data(), &index, MPI_STATUS_IGNORE));
+                        CHECK_MPI(
+                            MPI_Waitany(static_cast<int>(r.size()), r.data(), &index, MPI_STATUS_IGNORE));
                         CHECK_EQ(index, MPI_UNDEFINED);
                     }});
-    ways.push_back({"Testany", [](auto& r, const auto& done) {
-                        for (std::size_t left = r.size(); left > 0; --left) {
-                            int index = -1, flag = 0;
-                            while (!flag)
-                                CHECK_MPI(MPI_Testany(static_cast<int>(r.size()), r.data(), &index, &flag, MPI_STATUS_IGNORE));
-                            done(index);
-                        }
-                        int index = 0, flag = 0;
-                        CHECK_MPI(MPI_Testany(static_cast<int>(r.size()), r.data(), &index, &flag, MPI_STATUS_IGNORE));
-                        CHECK_EQ(flag, 1);
-                        CHECK_EQ(index, MPI_UNDEFINED);
-                    }});
+    ways.push_back(
+        {"Testany", [](auto& r, const auto& done) {
+             for (std::size_t left = r.size(); left > 0; --left) {
+                 int index = -1, flag = 0;
+                 while (!flag)
+                     CHECK_MPI(
+                         MPI_Testany(static_cast<int>(r.size()), r.data(), &index, &flag, MPI_STATUS_IGNORE));
+                 done(index);
+             }
+             int index = 0, flag = 0;
+             CHECK_MPI(MPI_Testany(static_cast<int>(r.size()), r.data(), &index, &flag, MPI_STATUS_IGNORE));
+             CHECK_EQ(flag, 1);
+             CHECK_EQ(index, MPI_UNDEFINED);
+         }});
     ways.push_back({"Waitsome", [](auto& r, const auto& done) {
                         std::vector<int> indices(r.size());
                         std::vector<MPI_Status> statuses(r.size());
                         int count = 0;
                         for (int left = static_cast<int>(r.size()); left > 0; left -= count) {
-                            CHECK_MPI(MPI_Waitsome(static_cast<int>(r.size()), r.data(), &count, indices.data(), statuses.data()));
+                            CHECK_MPI(MPI_Waitsome(static_cast<int>(r.size()), r.data(), &count,
+                                                   indices.data(), statuses.data()));
                             CHECK(count > 0);
                             if (count <= 0) return;
                             each_done(count, indices.data(), done);
                         }
-                        CHECK_MPI(MPI_Waitsome(static_cast<int>(r.size()), r.data(), &count, indices.data(), MPI_STATUSES_IGNORE));
+                        CHECK_MPI(MPI_Waitsome(static_cast<int>(r.size()), r.data(), &count, indices.data(),
+                                               MPI_STATUSES_IGNORE));
                         CHECK_EQ(count, MPI_UNDEFINED);
                     }});
     ways.push_back({"Testsome", [](auto& r, const auto& done) {
                         std::vector<int> indices(r.size());
                         int count = 0;
                         for (int left = static_cast<int>(r.size()); left > 0; left -= count) {
-                            CHECK_MPI(MPI_Testsome(static_cast<int>(r.size()), r.data(), &count, indices.data(), MPI_STATUSES_IGNORE));
+                            CHECK_MPI(MPI_Testsome(static_cast<int>(r.size()), r.data(), &count,
+                                                   indices.data(), MPI_STATUSES_IGNORE));
                             CHECK(count >= 0);
                             if (count < 0) return;
                             each_done(count, indices.data(), done);
@@ -134,17 +147,17 @@ std::vector<Way> all_ways() {
     return ways;
 }
 
-/// Rgets, some of them of the same bytes; as soon as one is complete its buffer is checked and overwritten, which must
-/// not reach what is cached.
+/// Rgets, some of them of the same bytes; as soon as one is complete its buffer is checked and overwritten,
+/// which must not reach what is cached.
 void gets(const Window& window, const Way& way, int version) {
     part(way.name);
     for (int pass = 0; pass < 2; ++pass) {
         Buffers buffers(number, std::vector<unsigned char>(bytes, 0x11));
         std::vector<MPI_Request> requests(number, MPI_REQUEST_NULL);
         for (int i = 0; i < number; ++i)
-            CHECK_MPI(MPI_Rget(buffers[static_cast<std::size_t>(i)].data(), bytes, MPI_BYTE, (rank() + i % 3) % size(),
-                               static_cast<MPI_Aint>(offset_of(i)), bytes, MPI_BYTE, window,
-                               &requests[static_cast<std::size_t>(i)]));
+            CHECK_MPI(MPI_Rget(buffers[static_cast<std::size_t>(i)].data(), bytes, MPI_BYTE,
+                               (rank() + i % 3) % size(), static_cast<MPI_Aint>(offset_of(i)), bytes,
+                               MPI_BYTE, window, &requests[static_cast<std::size_t>(i)]));
         int completed = 0;
         way.complete(requests, [&](int i) {
             auto& buffer = buffers[static_cast<std::size_t>(i)];
@@ -153,7 +166,8 @@ void gets(const Window& window, const Way& way, int version) {
             ++completed;
         });
         CHECK_EQ(completed, number);
-        for (const MPI_Request r : requests) CHECK(r == MPI_REQUEST_NULL);
+        for (const MPI_Request r : requests)
+            CHECK(r == MPI_REQUEST_NULL);
         CHECK_MPI(MPI_Win_flush_all(window));
         for (const auto& buffer : buffers)
             for (const unsigned char byte : buffer)
@@ -174,11 +188,14 @@ void mixed(const Window& window, const Way& way, int version) {
         fill(sent.data(), bytes, rank(), 77);
         std::vector<MPI_Request> requests(6, MPI_REQUEST_NULL);
         CHECK_MPI(MPI_Irecv(buffers[0].data(), bytes, MPI_BYTE, left, pass, MPI_COMM_WORLD, &requests[0]));
-        CHECK_MPI(MPI_Rget(buffers[1].data(), bytes, MPI_BYTE, right(), 0, bytes, MPI_BYTE, window, &requests[1]));
+        CHECK_MPI(
+            MPI_Rget(buffers[1].data(), bytes, MPI_BYTE, right(), 0, bytes, MPI_BYTE, window, &requests[1]));
         CHECK_MPI(MPI_Isend(sent.data(), bytes, MPI_BYTE, right(), pass, MPI_COMM_WORLD, &requests[2]));
-        CHECK_MPI(MPI_Rget(buffers[3].data(), bytes, MPI_BYTE, right(), 0, bytes, MPI_BYTE, window, &requests[3]));
+        CHECK_MPI(
+            MPI_Rget(buffers[3].data(), bytes, MPI_BYTE, right(), 0, bytes, MPI_BYTE, window, &requests[3]));
         CHECK_MPI(MPI_Rget(buffers[4].data(), 0, MPI_BYTE, right(), 0, 0, MPI_BYTE, window, &requests[4]));
-        CHECK_MPI(MPI_Rget(buffers[5].data(), bytes, MPI_BYTE, rank(), 100, bytes, MPI_BYTE, window, &requests[5]));
+        CHECK_MPI(
+            MPI_Rget(buffers[5].data(), bytes, MPI_BYTE, rank(), 100, bytes, MPI_BYTE, window, &requests[5]));
         int completed = 0;
         way.complete(requests, [&](int i) {
             ++completed;
@@ -210,26 +227,30 @@ void updates(const Window& window, const Way& way) {
     std::vector<std::int64_t> first(8), second(8), old(8), seen(8), before(8);
     CHECK_MPI(MPI_Get(before.data(), 8, MPI_INT64_T, target, mine, 8, MPI_INT64_T, window));
     CHECK_MPI(MPI_Win_flush(target, window));
-    for (int i = 0; i < 8; ++i) first[static_cast<std::size_t>(i)] = rank() * 1000 + i;
+    for (int i = 0; i < 8; ++i)
+        first[static_cast<std::size_t>(i)] = rank() * 1000 + i;
     std::vector<MPI_Request> requests(1);
     CHECK_MPI(MPI_Rput(first.data(), 8, MPI_INT64_T, target, mine, 8, MPI_INT64_T, window, &requests[0]));
     way.complete(requests, [&](int) { std::fill(first.begin(), first.end(), -1); });
     CHECK_MPI(MPI_Win_flush(target, window));
     std::fill(second.begin(), second.end(), 10);
     requests.assign(1, MPI_REQUEST_NULL);
-    CHECK_MPI(MPI_Raccumulate(second.data(), 8, MPI_INT64_T, target, mine, 8, MPI_INT64_T, MPI_SUM, window, &requests[0]));
+    CHECK_MPI(MPI_Raccumulate(second.data(), 8, MPI_INT64_T, target, mine, 8, MPI_INT64_T, MPI_SUM, window,
+                              &requests[0]));
     way.complete(requests, [&](int) { std::fill(second.begin(), second.end(), 5); });
     requests.assign(1, MPI_REQUEST_NULL);
-    CHECK_MPI(MPI_Rget_accumulate(second.data(), 8, MPI_INT64_T, old.data(), 8, MPI_INT64_T, target, mine, 8, MPI_INT64_T,
-                                  MPI_SUM, window, &requests[0]));
+    CHECK_MPI(MPI_Rget_accumulate(second.data(), 8, MPI_INT64_T, old.data(), 8, MPI_INT64_T, target, mine, 8,
+                                  MPI_INT64_T, MPI_SUM, window, &requests[0]));
     way.complete(requests, [&](int) {
-        for (int i = 0; i < 8; ++i) CHECK_EQ(old[static_cast<std::size_t>(i)], rank() * 1000 + i + 10);
+        for (int i = 0; i < 8; ++i)
+            CHECK_EQ(old[static_cast<std::size_t>(i)], rank() * 1000 + i + 10);
     });
     CHECK_MPI(MPI_Win_flush(target, window));
     requests.assign(1, MPI_REQUEST_NULL);
     CHECK_MPI(MPI_Rget(seen.data(), 8, MPI_INT64_T, target, mine, 8, MPI_INT64_T, window, &requests[0]));
     way.complete(requests, [&](int) {
-        for (int i = 0; i < 8; ++i) CHECK_EQ(seen[static_cast<std::size_t>(i)], rank() * 1000 + i + 15);
+        for (int i = 0; i < 8; ++i)
+            CHECK_EQ(seen[static_cast<std::size_t>(i)], rank() * 1000 + i + 15);
     });
     CHECK_MPI(MPI_Put(before.data(), 8, MPI_INT64_T, target, mine, 8, MPI_INT64_T, window));
     CHECK_MPI(MPI_Win_flush(target, window));
@@ -237,7 +258,8 @@ void updates(const Window& window, const Way& way) {
     forget(window);
 }
 
-/// Requests that nobody waits for before the epoch ends: unlock completes the transfer, a later wait the request.
+/// Requests that nobody waits for before the epoch ends: unlock completes the transfer, a later wait the
+/// request.
 void after_the_epoch(const Window& window, int version) {
     part("wait after unlock");
     unsigned char buffer[64] = {};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What transparent mode promises: a value that its owner changed between epochs is seen, whichever call closed the
-// epoch in which it was read before (001, section III-A). Nothing is told to nearfetch here. Runs plain, off and
-// transparent only: the other modes ask for a promise that this program does not give.
+// What transparent mode promises: a value that its owner changed between epochs is seen, whichever call
+// closed the epoch in which it was read before (001, section III-A). Nothing is told to nearfetch here. Runs
+// plain, off and transparent only: the other modes ask for a promise that this program does not give.
 #include "check.hpp"
 
 using namespace check;
@@ -11,7 +11,8 @@ namespace {
 constexpr int bytes = 512;
 constexpr int rounds = 3;
 
-/// The owner stores a new version; two messages around the ring say that the readers are done and that it is there.
+/// The owner stores a new version; two messages around the ring say that the readers are done and that it is
+/// there.
 void change(const Window& window, int version, bool locked) {
     barrier();
     if (locked) {
@@ -66,7 +67,8 @@ void by_unlock_all(const Window& window) {
 
 enum class Closing { flush, flush_all, flush_local, flush_local_all, request, sync };
 
-/// One lock_all for all rounds: `closing` is the only call between the gets and the message that the readers are done.
+/// One lock_all for all rounds: `closing` is the only call between the gets and the message that the readers
+/// are done.
 void by_flush(const Window& window, Closing closing, const char* name) {
     part(name);
     CHECK_MPI(MPI_Win_lock_all(0, window));
@@ -76,18 +78,28 @@ void by_flush(const Window& window, Closing closing, const char* name) {
         if (closing == Closing::request) {
             MPI_Request requests[2];
             std::memset(&reads, 0xCC, sizeof reads);
-            CHECK_MPI(MPI_Rget(reads.whole, bytes, MPI_BYTE, right(), 0, bytes, MPI_BYTE, window, &requests[0]));
+            CHECK_MPI(
+                MPI_Rget(reads.whole, bytes, MPI_BYTE, right(), 0, bytes, MPI_BYTE, window, &requests[0]));
             CHECK_MPI(MPI_Rget(reads.part, 40, MPI_BYTE, right(), 100, 40, MPI_BYTE, window, &requests[1]));
             CHECK_MPI(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
         } else {
             start(window, reads);
         }
         switch (closing) {
-            case Closing::flush: CHECK_MPI(MPI_Win_flush(right(), window)); break;
-            case Closing::flush_all: CHECK_MPI(MPI_Win_flush_all(window)); break;
-            case Closing::flush_local: CHECK_MPI(MPI_Win_flush_local(right(), window)); break;
-            case Closing::flush_local_all: CHECK_MPI(MPI_Win_flush_local_all(window)); break;
-            case Closing::request: break;
+            case Closing::flush:
+                CHECK_MPI(MPI_Win_flush(right(), window));
+                break;
+            case Closing::flush_all:
+                CHECK_MPI(MPI_Win_flush_all(window));
+                break;
+            case Closing::flush_local:
+                CHECK_MPI(MPI_Win_flush_local(right(), window));
+                break;
+            case Closing::flush_local_all:
+                CHECK_MPI(MPI_Win_flush_local_all(window));
+                break;
+            case Closing::request:
+                break;
             case Closing::sync:
                 CHECK_MPI(MPI_Win_flush_local(right(), window));
                 CHECK_MPI(MPI_Win_sync(window));
@@ -107,7 +119,8 @@ void by_message(const Window& window, bool with_request) {
         fill(window.bytes(), bytes, rank(), version);
         MPI_Win_sync(window);
         int token = version, got = -1;
-        MPI_Sendrecv(&token, 1, MPI_INT, left, 1, &got, 1, MPI_INT, right(), 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Sendrecv(&token, 1, MPI_INT, left, 1, &got, 1, MPI_INT, right(), 1, MPI_COMM_WORLD,
+                     MPI_STATUS_IGNORE);
         CHECK_EQ(got, version);
         MPI_Win_sync(window);
         unsigned char seen[bytes] = {};
@@ -120,7 +133,8 @@ void by_message(const Window& window, bool with_request) {
             CHECK_MPI(MPI_Win_flush_local(right(), window));
         }
         CHECK_BYTES(seen, bytes, right(), 0, version);
-        MPI_Sendrecv(&token, 1, MPI_INT, right(), 2, &got, 1, MPI_INT, left, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Sendrecv(&token, 1, MPI_INT, right(), 2, &got, 1, MPI_INT, left, 2, MPI_COMM_WORLD,
+                     MPI_STATUS_IGNORE);
     }
     CHECK_MPI(MPI_Win_unlock_all(window));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// MPI_THREAD_MULTIPLE: four threads of each rank get and put on one window at once, on ranges of their own and on
-// shared ones that nobody writes.
+// MPI_THREAD_MULTIPLE: four threads of each rank get and put on one window at once, on ranges of their own
+// and on shared ones that nobody writes.
 #include <thread>
 
 #include "check.hpp"
@@ -102,20 +102,23 @@ int main(int argc, char** argv) {
         std::vector<std::thread> running;
         for (int t = 0; t < threads; ++t)
             running.emplace_back([&, t] { work(window, t, rounds, failures[static_cast<std::size_t>(t)]); });
-        for (std::thread& t : running) t.join();
+        for (std::thread& t : running)
+            t.join();
         for (const Failure& f : failures)
             if (f.any) report(__FILE__, __LINE__, f.what);
         barrier();
     }
     part("windows of threads");
     MPI_Comm comms[2];
-    for (MPI_Comm& comm : comms) MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    for (MPI_Comm& comm : comms)
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
     std::vector<Failure> failures(2);
     std::thread other([&] { own_windows(comms[1], failures[1]); });
     own_windows(comms[0], failures[0]);
     other.join();
     for (const Failure& f : failures)
         if (f.any) report(__FILE__, __LINE__, "own windows: " + f.what);
-    for (MPI_Comm& comm : comms) MPI_Comm_free(&comm);
+    for (MPI_Comm& comm : comms)
+        MPI_Comm_free(&comm);
     return program.finish();
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bulk-synchronous phases with user-defined caching (001, section III-A): owners change their data, a barrier,
-// nearfetch_win_invalidate, everybody reads the new version as often as it likes.
+// Bulk-synchronous phases with user-defined caching (001, section III-A): owners change their data, a
+// barrier, nearfetch_win_invalidate, everybody reads the new version as often as it likes.
 #include "check.hpp"
 
 using namespace check;
@@ -38,7 +38,8 @@ void prefetch(Kind kind) {
     const LockAll epoch(window);
     for (int version = 0; version < 3; ++version) {
         store_all(window, version, "user-defined");
-        const unsigned long long hits_before = counter(window, "hits"), network_before = counter(window, "bytes_from_network");
+        const unsigned long long hits_before = counter(window, "hits"),
+                                 network_before = counter(window, "bytes_from_network");
         CHECK_MPI(NEARFETCH_CALL(nearfetch_win_prefetch, (window, right(), 512, 300, MPI_BYTE)));
         CHECK_MPI(NEARFETCH_CALL(nearfetch_win_prefetch, (window, right(), 1024, 300, MPI_INT32_T)));
         CHECK_MPI(NEARFETCH_CALL(nearfetch_win_prefetch, (window, MPI_PROC_NULL, 0, 10, MPI_BYTE)));

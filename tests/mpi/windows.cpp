@@ -14,14 +14,16 @@ void read_neighbour(MPI_Win win, int target, int target_unit, MPI_Aint bytes, in
     const MPI_Aint half = bytes / target_unit / 2 * target_unit;
     for (int pass = 0; pass < 2; ++pass) {
         std::fill(buffer.begin(), buffer.end(), static_cast<unsigned char>(0));
-        CHECK_MPI(MPI_Get(buffer.data(), static_cast<int>(half), MPI_BYTE, target, 0, static_cast<int>(half), MPI_BYTE, win));
-        CHECK_MPI(MPI_Get(buffer.data() + half, static_cast<int>(bytes - half), MPI_BYTE, target, half / target_unit,
-                          static_cast<int>(bytes - half), MPI_BYTE, win));
+        CHECK_MPI(MPI_Get(buffer.data(), static_cast<int>(half), MPI_BYTE, target, 0, static_cast<int>(half),
+                          MPI_BYTE, win));
+        CHECK_MPI(MPI_Get(buffer.data() + half, static_cast<int>(bytes - half), MPI_BYTE, target,
+                          half / target_unit, static_cast<int>(bytes - half), MPI_BYTE, win));
         CHECK_MPI(MPI_Win_flush(target, win));
         CHECK_BYTES(buffer.data(), static_cast<std::uint64_t>(bytes), target, 0, version);
     }
     std::fill(buffer.begin(), buffer.end(), static_cast<unsigned char>(0));
-    CHECK_MPI(MPI_Get(buffer.data(), static_cast<int>(bytes), MPI_BYTE, target, 0, static_cast<int>(bytes), MPI_BYTE, win));
+    CHECK_MPI(MPI_Get(buffer.data(), static_cast<int>(bytes), MPI_BYTE, target, 0, static_cast<int>(bytes),
+                      MPI_BYTE, win));
     CHECK_MPI(MPI_Win_flush(target, win));
     CHECK_BYTES(buffer.data(), static_cast<std::uint64_t>(bytes), target, 0, version);
 }
@@ -56,8 +58,9 @@ void units_per_rank() {
     part("displacement unit of each rank");
     for (const Kind kind : {Kind::allocate, Kind::create}) {
         const Window window(elements * 8, unit_of(rank()), kind);
-        check_attributes(window, window.bytes(), elements * 8, unit_of(rank()),
-                         kind == Kind::allocate || !can_create() ? MPI_WIN_FLAVOR_ALLOCATE : MPI_WIN_FLAVOR_CREATE);
+        check_attributes(
+            window, window.bytes(), elements * 8, unit_of(rank()),
+            kind == Kind::allocate || !can_create() ? MPI_WIN_FLAVOR_ALLOCATE : MPI_WIN_FLAVOR_CREATE);
         const LockAll epoch(window);
         for (int version = 0; version < 2; ++version) {
             store_all(window, version);
@@ -156,14 +159,17 @@ void dynamic() {
         MPI_Get_address(first.data(), &mine[0]);
         MPI_Get_address(second.data(), &mine[1]);
         const int left = (rank() + size() - 1) % size();
-        MPI_Sendrecv(mine, 2, MPI_AINT, left, 0, theirs, 2, MPI_AINT, right(), 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Sendrecv(mine, 2, MPI_AINT, left, 0, theirs, 2, MPI_AINT, right(), 0, MPI_COMM_WORLD,
+                     MPI_STATUS_IGNORE);
         {
             const LockAll epoch(win);
             publish(win);
             for (int pass = 0; pass < 3; ++pass) {
                 unsigned char a[300] = {}, b[300] = {};
-                CHECK_MPI(MPI_Get(a, 300, MPI_BYTE, right(), MPI_Aint_add(theirs[0], 100), 300, MPI_BYTE, win));
-                CHECK_MPI(MPI_Get(b, 300, MPI_BYTE, right(), MPI_Aint_add(theirs[1], 3000), 300, MPI_BYTE, win));
+                CHECK_MPI(
+                    MPI_Get(a, 300, MPI_BYTE, right(), MPI_Aint_add(theirs[0], 100), 300, MPI_BYTE, win));
+                CHECK_MPI(
+                    MPI_Get(b, 300, MPI_BYTE, right(), MPI_Aint_add(theirs[1], 3000), 300, MPI_BYTE, win));
                 CHECK_MPI(MPI_Win_flush(right(), win));
                 CHECK_BYTES(a, 300, right(), 100, round);
                 CHECK_BYTES(b, 300, right(), 3000, round + 100);
@@ -278,7 +284,8 @@ void created_and_freed(int number) {
     const long growth_kib = resident_kib() - start_kib;
     if (growth_kib > 24 * 1024)
         report(__FILE__, __LINE__,
-               std::to_string(number * 3 / 4) + " windows made the process grow by " + std::to_string(growth_kib) + " KiB");
+               std::to_string(number * 3 / 4) + " windows made the process grow by " +
+                   std::to_string(growth_kib) + " KiB");
 }
 
 }  // namespace
