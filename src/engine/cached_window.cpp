@@ -81,6 +81,7 @@ struct CachedWindow::Survey {
 
 CachedWindow::CachedWindow(const Settings& settings, Rank ranks, Rank self, bool threaded)
     : settings_(settings),
+      ranks_(ranks),
       threaded_(threaded),
       keeps_data_(keeps_data(settings.mode)),
       progress_(settings.progress_interval_us),
@@ -103,6 +104,12 @@ bool CachedWindow::make_cache() noexcept {
         broken_ = true;
         return false;
     }
+}
+
+bool CachedWindow::try_hit_locked(Rank target, std::uint64_t offset, std::uint64_t size,
+                                  void* origin) noexcept {
+    const Guard guard = lock();
+    return hit(target, offset, size, origin);
 }
 
 bool CachedWindow::usable(Target& t) noexcept {
@@ -313,6 +320,16 @@ void CachedWindow::count_read(Rank target) noexcept {
     t.local_updates.started = issued_;
 }
 
+Flush CachedWindow::flush(Rank target, Completion kind) noexcept {
+    const Guard guard = lock();
+    ++counters_.flushes;
+    const Target& t = at(target);
+    if (!(all_open_ || t.open)) return Flush::needed;
+    if (!t.idle(kind)) return t.bet.paused() && t.in_flight.empty() ? Flush::needed_unseen : Flush::needed;
+    ++counters_.flushes_elided;
+    return progress_.step() ? Flush::elided_progress : Flush::elided;
+}
+
 Flush CachedWindow::flush_all(Completion kind) noexcept {
     const Guard guard = lock();
     ++counters_.flushes;
@@ -461,6 +478,8 @@ void CachedWindow::set_score(std::function<double(Rank, std::uint64_t, std::uint
 RangeCacheCounters CachedWindow::counters() const {
     const Guard guard = lock();
     RangeCacheCounters sum = counters_;
+    sum.flushes += elided_;
+    sum.flushes_elided += elided_;
     if (cache_ != nullptr) sum.add(cache_->counters());
     for (const Target& t : targets_) {
         sum.gets += t.hits;

@@ -82,21 +82,14 @@ class CachedWindow {
     CachedWindow(const CachedWindow&) = delete;
     CachedWindow& operator=(const CachedWindow&) = delete;
 
-    Rank ranks() const noexcept { return static_cast<Rank>(targets_.size()); }
+    Rank ranks() const noexcept { return ranks_; }
     const Settings& settings() const noexcept { return settings_; }
 
     /// Serves a contiguous get from one entry; false if that is not possible. The hot path.
     bool try_hit(Rank target, std::uint64_t offset, std::uint64_t size, void* origin) noexcept {
-        const Guard guard = lock();
-        Target& t = targets_[static_cast<std::size_t>(target)];
-        if (cache_ == nullptr || !(all_open_ || t.open) || t.bet.paused()) [[unlikely]]
-            return false;
-        const std::byte* data = cache_->find(target, offset, size);
-        if (data == nullptr) return false;
-        copy_bytes(static_cast<std::byte*>(origin), data, size);
-        ++t.hits;
-        t.hit_bytes += size;
-        return true;
+        if (threaded_) [[unlikely]]
+            return try_hit_locked(target, offset, size, origin);
+        return hit(target, offset, size, origin);
     }
 
     /// True if the target is left alone just now: then the get goes to the network, and went_by() counts it.
@@ -141,17 +134,17 @@ class CachedWindow {
     }
 
     /// Counts a flush of `target` (of all targets) and says whether it has to enter the library.
-    Flush flush(Rank target, Completion kind) noexcept {
-        const Guard guard = lock();
-        ++counters_.flushes;
+    Flush flush(Rank target, Completion kind) noexcept;
+    /// The common case of flush() in a few instructions: true if it was elided, false if flush() has to be
+    /// asked.
+    bool try_elide(Rank target, Completion kind) noexcept {
         const Target& t = at(target);
-        if (!(all_open_ || t.open)) [[unlikely]]
-            return Flush::needed;
-        if (!t.idle(kind))
-            return t.bet.paused() && t.in_flight.empty() ? Flush::needed_unseen : Flush::needed;
-        ++counters_.flushes_elided;
-        return progress_.step() ? Flush::elided_progress : Flush::elided;
+        if (threaded_ || !(all_open_ || t.open) || !t.idle(kind) || !progress_.step_unless_due()) [[unlikely]]
+            return false;
+        ++elided_;
+        return true;
     }
+    /// After Flush::needed_unseen.
     void done_unseen(Rank target, Moment since, Completion kind) noexcept {
         const Guard guard = lock();
         Target& t = at(target);
@@ -244,6 +237,19 @@ class CachedWindow {
     Guard lock() const noexcept { return threaded_ ? Guard(mutex_) : Guard(); }
     Target& at(Rank target) noexcept { return targets_[static_cast<std::size_t>(target)]; }
 
+    bool hit(Rank target, std::uint64_t offset, std::uint64_t size, void* origin) noexcept {
+        Target& t = at(target);
+        if (cache_ == nullptr || !(all_open_ || t.open) || t.bet.paused()) [[unlikely]]
+            return false;
+        const std::byte* const data = cache_->find(target, offset, size);
+        if (data == nullptr) [[unlikely]]
+            return false;
+        copy_bytes(static_cast<std::byte*>(origin), data, size);
+        ++t.hits;
+        t.hit_bytes += size;
+        return true;
+    }
+    bool try_hit_locked(Rank target, std::uint64_t offset, std::uint64_t size, void* origin) noexcept;
     bool usable(Target& t) noexcept;
     bool make_cache() noexcept;
     void survey(const Get& get, Survey& s) const;
@@ -267,6 +273,7 @@ class CachedWindow {
     void settle_bet(Target& t) noexcept;
 
     Settings settings_;
+    Rank ranks_;
     bool threaded_;
     bool keeps_data_;  ///< the mode lets data outlive its epoch
     bool all_open_ = false;
@@ -280,6 +287,7 @@ class CachedWindow {
     std::vector<Target> targets_;
     std::vector<Rank> active_;  ///< targets that may have something outstanding
     std::uint64_t issued_ = 0;
+    std::uint64_t elided_ = 0;  ///< flushes that try_elide() has elided
     RangeCacheCounters counters_{};
     std::vector<std::uint32_t> first_touch_;  ///< marks of large ranges that were asked for once
 };

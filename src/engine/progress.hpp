@@ -28,6 +28,14 @@ class ProgressTimer {
         return look();
     }
 
+    /// A step in which the clock need not be read; false if step() has to be asked, which then counts it.
+    bool step_unless_due() noexcept {
+        if (steps_left_ <= 1) [[unlikely]]
+            return false;
+        --steps_left_;
+        return true;
+    }
+
     /// The library has just been entered for another reason.
     void entered() noexcept { last_entry_ticks_ = ticks(); }
 

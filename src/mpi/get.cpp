@@ -97,57 +97,50 @@ int get_slowly(Window& window, const GetCall<Count>& call, RequestId request, St
     return window.cached().get({call.target, pieces, size, request}, starter, &started);
 }
 
-template <class Call>
-class PlainStarter final : public GetStarter {
+/// Starts the network's part of a get, with a request if there is one to be given.
+template <class Count, class Whole>
+class Starter final : public GetStarter {
   public:
-    PlainStarter(Window& window, int target, const Call& whole) noexcept
-        : window_(window), target_(target), whole_(whole) {}
-    int start_whole() override { return whole_(); }
+    Starter(Window& window, const GetCall<Count>& call, MPI_Request* request, const Whole& whole) noexcept
+        : window_(window), call_(call), request_(request), whole_(whole) {}
+    int start_whole() override { return whole_(call_); }
     int start_pieces(std::span<const Piece> pieces) override {
-        return window_.transport().start_get(target_, pieces);
+        if (request_ == nullptr) return window_.transport().start_get(call_.target, pieces);
+        return window_.transport().start_rget(call_.target, pieces, *request_);
     }
 
   private:
     Window& window_;
-    int target_;
-    const Call& whole_;
+    const GetCall<Count>& call_;
+    MPI_Request* request_;
+    const Whole& whole_;
 };
 
-template <class Call>
-class RequestStarter final : public GetStarter {
-  public:
-    RequestStarter(Window& window, int target, MPI_Request& request, const Call& whole) noexcept
-        : window_(window), target_(target), request_(request), whole_(whole) {}
-    int start_whole() override { return whole_(); }
-    int start_pieces(std::span<const Piece> pieces) override {
-        return window_.transport().start_rget(target_, pieces, request_);
+/// Everything but a hit. Not inlined, so that a hit does not pay for what this needs of registers and stack.
+template <class Count, class Whole>
+[[gnu::noinline]] int get_after_miss(Window* window, const GetCall<Count>& call, std::uint64_t size,
+                                     const Whole& whole) noexcept {
+    if (window == nullptr) return whole(call);
+    if (size != 0 && window->has(call.target) && window->cached().lets_pass(call.target)) {
+        const int status = whole(call);
+        if (status == MPI_SUCCESS) window->cached().went_by(call.target, size);
+        return status;
     }
-
-  private:
-    Window& window_;
-    int target_;
-    MPI_Request& request_;
-    const Call& whole_;
-};
+    Starter starter(*window, call, nullptr, whole);
+    bool started = false;
+    return get_slowly(*window, call, 0, starter, started);
+}
 
 template <class Count, class Whole>
 int intercept_get(const GetCall<Count>& call, const Whole& whole) noexcept {
     Window* const window = find_window(call.win);
-    if (window == nullptr) [[unlikely]]
-        return whole();
-    const std::uint64_t size = run_bytes(call);
-    if (size != 0 && window->has(call.target)) [[likely]] {
-        if (try_hit(*window, call, size)) [[likely]]
+    std::uint64_t size = 0;
+    if (window != nullptr) [[likely]] {
+        size = run_bytes(call);
+        if (size != 0 && window->has(call.target) && try_hit(*window, call, size)) [[likely]]
             return MPI_SUCCESS;
-        if (window->cached().lets_pass(call.target)) {
-            const int status = whole();
-            if (status == MPI_SUCCESS) window->cached().went_by(call.target, size);
-            return status;
-        }
     }
-    PlainStarter starter(*window, call.target, whole);
-    bool started = false;
-    return get_slowly(*window, call, 0, starter, started);
+    return get_after_miss(window, call, size, whole);
 }
 
 /// A request that is complete already: the library's own, from a get from nobody.
@@ -158,13 +151,13 @@ int completed_request(MPI_Win win, MPI_Request* request) {
 template <class Count, class Whole>
 int intercept_rget(const GetCall<Count>& call, MPI_Request* request, const Whole& whole) noexcept {
     Window* const window = find_window(call.win);
-    if (window == nullptr || window->off()) return whole();
+    if (window == nullptr || window->off()) return whole(call);
     bool started = false;
     RequestId id = 0;
     const std::uint64_t size = run_bytes(call);
     if (size == 0 || !window->has(call.target) || !try_hit(*window, call, size)) {
         id = next_request_id();
-        RequestStarter starter(*window, call.target, *request, whole);
+        Starter starter(*window, call, request, whole);
         const int status = get_slowly(*window, call, id, starter, started);
         if (status != MPI_SUCCESS) return status;
     }
@@ -182,51 +175,29 @@ int intercept_rget(const GetCall<Count>& call, MPI_Request* request, const Whole
 
 using namespace nearfetch;
 
+// The bodies are the same for int and MPI_Count.
+#define NEARFETCH_GETS(SUFFIX, COUNT)                                                                        \
+    int MPI_Get##SUFFIX(void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank, MPI_Aint disp, \
+                        COUNT count, MPI_Datatype type, MPI_Win win) {                                       \
+        const GetCall<COUNT> call{origin, origin_count, origin_type, rank, disp, count, type, win};          \
+        return intercept_get(call, [](const GetCall<COUNT>& c) {                                             \
+            return PMPI_Get##SUFFIX(c.origin, c.origin_count, c.origin_type, c.target, c.displacement,       \
+                                    c.target_count, c.target_type, c.win);                                   \
+        });                                                                                                  \
+    }                                                                                                        \
+    int MPI_Rget##SUFFIX(void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,               \
+                         MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Win win, MPI_Request* request) { \
+        const GetCall<COUNT> call{origin, origin_count, origin_type, rank, disp, count, type, win};          \
+        return intercept_rget(call, request, [request](const GetCall<COUNT>& c) {                            \
+            return PMPI_Rget##SUFFIX(c.origin, c.origin_count, c.origin_type, c.target, c.displacement,      \
+                                     c.target_count, c.target_type, c.win, request);                         \
+        });                                                                                                  \
+    }
+
 extern "C" {
 
-int MPI_Get(void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank,
-            MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win) {
-    const GetCall<int> call{origin_addr, origin_count, origin_datatype, target_rank,
-                            target_disp, target_count, target_datatype, win};
-    return intercept_get(call, [&] {
-        return PMPI_Get(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
-                        target_datatype, win);
-    });
-}
-
-int MPI_Rget(void* origin_addr, int origin_count, MPI_Datatype origin_datatype, int target_rank,
-             MPI_Aint target_disp, int target_count, MPI_Datatype target_datatype, MPI_Win win,
-             MPI_Request* request) {
-    const GetCall<int> call{origin_addr, origin_count, origin_datatype, target_rank,
-                            target_disp, target_count, target_datatype, win};
-    return intercept_rget(call, request, [&] {
-        return PMPI_Rget(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
-                         target_datatype, win, request);
-    });
-}
-
+NEARFETCH_GETS(, int)
 #if NEARFETCH_LARGE_COUNT
-
-int MPI_Get_c(void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank,
-              MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win) {
-    const GetCall<MPI_Count> call{origin_addr, origin_count, origin_datatype, target_rank,
-                                  target_disp, target_count, target_datatype, win};
-    return intercept_get(call, [&] {
-        return PMPI_Get_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
-                          target_datatype, win);
-    });
-}
-
-int MPI_Rget_c(void* origin_addr, MPI_Count origin_count, MPI_Datatype origin_datatype, int target_rank,
-               MPI_Aint target_disp, MPI_Count target_count, MPI_Datatype target_datatype, MPI_Win win,
-               MPI_Request* request) {
-    const GetCall<MPI_Count> call{origin_addr, origin_count, origin_datatype, target_rank,
-                                  target_disp, target_count, target_datatype, win};
-    return intercept_rget(call, request, [&] {
-        return PMPI_Rget_c(origin_addr, origin_count, origin_datatype, target_rank, target_disp, target_count,
-                           target_datatype, win, request);
-    });
-}
-
+NEARFETCH_GETS(_c, MPI_Count)
 #endif
 }

@@ -22,10 +22,10 @@ Window* active_window(MPI_Win win) noexcept {
 }
 
 template <class Call>
-int flush(int target, MPI_Win win, Completion kind, const Call& call) noexcept {
+[[gnu::noinline]] int flush_slowly(int target, MPI_Win win, Completion kind, const Call& call) noexcept {
     Window* const window = active_window(win);
-    if (window == nullptr || !window->has(target)) [[unlikely]]
-        return call();
+    if (window == nullptr || !window->has(target)) return call(target, win);
+    const auto library = [&] { return call(target, win); };
     switch (window->cached().flush(target, kind)) {
         case Flush::elided:
             break;
@@ -33,15 +33,24 @@ int flush(int target, MPI_Win win, Completion kind, const Call& call) noexcept {
             window->transport().progress();
             break;
         case Flush::needed:
-            return complete_by(*window, target, kind, call);
+            return complete_by(*window, target, kind, library);
         case Flush::needed_unseen: {
             const CachedWindow::Moment since = window->cached().now();
-            const int status = call();
+            const int status = library();
             if (status == MPI_SUCCESS) window->cached().done_unseen(target, since, kind);
             return status;
         }
     }
     return MPI_SUCCESS;
+}
+
+template <class Call>
+int flush(int target, MPI_Win win, Completion kind, const Call& call) noexcept {
+    Window* const window = find_window(win);
+    if (window != nullptr && !window->off() && window->has(target) &&
+        window->cached().try_elide(target, kind)) [[likely]]
+        return MPI_SUCCESS;
+    return flush_slowly(target, win, kind, call);
 }
 
 template <class Call>
@@ -108,11 +117,11 @@ int MPI_Win_unlock_all(MPI_Win win) {
 }
 
 int MPI_Win_flush(int rank, MPI_Win win) {
-    return flush(rank, win, Completion::full, [&] { return PMPI_Win_flush(rank, win); });
+    return flush(rank, win, Completion::full, [](int r, MPI_Win w) { return PMPI_Win_flush(r, w); });
 }
 
 int MPI_Win_flush_local(int rank, MPI_Win win) {
-    return flush(rank, win, Completion::local, [&] { return PMPI_Win_flush_local(rank, win); });
+    return flush(rank, win, Completion::local, [](int r, MPI_Win w) { return PMPI_Win_flush_local(r, w); });
 }
 
 int MPI_Win_flush_all(MPI_Win win) {
