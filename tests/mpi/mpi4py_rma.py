@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """RMA through mpi4py with numpy buffers: values as without nearfetch, and hits where it counts them.
 
-The argument is the MPI family. mpi4py's wheel brings a module for each; left to itself it takes the MPICH of its
-virtual environment.
+The argument is the MPI family. mpi4py's wheel brings a module for each; left to itself it takes the MPICH
+of its virtual environment.
 """
 
 from __future__ import annotations
