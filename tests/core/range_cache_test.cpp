@@ -63,7 +63,7 @@ std::string text(const std::vector<Segment>& segments) {
 TEST(RangeCache, HotFieldsOfAnEntryShareOneCacheLine) {
     EXPECT_EQ(sizeof(EvictionItem), 40u);
     EXPECT_EQ(alignof(Entry), 64u);
-    EXPECT_LE(sizeof(Entry), 192u);
+    EXPECT_LE(sizeof(Entry), 128u);
 }
 
 TEST(RangeCache, AnySubRangeOfAnEntryHits) {

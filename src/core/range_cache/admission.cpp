@@ -48,6 +48,7 @@ Admission RangeCache::admit(Rank target, std::uint64_t offset, std::uint64_t siz
         entry->key = CuckooIndex::mix(target, offset);
         if (store) policy_->arrive(*entry);
         plan_->clear();
+        by_range_.reserve();
         result.type = config_.weak_admission ? admit_weakly(*entry, *plan_) : admit_planned(*entry, *plan_);
     } catch (const std::bad_alloc&) {
         result.type = AccessType::failing;
@@ -157,8 +158,7 @@ void RangeCache::settle(Entry& entry, StorageBuffer::Region* region) noexcept {
         entry.region_ = region;
         entry.storage_ = buffer_.data(region);
     }
-    by_range_.insert_before(beyond(entry.target_, entry.offset_), entry);
-    beyond_.target = -1;
+    by_range_.insert(entry.target_, entry.offset_, entry.id_);
     by_age_.push_back(entry);
     ++pending_;
     largest_entry_bytes_ = std::max(largest_entry_bytes_, entry.bytes);

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <boost/intrusive/list.hpp>
-#include <boost/intrusive/set.hpp>
 #include <cstddef>
 #include <cstdint>
 
@@ -50,10 +49,11 @@ class alignas(64) Entry : public EvictionItem {
     std::uint32_t id_ = 0;
     std::byte* storage_ = nullptr;
     StorageBuffer::Region* region_ = nullptr;
-    boost::intrusive::set_member_hook<boost::intrusive::optimize_size<true>> by_range_;
     boost::intrusive::list_member_hook<> by_age_;
-    Entry* next_spare_ = nullptr;
-    const std::byte* source_ = nullptr;
+    union {
+        const std::byte* source_ = nullptr;
+        Entry* next_spare_;  ///< in the pool
+    };
     std::uint64_t issued_ = 0;
     bool store_ = false;
     bool doomed_ = false;

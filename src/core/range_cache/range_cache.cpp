@@ -78,10 +78,7 @@ RangeCache::RangeCache(const RangeCacheConfig& config, std::uint32_t ranks)
     touch_rule_ = policy_->touch_rule();
 }
 
-RangeCache::~RangeCache() {
-    by_range_.clear();
-    by_age_.clear();
-}
+RangeCache::~RangeCache() { by_age_.clear(); }
 
 const std::byte* RangeCache::find_within(Rank target, std::uint64_t offset, std::uint64_t size) noexcept {
     Entry* entry = covering(target, offset);
@@ -94,25 +91,15 @@ const std::byte* RangeCache::find_within(Rank target, std::uint64_t offset, std:
     return entry->served_ + skip;
 }
 
-// The first entry of all that begins after this byte.
-RangeCache::RangeTree::iterator RangeCache::beyond(Rank target, std::uint64_t offset) noexcept {
-    if (beyond_.target != target || beyond_.offset != offset) {
-        const auto next = by_range_.upper_bound(Range{target, offset});
-        beyond_ = {target, offset, next == by_range_.end() ? nullptr : &*next};
-        return next;
-    }
-    return beyond_.next == nullptr ? by_range_.end() : by_range_.iterator_to(*beyond_.next);
-}
-
 // The entry that has the byte, fresh or stale. With exact_match the one that begins there.
 Entry* RangeCache::covering(Rank target, std::uint64_t offset) noexcept {
     if (exact_match_) {
         const std::uint32_t id = index_.find(target, offset);
         return id == CuckooIndex::none ? nullptr : &pool_[id];
     }
-    auto after = beyond(target, offset);
-    if (after == by_range_.begin()) return nullptr;
-    Entry& entry = *--after;
+    const auto place = by_range_.floor(target, offset);
+    if (!place) return nullptr;
+    Entry& entry = pool_[place.id()];
     return entry.target_ == target && offset - entry.offset_ < entry.bytes ? &entry : nullptr;
 }
 
@@ -120,13 +107,13 @@ Entry* RangeCache::covering(Rank target, std::uint64_t offset) noexcept {
 // ones.
 std::uint64_t RangeCache::gap_end(Rank target, std::uint64_t offset, std::uint64_t end) {
     if (exact_match_) return end;
-    for (auto next = beyond(target, offset);
-         next != by_range_.end() && next->target_ == target && next->offset_ < end;) {
-        Entry& entry = *next++;
+    for (;;) {
+        const auto next = by_range_.above(target, offset);
+        if (!next || next.target() != target || next.offset() >= end) return end;
+        Entry& entry = pool_[next.id()];
         if (fresh(entry)) return entry.offset_;
         forget(entry);
     }
-    return end;
 }
 
 void RangeCache::survey(Rank target, std::uint64_t offset, std::uint64_t size, std::vector<Segment>& out) {
@@ -167,16 +154,16 @@ void RangeCache::for_each_overlap(Rank target, std::uint64_t offset, std::uint64
     const std::uint64_t end = offset + size;
     // Disjoint entries: of those that begin before only the last can overlap. Else each may that is long
     // enough.
-    auto next = by_range_.begin();
-    if (exact_match_) {
-        next = by_range_.lower_bound(Range{target, offset - std::min(offset, largest_entry_bytes_)});
-    } else if (next = beyond(target, offset); next != by_range_.begin()) {
-        --next;
-        if (next->target_ != target) ++next;
-    }
-    while (next != by_range_.end() && next->target_ == target && next->offset_ < end) {
-        Entry& entry = *next++;
-        if (entry.offset_ + entry.bytes > offset) visit(entry);
+    const std::uint64_t first = exact_match_ ? offset - std::min(offset, largest_entry_bytes_) : offset;
+    auto next = by_range_.floor(target, first);
+    if (!next || next.target() != target) next = by_range_.above(target, first);
+    while (next && next.target() == target && next.offset() < end) {
+        Entry& entry = pool_[next.id()];
+        const std::uint64_t begin = entry.offset_;
+        const std::uint64_t entries_before = entries();
+        if (begin + entry.bytes > offset) visit(entry);
+        // A visitor may take out the entry that it is shown, which ends the validity of places.
+        next = entries() == entries_before ? next.next() : by_range_.above(target, begin);
     }
 }
 
@@ -205,8 +192,7 @@ void RangeCache::unlink(Entry& entry) noexcept {
         mru_target_ = -1;
     }
     index_.erase(entry.target_, entry.offset_);
-    auto next = by_range_.erase(by_range_.iterator_to(entry));
-    if (beyond_.next == &entry) beyond_.next = next == by_range_.end() ? nullptr : &*next;
+    by_range_.erase(entry.target_, entry.offset_);
     auto after = by_age_.erase(by_age_.iterator_to(entry));
     if (unreaped_ == &entry) unreaped_ = after == by_age_.end() ? nullptr : &*after;
     if (entry.served_ == nullptr) --pending_;
@@ -351,7 +337,12 @@ void RangeCache::check_invariants() const {
     std::uint64_t stored_bytes = 0;
     std::uint64_t indexed = 0;
     const Entry* before = nullptr;
-    for (const Entry& entry : by_range_) {
+    const char* fault = by_range_.fault();
+    ensure(fault == nullptr, fault);
+    for (auto place = by_range_.begin(); place; place = place.next()) {
+        const Entry& entry = pool_[place.id()];
+        ensure(entry.target_ == place.target() && entry.offset_ == place.offset(),
+               "entry at another's place");
         ensure(index_.find(entry.target_, entry.offset_) == entry.id_, "entry is not in the index");
         ensure(!entry.doomed_ && !entry.victim_, "doomed entry or forgotten mark");
         if (!exact_match_ && before != nullptr && before->target_ == entry.target_)

@@ -14,10 +14,9 @@
 // score (core/eviction), adaptive sizes (adaptation in resize.cpp). The paper's behaviour is what
 // exact_match, weak_admission, keep_on_resize = false and policy "clampi" give. What differs by default, and
 // why:
-//  - Entries do not overlap and stand in an ordered tree, too, so any sub-range of an entry hits, a range
-//  across
-//    neighbours hits, and a partial hit fetches the gaps only. The tree is asked after the index, on what
-//    would be a miss.
+//  - Entries do not overlap and stand in an ordered index (range_index.hpp), too, so any sub-range of an
+//    entry hits, a range across neighbours hits, and a partial hit fetches the gaps only. It is asked after
+//    the cuckoo index, on what would be a miss.
 //  - Nothing is evicted before it is certain that the newcomer is admitted: index slot and space are planned
 //  first.
 //    Several victims may go, but only a run of neighbours whose space is contiguous, and the cheapest such
@@ -29,7 +28,6 @@
 // Entries that admit() returned stay where they are until they are committed or abandoned. Not thread safe.
 
 #include <boost/intrusive/list.hpp>
-#include <boost/intrusive/set.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -43,6 +41,7 @@
 #include "core/eviction/eviction_policy.hpp"
 #include "core/range_cache/cuckoo_index.hpp"
 #include "core/range_cache/entry.hpp"
+#include "core/range_cache/range_index.hpp"
 #include "core/range_cache/storage_buffer.hpp"
 #include "core/stats/range_cache_counters.hpp"
 
@@ -160,23 +159,6 @@ class RangeCache final : private EvictionView {
     void check_invariants() const;
 
   private:
-    struct Range {
-        Rank target;
-        std::uint64_t offset;
-    };
-    struct RangeOf {
-        using type = Range;
-        type operator()(const Entry& e) const noexcept { return {e.target_, e.offset_}; }
-    };
-    struct RangeLess {
-        bool operator()(const Range& a, const Range& b) const noexcept {
-            return a.target != b.target ? a.target < b.target : a.offset < b.offset;
-        }
-    };
-    using RangeHook = boost::intrusive::member_hook<
-        Entry, boost::intrusive::set_member_hook<boost::intrusive::optimize_size<true>>, &Entry::by_range_>;
-    using RangeTree = boost::intrusive::set<Entry, RangeHook, boost::intrusive::key_of_value<RangeOf>,
-                                            boost::intrusive::compare<RangeLess>>;
     using AgeList = boost::intrusive::list<
         Entry, boost::intrusive::member_hook<Entry, boost::intrusive::list_member_hook<>, &Entry::by_age_>>;
 
@@ -191,7 +173,6 @@ class RangeCache final : private EvictionView {
 
     // Lookup off the hot path (range_cache.cpp).
     Entry* covering(Rank target, std::uint64_t offset) noexcept;
-    RangeTree::iterator beyond(Rank target, std::uint64_t offset) noexcept;
     std::uint64_t gap_end(Rank target, std::uint64_t offset, std::uint64_t end);
     template <class Visitor>
     void for_each_overlap(Rank target, std::uint64_t offset, std::uint64_t size, Visitor&& visit);
@@ -247,17 +228,9 @@ class RangeCache final : private EvictionView {
     SyncClock sync_;
     EntryPool pool_;
     CuckooIndex index_;
-    RangeTree by_range_;
+    RangeIndex by_range_;
     std::unique_ptr<EvictionPolicy> policy_;
     StorageBuffer buffer_;
-
-    /// The last answer of beyond(): a miss asks the same four times. Kept right by unlink(), forgotten by
-    /// settle().
-    struct Beyond {
-        Rank target = -1;  ///< -1: no answer
-        std::uint64_t offset = 0;
-        Entry* next = nullptr;  ///< nullptr: the end
-    } beyond_;
 
     AgeList by_age_;             ///< in the order of admission, which is that of the stamps
     Entry* unreaped_ = nullptr;  ///< where to look for stale entries next; nullptr: nowhere
