@@ -12,6 +12,7 @@ namespace nearfetch {
 namespace {
 
 constexpr double hit_ns = 20;
+constexpr double most_own_ns = 50'000;  // a copy of some 100 KiB; a time slice is a hundred times as long
 constexpr std::size_t sample_bytes = 16384;
 constexpr int samples = 8;
 
@@ -33,7 +34,8 @@ double measure_copy() noexcept try {
 }  // namespace
 
 const HitCost& hit_cost() noexcept {
-    static const HitCost cost{hit_ns / ns_per_tick(), measure_copy()};
+    static const HitCost cost{hit_ns / ns_per_tick(), measure_copy(),
+                              static_cast<std::uint64_t>(most_own_ns / ns_per_tick())};
     return cost;
 }
 

@@ -10,8 +10,10 @@
 // neighbour whose gets are loads and stores thereby drops out within a few dozen gets, unless its hits really
 // pay.
 //
-// The loss share keeps a cold cache over a slow network from being judged by its first, necessarily missing
-// gets: there the bookkeeping is below two percent of what the gets take anyway.
+// A cold cache over a slow network must not be judged by its first gets, which miss of necessity. So a loss
+// has to be felt: a tenth of what the gets take anyway, and only after many lost rounds in a row is a small
+// one enough. What is measured of our own work is capped, because on a machine with more ranks than cores it
+// may contain somebody else's time slice.
 //
 // Large gets are where the copy itself is felt: at 64 KiB it can be a tenth of the network's time. Such a
 // range is admitted when it is asked for the second time; copy_is_felt() tells which ones these are.
@@ -25,8 +27,9 @@ namespace nearfetch {
 
 /// What a hit costs, for the account.
 struct HitCost {
-    double hit_ticks;            ///< beside its copy
-    double copy_ticks_per_byte;  ///< measured
+    double hit_ticks;              ///< beside its copy
+    double copy_ticks_per_byte;    ///< measured
+    std::uint64_t most_own_ticks;  ///< more than that, and the processor was taken away
 };
 
 /// Measured once per process, in some 10 us.
@@ -48,14 +51,13 @@ class Bet {
     /// One get that went to the network.
     /// \param network_ticks inside the MPI library, \param own_ticks our work around it
     void missed(std::uint64_t network_ticks, std::uint64_t own_ticks) noexcept {
-        network_ticks_ += network_ticks;
-        own_ticks_ += own_ticks;
+        completed(network_ticks, own_ticks);
         ++misses_;
     }
     /// A completion of gets.
     void completed(std::uint64_t network_ticks, std::uint64_t own_ticks) noexcept {
         network_ticks_ += network_ticks;
-        own_ticks_ += own_ticks;
+        own_ticks_ += std::min(own_ticks, hit_cost().most_own_ticks);
     }
     /// A get of `size_bytes` that was alone on its way took `network_ticks` in all.
     void observed(std::uint64_t size_bytes, std::uint64_t network_ticks) noexcept {
@@ -82,11 +84,13 @@ class Bet {
         const double saved = hit_count * (network_per_get - cost.hit_ticks) -
                              static_cast<double>(hit_bytes) * cost.copy_ticks_per_byte;
         const double lost = static_cast<double>(own_ticks_);
-        if (lost > saved && lost > loss_share * (hit_count + miss_count) * network_per_get) {
+        lost_rounds_ = lost > saved ? lost_rounds_ + 1 : 0;
+        const double felt = lost_rounds_ > many_rounds ? small_share : felt_share;
+        if (lost_rounds_ == 0) {
+            pause_ = shortest_pause;
+        } else if (lost > felt * (hit_count + miss_count) * network_per_get) {
             pause_left_ = pause_;
             pause_ = std::min(pause_ * 2, longest_pause);
-        } else {
-            pause_ = shortest_pause;
         }
         network_ticks_ = own_ticks_ = misses_ = 0;
     }
@@ -100,12 +104,15 @@ class Bet {
     static constexpr std::uint32_t shortest_pause = 1024;
     static constexpr std::uint32_t longest_pause = 1u << 20;
     static constexpr std::uint32_t for_good = 0xffffffff;
-    static constexpr double loss_share = 0.02;
+    static constexpr std::uint32_t many_rounds = 64;
+    static constexpr double felt_share = 0.1;
+    static constexpr double small_share = 0.01;
     static constexpr double copy_share = 0.01;
     static constexpr std::size_t size_classes = 28;
 
     std::uint32_t pause_left_ = 0;
     std::uint32_t pause_ = shortest_pause;
+    std::uint32_t lost_rounds_ = 0;  ///< in a row
     std::uint64_t misses_ = 0;
     std::uint64_t network_ticks_ = 0;
     std::uint64_t own_ticks_ = 0;

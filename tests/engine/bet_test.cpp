@@ -19,10 +19,29 @@ void play(Bet& bet, double network_ns, double own_ns, std::uint64_t hits, std::u
 
 TEST(Bet, SlowNetworkIsWorthAColdCache) {
     Bet bet;
-    for (int round = 0; round < 10; ++round) {
-        play(bet, 20'000, 200, 0);
-        EXPECT_TRUE(bet.caching());
+    for (int round = 0; round < 60; ++round) {
+        play(bet, 20'000, 1'000, 0);
+        EXPECT_TRUE(bet.caching()) << round;
     }
+}
+
+TEST(Bet, AStreamWithoutReuseIsLeftAloneInTheEnd) {
+    Bet bet;
+    int rounds = 0;
+    for (; bet.caching() && rounds < 1000; ++rounds)
+        play(bet, 20'000, 1'000, 0);
+    EXPECT_GT(rounds, 60);
+    EXPECT_LT(rounds, 70);
+    EXPECT_TRUE(bet.paused());
+}
+
+TEST(Bet, SomebodyElsesTimeSliceIsNotOurWork) {
+    Bet bet;
+    // A miss in thirty is interrupted for 4 ms: uncapped that would be four times what the network takes.
+    for (int i = 0; !bet.round_over(); ++i)
+        bet.missed(ticks_of(30'000), ticks_of(i % 30 == 7 ? 4'000'000 : 500));
+    bet.settle(0, 0);
+    EXPECT_TRUE(bet.caching());
 }
 
 TEST(Bet, SharedMemoryNeighbourWithoutReuseIsLeftAlone) {
