@@ -171,8 +171,19 @@ int CachedWindow::get(const Get& get, GetStarter& starter, bool* started) {
     s.copy_resident();
     t.waiters.insert(t.waiters.end(), s.waiting.begin(), s.waiting.end());
     count(s.waiting.empty() ? AccessType::hit : AccessType::pending_hit, get.size_bytes, 0);
+    if (get.pieces.size() == 1 && s.waiting.empty() && s.resident.size() > 1) join(get);
     if (started != nullptr) *started = false;
     return 0;
+}
+
+/// A hit that took several entries takes one next time.
+void CachedWindow::join(const Get& get) noexcept {
+    const Piece& piece = get.pieces.front();
+    try {
+        cache_->join(get.target, piece.offset, piece.size, piece.origin);
+    } catch (const std::bad_alloc&) {
+        // Then it stays as it is.
+    }
 }
 
 int CachedWindow::fetch_unseen(const Get& get, GetStarter& starter, Guard& guard) {

@@ -254,6 +254,7 @@ class CachedWindow {
     bool make_cache() noexcept;
     void survey(const Get& get, Survey& s) const;
     int fetch(const Get& get, GetStarter& starter, Survey& s, Guard& guard, std::uint64_t begin_ticks);
+    void join(const Get& get) noexcept;
     int fetch_unseen(const Get& get, GetStarter& starter, Guard& guard);
     AccessType admit(const Get& get, Target& t, const Survey& s, Stamp stamp) noexcept;
     bool on_probation(Rank target, const Target& t, const Piece& gap) noexcept;

@@ -98,6 +98,24 @@ TEST_F(CachedWindowTest, PartialHitFetchesOnlyTheGaps) {
     EXPECT_EQ(counters().hits, 1u);
 }
 
+TEST_F(CachedWindowTest, NeighboursThatAreWantedTogetherBecomeOneEntry) {
+    fetched(1, 100, 10);
+    fetched(1, 110, 90);
+    Buffer buffer(100);
+    auto* const to = buffer.data();
+    EXPECT_FALSE(rig.window.try_hit(1, 100, 100, to)) << "two entries";
+    EXPECT_EQ(fetched(1, 100, 100), bytes(1, 100, 100));
+    EXPECT_TRUE(rig.window.try_hit(1, 100, 100, to)) << "one entry";
+    EXPECT_EQ(buffer, bytes(1, 100, 100));
+    EXPECT_TRUE(rig.window.try_hit(1, 150, 20, to));
+    EXPECT_EQ(rig.messages, 2u);
+    // Parts of entries are not joined: the rest of them would be lost.
+    fetched(1, 200, 100);
+    EXPECT_EQ(fetched(1, 150, 100), bytes(1, 150, 100));
+    EXPECT_TRUE(rig.window.try_hit(1, 100, 100, to));
+    EXPECT_TRUE(rig.window.try_hit(1, 200, 100, to));
+}
+
 TEST_F(CachedWindowTest, PendingHitIsServedWhenTheFirstArrives) {
     Buffer first(64, 0), second(32, 0);
     rig.get(1, 0, 64, first.data());

@@ -148,6 +148,19 @@ void RangeCache::survey(Rank target, std::uint64_t offset, std::uint64_t size, s
     }
 }
 
+void RangeCache::join(Rank target, std::uint64_t offset, std::uint64_t size, const std::byte* bytes) {
+    if (exact_match_) return;
+    const Entry* const first = covering(target, offset);
+    const Entry* const last = covering(target, offset + size - 1);
+    if (first == nullptr || last == nullptr || first == last) return;
+    if (first->offset_ != offset || last->offset_ + last->bytes != offset + size) return;
+    if (largest_free_bytes() < size + 64) return;
+    drop(target, offset, size);
+    // What was resident was fresh, and there has been no acquire since: now() is as good a stamp as theirs.
+    const Admission admission = admit(target, offset, size, now(), true);
+    if (admission.entry != nullptr) commit(admission.entry, bytes);
+}
+
 template <class Visitor>
 void RangeCache::for_each_overlap(Rank target, std::uint64_t offset, std::uint64_t size, Visitor&& visit) {
     if (size == 0) return;

@@ -131,6 +131,11 @@ class RangeCache final : private EvictionView {
     /// Something else wrote there: forgets what overlaps.
     void drop(Rank target, std::uint64_t offset, std::uint64_t size);
 
+    /// The range is resident in several whole entries and was wanted at once; `bytes` are its bytes. Makes it
+    /// one entry, so that the next such get is one lookup. Does nothing where that would need an eviction, or
+    /// would lose bytes.
+    void join(Rank target, std::uint64_t offset, std::uint64_t size, const std::byte* bytes);
+
     Stamp now() const noexcept { return sync_.now(); }
     /// Nothing that was issued before may be served any more. O(1).
     void acquire() noexcept;
