@@ -51,12 +51,23 @@ TEST(Bet, SharedMemoryNeighbourWithoutReuseIsLeftAlone) {
     std::uint64_t left_alone = 0;
     while (!bet.caching())
         ++left_alone;
-    EXPECT_EQ(left_alone, 1024u);
+    EXPECT_EQ(left_alone, 8192u);
     play(bet, 60, 200, 0);
     left_alone = 0;
     while (!bet.caching())
         ++left_alone;
-    EXPECT_EQ(left_alone, 2048u) << "a bet that is lost again costs a longer pause";
+    EXPECT_EQ(left_alone, 32768u) << "a bet that is lost again costs a longer pause";
+}
+
+TEST(Bet, ASlowTargetIsNotLeftAloneForLong) {
+    Bet bet;
+    for (int round = 0; round < 100; ++round) {
+        play(bet, 1'000'000, 200'000, 0);
+        std::uint64_t left_alone = 0;
+        while (!bet.caching())
+            ++left_alone;
+        ASSERT_LE(left_alone, 510u) << "half a second of gets that take a millisecond each";
+    }
 }
 
 TEST(Bet, HitsThatPayKeepEvenACheapTarget) {
@@ -83,7 +94,7 @@ TEST(Bet, AWonRoundForgetsEarlierLosses) {
     std::uint64_t left_alone = 0;
     while (!bet.caching())
         ++left_alone;
-    EXPECT_EQ(left_alone, 1024u);
+    EXPECT_EQ(left_alone, 8192u);
 }
 
 TEST(Bet, ACopyIsFeltBySizeAndNetwork) {
