@@ -13,7 +13,6 @@ namespace {
 
 constexpr double hit_ns = 20;
 constexpr double most_own_ns = 50'000;  // a copy of some 100 KiB; a time slice is a hundred times as long
-constexpr double longest_pause_ns = 500'000'000;
 constexpr std::size_t sample_bytes = 16384;
 constexpr int samples = 8;
 
@@ -36,8 +35,7 @@ double measure_copy() noexcept try {
 
 const HitCost& hit_cost() noexcept {
     static const HitCost cost{hit_ns / ns_per_tick(), measure_copy(),
-                              static_cast<std::uint64_t>(most_own_ns / ns_per_tick()),
-                              longest_pause_ns / ns_per_tick()};
+                              static_cast<std::uint64_t>(most_own_ns / ns_per_tick())};
     return cost;
 }
 

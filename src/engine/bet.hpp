@@ -6,7 +6,7 @@
 // A hit saves what the network would have taken, less what the hit takes. A miss costs the bookkeeping and
 // the copy into the cache on top of the network's time. Both are measured while they happen. After each round
 // the account is settled: if the misses cost more than the hits saved, and enough to be felt (the loss
-// share), the target is left alone for a pause that grows each time the bet is lost again. A same-node
+// share), the target is left alone for so long that looking again costs half a percent. A same-node
 // neighbour whose gets are loads and stores thereby drops out within a few dozen gets, unless its hits really
 // pay.
 //
@@ -30,7 +30,6 @@ struct HitCost {
     double hit_ticks;              ///< beside its copy
     double copy_ticks_per_byte;    ///< measured
     std::uint64_t most_own_ticks;  ///< more than that, and the processor was taken away
-    double longest_pause_ticks;
 };
 
 /// Measured once per process, in some 10 us.
@@ -87,11 +86,9 @@ class Bet {
         const double lost = static_cast<double>(own_ticks_);
         lost_rounds_ = lost > saved ? lost_rounds_ + 1 : 0;
         const double felt = lost_rounds_ > many_rounds ? small_share : felt_share;
-        if (lost_rounds_ == 0) {
-            pause_ = shortest_pause;
-        } else if (lost - saved > felt * (hit_count + miss_count) * network_per_get) {
-            pause_left_ = std::min(pause_, longest_pause(network_per_get));
-            pause_ = std::min(pause_ * pause_growth, most_pause);
+        if (lost_rounds_ != 0 && lost - saved > felt * (hit_count + miss_count) * network_per_get) {
+            const double gets = lost / (look_share * std::max(network_per_get, 1.0));
+            pause_left_ = static_cast<std::uint32_t>(std::clamp(gets, least_pause, most_pause));
         }
         network_ticks_ = own_ticks_ = misses_ = 0;
     }
@@ -101,16 +98,10 @@ class Bet {
         return std::min<std::size_t>(static_cast<std::size_t>(std::bit_width(size_bytes)), size_classes - 1);
     }
 
-    /// A target is looked at again after half a second of such gets at the latest.
-    static std::uint32_t longest_pause(double network_ticks_per_get) noexcept {
-        const double gets = hit_cost().longest_pause_ticks / std::max(network_ticks_per_get, 1.0);
-        return gets < most_pause ? static_cast<std::uint32_t>(gets) + 1 : most_pause;
-    }
-
     static constexpr std::uint32_t round_misses = 32;
-    static constexpr std::uint32_t shortest_pause = 8192;
-    static constexpr std::uint32_t pause_growth = 4;
-    static constexpr std::uint32_t most_pause = 1u << 26;
+    static constexpr double look_share = 0.005;  ///< what looking again costs, of what the gets take
+    static constexpr double least_pause = 64;
+    static constexpr double most_pause = 1e9;
     static constexpr std::uint32_t for_good = 0xffffffff;
     static constexpr std::uint32_t many_rounds = 64;
     static constexpr double felt_share = 0.1;
@@ -119,7 +110,6 @@ class Bet {
     static constexpr std::size_t size_classes = 28;
 
     std::uint32_t pause_left_ = 0;
-    std::uint32_t pause_ = shortest_pause;
     std::uint32_t lost_rounds_ = 0;  ///< in a row
     std::uint64_t misses_ = 0;
     std::uint64_t network_ticks_ = 0;

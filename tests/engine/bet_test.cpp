@@ -44,30 +44,32 @@ TEST(Bet, SomebodyElsesTimeSliceIsNotOurWork) {
     EXPECT_TRUE(bet.caching());
 }
 
+/// How many gets pass until the target is looked at again.
+std::uint64_t pause_of(Bet& bet) {
+    std::uint64_t gets = 0;
+    while (!bet.caching())
+        ++gets;
+    return gets;
+}
+
 TEST(Bet, SharedMemoryNeighbourWithoutReuseIsLeftAlone) {
     Bet bet;
     play(bet, 60, 200, 0);
     EXPECT_TRUE(bet.paused());
-    std::uint64_t left_alone = 0;
-    while (!bet.caching())
-        ++left_alone;
-    EXPECT_EQ(left_alone, 8192u);
-    play(bet, 60, 200, 0);
-    left_alone = 0;
-    while (!bet.caching())
-        ++left_alone;
-    EXPECT_EQ(left_alone, 32768u) << "a bet that is lost again costs a longer pause";
+    // 32 misses cost 32 x 200 ns; that is to be half a percent of what the gets of the pause take: 21,333 x
+    // 60 ns.
+    const std::uint64_t gets = pause_of(bet);
+    EXPECT_GT(gets, 20'000u);
+    EXPECT_LT(gets, 23'000u);
 }
 
 TEST(Bet, ASlowTargetIsNotLeftAloneForLong) {
     Bet bet;
-    for (int round = 0; round < 100; ++round) {
-        play(bet, 1'000'000, 200'000, 0);
-        std::uint64_t left_alone = 0;
-        while (!bet.caching())
-            ++left_alone;
-        ASSERT_LE(left_alone, 510u) << "half a second of gets that take a millisecond each";
-    }
+    play(bet, 100'000, 12'000, 0);
+    // 32 x 12 us are half a percent of 768 x 100 us.
+    const std::uint64_t gets = pause_of(bet);
+    EXPECT_GT(gets, 740u);
+    EXPECT_LT(gets, 800u);
 }
 
 TEST(Bet, HitsThatPayKeepEvenACheapTarget) {
@@ -86,15 +88,14 @@ TEST(Bet, LongCopiesCountAgainstHits) {
 
 TEST(Bet, AWonRoundForgetsEarlierLosses) {
     Bet bet;
-    play(bet, 60, 200, 0);
-    while (!bet.caching()) {
+    while (bet.caching())
+        play(bet, 20'000, 1'000, 0);
+    pause_of(bet);
+    play(bet, 20'000, 1'000, 1000);
+    for (int round = 0; round < 60; ++round) {
+        play(bet, 20'000, 1'000, 0);
+        ASSERT_TRUE(bet.caching()) << round;
     }
-    play(bet, 20'000, 200, 1000);
-    play(bet, 60, 200, 0);
-    std::uint64_t left_alone = 0;
-    while (!bet.caching())
-        ++left_alone;
-    EXPECT_EQ(left_alone, 8192u);
 }
 
 TEST(Bet, ACopyIsFeltBySizeAndNetwork) {
