@@ -170,8 +170,14 @@ class CachedWindow {
     void acquire() noexcept;
 
     /// Access epochs, so that a get outside of one meets the library's own error and not a hit.
-    void set_open(Rank target, bool open) noexcept { targets_[static_cast<std::size_t>(target)].open = open; }
-    void set_all_open(bool open) noexcept { all_open_ = open; }
+    void set_open(Rank target, bool open) noexcept {
+        const Guard guard = lock();
+        at(target).open = open;
+    }
+    void set_all_open(bool open) noexcept {
+        const Guard guard = lock();
+        all_open_ = open;
+    }
 
     /// Takes over settings that change while the window lives; what is cached is forgotten.
     void change_settings(const Settings& settings);
@@ -181,7 +187,10 @@ class CachedWindow {
     RangeCacheCounters counters() const;
 
     /// True when the library has to be entered for the sake of others.
-    bool step_progress() noexcept { return progress_.step(); }
+    bool step_progress() noexcept {
+        const Guard guard = lock();
+        return progress_.step();
+    }
 
   private:
     struct InFlight {

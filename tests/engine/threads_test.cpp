@@ -59,6 +59,7 @@ struct Program {
             if (random() % 64 == 0) window.forget(target, {&piece, 1});
             if (random() % 128 == 0) window.acquire();
             if (random() % 256 == 0) window.counters();
+            if (random() % 16 == 0) window.step_progress();
         }
     }
 
