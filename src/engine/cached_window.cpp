@@ -304,9 +304,7 @@ void CachedWindow::count_bypassed(Rank target, std::uint64_t size_bytes) noexcep
 void CachedWindow::put(Rank target, std::span<const Piece> pieces) noexcept {
     const Guard guard = lock();
     ++counters_.puts;
-    Target& t = at(target);
-    started(target, t, t.updates);
-    t.local_updates.started = issued_;
+    update_started(target);
     if (cache_ == nullptr) return;
     for (const Piece& piece : pieces)
         cache_->update(target, piece.offset, piece.size, piece.origin);
@@ -315,9 +313,7 @@ void CachedWindow::put(Rank target, std::span<const Piece> pieces) noexcept {
 void CachedWindow::forget(Rank target, std::span<const Piece> pieces) noexcept {
     const Guard guard = lock();
     ++counters_.puts;
-    Target& t = at(target);
-    started(target, t, t.updates);
-    t.local_updates.started = issued_;
+    update_started(target);
     if (cache_ == nullptr) return;
     if (pieces.empty()) cache_->drop(target, 0, ~std::uint64_t{0});
     for (const Piece& piece : pieces)
@@ -326,9 +322,7 @@ void CachedWindow::forget(Rank target, std::span<const Piece> pieces) noexcept {
 
 void CachedWindow::count_read(Rank target) noexcept {
     const Guard guard = lock();
-    Target& t = at(target);
-    started(target, t, t.updates);
-    t.local_updates.started = issued_;
+    update_started(target);
 }
 
 Flush CachedWindow::flush(Rank target, Completion kind) noexcept {
@@ -464,9 +458,8 @@ void CachedWindow::change_settings(const Settings& settings) {
     if (cache_ != nullptr) cache_->acquire();
     // While the mode was off, operations went by uncounted.
     for (Rank target = 0; target < ranks(); ++target) {
-        Target& t = at(target);
-        started(target, t, t.gets);
-        t.updates.started = t.local_updates.started = issued_;
+        started(target, at(target), at(target).gets);
+        update_started(target);
     }
 }
 

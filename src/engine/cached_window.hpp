@@ -275,6 +275,11 @@ class CachedWindow {
             active_.push_back(target);  // the constructor reserved a place for each target
         }
     }
+    void update_started(Rank target) noexcept {
+        Target& t = at(target);
+        started(target, t, t.updates);
+        t.local_updates.started = issued_;
+    }
     void complete_locked(Target& t, Moment since, Completion kind, int status,
                          std::uint64_t network_ticks) noexcept;
     void finish(const InFlight& flight, bool keep) noexcept;

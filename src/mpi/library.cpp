@@ -162,6 +162,7 @@ void Library::detach(MPI_Win win) {
         windows_.erase(found);
         detail::window_generation.fetch_add(1, std::memory_order_release);
     }
+    const std::lock_guard guard(mutex_);
     report_.add(*window);
 }
 

@@ -36,24 +36,31 @@ int create(MPI_Comm comm, MPI_Info info, std::uint64_t displacement_unit, MPI_Wi
 
 using namespace nearfetch;
 
+// The bodies are the same for int and, in the large-count variants, MPI_Aint displacement units.
+#define NEARFETCH_WINDOWS(SUFFIX, UNIT)                                                                 \
+    int MPI_Win_create##SUFFIX(void* base, MPI_Aint size, UNIT unit, MPI_Info info, MPI_Comm comm,      \
+                               MPI_Win* win) {                                                          \
+        return create(comm, info, static_cast<std::uint64_t>(unit), win,                                \
+                      [&] { return PMPI_Win_create##SUFFIX(base, size, unit, info, comm, win); });      \
+    }                                                                                                   \
+    int MPI_Win_allocate##SUFFIX(MPI_Aint size, UNIT unit, MPI_Info info, MPI_Comm comm, void* baseptr, \
+                                 MPI_Win* win) {                                                        \
+        return create(comm, info, static_cast<std::uint64_t>(unit), win,                                \
+                      [&] { return PMPI_Win_allocate##SUFFIX(size, unit, info, comm, baseptr, win); }); \
+    }                                                                                                   \
+    int MPI_Win_allocate_shared##SUFFIX(MPI_Aint size, UNIT unit, MPI_Info info, MPI_Comm comm,         \
+                                        void* baseptr, MPI_Win* win) {                                  \
+        return create(comm, info, static_cast<std::uint64_t>(unit), win, [&] {                          \
+            return PMPI_Win_allocate_shared##SUFFIX(size, unit, info, comm, baseptr, win);              \
+        });                                                                                             \
+    }
+
 extern "C" {
 
-int MPI_Win_create(void* base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win* win) {
-    return create(comm, info, static_cast<std::uint64_t>(disp_unit), win,
-                  [&] { return PMPI_Win_create(base, size, disp_unit, info, comm, win); });
-}
-
-int MPI_Win_allocate(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr,
-                     MPI_Win* win) {
-    return create(comm, info, static_cast<std::uint64_t>(disp_unit), win,
-                  [&] { return PMPI_Win_allocate(size, disp_unit, info, comm, baseptr, win); });
-}
-
-int MPI_Win_allocate_shared(MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr,
-                            MPI_Win* win) {
-    return create(comm, info, static_cast<std::uint64_t>(disp_unit), win,
-                  [&] { return PMPI_Win_allocate_shared(size, disp_unit, info, comm, baseptr, win); });
-}
+NEARFETCH_WINDOWS(, int)
+#if NEARFETCH_LARGE_COUNT
+NEARFETCH_WINDOWS(_c, MPI_Aint)
+#endif
 
 int MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* win) {
     return create(comm, info, 1, win, [&] { return PMPI_Win_create_dynamic(info, comm, win); });
@@ -82,26 +89,4 @@ int MPI_Win_set_info(MPI_Win win, MPI_Info info) {
     }
     return PMPI_Win_set_info(win, info);
 }
-
-#if NEARFETCH_LARGE_COUNT
-
-int MPI_Win_create_c(void* base, MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm,
-                     MPI_Win* win) {
-    return create(comm, info, static_cast<std::uint64_t>(disp_unit), win,
-                  [&] { return PMPI_Win_create_c(base, size, disp_unit, info, comm, win); });
-}
-
-int MPI_Win_allocate_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr,
-                       MPI_Win* win) {
-    return create(comm, info, static_cast<std::uint64_t>(disp_unit), win,
-                  [&] { return PMPI_Win_allocate_c(size, disp_unit, info, comm, baseptr, win); });
-}
-
-int MPI_Win_allocate_shared_c(MPI_Aint size, MPI_Aint disp_unit, MPI_Info info, MPI_Comm comm, void* baseptr,
-                              MPI_Win* win) {
-    return create(comm, info, static_cast<std::uint64_t>(disp_unit), win,
-                  [&] { return PMPI_Win_allocate_shared_c(size, disp_unit, info, comm, baseptr, win); });
-}
-
-#endif
 }
