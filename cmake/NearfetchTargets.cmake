@@ -5,6 +5,23 @@
 
 set(NEARFETCH_PROGRAMS_DIR ${PROJECT_BINARY_DIR}/programs)
 
+# Parses the calling function's arguments from number `first` on, as cmake_parse_arguments does, into arg_<KEYWORD>.
+# A misspelt keyword would otherwise be taken for one more source file.
+macro(_nearfetch_parse first flags single multiple)
+    cmake_parse_arguments(PARSE_ARGV ${first} arg "${flags}" "${single}" "${multiple}")
+    if(arg_UNPARSED_ARGUMENTS)
+        message(FATAL_ERROR "unknown arguments ${arg_UNPARSED_ARGUMENTS} (${CMAKE_CURRENT_FUNCTION} does not take them): "
+                            "see the comment above its definition")
+    endif()
+endmacro()
+
+# Gives an argument that the caller left out its default.
+macro(_nearfetch_default keyword)
+    if(NOT DEFINED arg_${keyword})
+        set(arg_${keyword} ${ARGN})
+    endif()
+endmacro()
+
 # Links `target` to the layers named in USES: nearfetch::<use>_<family> where it exists, else nearfetch::<use>.
 function(_nearfetch_use target visibility family)
     foreach(use IN LISTS ARGN)
@@ -16,15 +33,15 @@ function(_nearfetch_use target visibility family)
     endforeach()
 endfunction()
 
-# nearfetch_layer(<name> [SOURCES a.cpp ...] [USES layer ...])
-#
-# A layer that knows no MPI: static library nearfetch_<name> (position independent) with the alias nearfetch::<name>;
-# without SOURCES it is headers only. Includes are rooted at src/ and include/. USES names other layers.
-function(nearfetch_layer name)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;USES")
-    if(arg_UNPARSED_ARGUMENTS)
-        message(FATAL_ERROR "nearfetch_layer(${name}): unknown arguments ${arg_UNPARSED_ARGUMENTS}")
-    endif()
+# Tells the sources of `target` which family they are compiled for.
+function(_nearfetch_define_family target visibility family)
+    string(TOUPPER ${family} FAMILY)
+    target_compile_definitions(${target} ${visibility} NEARFETCH_MPI_${FAMILY}=1 NEARFETCH_MPI_FAMILY="${family}")
+endfunction()
+
+# The library of a layer, from the calling function's SOURCES and USES; ARGN is linked in front of USES. Leaves behind
+# `visibility`, with which more can be said about it.
+macro(_nearfetch_add_layer name family)
     if(arg_SOURCES)
         add_library(nearfetch_${name} STATIC ${arg_SOURCES})
         set(visibility PUBLIC)
@@ -34,8 +51,17 @@ function(nearfetch_layer name)
         set(visibility INTERFACE)
     endif()
     add_library(nearfetch::${name} ALIAS nearfetch_${name})
-    target_link_libraries(nearfetch_${name} ${visibility} nearfetch_options)
-    _nearfetch_use(nearfetch_${name} ${visibility} "" ${arg_USES})
+    target_link_libraries(nearfetch_${name} ${visibility} ${ARGN})
+    _nearfetch_use(nearfetch_${name} ${visibility} "${family}" ${arg_USES})
+endmacro()
+
+# nearfetch_layer(<name> [SOURCES a.cpp ...] [USES layer ...])
+#
+# A layer that knows no MPI: static library nearfetch_<name> (position independent) with the alias nearfetch::<name>;
+# without SOURCES it is headers only. Includes are rooted at src/ and include/. USES names other layers.
+function(nearfetch_layer name)
+    _nearfetch_parse(1 "" "" "SOURCES;USES")
+    _nearfetch_add_layer(${name} "" nearfetch_options)
 endfunction()
 
 # nearfetch_mpi_layer(<name> [SOURCES a.cpp ...] [USES layer ...])
@@ -43,25 +69,10 @@ endfunction()
 # A layer that includes mpi.h: static library nearfetch_<name>_<family> with the alias nearfetch::<name>_<family> for
 # each family. It is compiled against the headers alone; who links it decides whether libmpi is linked.
 function(nearfetch_mpi_layer name)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;USES")
-    if(arg_UNPARSED_ARGUMENTS)
-        message(FATAL_ERROR "nearfetch_mpi_layer(${name}): unknown arguments ${arg_UNPARSED_ARGUMENTS}")
-    endif()
+    _nearfetch_parse(1 "" "" "SOURCES;USES")
     foreach(family IN LISTS NEARFETCH_MPI_FAMILIES)
-        set(target nearfetch_${name}_${family})
-        if(arg_SOURCES)
-            add_library(${target} STATIC ${arg_SOURCES})
-            set(visibility PUBLIC)
-            set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
-        else()
-            add_library(${target} INTERFACE)
-            set(visibility INTERFACE)
-        endif()
-        add_library(nearfetch::${name}_${family} ALIAS ${target})
-        string(TOUPPER ${family} FAMILY)
-        target_compile_definitions(${target} ${visibility} NEARFETCH_MPI_${FAMILY}=1 NEARFETCH_MPI_FAMILY="${family}")
-        target_link_libraries(${target} ${visibility} nearfetch_options nearfetch::mpi_${family}_headers)
-        _nearfetch_use(${target} ${visibility} ${family} ${arg_USES})
+        _nearfetch_add_layer(${name}_${family} ${family} nearfetch_options nearfetch::mpi_${family}_headers)
+        _nearfetch_define_family(nearfetch_${name}_${family} ${visibility} ${family})
     endforeach()
 endfunction()
 
@@ -75,24 +86,18 @@ endfunction()
 # it is loaded into, whichever version that brings. Open MPI's predefined handles are data symbols, which cannot be
 # bound lazily; there libmpi.so.40 is linked by name, without a path, and the program's own copy comes first.
 function(nearfetch_interposer)
-    cmake_parse_arguments(PARSE_ARGV 0 arg "" "EXPORTS" "SOURCES;USES")
-    if(arg_UNPARSED_ARGUMENTS)
-        message(FATAL_ERROR "nearfetch_interposer: unknown arguments ${arg_UNPARSED_ARGUMENTS}")
-    endif()
-    if(NOT arg_EXPORTS)
-        set(arg_EXPORTS exports.map)
-    endif()
+    _nearfetch_parse(0 "" "EXPORTS" "SOURCES;USES")
+    _nearfetch_default(EXPORTS exports.map)
     cmake_path(ABSOLUTE_PATH arg_EXPORTS BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
     foreach(family IN LISTS NEARFETCH_MPI_FAMILIES)
         set(target nearfetch_mpi_${family})
-        string(TOUPPER ${family} FAMILY)
         add_library(${target} SHARED ${arg_SOURCES})
         set_target_properties(
             ${target}
             PROPERTIES SKIP_BUILD_RPATH ON
                        LINK_DEPENDS ${arg_EXPORTS}
                        EXPORT_NAME mpi_${family})
-        target_compile_definitions(${target} PRIVATE NEARFETCH_MPI_${FAMILY}=1 NEARFETCH_MPI_FAMILY="${family}")
+        _nearfetch_define_family(${target} PRIVATE ${family})
         target_include_directories(
             ${target} INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
                                 $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
@@ -123,16 +128,9 @@ endfunction()
 # all. LINK may name targets of which each family has its own, by the placeholder @FAMILY@. It knows nothing of the
 # interposer.
 function(nearfetch_mpi_program name)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "" "LANGUAGE" "SOURCES;LINK;FAMILIES")
-    if(arg_UNPARSED_ARGUMENTS)
-        message(FATAL_ERROR "nearfetch_mpi_program(${name}): unknown arguments ${arg_UNPARSED_ARGUMENTS}")
-    endif()
-    if(NOT arg_FAMILIES)
-        set(arg_FAMILIES ${NEARFETCH_MPI_FAMILIES})
-    endif()
-    if(NOT arg_LANGUAGE)
-        set(arg_LANGUAGE CXX)
-    endif()
+    _nearfetch_parse(1 "" "LANGUAGE" "SOURCES;LINK;FAMILIES")
+    _nearfetch_default(FAMILIES ${NEARFETCH_MPI_FAMILIES})
+    _nearfetch_default(LANGUAGE CXX)
     add_custom_target(programs-${name})
     foreach(family IN LISTS arg_FAMILIES)
         set(available ${NEARFETCH_MPI_FAMILIES})
@@ -165,13 +163,8 @@ endfunction()
 # A GoogleTest executable <build>/tests/<name>, one ctest `unit.<name>` with the label `unit`. Definition
 # NEARFETCH_TEST_DATA is the folder of the calling CMakeLists.txt.
 function(nearfetch_unit_test name)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;LINK;LABELS")
-    if(arg_UNPARSED_ARGUMENTS)
-        message(FATAL_ERROR "nearfetch_unit_test(${name}): unknown arguments ${arg_UNPARSED_ARGUMENTS}")
-    endif()
-    if(NOT arg_TIMEOUT)
-        set(arg_TIMEOUT 300)
-    endif()
+    _nearfetch_parse(1 "" "TIMEOUT" "SOURCES;LINK;LABELS")
+    _nearfetch_default(TIMEOUT 300)
     set(target unit_${name})
     add_executable(${target} ${arg_SOURCES})
     set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY
@@ -190,21 +183,13 @@ endfunction()
 # runs without nearfetch, any other through `nearfetch run --mode`. NAME tells tests of one program apart; SET passes
 # settings on (not to plain). SERIAL: nothing else runs meanwhile.
 function(nearfetch_mpi_test program)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "SERIAL" "NAME;TIMEOUT" "ARGS;RANKS;MODES;NETWORKS;FAMILIES;LABELS;SET")
-    if(arg_UNPARSED_ARGUMENTS)
-        message(FATAL_ERROR "nearfetch_mpi_test(${program}): unknown arguments ${arg_UNPARSED_ARGUMENTS}")
-    endif()
-    set(default_NAME ${program})
-    set(default_RANKS 1 2 4)
-    set(default_MODES plain off transparent always-cache user-defined)
-    set(default_NETWORKS shm)
-    set(default_FAMILIES ${NEARFETCH_MPI_FAMILIES})
-    set(default_TIMEOUT 120)
-    foreach(option IN ITEMS NAME RANKS MODES NETWORKS FAMILIES TIMEOUT)
-        if(NOT DEFINED arg_${option})
-            set(arg_${option} ${default_${option}})
-        endif()
-    endforeach()
+    _nearfetch_parse(1 "SERIAL" "NAME;TIMEOUT" "ARGS;RANKS;MODES;NETWORKS;FAMILIES;LABELS;SET")
+    _nearfetch_default(NAME ${program})
+    _nearfetch_default(RANKS 1 2 4)
+    _nearfetch_default(MODES plain off transparent always-cache user-defined)
+    _nearfetch_default(NETWORKS shm)
+    _nearfetch_default(FAMILIES ${NEARFETCH_MPI_FAMILIES})
+    _nearfetch_default(TIMEOUT 120)
     list(TRANSFORM arg_SET PREPEND "--set=" OUTPUT_VARIABLE settings)
     string(REGEX REPLACE "\\.py$" "" name ${arg_NAME})
     foreach(family IN LISTS arg_FAMILIES)
@@ -249,16 +234,9 @@ endfunction()
 # pytest over PATHS as ctest `python.<name>`. The tests find nearfetch's Python package, NEARFETCH_PROGRAMS
 # (<build>/programs) and NEARFETCH_BUILD (<build>) in their environment.
 function(nearfetch_python_test name)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT;PROCESSORS" "PATHS;LABELS;ENVIRONMENT")
-    if(arg_UNPARSED_ARGUMENTS)
-        message(FATAL_ERROR "nearfetch_python_test(${name}): unknown arguments ${arg_UNPARSED_ARGUMENTS}")
-    endif()
-    if(NOT arg_TIMEOUT)
-        set(arg_TIMEOUT 300)
-    endif()
-    if(NOT arg_PROCESSORS)
-        set(arg_PROCESSORS 1)
-    endif()
+    _nearfetch_parse(1 "" "TIMEOUT;PROCESSORS" "PATHS;LABELS;ENVIRONMENT")
+    _nearfetch_default(TIMEOUT 300)
+    _nearfetch_default(PROCESSORS 1)
     list(TRANSFORM arg_PATHS PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ OUTPUT_VARIABLE paths)
     # The MPI programs that these tests start leave memory behind, as MPI libraries do (see tests/launch.py).
     if(NEARFETCH_SANITIZE)
@@ -288,7 +266,7 @@ endif()
 #
 # A libFuzzer executable <build>/fuzz/<name>; only the preset `fuzz` (clang) builds it, by the target `fuzzers`.
 function(nearfetch_fuzzer name)
-    cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINK")
+    _nearfetch_parse(1 "" "" "SOURCES;LINK")
     if(NOT NEARFETCH_FUZZ)
         return()
     endif()
