@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Starts the programs of apps/ for the tests: plain, on the MPI families that were built."""
+"""Starts the programs of apps/ plain or under nearfetch, on the MPI families that were built."""
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Optional
 
 import pytest
 
@@ -18,7 +20,7 @@ sys.path[:0] = [str(TESTS), str(ROOT / "python")]
 
 from launch import sanitizer_environment  # noqa: E402
 
-from nearfetch.launch import mpiexec, without_nearfetch  # noqa: E402
+from nearfetch.launch import mpiexec, nearfetch_run, without_nearfetch  # noqa: E402
 
 PROGRAMS = Path(os.environ.get("NEARFETCH_PROGRAMS", ROOT / "build" / "release" / "programs"))
 FAMILIES = [name for name in ("openmpi", "mpich", "mpiabi") if (PROGRAMS / name / "lcc").exists()]
@@ -34,6 +36,8 @@ class Run(NamedTuple):
     """The `name value` lines."""
     json: dict[str, Any]
     stderr: str
+    counters: list[Counter[str]]
+    """Of each rank, summed over its windows: what nearfetch counted; empty for a plain run."""
 
 
 class Starter:
@@ -42,23 +46,46 @@ class Starter:
     def __init__(self, program: str, scratch: Path) -> None:
         self._program = program
         self._json = scratch / "results.json"
+        self._stats = scratch / "stats"
 
     def __call__(
-        self, *arguments: object, family: str = FAMILIES[0] if FAMILIES else "", ranks: int = 1
+        self,
+        *arguments: object,
+        family: str = FAMILIES[0] if FAMILIES else "",
+        ranks: int = 1,
+        mode: Optional[str] = None,
+        settings: Optional[dict[str, object]] = None,
     ) -> Run:
-        """Runs it, whatever the exit code; results are empty unless it is 0."""
+        """Runs it, under nearfetch if `mode` names one, whatever the exit code; results are empty unless
+        that is 0."""
         launch = mpiexec(family, ranks, "shm", without_nearfetch(os.environ))
-        env = sanitizer_environment(launch.env, PROGRAMS.parent)
+        # MPICH's collectives over shared memory crawl where ranks outnumber cores: seconds for one Allreduce.
+        env = {"MPIR_CVAR_DEVICE_COLLECTIVES": "none", **sanitizer_environment(launch.env, PROGRAMS.parent)}
         command = [*launch.argv, str(PROGRAMS / family / self._program), *map(str, arguments)]
+        if mode is not None:
+            shutil.rmtree(self._stats, ignore_errors=True)
+            command = nearfetch_run(PROGRAMS.parent, mode, settings, self._stats, family) + command
         if "--json" not in arguments:
             self._json.unlink(missing_ok=True)
             command += ["--json", str(self._json)]
         code, stdout, stderr = _finish(command, env)
         if code != 0:
-            return Run(code, {}, {}, stderr)
+            return Run(code, {}, {}, stderr, [])
         results = dict(line.split(" ", 1) for line in stdout.splitlines())
         written = json.loads(self._json.read_text()) if "--json" not in arguments else {}
-        return Run(0, results, written, stderr)
+        return Run(0, results, written, stderr, [] if mode is None else self._counters(ranks))
+
+    def _counters(self, ranks: int) -> list[Counter[str]]:
+        """The counters that each rank wrote; every rank has to have written some."""
+        files = [self._stats / f"rank-{rank}.json" for rank in range(ranks)]
+        assert sorted(self._stats.iterdir()) == files
+        sums = []
+        for file in files:
+            total: Counter[str] = Counter()
+            for window in json.loads(file.read_text(encoding="utf-8"))["windows"]:
+                total.update({name: value for name, value in window.items() if isinstance(value, int)})
+            sums.append(total)
+        return sums
 
     def good(self, *arguments: object, **where: Any) -> Run:
         """Runs it and insists on exit code 0."""

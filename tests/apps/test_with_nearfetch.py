@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""lcc and barnes_hut give the same results with and without nearfetch, bit for bit, on 1, 2 and 4 ranks.
+
+Whatever a program prints but for its times, and each vertex's coefficient in lcc's file, is compared with the
+plain run of the same ranks. Barnes-Hut's checksum is taken over the bits of every force of every step. What
+nearfetch counted shows that it was there: it saw each remote get, and served from the cache what its mode
+allows. With `bypass=off` it caches every target, however cheap its gets are, so that there are hits to count;
+the runs that leave the settings alone decide by themselves what to cache.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Optional
+
+import pytest
+from conftest import Run, Starter
+
+RANKS = (1, 2, 4)
+CACHE_ALL: dict[str, object] = {"bypass": "off"}
+DEFAULTS: dict[str, object] = {}
+OUTCOMES = [
+    "hits",
+    "partial_hits",
+    "pending_hits",
+    "direct",
+    "conflicting",
+    "capacity",
+    "failing",
+    "bypassed",
+]
+
+
+def printed(run: Run) -> dict[str, str]:
+    """All that a program printed, without its times."""
+    return {name: value for name, value in run.results.items() if "seconds" not in name}
+
+
+def assert_seen(run: Run, ranks: int) -> None:
+    """nearfetch was in each rank, counted every remote get that the program counts, and lost none."""
+    assert len(run.counters) == ranks
+    for rank, counted in enumerate(run.counters):
+        assert counted["gets"] == run.json["remote_gets_per_rank"][rank]
+        assert counted["gets"] == sum(counted[outcome] for outcome in OUTCOMES)
+        assert (counted["gets"] > 0) == (ranks > 1)
+
+
+def assert_hits(run: Run, ranks: int, mode: str, settings: dict[str, object]) -> None:
+    """The modes that keep data served some of it on every rank; transparent, which keeps none, did not."""
+    for counted in run.counters:
+        if mode == "transparent":
+            assert counted["hits"] == 0
+        elif ranks > 1 and settings == CACHE_ALL:
+            assert counted["hits"] > 0
+            assert 0 < counted["bytes_from_network"] < counted["bytes_requested"]
+
+
+def lcc_run(
+    lcc: Starter,
+    graph: list[object],
+    scratch: Path,
+    family: str,
+    ranks: int,
+    mode: Optional[str] = None,
+    settings: Optional[dict[str, object]] = None,
+) -> tuple[Run, bytes]:
+    """A run of lcc and the bytes of its file of coefficients."""
+    path = scratch / "coefficients"
+    path.unlink(missing_ok=True)
+    run = lcc.good(*graph, "--per-vertex", path, family=family, ranks=ranks, mode=mode, settings=settings)
+    return run, path.read_bytes()
+
+
+@pytest.mark.parametrize("ranks", RANKS)
+def test_lcc_of_the_real_graph(
+    lcc: Starter, family: str, ranks: int, real_graph: Path, tmp_path: Path
+) -> None:
+    graph: list[object] = [real_graph, "--max-vertices", 1000]
+    plain, coefficients = lcc_run(lcc, graph, tmp_path, family, ranks)
+    assert coefficients.count(b"\n") == 1000 * ranks
+    for mode in ("always-cache", "transparent"):
+        run, found = lcc_run(lcc, graph, tmp_path, family, ranks, mode, CACHE_ALL)
+        assert printed(run) == printed(plain), mode
+        assert found == coefficients, mode
+        assert_seen(run, ranks)
+        assert_hits(run, ranks, mode, CACHE_ALL)
+
+
+CASES = [(1, CACHE_ALL), (2, CACHE_ALL), (4, CACHE_ALL), (2, DEFAULTS)]
+"""Ranks and settings of the small runs."""
+
+
+def test_lcc_of_a_small_graph(lcc: Starter, family: str, tmp_path: Path) -> None:
+    graph: list[object] = ["--rmat-scale", 9, "--edge-factor", 8, "--seed", 3]
+    results = set()
+    for ranks, settings in CASES:
+        plain, coefficients = lcc_run(lcc, graph, tmp_path, family, ranks)
+        for mode in ("always-cache", "transparent"):
+            run, found = lcc_run(lcc, graph, tmp_path, family, ranks, mode, settings)
+            assert printed(run) == printed(plain), (mode, ranks)
+            assert found == coefficients, (mode, ranks)
+            assert_seen(run, ranks)
+            assert_hits(run, ranks, mode, settings)
+        results.add((plain.results["average"], plain.results["triangles"], coefficients))
+    assert len(results) == 1
+
+
+def test_barnes_hut(barnes_hut: Starter, family: str) -> None:
+    # Several steps: the tree is rebuilt in place, and what was cached of the last one is wrong in the next.
+    arguments = ["--bodies", 200, "--steps", 3]
+    results = set()
+    for ranks, settings in CASES:
+        plain = barnes_hut.good(*arguments, family=family, ranks=ranks)
+        for mode in ("user-defined", "transparent"):
+            run = barnes_hut.good(*arguments, family=family, ranks=ranks, mode=mode, settings=settings)
+            assert printed(run) == printed(plain), (mode, ranks)
+            assert_seen(run, ranks)
+            assert_hits(run, ranks, mode, settings)
+        results.add((plain.results["checksum"], plain.results["energy"]))
+    assert len(results) == 1
