@@ -102,6 +102,9 @@ const std::array rows{
         "reuse"},
     Row{"block_limit", "blocks", CountKind{&Settings::block_limit, 1, 1u << 24},
         "contiguous blocks of one access above which it goes to the network unseen"},
+    Row{"read_ahead_bytes", "bytes", BytesKind{&Settings::read_ahead_bytes, 0},
+        "always-cache: the second miss within a block of this size fetches all that is missing of the block "
+        "(0: never)"},
     Row{"progress_interval_us", "us", CountKind{&Settings::progress_interval_us, 1, 1000000},
         "longest time that a rank lives on hits and elided flushes without entering MPI"},
     Row{"seed", "", CountKind{&Settings::seed, 0, any_count}, "seed of the cache's own random choices"},

@@ -6,9 +6,13 @@
 // A hit saves what the network would have taken, less what the hit takes. A miss costs the bookkeeping and
 // the copy into the cache on top of the network's time. Both are measured while they happen. After each round
 // the account is settled: if the misses cost more than the hits saved, and enough to be felt (the loss
-// share), the target is left alone for so long that looking again costs half a percent. A same-node
-// neighbour whose gets are loads and stores thereby drops out within a few dozen gets, unless its hits really
-// pay.
+// share), nearfetch stands back for so long that the next round costs half a percent of what the gets take.
+//
+// How far it stands back depends on the network. Where a get takes as long as hundreds of lookups, the
+// target is `watching`: resident ranges still hit, and a range is admitted when it is asked for again, so
+// that a phase of reuse after a stream is found by its first reuse. Where a get is a load or two, even a
+// lookup is felt: the target is `asleep`, and its gets and flushes go to the library as they are, untracked.
+// A same-node neighbour thereby drops out within a few dozen gets, unless its hits really pay.
 //
 // A cold cache over a slow network must not be judged by its first gets, which miss of necessity. So a loss
 // has to be felt: a tenth of what the gets take anyway, and only after many lost rounds in a row is a small
@@ -37,16 +41,22 @@ const HitCost& hit_cost() noexcept;
 
 class Bet {
   public:
-    /// False while the target is left alone; a get that finds it so counts down the pause.
-    bool caching() noexcept {
-        if (pause_left_ == 0) [[likely]]
-            return true;
-        if (pause_left_ != for_good) --pause_left_;
-        return false;
+    bool caching() const noexcept { return state_ == State::caching; }
+    bool watching() const noexcept { return state_ == State::watching; }
+    bool asleep() const noexcept { return state_ == State::asleep; }
+    /// Counts a get that passed while nearfetch stands back; true if that was the last one.
+    bool passed() noexcept {
+        if (--pause_left_ != 0) [[likely]]
+            return false;
+        wake();
+        return true;
     }
-    bool paused() const noexcept { return pause_left_ != 0; }
+    void wake() noexcept { state_ = State::caching; }
     /// Leaves the target alone for good.
-    void give_up() noexcept { pause_left_ = for_good; }
+    void give_up() noexcept {
+        state_ = State::asleep;
+        pause_left_ = for_good;
+    }
 
     /// One get that went to the network.
     /// \param network_ticks inside the MPI library, \param own_ticks our work around it
@@ -76,7 +86,8 @@ class Bet {
     bool round_over() const noexcept { return misses_ >= round_misses; }
 
     /// Settles the account of a round in which `hits` gets of `hit_bytes` in all were served from the cache.
-    void settle(std::uint64_t hits, std::uint64_t hit_bytes) noexcept {
+    /// \param may_watch false where there is nothing to be found by watching
+    void settle(std::uint64_t hits, std::uint64_t hit_bytes, bool may_watch = true) noexcept {
         const HitCost& cost = hit_cost();
         const auto miss_count = static_cast<double>(misses_);
         const double network_per_get = static_cast<double>(network_ticks_) / miss_count;
@@ -88,12 +99,16 @@ class Bet {
         const double felt = lost_rounds_ > many_rounds ? small_share : felt_share;
         if (lost_rounds_ != 0 && lost - saved > felt * (hit_count + miss_count) * network_per_get) {
             const double gets = lost / (look_share * std::max(network_per_get, 1.0));
-            pause_left_ = static_cast<std::uint32_t>(std::clamp(gets, least_pause, most_pause));
+            pause_left_ = static_cast<std::uint64_t>(std::clamp(gets, least_pause, most_pause));
+            const bool slow = network_per_get > lookups_per_get * cost.hit_ticks;
+            state_ = slow && may_watch ? State::watching : State::asleep;
         }
         network_ticks_ = own_ticks_ = misses_ = 0;
     }
 
   private:
+    enum class State : std::uint8_t { caching, watching, asleep };
+
     static std::size_t size_class(std::uint64_t size_bytes) noexcept {
         return std::min<std::size_t>(static_cast<std::size_t>(std::bit_width(size_bytes)), size_classes - 1);
     }
@@ -102,15 +117,17 @@ class Bet {
     static constexpr double look_share = 0.005;  ///< what looking again costs, of what the gets take
     static constexpr double least_pause = 64;
     static constexpr double most_pause = 1e9;
-    static constexpr std::uint32_t for_good = 0xffffffff;
-    static constexpr std::uint32_t many_rounds = 64;
+    static constexpr std::uint64_t for_good = ~std::uint64_t{0};
+    static constexpr std::uint32_t many_rounds = 16;
+    static constexpr double lookups_per_get = 200;  ///< so many, and half a percent of the get is one
     static constexpr double felt_share = 0.1;
     static constexpr double small_share = 0.01;
     static constexpr double copy_share = 0.01;
     static constexpr std::size_t size_classes = 28;
 
-    std::uint32_t pause_left_ = 0;
+    State state_ = State::caching;
     std::uint32_t lost_rounds_ = 0;  ///< in a row
+    std::uint64_t pause_left_ = 0;   ///< gets, unless caching
     std::uint64_t misses_ = 0;
     std::uint64_t network_ticks_ = 0;
     std::uint64_t own_ticks_ = 0;

@@ -6,12 +6,13 @@
 
 #include "base/assert.hpp"
 #include "base/error.hpp"
+#include "engine/clock.hpp"
+#include "engine/survey.hpp"
 
 namespace nearfetch {
 
 namespace {
 
-constexpr std::size_t first_touch_slots = 4096;
 constexpr std::size_t piece_limit = 16;  ///< with more gaps than this the whole get is fetched again
 
 RangeCacheConfig config_of(const Settings& s,
@@ -44,51 +45,20 @@ RangeCacheConfig config_of(const Settings& s,
 
 bool keeps_data(Mode mode) noexcept { return mode == Mode::always_cache || mode == Mode::user_defined; }
 
-std::uint64_t fingerprint(Rank target, std::uint64_t offset) noexcept {
-    std::uint64_t h = offset + 0x9e3779b97f4a7c15ull * (static_cast<std::uint64_t>(target) + 1);
-    h = (h ^ (h >> 32)) * 0xd6e8feb86659fd93ull;
-    return h ^ (h >> 29);
-}
-
 }  // namespace
-
-/// One piece of a get that is in the cache already, and where it goes.
-struct Resident {
-    std::byte* origin;
-    const std::byte* data;
-    std::uint64_t size;
-};
-
-struct CachedWindow::Survey {
-    std::vector<Segment> segments;
-    std::vector<Resident> resident;
-    std::vector<Waiter> waiting;
-    std::vector<Piece> gaps;
-    std::uint64_t gap_bytes = 0;
-
-    void clear() noexcept {
-        resident.clear();
-        waiting.clear();
-        gaps.clear();
-        gap_bytes = 0;
-    }
-    void copy_resident() const noexcept {
-        for (const Resident& r : resident)
-            copy_bytes(r.origin, r.data, r.size);
-    }
-    bool partial() const noexcept { return !resident.empty() || !waiting.empty(); }
-};
 
 CachedWindow::CachedWindow(const Settings& settings, Rank ranks, Rank self, bool threaded)
     : settings_(settings),
       ranks_(ranks),
+      self_(self),
       threaded_(threaded),
       keeps_data_(keeps_data(settings.mode)),
       progress_(settings.progress_interval_us),
       targets_(static_cast<std::size_t>(ranks)) {
     NF_EXPECT(ranks > 0);
     active_.reserve(targets_.size());
-    at(self).bet.give_up();
+    at(self_).bet.give_up();
+    if (settings_.mode == Mode::off) stand_back();
 }
 
 CachedWindow::~CachedWindow() = default;
@@ -97,7 +67,7 @@ bool CachedWindow::make_cache() noexcept {
     try {
         cache_ =
             std::make_unique<RangeCache>(config_of(settings_, score_), static_cast<std::uint32_t>(ranks()));
-        first_touch_.assign(first_touch_slots, 0);
+        touched_.reset();
         return true;
     } catch (const std::exception&) {
         cache_.reset();
@@ -106,15 +76,37 @@ bool CachedWindow::make_cache() noexcept {
     }
 }
 
-bool CachedWindow::try_hit_locked(Rank target, std::uint64_t offset, std::uint64_t size,
-                                  void* origin) noexcept {
+CachedWindow::Served CachedWindow::try_get_locked(Rank target, std::uint64_t offset, std::uint64_t size,
+                                                  void* origin) noexcept {
     const Guard guard = lock();
-    return hit(target, offset, size, origin);
+    return hit(at(target), target, offset, size, origin) ? Served::hit : Served::no;
+}
+
+void CachedWindow::wake(Rank target) noexcept {
+    // Its gets of late were not tracked: some may be on their way.
+    started(target, at(target), at(target).gets);
+}
+
+bool CachedWindow::lets_pass(Rank target, std::uint64_t offset) noexcept {
+    const Guard guard = lock();
+    Target& t = at(target);
+    if (t.bet.caching() || cache_ == nullptr) return false;
+    if (t.bet.watching() && t.hits - t.settled_hits >= enough_hits) {
+        t.bet.wake();
+        return false;
+    }
+    if (t.bet.passed()) return false;
+    if (t.bet.asleep()) return true;
+    const bool known = touched_.touched(target, offset);
+    const bool known_block = settings_.read_ahead_bytes != 0 && touched_.touched(target, ~block_of(offset));
+    if (known || known_block) return false;
+    ++counters_.deferred;
+    return true;
 }
 
 bool CachedWindow::usable(Target& t) noexcept {
     if (settings_.mode == Mode::off || broken_ || !(all_open_ || t.open)) return false;
-    if (!t.bet.caching()) return false;
+    if (t.bet.asleep()) return false;
     if (outdated_) retire_cache();
     return cache_ != nullptr || make_cache();
 }
@@ -134,7 +126,8 @@ void CachedWindow::survey(const Get& get, Survey& s) const {
             std::byte* const origin = piece.origin + (segment.offset - piece.offset);
             if (segment.kind == Segment::Kind::resident) {
                 s.resident.push_back({origin, segment.data, segment.size});
-            } else if (segment.kind == Segment::Kind::pending && may_wait) {
+            } else if (segment.kind == Segment::Kind::pending && may_wait &&
+                       segment.entry->source() != nullptr) {
                 const Entry* const entry = segment.entry;
                 s.waiting.push_back({entry, entry->source() + (segment.offset - entry->offset()), origin,
                                      segment.size, entry->issued()});
@@ -162,12 +155,15 @@ int CachedWindow::get(const Get& get, GetStarter& starter, bool* started) {
     s.clear();
     try {
         survey(get, s);
-        t.waiters.reserve(t.waiters.size() + s.waiting.size());
+        t.waiters.reserve(t.waiters.size() + s.waiting.size() + 1);
         t.in_flight.reserve(t.in_flight.size() + s.gaps.size());
     } catch (const std::bad_alloc&) {
         return fetch_unseen(get, starter, guard);
     }
-    if (!s.gaps.empty()) return fetch(get, starter, s, guard, begin_ticks);
+    if (!s.gaps.empty()) {
+        if (Entry* const ahead = make_room_around(get, s)) return fetch_ahead(get, starter, s, *ahead, guard);
+        return fetch(get, starter, s, guard, begin_ticks);
+    }
     s.copy_resident();
     t.waiters.insert(t.waiters.end(), s.waiting.begin(), s.waiting.end());
     count(s.waiting.empty() ? AccessType::hit : AccessType::pending_hit, get.size_bytes, 0);
@@ -247,14 +243,11 @@ AccessType CachedWindow::admit(const Get& get, Target& t, const Survey& s, Stamp
     return worst;
 }
 
-/// A large range whose copy would be felt waits for its second get (bet.hpp).
+/// A range that is admitted only at its second get: a large one whose copy would be felt, and any while
+/// watching (bet.hpp).
 bool CachedWindow::on_probation(Rank target, const Target& t, const Piece& gap) noexcept {
-    if (!settings_.bypass || !t.bet.copy_is_felt(gap.size)) return false;
-    const std::uint64_t print = fingerprint(target, gap.offset);
-    std::uint32_t& slot = first_touch_[print % first_touch_slots];
-    const auto mark = static_cast<std::uint32_t>(print >> 32) | 1u;
-    if (slot == mark) return false;
-    slot = mark;
+    if (!settings_.bypass || !(t.bet.watching() || t.bet.copy_is_felt(gap.size))) return false;
+    if (touched_.touched(target, gap.offset)) return false;
     ++counters_.deferred;
     return true;
 }
@@ -263,35 +256,6 @@ void CachedWindow::count(AccessType type, std::uint64_t size_bytes, std::uint64_
     counters_.count(type);
     counters_.bytes_from_network += network_bytes;
     counters_.bytes_from_cache += size_bytes - network_bytes;
-}
-
-int CachedWindow::prefetch(Rank target, ByteRange range, Transport& transport) {
-    Guard guard = lock();
-    Target& t = at(target);
-    if (range.empty() || !keeps_data_ || !usable(t)) return 0;
-    static thread_local std::vector<Segment> segments;
-    cache_->survey(target, range.begin, range.size(), segments);
-    t.in_flight.reserve(t.in_flight.size() + segments.size());
-    for (const Segment& s : segments) {
-        if (s.kind != Segment::Kind::gap) continue;
-        const Admission admission = cache_->admit(target, s.offset, s.size, cache_->now(), true);
-        if (admission.entry == nullptr) continue;
-        Entry* const entry = admission.entry;
-        const Piece piece{s.offset, s.size, entry->data()};
-        if (threaded_) guard.unlock();
-        const int status = transport.start_get(target, {&piece, 1});
-        if (threaded_) guard.lock();
-        if (status != 0) {
-            cache_->abandon(entry);
-            return status;
-        }
-        t.lone_bytes = 0;
-        started(target, t, t.gets);
-        entry->set_flight(entry->data(), issued_);
-        t.in_flight.push_back({entry, issued_, 0});
-        ++counters_.prefetches;
-    }
-    return 0;
 }
 
 void CachedWindow::count_bypassed(Rank target, std::uint64_t size_bytes) noexcept {
@@ -325,128 +289,9 @@ void CachedWindow::count_read(Rank target) noexcept {
     update_started(target);
 }
 
-Flush CachedWindow::flush(Rank target, Completion kind) noexcept {
-    const Guard guard = lock();
-    ++counters_.flushes;
-    const Target& t = at(target);
-    if (!(all_open_ || t.open)) return Flush::needed;
-    if (!t.idle(kind)) return t.bet.paused() && t.in_flight.empty() ? Flush::needed_unseen : Flush::needed;
-    ++counters_.flushes_elided;
-    return progress_.step() ? Flush::elided_progress : Flush::elided;
-}
-
-Flush CachedWindow::flush_all(Completion kind) noexcept {
-    const Guard guard = lock();
-    ++counters_.flushes;
-    if (!all_open_) return Flush::needed;
-    for (Rank target : active_)
-        if (!at(target).idle(kind)) return Flush::needed;
-    ++counters_.flushes_elided;
-    return progress_.step() ? Flush::elided_progress : Flush::elided;
-}
-
-void CachedWindow::complete(Rank target, Moment since, Completion kind, int status,
-                            std::uint64_t network_ticks) noexcept {
-    const Guard guard = lock();
-    if (cache_ != nullptr && !keeps_data_) cache_->acquire(target);
-    complete_locked(at(target), since, kind, status, network_ticks);
-    progress_.entered();
-}
-
-void CachedWindow::complete_all(Moment since, Completion kind, int status,
-                                std::uint64_t network_ticks) noexcept {
-    const Guard guard = lock();
-    if (cache_ != nullptr && !keeps_data_) cache_->acquire();
-    const std::uint64_t share = active_.empty() ? 0 : network_ticks / active_.size();
-    for (Rank target : active_)
-        complete_locked(at(target), since, kind, status, share);
-    std::erase_if(active_, [this](Rank target) {
-        Target& t = at(target);
-        t.listed = !t.idle(Completion::local) || !t.idle(Completion::full);
-        return !t.listed;
-    });
-    progress_.entered();
-}
-
-void CachedWindow::complete_locked(Target& t, Moment since, Completion kind, int status,
-                                   std::uint64_t network_ticks) noexcept {
-    const std::uint64_t begin_ticks = ticks();
-    const bool had_gets = t.gets.outstanding();
-    if (status == 0) {
-        t.complete(since, kind);
-        if (t.lone_bytes != 0) t.bet.observed(t.lone_bytes, t.lone_ticks + network_ticks);
-    }
-    t.lone_bytes = 0;
-    serve_waiters(t, [since](const Waiter& waiter) { return waiter.issued <= since; }, status == 0);
-    std::erase_if(t.in_flight, [&](const InFlight& flight) {
-        if (flight.issued > since) return false;
-        finish(flight, status == 0);
-        return true;
-    });
-    if (!had_gets) return;
-    t.bet.completed(network_ticks, ticks() - begin_ticks);
-    if (t.bet.round_over()) settle_bet(t);
-}
-
-/// Whoever waits for bytes that have arrived gets them, before anybody may reuse the buffer in which they
-/// arrived.
-void CachedWindow::serve_waiters(Target& t, auto&& is_due, bool keep) noexcept {
-    std::erase_if(t.waiters, [&](const Waiter& waiter) {
-        if (!is_due(waiter)) return false;
-        if (keep) std::memmove(waiter.origin, waiter.source, waiter.size);
-        return true;
-    });
-}
-
-void CachedWindow::finish(const InFlight& flight, bool keep) noexcept {
-    if (keep)
-        cache_->commit(flight.entry, flight.entry->source());
-    else
-        cache_->abandon(flight.entry);
-}
-
-void CachedWindow::complete_request(Rank target, RequestId request, bool keep) noexcept {
-    const Guard guard = lock();
-    Target& t = at(target);
-    // Of a get with several gaps each is a flight of its own. Their order does not matter.
-    for (std::size_t i = 0; i < t.in_flight.size();) {
-        InFlight& flight = t.in_flight[i];
-        if (flight.request != request) {
-            ++i;
-            continue;
-        }
-        flight.request = 0;
-        if (!keep) continue;
-        serve_waiters(t, [&](const Waiter& waiter) { return waiter.entry == flight.entry; }, true);
-        finish(flight, true);
-        flight = t.in_flight.back();
-        t.in_flight.pop_back();
-    }
-    // What completed may be what the program waited for before it reads again.
-    if (keep && cache_ != nullptr && !keeps_data_) cache_->acquire(target);
-}
-
-void CachedWindow::abandon_request(Rank target, RequestId request) noexcept {
-    const Guard guard = lock();
-    Target& t = at(target);
-    std::erase_if(t.in_flight, [&](const InFlight& flight) {
-        if (flight.request != request) return false;
-        // Who waits for it has no other way to its bytes than the buffer in which they arrive: keep the
-        // entry's flight, but not its data.
-        cache_->drop(target, flight.entry->offset(), flight.entry->size());
-        return false;
-    });
-}
-
 void CachedWindow::acquire() noexcept {
     const Guard guard = lock();
     if (cache_ != nullptr) cache_->acquire();
-}
-
-void CachedWindow::settle_bet(Target& t) noexcept {
-    if (settings_.bypass) t.bet.settle(t.hits - t.settled_hits, t.hit_bytes - t.settled_hit_bytes);
-    t.settled_hits = t.hits;
-    t.settled_hit_bytes = t.hit_bytes;
 }
 
 void CachedWindow::change_settings(const Settings& settings) {
@@ -460,7 +305,15 @@ void CachedWindow::change_settings(const Settings& settings) {
     for (Rank target = 0; target < ranks(); ++target) {
         started(target, at(target), at(target).gets);
         update_started(target);
+        if (target != self_) at(target).bet = Bet();
     }
+    if (settings.mode == Mode::off) stand_back();
+}
+
+/// With the mode off all targets are asleep for good, but for those that something is on its way from.
+void CachedWindow::stand_back() noexcept {
+    for (Target& t : targets_)
+        if (!t.in_transit()) t.bet.give_up();
 }
 
 /// Gives back a cache that was made under other settings, unless transfers still refer to it.
@@ -482,7 +335,7 @@ void CachedWindow::set_score(std::function<double(Rank, std::uint64_t, std::uint
 RangeCacheCounters CachedWindow::counters() const {
     const Guard guard = lock();
     RangeCacheCounters sum = counters_;
-    sum.flushes += elided_;
+    sum.flushes += elided_ + passed_flushes_;
     sum.flushes_elided += elided_;
     if (cache_ != nullptr) sum.add(cache_->counters());
     for (const Target& t : targets_) {

@@ -3,7 +3,7 @@
 
 // A window seen from one rank, with its cache: runs on the network what the core decides.
 //
-// The life of a get. try_hit() serves a get from one entry: a lookup and a copy. Everything else is get():
+// The life of a get. try_get() serves a get from one entry: a lookup and a copy. Everything else is get():
 // the range is surveyed, the gaps are started on the network, and only then, while they travel, the resident
 // parts are copied, room is made and the gaps become PENDING entries. What is PENDING stays so until the
 // transfer has really completed for that target; then complete() copies the program's buffer into the cache.
@@ -16,6 +16,8 @@
 // need no room at all.
 //
 // Operations are counted per target, so that a flush with nothing outstanding need not enter the library.
+// Only gets of a target that is asleep (bet.hpp) are not: they and its flushes pass in a few instructions,
+// and when the target wakes, some of them count as outstanding.
 //
 // Threads. If `threaded`, every member takes the window's mutex, and no network call is made under it: such a
 // call may block until another thread of this process has made a call of its own.
@@ -34,6 +36,7 @@
 #include "engine/bet.hpp"
 #include "engine/copy.hpp"
 #include "engine/progress.hpp"
+#include "engine/touch_filter.hpp"
 #include "transport/transport.hpp"
 
 namespace nearfetch {
@@ -85,18 +88,30 @@ class CachedWindow {
     Rank ranks() const noexcept { return ranks_; }
     const Settings& settings() const noexcept { return settings_; }
 
-    /// Serves a contiguous get from one entry; false if that is not possible. The hot path.
-    bool try_hit(Rank target, std::uint64_t offset, std::uint64_t size, void* origin) noexcept {
+    /// What try_get() did.
+    enum class Served : std::uint8_t {
+        hit,   ///< the bytes have been copied
+        pass,  ///< the target is asleep: the get has been counted and goes to the library as it is
+        no,    ///< ask lets_pass(), then get()
+    };
+    /// The hot path of a contiguous get.
+    Served try_get(Rank target, std::uint64_t offset, std::uint64_t size, void* origin) noexcept {
         if (threaded_) [[unlikely]]
-            return try_hit_locked(target, offset, size, origin);
-        return hit(target, offset, size, origin);
+            return try_get_locked(target, offset, size, origin);
+        Target& t = at(target);
+        if (t.bet.asleep()) [[unlikely]] {
+            ++t.passed;
+            t.passed_bytes += size;
+            untracked_ = true;
+            if (t.bet.passed()) [[unlikely]]
+                wake(target);
+            return Served::pass;
+        }
+        return hit(t, target, offset, size, origin) ? Served::hit : Served::no;
     }
 
-    /// True if the target is left alone just now: then the get goes to the network, and went_by() counts it.
-    bool lets_pass(Rank target) noexcept {
-        const Guard guard = lock();
-        return !at(target).bet.caching();
-    }
+    /// True if nothing of this get is to be cached: then it goes to the network, and went_by() counts it.
+    bool lets_pass(Rank target, std::uint64_t offset) noexcept;
     void went_by(Rank target, std::uint64_t size_bytes) noexcept {
         const Guard guard = lock();
         Target& t = at(target);
@@ -113,6 +128,9 @@ class CachedWindow {
 
     /// A get of unknown layout went to the network.
     void count_bypassed(Rank target, std::uint64_t size_bytes) noexcept;
+
+    /// Says how much memory each rank exposes, bytes. Without this nothing is read ahead.
+    void set_extents(std::span<const std::uint64_t> bytes) noexcept;
 
     /// Asks for a range ahead of its use; the transfer goes straight into the cache.
     int prefetch(Rank target, ByteRange range, Transport& transport);
@@ -135,14 +153,20 @@ class CachedWindow {
 
     /// Counts a flush of `target` (of all targets) and says whether it has to enter the library.
     Flush flush(Rank target, Completion kind) noexcept;
-    /// The common case of flush() in a few instructions: true if it was elided, false if flush() has to be
-    /// asked.
-    bool try_elide(Rank target, Completion kind) noexcept {
+    /// The common cases of flush() in a few instructions. `hit`: it was elided; `pass`: it goes to the
+    /// library and completes nothing that is cached; `no`: flush() has to be asked.
+    Served try_flush(Rank target, Completion kind) noexcept {
         const Target& t = at(target);
-        if (threaded_ || !(all_open_ || t.open) || !t.idle(kind) || !progress_.step_unless_due()) [[unlikely]]
-            return false;
+        if (threaded_ || !(all_open_ || t.open)) [[unlikely]]
+            return Served::no;
+        if (t.bet.asleep()) [[unlikely]] {
+            ++passed_flushes_;
+            return Served::pass;
+        }
+        if (!t.idle(kind) || !progress_.step_unless_due()) [[unlikely]]
+            return Served::no;
         ++elided_;
-        return true;
+        return Served::hit;
     }
     /// After Flush::needed_unseen.
     void done_unseen(Rank target, Moment since, Completion kind) noexcept {
@@ -213,16 +237,17 @@ class CachedWindow {
         void complete(Moment since) noexcept { done = std::max(done, since); }
     };
     struct Target {
+        bool open = false;
+        bool listed = false;  ///< in active_
         std::uint64_t hits = 0;
         std::uint64_t hit_bytes = 0;
         std::uint64_t passed = 0;
         std::uint64_t passed_bytes = 0;
-        bool open = false;
-        bool listed = false;  ///< in active_
-        Bet bet;
+        Bet bet;  ///< while it is asleep, nothing is in transit
         Operations gets;
-        Operations updates;        ///< until they are complete at the target
-        Operations local_updates;  ///< until they are complete here
+        Operations updates;              ///< until they are complete at the target
+        Operations local_updates;        ///< until they are complete here
+        std::uint64_t extent_bytes = 0;  ///< of the target's window memory; 0: not known
         std::uint64_t settled_hits = 0;
         std::uint64_t settled_hit_bytes = 0;
         std::uint64_t lone_bytes = 0;  ///< size and ticks of the only get on its way, for Bet::observed
@@ -235,20 +260,23 @@ class CachedWindow {
             local_updates.complete(since);
             if (kind == Completion::full) updates.complete(since);
         }
+        /// Something waits for a completion beside the program.
+        bool in_transit() const noexcept { return !in_flight.empty() || !waiters.empty(); }
         bool idle(Completion kind) const noexcept {
             return !gets.outstanding() &&
                    !(kind == Completion::local ? local_updates : updates).outstanding();
         }
     };
-    struct Survey;  ///< what is there of the get at hand, and what is not
+    static constexpr std::uint64_t not_started = ~std::uint64_t{0};
+    static constexpr std::uint64_t enough_hits = 8;  ///< while watching, to go on caching
+    struct Survey;                                   ///< what is there of the get at hand, and what is not
 
     using Guard = std::unique_lock<std::mutex>;
     Guard lock() const noexcept { return threaded_ ? Guard(mutex_) : Guard(); }
     Target& at(Rank target) noexcept { return targets_[static_cast<std::size_t>(target)]; }
 
-    bool hit(Rank target, std::uint64_t offset, std::uint64_t size, void* origin) noexcept {
-        Target& t = at(target);
-        if (cache_ == nullptr || !(all_open_ || t.open) || t.bet.paused()) [[unlikely]]
+    bool hit(Target& t, Rank target, std::uint64_t offset, std::uint64_t size, void* origin) noexcept {
+        if (cache_ == nullptr || !(all_open_ || t.open) || t.bet.asleep()) [[unlikely]]
             return false;
         const std::byte* const data = cache_->find(target, offset, size);
         if (data == nullptr) [[unlikely]]
@@ -258,12 +286,18 @@ class CachedWindow {
         t.hit_bytes += size;
         return true;
     }
-    bool try_hit_locked(Rank target, std::uint64_t offset, std::uint64_t size, void* origin) noexcept;
+    Served try_get_locked(Rank target, std::uint64_t offset, std::uint64_t size, void* origin) noexcept;
+    void wake(Rank target) noexcept;
     bool usable(Target& t) noexcept;
     bool make_cache() noexcept;
     void survey(const Get& get, Survey& s) const;
     int fetch(const Get& get, GetStarter& starter, Survey& s, Guard& guard, std::uint64_t begin_ticks);
     void join(const Get& get) noexcept;
+    std::uint64_t block_of(std::uint64_t offset) const noexcept;
+    Entry* make_room_around(const Get& get, Survey& s) noexcept;
+    template <class Start>
+    int start_entry(Entry& entry, Guard& guard, const Start& start);
+    int fetch_ahead(const Get& get, GetStarter& starter, const Survey& s, Entry& entry, Guard& guard);
     int fetch_unseen(const Get& get, GetStarter& starter, Guard& guard);
     AccessType admit(const Get& get, Target& t, const Survey& s, Stamp stamp) noexcept;
     bool on_probation(Rank target, const Target& t, const Piece& gap) noexcept;
@@ -285,10 +319,12 @@ class CachedWindow {
     void finish(const InFlight& flight, bool keep) noexcept;
     void serve_waiters(Target& t, auto&& is_due, bool keep) noexcept;
     void retire_cache() noexcept;
+    void stand_back() noexcept;
     void settle_bet(Target& t) noexcept;
 
     Settings settings_;
     Rank ranks_;
+    Rank self_;
     bool threaded_;
     bool keeps_data_;  ///< the mode lets data outlive its epoch
     bool all_open_ = false;
@@ -302,9 +338,11 @@ class CachedWindow {
     std::vector<Target> targets_;
     std::vector<Rank> active_;  ///< targets that may have something outstanding
     std::uint64_t issued_ = 0;
-    std::uint64_t elided_ = 0;  ///< flushes that try_elide() has elided
+    std::uint64_t elided_ = 0;          ///< flushes that try_flush() has elided
+    std::uint64_t passed_flushes_ = 0;  ///< flushes that it has let pass
+    bool untracked_ = false;            ///< gets of targets asleep have passed since the last complete_all()
     RangeCacheCounters counters_{};
-    std::vector<std::uint32_t> first_touch_;  ///< marks of large ranges that were asked for once
+    TouchFilter touched_;  ///< ranges, and (by their complement) blocks, that were asked for once
 };
 
 }  // namespace nearfetch

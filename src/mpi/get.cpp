@@ -7,7 +7,6 @@
 #include <mpi.h>
 
 #include <new>
-#include <type_traits>
 #include <vector>
 
 #include "mpi/intercept.hpp"
@@ -31,6 +30,24 @@ struct GetCall {
     MPI_Win win;
 };
 
+/// The library's own call, as the program made it.
+int start(const GetCall<int>& c, MPI_Request* request) noexcept {
+    if (request == nullptr)
+        return PMPI_Get(c.origin, c.origin_count, c.origin_type, c.target, c.displacement, c.target_count,
+                        c.target_type, c.win);
+    return PMPI_Rget(c.origin, c.origin_count, c.origin_type, c.target, c.displacement, c.target_count,
+                     c.target_type, c.win, request);
+}
+#if NEARFETCH_LARGE_COUNT
+int start(const GetCall<MPI_Count>& c, MPI_Request* request) noexcept {
+    if (request == nullptr)
+        return PMPI_Get_c(c.origin, c.origin_count, c.origin_type, c.target, c.displacement, c.target_count,
+                          c.target_type, c.win);
+    return PMPI_Rget_c(c.origin, c.origin_count, c.origin_type, c.target, c.displacement, c.target_count,
+                       c.target_type, c.win, request);
+}
+#endif
+
 /// Bytes of the get if it is one run on both sides, else 0.
 template <class Count>
 std::uint64_t run_bytes(const GetCall<Count>& call) noexcept {
@@ -46,13 +63,6 @@ std::uint64_t run_bytes(const GetCall<Count>& call) noexcept {
                                &origin_size))
         return 0;
     return origin_size == size ? size : 0;
-}
-
-/// True if all was in one entry and has been copied.
-template <class Count>
-bool try_hit(Window& window, const GetCall<Count>& call, std::uint64_t size) noexcept {
-    return window.cached().try_hit(call.target, window.offset(call.target, call.displacement), size,
-                                   call.origin);
 }
 
 /// False if the get has to pass by unseen.
@@ -71,9 +81,9 @@ bool find_pieces(Window& window, const GetCall<Count>& call, std::vector<Piece>&
     return !pieces.empty();
 }
 
-/// A get that is not one plain hit. `Starter` starts the network's part.
-template <class Count, class Starter>
-int get_slowly(Window& window, const GetCall<Count>& call, RequestId request, Starter& starter,
+/// A get that is not one plain hit.
+template <class Count>
+int get_slowly(Window& window, const GetCall<Count>& call, RequestId request, GetStarter& starter,
                bool& started) {
     started = true;
     // Nothing to move, nowhere to move it, or an error that is the library's to report.
@@ -98,12 +108,12 @@ int get_slowly(Window& window, const GetCall<Count>& call, RequestId request, St
 }
 
 /// Starts the network's part of a get, with a request if there is one to be given.
-template <class Count, class Whole>
+template <class Count>
 class Starter final : public GetStarter {
   public:
-    Starter(Window& window, const GetCall<Count>& call, MPI_Request* request, const Whole& whole) noexcept
-        : window_(window), call_(call), request_(request), whole_(whole) {}
-    int start_whole() override { return whole_(call_); }
+    Starter(Window& window, const GetCall<Count>& call, MPI_Request* request) noexcept
+        : window_(window), call_(call), request_(request) {}
+    int start_whole() override { return start(call_, request_); }
     int start_pieces(std::span<const Piece> pieces) override {
         if (request_ == nullptr) return window_.transport().start_get(call_.target, pieces);
         return window_.transport().start_rget(call_.target, pieces, *request_);
@@ -113,34 +123,41 @@ class Starter final : public GetStarter {
     Window& window_;
     const GetCall<Count>& call_;
     MPI_Request* request_;
-    const Whole& whole_;
 };
 
-/// Everything but a hit. Not inlined, so that a hit does not pay for what this needs of registers and stack.
-template <class Count, class Whole>
-[[gnu::noinline]] int get_after_miss(Window* window, const GetCall<Count>& call, std::uint64_t size,
-                                     const Whole& whole) noexcept {
-    if (window == nullptr) return whole(call);
-    if (size != 0 && window->has(call.target) && window->cached().lets_pass(call.target)) {
-        const int status = whole(call);
-        if (status == MPI_SUCCESS) window->cached().went_by(call.target, size);
+/// What is neither a hit nor passes. Not inlined, so that these do not pay for what this needs of registers
+/// and stack.
+template <class Count>
+[[gnu::noinline]] int get_after_miss(void* origin, Count origin_count, MPI_Datatype origin_type, int target,
+                                     MPI_Aint displacement, Count target_count, MPI_Datatype target_type,
+                                     MPI_Win win) noexcept {
+    const GetCall<Count> call{origin,       origin_count, origin_type, target,
+                              displacement, target_count, target_type, win};
+    Window* const window = find_window(win);
+    if (window == nullptr) return start(call, nullptr);
+    const std::uint64_t size = run_bytes(call);
+    if (size != 0 && window->has(target) &&
+        window->cached().lets_pass(target, window->offset(target, displacement))) {
+        const int status = start(call, nullptr);
+        if (status == MPI_SUCCESS) window->cached().went_by(target, size);
         return status;
     }
-    Starter starter(*window, call, nullptr, whole);
+    Starter<Count> starter(*window, call, nullptr);
     bool started = false;
     return get_slowly(*window, call, 0, starter, started);
 }
 
-template <class Count, class Whole>
-int intercept_get(const GetCall<Count>& call, const Whole& whole) noexcept {
+/// True if the hot path could say what becomes of the get.
+template <class Count>
+[[gnu::always_inline]] inline CachedWindow::Served try_get(const GetCall<Count>& call) noexcept {
     Window* const window = find_window(call.win);
-    std::uint64_t size = 0;
-    if (window != nullptr) [[likely]] {
-        size = run_bytes(call);
-        if (size != 0 && window->has(call.target) && try_hit(*window, call, size)) [[likely]]
-            return MPI_SUCCESS;
-    }
-    return get_after_miss(window, call, size, whole);
+    if (window == nullptr) [[unlikely]]
+        return CachedWindow::Served::no;
+    const std::uint64_t size = run_bytes(call);
+    if (size == 0 || !window->has(call.target)) [[unlikely]]
+        return CachedWindow::Served::no;
+    return window->cached().try_get(call.target, window->offset(call.target, call.displacement), size,
+                                    call.origin);
 }
 
 /// A request that is complete already: the library's own, from a get from nobody.
@@ -148,16 +165,17 @@ int completed_request(MPI_Win win, MPI_Request* request) {
     return PMPI_Rget(nullptr, 0, MPI_BYTE, MPI_PROC_NULL, 0, 0, MPI_BYTE, win, request);
 }
 
-template <class Count, class Whole>
-int intercept_rget(const GetCall<Count>& call, MPI_Request* request, const Whole& whole) noexcept {
+template <class Count>
+int rget(const GetCall<Count>& call, MPI_Request* request) noexcept {
     Window* const window = find_window(call.win);
-    if (window == nullptr || window->off()) return whole(call);
+    if (window == nullptr || window->off()) return start(call, request);
     bool started = false;
     RequestId id = 0;
-    const std::uint64_t size = run_bytes(call);
-    if (size == 0 || !window->has(call.target) || !try_hit(*window, call, size)) {
+    const CachedWindow::Served served = try_get(call);
+    if (served == CachedWindow::Served::pass) return start(call, request);
+    if (served == CachedWindow::Served::no) {
         id = next_request_id();
-        Starter starter(*window, call, request, whole);
+        Starter<Count> starter(*window, call, request);
         const int status = get_slowly(*window, call, id, starter, started);
         if (status != MPI_SUCCESS) return status;
     }
@@ -175,23 +193,24 @@ int intercept_rget(const GetCall<Count>& call, MPI_Request* request, const Whole
 
 using namespace nearfetch;
 
-// The bodies are the same for int and MPI_Count.
+// The bodies are the same for int and MPI_Count. On the hot path nothing is written to memory that the get
+// does not need: hence the arguments one by one, and calls that end the function.
 #define NEARFETCH_GETS(SUFFIX, COUNT)                                                                        \
     int MPI_Get##SUFFIX(void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank, MPI_Aint disp, \
                         COUNT count, MPI_Datatype type, MPI_Win win) {                                       \
-        const GetCall<COUNT> call{origin, origin_count, origin_type, rank, disp, count, type, win};          \
-        return intercept_get(call, [](const GetCall<COUNT>& c) {                                             \
-            return PMPI_Get##SUFFIX(c.origin, c.origin_count, c.origin_type, c.target, c.displacement,       \
-                                    c.target_count, c.target_type, c.win);                                   \
-        });                                                                                                  \
+        switch (try_get<COUNT>({origin, origin_count, origin_type, rank, disp, count, type, win})) {         \
+            case CachedWindow::Served::hit:                                                                  \
+                return MPI_SUCCESS;                                                                          \
+            case CachedWindow::Served::pass:                                                                 \
+                return PMPI_Get##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, win);    \
+            default:                                                                                         \
+                return get_after_miss<COUNT>(origin, origin_count, origin_type, rank, disp, count, type,     \
+                                             win);                                                           \
+        }                                                                                                    \
     }                                                                                                        \
     int MPI_Rget##SUFFIX(void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,               \
                          MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Win win, MPI_Request* request) { \
-        const GetCall<COUNT> call{origin, origin_count, origin_type, rank, disp, count, type, win};          \
-        return intercept_rget(call, request, [request](const GetCall<COUNT>& c) {                            \
-            return PMPI_Rget##SUFFIX(c.origin, c.origin_count, c.origin_type, c.target, c.displacement,      \
-                                     c.target_count, c.target_type, c.win, request);                         \
-        });                                                                                                  \
+        return rget<COUNT>({origin, origin_count, origin_type, rank, disp, count, type, win}, request);      \
     }
 
 extern "C" {

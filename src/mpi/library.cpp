@@ -130,22 +130,23 @@ Settings Library::settings_for(MPI_Info info) {
     return settings;
 }
 
-int Library::attach(MPI_Win win, MPI_Comm comm, std::uint64_t displacement_unit, const Settings& settings) {
+int Library::attach(MPI_Win win, MPI_Comm comm, const Exposed& exposed, const Settings& settings) {
     int ranks = 0, self = 0;
     PMPI_Comm_size(comm, &ranks);
     PMPI_Comm_rank(comm, &self);
-    // The least and the largest unit at once; only where they differ does each rank have to know all of them.
-    const auto unit = static_cast<long long>(displacement_unit);
-    std::array<long long, 2> mine{unit, -unit}, least{};
-    int status = PMPI_Allreduce(mine.data(), least.data(), 2, MPI_LONG_LONG, MPI_MIN, comm);
+    const std::array<std::uint64_t, 2> mine{exposed.displacement_unit, exposed.size_bytes};
+    std::vector<std::uint64_t> all(2 * static_cast<std::size_t>(ranks));
+    const int status = PMPI_Allgather(mine.data(), 2, MPI_UINT64_T, all.data(), 2, MPI_UINT64_T, comm);
     if (status != MPI_SUCCESS) return status;
-    std::vector<std::uint64_t> units{displacement_unit};
-    if (least[0] != -least[1]) {
-        units.resize(static_cast<std::size_t>(ranks));
-        status = PMPI_Allgather(&displacement_unit, 1, MPI_UINT64_T, units.data(), 1, MPI_UINT64_T, comm);
-        if (status != MPI_SUCCESS) return status;
+    std::vector<std::uint64_t> units, extents;
+    for (std::size_t rank = 0; rank < static_cast<std::size_t>(ranks); ++rank) {
+        units.push_back(all[2 * rank]);
+        extents.push_back(all[2 * rank + 1]);
     }
+    if (std::ranges::all_of(units, [&](std::uint64_t unit) { return unit == units.front(); }))
+        units.resize(1);
     auto window = std::make_unique<Window>(win, ranks, self, std::move(units), settings, threaded_);
+    window->cached().set_extents(extents);
     const std::lock_guard guard(mutex_);
     windows_[win] = std::move(window);
     detail::window_generation.fetch_add(1, std::memory_order_release);

@@ -29,6 +29,12 @@
 
 namespace nearfetch {
 
+/// What this process exposes in a window.
+struct Exposed {
+    std::uint64_t displacement_unit;
+    std::uint64_t size_bytes;  ///< 0 if that is not known, or changes
+};
+
 class Library {
   public:
     static Library& instance();
@@ -41,7 +47,7 @@ class Library {
 
     /// Starts to look after a window. Collective over `comm`, like the window's creation.
     /// \return an MPI error code
-    int attach(MPI_Win win, MPI_Comm comm, std::uint64_t displacement_unit, const Settings& settings);
+    int attach(MPI_Win win, MPI_Comm comm, const Exposed& exposed, const Settings& settings);
     /// Forgets a window and gives back its memory. The window still exists.
     void detach(MPI_Win win);
 

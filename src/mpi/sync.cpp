@@ -21,8 +21,10 @@ Window* active_window(MPI_Win win) noexcept {
     return window == nullptr || window->off() ? nullptr : window;
 }
 
-template <class Call>
-[[gnu::noinline]] int flush_slowly(int target, MPI_Win win, Completion kind, const Call& call) noexcept {
+using FlushCall = int(int, MPI_Win);
+
+template <Completion kind, FlushCall call>
+[[gnu::noinline]] int flush_slowly(int target, MPI_Win win) noexcept {
     Window* const window = active_window(win);
     if (window == nullptr || !window->has(target)) return call(target, win);
     const auto library = [&] { return call(target, win); };
@@ -44,13 +46,20 @@ template <class Call>
     return MPI_SUCCESS;
 }
 
-template <class Call>
-int flush(int target, MPI_Win win, Completion kind, const Call& call) noexcept {
+template <Completion kind, FlushCall call>
+[[gnu::always_inline]] inline int flush(int target, MPI_Win win) noexcept {
     Window* const window = find_window(win);
-    if (window != nullptr && !window->off() && window->has(target) &&
-        window->cached().try_elide(target, kind)) [[likely]]
-        return MPI_SUCCESS;
-    return flush_slowly(target, win, kind, call);
+    if (window != nullptr && !window->off() && window->has(target)) [[likely]] {
+        switch (window->cached().try_flush(target, kind)) {
+            case CachedWindow::Served::hit:
+                return MPI_SUCCESS;
+            case CachedWindow::Served::pass:
+                return call(target, win);
+            default:
+                break;
+        }
+    }
+    return flush_slowly<kind, call>(target, win);
 }
 
 template <class Call>
@@ -116,12 +125,10 @@ int MPI_Win_unlock_all(MPI_Win win) {
     return close_all(win, false, [&] { return PMPI_Win_unlock_all(win); });
 }
 
-int MPI_Win_flush(int rank, MPI_Win win) {
-    return flush(rank, win, Completion::full, [](int r, MPI_Win w) { return PMPI_Win_flush(r, w); });
-}
+int MPI_Win_flush(int rank, MPI_Win win) { return flush<Completion::full, PMPI_Win_flush>(rank, win); }
 
 int MPI_Win_flush_local(int rank, MPI_Win win) {
-    return flush(rank, win, Completion::local, [](int r, MPI_Win w) { return PMPI_Win_flush_local(r, w); });
+    return flush<Completion::local, PMPI_Win_flush_local>(rank, win);
 }
 
 int MPI_Win_flush_all(MPI_Win win) {

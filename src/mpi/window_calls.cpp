@@ -13,16 +13,19 @@ namespace nearfetch {
 
 namespace {
 
+Exposed exposed_by(MPI_Aint size, MPI_Aint unit) noexcept {
+    return {static_cast<std::uint64_t>(unit), static_cast<std::uint64_t>(size)};
+}
+
 template <class Create>
-int create(MPI_Comm comm, MPI_Info info, std::uint64_t displacement_unit, MPI_Win* win,
-           const Create& make) noexcept {
+int create(MPI_Comm comm, MPI_Info info, const Exposed& exposed, MPI_Win* win, const Create& make) noexcept {
     if (comm == MPI_COMM_NULL) return make();
     Library& library = Library::instance();
     try {
         const Settings settings = library.settings_for(info);
         const int status = make();
         if (status != MPI_SUCCESS) return status;
-        return library.attach(*win, comm, displacement_unit, settings);
+        return library.attach(*win, comm, exposed, settings);
     } catch (const Error& error) {
         return raise_on_comm(comm, MPI_ERR_INFO_VALUE, error);
     } catch (const std::bad_alloc&) {
@@ -40,17 +43,17 @@ using namespace nearfetch;
 #define NEARFETCH_WINDOWS(SUFFIX, UNIT)                                                                 \
     int MPI_Win_create##SUFFIX(void* base, MPI_Aint size, UNIT unit, MPI_Info info, MPI_Comm comm,      \
                                MPI_Win* win) {                                                          \
-        return create(comm, info, static_cast<std::uint64_t>(unit), win,                                \
+        return create(comm, info, exposed_by(size, unit), win,                                          \
                       [&] { return PMPI_Win_create##SUFFIX(base, size, unit, info, comm, win); });      \
     }                                                                                                   \
     int MPI_Win_allocate##SUFFIX(MPI_Aint size, UNIT unit, MPI_Info info, MPI_Comm comm, void* baseptr, \
                                  MPI_Win* win) {                                                        \
-        return create(comm, info, static_cast<std::uint64_t>(unit), win,                                \
+        return create(comm, info, exposed_by(size, unit), win,                                          \
                       [&] { return PMPI_Win_allocate##SUFFIX(size, unit, info, comm, baseptr, win); }); \
     }                                                                                                   \
     int MPI_Win_allocate_shared##SUFFIX(MPI_Aint size, UNIT unit, MPI_Info info, MPI_Comm comm,         \
                                         void* baseptr, MPI_Win* win) {                                  \
-        return create(comm, info, static_cast<std::uint64_t>(unit), win, [&] {                          \
+        return create(comm, info, exposed_by(size, unit), win, [&] {                                    \
             return PMPI_Win_allocate_shared##SUFFIX(size, unit, info, comm, baseptr, win);              \
         });                                                                                             \
     }
@@ -63,7 +66,8 @@ NEARFETCH_WINDOWS(_c, MPI_Aint)
 #endif
 
 int MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* win) {
-    return create(comm, info, 1, win, [&] { return PMPI_Win_create_dynamic(info, comm, win); });
+    return create(comm, info, exposed_by(0, 1), win,
+                  [&] { return PMPI_Win_create_dynamic(info, comm, win); });
 }
 
 int MPI_Win_free(MPI_Win* win) {

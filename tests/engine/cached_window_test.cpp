@@ -103,17 +103,17 @@ TEST_F(CachedWindowTest, NeighboursThatAreWantedTogetherBecomeOneEntry) {
     fetched(1, 110, 90);
     Buffer buffer(100);
     auto* const to = buffer.data();
-    EXPECT_FALSE(rig.window.try_hit(1, 100, 100, to)) << "two entries";
+    EXPECT_FALSE(rig.hits(1, 100, 100, to)) << "two entries";
     EXPECT_EQ(fetched(1, 100, 100), bytes(1, 100, 100));
-    EXPECT_TRUE(rig.window.try_hit(1, 100, 100, to)) << "one entry";
+    EXPECT_TRUE(rig.hits(1, 100, 100, to)) << "one entry";
     EXPECT_EQ(buffer, bytes(1, 100, 100));
-    EXPECT_TRUE(rig.window.try_hit(1, 150, 20, to));
+    EXPECT_TRUE(rig.hits(1, 150, 20, to));
     EXPECT_EQ(rig.messages, 2u);
     // Parts of entries are not joined: the rest of them would be lost.
     fetched(1, 200, 100);
     EXPECT_EQ(fetched(1, 150, 100), bytes(1, 150, 100));
-    EXPECT_TRUE(rig.window.try_hit(1, 100, 100, to));
-    EXPECT_TRUE(rig.window.try_hit(1, 200, 100, to));
+    EXPECT_TRUE(rig.hits(1, 100, 100, to));
+    EXPECT_TRUE(rig.hits(1, 200, 100, to));
 }
 
 TEST_F(CachedWindowTest, PendingHitIsServedWhenTheFirstArrives) {
@@ -134,7 +134,7 @@ TEST_F(CachedWindowTest, FlushOfOneTargetLeavesTheOthersPending) {
     rig.get(2, 0, 64, two.data());
     rig.flush(1);
     // Had the flush of 1 committed 2 as well, the cache would now hold what this buffer held then.
-    EXPECT_FALSE(rig.window.try_hit(2, 0, 64, one.data()));
+    EXPECT_FALSE(rig.hits(2, 0, 64, one.data()));
     rig.flush(2);
     EXPECT_EQ(fetched(2, 0, 64), bytes(2, 0, 64));
     EXPECT_EQ(rig.messages, 2u);
@@ -232,10 +232,10 @@ TEST_F(CachedWindowTest, NoHitOutsideAnEpoch) {
     fetched(1, 0, 64);
     rig.window.set_all_open(false);
     Buffer buffer(64);
-    EXPECT_FALSE(rig.window.try_hit(1, 0, 64, buffer.data()));
+    EXPECT_FALSE(rig.hits(1, 0, 64, buffer.data()));
     EXPECT_EQ(rig.window.flush(1, Completion::full), Flush::needed) << "the library has an error to report";
     rig.window.set_open(1, true);
-    EXPECT_TRUE(rig.window.try_hit(1, 0, 64, buffer.data()));
+    EXPECT_TRUE(rig.hits(1, 0, 64, buffer.data()));
 }
 
 TEST_F(CachedWindowTest, SeveralPiecesGoInOneOperation) {
@@ -341,6 +341,156 @@ TEST_F(CachedWindowTest, FailedPrefetchReportsItsStatus) {
     EXPECT_EQ(rig.window.prefetch(1, {256, 512}, rig), 9);
     rig.status = 0;
     EXPECT_EQ(fetched(1, 256, 256), bytes(1, 256, 256));
+}
+
+/// Each rank exposes 10,000 bytes, in blocks of 1024.
+struct ReadAheadTest : CachedWindowTest {
+    explicit ReadAheadTest(Mode mode = Mode::always_cache) : CachedWindowTest(mode) {
+        Settings s = rig.window.settings();
+        s.read_ahead_bytes = 1024;
+        rig.window.change_settings(s);
+        rig.window.set_extents(std::array<std::uint64_t, 3>{10000, 10000, 10000});
+        rig.window.complete_all(rig.window.now(), Completion::full, 0, 0);
+    }
+};
+struct ReadAheadInUserDefinedTest : ReadAheadTest {
+    ReadAheadInUserDefinedTest() : ReadAheadTest(Mode::user_defined) {}
+};
+
+TEST_F(ReadAheadTest, TheSecondMissInABlockFetchesWhatIsMissingOfIt) {
+    EXPECT_EQ(fetched(1, 1100, 8), bytes(1, 1100, 8));
+    EXPECT_EQ(rig.bytes, 8u);
+    EXPECT_EQ(fetched(1, 1200, 8), bytes(1, 1200, 8));
+    EXPECT_EQ(rig.bytes, 8u + (2048 - 1108)) << "from the end of the first to the end of the block";
+    for (std::size_t offset = 1108; offset + 8 <= 2048; offset += 8)
+        EXPECT_EQ(fetched(1, offset, 8), bytes(1, offset, 8));
+    EXPECT_EQ(rig.messages, 2u);
+    EXPECT_EQ(fetched(1, 1024, 8), bytes(1, 1024, 8));
+    EXPECT_EQ(rig.bytes, 8u + (2048 - 1108) + (1100 - 1024)) << "the gap before the first";
+    const auto c = counters();
+    EXPECT_EQ(c.read_aheads, 2u);
+    EXPECT_EQ(c.bytes_read_ahead, 940u - 8 + 76 - 8);
+    EXPECT_EQ(c.direct, 3u);
+    EXPECT_EQ(c.bytes_from_network, 24u) << "what was asked for";
+    EXPECT_EQ(c.bytes_requested, c.bytes_from_cache + c.bytes_from_network);
+}
+
+TEST_F(ReadAheadTest, ItStopsAtTheEndOfTheWindow) {
+    fetched(1, 9800, 8);
+    EXPECT_EQ(fetched(1, 9900, 8), bytes(1, 9900, 8));
+    EXPECT_EQ(rig.bytes, 8u + (10000 - 9808));
+    EXPECT_EQ(fetched(1, 9996, 8), bytes(1, 9996, 8)) << "beyond its end the library has the say";
+    EXPECT_EQ(rig.bytes, 8u + (10000 - 9808) + 4);
+}
+
+TEST_F(ReadAheadTest, GetsThatTouchNoBlockTwiceCostNothingExtra) {
+    for (std::size_t offset = 0; offset < 9000; offset += 1024)
+        fetched(1, offset, 8);
+    EXPECT_EQ(rig.bytes, rig.messages * 8);
+    EXPECT_EQ(counters().read_aheads, 0u);
+}
+
+TEST_F(ReadAheadTest, APartialHitReadsAheadToo) {
+    fetched(1, 1000, 100);
+    fetched(1, 1500, 8);
+    const std::uint64_t before = rig.bytes;
+    EXPECT_EQ(fetched(1, 1050, 100), bytes(1, 1050, 100));
+    EXPECT_EQ(rig.bytes - before, 1500u - 1100);
+    EXPECT_EQ(counters().partial_hits, 1u);
+}
+
+TEST_F(ReadAheadTest, WhoAsksWhileItTravelsWaits) {
+    fetched(1, 1100, 8);
+    Buffer first(8), second(8);
+    rig.get(1, 1200, 8, first.data());
+    rig.get(1, 1300, 8, second.data());
+    EXPECT_EQ(rig.messages, 2u);
+    rig.flush(1);
+    EXPECT_EQ(first, bytes(1, 1200, 8));
+    EXPECT_EQ(second, bytes(1, 1300, 8));
+}
+
+TEST_F(ReadAheadTest, NotBesidePutsOfThisProcess) {
+    fetched(1, 1100, 8);
+    Buffer value(8, 0x11);
+    rig.put(1, 1400, 8, value.data());  // on its way: its bytes may not be read yet
+    fetched(1, 1200, 8);
+    EXPECT_EQ(rig.bytes, 16u);
+}
+
+TEST_F(ReadAheadTest, RequestsFetchWhatTheyAskFor) {
+    Buffer buffer(8);
+    for (std::uint64_t i = 0; i < 4; ++i)
+        rig.get(1, 1100 + 16 * i, 8, buffer.data(), 1 + i);
+    EXPECT_EQ(rig.bytes, 32u);
+}
+
+TEST_F(ReadAheadTest, AFailedStartLeavesNothingBehind) {
+    fetched(1, 1100, 8);
+    Buffer buffer(8);
+    rig.status = 3;
+    EXPECT_EQ(rig.get(1, 1200, 8, buffer.data()), 3);
+    rig.status = 0;
+    EXPECT_EQ(fetched(1, 1200, 8), bytes(1, 1200, 8));
+    EXPECT_EQ(fetched(1, 1300, 8), bytes(1, 1300, 8));
+}
+
+TEST_F(ReadAheadInUserDefinedTest, OnlyWindowsThatAreReadOnlyForLife) {
+    fetched(1, 1100, 8);
+    fetched(1, 1200, 8);
+    EXPECT_EQ(rig.bytes, 16u);
+}
+
+/// A window whose targets fall asleep, because its network takes no time.
+struct SleepingTest : CachedWindowTest {
+    SleepingTest() {
+        Settings s = rig.window.settings();
+        s.bypass = true;
+        rig.window.change_settings(s);
+        rig.flush_all();
+        Buffer buffer(64);
+        for (std::size_t i = 0; i < 64; ++i)
+            fetched(1, i * 64, 64);
+    }
+};
+
+TEST_F(SleepingTest, GetsAndFlushesPassAsTheyAre) {
+    const std::uint64_t messages = rig.messages, flushes = rig.library_flushes;
+    const auto before = counters();
+    EXPECT_EQ(fetched(1, 0, 64), bytes(1, 0, 64));
+    EXPECT_EQ(fetched(1, 0, 64), bytes(1, 0, 64));
+    rig.flush(1);
+    EXPECT_EQ(rig.messages, messages + 2);
+    EXPECT_EQ(rig.library_flushes, flushes + 3) << "even one with nothing outstanding";
+    EXPECT_EQ(counters().bypassed, before.bypassed + 2);
+    EXPECT_EQ(counters().bytes_from_network, before.bytes_from_network + 128);
+    EXPECT_EQ(counters().flushes, before.flushes + 3);
+}
+
+TEST_F(SleepingTest, AFlushOfAllEntersTheLibraryForThem) {
+    rig.flush_all();
+    const std::uint64_t flushes = rig.library_flushes;
+    Buffer buffer(64, 0);
+    rig.get(1, 0, 64, buffer.data());
+    rig.flush_all();
+    EXPECT_EQ(rig.library_flushes, flushes + 1);
+    EXPECT_EQ(buffer, bytes(1, 0, 64));
+    rig.flush_all();
+    EXPECT_EQ(rig.library_flushes, flushes + 1);
+}
+
+TEST_F(SleepingTest, WhatPassedIsCompletedAfterItWakes) {
+    // The last get of the pause passes untracked; the flush after it must not be elided.
+    Buffer buffer(64, 0);
+    for (int i = 0; i < 10'000'000; ++i) {
+        if (rig.window.try_get(1, 4096, 64, buffer.data()) == CachedWindow::Served::no) break;
+        EXPECT_FALSE(HasFailure());
+        if (rig.window.try_flush(1, Completion::full) != CachedWindow::Served::pass) {
+            EXPECT_EQ(rig.window.flush(1, Completion::full), Flush::needed);
+            return;
+        }
+    }
+    FAIL() << "it never woke";
 }
 
 TEST_F(CachedWindowTest, ChangedSettingsForgetAndApply) {

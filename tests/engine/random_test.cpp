@@ -19,8 +19,14 @@ constexpr Rank rank_count = 3;
 
 class RandomProgram {
   public:
-    RandomProgram(const Settings& settings, std::uint64_t seed)
-        : random_(seed), mode_(settings.mode), rig_(settings, rank_count, memory_bytes) {
+    /// \param read_only nobody writes, so that read-ahead goes on
+    RandomProgram(const Settings& settings, bool read_only, std::uint64_t seed)
+        : random_(seed),
+          mode_(settings.mode),
+          read_only_(read_only),
+          rig_(settings, rank_count, memory_bytes) {
+        const std::vector<std::uint64_t> extents(rank_count, memory_bytes);
+        rig_.window.set_extents(extents);
         for (auto& m : rig_.memory)
             for (auto& b : m)
                 b = static_cast<unsigned char>(random_());
@@ -28,7 +34,7 @@ class RandomProgram {
 
     void run(int epochs) {
         for (int epoch = 0; epoch < epochs && !::testing::Test::HasFailure(); ++epoch) {
-            switch (below(8)) {
+            switch (read_only_ ? 3 + below(5) : below(8)) {
                 case 0:
                     puts();
                     break;
@@ -168,6 +174,7 @@ class RandomProgram {
 
     std::mt19937_64 random_;
     Mode mode_;
+    bool read_only_;
     Rig rig_;
     std::uint64_t gets_ = 0;
     std::uint64_t bytes_ = 0;
@@ -183,6 +190,7 @@ struct Case {
     bool paper;  ///< 001's behaviour throughout
     bool adaptive;
     bool bypass;
+    std::uint64_t read_ahead_bytes = 0;  ///< if not 0, in read-only programs
 };
 
 class EngineRandom : public ::testing::TestWithParam<Case> {};
@@ -198,13 +206,17 @@ TEST_P(EngineRandom, EveryByteIsWhatTheNetworkWouldHaveRead) {
     s.adaptive = c.adaptive;
     s.adapt_interval_gets = 50;
     s.bypass = c.bypass;
+    s.read_ahead_bytes = c.read_ahead_bytes;
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {
         SCOPED_TRACE("seed " + std::to_string(seed));
-        RandomProgram program(s, seed);
+        RandomProgram program(s, c.read_ahead_bytes != 0, seed);
         program.run(400);
         if (HasFailure()) return;
         if (c.mode == Mode::always_cache && !c.bypass) {
             EXPECT_GT(program.counters().hits, 0u);
+        }
+        if (c.read_ahead_bytes != 0) {
+            EXPECT_GT(program.counters().read_aheads, 0u);
         }
     }
 }
@@ -218,6 +230,9 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{Mode::always_cache, "gdsf", 4096, 64, false, false, true},
                       Case{Mode::always_cache, "clampi", 4096, 32, true, true, false},
                       Case{Mode::always_cache, "temporal", 8192, 16, true, false, false},
+                      Case{Mode::always_cache, "density", 1 << 20, 1024, false, false, false, 512},
+                      Case{Mode::always_cache, "density", 4096, 32, false, true, false, 256},
+                      Case{Mode::always_cache, "lru", 4096, 64, false, false, true, 1000},
                       Case{Mode::user_defined, "density", 8192, 64, false, true, false},
                       Case{Mode::user_defined, "positional", 4096, 32, true, true, false},
                       Case{Mode::transparent, "density", 8192, 64, false, true, false},

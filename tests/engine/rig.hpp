@@ -33,15 +33,22 @@ class Rig : public Transport {
 
     /// As a front end does it: a plain hit, or the engine's general way.
     int get(Rank target, std::span<const Piece> pieces, RequestId request = 0, bool* started = nullptr) {
-        if (pieces.size() == 1 &&
-            window.try_hit(target, pieces[0].offset, pieces[0].size, pieces[0].origin)) {
-            if (started != nullptr) *started = false;
-            return 0;
+        if (pieces.size() == 1) {
+            switch (window.try_get(target, pieces[0].offset, pieces[0].size, pieces[0].origin)) {
+                case CachedWindow::Served::hit:
+                    if (started != nullptr) *started = false;
+                    return 0;
+                case CachedWindow::Served::pass:
+                    if (started != nullptr) *started = true;
+                    return start_get(target, pieces);
+                case CachedWindow::Served::no:
+                    break;
+            }
         }
         std::uint64_t size = 0;
         for (const Piece& p : pieces)
             size += p.size;
-        if (request == 0 && window.lets_pass(target)) {
+        if (request == 0 && pieces.size() == 1 && window.lets_pass(target, pieces[0].offset)) {
             const int result = start_get(target, pieces);
             if (result == 0) window.went_by(target, size);
             return result;
@@ -55,6 +62,11 @@ class Rig : public Transport {
         return get(target, {&piece, 1}, request, started);
     }
 
+    /// A hit or nothing.
+    bool hits(Rank target, std::uint64_t offset, std::uint64_t size, void* origin) {
+        return window.try_get(target, offset, size, origin) == CachedWindow::Served::hit;
+    }
+
     void put(Rank target, std::uint64_t offset, std::uint64_t size, void* origin) {
         std::memcpy(memory[static_cast<std::size_t>(target)].data() + offset, origin, size);
         const Piece piece{offset, size, static_cast<std::byte*>(origin)};
@@ -62,6 +74,16 @@ class Rig : public Transport {
     }
 
     void flush(Rank target, Completion kind = Completion::full) {
+        switch (window.try_flush(target, kind)) {
+            case CachedWindow::Served::hit:
+                return;
+            case CachedWindow::Served::pass:
+                ++library_flushes;
+                arrive(target);
+                return;
+            case CachedWindow::Served::no:
+                break;
+        }
         const Flush flush = window.flush(target, kind);
         if (flush == Flush::elided || flush == Flush::elided_progress) return;
         ++library_flushes;

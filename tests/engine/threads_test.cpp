@@ -48,7 +48,7 @@ struct Program {
             const std::uint64_t offset = random() % (memory_bytes - 512);
             const Piece piece{offset, size, reinterpret_cast<std::byte*>(buffer.data())};
             const auto target = static_cast<Rank>(1 + random() % 2);
-            if (!window.try_hit(target, offset, size, buffer.data())) {
+            if (window.try_get(target, offset, size, buffer.data()) != CachedWindow::Served::hit) {
                 Starter starter(memory, {&piece, 1});
                 ASSERT_EQ(window.get({target, {&piece, 1}, size, 0}, starter), 0);
             }

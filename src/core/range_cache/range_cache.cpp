@@ -116,6 +116,24 @@ std::uint64_t RangeCache::gap_end(Rank target, std::uint64_t offset, std::uint64
     }
 }
 
+ByteRange RangeCache::gap_around(Rank target, ByteRange gap, ByteRange bounds) {
+    NF_EXPECT(!exact_match_ && bounds.contains(gap) && !gap.empty());
+    std::uint64_t begin = bounds.begin;
+    while (begin < gap.begin) {
+        const auto before = by_range_.floor(target, gap.begin - 1);
+        if (!before || before.target() != target) break;
+        Entry& entry = pool_[before.id()];
+        const std::uint64_t entry_end = entry.offset_ + entry.bytes;
+        if (entry_end <= begin) break;
+        if (fresh(entry)) {
+            begin = entry_end;
+            break;
+        }
+        forget(entry);
+    }
+    return {begin, gap_end(target, gap.begin, bounds.end)};
+}
+
 void RangeCache::survey(Rank target, std::uint64_t offset, std::uint64_t size, std::vector<Segment>& out) {
     NF_EXPECT(size > 0 && offset + size > offset);
     out.clear();

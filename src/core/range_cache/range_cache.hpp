@@ -115,6 +115,10 @@ class RangeCache final : private EvictionView {
     /// meets. `out` is overwritten.
     void survey(Rank target, std::uint64_t offset, std::uint64_t size, std::vector<Segment>& out);
 
+    /// All that is missing around a gap, within `bounds`. Forgets stale entries that it meets. Not with
+    /// exact_match.
+    ByteRange gap_around(Rank target, ByteRange gap, ByteRange bounds);
+
     /// Decides what becomes of a gap whose transfer was started at `stamp` (now() just before). Evicts when
     /// needed, adapts the sizes when it is time. store = false: known while in flight, never kept. Fails when
     /// the range overlaps an entry (unless exact_match), or when it is not worth the space.

@@ -46,6 +46,8 @@ struct RangeCacheCounters {
     std::uint64_t evict_visited = 0;
     std::uint64_t evict_nonempty = 0;
     std::uint64_t prefetches = 0;
+    std::uint64_t read_aheads = 0;
+    std::uint64_t bytes_read_ahead = 0;
     std::uint64_t committed = 0;
     std::uint64_t dropped = 0;
 
@@ -76,7 +78,7 @@ inline constexpr std::array range_cache_counter_table{
     CounterInfo{"failing", &RangeCacheCounters::failing, "misses that were not cached"},
     CounterInfo{"bypassed", &RangeCacheCounters::bypassed, "gets that went to the network without a lookup"},
     CounterInfo{"deferred", &RangeCacheCounters::deferred,
-                "large ranges asked for the first time, to be cached at the second; their gets are among the "
+                "ranges asked for the first time, to be cached at the second; their gets are among the "
                 "bypassed"},
     CounterInfo{"bytes_requested", &RangeCacheCounters::bytes_requested,
                 "bytes that the program's gets asked for"},
@@ -96,6 +98,10 @@ inline constexpr std::array range_cache_counter_table{
     CounterInfo{"evict_nonempty", &RangeCacheCounters::evict_nonempty, "of those, slots that held an entry"},
     CounterInfo{"prefetches", &RangeCacheCounters::prefetches,
                 "ranges fetched because the program asked to prefetch"},
+    CounterInfo{"read_aheads", &RangeCacheCounters::read_aheads,
+                "misses that fetched more of their block than they asked for"},
+    CounterInfo{"bytes_read_ahead", &RangeCacheCounters::bytes_read_ahead,
+                "bytes that these fetched beside what was asked for"},
     CounterInfo{"committed", &RangeCacheCounters::committed, "transfers whose data entered the cache"},
     CounterInfo{"dropped", &RangeCacheCounters::dropped,
                 "entries forgotten: stale, overwritten, or overtaken while in flight"},

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/types.hpp"
+#include "core/consistency/sync_clock.hpp"
+
+namespace nearfetch {
+
+/// One bit per line of a page, or of an operation; line 0 is bit 0.
+using LineMask = std::uint64_t;
+
+/// The bits [first, last].
+constexpr LineMask line_mask(std::uint64_t first, std::uint64_t last) noexcept {
+    return ((LineMask{2} << (last - first)) - 1) << first;
+}
+
+/// What is known of a page; its bytes stand elsewhere, at the same index. One CPU cache line.
+struct alignas(64) Page {
+    static constexpr std::uint32_t nothing = 0xffffffff;
+
+    std::uint64_t number = ~std::uint64_t{0};  ///< offset / page_bytes
+    Rank target = -1;
+    std::uint32_t dirty = nothing;  ///< its entry of DirtyPages
+    LineMask ready = 0;             ///< lines a hit may use
+    LineMask ahead = 0;     ///< lines that were fetched ahead and not used yet; not in ready, so that the first
+                            ///< use is noticed
+    LineMask arriving = 0;  ///< lines that an operation is fetching
+    Stamp stamp = 0;        ///< no line was read earlier than that
+    std::uint32_t older = nothing;
+    std::uint32_t newer = nothing;
+    std::uint8_t queue = 0;
+    std::uint8_t uses = 0;       ///< since it entered its queue, up to most_uses; runs of uses count once
+    std::uint8_t mark = 0;       ///< trigger mark: the stream of ReadAhead to be told of the first use; 0: none
+    std::uint8_t last_line = 0;  ///< where it was read last, of the misses
+
+    LineMask valid() const noexcept { return ready | ahead; }
+};
+static_assert(sizeof(Page) == 64);
+
+}  // namespace nearfetch

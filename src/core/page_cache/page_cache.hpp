@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The page cache: remote memory in pages of lines, written back later (000, Ferguson and Buettner).
+//
+// Pages of 1024 bytes have 16 lines of 64 bytes. A get that finds its lines costs find(): a lookup. What a get
+// misses is fetched in whole lines, never beyond the readable range that comes with the request. A put is
+// written into the page and its bytes are marked; they leave as PUTs of contiguous runs when too many pages are
+// dirty or at a release. An acquire only moves the task's clock. There is one cache per thread, shared by the
+// thread's tasks, so no lock; all memory is taken at the start.
+//
+// Core moves no bytes. A request is driven by asking for its next step until it is done:
+//
+//     if (const std::byte* bytes = cache.find(task, target, offset, size)) ...   // hit
+//     GetRequest request(target, offset, size, to, segment, ticks());
+//     for (Step step; (step = cache.get(task, request)).kind != Step::Kind::done;)
+//         if (step.kind == Step::Kind::start) {
+//             step.operation->handle = transport.start(*step.operation);
+//             cache.started(*step.operation, ticks());      // all the bookkeeping, while the bytes travel
+//         } else {
+//             while (cache.in_flight(step)) { transport.wait(...); cache.complete(operation, status, ticks()); }
+//         }
+//
+// While one task waits another may use the cache; whatever it does there, the next step is worked out anew from
+// what is there then. A fetch delivers to its request itself, whether or not there was room for its lines, so
+// nobody depends on a page staying where it is, and nobody can be starved by an eviction.
+//
+// Sections of 000 and where they are: two-level lookup and 2Q (III-B) page_table.hpp, page_queues.hpp; dirty
+// bits (III-B) dirty_pages.hpp; read-ahead (III-A) read_ahead.hpp; get, put, clean, release, acquire (III-C)
+// fetch.cpp and write_back.cpp; large gets and puts (VII) bulk.cpp; adaptive prefetch (VII)
+// prefetch_distance.hpp. Where it differs, by default, and why:
+//  - Operations have memory of their own (operation.hpp). So conflicts are a matter of lines and bytes, not of
+//    pages, and fewer: a put never waits. A get waits for a PUT under way to its own lines, a write-back for a
+//    GET under way of its lines and for an earlier PUT of its bytes, any of them because the network may
+//    reorder. Bytes that were written and not yet sent need no write-back before the rest of their line can be
+//    read: what arrives is merged around them. (wait_for_writes: as the paper, write back and wait.)
+//  - Adjacent pages share messages, both ways, up to 4 KiB (combine_pages = false: one page per message).
+//  - Read-ahead goes backwards and by strides, too, at a distance that adapts (read_ahead_beyond_paper).
+//  - A page has one stamp, no line of it is older; 000 keeps first and last for reads and writes. The writes'
+//    numbers are not needed when the operations under way, which are few, are looked through instead.
+//  - A line that was wholly written stays readable after its write-back.
+//  - Large gets and puts neither fill the cache nor flush it: they use and update what is there.
+//  - Acquire and release may be limited to a range.
+//
+// Pointers from find() are valid until the next call that is not find(). Not thread safe.
+
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "base/assert.hpp"
+#include "base/reserved_memory.hpp"
+#include "base/types.hpp"
+#include "core/page_cache/dirty_pages.hpp"
+#include "core/page_cache/operation.hpp"
+#include "core/page_cache/page.hpp"
+#include "core/page_cache/page_queues.hpp"
+#include "core/page_cache/page_table.hpp"
+#include "core/page_cache/read_ahead.hpp"
+#include "core/page_cache/requests.hpp"
+#include "core/stats/page_cache_counters.hpp"
+
+namespace nearfetch {
+
+struct PageCacheConfig {
+    std::uint64_t capacity_bytes = 1ull << 20;  ///< of data; the rest adds about three quarters
+    std::uint64_t page_bytes = 1024;            ///< a power of two, at most 64 lines
+    std::uint64_t line_bytes = 64;              ///< a power of two; what a GET is rounded up to
+    std::uint32_t dirty_pages = 32;             ///< at most half of the pages
+    std::uint32_t operations = 64;              ///< GETs and PUTs under way at a time
+    std::uint64_t bulk_bytes = 2048;            ///< gets and puts from that size on go past the pages
+    std::string policy = "2q";                  ///< or "s3fifo"
+    bool read_ahead = true;
+    std::uint32_t read_ahead_items = 64;  ///< most pages, or accesses, ahead of the reader
+    bool read_ahead_beyond_paper = true;
+    bool combine_pages = true;
+    bool wait_for_writes = false;
+};
+
+class PageCache {
+  public:
+    /// \throws Error when a value makes no sense, or the memory is not to be had
+    explicit PageCache(const PageCacheConfig& config);
+    PageCache(const PageCache&) = delete;
+    PageCache& operator=(const PageCache&) = delete;
+
+    /// The bytes of the range when they are in one page, fresh for the task, else nullptr. Counts a hit.
+    /// \pre size > 0
+    const std::byte* find(const TaskClock& task, Rank target, std::uint64_t offset,
+                          std::uint64_t size) noexcept;
+    /// Writes into a page that is dirty already; false when put() has to be asked. Counts a put.
+    bool write(Rank target, std::uint64_t offset, std::uint64_t size, const std::byte* from) noexcept;
+
+    /// A get that find() did not serve. \pre size > 0, and the readable range has it
+    Step get(const TaskClock& task, GetRequest& request);
+    /// A put that write() did not do. Small ones are done without the network, unless an entry for dirty bytes
+    /// or a page has to be freed; large ones when their PUT is complete. \pre size > 0
+    Step put(PutRequest& request);
+    Step prefetch(const TaskClock& task, PrefetchRequest& request);
+    /// Until all that was written before is complete at its target. PUTs that failed are started again.
+    Step release(ReleaseRequest& request);
+
+    /// The task's later reads use nothing that was read earlier. O(1).
+    void acquire(TaskClock& task) noexcept;
+    /// Nobody's later reads of the range use what was read earlier. Written bytes stay. O(pages there).
+    void acquire(Rank target, ByteRange range) noexcept;
+
+    /// The transport has accepted the operation, at `now_ticks`.
+    void started(Operation& operation, std::uint64_t now_ticks) noexcept;
+    /// It is complete: the bytes are in its buffer, or at the target. Also for one that could not be started.
+    /// \param status 0: success. A PUT of written bytes that failed is kept, and started again by whatever
+    /// waits for it; of a GET that failed nothing is kept.
+    void complete(Operation& operation, int status, std::uint64_t now_ticks) noexcept;
+    /// Whether what the step waits for is still not complete.
+    bool in_flight(const Step& step) const noexcept {
+        return step.operation->id == step.id && step.operation->state_ == Operation::State::started;
+    }
+    /// All that is under way or to be started again.
+    std::size_t operations() const noexcept { return operations_.in_flight(); }
+    Operation* oldest_operation() const noexcept { return operations_.oldest(); }
+    const std::vector<Operation*>& gets_in_flight() const noexcept { return operations_.gets(); }
+    const std::vector<Operation*>& puts_in_flight() const noexcept { return operations_.puts(); }
+
+    /// All counters up to now.
+    PageCacheCounters counters() const noexcept;
+    const PageCacheConfig& config() const noexcept { return config_; }
+    std::uint32_t pages() const noexcept { return queues_.count(); }
+    std::uint32_t dirty_pages() const noexcept { return dirty_.count(); }
+    /// Lines that were fetched ahead and wait for their use.
+    std::uint64_t lines_ahead() const noexcept;
+    /// Walks everything; aborts with a message when something is not as it should be.
+    void check_invariants() const;
+
+  private:
+    struct Part;
+    struct Window;
+
+    Page* lookup(Rank target, std::uint64_t number) noexcept {
+        const std::uint32_t index = table_.find(target, number);
+        return index == PageTable::nothing ? nullptr : &pages_[index];
+    }
+    std::byte* data(const Page& page) const noexcept {
+        return frames_ + (static_cast<std::uint64_t>(&page - pages_.data()) << page_shift_);
+    }
+    const std::byte* find_unready(const TaskClock& task, Page& page, std::uint64_t skip, std::uint64_t size,
+                                  LineMask lines) noexcept;
+    bool fresh(const TaskClock& task, const Page& page) const noexcept { return page.stamp >= task.acquired; }
+    template <class Visitor>
+    void for_each_part(ByteRange range, Visitor&& visit) const;
+    template <class Visitor>
+    void for_each_page(Rank target, ByteRange range, Visitor&& visit);
+    LineMask lines_within(const Page& page, ByteRange range) const noexcept;
+    ByteRange line_bytes_of(std::uint64_t first_line, std::uint64_t last_line,
+                            ByteRange readable) const noexcept;
+
+    // Pages' lives (page_cache.cpp).
+    Page* make_page(Rank target, std::uint64_t number) noexcept;
+    void forget_lines(Page& page, LineMask lines) noexcept;
+    void forget_merges(Rank target, ByteRange range) noexcept;
+    void use(Page& page, LineMask lines) noexcept;
+
+    // Gets and prefetches (fetch.cpp).
+    Step get_window(const TaskClock& task, GetRequest& request);
+    Window survey(const TaskClock& task, Rank target, ByteRange range) noexcept;
+    Step wait_for_arrival(GetRequest& request, const Window& window);
+    Step writes_first(GetRequest& request, const Window& window, ByteRange lines);
+    void copy_resident(GetRequest& request, const Window& window);
+    Operation& plan_fetch(const TaskClock& task, GetRequest& request, const Window& window);
+    LineMask rest_of_page(const TaskClock& task, GetRequest& request, const Page& page, LineMask missing,
+                          int& direction) const;
+    Operation* plan_ahead(const TaskClock& task, Rank target, ByteRange range, ByteRange readable,
+                          std::uint8_t mark);
+    void trigger(GetRequest& request, Page& page, std::uint64_t offset) noexcept;
+    void admit(Operation& operation) noexcept;
+    void merge(Operation& operation, bool good) noexcept;
+    void deliver(const Operation& operation) noexcept;
+    void copy_clean(const Page& page, std::uint64_t begin, std::uint64_t end, const std::byte* from) noexcept;
+
+    // Puts and releases (write_back.cpp).
+    Step clean(std::uint32_t entry) noexcept;
+    Step wait_for(Operation& operation) const noexcept;
+    static Step start(Operation& operation) noexcept {
+        return {Step::Kind::start, &operation, operation.id};
+    }
+    struct Run;
+    bool arriving_in(const Page& page, std::uint64_t begin, std::uint64_t end) const noexcept;
+    Run run_at(const Page& page, std::uint64_t begin) noexcept;
+    void take_run(const Run& run, Operation& operation) noexcept;
+
+    // Large ones (bulk.cpp).
+    Step get_bulk(const TaskClock& task, GetRequest& request);
+    Step put_bulk(PutRequest& request);
+    std::uint64_t copy_prefix(const TaskClock& task, GetRequest& request) noexcept;
+    struct Gap;
+    Gap gap_at(const TaskClock& task, const GetRequest& request) noexcept;
+    void update(const PutRequest& request) noexcept;
+
+    // What a hit reads stands first.
+    Page* found_;    ///< the page that find() found last
+    Page* written_;  ///< the page that write() found last
+    std::byte* frames_;
+    unsigned page_shift_;
+    unsigned line_shift_;
+    std::uint64_t page_mask_;
+    std::uint64_t hits_ = 0;
+    std::uint64_t puts_ = 0;
+    std::vector<Page> pages_;
+    PageTable table_;
+    PageQueues queues_;
+    DirtyPages dirty_;
+
+    ReservedMemory memory_;
+    OperationTable operations_;
+    ReadAhead read_ahead_;
+    std::vector<std::uint32_t> spare_;
+    std::uint32_t lines_per_page_;
+    std::uint32_t lines_per_operation_;
+    std::size_t operations_kept_;  ///< that prefetches leave for what somebody waits for
+    Stamp now_ = 0;
+    std::uint64_t completed_ticks_ = 0;
+    PageCacheConfig config_;
+    PageCacheCounters counters_;
+    Page nowhere_;  ///< what found_ and written_ point to when there is no page
+};
+
+inline const std::byte* PageCache::find(const TaskClock& task, Rank target, std::uint64_t offset,
+                                        std::uint64_t size) noexcept {
+    NF_EXPECT(size > 0 && target >= 0);
+    const std::uint64_t number = offset >> page_shift_;
+    const std::uint64_t skip = offset & page_mask_;
+    if (size > page_mask_ + 1 - skip) [[unlikely]]
+        return nullptr;
+    Page* page = found_;
+    if (page->number != number || page->target != target) {
+        page = lookup(target, number);
+        if (page == nullptr) return nullptr;
+        queues_.used(*page);
+        found_ = page;
+    }
+    const LineMask lines = line_mask(skip >> line_shift_, (skip + size - 1) >> line_shift_);
+    if ((page->ready & lines) != lines || !fresh(task, *page)) [[unlikely]]
+        return find_unready(task, *page, skip, size, lines);
+    ++hits_;
+    return data(*page) + skip;
+}
+
+inline bool PageCache::write(Rank target, std::uint64_t offset, std::uint64_t size,
+                             const std::byte* from) noexcept {
+    NF_EXPECT(size > 0 && target >= 0);
+    const std::uint64_t number = offset >> page_shift_;
+    const std::uint64_t skip = offset & page_mask_;
+    if (size > page_mask_ + 1 - skip) [[unlikely]]
+        return false;
+    Page* page = written_;
+    if (page->number != number || page->target != target) {
+        page = lookup(target, number);
+        if (page == nullptr) return false;
+    }
+    if (page->dirty == Page::nothing) return false;
+    if (page != written_) {
+        queues_.used(*page);
+        written_ = page;
+    }
+    std::byte* const to = data(*page) + skip;
+    if (size == 8) [[likely]]
+        std::memcpy(to, from, 8);
+    else
+        std::memcpy(to, from, size);
+    dirty_.set(page->dirty, skip, skip + size);
+    ++puts_;
+    return true;
+}
+
+}  // namespace nearfetch

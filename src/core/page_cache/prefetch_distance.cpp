@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/page_cache/prefetch_distance.hpp"
+
+#include <cmath>
+
+namespace nearfetch {
+
+void PrefetchDistance::latency(std::uint64_t ticks) noexcept {
+    // Near the least that is seen: the rest is queueing, which a longer distance would only add to.
+    const auto seen = static_cast<double>(ticks);
+    latency_ticks_ = latency_ticks_ == 0 || seen < latency_ticks_
+                         ? seen
+                         : latency_ticks_ + latency_weight * (std::min(seen, 2 * latency_ticks_) - latency_ticks_);
+}
+
+void PrefetchDistance::access(std::uint64_t now_ticks, std::uint64_t waited_ticks) noexcept {
+    if (has_last_ && now_ticks > last_end_ticks_)
+        gap_sum_ += static_cast<double>(now_ticks - last_end_ticks_);
+    waited_sum_ += static_cast<double>(waited_ticks);
+    has_last_ = true;
+    last_end_ticks_ = now_ticks + waited_ticks;
+    ++accesses_;
+    if (waited_ticks != 0) ++late_;
+    // What is asked for now is used after `distance_` accesses: earlier there is nothing to be seen of it.
+    if (accesses_ >= std::max(round_least, 2 * distance_)) settle();
+}
+
+std::uint32_t PrefetchDistance::guess(double gap_ticks) const noexcept {
+    const double items = std::ceil(latency_ticks_ / std::max(gap_ticks, 1.0)) + 1;
+    return static_cast<std::uint32_t>(
+        std::clamp(items, static_cast<double>(config_.least), static_cast<double>(config_.most)));
+}
+
+void PrefetchDistance::settle() noexcept {
+    const auto count = static_cast<double>(accesses_);
+    const double gap = gap_sum_ / count;
+    const double period = (gap_sum_ + waited_sum_) / count;
+    const bool late = static_cast<double>(late_) > late_share * count;
+    const bool wasted = static_cast<double>(unused_) > unused_share * count;
+    const std::uint32_t enough = latency_ticks_ > 0 ? guess(gap) : config_.most;
+    accesses_ = late_ = unused_ = 0;
+    gap_sum_ = waited_sum_ = 0;
+
+    if (pause_left_ > 0 && --pause_left_ == 0) ceiling_ = 0;
+    if (wasted) {
+        distance_ = std::max(config_.least, distance_ / 2);
+        trying_ = false;
+        ceiling_ = distance_;
+        pause_left_ = pause;
+        return;
+    }
+    if (!late) {
+        trying_ = false;
+        if (distance_ > 2 * enough) distance_ = enough;
+        return;
+    }
+    if (trying_ && period > period_before_ * (1 - gain_least)) {
+        distance_ = ceiling_ = before_;
+        pause_left_ = pause;
+        trying_ = false;
+        return;
+    }
+    const std::uint32_t doubled = std::max(distance_ + 1, std::min(2 * distance_, std::max(enough, distance_ + distance_ / 4)));
+    const std::uint32_t most = ceiling_ != 0 ? std::min(ceiling_, config_.most) : config_.most;
+    if (distance_ >= most) {
+        trying_ = false;
+        return;
+    }
+    before_ = distance_;
+    period_before_ = period;
+    trying_ = true;
+    distance_ = std::min(doubled, most);
+}
+
+}  // namespace nearfetch

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// What completes: flushes that need not enter the library, transfers whose data enters the cache, and the
+// account that is settled now and then.
+
+#include <algorithm>
+
+#include "engine/cached_window.hpp"
+#include "engine/clock.hpp"
+
+namespace nearfetch {
+
+Flush CachedWindow::flush(Rank target, Completion kind) noexcept {
+    const Guard guard = lock();
+    ++counters_.flushes;
+    const Target& t = at(target);
+    if (!(all_open_ || t.open)) return Flush::needed;
+    if (!t.idle(kind) || (t.bet.asleep() && untracked_))
+        return t.bet.caching() || t.in_transit() ? Flush::needed : Flush::needed_unseen;
+    ++counters_.flushes_elided;
+    return progress_.step() ? Flush::elided_progress : Flush::elided;
+}
+
+Flush CachedWindow::flush_all(Completion kind) noexcept {
+    const Guard guard = lock();
+    ++counters_.flushes;
+    if (!all_open_ || untracked_) return Flush::needed;
+    for (Rank target : active_)
+        if (!at(target).idle(kind)) return Flush::needed;
+    ++counters_.flushes_elided;
+    return progress_.step() ? Flush::elided_progress : Flush::elided;
+}
+
+void CachedWindow::complete(Rank target, Moment since, Completion kind, int status,
+                            std::uint64_t network_ticks) noexcept {
+    const Guard guard = lock();
+    if (cache_ != nullptr && !keeps_data_) cache_->acquire(target);
+    complete_locked(at(target), since, kind, status, network_ticks);
+    progress_.entered();
+}
+
+void CachedWindow::complete_all(Moment since, Completion kind, int status,
+                                std::uint64_t network_ticks) noexcept {
+    const Guard guard = lock();
+    if (cache_ != nullptr && !keeps_data_) cache_->acquire();
+    const std::uint64_t share = active_.empty() ? 0 : network_ticks / active_.size();
+    for (Rank target : active_)
+        complete_locked(at(target), since, kind, status, share);
+    std::erase_if(active_, [this](Rank target) {
+        Target& t = at(target);
+        t.listed = !t.idle(Completion::local) || !t.idle(Completion::full);
+        return !t.listed;
+    });
+    if (status == 0) untracked_ = false;
+    progress_.entered();
+}
+
+void CachedWindow::complete_locked(Target& t, Moment since, Completion kind, int status,
+                                   std::uint64_t network_ticks) noexcept {
+    const std::uint64_t begin_ticks = ticks();
+    const bool had_gets = t.gets.outstanding();
+    if (status == 0) {
+        t.complete(since, kind);
+        if (t.lone_bytes != 0) t.bet.observed(t.lone_bytes, t.lone_ticks + network_ticks);
+    }
+    t.lone_bytes = 0;
+    serve_waiters(t, [since](const Waiter& waiter) { return waiter.issued <= since; }, status == 0);
+    std::erase_if(t.in_flight, [&](const InFlight& flight) {
+        if (flight.issued > since) return false;
+        finish(flight, status == 0);
+        return true;
+    });
+    if (!had_gets) return;
+    t.bet.completed(network_ticks, ticks() - begin_ticks);
+    if (t.bet.round_over() && !t.in_transit()) settle_bet(t);
+}
+
+/// Whoever waits for bytes that have arrived gets them, before anybody may reuse the buffer in which they
+/// arrived.
+void CachedWindow::serve_waiters(Target& t, auto&& is_due, bool keep) noexcept {
+    std::erase_if(t.waiters, [&](const Waiter& waiter) {
+        if (!is_due(waiter)) return false;
+        if (keep) std::memmove(waiter.origin, waiter.source, waiter.size);
+        return true;
+    });
+}
+
+void CachedWindow::finish(const InFlight& flight, bool keep) noexcept {
+    if (keep)
+        cache_->commit(flight.entry, flight.entry->source());
+    else
+        cache_->abandon(flight.entry);
+}
+
+void CachedWindow::complete_request(Rank target, RequestId request, bool keep) noexcept {
+    const Guard guard = lock();
+    Target& t = at(target);
+    // Of a get with several gaps each is a flight of its own. Their order does not matter.
+    for (std::size_t i = 0; i < t.in_flight.size();) {
+        InFlight& flight = t.in_flight[i];
+        if (flight.request != request) {
+            ++i;
+            continue;
+        }
+        flight.request = 0;
+        if (!keep) continue;
+        serve_waiters(t, [&](const Waiter& waiter) { return waiter.entry == flight.entry; }, true);
+        finish(flight, true);
+        flight = t.in_flight.back();
+        t.in_flight.pop_back();
+    }
+    // What completed may be what the program waited for before it reads again.
+    if (keep && cache_ != nullptr && !keeps_data_) cache_->acquire(target);
+}
+
+void CachedWindow::abandon_request(Rank target, RequestId request) noexcept {
+    const Guard guard = lock();
+    Target& t = at(target);
+    std::erase_if(t.in_flight, [&](const InFlight& flight) {
+        if (flight.request != request) return false;
+        // Who waits for it has no other way to its bytes than the buffer in which they arrive: keep the
+        // entry's flight, but not its data.
+        cache_->drop(target, flight.entry->offset(), flight.entry->size());
+        return false;
+    });
+}
+
+void CachedWindow::settle_bet(Target& t) noexcept {
+    if (settings_.bypass)
+        t.bet.settle(t.hits - t.settled_hits, t.hit_bytes - t.settled_hit_bytes, keeps_data_);
+    t.settled_hits = t.hits;
+    t.settled_hit_bytes = t.hit_bytes;
+}
+}  // namespace nearfetch

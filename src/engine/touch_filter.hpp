@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "base/types.hpp"
+
+namespace nearfetch {
+
+/// Remembers what was asked for once, where a get has to be repeated before it is worth anything. It forgets
+/// by being overwritten: of two things that share a slot it knows the later one. One in 65536 answers is
+/// wrong.
+class TouchFilter {
+  public:
+    /// \throws std::bad_alloc
+    void reset() { marks_.assign(slots, 0); }
+
+    /// Whether this was asked for before; from now on it was.
+    bool touched(Rank target, std::uint64_t what) noexcept {
+        std::uint64_t h = what + 0x9e3779b97f4a7c15ull * (static_cast<std::uint64_t>(target) + 1);
+        h = (h ^ (h >> 32)) * 0xd6e8feb86659fd93ull;
+        h ^= h >> 29;
+        std::uint16_t& slot = marks_[h % slots];
+        const auto mark = static_cast<std::uint16_t>((h >> 48) | 1u);
+        const bool known = slot == mark;
+        slot = mark;
+        return known;
+    }
+
+  private:
+    static constexpr std::size_t slots = 1u << 15;
+    std::vector<std::uint16_t> marks_;
+};
+
+}  // namespace nearfetch
