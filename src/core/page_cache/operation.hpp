@@ -6,8 +6,8 @@
 // The network never touches a page. What is fetched lands in the operation's own memory and is merged into
 // the pages when it has arrived; what is written back is copied there first. So a page may be written, read
 // and even evicted while one of its operations is under way, one message can serve several pages that stand
-// anywhere, and a transport has to understand nothing but (rank, offset, size, memory). The copy costs some 20
-// ns per page. Large gets and puts use the program's memory in place of the operation's.
+// anywhere, and a transport has to understand nothing but (rank, offset, size, memory). The copy costs some
+// 20 ns per page. Large gets and puts use the program's memory in place of the operation's.
 //
 // There is a fixed number of them, which is also what throttles the network.
 
@@ -58,8 +58,8 @@ struct Operation {
     std::uint32_t slot_ = 0;  ///< its place in the table's list of its kind
     std::byte* own_ = nullptr;
     // Lines, counted from that of `offset`.
-    LineMask wanted_ = 0;    ///< to be admitted to pages; after that, the lines that are Page::arriving for it
-    LineMask merge_ = 0;     ///< of these, those that nothing has overtaken
+    LineMask wanted_ = 0;  ///< to be admitted to pages; after that, the lines that are Page::arriving for it
+    LineMask merge_ = 0;   ///< of these, those that nothing has overtaken
     LineMask delivery_ = 0;  ///< missing lines of `get_`
     Stamp stamp_ = 0;        ///< when it was planned
     Stamp acquired_ = 0;     ///< of the task that wanted it

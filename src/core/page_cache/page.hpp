@@ -25,15 +25,15 @@ struct alignas(64) Page {
     Rank target = -1;
     std::uint32_t dirty = nothing;  ///< its entry of DirtyPages
     LineMask ready = 0;             ///< lines a hit may use
-    LineMask ahead = 0;     ///< lines that were fetched ahead and not used yet; not in ready, so that the first
-                            ///< use is noticed
+    LineMask ahead = 0;  ///< lines that were fetched ahead and not used yet; not in ready, so that the first
+                         ///< use is noticed
     LineMask arriving = 0;  ///< lines that an operation is fetching
     Stamp stamp = 0;        ///< no line was read earlier than that
     std::uint32_t older = nothing;
     std::uint32_t newer = nothing;
     std::uint8_t queue = 0;
-    std::uint8_t uses = 0;       ///< since it entered its queue, up to most_uses; runs of uses count once
-    std::uint8_t mark = 0;       ///< trigger mark: the stream of ReadAhead to be told of the first use; 0: none
+    std::uint8_t uses = 0;  ///< since it entered its queue, up to most_uses; runs of uses count once
+    std::uint8_t mark = 0;  ///< trigger mark: the stream of ReadAhead to be told of the first use; 0: none
     std::uint8_t last_line = 0;  ///< where it was read last, of the misses
 
     LineMask valid() const noexcept { return ready | ahead; }

@@ -3,11 +3,11 @@
 
 // The page cache: remote memory in pages of lines, written back later (000, Ferguson and Buettner).
 //
-// Pages of 1024 bytes have 16 lines of 64 bytes. A get that finds its lines costs find(): a lookup. What a get
-// misses is fetched in whole lines, never beyond the readable range that comes with the request. A put is
-// written into the page and its bytes are marked; they leave as PUTs of contiguous runs when too many pages are
-// dirty or at a release. An acquire only moves the task's clock. There is one cache per thread, shared by the
-// thread's tasks, so no lock; all memory is taken at the start.
+// Pages of 1024 bytes have 16 lines of 64 bytes. A get that finds its lines costs find(): a lookup. What a
+// get misses is fetched in whole lines, never beyond the readable range that comes with the request. A put is
+// written into the page and its bytes are marked; they leave as PUTs of contiguous runs when too many pages
+// are dirty or at a release. An acquire only moves the task's clock. There is one cache per thread, shared by
+// the thread's tasks, so no lock; all memory is taken at the start.
 //
 // Core moves no bytes. A request is driven by asking for its next step until it is done:
 //
@@ -18,22 +18,24 @@
 //             step.operation->handle = transport.start(*step.operation);
 //             cache.started(*step.operation, ticks());      // all the bookkeeping, while the bytes travel
 //         } else {
-//             while (cache.in_flight(step)) { transport.wait(...); cache.complete(operation, status, ticks()); }
+//             while (cache.in_flight(step)) { transport.wait(...); cache.complete(operation, status,
+//             ticks()); }
 //         }
 //
-// While one task waits another may use the cache; whatever it does there, the next step is worked out anew from
-// what is there then. A fetch delivers to its request itself, whether or not there was room for its lines, so
-// nobody depends on a page staying where it is, and nobody can be starved by an eviction.
+// While one task waits another may use the cache; whatever it does there, the next step is worked out anew
+// from what is there then. A fetch delivers to its request itself, whether or not there was room for its
+// lines, so nobody depends on a page staying where it is, and nobody can be starved by an eviction.
 //
 // Sections of 000 and where they are: two-level lookup and 2Q (III-B) page_table.hpp, page_queues.hpp; dirty
 // bits (III-B) dirty_pages.hpp; read-ahead (III-A) read_ahead.hpp; get, put, clean, release, acquire (III-C)
 // fetch.cpp and write_back.cpp; large gets and puts (VII) bulk.cpp; adaptive prefetch (VII)
 // prefetch_distance.hpp. Where it differs, by default, and why:
-//  - Operations have memory of their own (operation.hpp). So conflicts are a matter of lines and bytes, not of
-//    pages, and fewer: a put never waits. A get waits for a PUT under way to its own lines, a write-back for a
-//    GET under way of its lines and for an earlier PUT of its bytes, any of them because the network may
-//    reorder. Bytes that were written and not yet sent need no write-back before the rest of their line can be
-//    read: what arrives is merged around them. (wait_for_writes: as the paper, write back and wait.)
+//  - Operations have memory of their own (operation.hpp). So conflicts are a matter of lines and bytes, not
+//  of
+//    pages, and fewer: a put never waits. A get waits for a PUT under way to its own lines, a write-back for
+//    a GET under way of its lines and for an earlier PUT of its bytes, any of them because the network may
+//    reorder. Bytes that were written and not yet sent need no write-back before the rest of their line can
+//    be read: what arrives is merged around them. (wait_for_writes: as the paper, write back and wait.)
 //  - Adjacent pages share messages, both ways, up to 4 KiB (combine_pages = false: one page per message).
 //  - Read-ahead goes backwards and by strides, too, at a distance that adapts (read_ahead_beyond_paper).
 //  - A page has one stamp, no line of it is older; 000 keeps first and last for reads and writes. The writes'
@@ -93,8 +95,8 @@ class PageCache {
 
     /// A get that find() did not serve. \pre size > 0, and the readable range has it
     Step get(const TaskClock& task, GetRequest& request);
-    /// A put that write() did not do. Small ones are done without the network, unless an entry for dirty bytes
-    /// or a page has to be freed; large ones when their PUT is complete. \pre size > 0
+    /// A put that write() did not do. Small ones are done without the network, unless an entry for dirty
+    /// bytes or a page has to be freed; large ones when their PUT is complete. \pre size > 0
     Step put(PutRequest& request);
     Step prefetch(const TaskClock& task, PrefetchRequest& request);
     /// Until all that was written before is complete at its target. PUTs that failed are started again.
@@ -179,9 +181,7 @@ class PageCache {
     // Puts and releases (write_back.cpp).
     Step clean(std::uint32_t entry) noexcept;
     Step wait_for(Operation& operation) const noexcept;
-    static Step start(Operation& operation) noexcept {
-        return {Step::Kind::start, &operation, operation.id};
-    }
+    static Step start(Operation& operation) noexcept { return {Step::Kind::start, &operation, operation.id}; }
     struct Run;
     bool arriving_in(const Page& page, std::uint64_t begin, std::uint64_t end) const noexcept;
     Run run_at(const Page& page, std::uint64_t begin) noexcept;

@@ -10,8 +10,8 @@
 //
 // The policies of core/eviction are not used, because they serve items of any size by lists that may have to
 // grow: here all items are equal, known beforehand, and linked in place. Both policies are two FIFOs and
-// a memory of names, so they are one class; a use costs no call, and nothing at all while the same page is used
-// again.
+// a memory of names, so they are one class; a use costs no call, and nothing at all while the same page is
+// used again.
 
 #include <algorithm>
 #include <cstdint>
@@ -54,8 +54,7 @@ class PageQueues {
 
     /// The page goes away; evicted: to make room.
     void erase(Page& page, bool evicted) noexcept {
-        if (evicted && page.queue == first)
-            names_.remember(name(page), static_cast<double>(++departures_));
+        if (evicted && page.queue == first) names_.remember(name(page), static_cast<double>(++departures_));
         take(page);
     }
 
@@ -82,7 +81,9 @@ class PageQueues {
         std::uint32_t count = 0;
     };
 
-    std::uint32_t index(const Page& page) const noexcept { return static_cast<std::uint32_t>(&page - pages_); }
+    std::uint32_t index(const Page& page) const noexcept {
+        return static_cast<std::uint32_t>(&page - pages_);
+    }
     static std::uint64_t name(const Page& page) noexcept {
         const std::uint64_t mixed =
             (page.number + (static_cast<std::uint64_t>(page.target) << 44)) * 0x9e3779b97f4a7c15ull;

@@ -2,11 +2,11 @@
 #pragma once
 
 // Finds pages: the two-level lookup of 000, section III-B, with disjoint parts of the address at the two
-// levels. The upper part (a region of 16 pages) is hashed and finds a leaf, the lower part is the place in the
-// leaf. A leaf is one CPU cache line of page indices. The paper hashes at the second level, too, and keeps
-// lists there; a plain array has no lists to walk, and shows at once which neighbours of a page are cached,
-// which is what read-ahead, write-back of several pages and operations on ranges ask for. All memory is taken
-// at the start.
+// levels. The upper part (a region of 16 pages) is hashed and finds a leaf, the lower part is the place in
+// the leaf. A leaf is one CPU cache line of page indices. The paper hashes at the second level, too, and
+// keeps lists there; a plain array has no lists to walk, and shows at once which neighbours of a page are
+// cached, which is what read-ahead, write-back of several pages and operations on ranges ask for. All memory
+// is taken at the start.
 
 #include <bit>
 #include <cstdint>

@@ -8,9 +8,10 @@ namespace nearfetch {
 void PrefetchDistance::latency(std::uint64_t ticks) noexcept {
     // Near the least that is seen: the rest is queueing, which a longer distance would only add to.
     const auto seen = static_cast<double>(ticks);
-    latency_ticks_ = latency_ticks_ == 0 || seen < latency_ticks_
-                         ? seen
-                         : latency_ticks_ + latency_weight * (std::min(seen, 2 * latency_ticks_) - latency_ticks_);
+    latency_ticks_ =
+        latency_ticks_ == 0 || seen < latency_ticks_
+            ? seen
+            : latency_ticks_ + latency_weight * (std::min(seen, 2 * latency_ticks_) - latency_ticks_);
 }
 
 void PrefetchDistance::access(std::uint64_t now_ticks, std::uint64_t waited_ticks) noexcept {
@@ -60,7 +61,8 @@ void PrefetchDistance::settle() noexcept {
         trying_ = false;
         return;
     }
-    const std::uint32_t doubled = std::max(distance_ + 1, std::min(2 * distance_, std::max(enough, distance_ + distance_ / 4)));
+    const std::uint32_t doubled =
+        std::max(distance_ + 1, std::min(2 * distance_, std::max(enough, distance_ + distance_ / 4)));
     const std::uint32_t most = ceiling_ != 0 ? std::min(ceiling_, config_.most) : config_.most;
     if (distance_ >= most) {
         trying_ = false;

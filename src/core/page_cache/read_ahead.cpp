@@ -60,9 +60,10 @@ ReadAhead::Mark ReadAhead::missed(Rank target, std::uint64_t offset, std::uint64
             trail = Trail();
             const auto page = static_cast<std::int64_t>(config_.page_bytes);
             const bool by_pages = std::abs(step) < page;
-            const Mark mark = by_pages ? start(target, true, step > 0 ? page : -page,
-                                               offset / config_.page_bytes * config_.page_bytes, config_.page_bytes)
-                                       : start(target, false, step, offset, size_bytes);
+            const Mark mark =
+                by_pages ? start(target, true, step > 0 ? page : -page,
+                                 offset / config_.page_bytes * config_.page_bytes, config_.page_bytes)
+                         : start(target, false, step, offset, size_bytes);
             if (!by_pages) streams_[mark].read = 3;
             return mark;
         }
@@ -121,8 +122,8 @@ ByteRange ReadAhead::next(Mark mark, ByteRange readable) noexcept {
     const std::int64_t items = std::min(allowed - ahead, group);
     // Not page by page: that would be as many messages.
     if (items < std::clamp<std::int64_t>(allowed / 2, 1, group)) return {};
-    // The items' bytes; what lies outside of the readable is cut off, in signed arithmetic because a stream may
-    // run below 0.
+    // The items' bytes; what lies outside of the readable is cut off, in signed arithmetic because a stream
+    // may run below 0.
     const auto origin = static_cast<std::int64_t>(stream.origin);
     const std::int64_t first = origin + stream.next * stream.step;
     const std::int64_t last = origin + (stream.next + items - 1) * stream.step;

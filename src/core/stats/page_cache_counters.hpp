@@ -2,8 +2,8 @@
 #pragma once
 
 // Every counter of a page cache, once, with its meaning; reports are written from the table. What is
-// prefetched is counted in lines, the unit that is fetched: each line that was asked for ahead of its use ends
-// as used or as unused, so that prefetch_lines - used - unused is what is still waiting for its use.
+// prefetched is counted in lines, the unit that is fetched: each line that was asked for ahead of its use
+// ends as used or as unused, so that prefetch_lines - used - unused is what is still waiting for its use.
 
 #include <array>
 #include <cstdint>

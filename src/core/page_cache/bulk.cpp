@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Large gets and puts (000, section VII: "improve the performance of large PUTs and GETs"). They are
+// aggregated already, so they go straight between the network and the program's memory, in as few messages as
+// without a cache and not rounded to lines; and they neither fill the pages nor flush them. A get takes from
+// the pages what these have at its beginning, what was written and not sent yet, and whatever is long enough
+// to be worth another message. A put updates the pages that it meets, and what it overwrites need not be
+// written back any more.
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/page_cache/page_cache.hpp"
+#include "core/page_cache/parts.hpp"
+
+namespace nearfetch {
+
+namespace {
+
+constexpr std::uint64_t island_bytes = 8192;  ///< resident bytes for which a get is cut in two
+
+}  // namespace
+
+/// What has to be fetched next, or the dirty page that has to be written back before.
+struct PageCache::Gap {
+    ByteRange range;
+    const Page* blocked = nullptr;
+};
+
+// Copies what is there from where the request has come to. \return where that ends
+std::uint64_t PageCache::copy_prefix(const TaskClock& task, GetRequest& r) noexcept {
+    std::uint64_t at = r.next_;
+    while (at < r.range().end) {
+        Page* const page = lookup(r.target, at >> page_shift_);
+        if (page == nullptr) break;
+        const std::uint64_t begin = at & page_mask_;
+        const std::uint64_t end = std::min(page_mask_ + 1, begin + (r.range().end - at));
+        const LineMask valid = fresh(task, *page) ? page->valid() : 0;
+        std::uint64_t to = begin;
+        while (to < end) {
+            const std::uint64_t line_end = std::min(end, ((to >> line_shift_) + 1) << line_shift_);
+            const bool is_valid = (valid >> (to >> line_shift_) & 1) != 0;
+            if (!is_valid && (page->dirty == Page::nothing || !dirty_.all(page->dirty, to, line_end))) break;
+            to = line_end;
+        }
+        if (to == begin) break;
+        std::memcpy(r.to + (at - r.offset), data(*page) + begin, to - begin);
+        use(*page, line_mask(begin >> line_shift_, (to - 1) >> line_shift_) & valid);
+        counters_.bulk_bytes_from_cache += to - begin;
+        at += to - begin;
+        if (to < end) break;
+    }
+    return at;
+}
+
+PageCache::Gap PageCache::gap_at(const TaskClock& task, const GetRequest& r) noexcept {
+    const std::uint64_t begin = r.next_;
+    Gap gap{{begin, r.range().end}, nullptr};
+    std::uint64_t island = begin;  // where the resident bytes begin that end at `island_end`
+    std::uint64_t island_end = begin;
+    table_.for_each(
+        r.target, begin >> page_shift_, (gap.range.end - 1) >> page_shift_, [&](std::uint32_t index) {
+            const Page& page = pages_[index];
+            const std::uint64_t base = page.number << page_shift_;
+            const LineMask valid = fresh(task, page) ? page.valid() : 0;
+            if (valid == 0 && page.dirty == Page::nothing) return true;
+            const std::uint64_t end = std::min(r.range().end, base + page_mask_ + 1);
+            for (std::uint64_t at = std::max(begin, base); at < end;) {
+                const std::uint64_t line_end = std::min(end, ((at >> line_shift_) + 1) << line_shift_);
+                const bool is_valid = (valid >> ((at - base) >> line_shift_) & 1) != 0;
+                const bool written =
+                    page.dirty != Page::nothing && dirty_.any(page.dirty, at - base, line_end - base);
+                if (written && !is_valid && !dirty_.all(page.dirty, at - base, line_end - base)) {
+                    gap.range.end = at;
+                    if (at == begin) gap.blocked = &page;
+                    return false;
+                }
+                if (written) {
+                    gap.range.end = at;
+                    return false;
+                }
+                if (is_valid) {
+                    if (island_end != at) island = at;
+                    island_end = line_end;
+                    if (island_end - island >= island_bytes) {
+                        gap.range.end = island;
+                        return false;
+                    }
+                }
+                at = line_end;
+            }
+            return true;
+        });
+    return gap;
+}
+
+Step PageCache::get_bulk(const TaskClock& task, GetRequest& r) {
+    r.next_ = copy_prefix(task, r);
+    if (r.next_ == r.range().end) return {};
+    const Gap gap = gap_at(task, r);
+    if (gap.blocked != nullptr) return clean(gap.blocked->dirty);
+    Operation* first = operations_.put_at(r.target, gap.range);
+    if (first == nullptr && operations_.spare() == 0) first = operations_.oldest();
+    if (first != nullptr) {
+        ++counters_.waits;
+        return wait_for(*first);
+    }
+    Operation& op = operations_.begin(Operation::Kind::get, r.target, gap.range);
+    op.bulk_ = true;
+    op.buffer = r.to + (gap.range.begin - r.offset);
+    op.get_ = &r;
+    ++r.outstanding_;
+    r.next_ = gap.range.end;
+    return start(op);
+}
+
+// The pages follow the put.
+void PageCache::update(const PutRequest& r) noexcept {
+    for_each_page(r.target, r.range(), [&](Page& page) {
+        const std::uint64_t base = page.number << page_shift_;
+        const std::uint64_t begin = std::max(r.offset, base) - base;
+        const std::uint64_t end = std::min(r.range().end - base, page_mask_ + 1);
+        if (page.valid() != 0)
+            std::memcpy(data(page) + begin, r.from + (base + begin - r.offset), end - begin);
+        if (page.dirty == Page::nothing) return;
+        dirty_.clear(page.dirty, begin, end);
+        if (dirty_.any(page.dirty, 0, page_mask_ + 1)) return;
+        dirty_.detach(page.dirty);
+        page.dirty = Page::nothing;
+    });
+}
+
+Step PageCache::put_bulk(PutRequest& r) {
+    if (r.next_ == r.offset) {
+        Operation* first = operations_.put_at(r.target, r.range());
+        if (first == nullptr && operations_.spare() == 0) first = operations_.oldest();
+        if (first != nullptr) {
+            ++counters_.waits;
+            return wait_for(*first);
+        }
+        update(r);
+        forget_merges(r.target, r.range());
+        Operation& op = operations_.begin(Operation::Kind::put, r.target, r.range());
+        op.bulk_ = true;
+        op.buffer = const_cast<std::byte*>(r.from);  // a PUT only reads it
+        op.put_ = &r;
+        ++r.outstanding_;
+        r.next_ = r.range().end;
+        return start(op);
+    }
+    for (Operation* op : operations_.puts())
+        if (op->put_ == &r) return wait_for(*op);
+    ++counters_.bulk_puts;
+    return {};
+}
+
+}  // namespace nearfetch

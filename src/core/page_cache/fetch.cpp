@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Gets and prefetches: what is there of a range, what has to be fetched, and what becomes of it when it
+// arrives (000, sections III-A and III-C).
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "core/page_cache/page_cache.hpp"
+#include "core/page_cache/parts.hpp"
+
+namespace nearfetch {
+
+namespace {
+
+std::uint64_t first_of(LineMask lines) noexcept { return static_cast<unsigned>(std::countr_zero(lines)); }
+std::uint64_t last_of(LineMask lines) noexcept {
+    return 63u - static_cast<unsigned>(std::countl_zero(lines));
+}
+std::uint64_t count_of(LineMask lines) noexcept { return static_cast<unsigned>(std::popcount(lines)); }
+
+}  // namespace
+
+Step PageCache::get(const TaskClock& task, GetRequest& r) {
+    NF_EXPECT(r.size_bytes > 0 && r.target >= 0 && r.readable.contains(r.range()));
+    const bool bulk = r.size_bytes >= config_.bulk_bytes;
+    while (r.next_ < r.range().end) {
+        const Step step = bulk ? get_bulk(task, r) : get_window(task, r);
+        if (step.kind != Step::Kind::done) return step;
+    }
+    // What the program waits for is on its way; now what it may want later.
+    while (r.mark_ != 0 && operations_.spare() > operations_kept_) {
+        const ByteRange range = read_ahead_.next(r.mark_, r.readable);
+        if (range.empty()) break;
+        if (Operation* op = plan_ahead(task, r.target, range, r.readable, r.mark_)) return start(*op);
+    }
+    r.mark_ = 0;
+    if (r.outstanding_ != 0) {
+        const auto own = std::find_if(operations_.gets().begin(), operations_.gets().end(),
+                                      [&](const Operation* op) { return op->get_ == &r; });
+        return wait_for(**own);
+    }
+    if (bulk)
+        ++counters_.bulk_gets;
+    else
+        ++(r.fetched_ ? counters_.misses : r.waited_ ? counters_.pending_hits : counters_.hits);
+    return {};
+}
+
+PageCache::Window PageCache::survey(const TaskClock& task, Rank target, ByteRange range) noexcept {
+    Window window;
+    window.range = range;
+    window.first_line = range.begin >> line_shift_;
+    for_each_part(range, [&](const Part& part) {
+        const Page* const page = lookup(target, part.number);
+        LineMask absent = part.lines();
+        LineMask arriving = 0;
+        if (page != nullptr) {
+            if (fresh(task, *page)) absent &= ~page->valid();
+            // What was written and is read again needs nothing else of its line.
+            if (page->dirty != Page::nothing)
+                for (LineMask left = absent; left != 0; left &= left - 1) {
+                    const std::uint64_t line = first_of(left);
+                    if (dirty_.all(page->dirty, std::max(part.begin, line << line_shift_),
+                                   std::min(part.end, (line + 1) << line_shift_)))
+                        absent &= ~(LineMask{1} << line);
+                }
+            arriving = absent & page->arriving;
+        }
+        const std::uint64_t shift = (part.offset >> line_shift_) - window.first_line;
+        window.missing |= absent >> part.first_line << shift;
+        window.arriving |= arriving >> part.first_line << shift;
+    });
+    return window;
+}
+
+// Brings a request forward by what one operation can fetch.
+Step PageCache::get_window(const TaskClock& task, GetRequest& r) {
+    const std::uint64_t first_line = r.next_ >> line_shift_;
+    const std::uint64_t end = std::min(r.range().end, (first_line + lines_per_operation_) << line_shift_);
+    const Window window = survey(task, r.target, {r.next_, end});
+    if (window.arriving != 0) return wait_for_arrival(r, window);
+    if (window.missing == 0) {
+        copy_resident(r, window);
+        r.next_ = end;
+        return {};
+    }
+    const ByteRange lines = line_bytes_of(first_line + first_of(window.missing),
+                                          first_line + last_of(window.missing), r.readable);
+    if (!operations_.puts().empty() || config_.wait_for_writes) {
+        const Step step = writes_first(r, window, lines);
+        if (step.kind != Step::Kind::done) return step;
+    }
+    if (operations_.spare() == 0) {
+        ++counters_.waits;
+        return wait_for(*operations_.oldest());
+    }
+    Operation& op = plan_fetch(task, r, window);
+    copy_resident(r, window);
+    r.next_ = end;
+    return start(op);
+}
+
+// Somebody is fetching these lines already.
+Step PageCache::wait_for_arrival(GetRequest& r, const Window& window) {
+    const std::uint64_t line = window.first_line + first_of(window.arriving);
+    for (Operation* op : operations_.gets()) {
+        const std::uint64_t base = op->offset >> line_shift_;
+        if (op->target != r.target || line < base || line - base >= 64 ||
+            (op->wanted_ >> (line - base) & 1) == 0)
+            continue;
+        if (r.late_ != op->id) {
+            r.late_ = op->id;
+            const LineMask ahead = op->wanted_ & ~op->delivery_;
+            const LineMask here = window.first_line >= base ? ahead >> (window.first_line - base)
+                                                            : ahead << (base - window.first_line);
+            counters_.prefetch_late += count_of(window.arriving & here);
+        }
+        r.waited_ = true;
+        ++counters_.waits;
+        return wait_for(*op);
+    }
+    NF_ENSURE(false);
+    return {};
+}
+
+// A PUT to these lines must not be overtaken by their GET.
+Step PageCache::writes_first(GetRequest& r, const Window& window, ByteRange lines) {
+    if (config_.wait_for_writes) {
+        lines = {lines.begin & ~page_mask_, (lines.end | page_mask_) + 1};
+        Step step;
+        for_each_part(window.range, [&](const Part& part) {
+            const Page* const page = lookup(r.target, part.number);
+            if (page != nullptr && page->dirty != Page::nothing && step.kind == Step::Kind::done)
+                step = clean(page->dirty);
+        });
+        if (step.kind != Step::Kind::done) return step;
+    }
+    Operation* const put = operations_.put_at(r.target, lines);
+    if (put == nullptr) return {};
+    ++counters_.waits;
+    return wait_for(*put);
+}
+
+void PageCache::copy_resident(GetRequest& r, const Window& window) {
+    for_each_part(window.range, [&](const Part& part) {
+        const std::uint64_t shift = (part.offset >> line_shift_) - window.first_line;
+        const LineMask missing = window.missing >> shift << part.first_line;
+        const LineMask resident = part.lines() & ~missing;
+        if (resident == 0) return;
+        Page& page = *lookup(r.target, part.number);
+        for (LineMask left = resident; left != 0; left &= left - 1) {
+            const std::uint64_t line = first_of(left);
+            const std::uint64_t begin = std::max(part.begin, line << line_shift_);
+            const std::uint64_t end = std::min(part.end, (line + 1) << line_shift_);
+            std::memcpy(r.to + (part.offset + begin - part.begin - r.offset), data(page) + begin,
+                        end - begin);
+        }
+        queues_.used(page);
+        if (page.mark != 0 && (page.ahead & resident) != 0) trigger(r, page, part.offset);
+        use(page, resident);
+    });
+}
+
+// A page with the trigger mark is read.
+void PageCache::trigger(GetRequest& r, Page& page, std::uint64_t offset) noexcept {
+    const std::uint8_t mark = page.mark;
+    page.mark = 0;
+    const std::uint64_t waited = r.late_ == 0                 ? 0
+                                 : completed_ticks_ > r.ticks ? completed_ticks_ - r.ticks
+                                                              : 1;
+    if (read_ahead_.touched(mark, page.target, offset, r.ticks, waited)) r.mark_ = mark;
+}
+
+// The lines that are read along when a second line of a page is read separately.
+LineMask PageCache::rest_of_page(const TaskClock& task, GetRequest& r, const Page& page, LineMask missing,
+                                 int& direction) const {
+    if (!config_.read_ahead || page.valid() == 0 || page.mark != 0 || !fresh(task, page)) return 0;
+    direction = first_of(missing) >= page.last_line ? 1 : -1;
+    if (direction < 0 && !config_.read_ahead_beyond_paper) return 0;
+    LineMask rest =
+        direction > 0 ? line_mask(first_of(missing), lines_per_page_ - 1) : line_mask(0, last_of(missing));
+    rest &= lines_within(page, r.readable) & ~(page.valid() | page.arriving | missing);
+    if (rest == 0) return 0;
+    const std::uint64_t first_line = page.number << (page_shift_ - line_shift_);
+    const ByteRange range =
+        line_bytes_of(first_line + first_of(rest), first_line + last_of(rest), r.readable);
+    return operations_.put_at(page.target, range) == nullptr ? rest : 0;
+}
+
+Operation& PageCache::plan_fetch(const TaskClock& task, GetRequest& r, const Window& window) {
+    std::uint64_t first = window.first_line + first_of(window.missing);
+    std::uint64_t last = window.first_line + last_of(window.missing);
+    const std::uint64_t number = first / lines_per_page_;
+    std::uint64_t rest_line = 0;
+    LineMask rest = 0;
+    int direction = 0;
+    if (last / lines_per_page_ == number) {
+        if (const Page* page = lookup(r.target, number)) {
+            const LineMask missing = line_mask(first % lines_per_page_, last % lines_per_page_);
+            rest = rest_of_page(task, r, *page, missing, direction);
+        }
+    }
+    const std::uint64_t missing_first = first;
+    if (rest != 0) {
+        rest_line = number * lines_per_page_;
+        first = std::min(first, rest_line + first_of(rest));
+        last = std::max(last, rest_line + last_of(rest));
+    }
+    Operation& op = operations_.begin(Operation::Kind::get, r.target, line_bytes_of(first, last, r.readable));
+    op.delivery_ = window.missing >> (missing_first - window.first_line) << (missing_first - first);
+    op.wanted_ = op.delivery_;
+    if (rest != 0) {
+        op.wanted_ |= rest_line >= first ? rest << (rest_line - first) : rest >> (first - rest_line);
+        op.mark_ = read_ahead_.sequential(r.target, number, direction);
+    }
+    op.stamp_ = now_;
+    op.acquired_ = task.acquired;
+    op.get_ = &r;
+    ++r.outstanding_;
+    return op;
+}
+
+// An operation for what is missing of the range, if that can be fetched now.
+Operation* PageCache::plan_ahead(const TaskClock& task, Rank target, ByteRange range, ByteRange readable,
+                                 std::uint8_t mark) {
+    const std::uint64_t first_line = range.begin >> line_shift_;
+    const std::uint64_t last_line =
+        std::min((range.end - 1) >> line_shift_, first_line + lines_per_operation_ - 1);
+    const Window window = survey(task, target, line_bytes_of(first_line, last_line, readable));
+    const LineMask missing = window.missing & ~window.arriving;
+    if (missing == 0) return nullptr;
+    const ByteRange lines =
+        line_bytes_of(first_line + first_of(missing), first_line + last_of(missing), readable);
+    if (operations_.put_at(target, lines) != nullptr) return nullptr;
+    Operation& op = operations_.begin(Operation::Kind::get, target, lines);
+    op.wanted_ = missing >> first_of(missing);
+    op.ahead_ = true;
+    op.mark_ = mark;
+    op.stamp_ = now_;
+    op.acquired_ = task.acquired;
+    return &op;
+}
+
+Step PageCache::prefetch(const TaskClock& task, PrefetchRequest& r) {
+    const ByteRange range{std::max(r.range.begin, r.readable.begin), std::min(r.range.end, r.readable.end)};
+    if (r.next_ == r.range.begin) ++counters_.hints;
+    r.next_ = std::max(r.next_, range.begin);
+    while (r.next_ < range.end) {
+        if (operations_.spare() <= operations_kept_) {
+            ++counters_.hints_dropped;
+            r.next_ = range.end;
+            break;
+        }
+        const std::uint64_t begin = r.next_;
+        const std::uint64_t window_end = ((begin >> line_shift_) + lines_per_operation_) << line_shift_;
+        r.next_ = std::min(range.end, window_end);
+        if (Operation* op = plan_ahead(task, r.target, {begin, r.next_}, r.readable, 0)) return start(*op);
+    }
+    return {};
+}
+
+void PageCache::started(Operation& op, std::uint64_t now_ticks) noexcept {
+    NF_EXPECT(op.state_ == Operation::State::planned);
+    op.state_ = Operation::State::started;
+    op.started_ticks_ = now_ticks;
+    if (op.kind == Operation::Kind::put) {
+        ++counters_.put_messages;
+        counters_.put_message_bytes += op.size_bytes;
+        return;
+    }
+    ++counters_.get_messages;
+    counters_.get_message_bytes += op.size_bytes;
+    if (op.ahead_) ++counters_.prefetch_messages;
+    if (op.bulk_) return;
+    admit(op);
+    if (op.get_ == nullptr || op.get_->fetched_) return;
+    op.get_->fetched_ = true;
+    if (!config_.read_ahead) return;
+    const std::uint8_t mark = read_ahead_.missed(op.target, op.get_->offset, op.get_->size_bytes);
+    if (mark != 0) op.get_->mark_ = mark;
+}
+
+// The bookkeeping while the bytes travel: pages for the lines, evicting others when needed.
+void PageCache::admit(Operation& op) noexcept {
+    LineMask admitted = 0;
+    for_each_part(op.range(), [&](const Part& part) {
+        const std::uint64_t shift = (part.offset >> line_shift_) - (op.offset >> line_shift_);
+        LineMask lines = (op.wanted_ >> shift << part.first_line) & part.lines();
+        if (lines == 0) return;
+        Page* page = lookup(op.target, part.number);
+        if (page == nullptr) {
+            page = make_page(op.target, part.number);
+            if (page == nullptr) {
+                ++counters_.not_admitted;
+                return;
+            }
+        } else if (page->stamp < op.acquired_) {
+            forget_lines(*page, ~LineMask{0});
+            page->mark = 0;
+            page->stamp = op.stamp_;
+        }
+        lines &= ~(page->valid() | page->arriving);
+        page->arriving |= lines;
+        const LineMask own = lines >> part.first_line << shift;
+        admitted |= own;
+        const LineMask ahead = own & ~op.delivery_;
+        counters_.prefetch_lines += count_of(ahead);
+        if (op.mark_ != 0 && ahead != 0) page->mark = op.mark_;
+        if (own != ahead)
+            page->last_line =
+                static_cast<std::uint8_t>(first_of((op.delivery_ >> shift << part.first_line) & lines));
+    });
+    op.wanted_ = op.merge_ = admitted;
+}
+
+void PageCache::complete(Operation& op, int status, std::uint64_t now_ticks) noexcept {
+    NF_EXPECT(op.state_ == Operation::State::planned || op.state_ == Operation::State::started);
+    if (op.kind == Operation::Kind::put && !op.bulk_) {
+        if (status == 0)
+            operations_.end(op);
+        else
+            op.state_ = Operation::State::failed;
+        return;
+    }
+    if (op.put_ != nullptr) {
+        --op.put_->outstanding_;
+        op.put_->status = status;
+        if (status != 0) acquire(op.target, op.range());
+        operations_.end(op);
+        return;
+    }
+    if (op.state_ == Operation::State::planned) op.wanted_ = 0;  // it was never admitted
+    completed_ticks_ = now_ticks;
+    if (!op.bulk_) merge(op, status == 0);
+    if (op.get_ != nullptr) {
+        if (!op.bulk_ && status == 0) {
+            deliver(op);
+            if (now_ticks > op.started_ticks_) read_ahead_.latency(now_ticks - op.started_ticks_);
+        }
+        if (op.get_->status == 0) op.get_->status = status;
+        --op.get_->outstanding_;
+    }
+    operations_.end(op);
+}
+
+// What has arrived enters its pages, except where that is overtaken.
+void PageCache::merge(Operation& op, bool good) noexcept {
+    if (op.wanted_ == 0) return;
+    for_each_part(op.range(), [&](const Part& part) {
+        const std::uint64_t shift = (part.offset >> line_shift_) - (op.offset >> line_shift_);
+        const LineMask lines = (op.wanted_ >> shift << part.first_line) & part.lines();
+        if (lines == 0) return;
+        Page& page = *lookup(op.target, part.number);
+        page.arriving &= ~lines;
+        LineMask merged = 0;
+        if (good && op.stamp_ >= page.stamp) merged = lines & (op.merge_ >> shift << part.first_line);
+        const LineMask ahead = lines & ~(op.delivery_ >> shift << part.first_line);
+        for (LineMask left = merged; left != 0;) {
+            // Lines side by side in one copy.
+            const std::uint64_t first = first_of(left);
+            const LineMask beyond = ~(left >> first);
+            const std::uint64_t last = first + (beyond == 0 ? 64 : first_of(beyond)) - 1;
+            left &= ~line_mask(first, last);
+            const std::uint64_t begin = std::max(part.begin, first << line_shift_);
+            const std::uint64_t end = std::min(part.end, (last + 1) << line_shift_);
+            copy_clean(page, begin, end, op.buffer + (part.offset - op.offset) + (begin - part.begin));
+        }
+        page.ready |= merged & ~ahead;
+        page.ahead |= merged & ahead;
+        counters_.prefetch_unused += count_of(ahead & ~merged);
+    });
+}
+
+// Copies into a page, around what was written there.
+void PageCache::copy_clean(const Page& page, std::uint64_t begin, std::uint64_t end,
+                           const std::byte* from) noexcept {
+    std::byte* const to = data(page);
+    if (page.dirty == Page::nothing) {
+        std::memcpy(to + begin, from, end - begin);
+        return;
+    }
+    for (std::uint64_t at = dirty_.next_clear(page.dirty, begin); at < end;) {
+        const std::uint64_t stop = std::min(end, dirty_.next_set(page.dirty, at));
+        std::memcpy(to + at, from + (at - begin), stop - at);
+        at = dirty_.next_clear(page.dirty, stop);
+    }
+}
+
+// Gives the request what it missed, with what this process has written there.
+void PageCache::deliver(const Operation& op) noexcept {
+    const GetRequest& r = *op.get_;
+    const ByteRange range{std::max(op.offset, r.offset), std::min(op.range().end, r.range().end)};
+    for_each_part(range, [&](const Part& part) {
+        const Page* const page = lookup(op.target, part.number);
+        const bool written = page != nullptr && page->dirty != Page::nothing;
+        const std::uint64_t base = op.offset >> line_shift_;
+        for (std::uint64_t line = part.first_line; line <= part.last_line; ++line) {
+            const std::uint64_t begin = std::max(part.begin, line << line_shift_);
+            const std::uint64_t end = std::min(part.end, (line + 1) << line_shift_);
+            const std::uint64_t offset = part.offset + (begin - part.begin);
+            if ((op.delivery_ >> ((offset >> line_shift_) - base) & 1) == 0) continue;
+            std::byte* const to = r.to + (offset - r.offset);
+            std::memcpy(to, op.buffer + (offset - op.offset), end - begin);
+            if (!written) continue;
+            for (std::uint64_t at = dirty_.next_set(page->dirty, begin); at < end;) {
+                const std::uint64_t stop = std::min(end, dirty_.next_clear(page->dirty, at));
+                std::memcpy(to + (at - begin), data(*page) + at, stop - at);
+                at = dirty_.next_set(page->dirty, stop);
+            }
+        }
+    });
+}
+
+}  // namespace nearfetch

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Puts, the cleaning of dirty pages, and releases (000, section III-C).
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/page_cache/page_cache.hpp"
+#include "core/page_cache/parts.hpp"
+
+namespace nearfetch {
+
+/// Written bytes without a hole, in one page or in several.
+struct PageCache::Run {
+    Rank target;
+    ByteRange range;
+};
+
+// A PUT that failed is not waited for, but started again.
+Step PageCache::wait_for(Operation& op) const noexcept {
+    if (op.state_ == Operation::State::failed) {
+        op.state_ = Operation::State::planned;
+        return start(op);
+    }
+    return {Step::Kind::wait, &op, op.id};
+}
+
+Step PageCache::put(PutRequest& r) {
+    NF_EXPECT(r.size_bytes > 0 && r.target >= 0);
+    if (r.size_bytes >= config_.bulk_bytes) return put_bulk(r);
+    while (r.next_ < r.range().end) {
+        const std::uint64_t number = r.next_ >> page_shift_;
+        const std::uint64_t skip = r.next_ & page_mask_;
+        const std::uint64_t size = std::min(page_mask_ + 1 - skip, r.range().end - r.next_);
+        Page* page = lookup(r.target, number);
+        if ((page == nullptr || page->dirty == Page::nothing) && dirty_.full()) return clean(dirty_.oldest());
+        if (page == nullptr) {
+            page = make_page(r.target, number);
+            // At most half of the pages are dirty: the others are waiting for what is on its way to them.
+            if (page == nullptr) {
+                ++counters_.waits;
+                return wait_for(*operations_.oldest());
+            }
+        } else {
+            queues_.used(*page);
+        }
+        if (page->dirty == Page::nothing)
+            page->dirty = dirty_.attach(static_cast<std::uint32_t>(page - pages_.data()));
+        std::memcpy(data(*page) + skip, r.from + (r.next_ - r.offset), size);
+        dirty_.set(page->dirty, skip, skip + size);
+        written_ = page;
+        r.next_ += size;
+    }
+    ++puts_;
+    return {};
+}
+
+bool PageCache::arriving_in(const Page& page, std::uint64_t begin, std::uint64_t end) const noexcept {
+    return (page.arriving & line_mask(begin >> line_shift_, (end - 1) >> line_shift_)) != 0;
+}
+
+// The run of written bytes that begins there, together with what goes on in the pages before and after it, as
+// far as one message may go and nothing has to be waited for.
+PageCache::Run PageCache::run_at(const Page& page, std::uint64_t begin) noexcept {
+    const std::uint64_t page_bytes = page_mask_ + 1;
+    const std::uint64_t most = std::uint64_t{lines_per_operation_} << line_shift_;
+    const std::uint64_t base = page.number << page_shift_;
+    const std::uint64_t end = dirty_.next_clear(page.dirty, begin);
+    Run run{page.target, {base + begin, base + end}};
+    while ((run.range.begin & page_mask_) == 0 && run.range.begin != 0) {
+        const Page* const before = lookup(page.target, (run.range.begin >> page_shift_) - 1);
+        if (before == nullptr || before->dirty == Page::nothing) break;
+        const std::uint64_t tail = dirty_.tail_begin(before->dirty);
+        if (tail == page_bytes || run.range.size() + (page_bytes - tail) > most ||
+            arriving_in(*before, tail, page_bytes))
+            break;
+        run.range.begin -= page_bytes - tail;
+    }
+    while ((run.range.end & page_mask_) == 0) {
+        const Page* const after = lookup(page.target, run.range.end >> page_shift_);
+        if (after == nullptr || after->dirty == Page::nothing) break;
+        const std::uint64_t head = dirty_.next_clear(after->dirty, 0);
+        if (head == 0 || run.range.size() + head > most || arriving_in(*after, 0, head)) break;
+        run.range.end += head;
+    }
+    return run;
+}
+
+// The run leaves its pages: they are clean there.
+void PageCache::take_run(const Run& run, Operation& op) noexcept {
+    for_each_part(run.range, [&](const Part& part) {
+        Page& page = *lookup(run.target, part.number);
+        std::memcpy(op.buffer + (part.offset - run.range.begin), data(page) + part.begin, part.size());
+        dirty_.clear(page.dirty, part.begin, part.end);
+        // A line that is wholly ours needs no fetching: nobody else may have written it since.
+        const std::uint64_t first = (part.begin + (1u << line_shift_) - 1) >> line_shift_;
+        const std::uint64_t beyond = part.end >> line_shift_;
+        if (first < beyond) page.ready |= line_mask(first, beyond - 1) & ~page.ahead;
+        if (!dirty_.any(page.dirty, 0, page_mask_ + 1)) {
+            dirty_.detach(page.dirty);
+            page.dirty = Page::nothing;
+        }
+    });
+}
+
+// One PUT of what the entry has, or what it has to wait for.
+Step PageCache::clean(std::uint32_t entry) noexcept {
+    const Page& page = pages_[dirty_.page(entry)];
+    const std::uint64_t begin = dirty_.next_set(entry, 0);
+    const std::uint64_t end = dirty_.next_clear(entry, begin);
+    Operation* first = nullptr;
+    if (arriving_in(page, begin, end)) {
+        // What arrives is merged around the written bytes; it has to know which these are.
+        const std::uint64_t base = page.number << page_shift_;
+        const ByteRange range{(base + begin) >> line_shift_ << line_shift_,
+                              ((base + end - 1) >> line_shift_ << line_shift_) + (1u << line_shift_)};
+        for (Operation* op : operations_.gets())
+            if (!op->bulk_ && op->wanted_ != 0 && op->target == page.target && op->range().overlaps(range) &&
+                (first == nullptr || op->id < first->id))
+                first = op;
+        ++counters_.waits;
+        return wait_for(*first);
+    }
+    const Run run = run_at(page, begin);
+    first = operations_.put_at(run.target, run.range);
+    if (first == nullptr && operations_.spare() == 0) first = operations_.oldest();
+    if (first != nullptr) {
+        ++counters_.waits;
+        return wait_for(*first);
+    }
+    Operation& op = operations_.begin(Operation::Kind::put, run.target, run.range);
+    take_run(run, op);
+    return start(op);
+}
+
+Step PageCache::release(ReleaseRequest& r) {
+    const bool all = r.target == ReleaseRequest::every_target;
+    const auto concerns = [&](Rank target, ByteRange range) {
+        return all || (target == r.target && range.overlaps(r.range));
+    };
+    if (!r.cleaned_) {
+        for (std::uint32_t entry = dirty_.oldest(); entry != DirtyPages::nothing;
+             entry = dirty_.newer(entry)) {
+            const Page& page = pages_[dirty_.page(entry)];
+            const std::uint64_t base = page.number << page_shift_;
+            if (!concerns(page.target, {base, base + page_mask_ + 1})) continue;
+            if (!all) {
+                const std::uint64_t begin = std::max(r.range.begin, base) - base;
+                const std::uint64_t end = std::min(r.range.end - base, page_mask_ + 1);
+                if (!dirty_.any(entry, begin, end)) continue;
+            }
+            return clean(entry);
+        }
+        r.cleaned_ = true;
+        r.last_ = operations_.last_id();
+        ++counters_.releases;
+    }
+    for (Operation* op : operations_.puts())
+        if (op->id <= r.last_ && concerns(op->target, op->range())) return wait_for(*op);
+    return {};
+}
+
+}  // namespace nearfetch
