@@ -61,6 +61,6 @@ if(NEARFETCH_SANITIZE)
         INTERFACE
             "$<$<COMPILE_LANGUAGE:C,CXX>:-fsanitize=${NEARFETCH_SANITIZE};-fno-sanitize-recover=all;-fno-omit-frame-pointer>"
     )
-    target_link_options(nearfetch_options INTERFACE
-                        $<$<LINK_LANGUAGE:C,CXX>:-fsanitize=${NEARFETCH_SANITIZE}>)
+    # Fortran programs too: they have parts in C.
+    target_link_options(nearfetch_options INTERFACE -fsanitize=${NEARFETCH_SANITIZE})
 endif()

@@ -5,6 +5,12 @@
 
 set(NEARFETCH_PROGRAMS_DIR ${PROJECT_BINARY_DIR}/programs)
 
+# All time limits of tests are multiplied by this: the sanitizers make the code several times slower.
+set(NEARFETCH_TIME_FACTOR 1)
+if(NEARFETCH_SANITIZE)
+    set(NEARFETCH_TIME_FACTOR 4)
+endif()
+
 # Parses the calling function's arguments from number `first` on, as cmake_parse_arguments does, into arg_<KEYWORD>.
 # A misspelt keyword would otherwise be taken for one more source file.
 macro(_nearfetch_parse first flags single multiple)
@@ -20,6 +26,12 @@ macro(_nearfetch_default keyword)
     if(NOT DEFINED arg_${keyword})
         set(arg_${keyword} ${ARGN})
     endif()
+endmacro()
+
+# The time limit of the calling function's test: its TIMEOUT, or else `seconds`, times NEARFETCH_TIME_FACTOR.
+macro(_nearfetch_time_limit seconds)
+    _nearfetch_default(TIMEOUT ${seconds})
+    math(EXPR arg_TIMEOUT "${arg_TIMEOUT} * ${NEARFETCH_TIME_FACTOR}")
 endmacro()
 
 # Links `target` to the layers named in USES: nearfetch::<use>_<family> where it exists, else nearfetch::<use>.
@@ -78,9 +90,10 @@ endfunction()
 
 # nearfetch_interposer(SOURCES a.cpp ... [USES layer ...] [EXPORTS file])
 #
-# The library for LD_PRELOAD or linking: target nearfetch_mpi_<family>, file <build>/lib/libnearfetch_mpi_<family>.so,
-# compiled with NEARFETCH_MPI_<FAMILY>=1 and NEARFETCH_MPI_FAMILY="<family>". EXPORTS is the version script that lists
-# all it exports (default: exports.map beside the caller).
+# The library for LD_PRELOAD or linking: target nearfetch_mpi_<family> (all of them: `interposers`), file
+# <build>/lib/libnearfetch_mpi_<family>.so, compiled with NEARFETCH_MPI_<FAMILY>=1 and
+# NEARFETCH_MPI_FAMILY="<family>". EXPORTS is the version script that lists all it exports (default: exports.map
+# beside the caller).
 #
 # MPICH and the standard ABI are not linked: their handles are constants, so the library takes libmpi from the program
 # it is loaded into, whichever version that brings. Open MPI's predefined handles are data symbols, which cannot be
@@ -89,9 +102,11 @@ function(nearfetch_interposer)
     _nearfetch_parse(0 "" "EXPORTS" "SOURCES;USES")
     _nearfetch_default(EXPORTS exports.map)
     cmake_path(ABSOLUTE_PATH arg_EXPORTS BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+    add_custom_target(interposers)
     foreach(family IN LISTS NEARFETCH_MPI_FAMILIES)
         set(target nearfetch_mpi_${family})
         add_library(${target} SHARED ${arg_SOURCES})
+        add_dependencies(interposers ${target})
         set_target_properties(
             ${target}
             PROPERTIES SKIP_BUILD_RPATH ON
@@ -164,7 +179,7 @@ endfunction()
 # NEARFETCH_TEST_DATA is the folder of the calling CMakeLists.txt.
 function(nearfetch_unit_test name)
     _nearfetch_parse(1 "" "TIMEOUT" "SOURCES;LINK;LABELS")
-    _nearfetch_default(TIMEOUT 300)
+    _nearfetch_time_limit(300)
     set(target unit_${name})
     add_executable(${target} ${arg_SOURCES})
     set_target_properties(${target} PROPERTIES OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY
@@ -189,7 +204,7 @@ function(nearfetch_mpi_test program)
     _nearfetch_default(MODES plain off transparent always-cache user-defined)
     _nearfetch_default(NETWORKS shm)
     _nearfetch_default(FAMILIES ${NEARFETCH_MPI_FAMILIES})
-    _nearfetch_default(TIMEOUT 120)
+    _nearfetch_time_limit(120)
     list(TRANSFORM arg_SET PREPEND "--set=" OUTPUT_VARIABLE settings)
     string(REGEX REPLACE "\\.py$" "" name ${arg_NAME})
     foreach(family IN LISTS arg_FAMILIES)
@@ -235,7 +250,7 @@ endfunction()
 # (<build>/programs) and NEARFETCH_BUILD (<build>) in their environment.
 function(nearfetch_python_test name)
     _nearfetch_parse(1 "" "TIMEOUT;PROCESSORS" "PATHS;LABELS;ENVIRONMENT")
-    _nearfetch_default(TIMEOUT 300)
+    _nearfetch_time_limit(300)
     _nearfetch_default(PROCESSORS 1)
     list(TRANSFORM arg_PATHS PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/ OUTPUT_VARIABLE paths)
     # The MPI programs that these tests start leave memory behind, as MPI libraries do (see tests/launch.py).

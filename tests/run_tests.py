@@ -14,7 +14,7 @@ import sys
 import time
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Sequence
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
@@ -24,6 +24,7 @@ ROOT = lint.ROOT
 PRESETS = ("release", "dev", "asan", "tsan")
 # Under the thread sanitizer everything else would only be slow: one thread cannot race.
 _TSAN_TESTS = "threads"
+_TSAN_TARGETS = ("nearfetch-settings", "interposers", "programs-threads", "unit_engine_threads_test")
 
 
 class Counts(NamedTuple):
@@ -47,7 +48,8 @@ def main() -> int:
     if not selected and options.preset == "release":
         total += run_lint()
     build = ROOT / "build" / options.preset
-    if not compile_preset(options.preset, build):
+    targets = _TSAN_TARGETS if options.preset == "tsan" and not selected else ()
+    if not compile_preset(options.preset, build, targets):
         total += Counts(failed=1)
     else:
         total += run_ctest(options, build)
@@ -80,9 +82,10 @@ def run_lint() -> Counts:
     return total
 
 
-def compile_preset(preset: str, build: Path) -> bool:
-    """Configures and builds; ./nf has already built the release preset."""
+def compile_preset(preset: str, build: Path, targets: Sequence[str] = ()) -> bool:
+    """Configures and builds `targets` (default: everything); ./nf has already built the release preset."""
     commands = [["cmake", "--build", str(build), "-j", os.environ.get("NF_JOBS", str(os.cpu_count() or 1))]]
+    commands[0] += ["--target", *targets] if targets else []
     if not (build / "build.ninja").exists():
         commands.insert(0, ["cmake", "--preset", preset, "--log-level=WARNING"])
     for command in commands:
@@ -99,7 +102,7 @@ def run_ctest(options: argparse.Namespace, build: Path) -> Counts:
     command = ["ctest", "--test-dir", str(build), "-j", str(options.jobs), "--output-junit", str(report)]
     command += ["--verbose"] if options.verbose else ["--output-on-failure"]
     include = options.include
-    if options.preset == "tsan" and not any((include, options.label)):
+    if options.preset == "tsan" and not any((include, options.exclude, options.label)):
         include = _TSAN_TESTS
     for flag, value in (("-R", include), ("-E", options.exclude), ("-L", options.label)):
         if value:

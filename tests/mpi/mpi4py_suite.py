@@ -35,6 +35,7 @@ def main() -> int:
     options = parser.parse_args()
     if options.rank_part:
         return run_rank(*options.rank_part)
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
     tests = test_folder(options.build)
     if tests is None:
         print("skipped: mpi4py's source distribution cannot be had")
@@ -91,10 +92,11 @@ def outcomes(
     options: argparse.Namespace, tests: Path, ranks: int, mode: str | None
 ) -> list[dict[str, str]] | None:
     """What became of each test on each rank; None if the run did not come to its end."""
+    from launch import sanitizer_environment
     from nearfetch.launch import mpiexec, nearfetch_run, without_nearfetch
 
     launch = mpiexec(options.family, ranks, "shm", without_nearfetch(os.environ))
-    env = {**launch.env, "PYTHONDONTWRITEBYTECODE": "1"}
+    env = {**sanitizer_environment(launch.env, options.build), "PYTHONDONTWRITEBYTECODE": "1"}
     if options.family == "openmpi":  # left to itself mpi4py takes the MPICH of its virtual environment
         env.update(MPI4PY_MPIABI="openmpi", MPI4PY_LIBMPI="libmpi.so.40")
     with tempfile.TemporaryDirectory() as folder:
