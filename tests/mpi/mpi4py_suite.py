@@ -93,6 +93,7 @@ def outcomes(
 ) -> list[dict[str, str]] | None:
     """What became of each test on each rank; None if the run did not come to its end."""
     from launch import sanitizer_environment
+
     from nearfetch.launch import mpiexec, nearfetch_run, without_nearfetch
 
     launch = mpiexec(options.family, ranks, "shm", without_nearfetch(os.environ))
