@@ -39,7 +39,8 @@ inline std::vector<std::string> split(const std::string& text, char separator) {
 inline std::uint64_t to_number(const std::string& text) {
     char* end = nullptr;
     const unsigned long long value = std::strtoull(text.c_str(), &end, 10);
-    if (text.empty() || *end != '\0') give_up("'" + text + "' is no whole number: give one");
+    if (text.empty() || *end != '\0')
+        give_up("'" + text + "' is not a whole number (the option takes one): correct it");
     return value;
 }
 
@@ -83,7 +84,7 @@ class Arguments {
                 for (const std::string& pair : split(value.substr(colon + 1), ',')) {
                     const std::size_t equals = pair.find('=');
                     if (equals == std::string::npos)
-                        give_up("'" + pair + "' is not KEY=VALUE: give a setting");
+                        give_up("'" + pair + "' is not KEY=VALUE (it should be a setting): correct it");
                     config.settings.emplace_back(pair.substr(0, equals), pair.substr(equals + 1));
                 }
             }

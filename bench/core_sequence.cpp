@@ -17,10 +17,14 @@
 namespace nearfetch::bench {
 namespace {
 
-RangeCacheConfig cache_config(const Config& config) {
+Settings settings_of(const Config& config) {
     Settings settings;
-    for (const auto& [key, value] : config.settings)
-        apply_setting(settings, key, value);
+    for (const auto& [name, value] : config.settings)
+        apply_setting(settings, name, value);
+    return settings;
+}
+
+RangeCacheConfig cache_config(const Settings& settings) {
     RangeCacheConfig result;
     result.buffer_bytes = settings.buffer_bytes;
     result.buffer_bytes_max = std::max(settings.buffer_bytes, settings.buffer_bytes_max);
@@ -72,10 +76,7 @@ class Replay {
 
 nlohmann::ordered_json replay(const Config& config, const std::vector<SequenceGet>& gets,
                               std::uint64_t every) {
-    std::uint64_t largest = 0;
-    for (const SequenceGet& get : gets)
-        largest = std::max(largest, get.size);
-    Replay run(cache_config(config), largest);
+    Replay run(cache_config(settings_of(config)), largest_size(gets));
     auto occupancy = nlohmann::ordered_json::array();
     double free_sum = 0;
     std::uint64_t full_gets = 0;

@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "mpi_support.hpp"
 #include "sequence.hpp"
+#include "windows.hpp"
 
 namespace nearfetch::bench {
 namespace {
@@ -31,21 +31,18 @@ double run_sequence(const BenchWindow& window, const std::vector<SequenceGet>& g
     return right ? seconds : -1;
 }
 
-int run(const std::vector<SequenceGet>& gets, const std::vector<Config>& configs, std::uint64_t rounds) {
-    int rank = 0;
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+int run(const apps::MpiSession& mpi, const std::vector<SequenceGet>& gets, const std::vector<Config>& configs,
+        std::uint64_t rounds) {
+    const int rank = mpi.rank();
     const std::uint64_t bytes = extent_bytes(gets);
     std::vector<std::byte> memory(rank == target_rank ? bytes : 1);
     if (rank == target_rank) fill(memory.data(), bytes);
-    std::uint64_t largest = 0;
-    for (const SequenceGet& get : gets)
-        largest = std::max(largest, get.size);
-    std::vector<std::byte> buffer(largest);
+    std::vector<std::byte> buffer(largest_size(gets));
     int wrong = 0;
     for (std::uint64_t round = 0; round < rounds; ++round) {
         for (std::size_t turn = 0; turn < configs.size(); ++turn) {
             const Config& config = configs[round % 2 == 0 ? turn : configs.size() - 1 - turn];
-            const BenchWindow window(config, bytes, memory.data());
+            const BenchWindow window(mpi, config, bytes, memory.data());
             if (rank == origin_rank) {
                 const double seconds = run_sequence(window, gets, buffer);
                 if (seconds < 0) wrong = 1;
@@ -58,7 +55,8 @@ int run(const std::vector<SequenceGet>& gets, const std::vector<Config>& configs
             MPI_Barrier(MPI_COMM_WORLD);
         }
     }
-    if (wrong != 0) std::fprintf(stderr, "get_sequence: wrong bytes were read: this is a bug\n");
+    if (wrong != 0)
+        std::fprintf(stderr, "get_sequence: wrong bytes were read (a bug of nearfetch or MPI): report it\n");
     return wrong;
 }
 
@@ -66,16 +64,13 @@ int run(const std::vector<SequenceGet>& gets, const std::vector<Config>& configs
 }  // namespace nearfetch::bench
 
 int main(int argc, char** argv) {
+    using namespace nearfetch;
     using namespace nearfetch::bench;
     const Arguments arguments(argc, argv, {"--sequence", "--config", "--rounds"});
     const std::vector<SequenceGet> gets = read_sequence(arguments.text("--sequence", ""));
     std::vector<Config> configs = arguments.configs();
     if (configs.empty()) configs.push_back({"plain", {}});
-    MPI_Init(&argc, &argv);
-    int ranks = 0;
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    const int status = ranks == 2 ? run(gets, configs, arguments.number("--rounds", 1)) : 0;
-    MPI_Finalize();
-    if (ranks != 2) give_up("get_sequence: wrong number of ranks (one reads from the other): start 2");
-    return status;
+    const std::uint64_t rounds = arguments.number("--rounds", 1);
+    return run_two_ranks(argc, argv, "get_sequence",
+                         [&](const apps::MpiSession& mpi) { return run(mpi, gets, configs, rounds); });
 }

@@ -7,13 +7,15 @@
 // Patterns:
 //   hit      get + flush of one address, again and again
 //   rotating get + flush of 64 addresses in turn
-//   miss     get + flush, never the same address twice
+//   miss     get + flush, never the same address twice, and never near one that was read before
 //   flush    a flush with nothing outstanding
 //   overlap  get, computation for as long as a get + flush takes, flush: how much of the communication the
 //            computation hides, 1 - (T_total - T_computation) / T_communication; never the same address twice
 //   call     for reference: two calls of functions that do nothing, with the arguments of a get and a flush
 //   memcpy   for reference: a copy of `size` bytes, the same ones again and again
 //   memcpy_rotating  for reference: a copy of `size` bytes, from 64 places in turn
+//   call_memcpy, call_memcpy_rotating  for reference: the two calls, the first of which makes that copy: what
+//            a hit costs that needs no lookup
 //
 // One JSON object per line: pattern, config, size_bytes, and median, quartiles and mean of the time of one
 // operation in ns over `samples` batches (for overlap: ratios), with the counters of nearfetch over that
@@ -21,13 +23,11 @@
 
 #include <algorithm>
 #include <cstring>
-#include <functional>
 #include <memory>
 #include <numeric>
-#include <optional>
 #include <vector>
 
-#include "mpi_support.hpp"
+#include "windows.hpp"
 
 namespace nearfetch::bench {
 namespace {
@@ -37,8 +37,11 @@ constexpr std::uint64_t warm_up_gets = 16;
 constexpr std::uint64_t warm_up_turns = 4;
 constexpr std::uint64_t rotating_ranges = 64;
 constexpr std::uint64_t hot_ranges = 1 + rotating_ranges;
-/// Addresses of misses stand a cache line apart at least.
-constexpr std::uint64_t stride_least = 64;
+constexpr std::uint64_t cache_line = 64;
+/// Between one miss and the next. More than a block of nearfetch's read-ahead, so that no miss touches a
+/// block for the second time, nor one beside it; and a line more, so that misses use all sets of the CPU's
+/// caches.
+constexpr std::uint64_t miss_gap = 8192 + cache_line;
 
 struct Plan {
     bool allocate = false;
@@ -53,10 +56,11 @@ struct Plan {
         return std::find(patterns.begin(), patterns.end(), pattern) != patterns.end();
     }
     static std::uint64_t stride(std::uint64_t size) {
-        return (std::max(size, stride_least) + stride_least - 1) / stride_least * stride_least;
+        return (size + cache_line - 1) / cache_line * cache_line;
     }
+    static std::uint64_t miss_stride(std::uint64_t size) { return stride(size) + miss_gap; }
     std::uint64_t misses(std::uint64_t size) const {
-        return std::clamp<std::uint64_t>(bytes_per_size / stride(size), 64,
+        return std::clamp<std::uint64_t>(bytes_per_size / miss_stride(size), 64,
                                          std::max<std::uint64_t>(gets, 64));
     }
     std::uint64_t overlap_samples(std::uint64_t size) const { return std::min(samples, misses(size) / 4); }
@@ -64,8 +68,8 @@ struct Plan {
     std::uint64_t window_bytes() const {
         std::uint64_t bytes = 0;
         for (const std::uint64_t size : sizes)
-            bytes +=
-                stride(size) * (hot_ranges + misses(size) + 2 * overlap_samples(size) + 2 * warm_up_gets);
+            bytes += stride(size) * hot_ranges +
+                     miss_stride(size) * (misses(size) + 2 * overlap_samples(size) + 2 * warm_up_gets);
         return bytes;
     }
 };
@@ -126,8 +130,8 @@ class Origin {
 
     void run() {
         if (plan_.has("call")) measure_call();
-        if (plan_.has("memcpy")) measure_memcpy("memcpy", 1);
-        if (plan_.has("memcpy_rotating")) measure_memcpy("memcpy_rotating", rotating_ranges);
+        for (const Copying& each : copyings)
+            if (plan_.has(each.pattern)) measure_memcpy(each);
         if (plan_.has("hit")) measure_hits("hit", 1);
         if (plan_.has("rotating")) measure_hits("rotating", rotating_ranges);
         if (plan_.has("flush")) measure_flush();
@@ -136,6 +140,16 @@ class Origin {
     }
 
   private:
+    struct Copying {
+        const char* pattern;
+        std::uint64_t ranges;
+        bool in_calls;
+    };
+    static constexpr Copying copyings[] = {{"memcpy", 1, false},
+                                           {"memcpy_rotating", rotating_ranges, false},
+                                           {"call_memcpy", 1, true},
+                                           {"call_memcpy_rotating", rotating_ranges, true}};
+
     struct Free {
         void operator()(std::byte* memory) const { ::operator delete[](memory, std::align_val_t{64}); }
     };
@@ -148,8 +162,8 @@ class Origin {
         get_flush(window, next(window, size), size);
     }
     std::uint64_t next(std::size_t window, std::uint64_t size) {
-        const std::uint64_t offset = cursors_[window];
-        cursors_[window] += Plan::stride(size);
+        const std::uint64_t offset = cursors_[window] + miss_gap;
+        cursors_[window] += Plan::miss_stride(size);
         return offset;
     }
 
@@ -256,8 +270,13 @@ class Origin {
         return 1 - (now_ns() - begin - computed_ns) / alone_ns;
     }
 
-    static void nothing_get(void*, int, MPI_Datatype, int, MPI_Aint, int, MPI_Datatype, MPI_Win) {}
-    static void nothing_flush(int, MPI_Win) {}
+    static int nothing_get(void*, int, MPI_Datatype, int, MPI_Aint, int, MPI_Datatype, MPI_Win) { return 0; }
+    static int copying_get(void* into, int count, MPI_Datatype, int, MPI_Aint from, int, MPI_Datatype,
+                           MPI_Win) {
+        std::memcpy(into, reinterpret_cast<const void*>(from), static_cast<std::size_t>(count));
+        return 0;
+    }
+    static int nothing_flush(int, MPI_Win) { return 0; }
 
     void measure_call() {
         // Volatile: the compiler may not see through them.
@@ -270,15 +289,29 @@ class Origin {
         measure_reference("call", 0, both);
     }
 
-    void measure_memcpy(const char* pattern, std::uint64_t ranges) {
+    void measure_memcpy(const Copying& copying) {
         void* (*volatile copy)(void*, const void*, std::size_t) = std::memcpy;
-        const std::vector<std::byte> source(ranges * Plan::stride(plan_.sizes.back()));
+        decltype(&copying_get) volatile get = copying_get;
+        decltype(&nothing_flush) volatile flush = nothing_flush;
+        const std::vector<std::byte> source(copying.ranges * Plan::stride(plan_.sizes.back()));
         for (const std::uint64_t size : plan_.sizes) {
             std::uint64_t turn = 0;
-            measure_reference(pattern, size, [&] {
-                copy(buffer_.get(), source.data() + turn * Plan::stride(size), size);
-                turn = turn + 1 == ranges ? 0 : turn + 1;
-            });
+            const auto next_source = [&] {
+                const std::byte* from = source.data() + turn * Plan::stride(size);
+                turn = turn + 1 == copying.ranges ? 0 : turn + 1;
+                return from;
+            };
+            const auto alone = [&] { copy(buffer_.get(), next_source(), size); };
+            const auto in_calls = [&] {
+                const auto count = static_cast<int>(size);
+                get(buffer_.get(), count, MPI_BYTE, target_rank, reinterpret_cast<MPI_Aint>(next_source()),
+                    count, MPI_BYTE, MPI_WIN_NULL);
+                flush(target_rank, MPI_WIN_NULL);
+            };
+            if (copying.in_calls)
+                measure_reference(copying.pattern, size, in_calls);
+            else
+                measure_reference(copying.pattern, size, alone);
         }
     }
 
@@ -308,9 +341,8 @@ void touch_pages(const BenchWindow& window, std::uint64_t bytes) {
     }
 }
 
-void run(const Plan& plan) {
-    int rank = 0;
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+int run(const apps::MpiSession& mpi, const Plan& plan) {
+    const int rank = mpi.rank();
     const std::uint64_t bytes = plan.window_bytes();
     std::vector<std::byte> shared(
         plan.allocate ? 0 : std::max<std::uint64_t>(rank == target_rank ? bytes : 0, 1));
@@ -318,7 +350,7 @@ void run(const Plan& plan) {
     std::vector<std::unique_ptr<BenchWindow>> windows;
     for (const Config& config : plan.configs)
         windows.push_back(
-            std::make_unique<BenchWindow>(config, bytes, plan.allocate ? nullptr : shared.data()));
+            std::make_unique<BenchWindow>(mpi, config, bytes, plan.allocate ? nullptr : shared.data()));
     for (const auto& window : windows) {
         if (rank == origin_rank) {
             MPI_Win_lock_all(MPI_MODE_NOCHECK, window->handle());
@@ -332,12 +364,14 @@ void run(const Plan& plan) {
     }
     // The target waits inside MPI, where it serves.
     MPI_Barrier(MPI_COMM_WORLD);
+    return 0;
 }
 
 }  // namespace
 }  // namespace nearfetch::bench
 
 int main(int argc, char** argv) {
+    using namespace nearfetch;
     using namespace nearfetch::bench;
     const Arguments arguments(
         argc, argv,
@@ -356,10 +390,6 @@ int main(int argc, char** argv) {
         give_up(
             "rma_latency: bad --sizes or --samples (sizes ascend from 1, samples are 2 or more): correct "
             "them");
-    MPI_Init(&argc, &argv);
-    int ranks = 0;
-    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    if (ranks == 2) run(plan);
-    MPI_Finalize();
-    if (ranks != 2) give_up("rma_latency: wrong number of ranks (one reads from the other): start 2");
+    return run_two_ranks(argc, argv, "rma_latency",
+                         [&](const apps::MpiSession& mpi) { return run(mpi, plan); });
 }

@@ -3,6 +3,7 @@
 
 // A sequence of gets from a file with one `offset size` per line, in bytes (bench/workload.py writes it).
 
+#include <algorithm>
 #include <cstdint>
 #include <fstream>
 #include <string>
@@ -25,6 +26,13 @@ inline std::vector<SequenceGet> read_sequence(const std::string& path) {
     if (gets.empty() || !file.eof())
         give_up("no gets in '" + path + "' (lines `offset size` are expected): check the file");
     return gets;
+}
+
+inline std::uint64_t largest_size(const std::vector<SequenceGet>& gets) {
+    std::uint64_t largest = 0;
+    for (const SequenceGet& get : gets)
+        largest = std::max(largest, get.size);
+    return largest;
 }
 
 inline std::uint64_t extent_bytes(const std::vector<SequenceGet>& gets) {

@@ -88,16 +88,29 @@ function(nearfetch_mpi_layer name)
     endforeach()
 endfunction()
 
+# A library for LD_PRELOAD under the programs of one family, from the sources ARGN.
+#
+# MPICH and the standard ABI are not linked: their handles are constants, so the library takes libmpi from the program
+# it is loaded into, whichever version that brings. Open MPI's predefined handles are data symbols, which cannot be
+# bound lazily; there libmpi.so.40 is linked by name, without a path, and the program's own copy comes first.
+function(_nearfetch_add_preload target family)
+    add_library(${target} SHARED ${ARGN})
+    set_target_properties(${target} PROPERTIES SKIP_BUILD_RPATH ON)
+    _nearfetch_define_family(${target} PRIVATE ${family})
+    if(family STREQUAL "openmpi")
+        target_link_libraries(${target} PRIVATE nearfetch_options nearfetch::mpi_${family})
+    else()
+        target_link_libraries(${target} PRIVATE nearfetch_options nearfetch::mpi_${family}_headers)
+        target_link_options(${target} PRIVATE -Wl,-z,lazy)
+    endif()
+endfunction()
+
 # nearfetch_interposer(SOURCES a.cpp ... [USES layer ...] [EXPORTS file])
 #
 # The library for LD_PRELOAD or linking: target nearfetch_mpi_<family> (all of them: `interposers`), file
 # <build>/lib/libnearfetch_mpi_<family>.so, compiled with NEARFETCH_MPI_<FAMILY>=1 and
 # NEARFETCH_MPI_FAMILY="<family>". EXPORTS is the version script that lists all it exports (default: exports.map
 # beside the caller).
-#
-# MPICH and the standard ABI are not linked: their handles are constants, so the library takes libmpi from the program
-# it is loaded into, whichever version that brings. Open MPI's predefined handles are data symbols, which cannot be
-# bound lazily; there libmpi.so.40 is linked by name, without a path, and the program's own copy comes first.
 function(nearfetch_interposer)
     _nearfetch_parse(0 "" "EXPORTS" "SOURCES;USES")
     _nearfetch_default(EXPORTS exports.map)
@@ -105,23 +118,12 @@ function(nearfetch_interposer)
     add_custom_target(interposers)
     foreach(family IN LISTS NEARFETCH_MPI_FAMILIES)
         set(target nearfetch_mpi_${family})
-        add_library(${target} SHARED ${arg_SOURCES})
+        _nearfetch_add_preload(${target} ${family} ${arg_SOURCES})
         add_dependencies(interposers ${target})
-        set_target_properties(
-            ${target}
-            PROPERTIES SKIP_BUILD_RPATH ON
-                       LINK_DEPENDS ${arg_EXPORTS}
-                       EXPORT_NAME mpi_${family})
-        _nearfetch_define_family(${target} PRIVATE ${family})
+        set_target_properties(${target} PROPERTIES LINK_DEPENDS ${arg_EXPORTS} EXPORT_NAME mpi_${family})
         target_include_directories(
             ${target} INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
                                 $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
-        if(family STREQUAL "openmpi")
-            target_link_libraries(${target} PRIVATE nearfetch_options nearfetch::mpi_${family})
-        else()
-            target_link_libraries(${target} PRIVATE nearfetch_options nearfetch::mpi_${family}_headers)
-            target_link_options(${target} PRIVATE -Wl,-z,lazy)
-        endif()
         _nearfetch_use(${target} PRIVATE ${family} ${arg_USES})
         target_link_libraries(${target} PRIVATE ${CMAKE_DL_LIBS})
         target_link_options(${target} PRIVATE -Wl,--version-script=${arg_EXPORTS} -Wl,--exclude-libs,ALL -Wl,-z,text)
@@ -134,6 +136,18 @@ function(nearfetch_interposer)
             TARGETS ${target}
             EXPORT nearfetchTargets
             LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+    endforeach()
+endfunction()
+
+# nearfetch_preload(<name> SOURCES a.c ...)
+#
+# A library to preload in nearfetch's place, to compare with: <build>/bench/<name>_<family>.so. Not installed.
+function(nearfetch_preload name)
+    _nearfetch_parse(1 "" "" "SOURCES")
+    foreach(family IN LISTS NEARFETCH_MPI_FAMILIES)
+        set(target ${name}_${family})
+        _nearfetch_add_preload(${target} ${family} ${arg_SOURCES})
+        set_target_properties(${target} PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bench)
     endforeach()
 endfunction()
 

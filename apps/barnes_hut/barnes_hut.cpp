@@ -21,6 +21,7 @@
 #include "barnes_hut/plummer.hpp"
 #include "common/compensated_sum.hpp"
 #include "common/mpi_support.hpp"
+#include "common/progress.hpp"
 #include "common/report.hpp"
 #include "nearfetch/mpi.h"
 
@@ -249,7 +250,7 @@ apps::Report make_report(const apps::MpiSession& mpi, const Options& options, co
 }
 
 int simulate(const apps::MpiSession& mpi, const Options& options) {
-    apps::check_infos(options.common.window);
+    apps::check_infos(options.common.window.infos);
     std::ofstream json;
     if (!apps::root_succeeds(mpi, "barnes_hut", [&] { apps::open_output(json, options.common.json_path); })) {
         return apps::kBadUse;

@@ -7,7 +7,8 @@
 
 #include "barnes_hut/node_reader.hpp"
 #include "barnes_hut/octree.hpp"
-#include "common/mpi_support.hpp"
+#include "common/mpi_session.hpp"
+#include "common/mpi_window.hpp"
 
 namespace nearfetch::barnes_hut {
 

@@ -6,7 +6,8 @@
 
 #include "barnes_hut/octree.hpp"
 #include "barnes_hut/options.hpp"
-#include "common/mpi_support.hpp"
+#include "common/mpi_window.hpp"
+#include "common/progress.hpp"
 
 namespace nearfetch::barnes_hut {
 

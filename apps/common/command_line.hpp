@@ -21,10 +21,13 @@ class UsageError : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
+/// Info keys and their values, in the order in which they are set.
+using InfoPairs = std::vector<std::pair<std::string, std::string>>;
+
 /// How the window over the shared data is made.
 struct WindowOptions {
-    bool allocate = true;                                    ///< MPI_Win_allocate, else MPI_Win_create
-    std::vector<std::pair<std::string, std::string>> infos;  ///< info pairs passed to it, in order
+    bool allocate = true;  ///< MPI_Win_allocate, else MPI_Win_create
+    InfoPairs infos;
 };
 
 /// The options of both programs.

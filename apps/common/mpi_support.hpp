@@ -1,75 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The programs use MPI's C interface; the old C++ one of some mpi.h files needs another library.
-#ifndef OMPI_SKIP_MPICXX
-#define OMPI_SKIP_MPICXX 1
-#endif
-#ifndef MPICH_SKIP_MPICXX
-#define MPICH_SKIP_MPICXX 1
-#endif
 #include <mpi.h>
 
-#include <chrono>
 #include <cstdint>
 #include <exception>
 #include <fstream>
 #include <iostream>
-#include <memory>
 #include <new>
 #include <string>
 #include <type_traits>
 #include <vector>
 
 #include "common/command_line.hpp"
+#include "common/mpi_session.hpp"
 #include "common/report.hpp"
 
 namespace nearfetch::apps {
-
-/// MPI from here to the end of the scope.
-class MpiSession {
-  public:
-    MpiSession(int* argc, char*** argv);
-    ~MpiSession();
-    MpiSession(const MpiSession&) = delete;
-    MpiSession& operator=(const MpiSession&) = delete;
-
-    int rank() const { return rank_; }
-    int ranks() const { return ranks_; }
-    bool is_root() const { return rank_ == 0; }
-
-  private:
-    int rank_ = 0;
-    int ranks_ = 1;
-};
-
-/// A window over `bytes` of this rank's memory, made as the user asked. Collective.
-class Window {
-  public:
-    /// @throws UsageError on every rank when an info pair is longer than this MPI library allows
-    Window(std::size_t bytes, int displacement_unit, const WindowOptions& options);
-    ~Window();
-    Window(const Window&) = delete;
-    Window& operator=(const Window&) = delete;
-
-    MPI_Win handle() const { return window_; }
-    void* memory() const { return memory_; }
-
-    /// Zeroes this rank's part. No epoch may be open.
-    void clear(int rank, std::size_t bytes);
-
-    /// Copies into this rank's part. No epoch may be open; others may read once they have synchronised with
-    /// this rank.
-    void fill(int rank, std::size_t offset_bytes, const void* data, std::size_t bytes);
-
-  private:
-    MPI_Win window_ = MPI_WIN_NULL;
-    void* memory_ = nullptr;
-    std::unique_ptr<std::byte[]> owned_;
-};
-
-/// @throws UsageError when an info pair is longer than this MPI library allows
-void check_infos(const WindowOptions& options);
 
 /// Sends any number of bytes; MPI's own count ends at 2^31 - 1.
 void send_bytes(const void* data, std::uint64_t bytes, int target);
@@ -97,36 +44,6 @@ std::vector<Item> gather_at_root(const MpiSession& mpi, const std::vector<Item>&
 double sum_over_ranks(double value);
 std::uint64_t sum_over_ranks(std::uint64_t value);
 double max_over_ranks(double value);
-
-/// Seconds that were spent in something that is entered again and again.
-class Stopwatch {
-  public:
-    void start() { started_ = Clock::now(); }
-    void stop() { spent_ += Clock::now() - started_; }
-    double seconds() const { return std::chrono::duration<double>(spent_).count(); }
-
-  private:
-    using Clock = std::chrono::steady_clock;
-    Clock::time_point started_{};
-    Clock::duration spent_{};
-};
-
-/// A bar on standard error that rank 0 moves on.
-class ProgressBar {
-  public:
-    ProgressBar(bool shown, std::string label, std::uint64_t total);
-    void advance() {
-        if (shown_ && ++done_ >= next_) draw();
-    }
-
-  private:
-    void draw();
-    bool shown_;
-    std::string label_;
-    std::uint64_t total_;
-    std::uint64_t done_ = 0;
-    std::uint64_t next_ = 0;
-};
 
 template <typename Work>
 bool root_succeeds(const MpiSession& mpi, const std::string& program, Work work) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lcc/clustering.hpp"
 
-#include <algorithm>
+#include "common/progress.hpp"
 
 namespace nearfetch::lcc {
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/mpi_support.hpp"
+
 namespace nearfetch::lcc {
 
 using graph::Vertex;

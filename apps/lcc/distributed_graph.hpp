@@ -6,7 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "common/mpi_support.hpp"
+#include "common/mpi_session.hpp"
+#include "common/mpi_window.hpp"
 #include "graph/csr.hpp"
 
 namespace nearfetch::lcc {

@@ -11,6 +11,8 @@
 #include <limits>
 
 #include "common/compensated_sum.hpp"
+#include "common/mpi_support.hpp"
+#include "common/progress.hpp"
 #include "common/report.hpp"
 #include "graph/graph_error.hpp"
 #include "graph/rmat.hpp"
@@ -116,7 +118,7 @@ void report_results(apps::Report& report, const DistributedGraph& graph, const I
 }
 
 int compute(const apps::MpiSession& mpi, const Options& options) {
-    apps::check_infos(options.common.window);
+    apps::check_infos(options.common.window.infos);
     Input input;
     std::ofstream json;
     std::ofstream per_vertex;

@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Windows of the benchmarks' MPI programs: one per configuration, with its settings as info keys. A program
-// that runs without nearfetch has the same windows; the keys mean nothing to MPI.
+// What the benchmarks' MPI programs share: two ranks, one of which reads from the other, and windows, one per
+// configuration, with its settings as info keys. A program that runs without nearfetch has the same windows;
+// the keys mean nothing to MPI.
 
-#ifndef OMPI_SKIP_MPICXX
-#define OMPI_SKIP_MPICXX 1
-#endif
-#ifndef MPICH_SKIP_MPICXX
-#define MPICH_SKIP_MPICXX 1
-#endif
 #include <mpi.h>
 
 #include <array>
@@ -17,10 +12,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
-#include <memory>
 #include <string>
 
 #include "arguments.hpp"
+#include "common/mpi_session.hpp"
+#include "common/mpi_window.hpp"
 #include "nearfetch/mpi.h"
 
 namespace nearfetch::bench {
@@ -47,39 +43,32 @@ inline void fill(std::byte* memory, std::uint64_t bytes) {
 class BenchWindow {
   public:
     /// \param shared memory to create the window over (used on the target); nullptr: let MPI allocate it
-    BenchWindow(const Config& config, std::uint64_t bytes, std::byte* shared) {
-        int rank = 0;
-        MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-        MPI_Info info = MPI_INFO_NULL;
-        MPI_Info_create(&info);
-        for (const auto& [key, value] : config.settings)
-            MPI_Info_set(info, ("nearfetch_" + key).c_str(), value.c_str());
-        const auto mine = static_cast<MPI_Aint>(rank == target_rank ? bytes : 0);
-        if (shared != nullptr) {
-            MPI_Win_create(shared, mine, 1, info, MPI_COMM_WORLD, &window_);
-        } else {
-            std::byte* memory = nullptr;
-            MPI_Win_allocate(mine, 1, info, MPI_COMM_WORLD, static_cast<void*>(&memory), &window_);
-            if (mine > 0) fill(memory, bytes);
-        }
-        MPI_Info_free(&info);
+    BenchWindow(const apps::MpiSession& mpi, const Config& config, std::uint64_t bytes, std::byte* shared)
+        : window_(make(config, mpi.rank() == target_rank ? bytes : 0, shared)) {
+        if (shared == nullptr && mpi.rank() == target_rank)
+            fill(static_cast<std::byte*>(window_.memory()), bytes);
         MPI_Barrier(MPI_COMM_WORLD);
     }
-    ~BenchWindow() { MPI_Win_free(&window_); }
-    BenchWindow(const BenchWindow&) = delete;
-    BenchWindow& operator=(const BenchWindow&) = delete;
 
-    MPI_Win handle() const { return window_; }
+    MPI_Win handle() const { return window_.handle(); }
 
     /// Starts a get of the target's bytes.
     void get(std::byte* into, std::uint64_t offset, std::uint64_t size) const {
         const int count = static_cast<int>(size);
-        MPI_Get(into, count, MPI_BYTE, target_rank, static_cast<MPI_Aint>(offset), count, MPI_BYTE, window_);
+        MPI_Get(into, count, MPI_BYTE, target_rank, static_cast<MPI_Aint>(offset), count, MPI_BYTE, handle());
     }
-    void flush() const { MPI_Win_flush(target_rank, window_); }
+    void flush() const { MPI_Win_flush(target_rank, handle()); }
 
   private:
-    MPI_Win window_ = MPI_WIN_NULL;
+    static apps::Window make(const Config& config, std::uint64_t bytes, std::byte* shared) {
+        apps::InfoPairs infos;
+        for (const auto& [setting, value] : config.settings)
+            infos.emplace_back("nearfetch_" + setting, value);
+        if (shared == nullptr) return apps::Window(bytes, 1, apps::WindowOptions{true, infos});
+        return apps::Window(shared, bytes, 1, infos);
+    }
+
+    apps::Window window_;
 };
 
 /// nearfetch's counters of a window; all 0 without nearfetch.
@@ -112,5 +101,20 @@ class Counters {
   private:
     std::array<unsigned long long, names.size()> values_{};
 };
+
+/// The frame of both programs: MPI with two ranks, or an error.
+/// \param work `int work(const apps::MpiSession&)` returns the program's exit code
+template <class Work>
+int run_two_ranks(int argc, char** argv, const std::string& program, const Work& work) {
+    int status = 0;
+    int ranks = 0;
+    {
+        const apps::MpiSession mpi(&argc, &argv);
+        ranks = mpi.ranks();
+        if (ranks == 2) status = work(mpi);
+    }
+    if (ranks != 2) give_up(program + ": wrong number of ranks (one reads from the other): start 2");
+    return status;
+}
 
 }  // namespace nearfetch::bench

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <mpi.h>
+
+#include <cstddef>
+#include <memory>
+
+#include "common/command_line.hpp"
+
+namespace nearfetch::apps {
+
+/// @throws UsageError when an info pair is longer than this MPI library allows
+void check_infos(const InfoPairs& infos);
+
+/// A window over this rank's memory. Making one is collective, and throws UsageError on every rank when an
+/// info pair is longer than this MPI library allows.
+class Window {
+  public:
+    /// Over `bytes` of its own, made as the user asked.
+    Window(std::size_t bytes, int displacement_unit, const WindowOptions& options);
+    /// Over memory that stays the caller's.
+    Window(void* memory, std::size_t bytes, int displacement_unit, const InfoPairs& infos);
+    ~Window();
+    Window(const Window&) = delete;
+    Window& operator=(const Window&) = delete;
+
+    MPI_Win handle() const { return window_; }
+    void* memory() const { return memory_; }
+
+    /// Zeroes this rank's part. No epoch may be open.
+    void clear(int rank, std::size_t bytes);
+
+    /// Copies into this rank's part. No epoch may be open; others may read once they have synchronised with
+    /// this rank.
+    void fill(int rank, std::size_t offset_bytes, const void* data, std::size_t bytes);
+
+  private:
+    MPI_Win window_ = MPI_WIN_NULL;
+    void* memory_ = nullptr;
+    std::unique_ptr<std::byte[]> owned_;
+};
+
+}  // namespace nearfetch::apps
