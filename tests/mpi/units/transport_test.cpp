@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// MpiTransport alone, between two processes: pieces in any order and number, offsets that are no multiple of
+// the target's displacement unit, with and without a request. Without nearfetch's interposer, so that nothing
+// else could have put the bytes where they are looked for.
+
+#include "transport/mpi/mpi_transport.hpp"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+#include "check.hpp"
+
+using namespace check;
+using nearfetch::MpiTransport;
+using nearfetch::Piece;
+
+namespace {
+
+constexpr MPI_Aint window_bytes = 1 << 16;
+constexpr unsigned char untouched = 0x5a;
+
+/// Where pieces go: a buffer that also shows what was written beside them.
+class Landing {
+  public:
+    /// The piece of `size` bytes at `offset` of the target lands at `place` of the buffer.
+    void add(std::uint64_t offset, std::uint64_t size, std::size_t place) {
+        bytes_.resize(std::max(bytes_.size(), place + size + 16), untouched);
+        wanted_.push_back({offset, size, place});
+    }
+    std::vector<Piece> pieces() {
+        std::vector<Piece> result;
+        for (const Wanted& w : wanted_)
+            result.push_back({w.offset, w.size, reinterpret_cast<std::byte*>(bytes_.data() + w.place)});
+        return result;
+    }
+    void check(int target) const {
+        std::vector<unsigned char> expected(bytes_.size(), untouched);
+        for (const Wanted& w : wanted_)
+            fill(expected.data() + w.place, w.size, target, 0, w.offset);
+        const auto [seen, wanted] = std::mismatch(bytes_.begin(), bytes_.end(), expected.begin());
+        if (seen == bytes_.end()) return;
+        report(__FILE__, __LINE__,
+               std::string(state().at) + ": byte " + std::to_string(seen - bytes_.begin()) + ": expected " +
+                   show(*wanted) + ", seen " + show(*seen));
+    }
+
+  private:
+    struct Wanted {
+        std::uint64_t offset, size;
+        std::size_t place;
+    };
+    std::vector<Wanted> wanted_;
+    std::vector<unsigned char> bytes_;
+};
+
+/// Both ways to start: completed by a flush, and by the request.
+template <class Make>
+void both_ways(MpiTransport& transport, MPI_Win win, const Make& make) {
+    const int target = right();
+    Landing flushed = make();
+    CHECK_MPI(transport.start_get(target, flushed.pieces()));
+    CHECK_MPI(MPI_Win_flush(target, win));
+    flushed.check(target);
+    Landing waited = make();
+    MPI_Request request = MPI_REQUEST_NULL;
+    CHECK_MPI(transport.start_rget(target, waited.pieces(), request));
+    CHECK(request != MPI_REQUEST_NULL);
+    CHECK_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    waited.check(target);
+}
+
+void chosen_pieces(MpiTransport& transport, MPI_Win win) {
+    part("one piece at a multiple of the unit");
+    both_ways(transport, win, [] {
+        Landing l;
+        l.add(4096, 100, 3);
+        return l;
+    });
+    part("one piece between two multiples");
+    both_ways(transport, win, [] {
+        Landing l;
+        l.add(4099, 61, 5);
+        return l;
+    });
+    part("the window's first and last byte");
+    both_ways(transport, win, [] {
+        Landing l;
+        l.add(window_bytes - 1, 1, 0);
+        l.add(0, 1, 7);
+        return l;
+    });
+    part("the first piece is the last in the window, and in memory");
+    both_ways(transport, win, [] {
+        Landing l;
+        l.add(60001, 333, 4000);
+        l.add(17, 5, 2000);
+        l.add(1003, 1000, 100);
+        return l;
+    });
+    part("neighbours, there and here");
+    both_ways(transport, win, [] {
+        Landing l;
+        l.add(801, 7, 0);
+        l.add(808, 8, 7);
+        l.add(816, 1, 15);
+        return l;
+    });
+    part("the same bytes twice");
+    both_ways(transport, win, [] {
+        Landing l;
+        l.add(1001, 50, 0);
+        l.add(1011, 50, 64);
+        return l;
+    });
+}
+
+void random_pieces(MpiTransport& transport, MPI_Win win) {
+    part("random pieces");
+    for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+        state().seed = seed;
+        both_ways(transport, win, [seed] {
+            Random random(seed);
+            const std::size_t count = 1 + random.below(40);
+            std::vector<std::size_t> places(count);
+            std::iota(places.begin(), places.end(), 0);
+            for (std::size_t i = count; i > 1; --i)
+                std::swap(places[i - 1], places[random.below(i)]);
+            Landing l;
+            for (const std::size_t place : places) {
+                const std::uint64_t size = 1 + random.below(random.below(4) ? 32 : 1000);
+                const std::uint64_t offset = random.below(window_bytes - size + 1);
+                l.add(offset, size, place * 1024 + random.below(24));
+            }
+            return l;
+        });
+    }
+}
+
+/// Several gets on their way at once, one flush for all.
+void many_at_once(MpiTransport& transport, MPI_Win win) {
+    part("many at once");
+    std::vector<Landing> landings(50);
+    for (std::size_t i = 0; i < landings.size(); ++i) {
+        landings[i].add(13 * i + 1, 100, 0);
+        landings[i].add(30000 + 97 * i, 10 + i, 200);
+        CHECK_MPI(transport.start_get(right(), landings[i].pieces()));
+    }
+    CHECK_MPI(MPI_Win_flush_all(win));
+    for (const Landing& landing : landings)
+        landing.check(right());
+}
+
+/// Statuses are the library's own codes, also where a datatype had to be made first.
+void bad_rank(MpiTransport& transport, MPI_Win win) {
+    part("bad rank");
+    CHECK_MPI(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
+    Landing one, many;
+    one.add(0, 8, 0);
+    many.add(1, 8, 0);
+    many.add(101, 8, 100);
+    for (Landing* landing : {&one, &many}) {
+        int error_class = MPI_SUCCESS;
+        MPI_Error_class(transport.start_get(size(), landing->pieces()), &error_class);
+        CHECK_EQ(error_class, MPI_ERR_RANK);
+        MPI_Request request = MPI_REQUEST_NULL;
+        MPI_Error_class(transport.start_rget(size(), landing->pieces(), request), &error_class);
+        CHECK_EQ(error_class, MPI_ERR_RANK);
+    }
+    CHECK_MPI(MPI_Win_set_errhandler(win, MPI_ERRORS_ARE_FATAL));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    Program program(argc, argv);
+    // Units by rank: the same for all, which the transport is told once; one that divides nothing; all
+    // different.
+    const std::array<std::vector<std::uint64_t>, 4> cases{
+        {{1}, {8}, {24}, std::vector<std::uint64_t>(static_cast<std::size_t>(size()))}};
+    for (std::vector<std::uint64_t> units : cases) {
+        if (units.front() == 0)
+            for (std::size_t r = 0; r < units.size(); ++r)
+                units[r] = r % 2 == 0 ? 8 : 3;
+        MpiTransport probe(MPI_WIN_NULL, units);
+        const auto unit = static_cast<int>(probe.displacement_unit(rank()));
+        for (const Kind kind : {Kind::allocate, Kind::create}) {
+            const Window window(window_bytes, unit, kind);
+            const LockAll epoch(window);
+            store_all(window, 0);
+            MpiTransport transport(window, units);
+            chosen_pieces(transport, window);
+            random_pieces(transport, window);
+            many_at_once(transport, window);
+            if (units.size() == 1) bad_rank(transport, window);  // else the unit would be asked of nobody
+            transport.progress();
+            barrier();
+        }
+    }
+    return program.finish();
+}
