@@ -1,0 +1,418 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Gets, puts, acquires and releases of the page cache, worked by hand: what is sent, and what is waited for.
+
+#include <gtest/gtest.h>
+
+#include "base/error.hpp"
+#include "page_cache_rig.hpp"
+
+namespace nearfetch {
+namespace {
+
+using testing::PageCacheRig;
+using testing::small_config;
+
+TEST(PageCacheGets, AMissFetchesWholeLinesOnce) {
+    PageCacheRig rig(small_config());
+    EXPECT_TRUE(rig.reads(0, 100, 8));
+    EXPECT_EQ(rig.sent(), "g64+64");
+    EXPECT_TRUE(rig.reads(0, 64, 64));
+    EXPECT_TRUE(rig.reads(0, 127, 1));
+    EXPECT_EQ(rig.sent(), "");
+    EXPECT_TRUE(rig.reads(1, 100, 8)) << "another rank's line is another line";
+    EXPECT_EQ(rig.sent(), "g64+64");
+    const PageCacheCounters counters = rig.cache.counters();
+    EXPECT_EQ(counters.hits, 2u);
+    EXPECT_EQ(counters.misses, 2u);
+    EXPECT_EQ(counters.get_messages, 2u);
+    EXPECT_EQ(counters.get_message_bytes, 128u);
+}
+
+TEST(PageCacheGets, LinesAndPagesAreCrossedInOneMessage) {
+    PageCacheRig rig(small_config());
+    EXPECT_TRUE(rig.reads(0, 60, 8));
+    EXPECT_EQ(rig.sent(), "g0+128");
+    EXPECT_TRUE(rig.reads(0, 2044, 8));
+    EXPECT_EQ(rig.sent(), "g1984+128");
+    EXPECT_TRUE(rig.reads(0, 3000, 2047)) << "the largest get that goes through the pages";
+    EXPECT_EQ(rig.sent(), "g2944+2112");
+    EXPECT_TRUE(rig.reads(0, 2944, 2047));
+    EXPECT_EQ(rig.sent(), "");
+    rig.cache.check_invariants();
+}
+
+TEST(PageCacheGets, OnlyWhatIsMissingIsFetched) {
+    PageCacheRig rig(small_config());
+    EXPECT_TRUE(rig.reads(0, 0, 64));
+    EXPECT_TRUE(rig.reads(0, 192, 64));
+    rig.sent();
+    EXPECT_TRUE(rig.reads(0, 0, 256)) << "the gap";
+    EXPECT_EQ(rig.sent(), "g64+128");
+    EXPECT_TRUE(rig.reads(0, 448, 64));
+    rig.sent();
+    EXPECT_TRUE(rig.reads(0, 384, 192)) << "two gaps are one message";
+    EXPECT_EQ(rig.sent(), "g384+192");
+}
+
+TEST(PageCacheGets, RoundingStopsAtTheSegment) {
+    PageCacheRig rig(small_config());
+    rig.segment = {200, 1000};
+    EXPECT_TRUE(rig.reads(0, 200, 8));
+    EXPECT_EQ(rig.sent(), "g200+56");
+    EXPECT_TRUE(rig.reads(0, 992, 8));
+    EXPECT_EQ(rig.sent(), "g960+40");
+    EXPECT_TRUE(rig.reads(0, 200, 800));
+    EXPECT_EQ(rig.sent(), "g256+704");
+    rig.prefetch(0, 0, 5000);
+    EXPECT_EQ(rig.sent(), "");
+}
+
+TEST(PageCacheGets, AFailedGetKeepsNothing) {
+    PageCacheRig rig(small_config());
+    std::byte to[8];
+    GetRequest request(0, 100, 8, to, rig.segment, rig.now);
+    Step step = rig.cache.get(rig.task, request);
+    ASSERT_EQ(step.kind, Step::Kind::start);
+    rig.start(*step.operation);
+    rig.finish(0, 77);
+    EXPECT_EQ(rig.cache.get(rig.task, request).kind, Step::Kind::done);
+    EXPECT_EQ(request.status, 77);
+    EXPECT_EQ(rig.cache.operations(), 0u);
+    rig.sent();
+    EXPECT_TRUE(rig.reads(0, 100, 8));
+    EXPECT_EQ(rig.sent(), "g64+64");
+    // One that the transport does not even accept.
+    GetRequest refused(0, 500, 8, to, rig.segment, rig.now);
+    step = rig.cache.get(rig.task, refused);
+    rig.cache.complete(*step.operation, 78, rig.now);
+    EXPECT_EQ(rig.cache.get(rig.task, refused).kind, Step::Kind::done);
+    EXPECT_EQ(refused.status, 78);
+    rig.cache.check_invariants();
+}
+
+TEST(PageCacheGets, TheSecondOneWaitsForTheFirstOnesTransfer) {
+    PageCacheRig rig(small_config());
+    std::byte to[2][8];
+    GetRequest first(0, 0, 8, to[0], rig.segment, rig.now), second(0, 8, 8, to[1], rig.segment, rig.now);
+    rig.start(*rig.cache.get(rig.task, first).operation);
+    const Step step = rig.cache.get(rig.task, second);
+    EXPECT_EQ(step.kind, Step::Kind::wait);
+    EXPECT_EQ(step.operation, rig.flights[0].op);
+    rig.finish(0);
+    EXPECT_FALSE(rig.cache.in_flight(step));
+    EXPECT_EQ(rig.cache.get(rig.task, second).kind, Step::Kind::done);
+    EXPECT_EQ(rig.cache.get(rig.task, first).kind, Step::Kind::done);
+    EXPECT_EQ(to[1][0], rig.memory[0][8]);
+    EXPECT_EQ(rig.cache.counters().pending_hits, 1u);
+    EXPECT_EQ(rig.cache.counters().get_messages, 1u);
+}
+
+TEST(PageCacheGets, WithoutAnyPageTheyAreServedAllTheSame) {
+    PageCacheConfig config = small_config();
+    config.capacity_bytes = 2048;
+    config.dirty_pages = 1;
+    PageCacheRig rig(config);
+    std::byte to[3][8];
+    GetRequest a(0, 0, 8, to[0], rig.segment), b(0, 4096, 8, to[1], rig.segment),
+        c(0, 8192, 8, to[2], rig.segment);
+    for (GetRequest* request : {&a, &b, &c})
+        rig.start(*rig.cache.get(rig.task, *request).operation);
+    EXPECT_EQ(rig.cache.counters().not_admitted, 1u);
+    rig.finish_all();
+    EXPECT_EQ(rig.cache.get(rig.task, c).kind, Step::Kind::done);
+    EXPECT_EQ(std::memcmp(to[2], &rig.memory[0][8192], 8), 0);
+    rig.cache.check_invariants();
+}
+
+TEST(PageCachePuts, ExactlyTheWrittenBytesAreSent) {
+    PageCacheRig rig(small_config());
+    rig.put(0, 3, 2, 200);
+    rig.put(0, 7, 2, 201);
+    rig.put(0, 1000, 1, 202);
+    EXPECT_EQ(rig.sent(), "");
+    rig.release();
+    EXPECT_EQ(rig.sent(), "p3+2 p7+2 p1000+1");
+    for (std::uint64_t i = 0; i < 1024; ++i) {
+        const bool written = (i >= 3 && i < 5) || (i >= 7 && i < 9) || i == 1000;
+        EXPECT_EQ(rig.memory[0][i] == PageCacheRig::original(0, i), !written) << i;
+    }
+    EXPECT_EQ(rig.cache.dirty_pages(), 0u);
+    rig.release();
+    EXPECT_EQ(rig.sent(), "");
+}
+
+TEST(PageCachePuts, NeighboursShareMessagesUpToFourPages) {
+    PageCacheConfig config = small_config();
+    config.dirty_pages = 8;
+    PageCacheRig rig(config);
+    for (std::uint64_t i = 0; i < 6 * 128; ++i)
+        rig.put(0, 512 + i * 8, 8, static_cast<int>(i));
+    EXPECT_EQ(rig.cache.counters().puts, 6u * 128);
+    rig.release();
+    // 512 bytes in the first page, then five pages, then 512 bytes: whole pages only, at most 4096 bytes.
+    EXPECT_EQ(rig.sent(), "p512+3584 p4096+2560");
+    for (std::uint64_t i = 0; i < 6 * 128; ++i)
+        ASSERT_EQ(rig.memory[0][512 + i * 8], static_cast<std::byte>(i));
+    // The other way round, and once more one page per message.
+    for (std::uint64_t i = 6 * 128; i-- > 0;)
+        rig.put(0, 512 + i * 8, 8, 7);
+    rig.release();
+    EXPECT_EQ(rig.sent(), "p3072+3584 p512+2560");
+    config.combine_pages = false;
+    PageCacheRig single(config);
+    for (std::uint64_t i = 0; i < 2 * 128; ++i)
+        single.put(0, 512 + i * 8, 8, 7);
+    single.release();
+    EXPECT_EQ(single.sent(), "p512+512 p1024+1024 p2048+512");
+}
+
+TEST(PageCachePuts, TheDirtyLimitCleansWhatWasNotWrittenForLongest) {
+    PageCacheRig rig(small_config());  // 4 dirty pages
+    for (std::uint64_t page : {0, 2, 4, 6})
+        rig.put(0, page * 1024, 8, 1);
+    rig.put(0, 8, 8, 1);  // page 0 again
+    EXPECT_EQ(rig.sent(), "");
+    rig.put(0, 8 * 1024, 8, 1);
+    EXPECT_EQ(rig.sent(), "p2048+8");
+    EXPECT_EQ(rig.waits, 0u) << "cleaning does not wait";
+    EXPECT_EQ(rig.cache.dirty_pages(), 4u);
+    EXPECT_EQ(rig.memory[0][2048], PageCacheRig::original(0, 2048)) << "still on its way";
+    rig.release();
+    EXPECT_EQ(rig.waits, 5u);
+    EXPECT_EQ(rig.memory[0][2048], std::byte{1});
+}
+
+TEST(PageCachePuts, WhatWasWrittenIsReadWithoutTheNetwork) {
+    PageCacheRig rig(small_config());
+    rig.put(0, 100, 8, 9);
+    EXPECT_EQ(rig.get(0, 100, 8), std::vector<std::byte>(8, std::byte{9}));
+    EXPECT_EQ(rig.get(0, 102, 3), std::vector<std::byte>(3, std::byte{9}));
+    EXPECT_EQ(rig.sent(), "");
+    // Written after the acquire of another: dirty bytes are always the newest.
+    rig.cache.acquire(rig.task);
+    EXPECT_EQ(rig.get(0, 100, 8), std::vector<std::byte>(8, std::byte{9}));
+    EXPECT_EQ(rig.sent(), "");
+    // The rest of its line is fetched around it, with nothing written back and nothing waited for.
+    std::vector<std::byte> expected(&rig.memory[0][64], &rig.memory[0][128]);
+    for (std::uint64_t i = 36; i < 44; ++i)
+        expected[i] = std::byte{9};
+    EXPECT_EQ(rig.get(0, 64, 64), expected);
+    EXPECT_EQ(rig.sent(), "g64+64");
+    EXPECT_EQ(rig.waits, 1u);
+    EXPECT_EQ(rig.get(0, 64, 64), expected);
+    EXPECT_EQ(rig.sent(), "");
+    rig.release();
+    EXPECT_EQ(rig.sent(), "p100+8");
+}
+
+TEST(PageCachePuts, WaitForWritesIsThePapersWay) {
+    PageCacheConfig config = small_config();
+    config.wait_for_writes = true;
+    PageCacheRig rig(config);
+    rig.put(0, 100, 8, 9);
+    EXPECT_EQ(rig.get(0, 100, 8), std::vector<std::byte>(8, std::byte{9}));
+    EXPECT_EQ(rig.sent(), "");
+    rig.get(0, 512, 8);  // another line of the page
+    EXPECT_EQ(rig.sent(), "p100+8 g512+64");
+    EXPECT_EQ(rig.waits, 2u);
+}
+
+TEST(PageCachePuts, ALineThatWasWrittenWhollyStaysReadable) {
+    PageCacheRig rig(small_config());
+    rig.put(0, 64, 72, 9);
+    rig.release();
+    EXPECT_EQ(rig.sent(), "p64+72");
+    EXPECT_TRUE(rig.reads(0, 64, 64));
+    EXPECT_EQ(rig.sent(), "");
+    EXPECT_TRUE(rig.reads(0, 128, 8));
+    EXPECT_EQ(rig.sent(), "g128+64");
+    rig.cache.acquire(rig.task);
+    EXPECT_TRUE(rig.reads(0, 64, 64));
+    EXPECT_EQ(rig.sent(), "g64+64");
+}
+
+TEST(PageCacheConflicts, AGetWaitsForThePutOfItsLineAndNoOther) {
+    PageCacheRig rig(small_config());
+    rig.put(0, 100, 8, 9);
+    ReleaseRequest release;
+    Step step = rig.cache.release(release);
+    rig.start(*step.operation);
+    EXPECT_EQ(rig.cache.release(release).kind, Step::Kind::wait);
+    std::byte to[8];
+    GetRequest other(0, 128, 8, to, rig.segment), same(0, 64, 8, to, rig.segment);
+    step = rig.cache.get(rig.task, same);
+    EXPECT_EQ(step.kind, Step::Kind::wait);
+    EXPECT_EQ(step.operation->kind, Operation::Kind::put);
+    step = rig.cache.get(rig.task, other);
+    EXPECT_EQ(step.kind, Step::Kind::start);
+    rig.start(*step.operation);
+    rig.finish(0);
+    EXPECT_EQ(rig.cache.get(rig.task, same).kind, Step::Kind::start);
+}
+
+TEST(PageCacheConflicts, AWriteBackWaitsForTheGetOfItsLine) {
+    PageCacheRig rig(small_config());
+    std::byte to[8];
+    GetRequest get(0, 0, 8, to, rig.segment);
+    rig.start(*rig.cache.get(rig.task, get).operation);
+    rig.put(0, 16, 8, 5);  // does not wait
+    EXPECT_EQ(rig.waits, 0u);
+    ReleaseRequest release;
+    Step step = rig.cache.release(release);
+    EXPECT_EQ(step.kind, Step::Kind::wait);
+    EXPECT_EQ(step.operation->kind, Operation::Kind::get);
+    rig.finish(0);
+    EXPECT_EQ(rig.get(0, 16, 8), std::vector<std::byte>(8, std::byte{5})) << "what arrived went around it";
+    EXPECT_EQ(rig.get(0, 24, 8), std::vector<std::byte>(&rig.memory[0][24], &rig.memory[0][32]));
+    step = rig.cache.release(release);
+    EXPECT_EQ(step.kind, Step::Kind::start);
+    EXPECT_EQ(step.operation->offset, 16u);
+}
+
+TEST(PageCacheConflicts, AByteHasOnePutAtATime) {
+    PageCacheRig rig(small_config());
+    rig.put(0, 0, 8, 1);
+    ReleaseRequest first, second;
+    rig.start(*rig.cache.release(first).operation);
+    EXPECT_EQ(rig.cache.release(first).kind, Step::Kind::wait);
+    rig.put(0, 4, 8, 2);
+    Step step = rig.cache.release(second);
+    EXPECT_EQ(step.kind, Step::Kind::wait);
+    EXPECT_EQ(step.operation, rig.flights[0].op);
+    rig.finish(0);
+    EXPECT_EQ(rig.cache.release(first).kind, Step::Kind::done) << "what was written later is not its concern";
+    rig.drive([&] { return rig.cache.release(second); });
+    EXPECT_EQ(rig.sent(), "p0+8 p4+8");
+    EXPECT_EQ(rig.memory[0][3], std::byte{1});
+    EXPECT_EQ(rig.memory[0][4], std::byte{2});
+}
+
+TEST(PageCacheConflicts, WithoutAFreeOperationTheOldestIsWaitedFor) {
+    PageCacheConfig config = small_config();
+    config.operations = 2;
+    PageCacheRig rig(config);
+    std::byte to[3][8];
+    GetRequest a(0, 0, 8, to[0], rig.segment), b(0, 4096, 8, to[1], rig.segment),
+        c(0, 8192, 8, to[2], rig.segment);
+    rig.start(*rig.cache.get(rig.task, a).operation);
+    rig.start(*rig.cache.get(rig.task, b).operation);
+    const Step step = rig.cache.get(rig.task, c);
+    EXPECT_EQ(step.kind, Step::Kind::wait);
+    EXPECT_EQ(step.operation, rig.flights[0].op);
+}
+
+TEST(PageCacheSync, AnAcquireIsTheTasksOwn) {
+    PageCacheRig rig(small_config());
+    TaskClock other;
+    EXPECT_TRUE(rig.reads(0, 0, 8));
+    rig.sent();
+    rig.memory[0][0] = std::byte{99};
+    rig.cache.acquire(rig.task);
+    EXPECT_NE(rig.get(other, 0, 0, 8)[0], std::byte{99}) << "the other task has not acquired";
+    EXPECT_EQ(rig.sent(), "");
+    EXPECT_TRUE(rig.reads(0, 0, 8));
+    EXPECT_EQ(rig.sent(), "g0+64");
+    EXPECT_TRUE(rig.reads(other, 0, 0, 8)) << "newer than it has to be";
+    EXPECT_EQ(rig.sent(), "");
+}
+
+TEST(PageCacheSync, WhatWasAskedForBeforeTheAcquireIsNotUsedAfterIt) {
+    PageCacheRig rig(small_config());
+    rig.prefetch(0, 0, 64);
+    EXPECT_EQ(rig.sent(), "g0+64");
+    rig.cache.acquire(rig.task);
+    EXPECT_TRUE(rig.reads(0, 0, 8));
+    EXPECT_EQ(rig.sent(), "g0+64");
+    EXPECT_EQ(rig.cache.counters().prefetch_unused, 1u);
+    rig.cache.check_invariants();
+}
+
+TEST(PageCacheSync, AnAcquireOfARangeForgetsItsLinesOnly) {
+    PageCacheRig rig(small_config());
+    for (std::uint64_t offset : {0, 64, 128, 4096})
+        EXPECT_TRUE(rig.reads(0, offset, 8));
+    EXPECT_TRUE(rig.reads(1, 64, 8));
+    rig.put(0, 68, 2, 50);
+    rig.sent();
+    rig.cache.acquire(0, {100, 101});
+    EXPECT_TRUE(rig.reads(0, 0, 8));
+    EXPECT_TRUE(rig.reads(0, 128, 8));
+    EXPECT_TRUE(rig.reads(0, 4096, 8));
+    EXPECT_TRUE(rig.reads(1, 64, 8));
+    EXPECT_EQ(rig.sent(), "");
+    EXPECT_EQ(rig.get(0, 64, 8)[4], std::byte{50}) << "what was written stays";
+    EXPECT_EQ(rig.sent(), "g64+64");
+    rig.cache.acquire(0, {0, ~std::uint64_t{0}});
+    EXPECT_TRUE(rig.reads(0, 4096, 8));
+    EXPECT_EQ(rig.sent(), "g4096+64");
+}
+
+TEST(PageCacheSync, AReleaseOfARangeSendsItsPagesOnly) {
+    PageCacheRig rig(small_config());
+    rig.put(0, 0, 8, 1);
+    rig.put(0, 4096, 8, 1);
+    rig.put(1, 0, 8, 1);
+    rig.release(0, {0, 100});
+    EXPECT_EQ(rig.sent(), "p0+8");
+    rig.release(0, {2000, 4096});
+    EXPECT_EQ(rig.sent(), "");
+    rig.release(1, {7, 8});
+    EXPECT_EQ(rig.sent(), "p0+8");
+    rig.release();
+    EXPECT_EQ(rig.sent(), "p4096+8");
+    EXPECT_EQ(rig.cache.counters().releases, 4u);
+}
+
+TEST(PageCacheSync, APutThatFailedIsKeptAndSentAgain) {
+    PageCacheRig rig(small_config());
+    rig.put(0, 0, 8, 1);
+    ReleaseRequest release;
+    rig.start(*rig.cache.release(release).operation);
+    rig.finish(0, 55);
+    EXPECT_EQ(rig.cache.operations(), 1u);
+    // Whoever needs it starts it again: a get of the line, or the next release.
+    std::byte to[8];
+    GetRequest get(0, 8, 8, to, rig.segment);
+    Step step = rig.cache.get(rig.task, get);
+    ASSERT_EQ(step.kind, Step::Kind::start);
+    EXPECT_EQ(step.operation->kind, Operation::Kind::put);
+    rig.cache.complete(*step.operation, 55, rig.now);  // not accepted
+    rig.release();
+    EXPECT_EQ(rig.memory[0][0], std::byte{1});
+    EXPECT_EQ(rig.cache.operations(), 0u);
+    EXPECT_EQ(rig.sent(), "p0+8 p0+8");
+}
+
+TEST(PageCacheConfig, SettingsThatMakeNoSenseAreRefusedByName) {
+    const auto message = [](auto&& change) {
+        PageCacheConfig config;
+        change(config);
+        try {
+            PageCache cache(config);
+        } catch (const Error& error) {
+            return std::string(error.what());
+        }
+        return std::string("accepted");
+    };
+    using C = PageCacheConfig;
+    EXPECT_EQ(message([](C& c) { c.line_bytes = 48; }),
+              "line_bytes = 48 (lines are found by shifts): use a power of two from 8 to 65536");
+    EXPECT_NE(message([](C& c) { c.page_bytes = 8192; }).find("use a power of two from 64 to 4096"),
+              std::string::npos);
+    EXPECT_EQ(message([](C& c) { c.page_bytes = 32; }).rfind("page_bytes = 32", 0), 0u);
+    EXPECT_EQ(message([](C& c) { c.capacity_bytes = 1024; }).rfind("capacity_bytes = 1024", 0), 0u);
+    EXPECT_NE(message([](C& c) { c.dirty_pages = 513; }).find("use a number from 1 to 512"),
+              std::string::npos);
+    EXPECT_EQ(message([](C& c) { c.dirty_pages = 0; }).rfind("dirty_pages = 0", 0), 0u);
+    EXPECT_EQ(message([](C& c) { c.operations = 1; }).rfind("operations = 1", 0), 0u);
+    EXPECT_EQ(message([](C& c) { c.bulk_bytes = 0; }).rfind("bulk_bytes = 0", 0), 0u);
+    EXPECT_EQ(message([](C& c) { c.read_ahead_items = 0; }).rfind("read_ahead_items = 0", 0), 0u);
+    EXPECT_EQ(message([](C& c) { c.policy = "lifo"; }),
+              "policy = lifo (there is none of that name): use 2q or s3fifo");
+    EXPECT_NE(message([](C& c) { c.capacity_bytes = 1ull << 41; }).find("use a"), std::string::npos);
+    EXPECT_EQ(message([](C&) {}), "accepted");
+}
+
+}  // namespace
+}  // namespace nearfetch
