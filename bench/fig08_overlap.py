@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from bench import plots, rma
-from bench.harness import Options, Place, Report, Row, Spread, alternate, families
+from bench.harness import CACHED, Options, Place, Report, Row, Spread, alternate, families
 
 TITLE = "communication hidden by computation (Fig. 8)"
 
@@ -21,14 +21,14 @@ CONFIGS = (rma.DEFAULT, "direct", "capacity", "failing")
 
 def run(options: Options) -> Report:
     """Plain and cached processes take turns; rows exist where the settings brought the access type about."""
-    sizes = options.choose([8, 64, 256, 1024, 4096, 16384, 65536], [8, 4096, 65536])
+    sizes = rma.sizes(options)
     rounds = options.rounds_or(5, 2)
     samples, gets = options.choose(60, 20), options.choose(400, 120)
     report = Report({"sizes_bytes": sizes, "rounds": rounds, "samples": samples, "ranks": 2})
     report.parameters["definition"] = " ".join((__doc__ or "").split("\n\n", 1)[1].split())
     for place in [Place(family, 2, "tcp") for family in families()]:
         at = partial(rma.measure, place, "create", ["overlap"], sizes, samples, gets)
-        sides = {"plain": at, "nearfetch": partial(at, configs=CONFIGS)}
+        sides = {"plain": at, "nearfetch": partial(at, configs=CONFIGS, side=CACHED)}
         results = alternate(sides, rounds, options, str(place))
         for side in sides:
             for key in results[side][0]:
@@ -52,7 +52,7 @@ def plot(report: Report, path: Path) -> None:
     for axis, network in zip(axes, networks):
         for config in ("plain", *CONFIGS):
             rows = [row for row in report.rows if (row["network"], row["config"]) == (network, config)]
-            spreads = [Spread(row["overlap"], row["overlap_q1"], row["overlap_q3"]) for row in rows]
+            spreads = [Spread.in_row(row, "overlap") for row in rows]
             colors = {"plain": "black", rma.DEFAULT: "#7b3294"}
             color = colors.get(config) or plots.COLORS[config]
             plots.line(axis, [row["size_bytes"] for row in rows], spreads, config, color=color)

@@ -22,7 +22,9 @@ from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence, TypeV
 from tqdm import tqdm
 
 from bench import ROOT
+from nearfetch.families import decide
 from nearfetch.launch import mpiexec, nearfetch_run, without_nearfetch
+from nearfetch.run import Prepared, with_library
 
 BUILD = Path(os.environ.get("NEARFETCH_BUILD", ROOT / "build" / "release"))
 """The build that is measured; the tests name another one."""
@@ -123,9 +125,12 @@ class Side(NamedTuple):
 
     mode: Optional[str] = None
     settings: Mapping[str, object] = {}
+    interposed: bool = False
+    """Without nearfetch, but under a library that does nothing but pass the calls on."""
 
 
 PLAIN = Side()
+INTERPOSED = Side(interposed=True)
 CACHED = Side("always-cache")
 
 
@@ -178,6 +183,14 @@ def core_program(name: str) -> Path:
     return _built(BUILD / "bench" / name)
 
 
+def bare_interposer(family: str) -> Path:
+    """The path of the library that does nothing but pass calls on.
+
+    Raises BenchError where it was not built.
+    """
+    return _built(BUILD / "bench" / f"bare_interposer_{family}.so")
+
+
 def families() -> list[str]:
     """The MPI libraries that the figures compare, of those that nearfetch was built for."""
     built = [name for name in ("mpich", "openmpi") if (BUILD / "programs" / name / "lcc").exists()]
@@ -200,12 +213,19 @@ def run(
     program said, where it fails or is still running after `timeout_s`.
     """
     launch = mpiexec(place.family, place.ranks, place.network, without_nearfetch(os.environ))
-    words = [*launch.argv, str(program(place.family, name)), *map(str, arguments)]
+    words, env = [*launch.argv, str(program(place.family, name)), *map(str, arguments)], launch.env
     with tempfile.TemporaryDirectory(prefix="nearfetch-bench-") as scratch:
         if side.mode is not None:
             words = nearfetch_run(BUILD, side.mode, side.settings, scratch, place.family) + words
-        output = execute(words, launch.env, timeout_s, show_errors)
+        elif side.interposed:
+            words, env = interposed(words, env, place.family)
+        output = execute(words, env, timeout_s, show_errors)
         return Outcome(output, read_counters(Path(scratch)))
+
+
+def interposed(words: Sequence[str], env: Mapping[str, str], family: str) -> Prepared:
+    """A command of `family` with the library in its ranks that does nothing but pass calls on."""
+    return with_library(bare_interposer(family), words, decide(words, env, family), {}, env)
 
 
 def execute(
@@ -284,6 +304,11 @@ class Spread(NamedTuple):
             return cls(values[0], values[0], values[0])
         low, median, high = statistics.quantiles(values, n=4, method="inclusive")
         return cls(median, low, high)
+
+    @classmethod
+    def in_row(cls, row: Row, name: str) -> Spread:
+        """What `columns(name)` put into a row."""
+        return cls(row[name], row[f"{name}_q1"], row[f"{name}_q3"])
 
     @classmethod
     def of_ratios(cls, numerators: Sequence[float], denominators: Sequence[float]) -> Spread:

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from typing import Mapping, Optional, Sequence
+from typing import Mapping, Sequence
 
-from bench.harness import CACHED, PLAIN, Place, Row, run
+from bench.harness import PLAIN, Options, Place, Row, Side, run
 
 DEFAULT = "default"
 OFF = "off"
@@ -30,6 +30,11 @@ Key = tuple[str, str, int]
 """Pattern, configuration, size in bytes."""
 
 
+def sizes(options: Options) -> list[int]:
+    """Sizes of gets in bytes, as the paper's figures have them."""
+    return options.choose([8, 64, 256, 1024, 4096, 16384, 65536], [8, 4096, 65536])
+
+
 def measure(
     place: Place,
     window: str,
@@ -37,15 +42,16 @@ def measure(
     sizes: Sequence[int],
     samples: int,
     gets: int,
-    configs: Optional[Sequence[str]] = None,
+    configs: Sequence[str] = (),
+    side: Side = PLAIN,
 ) -> dict[Key, Row]:
-    """One run; without `configs` the program runs without nearfetch, on one window."""
+    """One run, on a window for each of `configs`, or on one; their settings are for nearfetch alone."""
     arguments: list[object] = ["--window", window, "--patterns", ",".join(patterns)]
     arguments += ["--sizes", ",".join(map(str, sizes)), "--samples", samples, "--gets", gets]
-    for name in configs or []:
+    for name in configs:
         settings = ",".join(f"{key}={value}" for key, value in CONFIGS[name].items())
         arguments += ["--config", f"{name}:{settings}" if settings else name]
-    outcome = run("rma_latency", arguments, place, CACHED if configs else PLAIN)
+    outcome = run("rma_latency", arguments, place, side)
     return {(row["pattern"], row["config"], row["size_bytes"]): row for row in outcome.json_lines()}
 
 

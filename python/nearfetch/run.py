@@ -50,10 +50,19 @@ def prepare(
     decision = decide(command, environ, named)
     variables = {name: value for name, value in environ.items() if name.startswith(_PREFIX)}
     variables.update({variable(name): value for name, value in settings.items()})
-    variables["LD_PRELOAD"] = preload(
-        layout.interposer(decision.family), decision, environ.get("LD_PRELOAD", "")
-    )
-    return inject(command, decision, variables, environ)
+    return with_library(layout.interposer(decision.family), command, decision, variables, environ)
+
+
+def with_library(
+    library: Path,
+    command: Sequence[str],
+    decision: Decision,
+    variables: Mapping[str, str],
+    environ: Mapping[str, str],
+) -> Prepared:
+    """`command` with `library` preloaded and `variables` set in its ranks."""
+    value = preload(library, decision, environ.get("LD_PRELOAD", ""))
+    return inject(command, decision, {**variables, "LD_PRELOAD": value}, environ)
 
 
 def preload(interposer: Path, decision: Decision, before: str) -> str:

@@ -16,8 +16,9 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 from launch import sanitizer_environment  # noqa: E402
 
-from bench import core, harness, page, rma, workload  # noqa: E402
+from bench import core, fig07_access_cost, harness, page, rma, workload  # noqa: E402
 from bench.__main__ import NAMES, main, measure, module, table  # noqa: E402
+from nearfetch.launch import mpiexec  # noqa: E402
 
 QUIET = harness.Options(quick=True, rounds=1, shown=False)
 
@@ -168,8 +169,10 @@ def test_page_shows_claims_and_pictures(tmp_path):
 @pytest.mark.parametrize("family", harness.families())
 def test_rma_latency(family):
     place = harness.Place(family, 2, "shm")
-    patterns = ["call", "memcpy", "memcpy_rotating", "hit", "rotating", "flush", "overlap", "miss"]
-    rows = rma.measure(place, "create", patterns, [8, 4096], 4, 100, ["hit", "off", "failing"])
+    patterns = [*fig07_access_cost.REFERENCES, "hit", "rotating", "flush", "overlap", "miss"]
+    rows = rma.measure(
+        place, "create", patterns, [8, 4096], 4, 100, ["hit", "off", "failing"], harness.CACHED
+    )
     assert {key[0] for key in rows} == set(patterns)
     for pattern in ("hit", "rotating"):
         for size in (8, 4096):
@@ -179,6 +182,18 @@ def test_rma_latency(family):
     assert not any(rows["miss", "off", 8]["counters"][name] for name in ("hits", "direct"))
     plain = rma.measure(place, "allocate", ["hit"], [8], 4, 100)
     assert plain["hit", "plain", 8]["counters"]["gets"] == 0
+    interposed = rma.measure(place, "allocate", ["hit"], [8], 4, 100, ["hit"], harness.INTERPOSED)
+    assert interposed["hit", "hit", 8]["counters"]["gets"] == 0
+
+
+def test_bare_interposer_stands_in_the_ranks():
+    place = harness.Place(harness.families()[-1], 2, "shm")
+    launch = mpiexec(place.family, place.ranks, place.network)
+    words, env = harness.interposed(
+        [*launch.argv, "grep", "-c", "bare_interposer", "/proc/self/maps"], launch.env, place.family
+    )
+    counts = harness.execute(words, env).split()
+    assert len(counts) == 2 and all(int(count) > 0 for count in counts)
 
 
 def test_get_sequence(tmp_path):
