@@ -10,10 +10,21 @@ from pathlib import Path
 from typing import Callable, Mapping, NamedTuple, Sequence
 
 from bench import plots
-from bench.harness import PLAIN, BenchError, Options, Outcome, Place, Row, Side, Spread, alternate, run
+from bench.harness import (
+    PLAIN,
+    BenchError,
+    Options,
+    Outcome,
+    Place,
+    Report,
+    Row,
+    Side,
+    Spread,
+    alternate,
+    run,
+)
 
 STRATEGIES = ("fixed", "adaptive")
-
 
 Key = tuple[str, str, int]
 """Strategy, |S_w| and |I_w|; empty and 0 where they mean nothing."""
@@ -38,6 +49,25 @@ def cached_side(mode: str, strategy: str, buffer_bytes: str, index_entries: int)
     """nearfetch with these sizes, kept or to start with."""
     adaptive = "on" if strategy == "adaptive" else "off"
     return Side(mode, {"adaptive": adaptive, "buffer_bytes": buffer_bytes, "index_entries": index_entries})
+
+
+class Study(NamedTuple):
+    """An application whose times and access types two figures show."""
+
+    program: str
+    arguments: Sequence[object]
+    place: Place
+    mode: str
+    """nearfetch's."""
+
+    def report(self) -> Report:
+        """An empty report on it."""
+        place = self.place
+        return Report({"program": [self.program, *self.arguments], "place": str(place), "ranks": place.ranks})
+
+    def call(self, side: Side = PLAIN, more: Sequence[object] = ()) -> Callable[[], Result]:
+        """A run, with `more` arguments."""
+        return partial(measure, self.program, [*self.arguments, *more], self.place, side)
 
 
 class Grid(NamedTuple):
@@ -89,32 +119,28 @@ def compare(
         row.update(Spread.of_ratios(plain, times).columns("speed_up"))
         last = runs[-1].outcome
         if last.counters:
-            row.update({name: round(share, 5) for name, share in last.shares().items()})
-            row["resizes"] = last.total("index_resizes") + last.total("buffer_resizes")
+            row.update(_access_columns(last))
         rows.append(row)
     return rows, results
 
 
-def access_rows(
-    name: str,
-    arguments: Sequence[object],
-    place: Place,
-    sides: Mapping[Key, Side],
-    options: Options,
-) -> list[Row]:
+def accesses(study: Study, grid: Grid, options: Options) -> Report:
     """Access types of one run each. Nothing is bypassed, as in 001: what the cache does is what is asked."""
+    report = study.report()
     calls = {
-        key: partial(measure, name, arguments, place, Side(side.mode, {**side.settings, "bypass": "off"}))
-        for key, side in sides.items()
+        key: study.call(Side(side.mode, {**side.settings, "bypass": "off"}))
+        for key, side in grid.sides(study.mode).items()
     }
-    rows = []
-    for (strategy, buffer, entries), runs in alternate(calls, 1, options, str(place)).items():
-        outcome = runs[0].outcome
+    for (strategy, buffer, entries), runs in alternate(calls, 1, options, str(study.place)).items():
         row: Row = {"strategy": strategy, "buffer_bytes": buffer, "index_entries": entries}
-        row.update({kind: round(share, 5) for kind, share in outcome.shares().items()})
-        row["resizes"] = outcome.total("index_resizes") + outcome.total("buffer_resizes")
-        rows.append(row)
-    return rows
+        report.rows.append({**row, **_access_columns(runs[0].outcome)})
+    return report
+
+
+def _access_columns(outcome: Outcome) -> Row:
+    columns: Row = {name: round(share, 5) for name, share in outcome.shares().items()}
+    columns["resizes"] = outcome.total("index_resizes") + outcome.total("buffer_resizes")
+    return columns
 
 
 def plot_times(rows: list[Row], label: str, path: Path, title: str) -> None:
@@ -127,7 +153,7 @@ def plot_times(rows: list[Row], label: str, path: Path, title: str) -> None:
             chosen = [
                 row for row in rows if row["strategy"] == strategy and row["index_entries"] in (count, "")
             ]
-            spreads = [Spread(row["seconds"], row["seconds_q1"], row["seconds_q3"]) for row in chosen]
+            spreads = [Spread.in_row(row, "seconds") for row in chosen]
             if chosen[0]["buffer_bytes"]:
                 plots.line(axis, [buffers.index(row["buffer_bytes"]) for row in chosen], spreads, strategy)
                 for row in chosen:

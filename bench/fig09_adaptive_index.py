@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import tempfile
+from functools import partial
 from pathlib import Path
 
 from bench import plots
-from bench.harness import ACCESS_TYPES, CACHED, PLAIN, Options, Place, Report, Row, Spread, families
+from bench.harness import ACCESS_TYPES, CACHED, Options, Place, Report, Row, Spread, alternate, families
 from bench.harness import run as run_program
 from bench.workload import paper_sequence, write_sequence
 
@@ -51,13 +52,12 @@ def _measure(place: Place, sequence: Path, entries: list[int], rounds: int, opti
     for config in configs:
         name, count = config.split("@")
         cached += ["--config", f"{config}:bypass=off,index_entries={count},{STRATEGIES[name]}"]
+    at = partial(run_program, "get_sequence", place=place, timeout_s=600)
+    sides = {"plain": partial(at, arguments), "nearfetch": partial(at, cached, side=CACHED)}
     runs: dict[str, list[Row]] = {config: [] for config in (*configs, "plain")}
-    with options.progress(rounds, str(place)) as bar:
-        for _ in range(rounds):
-            for side, words in ((PLAIN, arguments), (CACHED, cached)):
-                for line in run_program("get_sequence", words, place, side, timeout_s=600).json_lines():
-                    runs[line["config"]].append(line)
-            bar.update()
+    for outcomes in alternate(sides, rounds, options, str(place)).values():
+        for line in (line for outcome in outcomes for line in outcome.json_lines()):
+            runs[line["config"]].append(line)
     plain = [line["seconds"] for line in runs["plain"]]
     rows = []
     for config in configs:
@@ -80,7 +80,7 @@ def plot(report: Report, path: Path) -> None:
         for name in STRATEGIES:
             rows = [row for row in report.rows if (row["network"], row["strategy"]) == (network, name)]
             xs = [row["index_entries"] for row in rows]
-            times = [Spread(row["seconds"], row["seconds_q1"], row["seconds_q3"]) for row in rows]
+            times = [Spread.in_row(row, "seconds") for row in rows]
             plots.line(axes[2 * number], xs, times, name)
             shares = [100 * row["hits"] / report.parameters["gets"] for row in rows]
             axes[2 * number + 1].plot(xs, shares, marker="o", markersize=3, label=name)

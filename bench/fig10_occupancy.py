@@ -20,11 +20,7 @@ def run(options: Options) -> Report:
     report.parameters["policies"] = core.POLICIES
     gets = paper_sequence(1, length)
     for size in ("1MiB", "4MiB"):
-        configs = {
-            name: f"buffer_bytes={size},index_entries=1500,{settings}"
-            for name, settings in core.POLICIES.items()
-        }
-        for name, result in core.replay(gets, configs, every).items():
+        for name, result in core.replay(gets, core.sized(size, 1500), every).items():
             shares = [share for _, share in result["occupancy"]]
             row = {"buffer_bytes": size, "policy": name, "mean_occupancy": round(statistics.fmean(shares), 4)}
             row.update({"least_occupancy": round(min(shares), 4), "occupancy": result["occupancy"]})

@@ -52,17 +52,13 @@ def run(options: Options) -> Report:
 
 
 def _replay(gets: list, entries: list[int]) -> dict[tuple[str, str, int], Row]:
-    keys = {
-        f"{size} {name} {count}": (
-            (size, name, count),
-            f"buffer_bytes={size},index_entries={count},{settings}",
-        )
+    configs = {
+        (size, name, count): core.sized(size, count)[name]
         for size in BUFFERS
-        for name, settings in core.POLICIES.items()
+        for name in core.POLICIES
         for count in entries
     }
-    results = core.replay(gets, {label: settings for label, (_, settings) in keys.items()})
-    return {key: results[label] for label, (key, _) in keys.items()}
+    return core.replay(gets, configs)
 
 
 def _row(key: tuple[str, str, int], results: list[Row]) -> Row:
@@ -89,11 +85,7 @@ def _row(key: tuple[str, str, int], results: list[Row]) -> Row:
 
 def _claims(size: str, traces: list) -> list[Claim]:
     """The default policy against the offline reference on the same sequences, and against the published."""
-    sides = {name: core.POLICIES[name] for name in (core.DEFAULT_POLICY, "full (001)")}
-    configs = {
-        name: f"buffer_bytes={size},index_entries={CLAIM_ENTRIES},{settings}"
-        for name, settings in sides.items()
-    }
+    configs = core.sized(size, CLAIM_ENTRIES, (core.DEFAULT_POLICY, "full (001)"))
     results = [core.replay(trace, configs) for trace in traces]
     hits = {
         name: statistics.fmean(100 * result[name]["counters"]["hits"] / CLAIM_GETS for result in results)

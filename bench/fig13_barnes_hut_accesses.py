@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from bench import apps
-from bench.fig12_barnes_hut import PLACE, arguments
+from bench.fig12_barnes_hut import study
 from bench.harness import Options, Report
 
 TITLE = "Barnes-Hut: access types over |I_w| (Fig. 13)"
@@ -15,13 +15,7 @@ TITLE = "Barnes-Hut: access types over |I_w| (Fig. 13)"
 def run(options: Options) -> Report:
     """One run each."""
     grid = apps.Grid(["1MiB"], options.choose([250, 1000, 4000, 20000], [1000, 20000]))
-    report = Report(
-        {"program": ["barnes_hut", *arguments(options)], "place": str(PLACE), "ranks": PLACE.ranks}
-    )
-    report.rows = apps.access_rows(
-        "barnes_hut", arguments(options), PLACE, grid.sides("user-defined"), options
-    )
-    return report
+    return apps.accesses(study(options), grid, options)
 
 
 def plot(report: Report, path: Path) -> None:

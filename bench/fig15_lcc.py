@@ -14,10 +14,11 @@ TITLE = "LCC: communication time over |S_w| and |I_w| (Fig. 15)"
 PLACE = Place("openmpi", 4, "tcp")
 
 
-def rmat(options: Options) -> list[object]:
+def study(options: Options) -> apps.Study:
     """The R-MAT graph that Fig. 15 and 16 look at; its first vertices are its largest."""
     scale, vertices = options.choose((14, 100), (11, 20))
-    return ["--rmat-scale", scale, "--edge-factor", 16, "--seed", 1, "--max-vertices", vertices]
+    arguments = ["--rmat-scale", scale, "--edge-factor", 16, "--seed", 1, "--max-vertices", vertices]
+    return apps.Study("lcc", arguments, PLACE, "always-cache")
 
 
 def run(options: Options) -> Report:
@@ -26,11 +27,12 @@ def run(options: Options) -> Report:
         apps.Grid(["256KiB", "512KiB", "2MiB"], [1000, 4000, 16000]), apps.Grid(["512KiB"], [4000])
     )
     rounds = options.rounds_or(3, 1)
-    report = Report({"program": ["lcc", *rmat(options)], "place": str(PLACE), "ranks": PLACE.ranks})
+    rmat = study(options)
+    report = rmat.report()
     report.parameters.update({"buffer_bytes": grid.buffers, "index_entries": grid.entries, "rounds": rounds})
-    calls = {("plain", "", 0): partial(apps.measure, "lcc", rmat(options), PLACE)}
-    for key, side in grid.sides(CACHED.mode or "").items():
-        calls[key] = partial(apps.measure, "lcc", rmat(options), PLACE, side)
+    calls = {("plain", "", 0): rmat.call()}
+    for key, side in grid.sides(rmat.mode).items():
+        calls[key] = rmat.call(side)
     report.rows, _ = apps.compare(calls, "communication_seconds", "average", rounds, options, "R-MAT")
     _real_graph(report, options)
     report.columns = (

@@ -6,8 +6,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from bench import apps
-from bench.fig15_lcc import PLACE, rmat
-from bench.harness import CACHED, Options, Report
+from bench.fig15_lcc import study
+from bench.harness import Options, Report
 
 TITLE = "LCC: access types over |I_w| (Fig. 16)"
 
@@ -15,9 +15,7 @@ TITLE = "LCC: access types over |I_w| (Fig. 16)"
 def run(options: Options) -> Report:
     """One run each."""
     grid = apps.Grid(["512KiB"], options.choose([1000, 4000, 16000, 64000], [1000, 16000]))
-    report = Report({"program": ["lcc", *rmat(options)], "place": str(PLACE), "ranks": PLACE.ranks})
-    report.rows = apps.access_rows("lcc", rmat(options), PLACE, grid.sides(CACHED.mode or ""), options)
-    return report
+    return apps.accesses(study(options), grid, options)
 
 
 def plot(report: Report, path: Path) -> None:
