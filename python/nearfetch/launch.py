@@ -7,7 +7,7 @@ import os
 import shutil
 import sys
 from pathlib import Path
-from typing import Mapping, NamedTuple, Optional, Sequence, Union
+from typing import Mapping, NamedTuple, Optional, Union
 
 from nearfetch import NearfetchError
 from nearfetch.families import FAMILIES, find_launcher
@@ -104,8 +104,6 @@ def nearfetch_run(
     return [*words, "--"]
 
 
-def without_nearfetch(environ: Mapping[str, str], keep: Sequence[str] = ()) -> dict[str, str]:
+def without_nearfetch(environ: Mapping[str, str]) -> dict[str, str]:
     """`environ` without nearfetch's settings, for runs that must not inherit the caller's."""
-    return {
-        name: value for name, value in environ.items() if not name.startswith("NEARFETCH_") or name in keep
-    }
+    return {name: value for name, value in environ.items() if not name.startswith("NEARFETCH_")}

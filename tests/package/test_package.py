@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from nearfetch.launch import launcher_of, mpiexec
+from nearfetch.launch import launcher_of, mpiexec, without_nearfetch
 
 CONSUMER = Path(__file__).resolve().parent / "consumer"
 BUILD = Path(os.environ["NEARFETCH_BUILD"])
@@ -39,8 +39,7 @@ def wrapper(family: str) -> str:
 def clean_environment() -> dict[str, str]:
     """The environment of a user: nothing points into the source tree."""
     dropped = {"PYTHONPATH", "PYTHONHOME", "LD_PRELOAD", "LD_LIBRARY_PATH", "PKG_CONFIG_PATH"}
-    kept = (name for name in os.environ if name not in dropped and not name.startswith("NEARFETCH_"))
-    return {name: os.environ[name] for name in kept}
+    return {name: value for name, value in without_nearfetch(os.environ).items() if name not in dropped}
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,7 @@ import pytest
 from nearfetch import NearfetchError, __version__
 from nearfetch.cli import main
 from nearfetch.families import Decision, Launcher
+from nearfetch.launch import without_nearfetch
 from nearfetch.layout import Layout
 from nearfetch.run import inject, preload
 
@@ -32,7 +33,7 @@ def nearfetch(layout):
     """Runs the command line as a process of its own: `run` replaces the process."""
 
     def run(*words: object, **environ: str) -> subprocess.CompletedProcess[str]:
-        clean = {name: value for name, value in os.environ.items() if not name.startswith("NEARFETCH_")}
+        clean = without_nearfetch(os.environ)
         return subprocess.run(
             [sys.executable, "-c", DRIVER, *layout, *map(str, words)],
             env={**clean, "PYTHONPATH": str(PACKAGE), **environ},
