@@ -15,7 +15,9 @@ NodeReader::NodeReader(int rank, const CacheOptions& cache) : rank_(rank), cache
 std::uint64_t NodeReader::window_bytes(std::uint64_t nodes) const {
     const std::uint64_t bytes = nodes * sizeof(Node);
     if (!cache_.enabled) return bytes;
-    return (bytes + cache_.block_bytes - 1) / cache_.block_bytes * cache_.block_bytes;
+    const std::uint64_t blocks = (bytes + cache_.block_bytes - 1) / cache_.block_bytes;
+    // MPI may put the next rank's window right behind this one: its nodes have to be aligned, too.
+    return (blocks * cache_.block_bytes + alignof(Node) - 1) / alignof(Node) * alignof(Node);
 }
 
 void NodeReader::begin_phase(const apps::Window& window, std::uint64_t window_bytes) {

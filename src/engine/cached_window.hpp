@@ -172,8 +172,13 @@ class CachedWindow {
     void done_unseen(Rank target, Moment since, Completion kind) noexcept {
         const Guard guard = lock();
         Target& t = at(target);
-        t.complete(since, kind);
         if (!keeps_data_ && cache_ != nullptr) cache_->acquire(target);
+        t.lone_bytes = 0;  // how long it took is not known
+        // Since flush() was asked, another thread may have started what waits for this completion.
+        if (t.in_transit())
+            complete_locked(t, since, kind, 0, 0);
+        else
+            t.complete(since, kind);
     }
     Flush flush_all(Completion kind) noexcept;
 

@@ -50,7 +50,9 @@ Entry* CachedWindow::make_room_around(const Get& get, Survey& s) noexcept {
     try {
         const ByteRange around =
             cache_->gap_around(get.target, {gap.offset, gap.offset + gap.size}, {block, end});
-        if (around.size() == gap.size) return nullptr;
+        // With several threads a gap may hold bytes that are on their way (survey()).
+        if (around.size() == gap.size || !around.contains({gap.offset, gap.offset + gap.size}))
+            return nullptr;
         const Admission admission =
             cache_->admit(get.target, around.begin, around.size(), cache_->now(), true);
         s.admitted = admission.type;

@@ -493,6 +493,24 @@ TEST_F(SleepingTest, WhatPassedIsCompletedAfterItWakes) {
     FAIL() << "it never woke";
 }
 
+TEST_F(SleepingTest, AFlushThatFoundItAsleepServesWhatAnotherThreadHasStarted) {
+    Buffer passing(64), first(64, 0), second(64, 0);
+    rig.get(1, 0, 64, passing.data());
+    ASSERT_EQ(rig.window.flush(1, Completion::full), Flush::needed_unseen);
+    // Before that flush enters the library, another thread's gets wake the target; the last one waits.
+    for (int i = 0; i < 10'000'000; ++i)
+        if (rig.window.try_get(1, 4096, 64, passing.data()) != CachedWindow::Served::pass) break;
+    rig.get(1, 4096, 64, passing.data());
+    rig.get(1, 4096, 64, first.data());
+    rig.get(1, 4096, 64, second.data());
+    const auto since = rig.window.now();
+    rig.arrive(1);
+    rig.window.done_unseen(1, since, Completion::full);
+    rig.flush(1);
+    EXPECT_EQ(first, bytes(1, 4096, 64));
+    EXPECT_EQ(second, bytes(1, 4096, 64));
+}
+
 TEST_F(CachedWindowTest, ChangedSettingsForgetAndApply) {
     fetched(1, 0, 64);
     Settings s = rig.window.settings();

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <cstring>
 #include <random>
@@ -39,6 +40,7 @@ struct Program {
     CachedWindow& window;
     const std::vector<unsigned char>& memory;
     std::atomic<std::uint64_t>& gets;
+    bool read_only = false;
 
     void operator()(std::uint64_t seed) const {
         std::mt19937_64 random(seed);
@@ -50,13 +52,18 @@ struct Program {
             const auto target = static_cast<Rank>(1 + random() % 2);
             if (window.try_get(target, offset, size, buffer.data()) != CachedWindow::Served::hit) {
                 Starter starter(memory, {&piece, 1});
-                ASSERT_EQ(window.get({target, {&piece, 1}, size, 0}, starter), 0);
+                if (window.lets_pass(target, offset)) {
+                    ASSERT_EQ(starter.start_whole(), 0);
+                    window.went_by(target, size);
+                } else {
+                    ASSERT_EQ(window.get({target, {&piece, 1}, size, 0}, starter), 0);
+                }
             }
             gets.fetch_add(1, std::memory_order_relaxed);
             complete(target, random());
             ASSERT_EQ(std::memcmp(buffer.data(), memory.data() + offset, size), 0) << "seed " << seed;
-            if (random() % 16 == 0) window.put(target, {&piece, 1});
-            if (random() % 64 == 0) window.forget(target, {&piece, 1});
+            if (random() % 16 == 0 && !read_only) window.put(target, {&piece, 1});
+            if (random() % 64 == 0 && !read_only) window.forget(target, {&piece, 1});
             if (random() % 128 == 0) window.acquire();
             if (random() % 256 == 0) window.counters();
             if (random() % 16 == 0) window.step_progress();
@@ -69,6 +76,7 @@ struct Program {
                 window.complete_all(window.now(), Completion::full, 0, 0);
         } else {
             const Flush flush = window.flush(target, Completion::full);
+            if (choice % 8 == 1) std::this_thread::yield();  // to what others start meanwhile
             if (flush == Flush::needed) window.complete(target, window.now(), Completion::full, 0, 0);
             if (flush == Flush::needed_unseen) window.done_unseen(target, window.now(), Completion::full);
         }
@@ -77,25 +85,46 @@ struct Program {
 
 class EngineThreads : public ::testing::TestWithParam<Mode> {};
 
-TEST_P(EngineThreads, EveryThreadSeesTheMemory) {
+Settings small_cache(Mode mode) {
+    Settings s;
+    s.mode = mode;
+    s.buffer_bytes = 8192;
+    s.index_entries = 64;
+    s.bypass = false;
+    return s;
+}
+
+/// Runs the threads on a window of these settings; what it counted.
+RangeCacheCounters run(const Settings& settings, bool read_only) {
     std::vector<unsigned char> memory(memory_bytes);
     std::mt19937_64 random(5);
     for (auto& b : memory)
         b = static_cast<unsigned char>(random());
-    Settings s;
-    s.mode = GetParam();
-    s.buffer_bytes = 8192;
-    s.index_entries = 64;
-    s.bypass = false;
-    CachedWindow window(s, 3, 0, true);
+    CachedWindow window(settings, 3, 0, true);
     window.set_all_open(true);
+    window.set_extents(std::array<std::uint64_t, 3>{memory_bytes, memory_bytes, memory_bytes});
     std::atomic<std::uint64_t> gets{0};
     std::vector<std::thread> threads;
     for (int t = 0; t < thread_count; ++t)
-        threads.emplace_back(Program{window, memory, gets}, t + 1);
+        threads.emplace_back(Program{window, memory, gets, read_only}, t + 1);
     for (auto& t : threads)
         t.join();
     EXPECT_EQ(window.counters().gets, gets.load());
+    return window.counters();
+}
+
+TEST_P(EngineThreads, EveryThreadSeesTheMemory) { run(small_cache(GetParam()), false); }
+
+TEST(EngineThreadsReadOnly, ReadAhead) {
+    Settings s = small_cache(Mode::always_cache);
+    s.read_ahead_bytes = 2048;
+    EXPECT_GT(run(s, true).read_aheads, 0u);
+}
+
+TEST_P(EngineThreads, TargetsThatFallAsleepAndWake) {
+    Settings s = small_cache(GetParam());
+    s.bypass = true;
+    EXPECT_GT(run(s, false).bypassed, 0u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Modes, EngineThreads,
