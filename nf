@@ -24,7 +24,7 @@ usage: ./nf COMMAND
   run [OPTIONS] -- COMMAND...    run COMMAND with nearfetch in its ranks (./nf run --help)
   settings [--json]              the settings
   which NAME [--mpi FAMILY]      the path of a program of the project (FAMILY: openmpi, mpich, mpiabi)
-  sanitize                       the tests under the address, undefined-behaviour and thread sanitizers
+  sanitize                       the tests under the address, undefined-behaviour and thread sanitizers (half an hour)
   fuzz [SECONDS]                 fuzz the readers of files and settings, SECONDS each (60)
 END
 }
@@ -185,9 +185,11 @@ run | settings)
 which) which_program "$@" ;;
 sanitize)
     [ $# -eq 0 ] || { usage >&2; exit 2; }
-    setup
+    # Nothing is optimised: the sanitized builds are all that the tests of these presets use.
+    setup asan
     status=0
     for preset in asan tsan; do
+        echo "nf: the tests of build/$preset"
         "$python" "$root/tests/run_tests.py" --preset "$preset" || status=1
     done
     exit "$status"
