@@ -21,7 +21,6 @@ void PrefetchDistance::access(std::uint64_t now_ticks, std::uint64_t waited_tick
     has_last_ = true;
     last_end_ticks_ = now_ticks + waited_ticks;
     ++accesses_;
-    if (waited_ticks != 0) ++late_;
     // What is asked for now is used after `distance_` accesses: earlier there is nothing to be seen of it.
     if (accesses_ >= std::max(round_least, 2 * distance_)) settle();
 }
@@ -36,10 +35,10 @@ void PrefetchDistance::settle() noexcept {
     const auto count = static_cast<double>(accesses_);
     const double gap = gap_sum_ / count;
     const double period = (gap_sum_ + waited_sum_) / count;
-    const bool late = static_cast<double>(late_) > late_share * count;
+    const bool late = waited_sum_ > late_share * (gap_sum_ + waited_sum_);
     const bool wasted = static_cast<double>(unused_) > unused_share * count;
     const std::uint32_t enough = latency_ticks_ > 0 ? guess(gap) : config_.most;
-    accesses_ = late_ = unused_ = 0;
+    accesses_ = unused_ = 0;
     gap_sum_ = waited_sum_ = 0;
 
     if (pause_left_ > 0 && --pause_left_ == 0) ceiling_ = 0;
@@ -59,10 +58,13 @@ void PrefetchDistance::settle() noexcept {
         distance_ = ceiling_ = before_;
         pause_left_ = pause;
         trying_ = false;
+        bounded_ = true;
         return;
     }
-    const std::uint32_t doubled =
-        std::max(distance_ + 1, std::min(2 * distance_, std::max(enough, distance_ + distance_ / 4)));
+    // As far as the guess says, or a little if that is not far enough; not all at once, because the network
+    // may be the bound.
+    const std::uint32_t further = std::max(enough, distance_ + distance_ / 4 + 1);
+    const std::uint32_t next = std::min(distance_ * (bounded_ ? 2 : 4), further);
     const std::uint32_t most = ceiling_ != 0 ? std::min(ceiling_, config_.most) : config_.most;
     if (distance_ >= most) {
         trying_ = false;
@@ -71,7 +73,7 @@ void PrefetchDistance::settle() noexcept {
     before_ = distance_;
     period_before_ = period;
     trying_ = true;
-    distance_ = std::min(doubled, most);
+    distance_ = std::min(next, most);
 }
 
 }  // namespace nearfetch

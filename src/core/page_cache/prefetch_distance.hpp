@@ -8,9 +8,11 @@
 // the start, and the program's own time between two accesses, waits taken out. (With the waits it would be a
 // guess that confirms itself: at any distance that is too short the program takes latency / distance per
 // access.) The guess is wrong where the network takes longer per message than the program per access: then no
-// distance is enough, and a longer one only fills queues. Hence the correction: while items come late the
-// distance grows, at most to twice itself at a time, and when a step has not made the accesses faster it is
-// taken back and that is the ceiling for a while. Items that are never used halve it.
+// distance is enough, and a longer one only fills queues. Hence the correction: while time is lost in waiting
+// the distance grows, at most to four times itself at a time, and when a step has not made the accesses
+// faster it is taken back and that is the ceiling for a while. Items that are never used halve it. How much
+// was waited counts, not how often: items that are asked for in a burst arrive in one, and only the first is
+// late.
 //
 // Pure: ticks are whatever unit the caller counts in.
 
@@ -42,8 +44,8 @@ class PrefetchDistance {
     void unused(std::uint32_t items) noexcept { unused_ += items; }
 
   private:
-    static constexpr std::uint32_t round_least = 8;  ///< accesses between two decisions
-    static constexpr double late_share = 1.0 / 16;
+    static constexpr std::uint32_t round_least = 4;  ///< accesses between two decisions
+    static constexpr double late_share = 0.02;       ///< of the time, spent in waiting
     static constexpr double unused_share = 1.0 / 4;
     static constexpr double gain_least = 0.02;     ///< a step has to make the accesses faster by that much
     static constexpr std::uint32_t pause = 64;     ///< rounds until a ceiling is tried again
@@ -60,7 +62,6 @@ class PrefetchDistance {
 
     // The round.
     std::uint32_t accesses_ = 0;
-    std::uint32_t late_ = 0;
     std::uint32_t unused_ = 0;
     double gap_sum_ = 0;
     double waited_sum_ = 0;
@@ -70,6 +71,7 @@ class PrefetchDistance {
     std::uint32_t before_ = 0;
     double period_before_ = 0;
     std::uint32_t ceiling_ = 0;  ///< 0: none
+    bool bounded_ = false;       ///< there has been a ceiling
     std::uint32_t pause_left_ = 0;
 };
 
