@@ -197,8 +197,7 @@ sanitize)
 fuzz) fuzz "$@" ;;
 help | -h | --help) usage ;;
 *)
-    echo "nf: unknown command '$command'" >&2
     usage >&2
-    exit 2
+    fail "unknown command '$command' (nf knows those above): name one of them" 2
     ;;
 esac

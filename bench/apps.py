@@ -102,9 +102,7 @@ def compare(
     results = alternate(calls, rounds, options, label)
     found = {json.dumps(result.report[same]) for runs in results.values() for result in runs}
     if len(found) != 1:
-        raise BenchError(
-            f"{label}: '{same}' differs between runs ({', '.join(sorted(found))}): this is a bug"
-        )
+        raise BenchError(f"{label}: '{same}' differs between runs ({', '.join(sorted(found))}): report it")
     plain = [result.report[value] for result in next(iter(results.values()))]
     rows = []
     for (strategy, buffer, entries), runs in results.items():

@@ -22,9 +22,12 @@ struct Config {
     std::vector<std::pair<std::string, std::string>> settings;
 };
 
+/// Which program complains; Arguments sets it.
+inline std::string program_name = "bench";
+
 /// Prints *program: problem (why): what to do* and ends the program.
 [[noreturn]] inline void give_up(const std::string& problem) {
-    std::fprintf(stderr, "%s\n", problem.c_str());
+    std::fprintf(stderr, "%s: %s\n", program_name.c_str(), problem.c_str());
     std::exit(2);
 }
 
@@ -47,13 +50,15 @@ inline std::uint64_t to_number(const std::string& text) {
 class Arguments {
   public:
     Arguments(int argc, char** argv, std::initializer_list<std::string_view> known) {
+        const std::string path = argc > 0 ? argv[0] : program_name;
+        program_name = path.substr(path.rfind('/') + 1);
         for (int i = 1; i < argc; i += 2) {
             const std::string name = argv[i];
             if (std::find(known.begin(), known.end(), name) == known.end() || i + 1 == argc) {
                 std::string all;
                 for (const std::string_view each : known)
                     all += " " + std::string(each);
-                give_up("bad argument " + name + " (unknown, or without a value): give" + all);
+                give_up("bad argument " + name + " (unknown, or without a value): give one of" + all);
             }
             values_.emplace_back(name, argv[i + 1]);
         }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /*
- * The least that any LD_PRELOAD layer under one-sided calls can cost: it stands between the program and MPI, and
- * does nothing but jump on. What nearfetch costs where it leaves gets alone is to be read beside this.
+ * The least that any LD_PRELOAD layer under one-sided calls can cost: it stands between the program and MPI,
+ * and does nothing but jump on. What nearfetch costs where it leaves gets alone is to be read beside this.
  */
 
 #include <mpi.h>

@@ -6,6 +6,7 @@
 // with --occupancy-every K the share of the buffer that is occupied after every K gets.
 
 #include <algorithm>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -111,6 +112,6 @@ int main(int argc, char** argv) {
             std::printf("%s\n",
                         replay(config, gets, arguments.number("--occupancy-every", 0)).dump().c_str());
     } catch (const nearfetch::Error& error) {
-        give_up(std::string("core_sequence: ") + error.what());
+        give_up(error.what());
     }
 }

@@ -5,7 +5,7 @@
 // them take a turn. One JSON object per run and line: config, round, seconds, and nearfetch's counters. Each
 // get's first and last byte is checked.
 
-#include <algorithm>
+#include <cstdio>
 #include <vector>
 
 #include "sequence.hpp"
@@ -71,6 +71,6 @@ int main(int argc, char** argv) {
     std::vector<Config> configs = arguments.configs();
     if (configs.empty()) configs.push_back({"plain", {}});
     const std::uint64_t rounds = arguments.number("--rounds", 1);
-    return run_two_ranks(argc, argv, "get_sequence",
+    return run_two_ranks(argc, argv,
                          [&](const apps::MpiSession& mpi) { return run(mpi, gets, configs, rounds); });
 }

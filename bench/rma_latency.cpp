@@ -22,6 +22,7 @@
 // time.
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <memory>
 #include <numeric>
@@ -387,9 +388,6 @@ int main(int argc, char** argv) {
     plan.bytes_per_size = arguments.number("--bytes-per-size", 16u << 20);
     if (plan.sizes.empty() || !std::is_sorted(plan.sizes.begin(), plan.sizes.end()) ||
         plan.sizes.front() == 0 || plan.sizes.back() > (1u << 30) || plan.samples < 2)
-        give_up(
-            "rma_latency: bad --sizes or --samples (sizes ascend from 1, samples are 2 or more): correct "
-            "them");
-    return run_two_ranks(argc, argv, "rma_latency",
-                         [&](const apps::MpiSession& mpi) { return run(mpi, plan); });
+        give_up("bad --sizes or --samples (sizes ascend from 1, samples are 2 or more): correct them");
+    return run_two_ranks(argc, argv, [&](const apps::MpiSession& mpi) { return run(mpi, plan); });
 }

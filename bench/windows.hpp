@@ -11,7 +11,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <string>
 
 #include "arguments.hpp"
@@ -105,7 +104,7 @@ class Counters {
 /// The frame of both programs: MPI with two ranks, or an error.
 /// \param work `int work(const apps::MpiSession&)` returns the program's exit code
 template <class Work>
-int run_two_ranks(int argc, char** argv, const std::string& program, const Work& work) {
+int run_two_ranks(int argc, char** argv, const Work& work) {
     int status = 0;
     int ranks = 0;
     {
@@ -113,7 +112,7 @@ int run_two_ranks(int argc, char** argv, const std::string& program, const Work&
         ranks = mpi.ranks();
         if (ranks == 2) status = work(mpi);
     }
-    if (ranks != 2) give_up(program + ": wrong number of ranks (one reads from the other): start 2");
+    if (ranks != 2) give_up("wrong number of ranks (one reads from the other): start 2");
     return status;
 }
 

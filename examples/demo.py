@@ -115,7 +115,7 @@ def show_results(plain: dict[str, str], cached: list[dict[str, str]]) -> bool:
             print(f"  {name:<12}{plain[name]}")
     differing = sorted({name for name in SAME for each in cached if each.get(name) != plain.get(name)})
     if differing:
-        print(f"  THE RESULTS DIFFER in {', '.join(differing)}: this is a bug of nearfetch, please report it")
+        print(f"  THE RESULTS DIFFER in {', '.join(differing)} (a bug of nearfetch): please report it")
         return False
     print("  the same with and without nearfetch, bit for bit")
     return True

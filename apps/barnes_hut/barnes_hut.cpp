@@ -11,10 +11,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
+#include <cstdio>
 #include <fstream>
-#include <iostream>
-#include <limits>
+#include <utility>
 
 #include "barnes_hut/distributed_tree.hpp"
 #include "barnes_hut/options.hpp"

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 namespace nearfetch::barnes_hut {
 

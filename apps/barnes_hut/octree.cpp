@@ -2,7 +2,6 @@
 #include "barnes_hut/octree.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 namespace nearfetch::barnes_hut {

@@ -7,8 +7,8 @@
 
 #include <algorithm>
 #include <fstream>
-#include <iostream>
 #include <limits>
+#include <utility>
 
 #include "common/compensated_sum.hpp"
 #include "common/mpi_support.hpp"

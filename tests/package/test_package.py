@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from nearfetch import __version__
 from nearfetch.launch import launcher_of, mpiexec, without_nearfetch
 
 CONSUMER = Path(__file__).resolve().parent / "consumer"
@@ -124,7 +125,7 @@ def test_consumer_by_pkg_config(prefix, tmp_path, family):
     if family not in families(prefix):
         pytest.skip(f"nearfetch was built without {family}")
     env = {**clean_environment(), "PKG_CONFIG_PATH": str(libdir(prefix) / "pkgconfig")}
-    assert run("pkg-config", "--modversion", "nearfetch", env=env).strip() == "0.1.0"
+    assert run("pkg-config", "--modversion", "nearfetch", env=env).strip() == __version__
     for name, package in (("plain", "nearfetch"), ("linked", f"nearfetch-{family}")):
         flags = run("pkg-config", "--cflags", "--libs", package, env=env).split()
         rpath = f"-Wl,-rpath,{libdir(prefix)}"
