@@ -26,6 +26,9 @@ CONFIGS: Mapping[str, Mapping[str, object]] = {
 }
 """The windows that are compared: as users get them, in two modes; without a cache; never giving up."""
 
+HITS = ("hits", "partial_hits", "pending_hits")
+"""Access types that no miss may be."""
+
 Key = tuple[str, str, int]
 """Pattern, configuration, size in bytes."""
 

@@ -171,12 +171,14 @@ def test_rma_latency(family):
     place = harness.Place(family, 2, "shm")
     patterns = [*fig07_access_cost.REFERENCES, "hit", "rotating", "flush", "overlap", "miss"]
     rows = rma.measure(
-        place, "create", patterns, [8, 4096], 4, 100, ["hit", "off", "failing"], harness.CACHED
+        place, "create", patterns, [8, 4096], 4, 100, ["default", "hit", "off", "failing"], harness.CACHED
     )
     assert {key[0] for key in rows} == set(patterns)
     for pattern in ("hit", "rotating"):
         for size in (8, 4096):
             assert rma.share(rows[pattern, "hit", size], "hits") == 1
+    missing = [row for key, row in rows.items() if key[0] in ("miss", "overlap")]
+    assert not any(rma.share(row, name) for row in missing for name in rma.HITS)
     assert rma.share(rows["miss", "hit", 4096], "direct") == 1
     assert rma.share(rows["miss", "failing", 4096], "failing") == 1
     assert not any(rows["miss", "off", 8]["counters"][name] for name in ("hits", "direct"))
