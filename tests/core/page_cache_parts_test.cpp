@@ -200,7 +200,8 @@ std::uint64_t best_fixed(const Network& net) {
 }
 
 TEST(PrefetchDistances, ByHand) {
-    // Latency 1000, 100 between accesses: 10 are on their way at a time, one to spare, and perhaps a step more.
+    // Latency 1000, 100 between accesses: 10 are on their way at a time, one to spare, and perhaps a step
+    // more.
     EXPECT_GE(simulate({1000, 0, 100}, 0).distance, 11u);
     EXPECT_LE(simulate({1000, 0, 100}, 0).distance, 14u);
     // An access that takes longer than the network: one ahead is enough.

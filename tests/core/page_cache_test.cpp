@@ -410,7 +410,9 @@ TEST(PageCacheConfig, SettingsThatMakeNoSenseAreRefusedByName) {
     EXPECT_EQ(message([](C& c) { c.read_ahead_items = 0; }).rfind("read_ahead_items = 0", 0), 0u);
     EXPECT_EQ(message([](C& c) { c.policy = "lifo"; }),
               "policy = lifo (there is none of that name): use 2q or s3fifo");
-    EXPECT_NE(message([](C& c) { c.capacity_bytes = 1ull << 41; }).find("use a"), std::string::npos);
+    EXPECT_NE(
+        message([](C& c) { c.capacity_bytes = 1ull << 41; }).find("use a size from 2048 to 68719476736"),
+        std::string::npos);
     EXPECT_EQ(message([](C&) {}), "accepted");
 }
 

@@ -18,7 +18,11 @@ std::uint64_t first_of(LineMask lines) noexcept { return static_cast<unsigned>(s
 std::uint64_t last_of(LineMask lines) noexcept {
     return 63u - static_cast<unsigned>(std::countl_zero(lines));
 }
-std::uint64_t count_of(LineMask lines) noexcept { return static_cast<unsigned>(std::popcount(lines)); }
+std::uint64_t count_of(LineMask lines) noexcept {
+    return lines == 0 ? 0
+                      : static_cast<unsigned>(
+                            std::popcount(lines));  // mostly 0, and a call where there is no instruction
+}
 
 }  // namespace
 
@@ -79,7 +83,12 @@ PageCache::Window PageCache::survey(const TaskClock& task, Rank target, ByteRang
 Step PageCache::get_window(const TaskClock& task, GetRequest& r) {
     const std::uint64_t first_line = r.next_ >> line_shift_;
     const std::uint64_t end = std::min(r.range().end, (first_line + lines_per_operation_) << line_shift_);
-    const Window window = survey(task, r.target, {r.next_, end});
+    const LineMask all = line_mask(0, ((end - 1) >> line_shift_) - first_line);
+    const std::uint64_t number = r.next_ >> page_shift_;
+    // Nothing there at all is the common case of those that find() did not serve.
+    Window window{{r.next_, end}, first_line, all, 0};
+    if (number != (end - 1) >> page_shift_ || lookup(r.target, number) != nullptr)
+        window = survey(task, r.target, window.range);
     if (window.arriving != 0) return wait_for_arrival(r, window);
     if (window.missing == 0) {
         copy_resident(r, window);
@@ -97,7 +106,7 @@ Step PageCache::get_window(const TaskClock& task, GetRequest& r) {
         return wait_for(*operations_.oldest());
     }
     Operation& op = plan_fetch(task, r, window);
-    copy_resident(r, window);
+    if (window.missing != all) copy_resident(r, window);
     r.next_ = end;
     return start(op);
 }

@@ -14,6 +14,7 @@ namespace nearfetch {
 namespace {
 
 constexpr std::uint64_t lines_most = 64;  // bits of a LineMask
+constexpr std::uint64_t pages_most = 1u << 26;
 
 void require(bool good, const char* name, std::uint64_t value, const char* why,
              const std::string& what_to_do) {
@@ -30,9 +31,10 @@ const PageCacheConfig& checked(const PageCacheConfig& config) {
             "use a power of two from " + std::to_string(std::max<std::uint64_t>(64, config.line_bytes)) +
                 " to " + std::to_string(config.line_bytes * lines_most));
     const std::uint64_t pages = config.capacity_bytes / config.page_bytes;
-    require(pages >= 2 && pages < Page::nothing, "capacity_bytes", config.capacity_bytes,
-            "pages are numbered in 32 bits, and one has to stay when another is written back",
-            "use at least two pages and less than 2^32");
+    require(pages >= 2 && pages <= pages_most, "capacity_bytes", config.capacity_bytes,
+            "one page has to stay when another is written, and what is known of pages takes memory, too",
+            "use a size from " + std::to_string(2 * config.page_bytes) + " to " +
+                std::to_string(pages_most * config.page_bytes));
     require(config.dirty_pages >= 1 && config.dirty_pages <= pages / 2, "dirty_pages", config.dirty_pages,
             "at least one page is written, and half of the pages are for reading",
             "use a number from 1 to " + std::to_string(pages / 2));
@@ -115,6 +117,7 @@ const std::byte* PageCache::find_unready(const TaskClock& task, Page& page, std:
 // The lines are used: those that were fetched ahead are from now on like the others.
 void PageCache::use(Page& page, LineMask lines) noexcept {
     const LineMask used = page.ahead & lines;
+    if (used == 0) return;
     counters_.prefetch_used += static_cast<unsigned>(std::popcount(used));
     page.ahead &= ~used;
     page.ready |= used;
@@ -122,10 +125,11 @@ void PageCache::use(Page& page, LineMask lines) noexcept {
 
 void PageCache::forget_lines(Page& page, LineMask lines) noexcept {
     const LineMask unused = page.ahead & lines;
+    page.ready &= ~lines;
+    if (unused == 0) return;
     counters_.prefetch_unused += static_cast<unsigned>(std::popcount(unused));
     page.ahead &= ~lines;
-    page.ready &= ~lines;
-    if (unused == 0 || page.ahead != 0 || page.mark == 0) return;
+    if (page.ahead != 0 || page.mark == 0) return;
     read_ahead_.unused(page.mark, page.target);
     page.mark = 0;
 }

@@ -65,7 +65,7 @@
 namespace nearfetch {
 
 struct PageCacheConfig {
-    std::uint64_t capacity_bytes = 1ull << 20;  ///< of data; the rest adds about three quarters
+    std::uint64_t capacity_bytes = 1ull << 20;  ///< of data; all the rest adds less than half of it
     std::uint64_t page_bytes = 1024;            ///< a power of two, at most 64 lines
     std::uint64_t line_bytes = 64;              ///< a power of two; what a GET is rounded up to
     std::uint32_t dirty_pages = 32;             ///< at most half of the pages
