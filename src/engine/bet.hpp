@@ -44,11 +44,18 @@ class Bet {
     bool caching() const noexcept { return state_ == State::caching; }
     bool watching() const noexcept { return state_ == State::watching; }
     bool asleep() const noexcept { return state_ == State::asleep; }
-    /// Counts a get that passed while nearfetch stands back; true if that was the last one.
-    bool passed() noexcept {
-        if (--pause_left_ != 0) [[likely]]
-            return false;
+    /// While nearfetch stands back: counts a get that passes; false, and caching again, when it is time to
+    /// look.
+    bool step() noexcept {
+        if (passes()) return true;
         wake();
+        return false;
+    }
+    /// The same without the waking, for the hot path: after false, step() has to be asked.
+    bool passes() noexcept {
+        if (pause_left_ == 0) [[unlikely]]
+            return false;
+        --pause_left_;
         return true;
     }
     void wake() noexcept { state_ = State::caching; }

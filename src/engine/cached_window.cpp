@@ -58,6 +58,7 @@ CachedWindow::CachedWindow(const Settings& settings, Rank ranks, Rank self, bool
     NF_EXPECT(ranks > 0);
     active_.reserve(targets_.size());
     at(self_).bet.give_up();
+    set_route(at(self_));
     if (settings_.mode == Mode::off) stand_back();
 }
 
@@ -76,15 +77,51 @@ bool CachedWindow::make_cache() noexcept {
     }
 }
 
-CachedWindow::Served CachedWindow::try_get_locked(Rank target, std::uint64_t offset, std::uint64_t size,
+/// The hot path serves one thread, and targets that have a cache or want none.
+void CachedWindow::set_route(Target& t) noexcept {
+    if (threaded_)
+        t.route = Route::slow;
+    else if (t.bet.asleep())
+        t.route = Route::pass;
+    else
+        t.route = cache_ != nullptr && !outdated_ ? Route::look : Route::slow;
+}
+
+CachedWindow::Served CachedWindow::try_get_slowly(Rank target, std::uint64_t offset, std::uint64_t size,
                                                   void* origin) noexcept {
     const Guard guard = lock();
-    return hit(at(target), target, offset, size, origin) ? Served::hit : Served::no;
+    Target& t = at(target);
+    if (passes(target, size)) return Served::pass;
+    if (t.route == Route::pass) {
+        t.bet.wake();
+        wake(target);
+        return Served::miss;
+    }
+    if (cache_ == nullptr || !may_access(t) || t.bet.asleep()) return Served::miss;
+    const std::byte* const data = cache_->find(target, offset, size);
+    if (data == nullptr) return Served::miss;
+    ++t.hits;
+    t.hit_bytes += size;
+    copy_bytes(static_cast<std::byte*>(origin), data, size);
+    return Served::hit;
+}
+
+CachedWindow::Served CachedWindow::try_get_further(Rank target, std::uint64_t offset, std::uint64_t size,
+                                                   void* origin) noexcept {
+    const std::byte* const data = cache_->find_further(target, offset, size);
+    if (data == nullptr) return Served::miss;
+    Target& t = at(target);
+    ++t.hits;
+    t.hit_bytes += size;
+    copy_bytes(static_cast<std::byte*>(origin), data, size);
+    return Served::hit;
 }
 
 void CachedWindow::wake(Rank target) noexcept {
+    Target& t = at(target);
+    set_route(t);
     // Its gets of late were not tracked: some may be on their way.
-    started(target, at(target), at(target).gets);
+    started(target, t, t.gets);
 }
 
 bool CachedWindow::lets_pass(Rank target, std::uint64_t offset) noexcept {
@@ -95,7 +132,10 @@ bool CachedWindow::lets_pass(Rank target, std::uint64_t offset) noexcept {
         t.bet.wake();
         return false;
     }
-    if (t.bet.passed()) return false;
+    if (!t.bet.step()) {
+        wake(target);
+        return false;
+    }
     if (t.bet.asleep()) return true;
     const bool known = touched_.touched(target, offset);
     const bool known_block = settings_.read_ahead_bytes != 0 && touched_.touched(target, ~block_of(offset));
@@ -105,16 +145,18 @@ bool CachedWindow::lets_pass(Rank target, std::uint64_t offset) noexcept {
 }
 
 bool CachedWindow::usable(Target& t) noexcept {
-    if (settings_.mode == Mode::off || broken_ || !(all_open_ || t.open)) return false;
+    if (settings_.mode == Mode::off || broken_ || !may_access(t)) return false;
     if (t.bet.asleep()) return false;
     if (outdated_) retire_cache();
-    return cache_ != nullptr || make_cache();
+    const bool good = cache_ != nullptr || make_cache();
+    set_route(t);
+    return good;
 }
 
 void CachedWindow::survey(const Get& get, Survey& s) const {
     const bool may_wait = get.request == 0;
     for (const Piece& piece : get.pieces) {
-        // Of a get in one piece, find() has been asked by try_hit().
+        // Of a get in one piece, find() has been asked on the hot path.
         const std::byte* const data =
             get.pieces.size() > 1 ? cache_->find(get.target, piece.offset, piece.size) : nullptr;
         if (data != nullptr) {
@@ -306,14 +348,17 @@ void CachedWindow::change_settings(const Settings& settings) {
         started(target, at(target), at(target).gets);
         update_started(target);
         if (target != self_) at(target).bet = Bet();
+        set_route(at(target));
     }
     if (settings.mode == Mode::off) stand_back();
 }
 
 /// With the mode off all targets are asleep for good, but for those that something is on its way from.
 void CachedWindow::stand_back() noexcept {
-    for (Target& t : targets_)
+    for (Target& t : targets_) {
         if (!t.in_transit()) t.bet.give_up();
+        set_route(t);
+    }
 }
 
 /// Gives back a cache that was made under other settings, unless transfers still refer to it.
@@ -323,12 +368,16 @@ void CachedWindow::retire_cache() noexcept {
     counters_.add(cache_->counters());
     cache_.reset();
     outdated_ = false;
+    for (Target& t : targets_)
+        set_route(t);
 }
 
 void CachedWindow::set_score(std::function<double(Rank, std::uint64_t, std::uint64_t)> score) {
     const Guard guard = lock();
     score_ = std::move(score);
     outdated_ = cache_ != nullptr;
+    for (Target& t : targets_)
+        set_route(t);
     if (cache_ != nullptr) cache_->acquire();
 }
 

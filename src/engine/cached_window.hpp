@@ -76,6 +76,13 @@ enum class Flush : std::uint8_t {
     elided_progress,  ///< nothing is outstanding, but it is time to serve others (Transport::progress)
 };
 
+/// What this process may do at a target.
+enum class Epoch : std::uint8_t {
+    none,
+    active,   ///< access, but not flush: fence, start
+    passive,  ///< both: lock, lock_all
+};
+
 class CachedWindow {
   public:
     /// \param ranks size of the window's group
@@ -88,27 +95,40 @@ class CachedWindow {
     Rank ranks() const noexcept { return ranks_; }
     const Settings& settings() const noexcept { return settings_; }
 
-    /// What try_get() did.
+    /// What the hot path did with a get or a flush.
     enum class Served : std::uint8_t {
-        hit,   ///< the bytes have been copied
-        pass,  ///< the target is asleep: the get has been counted and goes to the library as it is
-        no,    ///< ask lets_pass(), then get()
+        hit,   ///< all of it: the bytes have been copied, the flush was elided
+        pass,  ///< it has been counted and goes to the library as it is, because the target is asleep
+        miss,  ///< a get that was looked up and not found at hand: ask try_get_further()
+        no,    ///< nothing: ask try_get_slowly(), flush()
     };
-    /// The hot path of a contiguous get.
-    Served try_get(Rank target, std::uint64_t offset, std::uint64_t size, void* origin) noexcept {
-        if (threaded_) [[unlikely]]
-            return try_get_locked(target, offset, size, origin);
+    /// True if the target is asleep: then a get of it has been counted, and goes to the library as it is. The
+    /// get that wakes the target takes the slow way.
+    bool passes(Rank target, std::uint64_t size) noexcept {
         Target& t = at(target);
-        if (t.bet.asleep()) [[unlikely]] {
-            ++t.passed;
-            t.passed_bytes += size;
-            untracked_ = true;
-            if (t.bet.passed()) [[unlikely]]
-                wake(target);
-            return Served::pass;
-        }
-        return hit(t, target, offset, size, origin) ? Served::hit : Served::no;
+        if (t.route != Route::pass || !t.bet.passes()) return false;
+        ++t.passed;
+        t.passed_bytes += size;
+        untracked_ = true;
+        return true;
     }
+    /// The hot path of a contiguous get that does not pass: never `pass`.
+    Served try_get(Rank target, std::uint64_t offset, std::uint64_t size, void* origin) noexcept {
+        Target& t = at(target);
+        if (t.route != Route::look || !may_access(t)) [[unlikely]]
+            return Served::no;
+        const std::byte* const data = cache_->find_at_hand(target, offset, size);
+        if (data == nullptr) [[unlikely]]
+            return Served::miss;
+        ++t.hits;
+        t.hit_bytes += size;
+        copy_bytes(static_cast<std::byte*>(origin), data, size);
+        return Served::hit;
+    }
+    /// After `miss`: looks for an entry that begins before.
+    Served try_get_further(Rank target, std::uint64_t offset, std::uint64_t size, void* origin) noexcept;
+    /// After `no`, or instead of both: never `no` itself.
+    Served try_get_slowly(Rank target, std::uint64_t offset, std::uint64_t size, void* origin) noexcept;
 
     /// True if nothing of this get is to be cached: then it goes to the network, and went_by() counts it.
     bool lets_pass(Rank target, std::uint64_t offset) noexcept;
@@ -153,17 +173,15 @@ class CachedWindow {
 
     /// Counts a flush of `target` (of all targets) and says whether it has to enter the library.
     Flush flush(Rank target, Completion kind) noexcept;
-    /// The common cases of flush() in a few instructions. `hit`: it was elided; `pass`: it goes to the
-    /// library and completes nothing that is cached; `no`: flush() has to be asked.
+    /// The hot path of a flush: never `miss`.
     Served try_flush(Rank target, Completion kind) noexcept {
         const Target& t = at(target);
-        if (threaded_ || !(all_open_ || t.open)) [[unlikely]]
-            return Served::no;
-        if (t.bet.asleep()) [[unlikely]] {
+        if (t.route != Route::look) [[unlikely]] {
+            if (t.route == Route::slow) return Served::no;
             ++passed_flushes_;
             return Served::pass;
         }
-        if (!t.idle(kind) || !progress_.step_unless_due()) [[unlikely]]
+        if (!may_flush(t) || !t.idle(kind) || !progress_.step_unless_due()) [[unlikely]]
             return Served::no;
         ++elided_;
         return Served::hit;
@@ -198,15 +216,15 @@ class CachedWindow {
     /// Later gets may not use what was cached earlier.
     void acquire() noexcept;
 
-    /// Access epochs, so that a get outside of one meets the library's own error and not a hit.
-    void set_open(Rank target, bool open) noexcept {
-        const Guard guard = lock();
-        at(target).open = open;
-    }
-    void set_all_open(bool open) noexcept {
-        const Guard guard = lock();
-        all_open_ = open;
-    }
+    /// Epochs, so that a get or a flush outside of the right one meets the library's own error and not a hit.
+    void set_epoch(Rank target, Epoch epoch) noexcept;
+    void set_epoch_of_all(Epoch epoch) noexcept;
+    /// MPI_Win_start: epochs at these targets are active until end_group().
+    void start_group(std::vector<Rank> targets) noexcept;
+    void end_group() noexcept;
+    /// After a fence an epoch begins with the first access. The library has to see that one: it will refuse a
+    /// lock from then on.
+    void set_fenced() noexcept;
 
     /// Takes over settings that change while the window lives; what is cached is forgotten.
     void change_settings(const Settings& settings);
@@ -241,8 +259,15 @@ class CachedWindow {
         bool outstanding() const noexcept { return started > done; }
         void complete(Moment since) noexcept { done = std::max(done, since); }
     };
+    /// What the hot path may do with a target's gets and flushes, in one byte.
+    enum class Route : std::uint8_t {
+        slow,  ///< several threads, or no cache yet
+        look,  ///< look them up
+        pass,  ///< asleep: let them pass
+    };
     struct Target {
-        bool open = false;
+        Route route = Route::slow;
+        Epoch epoch = Epoch::none;
         bool listed = false;  ///< in active_
         std::uint64_t hits = 0;
         std::uint64_t hit_bytes = 0;
@@ -280,18 +305,7 @@ class CachedWindow {
     Guard lock() const noexcept { return threaded_ ? Guard(mutex_) : Guard(); }
     Target& at(Rank target) noexcept { return targets_[static_cast<std::size_t>(target)]; }
 
-    bool hit(Target& t, Rank target, std::uint64_t offset, std::uint64_t size, void* origin) noexcept {
-        if (cache_ == nullptr || !(all_open_ || t.open) || t.bet.asleep()) [[unlikely]]
-            return false;
-        const std::byte* const data = cache_->find(target, offset, size);
-        if (data == nullptr) [[unlikely]]
-            return false;
-        copy_bytes(static_cast<std::byte*>(origin), data, size);
-        ++t.hits;
-        t.hit_bytes += size;
-        return true;
-    }
-    Served try_get_locked(Rank target, std::uint64_t offset, std::uint64_t size, void* origin) noexcept;
+    void set_route(Target& t) noexcept;
     void wake(Rank target) noexcept;
     bool usable(Target& t) noexcept;
     bool make_cache() noexcept;
@@ -307,8 +321,18 @@ class CachedWindow {
     AccessType admit(const Get& get, Target& t, const Survey& s, Stamp stamp) noexcept;
     bool on_probation(Rank target, const Target& t, const Piece& gap) noexcept;
     void count(AccessType type, std::uint64_t size_bytes, std::uint64_t network_bytes) noexcept;
+    bool may_access(const Target& t) const noexcept {
+        return epoch_of_all_ != Epoch::none || t.epoch != Epoch::none;
+    }
+    bool may_flush(const Target& t) const noexcept {
+        return epoch_of_all_ == Epoch::passive || t.epoch == Epoch::passive;
+    }
     void started(Rank target, Target& t, Operations& operations) noexcept {
         operations.started = ++issued_;
+        if (fenced_) [[unlikely]] {
+            fenced_ = false;
+            epoch_of_all_ = Epoch::active;
+        }
         if (!t.listed) [[unlikely]] {
             t.listed = true;
             active_.push_back(target);  // the constructor reserved a place for each target
@@ -332,7 +356,8 @@ class CachedWindow {
     Rank self_;
     bool threaded_;
     bool keeps_data_;  ///< the mode lets data outlive its epoch
-    bool all_open_ = false;
+    Epoch epoch_of_all_ = Epoch::none;
+    bool fenced_ = false;  ///< a fence may have begun an epoch: the first access says so
     bool broken_ = false;  ///< no memory: the window goes on without a cache
     bool outdated_ =
         false;  ///< the cache was made under other settings, and goes as soon as nothing is in flight
@@ -341,6 +366,7 @@ class CachedWindow {
     std::unique_ptr<RangeCache> cache_;
     std::function<double(Rank, std::uint64_t, std::uint64_t)> score_;
     std::vector<Target> targets_;
+    std::vector<Rank> group_;   ///< of MPI_Win_start
     std::vector<Rank> active_;  ///< targets that may have something outstanding
     std::uint64_t issued_ = 0;
     std::uint64_t elided_ = 0;          ///< flushes that try_flush() has elided

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What completes: flushes that need not enter the library, transfers whose data enters the cache, and the
-// account that is settled now and then.
+// What completes: flushes that need not enter the library, transfers whose data enters the cache, the epochs
+// in which all this is allowed, and the account that is settled now and then.
 
 #include <algorithm>
+#include <utility>
 
 #include "engine/cached_window.hpp"
 #include "engine/clock.hpp"
@@ -14,7 +15,7 @@ Flush CachedWindow::flush(Rank target, Completion kind) noexcept {
     const Guard guard = lock();
     ++counters_.flushes;
     const Target& t = at(target);
-    if (!(all_open_ || t.open)) return Flush::needed;
+    if (!may_flush(t)) return Flush::needed;
     if (!t.idle(kind) || (t.bet.asleep() && untracked_))
         return t.bet.caching() || t.in_transit() ? Flush::needed : Flush::needed_unseen;
     ++counters_.flushes_elided;
@@ -24,7 +25,7 @@ Flush CachedWindow::flush(Rank target, Completion kind) noexcept {
 Flush CachedWindow::flush_all(Completion kind) noexcept {
     const Guard guard = lock();
     ++counters_.flushes;
-    if (!all_open_ || untracked_) return Flush::needed;
+    if (epoch_of_all_ != Epoch::passive || untracked_) return Flush::needed;
     for (Rank target : active_)
         if (!at(target).idle(kind)) return Flush::needed;
     ++counters_.flushes_elided;
@@ -125,10 +126,46 @@ void CachedWindow::abandon_request(Rank target, RequestId request) noexcept {
     });
 }
 
+void CachedWindow::set_epoch(Rank target, Epoch epoch) noexcept {
+    const Guard guard = lock();
+    fenced_ = false;
+    at(target).epoch = epoch;
+}
+
+void CachedWindow::set_epoch_of_all(Epoch epoch) noexcept {
+    const Guard guard = lock();
+    fenced_ = false;
+    epoch_of_all_ = epoch;
+}
+
+void CachedWindow::start_group(std::vector<Rank> targets) noexcept {
+    const Guard guard = lock();
+    fenced_ = false;
+    epoch_of_all_ = Epoch::none;
+    group_ = std::move(targets);
+    for (Rank target : group_)
+        at(target).epoch = Epoch::active;
+}
+
+void CachedWindow::end_group() noexcept {
+    const Guard guard = lock();
+    for (Rank target : group_)
+        at(target).epoch = Epoch::none;
+    group_.clear();
+}
+
+void CachedWindow::set_fenced() noexcept {
+    const Guard guard = lock();
+    fenced_ = true;
+    epoch_of_all_ = Epoch::none;
+}
+
 void CachedWindow::settle_bet(Target& t) noexcept {
     if (settings_.bypass)
         t.bet.settle(t.hits - t.settled_hits, t.hit_bytes - t.settled_hit_bytes, keeps_data_);
     t.settled_hits = t.hits;
     t.settled_hit_bytes = t.hit_bytes;
+    set_route(t);
 }
+
 }  // namespace nearfetch

@@ -7,24 +7,31 @@
 
 namespace nearfetch {
 
-/// memcpy for sizes of which most are small: up to 16 bytes without a call, by two moves that may overlap.
+/// Copies n to 2n bytes by two moves that may overlap.
+template <std::size_t n>
+inline void copy_two(std::byte* to, const std::byte* from, std::uint64_t size) noexcept {
+    struct Part {
+        std::byte bytes[n];
+    } head, tail;
+    std::memcpy(&head, from, n);
+    std::memcpy(&tail, from + size - n, n);
+    std::memcpy(to, &head, n);
+    std::memcpy(to + size - n, &tail, n);
+}
+
+/// memcpy for sizes of which most are small: up to 64 bytes without a call.
 inline void copy_bytes(std::byte* to, const std::byte* from, std::uint64_t size) noexcept {
-    if (size > 16) [[unlikely]] {
-        std::memcpy(to, from, size);
-        return;
-    }
-    if (size >= 8) {
-        std::uint64_t head, tail;
-        std::memcpy(&head, from, 8);
-        std::memcpy(&tail, from + size - 8, 8);
-        std::memcpy(to, &head, 8);
-        std::memcpy(to + size - 8, &tail, 8);
+    if (size > 16) {
+        if (size > 64) [[unlikely]]
+            std::memcpy(to, from, size);
+        else if (size > 32)
+            copy_two<32>(to, from, size);
+        else
+            copy_two<16>(to, from, size);
+    } else if (size >= 8) {
+        copy_two<8>(to, from, size);
     } else if (size >= 4) {
-        std::uint32_t head, tail;
-        std::memcpy(&head, from, 4);
-        std::memcpy(&tail, from + size - 4, 4);
-        std::memcpy(to, &head, 4);
-        std::memcpy(to + size - 4, &tail, 4);
+        copy_two<4>(to, from, size);
     } else {
         for (std::uint64_t i = 0; i < size; ++i)
             to[i] = from[i];

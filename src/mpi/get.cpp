@@ -125,9 +125,10 @@ class Starter final : public GetStarter {
     MPI_Request* request_;
 };
 
-/// What is neither a hit nor passes. Not inlined, so that these do not pay for what this needs of registers
+/// What the hot path did not finish. Not inlined, so that hits do not pay for what this needs of registers
 /// and stack.
-template <class Count>
+/// \param looked_up the hot path has seen that it is not at hand
+template <class Count, bool looked_up>
 [[gnu::noinline]] int get_after_miss(void* origin, Count origin_count, MPI_Datatype origin_type, int target,
                                      MPI_Aint displacement, Count target_count, MPI_Datatype target_type,
                                      MPI_Win win) noexcept {
@@ -136,28 +137,61 @@ template <class Count>
     Window* const window = find_window(win);
     if (window == nullptr) return start(call, nullptr);
     const std::uint64_t size = run_bytes(call);
-    if (size != 0 && window->has(target) &&
-        window->cached().lets_pass(target, window->offset(target, displacement))) {
-        const int status = start(call, nullptr);
-        if (status == MPI_SUCCESS) window->cached().went_by(target, size);
-        return status;
+    if (size != 0 && window->has(target)) {
+        CachedWindow& cached = window->cached();
+        const std::uint64_t offset = window->offset(target, displacement);
+        const CachedWindow::Served served = looked_up ? cached.try_get_further(target, offset, size, origin)
+                                                      : cached.try_get_slowly(target, offset, size, origin);
+        if (served == CachedWindow::Served::hit) return MPI_SUCCESS;
+        if (served == CachedWindow::Served::pass) return start(call, nullptr);
+        if (cached.lets_pass(target, offset)) {
+            const int status = start(call, nullptr);
+            if (status == MPI_SUCCESS) cached.went_by(target, size);
+            return status;
+        }
     }
     Starter<Count> starter(*window, call, nullptr);
     bool started = false;
     return get_slowly(*window, call, 0, starter, started);
 }
 
-/// True if the hot path could say what becomes of the get.
+/// A get by the window and the datatype of the last get, and of one run of bytes on both sides. Everything
+/// else is slower.
+struct PlainGet {
+    Window* window;
+    std::uint64_t size;  ///< 0 if it is not such a get
+};
 template <class Count>
-[[gnu::always_inline]] inline CachedWindow::Served try_get(const GetCall<Count>& call) noexcept {
-    Window* const window = find_window(call.win);
-    if (window == nullptr) [[unlikely]]
-        return CachedWindow::Served::no;
-    const std::uint64_t size = run_bytes(call);
-    if (size == 0 || !window->has(call.target)) [[unlikely]]
-        return CachedWindow::Served::no;
-    return window->cached().try_get(call.target, window->offset(call.target, call.displacement), size,
-                                    call.origin);
+[[gnu::always_inline]] inline PlainGet plain_get(const GetCall<Count>& call) noexcept {
+    Window* const window = last_window(call.win);
+    const std::uint64_t element = last_dense_bytes(call.target_type);
+    if (window == nullptr || call.origin_type != call.target_type || call.origin_count != call.target_count ||
+        call.target_count <= 0 || !window->has(call.target)) [[unlikely]]
+        return {window, 0};
+    std::uint64_t size = element * static_cast<std::uint64_t>(call.target_count);
+    if constexpr (sizeof(Count) > sizeof(int))
+        if (__builtin_mul_overflow(element, static_cast<std::uint64_t>(call.target_count), &size)) size = 0;
+    return {window, size};
+}
+
+/// A plain get whose target is awake: the hit is here. A function of its own, so that what passes by does not
+/// pay for its registers.
+template <class Count>
+[[gnu::noinline]] int get_plainly(void* origin, Count count, MPI_Datatype type, int target,
+                                  MPI_Aint displacement, Count target_count, MPI_Datatype target_type,
+                                  MPI_Win win) noexcept {
+    Window* const window = last_window(win);
+    const std::uint64_t size = last_dense_bytes(target_type) * static_cast<std::uint64_t>(target_count);
+    switch (window->cached().try_get(target, window->offset(target, displacement), size, origin)) {
+        case CachedWindow::Served::hit:
+            return MPI_SUCCESS;
+        case CachedWindow::Served::miss:
+            return get_after_miss<Count, true>(origin, count, type, target, displacement, target_count,
+                                               target_type, win);
+        default:
+            return get_after_miss<Count, false>(origin, count, type, target, displacement, target_count,
+                                                target_type, win);
+    }
 }
 
 /// A request that is complete already: the library's own, from a get from nobody.
@@ -171,9 +205,13 @@ int rget(const GetCall<Count>& call, MPI_Request* request) noexcept {
     if (window == nullptr || window->off()) return start(call, request);
     bool started = false;
     RequestId id = 0;
-    const CachedWindow::Served served = try_get(call);
+    const std::uint64_t size = run_bytes(call);
+    CachedWindow::Served served = CachedWindow::Served::no;
+    if (size != 0 && window->has(call.target))
+        served = window->cached().try_get_slowly(call.target, window->offset(call.target, call.displacement),
+                                                 size, call.origin);
     if (served == CachedWindow::Served::pass) return start(call, request);
-    if (served == CachedWindow::Served::no) {
+    if (served != CachedWindow::Served::hit) {
         id = next_request_id();
         Starter<Count> starter(*window, call, request);
         const int status = get_slowly(*window, call, id, starter, started);
@@ -193,20 +231,18 @@ int rget(const GetCall<Count>& call, MPI_Request* request) noexcept {
 
 using namespace nearfetch;
 
-// The bodies are the same for int and MPI_Count. On the hot path nothing is written to memory that the get
-// does not need: hence the arguments one by one, and calls that end the function.
+// The bodies are the same for int and MPI_Count. Each call ends the function, so that it needs no stack.
 #define NEARFETCH_GETS(SUFFIX, COUNT)                                                                        \
     int MPI_Get##SUFFIX(void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank, MPI_Aint disp, \
                         COUNT count, MPI_Datatype type, MPI_Win win) {                                       \
-        switch (try_get<COUNT>({origin, origin_count, origin_type, rank, disp, count, type, win})) {         \
-            case CachedWindow::Served::hit:                                                                  \
-                return MPI_SUCCESS;                                                                          \
-            case CachedWindow::Served::pass:                                                                 \
-                return PMPI_Get##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, win);    \
-            default:                                                                                         \
-                return get_after_miss<COUNT>(origin, origin_count, origin_type, rank, disp, count, type,     \
-                                             win);                                                           \
-        }                                                                                                    \
+        const auto [window, size] =                                                                          \
+            plain_get<COUNT>({origin, origin_count, origin_type, rank, disp, count, type, win});             \
+        if (size == 0)                                                                                       \
+            return get_after_miss<COUNT, false>(origin, origin_count, origin_type, rank, disp, count, type,  \
+                                                win);                                                        \
+        if (window->cached().passes(rank, size))                                                             \
+            return PMPI_Get##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, win);        \
+        return get_plainly<COUNT>(origin, origin_count, origin_type, rank, disp, count, type, win);          \
     }                                                                                                        \
     int MPI_Rget##SUFFIX(void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,               \
                          MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Win win, MPI_Request* request) { \

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <vector>
 
 namespace nearfetch {
@@ -15,12 +16,20 @@ constinit thread_local LastSeen last_seen NEARFETCH_FAST_TLS{};
 std::atomic<std::uint64_t> window_generation{1};
 
 Window* find_window_slowly(MPI_Win win) noexcept {
+    LastSeen& last = last_seen;
     const std::uint64_t generation = window_generation.load(std::memory_order_acquire);
-    Window* const window = Library::instance().find(win);
-    last_seen.generation = generation;
-    last_seen.win = win;
-    last_seen.window = window;
-    return window;
+    if (last.generation != generation) {
+        for (auto& entry : last.earlier)
+            entry = {};
+        last.generation = generation;
+    }
+    // A handle is a small number or an address, and std::hash may leave it as it is.
+    const std::uint64_t hash = std::hash<MPI_Win>{}(win) * 0x9e3779b97f4a7c15ull;
+    auto& earlier = last.earlier[hash >> 61];
+    if (earlier.window == nullptr || earlier.win != win) earlier = {win, Library::instance().find(win)};
+    last.win = win;
+    last.window = earlier.window;
+    return last.window;
 }
 
 std::uint64_t dense_bytes_slowly(MPI_Datatype type) noexcept try {

@@ -84,6 +84,10 @@ struct LastSeen {
     std::uint64_t type_generation;
     MPI_Datatype type;
     std::uint64_t dense_bytes;
+    struct {
+        MPI_Win win;
+        Window* window;
+    } earlier[8];  ///< windows of the same generation, by a hash of their handles
 };
 extern constinit thread_local LastSeen last_seen NEARFETCH_FAST_TLS;
 extern std::atomic<std::uint64_t> window_generation;
@@ -93,6 +97,14 @@ std::uint64_t dense_bytes_slowly(MPI_Datatype type) noexcept;
 
 }  // namespace detail
 
+/// The window behind a handle if it is the one that this thread used last, else null.
+inline Window* last_window(MPI_Win win) noexcept {
+    const detail::LastSeen& last = detail::last_seen;
+    const bool known =
+        last.win == win && last.generation == detail::window_generation.load(std::memory_order_acquire);
+    return known ? last.window : nullptr;
+}
+
 /// The window behind a handle; null if nearfetch does not look after it.
 inline Window* find_window(MPI_Win win) noexcept {
     const detail::LastSeen& last = detail::last_seen;
@@ -100,6 +112,12 @@ inline Window* find_window(MPI_Win win) noexcept {
         [[likely]]
         return last.window;
     return detail::find_window_slowly(win);
+}
+
+/// What dense_bytes() says if this datatype was the last one that it was asked for, else 0.
+inline std::uint64_t last_dense_bytes(MPI_Datatype type) noexcept {
+    const detail::LastSeen& last = detail::last_seen;
+    return last.type == type && last.type_generation == datatype_generation() ? last.dense_bytes : 0;
 }
 
 /// Bytes of one element of a datatype without gaps, so that n elements are n times as many in one run; 0 for

@@ -3,10 +3,12 @@
 // The synchronisation calls. Each tells the engine which transfers it has completed, and whether an access
 // epoch is open. A flush with nothing outstanding does not enter the library, but for the progress that
 // others need.
-//
-// An epoch counts as open for all targets between MPI_Win_start and MPI_Win_complete, whatever the group.
 
 #include <mpi.h>
+
+#include <new>
+#include <numeric>
+#include <vector>
 
 #include "mpi/intercept.hpp"
 #include "mpi/library.hpp"
@@ -48,8 +50,8 @@ template <Completion kind, FlushCall call>
 
 template <Completion kind, FlushCall call>
 [[gnu::always_inline]] inline int flush(int target, MPI_Win win) noexcept {
-    Window* const window = find_window(win);
-    if (window != nullptr && !window->off() && window->has(target)) [[likely]] {
+    Window* const window = last_window(win);
+    if (window != nullptr && window->has(target)) [[likely]] {
         switch (window->cached().try_flush(target, kind)) {
             case CachedWindow::Served::hit:
                 return MPI_SUCCESS;
@@ -74,22 +76,28 @@ int flush_all(MPI_Win win, Completion kind, const Call& call) noexcept {
     return MPI_SUCCESS;
 }
 
-/// Completes everything; if that went well, `open` says whether epochs are open from now on.
+/// Completes everything; if that went well, what all targets had open is closed.
 template <class Call>
-int close_all(MPI_Win win, bool open, const Call& call) noexcept {
+int close_all(MPI_Win win, const Call& call) noexcept {
     Window* const window = find_window(win);
     if (window == nullptr) return call();
     const int status = complete_all_by(*window, Completion::full, call);
-    if (status == MPI_SUCCESS) window->cached().set_all_open(open);
+    if (status == MPI_SUCCESS) window->cached().set_epoch_of_all(Epoch::none);
     return status;
 }
 
-template <class Call>
-int open_all(MPI_Win win, const Call& call) noexcept {
-    const int status = call();
-    Window* const window = find_window(win);
-    if (window != nullptr && status == MPI_SUCCESS) window->cached().set_all_open(true);
-    return status;
+/// The ranks in the window of a group's members. \throws std::bad_alloc
+std::vector<Rank> ranks_of(MPI_Win win, MPI_Group group) {
+    MPI_Group all = MPI_GROUP_NULL;
+    int size = 0;
+    if (PMPI_Group_size(group, &size) != MPI_SUCCESS || PMPI_Win_get_group(win, &all) != MPI_SUCCESS)
+        return {};
+    std::vector<int> members(static_cast<std::size_t>(size)), ranks(members.size(), MPI_UNDEFINED);
+    std::iota(members.begin(), members.end(), 0);
+    PMPI_Group_translate_ranks(group, size, members.data(), all, ranks.data());
+    PMPI_Group_free(&all);
+    std::erase_if(ranks, [](int rank) { return rank < 0; });
+    return ranks;
 }
 
 }  // namespace
@@ -104,7 +112,7 @@ int MPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win) {
     const int status = PMPI_Win_lock(lock_type, rank, assert, win);
     Window* const window = find_window(win);
     if (window != nullptr && status == MPI_SUCCESS && window->has(rank))
-        window->cached().set_open(rank, true);
+        window->cached().set_epoch(rank, Epoch::passive);
     return status;
 }
 
@@ -113,16 +121,19 @@ int MPI_Win_unlock(int rank, MPI_Win win) {
     if (window == nullptr || !window->has(rank)) return PMPI_Win_unlock(rank, win);
     const int status =
         complete_by(*window, rank, Completion::full, [&] { return PMPI_Win_unlock(rank, win); });
-    if (status == MPI_SUCCESS) window->cached().set_open(rank, false);
+    if (status == MPI_SUCCESS) window->cached().set_epoch(rank, Epoch::none);
     return status;
 }
 
 int MPI_Win_lock_all(int assert, MPI_Win win) {
-    return open_all(win, [&] { return PMPI_Win_lock_all(assert, win); });
+    const int status = PMPI_Win_lock_all(assert, win);
+    Window* const window = find_window(win);
+    if (window != nullptr && status == MPI_SUCCESS) window->cached().set_epoch_of_all(Epoch::passive);
+    return status;
 }
 
 int MPI_Win_unlock_all(MPI_Win win) {
-    return close_all(win, false, [&] { return PMPI_Win_unlock_all(win); });
+    return close_all(win, [&] { return PMPI_Win_unlock_all(win); });
 }
 
 int MPI_Win_flush(int rank, MPI_Win win) { return flush<Completion::full, PMPI_Win_flush>(rank, win); }
@@ -140,15 +151,30 @@ int MPI_Win_flush_local_all(MPI_Win win) {
 }
 
 int MPI_Win_fence(int assert, MPI_Win win) {
-    return close_all(win, (assert& MPI_MODE_NOSUCCEED) == 0, [&] { return PMPI_Win_fence(assert, win); });
+    const int status = close_all(win, [&] { return PMPI_Win_fence(assert, win); });
+    Window* const window = find_window(win);
+    if (window != nullptr && status == MPI_SUCCESS && (assert& MPI_MODE_NOSUCCEED) == 0)
+        window->cached().set_fenced();
+    return status;
 }
 
 int MPI_Win_start(MPI_Group group, int assert, MPI_Win win) {
-    return open_all(win, [&] { return PMPI_Win_start(group, assert, win); });
+    const int status = PMPI_Win_start(group, assert, win);
+    Window* const window = find_window(win);
+    if (window == nullptr || status != MPI_SUCCESS) return status;
+    try {
+        window->cached().start_group(ranks_of(win, group));
+    } catch (const std::bad_alloc&) {
+        // Without it there are no hits in this epoch.
+    }
+    return status;
 }
 
 int MPI_Win_complete(MPI_Win win) {
-    return close_all(win, false, [&] { return PMPI_Win_complete(win); });
+    const int status = close_all(win, [&] { return PMPI_Win_complete(win); });
+    Window* const window = find_window(win);
+    if (window != nullptr && status == MPI_SUCCESS) window->cached().end_group();
+    return status;
 }
 
 int MPI_Win_sync(MPI_Win win) {

@@ -18,7 +18,7 @@ class Rig : public Transport {
         : window(settings, ranks, 0, threaded), memory(static_cast<std::size_t>(ranks)) {
         for (auto& m : memory)
             m.resize(bytes_per_rank);
-        window.set_all_open(true);
+        window.set_epoch_of_all(Epoch::passive);
     }
 
     static Settings settings(Mode mode) {
@@ -34,16 +34,11 @@ class Rig : public Transport {
     /// As a front end does it: a plain hit, or the engine's general way.
     int get(Rank target, std::span<const Piece> pieces, RequestId request = 0, bool* started = nullptr) {
         if (pieces.size() == 1) {
-            switch (window.try_get(target, pieces[0].offset, pieces[0].size, pieces[0].origin)) {
-                case CachedWindow::Served::hit:
-                    if (started != nullptr) *started = false;
-                    return 0;
-                case CachedWindow::Served::pass:
-                    if (started != nullptr) *started = true;
-                    return start_get(target, pieces);
-                case CachedWindow::Served::no:
-                    break;
-            }
+            const CachedWindow::Served served =
+                look(target, pieces[0].offset, pieces[0].size, pieces[0].origin);
+            if (started != nullptr) *started = served != CachedWindow::Served::hit;
+            if (served == CachedWindow::Served::hit) return 0;
+            if (served == CachedWindow::Served::pass) return start_get(target, pieces);
         }
         std::uint64_t size = 0;
         for (const Piece& p : pieces)
@@ -64,7 +59,18 @@ class Rig : public Transport {
 
     /// A hit or nothing.
     bool hits(Rank target, std::uint64_t offset, std::uint64_t size, void* origin) {
-        return window.try_get(target, offset, size, origin) == CachedWindow::Served::hit;
+        return look(target, offset, size, origin) == CachedWindow::Served::hit;
+    }
+    CachedWindow::Served look(Rank target, std::uint64_t offset, std::uint64_t size, void* origin) {
+        if (window.passes(target, size)) return CachedWindow::Served::pass;
+        switch (const CachedWindow::Served served = window.try_get(target, offset, size, origin)) {
+            case CachedWindow::Served::miss:
+                return window.try_get_further(target, offset, size, origin);
+            case CachedWindow::Served::no:
+                return window.try_get_slowly(target, offset, size, origin);
+            default:
+                return served;
+        }
     }
 
     void put(Rank target, std::uint64_t offset, std::uint64_t size, void* origin) {
@@ -81,7 +87,7 @@ class Rig : public Transport {
                 ++library_flushes;
                 arrive(target);
                 return;
-            case CachedWindow::Served::no:
+            default:
                 break;
         }
         const Flush flush = window.flush(target, kind);

@@ -50,7 +50,7 @@ struct Program {
             const std::uint64_t offset = random() % (memory_bytes - 512);
             const Piece piece{offset, size, reinterpret_cast<std::byte*>(buffer.data())};
             const auto target = static_cast<Rank>(1 + random() % 2);
-            if (window.try_get(target, offset, size, buffer.data()) != CachedWindow::Served::hit) {
+            if (window.try_get_slowly(target, offset, size, buffer.data()) != CachedWindow::Served::hit) {
                 Starter starter(memory, {&piece, 1});
                 if (window.lets_pass(target, offset)) {
                     ASSERT_EQ(starter.start_whole(), 0);
@@ -101,7 +101,7 @@ RangeCacheCounters run(const Settings& settings, bool read_only) {
     for (auto& b : memory)
         b = static_cast<unsigned char>(random());
     CachedWindow window(settings, 3, 0, true);
-    window.set_all_open(true);
+    window.set_epoch_of_all(Epoch::passive);
     window.set_extents(std::array<std::uint64_t, 3>{memory_bytes, memory_bytes, memory_bytes});
     std::atomic<std::uint64_t> gets{0};
     std::vector<std::thread> threads;

@@ -80,15 +80,15 @@ RangeCache::RangeCache(const RangeCacheConfig& config, std::uint32_t ranks)
 
 RangeCache::~RangeCache() { by_age_.clear(); }
 
-const std::byte* RangeCache::find_within(Rank target, std::uint64_t offset, std::uint64_t size) noexcept {
-    Entry* entry = covering(target, offset);
-    if (entry == nullptr || entry->served_ == nullptr || !fresh(*entry)) return nullptr;
-    const std::uint64_t skip = offset - entry->offset_;
-    if (size > entry->bytes - skip) return nullptr;
-    mru_ = entry;
-    mru_target_ = target;
-    touch(*entry);
-    return entry->served_ + skip;
+const std::byte* RangeCache::find_further(Rank target, std::uint64_t offset, std::uint64_t size) noexcept {
+    Entry* const entry = exact_match_ ? nullptr : covering(target, offset);
+    if (entry != nullptr && entry->served_ != nullptr && fresh(*entry)) {
+        const std::uint64_t skip = offset - entry->offset_;
+        if (size <= entry->bytes - skip) return serve(entry, target, skip, size);
+    }
+    ++gets_;
+    requested_bytes_ += size;
+    return nullptr;
 }
 
 // The entry that has the byte, fresh or stale. With exact_match the one that begins there.

@@ -108,7 +108,14 @@ class RangeCache final : private EvictionView {
 
     /// The bytes of the range when one fresh entry has them all, else nullptr. Counts as one get. \pre size >
     /// 0
-    const std::byte* find(Rank target, std::uint64_t offset, std::uint64_t size) noexcept;
+    const std::byte* find(Rank target, std::uint64_t offset, std::uint64_t size) noexcept {
+        const std::byte* const data = find_at_hand(target, offset, size);
+        return data != nullptr ? data : find_further(target, offset, size);
+    }
+    /// The two halves of find(), for callers that want only the first one inline: the entry that was used
+    /// last or one that begins there; then any other.
+    const std::byte* find_at_hand(Rank target, std::uint64_t offset, std::uint64_t size) noexcept;
+    const std::byte* find_further(Rank target, std::uint64_t offset, std::uint64_t size) noexcept;
 
     /// After find() said nullptr: the range cut into segments, in order, without holes; resident neighbours
     /// are separate segments. Uses what it names (recency, frequency) and forgets stale entries that it
@@ -178,7 +185,14 @@ class RangeCache final : private EvictionView {
         ++entry.frequency;
         entry.weight = entry.weight * touch_rule_.keep + touch_rule_.add;
     }
-    const std::byte* find_within(Rank target, std::uint64_t offset, std::uint64_t size) noexcept;
+    const std::byte* serve(Entry* entry, Rank target, std::uint64_t skip, std::uint64_t size) noexcept {
+        ++gets_;
+        requested_bytes_ += size;
+        mru_ = entry;
+        mru_target_ = target;
+        touch(*entry);
+        return entry->served_ + skip;
+    }
 
     // Lookup off the hot path (range_cache.cpp).
     Entry* covering(Rank target, std::uint64_t offset) noexcept;
@@ -264,26 +278,22 @@ class RangeCache final : private EvictionView {
     Entry nothing_;  ///< what mru_ points to when there is no entry: of size 0
 };
 
-inline const std::byte* RangeCache::find(Rank target, std::uint64_t offset, std::uint64_t size) noexcept {
+inline const std::byte* RangeCache::find_at_hand(Rank target, std::uint64_t offset,
+                                                 std::uint64_t size) noexcept {
     NF_EXPECT(size > 0 && target >= 0 && static_cast<std::uint32_t>(target) < sync_.ranks());
-    ++gets_;
-    requested_bytes_ += size;
     Entry* entry = mru_;
     std::uint64_t skip = offset - entry->offset_;
     // One comparison each for "begins inside" and "ends inside": unsigned arithmetic wraps.
     if (target != mru_target_ || skip >= entry->bytes || size > entry->bytes - skip ||
         (exact_match_ && skip != 0)) {
         const std::uint32_t id = index_.find(target, offset);
-        if (id == CuckooIndex::none) return exact_match_ ? nullptr : find_within(target, offset, size);
+        if (id == CuckooIndex::none) return nullptr;
         entry = &pool_[id];
         skip = 0;
         if (size > entry->bytes) return nullptr;
     }
     if (entry->served_ == nullptr || !fresh(*entry)) return nullptr;
-    mru_ = entry;
-    mru_target_ = target;
-    touch(*entry);
-    return entry->served_ + skip;
+    return serve(entry, target, skip, size);
 }
 
 }  // namespace nearfetch
