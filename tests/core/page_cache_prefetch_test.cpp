@@ -162,6 +162,29 @@ TEST(PageCacheReadAhead, WhatIsStillOnItsWayIsLate) {
     EXPECT_EQ(rig.cache.counters().pending_hits, 1u);
 }
 
+TEST(PageCacheReadAhead, ACopyWaitsAtMostTwiceForWhatTheNetworkNeeds) {
+    // 000's copy: 10,000 elements, one by one; the latencies of Table I in ns, and what 4 KiB take on the
+    // link.
+    const std::uint64_t networks[][2] = {{1700, 500}, {2100, 700}, {16000, 4000}, {49000, 36000}};
+    for (const auto& [latency, message] : networks) {
+        SCOPED_TRACE(latency);
+        PageCacheRig rig(PageCacheConfig{});
+        rig.latency_ticks = latency;
+        rig.message_ticks = message;
+        const std::uint64_t begin = rig.now;
+        for (std::uint64_t i = 0; i < 10000; ++i) {
+            rig.now += 10;
+            rig.put(1, i * 8, rig.get(0, 64 + i * 8, 8));
+        }
+        rig.release();
+        EXPECT_LE(rig.cache.counters().get_messages, 40u);
+        EXPECT_EQ(rig.cache.counters().put_messages, 20u);
+        const std::uint64_t waited = rig.now - begin - 10 * 10000;
+        EXPECT_LE(waited, 2 * (2 * latency + 2 * 20 * message));
+        EXPECT_EQ(std::memcmp(&rig.memory[1][0], &rig.memory[0][64], 80000), 0);
+    }
+}
+
 TEST(PageCacheHints, AHintIsAGetThatNobodyWaitsFor) {
     PageCacheRig rig(small_config());
     rig.prefetch(0, 100, 108);
@@ -276,6 +299,19 @@ TEST(PageCacheBulk, ALargePutIsOneMessageAndThePagesFollow) {
     rig.release();
     EXPECT_EQ(rig.sent(), "p5000+8") << "what was overwritten is not written back";
     EXPECT_EQ(rig.cache.counters().bulk_puts, 1u);
+}
+
+TEST(PageCacheBulk, ALargePutThatFailedIsReportedAndNotRemembered) {
+    PageCacheRig rig(small_config());
+    EXPECT_TRUE(rig.reads(0, 1024, 64));
+    const std::vector<std::byte> nine(3000, std::byte{9});
+    PutRequest put(0, 1024, 3000, nine.data());
+    rig.start(*rig.cache.put(put).operation);
+    rig.finish(0, 66);
+    EXPECT_EQ(rig.cache.put(put).kind, Step::Kind::done);
+    EXPECT_EQ(put.status, 66);
+    EXPECT_TRUE(rig.reads(0, 1024, 64));
+    EXPECT_EQ(rig.cache.operations(), 0u);
 }
 
 TEST(PageCacheBulk, AGetThatIsUnderWayDoesNotBringBackWhatALargePutReplaced) {

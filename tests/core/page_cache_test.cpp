@@ -302,6 +302,39 @@ TEST(PageCacheConflicts, WithoutAFreeOperationTheOldestIsWaitedFor) {
     EXPECT_EQ(step.operation, rig.flights[0].op);
 }
 
+TEST(PageCacheConflicts, ARunStopsBeforeALineThatIsFetched) {
+    for (const bool before : {true, false}) {
+        SCOPED_TRACE(before ? "before" : "after");
+        PageCacheRig rig(small_config());
+        rig.put(0, before ? 1024 : 960, 64, 5);  // written first, so that it is cleaned first
+        std::byte to[8];
+        const std::uint64_t line = before ? 960 : 1024;
+        GetRequest get(0, line, 8, to, rig.segment);
+        rig.start(*rig.cache.get(rig.task, get).operation);
+        rig.put(0, line, 64, 6);
+        rig.sent();
+        ReleaseRequest release;
+        rig.start(*rig.cache.release(release).operation);
+        EXPECT_EQ(rig.sent(), before ? "p1024+64" : "p960+64");
+        EXPECT_EQ(rig.cache.release(release).kind, Step::Kind::wait);
+        rig.finish(0);
+        rig.start(*rig.cache.release(release).operation);
+        EXPECT_EQ(rig.sent(), before ? "p960+64" : "p1024+64");
+    }
+}
+
+TEST(PageCacheConflicts, TheRestOfAPageIsNotReadAroundAPut) {
+    PageCacheConfig config = small_config(true);
+    PageCacheRig rig(config);
+    EXPECT_TRUE(rig.reads(0, 0, 8));
+    rig.put(0, 640, 8, 5);
+    ReleaseRequest release;
+    rig.start(*rig.cache.release(release).operation);
+    rig.sent();
+    EXPECT_TRUE(rig.reads(0, 64, 8));
+    EXPECT_EQ(rig.sent(), "g64+64");
+}
+
 TEST(PageCacheSync, AnAcquireIsTheTasksOwn) {
     PageCacheRig rig(small_config());
     TaskClock other;
@@ -326,6 +359,21 @@ TEST(PageCacheSync, WhatWasAskedForBeforeTheAcquireIsNotUsedAfterIt) {
     EXPECT_EQ(rig.sent(), "g0+64");
     EXPECT_EQ(rig.cache.counters().prefetch_unused, 1u);
     rig.cache.check_invariants();
+}
+
+TEST(PageCacheSync, WhatArrivesLateDoesNotEnterAFresherPage) {
+    PageCacheRig rig(small_config());
+    rig.prefetch(0, 0, 64);
+    Operation* const prefetch = rig.flights[0].op;
+    std::vector<std::byte> old(rig.memory[0].begin(), rig.memory[0].begin() + 64);
+    rig.flights.clear();
+    rig.memory[0][0] = std::byte{99};
+    rig.cache.acquire(rig.task);
+    EXPECT_TRUE(rig.reads(0, 512, 8)) << "another line makes the page fresh";
+    std::memcpy(prefetch->buffer, old.data(), 64);
+    rig.cache.complete(*prefetch, 0, rig.now);
+    EXPECT_TRUE(rig.reads(0, 0, 8));
+    EXPECT_EQ(rig.cache.counters().prefetch_unused, 1u);
 }
 
 TEST(PageCacheSync, AnAcquireOfARangeForgetsItsLinesOnly) {
