@@ -24,6 +24,18 @@ std::uint64_t count_of(LineMask lines) noexcept {
                             std::popcount(lines));  // mostly 0, and a call where there is no instruction
 }
 
+/// Calls visit(first, last) for each run of lines side by side.
+template <class Visitor>
+void for_each_run(LineMask lines, Visitor&& visit) noexcept {
+    while (lines != 0) {
+        const std::uint64_t first = first_of(lines);
+        const LineMask beyond = ~(lines >> first);
+        const std::uint64_t last = first + (beyond == 0 ? 64 : first_of(beyond)) - 1;
+        visit(first, last);
+        lines &= ~line_mask(first, last);
+    }
+}
+
 }  // namespace
 
 Step PageCache::get(const TaskClock& task, GetRequest& r) {
@@ -159,13 +171,12 @@ void PageCache::copy_resident(GetRequest& r, const Window& window) {
         const LineMask resident = part.lines() & ~missing;
         if (resident == 0) return;
         Page& page = *lookup(r.target, part.number);
-        for (LineMask left = resident; left != 0; left &= left - 1) {
-            const std::uint64_t line = first_of(left);
-            const std::uint64_t begin = std::max(part.begin, line << line_shift_);
-            const std::uint64_t end = std::min(part.end, (line + 1) << line_shift_);
+        for_each_run(resident, [&](std::uint64_t first, std::uint64_t last) {
+            const std::uint64_t begin = std::max(part.begin, first << line_shift_);
+            const std::uint64_t end = std::min(part.end, (last + 1) << line_shift_);
             std::memcpy(r.to + (part.offset + begin - part.begin - r.offset), data(page) + begin,
                         end - begin);
-        }
+        });
         queues_.used(page);
         if (page.mark != 0 && (page.ahead & resident) != 0) trigger(r, page, part.offset);
         use(page, resident);
@@ -342,43 +353,40 @@ void PageCache::complete(Operation& op, int status, std::uint64_t now_ticks) noe
     }
     if (op.state_ == Operation::State::planned) op.wanted_ = 0;  // it was never admitted
     completed_ticks_ = now_ticks;
-    if (!op.bulk_) merge(op, status == 0);
+    if (!op.bulk_) arrive(op, status == 0);
     if (op.get_ != nullptr) {
-        if (!op.bulk_ && status == 0) {
-            deliver(op);
-            if (now_ticks > op.started_ticks_) read_ahead_.latency(now_ticks - op.started_ticks_);
-        }
+        if (!op.bulk_ && status == 0 && now_ticks > op.started_ticks_)
+            read_ahead_.latency(now_ticks - op.started_ticks_);
         if (op.get_->status == 0) op.get_->status = status;
         --op.get_->outstanding_;
     }
     operations_.end(op);
 }
 
-// What has arrived enters its pages, except where that is overtaken.
-void PageCache::merge(Operation& op, bool good) noexcept {
-    if (op.wanted_ == 0) return;
+// What has arrived enters its pages, except where that is overtaken, and is given to who waits for it.
+void PageCache::arrive(Operation& op, bool good) noexcept {
+    const std::uint64_t base = op.offset >> line_shift_;
     for_each_part(op.range(), [&](const Part& part) {
-        const std::uint64_t shift = (part.offset >> line_shift_) - (op.offset >> line_shift_);
+        const std::uint64_t shift = (part.offset >> line_shift_) - base;
         const LineMask lines = (op.wanted_ >> shift << part.first_line) & part.lines();
-        if (lines == 0) return;
-        Page& page = *lookup(op.target, part.number);
-        page.arriving &= ~lines;
-        LineMask merged = 0;
-        if (good && op.stamp_ >= page.stamp) merged = lines & (op.merge_ >> shift << part.first_line);
-        const LineMask ahead = lines & ~(op.delivery_ >> shift << part.first_line);
-        for (LineMask left = merged; left != 0;) {
-            // Lines side by side in one copy.
-            const std::uint64_t first = first_of(left);
-            const LineMask beyond = ~(left >> first);
-            const std::uint64_t last = first + (beyond == 0 ? 64 : first_of(beyond)) - 1;
-            left &= ~line_mask(first, last);
-            const std::uint64_t begin = std::max(part.begin, first << line_shift_);
-            const std::uint64_t end = std::min(part.end, (last + 1) << line_shift_);
-            copy_clean(page, begin, end, op.buffer + (part.offset - op.offset) + (begin - part.begin));
+        const LineMask delivery = (op.delivery_ >> shift << part.first_line) & part.lines();
+        if ((lines | delivery) == 0) return;
+        Page* const page = lookup(op.target, part.number);
+        const std::byte* const from = op.buffer + (part.offset - op.offset);
+        if (lines != 0) {
+            page->arriving &= ~lines;
+            LineMask merged = 0;
+            if (good && op.stamp_ >= page->stamp) merged = lines & (op.merge_ >> shift << part.first_line);
+            for_each_run(merged, [&](std::uint64_t first, std::uint64_t last) {
+                const std::uint64_t begin = std::max(part.begin, first << line_shift_);
+                const std::uint64_t end = std::min(part.end, (last + 1) << line_shift_);
+                copy_clean(*page, begin, end, from + (begin - part.begin));
+            });
+            page->ready |= merged & delivery;
+            page->ahead |= merged & ~delivery;
+            counters_.prefetch_unused += count_of(lines & ~delivery & ~merged);
         }
-        page.ready |= merged & ~ahead;
-        page.ahead |= merged & ahead;
-        counters_.prefetch_unused += count_of(ahead & ~merged);
+        if (good && delivery != 0) deliver(*op.get_, part, page, delivery, from);
     });
 }
 
@@ -397,27 +405,22 @@ void PageCache::copy_clean(const Page& page, std::uint64_t begin, std::uint64_t 
     }
 }
 
-// Gives the request what it missed, with what this process has written there.
-void PageCache::deliver(const Operation& op) noexcept {
-    const GetRequest& r = *op.get_;
-    const ByteRange range{std::max(op.offset, r.offset), std::min(op.range().end, r.range().end)};
-    for_each_part(range, [&](const Part& part) {
-        const Page* const page = lookup(op.target, part.number);
-        const bool written = page != nullptr && page->dirty != Page::nothing;
-        const std::uint64_t base = op.offset >> line_shift_;
-        for (std::uint64_t line = part.first_line; line <= part.last_line; ++line) {
-            const std::uint64_t begin = std::max(part.begin, line << line_shift_);
-            const std::uint64_t end = std::min(part.end, (line + 1) << line_shift_);
-            const std::uint64_t offset = part.offset + (begin - part.begin);
-            if ((op.delivery_ >> ((offset >> line_shift_) - base) & 1) == 0) continue;
-            std::byte* const to = r.to + (offset - r.offset);
-            std::memcpy(to, op.buffer + (offset - op.offset), end - begin);
-            if (!written) continue;
-            for (std::uint64_t at = dirty_.next_set(page->dirty, begin); at < end;) {
-                const std::uint64_t stop = std::min(end, dirty_.next_clear(page->dirty, at));
-                std::memcpy(to + (at - begin), data(*page) + at, stop - at);
-                at = dirty_.next_set(page->dirty, stop);
-            }
+// Gives the request the lines of the part that it missed, with what this process has written there.
+void PageCache::deliver(const GetRequest& r, const Part& part, const Page* page, LineMask lines,
+                        const std::byte* from) noexcept {
+    const std::uint64_t base = part.offset - part.begin;
+    const std::uint64_t least = std::max(part.begin, r.offset > base ? r.offset - base : 0);
+    const std::uint64_t most = std::min(part.end, r.range().end - base);
+    for_each_run(lines, [&](std::uint64_t first, std::uint64_t last) {
+        const std::uint64_t begin = std::max(least, first << line_shift_);
+        const std::uint64_t end = std::min(most, (last + 1) << line_shift_);
+        std::byte* const to = r.to + (base + begin - r.offset);
+        std::memcpy(to, from + (begin - part.begin), end - begin);
+        if (page == nullptr || page->dirty == Page::nothing) return;
+        for (std::uint64_t at = dirty_.next_set(page->dirty, begin); at < end;) {
+            const std::uint64_t stop = std::min(end, dirty_.next_clear(page->dirty, at));
+            std::memcpy(to + (at - begin), data(*page) + at, stop - at);
+            at = dirty_.next_set(page->dirty, stop);
         }
     });
 }

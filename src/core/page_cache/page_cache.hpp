@@ -44,6 +44,8 @@
 //  - Large gets and puts neither fill the cache nor flush it: they use and update what is there.
 //  - Acquire and release may be limited to a range.
 //
+// The engine also completes, whenever it looks, what nobody waits for: prefetches and write-backs.
+//
 // Pointers from find() are valid until the next call that is not find(). Not thread safe.
 
 #include <cstring>
@@ -174,8 +176,9 @@ class PageCache {
                           std::uint8_t mark);
     void trigger(GetRequest& request, Page& page, std::uint64_t offset) noexcept;
     void admit(Operation& operation) noexcept;
-    void merge(Operation& operation, bool good) noexcept;
-    void deliver(const Operation& operation) noexcept;
+    void arrive(Operation& operation, bool good) noexcept;
+    void deliver(const GetRequest& request, const Part& part, const Page* page, LineMask lines,
+                 const std::byte* from) noexcept;
     void copy_clean(const Page& page, std::uint64_t begin, std::uint64_t end, const std::byte* from) noexcept;
 
     // Puts and releases (write_back.cpp).

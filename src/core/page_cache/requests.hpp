@@ -16,7 +16,7 @@ namespace nearfetch {
 struct Step {
     enum class Kind : std::uint8_t {
         done,
-        start,  ///< start `operation`, say started(), and ask again
+        start,  ///< start `operation`, say started() before any other call, and ask again
         wait,   ///< wait until `operation` is complete (PageCache::in_flight says no), and ask again
     };
     Kind kind = Kind::done;
