@@ -360,6 +360,26 @@ TEST(PageCacheReplacement, TwoQueuesByHand) {
     EXPECT_EQ(misses("2q", trace), 33u);
 }
 
+TEST(PageCacheReplacement, WhoMayNotLeaveIsPassedOver) {
+    for (const std::string policy : {"2q", "s3fifo"}) {
+        SCOPED_TRACE(policy);
+        PageCacheConfig config = small_config();
+        config.capacity_bytes = 8 * 1024;
+        config.policy = policy;
+        PageCacheRig rig(config);
+        for (std::uint64_t page = 0; page < 4; ++page)
+            rig.put(0, page * 1024, 8, 5);
+        rig.sent();
+        for (std::uint64_t page = 10; page < 60; ++page)
+            EXPECT_TRUE(rig.reads(0, page * 1024, 8));
+        EXPECT_EQ(rig.cache.dirty_pages(), 4u);
+        EXPECT_EQ(rig.cache.counters().put_messages, 0u);
+        EXPECT_EQ(rig.cache.counters().evictions, 46u);
+        EXPECT_EQ(rig.cache.counters().not_admitted, 0u);
+        rig.cache.check_invariants();
+    }
+}
+
 TEST(PageCacheReplacement, S3FifoKeepsWhatIsUsedThroughAScan) {
     std::vector<std::uint64_t> trace;
     for (int round = 0; round < 3; ++round)

@@ -37,6 +37,7 @@ class DirtyPages {
         const std::uint32_t entry = spare_;
         spare_ = entries_[entry].newer;
         entries_[entry].page = page;
+        entries_[entry].attached = ++attached_;
         push_newest(entry);
         ++count_;
         return entry;
@@ -51,6 +52,9 @@ class DirtyPages {
     }
 
     std::uint32_t page(std::uint32_t entry) const noexcept { return entries_[entry].page; }
+    /// Entries attached until now; and how many had been when that one was.
+    std::uint64_t attached() const noexcept { return attached_; }
+    std::uint64_t attached(std::uint32_t entry) const noexcept { return entries_[entry].attached; }
     /// The entry that was not written for longest.
     std::uint32_t oldest() const noexcept { return oldest_; }
     /// The next one in the order of writes.
@@ -106,6 +110,7 @@ class DirtyPages {
 
   private:
     struct Entry {
+        std::uint64_t attached = 0;
         std::uint32_t page = nothing;
         std::uint32_t older = nothing;
         std::uint32_t newer = nothing;  ///< or the next spare one
@@ -153,6 +158,7 @@ class DirtyPages {
     std::uint32_t newest_ = nothing;
     std::uint32_t spare_ = nothing;
     std::uint32_t count_ = 0;
+    std::uint64_t attached_ = 0;
 };
 
 }  // namespace nearfetch

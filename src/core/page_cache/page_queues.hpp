@@ -11,7 +11,8 @@
 // The policies of core/eviction are not used, because they serve items of any size by lists that may have to
 // grow: here all items are equal, known beforehand, and linked in place. Both policies are two FIFOs and
 // a memory of names, so they are one class; a use costs no call, and nothing at all while the same page is
-// used again.
+// used again. Pages that may not leave when their turn comes, because something is on its way to them or they
+// are dirty, go back to the end of their queue.
 
 #include <algorithm>
 #include <cstdint>
@@ -92,20 +93,22 @@ class PageQueues {
 
     template <class May>
     Page* oldest(std::uint8_t queue, May&& may) noexcept {
-        std::uint32_t at = queues_[queue].oldest;
-        // Each page is passed over at most as often as it was used, and pages that may not leave once more.
-        for (std::uint32_t left = queues_[queue].count * (most_uses + 1); at != Page::nothing && left > 0;
-             --left) {
+        // Each page is passed over at most as often as it was used, and once when it may not leave.
+        const std::uint32_t rounds = policy_ == Policy::s3fifo ? most_uses + 1 : 1;
+        for (std::uint32_t left = queues_[queue].count * rounds; left > 0; --left) {
+            const std::uint32_t at = queues_[queue].oldest;
+            if (at == Page::nothing) break;
             Page& page = pages_[at];
-            at = page.newer;
+            std::uint8_t to = queue;
             if (policy_ == Policy::s3fifo && page.uses > (queue == first ? 1 : 0)) {
                 page.uses = static_cast<std::uint8_t>(queue == first ? 0 : page.uses - 1);
-                take(page);
-                push(second, page);
-                if (at == Page::nothing) at = queues_[queue].newest;
-                continue;
+                to = second;
+            } else if (may(page)) {
+                return &page;
             }
-            if (may(page)) return &page;
+            // Who may not leave waits at the other end, where the next search does not meet it again.
+            take(page);
+            push(to, page);
         }
         return nullptr;
     }

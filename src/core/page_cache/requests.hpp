@@ -105,8 +105,10 @@ struct ReleaseRequest {
 
   private:
     friend class PageCache;
+    bool begun_ = false;
     bool cleaned_ = false;
-    OperationId last_ = 0;  ///< PUTs up to that one are waited for
+    std::uint64_t last_page_ = 0;  ///< pages that became dirty later are not its concern
+    OperationId last_put_ = 0;     ///< PUTs up to that one are waited for
 };
 
 }  // namespace nearfetch

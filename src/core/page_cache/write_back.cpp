@@ -138,9 +138,14 @@ Step PageCache::release(ReleaseRequest& r) {
     const auto concerns = [&](Rank target, ByteRange range) {
         return all || (target == r.target && range.overlaps(r.range));
     };
+    if (!r.begun_) {
+        r.begun_ = true;
+        r.last_page_ = dirty_.attached();
+    }
     if (!r.cleaned_) {
         for (std::uint32_t entry = dirty_.oldest(); entry != DirtyPages::nothing;
              entry = dirty_.newer(entry)) {
+            if (dirty_.attached(entry) > r.last_page_) continue;
             const Page& page = pages_[dirty_.page(entry)];
             const std::uint64_t base = page.number << page_shift_;
             if (!concerns(page.target, {base, base + page_mask_ + 1})) continue;
@@ -152,11 +157,11 @@ Step PageCache::release(ReleaseRequest& r) {
             return clean(entry);
         }
         r.cleaned_ = true;
-        r.last_ = operations_.last_id();
+        r.last_put_ = operations_.last_id();
         ++counters_.releases;
     }
     for (Operation* op : operations_.puts())
-        if (op->id <= r.last_ && concerns(op->target, op->range())) return wait_for(*op);
+        if (op->id <= r.last_put_ && concerns(op->target, op->range())) return wait_for(*op);
     return {};
 }
 
