@@ -25,22 +25,6 @@ Settings settings_of(const Config& config) {
     return settings;
 }
 
-RangeCacheConfig cache_config(const Settings& settings) {
-    RangeCacheConfig result;
-    result.buffer_bytes = settings.buffer_bytes;
-    result.buffer_bytes_max = std::max(settings.buffer_bytes, settings.buffer_bytes_max);
-    result.index_entries = settings.index_entries;
-    result.index_entries_max = std::max(settings.index_entries, settings.index_entries_max);
-    result.sample_entries = static_cast<std::uint32_t>(settings.sample_entries);
-    result.policy = settings.policy;
-    result.adaptive = settings.adaptive;
-    result.keep_on_resize = settings.keep_on_resize;
-    result.exact_match = settings.exact_match;
-    result.weak_admission = settings.weak_admission;
-    result.seed = settings.seed;
-    return result;
-}
-
 /// Gets that complete at once, as between a blocking program and its target.
 class Replay {
   public:
@@ -77,7 +61,7 @@ class Replay {
 
 nlohmann::ordered_json replay(const Config& config, const std::vector<SequenceGet>& gets,
                               std::uint64_t every) {
-    Replay run(cache_config(settings_of(config)), largest_size(gets));
+    Replay run(range_cache_config(settings_of(config)), largest_size(gets));
     auto occupancy = nlohmann::ordered_json::array();
     double free_sum = 0;
     std::uint64_t full_gets = 0;

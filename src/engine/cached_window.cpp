@@ -15,34 +15,6 @@ namespace {
 
 constexpr std::size_t piece_limit = 16;  ///< with more gaps than this the whole get is fetched again
 
-RangeCacheConfig config_of(const Settings& s,
-                           const std::function<double(Rank, std::uint64_t, std::uint64_t)>& score) {
-    RangeCacheConfig config;
-    config.buffer_bytes = s.buffer_bytes;
-    config.buffer_bytes_max = std::max(s.buffer_bytes, s.buffer_bytes_max);
-    config.index_entries = s.index_entries;
-    config.index_entries_max = std::max(s.index_entries, s.index_entries_max);
-    config.sample_entries = static_cast<std::uint32_t>(s.sample_entries);
-    config.policy = s.policy;
-    config.adaptive = s.adaptive;
-    config.keep_on_resize = s.keep_on_resize;
-    config.exact_match = s.exact_match;
-    config.weak_admission = s.weak_admission;
-    config.adapt.conflict_threshold = s.conflict_threshold;
-    config.adapt.index_increase_factor = s.index_increase_factor;
-    config.adapt.sparsity_threshold = s.sparsity_threshold;
-    config.adapt.index_decrease_factor = s.index_decrease_factor;
-    config.adapt.capacity_threshold = s.capacity_threshold;
-    config.adapt.memory_increase_factor = s.memory_increase_factor;
-    config.adapt.stable_threshold = s.stable_threshold;
-    config.adapt.free_threshold = s.free_threshold;
-    config.adapt.memory_decrease_factor = s.memory_decrease_factor;
-    config.adapt.interval_gets = s.adapt_interval_gets;
-    config.seed = s.seed;
-    config.application_score = score;
-    return config;
-}
-
 bool keeps_data(Mode mode) noexcept { return mode == Mode::always_cache || mode == Mode::user_defined; }
 
 }  // namespace
@@ -66,8 +38,8 @@ CachedWindow::~CachedWindow() = default;
 
 bool CachedWindow::make_cache() noexcept {
     try {
-        cache_ =
-            std::make_unique<RangeCache>(config_of(settings_, score_), static_cast<std::uint32_t>(ranks()));
+        cache_ = std::make_unique<RangeCache>(range_cache_config(settings_, score_),
+                                              static_cast<std::uint32_t>(ranks()));
         touched_.reset();
         return true;
     } catch (const std::exception&) {

@@ -313,6 +313,7 @@ class CachedWindow {
     int fetch(const Get& get, GetStarter& starter, Survey& s, Guard& guard, std::uint64_t begin_ticks);
     void join(const Get& get) noexcept;
     std::uint64_t block_of(std::uint64_t offset) const noexcept;
+    bool may_read_ahead(const Get& get, const Piece& gap) noexcept;
     Entry* make_room_around(const Get& get, Survey& s) noexcept;
     template <class Start>
     int start_entry(Entry& entry, Guard& guard, const Start& start);

@@ -7,9 +7,10 @@
 // hundreds. Its second miss within a block of read_ahead_bytes is taken as the sign that more of the block
 // will be wanted, and fetches all of the gap around it within that block; the program's own bytes are copied
 // out of it when it arrives. So a stream of gets that touch no block twice costs nothing extra, and the waste
-// is bounded: at most one block for two misses. Only bytes of a window that is read-only for its life are
-// fetched unasked (mode always-cache, and no put or accumulate of this process so far): elsewhere somebody
-// may be writing them, in full agreement with the standard, and they would be stale when they are asked for.
+// is bounded: at most one block for two misses, and in a full cache only while the blocks that are evicted
+// have been used (RangeCache::ahead_pays). Only bytes of a window that is read-only for its life are fetched
+// unasked (mode always-cache, and no put or accumulate of this process so far): elsewhere somebody may be
+// writing them, in full agreement with the standard, and they would be stale when they are asked for.
 
 #include <algorithm>
 #include <new>
@@ -32,29 +33,31 @@ std::uint64_t CachedWindow::block_of(std::uint64_t offset) const noexcept {
     return offset - offset % settings_.read_ahead_bytes;
 }
 
+/// Whether this gap is the second miss in its block, and its surroundings may be fetched unasked.
+bool CachedWindow::may_read_ahead(const Get& get, const Piece& gap) noexcept {
+    if (settings_.mode != Mode::always_cache || gap.size >= settings_.read_ahead_bytes || get.request != 0 ||
+        gap.offset + gap.size > at(get.target).extent_bytes || counters_.puts != 0 || settings_.exact_match ||
+        settings_.weak_admission)
+        return false;
+    return touched_.touched(get.target, ~block_of(gap.offset));
+}
+
 /// A PENDING entry for the gap of this get and all that is missing around it in its block; null if it is
 /// fetched as it is.
 Entry* CachedWindow::make_room_around(const Get& get, Survey& s) noexcept {
-    const std::uint64_t reach = settings_.read_ahead_bytes;
-    const Piece& gap = s.gaps.front();
-    const Target& t = at(get.target);
-    if (settings_.mode != Mode::always_cache || s.gaps.size() != 1 || gap.size >= reach || get.request != 0 ||
-        gap.offset + gap.size > t.extent_bytes || counters_.puts != 0 || settings_.exact_match ||
-        settings_.weak_admission)
-        return nullptr;
-    const std::uint64_t block = block_of(gap.offset);
-    if (!touched_.touched(get.target, ~block)) return nullptr;
-    const std::uint64_t end = std::max(gap.offset + gap.size, std::min(block + reach, t.extent_bytes));
-    // Making room may evict what is resident of this get.
-    s.copy_resident();
+    const Piece& piece = s.gaps.front();
+    if (s.gaps.size() != 1 || !may_read_ahead(get, piece)) return nullptr;
+    const ByteRange gap{piece.offset, piece.offset + piece.size};
+    const std::uint64_t block = block_of(gap.begin);
+    const std::uint64_t block_end = std::min(block + settings_.read_ahead_bytes, at(get.target).extent_bytes);
+    const ByteRange around = cache_->gap_around(get.target, gap, {block, std::max(gap.end, block_end)});
+    // With several threads a gap may hold bytes that are on their way (survey()).
+    if (around == gap || !around.contains(gap) || !cache_->ahead_pays(around.size())) return nullptr;
+    s.copy_resident();  // making room may evict it
     try {
-        const ByteRange around =
-            cache_->gap_around(get.target, {gap.offset, gap.offset + gap.size}, {block, end});
-        // With several threads a gap may hold bytes that are on their way (survey()).
-        if (around.size() == gap.size || !around.contains({gap.offset, gap.offset + gap.size}))
-            return nullptr;
         const Admission admission =
             cache_->admit(get.target, around.begin, around.size(), cache_->now(), true);
+        if (admission.entry != nullptr) admission.entry->set_ahead();
         s.admitted = admission.type;
         return admission.entry;
     } catch (const std::bad_alloc&) {

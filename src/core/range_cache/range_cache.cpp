@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <limits>
 #include <new>
 
 #include "base/error.hpp"
@@ -15,63 +14,22 @@ namespace nearfetch {
 
 namespace {
 
-void require(bool good, const std::string& problem, const char* why, const char* what_to_do) {
-    if (!good) throw Error(problem, why, what_to_do);
-}
-
-void require_factor(double value, const char* name, bool grows) {
-    const bool good = grows ? value > 1.0 && value <= 1e6 : value > 0.0 && value < 1.0;
-    require(good, std::string(name) + " = " + std::to_string(value),
-            grows ? "it has to make things larger" : "it has to make things smaller",
-            grows ? "use a number above 1" : "use a number between 0 and 1");
-}
-
-void require_ratio(double value, const char* name) {
-    require(value >= 0.0 && value <= 1.0, std::string(name) + " = " + std::to_string(value), "it is a share",
-            "use a number from 0 to 1");
-}
-
-const RangeCacheConfig& checked(const RangeCacheConfig& config) {
-    require(config.buffer_bytes >= StorageBuffer::line_bytes,
-            "buffer_bytes = " + std::to_string(config.buffer_bytes), "not one entry fits", "use at least 64");
-    require(config.buffer_bytes_max >= config.buffer_bytes,
-            "buffer_bytes_max = " + std::to_string(config.buffer_bytes_max), "it is below buffer_bytes",
-            "raise it or lower buffer_bytes");
-    require(config.index_entries > 0, "index_entries = 0", "not one entry fits", "use at least 1");
-    require(config.index_entries_max >= config.index_entries,
-            "index_entries_max = " + std::to_string(config.index_entries_max), "it is below index_entries",
-            "raise it or lower index_entries");
-    require(config.index_entries_max <= std::numeric_limits<std::uint32_t>::max() / 2,
-            "index_entries_max = " + std::to_string(config.index_entries_max),
-            "entries are numbered in 32 bits", "use at most 2147483647");
-    require(config.sample_entries > 0, "sample_entries = 0", "no victim could be found", "use at least 1");
-    const AdaptConfig& adapt = config.adapt;
-    require_ratio(adapt.conflict_threshold, "conflict_threshold");
-    require_ratio(adapt.sparsity_threshold, "sparsity_threshold");
-    require_ratio(adapt.capacity_threshold, "capacity_threshold");
-    require_ratio(adapt.stable_threshold, "stable_threshold");
-    require_ratio(adapt.free_threshold, "free_threshold");
-    require_factor(adapt.index_increase_factor, "index_increase_factor", true);
-    require_factor(adapt.index_decrease_factor, "index_decrease_factor", false);
-    require_factor(adapt.memory_increase_factor, "memory_increase_factor", true);
-    require_factor(adapt.memory_decrease_factor, "memory_decrease_factor", false);
-    require(adapt.interval_gets > 0, "adapt_interval_gets = 0", "nothing can be observed in no time",
-            "use at least 1");
-    require(config.policy != "application" || config.application_score != nullptr, "policy = application",
-            "the application has given no score", "register a score function or choose another policy");
-    return config;
-}
+// An entry read ahead pays if it serves at least so many gets before it is evicted; when they do not, one in
+// so many is read ahead nevertheless.
+constexpr float least_ahead_uses = 2;
+constexpr std::uint32_t ahead_trial = 64;
 
 }  // namespace
 
 // Entries in flight that were doomed have a number, but no place in the index: room for as many again.
 RangeCache::RangeCache(const RangeCacheConfig& config, std::uint32_t ranks)
     : mru_(&nothing_),
-      exact_match_(checked(config).exact_match),
+      exact_match_(config.checked().exact_match),
       sync_(ranks),
       pool_(2 * config.index_entries_max),
       index_(static_cast<std::uint32_t>(config.index_entries), config.seed),
       buffer_(config.buffer_bytes, config.buffer_bytes_max),
+      ahead_uses_(least_ahead_uses),
       plan_(std::make_unique<Plan>()),
       config_(config) {
     policy_ = make_eviction_policy(config.policy, *this, {config.sample_entries, config.seed});
@@ -234,7 +192,15 @@ void RangeCache::give_back(Entry& entry) noexcept {
     pool_.release(&entry);
 }
 
+bool RangeCache::ahead_pays(std::uint64_t size) noexcept {
+    return buffer_.fits(size) || ahead_uses_ >= least_ahead_uses || ++ahead_refused_ % ahead_trial == 0;
+}
+
 void RangeCache::remove(Entry& entry, bool evicted) noexcept {
+    if (evicted && entry.ahead_) {
+        const float uses = std::min(static_cast<float>(entry.frequency - 1), 8 * least_ahead_uses);
+        ahead_uses_ += (uses - ahead_uses_) / 8;
+    }
     if (entry.served_ != nullptr) policy_->erase(entry, evicted);
     unlink(entry);
     give_back(entry);

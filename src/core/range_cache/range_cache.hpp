@@ -39,6 +39,7 @@
 #include "base/types.hpp"
 #include "core/consistency/sync_clock.hpp"
 #include "core/eviction/eviction_policy.hpp"
+#include "core/range_cache/config.hpp"
 #include "core/range_cache/cuckoo_index.hpp"
 #include "core/range_cache/entry.hpp"
 #include "core/range_cache/range_index.hpp"
@@ -46,40 +47,6 @@
 #include "core/stats/range_cache_counters.hpp"
 
 namespace nearfetch {
-
-/// What an application says a range is worth (policy "application"): the least goes first.
-using ScoreFunction =
-    std::function<double(Rank target, std::uint64_t offset_bytes, std::uint64_t size_bytes)>;
-
-/// Thresholds and factors of 001, section III-E1. All ratios are over the gets since the last look.
-struct AdaptConfig {
-    double conflict_threshold = 0.1;  ///< conflicting / gets above which the index grows
-    double index_increase_factor = 1.5;
-    double sparsity_threshold = 0.1;  ///< q, non-empty / visited slots, below which the index shrinks
-    double index_decrease_factor = 0.75;
-    double capacity_threshold = 0.1;  ///< (capacity + failing) / gets above which the buffer grows
-    double memory_increase_factor = 2.0;
-    double stable_threshold = 0.9;  ///< hits / gets above which the buffer may shrink ...
-    double free_threshold = 0.5;    ///< ... when more than this share of it is free
-    double memory_decrease_factor = 0.5;
-    std::uint64_t interval_gets = 1000;  ///< gets between two looks
-};
-
-struct RangeCacheConfig {
-    std::uint64_t buffer_bytes = 32ull << 20;  ///< |S_w|
-    std::uint64_t buffer_bytes_max = 256ull << 20;
-    std::uint64_t index_entries = 16384;  ///< |I_w|
-    std::uint64_t index_entries_max = 4ull << 20;
-    std::uint32_t sample_entries = 16;  ///< M
-    std::string policy = "density";
-    bool adaptive = true;
-    bool keep_on_resize = true;   ///< false, as 001: a resize invalidates
-    bool exact_match = false;     ///< true, as 001: only a get at an entry's own displacement hits
-    bool weak_admission = false;  ///< true, as 001: evict one victim, then perhaps fail
-    AdaptConfig adapt;
-    std::uint64_t seed = 1;
-    ScoreFunction application_score;
-};
 
 /// A part of a surveyed range.
 struct Segment {
@@ -125,6 +92,10 @@ class RangeCache final : private EvictionView {
     /// All that is missing around a gap, within `bounds`. Forgets stale entries that it meets. Not with
     /// exact_match.
     ByteRange gap_around(Rank target, ByteRange gap, ByteRange bounds);
+
+    /// Whether an entry of this size is worth reading ahead: there is room for it, or those that had to go
+    /// were used. Now and then true all the same, to find out.
+    bool ahead_pays(std::uint64_t size) noexcept;
 
     /// Decides what becomes of a gap whose transfer was started at `stamp` (now() just before). Evicts when
     /// needed, adapts the sizes when it is time. store = false: known while in flight, never kept. Fails when
@@ -260,6 +231,8 @@ class RangeCache final : private EvictionView {
     std::uint64_t pending_ = 0;
     std::uint64_t doomed_ = 0;
     std::uint64_t largest_entry_bytes_ = 0;
+    float ahead_uses_;  ///< of entries read ahead, until they were evicted: a moving mean
+    std::uint32_t ahead_refused_ = 0;
     EvictionCandidates candidates_;
     std::unique_ptr<Plan> plan_;  ///< kept for its memory
 
