@@ -106,7 +106,9 @@ class PageCache {
 
     /// The task's later reads use nothing that was read earlier. O(1).
     void acquire(TaskClock& task) noexcept;
-    /// Nobody's later reads of the range use what was read earlier. Written bytes stay. O(pages there).
+    /// Nobody's later reads of the range use what was read earlier. Written bytes stay. O(pages there). What
+    /// goes around the cache (an atomic, a strided put) needs a release() of its range before and this after
+    /// it.
     void acquire(Rank target, ByteRange range) noexcept;
 
     /// The transport has accepted the operation, at `now_ticks`.
