@@ -70,23 +70,33 @@ CachedWindow::Served CachedWindow::try_get_slowly(Rank target, std::uint64_t off
         return Served::miss;
     }
     if (cache_ == nullptr || !may_access(t) || t.bet.asleep()) return Served::miss;
-    const std::byte* const data = cache_->find(target, offset, size);
-    if (data == nullptr) return Served::miss;
-    ++t.hits;
-    t.hit_bytes += size;
+    const std::byte* const data = cache_->find_at_hand(target, offset, size);
+    if (data == nullptr) return try_get_further(target, offset, size, origin);
+    t.count_hit(size);
     copy_bytes(static_cast<std::byte*>(origin), data, size);
     return Served::hit;
 }
 
 CachedWindow::Served CachedWindow::try_get_further(Rank target, std::uint64_t offset, std::uint64_t size,
                                                    void* origin) noexcept {
-    const std::byte* const data = cache_->find_further(target, offset, size);
-    if (data == nullptr) return Served::miss;
-    Target& t = at(target);
-    ++t.hits;
-    t.hit_bytes += size;
-    copy_bytes(static_cast<std::byte*>(origin), data, size);
+    auto* const to = static_cast<std::byte*>(origin);
+    if (const std::byte* const data = cache_->find_further(target, offset, size)) {
+        copy_bytes(to, data, size);
+    } else {
+        const ByteRange united = cache_->read_across(target, offset, size, to);
+        if (united.empty()) return Served::miss;
+        if (united.size() <= most_united * size) join(target, united);
+    }
+    at(target).count_hit(size);
     return Served::hit;
+}
+
+void CachedWindow::join(Rank target, ByteRange united) noexcept {
+    try {
+        cache_->join(target, united);
+    } catch (const std::bad_alloc&) {
+        // Then they stay as they are.
+    }
 }
 
 void CachedWindow::wake(Rank target) noexcept {
@@ -181,19 +191,8 @@ int CachedWindow::get(const Get& get, GetStarter& starter, bool* started) {
     s.copy_resident();
     t.waiters.insert(t.waiters.end(), s.waiting.begin(), s.waiting.end());
     count(s.waiting.empty() ? AccessType::hit : AccessType::pending_hit, get.size_bytes, 0);
-    if (get.pieces.size() == 1 && s.waiting.empty() && s.resident.size() > 1) join(get);
     if (started != nullptr) *started = false;
     return 0;
-}
-
-/// A hit that took several entries takes one next time.
-void CachedWindow::join(const Get& get) noexcept {
-    const Piece& piece = get.pieces.front();
-    try {
-        cache_->join(get.target, piece.offset, piece.size, piece.origin);
-    } catch (const std::bad_alloc&) {
-        // Then it stays as it is.
-    }
 }
 
 int CachedWindow::fetch_unseen(const Get& get, GetStarter& starter, Guard& guard) {

@@ -120,12 +120,11 @@ class CachedWindow {
         const std::byte* const data = cache_->find_at_hand(target, offset, size);
         if (data == nullptr) [[unlikely]]
             return Served::miss;
-        ++t.hits;
-        t.hit_bytes += size;
+        t.count_hit(size);
         copy_bytes(static_cast<std::byte*>(origin), data, size);
         return Served::hit;
     }
-    /// After `miss`: looks for an entry that begins before.
+    /// After `miss`: looks for an entry that begins before, and for neighbours that have it together.
     Served try_get_further(Rank target, std::uint64_t offset, std::uint64_t size, void* origin) noexcept;
     /// After `no`, or instead of both: never `no` itself.
     Served try_get_slowly(Rank target, std::uint64_t offset, std::uint64_t size, void* origin) noexcept;
@@ -285,6 +284,10 @@ class CachedWindow {
         std::vector<InFlight> in_flight;
         std::vector<Waiter> waiters;
 
+        void count_hit(std::uint64_t size) noexcept {
+            ++hits;
+            hit_bytes += size;
+        }
         void complete(Moment since, Completion kind) noexcept {
             gets.complete(since);
             local_updates.complete(since);
@@ -298,6 +301,7 @@ class CachedWindow {
         }
     };
     static constexpr std::uint64_t not_started = ~std::uint64_t{0};
+    static constexpr std::uint64_t most_united = 2;  ///< times a get's size, for entries that it joins
     static constexpr std::uint64_t enough_hits = 8;  ///< while watching, to go on caching
     struct Survey;                                   ///< what is there of the get at hand, and what is not
 
@@ -311,7 +315,7 @@ class CachedWindow {
     bool make_cache() noexcept;
     void survey(const Get& get, Survey& s) const;
     int fetch(const Get& get, GetStarter& starter, Survey& s, Guard& guard, std::uint64_t begin_ticks);
-    void join(const Get& get) noexcept;
+    void join(Rank target, ByteRange united) noexcept;
     std::uint64_t block_of(std::uint64_t offset) const noexcept;
     bool may_read_ahead(const Get& get, const Piece& gap) noexcept;
     Entry* make_room_around(const Get& get, Survey& s) noexcept;

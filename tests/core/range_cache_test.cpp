@@ -84,6 +84,77 @@ TEST(RangeCache, AnySubRangeOfAnEntryHits) {
     EXPECT_TRUE(hits(cache, 1, 1100, 100));
 }
 
+TEST(RangeCache, NeighboursAreReadTogetherOrNotAtAll) {
+    RangeCache cache(small_config(), 2);
+    for (const auto& [offset, size] : {std::pair{100u, 50u}, {150u, 30u}, {180u, 20u}, {300u, 10u}})
+        store(cache, 1, offset, size);
+    std::vector<std::byte> to(100);
+    EXPECT_EQ(cache.read_across(1, 120, 70, to.data()), (ByteRange{100, 200}));
+    EXPECT_EQ(std::memcmp(to.data(), remote_bytes(1, 120, 70).data(), 70), 0);
+    EXPECT_EQ(cache.read_across(1, 160, 10, to.data()), (ByteRange{150, 180}));
+    to.assign(100, std::byte{0x5a});
+    for (const auto& [offset, size] : {std::pair{90u, 30u}, {190u, 20u}, {190u, 115u}, {250u, 10u}})
+        EXPECT_TRUE(cache.read_across(1, offset, size, to.data()).empty()) << offset;
+    EXPECT_TRUE(cache.read_across(0, 120, 70, to.data()).empty());
+    EXPECT_EQ(to, std::vector<std::byte>(100, std::byte{0x5a}))
+        << "nothing is copied of what is not all there";
+    cache.acquire(1);
+    EXPECT_TRUE(cache.read_across(1, 120, 70, to.data()).empty()) << "stale";
+}
+
+TEST(RangeCache, NeighboursBecomeOneEntry) {
+    RangeCache cache(small_config(), 2);
+    store(cache, 1, 100, 50);
+    store(cache, 1, 150, 30);
+    std::vector<std::byte> to(100);
+    cache.join(1, cache.read_across(1, 120, 50, to.data()));
+    cache.check_invariants();
+    EXPECT_EQ(cache.entries(), 1u);
+    EXPECT_TRUE(hits(cache, 1, 100, 80));
+    RangeCache full(small_config(4), 2);
+    for (const std::uint64_t offset : {0u, 64u, 128u, 192u})
+        store(full, 1, offset, 64);
+    full.join(1, full.read_across(1, 32, 64, to.data()));
+    full.check_invariants();
+    EXPECT_EQ(full.entries(), 4u) << "there is no room for the new one beside the old ones";
+}
+
+TEST(RangeCache, AGapIsSurroundedByWhatIsThere) {
+    RangeCache cache(small_config(), 2);
+    store(cache, 1, 100, 50);
+    store(cache, 1, 400, 50);
+    EXPECT_EQ(cache.gap_around(1, {200, 210}, {0, 1000}), (ByteRange{150, 400}));
+    EXPECT_EQ(cache.gap_around(1, {200, 210}, {160, 300}), (ByteRange{160, 300}));
+    EXPECT_EQ(cache.gap_around(1, {0, 10}, {0, 64}), (ByteRange{0, 64}));
+    EXPECT_EQ(cache.gap_around(0, {200, 210}, {0, 1000}), (ByteRange{0, 1000})) << "another target";
+    cache.acquire(1);
+    EXPECT_EQ(cache.gap_around(1, {200, 210}, {0, 1000}), (ByteRange{0, 1000})) << "stale";
+    EXPECT_EQ(cache.entries(), 0u);
+}
+
+TEST(RangeCache, ReadingAheadInAFullCacheHasToPay) {
+    RangeCache cache(small_config(4), 2);
+    EXPECT_TRUE(cache.ahead_pays(128)) << "there is room";
+    const auto ahead = [&](std::uint64_t offset) {
+        const Admission admission = cache.admit(1, offset, 256, cache.now(), true);
+        ASSERT_NE(admission.entry, nullptr);
+        admission.entry->set_ahead();
+        cache.commit(admission.entry, remote_bytes(1, offset, 256).data());
+    };
+    for (std::uint64_t i = 0; i < 20; ++i) {
+        ahead(i * 256);
+        for (int use = 0; use < 4; ++use)
+            EXPECT_TRUE(hits(cache, 1, i * 256 + 8, 8));
+    }
+    EXPECT_TRUE(cache.ahead_pays(128)) << "those that were evicted had been used";
+    for (std::uint64_t i = 0; i < 20; ++i)
+        ahead((100 + i) * 256);
+    int allowed = 0;
+    for (int i = 0; i < 640; ++i)
+        allowed += cache.ahead_pays(128) ? 1 : 0;
+    EXPECT_EQ(allowed, 10) << "now and then, to find out";
+}
+
 TEST(RangeCache, SixtyFourBitDisplacements) {
     RangeCache cache(small_config(), 1);
     const std::uint64_t far = (std::uint64_t{1} << 40) + 8;

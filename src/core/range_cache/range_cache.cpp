@@ -124,17 +124,41 @@ void RangeCache::survey(Rank target, std::uint64_t offset, std::uint64_t size, s
     }
 }
 
-void RangeCache::join(Rank target, std::uint64_t offset, std::uint64_t size, const std::byte* bytes) {
-    if (exact_match_) return;
-    const Entry* const first = covering(target, offset);
-    const Entry* const last = covering(target, offset + size - 1);
-    if (first == nullptr || last == nullptr || first == last) return;
-    if (first->offset_ != offset || last->offset_ + last->bytes != offset + size) return;
-    if (largest_free_bytes() < size + 64) return;
-    drop(target, offset, size);
+ByteRange RangeCache::read_across(Rank target, std::uint64_t offset, std::uint64_t size,
+                                  std::byte* to) noexcept {
+    const std::uint64_t end = offset + size;
+    if (exact_match_ || end < offset) return {};
+    const auto first = by_range_.floor(target, offset);
+    ByteRange united{offset, offset};
+    for (auto place = first; united.end < end; place = place.next()) {
+        if (!place || place.target() != target) return {};
+        const Entry& entry = pool_[place.id()];
+        const std::uint64_t entry_end = entry.offset_ + entry.bytes;
+        if (entry.offset_ > united.end || entry_end <= united.end || entry.served_ == nullptr ||
+            !fresh(entry))
+            return {};
+        united = {std::min(united.begin, entry.offset_), entry_end};
+    }
+    for (auto place = first; offset < end; place = place.next()) {
+        Entry& entry = pool_[place.id()];
+        const std::uint64_t skip = offset - entry.offset_;
+        const std::uint64_t part = std::min(end - offset, entry.bytes - skip);
+        std::memcpy(to, entry.served_ + skip, part);
+        touch(entry);
+        to += part;
+        offset += part;
+    }
+    return united;
+}
+
+void RangeCache::join(Rank target, ByteRange united) {
+    if (largest_free_bytes() < united.size() + StorageBuffer::line_bytes) return;
+    joining_.resize(united.size());
+    read_across(target, united.begin, united.size(), joining_.data());
+    drop(target, united.begin, united.size());
     // What was resident was fresh, and there has been no acquire since: now() is as good a stamp as theirs.
-    const Admission admission = admit(target, offset, size, now(), true);
-    if (admission.entry != nullptr) commit(admission.entry, bytes);
+    const Admission admission = admit(target, united.begin, united.size(), now(), true);
+    if (admission.entry != nullptr) commit(admission.entry, joining_.data());
 }
 
 template <class Visitor>

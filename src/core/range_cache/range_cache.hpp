@@ -113,10 +113,12 @@ class RangeCache final : private EvictionView {
     /// Something else wrote there: forgets what overlaps.
     void drop(Rank target, std::uint64_t offset, std::uint64_t size);
 
-    /// The range is resident in several whole entries and was wanted at once; `bytes` are its bytes. Makes it
-    /// one entry, so that the next such get is one lookup. Does nothing where that would need an eviction, or
-    /// would lose bytes.
-    void join(Rank target, std::uint64_t offset, std::uint64_t size, const std::byte* bytes);
+    /// After find() said nullptr: copies the range if several neighbouring entries have all of it.
+    /// \return what these entries span; empty if something is missing
+    ByteRange read_across(Rank target, std::uint64_t offset, std::uint64_t size, std::byte* to) noexcept;
+    /// Makes one entry of those that read_across() said span this range, so that the next such get is one
+    /// lookup. Does nothing where that would need an eviction.
+    void join(Rank target, ByteRange united);
 
     Stamp now() const noexcept { return sync_.now(); }
     /// Nothing that was issued before may be served any more. O(1).
@@ -231,6 +233,7 @@ class RangeCache final : private EvictionView {
     std::uint64_t pending_ = 0;
     std::uint64_t doomed_ = 0;
     std::uint64_t largest_entry_bytes_ = 0;
+    std::vector<std::byte> joining_;
     float ahead_uses_;  ///< of entries read ahead, until they were evicted: a moving mean
     std::uint32_t ahead_refused_ = 0;
     EvictionCandidates candidates_;
