@@ -161,16 +161,20 @@ struct PlainGet {
     Window* window;
     std::uint64_t size;  ///< 0 if it is not such a get
 };
+/// Takes the arguments one by one, because a compiler that sees neighbours in a struct compares them by way
+/// of memory.
 template <class Count>
-[[gnu::always_inline]] inline PlainGet plain_get(const GetCall<Count>& call) noexcept {
-    Window* const window = last_window(call.win);
-    const std::uint64_t element = last_dense_bytes(call.target_type);
-    if (window == nullptr || call.origin_type != call.target_type || call.origin_count != call.target_count ||
-        call.target_count <= 0 || !window->has(call.target)) [[unlikely]]
+[[gnu::always_inline]] inline PlainGet plain_get(Count origin_count, MPI_Datatype origin_type, int target,
+                                                 Count target_count, MPI_Datatype target_type,
+                                                 MPI_Win win) noexcept {
+    Window* const window = last_window(win);
+    const std::uint64_t element = last_dense_bytes(target_type);
+    if (window == nullptr || origin_type != target_type || origin_count != target_count ||
+        target_count <= 0 || !window->has(target)) [[unlikely]]
         return {window, 0};
-    std::uint64_t size = element * static_cast<std::uint64_t>(call.target_count);
+    std::uint64_t size = element * static_cast<std::uint64_t>(target_count);
     if constexpr (sizeof(Count) > sizeof(int))
-        if (__builtin_mul_overflow(element, static_cast<std::uint64_t>(call.target_count), &size)) size = 0;
+        if (__builtin_mul_overflow(element, static_cast<std::uint64_t>(target_count), &size)) size = 0;
     return {window, size};
 }
 
@@ -235,8 +239,7 @@ using namespace nearfetch;
 #define NEARFETCH_GETS(SUFFIX, COUNT)                                                                        \
     int MPI_Get##SUFFIX(void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank, MPI_Aint disp, \
                         COUNT count, MPI_Datatype type, MPI_Win win) {                                       \
-        const auto [window, size] =                                                                          \
-            plain_get<COUNT>({origin, origin_count, origin_type, rank, disp, count, type, win});             \
+        const auto [window, size] = plain_get<COUNT>(origin_count, origin_type, rank, count, type, win);     \
         if (size == 0)                                                                                       \
             return get_after_miss<COUNT, false>(origin, origin_count, origin_type, rank, disp, count, type,  \
                                                 win);                                                        \
