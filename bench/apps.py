@@ -7,6 +7,7 @@ import json
 import tempfile
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Callable, Mapping, NamedTuple, Sequence
 
 from bench import plots
@@ -76,14 +77,18 @@ class Grid(NamedTuple):
     buffers: Sequence[str]
     entries: Sequence[int]
 
-    def sides(self, mode: str) -> dict[Key, Side]:
-        """nearfetch with each of them, by strategy, |S_w| and |I_w|."""
-        return {
-            (strategy, buffer, count): cached_side(mode, strategy, buffer, count)
-            for buffer in self.buffers
-            for count in self.entries
-            for strategy in STRATEGIES
-        }
+    def sides(
+        self, mode: str, more: Mapping[str, Mapping[str, object]] = MappingProxyType({})
+    ) -> dict[Key, Side]:
+        """nearfetch with each of them, by strategy, |S_w| and |I_w|; `more`: fixed, with these settings."""
+        sides = {}
+        for buffer in self.buffers:
+            for count in self.entries:
+                for strategy in (*STRATEGIES, *more):
+                    side = cached_side(mode, strategy, buffer, count)
+                    settings = {**side.settings, **more.get(strategy, {})}
+                    sides[strategy, buffer, count] = Side(mode, settings)
+        return sides
 
 
 def compare(

@@ -27,7 +27,8 @@ def run(options: Options) -> Report:
     calls = {("plain", "", 0): bodies.call()}
     for size in grid.buffers:
         calls["native", size, 0] = bodies.call(more=["--cache", "block", "--cache-bytes", size])
-    for key, side in grid.sides(bodies.mode).items():
+    read_ahead = {"read ahead": {"read_only_phases": "on"}}
+    for key, side in grid.sides(bodies.mode, read_ahead).items():
         calls[key] = bodies.call(side)
     report.rows, _ = apps.compare(calls, "force_seconds_per_body", "checksum", rounds, options, "barnes_hut")
     report.columns = ("strategy", "buffer_bytes", "index_entries", "seconds", "speed_up", "hits", "resizes")

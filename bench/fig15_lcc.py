@@ -31,7 +31,8 @@ def run(options: Options) -> Report:
     report = rmat.report()
     report.parameters.update({"buffer_bytes": grid.buffers, "index_entries": grid.entries, "rounds": rounds})
     calls = {("plain", "", 0): rmat.call()}
-    for key, side in grid.sides(rmat.mode).items():
+    exact = {"no read-ahead": {"read_ahead_bytes": 0}}
+    for key, side in grid.sides(rmat.mode, exact).items():
         calls[key] = rmat.call(side)
     report.rows, _ = apps.compare(calls, "communication_seconds", "average", rounds, options, "R-MAT")
     _real_graph(report, options)

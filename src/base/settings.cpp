@@ -105,6 +105,10 @@ const std::array rows{
     Row{"read_ahead_bytes", "bytes", BytesKind{&Settings::read_ahead_bytes, 0},
         "always-cache: the second miss within a block of this size fetches all that is missing of the block "
         "(0: never)"},
+    Row{"read_only_phases", "", SwitchKind{&Settings::read_only_phases},
+        "user-defined: promise that nobody writes to the window between two invalidates, so that it may be "
+        "read "
+        "ahead there, too"},
     Row{"progress_interval_us", "us", CountKind{&Settings::progress_interval_us, 1, 1000000},
         "longest time that a rank lives on hits and elided flushes without entering MPI"},
     Row{"seed", "", CountKind{&Settings::seed, 0, any_count}, "seed of the cache's own random choices"},

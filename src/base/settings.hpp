@@ -45,6 +45,7 @@ struct Settings {
     bool bypass = true;
     std::uint64_t block_limit = 4096;
     std::uint64_t read_ahead_bytes = 4096;
+    bool read_only_phases = false;
     std::uint64_t progress_interval_us = 20;
     std::uint64_t seed = 1;
     std::string stats_dir;

@@ -9,10 +9,11 @@
 // share), nearfetch stands back for so long that the next round costs half a percent of what the gets take.
 //
 // How far it stands back depends on the network. Where a get takes as long as hundreds of lookups, the
-// target is `watching`: resident ranges still hit, and a range is admitted when it is asked for again, so
-// that a phase of reuse after a stream is found by its first reuse. Where a get is a load or two, even a
-// lookup is felt: the target is `asleep`, and its gets and flushes go to the library as they are, untracked.
-// A same-node neighbour thereby drops out within a few dozen gets, unless its hits really pay.
+// target is `watching`: for a quarter of the addresses resident ranges still hit, and a range is admitted
+// when it is asked for again, so that a phase of reuse after a stream is found by its first reuse. Where a
+// get is a load or two, even a lookup is felt: the target is `asleep`, and its gets and flushes go to the
+// library as they are, untracked. A same-node neighbour thereby drops out within a few dozen gets, unless its
+// hits really pay.
 //
 // A cold cache over a slow network must not be judged by its first gets, which miss of necessity. So a loss
 // has to be felt: a tenth of what the gets take anyway, and only after many lost rounds in a row is a small

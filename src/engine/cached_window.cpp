@@ -49,14 +49,15 @@ bool CachedWindow::make_cache() noexcept {
     }
 }
 
-/// The hot path serves one thread, and targets that have a cache or want none.
+/// The hot path serves one thread, and targets that have a cache or want none. While watching, the slow way
+/// decides what is looked up.
 void CachedWindow::set_route(Target& t) noexcept {
     if (threaded_)
         t.route = Route::slow;
     else if (t.bet.asleep())
         t.route = Route::pass;
     else
-        t.route = cache_ != nullptr && !outdated_ ? Route::look : Route::slow;
+        t.route = cache_ != nullptr && !outdated_ && t.bet.caching() ? Route::look : Route::slow;
 }
 
 CachedWindow::Served CachedWindow::try_get_slowly(Rank target, std::uint64_t offset, std::uint64_t size,
@@ -69,7 +70,8 @@ CachedWindow::Served CachedWindow::try_get_slowly(Rank target, std::uint64_t off
         wake(target);
         return Served::miss;
     }
-    if (cache_ == nullptr || !may_access(t) || t.bet.asleep()) return Served::miss;
+    if (cache_ == nullptr || !may_access(t) || t.bet.asleep() || unwatched(t, target, offset))
+        return Served::miss;
     const std::byte* const data = cache_->find_at_hand(target, offset, size);
     if (data == nullptr) return try_get_further(target, offset, size, origin);
     t.count_hit(size);
@@ -112,13 +114,14 @@ bool CachedWindow::lets_pass(Rank target, std::uint64_t offset) noexcept {
     if (t.bet.caching() || cache_ == nullptr) return false;
     if (t.bet.watching() && t.hits - t.settled_hits >= enough_hits) {
         t.bet.wake();
+        set_route(t);
         return false;
     }
     if (!t.bet.step()) {
         wake(target);
         return false;
     }
-    if (t.bet.asleep()) return true;
+    if (t.bet.asleep() || unwatched(t, target, offset)) return true;
     const bool known = touched_.touched(target, offset);
     const bool known_block = settings_.read_ahead_bytes != 0 && touched_.touched(target, ~block_of(offset));
     if (known || known_block) return false;
@@ -305,6 +308,7 @@ void CachedWindow::count_read(Rank target) noexcept {
 void CachedWindow::acquire() noexcept {
     const Guard guard = lock();
     if (cache_ != nullptr) cache_->acquire();
+    puts_before_ = counters_.puts;
 }
 
 void CachedWindow::change_settings(const Settings& settings) {

@@ -260,7 +260,7 @@ class CachedWindow {
     };
     /// What the hot path may do with a target's gets and flushes, in one byte.
     enum class Route : std::uint8_t {
-        slow,  ///< several threads, or no cache yet
+        slow,  ///< several threads, no cache yet, or watching
         look,  ///< look them up
         pass,  ///< asleep: let them pass
     };
@@ -310,6 +310,11 @@ class CachedWindow {
     Target& at(Rank target) noexcept { return targets_[static_cast<std::size_t>(target)]; }
 
     void set_route(Target& t) noexcept;
+    /// While watching, a part of the addresses is enough to find reuse: a lookup that finds nothing touches a
+    /// dozen lines that the network's code has pushed out of the processor's cache.
+    static bool unwatched(const Target& t, Rank target, std::uint64_t offset) noexcept {
+        return t.bet.watching() && !TouchFilter::sampled(target, offset);
+    }
     void wake(Rank target) noexcept;
     bool usable(Target& t) noexcept;
     bool make_cache() noexcept;
@@ -374,6 +379,7 @@ class CachedWindow {
     std::vector<Rank> group_;   ///< of MPI_Win_start
     std::vector<Rank> active_;  ///< targets that may have something outstanding
     std::uint64_t issued_ = 0;
+    std::uint64_t puts_before_ = 0;     ///< the last invalidate
     std::uint64_t elided_ = 0;          ///< flushes that try_flush() has elided
     std::uint64_t passed_flushes_ = 0;  ///< flushes that it has let pass
     bool untracked_ = false;            ///< gets of targets asleep have passed since the last complete_all()

@@ -8,8 +8,9 @@
 // will be wanted, and fetches all of the gap around it within that block; the program's own bytes are copied
 // out of it when it arrives. So a stream of gets that touch no block twice costs nothing extra, and the waste
 // is bounded: at most one block for two misses, and in a full cache only while the blocks that are evicted
-// have been used (RangeCache::ahead_pays). Only bytes of a window that is read-only for its life are fetched
-// unasked (mode always-cache, and no put or accumulate of this process so far): elsewhere somebody may be
+// have been used (RangeCache::ahead_pays). Only bytes of a window that nobody writes are fetched unasked: in
+// mode always-cache, which says so for the window's life, and in user-defined where read_only_phases says so
+// from one invalidate to the next; and not after a put of this process meanwhile. Elsewhere somebody may be
 // writing them, in full agreement with the standard, and they would be stale when they are asked for.
 
 #include <algorithm>
@@ -35,9 +36,12 @@ std::uint64_t CachedWindow::block_of(std::uint64_t offset) const noexcept {
 
 /// Whether this gap is the second miss in its block, and its surroundings may be fetched unasked.
 bool CachedWindow::may_read_ahead(const Get& get, const Piece& gap) noexcept {
-    if (settings_.mode != Mode::always_cache || gap.size >= settings_.read_ahead_bytes || get.request != 0 ||
-        gap.offset + gap.size > at(get.target).extent_bytes || counters_.puts != 0 || settings_.exact_match ||
-        settings_.weak_admission)
+    const Target& t = at(get.target);
+    const bool read_only = (settings_.mode == Mode::always_cache ||
+                            (settings_.mode == Mode::user_defined && settings_.read_only_phases)) &&
+                           counters_.puts == puts_before_ && !t.updates.outstanding();
+    if (!read_only || settings_.exact_match || settings_.weak_admission || get.request != 0 ||
+        gap.size >= settings_.read_ahead_bytes || gap.offset + gap.size > t.extent_bytes)
         return false;
     return touched_.touched(get.target, ~block_of(gap.offset));
 }

@@ -19,9 +19,7 @@ class TouchFilter {
 
     /// Whether this was asked for before; from now on it was.
     bool touched(Rank target, std::uint64_t what) noexcept {
-        std::uint64_t h = what + 0x9e3779b97f4a7c15ull * (static_cast<std::uint64_t>(target) + 1);
-        h = (h ^ (h >> 32)) * 0xd6e8feb86659fd93ull;
-        h ^= h >> 29;
+        const std::uint64_t h = hash(target, what);
         std::uint16_t& slot = marks_[h % slots];
         const auto mark = static_cast<std::uint16_t>((h >> 48) | 1u);
         const bool known = slot == mark;
@@ -29,7 +27,18 @@ class TouchFilter {
         return known;
     }
 
+    /// True for one thing in four, always the same ones.
+    static bool sampled(Rank target, std::uint64_t what) noexcept {
+        return (hash(target, what) >> 40) % 4 == 0;
+    }
+
   private:
+    static std::uint64_t hash(Rank target, std::uint64_t what) noexcept {
+        std::uint64_t h = what + 0x9e3779b97f4a7c15ull * (static_cast<std::uint64_t>(target) + 1);
+        h = (h ^ (h >> 32)) * 0xd6e8feb86659fd93ull;
+        return h ^ (h >> 29);
+    }
+
     static constexpr std::size_t slots = 1u << 15;
     std::vector<std::uint16_t> marks_;
 };

@@ -6,6 +6,7 @@
 #include <array>
 #include <numeric>
 
+#include "engine/clock.hpp"
 #include "rig.hpp"
 
 namespace nearfetch {
@@ -466,10 +467,31 @@ TEST_F(ReadAheadTest, AFailedStartLeavesNothingBehind) {
     EXPECT_EQ(fetched(1, 1300, 8), bytes(1, 1300, 8));
 }
 
-TEST_F(ReadAheadInUserDefinedTest, OnlyWindowsThatAreReadOnlyForLife) {
+TEST_F(ReadAheadInUserDefinedTest, OnlyIfThePhasesAreSaidToBeReadOnly) {
     fetched(1, 1100, 8);
     fetched(1, 1200, 8);
     EXPECT_EQ(rig.bytes, 16u);
+}
+
+TEST_F(ReadAheadInUserDefinedTest, WithinAReadOnlyPhase) {
+    Settings s = rig.window.settings();
+    s.read_only_phases = true;
+    rig.window.change_settings(s);
+    rig.flush_all();
+    fetched(1, 1100, 8);
+    EXPECT_EQ(fetched(1, 1200, 8), bytes(1, 1200, 8));
+    EXPECT_EQ(counters().read_aheads, 1u);
+    Buffer value(8, 0x11);
+    rig.put(1, 1400, 8, value.data());
+    rig.flush(1);
+    fetched(1, 3100, 8);
+    fetched(1, 3200, 8);
+    EXPECT_EQ(counters().read_aheads, 1u) << "this process writes: it is no read-only phase";
+    rig.window.acquire();
+    rig.memory[1][1300] ^= 0xff;
+    EXPECT_EQ(fetched(1, 1296, 8), bytes(1, 1296, 8)) << "a new phase";
+    EXPECT_EQ(fetched(1, 1400, 8), bytes(1, 1400, 8));
+    EXPECT_EQ(counters().read_aheads, 2u) << "the block was known, and the second get hits";
 }
 
 /// A window whose targets fall asleep, because its network takes no time.
@@ -538,6 +560,32 @@ TEST_F(SleepingTest, AFlushThatFoundItAsleepServesWhatAnotherThreadHasStarted) {
     rig.flush(1);
     EXPECT_EQ(first, bytes(1, 4096, 64));
     EXPECT_EQ(second, bytes(1, 4096, 64));
+}
+
+/// A window over a network on which a get takes as long as hundreds of lookups.
+struct WatchingTest : CachedWindowTest {
+    WatchingTest() {
+        Settings s = rig.window.settings();
+        s.bypass = true;
+        rig.window.change_settings(s);
+        rig.flush_all();
+        rig.network_ticks = static_cast<std::uint64_t>(8000 / ns_per_tick());
+    }
+};
+
+TEST_F(WatchingTest, ReuseAfterAStreamIsFoundByItsFirstReuse) {
+    for (std::size_t i = 0; i < 4000 && counters().bypassed == 0; ++i)
+        fetched(1, 8 * i, 8);
+    ASSERT_GT(counters().bypassed, 0u) << "what we do ourselves is felt";
+    // 64 ranges in turn, of which some 16 are watched: admitted at their second get, hits at their third.
+    // Eight hits, and all are cached.
+    for (std::size_t pass = 0; pass < 6; ++pass)
+        for (std::size_t i = 0; i < 64; ++i)
+            ASSERT_EQ(fetched(1, 40000 + 64 * i, 64), bytes(1, 40000 + 64 * i, 64));
+    const std::uint64_t hits = counters().hits;
+    for (std::size_t i = 0; i < 64; ++i)
+        fetched(1, 40000 + 64 * i, 64);
+    EXPECT_EQ(counters().hits, hits + 64);
 }
 
 TEST_F(CachedWindowTest, ChangedSettingsForgetAndApply) {

@@ -98,7 +98,7 @@ class Rig : public Transport {
         if (flush == Flush::needed_unseen)
             window.done_unseen(target, since, kind);
         else
-            window.complete(target, since, kind, 0, 0);
+            window.complete(target, since, kind, 0, network_ticks);
     }
     void flush_all(Completion kind = Completion::full) {
         if (window.flush_all(kind) != Flush::needed) return;
@@ -140,7 +140,8 @@ class Rig : public Transport {
     std::uint64_t messages = 0;
     std::uint64_t bytes = 0;
     std::uint64_t library_flushes = 0;
-    int status = 0;  ///< what the next starts report
+    std::uint64_t network_ticks = 0;  ///< what a completing call is said to take
+    int status = 0;                   ///< what the next starts report
 
   private:
     class Starter final : public GetStarter {
