@@ -127,7 +127,7 @@ class Bet {
     static constexpr double most_pause = 1e9;
     static constexpr std::uint64_t for_good = ~std::uint64_t{0};
     static constexpr std::uint32_t many_rounds = 16;
-    static constexpr double lookups_per_get = 200;  ///< so many, and half a percent of the get is one
+    static constexpr double lookups_per_get = 75;  ///< so many, and watching costs two percent
     static constexpr double felt_share = 0.1;
     static constexpr double small_share = 0.01;
     static constexpr double copy_share = 0.01;

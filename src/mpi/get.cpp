@@ -179,22 +179,20 @@ template <class Count>
 }
 
 /// A plain get whose target is awake: the hit is here. A function of its own, so that what passes by does not
-/// pay for its registers.
+/// pay for its registers; and of a plain get both sides have the same count and type, so that fewer of them
+/// are needed.
 template <class Count>
 [[gnu::noinline]] int get_plainly(void* origin, Count count, MPI_Datatype type, int target,
-                                  MPI_Aint displacement, Count target_count, MPI_Datatype target_type,
-                                  MPI_Win win) noexcept {
-    Window* const window = last_window(win);
-    const std::uint64_t size = last_dense_bytes(target_type) * static_cast<std::uint64_t>(target_count);
+                                  MPI_Aint displacement, Count, MPI_Datatype, MPI_Win win) noexcept {
+    Window* const window = detail::last_seen.window;
+    const std::uint64_t size = detail::last_seen.dense_bytes * static_cast<std::uint64_t>(count);
     switch (window->cached().try_get(target, window->offset(target, displacement), size, origin)) {
         case CachedWindow::Served::hit:
             return MPI_SUCCESS;
         case CachedWindow::Served::miss:
-            return get_after_miss<Count, true>(origin, count, type, target, displacement, target_count,
-                                               target_type, win);
+            return get_after_miss<Count, true>(origin, count, type, target, displacement, count, type, win);
         default:
-            return get_after_miss<Count, false>(origin, count, type, target, displacement, target_count,
-                                                target_type, win);
+            return get_after_miss<Count, false>(origin, count, type, target, displacement, count, type, win);
     }
 }
 
