@@ -136,6 +136,11 @@ template <class Count, bool looked_up>
                               displacement, target_count, target_type, win};
     Window* const window = find_window(win);
     if (window == nullptr) return start(call, nullptr);
+    if constexpr (!looked_up) {
+        keep_window_at_hand();
+        dense_bytes(target_type);
+        keep_type_at_hand();
+    }
     const std::uint64_t size = run_bytes(call);
     if (size != 0 && window->has(target)) {
         CachedWindow& cached = window->cached();
@@ -158,8 +163,8 @@ template <class Count, bool looked_up>
 /// A get by the window and the datatype of the last get, and of one run of bytes on both sides. Everything
 /// else is slower.
 struct PlainGet {
-    Window* window;
-    std::uint64_t size;  ///< 0 if it is not such a get
+    Window* window = nullptr;
+    std::uint64_t size = 0;  ///< 0 if it is not such a get
 };
 /// Takes the arguments one by one, because a compiler that sees neighbours in a struct compares them by way
 /// of memory.
@@ -167,14 +172,19 @@ template <class Count>
 [[gnu::always_inline]] inline PlainGet plain_get(Count origin_count, MPI_Datatype origin_type, int target,
                                                  Count target_count, MPI_Datatype target_type,
                                                  MPI_Win win) noexcept {
-    Window* const window = last_window(win);
-    const std::uint64_t element = last_dense_bytes(target_type);
-    if (window == nullptr || origin_type != target_type || origin_count != target_count ||
-        target_count <= 0 || !window->has(target)) [[unlikely]]
-        return {window, 0};
+    Window* const window = window_at_hand(win);
+    if (window == nullptr) [[unlikely]]
+        return {};
+    if (origin_type != target_type) [[unlikely]]
+        return {};
+    if (origin_count != target_count) [[unlikely]]
+        return {};
+    if (target_count <= 0 || !window->has(target)) [[unlikely]]
+        return {};
+    const std::uint64_t element = dense_bytes_at_hand(target_type);
     std::uint64_t size = element * static_cast<std::uint64_t>(target_count);
     if constexpr (sizeof(Count) > sizeof(int))
-        if (__builtin_mul_overflow(element, static_cast<std::uint64_t>(target_count), &size)) size = 0;
+        if (__builtin_mul_overflow(element, static_cast<std::uint64_t>(target_count), &size)) return {};
     return {window, size};
 }
 
@@ -184,8 +194,8 @@ template <class Count>
 template <class Count>
 [[gnu::noinline]] int get_plainly(void* origin, Count count, MPI_Datatype type, int target,
                                   MPI_Aint displacement, Count, MPI_Datatype, MPI_Win win) noexcept {
-    Window* const window = detail::last_seen.window;
-    const std::uint64_t size = detail::last_seen.dense_bytes * static_cast<std::uint64_t>(count);
+    Window* const window = detail::at_hand.window;
+    const std::uint64_t size = detail::at_hand.dense_bytes * static_cast<std::uint64_t>(count);
     switch (window->cached().try_get(target, window->offset(target, displacement), size, origin)) {
         case CachedWindow::Served::hit:
             return MPI_SUCCESS;

@@ -13,6 +13,7 @@ namespace nearfetch {
 namespace detail {
 
 constinit thread_local LastSeen last_seen NEARFETCH_FAST_TLS{};
+constinit AtHand at_hand{};
 std::atomic<std::uint64_t> window_generation{1};
 
 Window* find_window_slowly(MPI_Win win) noexcept {
@@ -44,6 +45,19 @@ std::uint64_t dense_bytes_slowly(MPI_Datatype type) noexcept try {
 }
 
 }  // namespace detail
+
+void keep_window_at_hand() noexcept {
+    if (Library::instance().threaded()) return;
+    detail::at_hand.win = detail::last_seen.win;
+    detail::at_hand.window = detail::last_seen.window;
+}
+
+void keep_type_at_hand() noexcept {
+    if (Library::instance().threaded()) return;
+    detail::at_hand.type = detail::last_seen.type;
+    detail::at_hand.type_generation = detail::last_seen.type_generation;
+    detail::at_hand.dense_bytes = detail::last_seen.dense_bytes;
+}
 
 namespace {
 
@@ -171,6 +185,7 @@ void Library::detach(MPI_Win win) {
         window = std::move(found->second);
         windows_.erase(found);
         detail::window_generation.fetch_add(1, std::memory_order_release);
+        if (!threaded_) detail::at_hand.window = nullptr;
     }
     const std::lock_guard guard(mutex_);
     report_.add(*window);

@@ -92,18 +92,34 @@ struct LastSeen {
 extern constinit thread_local LastSeen last_seen NEARFETCH_FAST_TLS;
 extern std::atomic<std::uint64_t> window_generation;
 
+/// The window and the datatype of the last get or flush that took the slow way, for the hot path. One for the
+/// process, because calls do not overlap; with MPI_THREAD_MULTIPLE it stays empty.
+struct AtHand {
+    MPI_Win win;
+    Window* window;  ///< null: none; emptied when a window goes, so that only the handle has to be compared
+    MPI_Datatype type;
+    std::uint64_t type_generation;
+    std::uint64_t dense_bytes;
+};
+extern constinit AtHand at_hand;
+
 Window* find_window_slowly(MPI_Win win) noexcept;
 std::uint64_t dense_bytes_slowly(MPI_Datatype type) noexcept;
 
 }  // namespace detail
 
-/// The window behind a handle if it is the one that this thread used last, else null.
-inline Window* last_window(MPI_Win win) noexcept {
-    const detail::LastSeen& last = detail::last_seen;
-    const bool known =
-        last.win == win && last.generation == detail::window_generation.load(std::memory_order_acquire);
-    return known ? last.window : nullptr;
+/// The window behind a handle if it is at hand, else null.
+inline Window* window_at_hand(MPI_Win win) noexcept {
+    return detail::at_hand.win == win ? detail::at_hand.window : nullptr;
 }
+/// What dense_bytes() says if the datatype is at hand, else 0.
+inline std::uint64_t dense_bytes_at_hand(MPI_Datatype type) noexcept {
+    const detail::AtHand& hand = detail::at_hand;
+    return hand.type == type && hand.type_generation == datatype_generation() ? hand.dense_bytes : 0;
+}
+/// Puts what this thread has just looked up at hand, if that may be.
+void keep_window_at_hand() noexcept;
+void keep_type_at_hand() noexcept;
 
 /// The window behind a handle; null if nearfetch does not look after it.
 inline Window* find_window(MPI_Win win) noexcept {
@@ -112,12 +128,6 @@ inline Window* find_window(MPI_Win win) noexcept {
         [[likely]]
         return last.window;
     return detail::find_window_slowly(win);
-}
-
-/// What dense_bytes() says if this datatype was the last one that it was asked for, else 0.
-inline std::uint64_t last_dense_bytes(MPI_Datatype type) noexcept {
-    const detail::LastSeen& last = detail::last_seen;
-    return last.type == type && last.type_generation == datatype_generation() ? last.dense_bytes : 0;
 }
 
 /// Bytes of one element of a datatype without gaps, so that n elements are n times as many in one run; 0 for

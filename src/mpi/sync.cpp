@@ -29,6 +29,7 @@ template <Completion kind, FlushCall call>
 [[gnu::noinline]] int flush_slowly(int target, MPI_Win win) noexcept {
     Window* const window = active_window(win);
     if (window == nullptr || !window->has(target)) return call(target, win);
+    keep_window_at_hand();
     const auto library = [&] { return call(target, win); };
     switch (window->cached().flush(target, kind)) {
         case Flush::elided:
@@ -48,9 +49,10 @@ template <Completion kind, FlushCall call>
     return MPI_SUCCESS;
 }
 
+/// Not noexcept, so that the library's call may end it.
 template <Completion kind, FlushCall call>
-[[gnu::always_inline]] inline int flush(int target, MPI_Win win) noexcept {
-    Window* const window = last_window(win);
+[[gnu::always_inline]] inline int flush(int target, MPI_Win win) {
+    Window* const window = window_at_hand(win);
     if (window != nullptr && window->has(target)) [[likely]] {
         switch (window->cached().try_flush(target, kind)) {
             case CachedWindow::Served::hit:
