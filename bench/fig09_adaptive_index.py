@@ -51,7 +51,8 @@ def _measure(place: Place, sequence: Path, entries: list[int], rounds: int, opti
     cached = list(arguments)
     for config in configs:
         name, count = config.split("@")
-        cached += ["--config", f"{config}:bypass=off,index_entries={count},{STRATEGIES[name]}"]
+        settings = f"bypass=off,read_ahead_bytes=0,index_entries={count},{STRATEGIES[name]}"
+        cached += ["--config", f"{config}:{settings}"]
     at = partial(run_program, "get_sequence", place=place, timeout_s=600)
     sides = {"plain": partial(at, arguments), "nearfetch": partial(at, cached, side=CACHED)}
     runs: dict[str, list[Row]] = {config: [] for config in (*configs, "plain")}

@@ -203,7 +203,7 @@ def test_get_sequence(tmp_path):
     sequence = workload.write_sequence(gets, tmp_path / "sequence")
     words = ["--sequence", sequence, "--rounds", 2]
     for name, entries in (("small", 64), ("large", 4000)):
-        words += ["--config", f"{name}:bypass=off,adaptive=off,index_entries={entries}"]
+        words += ["--config", f"{name}:bypass=off,adaptive=off,read_ahead_bytes=0,index_entries={entries}"]
     place = harness.Place(harness.families()[-1], 2, "shm")
     lines = harness.run("get_sequence", words, place, harness.CACHED).json_lines()
     assert [(line["config"], line["round"]) for line in lines] == [
