@@ -45,14 +45,7 @@ class Bet {
     bool caching() const noexcept { return state_ == State::caching; }
     bool watching() const noexcept { return state_ == State::watching; }
     bool asleep() const noexcept { return state_ == State::asleep; }
-    /// While nearfetch stands back: counts a get that passes; false, and caching again, when it is time to
-    /// look.
-    bool step() noexcept {
-        if (passes()) return true;
-        wake();
-        return false;
-    }
-    /// The same without the waking, for the hot path: after false, step() has to be asked.
+    /// While nearfetch stands back: counts a get that passes; false when it is time to wake().
     bool passes() noexcept {
         if (pause_left_ == 0) [[unlikely]]
             return false;

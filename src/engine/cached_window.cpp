@@ -66,7 +66,6 @@ CachedWindow::Served CachedWindow::try_get_slowly(Rank target, std::uint64_t off
     Target& t = at(target);
     if (passes(target, size)) return Served::pass;
     if (t.route == Route::pass) {
-        t.bet.wake();
         wake(target);
         return Served::miss;
     }
@@ -103,6 +102,7 @@ void CachedWindow::join(Rank target, ByteRange united) noexcept {
 
 void CachedWindow::wake(Rank target) noexcept {
     Target& t = at(target);
+    t.bet.wake();
     set_route(t);
     // Its gets of late were not tracked: some may be on their way.
     started(target, t, t.gets);
@@ -112,12 +112,8 @@ bool CachedWindow::lets_pass(Rank target, std::uint64_t offset) noexcept {
     const Guard guard = lock();
     Target& t = at(target);
     if (t.bet.caching() || cache_ == nullptr) return false;
-    if (t.bet.watching() && t.hits - t.settled_hits >= enough_hits) {
-        t.bet.wake();
-        set_route(t);
-        return false;
-    }
-    if (!t.bet.step()) {
+    const bool reused = t.bet.watching() && t.hits - t.settled_hits >= enough_hits;
+    if (reused || !t.bet.passes()) {
         wake(target);
         return false;
     }

@@ -50,7 +50,7 @@ TEST(Bet, GivingUpIsForGood) {
     Bet bet;
     bet.give_up();
     for (int i = 0; i < 100'000; ++i)
-        ASSERT_TRUE(bet.step());
+        ASSERT_TRUE(bet.passes());
     EXPECT_TRUE(bet.asleep());
 }
 
@@ -66,8 +66,9 @@ TEST(Bet, SomebodyElsesTimeSliceIsNotOurWork) {
 /// How many gets pass until the target is looked at again.
 std::uint64_t pause_of(Bet& bet) {
     std::uint64_t gets = 0;
-    while (bet.step())
+    while (bet.passes())
         ++gets;
+    bet.wake();
     EXPECT_TRUE(bet.caching());
     return gets;
 }
