@@ -1,105 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// What happens to an entry: admitted, in flight, committed, joined, updated, dropped, stale.
+
 #include <gtest/gtest.h>
 
 #include <cstring>
-#include <numeric>
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "base/error.hpp"
-#include "core/range_cache/range_cache.hpp"
+#include "range_cache_rig.hpp"
 
 namespace nearfetch {
 namespace {
 
-RangeCacheConfig small_config(std::uint64_t lines = 16, std::uint64_t index_entries = 64) {
-    RangeCacheConfig config;
-    config.buffer_bytes = config.buffer_bytes_max = 64 * lines;
-    config.index_entries = config.index_entries_max = index_entries;
-    config.adaptive = false;
-    config.policy = "lru";
-    return config;
-}
-
-/// Byte `offset` of a target's memory.
-std::byte remote(Rank target, std::uint64_t offset) {
-    return static_cast<std::byte>((offset * 7 + static_cast<std::uint64_t>(target) * 31) & 0xff);
-}
-
-std::vector<std::byte> remote_bytes(Rank target, std::uint64_t offset, std::uint64_t size) {
-    std::vector<std::byte> bytes(size);
-    for (std::uint64_t i = 0; i < size; ++i)
-        bytes[i] = remote(target, offset + i);
-    return bytes;
-}
-
-AccessType store(RangeCache& cache, Rank target, std::uint64_t offset, std::uint64_t size) {
-    EXPECT_EQ(cache.find(target, offset, size), nullptr);
-    const Admission admission = cache.admit(target, offset, size, cache.now(), true);
-    if (admission.entry != nullptr) {
-        EXPECT_TRUE(cache.commit(admission.entry, remote_bytes(target, offset, size).data()));
-    }
-    cache.check_invariants();
-    return admission.type;
-}
-
-::testing::AssertionResult hits(RangeCache& cache, Rank target, std::uint64_t offset, std::uint64_t size) {
-    const std::byte* data = cache.find(target, offset, size);
-    if (data == nullptr) return ::testing::AssertionFailure() << "no hit at " << offset;
-    if (std::memcmp(data, remote_bytes(target, offset, size).data(), size) != 0)
-        return ::testing::AssertionFailure() << "wrong bytes at " << offset;
-    return ::testing::AssertionSuccess();
-}
-
-std::string text(const std::vector<Segment>& segments) {
-    std::string out;
-    for (const Segment& segment : segments) {
-        out += segment.kind == Segment::Kind::resident  ? 'r'
-               : segment.kind == Segment::Kind::pending ? 'p'
-                                                        : 'g';
-        out += std::to_string(segment.offset) + "+" + std::to_string(segment.size) + " ";
-    }
-    return out;
-}
+using testing::hits;
+using testing::remote_bytes;
+using testing::small_config;
+using testing::store;
+using testing::text;
 
 TEST(RangeCache, HotFieldsOfAnEntryShareOneCacheLine) {
     EXPECT_EQ(sizeof(EvictionItem), 40u);
     EXPECT_EQ(alignof(Entry), 64u);
     EXPECT_LE(sizeof(Entry), 128u);
-}
-
-TEST(RangeCache, AnySubRangeOfAnEntryHits) {
-    RangeCache cache(small_config(), 2);
-    EXPECT_EQ(store(cache, 1, 1000, 200), AccessType::direct);
-    EXPECT_TRUE(hits(cache, 1, 1000, 200));
-    EXPECT_TRUE(hits(cache, 1, 1000, 1));
-    EXPECT_TRUE(hits(cache, 1, 1199, 1));
-    EXPECT_TRUE(hits(cache, 1, 1063, 100));
-    EXPECT_EQ(cache.find(1, 1000, 201), nullptr);
-    EXPECT_EQ(cache.find(1, 999, 2), nullptr);
-    EXPECT_EQ(cache.find(1, 1199, 2), nullptr);
-    EXPECT_EQ(cache.find(1, 1200, 1), nullptr);
-    EXPECT_EQ(cache.find(0, 1000, 1), nullptr);
-    // Not only as the most recently used one.
-    EXPECT_EQ(store(cache, 1, 0, 8), AccessType::direct);
-    EXPECT_TRUE(hits(cache, 1, 0, 8));
-    EXPECT_TRUE(hits(cache, 1, 1100, 100));
-}
-
-TEST(RangeCache, NeighboursAreReadTogetherOrNotAtAll) {
-    RangeCache cache(small_config(), 2);
-    for (const auto& [offset, size] : {std::pair{100u, 50u}, {150u, 30u}, {180u, 20u}, {300u, 10u}})
-        store(cache, 1, offset, size);
-    std::vector<std::byte> to(100);
-    EXPECT_EQ(cache.read_across(1, 120, 70, to.data()), (ByteRange{100, 200}));
-    EXPECT_EQ(std::memcmp(to.data(), remote_bytes(1, 120, 70).data(), 70), 0);
-    EXPECT_EQ(cache.read_across(1, 160, 10, to.data()), (ByteRange{150, 180}));
-    to.assign(100, std::byte{0x5a});
-    for (const auto& [offset, size] : {std::pair{90u, 30u}, {190u, 20u}, {190u, 115u}, {250u, 10u}})
-        EXPECT_TRUE(cache.read_across(1, offset, size, to.data()).empty()) << offset;
-    EXPECT_TRUE(cache.read_across(0, 120, 70, to.data()).empty());
-    EXPECT_EQ(to, std::vector<std::byte>(100, std::byte{0x5a}))
-        << "nothing is copied of what is not all there";
-    cache.acquire(1);
-    EXPECT_TRUE(cache.read_across(1, 120, 70, to.data()).empty()) << "stale";
 }
 
 TEST(RangeCache, NeighboursBecomeOneEntry) {
@@ -117,91 +43,6 @@ TEST(RangeCache, NeighboursBecomeOneEntry) {
     full.join(1, full.read_across(1, 32, 64, to.data()));
     full.check_invariants();
     EXPECT_EQ(full.entries(), 4u) << "there is no room for the new one beside the old ones";
-}
-
-TEST(RangeCache, AGapIsSurroundedByWhatIsThere) {
-    RangeCache cache(small_config(), 2);
-    store(cache, 1, 100, 50);
-    store(cache, 1, 400, 50);
-    EXPECT_EQ(cache.gap_around(1, {200, 210}, {0, 1000}), (ByteRange{150, 400}));
-    EXPECT_EQ(cache.gap_around(1, {200, 210}, {160, 300}), (ByteRange{160, 300}));
-    EXPECT_EQ(cache.gap_around(1, {0, 10}, {0, 64}), (ByteRange{0, 64}));
-    EXPECT_EQ(cache.gap_around(0, {200, 210}, {0, 1000}), (ByteRange{0, 1000})) << "another target";
-    cache.acquire(1);
-    EXPECT_EQ(cache.gap_around(1, {200, 210}, {0, 1000}), (ByteRange{0, 1000})) << "stale";
-    EXPECT_EQ(cache.entries(), 0u);
-}
-
-TEST(RangeCache, ReadingAheadInAFullCacheHasToPay) {
-    RangeCache cache(small_config(4), 2);
-    EXPECT_TRUE(cache.ahead_pays(128)) << "there is room";
-    const auto ahead = [&](std::uint64_t offset) {
-        const Admission admission = cache.admit(1, offset, 256, cache.now(), true);
-        ASSERT_NE(admission.entry, nullptr);
-        admission.entry->set_ahead();
-        cache.commit(admission.entry, remote_bytes(1, offset, 256).data());
-    };
-    for (std::uint64_t i = 0; i < 20; ++i) {
-        ahead(i * 256);
-        for (int use = 0; use < 4; ++use)
-            EXPECT_TRUE(hits(cache, 1, i * 256 + 8, 8));
-    }
-    EXPECT_TRUE(cache.ahead_pays(128)) << "those that were evicted had been used";
-    for (std::uint64_t i = 0; i < 20; ++i)
-        ahead((100 + i) * 256);
-    int allowed = 0;
-    for (int i = 0; i < 640; ++i)
-        allowed += cache.ahead_pays(128) ? 1 : 0;
-    EXPECT_EQ(allowed, 10) << "now and then, to find out";
-}
-
-TEST(RangeCache, SixtyFourBitDisplacements) {
-    RangeCache cache(small_config(), 1);
-    const std::uint64_t far = (std::uint64_t{1} << 40) + 8;
-    store(cache, 0, 8, 8);
-    store(cache, 0, far, 8);
-    EXPECT_TRUE(hits(cache, 0, 8, 8));
-    EXPECT_TRUE(hits(cache, 0, far, 8));
-    EXPECT_EQ(cache.find(0, (std::uint64_t{1} << 32) + 8, 8), nullptr);
-}
-
-TEST(RangeCache, WithExactMatchOnlyTheSameDisplacementHits) {
-    RangeCacheConfig config = small_config();
-    config.exact_match = true;
-    RangeCache cache(config, 1);
-    store(cache, 0, 1000, 200);
-    EXPECT_TRUE(hits(cache, 0, 1000, 200));
-    EXPECT_TRUE(hits(cache, 0, 1000, 50));
-    EXPECT_EQ(cache.find(0, 1010, 10), nullptr);
-    EXPECT_EQ(store(cache, 0, 1010, 10), AccessType::direct) << "overlapping entries are allowed";
-    EXPECT_TRUE(hits(cache, 0, 1010, 10));
-    std::vector<Segment> segments;
-    EXPECT_EQ(cache.find(0, 1000, 300), nullptr);
-    cache.survey(0, 1000, 300, segments);
-    EXPECT_EQ(text(segments), "r1000+200 g1200+100 ");
-    EXPECT_EQ(store(cache, 0, 1200, 100), AccessType::direct);
-    cache.survey(0, 1000, 300, segments);
-    EXPECT_EQ(text(segments), "r1000+200 r1200+100 ");
-}
-
-TEST(RangeCache, SurveyNamesResidentPendingAndMissingPartsInOrder) {
-    RangeCache cache(small_config(), 1);
-    store(cache, 0, 100, 50);
-    store(cache, 0, 150, 10);
-    const Admission pending = cache.admit(0, 200, 40, cache.now(), true);
-    ASSERT_NE(pending.entry, nullptr);
-    std::vector<Segment> segments;
-    EXPECT_EQ(cache.find(0, 90, 200), nullptr);
-    cache.survey(0, 90, 200, segments);
-    EXPECT_EQ(text(segments), "g90+10 r100+50 r150+10 g160+40 p200+40 g240+50 ");
-    EXPECT_EQ(segments[4].entry, pending.entry);
-    EXPECT_EQ(std::memcmp(segments[1].data, remote_bytes(0, 100, 50).data(), 50), 0);
-    cache.survey(0, 120, 100, segments);
-    EXPECT_EQ(text(segments), "r120+30 r150+10 g160+40 p200+20 ");
-    cache.survey(0, 120, 40, segments);
-    EXPECT_EQ(text(segments), "r120+30 r150+10 ") << "a hit across neighbours";
-    EXPECT_TRUE(cache.commit(pending.entry, remote_bytes(0, 200, 40).data()));
-    EXPECT_TRUE(hits(cache, 0, 210, 30));
 }
 
 TEST(RangeCache, AGapThatOverlapsAnEntryIsNotAdmitted) {
@@ -340,25 +181,6 @@ TEST(RangeCache, DataIssuedBeforeAnAcquireDoesNotEnterAfterIt) {
     cache.check_invariants();
 }
 
-TEST(RangeCache, StaleEntriesGoBeforeFreshOnes) {
-    RangeCache cache(small_config(4), 2);
-    store(cache, 0, 0, 64);
-    store(cache, 1, 0, 64);
-    store(cache, 1, 64, 64);
-    store(cache, 0, 64, 64);
-    EXPECT_TRUE(hits(cache, 1, 0, 64));
-    EXPECT_TRUE(hits(cache, 0, 0, 64));
-    cache.acquire(1);
-    // LRU would evict 0, 64 (never used again); target 1's are stale.
-    EXPECT_EQ(store(cache, 0, 128, 64), AccessType::direct);
-    EXPECT_EQ(store(cache, 0, 192, 64), AccessType::direct);
-    EXPECT_EQ(cache.counters().evictions, 0u);
-    EXPECT_TRUE(hits(cache, 0, 0, 64));
-    EXPECT_TRUE(hits(cache, 0, 64, 64));
-    EXPECT_EQ(store(cache, 0, 256, 64), AccessType::capacity);
-    EXPECT_EQ(cache.counters().evictions, 1u);
-}
-
 TEST(RangeCache, InvalidateForgetsAllAndDoomsWhatIsInFlight) {
     RangeCache cache(small_config(), 1);
     store(cache, 0, 0, 64);
@@ -370,126 +192,6 @@ TEST(RangeCache, InvalidateForgetsAllAndDoomsWhatIsInFlight) {
     EXPECT_EQ(cache.free_bytes(), cache.buffer_bytes());
     EXPECT_EQ(cache.counters().invalidations, 1u);
     cache.check_invariants();
-}
-
-// Four lines: A B C D. Room for two lines is made by two neighbours, not by the two oldest.
-TEST(RangeCache, SeveralVictimsAreNeighbours) {
-    RangeCache cache(small_config(4), 1);
-    for (const std::uint64_t offset : {0, 64, 128, 192})
-        store(cache, 0, offset, 64);
-    EXPECT_TRUE(hits(cache, 0, 64, 64));
-    EXPECT_TRUE(hits(cache, 0, 0, 64));  // oldest first: C D B A
-    EXPECT_EQ(store(cache, 0, 1000, 128), AccessType::capacity);
-    EXPECT_EQ(cache.counters().evictions, 2u);
-    EXPECT_TRUE(hits(cache, 0, 0, 64));
-    EXPECT_TRUE(hits(cache, 0, 64, 64));
-    EXPECT_TRUE(hits(cache, 0, 1000, 128));
-}
-
-// Lines: A P B C, P in flight; oldest first A B C. Two lines cannot come from A and B, P lies between.
-TEST(RangeCache, EntriesInFlightAreNeverVictimsAndNothingGoesForNothing) {
-    RangeCache cache(small_config(4), 1);
-    store(cache, 0, 0, 64);
-    const Admission pending = cache.admit(0, 64, 64, cache.now(), true);
-    store(cache, 0, 128, 64);
-    store(cache, 0, 192, 64);
-    EXPECT_EQ(store(cache, 0, 1000, 192), AccessType::failing);
-    EXPECT_EQ(cache.counters().evictions, 0u) << "evicted and then failed to admit";
-    EXPECT_TRUE(hits(cache, 0, 0, 64));
-    EXPECT_EQ(store(cache, 0, 2000, 128), AccessType::capacity);
-    EXPECT_TRUE(hits(cache, 0, 0, 64));
-    EXPECT_TRUE(cache.commit(pending.entry, remote_bytes(0, 64, 64).data()));
-    EXPECT_TRUE(hits(cache, 0, 64, 64));
-    EXPECT_EQ(store(cache, 0, 4000, 257), AccessType::failing) << "larger than the buffer";
-}
-
-TEST(RangeCache, WeakAdmissionEvictsOneAndMayFail) {
-    RangeCacheConfig config = small_config(4);
-    config.weak_admission = true;
-    RangeCache cache(config, 1);
-    for (const std::uint64_t offset : {0, 64, 128, 192})
-        store(cache, 0, offset, 64);
-    EXPECT_EQ(store(cache, 0, 1000, 64), AccessType::capacity);
-    EXPECT_EQ(cache.counters().evictions, 1u);
-    EXPECT_EQ(store(cache, 0, 2000, 128), AccessType::failing);
-    EXPECT_EQ(cache.counters().evictions, 2u);
-    EXPECT_EQ(cache.free_bytes(), 64u);
-    EXPECT_EQ(store(cache, 0, 2000, 128), AccessType::capacity) << "the second eviction is a neighbour";
-}
-
-TEST(RangeCache, AFullIndexMakesConflictingAccesses) {
-    for (const bool weak : {false, true}) {
-        RangeCacheConfig config = small_config(64, 8);
-        config.weak_admission = weak;
-        RangeCache cache(config, 1);
-        std::uint64_t direct = 0, conflicting = 0;
-        for (std::uint64_t i = 0; i < 20; ++i) {
-            const AccessType type = store(cache, 0, i * 64, 64);
-            direct += type == AccessType::direct ? 1 : 0;
-            conflicting += type == AccessType::conflicting ? 1 : 0;
-        }
-        EXPECT_EQ(direct + conflicting, 20u);
-        EXPECT_EQ(cache.entries(), direct);
-        EXPECT_GE(direct, 7u);
-        EXPECT_LE(direct, 8u);
-        EXPECT_EQ(cache.counters().evictions, conflicting);
-        EXPECT_TRUE(hits(cache, 0, 19 * 64, 64));
-    }
-}
-
-TEST(RangeCache, AnIndexFullOfEntriesInFlightFails) {
-    RangeCache cache(small_config(64, 4), 1);
-    std::vector<Entry*> pending;
-    for (std::uint64_t i = 0; i < 10; ++i)
-        if (Entry* entry = cache.admit(0, i * 64, 64, cache.now(), true).entry) pending.push_back(entry);
-    EXPECT_LE(pending.size(), 4u);
-    EXPECT_GE(pending.size(), 3u);
-    cache.check_invariants();
-    for (Entry* entry : pending)
-        cache.abandon(entry);
-    EXPECT_EQ(cache.free_bytes(), cache.buffer_bytes());
-}
-
-TEST(RangeCache, DensityKeepsWhatIsUsedMoreThanTheNewcomer) {
-    RangeCacheConfig config = small_config(4);
-    config.policy = "density";
-    RangeCache cache(config, 1);
-    for (const std::uint64_t offset : {0, 64, 128, 192})
-        store(cache, 0, offset, 64);
-    for (int i = 0; i < 3; ++i)
-        for (const std::uint64_t offset : {0, 64, 128})
-            EXPECT_TRUE(hits(cache, 0, offset, 64));
-    EXPECT_EQ(store(cache, 0, 1000, 128), AccessType::failing)
-        << "used once, would displace one used four times";
-    EXPECT_EQ(cache.counters().evictions, 0u);
-    EXPECT_EQ(store(cache, 0, 2000, 64), AccessType::capacity)
-        << "newer than the one that was never used again";
-    EXPECT_EQ(cache.find(0, 192, 64), nullptr);
-    for (const std::uint64_t offset : {0, 64, 128})
-        EXPECT_TRUE(hits(cache, 0, offset, 64));
-    int refusals = 0;
-    while (store(cache, 0, 1000, 128) == AccessType::failing && refusals < 100)
-        ++refusals;
-    EXPECT_TRUE(hits(cache, 0, 1000, 128)) << "asked for again and again, it is remembered and gets in";
-    EXPECT_GE(refusals, 2);
-    EXPECT_LE(refusals, 12);
-}
-
-TEST(RangeCache, TheApplicationsScoreDecides) {
-    RangeCacheConfig config = small_config(2);
-    config.policy = "application";
-    config.application_score = [](Rank target, std::uint64_t offset, std::uint64_t size) {
-        EXPECT_EQ(target, 0);
-        EXPECT_EQ(size, 64u);
-        return static_cast<double>(offset);
-    };
-    RangeCache cache(config, 1);
-    store(cache, 0, 640, 64);
-    store(cache, 0, 64, 64);
-    store(cache, 0, 1280, 64);
-    EXPECT_TRUE(hits(cache, 0, 640, 64));
-    EXPECT_TRUE(hits(cache, 0, 1280, 64));
-    EXPECT_EQ(cache.find(0, 64, 64), nullptr);
 }
 
 TEST(RangeCacheConfig, ValuesThatMakeNoSenseAreErrorsThatNameThem) {

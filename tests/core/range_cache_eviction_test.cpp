@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Who has to leave a full cache, and who is not let in.
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "range_cache_rig.hpp"
+
+namespace nearfetch {
+namespace {
+
+using testing::hits;
+using testing::remote_bytes;
+using testing::small_config;
+using testing::store;
+
+TEST(RangeCache, ReadingAheadInAFullCacheHasToPay) {
+    RangeCache cache(small_config(4), 2);
+    EXPECT_TRUE(cache.ahead_pays(128)) << "there is room";
+    const auto ahead = [&](std::uint64_t offset) {
+        const Admission admission = cache.admit(1, offset, 256, cache.now(), true);
+        ASSERT_NE(admission.entry, nullptr);
+        admission.entry->set_ahead();
+        cache.commit(admission.entry, remote_bytes(1, offset, 256).data());
+    };
+    for (std::uint64_t i = 0; i < 20; ++i) {
+        ahead(i * 256);
+        for (int use = 0; use < 4; ++use)
+            EXPECT_TRUE(hits(cache, 1, i * 256 + 8, 8));
+    }
+    EXPECT_TRUE(cache.ahead_pays(128)) << "those that were evicted had been used";
+    for (std::uint64_t i = 0; i < 20; ++i)
+        ahead((100 + i) * 256);
+    int allowed = 0;
+    for (int i = 0; i < 640; ++i)
+        allowed += cache.ahead_pays(128) ? 1 : 0;
+    EXPECT_EQ(allowed, 10) << "now and then, to find out";
+}
+
+TEST(RangeCache, StaleEntriesGoBeforeFreshOnes) {
+    RangeCache cache(small_config(4), 2);
+    store(cache, 0, 0, 64);
+    store(cache, 1, 0, 64);
+    store(cache, 1, 64, 64);
+    store(cache, 0, 64, 64);
+    EXPECT_TRUE(hits(cache, 1, 0, 64));
+    EXPECT_TRUE(hits(cache, 0, 0, 64));
+    cache.acquire(1);
+    // LRU would evict 0, 64 (never used again); target 1's are stale.
+    EXPECT_EQ(store(cache, 0, 128, 64), AccessType::direct);
+    EXPECT_EQ(store(cache, 0, 192, 64), AccessType::direct);
+    EXPECT_EQ(cache.counters().evictions, 0u);
+    EXPECT_TRUE(hits(cache, 0, 0, 64));
+    EXPECT_TRUE(hits(cache, 0, 64, 64));
+    EXPECT_EQ(store(cache, 0, 256, 64), AccessType::capacity);
+    EXPECT_EQ(cache.counters().evictions, 1u);
+}
+
+// Four lines: A B C D. Room for two lines is made by two neighbours, not by the two oldest.
+TEST(RangeCache, SeveralVictimsAreNeighbours) {
+    RangeCache cache(small_config(4), 1);
+    for (const std::uint64_t offset : {0, 64, 128, 192})
+        store(cache, 0, offset, 64);
+    EXPECT_TRUE(hits(cache, 0, 64, 64));
+    EXPECT_TRUE(hits(cache, 0, 0, 64));  // oldest first: C D B A
+    EXPECT_EQ(store(cache, 0, 1000, 128), AccessType::capacity);
+    EXPECT_EQ(cache.counters().evictions, 2u);
+    EXPECT_TRUE(hits(cache, 0, 0, 64));
+    EXPECT_TRUE(hits(cache, 0, 64, 64));
+    EXPECT_TRUE(hits(cache, 0, 1000, 128));
+}
+
+// Lines: A P B C, P in flight; oldest first A B C. Two lines cannot come from A and B, P lies between.
+TEST(RangeCache, EntriesInFlightAreNeverVictimsAndNothingGoesForNothing) {
+    RangeCache cache(small_config(4), 1);
+    store(cache, 0, 0, 64);
+    const Admission pending = cache.admit(0, 64, 64, cache.now(), true);
+    store(cache, 0, 128, 64);
+    store(cache, 0, 192, 64);
+    EXPECT_EQ(store(cache, 0, 1000, 192), AccessType::failing);
+    EXPECT_EQ(cache.counters().evictions, 0u) << "evicted and then failed to admit";
+    EXPECT_TRUE(hits(cache, 0, 0, 64));
+    EXPECT_EQ(store(cache, 0, 2000, 128), AccessType::capacity);
+    EXPECT_TRUE(hits(cache, 0, 0, 64));
+    EXPECT_TRUE(cache.commit(pending.entry, remote_bytes(0, 64, 64).data()));
+    EXPECT_TRUE(hits(cache, 0, 64, 64));
+    EXPECT_EQ(store(cache, 0, 4000, 257), AccessType::failing) << "larger than the buffer";
+}
+
+TEST(RangeCache, WeakAdmissionEvictsOneAndMayFail) {
+    RangeCacheConfig config = small_config(4);
+    config.weak_admission = true;
+    RangeCache cache(config, 1);
+    for (const std::uint64_t offset : {0, 64, 128, 192})
+        store(cache, 0, offset, 64);
+    EXPECT_EQ(store(cache, 0, 1000, 64), AccessType::capacity);
+    EXPECT_EQ(cache.counters().evictions, 1u);
+    EXPECT_EQ(store(cache, 0, 2000, 128), AccessType::failing);
+    EXPECT_EQ(cache.counters().evictions, 2u);
+    EXPECT_EQ(cache.free_bytes(), 64u);
+    EXPECT_EQ(store(cache, 0, 2000, 128), AccessType::capacity) << "the second eviction is a neighbour";
+}
+
+TEST(RangeCache, AFullIndexMakesConflictingAccesses) {
+    for (const bool weak : {false, true}) {
+        RangeCacheConfig config = small_config(64, 8);
+        config.weak_admission = weak;
+        RangeCache cache(config, 1);
+        std::uint64_t direct = 0, conflicting = 0;
+        for (std::uint64_t i = 0; i < 20; ++i) {
+            const AccessType type = store(cache, 0, i * 64, 64);
+            direct += type == AccessType::direct ? 1 : 0;
+            conflicting += type == AccessType::conflicting ? 1 : 0;
+        }
+        EXPECT_EQ(direct + conflicting, 20u);
+        EXPECT_EQ(cache.entries(), direct);
+        EXPECT_GE(direct, 7u);
+        EXPECT_LE(direct, 8u);
+        EXPECT_EQ(cache.counters().evictions, conflicting);
+        EXPECT_TRUE(hits(cache, 0, 19 * 64, 64));
+    }
+}
+
+TEST(RangeCache, AnIndexFullOfEntriesInFlightFails) {
+    RangeCache cache(small_config(64, 4), 1);
+    std::vector<Entry*> pending;
+    for (std::uint64_t i = 0; i < 10; ++i)
+        if (Entry* entry = cache.admit(0, i * 64, 64, cache.now(), true).entry) pending.push_back(entry);
+    EXPECT_LE(pending.size(), 4u);
+    EXPECT_GE(pending.size(), 3u);
+    cache.check_invariants();
+    for (Entry* entry : pending)
+        cache.abandon(entry);
+    EXPECT_EQ(cache.free_bytes(), cache.buffer_bytes());
+}
+
+TEST(RangeCache, DensityKeepsWhatIsUsedMoreThanTheNewcomer) {
+    RangeCacheConfig config = small_config(4);
+    config.policy = "density";
+    RangeCache cache(config, 1);
+    for (const std::uint64_t offset : {0, 64, 128, 192})
+        store(cache, 0, offset, 64);
+    for (int i = 0; i < 3; ++i)
+        for (const std::uint64_t offset : {0, 64, 128})
+            EXPECT_TRUE(hits(cache, 0, offset, 64));
+    EXPECT_EQ(store(cache, 0, 1000, 128), AccessType::failing)
+        << "used once, would displace one used four times";
+    EXPECT_EQ(cache.counters().evictions, 0u);
+    EXPECT_EQ(store(cache, 0, 2000, 64), AccessType::capacity)
+        << "newer than the one that was never used again";
+    EXPECT_EQ(cache.find(0, 192, 64), nullptr);
+    for (const std::uint64_t offset : {0, 64, 128})
+        EXPECT_TRUE(hits(cache, 0, offset, 64));
+    int refusals = 0;
+    while (store(cache, 0, 1000, 128) == AccessType::failing && refusals < 100)
+        ++refusals;
+    EXPECT_TRUE(hits(cache, 0, 1000, 128)) << "asked for again and again, it is remembered and gets in";
+    EXPECT_GE(refusals, 2);
+    EXPECT_LE(refusals, 12);
+}
+
+TEST(RangeCache, TheApplicationsScoreDecides) {
+    RangeCacheConfig config = small_config(2);
+    config.policy = "application";
+    config.application_score = [](Rank target, std::uint64_t offset, std::uint64_t size) {
+        EXPECT_EQ(target, 0);
+        EXPECT_EQ(size, 64u);
+        return static_cast<double>(offset);
+    };
+    RangeCache cache(config, 1);
+    store(cache, 0, 640, 64);
+    store(cache, 0, 64, 64);
+    store(cache, 0, 1280, 64);
+    EXPECT_TRUE(hits(cache, 0, 640, 64));
+    EXPECT_TRUE(hits(cache, 0, 1280, 64));
+    EXPECT_EQ(cache.find(0, 64, 64), nullptr);
+}
+
+}  // namespace
+}  // namespace nearfetch

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is found, read and surveyed, given what is cached.
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "range_cache_rig.hpp"
+
+namespace nearfetch {
+namespace {
+
+using testing::hits;
+using testing::remote_bytes;
+using testing::small_config;
+using testing::store;
+using testing::text;
+
+TEST(RangeCache, AnySubRangeOfAnEntryHits) {
+    RangeCache cache(small_config(), 2);
+    EXPECT_EQ(store(cache, 1, 1000, 200), AccessType::direct);
+    EXPECT_TRUE(hits(cache, 1, 1000, 200));
+    EXPECT_TRUE(hits(cache, 1, 1000, 1));
+    EXPECT_TRUE(hits(cache, 1, 1199, 1));
+    EXPECT_TRUE(hits(cache, 1, 1063, 100));
+    EXPECT_EQ(cache.find(1, 1000, 201), nullptr);
+    EXPECT_EQ(cache.find(1, 999, 2), nullptr);
+    EXPECT_EQ(cache.find(1, 1199, 2), nullptr);
+    EXPECT_EQ(cache.find(1, 1200, 1), nullptr);
+    EXPECT_EQ(cache.find(0, 1000, 1), nullptr);
+    // Not only as the most recently used one.
+    EXPECT_EQ(store(cache, 1, 0, 8), AccessType::direct);
+    EXPECT_TRUE(hits(cache, 1, 0, 8));
+    EXPECT_TRUE(hits(cache, 1, 1100, 100));
+}
+
+TEST(RangeCache, NeighboursAreReadTogetherOrNotAtAll) {
+    RangeCache cache(small_config(), 2);
+    for (const auto& [offset, size] : {std::pair{100u, 50u}, {150u, 30u}, {180u, 20u}, {300u, 10u}})
+        store(cache, 1, offset, size);
+    std::vector<std::byte> to(100);
+    EXPECT_EQ(cache.read_across(1, 120, 70, to.data()), (ByteRange{100, 200}));
+    EXPECT_EQ(std::memcmp(to.data(), remote_bytes(1, 120, 70).data(), 70), 0);
+    EXPECT_EQ(cache.read_across(1, 160, 10, to.data()), (ByteRange{150, 180}));
+    to.assign(100, std::byte{0x5a});
+    for (const auto& [offset, size] : {std::pair{90u, 30u}, {190u, 20u}, {190u, 115u}, {250u, 10u}})
+        EXPECT_TRUE(cache.read_across(1, offset, size, to.data()).empty()) << offset;
+    EXPECT_TRUE(cache.read_across(0, 120, 70, to.data()).empty());
+    EXPECT_EQ(to, std::vector<std::byte>(100, std::byte{0x5a}))
+        << "nothing is copied of what is not all there";
+    cache.acquire(1);
+    EXPECT_TRUE(cache.read_across(1, 120, 70, to.data()).empty()) << "stale";
+}
+
+TEST(RangeCache, AGapIsSurroundedByWhatIsThere) {
+    RangeCache cache(small_config(), 2);
+    store(cache, 1, 100, 50);
+    store(cache, 1, 400, 50);
+    EXPECT_EQ(cache.gap_around(1, {200, 210}, {0, 1000}), (ByteRange{150, 400}));
+    EXPECT_EQ(cache.gap_around(1, {200, 210}, {160, 300}), (ByteRange{160, 300}));
+    EXPECT_EQ(cache.gap_around(1, {0, 10}, {0, 64}), (ByteRange{0, 64}));
+    EXPECT_EQ(cache.gap_around(0, {200, 210}, {0, 1000}), (ByteRange{0, 1000})) << "another target";
+    cache.acquire(1);
+    EXPECT_EQ(cache.gap_around(1, {200, 210}, {0, 1000}), (ByteRange{0, 1000})) << "stale";
+    EXPECT_EQ(cache.entries(), 0u);
+}
+
+TEST(RangeCache, SixtyFourBitDisplacements) {
+    RangeCache cache(small_config(), 1);
+    const std::uint64_t far = (std::uint64_t{1} << 40) + 8;
+    store(cache, 0, 8, 8);
+    store(cache, 0, far, 8);
+    EXPECT_TRUE(hits(cache, 0, 8, 8));
+    EXPECT_TRUE(hits(cache, 0, far, 8));
+    EXPECT_EQ(cache.find(0, (std::uint64_t{1} << 32) + 8, 8), nullptr);
+}
+
+TEST(RangeCache, WithExactMatchOnlyTheSameDisplacementHits) {
+    RangeCacheConfig config = small_config();
+    config.exact_match = true;
+    RangeCache cache(config, 1);
+    store(cache, 0, 1000, 200);
+    EXPECT_TRUE(hits(cache, 0, 1000, 200));
+    EXPECT_TRUE(hits(cache, 0, 1000, 50));
+    EXPECT_EQ(cache.find(0, 1010, 10), nullptr);
+    EXPECT_EQ(store(cache, 0, 1010, 10), AccessType::direct) << "overlapping entries are allowed";
+    EXPECT_TRUE(hits(cache, 0, 1010, 10));
+    std::vector<Segment> segments;
+    EXPECT_EQ(cache.find(0, 1000, 300), nullptr);
+    cache.survey(0, 1000, 300, segments);
+    EXPECT_EQ(text(segments), "r1000+200 g1200+100 ");
+    EXPECT_EQ(store(cache, 0, 1200, 100), AccessType::direct);
+    cache.survey(0, 1000, 300, segments);
+    EXPECT_EQ(text(segments), "r1000+200 r1200+100 ");
+}
+
+TEST(RangeCache, SurveyNamesResidentPendingAndMissingPartsInOrder) {
+    RangeCache cache(small_config(), 1);
+    store(cache, 0, 100, 50);
+    store(cache, 0, 150, 10);
+    const Admission pending = cache.admit(0, 200, 40, cache.now(), true);
+    ASSERT_NE(pending.entry, nullptr);
+    std::vector<Segment> segments;
+    EXPECT_EQ(cache.find(0, 90, 200), nullptr);
+    cache.survey(0, 90, 200, segments);
+    EXPECT_EQ(text(segments), "g90+10 r100+50 r150+10 g160+40 p200+40 g240+50 ");
+    EXPECT_EQ(segments[4].entry, pending.entry);
+    EXPECT_EQ(std::memcmp(segments[1].data, remote_bytes(0, 100, 50).data(), 50), 0);
+    cache.survey(0, 120, 100, segments);
+    EXPECT_EQ(text(segments), "r120+30 r150+10 g160+40 p200+20 ");
+    cache.survey(0, 120, 40, segments);
+    EXPECT_EQ(text(segments), "r120+30 r150+10 ") << "a hit across neighbours";
+    EXPECT_TRUE(cache.commit(pending.entry, remote_bytes(0, 200, 40).data()));
+    EXPECT_TRUE(hits(cache, 0, 210, 30));
+}
+
+}  // namespace
+}  // namespace nearfetch
