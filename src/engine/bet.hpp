@@ -88,7 +88,7 @@ class Bet {
 
     /// Settles the account of a round in which `hits` gets of `hit_bytes` in all were served from the cache.
     /// \param may_watch false where there is nothing to be found by watching
-    void settle(std::uint64_t hits, std::uint64_t hit_bytes, bool may_watch = true) noexcept {
+    void settle(std::uint64_t hits, std::uint64_t hit_bytes, bool may_watch) noexcept {
         const HitCost& cost = hit_cost();
         const auto miss_count = static_cast<double>(misses_);
         const double network_per_get = static_cast<double>(network_ticks_) / miss_count;

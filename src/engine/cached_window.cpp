@@ -25,6 +25,7 @@ CachedWindow::CachedWindow(const Settings& settings, Rank ranks, Rank self, bool
       self_(self),
       threaded_(threaded),
       keeps_data_(keeps_data(settings.mode)),
+      epochs_(ranks),
       progress_(settings.progress_interval_us),
       targets_(static_cast<std::size_t>(ranks)) {
     NF_EXPECT(ranks > 0);
@@ -69,7 +70,7 @@ CachedWindow::Served CachedWindow::try_get_slowly(Rank target, std::uint64_t off
         wake(target);
         return Served::miss;
     }
-    if (cache_ == nullptr || !may_access(t) || t.bet.asleep() || unwatched(t, target, offset))
+    if (cache_ == nullptr || !epochs_.may_access(target) || t.bet.asleep() || unwatched(t, target, offset))
         return Served::miss;
     const std::byte* const data = cache_->find_at_hand(target, offset, size);
     if (data == nullptr) return try_get_further(target, offset, size, origin);
@@ -119,15 +120,15 @@ bool CachedWindow::lets_pass(Rank target, std::uint64_t offset) noexcept {
     }
     if (t.bet.asleep() || unwatched(t, target, offset)) return true;
     const bool known = touched_.touched(target, offset);
-    const bool known_block = settings_.read_ahead_bytes != 0 && touched_.touched(target, ~block_of(offset));
+    const bool known_block = may_read_ahead(t) && touched_.touched(target, ~block_of(offset));
     if (known || known_block) return false;
     ++counters_.deferred;
     return true;
 }
 
-bool CachedWindow::usable(Target& t) noexcept {
-    if (settings_.mode == Mode::off || broken_ || !may_access(t)) return false;
-    if (t.bet.asleep()) return false;
+bool CachedWindow::usable(Rank target) noexcept {
+    Target& t = at(target);
+    if (settings_.mode == Mode::off || broken_ || !epochs_.may_access(target) || t.bet.asleep()) return false;
     if (outdated_) retire_cache();
     const bool good = cache_ != nullptr || make_cache();
     set_route(t);
@@ -152,8 +153,8 @@ void CachedWindow::survey(const Get& get, Survey& s) const {
             } else if (segment.kind == Segment::Kind::pending && may_wait &&
                        segment.entry->source() != nullptr) {
                 const Entry* const entry = segment.entry;
-                s.waiting.push_back({entry, entry->source() + (segment.offset - entry->offset()), origin,
-                                     segment.size, entry->issued()});
+                s.waiting.push_back(
+                    {entry, entry->source() + (segment.offset - entry->offset()), origin, segment.size});
             } else {
                 s.gaps.push_back({segment.offset, segment.size, origin});
             }
@@ -172,7 +173,7 @@ int CachedWindow::get(const Get& get, GetStarter& starter, bool* started) {
     if (started != nullptr) *started = true;
     const std::uint64_t begin_ticks = ticks();
     Guard guard = lock();
-    if (!usable(at(get.target))) return fetch_unseen(get, starter, guard);
+    if (!usable(get.target)) return fetch_unseen(get, starter, guard);
     Target& t = at(get.target);
     static thread_local Survey s;
     s.clear();
@@ -184,7 +185,8 @@ int CachedWindow::get(const Get& get, GetStarter& starter, bool* started) {
         return fetch_unseen(get, starter, guard);
     }
     if (!s.gaps.empty()) {
-        if (Entry* const ahead = make_room_around(get, s)) return fetch_ahead(get, starter, s, *ahead, guard);
+        const Admission ahead = make_room_around(get, s);
+        if (ahead.entry != nullptr) return fetch_ahead(get, starter, s, ahead, guard, begin_ticks);
         return fetch(get, starter, s, guard, begin_ticks);
     }
     s.copy_resident();
@@ -200,9 +202,7 @@ int CachedWindow::fetch_unseen(const Get& get, GetStarter& starter, Guard& guard
     if (threaded_) guard.lock();
     if (status != 0) return status;
     count(AccessType::bypassed, get.size_bytes, get.size_bytes);
-    Target& t = at(get.target);
-    t.lone_bytes = 0;
-    started(get.target, t, t.gets);
+    sent(get.target, at(get.target), 0, 0);
     return 0;
 }
 
@@ -222,9 +222,7 @@ int CachedWindow::fetch(const Get& get, GetStarter& starter, Survey& s, Guard& g
     if (!threaded_) s.copy_resident();
 
     Target& t = at(get.target);
-    t.lone_bytes = t.gets.outstanding() ? 0 : get.size_bytes;
-    t.lone_ticks = started_ticks - start_ticks;
-    started(get.target, t, t.gets);
+    sent(get.target, t, get.size_bytes, started_ticks - start_ticks);
     t.waiters.insert(t.waiters.end(), s.waiting.begin(), s.waiting.end());
     const AccessType admitted = admit(get, t, s, stamp);
     count(s.partial() ? AccessType::partial_hit : admitted, get.size_bytes,
@@ -247,7 +245,7 @@ AccessType CachedWindow::admit(const Get& get, Target& t, const Survey& s, Stamp
             worst = std::max(worst, admission.type);
             if (admission.entry == nullptr) continue;
             admission.entry->set_flight(gap.origin, issued_);
-            t.in_flight.push_back({admission.entry, issued_, get.request});
+            t.in_flight.push_back({admission.entry, get.request});
         } catch (const std::bad_alloc&) {
             worst = AccessType::failing;
         }
@@ -273,8 +271,7 @@ void CachedWindow::count(AccessType type, std::uint64_t size_bytes, std::uint64_
 void CachedWindow::count_bypassed(Rank target, std::uint64_t size_bytes) noexcept {
     const Guard guard = lock();
     count(AccessType::bypassed, size_bytes, size_bytes);
-    at(target).lone_bytes = 0;
-    started(target, at(target), at(target).gets);
+    sent(target, at(target), 0, 0);
 }
 
 void CachedWindow::put(Rank target, std::span<const Piece> pieces) noexcept {
@@ -355,7 +352,7 @@ void CachedWindow::set_score(std::function<double(Rank, std::uint64_t, std::uint
 RangeCacheCounters CachedWindow::counters() const {
     const Guard guard = lock();
     RangeCacheCounters sum = counters_;
-    sum.flushes += elided_ + passed_flushes_;
+    sum.flushes += elided_;
     sum.flushes_elided += elided_;
     if (cache_ != nullptr) sum.add(cache_->counters());
     for (const Target& t : targets_) {

@@ -35,6 +35,7 @@
 #include "core/stats/range_cache_counters.hpp"
 #include "engine/bet.hpp"
 #include "engine/copy.hpp"
+#include "engine/epochs.hpp"
 #include "engine/progress.hpp"
 #include "engine/touch_filter.hpp"
 #include "transport/transport.hpp"
@@ -76,13 +77,6 @@ enum class Flush : std::uint8_t {
     elided_progress,  ///< nothing is outstanding, but it is time to serve others (Transport::progress)
 };
 
-/// What this process may do at a target.
-enum class Epoch : std::uint8_t {
-    none,
-    active,   ///< access, but not flush: fence, start
-    passive,  ///< both: lock, lock_all
-};
-
 class CachedWindow {
   public:
     /// \param ranks size of the window's group
@@ -115,7 +109,7 @@ class CachedWindow {
     /// The hot path of a contiguous get that does not pass: never `pass`.
     Served try_get(Rank target, std::uint64_t offset, std::uint64_t size, void* origin) noexcept {
         Target& t = at(target);
-        if (t.route != Route::look || !may_access(t)) [[unlikely]]
+        if (t.route != Route::look || !epochs_.may_access(target)) [[unlikely]]
             return Served::no;
         const std::byte* const data = cache_->find_at_hand(target, offset, size);
         if (data == nullptr) [[unlikely]]
@@ -136,8 +130,7 @@ class CachedWindow {
         Target& t = at(target);
         ++t.passed;
         t.passed_bytes += size_bytes;
-        t.lone_bytes = 0;
-        started(target, t, t.gets);
+        sent(target, t, 0, 0);
     }
 
     /// Any get: from the cache what is there, from the network what is not.
@@ -177,10 +170,10 @@ class CachedWindow {
         const Target& t = at(target);
         if (t.route != Route::look) [[unlikely]] {
             if (t.route == Route::slow) return Served::no;
-            ++passed_flushes_;
+            ++counters_.flushes;
             return Served::pass;
         }
-        if (!may_flush(t) || !t.idle(kind) || !progress_.step_unless_due()) [[unlikely]]
+        if (!epochs_.may_flush(target) || !t.idle(kind) || !progress_.step_unless_due()) [[unlikely]]
             return Served::no;
         ++elided_;
         return Served::hit;
@@ -200,7 +193,7 @@ class CachedWindow {
     Flush flush_all(Completion kind) noexcept;
 
     /// The library has completed at `target` (everywhere) what had been started until `since`.
-    /// \param status other than 0: it failed, and nothing of it is kept
+    /// \param status other than 0: it failed, nothing of it will be cached, and a later call may complete it
     /// \param network_ticks what the call took
     void complete(Rank target, Moment since, Completion kind, int status,
                   std::uint64_t network_ticks) noexcept;
@@ -215,15 +208,12 @@ class CachedWindow {
     /// Later gets may not use what was cached earlier.
     void acquire() noexcept;
 
-    /// Epochs, so that a get or a flush outside of the right one meets the library's own error and not a hit.
-    void set_epoch(Rank target, Epoch epoch) noexcept;
-    void set_epoch_of_all(Epoch epoch) noexcept;
-    /// MPI_Win_start: epochs at these targets are active until end_group().
-    void start_group(std::vector<Rank> targets) noexcept;
-    void end_group() noexcept;
-    /// After a fence an epoch begins with the first access. The library has to see that one: it will refuse a
-    /// lock from then on.
-    void set_fenced() noexcept;
+    /// Opens and closes epochs.
+    template <class Change>
+    void change_epochs(const Change& change) noexcept {
+        const Guard guard = lock();
+        change(epochs_);
+    }
 
     /// Takes over settings that change while the window lives; what is cached is forgotten.
     void change_settings(const Settings& settings);
@@ -241,7 +231,6 @@ class CachedWindow {
   private:
     struct InFlight {
         Entry* entry;
-        std::uint64_t issued;
         RequestId request;
     };
     struct Waiter {
@@ -249,7 +238,6 @@ class CachedWindow {
         const std::byte* source;
         std::byte* origin;
         std::uint64_t size;
-        std::uint64_t issued;  ///< of the flight that it waits for
     };
     /// Sequence numbers of the last operation started and of the last one known to be complete.
     struct Operations {
@@ -266,7 +254,6 @@ class CachedWindow {
     };
     struct Target {
         Route route = Route::slow;
-        Epoch epoch = Epoch::none;
         bool listed = false;  ///< in active_
         std::uint64_t hits = 0;
         std::uint64_t hit_bytes = 0;
@@ -316,37 +303,36 @@ class CachedWindow {
         return t.bet.watching() && !TouchFilter::sampled(target, offset);
     }
     void wake(Rank target) noexcept;
-    bool usable(Target& t) noexcept;
+    bool usable(Rank target) noexcept;
     bool make_cache() noexcept;
     void survey(const Get& get, Survey& s) const;
     int fetch(const Get& get, GetStarter& starter, Survey& s, Guard& guard, std::uint64_t begin_ticks);
     void join(Rank target, ByteRange united) noexcept;
     std::uint64_t block_of(std::uint64_t offset) const noexcept;
-    bool may_read_ahead(const Get& get, const Piece& gap) noexcept;
-    Entry* make_room_around(const Get& get, Survey& s) noexcept;
+    bool may_read_ahead(const Target& t) const noexcept;
+    Admission make_room_around(const Get& get, Survey& s) noexcept;
     template <class Start>
     int start_entry(Entry& entry, Guard& guard, const Start& start);
-    int fetch_ahead(const Get& get, GetStarter& starter, const Survey& s, Entry& entry, Guard& guard);
+    int fetch_ahead(const Get& get, GetStarter& starter, const Survey& s, const Admission& ahead,
+                    Guard& guard, std::uint64_t begin_ticks);
     int fetch_unseen(const Get& get, GetStarter& starter, Guard& guard);
     AccessType admit(const Get& get, Target& t, const Survey& s, Stamp stamp) noexcept;
     bool on_probation(Rank target, const Target& t, const Piece& gap) noexcept;
     void count(AccessType type, std::uint64_t size_bytes, std::uint64_t network_bytes) noexcept;
-    bool may_access(const Target& t) const noexcept {
-        return epoch_of_all_ != Epoch::none || t.epoch != Epoch::none;
-    }
-    bool may_flush(const Target& t) const noexcept {
-        return epoch_of_all_ == Epoch::passive || t.epoch == Epoch::passive;
-    }
     void started(Rank target, Target& t, Operations& operations) noexcept {
         operations.started = ++issued_;
-        if (fenced_) [[unlikely]] {
-            fenced_ = false;
-            epoch_of_all_ = Epoch::active;
-        }
+        epochs_.accessed();
         if (!t.listed) [[unlikely]] {
             t.listed = true;
             active_.push_back(target);  // the constructor reserved a place for each target
         }
+    }
+    /// A get has been started. How long it takes is known if it is alone on its way.
+    /// \param size_bytes 0 if nobody is to know
+    void sent(Rank target, Target& t, std::uint64_t size_bytes, std::uint64_t call_ticks) noexcept {
+        t.lone_bytes = t.gets.outstanding() ? 0 : size_bytes;
+        t.lone_ticks = call_ticks;
+        started(target, t, t.gets);
     }
     void update_started(Rank target) noexcept {
         Target& t = at(target);
@@ -355,8 +341,8 @@ class CachedWindow {
     }
     void complete_locked(Target& t, Moment since, Completion kind, int status,
                          std::uint64_t network_ticks) noexcept;
-    void finish(const InFlight& flight, bool keep) noexcept;
-    void serve_waiters(Target& t, auto&& is_due, bool keep) noexcept;
+    void doom(const InFlight& flight) noexcept;
+    void serve_waiters(Target& t, auto&& is_due) noexcept;
     void retire_cache() noexcept;
     void stand_back() noexcept;
     void settle_bet(Target& t) noexcept;
@@ -366,8 +352,7 @@ class CachedWindow {
     Rank self_;
     bool threaded_;
     bool keeps_data_;  ///< the mode lets data outlive its epoch
-    Epoch epoch_of_all_ = Epoch::none;
-    bool fenced_ = false;  ///< a fence may have begun an epoch: the first access says so
+    Epochs epochs_;
     bool broken_ = false;  ///< no memory: the window goes on without a cache
     bool outdated_ =
         false;  ///< the cache was made under other settings, and goes as soon as nothing is in flight
@@ -376,13 +361,11 @@ class CachedWindow {
     std::unique_ptr<RangeCache> cache_;
     std::function<double(Rank, std::uint64_t, std::uint64_t)> score_;
     std::vector<Target> targets_;
-    std::vector<Rank> group_;   ///< of MPI_Win_start
     std::vector<Rank> active_;  ///< targets that may have something outstanding
     std::uint64_t issued_ = 0;
-    std::uint64_t puts_before_ = 0;     ///< the last invalidate
-    std::uint64_t elided_ = 0;          ///< flushes that try_flush() has elided
-    std::uint64_t passed_flushes_ = 0;  ///< flushes that it has let pass
-    bool untracked_ = false;            ///< gets of targets asleep have passed since the last complete_all()
+    std::uint64_t puts_before_ = 0;  ///< the last invalidate
+    std::uint64_t elided_ = 0;       ///< flushes that try_flush() has elided
+    bool untracked_ = false;         ///< gets of targets asleep have passed since the last complete_all()
     RangeCacheCounters counters_{};
     TouchFilter touched_;  ///< ranges, and (by their complement) blocks, that were asked for once
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What completes: flushes that need not enter the library, transfers whose data enters the cache, the epochs
-// in which all this is allowed, and the account that is settled now and then.
+// What completes: flushes that need not enter the library, transfers whose data enters the cache, and the
+// account that is settled now and then.
 
 #include <algorithm>
 #include <utility>
@@ -15,7 +15,7 @@ Flush CachedWindow::flush(Rank target, Completion kind) noexcept {
     const Guard guard = lock();
     ++counters_.flushes;
     const Target& t = at(target);
-    if (!may_flush(t)) return Flush::needed;
+    if (!epochs_.may_flush(target)) return Flush::needed;
     if (!t.idle(kind) || (t.bet.asleep() && untracked_))
         return t.bet.caching() || t.in_transit() ? Flush::needed : Flush::needed_unseen;
     ++counters_.flushes_elided;
@@ -25,7 +25,7 @@ Flush CachedWindow::flush(Rank target, Completion kind) noexcept {
 Flush CachedWindow::flush_all(Completion kind) noexcept {
     const Guard guard = lock();
     ++counters_.flushes;
-    if (epoch_of_all_ != Epoch::passive || untracked_) return Flush::needed;
+    if (!epochs_.may_flush_all() || untracked_) return Flush::needed;
     for (Rank target : active_)
         if (!at(target).idle(kind)) return Flush::needed;
     ++counters_.flushes_elided;
@@ -60,15 +60,18 @@ void CachedWindow::complete_locked(Target& t, Moment since, Completion kind, int
                                    std::uint64_t network_ticks) noexcept {
     const std::uint64_t begin_ticks = ticks();
     const bool had_gets = t.gets.outstanding();
-    if (status == 0) {
-        t.complete(since, kind);
-        if (t.lone_bytes != 0) t.bet.observed(t.lone_bytes, t.lone_ticks + network_ticks);
+    const std::uint64_t lone_bytes = std::exchange(t.lone_bytes, 0);
+    if (status != 0) {
+        for (const InFlight& flight : t.in_flight)
+            if (flight.entry->issued() <= since) doom(flight);
+        return;
     }
-    t.lone_bytes = 0;
-    serve_waiters(t, [since](const Waiter& waiter) { return waiter.issued <= since; }, status == 0);
+    t.complete(since, kind);
+    if (lone_bytes != 0) t.bet.observed(lone_bytes, t.lone_ticks + network_ticks);
+    serve_waiters(t, [since](const Waiter& waiter) { return waiter.entry->issued() <= since; });
     std::erase_if(t.in_flight, [&](const InFlight& flight) {
-        if (flight.issued > since) return false;
-        finish(flight, status == 0);
+        if (flight.entry->issued() > since) return false;
+        cache_->commit(flight.entry, flight.entry->source());
         return true;
     });
     if (!had_gets) return;
@@ -78,19 +81,19 @@ void CachedWindow::complete_locked(Target& t, Moment since, Completion kind, int
 
 /// Whoever waits for bytes that have arrived gets them, before anybody may reuse the buffer in which they
 /// arrived.
-void CachedWindow::serve_waiters(Target& t, auto&& is_due, bool keep) noexcept {
+void CachedWindow::serve_waiters(Target& t, auto&& is_due) noexcept {
     std::erase_if(t.waiters, [&](const Waiter& waiter) {
         if (!is_due(waiter)) return false;
-        if (keep) std::memmove(waiter.origin, waiter.source, waiter.size);
+        std::memmove(waiter.origin, waiter.source, waiter.size);
         return true;
     });
 }
 
-void CachedWindow::finish(const InFlight& flight, bool keep) noexcept {
-    if (keep)
-        cache_->commit(flight.entry, flight.entry->source());
-    else
-        cache_->abandon(flight.entry);
+/// Its data will not be cached. The flight stays, because who waits for it has no other way to its bytes than
+/// the buffer in which they arrive.
+void CachedWindow::doom(const InFlight& flight) noexcept {
+    if (!flight.entry->is_doomed())
+        cache_->drop(flight.entry->target(), flight.entry->offset(), flight.entry->size());
 }
 
 void CachedWindow::complete_request(Rank target, RequestId request, bool keep) noexcept {
@@ -105,8 +108,8 @@ void CachedWindow::complete_request(Rank target, RequestId request, bool keep) n
         }
         flight.request = 0;
         if (!keep) continue;
-        serve_waiters(t, [&](const Waiter& waiter) { return waiter.entry == flight.entry; }, true);
-        finish(flight, true);
+        serve_waiters(t, [&](const Waiter& waiter) { return waiter.entry == flight.entry; });
+        cache_->commit(flight.entry, flight.entry->source());
         flight = t.in_flight.back();
         t.in_flight.pop_back();
     }
@@ -116,48 +119,8 @@ void CachedWindow::complete_request(Rank target, RequestId request, bool keep) n
 
 void CachedWindow::abandon_request(Rank target, RequestId request) noexcept {
     const Guard guard = lock();
-    Target& t = at(target);
-    std::erase_if(t.in_flight, [&](const InFlight& flight) {
-        if (flight.request != request) return false;
-        // Who waits for it has no other way to its bytes than the buffer in which they arrive: keep the
-        // entry's flight, but not its data.
-        cache_->drop(target, flight.entry->offset(), flight.entry->size());
-        return false;
-    });
-}
-
-void CachedWindow::set_epoch(Rank target, Epoch epoch) noexcept {
-    const Guard guard = lock();
-    fenced_ = false;
-    at(target).epoch = epoch;
-}
-
-void CachedWindow::set_epoch_of_all(Epoch epoch) noexcept {
-    const Guard guard = lock();
-    fenced_ = false;
-    epoch_of_all_ = epoch;
-}
-
-void CachedWindow::start_group(std::vector<Rank> targets) noexcept {
-    const Guard guard = lock();
-    fenced_ = false;
-    epoch_of_all_ = Epoch::none;
-    group_ = std::move(targets);
-    for (Rank target : group_)
-        at(target).epoch = Epoch::active;
-}
-
-void CachedWindow::end_group() noexcept {
-    const Guard guard = lock();
-    for (Rank target : group_)
-        at(target).epoch = Epoch::none;
-    group_.clear();
-}
-
-void CachedWindow::set_fenced() noexcept {
-    const Guard guard = lock();
-    fenced_ = true;
-    epoch_of_all_ = Epoch::none;
+    for (const InFlight& flight : at(target).in_flight)
+        if (flight.request == request) doom(flight);
 }
 
 void CachedWindow::settle_bet(Target& t) noexcept {

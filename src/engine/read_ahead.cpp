@@ -34,38 +34,34 @@ std::uint64_t CachedWindow::block_of(std::uint64_t offset) const noexcept {
     return offset - offset % settings_.read_ahead_bytes;
 }
 
-/// Whether this gap is the second miss in its block, and its surroundings may be fetched unasked.
-bool CachedWindow::may_read_ahead(const Get& get, const Piece& gap) noexcept {
-    const Target& t = at(get.target);
-    const bool read_only = (settings_.mode == Mode::always_cache ||
-                            (settings_.mode == Mode::user_defined && settings_.read_only_phases)) &&
-                           counters_.puts == puts_before_ && !t.updates.outstanding();
-    if (!read_only || settings_.exact_match || settings_.weak_admission || get.request != 0 ||
-        gap.size >= settings_.read_ahead_bytes || gap.offset + gap.size > t.extent_bytes)
-        return false;
-    return touched_.touched(get.target, ~block_of(gap.offset));
+/// Whether bytes of the target may be fetched that nobody has asked for.
+bool CachedWindow::may_read_ahead(const Target& t) const noexcept {
+    const bool read_only = settings_.mode == Mode::always_cache ||
+                           (settings_.mode == Mode::user_defined && settings_.read_only_phases);
+    return read_only && settings_.read_ahead_bytes != 0 && !settings_.exact_match &&
+           !settings_.weak_admission && counters_.puts == puts_before_ && !t.updates.outstanding();
 }
 
-/// A PENDING entry for the gap of this get and all that is missing around it in its block; null if it is
-/// fetched as it is.
-Entry* CachedWindow::make_room_around(const Get& get, Survey& s) noexcept {
+/// A PENDING entry for the gap of this get and all that is missing around it in its block, if it is the
+/// second miss there; no entry if it is fetched as it is.
+Admission CachedWindow::make_room_around(const Get& get, Survey& s) noexcept {
+    const Target& t = at(get.target);
     const Piece& piece = s.gaps.front();
-    if (s.gaps.size() != 1 || !may_read_ahead(get, piece)) return nullptr;
     const ByteRange gap{piece.offset, piece.offset + piece.size};
+    if (s.gaps.size() != 1 || get.request != 0 || !may_read_ahead(t) ||
+        gap.size() >= settings_.read_ahead_bytes || gap.end > t.extent_bytes)
+        return {};
     const std::uint64_t block = block_of(gap.begin);
-    const std::uint64_t block_end = std::min(block + settings_.read_ahead_bytes, at(get.target).extent_bytes);
+    if (!touched_.touched(get.target, ~block)) return {};
+    const std::uint64_t block_end = std::min(block + settings_.read_ahead_bytes, t.extent_bytes);
     const ByteRange around = cache_->gap_around(get.target, gap, {block, std::max(gap.end, block_end)});
     // With several threads a gap may hold bytes that are on their way (survey()).
-    if (around == gap || !around.contains(gap) || !cache_->ahead_pays(around.size())) return nullptr;
+    if (around == gap || !around.contains(gap) || !cache_->ahead_pays(around.size())) return {};
     s.copy_resident();  // making room may evict it
     try {
-        const Admission admission =
-            cache_->admit(get.target, around.begin, around.size(), cache_->now(), true);
-        if (admission.entry != nullptr) admission.entry->set_ahead();
-        s.admitted = admission.type;
-        return admission.entry;
+        return cache_->admit_ahead(get.target, around);
     } catch (const std::bad_alloc&) {
-        return nullptr;
+        return {};
     }
 }
 
@@ -74,53 +70,50 @@ template <class Start>
 int CachedWindow::start_entry(Entry& entry, Guard& guard, const Start& start) {
     Target& t = at(entry.target());
     const Piece piece{entry.offset(), entry.size(), entry.data()};
-    // Until it has started, nothing completes it and nobody can wait for it; but the cache has to stay.
-    t.in_flight.push_back({&entry, not_started, 0});
+    // Until it has started, nothing completes it and nobody else can wait for it; but the cache has to stay.
+    entry.set_flight(nullptr, not_started);
+    t.in_flight.push_back({&entry, 0});
     const std::uint64_t start_ticks = ticks();
     if (threaded_) guard.unlock();
     const int status = start(std::span(&piece, 1));
     if (threaded_) guard.lock();
-    const auto flight = std::find_if(t.in_flight.begin(), t.in_flight.end(),
-                                     [&](const InFlight& f) { return f.entry == &entry; });
     if (status != 0) {
-        t.in_flight.erase(flight);
+        std::erase_if(t.in_flight, [&](const InFlight& flight) { return flight.entry == &entry; });
+        std::erase_if(t.waiters, [&](const Waiter& waiter) { return waiter.entry == &entry; });
         cache_->abandon(&entry);
         return status;
     }
-    t.lone_bytes = t.gets.outstanding() ? 0 : piece.size;
-    t.lone_ticks = ticks() - start_ticks;
-    started(entry.target(), t, t.gets);
+    sent(entry.target(), t, piece.size, ticks() - start_ticks);
     entry.set_flight(entry.data(), issued_);
-    flight->issued = issued_;
     return 0;
 }
 
 /// Fetches an entry that is larger than what the program asked for, which waits for its part of it.
-int CachedWindow::fetch_ahead(const Get& get, GetStarter& starter, const Survey& s, Entry& entry,
-                              Guard& guard) {
+int CachedWindow::fetch_ahead(const Get& get, GetStarter& starter, const Survey& s, const Admission& ahead,
+                              Guard& guard, std::uint64_t begin_ticks) {
     const Piece gap = s.gaps.front();
-    const std::uint64_t own_size = entry.size();
+    Entry& entry = *ahead.entry;
+    const std::uint64_t beside = entry.size() - gap.size;
+    Target& t = at(get.target);
+    t.waiters.push_back({&entry, entry.data() + (gap.offset - entry.offset()), gap.origin, gap.size});
+    const std::uint64_t before_ticks = ticks() - begin_ticks;
     const int status = start_entry(
         entry, guard, [&](std::span<const Piece> pieces) { return starter.start_pieces(pieces); });
     if (status != 0) return status;
-    Target& t = at(get.target);
     t.waiters.insert(t.waiters.end(), s.waiting.begin(), s.waiting.end());
-    t.waiters.push_back(
-        {&entry, entry.data() + (gap.offset - entry.offset()), gap.origin, gap.size, entry.issued()});
-    count(s.partial() ? AccessType::partial_hit : s.admitted, get.size_bytes, gap.size);
+    count(s.partial() ? AccessType::partial_hit : ahead.type, get.size_bytes, gap.size);
     ++counters_.read_aheads;
-    counters_.bytes_read_ahead += own_size - gap.size;
-    t.bet.missed(t.lone_ticks, 0);
+    counters_.bytes_read_ahead += beside;
+    t.bet.missed(t.lone_ticks, before_ticks);
     return 0;
 }
 
 int CachedWindow::prefetch(Rank target, ByteRange range, Transport& transport) {
     Guard guard = lock();
-    Target& t = at(target);
-    if (range.empty() || !keeps_data_ || !usable(t)) return 0;
+    if (range.empty() || !keeps_data_ || !usable(target)) return 0;
     static thread_local std::vector<Segment> segments;
     cache_->survey(target, range.begin, range.size(), segments);
-    t.in_flight.reserve(t.in_flight.size() + segments.size());
+    at(target).in_flight.reserve(at(target).in_flight.size() + segments.size());
     for (const Segment& s : segments) {
         if (s.kind != Segment::Kind::gap) continue;
         const Admission admission = cache_->admit(target, s.offset, s.size, cache_->now(), true);

@@ -22,7 +22,6 @@ struct CachedWindow::Survey {
     std::vector<Piece> gaps;
     std::uint64_t gap_bytes = 0;
     bool resident_copied = false;
-    AccessType admitted = AccessType::direct;  ///< what became of a gap and what is around it
 
     void clear() noexcept {
         resident.clear();

@@ -10,7 +10,7 @@
 namespace nearfetch {
 
 /// Remembers what was asked for once, where a get has to be repeated before it is worth anything. It forgets
-/// by being overwritten: of two things that share a slot it knows the later one. One in 65536 answers is
+/// by being overwritten: of two things that share a slot it knows the later one. One in 32768 answers is
 /// wrong.
 class TouchFilter {
   public:

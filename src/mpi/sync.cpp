@@ -8,6 +8,7 @@
 
 #include <new>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "mpi/intercept.hpp"
@@ -29,7 +30,7 @@ template <Completion kind, FlushCall call>
 [[gnu::noinline]] int flush_slowly(int target, MPI_Win win) noexcept {
     Window* const window = active_window(win);
     if (window == nullptr || !window->has(target)) return call(target, win);
-    keep_window_at_hand();
+    keep_at_hand(win, window);
     const auto library = [&] { return call(target, win); };
     switch (window->cached().flush(target, kind)) {
         case Flush::elided:
@@ -84,7 +85,8 @@ int close_all(MPI_Win win, const Call& call) noexcept {
     Window* const window = find_window(win);
     if (window == nullptr) return call();
     const int status = complete_all_by(*window, Completion::full, call);
-    if (status == MPI_SUCCESS) window->cached().set_epoch_of_all(Epoch::none);
+    if (status == MPI_SUCCESS)
+        window->cached().change_epochs([](Epochs& epochs) { epochs.set_all(Epoch::none); });
     return status;
 }
 
@@ -114,7 +116,7 @@ int MPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win) {
     const int status = PMPI_Win_lock(lock_type, rank, assert, win);
     Window* const window = find_window(win);
     if (window != nullptr && status == MPI_SUCCESS && window->has(rank))
-        window->cached().set_epoch(rank, Epoch::passive);
+        window->cached().change_epochs([=](Epochs& epochs) { epochs.set(rank, Epoch::passive); });
     return status;
 }
 
@@ -123,14 +125,16 @@ int MPI_Win_unlock(int rank, MPI_Win win) {
     if (window == nullptr || !window->has(rank)) return PMPI_Win_unlock(rank, win);
     const int status =
         complete_by(*window, rank, Completion::full, [&] { return PMPI_Win_unlock(rank, win); });
-    if (status == MPI_SUCCESS) window->cached().set_epoch(rank, Epoch::none);
+    if (status == MPI_SUCCESS)
+        window->cached().change_epochs([=](Epochs& epochs) { epochs.set(rank, Epoch::none); });
     return status;
 }
 
 int MPI_Win_lock_all(int assert, MPI_Win win) {
     const int status = PMPI_Win_lock_all(assert, win);
     Window* const window = find_window(win);
-    if (window != nullptr && status == MPI_SUCCESS) window->cached().set_epoch_of_all(Epoch::passive);
+    if (window != nullptr && status == MPI_SUCCESS)
+        window->cached().change_epochs([](Epochs& epochs) { epochs.set_all(Epoch::passive); });
     return status;
 }
 
@@ -156,7 +160,7 @@ int MPI_Win_fence(int assert, MPI_Win win) {
     const int status = close_all(win, [&] { return PMPI_Win_fence(assert, win); });
     Window* const window = find_window(win);
     if (window != nullptr && status == MPI_SUCCESS && (assert& MPI_MODE_NOSUCCEED) == 0)
-        window->cached().set_fenced();
+        window->cached().change_epochs([](Epochs& epochs) { epochs.fence(); });
     return status;
 }
 
@@ -165,7 +169,8 @@ int MPI_Win_start(MPI_Group group, int assert, MPI_Win win) {
     Window* const window = find_window(win);
     if (window == nullptr || status != MPI_SUCCESS) return status;
     try {
-        window->cached().start_group(ranks_of(win, group));
+        std::vector<Rank> ranks = ranks_of(win, group);
+        window->cached().change_epochs([&](Epochs& epochs) { epochs.start(std::move(ranks)); });
     } catch (const std::bad_alloc&) {
         // Without it there are no hits in this epoch.
     }
@@ -175,7 +180,8 @@ int MPI_Win_start(MPI_Group group, int assert, MPI_Win win) {
 int MPI_Win_complete(MPI_Win win) {
     const int status = close_all(win, [&] { return PMPI_Win_complete(win); });
     Window* const window = find_window(win);
-    if (window != nullptr && status == MPI_SUCCESS) window->cached().end_group();
+    if (window != nullptr && status == MPI_SUCCESS)
+        window->cached().change_epochs([](Epochs& epochs) { epochs.complete(); });
     return status;
 }
 

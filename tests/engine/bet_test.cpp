@@ -14,7 +14,7 @@ std::uint64_t ticks_of(double ns) { return static_cast<std::uint64_t>(ns / ns_pe
 void play(Bet& bet, double network_ns, double own_ns, std::uint64_t hits, std::uint64_t hit_bytes = 0) {
     while (!bet.round_over())
         bet.missed(ticks_of(network_ns), ticks_of(own_ns));
-    bet.settle(hits, hit_bytes);
+    bet.settle(hits, hit_bytes, true);
 }
 
 TEST(Bet, SlowNetworkIsWorthAColdCache) {
@@ -59,7 +59,7 @@ TEST(Bet, SomebodyElsesTimeSliceIsNotOurWork) {
     // A miss in thirty is interrupted for 4 ms: uncapped that would be four times what the network takes.
     for (int i = 0; !bet.round_over(); ++i)
         bet.missed(ticks_of(30'000), ticks_of(i % 30 == 7 ? 4'000'000 : 500));
-    bet.settle(0, 0);
+    bet.settle(0, 0, true);
     EXPECT_TRUE(bet.caching());
 }
 

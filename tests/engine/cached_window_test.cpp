@@ -6,38 +6,14 @@
 #include <array>
 #include <numeric>
 
-#include "engine/clock.hpp"
-#include "rig.hpp"
+#include "window_fixture.hpp"
 
 namespace nearfetch {
 namespace {
 
+using testing::Buffer;
+using testing::CachedWindowTest;
 using testing::Rig;
-using Buffer = std::vector<unsigned char>;
-
-/// A rig of three ranks whose memory holds distinct bytes.
-struct CachedWindowTest : ::testing::Test {
-    explicit CachedWindowTest(Mode mode = Mode::always_cache) : rig(Rig::settings(mode), 3, 65536) {
-        for (std::size_t r = 0; r < rig.memory.size(); ++r)
-            for (std::size_t i = 0; i < rig.memory[r].size(); ++i)
-                rig.memory[r][i] = static_cast<unsigned char>(i * 7 + i / 256 + r * 91);
-    }
-
-    Buffer bytes(Rank target, std::size_t offset, std::size_t size) const {
-        const auto begin =
-            rig.memory[static_cast<std::size_t>(target)].begin() + static_cast<std::ptrdiff_t>(offset);
-        return {begin, begin + static_cast<std::ptrdiff_t>(size)};
-    }
-    Buffer fetched(Rank target, std::size_t offset, std::size_t size) {
-        Buffer buffer(size, 0xee);
-        EXPECT_EQ(rig.get(target, offset, size, buffer.data()), 0);
-        rig.flush(target);
-        return buffer;
-    }
-    RangeCacheCounters counters() const { return rig.window.counters(); }
-
-    Rig rig;
-};
 
 struct TransparentWindowTest : CachedWindowTest {
     TransparentWindowTest() : CachedWindowTest(Mode::transparent) {}
@@ -233,39 +209,51 @@ TEST_F(CachedWindowTest, FailedCompletionKeepsNothing) {
     EXPECT_EQ(fetched(1, 0, 64), bytes(1, 0, 64)) << "a get whose completion failed must not become a hit";
 }
 
+TEST_F(CachedWindowTest, AFailedCompletionLeavesGetsToALaterOne) {
+    Buffer first(64, 0), second(16, 0);
+    rig.get(1, 0, 64, first.data());
+    rig.get(1, 16, 16, second.data());
+    EXPECT_EQ(rig.messages, 1u) << "the second waits for the first";
+    rig.window.complete(1, rig.window.now(), Completion::full, 5, 0);  // a flush that the library refuses
+    rig.flush(1);
+    EXPECT_EQ(first, bytes(1, 0, 64));
+    EXPECT_EQ(second, bytes(1, 16, 16));
+    EXPECT_EQ(counters().committed, 0u) << "what a failed call was to complete is not trusted";
+}
+
 TEST_F(CachedWindowTest, NoHitOutsideAnEpoch) {
     fetched(1, 0, 64);
-    rig.window.set_epoch_of_all(Epoch::none);
+    rig.window.change_epochs([](Epochs& epochs) { epochs.set_all(Epoch::none); });
     Buffer buffer(64);
     EXPECT_FALSE(rig.hits(1, 0, 64, buffer.data()));
     EXPECT_EQ(rig.window.flush(1, Completion::full), Flush::needed) << "the library has an error to report";
-    rig.window.set_epoch(1, Epoch::passive);
+    rig.window.change_epochs([](Epochs& epochs) { epochs.set(1, Epoch::passive); });
     EXPECT_TRUE(rig.hits(1, 0, 64, buffer.data()));
 }
 
 TEST_F(CachedWindowTest, InActiveEpochsFlushesAreTheLibrarysToRefuse) {
     fetched(1, 0, 64);
     Buffer buffer(64);
-    rig.window.set_epoch_of_all(Epoch::none);
-    rig.window.start_group({1});
+    rig.window.change_epochs([](Epochs& epochs) { epochs.set_all(Epoch::none); });
+    rig.window.change_epochs([](Epochs& epochs) { epochs.start({1}); });
     EXPECT_TRUE(rig.hits(1, 0, 64, buffer.data()));
     EXPECT_EQ(rig.window.flush(1, Completion::full), Flush::needed);
     EXPECT_EQ(rig.window.flush_all(Completion::full), Flush::needed);
     EXPECT_FALSE(rig.hits(2, 0, 64, buffer.data())) << "not in the group";
-    rig.window.end_group();
+    rig.window.change_epochs([](Epochs& epochs) { epochs.complete(); });
     EXPECT_FALSE(rig.hits(1, 0, 64, buffer.data()));
 }
 
 TEST_F(CachedWindowTest, AFencesEpochBeginsWithAnAccessThatTheLibrarySees) {
     fetched(1, 0, 64);
     Buffer buffer(64);
-    rig.window.set_fenced();
+    rig.window.change_epochs([](Epochs& epochs) { epochs.fence(); });
     EXPECT_FALSE(rig.hits(1, 0, 64, buffer.data()));
     fetched(1, 0, 64);
     EXPECT_TRUE(rig.hits(1, 0, 64, buffer.data()));
-    rig.window.set_fenced();
-    rig.window.set_epoch(1, Epoch::passive);
-    rig.window.set_epoch(1, Epoch::none);
+    rig.window.change_epochs([](Epochs& epochs) { epochs.fence(); });
+    rig.window.change_epochs([](Epochs& epochs) { epochs.set(1, Epoch::passive); });
+    rig.window.change_epochs([](Epochs& epochs) { epochs.set(1, Epoch::none); });
     fetched(1, 512, 64);
     EXPECT_FALSE(rig.hits(1, 0, 64, buffer.data())) << "after a lock there is no fence's epoch";
 }
@@ -375,219 +363,6 @@ TEST_F(CachedWindowTest, FailedPrefetchReportsItsStatus) {
     EXPECT_EQ(fetched(1, 256, 256), bytes(1, 256, 256));
 }
 
-/// Each rank exposes 10,000 bytes, in blocks of 1024.
-struct ReadAheadTest : CachedWindowTest {
-    explicit ReadAheadTest(Mode mode = Mode::always_cache) : CachedWindowTest(mode) {
-        Settings s = rig.window.settings();
-        s.read_ahead_bytes = 1024;
-        rig.window.change_settings(s);
-        rig.window.set_extents(std::array<std::uint64_t, 3>{10000, 10000, 10000});
-        rig.window.complete_all(rig.window.now(), Completion::full, 0, 0);
-    }
-};
-struct ReadAheadInUserDefinedTest : ReadAheadTest {
-    ReadAheadInUserDefinedTest() : ReadAheadTest(Mode::user_defined) {}
-};
-
-TEST_F(ReadAheadTest, TheSecondMissInABlockFetchesWhatIsMissingOfIt) {
-    EXPECT_EQ(fetched(1, 1100, 8), bytes(1, 1100, 8));
-    EXPECT_EQ(rig.bytes, 8u);
-    EXPECT_EQ(fetched(1, 1200, 8), bytes(1, 1200, 8));
-    EXPECT_EQ(rig.bytes, 8u + (2048 - 1108)) << "from the end of the first to the end of the block";
-    for (std::size_t offset = 1108; offset + 8 <= 2048; offset += 8)
-        EXPECT_EQ(fetched(1, offset, 8), bytes(1, offset, 8));
-    EXPECT_EQ(rig.messages, 2u);
-    EXPECT_EQ(fetched(1, 1024, 8), bytes(1, 1024, 8));
-    EXPECT_EQ(rig.bytes, 8u + (2048 - 1108) + (1100 - 1024)) << "the gap before the first";
-    const auto c = counters();
-    EXPECT_EQ(c.read_aheads, 2u);
-    EXPECT_EQ(c.bytes_read_ahead, 940u - 8 + 76 - 8);
-    EXPECT_EQ(c.direct, 3u);
-    EXPECT_EQ(c.bytes_from_network, 24u) << "what was asked for";
-    EXPECT_EQ(c.bytes_requested, c.bytes_from_cache + c.bytes_from_network);
-}
-
-TEST_F(ReadAheadTest, ItStopsAtTheEndOfTheWindow) {
-    fetched(1, 9800, 8);
-    EXPECT_EQ(fetched(1, 9900, 8), bytes(1, 9900, 8));
-    EXPECT_EQ(rig.bytes, 8u + (10000 - 9808));
-    EXPECT_EQ(fetched(1, 9996, 8), bytes(1, 9996, 8)) << "beyond its end the library has the say";
-    EXPECT_EQ(rig.bytes, 8u + (10000 - 9808) + 4);
-}
-
-TEST_F(ReadAheadTest, GetsThatTouchNoBlockTwiceCostNothingExtra) {
-    for (std::size_t offset = 0; offset < 9000; offset += 1024)
-        fetched(1, offset, 8);
-    EXPECT_EQ(rig.bytes, rig.messages * 8);
-    EXPECT_EQ(counters().read_aheads, 0u);
-}
-
-TEST_F(ReadAheadTest, APartialHitReadsAheadToo) {
-    fetched(1, 1000, 100);
-    fetched(1, 1500, 8);
-    const std::uint64_t before = rig.bytes;
-    EXPECT_EQ(fetched(1, 1050, 100), bytes(1, 1050, 100));
-    EXPECT_EQ(rig.bytes - before, 1500u - 1100);
-    EXPECT_EQ(counters().partial_hits, 1u);
-}
-
-TEST_F(ReadAheadTest, WhoAsksWhileItTravelsWaits) {
-    fetched(1, 1100, 8);
-    Buffer first(8), second(8);
-    rig.get(1, 1200, 8, first.data());
-    rig.get(1, 1300, 8, second.data());
-    EXPECT_EQ(rig.messages, 2u);
-    rig.flush(1);
-    EXPECT_EQ(first, bytes(1, 1200, 8));
-    EXPECT_EQ(second, bytes(1, 1300, 8));
-}
-
-TEST_F(ReadAheadTest, NotBesidePutsOfThisProcess) {
-    fetched(1, 1100, 8);
-    Buffer value(8, 0x11);
-    rig.put(1, 1400, 8, value.data());  // on its way: its bytes may not be read yet
-    fetched(1, 1200, 8);
-    EXPECT_EQ(rig.bytes, 16u);
-}
-
-TEST_F(ReadAheadTest, RequestsFetchWhatTheyAskFor) {
-    Buffer buffer(8);
-    for (std::uint64_t i = 0; i < 4; ++i)
-        rig.get(1, 1100 + 16 * i, 8, buffer.data(), 1 + i);
-    EXPECT_EQ(rig.bytes, 32u);
-}
-
-TEST_F(ReadAheadTest, AFailedStartLeavesNothingBehind) {
-    fetched(1, 1100, 8);
-    Buffer buffer(8);
-    rig.status = 3;
-    EXPECT_EQ(rig.get(1, 1200, 8, buffer.data()), 3);
-    rig.status = 0;
-    EXPECT_EQ(fetched(1, 1200, 8), bytes(1, 1200, 8));
-    EXPECT_EQ(fetched(1, 1300, 8), bytes(1, 1300, 8));
-}
-
-TEST_F(ReadAheadInUserDefinedTest, OnlyIfThePhasesAreSaidToBeReadOnly) {
-    fetched(1, 1100, 8);
-    fetched(1, 1200, 8);
-    EXPECT_EQ(rig.bytes, 16u);
-}
-
-TEST_F(ReadAheadInUserDefinedTest, WithinAReadOnlyPhase) {
-    Settings s = rig.window.settings();
-    s.read_only_phases = true;
-    rig.window.change_settings(s);
-    rig.flush_all();
-    fetched(1, 1100, 8);
-    EXPECT_EQ(fetched(1, 1200, 8), bytes(1, 1200, 8));
-    EXPECT_EQ(counters().read_aheads, 1u);
-    Buffer value(8, 0x11);
-    rig.put(1, 1400, 8, value.data());
-    rig.flush(1);
-    fetched(1, 3100, 8);
-    fetched(1, 3200, 8);
-    EXPECT_EQ(counters().read_aheads, 1u) << "this process writes: it is no read-only phase";
-    rig.window.acquire();
-    rig.memory[1][1300] ^= 0xff;
-    EXPECT_EQ(fetched(1, 1296, 8), bytes(1, 1296, 8)) << "a new phase";
-    EXPECT_EQ(fetched(1, 1400, 8), bytes(1, 1400, 8));
-    EXPECT_EQ(counters().read_aheads, 2u) << "the block was known, and the second get hits";
-}
-
-/// A window whose targets fall asleep, because its network takes no time.
-struct SleepingTest : CachedWindowTest {
-    SleepingTest() {
-        Settings s = rig.window.settings();
-        s.bypass = true;
-        rig.window.change_settings(s);
-        rig.flush_all();
-        Buffer buffer(64);
-        for (std::size_t i = 0; i < 64; ++i)
-            fetched(1, i * 64, 64);
-    }
-};
-
-TEST_F(SleepingTest, GetsAndFlushesPassAsTheyAre) {
-    const std::uint64_t messages = rig.messages, flushes = rig.library_flushes;
-    const auto before = counters();
-    EXPECT_EQ(fetched(1, 0, 64), bytes(1, 0, 64));
-    EXPECT_EQ(fetched(1, 0, 64), bytes(1, 0, 64));
-    rig.flush(1);
-    EXPECT_EQ(rig.messages, messages + 2);
-    EXPECT_EQ(rig.library_flushes, flushes + 3) << "even one with nothing outstanding";
-    EXPECT_EQ(counters().bypassed, before.bypassed + 2);
-    EXPECT_EQ(counters().bytes_from_network, before.bytes_from_network + 128);
-    EXPECT_EQ(counters().flushes, before.flushes + 3);
-}
-
-TEST_F(SleepingTest, AFlushOfAllEntersTheLibraryForThem) {
-    rig.flush_all();
-    const std::uint64_t flushes = rig.library_flushes;
-    Buffer buffer(64, 0);
-    rig.get(1, 0, 64, buffer.data());
-    rig.flush_all();
-    EXPECT_EQ(rig.library_flushes, flushes + 1);
-    EXPECT_EQ(buffer, bytes(1, 0, 64));
-    rig.flush_all();
-    EXPECT_EQ(rig.library_flushes, flushes + 1);
-}
-
-TEST_F(SleepingTest, WhatPassedIsCompletedAfterItWakes) {
-    // The last gets of the pause pass untracked; the first flush after it must not be elided.
-    for (int i = 0; i < 10'000'000; ++i) {
-        if (rig.window.passes(1, 64)) continue;
-        Buffer buffer(64, 0);
-        EXPECT_EQ(rig.window.try_get_slowly(1, 4096, 64, buffer.data()), CachedWindow::Served::miss);
-        EXPECT_EQ(rig.window.flush(1, Completion::full), Flush::needed);
-        return;
-    }
-    FAIL() << "it never woke";
-}
-
-TEST_F(SleepingTest, AFlushThatFoundItAsleepServesWhatAnotherThreadHasStarted) {
-    Buffer passing(64), first(64, 0), second(64, 0);
-    rig.get(1, 0, 64, passing.data());
-    ASSERT_EQ(rig.window.flush(1, Completion::full), Flush::needed_unseen);
-    // Before that flush enters the library, another thread's gets wake the target; the last one waits.
-    for (int i = 0; i < 10'000'000; ++i)
-        if (rig.window.try_get(1, 4096, 64, passing.data()) != CachedWindow::Served::pass) break;
-    rig.get(1, 4096, 64, passing.data());
-    rig.get(1, 4096, 64, first.data());
-    rig.get(1, 4096, 64, second.data());
-    const auto since = rig.window.now();
-    rig.arrive(1);
-    rig.window.done_unseen(1, since, Completion::full);
-    rig.flush(1);
-    EXPECT_EQ(first, bytes(1, 4096, 64));
-    EXPECT_EQ(second, bytes(1, 4096, 64));
-}
-
-/// A window over a network on which a get takes as long as hundreds of lookups.
-struct WatchingTest : CachedWindowTest {
-    WatchingTest() {
-        Settings s = rig.window.settings();
-        s.bypass = true;
-        rig.window.change_settings(s);
-        rig.flush_all();
-        rig.network_ticks = static_cast<std::uint64_t>(8000 / ns_per_tick());
-    }
-};
-
-TEST_F(WatchingTest, ReuseAfterAStreamIsFoundByItsFirstReuse) {
-    for (std::size_t i = 0; i < 4000 && counters().bypassed == 0; ++i)
-        fetched(1, 8 * i, 8);
-    ASSERT_GT(counters().bypassed, 0u) << "what we do ourselves is felt";
-    // 64 ranges in turn, of which some 16 are watched: admitted at their second get, hits at their third.
-    // Eight hits, and all are cached.
-    for (std::size_t pass = 0; pass < 6; ++pass)
-        for (std::size_t i = 0; i < 64; ++i)
-            ASSERT_EQ(fetched(1, 40000 + 64 * i, 64), bytes(1, 40000 + 64 * i, 64));
-    const std::uint64_t hits = counters().hits;
-    for (std::size_t i = 0; i < 64; ++i)
-        fetched(1, 40000 + 64 * i, 64);
-    EXPECT_EQ(counters().hits, hits + 64);
-}
-
 TEST_F(CachedWindowTest, ChangedSettingsForgetAndApply) {
     fetched(1, 0, 64);
     Settings s = rig.window.settings();
@@ -615,20 +390,6 @@ TEST_F(CachedWindowTest, WithoutMemoryItGoesOnWithoutACache) {
         big.flush(1);
     }
     EXPECT_EQ(big.window.counters().gets, 3u);
-}
-
-TEST_F(CachedWindowTest, LargeRangesAreKeptAtTheirSecondGetWhenTheirCopyIsFelt) {
-    Settings s = Rig::settings(Mode::always_cache);
-    s.bypass = true;
-    Rig fast(s, 2, 1 << 20);
-    Buffer buffer(32768);
-    // This network is as fast as a copy, so each copy into the cache is felt.
-    for (std::uint64_t offset = 0; offset < (1 << 20); offset += 32768) {
-        fast.get(1, offset, 32768, buffer.data());
-        fast.flush(1);
-    }
-    EXPECT_GT(fast.window.counters().deferred, 0u);
-    EXPECT_EQ(fast.window.counters().hits, 0u);
 }
 
 TEST_F(TransparentWindowTest, NothingOutlivesItsEpoch) {

@@ -18,7 +18,7 @@ class Rig : public Transport {
         : window(settings, ranks, 0, threaded), memory(static_cast<std::size_t>(ranks)) {
         for (auto& m : memory)
             m.resize(bytes_per_rank);
-        window.set_epoch_of_all(Epoch::passive);
+        window.change_epochs([](Epochs& epochs) { epochs.set_all(Epoch::passive); });
     }
 
     static Settings settings(Mode mode) {

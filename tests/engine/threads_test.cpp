@@ -101,7 +101,7 @@ RangeCacheCounters run(const Settings& settings, bool read_only) {
     for (auto& b : memory)
         b = static_cast<unsigned char>(random());
     CachedWindow window(settings, 3, 0, true);
-    window.set_epoch_of_all(Epoch::passive);
+    window.change_epochs([](Epochs& epochs) { epochs.set_all(Epoch::passive); });
     window.set_extents(std::array<std::uint64_t, 3>{memory_bytes, memory_bytes, memory_bytes});
     std::atomic<std::uint64_t> gets{0};
     std::vector<std::thread> threads;

@@ -27,9 +27,6 @@ class alignas(64) Entry : public EvictionItem {
     /// here directly while the entry is pending.
     std::byte* data() noexcept { return storage_; }
 
-    /// It was admitted for more than what was asked for.
-    void set_ahead() noexcept { ahead_ = true; }
-
     /// What the engine knows of the transfer, for those who wait for it: where it puts the bytes, and its
     /// number.
     void set_flight(const std::byte* source, std::uint64_t issued) noexcept {
@@ -60,7 +57,7 @@ class alignas(64) Entry : public EvictionItem {
     std::uint64_t issued_ = 0;
     bool store_ = false;
     bool doomed_ = false;
-    bool ahead_ = false;
+    bool ahead_ = false;   ///< admitted for more than what was asked for
     bool victim_ = false;  ///< marked while victims are chosen
 };
 

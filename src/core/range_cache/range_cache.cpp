@@ -216,6 +216,12 @@ void RangeCache::give_back(Entry& entry) noexcept {
     pool_.release(&entry);
 }
 
+Admission RangeCache::admit_ahead(Rank target, ByteRange range) {
+    const Admission admission = admit(target, range.begin, range.size(), now(), true);
+    if (admission.entry != nullptr) admission.entry->ahead_ = true;
+    return admission;
+}
+
 bool RangeCache::ahead_pays(std::uint64_t size) noexcept {
     return buffer_.fits(size) || ahead_uses_ >= least_ahead_uses || ++ahead_refused_ % ahead_trial == 0;
 }

@@ -102,6 +102,9 @@ class RangeCache final : private EvictionView {
     /// the range overlaps an entry (unless exact_match), or when it is not worth the space.
     Admission admit(Rank target, std::uint64_t offset, std::uint64_t size, Stamp stamp, bool store);
 
+    /// The same for a gap and more around it, to be stored and issued now().
+    Admission admit_ahead(Rank target, ByteRange range);
+
     /// The transfer completed: `source` has the bytes (entry->data() itself, or elsewhere).
     /// \return whether they are cached now; otherwise the entry is gone
     bool commit(Entry* entry, const std::byte* source);

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/epochs.hpp"
+
+#include <gtest/gtest.h>
+
+namespace nearfetch {
+namespace {
+
+TEST(Epochs, NothingIsOpenAtFirst) {
+    const Epochs epochs(2);
+    EXPECT_FALSE(epochs.may_access(1));
+    EXPECT_FALSE(epochs.may_flush(1));
+    EXPECT_FALSE(epochs.may_flush_all());
+}
+
+TEST(Epochs, ALockIsForOneTarget) {
+    Epochs epochs(2);
+    epochs.set(1, Epoch::passive);
+    EXPECT_TRUE(epochs.may_access(1));
+    EXPECT_TRUE(epochs.may_flush(1));
+    EXPECT_FALSE(epochs.may_access(0));
+    EXPECT_FALSE(epochs.may_flush_all()) << "MPI_Win_flush_all is for MPI_Win_lock_all";
+    epochs.set(1, Epoch::none);
+    EXPECT_FALSE(epochs.may_access(1));
+}
+
+TEST(Epochs, ALockOfAllIsForAll) {
+    Epochs epochs(2);
+    epochs.set_all(Epoch::passive);
+    EXPECT_TRUE(epochs.may_access(0) && epochs.may_flush(1) && epochs.may_flush_all());
+    epochs.set_all(Epoch::none);
+    EXPECT_FALSE(epochs.may_access(0) || epochs.may_flush(1) || epochs.may_flush_all());
+}
+
+TEST(Epochs, AStartIsForItsGroupAndWithoutFlushes) {
+    Epochs epochs(3);
+    epochs.start({0, 2});
+    EXPECT_TRUE(epochs.may_access(0) && epochs.may_access(2));
+    EXPECT_FALSE(epochs.may_access(1));
+    EXPECT_FALSE(epochs.may_flush(0) || epochs.may_flush_all());
+    epochs.complete();
+    EXPECT_FALSE(epochs.may_access(0) || epochs.may_access(2));
+}
+
+TEST(Epochs, AFenceOpensWithTheFirstAccessAndALockEndsThat) {
+    Epochs epochs(2);
+    epochs.accessed();
+    EXPECT_FALSE(epochs.may_access(1)) << "there was no fence";
+    epochs.fence();
+    EXPECT_FALSE(epochs.may_access(1));
+    epochs.accessed();
+    EXPECT_TRUE(epochs.may_access(0) && epochs.may_access(1));
+    EXPECT_FALSE(epochs.may_flush(1) || epochs.may_flush_all());
+    epochs.fence();
+    epochs.set(1, Epoch::passive);
+    epochs.set(1, Epoch::none);
+    epochs.accessed();
+    EXPECT_FALSE(epochs.may_access(1));
+}
+
+}  // namespace
+}  // namespace nearfetch

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "engine/cached_window.hpp"
+#include "window_fixture.hpp"
+
+namespace nearfetch {
+namespace {
+
+using testing::Buffer;
+using testing::CachedWindowTest;
+
+/// Each rank exposes 10,000 bytes, in blocks of 1024.
+struct ReadAheadTest : CachedWindowTest {
+    explicit ReadAheadTest(Mode mode = Mode::always_cache) : CachedWindowTest(mode) {
+        Settings s = rig.window.settings();
+        s.read_ahead_bytes = 1024;
+        rig.window.change_settings(s);
+        rig.window.set_extents(std::array<std::uint64_t, 3>{10000, 10000, 10000});
+        rig.window.complete_all(rig.window.now(), Completion::full, 0, 0);
+    }
+};
+struct ReadAheadInUserDefinedTest : ReadAheadTest {
+    ReadAheadInUserDefinedTest() : ReadAheadTest(Mode::user_defined) {}
+};
+
+TEST_F(ReadAheadTest, TheSecondMissInABlockFetchesWhatIsMissingOfIt) {
+    EXPECT_EQ(fetched(1, 1100, 8), bytes(1, 1100, 8));
+    EXPECT_EQ(rig.bytes, 8u);
+    EXPECT_EQ(fetched(1, 1200, 8), bytes(1, 1200, 8));
+    EXPECT_EQ(rig.bytes, 8u + (2048 - 1108)) << "from the end of the first to the end of the block";
+    for (std::size_t offset = 1108; offset + 8 <= 2048; offset += 8)
+        EXPECT_EQ(fetched(1, offset, 8), bytes(1, offset, 8));
+    EXPECT_EQ(rig.messages, 2u);
+    EXPECT_EQ(fetched(1, 1024, 8), bytes(1, 1024, 8));
+    EXPECT_EQ(rig.bytes, 8u + (2048 - 1108) + (1100 - 1024)) << "the gap before the first";
+    const auto c = counters();
+    EXPECT_EQ(c.read_aheads, 2u);
+    EXPECT_EQ(c.bytes_read_ahead, 940u - 8 + 76 - 8);
+    EXPECT_EQ(c.direct, 3u);
+    EXPECT_EQ(c.bytes_from_network, 24u) << "what was asked for";
+    EXPECT_EQ(c.bytes_requested, c.bytes_from_cache + c.bytes_from_network);
+}
+
+TEST_F(ReadAheadTest, ItStopsAtTheEndOfTheWindow) {
+    fetched(1, 9800, 8);
+    EXPECT_EQ(fetched(1, 9900, 8), bytes(1, 9900, 8));
+    EXPECT_EQ(rig.bytes, 8u + (10000 - 9808));
+    EXPECT_EQ(fetched(1, 9996, 8), bytes(1, 9996, 8)) << "beyond its end the library has the say";
+    EXPECT_EQ(rig.bytes, 8u + (10000 - 9808) + 4);
+}
+
+TEST_F(ReadAheadTest, GetsThatTouchNoBlockTwiceCostNothingExtra) {
+    for (std::size_t offset = 0; offset < 9000; offset += 1024)
+        fetched(1, offset, 8);
+    EXPECT_EQ(rig.bytes, rig.messages * 8);
+    EXPECT_EQ(counters().read_aheads, 0u);
+}
+
+TEST_F(ReadAheadTest, APartialHitReadsAheadToo) {
+    fetched(1, 1000, 100);
+    fetched(1, 1500, 8);
+    const std::uint64_t before = rig.bytes;
+    EXPECT_EQ(fetched(1, 1050, 100), bytes(1, 1050, 100));
+    EXPECT_EQ(rig.bytes - before, 1500u - 1100);
+    EXPECT_EQ(counters().partial_hits, 1u);
+}
+
+TEST_F(ReadAheadTest, WhoAsksWhileItTravelsWaits) {
+    fetched(1, 1100, 8);
+    Buffer first(8), second(8);
+    rig.get(1, 1200, 8, first.data());
+    rig.get(1, 1300, 8, second.data());
+    EXPECT_EQ(rig.messages, 2u);
+    rig.flush(1);
+    EXPECT_EQ(first, bytes(1, 1200, 8));
+    EXPECT_EQ(second, bytes(1, 1300, 8));
+}
+
+TEST_F(ReadAheadTest, NotBesidePutsOfThisProcess) {
+    fetched(1, 1100, 8);
+    Buffer value(8, 0x11);
+    rig.put(1, 1400, 8, value.data());  // on its way: its bytes may not be read yet
+    fetched(1, 1200, 8);
+    EXPECT_EQ(rig.bytes, 16u);
+}
+
+TEST_F(ReadAheadTest, RequestsFetchWhatTheyAskFor) {
+    Buffer buffer(8);
+    for (std::uint64_t i = 0; i < 4; ++i)
+        rig.get(1, 1100 + 16 * i, 8, buffer.data(), 1 + i);
+    EXPECT_EQ(rig.bytes, 32u);
+}
+
+TEST_F(ReadAheadTest, AFailedStartLeavesNothingBehind) {
+    fetched(1, 1100, 8);
+    Buffer buffer(8);
+    rig.status = 3;
+    EXPECT_EQ(rig.get(1, 1200, 8, buffer.data()), 3);
+    rig.status = 0;
+    EXPECT_EQ(fetched(1, 1200, 8), bytes(1, 1200, 8));
+    EXPECT_EQ(fetched(1, 1300, 8), bytes(1, 1300, 8));
+}
+
+TEST_F(ReadAheadInUserDefinedTest, OnlyIfThePhasesAreSaidToBeReadOnly) {
+    fetched(1, 1100, 8);
+    fetched(1, 1200, 8);
+    EXPECT_EQ(rig.bytes, 16u);
+}
+
+TEST_F(ReadAheadInUserDefinedTest, WithinAReadOnlyPhase) {
+    Settings s = rig.window.settings();
+    s.read_only_phases = true;
+    rig.window.change_settings(s);
+    rig.flush_all();
+    fetched(1, 1100, 8);
+    EXPECT_EQ(fetched(1, 1200, 8), bytes(1, 1200, 8));
+    EXPECT_EQ(counters().read_aheads, 1u);
+    Buffer value(8, 0x11);
+    rig.put(1, 1400, 8, value.data());
+    rig.flush(1);
+    fetched(1, 3100, 8);
+    fetched(1, 3200, 8);
+    EXPECT_EQ(counters().read_aheads, 1u) << "this process writes: it is no read-only phase";
+    rig.window.acquire();
+    rig.memory[1][1300] ^= 0xff;
+    EXPECT_EQ(fetched(1, 1296, 8), bytes(1, 1296, 8)) << "a new phase";
+    EXPECT_EQ(fetched(1, 1400, 8), bytes(1, 1400, 8));
+    EXPECT_EQ(counters().read_aheads, 2u) << "the block was known, and the second get hits";
+}
+
+}  // namespace
+}  // namespace nearfetch

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// What becomes of gets while the bet stands back (engine/bet.hpp).
+
+#include <gtest/gtest.h>
+
+#include "engine/cached_window.hpp"
+#include "engine/clock.hpp"
+#include "window_fixture.hpp"
+
+namespace nearfetch {
+namespace {
+
+using testing::Buffer;
+using testing::CachedWindowTest;
+using testing::Rig;
+
+/// A window whose targets fall asleep, because its network takes no time.
+struct SleepingTest : CachedWindowTest {
+    SleepingTest() {
+        Settings s = rig.window.settings();
+        s.bypass = true;
+        rig.window.change_settings(s);
+        rig.flush_all();
+        Buffer buffer(64);
+        for (std::size_t i = 0; i < 64; ++i)
+            fetched(1, i * 64, 64);
+    }
+};
+
+TEST_F(SleepingTest, GetsAndFlushesPassAsTheyAre) {
+    const std::uint64_t messages = rig.messages, flushes = rig.library_flushes;
+    const auto before = counters();
+    EXPECT_EQ(fetched(1, 0, 64), bytes(1, 0, 64));
+    EXPECT_EQ(fetched(1, 0, 64), bytes(1, 0, 64));
+    rig.flush(1);
+    EXPECT_EQ(rig.messages, messages + 2);
+    EXPECT_EQ(rig.library_flushes, flushes + 3) << "even one with nothing outstanding";
+    EXPECT_EQ(counters().bypassed, before.bypassed + 2);
+    EXPECT_EQ(counters().bytes_from_network, before.bytes_from_network + 128);
+    EXPECT_EQ(counters().flushes, before.flushes + 3);
+}
+
+TEST_F(SleepingTest, AFlushOfAllEntersTheLibraryForThem) {
+    rig.flush_all();
+    const std::uint64_t flushes = rig.library_flushes;
+    Buffer buffer(64, 0);
+    rig.get(1, 0, 64, buffer.data());
+    rig.flush_all();
+    EXPECT_EQ(rig.library_flushes, flushes + 1);
+    EXPECT_EQ(buffer, bytes(1, 0, 64));
+    rig.flush_all();
+    EXPECT_EQ(rig.library_flushes, flushes + 1);
+}
+
+TEST_F(SleepingTest, WhatPassedIsCompletedAfterItWakes) {
+    // The last gets of the pause pass untracked; the first flush after it must not be elided.
+    for (int i = 0; i < 10'000'000; ++i) {
+        if (rig.window.passes(1, 64)) continue;
+        Buffer buffer(64, 0);
+        EXPECT_EQ(rig.window.try_get_slowly(1, 4096, 64, buffer.data()), CachedWindow::Served::miss);
+        EXPECT_EQ(rig.window.flush(1, Completion::full), Flush::needed);
+        return;
+    }
+    FAIL() << "it never woke";
+}
+
+TEST_F(SleepingTest, AFlushThatFoundItAsleepServesWhatAnotherThreadHasStarted) {
+    Buffer passing(64), first(64, 0), second(64, 0);
+    rig.get(1, 0, 64, passing.data());
+    ASSERT_EQ(rig.window.flush(1, Completion::full), Flush::needed_unseen);
+    // Before that flush enters the library, another thread's gets wake the target; the last one waits.
+    for (int i = 0; i < 10'000'000; ++i)
+        if (rig.window.try_get(1, 4096, 64, passing.data()) != CachedWindow::Served::pass) break;
+    rig.get(1, 4096, 64, passing.data());
+    rig.get(1, 4096, 64, first.data());
+    rig.get(1, 4096, 64, second.data());
+    const auto since = rig.window.now();
+    rig.arrive(1);
+    rig.window.done_unseen(1, since, Completion::full);
+    rig.flush(1);
+    EXPECT_EQ(first, bytes(1, 4096, 64));
+    EXPECT_EQ(second, bytes(1, 4096, 64));
+}
+
+/// A window over a network on which a get takes as long as hundreds of lookups.
+struct WatchingTest : CachedWindowTest {
+    WatchingTest() {
+        Settings s = rig.window.settings();
+        s.bypass = true;
+        rig.window.change_settings(s);
+        rig.flush_all();
+        rig.network_ticks = static_cast<std::uint64_t>(8000 / ns_per_tick());
+    }
+};
+
+TEST_F(WatchingTest, ReuseAfterAStreamIsFoundByItsFirstReuse) {
+    for (std::size_t i = 0; i < 4000 && counters().bypassed == 0; ++i)
+        fetched(1, 8 * i, 8);
+    ASSERT_GT(counters().bypassed, 0u) << "what we do ourselves is felt";
+    // 64 ranges in turn, of which some 16 are watched: admitted at their second get, hits at their third.
+    // Eight hits, and all are cached.
+    for (std::size_t pass = 0; pass < 6; ++pass)
+        for (std::size_t i = 0; i < 64; ++i)
+            ASSERT_EQ(fetched(1, 40000 + 64 * i, 64), bytes(1, 40000 + 64 * i, 64));
+    const std::uint64_t hits = counters().hits;
+    for (std::size_t i = 0; i < 64; ++i)
+        fetched(1, 40000 + 64 * i, 64);
+    EXPECT_EQ(counters().hits, hits + 64);
+}
+
+TEST_F(CachedWindowTest, LargeRangesAreKeptAtTheirSecondGetWhenTheirCopyIsFelt) {
+    Settings s = Rig::settings(Mode::always_cache);
+    s.bypass = true;
+    Rig fast(s, 2, 1 << 20);
+    Buffer buffer(32768);
+    // This network is as fast as a copy, so each copy into the cache is felt.
+    for (std::uint64_t offset = 0; offset < (1 << 20); offset += 32768) {
+        fast.get(1, offset, 32768, buffer.data());
+        fast.flush(1);
+    }
+    EXPECT_GT(fast.window.counters().deferred, 0u);
+    EXPECT_EQ(fast.window.counters().hits, 0u);
+}
+
+}  // namespace
+}  // namespace nearfetch
