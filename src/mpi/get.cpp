@@ -31,38 +31,33 @@ struct GetCall {
 };
 
 /// The library's own call, as the program made it.
-int start(const GetCall<int>& c, MPI_Request* request) noexcept {
-    if (request == nullptr)
-        return PMPI_Get(c.origin, c.origin_count, c.origin_type, c.target, c.displacement, c.target_count,
-                        c.target_type, c.win);
-    return PMPI_Rget(c.origin, c.origin_count, c.origin_type, c.target, c.displacement, c.target_count,
-                     c.target_type, c.win, request);
-}
+#define NEARFETCH_START(SUFFIX, COUNT)                                                                 \
+    int start(const GetCall<COUNT>& c, MPI_Request* request) noexcept {                                \
+        if (request == nullptr)                                                                        \
+            return PMPI_Get##SUFFIX(c.origin, c.origin_count, c.origin_type, c.target, c.displacement, \
+                                    c.target_count, c.target_type, c.win);                             \
+        return PMPI_Rget##SUFFIX(c.origin, c.origin_count, c.origin_type, c.target, c.displacement,    \
+                                 c.target_count, c.target_type, c.win, request);                       \
+    }
+NEARFETCH_START(, int)
 #if NEARFETCH_LARGE_COUNT
-int start(const GetCall<MPI_Count>& c, MPI_Request* request) noexcept {
-    if (request == nullptr)
-        return PMPI_Get_c(c.origin, c.origin_count, c.origin_type, c.target, c.displacement, c.target_count,
-                          c.target_type, c.win);
-    return PMPI_Rget_c(c.origin, c.origin_count, c.origin_type, c.target, c.displacement, c.target_count,
-                       c.target_type, c.win, request);
-}
+NEARFETCH_START(_c, MPI_Count)
 #endif
+
+/// Bytes of `count` elements; 0 if there is nothing, or more than 64 bits can say.
+template <class Count>
+[[gnu::always_inline]] inline std::uint64_t bytes_of(std::uint64_t element, Count count) noexcept {
+    std::uint64_t size = 0;
+    if (count <= 0 || __builtin_mul_overflow(element, static_cast<std::uint64_t>(count), &size)) return 0;
+    return size;
+}
 
 /// Bytes of the get if it is one run on both sides, else 0.
 template <class Count>
 std::uint64_t run_bytes(const GetCall<Count>& call) noexcept {
-    if (call.target_count <= 0 || call.origin_count <= 0) return 0;
-    const std::uint64_t element = dense_bytes(call.target_type);
-    std::uint64_t size = element * static_cast<std::uint64_t>(call.target_count);
-    if constexpr (sizeof(Count) > sizeof(int))
-        if (__builtin_mul_overflow(element, static_cast<std::uint64_t>(call.target_count), &size)) return 0;
-    if (call.origin_type == call.target_type && call.origin_count == call.target_count) [[likely]]
-        return size;
-    std::uint64_t origin_size = 0;
-    if (__builtin_mul_overflow(dense_bytes(call.origin_type), static_cast<std::uint64_t>(call.origin_count),
-                               &origin_size))
-        return 0;
-    return origin_size == size ? size : 0;
+    const std::uint64_t size = bytes_of(dense_bytes(call.target_type), call.target_count);
+    if (call.origin_type == call.target_type && call.origin_count == call.target_count) return size;
+    return bytes_of(dense_bytes(call.origin_type), call.origin_count) == size ? size : 0;
 }
 
 /// False if the get has to pass by unseen.
@@ -137,9 +132,8 @@ template <class Count, bool looked_up>
     Window* const window = find_window(win);
     if (window == nullptr) return start(call, nullptr);
     if constexpr (!looked_up) {
-        keep_window_at_hand();
-        dense_bytes(target_type);
-        keep_type_at_hand();
+        keep_at_hand(win, window);
+        keep_at_hand(target_type);
     }
     const std::uint64_t size = run_bytes(call);
     if (size != 0 && window->has(target)) {
@@ -160,8 +154,8 @@ template <class Count, bool looked_up>
     return get_slowly(*window, call, 0, starter, started);
 }
 
-/// A get by the window and the datatype of the last get, and of one run of bytes on both sides. Everything
-/// else is slower.
+/// A get whose window and datatype are at hand, of one run of bytes with the same type and count on both
+/// sides. Everything else is slower.
 struct PlainGet {
     Window* window = nullptr;
     std::uint64_t size = 0;  ///< 0 if it is not such a get
@@ -173,19 +167,13 @@ template <class Count>
                                                  Count target_count, MPI_Datatype target_type,
                                                  MPI_Win win) noexcept {
     Window* const window = window_at_hand(win);
-    if (window == nullptr) [[unlikely]]
+    if (window == nullptr || !window->has(target)) [[unlikely]]
         return {};
     if (origin_type != target_type) [[unlikely]]
         return {};
     if (origin_count != target_count) [[unlikely]]
         return {};
-    if (target_count <= 0 || !window->has(target)) [[unlikely]]
-        return {};
-    const std::uint64_t element = dense_bytes_at_hand(target_type);
-    std::uint64_t size = element * static_cast<std::uint64_t>(target_count);
-    if constexpr (sizeof(Count) > sizeof(int))
-        if (__builtin_mul_overflow(element, static_cast<std::uint64_t>(target_count), &size)) return {};
-    return {window, size};
+    return {window, bytes_of(dense_bytes_at_hand(target_type), target_count)};
 }
 
 /// A plain get whose target is awake: the hit is here. A function of its own, so that what passes by does not
@@ -195,7 +183,7 @@ template <class Count>
 [[gnu::noinline]] int get_plainly(void* origin, Count count, MPI_Datatype type, int target,
                                   MPI_Aint displacement, Count, MPI_Datatype, MPI_Win win) noexcept {
     Window* const window = detail::at_hand.window;
-    const std::uint64_t size = detail::at_hand.dense_bytes * static_cast<std::uint64_t>(count);
+    const std::uint64_t size = bytes_of(detail::at_hand.dense_bytes, count);
     switch (window->cached().try_get(target, window->offset(target, displacement), size, origin)) {
         case CachedWindow::Served::hit:
             return MPI_SUCCESS;

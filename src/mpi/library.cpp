@@ -5,7 +5,6 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
-#include <functional>
 #include <vector>
 
 namespace nearfetch {
@@ -19,18 +18,11 @@ std::atomic<std::uint64_t> window_generation{1};
 Window* find_window_slowly(MPI_Win win) noexcept {
     LastSeen& last = last_seen;
     const std::uint64_t generation = window_generation.load(std::memory_order_acquire);
-    if (last.generation != generation) {
-        for (auto& entry : last.earlier)
-            entry = {};
-        last.generation = generation;
-    }
-    // A handle is a small number or an address, and std::hash may leave it as it is.
-    const std::uint64_t hash = std::hash<MPI_Win>{}(win) * 0x9e3779b97f4a7c15ull;
-    auto& earlier = last.earlier[hash >> 61];
-    if (earlier.window == nullptr || earlier.win != win) earlier = {win, Library::instance().find(win)};
-    last.win = win;
-    last.window = earlier.window;
-    return last.window;
+    if (last.generation != generation)
+        for (auto& known : last.windows)
+            known = {};
+    last.generation = generation;
+    return (last.place_of(win) = {win, Library::instance().find(win)}).window;
 }
 
 std::uint64_t dense_bytes_slowly(MPI_Datatype type) noexcept try {
@@ -46,15 +38,15 @@ std::uint64_t dense_bytes_slowly(MPI_Datatype type) noexcept try {
 
 }  // namespace detail
 
-void keep_window_at_hand() noexcept {
+void keep_at_hand(MPI_Win win, Window* window) noexcept {
     if (Library::instance().threaded()) return;
-    detail::at_hand.win = detail::last_seen.win;
-    detail::at_hand.window = detail::last_seen.window;
+    detail::at_hand.win = win;
+    detail::at_hand.window = window;
 }
 
-void keep_type_at_hand() noexcept {
-    if (Library::instance().threaded()) return;
-    detail::at_hand.type = detail::last_seen.type;
+void keep_at_hand(MPI_Datatype type) noexcept {
+    if (Library::instance().threaded() || dense_bytes(type) == 0) return;
+    detail::at_hand.type = type;
     detail::at_hand.type_generation = detail::last_seen.type_generation;
     detail::at_hand.dense_bytes = detail::last_seen.dense_bytes;
 }

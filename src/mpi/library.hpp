@@ -10,6 +10,7 @@
 #include <mpi.h>
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -76,18 +77,22 @@ int raise_on_window(MPI_Win win, int error_class, const Error& error) noexcept;
 
 namespace detail {
 
-/// The last handles that this thread looked up, and what they meant.
+/// What this thread has looked up.
 struct LastSeen {
-    std::uint64_t generation;
-    MPI_Win win;
-    Window* window;
+    struct KnownWindow {
+        MPI_Win win;
+        Window* window;  ///< null: none
+    };
+    std::uint64_t generation;  ///< of the windows
+    KnownWindow windows[8];    ///< by a hash of their handles
     std::uint64_t type_generation;
     MPI_Datatype type;
     std::uint64_t dense_bytes;
-    struct {
-        MPI_Win win;
-        Window* window;
-    } earlier[8];  ///< windows of the same generation, by a hash of their handles
+
+    KnownWindow& place_of(MPI_Win win) noexcept {
+        // A handle is a small number or an address, and std::hash may leave it as it is.
+        return windows[(std::hash<MPI_Win>{}(win) * 0x9e3779b97f4a7c15ull) >> 61];
+    }
 };
 extern constinit thread_local LastSeen last_seen NEARFETCH_FAST_TLS;
 extern std::atomic<std::uint64_t> window_generation;
@@ -117,16 +122,13 @@ inline std::uint64_t dense_bytes_at_hand(MPI_Datatype type) noexcept {
     const detail::AtHand& hand = detail::at_hand;
     return hand.type == type && hand.type_generation == datatype_generation() ? hand.dense_bytes : 0;
 }
-/// Puts what this thread has just looked up at hand, if that may be.
-void keep_window_at_hand() noexcept;
-void keep_type_at_hand() noexcept;
-
 /// The window behind a handle; null if nearfetch does not look after it.
 inline Window* find_window(MPI_Win win) noexcept {
-    const detail::LastSeen& last = detail::last_seen;
-    if (last.win == win && last.generation == detail::window_generation.load(std::memory_order_acquire))
-        [[likely]]
-        return last.window;
+    detail::LastSeen& last = detail::last_seen;
+    const detail::LastSeen::KnownWindow& known = last.place_of(win);
+    const bool valid = last.generation == detail::window_generation.load(std::memory_order_acquire);
+    if (valid && known.win == win && known.window != nullptr) [[likely]]
+        return known.window;
     return detail::find_window_slowly(win);
 }
 
@@ -138,5 +140,9 @@ inline std::uint64_t dense_bytes(MPI_Datatype type) noexcept {
         return last.dense_bytes;
     return detail::dense_bytes_slowly(type);
 }
+
+/// Puts them at hand, if that may be.
+void keep_at_hand(MPI_Win win, Window* window) noexcept;
+void keep_at_hand(MPI_Datatype type) noexcept;
 
 }  // namespace nearfetch
