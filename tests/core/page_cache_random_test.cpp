@@ -9,28 +9,44 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <random>
 #include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "core/page_cache/page_cache.hpp"
+#include "random_program.hpp"
 
 namespace nearfetch {
 namespace {
 
 enum class Fault { none, forgets_acquires, completes_puts_early, puts_round_up, loses_gets };
 
-class Harness {
-  public:
-    static constexpr Rank ranks = 2;
-    static constexpr std::uint64_t memory_bytes = 3000;
-    static constexpr std::size_t tasks = 3;
+constexpr std::size_t tasks = 3;
 
+struct Was {
+    std::uint64_t time;
+    std::uint8_t value;
+};
+
+struct Byte {
+    std::uint8_t remote = 0;
+    bool unreleased = false;
+    std::uint64_t written = 0;  ///< by this process
+    std::uint64_t acquired = 0;
+    std::array<std::uint64_t, tasks> own{};
+    std::vector<Was> history;
+};
+
+class Harness : private testing::RandomProgram<Byte, 2, 3000> {
+  public:
     Harness(const PageCacheConfig& config, std::uint64_t seed, Fault fault)
-        : random_(seed),
+        : RandomProgram(seed),
           fault_(fault),
           cache_(std::make_unique<PageCache>(config)),
           bulk_bytes_(config.bulk_bytes) {
@@ -69,18 +85,6 @@ class Harness {
     PageCacheCounters counters() const { return cache_->counters(); }
 
   private:
-    struct Was {
-        std::uint64_t time;
-        std::uint8_t value;
-    };
-    struct Byte {
-        std::uint8_t remote = 0;
-        bool unreleased = false;
-        std::uint64_t written = 0;  ///< by this process
-        std::uint64_t acquired = 0;
-        std::array<std::uint64_t, tasks> own{};
-        std::vector<Was> history;
-    };
     struct Task {
         TaskClock clock;
         std::uint64_t acquired = 0;
@@ -104,14 +108,6 @@ class Harness {
         std::vector<std::byte> late_bytes;
     };
 
-    std::uint64_t pick(std::uint64_t bound) { return random_() % bound; }
-    Byte& at(Rank target, std::uint64_t offset) { return memory_[static_cast<std::size_t>(target)][offset]; }
-    void fail(const std::string& what) {
-        if (!failure_.empty()) return;
-        std::ostringstream text;
-        text << "step " << step_ << ": " << what;
-        failure_ = text.str();
-    }
     bool busy() const {
         for (const Task& task : task_)
             if (!task.idle()) return true;
@@ -343,15 +339,11 @@ class Harness {
         }
     }
 
-    std::mt19937_64 random_;
     Fault fault_;
     std::unique_ptr<PageCache> cache_;
     std::uint64_t bulk_bytes_;
-    std::array<std::array<Byte, memory_bytes>, ranks> memory_;
     std::array<Task, tasks> task_;
     std::vector<Flight> flights_;
-    std::string failure_;
-    int step_ = 0;
     std::uint64_t time_ = 0;
     std::uint64_t walk_ = 0;
     std::uint64_t checked_ = 0;

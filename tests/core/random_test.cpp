@@ -7,13 +7,16 @@
 
 #include <gtest/gtest.h>
 
-#include <array>
 #include <cstring>
-#include <random>
+#include <memory>
 #include <set>
 #include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "core/range_cache/range_cache.hpp"
+#include "random_program.hpp"
 
 namespace nearfetch {
 namespace {
@@ -30,13 +33,15 @@ struct Variant {
     std::uint64_t index_entries = 24;
 };
 
-class Harness {
-  public:
-    static constexpr Rank ranks = 3;
-    static constexpr std::uint64_t memory_bytes = 1500;
+struct Byte {
+    std::uint8_t value;
+    std::set<std::uint8_t> allowed;
+};
 
+class Harness : private testing::RandomProgram<Byte, 3, 1500> {
+  public:
     Harness(const Variant& variant, std::uint64_t seed, Fault fault)
-        : random_(seed), fault_(fault), cache_(config(variant, seed), ranks) {
+        : RandomProgram(seed), fault_(fault), cache_(config(variant, seed), ranks) {
         for (auto& rank : memory_)
             for (Byte& byte : rank)
                 byte = {0, {0}};
@@ -63,10 +68,6 @@ class Harness {
     const RangeCacheCounters& counters() const { return cache_.counters(); }
 
   private:
-    struct Byte {
-        std::uint8_t value;
-        std::set<std::uint8_t> allowed;
-    };
     struct Flight {
         Entry* entry;
         Rank target;
@@ -93,16 +94,6 @@ class Harness {
             return static_cast<double>(offset % 7);
         };
         return config;
-    }
-
-    std::uint64_t pick(std::uint64_t bound) { return random_() % bound; }
-    Byte& at(Rank target, std::uint64_t offset) { return memory_[static_cast<std::size_t>(target)][offset]; }
-
-    void fail(const std::string& what) {
-        if (!failure_.empty()) return;
-        std::ostringstream text;
-        text << "step " << step_ << ": " << what;
-        failure_ = text.str();
     }
 
     void pick_range(Rank& target, std::uint64_t& offset, std::uint64_t& size) {
@@ -279,13 +270,9 @@ class Harness {
             cache_.acquire(target);
     }
 
-    std::mt19937_64 random_;
     Fault fault_;
     RangeCache cache_;
-    std::array<std::array<Byte, memory_bytes>, ranks> memory_;
     std::vector<Flight> flights_;
-    std::string failure_;
-    int step_ = 0;
     std::uint64_t served_ = 0;
     std::uint64_t joined_ = 0;
 };

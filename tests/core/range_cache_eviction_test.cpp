@@ -20,9 +20,8 @@ TEST(RangeCache, ReadingAheadInAFullCacheHasToPay) {
     RangeCache cache(small_config(4), 2);
     EXPECT_TRUE(cache.ahead_pays(128)) << "there is room";
     const auto ahead = [&](std::uint64_t offset) {
-        const Admission admission = cache.admit(1, offset, 256, cache.now(), true);
+        const Admission admission = cache.admit_ahead(1, {offset, offset + 256});
         ASSERT_NE(admission.entry, nullptr);
-        admission.entry->set_ahead();
         cache.commit(admission.entry, remote_bytes(1, offset, 256).data());
     };
     for (std::uint64_t i = 0; i < 20; ++i) {
