@@ -38,7 +38,7 @@
 #include "engine/epochs.hpp"
 #include "engine/progress.hpp"
 #include "engine/touch_filter.hpp"
-#include "transport/transport.hpp"
+#include "transport/window_gets.hpp"
 
 namespace nearfetch {
 
@@ -74,7 +74,7 @@ enum class Flush : std::uint8_t {
     needed,
     needed_unseen,    ///< needed, but nothing that is cached waits for it: done_unseen() is enough afterwards
     elided,           ///< nothing is outstanding
-    elided_progress,  ///< nothing is outstanding, but it is time to serve others (Transport::progress)
+    elided_progress,  ///< nothing is outstanding, but it is time to serve others (WindowGets::progress)
 };
 
 class CachedWindow {
@@ -145,7 +145,7 @@ class CachedWindow {
     void set_extents(std::span<const std::uint64_t> bytes) noexcept;
 
     /// Asks for a range ahead of its use; the transfer goes straight into the cache.
-    int prefetch(Rank target, ByteRange range, Transport& transport);
+    int prefetch(Rank target, ByteRange range, WindowGets& transport);
 
     /// A put of this process was started: cached bytes that it overlaps take its values.
     void put(Rank target, std::span<const Piece> pieces) noexcept;

@@ -108,7 +108,7 @@ int CachedWindow::fetch_ahead(const Get& get, GetStarter& starter, const Survey&
     return 0;
 }
 
-int CachedWindow::prefetch(Rank target, ByteRange range, Transport& transport) {
+int CachedWindow::prefetch(Rank target, ByteRange range, WindowGets& transport) {
     Guard guard = lock();
     if (range.empty() || !keeps_data_ || !usable(target)) return 0;
     static thread_local std::vector<Segment> segments;

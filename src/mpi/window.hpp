@@ -10,7 +10,7 @@
 #include "base/settings.hpp"
 #include "engine/cached_window.hpp"
 #include "mpi/datatype.hpp"
-#include "transport/mpi/mpi_transport.hpp"
+#include "transport/mpi/mpi_window_gets.hpp"
 
 namespace nearfetch {
 
@@ -23,7 +23,7 @@ class Window {
 
     MPI_Win handle() const noexcept { return handle_; }
     CachedWindow& cached() noexcept { return cached_; }
-    MpiTransport& transport() noexcept { return transport_; }
+    MpiWindowGets& transport() noexcept { return transport_; }
     Mode mode() const noexcept { return cached_.settings().mode; }
     bool off() const noexcept { return mode() == Mode::off; }
     std::uint64_t block_limit() const noexcept { return cached_.settings().block_limit; }
@@ -44,7 +44,7 @@ class Window {
     std::uint64_t uniform_unit_;  ///< 0 if the displacement units differ
     std::vector<std::uint64_t> units_;
     CachedWindow cached_;
-    MpiTransport transport_;
+    MpiWindowGets transport_;
 };
 
 /// The contiguous pieces of one access, origin beside target.

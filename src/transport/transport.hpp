@@ -1,6 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// How bytes move for a runtime that does its own communication: GETs and PUTs of contiguous bytes that are
+// started, and reported when they are complete. (Under the MPI interposer the program completes its transfers
+// itself: window_gets.hpp.)
+//
+// An endpoint belongs to one thread. Operations may complete in any order; two that touch the same bytes
+// take effect in any order, too, unless the first was complete before the second was started. A GET has read
+// its bytes, and a PUT has written its own, at some time between its start and its completion.
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -9,18 +17,14 @@
 
 namespace nearfetch {
 
-/// One contiguous run of bytes of an access: `size` bytes at `offset` of the target's window, and at `origin`
-/// here.
-struct Piece {
-    std::uint64_t offset = 0;
-    std::uint64_t size = 0;
-    std::byte* origin = nullptr;
+/// Names an operation; whoever starts it chooses it.
+using Token = std::uint64_t;
 
-    ByteRange range() const noexcept { return {offset, offset + size}; }
+struct Completion {
+    Token token = 0;
+    int status = 0;  ///< the transport's own; 0 is success
 };
 
-/// How bytes move. What a transport reports is its own status: 0 is success, everything else is handed
-/// through to whoever can name it (an MPI error code stays that code).
 class Transport {
   public:
     Transport() = default;
@@ -28,11 +32,27 @@ class Transport {
     Transport& operator=(const Transport&) = delete;
     virtual ~Transport() = default;
 
-    /// Starts the transfer of all `pieces` from `target` to their origins as one operation; does not wait.
-    virtual int start_get(Rank target, std::span<const Piece> pieces) = 0;
+    /// Starts to fetch `size` bytes at `address` of `target` to `to`; does not wait. \pre size > 0
+    /// \return 0, or why it was not started: then no completion comes
+    virtual int start_get(Rank target, std::uint64_t address, std::uint64_t size, std::byte* to,
+                          Token token) = 0;
+    /// Starts to write there. Complete means: there, for every reader. `from` stays as it is until then.
+    virtual int start_put(Rank target, std::uint64_t address, std::uint64_t size, const std::byte* from,
+                          Token token) = 0;
 
-    /// Enters the communication library, so that others are served (DESIGN.md, "Never stuck").
-    virtual void progress() = 0;
+    /// Reports what has completed and was not reported yet. \return how many; 0: nothing at the moment
+    virtual std::size_t test(std::span<Completion> out) = 0;
+    /// As test(), but waits until there is one. A transport that schedules tasks may run others of the same
+    /// thread meanwhile, which may use this endpoint; 0 when they have taken all there was.
+    /// \pre something is under way
+    virtual std::size_t wait(std::span<Completion> out) = 0;
+
+    /// The bytes around `address` that may be fetched along with it; empty when not even that one.
+    virtual ByteRange readable(Rank target, std::uint64_t address) const noexcept = 0;
+    /// There is nothing to do just now: others may have the processor.
+    virtual void yield() = 0;
+    /// This thread's time, of the wall or a virtual one.
+    virtual std::uint64_t now_ns() = 0;
 };
 
 }  // namespace nearfetch

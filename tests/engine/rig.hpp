@@ -12,7 +12,7 @@
 
 namespace nearfetch::testing {
 
-class Rig : public Transport {
+class Rig : public WindowGets {
   public:
     Rig(const Settings& settings, Rank ranks, std::size_t bytes_per_rank, bool threaded = false)
         : window(settings, ranks, 0, threaded), memory(static_cast<std::size_t>(ranks)) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// MpiTransport alone, between two processes: pieces in any order and number, offsets that are no multiple of
+// MpiWindowGets alone, between two processes: pieces in any order and number, offsets that are no multiple of
 // the target's displacement unit, with and without a request. Without nearfetch's interposer, so that nothing
 // else could have put the bytes where they are looked for.
 
-#include "transport/mpi/mpi_transport.hpp"
+#include "transport/mpi/mpi_window_gets.hpp"
 
 #include <algorithm>
 #include <array>
@@ -13,7 +13,7 @@
 #include "check.hpp"
 
 using namespace check;
-using nearfetch::MpiTransport;
+using nearfetch::MpiWindowGets;
 using nearfetch::Piece;
 
 namespace {
@@ -57,7 +57,7 @@ class Landing {
 
 /// Both ways to start: completed by a flush, and by the request.
 template <class Make>
-void both_ways(MpiTransport& transport, MPI_Win win, const Make& make) {
+void both_ways(MpiWindowGets& transport, MPI_Win win, const Make& make) {
     const int target = right();
     Landing flushed = make();
     CHECK_MPI(transport.start_get(target, flushed.pieces()));
@@ -71,7 +71,7 @@ void both_ways(MpiTransport& transport, MPI_Win win, const Make& make) {
     waited.check(target);
 }
 
-void chosen_pieces(MpiTransport& transport, MPI_Win win) {
+void chosen_pieces(MpiWindowGets& transport, MPI_Win win) {
     part("one piece at a multiple of the unit");
     both_ways(transport, win, [] {
         Landing l;
@@ -116,7 +116,7 @@ void chosen_pieces(MpiTransport& transport, MPI_Win win) {
     });
 }
 
-void random_pieces(MpiTransport& transport, MPI_Win win) {
+void random_pieces(MpiWindowGets& transport, MPI_Win win) {
     part("random pieces");
     for (std::uint64_t seed = 1; seed <= 200; ++seed) {
         state().seed = seed;
@@ -139,7 +139,7 @@ void random_pieces(MpiTransport& transport, MPI_Win win) {
 }
 
 /// Several gets on their way at once, one flush for all.
-void many_at_once(MpiTransport& transport, MPI_Win win) {
+void many_at_once(MpiWindowGets& transport, MPI_Win win) {
     part("many at once");
     std::vector<Landing> landings(50);
     for (std::size_t i = 0; i < landings.size(); ++i) {
@@ -153,7 +153,7 @@ void many_at_once(MpiTransport& transport, MPI_Win win) {
 }
 
 /// Statuses are the library's own codes, also where a datatype had to be made first.
-void bad_rank(MpiTransport& transport, MPI_Win win) {
+void bad_rank(MpiWindowGets& transport, MPI_Win win) {
     part("bad rank");
     CHECK_MPI(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
     Landing one, many;
@@ -183,13 +183,13 @@ int main(int argc, char** argv) {
         if (units.front() == 0)
             for (std::size_t r = 0; r < units.size(); ++r)
                 units[r] = r % 2 == 0 ? 8 : 3;
-        MpiTransport probe(MPI_WIN_NULL, units);
+        MpiWindowGets probe(MPI_WIN_NULL, units);
         const auto unit = static_cast<int>(probe.displacement_unit(rank()));
         for (const Kind kind : {Kind::allocate, Kind::create}) {
             const Window window(window_bytes, unit, kind);
             const LockAll epoch(window);
             store_all(window, 0);
-            MpiTransport transport(window, units);
+            MpiWindowGets transport(window, units);
             chosen_pieces(transport, window);
             random_pieces(transport, window);
             many_at_once(transport, window);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transport/mpi/mpi_transport.hpp"
+#include "transport/mpi/mpi_window_gets.hpp"
 
 #include <limits>
 #include <vector>
@@ -53,21 +53,21 @@ void add_blocks(std::vector<int>& sizes, std::vector<MPI_Aint>& displacements, M
 
 }  // namespace
 
-int MpiTransport::start(Rank target, std::span<const Piece> pieces, MPI_Request* request) {
+int MpiWindowGets::start(Rank target, std::span<const Piece> pieces, MPI_Request* request) {
     const Piece& first = pieces.front();
     if (pieces.size() == 1 && first.size <= largest_count && first.offset % displacement_unit(target) == 0)
         return start_one(target, first, request);
     return start_many(target, pieces, request);
 }
 
-int MpiTransport::start_one(Rank target, const Piece& piece, MPI_Request* request) {
+int MpiWindowGets::start_one(Rank target, const Piece& piece, MPI_Request* request) {
     const auto displacement = static_cast<MPI_Aint>(piece.offset / displacement_unit(target));
     const int count = static_cast<int>(piece.size);
     return issue(piece.origin, count, MPI_BYTE, target, displacement, count, MPI_BYTE, win_, request);
 }
 
 /// One operation for several pieces, or for one that does not start at a multiple of the displacement unit.
-int MpiTransport::start_many(Rank target, std::span<const Piece> pieces, MPI_Request* request) {
+int MpiWindowGets::start_many(Rank target, std::span<const Piece> pieces, MPI_Request* request) {
     const std::uint64_t unit = displacement_unit(target);
     const std::uint64_t base = pieces.front().offset / unit * unit;
     std::byte* const origin = pieces.front().origin;
@@ -101,7 +101,7 @@ int highest_tag() {
 /// A probe makes progress where it finds nothing. On MPI_COMM_SELF, where there is never anything, MPICH
 /// looks no further than the process itself and serves nobody; hence all processes, and a tag that nothing is
 /// sent with.
-void MpiTransport::progress() {
+void MpiWindowGets::progress() {
     static const int tag = highest_tag();
     int flag = 0;
     PMPI_Iprobe(MPI_ANY_SOURCE, tag, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);

@@ -3,16 +3,16 @@
 
 #include <mpi.h>
 
-#include "transport/transport.hpp"
+#include "transport/window_gets.hpp"
 
 namespace nearfetch {
 
 /// Gets of bytes from an MPI window, by PMPI. Its statuses are MPI error codes.
-class MpiTransport final : public Transport {
+class MpiWindowGets final : public WindowGets {
   public:
     /// \param displacement_unit of each target, in bytes; one entry if all are the same. Must outlive the
     /// transport.
-    MpiTransport(MPI_Win win, std::span<const std::uint64_t> displacement_units) noexcept
+    MpiWindowGets(MPI_Win win, std::span<const std::uint64_t> displacement_units) noexcept
         : win_(win), units_(displacement_units) {}
 
     int start_get(Rank target, std::span<const Piece> pieces) override {

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// An SPMD program as one of its ranks sees it: who else there is, the memory that others reach, and what
+// threads need beside GETs and PUTs. Whatever starts the ranks makes one of these for each (launch_inproc,
+// launch_mpi) and hands it to the program.
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/types.hpp"
+#include "transport/transport.hpp"
+
+namespace nearfetch {
+
+/// Operations on 64-bit integers that nothing comes between.
+enum class AtomicOp : std::uint8_t { load, store, add, bit_and, bit_or, bit_xor, swap, compare_swap };
+
+/// What a rank was sent. Messages from one rank to another arrive in the order in which they were sent.
+struct Message {
+    Rank source = 0;
+    std::vector<std::byte> bytes;
+};
+
+class Job {
+  public:
+    Job() = default;
+    Job(const Job&) = delete;
+    Job& operator=(const Job&) = delete;
+    virtual ~Job() = default;
+
+    virtual Rank rank() const noexcept = 0;
+    virtual Rank ranks() const noexcept = 0;
+    /// This rank's memory that others reach, at the addresses 0 to its size; the same size everywhere. Zero
+    /// at the start, aligned to 4096 bytes.
+    virtual std::span<std::byte> segment() noexcept = 0;
+
+    /// An endpoint for the calling thread, which gives it back before it ends.
+    virtual std::unique_ptr<Transport> endpoint() = 0;
+    /// Whether threads beside the one that was started with the rank may have endpoints.
+    virtual bool threads() const noexcept = 0;
+
+    // The following are for any thread that has an endpoint. What fails throws Error.
+
+    /// Done when it returns. \param compare for compare_swap, which stores `operand` when it is what is there
+    /// \pre address is a multiple of 8 inside the segment \return what was there before
+    virtual std::uint64_t atomic(Rank target, std::uint64_t address, AtomicOp op, std::uint64_t operand,
+                                 std::uint64_t compare) = 0;
+    /// Returns when the bytes may be changed again.
+    virtual void send(Rank target, std::span<const std::byte> bytes) = 0;
+    /// The message that came first. \param wait for one; \return false when there is none (never after wait)
+    virtual bool receive(Message& message, bool wait) = 0;
+    /// Process synchronisation only: nobody leaves before all have come. One thread per rank at a time.
+    virtual void barrier() = 0;
+    /// The program computes for so long: virtual time passes; on the wall's clock the processor is busy.
+    virtual void compute(std::uint64_t ns) = 0;
+    /// Whether time is virtual: nothing takes any that is not said (compute) or the network's.
+    virtual bool virtual_time() const noexcept = 0;
+
+    /// Starts a thread of this rank. What `body` throws is thrown by join().
+    class Thread {
+      public:
+        virtual ~Thread() = default;
+        /// Waits for its end. To be called once, by the thread that started it or one that it synchronised
+        /// with.
+        virtual void join() = 0;
+    };
+    /// \pre threads()
+    virtual std::unique_ptr<Thread> start_thread(std::function<void()> body) = 0;
+};
+
+}  // namespace nearfetch

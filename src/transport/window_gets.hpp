@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/types.hpp"
+
+namespace nearfetch {
+
+/// One contiguous run of bytes of an access: `size` bytes at `offset` of the target's window, and at `origin`
+/// here.
+struct Piece {
+    std::uint64_t offset = 0;
+    std::uint64_t size = 0;
+    std::byte* origin = nullptr;
+
+    ByteRange range() const noexcept { return {offset, offset + size}; }
+};
+
+/// Gets of a window whose transfers the program's own calls complete: all that the interposer's engine needs
+/// of the network. A status is the transport's own: 0 is success, everything else is handed through to
+/// whoever can name it (an MPI error code stays that code).
+class WindowGets {
+  public:
+    WindowGets() = default;
+    WindowGets(const WindowGets&) = delete;
+    WindowGets& operator=(const WindowGets&) = delete;
+    virtual ~WindowGets() = default;
+
+    /// Starts the transfer of all `pieces` from `target` to their origins as one operation; does not wait.
+    virtual int start_get(Rank target, std::span<const Piece> pieces) = 0;
+
+    /// Enters the communication library, so that others are served (DESIGN.md, "Never stuck").
+    virtual void progress() = 0;
+};
+
+}  // namespace nearfetch
