@@ -1,18 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <stdexcept>
-#include <string>
-
-namespace nearfetch {
-
-/// What a user or the environment can cause. Reads *problem (why it is one): what to do*.
-/// Bugs are not errors: they are contracts (assert.hpp).
-class Error : public std::runtime_error {
-  public:
-    explicit Error(const std::string& message) : std::runtime_error(message) {}
-    Error(const std::string& problem, const std::string& why, const std::string& what_to_do)
-        : std::runtime_error(problem + " (" + why + "): " + what_to_do) {}
-};
-
-}  // namespace nearfetch
+// Programs catch it, too, so it stands with what they may include.
+#include <nearfetch/error.hpp>

@@ -2,11 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <nearfetch/types.hpp>
 
 namespace nearfetch {
-
-/// A process of a window's group, as MPI counts it there.
-using Rank = std::int32_t;
 
 /// Bytes [begin, end) of one rank's window memory.
 struct ByteRange {

@@ -17,10 +17,11 @@
 
 namespace nearfetch {
 
-/// Operations on 64-bit integers that nothing comes between.
-enum class AtomicOp : std::uint8_t { load, store, add, bit_and, bit_or, bit_xor, swap, compare_swap };
+/// Where a rank receives: a number from 0 to 32767 that its threads agree on.
+using Port = std::uint32_t;
 
-/// What a rank was sent. Messages from one rank to another arrive in the order in which they were sent.
+/// What a rank was sent. Messages from one rank to a port of another arrive in the order in which they were
+/// sent.
 struct Message {
     Rank source = 0;
     std::vector<std::byte> bytes;
@@ -50,10 +51,11 @@ class Job {
     /// \pre address is a multiple of 8 inside the segment \return what was there before
     virtual std::uint64_t atomic(Rank target, std::uint64_t address, AtomicOp op, std::uint64_t operand,
                                  std::uint64_t compare) = 0;
-    /// Returns when the bytes may be changed again.
-    virtual void send(Rank target, std::span<const std::byte> bytes) = 0;
-    /// The message that came first. \param wait for one; \return false when there is none (never after wait)
-    virtual bool receive(Message& message, bool wait) = 0;
+    /// Returns when the bytes may be changed again; does not wait for the receiver. Also to its own rank.
+    virtual void send(Rank target, Port port, std::span<const std::byte> bytes) = 0;
+    /// The message that came first to that port. \param wait for one; \return false when there is none (never
+    /// after wait). One thread per port at a time.
+    virtual bool receive(Port port, Message& message, bool wait) = 0;
     /// Process synchronisation only: nobody leaves before all have come. One thread per rank at a time.
     virtual void barrier() = 0;
     /// The program computes for so long: virtual time passes; on the wall's clock the processor is busy.
