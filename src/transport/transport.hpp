@@ -20,9 +20,15 @@ namespace nearfetch {
 /// Names an operation; whoever starts it chooses it.
 using Token = std::uint64_t;
 
+/// Statuses that mean the same on every transport. Others are its own (an MPI error code, say); 0 is success.
+namespace transport_status {
+inline constexpr int bad_rank = -1;  ///< no such rank
+inline constexpr int outside = -2;   ///< not all of these bytes are in the target's segment
+}  // namespace transport_status
+
 struct Completion {
     Token token = 0;
-    int status = 0;  ///< the transport's own; 0 is success
+    int status = 0;
 };
 
 class Transport {

@@ -50,6 +50,8 @@ struct GetRequest {
     int status = 0;       ///< of the first GET that failed; the bytes are then not all there
 
     ByteRange range() const noexcept { return {offset, offset + size_bytes}; }
+    /// Whether operations under way are going to use the request: it has to stay.
+    bool outstanding() const noexcept { return outstanding_ != 0; }
 
   private:
     friend class PageCache;
@@ -73,6 +75,8 @@ struct PutRequest {
     int status = 0;  ///< of a large put that failed; small ones are written back later
 
     ByteRange range() const noexcept { return {offset, offset + size_bytes}; }
+    /// Whether its operation is under way: the request has to stay.
+    bool outstanding() const noexcept { return outstanding_ != 0; }
 
   private:
     friend class PageCache;
