@@ -19,6 +19,7 @@ namespace nearfetch {
 
 /// Where a rank receives: a number from 0 to 32767 that its threads agree on.
 using Port = std::uint32_t;
+inline constexpr Port port_max = 32767;
 
 /// What a rank was sent. Messages from one rank to a port of another arrive in the order in which they were
 /// sent.

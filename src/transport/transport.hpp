@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include "base/types.hpp"
 
@@ -59,6 +60,12 @@ class Transport {
     virtual void yield() = 0;
     /// This thread's time, of the wall or a virtual one.
     virtual std::uint64_t now_ns() = 0;
+    /// What a status other than 0 means, for people.
+    virtual std::string status_text(int status) const {
+        if (status == transport_status::bad_rank) return "there is no such rank";
+        if (status == transport_status::outside) return "not all of these bytes are in the segment";
+        return "the transport's status " + std::to_string(status);
+    }
 };
 
 }  // namespace nearfetch
