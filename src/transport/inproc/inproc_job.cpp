@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/inproc/inproc_job.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <exception>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "base/error.hpp"
+#include "transport/inproc/inproc_transport.hpp"
+
+namespace nearfetch {
+namespace {
+
+/// A thread that ends before this does. What it threw and nobody joined for is the rank's failure.
+class InprocThread final : public Job::Thread {
+  public:
+    InprocThread(InprocWorld& world, std::function<void()> body) : world_(world) {
+        try {
+            thread_ = std::thread([this, work = std::move(body)] {
+                try {
+                    work();
+                } catch (...) {
+                    failure_ = std::current_exception();
+                }
+            });
+        } catch (const std::system_error& error) {
+            throw Error("a thread cannot be started", error.what(), "start fewer threads");
+        }
+    }
+    ~InprocThread() override {
+        if (thread_.joinable()) thread_.join();
+        if (failure_) world_.fail(failure_);
+    }
+    void join() override {
+        thread_.join();
+        if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
+    }
+
+  private:
+    InprocWorld& world_;
+    std::exception_ptr failure_;
+    std::thread thread_;
+};
+
+std::uint64_t apply(std::uint64_t& there, AtomicOp op, std::uint64_t operand, std::uint64_t compare) {
+    const std::atomic_ref<std::uint64_t> value(there);
+    switch (op) {
+        case AtomicOp::load:
+            return value.load();
+        case AtomicOp::store:
+        case AtomicOp::swap:
+            return value.exchange(operand);
+        case AtomicOp::add:
+            return value.fetch_add(operand);
+        case AtomicOp::bit_and:
+            return value.fetch_and(operand);
+        case AtomicOp::bit_or:
+            return value.fetch_or(operand);
+        case AtomicOp::bit_xor:
+            return value.fetch_xor(operand);
+        case AtomicOp::compare_swap:
+            value.compare_exchange_strong(compare, operand);
+            return compare;
+    }
+    throw Error("an unknown atomic operation", "number " + std::to_string(static_cast<int>(op)),
+                "use one of AtomicOp's");
+}
+
+}  // namespace
+
+std::unique_ptr<Transport> InprocJob::endpoint() { return std::make_unique<InprocTransport>(world_); }
+
+std::uint64_t InprocJob::atomic(Rank target, std::uint64_t address, AtomicOp op, std::uint64_t operand,
+                                std::uint64_t compare) {
+    world_.throw_if_failed();
+    check_rank(target, "an atomic operation");
+    const std::uint64_t bytes = world_.segment_bytes();
+    if (address % 8 != 0 || bytes < 8 || address > bytes - 8) {
+        throw Error(
+            "an atomic operation on address " + std::to_string(address),
+            "the segment has " + std::to_string(bytes) + " bytes and its integers begin at multiples of 8",
+            "use the address of a 64-bit integer in the segment");
+    }
+    return apply(*reinterpret_cast<std::uint64_t*>(world_.segment(target).data() + address), op, operand,
+                 compare);
+}
+
+void InprocJob::send(Rank target, Port port, std::span<const std::byte> bytes) {
+    world_.throw_if_failed();
+    check_rank(target, "a message");
+    check_port(port);
+    world_.post(target, port, {.source = rank_, .bytes = {bytes.begin(), bytes.end()}});
+}
+
+bool InprocJob::receive(Port port, Message& message, bool wait) {
+    check_port(port);
+    return world_.take(rank_, port, message, wait);
+}
+
+void InprocJob::compute(std::uint64_t ns) {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::nanoseconds(ns);
+    while (std::chrono::steady_clock::now() < end) {
+    }
+}
+
+std::unique_ptr<Job::Thread> InprocJob::start_thread(std::function<void()> body) {
+    return std::make_unique<InprocThread>(world_, std::move(body));
+}
+
+void InprocJob::check_rank(Rank target, const char* operation) const {
+    if (world_.has_rank(target)) return;
+    throw Error(std::string(operation) + " for rank " + std::to_string(target),
+                "there are ranks 0 to " + std::to_string(ranks() - 1), "use one of these");
+}
+
+void InprocJob::check_port(Port port) {
+    if (port <= port_max) return;
+    throw Error("a message for port " + std::to_string(port),
+                "there are ports 0 to " + std::to_string(port_max), "use one of these");
+}
+
+}  // namespace nearfetch

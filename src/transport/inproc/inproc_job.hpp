@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "transport/inproc/world.hpp"
+#include "transport/job.hpp"
+
+namespace nearfetch {
+
+/// A rank that is a thread. \throws Error from whatever waits for others, and from atomic() and send(), once
+/// another rank has failed.
+class InprocJob final : public Job {
+  public:
+    InprocJob(InprocWorld& world, Rank rank) : world_(world), rank_(rank) {}
+
+    Rank rank() const noexcept override { return rank_; }
+    Rank ranks() const noexcept override { return world_.ranks(); }
+    std::span<std::byte> segment() noexcept override { return world_.segment(rank_); }
+    std::unique_ptr<Transport> endpoint() override;
+    bool threads() const noexcept override { return true; }
+    std::uint64_t atomic(Rank target, std::uint64_t address, AtomicOp op, std::uint64_t operand,
+                         std::uint64_t compare) override;
+    void send(Rank target, Port port, std::span<const std::byte> bytes) override;
+    bool receive(Port port, Message& message, bool wait) override;
+    void barrier() override { world_.barrier(); }
+    void compute(std::uint64_t ns) override;
+    bool virtual_time() const noexcept override { return false; }
+    std::unique_ptr<Thread> start_thread(std::function<void()> body) override;
+
+  private:
+    void check_rank(Rank target, const char* operation) const;
+    static void check_port(Port port);
+
+    InprocWorld& world_;
+    Rank rank_;
+};
+
+}  // namespace nearfetch

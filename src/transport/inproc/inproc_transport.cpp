@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/inproc/inproc_transport.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "base/assert.hpp"
+#include "transport/inproc/copy.hpp"
+
+namespace nearfetch {
+
+int InprocTransport::start_get(Rank target, std::uint64_t address, std::uint64_t size, std::byte* to,
+                               Token token) {
+    NF_EXPECT(size > 0);
+    if (const int status = check(target, address, size)) return status;
+    copy_as_network(to, world_.segment(target).data() + address, size);
+    complete(token);
+    return 0;
+}
+
+int InprocTransport::start_put(Rank target, std::uint64_t address, std::uint64_t size, const std::byte* from,
+                               Token token) {
+    NF_EXPECT(size > 0);
+    if (const int status = check(target, address, size)) return status;
+    copy_as_network(world_.segment(target).data() + address, from, size);
+    complete(token);
+    return 0;
+}
+
+std::size_t InprocTransport::test(std::span<Completion> out) {
+    const std::size_t count = std::min(out.size(), done_.size() - reported_);
+    std::copy_n(done_.begin() + static_cast<std::ptrdiff_t>(reported_), count, out.begin());
+    reported_ += count;
+    if (reported_ == done_.size()) {
+        done_.clear();
+        reported_ = 0;
+    }
+    return count;
+}
+
+ByteRange InprocTransport::readable(Rank target, std::uint64_t address) const noexcept {
+    if (check(target, address, 1) != 0) return {};
+    return {0, world_.segment_bytes()};
+}
+
+void InprocTransport::yield() {
+    world_.throw_if_failed();
+    std::this_thread::yield();
+}
+
+std::uint64_t InprocTransport::now_ns() {
+    return static_cast<std::uint64_t>(
+        std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count());
+}
+
+std::string InprocTransport::status_text(int status) const {
+    if (status == transport_status::bad_rank) {
+        return "there is no such rank (there are 0 to " + std::to_string(world_.ranks() - 1) + ")";
+    }
+    if (status == transport_status::outside) {
+        return "not all of these bytes are in the segment (it has " + std::to_string(world_.segment_bytes()) +
+               ")";
+    }
+    return Transport::status_text(status);
+}
+
+int InprocTransport::check(Rank target, std::uint64_t address, std::uint64_t size) const noexcept {
+    if (!world_.has_rank(target)) return transport_status::bad_rank;
+    if (address > world_.segment_bytes() || size > world_.segment_bytes() - address) {
+        return transport_status::outside;
+    }
+    return 0;
+}
+
+void InprocTransport::complete(Token token) { done_.push_back({.token = token, .status = 0}); }
+
+}  // namespace nearfetch

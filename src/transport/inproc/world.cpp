@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/inproc/world.hpp"
+
+#include <string>
+#include <utility>
+
+#include "base/error.hpp"
+
+namespace nearfetch {
+namespace {
+
+std::unique_ptr<ReservedMemory> allocate(Rank rank, Rank ranks, std::uint64_t bytes) {
+    const auto refuse = [&](const std::string& why) {
+        return Error("the segment of rank " + std::to_string(rank) + " cannot be allocated",
+                     std::to_string(bytes) + " bytes for each of " + std::to_string(ranks) + " ranks: " + why,
+                     "use a smaller segment or fewer ranks");
+    };
+    std::unique_ptr<ReservedMemory> memory;
+    try {
+        memory = std::make_unique<ReservedMemory>(bytes);
+    } catch (const Error&) {
+        throw refuse("the address space is not to be had");
+    }
+    if (!memory->resize(bytes)) throw refuse("the system has no memory for it");
+    return memory;
+}
+
+}  // namespace
+
+InprocWorld::InprocWorld(Rank ranks, std::uint64_t segment_bytes)
+    : segment_bytes_(segment_bytes), mailboxes_(static_cast<std::size_t>(ranks)) {
+    if (segment_bytes == 0) return;
+    for (Rank rank = 0; rank < ranks; ++rank)
+        segments_.push_back(allocate(rank, ranks, segment_bytes));
+}
+
+std::span<std::byte> InprocWorld::segment(Rank rank) noexcept {
+    if (segments_.empty()) return {};
+    return {segments_[static_cast<std::size_t>(rank)]->data(), static_cast<std::size_t>(segment_bytes_)};
+}
+
+void InprocWorld::post(Rank target, Port port, Message message) {
+    Mailbox& mailbox = mailboxes_[static_cast<std::size_t>(target)];
+    {
+        const std::lock_guard lock(mailbox.mutex);
+        mailbox.messages[port].push_back(std::move(message));
+    }
+    mailbox.arrived.notify_all();
+}
+
+bool InprocWorld::take(Rank rank, Port port, Message& message, bool wait) {
+    Mailbox& mailbox = mailboxes_[static_cast<std::size_t>(rank)];
+    std::unique_lock lock(mailbox.mutex);
+    std::deque<Message>& messages = mailbox.messages[port];
+    if (wait) mailbox.arrived.wait(lock, [&] { return !messages.empty() || failed_; });
+    throw_if_failed();
+    if (messages.empty()) return false;
+    message = std::move(messages.front());
+    messages.pop_front();
+    return true;
+}
+
+void InprocWorld::barrier() {
+    std::unique_lock lock(barrier_mutex_);
+    const std::uint64_t generation = barrier_generation_;
+    if (++barrier_arrived_ == ranks()) {
+        barrier_arrived_ = 0;
+        ++barrier_generation_;
+        barrier_done_.notify_all();
+        return;
+    }
+    barrier_done_.wait(lock, [&] { return barrier_generation_ != generation || failed_ || ended_; });
+    if (barrier_generation_ != generation) return;
+    throw_if_failed();
+    throw Error("the barrier can never be complete",
+                "rank " + std::to_string(*ended_) + " has returned from its main without it",
+                "let every rank call barrier() equally often");
+}
+
+void InprocWorld::fail(const std::exception_ptr& failure) {
+    {
+        const std::lock_guard lock(failure_mutex_);
+        if (failure_) return;
+        failure_ = failure;
+        failed_ = true;
+    }
+    // Each lock is taken once so that nobody is between looking at failed_ and falling asleep.
+    for (Mailbox& mailbox : mailboxes_) {
+        {
+            const std::lock_guard lock(mailbox.mutex);
+        }
+        mailbox.arrived.notify_all();
+    }
+    {
+        const std::lock_guard lock(barrier_mutex_);
+    }
+    barrier_done_.notify_all();
+    if (on_failure_) on_failure_();
+}
+
+void InprocWorld::end(Rank rank) {
+    {
+        const std::lock_guard lock(barrier_mutex_);
+        ended_ = rank;
+    }
+    barrier_done_.notify_all();
+}
+
+void InprocWorld::throw_if_failed() const {
+    if (failed_) throw Error("this rank cannot go on", "another rank failed", "see that rank's error");
+}
+
+}  // namespace nearfetch

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What the tests of transports share: the ways in which ranks are started, and operations that wait.
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "base/error.hpp"
+#include "transport/inproc/inproc.hpp"
+
+namespace nearfetch::test {
+
+/// A name for the test's title and what it stands for.
+struct Kind {
+    const char* name;
+    InprocConfig config;
+};
+
+inline std::vector<Kind> all_kinds() { return {{"inproc", {}}}; }
+
+inline InprocConfig with_ranks(InprocConfig config, Rank ranks) {
+    config.ranks = ranks;
+    return config;
+}
+
+/// The one completion of the one operation that is under way.
+inline Completion finish(Transport& transport) {
+    std::array<Completion, 4> done;
+    const std::size_t count = transport.wait(done);
+    EXPECT_EQ(count, 1U);
+    return done[0];
+}
+
+inline void put_value(Transport& transport, Rank target, std::uint64_t address, std::uint64_t value) {
+    ASSERT_EQ(transport.start_put(target, address, 8, reinterpret_cast<const std::byte*>(&value), 7), 0);
+    const Completion done = finish(transport);
+    EXPECT_EQ(done.token, 7U);
+    EXPECT_EQ(done.status, 0);
+}
+
+inline std::uint64_t get_value(Transport& transport, Rank target, std::uint64_t address) {
+    std::uint64_t value = 0;
+    EXPECT_EQ(transport.start_get(target, address, 8, reinterpret_cast<std::byte*>(&value), 9), 0);
+    const Completion done = finish(transport);
+    EXPECT_EQ(done.token, 9U);
+    EXPECT_EQ(done.status, 0);
+    return value;
+}
+
+inline void send_value(Job& job, Rank target, Port port, std::uint64_t value) {
+    job.send(target, port, std::as_bytes(std::span(&value, 1)));
+}
+
+inline std::uint64_t value_of(const Message& message) {
+    std::uint64_t value = 0;
+    EXPECT_EQ(message.bytes.size(), sizeof value);
+    std::memcpy(&value, message.bytes.data(), sizeof value);
+    return value;
+}
+
+/// What `work` throws, which has to be an Error; its text.
+template <typename Work>
+std::string error_of(Work&& work) {
+    try {
+        work();
+    } catch (const Error& error) {
+        return error.what();
+    }
+    ADD_FAILURE() << "no error was thrown";
+    return {};
+}
+
+}  // namespace nearfetch::test
