@@ -223,7 +223,7 @@ template <class T>
 [[nodiscard]] Transfer start_get(GlobalPtr<T> from, std::span<T> to) {
     return detail::start_get(from.rank(), from.address(), to.data(), to.size_bytes());
 }
-/// Done means that `from` may change; at the target it is after a release.
+/// Done means that `from` may change; at the target it is after the release that follows.
 template <class T>
 [[nodiscard]] Transfer start_put(GlobalPtr<T> to, std::span<const std::type_identity_t<T>> from) {
     return detail::start_put(to.rank(), to.address(), from.data(), from.size_bytes());

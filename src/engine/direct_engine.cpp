@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/direct_engine.hpp"
+
+#include <array>
+
+namespace nearfetch {
+
+DirectEngine::Pending::Pending(DirectEngine& engine, Rank target, std::uint64_t address,
+                               std::uint64_t size_bytes, std::byte* to)
+    : engine_(engine) {
+    status_ = engine.transport_.start_get(target, address, size_bytes, to, token());
+    done_ = status_ != 0;
+    if (!done_) ++engine.under_way_;
+    ++engine.counters_.get_messages;
+    engine.counters_.get_message_bytes += size_bytes;
+}
+
+DirectEngine::Pending::Pending(DirectEngine& engine, Rank target, std::uint64_t address,
+                               std::uint64_t size_bytes, const std::byte* from)
+    : engine_(engine) {
+    status_ = engine.transport_.start_put(target, address, size_bytes, from, token());
+    done_ = status_ != 0;
+    if (!done_) ++engine.under_way_;
+    ++engine.counters_.put_messages;
+    engine.counters_.put_message_bytes += size_bytes;
+}
+
+bool DirectEngine::Pending::test() {
+    if (!done_) engine_.collect(false);
+    return done_;
+}
+
+int DirectEngine::Pending::wait() {
+    while (!done_)
+        engine_.collect(true);
+    return status_;
+}
+
+void DirectEngine::collect(bool wait) {
+    std::array<Completion, 16> done;
+    const std::size_t count = wait ? transport_.wait(done) : transport_.test(done);
+    under_way_ -= count;
+    for (std::size_t i = 0; i < count; ++i) {
+        Pending& pending = *reinterpret_cast<Pending*>(done[i].token);
+        pending.done_ = true;
+        pending.status_ = done[i].status;
+    }
+}
+
+}  // namespace nearfetch

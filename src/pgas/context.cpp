@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pgas/context.hpp"
+
+#include <cstring>
+
+#include "pgas/message.hpp"
+#include "pgas/runtime.hpp"
+
+namespace nearfetch::pgas {
+
+thread_local constinit Context* Context::here_ = nullptr;
+
+namespace {
+
+std::string bytes_at(Rank rank, std::uint64_t address, std::size_t bytes) {
+    return std::to_string(bytes) + " bytes at address " + std::to_string(address) + " of rank " +
+           std::to_string(rank);
+}
+
+bool releases(std::memory_order order) noexcept {
+    return order == std::memory_order_release || order == std::memory_order_acq_rel ||
+           order == std::memory_order_seq_cst;
+}
+bool acquires(std::memory_order order) noexcept {
+    return order == std::memory_order_acquire || order == std::memory_order_consume ||
+           order == std::memory_order_acq_rel || order == std::memory_order_seq_cst;
+}
+
+template <class Pending>
+class PendingTransfer final : public Transfer::State {
+  public:
+    template <class... Arguments>
+    explicit PendingTransfer(Arguments&&... arguments) : pending_(std::forward<Arguments>(arguments)...) {
+        pending_.test();
+    }
+    bool test() override { return pending_.test(); }
+    int wait() override { return pending_.wait(); }
+
+  private:
+    Pending pending_;
+};
+
+class DoneTransfer final : public Transfer::State {
+  public:
+    bool test() override { return true; }
+    int wait() override { return 0; }
+};
+
+}  // namespace
+
+Context::Context(Runtime& runtime)
+    : rank_(runtime.job().rank()),
+      ranks_(runtime.job().ranks()),
+      charged_(runtime.job().virtual_time() && runtime.options().access_ns != 0),
+      runtime_(runtime),
+      endpoint_(runtime.job().endpoint()),
+      port_(runtime.take_port()) {
+    direct_.emplace(*endpoint_);
+    if (runtime.options().cached) {
+        engine_ = std::make_unique<PageEngine>(runtime.options().cache, *endpoint_);
+        // Nothing that others fetched before is this task's.
+        acquire();
+    }
+}
+
+Context::~Context() { runtime_.give_port(port_); }
+
+void Context::outside() {
+    throw Error("this thread is no part of a launched program",
+                "only main, spawned tasks and functions of on() communicate", "call it in one of these");
+}
+
+void Context::fail(const char* what, Rank rank, std::uint64_t address, std::size_t bytes, int status) const {
+    check(what, rank, address, bytes);
+    throw Error(std::string(what) + " of " + bytes_at(rank, address, bytes) + " failed",
+                "the transport reports status " + std::to_string(status),
+                "nothing of it was done; earlier puts that are not released are kept");
+}
+
+void Context::fail_release(int status) const {
+    throw Error("not all that was put could be written",
+                "the transport reports status " + std::to_string(status),
+                "it is kept: call release() again when the transport works");
+}
+
+void Context::check(const char* what, Rank rank, std::uint64_t address, std::size_t bytes) const {
+    if (rank < 0 || rank >= ranks_)
+        throw Error(std::string(what) + ": rank " + std::to_string(rank),
+                    "the program has the ranks 0 to " + std::to_string(ranks_ - 1), "use one of them");
+    const std::uint64_t segment = runtime_.job().segment().size();
+    if (address > segment || bytes > segment - address)
+        throw Error(std::string(what) + ": " + bytes_at(rank, address, bytes),
+                    "its segment has " + std::to_string(segment) + " bytes",
+                    "allocate() what is accessed, or raise LaunchOptions::segment_bytes");
+}
+
+void Context::charge() { runtime_.job().compute(runtime_.options().access_ns); }
+
+std::byte* Context::local(std::uint64_t address, std::size_t bytes) {
+    check("local access", rank_, address, bytes);
+    return runtime_.job().segment().data() + address;
+}
+
+void Context::get_uncached(Rank rank, std::uint64_t address, std::byte* to, std::size_t bytes) {
+    check("get", rank, address, bytes);
+    if (rank == rank_) {
+        std::memcpy(to, local(address, bytes), bytes);
+        return;
+    }
+    const int status = DirectEngine::Pending(*direct_, rank, address, bytes, to).wait();
+    if (status != 0) fail("get", rank, address, bytes, status);
+}
+
+void Context::put_uncached(Rank rank, std::uint64_t address, const std::byte* from, std::size_t bytes) {
+    check("put", rank, address, bytes);
+    if (rank == rank_) {
+        std::memcpy(local(address, bytes), from, bytes);
+        return;
+    }
+    const int status = DirectEngine::Pending(*direct_, rank, address, bytes, from).wait();
+    if (status != 0) fail("put", rank, address, bytes, status);
+}
+
+Transfer Context::start_get(Rank rank, std::uint64_t address, std::byte* to, std::size_t bytes) {
+    check("get", rank, address, bytes);
+    if (charged_) charge();
+    if (bytes == 0 || rank == rank_) {
+        if (bytes != 0) std::memcpy(to, local(address, bytes), bytes);
+        return Transfer(std::make_unique<DoneTransfer>());
+    }
+    if (engine_ == nullptr)
+        return Transfer(
+            std::make_unique<PendingTransfer<DirectEngine::Pending>>(*direct_, rank, address, bytes, to));
+    return Transfer(std::make_unique<PendingTransfer<PageEngine::Get>>(
+        *engine_, clock_, engine_->get_request(rank, address, bytes, to)));
+}
+
+Transfer Context::start_put(Rank rank, std::uint64_t address, const std::byte* from, std::size_t bytes) {
+    check("put", rank, address, bytes);
+    if (charged_) charge();
+    if (bytes == 0 || rank == rank_) {
+        if (bytes != 0) std::memcpy(local(address, bytes), from, bytes);
+        return Transfer(std::make_unique<DoneTransfer>());
+    }
+    if (engine_ == nullptr)
+        return Transfer(
+            std::make_unique<PendingTransfer<DirectEngine::Pending>>(*direct_, rank, address, bytes, from));
+    return Transfer(std::make_unique<PendingTransfer<PageEngine::Put>>(
+        *engine_, clock_, engine_->put_request(rank, address, bytes, from)));
+}
+
+void Context::prefetch(Rank rank, std::uint64_t address, std::size_t bytes) {
+    if (!is_remote(rank) || engine_ == nullptr) return;
+    if (charged_) charge();
+    engine_->prefetch(clock_, rank, address, bytes);
+}
+
+void Context::release() {
+    direct_->finish();
+    if (engine_ == nullptr) return;
+    const int status = engine_->release();
+    if (status != 0) fail_release(status);
+}
+
+void Context::acquire(Rank rank, ByteRange range) {
+    check("acquire", rank, range.begin, range.size());
+    if (engine_ != nullptr && !range.empty()) engine_->acquire(rank, range);
+}
+
+void Context::release(Rank rank, ByteRange range) {
+    check("release", rank, range.begin, range.size());
+    direct_->finish();
+    if (engine_ == nullptr || range.empty()) return;
+    const int status = engine_->release(rank, range);
+    if (status != 0) fail_release(status);
+}
+
+std::uint64_t Context::atomic(Rank rank, std::uint64_t address, AtomicOp op, std::uint64_t operand,
+                              std::uint64_t compare, std::memory_order order) {
+    check("atomic operation", rank, address, 8);
+    if (address % 8 != 0)
+        throw Error("atomic operation: " + bytes_at(rank, address, 8), "they are aligned to 8 bytes",
+                    "use a pointer to an 8-byte type");
+    const bool cached = engine_ != nullptr && rank != rank_;
+    // It goes around the cache: what was put there goes first, and nobody keeps what is there now.
+    if (releases(order))
+        release();
+    else if (cached)
+        release(rank, {address, address + 8});
+    const std::uint64_t before = runtime_.job().atomic(rank, address, op, operand, compare);
+    if (acquires(order))
+        acquire();
+    else if (cached)
+        engine_->acquire(rank, {address, address + 8});
+    return before;
+}
+
+void Context::barrier(std::memory_order order) {
+    if (releases(order)) release();
+    runtime_.job().barrier();
+    if (acquires(order)) acquire();
+}
+
+void Context::call(Rank rank, std::int64_t code, std::span<const std::byte> closure,
+                   std::span<std::byte> result) {
+    check("on", rank, 0, 0);
+    if (!runtime_.answers())
+        throw Error("on: nobody answers at rank " + std::to_string(rank),
+                    "this MPI lets only one thread of a process communicate here",
+                    "use one that gives MPI_THREAD_MULTIPLE on this network (MPICH does)");
+    Header header;
+    header.source = rank_;
+    header.port = port_;
+    header.result_bytes = static_cast<std::uint32_t>(result.size());
+    header.code = code;
+    release();
+    runtime_.job().send(rank, Runtime::server_port, compose(header, closure));
+    Message reply;
+    runtime_.job().receive(port_, reply, true);
+    acquire();
+    const auto body = body_of(reply.bytes);
+    if (header_of(reply.bytes).kind == Header::Kind::error)
+        throw Error("on rank " + std::to_string(rank) + ": " +
+                    std::string(reinterpret_cast<const char*>(body.data()), body.size()));
+    if (!result.empty()) std::memcpy(result.data(), body.data(), result.size());
+}
+
+PageCacheCounters Context::counters() const {
+    PageCacheCounters all = direct_->counters();
+    if (engine_ != nullptr) all.add(engine_->cache().counters());
+    return all;
+}
+
+}  // namespace nearfetch::pgas

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What a thread of an SPMD program needs to communicate: its endpoint, its cache, its task's clock.
+
+#include <memory>
+#include <nearfetch/pgas.hpp>
+#include <optional>
+
+#include "engine/direct_engine.hpp"
+#include "engine/page_engine.hpp"
+#include "transport/job.hpp"
+
+namespace nearfetch::pgas {
+
+class Runtime;
+
+class Context {
+  public:
+    explicit Context(Runtime& runtime);
+    Context(const Context&) = delete;
+    Context& operator=(const Context&) = delete;
+    /// \pre what was put is released; else it is lost
+    ~Context();
+
+    /// The calling thread's. \throws Error in a thread that has none
+    static Context& here() {
+        if (here_ == nullptr) [[unlikely]]
+            outside();
+        return *here_;
+    }
+    /// While it lives, the context is the calling thread's.
+    class Use {
+      public:
+        explicit Use(Context& context) noexcept { here_ = &context; }
+        ~Use() { here_ = nullptr; }
+        Use(const Use&) = delete;
+        Use& operator=(const Use&) = delete;
+    };
+
+    void get(Rank rank, std::uint64_t address, std::byte* to, std::size_t bytes) {
+        if (charged_) [[unlikely]]
+            charge();
+        if (is_remote(rank) && engine_ != nullptr) [[likely]] {
+            const int status = engine_->get(clock_, rank, address, bytes, to);
+            if (status != 0) [[unlikely]]
+                fail("get", rank, address, bytes, status);
+        } else {
+            get_uncached(rank, address, to, bytes);
+        }
+    }
+    void put(Rank rank, std::uint64_t address, const std::byte* from, std::size_t bytes) {
+        if (charged_) [[unlikely]]
+            charge();
+        if (is_remote(rank) && engine_ != nullptr) [[likely]] {
+            const int status = engine_->put(rank, address, bytes, from);
+            if (status != 0) [[unlikely]]
+                fail("put", rank, address, bytes, status);
+        } else {
+            put_uncached(rank, address, from, bytes);
+        }
+    }
+    Transfer start_get(Rank rank, std::uint64_t address, std::byte* to, std::size_t bytes);
+    Transfer start_put(Rank rank, std::uint64_t address, const std::byte* from, std::size_t bytes);
+    void prefetch(Rank rank, std::uint64_t address, std::size_t bytes);
+
+    void acquire() noexcept {
+        if (engine_ != nullptr) engine_->acquire(clock_);
+    }
+    void release();
+    void acquire(Rank rank, ByteRange range);
+    void release(Rank rank, ByteRange range);
+    std::uint64_t atomic(Rank rank, std::uint64_t address, AtomicOp op, std::uint64_t operand,
+                         std::uint64_t compare, std::memory_order order);
+    void barrier(std::memory_order order);
+    /// Runs code on a rank and waits for its result.
+    void call(Rank rank, std::int64_t code, std::span<const std::byte> closure, std::span<std::byte> result);
+
+    /// \throws Error unless these bytes are in the segment
+    std::byte* local(std::uint64_t address, std::size_t bytes);
+    PageCacheCounters counters() const;
+    Runtime& runtime() noexcept { return runtime_; }
+    Transport& transport() noexcept { return *endpoint_; }
+
+  private:
+    [[noreturn]] static void outside();
+    [[noreturn]] void fail(const char* what, Rank rank, std::uint64_t address, std::size_t bytes,
+                           int status) const;
+    [[noreturn]] void fail_release(int status) const;
+    // One comparison also finds negative ranks; those that do not exist are remote to get_uncached().
+    bool is_remote(Rank rank) const noexcept {
+        return rank != rank_ && static_cast<std::uint32_t>(rank) < static_cast<std::uint32_t>(ranks_);
+    }
+    void check(const char* what, Rank rank, std::uint64_t address, std::size_t bytes) const;
+    void charge();
+    void get_uncached(Rank rank, std::uint64_t address, std::byte* to, std::size_t bytes);
+    void put_uncached(Rank rank, std::uint64_t address, const std::byte* from, std::size_t bytes);
+
+    static thread_local constinit Context* here_;
+
+    // What a hit reads stands first.
+    Rank rank_;
+    Rank ranks_;
+    bool charged_;
+    std::unique_ptr<PageEngine> engine_;  ///< none: no cache
+    TaskClock clock_;
+
+    Runtime& runtime_;
+    std::unique_ptr<Transport> endpoint_;
+    std::optional<DirectEngine> direct_;
+    Port port_;
+};
+
+}  // namespace nearfetch::pgas

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What ranks write to each other's servers, and what these answer.
+
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include "transport/job.hpp"
+
+namespace nearfetch::pgas {
+
+struct Header {
+    enum class Kind : std::uint32_t { call, stop, result, error };
+    Kind kind = Kind::call;
+    Rank source = 0;  ///< whom to answer
+    Port port = 0;    ///< there
+    std::uint32_t result_bytes = 0;
+    std::int64_t code = 0;  ///< what to run: its distance from the program's anchor
+};
+
+inline std::vector<std::byte> compose(const Header& header, std::span<const std::byte> body) {
+    std::vector<std::byte> bytes(sizeof header + body.size());
+    std::memcpy(bytes.data(), &header, sizeof header);
+    if (!body.empty()) std::memcpy(bytes.data() + sizeof header, body.data(), body.size());
+    return bytes;
+}
+inline Header header_of(std::span<const std::byte> message) {
+    Header header;
+    std::memcpy(&header, message.data(), sizeof header);
+    return header;
+}
+inline std::span<const std::byte> body_of(std::span<const std::byte> message) {
+    return message.subspan(sizeof(Header));
+}
+
+}  // namespace nearfetch::pgas

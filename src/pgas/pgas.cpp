@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The functions of nearfetch/pgas.hpp: each asks the calling thread's context.
+
+#include <nearfetch/pgas.hpp>
+
+#include "pgas/context.hpp"
+#include "pgas/runtime.hpp"
+
+namespace nearfetch {
+
+using pgas::Context;
+
+Rank rank() { return Context::here().runtime().job().rank(); }
+Rank ranks() { return Context::here().runtime().job().ranks(); }
+void acquire() { Context::here().acquire(); }
+void release() { Context::here().release(); }
+void fence() {
+    release();
+    acquire();
+}
+void barrier(std::memory_order order) { Context::here().barrier(order); }
+void yield() { Context::here().transport().yield(); }
+void compute(std::uint64_t ns) { Context::here().runtime().job().compute(ns); }
+std::uint64_t now_ns() { return Context::here().transport().now_ns(); }
+
+Statistics statistics() {
+    const PageCacheCounters counters = Context::here().counters();
+    Statistics result;
+    for (const PageCacheCounterInfo& row : page_cache_counter_table)
+        result.rows.emplace_back(row.name, counters.*row.member);
+    return result;
+}
+
+std::uint64_t Statistics::operator[](std::string_view name) const {
+    for (const auto& [row, value] : rows)
+        if (row == name) return value;
+    throw Error("counter " + std::string(name), "there is none of that name",
+                "use one of those in Statistics::rows");
+}
+
+void Transfer::wait() {
+    const int status = state_->wait();
+    if (status != 0)
+        throw Error("a transfer failed", "the transport reports status " + std::to_string(status),
+                    "its memory holds nothing of use");
+}
+
+class Task::State {
+  public:
+    explicit State(std::unique_ptr<Job::Thread> thread) : thread_(std::move(thread)) {}
+    void join() {
+        if (thread_ == nullptr) return;
+        const std::unique_ptr<Job::Thread> thread = std::move(thread_);
+        thread->join();
+    }
+
+  private:
+    std::unique_ptr<Job::Thread> thread_;
+};
+
+Task::Task(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Task::Task(Task&&) noexcept = default;
+Task::~Task() {
+    if (state_ == nullptr) return;
+    try {
+        state_->join();
+    } catch (...) {  // who wants to know joins
+    }
+}
+
+void Task::join() {
+    state_->join();
+    acquire();
+}
+
+Task spawn(std::function<void()> body) {
+    pgas::Runtime& runtime = Context::here().runtime();
+    if (!runtime.job().threads())
+        throw Error("spawn", "this MPI lets only one thread of a process communicate here",
+                    "use one that gives MPI_THREAD_MULTIPLE on this network (MPICH does)");
+    release();
+    return Task(std::make_unique<Task::State>(runtime.start_task(std::move(body))));
+}
+
+namespace detail {
+
+void get(Rank rank, std::uint64_t address, void* to, std::size_t bytes) {
+    if (bytes == 0) return;
+    Context::here().get(rank, address, static_cast<std::byte*>(to), bytes);
+}
+void put(Rank rank, std::uint64_t address, const void* from, std::size_t bytes) {
+    if (bytes == 0) return;
+    Context::here().put(rank, address, static_cast<const std::byte*>(from), bytes);
+}
+void prefetch(Rank rank, std::uint64_t address, std::size_t bytes) {
+    Context::here().prefetch(rank, address, bytes);
+}
+void acquire(Rank rank, std::uint64_t address, std::size_t bytes) {
+    Context::here().acquire(rank, {address, address + bytes});
+}
+void release(Rank rank, std::uint64_t address, std::size_t bytes) {
+    Context::here().release(rank, {address, address + bytes});
+}
+std::uint64_t atomic(Rank rank, std::uint64_t address, AtomicOp op, std::uint64_t operand,
+                     std::uint64_t compare, std::memory_order order) {
+    return Context::here().atomic(rank, address, op, operand, compare, order);
+}
+std::byte* local(std::uint64_t address, std::size_t bytes) { return Context::here().local(address, bytes); }
+std::uint64_t allocate(std::size_t bytes) { return Context::here().runtime().allocate(bytes); }
+Transfer start_get(Rank rank, std::uint64_t address, void* to, std::size_t bytes) {
+    return Context::here().start_get(rank, address, static_cast<std::byte*>(to), bytes);
+}
+Transfer start_put(Rank rank, std::uint64_t address, const void* from, std::size_t bytes) {
+    return Context::here().start_put(rank, address, static_cast<const std::byte*>(from), bytes);
+}
+void call(Rank rank, Code code, const void* closure, std::size_t closure_bytes, void* result,
+          std::size_t result_bytes) {
+    Context& context = Context::here();
+    if (rank == context.runtime().job().rank()) {
+        code(closure, result);
+        return;
+    }
+    context.call(rank, context.runtime().code_offset(code),
+                 {static_cast<const std::byte*>(closure), closure_bytes},
+                 {static_cast<std::byte*>(result), result_bytes});
+}
+
+}  // namespace detail
+
+}  // namespace nearfetch

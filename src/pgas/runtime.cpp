@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pgas/runtime.hpp"
+
+#include <exception>
+
+#include "pgas/message.hpp"
+
+namespace nearfetch::pgas {
+
+namespace {
+
+constexpr std::uint64_t alignment = 64;  // of allocations
+
+/// A thread's work between its first acquire and its last release (000, III-D).
+template <class Body>
+void run_as_task(Runtime& runtime, Body&& body) {
+    Context context(runtime);
+    const Context::Use use(context);
+    body();
+    context.release();
+}
+
+}  // namespace
+
+Runtime::Runtime(Job& job, const LaunchOptions& options, void (*anchor)())
+    : job_(job), options_(options), anchor_(anchor) {}
+
+void Runtime::run(const std::function<void()>& main) {
+    if (job_.threads()) server_ = job_.start_thread([this] { serve(); });
+    try {
+        run_as_task(*this, [&] {
+            main();
+            // From here on nobody asks this rank for anything.
+            Context::here().barrier(std::memory_order_seq_cst);
+        });
+    } catch (...) {
+        try {
+            stop_server();
+        } catch (...) {  // the program ends because of what came first
+        }
+        throw;
+    }
+    stop_server();
+}
+
+void Runtime::stop_server() {
+    if (server_ == nullptr) return;
+    Header stop;
+    stop.kind = Header::Kind::stop;
+    job_.send(job_.rank(), server_port, compose(stop, {}));
+    server_->join();
+}
+
+std::uint64_t Runtime::allocate(std::size_t bytes) {
+    const std::uint64_t segment = job_.segment().size();
+    if (bytes > segment - allocated_)
+        throw Error(
+            "allocate: " + std::to_string(bytes) + " bytes",
+            std::to_string(segment - allocated_) + " are left of the segment's " + std::to_string(segment),
+            "raise LaunchOptions::segment_bytes");
+    const std::uint64_t address = allocated_;
+    allocated_ = std::min(segment, (allocated_ + bytes + alignment - 1) / alignment * alignment);
+    return address;
+}
+
+Port Runtime::take_port() {
+    const std::lock_guard lock(mutex_);
+    if (!spare_ports_.empty()) {
+        const Port port = spare_ports_.back();
+        spare_ports_.pop_back();
+        return port;
+    }
+    if (next_port_ > last_port)
+        throw Error("more than " + std::to_string(last_port) + " threads in a rank",
+                    "each has a port for what others send it", "join tasks before spawning more");
+    return next_port_++;
+}
+
+void Runtime::give_port(Port port) {
+    const std::lock_guard lock(mutex_);
+    spare_ports_.push_back(port);
+}
+
+std::unique_ptr<Job::Thread> Runtime::start_task(std::function<void()> body) {
+    return job_.start_thread([this, body = std::move(body)] { run_as_task(*this, body); });
+}
+
+// Hands each request to a worker that has nothing to do.
+void Runtime::serve() {
+    struct Worker {
+        Port port;
+        std::unique_ptr<Job::Thread> thread;
+    };
+    std::vector<Worker> workers;
+    for (Message message;;) {
+        job_.receive(server_port, message, true);
+        if (header_of(message.bytes).kind == Header::Kind::stop) break;
+        Port port = server_port;
+        {
+            const std::lock_guard lock(mutex_);
+            if (!idle_workers_.empty()) {
+                port = idle_workers_.back();
+                idle_workers_.pop_back();
+            }
+        }
+        if (port == server_port) {
+            port = take_port();
+            workers.push_back({port, job_.start_thread([this, port] { work(port); })});
+        }
+        job_.send(job_.rank(), port, message.bytes);
+    }
+    Header stop;
+    stop.kind = Header::Kind::stop;
+    for (Worker& worker : workers) {
+        job_.send(job_.rank(), worker.port, compose(stop, {}));
+        worker.thread->join();
+        give_port(worker.port);
+    }
+}
+
+void Runtime::work(Port port) {
+    Context context(*this);
+    const Context::Use use(context);
+    for (Message message;;) {
+        job_.receive(port, message, true);
+        const Header header = header_of(message.bytes);
+        if (header.kind == Header::Kind::stop) return;
+        const std::vector<std::byte> reply = answer(message.bytes);
+        {
+            const std::lock_guard lock(mutex_);
+            idle_workers_.push_back(port);
+        }
+        job_.send(header.source, header.port, reply);
+    }
+}
+
+// What the caller put before is seen by the code, and what the code puts by the caller (000, III-D).
+std::vector<std::byte> Runtime::answer(std::span<const std::byte> request) {
+    Header header = header_of(request);
+    const auto code = reinterpret_cast<detail::Code>(reinterpret_cast<std::intptr_t>(anchor_) + header.code);
+    // The closure's type may ask for alignment.
+    std::vector<std::max_align_t> closure((body_of(request).size() + sizeof(std::max_align_t) - 1) /
+                                          sizeof(std::max_align_t));
+    std::vector<std::max_align_t> result((header.result_bytes + sizeof(std::max_align_t) - 1) /
+                                         sizeof(std::max_align_t));
+    if (!body_of(request).empty())
+        std::memcpy(closure.data(), body_of(request).data(), body_of(request).size());
+    Context& context = Context::here();
+    context.acquire();
+    try {
+        code(closure.data(), result.data());
+        context.release();
+    } catch (const std::exception& problem) {
+        header.kind = Header::Kind::error;
+        const std::string_view text = problem.what();
+        return compose(header, std::as_bytes(std::span(text)));
+    } catch (...) {
+        header.kind = Header::Kind::error;
+        return compose(header, std::as_bytes(std::span(std::string_view("an exception of unknown type"))));
+    }
+    header.kind = Header::Kind::result;
+    return compose(header, std::as_bytes(std::span(result)).first(header.result_bytes));
+}
+
+}  // namespace nearfetch::pgas

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// A rank of an SPMD program: its job, its allocations, and who answers when another rank runs something here.
+//
+// One thread, the server, receives requests; each is run by a worker, a thread with a cache of its own, so
+// that a request may wait for another one, here or elsewhere. Workers stay for the next request.
+
+#include <memory>
+#include <mutex>
+#include <nearfetch/pgas.hpp>
+#include <vector>
+
+#include "pgas/context.hpp"
+#include "transport/job.hpp"
+
+namespace nearfetch::pgas {
+
+class Runtime {
+  public:
+    /// \param anchor a place in the program's code
+    Runtime(Job& job, const LaunchOptions& options, void (*anchor)());
+    Runtime(const Runtime&) = delete;
+    Runtime& operator=(const Runtime&) = delete;
+
+    /// Runs the program's main in this rank. Ends when all ranks' have ended.
+    void run(const std::function<void()>& main);
+
+    Job& job() noexcept { return job_; }
+    const LaunchOptions& options() const noexcept { return options_; }
+    /// \throws Error when the segment has no room
+    std::uint64_t allocate(std::size_t bytes);
+    std::unique_ptr<Job::Thread> start_task(std::function<void()> body);
+
+    /// A port of the caller's own, until it gives it back.
+    Port take_port();
+    void give_port(Port port);
+
+    std::int64_t code_offset(detail::Code code) const noexcept {
+        return reinterpret_cast<const std::byte*>(code) - reinterpret_cast<const std::byte*>(anchor_);
+    }
+    /// Whether others' requests are answered.
+    bool answers() const noexcept { return server_ != nullptr; }
+
+    static constexpr Port server_port = 0;
+    static constexpr Port last_port = 32767;
+
+  private:
+    void stop_server();
+    void serve();
+    void work(Port port);
+    std::vector<std::byte> answer(std::span<const std::byte> request);
+
+    Job& job_;
+    LaunchOptions options_;
+    void (*anchor_)();
+    std::uint64_t allocated_ = 0;
+    std::unique_ptr<Job::Thread> server_;
+
+    std::mutex mutex_;  ///< of what follows
+    std::vector<Port> spare_ports_;
+    Port next_port_ = server_port + 1;
+    std::vector<Port> idle_workers_;
+};
+
+}  // namespace nearfetch::pgas
