@@ -86,7 +86,10 @@ bool PageEngine::drive(Ask&& ask, std::uint64_t attempt, Patience patience, int&
 template <class Request>
 PageEngine::Pending<Request>::Pending(PageEngine& engine, const TaskClock& task, const Request& request)
     : engine_(engine), task_(task), request_(request), attempt_(++engine.attempts_) {
-    if (engine.transport_.readable(request.target, request.offset).contains(request.range())) return;
+    const ByteRange memory = engine.transport_.readable(request.target, request.offset);
+    if (memory.begin <= request.offset && request.offset < memory.end &&
+        request.size_bytes <= memory.end - request.offset)
+        return;
     status_ = transport_status::outside;
     done_ = true;
 }

@@ -52,8 +52,8 @@ Context::Context(Runtime& runtime)
     : rank_(runtime.job().rank()),
       ranks_(runtime.job().ranks()),
       charged_(runtime.job().virtual_time() && runtime.options().access_ns != 0),
-      runtime_(runtime),
       endpoint_(runtime.job().endpoint()),
+      runtime_(runtime),
       port_(runtime.take_port()) {
     direct_.emplace(*endpoint_);
     if (runtime.options().cached) {

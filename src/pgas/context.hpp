@@ -102,11 +102,11 @@ class Context {
     Rank rank_;
     Rank ranks_;
     bool charged_;
+    std::unique_ptr<Transport> endpoint_;
     std::unique_ptr<PageEngine> engine_;  ///< none: no cache
     TaskClock clock_;
 
     Runtime& runtime_;
-    std::unique_ptr<Transport> endpoint_;
     std::optional<DirectEngine> direct_;
     Port port_;
 };

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Gets, puts and what orders them, by the C++ interface, with and without a cache.
+
+#include <gtest/gtest.h>
+
+#include <nearfetch/pgas.hpp>
+#include <numeric>
+
+namespace nearfetch {
+namespace {
+
+class Memory : public ::testing::TestWithParam<bool> {
+  protected:
+    LaunchOptions options(Rank count = 2) const {
+        LaunchOptions options;
+        options.ranks = count;
+        options.segment_bytes = 1 << 20;
+        options.cached = GetParam();
+        return options;
+    }
+};
+
+TEST_P(Memory, WhatIsPutBeforeABarrierIsReadAfterIt) {
+    launch(options(4), [] {
+        const auto a = allocate<long>(1000);
+        const auto next = a.at_rank((rank() + 1) % ranks());
+        for (long i = 0; i < 1000; ++i)
+            next[i] = 1000 * rank() + i;
+        barrier();
+        const auto before = static_cast<long>((rank() + ranks() - 1) % ranks());
+        for (long i = 0; i < 1000; ++i) {
+            ASSERT_EQ(a[i], 1000 * before + i);
+            ASSERT_EQ(next[i], 1000 * rank() + i);
+        }
+        ASSERT_EQ(*a.local(), 1000 * before);
+    });
+}
+
+TEST_P(Memory, TheCacheSavesMessages) {
+    launch(options(), [cached = GetParam()] {
+        const auto a = allocate<long>(4096);
+        if (rank() == 0) {
+            const auto other = a.at_rank(1);
+            for (long i = 0; i < 4096; ++i)
+                other[i] = i;
+            release();
+            long sum = 0;
+            acquire();
+            for (long i = 0; i < 4096; ++i)
+                sum += other[i];
+            EXPECT_EQ(sum, 4096l * 4095 / 2);
+            const Statistics done = statistics();
+            if (cached) {
+                EXPECT_LE(done["put_messages"], 16u);
+                EXPECT_LE(done["get_messages"], 24u);
+            } else {
+                EXPECT_EQ(done["put_messages"], 4096u);
+                EXPECT_EQ(done["get_messages"], 4096u);
+            }
+        }
+        barrier();
+    });
+}
+
+TEST_P(Memory, NothingOlderThanAnAcquireIsRead) {
+    launch(options(), [] {
+        const auto data = allocate<long>(1);
+        const auto flag = allocate<long>(1);
+        constexpr int rounds = 200;
+        if (rank() == 0) {
+            for (long i = 1; i <= rounds; ++i) {  // Listing 2, task A
+                put(data.at_rank(0), i);
+                put(data.at_rank(1), i);
+                atomic_store(flag.at_rank(0), i, std::memory_order_release);
+                while (atomic_load(flag.at_rank(1), std::memory_order_acquire) != i)
+                    yield();
+            }
+        } else {
+            for (long i = 1; i <= rounds; ++i) {  // task B
+                while (atomic_load(flag.at_rank(0), std::memory_order_acquire) != i)
+                    yield();
+                ASSERT_EQ(get(data.at_rank(0)), i);
+                ASSERT_EQ(get(data.at_rank(1)), i);
+                atomic_store(flag.at_rank(1), i, std::memory_order_release);
+            }
+        }
+    });
+}
+
+TEST_P(Memory, RangesAloneAreReleasedAndAcquired) {
+    launch(options(), [cached = GetParam()] {
+        const auto a = allocate<long>(1024);
+        if (rank() == 0) {
+            const auto there = a.at_rank(1);
+            put(there, 1);
+            put(there + 512, 2);
+            release(there, 1);
+            EXPECT_EQ(statistics()["put_messages"], cached ? 1u : 2u);
+            release();
+        }
+        barrier();
+        if (rank() == 0) {
+            const auto there = a.at_rank(1);
+            EXPECT_EQ(get(there), 1);
+            EXPECT_EQ(get(there + 512), 2);
+        }
+        barrier(std::memory_order_relaxed);
+        if (rank() == 1) {
+            a[0] = 3;
+            a[512] = 4;
+        }
+        barrier(std::memory_order_relaxed);
+        if (rank() == 0) {
+            acquire(a.at_rank(1), 1);
+            EXPECT_EQ(get(a.at_rank(1)), 3);
+            EXPECT_EQ(get(a.at_rank(1) + 512), cached ? 2 : 4) << "not acquired";
+        }
+        barrier();
+    });
+}
+
+TEST_P(Memory, LargeAndStridedTransfers) {
+    launch(options(), [] {
+        constexpr std::size_t n = 10000;
+        const auto a = allocate<int>(n);
+        if (rank() == 0) {
+            const auto there = a.at_rank(1);
+            std::vector<int> from(n), to(n), half(n / 2);
+            std::iota(from.begin(), from.end(), 0);
+            put<int>(there, from);
+            there[5] = -5;  // over what the large put wrote
+            auto transfer = start_get<int>(there, to);
+            transfer.wait();
+            EXPECT_EQ(to[5], -5);
+            EXPECT_EQ(to[n - 1], static_cast<int>(n) - 1);
+            put_strided<int>(there + 1, 2, std::vector<int>(n / 2, 8));
+            get_strided<int>(there, 1, to);
+            EXPECT_EQ(to[4], 4);
+            EXPECT_EQ(to[5], 8);
+            get_strided<int>(there + 1, 2, half);
+            EXPECT_EQ(half, std::vector<int>(n / 2, 8));
+            std::vector<std::unique_ptr<Transfer>> puts;
+            for (int& value : from)
+                value += 1;
+            for (std::size_t i = 0; i < n; i += 1000)
+                puts.push_back(std::make_unique<Transfer>(start_put<int>(
+                    there + static_cast<std::ptrdiff_t>(i), std::span<const int>(from).subspan(i, 1000))));
+            for (auto& put : puts)
+                put->wait();
+            release();
+            acquire();
+            get<int>(there, to);
+            EXPECT_EQ(to, from);
+        }
+        barrier();
+    });
+}
+
+TEST_P(Memory, AtomicsSeePutsAndGetsSeeAtomics) {
+    launch(options(), [] {
+        const auto a = allocate<std::int64_t>(1).at_rank(1);
+        if (rank() == 0) {
+            for (const std::memory_order order : {std::memory_order_seq_cst, std::memory_order_relaxed}) {
+                put(a, 40);
+                EXPECT_EQ(atomic_fetch_add(a, -2, order), 40);
+                EXPECT_EQ(get(a), 38);
+                EXPECT_EQ(atomic_exchange(a, 7, order), 38);
+                std::int64_t expected = 8;
+                EXPECT_FALSE(atomic_compare_exchange(a, expected, 9, order));
+                EXPECT_EQ(expected, 7);
+                EXPECT_TRUE(atomic_compare_exchange(a, expected, 9, order));
+                EXPECT_EQ(get(a), 9);
+                EXPECT_EQ(atomic_load(a.as<double>(), order), std::bit_cast<double>(std::int64_t{9}));
+            }
+        }
+        barrier();
+    });
+}
+
+TEST_P(Memory, RelaxedAtomicsFlushNothing) {
+    launch(options(), [cached = GetParam()] {
+        const auto counter = allocate<std::int64_t>(1).at_rank(1);
+        const auto data = allocate<long>(128).at_rank(1);
+        if (rank() == 0) {
+            EXPECT_EQ(get(data), 0);
+            put(data + 64, 1);
+            const std::uint64_t before = statistics()["get_messages"];
+            for (int i = 0; i < 10; ++i)
+                atomic_fetch_add(counter, 1, std::memory_order_relaxed);
+            EXPECT_EQ(get(data), 0);
+            EXPECT_EQ(statistics()["get_messages"], cached ? before : before + 1);
+            EXPECT_EQ(statistics()["put_messages"], cached ? 0u : 1u);
+        }
+        barrier();
+        EXPECT_EQ(get(counter), 10);
+    });
+}
+
+TEST_P(Memory, BadArgumentsAreErrors) {
+    launch(options(), [] {
+        const auto a = allocate<long>(8);
+        EXPECT_THROW(get(a.at_rank(2)), Error);
+        EXPECT_THROW(get(a.at_rank(-1)), Error);
+        EXPECT_THROW(get(a + (1 << 20)), Error);
+        EXPECT_THROW(get(a.at_rank(1 - rank()) + (1 << 20)), Error);
+        EXPECT_THROW(put(a.at_rank(1 - rank()) - 1, 5), Error);
+        EXPECT_THROW(put(a.at_rank(7), 5), Error);
+        EXPECT_THROW(atomic_load(GlobalPtr<long>(1, 4)), Error);
+        EXPECT_THROW(allocate<long>(1 << 20), Error);
+        EXPECT_THROW(acquire(a.at_rank(3), 1), Error);
+        EXPECT_THROW(release(a, 1 << 20), Error);
+        EXPECT_THROW(statistics()["no such thing"], Error);
+        prefetch(a.at_rank(5));
+        prefetch(a.at_rank(1 - rank()) + (1 << 20));
+        std::vector<long> nothing;
+        get<long>(a.at_rank(1 - rank()), nothing);
+        try {
+            get(a.at_rank(2));
+        } catch (const Error& error) {
+            EXPECT_STREQ(error.what(), "get: rank 2 (the program has the ranks 0 to 1): use one of them");
+        }
+    });
+    EXPECT_THROW(rank(), Error);
+    EXPECT_THROW(get(GlobalPtr<long>(0, 0)), Error);
+    LaunchOptions none = options(0);
+    EXPECT_THROW(launch(none, [] {}), Error);
+    LaunchOptions odd = options();
+    odd.cached = true;
+    odd.cache.line_bytes = 3;
+    EXPECT_THROW(launch(odd, [] {}), Error);
+}
+
+INSTANTIATE_TEST_SUITE_P(Caches, Memory, ::testing::Bool(),
+                         [](const auto& test) { return test.param ? "cached" : "uncached"; });
+
+}  // namespace
+}  // namespace nearfetch

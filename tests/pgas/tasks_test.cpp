@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Remote execution, tasks and sync variables: each brings its acquire and release (000, section III-D).
+
+#include <gtest/gtest.h>
+
+#include <nearfetch/pgas.hpp>
+#include <thread>
+
+namespace nearfetch {
+namespace {
+
+LaunchOptions options(Rank count) {
+    LaunchOptions options;
+    options.ranks = count;
+    options.segment_bytes = 1 << 20;
+    return options;
+}
+
+TEST(On, RunsThereSeesWhatWasPutAndGivesItsValue) {
+    launch(options(3), [] {
+        const auto a = allocate<long>(4);
+        if (rank() == 0) {
+            put(a.at_rank(1), 20);  // not released: on() does
+            put(a.at_rank(2), 30);
+            const long sum = on(1, [a] {
+                EXPECT_EQ(rank(), 1);
+                const long both = *a.at_rank(1).local() + get(a.at_rank(2));
+                put(a.at_rank(0) + 1, both);
+                put(a.at_rank(2) + 1, both + 1);
+                return both;
+            });
+            EXPECT_EQ(sum, 50);
+            EXPECT_EQ(*(a + 1).local(), 50);
+            EXPECT_EQ(get(a.at_rank(2) + 1), 51);
+        }
+        barrier();
+    });
+}
+
+TEST(On, IsAnsweredWhileTheOwnerComputes) {
+    launch(options(2), [] {
+        const auto go = allocate<std::int64_t>(1);
+        if (rank() == 0) {
+            on(1, [go] { atomic_store(go.at_rank(1), 1); });
+        } else {
+            // Without communication, until somebody else has done something here.
+            while (std::atomic_ref<std::int64_t>(*go.local()).load() == 0)
+                std::this_thread::yield();
+        }
+        barrier();
+    });
+}
+
+TEST(On, MayCallOnAgain) {
+    launch(options(2), [] {
+        if (rank() == 0) {
+            const int depth = on(1, [] {
+                return 1 +
+                       on(0, [] { return 1 + on(1, [] { return 1 + on(0, [] { return 1 + rank(); }); }); });
+            });
+            EXPECT_EQ(depth, 4);
+        }
+        barrier();
+    });
+}
+
+TEST(On, ManyAtOnce) {
+    launch(options(4), [] {
+        const auto counter = allocate<std::int64_t>(1);
+        for (int i = 0; i < 50; ++i)
+            for (Rank other = 0; other < ranks(); ++other)
+                on(other, [counter] { atomic_fetch_add(counter.at_rank(0), 1); });
+        barrier();
+        EXPECT_EQ(atomic_load(counter.at_rank(0)), 4 * 50 * 4);
+        barrier();
+    });
+}
+
+TEST(On, AnExceptionComesBack) {
+    launch(options(2), [] {
+        if (rank() == 0) {
+            try {
+                on(1, [] { throw Error("no such thing", "it was never made", "make it"); });
+                FAIL();
+            } catch (const Error& error) {
+                EXPECT_STREQ(error.what(), "on rank 1: no such thing (it was never made): make it");
+            }
+            EXPECT_THROW(on(2, [] {}), Error);
+        }
+        barrier();
+    });
+}
+
+// 000, Listing 3: memory that is freed elsewhere must not be written afterwards.
+TEST(On, WritesBeforeItAreThereBeforeItRuns) {
+    struct Point {
+        int x, y;
+    };
+    launch(options(2), [] {
+        const auto p = allocate<Point>(1).at_rank(1);
+        if (rank() == 0) {
+            put(p, {5, 10});
+            on(1, [p] {
+                EXPECT_EQ(p.local()->x, 5);
+                *p.local() = {0, 0};
+            });
+            release();
+            EXPECT_EQ(get(p).y, 0);
+        }
+        barrier();
+    });
+}
+
+TEST(Spawn, ATaskSeesWhatWasPutAndIsSeenAfterItsJoin) {
+    launch(options(2), [] {
+        const auto a = allocate<long>(100);
+        if (rank() == 0) {
+            const auto there = a.at_rank(1);
+            EXPECT_EQ(get(there + 1), 0);  // cached here
+            put(there, 1);
+            std::vector<Task> tasks;
+            for (int i = 1; i < 10; ++i)
+                tasks.push_back(spawn([there, i] {
+                    EXPECT_EQ(get(there), 1);
+                    put(there + i, i);
+                }));
+            for (Task& task : tasks)
+                task.join();
+            for (int i = 1; i < 10; ++i)
+                EXPECT_EQ(get(there + i), i);
+            Task failing = spawn([] { throw Error("on purpose"); });
+            EXPECT_THROW(failing.join(), Error);
+            Task dropped = spawn([] {});
+        }
+        barrier();
+    });
+}
+
+TEST(Sync, AVariableIsFullOrEmpty) {
+    launch(options(2), [] {
+        const SyncVar<long> ball(allocate<SyncVar<long>::Cell>(1).at_rank(0));
+        const auto data = allocate<long>(1).at_rank(1);
+        constexpr long rounds = 100;
+        if (rank() == 0) {
+            for (long i = 0; i < rounds; ++i) {
+                put(data, i);
+                ball.write_ef(i);
+            }
+        } else {
+            for (long i = 0; i < rounds; ++i) {
+                const long seen = ball.read_fe();
+                EXPECT_EQ(seen, i);
+                EXPECT_GE(*data.local(), seen) << "put before the variable was written";
+            }
+            EXPECT_FALSE(ball.is_full());
+            ball.write_ef(77);
+            EXPECT_EQ(ball.read_ff(), 77);
+            EXPECT_TRUE(ball.is_full());
+        }
+        barrier();
+    });
+}
+
+TEST(Launch, TheFirstExceptionEndsAll) {
+    try {
+        launch(options(3), [] {
+            if (rank() == 1) throw Error("rank 1 has had enough");
+            barrier();
+        });
+        FAIL();
+    } catch (const Error& error) {
+        EXPECT_STREQ(error.what(), "rank 1 has had enough");
+    }
+}
+
+}  // namespace
+}  // namespace nearfetch
