@@ -21,7 +21,17 @@ struct Kind {
     InprocConfig config;
 };
 
-inline std::vector<Kind> all_kinds() { return {{"inproc", {}}}; }
+inline std::vector<Kind> all_kinds() {
+    return {
+        {"inproc", {}},
+        {"wall", {.network = "fdr-ib"}},
+        {"wall_unruly", {.network = "aries", .seed = 5, .jitter_ns = 20'000, .late_effects = true}},
+        {"virtual", {.network = "fdr-ib", .virtual_time = true}},
+        {"virtual_unruly",
+         {.network = "1gbe", .virtual_time = true, .seed = 7, .jitter_ns = 100'000, .late_effects = true}},
+        {"virtual_for_free", {.virtual_time = true}},
+    };
+}
 
 inline InprocConfig with_ranks(InprocConfig config, Rank ranks) {
     config.ranks = ranks;

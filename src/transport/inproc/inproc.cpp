@@ -3,7 +3,6 @@
 
 #include <exception>
 #include <future>
-#include <string>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -11,14 +10,18 @@
 #include "base/error.hpp"
 #include "transport/inproc/inproc_job.hpp"
 #include "transport/inproc/world.hpp"
+#include "transport/model/model_clock.hpp"
+#include "transport/model/model_job.hpp"
+#include "transport/model/virtual_ranks.hpp"
 
 namespace nearfetch {
 namespace {
 
 /// Runs body(rank) in a thread for each rank. All run or none: the first waits until the last has started.
-void run_ranks(Rank ranks, const std::function<void(Rank)>& body) {
-    std::promise<bool> all_started;
-    const std::shared_future<bool> go = all_started.get_future().share();
+void run_ranks(Rank ranks, const std::function<void()>& all_have_started,
+               const std::function<void(Rank)>& body) {
+    std::promise<bool> started;
+    const std::shared_future<bool> go = started.get_future().share();
     std::vector<std::thread> threads;
     std::string refused;
     try {
@@ -30,13 +33,57 @@ void run_ranks(Rank ranks, const std::function<void(Rank)>& body) {
     } catch (const std::system_error& error) {
         refused = error.what();
     }
-    all_started.set_value(refused.empty());
+    started.set_value(refused.empty());
+    if (refused.empty()) all_have_started();
     for (std::thread& thread : threads)
         thread.join();
     if (!refused.empty()) {
         throw Error("the threads of " + std::to_string(ranks) + " ranks cannot be started", refused,
                     "use fewer ranks");
     }
+}
+
+void run_main(InprocWorld& world, Job& job, const std::function<void(Job&)>& main) {
+    try {
+        main(job);
+    } catch (...) {
+        world.fail(std::current_exception());
+    }
+    world.end(job.rank());
+}
+
+void run_on_wall(InprocWorld& world, const ModelSettings& settings, const std::function<void(Job&)>& main) {
+    WallClock clock(world.ranks() > static_cast<Rank>(std::thread::hardware_concurrency()));
+    run_ranks(
+        world.ranks(), [] {},
+        [&](Rank rank) {
+            InprocJob job(world, rank);
+            ModelJob modelled(job, settings, clock, nullptr);
+            run_main(world, modelled, main);
+        });
+}
+
+void run_virtual(InprocWorld& world, const ModelSettings& settings, const std::function<void(Job&)>& main) {
+    VirtualRanks virtual_ranks(world.ranks(), settings.seed);
+    Simulation& simulation = virtual_ranks.simulation();
+    std::vector<Simulation::Actor*> actors;
+    for (Rank rank = 0; rank < world.ranks(); ++rank) {
+        actors.push_back(&simulation.add("rank " + std::to_string(rank), 0));
+    }
+    world.set_on_failure([&simulation] {
+        simulation.fail("this rank cannot go on", "another rank failed", "see that rank's error");
+    });
+    run_ranks(
+        world.ranks(), [&] { simulation.run(); },
+        [&](Rank rank) {
+            simulation.enter(*actors[static_cast<std::size_t>(rank)]);
+            {
+                InprocJob job(world, rank);
+                ModelJob modelled(job, settings, virtual_ranks.clock(), &virtual_ranks);
+                run_main(world, modelled, main);
+            }
+            simulation.leave();
+        });
 }
 
 }  // namespace
@@ -46,16 +93,30 @@ void launch_inproc(const InprocConfig& config, const std::function<void(Job&)>& 
         throw Error("ranks is " + std::to_string(config.ranks), "a program has at least one rank",
                     "use 1 or more");
     }
+    ModelSettings settings{.network = {},
+                           .seed = config.seed,
+                           .jitter_ns = config.jitter_ns,
+                           .late_effects = config.late_effects};
+    if (config.model) {
+        settings.network = *config.model;
+    } else if (!config.network.empty()) {
+        settings.network = network_model(config.network);
+    }
+    settings.network.check();
+
     InprocWorld world(config.ranks, config.segment_bytes);
-    run_ranks(config.ranks, [&](Rank rank) {
-        InprocJob job(world, rank);
-        try {
-            main(job);
-        } catch (...) {
-            world.fail(std::current_exception());
-        }
-        world.end(rank);
-    });
+    if (config.virtual_time) {
+        run_virtual(world, settings, main);
+    } else if (config.model || !config.network.empty() || config.jitter_ns > 0 || config.late_effects) {
+        run_on_wall(world, settings, main);
+    } else {
+        run_ranks(
+            config.ranks, [] {},
+            [&](Rank rank) {
+                InprocJob job(world, rank);
+                run_main(world, job, main);
+            });
+    }
     if (world.failure()) std::rethrow_exception(world.failure());
 }
 

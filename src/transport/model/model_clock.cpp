@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/model/model_clock.hpp"
+
+#include <chrono>
+#include <thread>
+
+#include "transport/model/simulation.hpp"
+
+namespace nearfetch {
+
+std::uint64_t WallClock::now_ns() const {
+    return static_cast<std::uint64_t>(
+        std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count());
+}
+
+void WallClock::compute(std::uint64_t ns) {
+    const std::uint64_t end_ns = now_ns() + ns;
+    while (now_ns() < end_ns) {
+    }
+}
+
+void WallClock::wait_until(std::uint64_t ns) {
+    while (now_ns() < ns) {
+        if (crowded_) std::this_thread::yield();
+    }
+}
+
+void WallClock::yield(std::uint64_t) { std::this_thread::yield(); }
+
+std::uint64_t VirtualClock::now_ns() const { return simulation_.now_ns(); }
+
+void VirtualClock::compute(std::uint64_t ns) { simulation_.advance(ns); }
+
+void VirtualClock::spend(std::uint64_t ns) { simulation_.advance(ns); }
+
+void VirtualClock::wait_until(std::uint64_t ns) { simulation_.sleep_until(ns); }
+
+void VirtualClock::let_others_come() { simulation_.let_others_come(); }
+
+void VirtualClock::yield(std::uint64_t next_ns) { simulation_.yield(next_ns); }
+
+}  // namespace nearfetch

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <queue>
+#include <utility>
+#include <vector>
+
+#include "transport/job.hpp"
+#include "transport/model/model_clock.hpp"
+#include "transport/model/simulation.hpp"
+
+namespace nearfetch {
+
+/// What ranks in virtual time wait for from each other: the barrier, and messages. Its data belong to the
+/// running actor, as the simulation's do.
+class VirtualRanks {
+  public:
+    VirtualRanks(Rank ranks, std::uint64_t seed)
+        : simulation_(seed), clock_(simulation_), coming_(static_cast<std::size_t>(ranks)) {}
+
+    Simulation& simulation() noexcept { return simulation_; }
+    ModelClock& clock() noexcept { return clock_; }
+
+    /// Returns `cost_ns` after the last rank has come.
+    void barrier(std::uint64_t cost_ns);
+    /// A message is on its way that can be received at `due_ns`.
+    void announce(Rank target, Port port, std::uint64_t due_ns);
+    /// Returns at `ns` or when a message is due before.
+    void await_message(Rank rank, Port port, std::uint64_t ns);
+    /// When the next message of those that are on their way to `rank` is due.
+    std::uint64_t next_message_ns(Rank rank);
+
+  private:
+    using Times = std::priority_queue<std::uint64_t, std::vector<std::uint64_t>, std::greater<>>;
+
+    void forget_past(Times& times) const;
+
+    Simulation simulation_;
+    VirtualClock clock_;
+    std::vector<Simulation::Actor*> in_barrier_;
+    std::uint64_t barrier_generation_ = 0;
+    std::vector<Times> coming_;  ///< by target
+    std::map<std::pair<Rank, Port>, Simulation::Actor*> receivers_;
+};
+
+}  // namespace nearfetch
