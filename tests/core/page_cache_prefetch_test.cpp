@@ -311,6 +311,7 @@ TEST(PageCacheBulk, ALargePutThatFailedIsReportedAndNotRemembered) {
     EXPECT_EQ(rig.cache.put(put).kind, Step::Kind::done);
     EXPECT_EQ(put.status, 66);
     EXPECT_TRUE(rig.reads(0, 1024, 64));
+    EXPECT_EQ(rig.cache.counters().acquires, 0u) << "nobody asked for one";
     EXPECT_EQ(rig.cache.operations(), 0u);
 }
 

@@ -216,6 +216,17 @@ TEST(PageCachePuts, WaitForWritesIsThePapersWay) {
     rig.get(0, 512, 8);  // another line of the page
     EXPECT_EQ(rig.sent(), "p100+8 g512+64");
     EXPECT_EQ(rig.waits, 2u);
+    // Of its own page and no other.
+    rig.put(0, 2048, 8, 9);
+    ReleaseRequest release;
+    rig.start(*rig.cache.release(release).operation);
+    std::byte to[8];
+    GetRequest before(0, 2040, 8, to, rig.segment), after(0, 3072, 8, to, rig.segment);
+    for (GetRequest* get : {&before, &after}) {
+        const Step step = rig.cache.get(rig.task, *get);
+        ASSERT_EQ(step.kind, Step::Kind::start);
+        rig.start(*step.operation);
+    }
 }
 
 TEST(PageCachePuts, ALineThatWasWrittenWhollyStaysReadable) {
@@ -249,6 +260,43 @@ TEST(PageCacheConflicts, AGetWaitsForThePutOfItsLineAndNoOther) {
     rig.start(*step.operation);
     rig.finish(0);
     EXPECT_EQ(rig.cache.get(rig.task, same).kind, Step::Kind::start);
+}
+
+TEST(PageCacheConflicts, AGetIsNotHeldUpByATaskThatPollsItsLine) {
+    PageCacheRig rig(small_config());
+    TaskClock polling;
+    std::byte flag[8], to[8];
+    rig.put(0, 16, 8, 5);  // part of the line, not sent
+    const auto poll = [&] {
+        rig.cache.acquire(polling);
+        return GetRequest(0, 0, 8, flag, rig.segment, rig.now);
+    };
+    GetRequest polled = poll(), waiting(0, 8, 8, to, rig.segment, rig.now);
+    rig.start(*rig.cache.get(polling, polled).operation);
+    ASSERT_EQ(rig.cache.get(rig.task, waiting).kind, Step::Kind::wait);
+    rig.finish(0);
+    ASSERT_EQ(rig.cache.get(polling, polled).kind, Step::Kind::done);
+    // The other one polls again before this one is looked at.
+    polled = poll();
+    rig.start(*rig.cache.get(polling, polled).operation);
+    Step step = rig.cache.get(rig.task, waiting);
+    ASSERT_EQ(step.kind, Step::Kind::start) << "it fetches the line itself";
+    rig.start(*step.operation);
+    rig.cache.check_invariants();
+    rig.finish(0);
+    ASSERT_EQ(rig.cache.get(polling, polled).kind, Step::Kind::done);
+    // The line is in its page; a write-back must wait for the second GET all the same, because its request
+    // gets what was written from the page.
+    ReleaseRequest release;
+    step = rig.cache.release(release);
+    ASSERT_EQ(step.kind, Step::Kind::wait);
+    EXPECT_EQ(step.operation, rig.flights[0].op);
+    rig.finish(0);
+    EXPECT_EQ(rig.cache.get(rig.task, waiting).kind, Step::Kind::done);
+    EXPECT_EQ(std::memcmp(to, &rig.memory[0][8], 8), 0);
+    rig.drive([&] { return rig.cache.release(release); });
+    EXPECT_EQ(rig.sent(), "g0+64 g0+64 g0+64 p16+8");
+    rig.cache.check_invariants();
 }
 
 TEST(PageCacheConflicts, AWriteBackWaitsForTheGetOfItsLine) {
@@ -394,6 +442,19 @@ TEST(PageCacheSync, AnAcquireOfARangeForgetsItsLinesOnly) {
     rig.cache.acquire(0, {0, ~std::uint64_t{0}});
     EXPECT_TRUE(rig.reads(0, 4096, 8));
     EXPECT_EQ(rig.sent(), "g4096+64");
+}
+
+TEST(PageCacheSync, AnEmptyRangeIsNothing) {
+    PageCacheRig rig(small_config());
+    rig.prefetch(0, 0, 256);
+    rig.cache.acquire(0, {128, 128});  // between two lines
+    rig.put(0, 400, 8, 1);
+    rig.sent();
+    rig.release(0, {402, 402});
+    EXPECT_EQ(rig.sent(), "");
+    rig.finish_all();
+    EXPECT_TRUE(rig.reads(0, 0, 256));
+    EXPECT_EQ(rig.sent(), "");
 }
 
 TEST(PageCacheSync, AReleaseOfARangeSendsItsPagesOnly) {

@@ -99,12 +99,7 @@ Step PageCache::get_bulk(const TaskClock& task, GetRequest& r) {
     if (r.next_ == r.range().end) return {};
     const Gap gap = gap_at(task, r);
     if (gap.blocked != nullptr) return clean(gap.blocked->dirty);
-    Operation* first = operations_.put_at(r.target, gap.range);
-    if (first == nullptr && operations_.spare() == 0) first = operations_.oldest();
-    if (first != nullptr) {
-        ++counters_.waits;
-        return wait_for(*first);
-    }
+    if (Operation* const op = in_the_way(r.target, gap.range)) return held_up_by(*op);
     Operation& op = operations_.begin(Operation::Kind::get, r.target, gap.range);
     op.bulk_ = true;
     op.buffer = r.to + (gap.range.begin - r.offset);
@@ -132,12 +127,7 @@ void PageCache::update(const PutRequest& r) noexcept {
 
 Step PageCache::put_bulk(PutRequest& r) {
     if (r.next_ == r.offset) {
-        Operation* first = operations_.put_at(r.target, r.range());
-        if (first == nullptr && operations_.spare() == 0) first = operations_.oldest();
-        if (first != nullptr) {
-            ++counters_.waits;
-            return wait_for(*first);
-        }
+        if (Operation* const op = in_the_way(r.target, r.range())) return held_up_by(*op);
         update(r);
         forget_merges(r.target, r.range());
         Operation& op = operations_.begin(Operation::Kind::put, r.target, r.range());

@@ -101,67 +101,59 @@ Step PageCache::get_window(const TaskClock& task, GetRequest& r) {
     Window window{{r.next_, end}, first_line, all, 0};
     if (number != (end - 1) >> page_shift_ || lookup(r.target, number) != nullptr)
         window = survey(task, r.target, window.range);
-    if (window.arriving != 0) return wait_for_arrival(r, window);
+    if (window.arriving != 0)
+        if (Operation* const op = arrival(r, window)) return held_up_by(*op);
     if (window.missing == 0) {
         copy_resident(r, window);
         r.next_ = end;
         return {};
     }
-    const ByteRange lines = line_bytes_of(first_line + first_of(window.missing),
-                                          first_line + last_of(window.missing), r.readable);
-    if (!operations_.puts().empty() || config_.wait_for_writes) {
-        const Step step = writes_first(r, window, lines);
+    // A PUT to these lines must not be overtaken by their GET.
+    ByteRange lines = line_bytes_of(first_line + first_of(window.missing),
+                                    first_line + last_of(window.missing), r.readable);
+    if (config_.wait_for_writes) {
+        const Step step = write_back(r.target, window.range);
         if (step.kind != Step::Kind::done) return step;
+        lines = {lines.begin & ~page_mask_, ((lines.end - 1) | page_mask_) + 1};
     }
-    if (operations_.spare() == 0) {
-        ++counters_.waits;
-        return wait_for(*operations_.oldest());
-    }
+    if (Operation* const op = in_the_way(r.target, lines)) return held_up_by(*op);
     Operation& op = plan_fetch(task, r, window);
     if (window.missing != all) copy_resident(r, window);
     r.next_ = end;
     return start(op);
 }
 
-// Somebody is fetching these lines already.
-Step PageCache::wait_for_arrival(GetRequest& r, const Window& window) {
-    const std::uint64_t line = window.first_line + first_of(window.arriving);
+// Who is fetching lines of the window already. Not for ever: a task that polls a line would hold up the
+// others that want it, because whenever they look it has asked again. \return nullptr when all of these
+// operations were begun after the request first had to wait for one
+Operation* PageCache::arrival(GetRequest& r, const Window& window) noexcept {
+    if (r.patience_ == 0) r.patience_ = operations_.last_id();
     for (Operation* op : operations_.gets()) {
-        const std::uint64_t base = op->offset >> line_shift_;
-        if (op->target != r.target || line < base || line - base >= 64 ||
-            (op->wanted_ >> (line - base) & 1) == 0)
+        if (op->wanted_ == 0 || op->id > r.patience_ || op->target != r.target ||
+            !op->range().overlaps(window.range))
             continue;
+        const std::uint64_t base = op->offset >> line_shift_;
+        if ((recounted(op->wanted_, base, window.first_line) & window.arriving) == 0) continue;
         if (r.late_ != op->id) {
             r.late_ = op->id;
-            const LineMask ahead = op->wanted_ & ~op->delivery_;
-            const LineMask here = window.first_line >= base ? ahead >> (window.first_line - base)
-                                                            : ahead << (base - window.first_line);
-            counters_.prefetch_late += count_of(window.arriving & here);
+            const LineMask ahead = recounted(op->wanted_ & ~op->delivery_, base, window.first_line);
+            counters_.prefetch_late += count_of(window.arriving & ahead);
         }
         r.waited_ = true;
-        ++counters_.waits;
-        return wait_for(*op);
+        return op;
     }
-    NF_ENSURE(false);
-    return {};
+    return nullptr;
 }
 
-// A PUT to these lines must not be overtaken by their GET.
-Step PageCache::writes_first(GetRequest& r, const Window& window, ByteRange lines) {
-    if (config_.wait_for_writes) {
-        lines = {lines.begin & ~page_mask_, (lines.end | page_mask_) + 1};
-        Step step;
-        for_each_part(window.range, [&](const Part& part) {
-            const Page* const page = lookup(r.target, part.number);
-            if (page != nullptr && page->dirty != Page::nothing && step.kind == Step::Kind::done)
-                step = clean(page->dirty);
-        });
-        if (step.kind != Step::Kind::done) return step;
-    }
-    Operation* const put = operations_.put_at(r.target, lines);
-    if (put == nullptr) return {};
-    ++counters_.waits;
-    return wait_for(*put);
+// The paper's way (III-C): what was written to the pages of the range goes first.
+Step PageCache::write_back(Rank target, ByteRange range) noexcept {
+    Step step;
+    for_each_part(range, [&](const Part& part) {
+        const Page* const page = lookup(target, part.number);
+        if (page != nullptr && page->dirty != Page::nothing && step.kind == Step::Kind::done)
+            step = clean(page->dirty);
+    });
+    return step;
 }
 
 void PageCache::copy_resident(GetRequest& r, const Window& window) {
@@ -347,7 +339,7 @@ void PageCache::complete(Operation& op, int status, std::uint64_t now_ticks) noe
     if (op.put_ != nullptr) {
         --op.put_->outstanding_;
         op.put_->status = status;
-        if (status != 0) acquire(op.target, op.range());
+        if (status != 0) forget(op.target, op.range());
         operations_.end(op);
         return;
     }

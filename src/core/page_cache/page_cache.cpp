@@ -169,19 +169,19 @@ void PageCache::acquire(TaskClock& task) noexcept {
 
 void PageCache::acquire(Rank target, ByteRange range) noexcept {
     ++counters_.acquires;
+    if (!range.empty()) forget(target, range);
+}
+
+void PageCache::forget(Rank target, ByteRange range) noexcept {
     for_each_page(target, range, [&](Page& page) { forget_lines(page, lines_within(page, range)); });
     forget_merges(target, range);
 }
 
 // What is being fetched of the range will not enter pages.
 void PageCache::forget_merges(Rank target, ByteRange range) noexcept {
-    for (Operation* op : operations_.gets()) {
-        if (op->merge_ == 0 || op->target != target || !op->range().overlaps(range)) continue;
-        const std::uint64_t base = op->offset >> line_shift_;
-        const std::uint64_t first = std::max(range.begin, op->offset) >> line_shift_;
-        const std::uint64_t last = (std::min(range.end, op->range().end) - 1) >> line_shift_;
-        op->merge_ &= ~line_mask(first - base, last - base);
-    }
+    for (Operation* op : operations_.gets())
+        if (op->merge_ != 0 && op->target == target && op->range().overlaps(range))
+            op->merge_ &= ~lines_within(*op, range);
 }
 
 PageCacheCounters PageCache::counters() const noexcept {

@@ -141,20 +141,22 @@ class PageCache {
     template <class Visitor>
     void for_each_page(Rank target, ByteRange range, Visitor&& visit);
     LineMask lines_within(const Page& page, ByteRange range) const noexcept;
+    LineMask lines_within(const Operation& operation, ByteRange range) const noexcept;
     ByteRange line_bytes_of(std::uint64_t first_line, std::uint64_t last_line,
                             ByteRange readable) const noexcept;
 
     // Pages' lives (page_cache.cpp).
     Page* make_page(Rank target, std::uint64_t number) noexcept;
     void forget_lines(Page& page, LineMask lines) noexcept;
+    void forget(Rank target, ByteRange range) noexcept;
     void forget_merges(Rank target, ByteRange range) noexcept;
     void use(Page& page, LineMask lines) noexcept;
 
     // Gets and prefetches (fetch.cpp).
     Step get_window(const TaskClock& task, GetRequest& request);
     Window survey(const TaskClock& task, Rank target, ByteRange range) noexcept;
-    Step wait_for_arrival(GetRequest& request, const Window& window);
-    Step writes_first(GetRequest& request, const Window& window, ByteRange lines);
+    Operation* arrival(GetRequest& request, const Window& window) noexcept;
+    Step write_back(Rank target, ByteRange range) noexcept;
     void copy_resident(GetRequest& request, const Window& window);
     Operation& plan_fetch(const TaskClock& task, GetRequest& request, const Window& window);
     LineMask rest_of_page(const TaskClock& task, GetRequest& request, const Page& page, LineMask missing,
@@ -170,7 +172,10 @@ class PageCache {
 
     // Puts and releases (write_back.cpp).
     Step clean(std::uint32_t entry) noexcept;
-    Step wait_for(Operation& operation) const noexcept;
+    Operation* fetching(Rank target, ByteRange range) const noexcept;
+    Operation* in_the_way(Rank target, ByteRange range) const noexcept;
+    static Step wait_for(Operation& operation) noexcept;
+    Step held_up_by(Operation& operation) noexcept;
     static Step start(Operation& operation) noexcept { return {Step::Kind::start, &operation, operation.id}; }
     struct Run;
     bool arriving_in(const Page& page, std::uint64_t begin, std::uint64_t end) const noexcept;

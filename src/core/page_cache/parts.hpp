@@ -47,10 +47,9 @@ void PageCache::for_each_part(ByteRange range, Visitor&& visit) const {
     }
 }
 
-/// Calls visit(page) for each page of the range that is cached, in no particular order.
+/// Calls visit(page) for each page of the range that is cached, in no particular order. \pre it has bytes
 template <class Visitor>
 void PageCache::for_each_page(Rank target, ByteRange range, Visitor&& visit) {
-    if (range.empty()) return;
     const std::uint64_t first = range.begin >> page_shift_;
     const std::uint64_t last = (range.end - 1) >> page_shift_;
     if (last - first > pages_.size()) {
@@ -70,6 +69,13 @@ inline LineMask PageCache::lines_within(const Page& page, ByteRange range) const
     const std::uint64_t begin = range.begin > base ? range.begin - base : 0;
     const std::uint64_t end = std::min(page_mask_ + 1, range.end - base);
     return line_mask(begin >> line_shift_, (end - 1) >> line_shift_);
+}
+
+/// The operation's lines that have bytes of the range. \pre it moves pages' memory, and there is one
+inline LineMask PageCache::lines_within(const Operation& op, ByteRange range) const noexcept {
+    const std::uint64_t base = op.offset >> line_shift_;
+    return line_mask((std::max(range.begin, op.offset) >> line_shift_) - base,
+                     ((std::min(range.end, op.range().end) - 1) >> line_shift_) - base);
 }
 
 /// The bytes of the lines, as far as they may be read.

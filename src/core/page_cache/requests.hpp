@@ -59,8 +59,9 @@ struct GetRequest {
     std::uint32_t outstanding_ = 0;
     bool fetched_ = false;
     bool waited_ = false;
-    std::uint8_t mark_ = 0;  ///< a stream to be read ahead for
-    OperationId late_ = 0;   ///< the prefetch that was waited for last
+    std::uint8_t mark_ = 0;     ///< a stream to be read ahead for
+    OperationId late_ = 0;      ///< the prefetch that was waited for last
+    OperationId patience_ = 0;  ///< what was begun later it does not wait for, but fetches the lines itself
 };
 
 struct PutRequest {

@@ -17,12 +17,36 @@ struct PageCache::Run {
 };
 
 // A PUT that failed is not waited for, but started again.
-Step PageCache::wait_for(Operation& op) const noexcept {
+Step PageCache::wait_for(Operation& op) noexcept {
     if (op.state_ == Operation::State::failed) {
         op.state_ = Operation::State::planned;
         return start(op);
     }
     return {Step::Kind::wait, &op, op.id};
+}
+
+// The same for an operation that is somebody else's.
+Step PageCache::held_up_by(Operation& op) noexcept {
+    ++counters_.waits;
+    return wait_for(op);
+}
+
+// The GET that was begun first of those that fetch lines of the range, for pages or for who waits.
+Operation* PageCache::fetching(Rank target, ByteRange range) const noexcept {
+    Operation* first = nullptr;
+    for (Operation* op : operations_.gets()) {
+        const LineMask lines = op->wanted_ | op->delivery_;
+        if (lines != 0 && op->target == target && op->range().overlaps(range) &&
+            (lines & lines_within(*op, range)) != 0 && (first == nullptr || op->id < first->id))
+            first = op;
+    }
+    return first;
+}
+
+// What a new operation on the range has to wait for: the PUT of its bytes, or any when none is spare.
+Operation* PageCache::in_the_way(Rank target, ByteRange range) const noexcept {
+    Operation* const put = operations_.put_at(target, range);
+    return put != nullptr || operations_.spare() > 0 ? put : operations_.oldest();
 }
 
 Step PageCache::put(PutRequest& r) {
@@ -37,10 +61,7 @@ Step PageCache::put(PutRequest& r) {
         if (page == nullptr) {
             page = make_page(r.target, number);
             // At most half of the pages are dirty: the others are waiting for what is on its way to them.
-            if (page == nullptr) {
-                ++counters_.waits;
-                return wait_for(*operations_.oldest());
-            }
+            if (page == nullptr) return held_up_by(*operations_.oldest());
         } else {
             queues_.used(*page);
         }
@@ -107,27 +128,10 @@ void PageCache::take_run(const Run& run, Operation& op) noexcept {
 Step PageCache::clean(std::uint32_t entry) noexcept {
     const Page& page = pages_[dirty_.page(entry)];
     const std::uint64_t begin = dirty_.next_set(entry, 0);
-    const std::uint64_t end = dirty_.next_clear(entry, begin);
-    Operation* first = nullptr;
-    if (arriving_in(page, begin, end)) {
-        // What arrives is merged around the written bytes; it has to know which these are.
-        const std::uint64_t base = page.number << page_shift_;
-        const ByteRange range{(base + begin) >> line_shift_ << line_shift_,
-                              ((base + end - 1) >> line_shift_ << line_shift_) + (1u << line_shift_)};
-        for (Operation* op : operations_.gets())
-            if (!op->bulk_ && op->wanted_ != 0 && op->target == page.target && op->range().overlaps(range) &&
-                (first == nullptr || op->id < first->id))
-                first = op;
-        ++counters_.waits;
-        return wait_for(*first);
-    }
     const Run run = run_at(page, begin);
-    first = operations_.put_at(run.target, run.range);
-    if (first == nullptr && operations_.spare() == 0) first = operations_.oldest();
-    if (first != nullptr) {
-        ++counters_.waits;
-        return wait_for(*first);
-    }
+    // What arrives goes around the written bytes, in pages and to who waits for it; so these have to stay.
+    if (Operation* const op = fetching(run.target, run.range)) return held_up_by(*op);
+    if (Operation* const op = in_the_way(run.target, run.range)) return held_up_by(*op);
     Operation& op = operations_.begin(Operation::Kind::put, run.target, run.range);
     take_run(run, op);
     return start(op);
