@@ -18,7 +18,7 @@ thread_local Simulation::Actor* running = nullptr;
 /// So long takes a look at nothing.
 constexpr std::uint64_t yield_ns = 100;
 /// After so many in a row nothing will come.
-constexpr std::uint64_t idle_yields_max = 1'000'000;
+constexpr std::uint64_t idle_yields_max = 200'000;
 
 }  // namespace
 
