@@ -97,6 +97,20 @@ TEST(PageTables, AgreeWithAMap) {
     }
 }
 
+TEST(PageTables, NoStrideComesToLieInOnePlace) {
+    // 832040 / 2^64 * the usual factor is nearly a whole number; and all ranks' first pages.
+    for (const std::uint64_t stride : {1, 16, 1024, 6765, 196418, 832040, 1 << 30}) {
+        std::map<std::uint64_t, int> places;
+        for (std::uint64_t i = 0; i < 1024; ++i)
+            ++places[mixed_name(0, i * stride) >> 53];
+        EXPECT_GT(places.size(), 700u) << "stride " << stride;
+    }
+    std::map<std::uint64_t, int> places;
+    for (Rank target = 0; target < 1024; ++target)
+        ++places[mixed_name(target, 5) >> 53];
+    EXPECT_GT(places.size(), 700u);
+}
+
 ReadAheadConfig pages_of_1024() {
     ReadAheadConfig config;
     config.items_max = 16;

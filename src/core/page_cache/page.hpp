@@ -22,6 +22,14 @@ constexpr LineMask recounted(LineMask lines, std::uint64_t from, std::uint64_t t
     return from >= to ? lines << (from - to) : lines >> (to - from);
 }
 
+/// 64 well mixed bits of a page's name, or of a region's. One multiplication would do for most programs, but
+/// sends strides that are near a multiple of 2^64 / factor (832,040 regions) all to one place.
+constexpr std::uint64_t mixed_name(Rank target, std::uint64_t number) noexcept {
+    constexpr std::uint64_t factor = 0x9e3779b97f4a7c15;
+    const std::uint64_t x = (number + (static_cast<std::uint64_t>(target) << 40)) * factor;
+    return (x ^ (x >> 32)) * factor;
+}
+
 /// What is known of a page; its bytes stand elsewhere, at the same index. One CPU cache line.
 struct alignas(64) Page {
     static constexpr std::uint32_t nothing = 0xffffffff;

@@ -85,11 +85,7 @@ class PageQueues {
     std::uint32_t index(const Page& page) const noexcept {
         return static_cast<std::uint32_t>(&page - pages_);
     }
-    static std::uint64_t name(const Page& page) noexcept {
-        const std::uint64_t mixed =
-            (page.number + (static_cast<std::uint64_t>(page.target) << 44)) * 0x9e3779b97f4a7c15ull;
-        return mixed ^ (mixed >> 32);
-    }
+    static std::uint64_t name(const Page& page) noexcept { return mixed_name(page.target, page.number); }
 
     template <class May>
     Page* oldest(std::uint8_t queue, May&& may) noexcept {

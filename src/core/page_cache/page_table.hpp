@@ -14,6 +14,7 @@
 
 #include "base/assert.hpp"
 #include "base/types.hpp"
+#include "core/page_cache/page.hpp"
 
 namespace nearfetch {
 
@@ -102,8 +103,7 @@ class PageTable {
     };
 
     std::uint64_t place(Rank target, std::uint64_t region) const noexcept {
-        // Fibonacci hashing: neighbouring regions come to lie far apart.
-        return ((region + (static_cast<std::uint64_t>(target) << 40)) * 0x9e3779b97f4a7c15ull) >> shift_;
+        return mixed_name(target, region) >> shift_;
     }
     std::uint32_t leaf_of(Rank target, std::uint64_t region) const noexcept {
         std::uint32_t leaf = heads_[place(target, region)];
