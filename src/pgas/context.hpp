@@ -79,6 +79,11 @@ class Context {
     /// \throws Error unless these bytes are in the segment
     std::byte* local(std::uint64_t address, std::size_t bytes);
     PageCacheCounters counters() const;
+    std::uint64_t waited_ns() const noexcept {
+        return direct_->waited_ns() + (engine_ != nullptr ? engine_->waited_ns() : 0);
+    }
+    /// nullptr without one.
+    const PageCache* cache() const noexcept { return engine_ != nullptr ? &engine_->cache() : nullptr; }
     Runtime& runtime() noexcept { return runtime_; }
     Transport& transport() noexcept { return *endpoint_; }
 

@@ -29,6 +29,7 @@ Statistics statistics() {
     Statistics result;
     for (const PageCacheCounterInfo& row : page_cache_counter_table)
         result.rows.emplace_back(row.name, counters.*row.member);
+    result.rows.emplace_back("waited_ns", Context::here().waited_ns());
     return result;
 }
 

@@ -40,7 +40,7 @@ class Runtime {
         return reinterpret_cast<const std::byte*>(code) - reinterpret_cast<const std::byte*>(anchor_);
     }
     /// Whether others' requests are answered.
-    bool answers() const noexcept { return server_ != nullptr; }
+    bool answers() const noexcept { return job_.threads(); }
 
     static constexpr Port server_port = 0;
     static constexpr Port last_port = 32767;
@@ -55,12 +55,13 @@ class Runtime {
     LaunchOptions options_;
     void (*anchor_)();
     std::uint64_t allocated_ = 0;
-    std::unique_ptr<Job::Thread> server_;
 
     std::mutex mutex_;  ///< of what follows
     std::vector<Port> spare_ports_;
     Port next_port_ = server_port + 1;
     std::vector<Port> idle_workers_;
+
+    std::unique_ptr<Job::Thread> server_;  ///< ends before what it uses
 };
 
 }  // namespace nearfetch::pgas

@@ -174,5 +174,18 @@ TEST(Launch, TheFirstExceptionEndsAll) {
     }
 }
 
+TEST(Launch, AnExceptionEndsRanksThatAreBusyForOthers) {
+    for (int i = 0; i < 20; ++i)
+        EXPECT_THROW(launch(options(3),
+                            [] {
+                                const Rank next = (rank() + 1) % ranks();
+                                for (;;) {
+                                    const int depth = on(next, [] { return on(0, [] { return 1; }) + 1; });
+                                    if (rank() == 0 && depth == 2) throw Error("rank 0 has had enough");
+                                }
+                            }),
+                     Error);
+}
+
 }  // namespace
 }  // namespace nearfetch
