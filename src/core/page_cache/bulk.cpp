@@ -70,13 +70,10 @@ PageCache::Gap PageCache::gap_at(const TaskClock& task, const GetRequest& r) noe
                 const bool is_valid = (valid >> ((at - base) >> line_shift_) & 1) != 0;
                 const bool written =
                     page.dirty != Page::nothing && dirty_.any(page.dirty, at - base, line_end - base);
-                if (written && !is_valid && !dirty_.all(page.dirty, at - base, line_end - base)) {
+                if (written) {
+                    // At the beginning it is neither valid nor written wholly: copy_prefix() had it.
                     gap.range.end = at;
                     if (at == begin) gap.blocked = &page;
-                    return false;
-                }
-                if (written) {
-                    gap.range.end = at;
                     return false;
                 }
                 if (is_valid) {
@@ -117,11 +114,7 @@ void PageCache::update(const PutRequest& r) noexcept {
         const std::uint64_t end = std::min(r.range().end - base, page_mask_ + 1);
         if (page.valid() != 0)
             std::memcpy(data(page) + begin, r.from + (base + begin - r.offset), end - begin);
-        if (page.dirty == Page::nothing) return;
-        dirty_.clear(page.dirty, begin, end);
-        if (dirty_.any(page.dirty, 0, page_mask_ + 1)) return;
-        dirty_.detach(page.dirty);
-        page.dirty = Page::nothing;
+        if (page.dirty != Page::nothing) set_clean(page, begin, end);
     });
 }
 

@@ -50,7 +50,7 @@ const PageCacheConfig& checked(const PageCacheConfig& config) {
 }
 
 std::uint32_t page_count(const PageCacheConfig& config) {
-    return static_cast<std::uint32_t>(checked(config).capacity_bytes / config.page_bytes);
+    return static_cast<std::uint32_t>(config.capacity_bytes / config.page_bytes);
 }
 
 std::uint32_t lines_per_operation(const PageCacheConfig& config) {
@@ -110,7 +110,7 @@ const std::byte* PageCache::find_unready(const TaskClock& task, Page& page, std:
     } else if (page.dirty == Page::nothing || !dirty_.all(page.dirty, skip, skip + size)) {
         return nullptr;
     }
-    ++hits_;
+    ++counters_.hits;
     return data(page) + skip;
 }
 
@@ -147,7 +147,7 @@ Page* PageCache::make_page(Rank target, std::uint64_t number) noexcept {
         ++counters_.evictions;
         forget_lines(*victim, ~LineMask{0});
         table_.erase(victim->target, victim->number);
-        queues_.erase(*victim, true);
+        queues_.erase(*victim);
         if (found_ == victim) found_ = &nowhere_;
         if (written_ == victim) written_ = &nowhere_;
         index = static_cast<std::uint32_t>(victim - pages_.data());
@@ -186,8 +186,6 @@ void PageCache::forget_merges(Rank target, ByteRange range) noexcept {
 
 PageCacheCounters PageCache::counters() const noexcept {
     PageCacheCounters all = counters_;
-    all.hits += hits_;
-    all.puts += puts_;
     all.streams = read_ahead_.streams();
     return all;
 }

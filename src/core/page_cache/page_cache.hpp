@@ -18,8 +18,10 @@
 //             step.operation->handle = transport.start(*step.operation);
 //             cache.started(*step.operation, ticks());      // all the bookkeeping, while the bytes travel
 //         } else {
-//             while (cache.in_flight(step)) { transport.wait(...); cache.complete(operation, status,
-//             ticks()); }
+//             while (cache.in_flight(step)) {
+//                 transport.wait(...);
+//                 cache.complete(operation, status, ticks());
+//             }
 //         }
 //
 // While one task waits another may use the cache; whatever it does there, the next step is worked out anew
@@ -31,11 +33,11 @@
 // fetch.cpp and write_back.cpp; large gets and puts (VII) bulk.cpp; adaptive prefetch (VII)
 // prefetch_distance.hpp. Where it differs, by default, and why:
 //  - Operations have memory of their own (operation.hpp). So conflicts are a matter of lines and bytes, not
-//  of
-//    pages, and fewer: a put never waits. A get waits for a PUT under way to its own lines, a write-back for
-//    a GET under way of its lines and for an earlier PUT of its bytes, any of them because the network may
-//    reorder. Bytes that were written and not yet sent need no write-back before the rest of their line can
-//    be read: what arrives is merged around them. (wait_for_writes: as the paper, write back and wait.)
+//    of pages, and fewer: a put waits for none. A get waits for a PUT under way to its own lines, a
+//    write-back for a GET under way of its lines and for an earlier PUT of its bytes, any of them because the
+//    network may reorder. Bytes that were written and not yet sent need no write-back before the rest of
+//    their line can be read: what arrives is merged around them. (wait_for_writes: as the paper, write back
+//    and wait.)
 //  - Adjacent pages share messages, both ways, up to 4 KiB (combine_pages = false: one page per message).
 //  - Read-ahead goes backwards and by strides, too, at a distance that adapts (read_ahead_beyond_paper).
 //  - A page has one stamp, no line of it is older; 000 keeps first and last for reads and writes. The writes'
@@ -115,6 +117,14 @@ class PageCache {
     /// All counters up to now.
     PageCacheCounters counters() const noexcept;
     const PageCacheConfig& config() const noexcept { return config_; }
+    /// What a loop has to know to choose how far ahead it gives its hints (PrefetchDistance): how long a GET
+    /// took that was waited for (0: none was yet), how many hints can be under way at a time, and how much
+    /// was asked for in vain, in lines and in hints that were dropped.
+    std::uint64_t latency_ticks() const noexcept { return read_ahead_.latency_ticks(); }
+    std::size_t hints_most() const noexcept { return config_.operations - operations_kept_; }
+    std::uint64_t hints_in_vain() const noexcept {
+        return counters_.prefetch_unused + counters_.hints_dropped;
+    }
     std::uint32_t pages() const noexcept { return queues_.count(); }
     std::uint32_t dirty_pages() const noexcept { return dirty_.count(); }
     /// Lines that were fetched ahead and wait for their use.
@@ -133,6 +143,8 @@ class PageCache {
     std::byte* data(const Page& page) const noexcept {
         return frames_ + (static_cast<std::uint64_t>(&page - pages_.data()) << page_shift_);
     }
+    /// The page that has all of the range, or nullptr. `last` is tried first, and becomes that page.
+    Page* page_with(Page*& last, Rank target, std::uint64_t offset, std::uint64_t size) noexcept;
     const std::byte* find_unready(const TaskClock& task, Page& page, std::uint64_t skip, std::uint64_t size,
                                   LineMask lines) noexcept;
     bool fresh(const TaskClock& task, const Page& page) const noexcept { return page.stamp >= task.acquired; }
@@ -181,6 +193,7 @@ class PageCache {
     bool arriving_in(const Page& page, std::uint64_t begin, std::uint64_t end) const noexcept;
     Run run_at(const Page& page, std::uint64_t begin) noexcept;
     void take_run(const Run& run, Operation& operation) noexcept;
+    void set_clean(Page& page, std::uint64_t begin, std::uint64_t end) noexcept;
 
     // Large ones (bulk.cpp).
     Step get_bulk(const TaskClock& task, GetRequest& request);
@@ -197,8 +210,7 @@ class PageCache {
     unsigned page_shift_;
     unsigned line_shift_;
     std::uint64_t page_mask_;
-    std::uint64_t hits_ = 0;
-    std::uint64_t puts_ = 0;
+    PageCacheCounters counters_;
     std::vector<Page> pages_;
     PageTable table_;
     PageQueues queues_;
@@ -214,55 +226,48 @@ class PageCache {
     Stamp now_ = 0;
     std::uint64_t completed_ticks_ = 0;
     PageCacheConfig config_;
-    PageCacheCounters counters_;
     Page nowhere_;  ///< what found_ and written_ point to when there is no page
 };
 
+inline Page* PageCache::page_with(Page*& last, Rank target, std::uint64_t offset,
+                                  std::uint64_t size) noexcept {
+    NF_EXPECT(size > 0 && target >= 0);
+    if (size > page_mask_ + 1 - (offset & page_mask_)) [[unlikely]]
+        return nullptr;
+    const std::uint64_t number = offset >> page_shift_;
+    if (last->number == number && last->target == target) return last;
+    Page* const page = lookup(target, number);
+    if (page != nullptr) {
+        queues_.used(*page);
+        last = page;
+    }
+    return page;
+}
+
 inline const std::byte* PageCache::find(const TaskClock& task, Rank target, std::uint64_t offset,
                                         std::uint64_t size) noexcept {
-    NF_EXPECT(size > 0 && target >= 0);
-    const std::uint64_t number = offset >> page_shift_;
+    Page* const page = page_with(found_, target, offset, size);
+    if (page == nullptr) return nullptr;
     const std::uint64_t skip = offset & page_mask_;
-    if (size > page_mask_ + 1 - skip) [[unlikely]]
-        return nullptr;
-    Page* page = found_;
-    if (page->number != number || page->target != target) {
-        page = lookup(target, number);
-        if (page == nullptr) return nullptr;
-        queues_.used(*page);
-        found_ = page;
-    }
     const LineMask lines = line_mask(skip >> line_shift_, (skip + size - 1) >> line_shift_);
     if ((page->ready & lines) != lines || !fresh(task, *page)) [[unlikely]]
         return find_unready(task, *page, skip, size, lines);
-    ++hits_;
+    ++counters_.hits;
     return data(*page) + skip;
 }
 
 inline bool PageCache::write(Rank target, std::uint64_t offset, std::uint64_t size,
                              const std::byte* from) noexcept {
-    NF_EXPECT(size > 0 && target >= 0);
-    const std::uint64_t number = offset >> page_shift_;
+    Page* const page = page_with(written_, target, offset, size);
+    if (page == nullptr || page->dirty == Page::nothing) return false;
     const std::uint64_t skip = offset & page_mask_;
-    if (size > page_mask_ + 1 - skip) [[unlikely]]
-        return false;
-    Page* page = written_;
-    if (page->number != number || page->target != target) {
-        page = lookup(target, number);
-        if (page == nullptr) return false;
-    }
-    if (page->dirty == Page::nothing) return false;
-    if (page != written_) {
-        queues_.used(*page);
-        written_ = page;
-    }
     std::byte* const to = data(*page) + skip;
     if (size == 8) [[likely]]
         std::memcpy(to, from, 8);
     else
         std::memcpy(to, from, size);
     dirty_.set(page->dirty, skip, skip + size);
-    ++puts_;
+    ++counters_.puts;
     return true;
 }
 

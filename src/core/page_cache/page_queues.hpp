@@ -16,9 +16,8 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <string_view>
+#include <optional>
 
-#include "base/assert.hpp"
 #include "core/eviction/ghost_memory.hpp"
 #include "core/page_cache/page.hpp"
 
@@ -53,9 +52,9 @@ class PageQueues {
         push(back ? second : first, page);
     }
 
-    /// The page goes away; evicted: to make room.
-    void erase(Page& page, bool evicted) noexcept {
-        if (evicted && page.queue == first) names_.remember(name(page), static_cast<double>(++departures_));
+    /// The page leaves, to make room.
+    void erase(Page& page) noexcept {
+        if (page.queue == first) names_.remember(name(page), static_cast<double>(++departures_));
         take(page);
     }
 
@@ -69,8 +68,6 @@ class PageQueues {
     }
 
     std::uint32_t count() const noexcept { return queues_[first].count + queues_[second].count; }
-    /// In the queue for newcomers (Ain; S3-FIFO's small one).
-    std::uint32_t newcomers() const noexcept { return queues_[first].count; }
 
   private:
     static constexpr std::uint8_t first = 0, second = 1;

@@ -62,7 +62,7 @@ Step PageCache::put(PutRequest& r) {
             page = make_page(r.target, number);
             // At most half of the pages are dirty: the others are waiting for what is on its way to them.
             if (page == nullptr) return held_up_by(*operations_.oldest());
-        } else {
+        } else if (page != written_) {
             queues_.used(*page);
         }
         if (page->dirty == Page::nothing)
@@ -72,7 +72,7 @@ Step PageCache::put(PutRequest& r) {
         written_ = page;
         r.next_ += size;
     }
-    ++puts_;
+    ++counters_.puts;
     return {};
 }
 
@@ -112,16 +112,20 @@ void PageCache::take_run(const Run& run, Operation& op) noexcept {
     for_each_part(run.range, [&](const Part& part) {
         Page& page = *lookup(run.target, part.number);
         std::memcpy(op.buffer + (part.offset - run.range.begin), data(page) + part.begin, part.size());
-        dirty_.clear(page.dirty, part.begin, part.end);
+        set_clean(page, part.begin, part.end);
         // A line that is wholly ours needs no fetching: nobody else may have written it since.
         const std::uint64_t first = (part.begin + (1u << line_shift_) - 1) >> line_shift_;
         const std::uint64_t beyond = part.end >> line_shift_;
         if (first < beyond) page.ready |= line_mask(first, beyond - 1) & ~page.ahead;
-        if (!dirty_.any(page.dirty, 0, page_mask_ + 1)) {
-            dirty_.detach(page.dirty);
-            page.dirty = Page::nothing;
-        }
     });
+}
+
+// The bytes need no write-back any more. \pre the page is dirty
+void PageCache::set_clean(Page& page, std::uint64_t begin, std::uint64_t end) noexcept {
+    dirty_.clear(page.dirty, begin, end);
+    if (dirty_.any(page.dirty, 0, page_mask_ + 1)) return;
+    dirty_.detach(page.dirty);
+    page.dirty = Page::nothing;
 }
 
 // One PUT of what the entry has, or what it has to wait for.
