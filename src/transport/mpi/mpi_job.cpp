@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/mpi/mpi_job.hpp"
+
+#include <mpi.h>
+#include <stdlib.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <exception>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include "base/error.hpp"
+#include "transport/mpi/mpi_job_endpoint.hpp"
+#include "transport/mpi/mpi_job_messages.hpp"
+#include "transport/mpi/mpi_job_segments.hpp"
+
+namespace nearfetch {
+
+namespace {
+
+/// The communicator of messages and barriers, apart from the program's own.
+class Communicator {
+  public:
+    Communicator() {
+        check_mpi(PMPI_Comm_dup(MPI_COMM_WORLD, &comm_), "MPI_Comm_dup", ask_the_others);
+        check_mpi(PMPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler",
+                  "report this");
+    }
+    ~Communicator() { PMPI_Comm_free(&comm_); }
+    Communicator(const Communicator&) = delete;
+    Communicator& operator=(const Communicator&) = delete;
+    operator MPI_Comm() const noexcept { return comm_; }
+
+  private:
+    MPI_Comm comm_ = MPI_COMM_NULL;
+};
+
+class MpiThread final : public Job::Thread {
+  public:
+    explicit MpiThread(std::function<void()> body)
+        : thread_([this, run = std::move(body)] {
+              try {
+                  run();
+              } catch (...) {
+                  failure_ = std::current_exception();
+              }
+          }) {}
+    ~MpiThread() override {
+        if (thread_.joinable()) thread_.join();
+    }
+    void join() override {
+        thread_.join();
+        if (failure_) std::rethrow_exception(failure_);
+    }
+
+  private:
+    std::exception_ptr failure_;
+    std::thread thread_;  // last: it uses what stands before it
+};
+
+class MpiJob final : public Job {
+  public:
+    MpiJob(std::uint64_t segment_bytes, bool threads)
+        : messages_(comm_), segments_(comm_, segment_bytes), threads_(threads) {
+        PMPI_Comm_rank(comm_, &rank_);
+    }
+
+    Rank rank() const noexcept override { return rank_; }
+    Rank ranks() const noexcept override { return segments_.ranks(); }
+    std::span<std::byte> segment() noexcept override { return segments_.mine(); }
+    std::unique_ptr<Transport> endpoint() override;
+    bool threads() const noexcept override { return threads_; }
+    std::uint64_t atomic(Rank target, std::uint64_t address, AtomicOp op, std::uint64_t operand,
+                         std::uint64_t compare) override;
+    void send(Rank target, Port port, std::span<const std::byte> bytes) override;
+    bool receive(Port port, Message& message, bool wait) override;
+    void barrier() override;
+    void compute(std::uint64_t ns) override;
+    bool virtual_time() const noexcept override { return false; }
+    std::unique_ptr<Thread> start_thread(std::function<void()> body) override;
+
+    /// Collective, at the end of the program.
+    void finish() {
+        barrier();
+        messages_.finish();
+    }
+
+  private:
+    Communicator comm_;
+    MpiJobMessages messages_;
+    MpiJobSegments segments_;
+    Rank rank_ = 0;
+    const bool threads_;
+    const std::thread::id first_thread_ = std::this_thread::get_id();
+    std::atomic<std::uint32_t> atomics_ = 0;
+};
+
+std::unique_ptr<Transport> MpiJob::endpoint() {
+    if (!threads_ && std::this_thread::get_id() != first_thread_)
+        throw Error("this thread cannot have an endpoint",
+                    "the MPI library was not started, or does not work, with MPI_THREAD_MULTIPLE",
+                    "use the thread that the rank was started with");
+    return std::make_unique<MpiEndpoint>(segments_, messages_);
+}
+
+std::unique_ptr<Job::Thread> MpiJob::start_thread(std::function<void()> body) {
+    if (!threads_)
+        throw Error("a rank cannot have more than one thread",
+                    "the MPI library was not started, or does not work, with MPI_THREAD_MULTIPLE",
+                    "ask threads() first");
+    return std::make_unique<MpiThread>(std::move(body));
+}
+
+MPI_Op operation_of(AtomicOp op) {
+    switch (op) {
+        case AtomicOp::load:
+            return MPI_NO_OP;
+        case AtomicOp::add:
+            return MPI_SUM;
+        case AtomicOp::bit_and:
+            return MPI_BAND;
+        case AtomicOp::bit_or:
+            return MPI_BOR;
+        case AtomicOp::bit_xor:
+            return MPI_BXOR;
+        default:
+            return MPI_REPLACE;  // store, swap
+    }
+}
+
+[[noreturn]] void fail_atomic(Rank target, std::uint64_t address, const std::string& why,
+                              const char* what_to_do) {
+    throw Error("an atomic operation cannot be done at address " + std::to_string(address) + " of rank " +
+                    std::to_string(target),
+                why, what_to_do);
+}
+
+/// A value that was fetched has been exchanged at the target: the flush is what makes MPI deliver it.
+std::uint64_t MpiJob::atomic(Rank target, std::uint64_t address, AtomicOp op, std::uint64_t operand,
+                             std::uint64_t compare) {
+    if (segments_.check(target, 0, 0) != 0)
+        fail_atomic(target, address, "there are " + std::to_string(ranks()) + " ranks", "name one of them");
+    if (address % 8 != 0 || segments_.check(target, address, 8) != 0)
+        fail_atomic(target, address,
+                    "its segment has " + std::to_string(segments_.segment_bytes()) +
+                        " bytes, and the address has to be a multiple of 8",
+                    "use one that is");
+    std::uint64_t before = 0;
+    const MPI_Aint displacement = segments_.displacement(target, address);
+    segments_.sync();
+    int code = op == AtomicOp::compare_swap
+                   ? PMPI_Compare_and_swap(&operand, &compare, &before, MPI_UINT64_T, target, displacement,
+                                           segments_.win())
+                   : PMPI_Fetch_and_op(&operand, &before, MPI_UINT64_T, target, displacement,
+                                       operation_of(op), segments_.win());
+    if (code == MPI_SUCCESS) code = PMPI_Win_flush(target, segments_.win());
+    if (code != MPI_SUCCESS) fail_atomic(target, address, mpi_error_text(code), ask_the_others);
+    segments_.sync();
+    // A program may do nothing else while it waits for something.
+    if (++atomics_ % 16 == 0) messages_.serve();
+    return before;
+}
+
+void MpiJob::send(Rank target, Port port, std::span<const std::byte> bytes) {
+    constexpr std::size_t most = std::numeric_limits<int>::max();
+    const auto fail = [&](const std::string& why, const char* what_to_do) {
+        throw Error("a message of " + std::to_string(bytes.size()) + " bytes cannot be sent to port " +
+                        std::to_string(port) + " of rank " + std::to_string(target),
+                    why, what_to_do);
+    };
+    if (segments_.check(target, 0, 0) != 0)
+        fail("there are " + std::to_string(ranks()) + " ranks", "name one of them");
+    if (port > port_max) fail("the last port is " + std::to_string(port_max), "use another");
+    if (bytes.size() > most) fail("MPI takes at most " + std::to_string(most), "send parts, or put it");
+    segments_.sync();
+    messages_.send(target, port, bytes);
+}
+
+bool MpiJob::receive(Port port, Message& message, bool wait) {
+    if (port > port_max)
+        throw Error("nothing can be received at port " + std::to_string(port),
+                    "the last one is " + std::to_string(port_max), "use another");
+    for (Patience patience; !messages_.receive(port, message); patience.wait(messages_))
+        if (!wait) return false;
+    segments_.sync();
+    return true;
+}
+
+void MpiJob::barrier() {
+    segments_.sync();
+    messages_.barrier();
+    segments_.sync();
+}
+
+/// Does not enter MPI, as a program that computes would not: where nobody but MPI calls serve others (TCP)
+/// these wait.
+void MpiJob::compute(std::uint64_t ns) {
+    using Clock = std::chrono::steady_clock;
+    const auto end = Clock::now() + std::chrono::nanoseconds(ns);
+    while (Clock::now() < end) {
+    }
+}
+
+/// Whether the one-sided component that Open MPI was told to use refuses MPI_THREAD_MULTIPLE.
+bool threads_refused() {
+#if defined(OPEN_MPI)
+    const char* const components = getenv("OMPI_MCA_osc");
+    const std::string_view names = components == nullptr ? "" : components;
+    return !names.starts_with('^') && names.find("pt2pt") != std::string_view::npos;
+#else
+    return false;
+#endif
+}
+
+/// \return whether threads may communicate at will
+bool start_mpi(bool threads, int* argc, char*** argv) {
+    int started = 0;
+    PMPI_Initialized(&started);
+    if (started)
+        throw Error("MPI cannot be started", "the program has done so",
+                    "leave MPI_Init and MPI_Finalize to nearfetch");
+#if defined(OPEN_MPI) && OMPI_MAJOR_VERSION < 5
+    // Below osc/sm's 100, above osc/ucx' 60. A user's own choice stays.
+    setenv("OMPI_MCA_osc_rdma_priority", "90", 0);
+#endif
+    const int wanted = threads && !threads_refused() ? MPI_THREAD_MULTIPLE : MPI_THREAD_FUNNELED;
+    int provided = MPI_THREAD_SINGLE;
+    check_mpi(PMPI_Init_thread(argc, argv, wanted, &provided), "MPI_Init_thread", "look at what MPI prints");
+    return wanted == MPI_THREAD_MULTIPLE && provided == MPI_THREAD_MULTIPLE;
+}
+
+[[noreturn]] void give_up(const std::string& what) {
+    int rank = 0;
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    std::fflush(stdout);
+    std::fprintf(stderr, "nearfetch: rank %d: %s\n", rank, what.c_str());
+    std::fflush(stderr);
+    // MPICH's launcher drops what it has not passed on yet when it ends the job.
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    PMPI_Abort(MPI_COMM_WORLD, 1);
+    std::_Exit(1);
+}
+
+}  // namespace
+
+int launch_mpi(const MpiJobConfig& config, int* argc, char*** argv,
+               const std::function<void(Job&)>& program) {
+    const bool threads = start_mpi(config.threads, argc, argv);
+    try {
+        MpiJob job(config.segment_bytes, threads);
+        // Before the unwinding, which would wait for ranks that never come.
+        try {
+            program(job);
+            job.finish();
+        } catch (const std::exception& failure) {
+            give_up(failure.what());
+        } catch (...) {
+            give_up("the program threw something that is no std::exception");
+        }
+    } catch (const std::exception& failure) {
+        give_up(failure.what());
+    }
+    PMPI_Finalize();
+    return 0;
+}
+
+}  // namespace nearfetch

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/mpi/mpi_job_endpoint.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/assert.hpp"
+
+namespace nearfetch {
+
+namespace {
+
+/// How many times its cost a flush has to be overdue before test() takes the time for it.
+constexpr std::uint64_t patience = 16;
+/// One request moves at most that much: MPI counts by int.
+constexpr std::uint64_t largest_part_bytes = 1ull << 30;
+
+}  // namespace
+
+MpiEndpoint::~MpiEndpoint() {
+    std::vector<Completion> rest(64);
+    while (gets_ != 0 || !requests_.empty() || !unflushed_.empty()) {
+        wait(rest);
+        done_.clear();
+    }
+}
+
+/// Starts the parts of one operation. When one cannot be started those before it are waited for: the caller,
+/// who gets no completion, may give the memory away.
+template <class Start>
+int MpiEndpoint::begin(Kind kind, Rank target, std::uint64_t address, std::uint64_t size, Token token,
+                       const Start& start) {
+    NF_EXPECT(size > 0);
+    if (const int status = segments_.check(target, address, size); status != 0) return status;
+    if (spare_.empty()) {
+        spare_.push_back(static_cast<std::uint32_t>(operations_.size()));
+        operations_.emplace_back();
+    }
+    const std::size_t before = requests_.size();
+    int code = MPI_SUCCESS;
+    for (std::uint64_t done = 0; done < size && code == MPI_SUCCESS;) {
+        const std::uint64_t part = std::min(size - done, largest_part_bytes);
+        MPI_Request request = MPI_REQUEST_NULL;
+        code = start(done, static_cast<int>(part), segments_.displacement(target, address + done), &request);
+        if (code != MPI_SUCCESS) break;
+        requests_.push_back(request);
+        owners_.push_back(spare_.back());
+        done += part;
+    }
+    if (code != MPI_SUCCESS) {
+        for (std::size_t i = before; i < requests_.size(); ++i)
+            PMPI_Wait(&requests_[i], MPI_STATUS_IGNORE);
+        requests_.resize(before);
+        owners_.resize(before);
+        return code;
+    }
+    operations_[spare_.back()] = {
+        token, now_ns(), target, static_cast<std::uint32_t>(requests_.size() - before), MPI_SUCCESS, kind};
+    spare_.pop_back();
+    if (kind == Kind::get) ++gets_;
+    return MPI_SUCCESS;
+}
+
+int MpiEndpoint::start_get(Rank target, std::uint64_t address, std::uint64_t size, std::byte* to,
+                           Token token) {
+    return begin(Kind::get, target, address, size, token,
+                 [&](std::uint64_t done, int count, MPI_Aint displacement, MPI_Request* request) {
+                     return PMPI_Rget(to + done, count, MPI_BYTE, target, displacement, count, MPI_BYTE,
+                                      segments_.win(), request);
+                 });
+}
+
+int MpiEndpoint::start_put(Rank target, std::uint64_t address, std::uint64_t size, const std::byte* from,
+                           Token token) {
+    return begin(Kind::put, target, address, size, token,
+                 [&](std::uint64_t done, int count, MPI_Aint displacement, MPI_Request* request) {
+                     return PMPI_Rput(from + done, count, MPI_BYTE, target, displacement, count, MPI_BYTE,
+                                      segments_.win(), request);
+                 });
+}
+
+/// One of the operation's requests is complete.
+void MpiEndpoint::finished(std::uint32_t slot, int status) {
+    Operation& operation = operations_[slot];
+    if (operation.status == MPI_SUCCESS) operation.status = status;
+    if (--operation.requests != 0) return;
+    if (operation.kind == Kind::put) {
+        unflushed_.push_back(slot);
+        return;
+    }
+    --gets_;
+    done_.push_back({operation.token, operation.status});
+    spare_.push_back(slot);
+}
+
+/// Asks for requests that are complete. Does not wait; lets MPI work for others, too.
+void MpiEndpoint::poll() {
+    if (requests_.empty()) return;
+    indices_.resize(requests_.size());
+    statuses_.resize(requests_.size());
+    int count = 0;
+    const int code = PMPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &count,
+                                   indices_.data(), statuses_.data());
+    if (code != MPI_SUCCESS && code != MPI_ERR_IN_STATUS) {
+        int error_class = MPI_SUCCESS;
+        PMPI_Error_class(code, &error_class);
+        // Nobody knows which of them are at an end: then all are, as failed.
+        if (error_class != MPI_ERR_IN_STATUS) {
+            for (const std::uint32_t owner : owners_)
+                finished(owner, code);
+            requests_.clear();
+            owners_.clear();
+            return;
+        }
+    }
+    if (count <= 0) return;
+    for (int i = 0; i < count; ++i) {
+        const auto at = static_cast<std::size_t>(i);
+        finished(owners_[static_cast<std::size_t>(indices_[at])],
+                 code == MPI_SUCCESS ? MPI_SUCCESS : statuses_[at].MPI_ERROR);
+    }
+    // MPI has set them to null; those that are left keep their order, which is that of their starts.
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < requests_.size(); ++i) {
+        if (requests_[i] == MPI_REQUEST_NULL) continue;
+        requests_[kept] = requests_[i];
+        owners_[kept++] = owners_[i];
+    }
+    requests_.resize(kept);
+    owners_.resize(kept);
+}
+
+void MpiEndpoint::flush(Rank target) {
+    const std::uint64_t begin_ns = now_ns();
+    const int code = PMPI_Win_flush(target, segments_.win());
+    flushed_ns_ = now_ns();
+    const std::uint64_t cost_ns = flushed_ns_ - begin_ns;
+    flush_cost_ns_ = flush_cost_ns_ == 0 ? cost_ns : (3 * flush_cost_ns_ + cost_ns) / 4;
+    std::erase_if(unflushed_, [&](std::uint32_t slot) {
+        Operation& operation = operations_[slot];
+        if (operation.target != target) return false;
+        done_.push_back({operation.token, operation.status != MPI_SUCCESS ? operation.status : code});
+        spare_.push_back(slot);
+        return true;
+    });
+}
+
+bool MpiEndpoint::flush_is_due() {
+    if (unflushed_.empty()) return false;
+    const std::uint64_t now = now_ns();
+    const std::uint64_t enough_ns = patience * flush_cost_ns_;
+    return now - operations_[unflushed_.front()].started_ns >= enough_ns && now - flushed_ns_ >= enough_ns;
+}
+
+std::size_t MpiEndpoint::report(std::span<Completion> out) {
+    const std::size_t count = std::min(out.size(), done_.size());
+    std::copy_n(done_.begin(), count, out.begin());
+    done_.erase(done_.begin(), done_.begin() + static_cast<std::ptrdiff_t>(count));
+    return count;
+}
+
+std::size_t MpiEndpoint::test(std::span<Completion> out) {
+    if (done_.size() < out.size()) poll();
+    if (done_.empty() && flush_is_due()) flush(operations_[unflushed_.front()].target);
+    return report(out);
+}
+
+std::size_t MpiEndpoint::wait(std::span<Completion> out) {
+    for (Patience looks; done_.empty(); looks.wait(messages_)) {
+        NF_EXPECT(!requests_.empty() || !unflushed_.empty());
+        poll();
+        if (!done_.empty()) break;
+        if (gets_ == 0 && !unflushed_.empty()) flush(operations_[unflushed_.front()].target);
+    }
+    return report(out);
+}
+
+ByteRange MpiEndpoint::readable(Rank target, std::uint64_t address) const noexcept {
+    if (segments_.check(target, address, 1) != 0) return {};
+    return {0, segments_.segment_bytes()};
+}
+
+void MpiEndpoint::yield() {
+    messages_.serve();
+    sched_yield();
+}
+
+std::uint64_t MpiEndpoint::now_ns() {
+    return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                          std::chrono::steady_clock::now().time_since_epoch())
+                                          .count());
+}
+
+/// Beside those of every transport, MPI's error codes.
+std::string MpiEndpoint::status_text(int status) const {
+    switch (status) {
+        case transport_status::bad_rank:
+            return "there is no such rank: they are 0 to " + std::to_string(segments_.ranks() - 1);
+        case transport_status::outside:
+            return "not all of these bytes are in the segment, which has " +
+                   std::to_string(segments_.segment_bytes());
+        default:
+            return mpi_error_text(status);
+    }
+}
+
+}  // namespace nearfetch

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/mpi/mpi_job_messages.hpp"
+
+#include "transport/mpi/mpi_job_segments.hpp"
+
+namespace nearfetch {
+
+/// Whether all that was sent has been taken; what has goes.
+bool MpiJobMessages::forget_sent() {
+    const std::lock_guard lock(sent_mutex_);
+    std::erase_if(sent_, [](Sent& sent) {
+        int done = 0;
+        check_mpi(PMPI_Test(&sent.request, &done, MPI_STATUS_IGNORE), "MPI_Isend", ask_the_others);
+        return done != 0;
+    });
+    return sent_.empty();
+}
+
+/// From a copy: whether MPI waits for the receiver is its own affair, and a matter of size. The port is the
+/// tag.
+void MpiJobMessages::send(Rank target, Port port, std::span<const std::byte> bytes) {
+    forget_sent();
+    std::list<Sent> one;
+    one.push_back({MPI_REQUEST_NULL, {bytes.begin(), bytes.end()}});
+    Sent& sent = one.front();
+    const std::lock_guard lock(sent_mutex_);
+    check_mpi(PMPI_Isend(sent.bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, target,
+                         static_cast<int>(port), comm_, &sent.request),
+              "MPI_Isend", ask_the_others);
+    sent_.splice(sent_.end(), one);
+}
+
+void MpiJobMessages::serve() {
+    const std::unique_lock lock(inbox_mutex_, std::try_to_lock);
+    if (!lock) return;  // another thread is at it
+    for (;;) {
+        int found = 0;
+        MPI_Message handle = MPI_MESSAGE_NULL;
+        MPI_Status status;
+        check_mpi(PMPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm_, &found, &handle, &status), "MPI_Improbe",
+                  ask_the_others);
+        if (!found) return;
+        int bytes = 0;
+        PMPI_Get_count(&status, MPI_BYTE, &bytes);
+        Message message{status.MPI_SOURCE, std::vector<std::byte>(static_cast<std::size_t>(bytes))};
+        check_mpi(PMPI_Mrecv(message.bytes.data(), bytes, MPI_BYTE, &handle, MPI_STATUS_IGNORE), "MPI_Mrecv",
+                  ask_the_others);
+        inbox_[static_cast<Port>(status.MPI_TAG)].push_back(std::move(message));
+    }
+}
+
+bool MpiJobMessages::receive(Port port, Message& message) {
+    serve();
+    const std::lock_guard lock(inbox_mutex_);
+    const auto found = inbox_.find(port);
+    if (found == inbox_.end()) return false;
+    message = std::move(found->second.front());
+    found->second.pop_front();
+    if (found->second.empty()) inbox_.erase(found);
+    return true;
+}
+
+void MpiJobMessages::barrier() {
+    MPI_Request request = MPI_REQUEST_NULL;
+    check_mpi(PMPI_Ibarrier(comm_, &request), "MPI_Ibarrier", ask_the_others);
+    int done = 0;
+    for (Patience patience;; patience.wait(*this)) {
+        check_mpi(PMPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Ibarrier", ask_the_others);
+        if (done) return;
+    }
+}
+
+/// Who has nothing under way comes to the barrier, and goes on taking while it waits for the others there.
+void MpiJobMessages::finish() {
+    for (Patience patience; !forget_sent(); patience.wait(*this))
+        serve();
+    barrier();
+}
+
+}  // namespace nearfetch

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <mpi.h>
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/types.hpp"
+#include "transport/transport.hpp"
+
+namespace nearfetch {
+
+/// What MPI says to one of its error codes.
+std::string mpi_error_text(int code);
+/// What to do where the cause is not to be seen in this process.
+inline constexpr const char* ask_the_others = "look at what the other ranks print";
+/// \throws Error *call failed (MPI's words): what_to_do*, unless `code` is MPI_SUCCESS
+void check_mpi(int code, const char* call, const char* what_to_do);
+
+/// The window with all ranks' segments: open to everybody (lock_all) for its life, so that processes are
+/// synchronised by what the program says and never by the window. Collective.
+class MpiJobSegments {
+  public:
+    static constexpr std::uint64_t alignment_bytes = 4096;
+
+    /// \throws Error when there is no memory for it, or the ranks want different sizes
+    MpiJobSegments(MPI_Comm comm, std::uint64_t segment_bytes);
+    ~MpiJobSegments();
+    MpiJobSegments(const MpiJobSegments&) = delete;
+    MpiJobSegments& operator=(const MpiJobSegments&) = delete;
+
+    MPI_Win win() const noexcept { return win_; }
+    Rank ranks() const noexcept { return static_cast<Rank>(skipped_.size()); }
+    std::uint64_t segment_bytes() const noexcept { return segment_bytes_; }
+    std::span<std::byte> mine() const noexcept { return {mine_, segment_bytes_}; }
+
+    /// 0, or the transport's status for what is wrong with the range.
+    int check(Rank target, std::uint64_t address, std::uint64_t size) const noexcept {
+        if (target < 0 || target >= ranks()) return transport_status::bad_rank;
+        const bool inside = address <= segment_bytes_ && size <= segment_bytes_ - address;
+        return inside ? 0 : transport_status::outside;
+    }
+    MPI_Aint displacement(Rank target, std::uint64_t address) const noexcept {
+        return static_cast<MPI_Aint>(address + skipped_[static_cast<std::size_t>(target)]);
+    }
+    /// Orders this process's loads and stores of its segment with what it and others do by RMA.
+    void sync() const noexcept { PMPI_Win_sync(win_); }
+
+  private:
+    void allocate(MPI_Comm comm);
+
+    std::uint64_t segment_bytes_;
+    MPI_Win win_ = MPI_WIN_NULL;
+    std::byte* mine_ = nullptr;
+    std::vector<std::uint64_t> skipped_;  ///< bytes before each rank's segment, for its alignment
+};
+
+}  // namespace nearfetch
