@@ -83,4 +83,13 @@ void Report::write_json(std::ostream& out) const {
     out << "\n}\n";
 }
 
+void Report::write_json_line(std::ostream& out) const {
+    const char* separator = "{";
+    for (const Item& item : items_) {
+        out << separator << json_string(item.name) << ": " << item.json;
+        separator = ", ";
+    }
+    out << "}\n";
+}
+
 }  // namespace nearfetch::apps

@@ -21,6 +21,7 @@ class Report {
 
     void write_lines(std::ostream& out) const;
     void write_json(std::ostream& out) const;
+    void write_json_line(std::ostream& out) const;
 
   private:
     struct Item {

@@ -21,6 +21,7 @@
 //
 // Every function but launch() is for threads of a launched program. What fails throws Error.
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cstddef>
@@ -193,6 +194,42 @@ template <class T>
 void prefetch(GlobalPtr<T> from, std::size_t count = 1) {
     detail::prefetch(from.rank(), from.address(), count * sizeof(T));
 }
+
+/// Finds out how many iterations ahead of their use a loop has to ask for what it reads: the k of Listing 7,
+/// from the time that GETs take and the loop's own per iteration, corrected by what came late or was never
+/// used (section VII). For one loop of one thread.
+///
+///     Prefetcher ahead;
+///     for (long i = 0; i < n; ++i) {
+///         ahead.step(i, n, [&](long j) { prefetch(a + f(j)); });
+///         sum += a[f(i)];
+///     }
+class Prefetcher {
+  public:
+    Prefetcher();
+    Prefetcher(const Prefetcher&) = delete;
+    Prefetcher& operator=(const Prefetcher&) = delete;
+    ~Prefetcher();
+
+    /// Iteration `i` of those up to `end` begins: calls hint(j) for later ones that it was not called for.
+    template <class Hint>
+    void step(std::int64_t i, std::int64_t end, Hint&& hint) {
+        tune();
+        next_ = std::max(next_, i + 1);
+        for (const std::int64_t stop = std::min(end, i + 1 + distance_); next_ < stop; ++next_)
+            hint(next_);
+    }
+    /// At the moment, in iterations; 0 where there is no cache.
+    std::int64_t distance() const { return distance_; }
+
+  private:
+    class State;
+    void tune();
+
+    std::unique_ptr<State> state_;
+    std::int64_t distance_ = 0;
+    std::int64_t next_ = 0;
+};
 
 /// A get or put under way. Its memory stays as it is until wait() or a test() that is true.
 class Transfer {
@@ -392,7 +429,7 @@ void SyncVar<T>::take(std::uint64_t state) const {
 }
 
 /// What this thread's cache has done; without a cache its messages. The names are those of the counters'
-/// table.
+/// table, and waited_ns: how long the thread has waited for gets, puts and releases.
 class Statistics {
   public:
     std::vector<std::pair<std::string_view, std::uint64_t>> rows;
@@ -401,10 +438,10 @@ class Statistics {
 };
 Statistics statistics();
 
-/// The least time in which a modelled network can move so many bytes in so many round trips: what no cache
-/// can avoid.
+/// The least time in which a modelled network can move so many bytes in so many messages for one rank: what
+/// no cache can avoid. \param round_trips so many of the GETs can only start when the one before is complete
 /// \throws Error when there is no network of that name
 double network_bound_ns(const std::string& network, std::uint64_t get_messages, std::uint64_t get_bytes,
-                        std::uint64_t put_messages, std::uint64_t put_bytes);
+                        std::uint64_t put_messages, std::uint64_t put_bytes, std::uint64_t round_trips = 0);
 
 }  // namespace nearfetch

@@ -31,8 +31,11 @@ bool DirectEngine::Pending::test() {
 }
 
 int DirectEngine::Pending::wait() {
+    if (done_) return status_;
+    const std::uint64_t begin_ns = engine_.transport_.now_ns();
     while (!done_)
         engine_.collect(true);
+    engine_.waited_ns_ += engine_.transport_.now_ns() - begin_ns;
     return status_;
 }
 

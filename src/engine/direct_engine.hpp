@@ -48,12 +48,15 @@ class DirectEngine {
     }
     /// Messages and their bytes.
     const PageCacheCounters& counters() const noexcept { return counters_; }
+    /// How long this thread has waited for the network.
+    std::uint64_t waited_ns() const noexcept { return waited_ns_; }
 
   private:
     void collect(bool wait);
 
     Transport& transport_;
     std::size_t under_way_ = 0;
+    std::uint64_t waited_ns_ = 0;
     PageCacheCounters counters_;
 };
 

@@ -58,8 +58,11 @@ void PageEngine::launch(Operation& op, std::uint64_t attempt) {
 
 /// \return whether the step need not be waited for any more
 bool PageEngine::await(const Step& step, Patience patience) {
+    if (!cache_.in_flight(step)) return true;
+    const std::uint64_t begin_ns = transport_.now_ns();
     while (cache_.in_flight(step))
         if (collect(patience) == 0 && patience == Patience::none) return false;
+    waited_ns_ += transport_.now_ns() - begin_ns;
     return true;
 }
 
@@ -120,6 +123,8 @@ GetRequest PageEngine::get_request(Rank target, std::uint64_t address, std::uint
 
 int PageEngine::get_slowly(const TaskClock& task, Rank target, std::uint64_t address,
                            std::uint64_t size_bytes, std::byte* to) {
+    // A prefetch that has arrived and was not looked for yet is not late.
+    if (!cache_.gets_in_flight().empty()) collect(Patience::none);
     return Get(*this, task, get_request(target, address, size_bytes, to)).wait();
 }
 

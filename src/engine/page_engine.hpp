@@ -101,6 +101,8 @@ class PageEngine {
     int release(Rank target, ByteRange range);
 
     const PageCache& cache() const noexcept { return cache_; }
+    /// How long this thread has waited for the network.
+    std::uint64_t waited_ns() const noexcept { return waited_ns_; }
     Transport& transport() noexcept { return transport_; }
 
   private:
@@ -119,7 +121,8 @@ class PageEngine {
     PageCache cache_;
     Transport& transport_;
     std::uint64_t attempts_ = 0;  ///< numbers calls; Operation::handle is who started it last
-    int put_status_ = 0;          ///< of the PUT of written bytes that failed last
+    std::uint64_t waited_ns_ = 0;
+    int put_status_ = 0;  ///< of the PUT of written bytes that failed last
 };
 
 }  // namespace nearfetch

@@ -140,6 +140,7 @@ Operation* PageCache::arrival(GetRequest& r, const Window& window) noexcept {
             counters_.prefetch_late += count_of(window.arriving & ahead);
         }
         r.waited_ = true;
+        op->awaited_ = true;
         return op;
     }
     return nullptr;
@@ -346,9 +347,9 @@ void PageCache::complete(Operation& op, int status, std::uint64_t now_ticks) noe
     if (op.state_ == Operation::State::planned) op.wanted_ = 0;  // it was never admitted
     completed_ticks_ = now_ticks;
     if (!op.bulk_) arrive(op, status == 0);
+    if ((op.get_ != nullptr || op.awaited_) && !op.bulk_ && status == 0 && now_ticks > op.started_ticks_)
+        read_ahead_.latency(now_ticks - op.started_ticks_);
     if (op.get_ != nullptr) {
-        if (!op.bulk_ && status == 0 && now_ticks > op.started_ticks_)
-            read_ahead_.latency(now_ticks - op.started_ticks_);
         if (op.get_->status == 0) op.get_->status = status;
         --op.get_->outstanding_;
     }

@@ -54,6 +54,7 @@ struct Operation {
     State state_ = State::idle;
     bool bulk_ = false;       ///< moves the program's memory
     bool ahead_ = false;      ///< fetches for a hint or for read-ahead alone
+    bool awaited_ = false;    ///< somebody waits for it since before it was complete
     std::uint8_t mark_ = 0;   ///< for the pages that it fills: see Page::mark
     std::uint32_t slot_ = 0;  ///< its place in the table's list of its kind
     std::byte* own_ = nullptr;

@@ -48,6 +48,8 @@ class ReadAhead {
     void unused(Mark mark, Rank target) noexcept;
     /// A GET that was waited for took that long.
     void latency(std::uint64_t ticks) noexcept { latency_ticks_ = ticks; }
+    /// Of the last one; 0: there was none.
+    std::uint64_t latency_ticks() const noexcept { return latency_ticks_; }
 
     /// What to fetch now for the stream: a range within `readable` (empty: nothing). To be asked again until
     /// there is nothing.

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// copy (Ferguson and Buettner 2015, section V-A): one array is copied to another in a loop over its elements.
+// Both are at another rank, so that each element is a get and a put.
+
+#include <CLI/CLI.hpp>
+
+#include "common/validators.hpp"
+#include "pgas/program.hpp"
+
+using namespace nearfetch;
+
+int main(int argc, char** argv) {
+    programs::Program program("copy", "Copies an array at another rank, element by element.");
+    std::int64_t n = 10'000;
+    program.options()
+        .add_option("--elements", n, "of 8 bytes each")
+        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 30))
+        ->capture_default_str();
+    const auto segment_bytes = [&] { return 2 * 8 * static_cast<std::uint64_t>(n) + 128; };
+    return program.run(argc, argv, segment_bytes, [&](programs::Run& run) {
+        const auto a = allocate<std::int64_t>(n).at_rank(programs::other_rank());
+        const auto b = allocate<std::int64_t>(n).at_rank(programs::other_rank());
+        const auto value = [](std::int64_t i) { return static_cast<std::int64_t>(programs::mixed(i)); };
+        if (rank() == a.rank())
+            for (std::int64_t i = 0; i < n; ++i)
+                a.local()[i] = value(i);
+
+        run.begin();
+        if (rank() == 0)
+            for (std::int64_t i = 0; i < n; ++i)
+                b[i] = a[i];
+        run.end();
+
+        std::uint64_t checksum = 0;
+        bool right = true;
+        if (rank() == b.rank())
+            for (std::int64_t i = 0; i < n; ++i) {
+                right = right && b.local()[i] == value(i);
+                checksum += programs::mixed(b.local()[i] + i);
+            }
+        run.result(checksum, right);
+        const auto bytes = 8 * static_cast<std::uint64_t>(n);
+        run.least({.get_messages = 1, .get_bytes = bytes, .put_messages = 1, .put_bytes = bytes});
+    });
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// prefetch (Ferguson and Buettner 2015, Listing 7 and section V-A): adds up elements of an array at another
+// rank whose places are computed, and asks for each k iterations ahead. With `auto` nobody says what k is.
+
+#include "common/validators.hpp"
+#include "pgas/random_indices.hpp"
+
+using namespace nearfetch;
+
+namespace {
+
+// Listing 7.
+std::int64_t add_up(GlobalPtr<std::int64_t> array, const programs::RandomAccesses& accesses, std::int64_t k) {
+    const std::int64_t n = accesses.operations;
+    std::int64_t sum = 0;
+    for (std::int64_t i = 0; i < std::min(k, n); ++i)
+        prefetch(array + accesses.index(i));
+    for (std::int64_t i = 0; i < n; ++i) {
+        if (k > 0 && i + k < n) prefetch(array + accesses.index(i + k));
+        sum += array[accesses.index(i)];
+    }
+    return sum;
+}
+
+// Its k chosen as it runs.
+std::int64_t add_up(GlobalPtr<std::int64_t> array, const programs::RandomAccesses& accesses,
+                    Prefetcher& ahead) {
+    const std::int64_t n = accesses.operations;
+    std::int64_t sum = 0;
+    for (std::int64_t i = 0; i < n; ++i) {
+        ahead.step(i, n, [&](std::int64_t j) { prefetch(array + accesses.index(j)); });
+        sum += array[accesses.index(i)];
+    }
+    return sum;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    programs::Program program("prefetch",
+                              "Reads elements of an array at another rank that it asks for ahead.");
+    programs::RandomAccesses accesses;
+    accesses.add_options(program.options());
+    std::string distance = "auto";
+    program.options()
+        .add_option("--distance", distance, "iterations ahead; 0: no prefetching; auto: found as it runs")
+        ->check(apps::whole_number() | CLI::IsMember({"auto"}))
+        ->type_name("N|auto")
+        ->capture_default_str();
+    const auto segment_bytes = [&] { return accesses.segment_bytes(); };
+    return program.run(argc, argv, segment_bytes, [&](programs::Run& run) {
+        const auto array = allocate<std::int64_t>(accesses.elements).at_rank(programs::other_rank());
+        accesses.fill(array);
+
+        Prefetcher ahead;
+        run.begin();
+        std::int64_t sum = 0;
+        if (rank() == 0)
+            sum = distance == "auto" ? add_up(array, accesses, ahead)
+                                     : add_up(array, accesses, std::stoll(distance));
+        run.end();
+
+        run.result(static_cast<std::uint64_t>(sum), rank() != 0 || sum == accesses.sum());
+        if (rank() == 0) {
+            run.note("distance", distance);
+            run.note("last_distance", static_cast<std::uint64_t>(ahead.distance()));
+        }
+        const auto gets = static_cast<std::uint64_t>(accesses.operations);
+        run.least({.get_messages = gets, .get_bytes = 8 * gets});
+    });
+}

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What the programs of this folder share: options for where to run and how to cache, a region that is timed,
+// and one line of JSON at the end. The programs themselves are plain: nothing in them knows whether there is
+// a cache, or what the network is.
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <nearfetch/pgas.hpp>
+#include <string>
+
+#include "common/report.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace nearfetch::programs {
+
+/// The traffic that no cache can avoid; what a rank has to fetch and write, and how often it has to wait for
+/// something before it can ask for the next.
+struct LeastTraffic {
+    std::uint64_t get_messages = 0;
+    std::uint64_t get_bytes = 0;
+    std::uint64_t put_messages = 0;
+    std::uint64_t put_bytes = 0;
+    std::uint64_t round_trips = 0;
+};
+
+/// One run, as each rank has it.
+class Run {
+  public:
+    Run(const LaunchOptions& options, apps::Report& report) : options_(options), report_(report) {}
+
+    /// All ranks begin the timed part together, having acquired.
+    void begin();
+    /// And end it together, all that they wrote being where it belongs.
+    void end();
+    /// The result, the same on every transport, and whether it is right. The run counts as right when all
+    /// ranks say so; their checksums are added up.
+    void result(std::uint64_t checksum, bool right);
+    /// What rank 0 says counts.
+    void least(const LeastTraffic& traffic) { least_ = traffic; }
+    /// Something else for the report. By rank 0.
+    template <class T>
+    void note(const std::string& name, const T& value) {
+        report_.add(name, value);
+    }
+
+    bool is_cached() const { return options_.cached; }
+    /// Adds the ranks' figures up and writes rank 0's report. \return whether the result is right
+    bool finish();
+
+  private:
+    const LaunchOptions& options_;
+    apps::Report& report_;
+    Statistics before_, after_;
+    std::uint64_t begin_ns_ = 0, end_ns_ = 0;
+    std::uint64_t checksum_ = 0;
+    bool right_ = false;
+    LeastTraffic least_;
+};
+
+/// A program: its own options, and what each rank does.
+class Program {
+  public:
+    Program(const std::string& name, const std::string& description);
+    ~Program();
+    Program(const Program&) = delete;
+    Program& operator=(const Program&) = delete;
+
+    /// For options of its own.
+    CLI::App& options() { return *app_; }
+    /// Parses, starts the ranks, and prints the report. \param segment_bytes asked after parsing
+    /// \return what main() should
+    int run(int argc, char** argv, const std::function<std::uint64_t()>& segment_bytes,
+            const std::function<void(Run&)>& main);
+
+  private:
+    std::unique_ptr<CLI::App> app_;
+    LaunchOptions launch_;
+    std::string json_path_;
+};
+
+// One of launcher_inproc.cpp and launcher_mpi.cpp is linked.
+
+/// Whether the program chooses the number of ranks and the network; with MPI mpiexec does.
+extern const bool launches_ranks;
+/// The name of the MPI family, or "none".
+extern const char* const mpi_family;
+int start_ranks(const LaunchOptions& options, int& argc, char**& argv, const std::function<void()>& main);
+
+/// Mixes all bits: for checksums, and indices that nobody can guess.
+constexpr std::uint64_t mixed(std::uint64_t x) {
+    x += 0x9e3779b97f4a7c15;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+    return x ^ (x >> 31);
+}
+
+/// The rank whose memory the programs of two ranks work on; 0 works. Alone a rank works on its own.
+inline Rank other_rank() { return ranks() > 1 ? 1 : 0; }
+
+}  // namespace nearfetch::programs

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// rand-gets (Ferguson and Buettner 2015, section V-A): reads random elements of a large array at another
+// rank. Next to none is read twice: it shows what a cache costs where it cannot help.
+
+#include "pgas/random_indices.hpp"
+
+using namespace nearfetch;
+
+int main(int argc, char** argv) {
+    programs::Program program("rand_gets", "Reads random elements of an array at another rank.");
+    programs::RandomAccesses accesses;
+    accesses.add_options(program.options());
+    const auto segment_bytes = [&] { return accesses.segment_bytes(); };
+    return program.run(argc, argv, segment_bytes, [&](programs::Run& run) {
+        const auto array = allocate<std::int64_t>(accesses.elements).at_rank(programs::other_rank());
+        accesses.fill(array);
+
+        run.begin();
+        std::int64_t sum = 0;
+        if (rank() == 0)
+            for (std::int64_t i = 0; i < accesses.operations; ++i)
+                sum += array[accesses.index(i)];
+        run.end();
+
+        run.result(static_cast<std::uint64_t>(sum), rank() != 0 || sum == accesses.sum());
+        const auto gets = static_cast<std::uint64_t>(accesses.operations);
+        run.least({.get_messages = gets, .get_bytes = 8 * gets, .round_trips = gets});
+    });
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// rand-puts (Ferguson and Buettner 2015, section V-A): writes random elements of a large array at another
+// rank. Nothing can be collected; what a cache can do is not to wait for each.
+
+#include "pgas/random_indices.hpp"
+
+using namespace nearfetch;
+
+int main(int argc, char** argv) {
+    programs::Program program("rand_puts", "Writes random elements of an array at another rank.");
+    programs::RandomAccesses accesses;
+    accesses.add_options(program.options());
+    const auto segment_bytes = [&] { return accesses.segment_bytes(); };
+    return program.run(argc, argv, segment_bytes, [&](programs::Run& run) {
+        const auto array = allocate<std::int64_t>(accesses.elements).at_rank(programs::other_rank());
+
+        run.begin();
+        if (rank() == 0)
+            for (std::int64_t i = 0; i < accesses.operations; ++i)
+                array[accesses.index(i)] = i + 1;
+        run.end();
+
+        // An element that was written twice has the later value.
+        std::uint64_t checksum = 0;
+        bool right = true;
+        if (rank() == array.rank()) {
+            std::vector<std::int64_t> expected(static_cast<std::size_t>(accesses.elements));
+            for (std::int64_t i = 0; i < accesses.operations; ++i)
+                expected[static_cast<std::size_t>(accesses.index(i))] = i + 1;
+            for (std::int64_t i = 0; i < accesses.elements; ++i) {
+                const std::int64_t value = array.local()[i];
+                right = right && value == expected[static_cast<std::size_t>(i)];
+                if (value != 0) checksum += programs::mixed(value * accesses.elements + i);
+            }
+        }
+        run.result(checksum, right);
+        const auto puts = static_cast<std::uint64_t>(accesses.operations);
+        run.least({.put_messages = puts, .put_bytes = 8 * puts});
+    });
+}

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What rand_gets, rand_puts and prefetch share: a large array at another rank, and places in it that nobody
+// can guess, and that cost next to nothing to compute.
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+
+#include "pgas/program.hpp"
+
+namespace nearfetch::programs {
+
+struct RandomAccesses {
+    std::int64_t operations = 30'000;
+    std::int64_t elements = 10'000'000;
+    std::uint64_t order = 1;  ///< which of the random orders
+
+    void add_options(CLI::App& app) {
+        app.add_option("--accesses", operations, "to random elements")
+            ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40))
+            ->capture_default_str();
+        app.add_option("--elements", elements, "of 8 bytes each")
+            ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 30))
+            ->capture_default_str();
+        app.add_option("--order", order, "a number that stands for the order of the accesses")
+            ->check(CLI::Range(std::uint64_t{0}, ~std::uint64_t{0} >> 1))
+            ->capture_default_str();
+    }
+    std::uint64_t segment_bytes() const { return 8 * static_cast<std::uint64_t>(elements) + 64; }
+    /// The element of access i.
+    std::int64_t index(std::int64_t i) const {
+        return static_cast<std::int64_t>(mixed(order * 0x2545f4914f6cdd1d + static_cast<std::uint64_t>(i)) %
+                                         static_cast<std::uint64_t>(elements));
+    }
+    /// What element i holds in a program that reads.
+    static std::int64_t value(std::int64_t i) { return i ^ 0x5555; }
+
+    /// Gives the array its values. By the rank that has it.
+    void fill(GlobalPtr<std::int64_t> array) const {
+        if (rank() != array.rank()) return;
+        std::int64_t* const values = array.local();
+        for (std::int64_t i = 0; i < elements; ++i)
+            values[i] = value(i);
+    }
+    /// The sum of what a program reads.
+    std::int64_t sum() const {
+        std::int64_t result = 0;
+        for (std::int64_t i = 0; i < operations; ++i)
+            result += value(index(i));
+        return result;
+    }
+};
+
+}  // namespace nearfetch::programs
