@@ -124,7 +124,7 @@ TEST(ReadAheads, NeverHaveMoreAheadThanWasRead) {
     std::uint64_t fetched_until = 11 * 1024;
     for (std::uint64_t page = 10; page < 200; ++page) {
         if (!read_ahead.touched(mark, 3, page * 1024, page * 100, 0)) continue;
-        for (ByteRange range; !(range = read_ahead.next(mark, segment)).empty();) {
+        for (ByteRange range; !(range = read_ahead.next(mark, 3, segment)).empty();) {
             EXPECT_EQ(range.begin, fetched_until) << "without holes";
             EXPECT_LE(range.size(), 4096u);
             fetched_until = range.end;
@@ -143,10 +143,10 @@ TEST(ReadAheads, StayWithinWhatCanBeRead) {
     ReadAhead read_ahead(pages_of_1024());
     const auto mark = read_ahead.sequential(0, 1, -1);
     EXPECT_TRUE(read_ahead.touched(mark, 0, 1500, 0, 0));
-    EXPECT_EQ(read_ahead.next(mark, {300, 1 << 20}), (ByteRange{300, 1024}));
+    EXPECT_EQ(read_ahead.next(mark, 0, {300, 1 << 20}), (ByteRange{300, 1024}));
     EXPECT_TRUE(read_ahead.touched(mark, 0, 1000, 0, 0));
-    EXPECT_TRUE(read_ahead.next(mark, {300, 1 << 20}).empty());
-    EXPECT_TRUE(read_ahead.next(mark, {0, 1 << 20}).empty()) << "below 0";
+    EXPECT_TRUE(read_ahead.next(mark, 0, {300, 1 << 20}).empty());
+    EXPECT_TRUE(read_ahead.next(mark, 0, {0, 1 << 20}).empty()) << "below 0";
 }
 
 TEST(ReadAheads, TwoEqualDistancesAreAStream) {
@@ -159,11 +159,11 @@ TEST(ReadAheads, TwoEqualDistancesAreAStream) {
     EXPECT_EQ(read_ahead.missed(0, (std::uint64_t{1} << 30) + 3000, 8), 0);
     const auto mark = read_ahead.missed(0, 10000, 8);
     ASSERT_NE(mark, 0);
-    EXPECT_EQ(read_ahead.target(mark), 0);
-    EXPECT_EQ(read_ahead.next(mark, {0, 1 << 20}), (ByteRange{15000, 15008}));
-    EXPECT_EQ(read_ahead.next(mark, {0, 1 << 20}), (ByteRange{20000, 20008}));
-    EXPECT_EQ(read_ahead.next(mark, {0, 1 << 20}), (ByteRange{25000, 25008}));
-    EXPECT_TRUE(read_ahead.next(mark, {0, 1 << 20}).empty()) << "three were read";
+    EXPECT_TRUE(read_ahead.next(mark, 1, {0, 1 << 20}).empty()) << "the stream is at target 0";
+    EXPECT_EQ(read_ahead.next(mark, 0, {0, 1 << 20}), (ByteRange{15000, 15008}));
+    EXPECT_EQ(read_ahead.next(mark, 0, {0, 1 << 20}), (ByteRange{20000, 20008}));
+    EXPECT_EQ(read_ahead.next(mark, 0, {0, 1 << 20}), (ByteRange{25000, 25008}));
+    EXPECT_TRUE(read_ahead.next(mark, 0, {0, 1 << 20}).empty()) << "three were read";
     EXPECT_NE(read_ahead.missed(0, (std::uint64_t{1} << 30) + 6000, 8), 0);
     EXPECT_EQ(read_ahead.streams(), 2u);
 }

@@ -80,6 +80,23 @@ TEST(PageCacheReadAhead, ThePapersOwnGoesPageByPageAndForwardsOnly) {
     EXPECT_EQ(rig.sent(), "g128+64 g64+64 g0+64");
 }
 
+TEST(PageCacheReadAhead, AStreamThatMadeRoomIsNotReadAheadFor) {
+    PageCacheRig rig(reading_ahead());
+    EXPECT_TRUE(rig.reads(0, 0, 8));
+    EXPECT_TRUE(rig.reads(0, 64, 8));
+    std::byte to[8];
+    GetRequest request(0, 128, 8, to, rig.segment, rig.now);
+    Step step = rig.cache.get(rig.task, request);
+    ASSERT_EQ(step.kind, Step::Kind::start) << "the next page";
+    rig.start(*step.operation);
+    // Meanwhile another task begins as many streams as are known at a time, at another target.
+    for (std::uint64_t page = 64; page < 64 + 2 * 16; page += 2) {
+        EXPECT_TRUE(rig.reads(1, page * 1024, 8));
+        EXPECT_TRUE(rig.reads(1, page * 1024 + 64, 8));
+    }
+    EXPECT_EQ(rig.cache.get(rig.task, request).kind, Step::Kind::done) << "none of that is at this target";
+}
+
 TEST(PageCacheReadAhead, StridesBeyondAPageFetchTheirLinesOnly) {
     PageCacheRig rig(reading_ahead(), 1 << 20);
     for (std::uint64_t i = 0; i < 60; ++i) {

@@ -47,7 +47,7 @@ Step PageCache::get(const TaskClock& task, GetRequest& r) {
     }
     // What the program waits for is on its way; now what it may want later.
     while (r.mark_ != 0 && operations_.spare() > operations_kept_) {
-        const ByteRange range = read_ahead_.next(r.mark_, r.readable);
+        const ByteRange range = read_ahead_.next(r.mark_, r.target, r.readable);
         if (range.empty()) break;
         if (Operation* op = plan_ahead(task, r.target, range, r.readable, r.mark_)) return start(*op);
     }
@@ -70,7 +70,7 @@ PageCache::Window PageCache::survey(const TaskClock& task, Rank target, ByteRang
     window.first_line = range.begin >> line_shift_;
     for_each_part(range, [&](const Part& part) {
         const Page* const page = lookup(target, part.number);
-        LineMask absent = part.lines();
+        LineMask absent = part.lines;
         LineMask arriving = 0;
         if (page != nullptr) {
             if (fresh(task, *page)) absent &= ~page->valid();
@@ -84,9 +84,8 @@ PageCache::Window PageCache::survey(const TaskClock& task, Rank target, ByteRang
                 }
             arriving = absent & page->arriving;
         }
-        const std::uint64_t shift = (part.offset >> line_shift_) - window.first_line;
-        window.missing |= absent >> part.first_line << shift;
-        window.arriving |= arriving >> part.first_line << shift;
+        window.missing |= recounted(absent, part.first_line, window.first_line);
+        window.arriving |= recounted(arriving, part.first_line, window.first_line);
     });
     return window;
 }
@@ -159,9 +158,7 @@ Step PageCache::write_back(Rank target, ByteRange range) noexcept {
 
 void PageCache::copy_resident(GetRequest& r, const Window& window) {
     for_each_part(window.range, [&](const Part& part) {
-        const std::uint64_t shift = (part.offset >> line_shift_) - window.first_line;
-        const LineMask missing = window.missing >> shift << part.first_line;
-        const LineMask resident = part.lines() & ~missing;
+        const LineMask resident = part.lines & ~recounted(window.missing, window.first_line, part.first_line);
         if (resident == 0) return;
         Page& page = *lookup(r.target, part.number);
         for_each_run(resident, [&](std::uint64_t first, std::uint64_t last) {
@@ -215,17 +212,16 @@ Operation& PageCache::plan_fetch(const TaskClock& task, GetRequest& r, const Win
             rest = rest_of_page(task, r, *page, missing, direction);
         }
     }
-    const std::uint64_t missing_first = first;
     if (rest != 0) {
         rest_line = number * lines_per_page_;
         first = std::min(first, rest_line + first_of(rest));
         last = std::max(last, rest_line + last_of(rest));
     }
     Operation& op = operations_.begin(Operation::Kind::get, r.target, line_bytes_of(first, last, r.readable));
-    op.delivery_ = window.missing >> (missing_first - window.first_line) << (missing_first - first);
+    op.delivery_ = recounted(window.missing, window.first_line, first);
     op.wanted_ = op.delivery_;
     if (rest != 0) {
-        op.wanted_ |= rest_line >= first ? rest << (rest_line - first) : rest >> (first - rest_line);
+        op.wanted_ |= recounted(rest, rest_line, first);
         op.mark_ = read_ahead_.sequential(r.target, number, direction);
     }
     op.stamp_ = now_;
@@ -298,9 +294,9 @@ void PageCache::started(Operation& op, std::uint64_t now_ticks) noexcept {
 // The bookkeeping while the bytes travel: pages for the lines, evicting others when needed.
 void PageCache::admit(Operation& op) noexcept {
     LineMask admitted = 0;
+    const std::uint64_t base = op.offset >> line_shift_;
     for_each_part(op.range(), [&](const Part& part) {
-        const std::uint64_t shift = (part.offset >> line_shift_) - (op.offset >> line_shift_);
-        LineMask lines = (op.wanted_ >> shift << part.first_line) & part.lines();
+        LineMask lines = recounted(op.wanted_, base, part.first_line) & part.lines;
         if (lines == 0) return;
         Page* page = lookup(op.target, part.number);
         if (page == nullptr) {
@@ -316,14 +312,11 @@ void PageCache::admit(Operation& op) noexcept {
         }
         lines &= ~(page->valid() | page->arriving);
         page->arriving |= lines;
-        const LineMask own = lines >> part.first_line << shift;
-        admitted |= own;
-        const LineMask ahead = own & ~op.delivery_;
-        counters_.prefetch_lines += count_of(ahead);
-        if (op.mark_ != 0 && ahead != 0) page->mark = op.mark_;
-        if (own != ahead)
-            page->last_line =
-                static_cast<std::uint8_t>(first_of((op.delivery_ >> shift << part.first_line) & lines));
+        admitted |= recounted(lines, part.first_line, base);
+        const LineMask asked = lines & recounted(op.delivery_, base, part.first_line);
+        counters_.prefetch_lines += count_of(lines & ~asked);
+        if (op.mark_ != 0 && lines != asked) page->mark = op.mark_;
+        if (asked != 0) page->last_line = static_cast<std::uint8_t>(first_of(asked));
     });
     op.wanted_ = op.merge_ = admitted;
 }
@@ -360,16 +353,16 @@ void PageCache::complete(Operation& op, int status, std::uint64_t now_ticks) noe
 void PageCache::arrive(Operation& op, bool good) noexcept {
     const std::uint64_t base = op.offset >> line_shift_;
     for_each_part(op.range(), [&](const Part& part) {
-        const std::uint64_t shift = (part.offset >> line_shift_) - base;
-        const LineMask lines = (op.wanted_ >> shift << part.first_line) & part.lines();
-        const LineMask delivery = (op.delivery_ >> shift << part.first_line) & part.lines();
+        const LineMask lines = recounted(op.wanted_, base, part.first_line) & part.lines;
+        const LineMask delivery = recounted(op.delivery_, base, part.first_line) & part.lines;
         if ((lines | delivery) == 0) return;
         Page* const page = lookup(op.target, part.number);
         const std::byte* const from = op.buffer + (part.offset - op.offset);
         if (lines != 0) {
             page->arriving &= ~lines;
             LineMask merged = 0;
-            if (good && op.stamp_ >= page->stamp) merged = lines & (op.merge_ >> shift << part.first_line);
+            if (good && op.stamp_ >= page->stamp)
+                merged = lines & recounted(op.merge_, base, part.first_line);
             for_each_run(merged, [&](std::uint64_t first, std::uint64_t last) {
                 const std::uint64_t begin = std::max(part.begin, first << line_shift_);
                 const std::uint64_t end = std::min(part.end, (last + 1) << line_shift_);

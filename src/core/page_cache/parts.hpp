@@ -15,11 +15,10 @@ struct PageCache::Part {
     std::uint64_t number;  ///< the page's
     std::uint64_t begin;   ///< in the page
     std::uint64_t end;
-    std::uint64_t first_line;  ///< in the page
-    std::uint64_t last_line;
-    std::uint64_t offset;  ///< of `begin` in the segment
+    std::uint64_t offset;      ///< of `begin` in the segment
+    std::uint64_t first_line;  ///< of the page, in the segment
+    LineMask lines;            ///< the page's lines that have bytes of the range
 
-    LineMask lines() const noexcept { return line_mask(first_line, last_line); }
     std::uint64_t size() const noexcept { return end - begin; }
 };
 
@@ -39,9 +38,9 @@ void PageCache::for_each_part(ByteRange range, Visitor&& visit) const {
         part.number = at >> page_shift_;
         part.begin = at & page_mask_;
         part.end = std::min(page_mask_ + 1, part.begin + (range.end - at));
-        part.first_line = part.begin >> line_shift_;
-        part.last_line = (part.end - 1) >> line_shift_;
         part.offset = at;
+        part.first_line = part.number << (page_shift_ - line_shift_);
+        part.lines = line_mask(part.begin >> line_shift_, (part.end - 1) >> line_shift_);
         visit(part);
         at += part.size();
     }

@@ -41,7 +41,6 @@ ReadAhead::Mark ReadAhead::start(Rank target, bool by_pages, std::int64_t step, 
 }
 
 ReadAhead::Mark ReadAhead::sequential(Rank target, std::uint64_t page, int direction) noexcept {
-    if (direction < 0 && !config_.beyond_paper) return 0;
     const auto bytes = static_cast<std::int64_t>(config_.page_bytes);
     return start(target, true, direction * bytes, page * config_.page_bytes, config_.page_bytes);
 }
@@ -112,9 +111,9 @@ void ReadAhead::unused(Mark mark, Rank target) noexcept {
     if (streams_[mark].target == target) streams_[mark].distance.unused(1);
 }
 
-ByteRange ReadAhead::next(Mark mark, ByteRange readable) noexcept {
+ByteRange ReadAhead::next(Mark mark, Rank target, ByteRange readable) noexcept {
     Stream& stream = streams_[mark];
-    if (stream.target < 0) return {};
+    if (stream.target != target) return {};
     const std::int64_t ahead = stream.next - stream.current - 1;
     const std::int64_t group = stream.by_pages ? config_.group_pages : 1;
     const std::int64_t most = config_.beyond_paper ? stream.distance.distance() : 1;

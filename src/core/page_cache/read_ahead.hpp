@@ -51,10 +51,9 @@ class ReadAhead {
     /// Of the last one; 0: there was none.
     std::uint64_t latency_ticks() const noexcept { return latency_ticks_; }
 
-    /// What to fetch now for the stream: a range within `readable` (empty: nothing). To be asked again until
-    /// there is nothing.
-    ByteRange next(Mark mark, ByteRange readable) noexcept;
-    Rank target(Mark mark) const noexcept { return streams_[mark].target; }
+    /// What to fetch now for the stream: a range within `readable` (empty: nothing, or the mark is another
+    /// target's stream by now). To be asked again until there is nothing.
+    ByteRange next(Mark mark, Rank target, ByteRange readable) noexcept;
     std::uint64_t streams() const noexcept { return started_; }
 
   private:
