@@ -260,8 +260,8 @@ TEST(VirtualTime, ARingOf256Ranks) {
                           ASSERT_TRUE(job.receive(0, message, true));
                           if (job.rank() != 0) send_value(job, next, 0, value_of(message) + 1);
                           if (job.rank() == 0) {
-                EXPECT_EQ(value_of(message), round * ranks + ranks - 1);
-            }
+                              EXPECT_EQ(value_of(message), round * ranks + ranks - 1);
+                          }
                       }
                       if (job.rank() == 0) {
                           // Each hop is one message, passed on at once.

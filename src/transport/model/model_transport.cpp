@@ -112,8 +112,7 @@ void ModelTransport::collect(bool wait) {
     }
 }
 
-std::size_t ModelTransport::report(std::span<Completion> out) {
-    const std::uint64_t now_ns = clock_.now_ns();
+std::size_t ModelTransport::report(std::span<Completion> out, std::uint64_t now_ns) {
     start_late_ones(now_ns);
     collect(false);
     std::size_t count = 0;
@@ -127,7 +126,7 @@ std::size_t ModelTransport::report(std::span<Completion> out) {
 }
 
 std::size_t ModelTransport::test(std::span<Completion> out) {
-    const std::size_t count = report(out);
+    const std::size_t count = report(out, clock_.now_ns());
     if (count == 0 && clock_.is_virtual()) {
         clock_.spend(test_ns);
         clock_.let_others_come();
@@ -137,19 +136,25 @@ std::size_t ModelTransport::test(std::span<Completion> out) {
 
 std::size_t ModelTransport::wait(std::span<Completion> out) {
     const std::uint64_t begin_ns = clock_.now_ns();
-    std::size_t count = report(out);
+    std::uint64_t now_ns = begin_ns;
+    std::size_t count = report(out, now_ns);
     while (count == 0 && free_.size() < operations_.size()) {
         const std::uint64_t next_ns = next_event_ns();
-        if (next_ns == never_ns) {
-            collect(true);
-        } else if (inside_ == 0) {
+        if (inside_ > 0) {
+            if (next_ns == never_ns) collect(true);
+            now_ns = clock_.now_ns();
+        } else {
+            // The clock is not read again: on the wall that would add to every latency.
             clock_.wait_until(next_ns);
+            now_ns = std::max(now_ns, next_ns);
         }
-        count = report(out);
+        count = report(out, now_ns);
     }
-    const std::uint64_t waited_ns = clock_.now_ns() - begin_ns;
-    traffic_.wait_ns += waited_ns;
-    if (waited_ns > 0) network_.count_wait(waited_ns);
+    const std::uint64_t waited_ns = now_ns - begin_ns;
+    if (waited_ns > 0) {
+        traffic_.wait_ns += waited_ns;
+        network_.count_wait(waited_ns);
+    }
     return count;
 }
 

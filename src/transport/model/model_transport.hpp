@@ -56,6 +56,8 @@ class ModelTransport final : public Transport {
 
     /// What this endpoint has sent and received.
     const Traffic& traffic() const noexcept { return traffic_; }
+    /// The most operations that were under way at a time.
+    std::size_t in_flight_max() const noexcept { return operations_.size(); }
 
   private:
     struct Operation {
@@ -77,7 +79,7 @@ class ModelTransport final : public Transport {
     std::uint64_t done_ns(const Operation& operation, std::uint64_t now_ns);
     void start_late_ones(std::uint64_t now_ns);
     void collect(bool wait);
-    std::size_t report(std::span<Completion> out);
+    std::size_t report(std::span<Completion> out, std::uint64_t now_ns);
     std::uint64_t next_event_ns() const;
 
     std::unique_ptr<Transport> inner_;
