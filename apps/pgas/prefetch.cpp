@@ -11,7 +11,8 @@ using namespace nearfetch;
 namespace {
 
 // Listing 7.
-std::int64_t add_up(GlobalPtr<std::int64_t> array, const programs::RandomAccesses& accesses, std::int64_t k) {
+std::int64_t add_up(GlobalPtr<std::int64_t> array, const programs::RandomAccesses& accesses,
+                    std::uint64_t compute_ns, std::int64_t k) {
     const std::int64_t n = accesses.operations;
     std::int64_t sum = 0;
     for (std::int64_t i = 0; i < std::min(k, n); ++i)
@@ -19,18 +20,20 @@ std::int64_t add_up(GlobalPtr<std::int64_t> array, const programs::RandomAccesse
     for (std::int64_t i = 0; i < n; ++i) {
         if (k > 0 && i + k < n) prefetch(array + accesses.index(i + k));
         sum += array[accesses.index(i)];
+        if (compute_ns != 0) compute(compute_ns);
     }
     return sum;
 }
 
 // Its k chosen as it runs.
 std::int64_t add_up(GlobalPtr<std::int64_t> array, const programs::RandomAccesses& accesses,
-                    Prefetcher& ahead) {
+                    std::uint64_t compute_ns, Prefetcher& ahead) {
     const std::int64_t n = accesses.operations;
     std::int64_t sum = 0;
     for (std::int64_t i = 0; i < n; ++i) {
         ahead.step(i, n, [&](std::int64_t j) { prefetch(array + accesses.index(j)); });
         sum += array[accesses.index(i)];
+        if (compute_ns != 0) compute(compute_ns);
     }
     return sum;
 }
@@ -48,6 +51,11 @@ int main(int argc, char** argv) {
         ->check(apps::whole_number() | CLI::IsMember({"auto"}))
         ->type_name("N|auto")
         ->capture_default_str();
+    std::uint64_t compute_ns = 0;
+    program.options()
+        .add_option("--compute-ns", compute_ns, "that each iteration computes for")
+        ->check(apps::whole_number())
+        ->type_name("N");
     const auto segment_bytes = [&] { return accesses.segment_bytes(); };
     return program.run(argc, argv, segment_bytes, [&](programs::Run& run) {
         const auto array = allocate<std::int64_t>(accesses.elements).at_rank(programs::other_rank());
@@ -57,8 +65,8 @@ int main(int argc, char** argv) {
         run.begin();
         std::int64_t sum = 0;
         if (rank() == 0)
-            sum = distance == "auto" ? add_up(array, accesses, ahead)
-                                     : add_up(array, accesses, std::stoll(distance));
+            sum = distance == "auto" ? add_up(array, accesses, compute_ns, ahead)
+                                     : add_up(array, accesses, compute_ns, std::stoll(distance));
         run.end();
 
         run.result(static_cast<std::uint64_t>(sum), rank() != 0 || sum == accesses.sum());
@@ -66,7 +74,7 @@ int main(int argc, char** argv) {
             run.note("distance", distance);
             run.note("last_distance", static_cast<std::uint64_t>(ahead.distance()));
         }
-        const auto gets = static_cast<std::uint64_t>(accesses.operations);
+        const std::uint64_t gets = accesses.distinct(64);
         run.least({.get_messages = gets, .get_bytes = 8 * gets});
     });
 }

@@ -5,7 +5,9 @@
 // can guess, and that cost next to nothing to compute.
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdint>
+#include <vector>
 
 #include "pgas/program.hpp"
 
@@ -32,6 +34,14 @@ struct RandomAccesses {
     std::int64_t index(std::int64_t i) const {
         return static_cast<std::int64_t>(mixed(order * 0x2545f4914f6cdd1d + static_cast<std::uint64_t>(i)) %
                                          static_cast<std::uint64_t>(elements));
+    }
+    /// How many of the places are different from each other, of `bytes` each.
+    std::uint64_t distinct(std::int64_t bytes) const {
+        std::vector<std::int64_t> places(static_cast<std::size_t>(operations));
+        for (std::int64_t i = 0; i < operations; ++i)
+            places[static_cast<std::size_t>(i)] = index(i) * 8 / bytes;
+        std::sort(places.begin(), places.end());
+        return static_cast<std::uint64_t>(std::unique(places.begin(), places.end()) - places.begin());
     }
     /// What element i holds in a program that reads.
     static std::int64_t value(std::int64_t i) { return i ^ 0x5555; }
