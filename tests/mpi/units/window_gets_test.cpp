@@ -8,7 +8,10 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
 #include <numeric>
+#include <utility>
+#include <vector>
 
 #include "check.hpp"
 
@@ -21,13 +24,22 @@ namespace {
 constexpr MPI_Aint window_bytes = 1 << 16;
 constexpr unsigned char untouched = 0x5a;
 
+/// The piece of `size` bytes at `offset` of the target lands at `place` of the buffer.
+struct Wanted {
+    std::uint64_t offset, size;
+    std::size_t place;
+};
+
 /// Where pieces go: a buffer that also shows what was written beside them.
 class Landing {
   public:
-    /// The piece of `size` bytes at `offset` of the target lands at `place` of the buffer.
-    void add(std::uint64_t offset, std::uint64_t size, std::size_t place) {
-        bytes_.resize(std::max(bytes_.size(), place + size + 16), untouched);
-        wanted_.push_back({offset, size, place});
+    Landing(std::initializer_list<Wanted> wanted = {}) {
+        for (const Wanted& each : wanted)
+            add(each);
+    }
+    void add(const Wanted& wanted) {
+        bytes_.resize(std::max(bytes_.size(), wanted.place + wanted.size + 16), untouched);
+        wanted_.push_back(wanted);
     }
     std::vector<Piece> pieces() {
         std::vector<Piece> result;
@@ -47,105 +59,69 @@ class Landing {
     }
 
   private:
-    struct Wanted {
-        std::uint64_t offset, size;
-        std::size_t place;
-    };
     std::vector<Wanted> wanted_;
     std::vector<unsigned char> bytes_;
 };
 
 /// Both ways to start: completed by a flush, and by the request.
-template <class Make>
-void both_ways(MpiWindowGets& transport, MPI_Win win, const Make& make) {
+void both_ways(MpiWindowGets& gets, MPI_Win win, const Landing& landing) {
     const int target = right();
-    Landing flushed = make();
-    CHECK_MPI(transport.start_get(target, flushed.pieces()));
+    Landing flushed = landing;
+    CHECK_MPI(gets.start_get(target, flushed.pieces()));
     CHECK_MPI(MPI_Win_flush(target, win));
     flushed.check(target);
-    Landing waited = make();
+    Landing waited = landing;
     MPI_Request request = MPI_REQUEST_NULL;
-    CHECK_MPI(transport.start_rget(target, waited.pieces(), request));
+    CHECK_MPI(gets.start_rget(target, waited.pieces(), request));
     CHECK(request != MPI_REQUEST_NULL);
     CHECK_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
     waited.check(target);
 }
 
-void chosen_pieces(MpiWindowGets& transport, MPI_Win win) {
-    part("one piece at a multiple of the unit");
-    both_ways(transport, win, [] {
-        Landing l;
-        l.add(4096, 100, 3);
-        return l;
-    });
-    part("one piece between two multiples");
-    both_ways(transport, win, [] {
-        Landing l;
-        l.add(4099, 61, 5);
-        return l;
-    });
-    part("the window's first and last byte");
-    both_ways(transport, win, [] {
-        Landing l;
-        l.add(window_bytes - 1, 1, 0);
-        l.add(0, 1, 7);
-        return l;
-    });
-    part("the first piece is the last in the window, and in memory");
-    both_ways(transport, win, [] {
-        Landing l;
-        l.add(60001, 333, 4000);
-        l.add(17, 5, 2000);
-        l.add(1003, 1000, 100);
-        return l;
-    });
-    part("neighbours, there and here");
-    both_ways(transport, win, [] {
-        Landing l;
-        l.add(801, 7, 0);
-        l.add(808, 8, 7);
-        l.add(816, 1, 15);
-        return l;
-    });
-    part("the same bytes twice");
-    both_ways(transport, win, [] {
-        Landing l;
-        l.add(1001, 50, 0);
-        l.add(1011, 50, 64);
-        return l;
-    });
+void chosen_pieces(MpiWindowGets& gets, MPI_Win win) {
+    const std::pair<const char*, Landing> cases[] = {
+        {"one piece at a multiple of the unit", {{4096, 100, 3}}},
+        {"one piece between two multiples", {{4099, 61, 5}}},
+        {"the window's first and last byte", {{window_bytes - 1, 1, 0}, {0, 1, 7}}},
+        {"the first piece is the last in the window, and in memory",
+         {{60001, 333, 4000}, {17, 5, 2000}, {1003, 1000, 100}}},
+        {"neighbours, there and here", {{801, 7, 0}, {808, 8, 7}, {816, 1, 15}}},
+        {"the same bytes twice", {{1001, 50, 0}, {1011, 50, 64}}},
+    };
+    for (const auto& [name, landing] : cases) {
+        part(name);
+        both_ways(gets, win, landing);
+    }
 }
 
-void random_pieces(MpiWindowGets& transport, MPI_Win win) {
+void random_pieces(MpiWindowGets& gets, MPI_Win win) {
     part("random pieces");
     for (std::uint64_t seed = 1; seed <= 200; ++seed) {
         state().seed = seed;
-        both_ways(transport, win, [seed] {
-            Random random(seed);
-            const std::size_t count = 1 + random.below(40);
-            std::vector<std::size_t> places(count);
-            std::iota(places.begin(), places.end(), 0);
-            for (std::size_t i = count; i > 1; --i)
-                std::swap(places[i - 1], places[random.below(i)]);
-            Landing l;
-            for (const std::size_t place : places) {
-                const std::uint64_t size = 1 + random.below(random.below(4) ? 32 : 1000);
-                const std::uint64_t offset = random.below(window_bytes - size + 1);
-                l.add(offset, size, place * 1024 + random.below(24));
-            }
-            return l;
-        });
+        Random random(seed);
+        const std::size_t count = 1 + random.below(40);
+        std::vector<std::size_t> places(count);
+        std::iota(places.begin(), places.end(), 0);
+        for (std::size_t i = count; i > 1; --i)
+            std::swap(places[i - 1], places[random.below(i)]);
+        Landing landing;
+        for (const std::size_t place : places) {
+            const std::uint64_t size = 1 + random.below(random.below(4) ? 32 : 1000);
+            const std::uint64_t offset = random.below(window_bytes - size + 1);
+            landing.add({offset, size, place * 1024 + random.below(24)});
+        }
+        both_ways(gets, win, landing);
     }
 }
 
 /// Several gets on their way at once, one flush for all.
-void many_at_once(MpiWindowGets& transport, MPI_Win win) {
+void many_at_once(MpiWindowGets& gets, MPI_Win win) {
     part("many at once");
     std::vector<Landing> landings(50);
     for (std::size_t i = 0; i < landings.size(); ++i) {
-        landings[i].add(13 * i + 1, 100, 0);
-        landings[i].add(30000 + 97 * i, 10 + i, 200);
-        CHECK_MPI(transport.start_get(right(), landings[i].pieces()));
+        landings[i].add({13 * i + 1, 100, 0});
+        landings[i].add({30000 + 97 * i, 10 + i, 200});
+        CHECK_MPI(gets.start_get(right(), landings[i].pieces()));
     }
     CHECK_MPI(MPI_Win_flush_all(win));
     for (const Landing& landing : landings)
@@ -153,19 +129,16 @@ void many_at_once(MpiWindowGets& transport, MPI_Win win) {
 }
 
 /// Statuses are the library's own codes, also where a datatype had to be made first.
-void bad_rank(MpiWindowGets& transport, MPI_Win win) {
+void bad_rank(MpiWindowGets& gets, MPI_Win win) {
     part("bad rank");
     CHECK_MPI(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
-    Landing one, many;
-    one.add(0, 8, 0);
-    many.add(1, 8, 0);
-    many.add(101, 8, 100);
+    Landing one{{0, 8, 0}}, many{{1, 8, 0}, {101, 8, 100}};
     for (Landing* landing : {&one, &many}) {
         int error_class = MPI_SUCCESS;
-        MPI_Error_class(transport.start_get(size(), landing->pieces()), &error_class);
+        MPI_Error_class(gets.start_get(size(), landing->pieces()), &error_class);
         CHECK_EQ(error_class, MPI_ERR_RANK);
         MPI_Request request = MPI_REQUEST_NULL;
-        MPI_Error_class(transport.start_rget(size(), landing->pieces(), request), &error_class);
+        MPI_Error_class(gets.start_rget(size(), landing->pieces(), request), &error_class);
         CHECK_EQ(error_class, MPI_ERR_RANK);
     }
     CHECK_MPI(MPI_Win_set_errhandler(win, MPI_ERRORS_ARE_FATAL));
@@ -175,7 +148,7 @@ void bad_rank(MpiWindowGets& transport, MPI_Win win) {
 
 int main(int argc, char** argv) {
     Program program(argc, argv);
-    // Units by rank: the same for all, which the transport is told once; one that divides nothing; all
+    // Units by rank: the same for all, which MpiWindowGets is told once; one that divides nothing; all
     // different.
     const std::array<std::vector<std::uint64_t>, 4> cases{
         {{1}, {8}, {24}, std::vector<std::uint64_t>(static_cast<std::size_t>(size()))}};
@@ -189,12 +162,12 @@ int main(int argc, char** argv) {
             const Window window(window_bytes, unit, kind);
             const LockAll epoch(window);
             store_all(window, 0);
-            MpiWindowGets transport(window, units);
-            chosen_pieces(transport, window);
-            random_pieces(transport, window);
-            many_at_once(transport, window);
-            if (units.size() == 1) bad_rank(transport, window);  // else the unit would be asked of nobody
-            transport.progress();
+            MpiWindowGets gets(window, units);
+            chosen_pieces(gets, window);
+            random_pieces(gets, window);
+            many_at_once(gets, window);
+            if (units.size() == 1) bad_rank(gets, window);  // else the unit would be asked of nobody
+            gets.progress();
             barrier();
         }
     }
