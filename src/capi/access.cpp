@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// The C API's gets, puts and what orders them. All is checked here once; the rest is the engine's.
+
+#include <limits>
+#include <string>
+
+#include "capi/cache.hpp"
+
+namespace capi = nearfetch::capi;
+using capi::Access;
+
+namespace {
+
+constexpr const char* get_again = "get it again: nothing of it was kept";
+constexpr const char* put_again = "put it again";
+constexpr const char* release_again = "release again when the network works: all that was put is kept";
+
+nearfetch::ByteRange range_of(std::uint64_t address, std::uint64_t bytes) noexcept {
+    constexpr std::uint64_t last = std::numeric_limits<std::uint64_t>::max();
+    return {address, bytes < last - address ? address + bytes : last};
+}
+
+}  // namespace
+
+bool nearfetch_cache::ask_addressable(std::int32_t rank, std::uint64_t address, std::uint64_t bytes) {
+    const nearfetch::ByteRange range = transport.readable(rank, address);
+    if (range.empty()) return false;
+    memories[static_cast<std::size_t>(rank) % memories.size()] = {rank, range};
+    return bytes <= range.end - address;
+}
+
+namespace nearfetch::capi {
+
+namespace {
+
+std::string text_of(const Access& access) {
+    return std::string("a ") + access.what + " of " + std::to_string(access.bytes) + " bytes at address " +
+           std::to_string(access.address) + " of rank " + std::to_string(access.rank) + " failed";
+}
+
+}  // namespace
+
+nearfetch_status refuse(const Access& access, const void* cache, const void* task, const void* memory) {
+    return guarded(NEARFETCH_BAD_ARGUMENT, [&] {
+        const char* const missing =
+            cache == nullptr ? "cache"
+                             : (task == nullptr ? "task" : (memory == nullptr ? "memory" : nullptr));
+        if (missing != nullptr)
+            return fail(NEARFETCH_BAD_ARGUMENT, text_of(access), std::string("the ") + missing + " is NULL",
+                        "give one");
+        set_transport_status(access.rank < 0 ? NEARFETCH_TRANSPORT_BAD_RANK : NEARFETCH_TRANSPORT_OUTSIDE);
+        return fail(NEARFETCH_BAD_ADDRESS, text_of(access),
+                    access.rank < 0 ? "ranks are counted from 0"
+                                    : "the transport says that not all of these bytes are addressable",
+                    "name bytes of one segment of a rank that there is");
+    });
+}
+
+nearfetch_status outcome(const nearfetch_cache& cache, const Access& access, int status,
+                         const char* what_to_do) {
+    if (status == 0) return NEARFETCH_OK;
+    set_transport_status(status);
+    return guarded(NEARFETCH_TRANSFER_FAILED, [&] {
+        return fail(NEARFETCH_TRANSFER_FAILED, text_of(access), cache.transport.status_text(status),
+                    what_to_do);
+    });
+}
+
+}  // namespace nearfetch::capi
+
+extern "C" {
+
+nearfetch_status nearfetch_get(nearfetch_cache* cache, const nearfetch_task* task, int32_t rank,
+                               uint64_t address, uint64_t bytes, void* to) {
+    const Access access{"get", rank, address, bytes};
+    if (bytes == 0) [[unlikely]]
+        return NEARFETCH_OK;
+    return capi::guarded(NEARFETCH_TRANSFER_FAILED, [&] {
+        if (cache == nullptr || task == nullptr || to == nullptr || rank < 0 ||
+            !cache->addressable(rank, address, bytes)) [[unlikely]]
+            return capi::refuse(access, cache, task, to);
+        const int status =
+            cache->engine.get(capi::clock_of(*task), rank, address, bytes, static_cast<std::byte*>(to));
+        if (status == 0) [[likely]]
+            return NEARFETCH_OK;
+        return capi::outcome(*cache, access, status, get_again);
+    });
+}
+
+nearfetch_status nearfetch_put(nearfetch_cache* cache, const nearfetch_task* task, int32_t rank,
+                               uint64_t address, uint64_t bytes, const void* from) {
+    const Access access{"put", rank, address, bytes};
+    if (bytes == 0) [[unlikely]]
+        return NEARFETCH_OK;
+    return capi::guarded(NEARFETCH_TRANSFER_FAILED, [&] {
+        if (cache == nullptr || task == nullptr || from == nullptr || rank < 0 ||
+            !cache->addressable(rank, address, bytes)) [[unlikely]]
+            return capi::refuse(access, cache, task, from);
+        const int status = cache->engine.put(rank, address, bytes, static_cast<const std::byte*>(from));
+        if (status == 0) [[likely]]
+            return NEARFETCH_OK;
+        return capi::outcome(*cache, access, status, put_again);
+    });
+}
+
+nearfetch_status nearfetch_prefetch(nearfetch_cache* cache, const nearfetch_task* task, int32_t rank,
+                                    uint64_t address, uint64_t bytes) {
+    return capi::guarded(NEARFETCH_TRANSFER_FAILED, [&] {
+        if (cache == nullptr || task == nullptr)
+            return capi::refuse({"prefetch", rank, address, bytes}, cache, task, &rank);
+        // A hint is never an error; what cannot be fetched is left out.
+        if (rank >= 0 && bytes != 0) cache->engine.prefetch(capi::clock_of(*task), rank, address, bytes);
+        return NEARFETCH_OK;
+    });
+}
+
+nearfetch_status nearfetch_acquire(nearfetch_cache* cache, nearfetch_task* task) {
+    if (cache == nullptr || task == nullptr) return capi::refuse({"acquire", 0, 0, 0}, cache, task, &task);
+    nearfetch::TaskClock clock = capi::clock_of(*task);
+    cache->engine.acquire(clock);
+    task->acquired = clock.acquired;
+    cache->forget_memories();
+    return NEARFETCH_OK;
+}
+
+nearfetch_status nearfetch_release(nearfetch_cache* cache) {
+    return capi::guarded(NEARFETCH_TRANSFER_FAILED, [&] {
+        if (cache == nullptr) return capi::refuse({"release", 0, 0, 0}, cache, &cache, &cache);
+        const int status = cache->engine.release();
+        if (status == 0) return NEARFETCH_OK;
+        capi::set_transport_status(status);
+        return capi::fail(NEARFETCH_TRANSFER_FAILED, "not all that was put has reached its target",
+                          cache->transport.status_text(status), release_again);
+    });
+}
+
+nearfetch_status nearfetch_fence(nearfetch_cache* cache, nearfetch_task* task) {
+    const nearfetch_status released = nearfetch_release(cache);
+    return released == NEARFETCH_OK ? nearfetch_acquire(cache, task) : released;
+}
+
+nearfetch_status nearfetch_acquire_range(nearfetch_cache* cache, int32_t rank, uint64_t address,
+                                         uint64_t bytes) {
+    if (cache == nullptr || rank < 0)
+        return capi::refuse({"acquire", rank, address, bytes}, cache, &cache, &cache);
+    if (bytes == 0) return NEARFETCH_OK;
+    cache->engine.acquire(rank, range_of(address, bytes));
+    cache->forget_memories();
+    return NEARFETCH_OK;
+}
+
+nearfetch_status nearfetch_release_range(nearfetch_cache* cache, int32_t rank, uint64_t address,
+                                         uint64_t bytes) {
+    return capi::guarded(NEARFETCH_TRANSFER_FAILED, [&] {
+        const Access access{"release", rank, address, bytes};
+        if (cache == nullptr || rank < 0) return capi::refuse(access, cache, &cache, &cache);
+        if (bytes == 0) return NEARFETCH_OK;
+        return capi::outcome(*cache, access, cache->engine.release(rank, range_of(address, bytes)),
+                             release_again);
+    });
+}
+
+nearfetch_status nearfetch_invalidate(nearfetch_cache* cache, int32_t rank, uint64_t address,
+                                      uint64_t bytes) {
+    const nearfetch_status released = nearfetch_release_range(cache, rank, address, bytes);
+    return released == NEARFETCH_OK ? nearfetch_acquire_range(cache, rank, address, bytes) : released;
+}
+
+}  // extern "C"

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <nearfetch/nearfetch.h>
+
+#include <array>
+#include <cstdint>
+
+#include "capi/failure.hpp"
+#include "capi/table_transport.hpp"
+#include "engine/page_engine.hpp"
+
+struct nearfetch_cache {
+    nearfetch_cache(const nearfetch::PageCacheConfig& config, const nearfetch_transport& table)
+        : transport(table, config.operations), engine(config, transport) {}
+
+    /// Whether all of these bytes are addressable. The core knows lines and pages, some of which memory ends
+    /// in: who asks for what lies behind its end must not be served from there. So each access is looked at,
+    /// and what the transport said last is kept for each of some ranks.
+    bool addressable(std::int32_t rank, std::uint64_t address, std::uint64_t bytes) {
+        const Memory& known = memories[static_cast<std::size_t>(rank) % memories.size()];
+        if (known.rank == rank && known.range.begin <= address && address < known.range.end &&
+            bytes <= known.range.end - address) [[likely]]
+            return true;
+        return ask_addressable(rank, address, bytes);
+    }
+    bool ask_addressable(std::int32_t rank, std::uint64_t address, std::uint64_t bytes);
+    /// What a program acquires or invalidates may be memory that is another's by now.
+    void forget_memories() noexcept { memories.fill({}); }
+
+    struct Memory {
+        std::int32_t rank = -1;
+        nearfetch::ByteRange range;
+    };
+    std::array<Memory, 8> memories;
+    nearfetch::capi::TableTransport transport;
+    nearfetch::PageEngine engine;
+    std::uint64_t requests = 0;  ///< not waited for
+};
+
+namespace nearfetch::capi {
+
+/// What was done to which bytes, for a message.
+struct Access {
+    const char* what;
+    std::int32_t rank;
+    std::uint64_t address;
+    std::uint64_t bytes;
+};
+
+/// Why it cannot be done, before it is begun. \pre it cannot
+nearfetch_status refuse(const Access& access, const void* cache, const void* task, const void* memory);
+/// NEARFETCH_OK, or what the engine's status means. \param what_to_do about a transfer that failed
+nearfetch_status outcome(const nearfetch_cache& cache, const Access& access, int status,
+                         const char* what_to_do);
+
+inline TaskClock clock_of(const nearfetch_task& task) noexcept { return {task.acquired}; }
+
+}  // namespace nearfetch::capi

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "capi/table_transport.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+
+namespace nearfetch::capi {
+
+TableTransport::TableTransport(const nearfetch_transport& table, std::size_t operations) : table_(table) {
+    active_.reserve(operations);
+    grow(operations);
+}
+
+/// Records whose operations were reported may still stand in somebody's list, so there may be more of them
+/// than operations.
+void TableTransport::grow(std::size_t count) {
+    spare_.reserve(records_.size() + count);
+    for (std::size_t i = 0; i < count; ++i)
+        spare_.push_back(&records_.emplace_back());
+}
+
+template <class Start>
+int TableTransport::begin(Token token, const Start& start) {
+    if (spare_.empty()) grow(list_max);
+    Record& record = *spare_.back();
+    record = Record{{nullptr, 0, 0}, token};
+    if (const int status = start(&record.operation); status != 0) return status;
+    spare_.pop_back();
+    active_.push_back(&record);
+    return 0;
+}
+
+int TableTransport::start_get(Rank target, std::uint64_t address, std::uint64_t size, std::byte* to,
+                              Token token) {
+    return begin(token, [&](nearfetch_operation* operation) {
+        return table_.start_get(table_.context, target, address, size, to, operation);
+    });
+}
+
+int TableTransport::start_put(Rank target, std::uint64_t address, std::uint64_t size, const std::byte* from,
+                              Token token) {
+    return begin(token, [&](nearfetch_operation* operation) {
+        return table_.start_put(table_.context, target, address, size, from, operation);
+    });
+}
+
+void TableTransport::give_back(Record& record) {
+    if (record.reported && record.lists == 0) spare_.push_back(&record);
+}
+
+/// Asks the table for what is not done yet, the oldest first. Others may come and go meanwhile.
+void TableTransport::ask(Ask function) {
+    std::array<nearfetch_operation*, list_max> list;
+    std::array<Record*, list_max> listed;
+    std::size_t count = 0;
+    for (Record* record : active_) {
+        if (record->operation.done || count == list_max) continue;
+        ++record->lists;
+        listed[count] = record;
+        list[count++] = &record->operation;
+    }
+    if (count == 0) return;
+    ++calls_;
+    function(table_.context, list.data(), count);
+    --calls_;
+    for (std::size_t i = 0; i < count; ++i) {
+        --listed[i]->lists;
+        give_back(*listed[i]);
+    }
+}
+
+std::size_t TableTransport::report(std::span<Completion> out) {
+    std::size_t count = 0;
+    std::erase_if(active_, [&](Record* record) {
+        if (count == out.size() || !record->operation.done) return false;
+        out[count++] = {record->token, record->operation.status};
+        record->reported = true;
+        give_back(*record);
+        return true;
+    });
+    return count;
+}
+
+std::size_t TableTransport::test(std::span<Completion> out) {
+    ask(table_.try_some);
+    return report(out);
+}
+
+std::size_t TableTransport::wait(std::span<Completion> out) {
+    const std::size_t count = report(out);
+    if (count != 0) return count;
+    ask(table_.wait_some);
+    return report(out);
+}
+
+ByteRange TableTransport::readable(Rank target, std::uint64_t address) const noexcept {
+    ByteRange range;
+    if (target < 0 || !table_.readable(table_.context, target, address, &range.begin, &range.end)) return {};
+    return range.begin <= address && address < range.end ? range : ByteRange{};
+}
+
+void TableTransport::yield() {
+    if (table_.yield != nullptr) table_.yield(table_.context);
+}
+
+std::uint64_t TableTransport::now_ns() {
+    if (table_.now_ns != nullptr) return table_.now_ns(table_.context);
+    return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                          std::chrono::steady_clock::now().time_since_epoch())
+                                          .count());
+}
+
+std::string TableTransport::status_text(int status) const {
+    if (status == NEARFETCH_TRANSPORT_BAD_RANK) return "the transport knows no such rank";
+    if (status == NEARFETCH_TRANSPORT_OUTSIDE) return "not all of these bytes are addressable";
+    const char* const text =
+        table_.status_text != nullptr ? table_.status_text(table_.context, status) : nullptr;
+    return text != nullptr ? text : Transport::status_text(status);
+}
+
+}  // namespace nearfetch::capi

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// A runtime's network, given as a table of C functions, as a transport.
+//
+// The table's wait may run other tasks of the thread, and these may come back here while it runs: on another
+// stack, or on top of it. Then several calls ask for the same operation, and whichever sees it done first
+// reports it. So operations are records that stay in one place and are shared by all who ask; a record is
+// used again only when it was reported and nobody's list has it any more. A runtime never meets a handle that
+// it has given up: it looks at `done` first.
+
+#include <nearfetch/nearfetch.h>
+
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+#include "transport/transport.hpp"
+
+namespace nearfetch::capi {
+
+class TableTransport final : public Transport {
+  public:
+    /// Most operations that one call of the table asks for.
+    static constexpr std::size_t list_max = 64;
+
+    /// \param operations that are under way at a time
+    TableTransport(const nearfetch_transport& table, std::size_t operations);
+
+    int start_get(Rank target, std::uint64_t address, std::uint64_t size, std::byte* to,
+                  Token token) override;
+    int start_put(Rank target, std::uint64_t address, std::uint64_t size, const std::byte* from,
+                  Token token) override;
+    std::size_t test(std::span<Completion> out) override;
+    std::size_t wait(std::span<Completion> out) override;
+    ByteRange readable(Rank target, std::uint64_t address) const noexcept override;
+    void yield() override;
+    std::uint64_t now_ns() override;
+    std::string status_text(int status) const override;
+
+    /// Whether a task is inside wait(), so that the cache has to stay.
+    bool in_use() const noexcept { return calls_ != 0; }
+
+  private:
+    struct Record {
+        nearfetch_operation operation;
+        Token token = 0;
+        std::uint32_t lists = 0;  ///< calls of the table that have it
+        bool reported = false;
+    };
+    using Ask = void (*)(void*, nearfetch_operation* const*, std::size_t);
+
+    void grow(std::size_t count);
+    template <class Start>
+    int begin(Token token, const Start& start);
+    void ask(Ask function);
+    std::size_t report(std::span<Completion> out);
+    void give_back(Record& record);
+
+    nearfetch_transport table_;
+    std::deque<Record> records_;  // they stay where they are
+    std::vector<Record*> spare_;
+    std::vector<Record*> active_;  ///< not reported, by age
+    std::uint32_t calls_ = 0;
+};
+
+}  // namespace nearfetch::capi
