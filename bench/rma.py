@@ -9,6 +9,7 @@ from bench.harness import PLAIN, Options, Place, Row, Side, run
 
 DEFAULT = "default"
 OFF = "off"
+PAST = "past"
 TYPES: Mapping[str, Mapping[str, object]] = {
     "direct": {"buffer_bytes": "1GiB", "buffer_bytes_max": "1GiB", "index_entries": 262144},
     "conflicting": {"buffer_bytes": "1GiB", "buffer_bytes_max": "1GiB", "index_entries": 64},
@@ -21,10 +22,12 @@ CONFIGS: Mapping[str, Mapping[str, object]] = {
     DEFAULT: {},
     "transparent": {"mode": "transparent"},
     OFF: {"mode": "off"},
+    PAST: {"mode": "off", "calls": "PMPI"},
     "hit": {"bypass": "off"},
     **{name: {"bypass": "off", "adaptive": "off", **settings} for name, settings in TYPES.items()},
 }
-"""The windows that are compared: as users get them, in two modes; without a cache; never giving up."""
+"""The windows that are compared: as users get them, in two modes; without a cache; past what is preloaded,
+as it is without nearfetch; never giving up."""
 
 HITS = ("hits", "partial_hits", "pending_hits")
 """Access types that no miss may be."""

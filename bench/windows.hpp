@@ -3,15 +3,18 @@
 
 // What the benchmarks' MPI programs share: two ranks, one of which reads from the other, and windows, one per
 // configuration, with its settings as info keys. A program that runs without nearfetch has the same windows;
-// the keys mean nothing to MPI.
+// the keys mean nothing to MPI. The setting calls=PMPI is the program's own: such a window is read by
+// PMPI_Get and flushed by PMPI_Win_flush, past whatever is preloaded, which is how it is without nearfetch.
 
 #include <mpi.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "arguments.hpp"
 #include "common/mpi_session.hpp"
@@ -43,7 +46,9 @@ class BenchWindow {
   public:
     /// \param shared memory to create the window over (used on the target); nullptr: let MPI allocate it
     BenchWindow(const apps::MpiSession& mpi, const Config& config, std::uint64_t bytes, std::byte* shared)
-        : window_(make(config, mpi.rank() == target_rank ? bytes : 0, shared)) {
+        : get_(goes_past(config) ? &PMPI_Get : &MPI_Get),
+          flush_(goes_past(config) ? &PMPI_Win_flush : &MPI_Win_flush),
+          window_(make(config, mpi.rank() == target_rank ? bytes : 0, shared)) {
         if (shared == nullptr && mpi.rank() == target_rank)
             fill(static_cast<std::byte*>(window_.memory()), bytes);
         MPI_Barrier(MPI_COMM_WORLD);
@@ -54,19 +59,26 @@ class BenchWindow {
     /// Starts a get of the target's bytes.
     void get(std::byte* into, std::uint64_t offset, std::uint64_t size) const {
         const int count = static_cast<int>(size);
-        MPI_Get(into, count, MPI_BYTE, target_rank, static_cast<MPI_Aint>(offset), count, MPI_BYTE, handle());
+        get_(into, count, MPI_BYTE, target_rank, static_cast<MPI_Aint>(offset), count, MPI_BYTE, handle());
     }
-    void flush() const { MPI_Win_flush(target_rank, handle()); }
+    void flush() const { flush_(target_rank, handle()); }
 
   private:
+    inline static const std::pair<std::string, std::string> past{"calls", "PMPI"};
+
+    static bool goes_past(const Config& config) {
+        return std::find(config.settings.begin(), config.settings.end(), past) != config.settings.end();
+    }
     static apps::Window make(const Config& config, std::uint64_t bytes, std::byte* shared) {
         apps::InfoPairs infos;
-        for (const auto& [setting, value] : config.settings)
-            infos.emplace_back("nearfetch_" + setting, value);
+        for (const auto& setting : config.settings)
+            if (setting != past) infos.emplace_back("nearfetch_" + setting.first, setting.second);
         if (shared == nullptr) return apps::Window(bytes, 1, apps::WindowOptions{true, infos});
         return apps::Window(shared, bytes, 1, infos);
     }
 
+    decltype(&MPI_Get) get_;
+    decltype(&MPI_Win_flush) flush_;
     apps::Window window_;
 };
 

@@ -170,9 +170,8 @@ def test_page_shows_claims_and_pictures(tmp_path):
 def test_rma_latency(family):
     place = harness.Place(family, 2, "shm")
     patterns = [*fig07_access_cost.REFERENCES, "hit", "rotating", "flush", "overlap", "miss"]
-    rows = rma.measure(
-        place, "create", patterns, [8, 4096], 4, 100, ["default", "hit", "off", "failing"], harness.CACHED
-    )
+    configs = ["default", "hit", "off", "past", "failing"]
+    rows = rma.measure(place, "create", patterns, [8, 4096], 4, 100, configs, harness.CACHED)
     assert {key[0] for key in rows} == set(patterns)
     for pattern in ("hit", "rotating"):
         for size in (8, 4096):
@@ -181,7 +180,9 @@ def test_rma_latency(family):
     assert not any(rma.share(row, name) for row in missing for name in rma.HITS)
     assert rma.share(rows["miss", "hit", 4096], "direct") == 1
     assert rma.share(rows["miss", "failing", 4096], "failing") == 1
+    assert rows["miss", "off", 8]["counters"]["gets"] > 0
     assert not any(rows["miss", "off", 8]["counters"][name] for name in ("hits", "direct"))
+    assert rows["miss", "past", 8]["counters"]["gets"] == 0
     plain = rma.measure(place, "allocate", ["hit"], [8], 4, 100)
     assert plain["hit", "plain", 8]["counters"]["gets"] == 0
     interposed = rma.measure(place, "allocate", ["hit"], [8], 4, 100, ["hit"], harness.INTERPOSED)
