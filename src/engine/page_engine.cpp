@@ -32,7 +32,7 @@ std::size_t PageEngine::collect(Patience patience) {
     std::array<Completion, 16> done;
     const std::size_t count = patience == Patience::all ? transport_.wait(done) : transport_.test(done);
     if (count == 0) return 0;
-    const std::uint64_t now = transport_.now_ns();
+    const std::uint64_t now = collected_ns_ = transport_.now_ns();
     for (std::size_t i = 0; i < count; ++i) {
         Operation& operation = operation_of(done[i].token);
         if (done[i].status != 0 && operation.kind == Operation::Kind::put) put_status_ = done[i].status;
@@ -62,7 +62,7 @@ bool PageEngine::await(const Step& step, Patience patience) {
     const std::uint64_t begin_ns = transport_.now_ns();
     while (cache_.in_flight(step))
         if (collect(patience) == 0 && patience == Patience::none) return false;
-    waited_ns_ += transport_.now_ns() - begin_ns;
+    if (collected_ns_ > begin_ns) waited_ns_ += collected_ns_ - begin_ns;
     return true;
 }
 

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// PTRANS (PARKBENCH's parallel transpose; Ferguson and Buettner 2015, section V-B): C = C + A^T, both
+// matrices cut into blocks that are dealt out cyclically to a grid of ranks. Each rank goes through its own
+// elements of C, block by block, and gets the element of A that belongs to each.
+
+#include <CLI/CLI.hpp>
+#include <utility>
+
+#include "pgas/program.hpp"
+
+using namespace nearfetch;
+
+namespace {
+
+/// Of the ranks: as near to a square as it gets.
+struct Grid {
+    explicit Grid(Rank ranks) {
+        for (rows = 1; (rows + 1) * (rows + 1) <= ranks; ++rows) {
+        }
+        while (ranks % rows != 0)
+            --rows;
+        columns = ranks / rows;
+    }
+    Rank rows;
+    Rank columns;
+};
+
+/// One dimension: blocks that are dealt out cyclically.
+struct Dealt {
+    std::int64_t size;
+    std::int64_t block;
+    std::int64_t hands;
+
+    std::int64_t owner(std::int64_t i) const { return i / block % hands; }
+    /// Where it lies among those of its owner.
+    std::int64_t place(std::int64_t i) const { return i / (block * hands) * block + i % block; }
+    /// The most that anybody has.
+    std::int64_t most() const { return (size + block * hands - 1) / (block * hands) * block; }
+};
+
+/// A matrix, each rank's part of it stored by rows.
+class Matrix {
+  public:
+    Matrix(Dealt rows, Dealt columns)
+        : rows_(rows), columns_(columns), parts_(allocate<double>(rows.most() * columns.most())) {}
+
+    GlobalRef<double> operator()(std::int64_t i, std::int64_t j) const { return *at(i, j); }
+    double* local(std::int64_t i, std::int64_t j) const { return at(i, j).local(); }
+    Rank owner(std::int64_t i, std::int64_t j) const { return at(i, j).rank(); }
+    /// Calls visit(i, j) for the calling rank's elements, block by block.
+    template <class Visit>
+    void for_each_own(Visit&& visit) const {
+        const std::int64_t row = rank() / columns_.hands;
+        const std::int64_t column = rank() % columns_.hands;
+        for (std::int64_t bi = row * rows_.block; bi < rows_.size; bi += rows_.block * rows_.hands)
+            for (std::int64_t bj = column * columns_.block; bj < columns_.size;
+                 bj += columns_.block * columns_.hands)
+                for (std::int64_t i = bi; i < std::min(bi + rows_.block, rows_.size); ++i)
+                    for (std::int64_t j = bj; j < std::min(bj + columns_.block, columns_.size); ++j)
+                        visit(i, j);
+    }
+    static std::uint64_t bytes(Dealt rows, Dealt columns) {
+        return 8 * static_cast<std::uint64_t>(rows.most() * columns.most());
+    }
+
+  private:
+    GlobalPtr<double> at(std::int64_t i, std::int64_t j) const {
+        const auto owner = static_cast<Rank>(rows_.owner(i) * columns_.hands + columns_.owner(j));
+        return parts_.at_rank(owner) + (rows_.place(i) * columns_.most() + columns_.place(j));
+    }
+
+    Dealt rows_;
+    Dealt columns_;
+    GlobalPtr<double> parts_;
+};
+
+// Whole numbers, so that sums are exact.
+double a_value(std::int64_t i, std::int64_t j) { return static_cast<double>(i * 10'007 + j); }
+double c_value(std::int64_t i, std::int64_t j) { return static_cast<double>(i - 3 * j); }
+
+struct Options {
+    std::int64_t rows = 500;
+    std::int64_t columns = 0;
+    std::int64_t row_block = 3;
+    std::int64_t column_block = 5;
+    std::int64_t own_elements = 0;
+
+    /// The same number of elements for each rank, if that is asked for.
+    void weigh(Rank ranks) {
+        if (own_elements == 0) return;
+        for (rows = 1; rows * rows < own_elements * ranks; ++rows) {
+        }
+        columns = rows;
+    }
+    std::int64_t width() const { return columns == 0 ? rows : columns; }
+    Dealt a_rows(const Grid& grid) const { return {rows, row_block, grid.rows}; }
+    Dealt a_columns(const Grid& grid) const { return {width(), column_block, grid.columns}; }
+    Dealt c_rows(const Grid& grid) const { return {width(), row_block, grid.rows}; }
+    Dealt c_columns(const Grid& grid) const { return {rows, column_block, grid.columns}; }
+    /// Whatever the number of ranks is; no grid makes a rank's part larger than that.
+    std::uint64_t segment_bytes() const {
+        const Grid one(1);
+        const std::int64_t most = own_elements == 0 ? 0 : 4 * own_elements + 65536;
+        return own_elements == 0 ? Matrix::bytes(a_rows(one), a_columns(one)) +
+                                       Matrix::bytes(c_rows(one), c_columns(one)) + 256
+                                 : 2 * 8 * static_cast<std::uint64_t>(most);
+    }
+};
+
+void add_options(CLI::App& app, Options& options) {
+    const auto number = [&](const char* name, std::int64_t& value, std::int64_t least, const char* meaning) {
+        app.add_option(name, value, meaning)
+            ->check(CLI::Range(least, std::int64_t{1} << 20))
+            ->capture_default_str();
+    };
+    number("--rows", options.rows, 1, "of A");
+    number("--columns", options.columns, 0, "of A; 0: as many as rows");
+    number("--row-block", options.row_block, 1, "rows of a block");
+    number("--column-block", options.column_block, 1, "columns of a block");
+    number("--own-elements", options.own_elements, 0,
+           "of A for each rank, in place of --rows: A is a square");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    programs::Program program("ptrans", "Adds the transpose of a distributed matrix to another.");
+    Options asked;
+    add_options(program.options(), asked);
+    const auto segment_bytes = [&] { return asked.segment_bytes(); };
+    return program.run(argc, argv, segment_bytes, [&](programs::Run& run) {
+        Options options = asked;
+        options.weigh(ranks());
+        const Grid grid(ranks());
+        const Matrix a(options.a_rows(grid), options.a_columns(grid));
+        const Matrix c(options.c_rows(grid), options.c_columns(grid));
+        a.for_each_own([&](std::int64_t i, std::int64_t j) { *a.local(i, j) = a_value(i, j); });
+        c.for_each_own([&](std::int64_t i, std::int64_t j) { *c.local(i, j) = c_value(i, j); });
+
+        run.begin();
+        c.for_each_own([&](std::int64_t i, std::int64_t j) { c(i, j) += a(j, i); });
+        run.end();
+
+        std::uint64_t checksum = 0;
+        bool right = true;
+        c.for_each_own([&](std::int64_t i, std::int64_t j) {
+            const double value = *c.local(i, j);
+            right = right && value == c_value(i, j) + a_value(j, i);
+            checksum += programs::mixed(std::bit_cast<std::uint64_t>(value) +
+                                        static_cast<std::uint64_t>(i * options.rows + j));
+        });
+        run.result(checksum, right);
+        if (rank() == 0) run.note("rows", static_cast<std::uint64_t>(options.rows));
+        // Of rank 0's elements those that other ranks have, one message from each.
+        std::vector<bool> from(static_cast<std::size_t>(ranks()));
+        programs::LeastTraffic least;
+        c.for_each_own([&](std::int64_t i, std::int64_t j) {
+            const Rank owner = a.owner(j, i);
+            if (owner == rank()) return;
+            if (!from[static_cast<std::size_t>(owner)]) ++least.get_messages;
+            from[static_cast<std::size_t>(owner)] = true;
+            least.get_bytes += 8;
+        });
+        run.least(least);
+    });
+}
