@@ -70,6 +70,27 @@ TEST(Resize, EntriesInFlightAreNotMoved) {
     EXPECT_FALSE(cache.resize(64 * 100, 1001));
 }
 
+TEST(Resize, WhatWasTakenAwayComesBackWithTheFirstEntryThatNeedsIt) {
+    RangeCacheConfig config = adaptive_config();
+    config.adaptive = true;
+    Runner runner(config);
+    for (int i = 0; i < 1000; ++i)
+        runner.get(0, static_cast<std::uint64_t>(i % 4) * 4096, 64);
+    runner.get(0, 5 * 4096, 64);  // adaptation happens with a miss
+    for (int i = 0; i < 200; ++i)
+        runner.get(0, 0, 64);
+    runner.get(0, 6 * 4096, 64);
+    ASSERT_LT(runner.cache.buffer_bytes(), config.buffer_bytes / 2);
+    const RangeCacheCounters before = runner.cache.counters();
+    for (std::uint64_t i = 100; i < 180; ++i)
+        runner.get(0, i * 4096, 64);
+    runner.get(0, 200 * 4096, 14 * 64);
+    EXPECT_EQ(runner.cache.counters().direct - before.direct, 81u);
+    EXPECT_EQ(runner.cache.counters().evictions, before.evictions);
+    EXPECT_EQ(runner.cache.buffer_bytes(), config.buffer_bytes) << "and no further";
+    runner.cache.check_invariants();
+}
+
 TEST(Resize, ThePapersResizeInvalidates) {
     RangeCacheConfig config = adaptive_config();
     config.keep_on_resize = false;

@@ -34,6 +34,7 @@ Admission RangeCache::admit(Rank target, std::uint64_t offset, std::uint64_t siz
     Entry* entry = nullptr;
     try {
         if (config_.adaptive && gets_ - interval_.gets_at_start >= config_.adapt.interval_gets) adapt();
+        if (store) take_back(size);
         const bool too_large = store && StorageBuffer::footprint(size) > buffer_.size_bytes();
         if (too_large) ++interval_.failing;
         if (too_large || occupied(target, offset, size) || (entry = pool_.acquire()) == nullptr)

@@ -29,6 +29,7 @@ RangeCache::RangeCache(const RangeCacheConfig& config, std::uint32_t ranks)
       pool_(2 * config.index_entries_max),
       index_(static_cast<std::uint32_t>(config.index_entries), config.seed),
       buffer_(config.buffer_bytes, config.buffer_bytes_max),
+      granted_bytes_(buffer_.size_bytes()),
       ahead_uses_(least_ahead_uses),
       plan_(std::make_unique<Plan>()),
       config_(config) {

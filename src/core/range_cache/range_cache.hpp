@@ -207,6 +207,7 @@ class RangeCache final : private EvictionView {
     bool resize_index(std::uint64_t entries);
     bool resize_buffer(std::uint64_t bytes);
     bool clear_tail(std::uint64_t bytes);
+    void take_back(std::uint64_t payload_bytes);
 
     // EvictionView.
     std::uint64_t slot_count() const override;
@@ -236,6 +237,7 @@ class RangeCache final : private EvictionView {
     std::uint64_t pending_ = 0;
     std::uint64_t doomed_ = 0;
     std::uint64_t largest_entry_bytes_ = 0;
+    std::uint64_t granted_bytes_;  ///< |S_w| as it was set; adaptation may have made it smaller or larger
     std::vector<std::byte> joining_;
     float ahead_uses_;  ///< of entries read ahead, until they were evicted: a moving mean
     std::uint32_t ahead_refused_ = 0;

@@ -4,7 +4,8 @@
 // accesses and of hits say whether |I_w| and |S_w| are right. In the paper "changing the value of any
 // parameter requires the invalidation of the cache". Here it does not: the index is rehashed, the buffer
 // grows in place, and shrinking moves the entries of the part that is given up into free space before it, as
-// far as they fit.
+// far as they fit. And the paper's buffer grows when a whole interval was short of space; what was taken away
+// from the size that was set comes back here with the first entry that has no room.
 
 #include <algorithm>
 #include <cstring>
@@ -52,11 +53,22 @@ void RangeCache::adapt() {
     resize_buffer(bytes);
 }
 
+// Where shrinking was wrong the program does not wait for the next interval.
+void RangeCache::take_back(std::uint64_t payload_bytes) {
+    if (!config_.adaptive || !config_.keep_on_resize || buffer_.size_bytes() >= granted_bytes_ ||
+        unreaped_ != nullptr || buffer_.fits(payload_bytes))
+        return;
+    const std::uint64_t grown = std::max(scaled(buffer_.size_bytes(), config_.adapt.memory_increase_factor),
+                                         buffer_.size_bytes() + StorageBuffer::footprint(payload_bytes));
+    resize_buffer(std::min(grown, granted_bytes_));
+}
+
 bool RangeCache::resize(std::uint64_t buffer_bytes, std::uint64_t index_entries) {
     if (buffer_bytes < StorageBuffer::line_bytes || buffer_bytes > config_.buffer_bytes_max ||
         index_entries == 0 || index_entries > config_.index_entries_max)
         return false;
     const bool resized = resize_index(index_entries) && resize_buffer(buffer_bytes);
+    if (resized) granted_bytes_ = buffer_.size_bytes();
     touch_rule_ = policy_->touch_rule();
     return resized;
 }
