@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstring>
+#include <ostream>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,8 @@ namespace nearfetch::test {
 struct Kind {
     const char* name;
     InprocConfig config;
+
+    friend std::ostream& operator<<(std::ostream& out, const Kind& kind) { return out << kind.name; }
 };
 
 inline std::vector<Kind> all_kinds() {
