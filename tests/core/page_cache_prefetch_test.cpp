@@ -21,24 +21,16 @@ PageCacheConfig reading_ahead() {
 
 TEST(PageCacheReadAhead, TheSecondLineBringsTheRestOfItsPage) {
     PageCacheRig rig(reading_ahead());
-    EXPECT_TRUE(rig.reads(0, 0, 8));
-    EXPECT_EQ(rig.sent(), "g0+64");
-    EXPECT_TRUE(rig.reads(0, 8, 8));
-    EXPECT_EQ(rig.sent(), "");
-    EXPECT_TRUE(rig.reads(0, 64, 8));
-    EXPECT_EQ(rig.sent(), "g64+960");
+    EXPECT_EQ(rig.sent_by_read(0, 0, 8), "g0+64");
+    EXPECT_EQ(rig.sent_by_read(0, 8, 8), "");
+    EXPECT_EQ(rig.sent_by_read(0, 64, 8), "g64+960");
     EXPECT_EQ(rig.cache.counters().prefetch_lines, 14u);
-    EXPECT_TRUE(rig.reads(0, 72, 8));
-    EXPECT_EQ(rig.sent(), "") << "what was asked for itself does not trigger";
+    EXPECT_EQ(rig.sent_by_read(0, 72, 8), "") << "what was asked for itself does not trigger";
     // The first use of what came along is the trigger: the next page, and so on, ever further.
-    EXPECT_TRUE(rig.reads(0, 128, 8));
-    EXPECT_EQ(rig.sent(), "g1024+1024");
-    EXPECT_TRUE(rig.reads(0, 192, 8));
-    EXPECT_EQ(rig.sent(), "");
-    EXPECT_TRUE(rig.reads(0, 1024, 8));
-    EXPECT_EQ(rig.sent(), "g2048+2048");
-    EXPECT_TRUE(rig.reads(0, 2048, 8));
-    EXPECT_EQ(rig.sent(), "g4096+2048");
+    EXPECT_EQ(rig.sent_by_read(0, 128, 8), "g1024+1024");
+    EXPECT_EQ(rig.sent_by_read(0, 192, 8), "");
+    EXPECT_EQ(rig.sent_by_read(0, 1024, 8), "g2048+2048");
+    EXPECT_EQ(rig.sent_by_read(0, 2048, 8), "g4096+2048");
     const PageCacheCounters counters = rig.cache.counters();
     EXPECT_EQ(counters.prefetch_lines, 14u + 16 + 32 + 32);
     EXPECT_EQ(counters.prefetch_used, 4u);
@@ -76,8 +68,7 @@ TEST(PageCacheReadAhead, ThePapersOwnGoesPageByPageAndForwardsOnly) {
     rig.sent();
     EXPECT_TRUE(rig.reads(1, 128, 8));
     EXPECT_TRUE(rig.reads(1, 64, 8));
-    EXPECT_TRUE(rig.reads(1, 0, 8));
-    EXPECT_EQ(rig.sent(), "g128+64 g64+64 g0+64");
+    EXPECT_EQ(rig.sent_by_read(1, 0, 8), "g128+64 g64+64 g0+64");
 }
 
 TEST(PageCacheReadAhead, AStreamThatMadeRoomIsNotReadAheadFor) {
@@ -212,8 +203,7 @@ TEST(PageCacheHints, AHintIsAGetThatNobodyWaitsFor) {
     rig.finish_all();
     rig.prefetch(0, 64, 128);
     EXPECT_EQ(rig.sent(), "") << "there";
-    EXPECT_TRUE(rig.reads(0, 100, 8));
-    EXPECT_EQ(rig.sent(), "");
+    EXPECT_EQ(rig.sent_by_read(0, 100, 8), "");
     const PageCacheCounters counters = rig.cache.counters();
     EXPECT_EQ(counters.hints, 3u);
     EXPECT_EQ(counters.prefetch_lines, 1u);
@@ -265,8 +255,7 @@ TEST(PageCacheHints, WhatIsNeverUsedIsCounted) {
 
 TEST(PageCacheBulk, ALargeGetIsOneMessageAndLeavesNothingBehind) {
     PageCacheRig rig(small_config());
-    EXPECT_TRUE(rig.reads(0, 100, 50001));
-    EXPECT_EQ(rig.sent(), "g100+50001");
+    EXPECT_EQ(rig.sent_by_read(0, 100, 50001), "g100+50001");
     EXPECT_EQ(rig.cache.pages(), 0u);
     EXPECT_EQ(rig.cache.counters().bulk_gets, 1u);
     EXPECT_EQ(rig.cache.counters().misses, 0u);
@@ -276,17 +265,13 @@ TEST(PageCacheBulk, ALargeGetUsesWhatIsThere) {
     PageCacheRig rig(small_config());
     EXPECT_TRUE(rig.reads(0, 4096, 1500));
     rig.sent();
-    EXPECT_TRUE(rig.reads(0, 4200, 5000)) << "its beginning";
-    EXPECT_EQ(rig.sent(), "g5632+3568");
-    EXPECT_TRUE(rig.reads(0, 3000, 5000)) << "not worth a second message";
-    EXPECT_EQ(rig.sent(), "g3000+5000");
+    EXPECT_EQ(rig.sent_by_read(0, 4200, 5000), "g5632+3568") << "its beginning";
+    EXPECT_EQ(rig.sent_by_read(0, 3000, 5000), "g3000+5000") << "not worth a second message";
     rig.prefetch(0, 4096, 4096 + 8192);
     rig.finish_all();
     rig.sent();
-    EXPECT_TRUE(rig.reads(0, 4096, 8192)) << "all of it";
-    EXPECT_EQ(rig.sent(), "");
-    EXPECT_TRUE(rig.reads(0, 3000, 20000)) << "worth it";
-    EXPECT_EQ(rig.sent(), "g3000+1096 g12288+10712");
+    EXPECT_EQ(rig.sent_by_read(0, 4096, 8192), "") << "all of it";
+    EXPECT_EQ(rig.sent_by_read(0, 3000, 20000), "g3000+1096 g12288+10712") << "worth it";
     EXPECT_EQ(rig.cache.counters().bulk_bytes_from_cache, 1432u + 8192 + 8192);
 }
 
@@ -310,8 +295,7 @@ TEST(PageCacheBulk, ALargePutIsOneMessageAndThePagesFollow) {
     rig.sent();
     rig.put(0, 1030, 3000, 9);
     EXPECT_EQ(rig.sent(), "p1030+3000");
-    EXPECT_TRUE(rig.reads(0, 1024, 64));
-    EXPECT_EQ(rig.sent(), "");
+    EXPECT_EQ(rig.sent_by_read(0, 1024, 64), "");
     EXPECT_EQ(rig.memory[0][2000], std::byte{9});
     rig.release();
     EXPECT_EQ(rig.sent(), "p5000+8") << "what was overwritten is not written back";

@@ -153,6 +153,15 @@ class PageCacheRig {
         return text;
     }
 
+    /// The same after a read, which has to be right.
+    std::string sent_by_read(Rank target, std::uint64_t offset, std::uint64_t size) {
+        return sent_by_read(task, target, offset, size);
+    }
+    std::string sent_by_read(TaskClock& who, Rank target, std::uint64_t offset, std::uint64_t size) {
+        EXPECT_TRUE(reads(who, target, offset, size));
+        return sent();
+    }
+
     PageCache cache;
     ByteRange segment;
     std::vector<std::vector<std::byte>> memory;

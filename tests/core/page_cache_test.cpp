@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gets, puts, acquires and releases of the page cache, worked by hand: what is sent, and what is waited for.
+// Gets and puts of the page cache, worked by hand: what is sent, and what is waited for; and its settings.
 
 #include <gtest/gtest.h>
 
@@ -15,13 +15,10 @@ using testing::small_config;
 
 TEST(PageCacheGets, AMissFetchesWholeLinesOnce) {
     PageCacheRig rig(small_config());
-    EXPECT_TRUE(rig.reads(0, 100, 8));
-    EXPECT_EQ(rig.sent(), "g64+64");
+    EXPECT_EQ(rig.sent_by_read(0, 100, 8), "g64+64");
     EXPECT_TRUE(rig.reads(0, 64, 64));
-    EXPECT_TRUE(rig.reads(0, 127, 1));
-    EXPECT_EQ(rig.sent(), "");
-    EXPECT_TRUE(rig.reads(1, 100, 8)) << "another rank's line is another line";
-    EXPECT_EQ(rig.sent(), "g64+64");
+    EXPECT_EQ(rig.sent_by_read(0, 127, 1), "");
+    EXPECT_EQ(rig.sent_by_read(1, 100, 8), "g64+64") << "another rank's line is another line";
     const PageCacheCounters counters = rig.cache.counters();
     EXPECT_EQ(counters.hits, 2u);
     EXPECT_EQ(counters.misses, 2u);
@@ -31,14 +28,10 @@ TEST(PageCacheGets, AMissFetchesWholeLinesOnce) {
 
 TEST(PageCacheGets, LinesAndPagesAreCrossedInOneMessage) {
     PageCacheRig rig(small_config());
-    EXPECT_TRUE(rig.reads(0, 60, 8));
-    EXPECT_EQ(rig.sent(), "g0+128");
-    EXPECT_TRUE(rig.reads(0, 2044, 8));
-    EXPECT_EQ(rig.sent(), "g1984+128");
-    EXPECT_TRUE(rig.reads(0, 3000, 2047)) << "the largest get that goes through the pages";
-    EXPECT_EQ(rig.sent(), "g2944+2112");
-    EXPECT_TRUE(rig.reads(0, 2944, 2047));
-    EXPECT_EQ(rig.sent(), "");
+    EXPECT_EQ(rig.sent_by_read(0, 60, 8), "g0+128");
+    EXPECT_EQ(rig.sent_by_read(0, 2044, 8), "g1984+128");
+    EXPECT_EQ(rig.sent_by_read(0, 3000, 2047), "g2944+2112") << "the largest get that goes through the pages";
+    EXPECT_EQ(rig.sent_by_read(0, 2944, 2047), "");
     rig.cache.check_invariants();
 }
 
@@ -47,23 +40,18 @@ TEST(PageCacheGets, OnlyWhatIsMissingIsFetched) {
     EXPECT_TRUE(rig.reads(0, 0, 64));
     EXPECT_TRUE(rig.reads(0, 192, 64));
     rig.sent();
-    EXPECT_TRUE(rig.reads(0, 0, 256)) << "the gap";
-    EXPECT_EQ(rig.sent(), "g64+128");
+    EXPECT_EQ(rig.sent_by_read(0, 0, 256), "g64+128") << "the gap";
     EXPECT_TRUE(rig.reads(0, 448, 64));
     rig.sent();
-    EXPECT_TRUE(rig.reads(0, 384, 192)) << "two gaps are one message";
-    EXPECT_EQ(rig.sent(), "g384+192");
+    EXPECT_EQ(rig.sent_by_read(0, 384, 192), "g384+192") << "two gaps are one message";
 }
 
 TEST(PageCacheGets, RoundingStopsAtTheSegment) {
     PageCacheRig rig(small_config());
     rig.segment = {200, 1000};
-    EXPECT_TRUE(rig.reads(0, 200, 8));
-    EXPECT_EQ(rig.sent(), "g200+56");
-    EXPECT_TRUE(rig.reads(0, 992, 8));
-    EXPECT_EQ(rig.sent(), "g960+40");
-    EXPECT_TRUE(rig.reads(0, 200, 800));
-    EXPECT_EQ(rig.sent(), "g256+704");
+    EXPECT_EQ(rig.sent_by_read(0, 200, 8), "g200+56");
+    EXPECT_EQ(rig.sent_by_read(0, 992, 8), "g960+40");
+    EXPECT_EQ(rig.sent_by_read(0, 200, 800), "g256+704");
     rig.prefetch(0, 0, 5000);
     EXPECT_EQ(rig.sent(), "");
 }
@@ -80,8 +68,7 @@ TEST(PageCacheGets, AFailedGetKeepsNothing) {
     EXPECT_EQ(request.status, 77);
     EXPECT_EQ(rig.cache.operations(), 0u);
     rig.sent();
-    EXPECT_TRUE(rig.reads(0, 100, 8));
-    EXPECT_EQ(rig.sent(), "g64+64");
+    EXPECT_EQ(rig.sent_by_read(0, 100, 8), "g64+64");
     // One that the transport does not even accept.
     GetRequest refused(0, 500, 8, to, rig.segment, rig.now);
     step = rig.cache.get(rig.task, refused);
@@ -234,263 +221,10 @@ TEST(PageCachePuts, ALineThatWasWrittenWhollyStaysReadable) {
     rig.put(0, 64, 72, 9);
     rig.release();
     EXPECT_EQ(rig.sent(), "p64+72");
-    EXPECT_TRUE(rig.reads(0, 64, 64));
-    EXPECT_EQ(rig.sent(), "");
-    EXPECT_TRUE(rig.reads(0, 128, 8));
-    EXPECT_EQ(rig.sent(), "g128+64");
+    EXPECT_EQ(rig.sent_by_read(0, 64, 64), "");
+    EXPECT_EQ(rig.sent_by_read(0, 128, 8), "g128+64");
     rig.cache.acquire(rig.task);
-    EXPECT_TRUE(rig.reads(0, 64, 64));
-    EXPECT_EQ(rig.sent(), "g64+64");
-}
-
-TEST(PageCacheConflicts, AGetWaitsForThePutOfItsLineAndNoOther) {
-    PageCacheRig rig(small_config());
-    rig.put(0, 100, 8, 9);
-    ReleaseRequest release;
-    Step step = rig.cache.release(release);
-    rig.start(*step.operation);
-    EXPECT_EQ(rig.cache.release(release).kind, Step::Kind::wait);
-    std::byte to[8];
-    GetRequest other(0, 128, 8, to, rig.segment), same(0, 64, 8, to, rig.segment);
-    step = rig.cache.get(rig.task, same);
-    EXPECT_EQ(step.kind, Step::Kind::wait);
-    EXPECT_EQ(step.operation->kind, Operation::Kind::put);
-    step = rig.cache.get(rig.task, other);
-    EXPECT_EQ(step.kind, Step::Kind::start);
-    rig.start(*step.operation);
-    rig.finish(0);
-    EXPECT_EQ(rig.cache.get(rig.task, same).kind, Step::Kind::start);
-}
-
-TEST(PageCacheConflicts, AGetIsNotHeldUpByATaskThatPollsItsLine) {
-    PageCacheRig rig(small_config());
-    TaskClock polling;
-    std::byte flag[8], to[8];
-    rig.put(0, 16, 8, 5);  // part of the line, not sent
-    const auto poll = [&] {
-        rig.cache.acquire(polling);
-        return GetRequest(0, 0, 8, flag, rig.segment, rig.now);
-    };
-    GetRequest polled = poll(), waiting(0, 8, 8, to, rig.segment, rig.now);
-    rig.start(*rig.cache.get(polling, polled).operation);
-    ASSERT_EQ(rig.cache.get(rig.task, waiting).kind, Step::Kind::wait);
-    rig.finish(0);
-    ASSERT_EQ(rig.cache.get(polling, polled).kind, Step::Kind::done);
-    // The other one polls again before this one is looked at.
-    polled = poll();
-    rig.start(*rig.cache.get(polling, polled).operation);
-    Step step = rig.cache.get(rig.task, waiting);
-    ASSERT_EQ(step.kind, Step::Kind::start) << "it fetches the line itself";
-    rig.start(*step.operation);
-    rig.cache.check_invariants();
-    rig.finish(0);
-    ASSERT_EQ(rig.cache.get(polling, polled).kind, Step::Kind::done);
-    // The line is in its page; a write-back must wait for the second GET all the same, because its request
-    // gets what was written from the page.
-    ReleaseRequest release;
-    step = rig.cache.release(release);
-    ASSERT_EQ(step.kind, Step::Kind::wait);
-    EXPECT_EQ(step.operation, rig.flights[0].op);
-    rig.finish(0);
-    EXPECT_EQ(rig.cache.get(rig.task, waiting).kind, Step::Kind::done);
-    EXPECT_EQ(std::memcmp(to, &rig.memory[0][8], 8), 0);
-    rig.drive([&] { return rig.cache.release(release); });
-    EXPECT_EQ(rig.sent(), "g0+64 g0+64 g0+64 p16+8");
-    rig.cache.check_invariants();
-}
-
-TEST(PageCacheConflicts, AWriteBackWaitsForTheGetOfItsLine) {
-    PageCacheRig rig(small_config());
-    std::byte to[8];
-    GetRequest get(0, 0, 8, to, rig.segment);
-    rig.start(*rig.cache.get(rig.task, get).operation);
-    rig.put(0, 16, 8, 5);  // does not wait
-    EXPECT_EQ(rig.waits, 0u);
-    ReleaseRequest release;
-    Step step = rig.cache.release(release);
-    EXPECT_EQ(step.kind, Step::Kind::wait);
-    EXPECT_EQ(step.operation->kind, Operation::Kind::get);
-    rig.finish(0);
-    EXPECT_EQ(rig.get(0, 16, 8), std::vector<std::byte>(8, std::byte{5})) << "what arrived went around it";
-    EXPECT_EQ(rig.get(0, 24, 8), std::vector<std::byte>(&rig.memory[0][24], &rig.memory[0][32]));
-    step = rig.cache.release(release);
-    EXPECT_EQ(step.kind, Step::Kind::start);
-    EXPECT_EQ(step.operation->offset, 16u);
-}
-
-TEST(PageCacheConflicts, AByteHasOnePutAtATime) {
-    PageCacheRig rig(small_config());
-    rig.put(0, 0, 8, 1);
-    ReleaseRequest first, second;
-    rig.start(*rig.cache.release(first).operation);
-    rig.put(0, 4, 8, 2);
-    EXPECT_EQ(rig.cache.release(first).kind, Step::Kind::wait);
-    Step step = rig.cache.release(second);
-    EXPECT_EQ(step.kind, Step::Kind::wait);
-    EXPECT_EQ(step.operation, rig.flights[0].op);
-    rig.finish(0);
-    EXPECT_EQ(rig.cache.release(first).kind, Step::Kind::done) << "what was written later is not its concern";
-    rig.drive([&] { return rig.cache.release(second); });
-    EXPECT_EQ(rig.sent(), "p0+8 p4+8");
-    EXPECT_EQ(rig.memory[0][3], std::byte{1});
-    EXPECT_EQ(rig.memory[0][4], std::byte{2});
-}
-
-TEST(PageCacheConflicts, WithoutAFreeOperationTheOldestIsWaitedFor) {
-    PageCacheConfig config = small_config();
-    config.operations = 2;
-    PageCacheRig rig(config);
-    std::byte to[3][8];
-    GetRequest a(0, 0, 8, to[0], rig.segment), b(0, 4096, 8, to[1], rig.segment),
-        c(0, 8192, 8, to[2], rig.segment);
-    rig.start(*rig.cache.get(rig.task, a).operation);
-    rig.start(*rig.cache.get(rig.task, b).operation);
-    const Step step = rig.cache.get(rig.task, c);
-    EXPECT_EQ(step.kind, Step::Kind::wait);
-    EXPECT_EQ(step.operation, rig.flights[0].op);
-}
-
-TEST(PageCacheConflicts, ARunStopsBeforeALineThatIsFetched) {
-    for (const bool before : {true, false}) {
-        SCOPED_TRACE(before ? "before" : "after");
-        PageCacheRig rig(small_config());
-        rig.put(0, before ? 1024 : 960, 64, 5);  // written first, so that it is cleaned first
-        std::byte to[8];
-        const std::uint64_t line = before ? 960 : 1024;
-        GetRequest get(0, line, 8, to, rig.segment);
-        rig.start(*rig.cache.get(rig.task, get).operation);
-        rig.put(0, line, 64, 6);
-        rig.sent();
-        ReleaseRequest release;
-        rig.start(*rig.cache.release(release).operation);
-        EXPECT_EQ(rig.sent(), before ? "p1024+64" : "p960+64");
-        EXPECT_EQ(rig.cache.release(release).kind, Step::Kind::wait);
-        rig.finish(0);
-        rig.start(*rig.cache.release(release).operation);
-        EXPECT_EQ(rig.sent(), before ? "p960+64" : "p1024+64");
-    }
-}
-
-TEST(PageCacheConflicts, TheRestOfAPageIsNotReadAroundAPut) {
-    PageCacheConfig config = small_config(true);
-    PageCacheRig rig(config);
-    EXPECT_TRUE(rig.reads(0, 0, 8));
-    rig.put(0, 640, 8, 5);
-    ReleaseRequest release;
-    rig.start(*rig.cache.release(release).operation);
-    rig.sent();
-    EXPECT_TRUE(rig.reads(0, 64, 8));
-    EXPECT_EQ(rig.sent(), "g64+64");
-}
-
-TEST(PageCacheSync, AnAcquireIsTheTasksOwn) {
-    PageCacheRig rig(small_config());
-    TaskClock other;
-    EXPECT_TRUE(rig.reads(0, 0, 8));
-    rig.sent();
-    rig.memory[0][0] = std::byte{99};
-    rig.cache.acquire(rig.task);
-    EXPECT_NE(rig.get(other, 0, 0, 8)[0], std::byte{99}) << "the other task has not acquired";
-    EXPECT_EQ(rig.sent(), "");
-    EXPECT_TRUE(rig.reads(0, 0, 8));
-    EXPECT_EQ(rig.sent(), "g0+64");
-    EXPECT_TRUE(rig.reads(other, 0, 0, 8)) << "newer than it has to be";
-    EXPECT_EQ(rig.sent(), "");
-}
-
-TEST(PageCacheSync, WhatWasAskedForBeforeTheAcquireIsNotUsedAfterIt) {
-    PageCacheRig rig(small_config());
-    rig.prefetch(0, 0, 64);
-    EXPECT_EQ(rig.sent(), "g0+64");
-    rig.cache.acquire(rig.task);
-    EXPECT_TRUE(rig.reads(0, 0, 8));
-    EXPECT_EQ(rig.sent(), "g0+64");
-    EXPECT_EQ(rig.cache.counters().prefetch_unused, 1u);
-    rig.cache.check_invariants();
-}
-
-TEST(PageCacheSync, WhatArrivesLateDoesNotEnterAFresherPage) {
-    PageCacheRig rig(small_config());
-    rig.prefetch(0, 0, 64);
-    Operation* const prefetch = rig.flights[0].op;
-    std::vector<std::byte> old(rig.memory[0].begin(), rig.memory[0].begin() + 64);
-    rig.flights.clear();
-    rig.memory[0][0] = std::byte{99};
-    rig.cache.acquire(rig.task);
-    EXPECT_TRUE(rig.reads(0, 512, 8)) << "another line makes the page fresh";
-    std::memcpy(prefetch->buffer, old.data(), 64);
-    rig.cache.complete(*prefetch, 0, rig.now);
-    EXPECT_TRUE(rig.reads(0, 0, 8));
-    EXPECT_EQ(rig.cache.counters().prefetch_unused, 1u);
-}
-
-TEST(PageCacheSync, AnAcquireOfARangeForgetsItsLinesOnly) {
-    PageCacheRig rig(small_config());
-    for (std::uint64_t offset : {0, 64, 128, 4096})
-        EXPECT_TRUE(rig.reads(0, offset, 8));
-    EXPECT_TRUE(rig.reads(1, 64, 8));
-    rig.put(0, 68, 2, 50);
-    rig.sent();
-    rig.cache.acquire(0, {100, 101});
-    EXPECT_TRUE(rig.reads(0, 0, 8));
-    EXPECT_TRUE(rig.reads(0, 128, 8));
-    EXPECT_TRUE(rig.reads(0, 4096, 8));
-    EXPECT_TRUE(rig.reads(1, 64, 8));
-    EXPECT_EQ(rig.sent(), "");
-    EXPECT_EQ(rig.get(0, 64, 8)[4], std::byte{50}) << "what was written stays";
-    EXPECT_EQ(rig.sent(), "g64+64");
-    rig.cache.acquire(0, {0, ~std::uint64_t{0}});
-    EXPECT_TRUE(rig.reads(0, 4096, 8));
-    EXPECT_EQ(rig.sent(), "g4096+64");
-}
-
-TEST(PageCacheSync, AnEmptyRangeIsNothing) {
-    PageCacheRig rig(small_config());
-    rig.prefetch(0, 0, 256);
-    rig.cache.acquire(0, {128, 128});  // between two lines
-    rig.put(0, 400, 8, 1);
-    rig.sent();
-    rig.release(0, {402, 402});
-    EXPECT_EQ(rig.sent(), "");
-    rig.finish_all();
-    EXPECT_TRUE(rig.reads(0, 0, 256));
-    EXPECT_EQ(rig.sent(), "");
-}
-
-TEST(PageCacheSync, AReleaseOfARangeSendsItsPagesOnly) {
-    PageCacheRig rig(small_config());
-    rig.put(0, 0, 8, 1);
-    rig.put(0, 4096, 8, 1);
-    rig.put(1, 0, 8, 1);
-    rig.release(0, {0, 100});
-    EXPECT_EQ(rig.sent(), "p0+8");
-    rig.release(0, {2000, 4096});
-    EXPECT_EQ(rig.sent(), "");
-    rig.release(1, {7, 8});
-    EXPECT_EQ(rig.sent(), "p0+8");
-    rig.release();
-    EXPECT_EQ(rig.sent(), "p4096+8");
-    EXPECT_EQ(rig.cache.counters().releases, 4u);
-}
-
-TEST(PageCacheSync, APutThatFailedIsKeptAndSentAgain) {
-    PageCacheRig rig(small_config());
-    rig.put(0, 0, 8, 1);
-    ReleaseRequest release;
-    rig.start(*rig.cache.release(release).operation);
-    rig.finish(0, 55);
-    EXPECT_EQ(rig.cache.operations(), 1u);
-    // Whoever needs it starts it again: a get of the line, or the next release.
-    std::byte to[8];
-    GetRequest get(0, 8, 8, to, rig.segment);
-    Step step = rig.cache.get(rig.task, get);
-    ASSERT_EQ(step.kind, Step::Kind::start);
-    EXPECT_EQ(step.operation->kind, Operation::Kind::put);
-    rig.cache.complete(*step.operation, 55, rig.now);  // not accepted
-    rig.release();
-    EXPECT_EQ(rig.memory[0][0], std::byte{1});
-    EXPECT_EQ(rig.cache.operations(), 0u);
-    EXPECT_EQ(rig.sent(), "p0+8 p0+8");
+    EXPECT_EQ(rig.sent_by_read(0, 64, 64), "g64+64");
 }
 
 TEST(PageCacheConfig, SettingsThatMakeNoSenseAreRefusedByName) {
