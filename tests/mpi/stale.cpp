@@ -65,45 +65,40 @@ void by_unlock_all(const Window& window) {
     }
 }
 
-enum class Closing { flush, flush_all, flush_local, flush_local_all, request, sync };
+/// What may stand between gets and the message that the readers are done.
+struct Closing {
+    const char* name;
+    int (*close)(MPI_Win);
+};
+constexpr Closing closings[] = {
+    {"flush", [](MPI_Win window) { return MPI_Win_flush(right(), window); }},
+    {"flush_all", [](MPI_Win window) { return MPI_Win_flush_all(window); }},
+    {"flush_local", [](MPI_Win window) { return MPI_Win_flush_local(right(), window); }},
+    {"flush_local_all", [](MPI_Win window) { return MPI_Win_flush_local_all(window); }},
+    {"Win_sync",
+     [](MPI_Win window) {
+         CHECK_MPI(MPI_Win_flush_local(right(), window));
+         return MPI_Win_sync(window);
+     }},
+};
 
-/// One lock_all for all rounds: `closing` is the only call between the gets and the message that the readers
-/// are done.
-void by_flush(const Window& window, Closing closing, const char* name) {
+void start_and_wait(const Window& window, Reads& reads) {
+    MPI_Request requests[2];
+    std::memset(&reads, 0xCC, sizeof reads);
+    CHECK_MPI(MPI_Rget(reads.whole, bytes, MPI_BYTE, right(), 0, bytes, MPI_BYTE, window, &requests[0]));
+    CHECK_MPI(MPI_Rget(reads.part, 40, MPI_BYTE, right(), 100, 40, MPI_BYTE, window, &requests[1]));
+    CHECK_MPI(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
+}
+
+/// One lock_all for all rounds.
+template <class Read>
+void in_one_epoch(const Window& window, const char* name, const Read& read) {
     part(name);
     CHECK_MPI(MPI_Win_lock_all(0, window));
     for (int version = 20; version < 20 + rounds; ++version) {
         change(window, version, false);
         Reads reads;
-        if (closing == Closing::request) {
-            MPI_Request requests[2];
-            std::memset(&reads, 0xCC, sizeof reads);
-            CHECK_MPI(
-                MPI_Rget(reads.whole, bytes, MPI_BYTE, right(), 0, bytes, MPI_BYTE, window, &requests[0]));
-            CHECK_MPI(MPI_Rget(reads.part, 40, MPI_BYTE, right(), 100, 40, MPI_BYTE, window, &requests[1]));
-            CHECK_MPI(MPI_Waitall(2, requests, MPI_STATUSES_IGNORE));
-        } else {
-            start(window, reads);
-        }
-        switch (closing) {
-            case Closing::flush:
-                CHECK_MPI(MPI_Win_flush(right(), window));
-                break;
-            case Closing::flush_all:
-                CHECK_MPI(MPI_Win_flush_all(window));
-                break;
-            case Closing::flush_local:
-                CHECK_MPI(MPI_Win_flush_local(right(), window));
-                break;
-            case Closing::flush_local_all:
-                CHECK_MPI(MPI_Win_flush_local_all(window));
-                break;
-            case Closing::request:
-                break;
-            case Closing::sync:
-                CHECK_MPI(MPI_Win_flush_local(right(), window));
-                CHECK_MPI(MPI_Win_sync(window));
-        }
+        read(reads);
         finish(reads, version);
     }
     barrier();
@@ -205,12 +200,12 @@ int main(int argc, char** argv) {
             const Window window(bytes, 1, kind);
             by_unlock(window);
             by_unlock_all(window);
-            by_flush(window, Closing::flush, "flush");
-            by_flush(window, Closing::flush_all, "flush_all");
-            by_flush(window, Closing::flush_local, "flush_local");
-            by_flush(window, Closing::flush_local_all, "flush_local_all");
-            by_flush(window, Closing::request, "Rget and Wait");
-            by_flush(window, Closing::sync, "Win_sync");
+            for (const Closing& closing : closings)
+                in_one_epoch(window, closing.name, [&](Reads& reads) {
+                    start(window, reads);
+                    CHECK_MPI(closing.close(window));
+                });
+            in_one_epoch(window, "Rget and Wait", [&](Reads& reads) { start_and_wait(window, reads); });
             by_message(window, false);
             by_message(window, true);
             by_others_put(window);
