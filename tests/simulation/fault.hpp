@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Lies that a simulation can be told to tell. Each stands for a bug that a cache, or the network under it,
+// could have; a simulation that does not find it proves nothing about programs without it.
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace nearfetch::simulation {
+
+enum class CacheKind : std::uint8_t { pages, ranges };
+
+enum class Fault : std::uint8_t {
+    none,
+    early_puts,
+    lost_puts,
+    wide_puts,
+    lost_gets,
+    past_gets,
+    late_merges,
+    forgotten_acquires,
+    narrow_releases,
+    one_flush_for_all,
+    unseen_puts,
+    unseen_accumulates,
+    forgotten_invalidates,
+};
+
+struct FaultInfo {
+    Fault fault;
+    CacheKind cache;
+    std::string_view name;
+    std::string_view meaning;
+};
+
+inline constexpr std::array fault_table{
+    FaultInfo{Fault::early_puts, CacheKind::pages, "early-puts",
+              "a PUT is reported as complete before it has reached its target"},
+    FaultInfo{Fault::lost_puts, CacheKind::pages, "lost-puts", "a PUT that failed is reported as complete"},
+    FaultInfo{Fault::wide_puts, CacheKind::pages, "wide-puts", "a PUT writes one byte too many"},
+    FaultInfo{Fault::lost_gets, CacheKind::pages, "lost-gets", "a byte of a GET does not arrive"},
+    FaultInfo{Fault::past_gets, CacheKind::pages, "past-gets",
+              "a GET is overtaken by PUTs that were complete before it was started"},
+    FaultInfo{Fault::late_merges, CacheKind::pages, "late-merges",
+              "what a GET brings is merged into its page over bytes that were put meanwhile"},
+    FaultInfo{Fault::forgotten_acquires, CacheKind::pages, "forgotten-acquires",
+              "the cache is not told of an acquire"},
+    FaultInfo{Fault::narrow_releases, CacheKind::pages, "narrow-releases",
+              "a release of everything reaches one target only"},
+    FaultInfo{Fault::one_flush_for_all, CacheKind::ranges, "one-flush-for-all",
+              "a flush of one target is taken for a flush of all, as the published CLaMPI does"},
+    FaultInfo{Fault::unseen_puts, CacheKind::ranges, "unseen-puts", "the cache is not told of a put"},
+    FaultInfo{Fault::unseen_accumulates, CacheKind::ranges, "unseen-accumulates",
+              "the cache is not told of an accumulate"},
+    FaultInfo{Fault::forgotten_invalidates, CacheKind::ranges, "forgotten-invalidates",
+              "the cache is not told of an invalidate"},
+};
+
+inline std::string_view name_of(CacheKind cache) noexcept {
+    return cache == CacheKind::pages ? "pages" : "ranges";
+}
+
+}  // namespace nearfetch::simulation

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The reference model: a slow, obvious memory that knows for every byte which values a read may return.
+//
+// Time is a count of events. A write is *issued*, later *finished* (the put has returned) and later
+// *complete* (its rank's release has). A read begins, and cares about nothing that was over when its task
+// acquired last, or its rank for that range; call that moment its bound. It may return any value that the
+// byte can have had at its target between its bound and now, or what its own rank wrote. So a write w is out
+// of the question when
+//  - some w' was issued when w was complete, and was itself complete at the bound; or
+//  - some w' of w's rank was issued when w was finished, and was complete at the bound; or
+//  - some w' of the reader's rank, finished when the read began, was issued when w was complete, or w was the
+//    same rank's and finished then: who has written something newer sees nothing older.
+// A put that failed may or may not have happened, as may what it overwrote in the cache: such a write is
+// allowed, and rules nothing out.
+//
+// When every rank has released and acquired, the byte is what it is: the history begins anew.
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/types.hpp"
+
+namespace nearfetch::simulation {
+
+class MemoryModel {
+  public:
+    using Time = std::uint64_t;
+    using WriteId = std::uint32_t;
+
+    /// Whether the writer's rank sees it from then on, or it went around the cache.
+    enum class Way : std::uint8_t { cached, around };
+
+    struct Acquired {
+        Time time;
+        Rank target;
+        ByteRange range;
+    };
+    /// What a read knows when it begins.
+    struct View {
+        Rank rank = nobody;
+        Time begun = 0;
+        Time acquired = 0;
+        std::vector<Acquired> ranges;  ///< acquired by the rank, of those that the read touches
+    };
+    static constexpr Rank nobody = -1;
+
+    MemoryModel(Rank ranks, std::uint64_t memory_bytes, const std::vector<std::vector<std::byte>>& memory);
+
+    Time tick() noexcept { return ++now_; }
+
+    WriteId issue(Rank writer, std::uint32_t op, Rank target, std::uint64_t offset, std::uint64_t size,
+                  const std::byte* bytes);
+    void finish(WriteId write) noexcept { writes_[write].finished = ++now_; }
+    /// It failed.
+    void doubt(WriteId write) noexcept;
+    /// One that went straight to the target just now, of an operation that began at `issued`.
+    void write_through(Rank writer, std::uint32_t op, Rank target, std::uint64_t offset, std::uint64_t size,
+                       const std::byte* bytes, Time issued);
+    /// A release of the rank that began at `begun` has returned; `range` is empty if it was one of all.
+    void released(Rank rank, Time begun, Rank target, ByteRange range) noexcept;
+    void acquired(Rank rank, Rank target, ByteRange range);
+
+    View look(Rank rank, Time acquired, Rank target, ByteRange range) const;
+    /// Who looks at the target's memory itself.
+    View look_there() const { return {nobody, 0, now_, {}}; }
+
+    /// \return what is wrong with the bytes that a read has returned, or nothing
+    std::string check(const View& view, Rank target, std::uint64_t offset, std::uint64_t size,
+                      const std::byte* bytes) const;
+    /// How many values of a byte a read may return.
+    std::size_t choices(const View& view, Rank target, std::uint64_t offset) const;
+
+    bool doubts() const noexcept { return doubts_; }
+
+    /// Everybody has released and acquired: the memory has to be what is allowed, and is the new beginning.
+    /// \return what is wrong with it, or nothing
+    std::string settle(const std::vector<std::vector<std::byte>>& memory, bool race_free);
+
+  private:
+    static constexpr Time never = ~Time{0};
+    static constexpr std::uint32_t none = ~std::uint32_t{0};
+
+    struct Write {
+        Time issued = 0;
+        Time finished = never;
+        Time complete = never;
+        Rank rank = nobody;
+        Rank target = 0;
+        ByteRange range;
+        std::uint32_t op = 0;
+        Way way = Way::cached;
+        bool doubtful = false;
+    };
+    /// A write to one byte, in a list that begins with the newest.
+    struct Node {
+        WriteId write;
+        std::uint32_t older;
+        std::uint8_t value;
+    };
+    /// What is out of the question: moments after which something newer was there.
+    struct Limits {
+        Time complete = 0;  ///< a write that was complete then
+        Time own = 0;       ///< a write of the reader's rank that was finished then
+        Time of_rank[4] = {};
+    };
+
+    std::size_t index(Rank target, std::uint64_t offset) const noexcept {
+        return static_cast<std::size_t>(target) * memory_bytes_ + offset;
+    }
+    Limits limits(const View& view, Rank target, std::uint64_t offset) const noexcept;
+    bool ruled_out(const Limits& limits, const View& view, const Write& write) const noexcept;
+    template <class Visitor>
+    void for_each_allowed(const View& view, Rank target, std::uint64_t offset, Visitor&& visit) const;
+    std::string complaint(const View& view, Rank target, std::uint64_t offset, std::uint8_t value) const;
+
+    std::uint64_t memory_bytes_;
+    std::vector<std::uint8_t> base_;
+    std::vector<std::uint32_t> newest_;
+    std::vector<Node> nodes_;
+    std::vector<Write> writes_;
+    std::vector<WriteId> incomplete_[4];  ///< by rank
+    std::vector<Acquired> acquired_[4];
+    bool doubts_ = false;  ///< something failed since the beginning
+    Time now_ = 0;
+};
+
+}  // namespace nearfetch::simulation

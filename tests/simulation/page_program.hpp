@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Random SPMD programs on page caches, as lists of operations. Any part of such a list is a program, too, so
+// that one that fails can be shrunk; what chance decides while an operation runs hangs on the program's seed
+// and the operation's own number, so that the others stay as they are.
+//
+// Two kinds of programs. In a racy one anybody reads and writes anywhere. In a race-free one memory is cut
+// into blocks, unrelated to lines and pages, and from barrier to barrier a block belongs to one task or is
+// only read: then each byte has one value that a read may return.
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/types.hpp"
+#include "nearfetch/page_cache_config.hpp"
+
+namespace nearfetch::simulation {
+
+struct PageOp {
+    enum class Kind : std::uint8_t {
+        get,
+        put,
+        start_get,
+        start_put,
+        test,  ///< one that was started, whether it is done
+        wait,  ///< for one that was started
+        prefetch,
+        acquire,
+        release,
+        acquire_range,
+        release_range,
+        atomic,         ///< around the cache, between a release and an acquire of its bytes
+        fenced_atomic,  ///< around the cache, between a release and an acquire of everything
+        outside,        ///< a get or put of bytes that the target has not
+        barrier,        ///< release by all, then acquire by all
+    };
+    std::uint32_t id = 0;
+    Kind kind = Kind::get;
+    std::uint8_t rank = 0;
+    std::uint8_t task = 0;
+    Rank target = 0;
+    std::uint64_t offset = 0;
+    std::uint64_t size_bytes = 0;
+
+    ByteRange range() const noexcept { return {offset, offset + size_bytes}; }
+};
+
+struct PageProgram {
+    std::uint64_t seed = 0;
+    PageCacheConfig config;
+    std::uint8_t ranks = 2;
+    std::uint8_t tasks = 1;  ///< per rank; they share its engine
+    std::uint64_t memory_bytes = 0;
+    std::vector<ByteRange> regions;  ///< of each rank's memory, what may be accessed
+    bool race_free = false;
+    bool flaky = false;        ///< the transport refuses starts, and operations fail
+    bool self_direct = false;  ///< a rank's own memory is not accessed through its cache
+    std::vector<PageOp> ops;
+};
+
+PageProgram make_page_program(std::uint64_t seed);
+
+/// The program's settings, and one operation, for people.
+std::string to_text(const PageProgram& program);
+std::string to_text(const PageOp& op);
+inline bool is_fixed(const PageProgram& program, const PageOp& op) {
+    return program.race_free && op.kind == PageOp::Kind::barrier;
+}
+
+/// What the operation writes to its byte number `i`: few operations write the same.
+constexpr std::uint8_t value_of(std::uint32_t op, std::uint64_t i) noexcept {
+    return static_cast<std::uint8_t>(op * 37 + i * 11 + 1);
+}
+
+}  // namespace nearfetch::simulation

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Runs a program on page caches: all ranks in one thread, in the order of the list. While one waits for the
+// network the next operations may run inside of that wait, of other ranks and of other tasks of the same
+// rank. Every value that is read is held against the reference model.
+
+#include "campaign.hpp"
+#include "core/stats/page_cache_counters.hpp"
+#include "page_program.hpp"
+
+namespace nearfetch::simulation {
+
+Outcome run(const PageProgram& program, Fault fault, PageCacheCounters& counters);
+
+}  // namespace nearfetch::simulation

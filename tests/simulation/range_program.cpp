@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "range_program.hpp"
+
+#include <algorithm>
+#include <array>
+#include <sstream>
+
+#include "core/eviction/eviction_policy.hpp"
+#include "core/eviction/policies.hpp"
+#include "dice.hpp"
+
+namespace nearfetch::simulation {
+
+namespace {
+
+using Kind = RangeOp::Kind;
+
+struct KindInfo {
+    Kind kind;
+    std::uint64_t weight;
+    bool writes;
+    const char* name;
+};
+constexpr std::array kinds{
+    KindInfo{Kind::get, 50, false, "get"},
+    KindInfo{Kind::get_pieces, 12, false, "get of a datatype"},
+    KindInfo{Kind::get_refused, 2, false, "refused get"},
+    KindInfo{Kind::get_request, 10, false, "get with a request"},
+    KindInfo{Kind::finish_request, 6, false, "wait for a request"},
+    KindInfo{Kind::free_request, 2, false, "free a request"},
+    KindInfo{Kind::abandon_request, 1, false, "abandon a request"},
+    KindInfo{Kind::flush, 9, false, "flush"},
+    KindInfo{Kind::flush_local, 5, false, "flush_local"},
+    KindInfo{Kind::flush_all, 2, false, "flush_all"},
+    KindInfo{Kind::flush_fails, 1, false, "failed flush"},
+    KindInfo{Kind::arrive, 4, false, "arrival"},
+    KindInfo{Kind::put, 8, true, "put"},
+    KindInfo{Kind::accumulate, 4, true, "accumulate"},
+    KindInfo{Kind::change, 6, true, "change by another process"},
+    KindInfo{Kind::prefetch, 4, false, "prefetch"},
+    KindInfo{Kind::invalidate, 1, false, "invalidate"},
+};
+
+Settings make_settings(Dice& dice, bool read_only) {
+    Settings s;
+    s.mode = dice.one_of({Mode::always_cache, Mode::always_cache, Mode::always_cache, Mode::user_defined,
+                          Mode::user_defined, Mode::user_defined, Mode::transparent, Mode::transparent});
+    if (dice.one_in(20)) s.mode = Mode::off;
+    const auto policies = eviction_policy_names();
+    do
+        s.policy = policies[dice.below(policies.size())];
+    while (s.policy == "application");
+    s.buffer_bytes = dice.one_of<std::uint64_t>({1024, 4096, 8192, 1 << 20});
+    s.buffer_bytes_max = std::max<std::uint64_t>(s.buffer_bytes, 16384);
+    s.index_entries = dice.one_of<std::uint64_t>({8, 16, 32, 64, 1024});
+    s.index_entries_max = std::max<std::uint64_t>(s.index_entries, 256);
+    s.exact_match = dice.one_in(4);
+    s.weak_admission = dice.one_in(4);
+    s.keep_on_resize = !dice.one_in(3);
+    s.adaptive = dice.one_in(2);
+    s.adapt_interval_gets = 50;
+    s.bypass = dice.one_in(8);
+    s.read_ahead_bytes = read_only ? dice.one_of<std::uint64_t>({0, 256, 512, 1000}) : 0;
+    s.read_only_phases = read_only;
+    s.seed = dice.below(1000);
+    return s;
+}
+
+class Generator {
+  public:
+    explicit Generator(std::uint64_t seed) : dice_(seed) { p_.seed = seed; }
+
+    RangeProgram make() {
+        const bool read_only = dice_.one_in(3);
+        p_.settings = make_settings(dice_, read_only);
+        std::array<std::uint64_t, kinds.size()> weights{};
+        std::uint64_t total = 0;
+        for (std::size_t i = 0; i < kinds.size(); ++i) {
+            weights[i] = kinds[i].weight * dice_.one_of<std::uint64_t>({0, 1, 1, 1, 4});
+            if (read_only && kinds[i].writes && kinds[i].kind != Kind::change) weights[i] = 0;
+            if (kinds[i].kind == Kind::get || kinds[i].kind == Kind::flush) weights[i] += 5;
+            total += weights[i];
+        }
+        const std::uint64_t count = dice_.one_in(12) ? 4000 : 60 + dice_.below(800);
+        for (std::uint64_t i = 0; i < count; ++i) {
+            std::uint64_t at = dice_.below(total);
+            std::size_t which = 0;
+            while (at >= weights[which])
+                at -= weights[which++];
+            add(kinds[which].kind);
+        }
+        return std::move(p_);
+    }
+
+  private:
+    void add(Kind kind) {
+        RangeOp op;
+        op.id = static_cast<std::uint32_t>(p_.ops.size());
+        op.kind = kind;
+        op.target = static_cast<Rank>(dice_.below(RangeProgram::ranks));
+        // Few addresses and small sizes, so that ranges overlap, touch and repeat.
+        op.size_bytes = dice_.one_in(4) ? 1 + dice_.below(700) : 1 + dice_.below(64);
+        op.offset = dice_.one_in(2) ? dice_.below(64) * 48 : dice_.below(RangeProgram::memory_bytes - 700);
+        op.offset = std::min(op.offset, RangeProgram::memory_bytes - op.size_bytes);
+        switch (kind) {
+            case Kind::finish_request:
+            case Kind::free_request:
+            case Kind::abandon_request:
+            case Kind::flush_all:
+            case Kind::invalidate:
+            case Kind::flush:
+            case Kind::flush_local:
+            case Kind::flush_fails:
+            case Kind::arrive:
+                op.size_bytes = 0;
+                break;
+            default:
+                break;
+        }
+        p_.ops.push_back(op);
+    }
+
+    Dice dice_;
+    RangeProgram p_;
+};
+
+}  // namespace
+
+RangeProgram make_range_program(std::uint64_t seed) { return Generator(seed).make(); }
+
+std::string to_text(const RangeProgram& program) {
+    const Settings& s = program.settings;
+    std::ostringstream text;
+    text << RangeProgram::ranks << " ranks of " << RangeProgram::memory_bytes << " bytes, mode "
+         << mode_name(s.mode) << ",\n  policy " << s.policy << ", buffer_bytes " << s.buffer_bytes
+         << ", index_entries " << s.index_entries << ", exact_match " << s.exact_match << ", weak_admission "
+         << s.weak_admission << ", keep_on_resize " << s.keep_on_resize << ", adaptive " << s.adaptive
+         << ",\n  bypass " << s.bypass << ", read_ahead_bytes " << s.read_ahead_bytes << ", read_only_phases "
+         << s.read_only_phases;
+    if (s.bypass) text << " (with bypass, decisions depend on measured times: it may not fail every time)";
+    return text.str();
+}
+
+std::string to_text(const RangeOp& op) {
+    std::ostringstream text;
+    text << '#' << op.id << " ";
+    for (const KindInfo& info : kinds)
+        if (info.kind == op.kind) text << info.name;
+    if (op.kind != Kind::flush_all && op.kind != Kind::invalidate) text << ", target " << op.target;
+    if (op.size_bytes != 0) text << ": " << op.offset << '+' << op.size_bytes;
+    return text.str();
+}
+
+}  // namespace nearfetch::simulation

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "range_run.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "../engine/rig.hpp"
+#include "dice.hpp"
+
+namespace nearfetch::simulation {
+
+namespace {
+
+using Kind = RangeOp::Kind;
+using testing::Rig;
+
+class RangeRun {
+  public:
+    RangeRun(const RangeProgram& program, Fault fault)
+        : program_(program),
+          fault_(fault),
+          dice_(program.seed),
+          rig_(program.settings, RangeProgram::ranks, RangeProgram::memory_bytes),
+          updates_(RangeProgram::ranks) {
+        const std::vector<std::uint64_t> extents(RangeProgram::ranks, RangeProgram::memory_bytes);
+        rig_.window.set_extents(extents);
+        for (auto& memory : rig_.memory)
+            for (auto& byte : memory)
+                byte = static_cast<unsigned char>(dice_.below(256));
+    }
+
+    Outcome run(RangeCacheCounters& counters) {
+        for (const RangeOp& op : program_.ops) {
+            op_ = op.id;
+            dice_ = Dice(mixed(program_.seed) + op.id);
+            ++outcome_.ops;
+            execute(op);
+            if (!outcome_.failure.empty()) break;
+        }
+        flush_all(Completion::full);
+        if (outcome_.failure.empty()) check_counters();
+        counters.add(rig_.window.counters());
+        return outcome_;
+    }
+
+  private:
+    /// A get or a prefetch under way.
+    struct Access {
+        std::uint32_t op = 0;
+        Rank target = 0;
+        ByteRange range;  ///< around all pieces
+        std::vector<Piece> pieces;
+        std::vector<unsigned char> buffer;
+        RequestId request = 0;
+    };
+
+    void fail(const std::string& what, std::uint32_t op) {
+        if (!outcome_.failure.empty()) return;
+        outcome_.failure = what;
+        outcome_.op = op;
+    }
+
+    void execute(const RangeOp& op) {
+        switch (op.kind) {
+            case Kind::get:
+            case Kind::get_pieces:
+            case Kind::get_refused:
+            case Kind::get_request:
+                return get(op);
+            case Kind::finish_request:
+            case Kind::free_request:
+            case Kind::abandon_request:
+                return request(op);
+            case Kind::flush:
+                return flush(op.target, Completion::full);
+            case Kind::flush_local:
+                return flush(op.target, Completion::local);
+            case Kind::flush_all:
+                return flush_all(dice_.one_in(2) ? Completion::local : Completion::full);
+            case Kind::flush_fails:
+                return rig_.window.complete(op.target, rig_.window.now(), Completion::full, 1, 0);
+            case Kind::arrive:
+                return rig_.arrive(op.target);
+            case Kind::put:
+                return put(op);
+            case Kind::accumulate:
+                return accumulate(op);
+            case Kind::change:
+                return change(op);
+            case Kind::prefetch:
+                return prefetch(op);
+            case Kind::invalidate:
+                return rig_.window.acquire();
+        }
+    }
+
+    std::vector<unsigned char>& memory_of(Rank target) {
+        return rig_.memory[static_cast<std::size_t>(target)];
+    }
+    std::vector<ByteRange>& updates_of(Rank target) { return updates_[static_cast<std::size_t>(target)]; }
+
+    /// What MPI's rules want before an access that writes, or that reads what was written.
+    void make_way(const RangeOp& op, bool writes) {
+        bool meets = false;
+        for (const auto& access : under_way_)
+            meets = meets || (writes && access->target == op.target && access->range.overlaps(op.range()));
+        for (const ByteRange& update : updates_of(op.target))
+            meets = meets || update.overlaps(op.range());
+        if (meets) flush(op.target, Completion::full);
+    }
+
+    void get(const RangeOp& op) {
+        make_way(op, false);
+        auto access = std::make_unique<Access>();
+        access->op = op.id;
+        access->target = op.target;
+        access->range = op.range();
+        if (op.kind == Kind::get_request) access->request = ++requests_;
+        cut(op, *access);
+        std::uint64_t size = 0;
+        for (const Piece& piece : access->pieces)
+            size += piece.size;
+        access->buffer.assign(size, 0xdd);
+        auto* to = reinterpret_cast<std::byte*>(access->buffer.data());
+        for (Piece& piece : access->pieces) {
+            piece.origin = to;
+            to += piece.size;
+        }
+        bool started = false;
+        rig_.status = op.kind == Kind::get_refused ? 1 : 0;
+        const int status = rig_.get(op.target, access->pieces, access->request, &started);
+        const bool refused = std::exchange(rig_.status, 0) != 0;
+        if (status != 0) {
+            if (!refused) fail("a get fails on a network that works", op.id);
+            return;
+        }
+        ++gets_;
+        bytes_ += size;
+        if (access->request != 0 && !started) return compare(*access);
+        under_way_.push_back(std::move(access));
+    }
+    /// The pieces of a get: the range itself, or some of it in any order.
+    void cut(const RangeOp& op, Access& access) {
+        if (op.kind != Kind::get_pieces) return access.pieces.push_back({op.offset, op.size_bytes, nullptr});
+        for (std::uint64_t count = 2 + dice_.below(dice_.one_in(5) ? 30 : 5); count > 0; --count) {
+            const std::uint64_t begin = dice_.below(op.size_bytes);
+            const std::uint64_t size = 1 + dice_.below(op.size_bytes - begin);
+            access.pieces.push_back({op.offset + begin, size, nullptr});
+        }
+    }
+    void request(const RangeOp& op) {
+        std::vector<std::size_t> open;
+        for (std::size_t i = 0; i < under_way_.size(); ++i)
+            if (under_way_[i]->request != 0) open.push_back(i);
+        if (open.empty()) return;
+        const std::size_t which = open[dice_.below(open.size())];
+        Access& access = *under_way_[which];
+        if (op.kind == Kind::finish_request) {
+            rig_.arrive(access.target);
+            rig_.window.complete_request(access.target, access.request, true);
+            return finish(which);
+        }
+        if (op.kind == Kind::free_request)
+            rig_.window.complete_request(access.target, access.request, false);
+        else
+            rig_.window.abandon_request(access.target, access.request);
+        access.request = 0;
+    }
+
+    /// The program looks at the bytes, and then uses the buffer for something else.
+    void finish(std::size_t which) {
+        const auto access = std::move(under_way_[which]);
+        under_way_.erase(under_way_.begin() + static_cast<std::ptrdiff_t>(which));
+        compare(*access);
+        std::fill(access->buffer.begin(), access->buffer.end(), 0x5a);
+        used_.push_back(std::move(access->buffer));
+    }
+    void compare(const Access& access) {
+        const unsigned char* seen = access.buffer.data();
+        outcome_.bytes += access.buffer.size();
+        for (const Piece& piece : access.pieces)
+            for (std::uint64_t i = 0; i < piece.size; ++i, ++seen) {
+                const unsigned char right = memory_of(access.target)[piece.offset + i];
+                if (*seen != right)
+                    fail("byte " + std::to_string(piece.offset + i) + " of " + std::to_string(access.target) +
+                             " is " + std::to_string(*seen) + ", read by #" + std::to_string(access.op) +
+                             ". Allowed: " + std::to_string(right) + " (" +
+                             writer(access.target, piece.offset + i) + ")",
+                         access.op);
+            }
+    }
+    std::string writer(Rank target, std::uint64_t offset) const {
+        std::string text = "there at the beginning";
+        for (const RangeOp& op : program_.ops) {
+            if (op.id >= op_) break;
+            const bool writes =
+                op.kind == Kind::put || op.kind == Kind::accumulate || op.kind == Kind::change;
+            if (writes && op.target == target && op.range().begin <= offset && offset < op.range().end)
+                text = "written by #" + std::to_string(op.id);
+        }
+        return text;
+    }
+
+    void flush(Rank target, Completion kind) {
+        const std::uint64_t flushes = rig_.library_flushes;
+        rig_.flush(target, kind);
+        if (fault_ == Fault::one_flush_for_all) {
+            if (rig_.library_flushes != flushes) rig_.window.complete_all(rig_.window.now(), kind, 0, 0);
+            rig_.arrive(target);
+        }
+        completed(target, kind);
+    }
+    void flush_all(Completion kind) {
+        rig_.flush_all(kind);
+        for (Rank target = 0; target < RangeProgram::ranks; ++target)
+            completed(target, kind);
+    }
+    /// What was under way from the target is there. Its requests are still to be waited for.
+    void completed(Rank target, Completion kind) {
+        for (std::size_t i = under_way_.size(); i-- > 0;) {
+            const Access& access = *under_way_[i];
+            if (access.target != target) continue;
+            if (access.request != 0 && dice_.one_in(2))
+                rig_.window.complete_request(target, access.request, true);
+            finish(i);
+        }
+        if (kind == Completion::full) updates_of(target).clear();
+    }
+
+    void put(const RangeOp& op) {
+        make_way(op, true);
+        std::vector<unsigned char> bytes(op.size_bytes);
+        for (auto& byte : bytes)
+            byte = static_cast<unsigned char>(dice_.below(256));
+        if (fault_ == Fault::unseen_puts)
+            std::copy(bytes.begin(), bytes.end(),
+                      memory_of(op.target).begin() + static_cast<std::ptrdiff_t>(op.offset));
+        else
+            rig_.put(op.target, op.offset, bytes.size(), bytes.data());
+        ++puts_;
+        updates_of(op.target).push_back(op.range());
+    }
+    void accumulate(const RangeOp& op) {
+        make_way(op, true);
+        for (std::uint64_t at = op.offset; at < op.range().end; ++at)
+            memory_of(op.target)[at] = static_cast<unsigned char>(memory_of(op.target)[at] + 13);
+        const Piece piece{op.offset, op.size_bytes, nullptr};
+        if (fault_ != Fault::unseen_accumulates) rig_.window.forget(op.target, {&piece, 1});
+        ++puts_;
+        updates_of(op.target).push_back(op.range());
+    }
+    /// Another process writes, and this one learns of it as its mode demands.
+    void change(const RangeOp& op) {
+        if (program_.settings.mode == Mode::always_cache) return;
+        make_way(op, true);
+        for (std::uint64_t at = op.offset; at < op.range().end; ++at)
+            memory_of(op.target)[at] = static_cast<unsigned char>(dice_.below(256));
+        if (program_.settings.mode != Mode::user_defined || fault_ == Fault::forgotten_invalidates) return;
+        rig_.window.acquire();
+    }
+    void prefetch(const RangeOp& op) {
+        make_way(op, false);
+        if (rig_.window.prefetch(op.target, op.range(), rig_) != 0)
+            fail("a prefetch fails on a network that works", op.id);
+        auto access = std::make_unique<Access>();
+        access->op = op.id;
+        access->target = op.target;
+        access->range = op.range();
+        under_way_.push_back(std::move(access));
+    }
+
+    void check_counters() {
+        const RangeCacheCounters c = rig_.window.counters();
+        const auto same = [&](const char* what, std::uint64_t counted, std::uint64_t done) {
+            if (counted != done)
+                fail("the window counts " + std::to_string(counted) + " " + what + ", and there were " +
+                         std::to_string(done),
+                     op_);
+        };
+        same("gets", c.gets, gets_);
+        same("bytes", c.bytes_requested, bytes_);
+        same("kinds of gets",
+             c.hits + c.partial_hits + c.pending_hits + c.direct + c.conflicting + c.capacity + c.failing +
+                 c.bypassed,
+             gets_);
+        if (fault_ == Fault::none) same("puts", c.puts, puts_);
+        if (c.flushes_elided > c.flushes) fail("more flushes are elided than there are", op_);
+        if (!rig_.transfers.empty()) fail("transfers stay under way after a flush of all", op_);
+    }
+
+    const RangeProgram& program_;
+    Fault fault_;
+    Dice dice_;
+    Rig rig_;
+    std::vector<std::unique_ptr<Access>> under_way_;
+    std::vector<std::vector<ByteRange>> updates_;  ///< by target, until they are complete
+    std::vector<std::vector<unsigned char>> used_;
+    RequestId requests_ = 0;
+    std::uint64_t gets_ = 0;
+    std::uint64_t bytes_ = 0;
+    std::uint64_t puts_ = 0;
+    std::uint32_t op_ = 0;
+    Outcome outcome_;
+};
+
+}  // namespace
+
+Outcome run(const RangeProgram& program, Fault fault, RangeCacheCounters& counters) {
+    return RangeRun(program, fault).run(counters);
+}
+
+}  // namespace nearfetch::simulation

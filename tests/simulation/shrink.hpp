@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace nearfetch::simulation {
+
+/// Takes operations away as long as what is left fails, in ever smaller pieces (Zeller and Hildebrandt 2002,
+/// "Simplifying and isolating failure-inducing input", without its test of subsets), and then makes ranges
+/// shorter. `keep(op)`: it stays. At most `runs` trials.
+template <class Op, class Fails, class Keep>
+std::vector<Op> shrunk(std::vector<Op> ops, Fails&& fails, Keep&& keep, int runs) {
+    for (std::size_t piece = ops.size() / 2 + 1; piece > 0 && runs > 0;) {
+        bool changed = false;
+        for (std::size_t end = ops.size(); end > 0 && runs > 0;) {
+            const std::size_t begin = end > piece ? end - piece : 0;
+            std::vector<Op> fewer;
+            for (std::size_t i = 0; i < ops.size(); ++i)
+                if (i < begin || i >= end || keep(ops[i])) fewer.push_back(ops[i]);
+            if (fewer.size() < ops.size() && (--runs, fails(fewer))) {
+                ops = std::move(fewer);
+                changed = true;
+            }
+            end = begin;
+        }
+        if (piece > 1)
+            piece = piece / 2;
+        else if (!changed)
+            break;
+    }
+    for (std::size_t i = 0; i < ops.size(); ++i)
+        while (ops[i].size_bytes > 1 && runs-- > 0) {
+            const std::uint64_t size = ops[i].size_bytes;
+            ops[i].size_bytes = size > 16 ? size / 2 : size - 1;
+            if (fails(ops)) continue;
+            ops[i].size_bytes = size;
+            break;
+        }
+    return ops;
+}
+
+}  // namespace nearfetch::simulation
