@@ -39,7 +39,8 @@ void for_each_run(LineMask lines, Visitor&& visit) noexcept {
 }  // namespace
 
 Step PageCache::get(const TaskClock& task, GetRequest& r) {
-    NF_EXPECT(r.size_bytes > 0 && r.target >= 0 && r.readable.contains(r.range()));
+    NF_EXPECT(r.size_bytes > 0 && r.target >= 0 && r.readable.contains(r.range()) &&
+              r.range().end <= offsets_end);
     const bool bulk = r.size_bytes >= config_.bulk_bytes;
     while (r.next_ < r.range().end) {
         const Step step = bulk ? get_bulk(task, r) : get_window(task, r);
@@ -254,6 +255,7 @@ Operation* PageCache::plan_ahead(const TaskClock& task, Rank target, ByteRange r
 
 Step PageCache::prefetch(const TaskClock& task, PrefetchRequest& r) {
     const ByteRange range{std::max(r.range.begin, r.readable.begin), std::min(r.range.end, r.readable.end)};
+    NF_EXPECT(r.range.begin < offsets_end);
     if (r.next_ == r.range.begin) ++counters_.hints;
     r.next_ = std::max(r.next_, range.begin);
     while (r.next_ < range.end) {

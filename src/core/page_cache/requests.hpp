@@ -3,6 +3,9 @@
 
 // What the engine wants done, and how far it has come. A request is the caller's and stays where it is until
 // PageCache says that it is done; then it may go.
+//
+// What may be fetched around a range is said by each request. A line that is cut off by that is cached like
+// any other, so two readable ranges of one target must not share a line.
 
 #include <cstddef>
 #include <cstdint>
@@ -11,6 +14,9 @@
 #include "core/page_cache/operation.hpp"
 
 namespace nearfetch {
+
+/// Offsets in segments, which may be addresses, end here: what is worked out around them does not overflow.
+constexpr std::uint64_t offsets_end = std::uint64_t{1} << 62;
 
 /// What has to happen next for a request.
 struct Step {

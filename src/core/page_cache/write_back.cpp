@@ -50,7 +50,7 @@ Operation* PageCache::in_the_way(Rank target, ByteRange range) const noexcept {
 }
 
 Step PageCache::put(PutRequest& r) {
-    NF_EXPECT(r.size_bytes > 0 && r.target >= 0);
+    NF_EXPECT(r.size_bytes > 0 && r.target >= 0 && r.range().end <= offsets_end);
     if (r.size_bytes >= config_.bulk_bytes) return put_bulk(r);
     while (r.next_ < r.range().end) {
         const std::uint64_t number = r.next_ >> page_shift_;
