@@ -171,12 +171,9 @@ def _what(row: Row) -> str:
 def _claims(rows: list[Row]) -> list[Claim]:
     table = Table(rows)
     small = [(hit - call, place) for place, hit, call in table.hits("hit", 8, "call", 0)]
-    misses = [
-        (100 * (1 / row["ratio"] - 1), _what(row)) for row in table.pairs([rma.DEFAULT], ["miss"], "tcp")
-    ]
-    between = sorted(
-        100 * (1 / row["process_ratio"] - 1) for row in table.pairs([rma.DEFAULT], ["miss"], "tcp")
-    )
+    missed = table.pairs([rma.DEFAULT], ["miss"], "tcp")
+    misses = [(100 * (1 / row["ratio"] - 1), _what(row)) for row in missed]
+    between = sorted(100 * (1 / row["process_ratio"] - 1) for row in missed)
     beside = f"between processes: median {median(between):.3g} %, worst {between[-1]:.3g} %"
     return [
         _worst(Claim.at_most, "get+flush on a hit at 8 B, over two empty function calls", 20, "ns", small),

@@ -9,15 +9,25 @@ namespace nearfetch::apps {
 
 namespace {
 
-/// Info pairs as MPI takes them; the caller frees.
-MPI_Info made_info(const InfoPairs& infos) {
-    check_infos(infos);
-    MPI_Info info = MPI_INFO_NULL;
-    if (!infos.empty()) MPI_Info_create(&info);
-    for (const auto& [key, value] : infos)
-        MPI_Info_set(info, key.c_str(), value.c_str());
-    return info;
-}
+/// Info pairs as MPI takes them, for as long as this lives.
+class Info {
+  public:
+    explicit Info(const InfoPairs& infos) {
+        check_infos(infos);
+        if (!infos.empty()) MPI_Info_create(&info_);
+        for (const auto& [key, value] : infos)
+            MPI_Info_set(info_, key.c_str(), value.c_str());
+    }
+    ~Info() {
+        if (info_ != MPI_INFO_NULL) MPI_Info_free(&info_);
+    }
+    Info(const Info&) = delete;
+    Info& operator=(const Info&) = delete;
+    operator MPI_Info() const { return info_; }
+
+  private:
+    MPI_Info info_ = MPI_INFO_NULL;
+};
 
 }  // namespace
 
@@ -32,7 +42,7 @@ void check_infos(const InfoPairs& infos) {
 }
 
 Window::Window(std::size_t bytes, int displacement_unit, const WindowOptions& options) {
-    MPI_Info info = made_info(options.infos);
+    const Info info(options.infos);
     const auto size = static_cast<MPI_Aint>(bytes);
     if (options.allocate) {
         MPI_Win_allocate(size, displacement_unit, info, MPI_COMM_WORLD, &memory_, &window_);
@@ -41,14 +51,12 @@ Window::Window(std::size_t bytes, int displacement_unit, const WindowOptions& op
         memory_ = owned_.get();
         MPI_Win_create(memory_, size, displacement_unit, info, MPI_COMM_WORLD, &window_);
     }
-    if (info != MPI_INFO_NULL) MPI_Info_free(&info);
 }
 
 Window::Window(void* memory, std::size_t bytes, int displacement_unit, const InfoPairs& infos)
     : memory_(memory) {
-    MPI_Info info = made_info(infos);
-    MPI_Win_create(memory_, static_cast<MPI_Aint>(bytes), displacement_unit, info, MPI_COMM_WORLD, &window_);
-    if (info != MPI_INFO_NULL) MPI_Info_free(&info);
+    MPI_Win_create(memory_, static_cast<MPI_Aint>(bytes), displacement_unit, Info(infos), MPI_COMM_WORLD,
+                   &window_);
 }
 
 Window::~Window() { MPI_Win_free(&window_); }
