@@ -17,6 +17,9 @@ from bench.harness import RESULTS, BenchError, Options, Report, shown_path
 from nearfetch import NearfetchError
 
 NAMES = (
+    "fig01_synthetic",
+    "fig02_prefetch",
+    "fig03_applications",
     "fig07_access_cost",
     "fig08_overlap",
     "fig09_adaptive_index",
@@ -26,6 +29,7 @@ NAMES = (
     "fig13_barnes_hut_accesses",
     "fig15_lcc",
     "fig16_lcc_accesses",
+    "page_cache_cost",
 )
 """Modules of this package; each has TITLE, run(Options) -> Report and plot(Report, Path)."""
 
@@ -60,7 +64,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="nf bench", description="Benchmarks: one per figure of paper 001.", allow_abbrev=False
+        prog="nf bench", description="Benchmarks: one per figure of papers 000 and 001.", allow_abbrev=False
     )
     parser.add_argument(
         "name", nargs="?", choices=(*NAMES, "all"), metavar="NAME", help="a name of --list, or all"

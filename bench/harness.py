@@ -175,12 +175,12 @@ def program(family: str, name: str) -> Path:
     return _built(BUILD / "programs" / family / name)
 
 
-def core_program(name: str) -> Path:
+def core_program(name: str, folder: str = "bench") -> Path:
     """The path of a program of the project that needs no MPI.
 
     Raises BenchError where it was not built.
     """
-    return _built(BUILD / "bench" / name)
+    return _built(BUILD / folder / name)
 
 
 def bare_interposer(family: str) -> Path:

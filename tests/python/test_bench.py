@@ -16,7 +16,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 from launch import sanitizer_environment  # noqa: E402
 
-from bench import core, fig07_access_cost, harness, page, rma, workload  # noqa: E402
+from bench import core, fig07_access_cost, harness, page, pgas, rma, workload  # noqa: E402
 from bench.__main__ import NAMES, main, measure, module, table  # noqa: E402
 from nearfetch.launch import mpiexec  # noqa: E402
 
@@ -33,7 +33,7 @@ def test_list_names_every_benchmark(capsys):
     assert main(["--list"]) == 0
     listed = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
     assert listed == [*NAMES, "all"]
-    assert {path.stem for path in (ROOT / "bench").glob("fig*.py")} == set(NAMES)
+    assert {path.stem for path in (ROOT / "bench").glob("fig*.py")} | {"page_cache_cost"} == set(NAMES)
     for name in NAMES:
         assert all(callable(getattr(module(name), part)) for part in ("run", "plot"))
 
@@ -155,6 +155,38 @@ def test_victim_selection_reaches_its_figures(tmp_path):
     report = measure("fig11_victim_selection", QUIET, tmp_path / "eleven.json")
     assert len(report.claims) == 4
     assert all(claim.holds for claim in report.claims)
+
+
+@pytest.mark.parametrize("name", ["fig01_synthetic", "fig02_prefetch", "fig03_applications"])
+def test_page_cache_figures(name, tmp_path):
+    report = measure(name, QUIET, tmp_path / f"{name}.json")
+    assert {row["network"] for row in report.rows} >= {f"{network} virtual" for network in pgas.NETWORKS}
+    assert any(row["time"] == "mpi" for row in report.rows)
+    for row in report.rows:
+        assert row["seconds"] > 0 and row["get_messages"] + row["put_messages"] > 0 or row["ranks"] == 1
+    # What holds in virtual time holds in every run; on the wall's clock it may not.
+    certain = [claim for claim in report.claims if "virtual" in claim.text and "copy" in claim.text]
+    assert all(claim.holds for claim in certain if "times faster" in claim.target)
+    assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_page_cache_cost(tmp_path):
+    report = measure("page_cache_cost", QUIET, tmp_path / "cost.json")
+    for row in report.rows:
+        assert row["ns"] > 0 and (row["instructions"] is None or row["instructions"] > 0)
+        if row["side"] == "uncached":
+            assert row["hits"] == row["misses"] == 0
+        elif row["access"].startswith("hit"):
+            assert row["hits"] > 20_000 > row["misses"]
+        elif row["access"].startswith("miss"):
+            assert row["misses"] > 10_000
+
+
+def test_results_of_all_sides_have_to_agree():
+    stage = pgas.Stage("fdr-ib", "virtual")
+    sides = {"10": ("--elements", 10), "11": ("--elements", 11)}
+    with pytest.raises(harness.BenchError, match="2 different results"):
+        pgas.compare("copy", [], stage, 1, QUIET, sides=sides, base="10")
 
 
 def test_page_shows_claims_and_pictures(tmp_path):

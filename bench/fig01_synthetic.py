@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Paper 000, Fig. 1: copy, rand-gets and rand-puts, with and without the page cache."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bench import pgas, plots
+from bench.harness import Claim, Options, Report, Row, Spread
+from bench.pgas import Stage
+
+TITLE = "Copy, random gets and random puts, with and without the page cache (000, Fig. 1)"
+
+PROGRAMS = ("copy", "rand_gets", "rand_puts")
+COPY = {"aries": 50, "fdr-ib": 100, "10gbe": 400, "1gbe": 400}
+"""How many times faster copy has to be."""
+GETS_SLOWER = {"1gbe": 0.03, "aries": 0.05}
+"""How much slower random gets may be, on the slowest and on the fastest network."""
+
+
+def run(options: Options) -> Report:
+    """Every program on every network; both sides take turns."""
+    rounds = options.rounds_or(7, 1)
+    report = Report({"rounds": rounds}, columns=pgas.COLUMNS)
+    accesses = options.choose([], ["--accesses", 2000, "--elements", 100_000])
+    for stage in pgas.stages(options):
+        for program in PROGRAMS:
+            arguments = [] if program == "copy" else accesses
+            report.rows += pgas.compare(program, arguments, stage, rounds, options)
+    report.claims = [*_copy(report.rows), *_gets(report.rows), *_puts(report.rows)]
+    return report
+
+
+def _copy(rows: list[Row]) -> list[Claim]:
+    claims = []
+    for network, target in COPY.items():
+        for time in ("virtual", "wall"):
+            if pgas.find(rows, network=str(Stage(network, time))):
+                claims.append(pgas.speed_up_claim(rows, "copy", Stage(network, time), "cached", target))
+    cached = pgas.find(rows, program="copy", side="cached")
+    for kind in ("get", "put"):
+        most = max(cached, key=lambda row: row[f"{kind}_messages"])
+        text = f"copy of 10,000 elements: {kind.upper()} messages"
+        claims.append(Claim.at_most(text, 40, most[f"{kind}_messages"], "", most["network"]))
+    for row in cached:
+        if row["time"] == "virtual":
+            ratio = row["waited_seconds"] / row["bound_seconds"]
+            detail = f"{row['waited_seconds']:.4g} s"
+            text = f"copy on {row['network']}: waits, over the network's bound"
+            claims.append(Claim.at_most(text, 2, ratio, "", detail))
+    return claims
+
+
+def _gets(rows: list[Row]) -> list[Claim]:
+    claims = []
+    for row in pgas.find(rows, program="rand_gets", side="cached"):
+        network = row["network"].split()[0]
+        if row["time"] == "mpi" or network not in GETS_SLOWER:
+            continue
+        spread = Spread.in_row(row, "speed_up")
+        detail = f"quartiles {1 / spread.high - 1:.1%} to {1 / spread.low - 1:.1%}"
+        slower = max(1 / spread.median - 1, 0.0)
+        text = f"rand_gets on {row['network']}: slower by"
+        claims.append(Claim.at_most(text, GETS_SLOWER[network], slower, "", detail))
+    return claims
+
+
+def _puts(rows: list[Row]) -> list[Claim]:
+    return [
+        pgas.speed_up_claim(rows, "rand_puts", Stage(network, "virtual"), "cached", 3)
+        for network in pgas.NETWORKS
+    ]
+
+
+def plot(report: Report, path: Path) -> None:
+    """One panel per program: how many times faster on each network."""
+    figure, axes = plots.panels(len(PROGRAMS), width=4.6)
+    for axis, program in zip(axes, PROGRAMS):
+        rows = pgas.find(report.rows, program=program, side="cached")
+        spreads = [Spread.in_row(row, "speed_up") for row in rows]
+        heights = [spread.median for spread in spreads]
+        errors = [
+            [spread.median - spread.low for spread in spreads],
+            [spread.high - spread.median for spread in spreads],
+        ]
+        bars = axis.bar([row["network"] for row in rows], heights, yerr=errors, color=plots.COLORS["direct"])
+        axis.bar_label(bars, fmt="%.3g", fontsize=7)
+        axis.axhline(1, color="black", linewidth=0.8)
+        if max(heights) > 20:
+            axis.set_yscale("log")
+        axis.set_title(program)
+        axis.tick_params(axis="x", rotation=70)
+    axes[0].set_ylabel("times faster with the cache")
+    plots.save(figure, path, TITLE)

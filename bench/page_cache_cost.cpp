@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What single gets and puts of 8 bytes cost through the interface where the network takes no time: hits in
+// one page, hits in the whole cache, misses, puts into pages that are dirty already.
+
+#include <CLI/CLI.hpp>
+
+#include "pgas/program.hpp"
+
+using namespace nearfetch;
+
+namespace {
+
+constexpr std::int64_t in_page = 128;         // elements of 8 bytes
+constexpr std::int64_t in_cache = 64 * 1024;  // half of the default cache
+constexpr std::int64_t anywhere = 8 << 20;
+
+// Not inlined: callgrind finds them by name.
+
+[[gnu::noinline]] std::int64_t get_in_turn(GlobalPtr<std::int64_t> array, std::int64_t count) {
+    std::int64_t sum = 0;
+    for (std::int64_t i = 0; i < count; ++i)
+        sum += get(array + i % in_page);
+    return sum;
+}
+
+[[gnu::noinline]] std::int64_t get_by_chance(GlobalPtr<std::int64_t> array, std::int64_t elements,
+                                             std::int64_t count) {
+    std::int64_t sum = 0;
+    std::uint64_t place = 1;
+    for (std::int64_t i = 0; i < count; ++i) {
+        place = place * 6364136223846793005u + 1442695040888963407u;
+        sum += get(array + static_cast<std::int64_t>(place >> 33) % elements);
+    }
+    return sum;
+}
+
+[[gnu::noinline]] void put_in_turn(GlobalPtr<std::int64_t> array, std::int64_t count) {
+    for (std::int64_t i = 0; i < count; ++i)
+        put(array + i % in_page, i);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    programs::Program program("page_cache_cost",
+                              "Times single gets and puts where the network takes no time.");
+    std::string pattern = "hit";
+    std::int64_t count = 10'000'000;
+    program.options()
+        .add_option("--pattern", pattern, "what is timed")
+        ->check(CLI::IsMember({"hit", "hit-anywhere", "miss", "put"}))
+        ->capture_default_str();
+    program.options()
+        .add_option("--count", count, "times")
+        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40))
+        ->capture_default_str();
+    const auto segment_bytes = [] { return std::uint64_t{8} * anywhere; };
+    return program.run(argc, argv, segment_bytes, [&](programs::Run& run) {
+        const auto array = allocate<std::int64_t>(anywhere).at_rank(programs::other_rank());
+        const std::int64_t elements = pattern == "miss" ? anywhere : in_cache;
+        run.begin();
+        if (rank() == 0) {
+            std::int64_t sum = 0;
+            for (std::int64_t i = 0; i < in_cache; ++i)
+                sum += get(array + i);
+            put(array, sum);
+            const std::uint64_t begin_ns = now_ns();
+            if (pattern == "hit") sum = get_in_turn(array, count);
+            if (pattern == "put") put_in_turn(array, count);
+            if (pattern == "hit-anywhere" || pattern == "miss") sum = get_by_chance(array, elements, count);
+            run.note("ns_each", static_cast<double>(now_ns() - begin_ns) / static_cast<double>(count));
+            run.result(0, sum == 0);
+        } else {
+            run.result(0, true);
+        }
+        run.end();
+    });
+}

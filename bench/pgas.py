@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs of the SPMD programs of apps/pgas, with and without their cache, on modelled and real networks."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from typing import Callable, Mapping, NamedTuple, Sequence
+
+from bench import harness
+from bench.harness import BenchError, Claim, Options, Place, Row, Spread, alternate, execute
+
+NETWORKS = ("aries", "fdr-ib", "10gbe", "1gbe")
+"""The modelled networks, fastest first."""
+
+SIDES: Mapping[str, Sequence[str]] = {"cached": (), "uncached": ("--no-cache",)}
+
+
+class Stage(NamedTuple):
+    """Where a program runs: on a modelled network in virtual time or on the wall's clock, or on real MPI."""
+
+    network: str
+    time: str
+    """`virtual`, `wall`, or `mpi`."""
+    family: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.family} {self.network}" if self.time == "mpi" else f"{self.network} {self.time}"
+
+
+def stages(options: Options, wall: bool = True, mpi: bool = True) -> list[Stage]:
+    """Those that a figure goes over: all networks in virtual time, on the wall's clock, and MPI over TCP."""
+    chosen = [Stage(network, "virtual") for network in NETWORKS]
+    if wall:
+        chosen += [Stage(network, "wall") for network in options.choose(NETWORKS, ("fdr-ib",))]
+    if mpi:
+        families = harness.families()
+        chosen += [Stage("tcp", "mpi", family) for family in options.choose(families, families[:1])]
+    return chosen
+
+
+def measure(name: str, arguments: Sequence[object], stage: Stage, ranks: int = 2) -> Row:
+    """Runs a program; its report, whose result is right.
+
+    Raises BenchError where it is not.
+    """
+    if stage.time == "mpi":
+        place = Place(stage.family, ranks, stage.network)
+        lines = harness.run(name, arguments, place, timeout_s=600).json_lines()
+    else:
+        words = [str(harness.core_program(name, "programs/inproc")), "--ranks", str(ranks)]
+        words += ["--network", stage.network, *(["--virtual"] if stage.time == "virtual" else [])]
+        output = execute([*words, *map(str, arguments)], timeout_s=600)
+        lines = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
+    if len(lines) != 1 or lines[0]["right"] != 1:
+        raise BenchError(f"{name} on {stage} gave no right result (it checks itself): run it by itself")
+    return lines[0]
+
+
+def compare(
+    name: str,
+    arguments: Sequence[object],
+    stage: Stage,
+    rounds: int,
+    options: Options,
+    ranks: int = 2,
+    sides: Mapping[str, Sequence[object]] = SIDES,
+    base: str = "uncached",
+) -> list[Row]:
+    """A row for each side, run in turn; `speed_up` is over `base`. In virtual time one round is all there is.
+
+    Raises BenchError where the results differ.
+    """
+    calls: dict[str, Callable[[], Row]] = {
+        side: partial(measure, name, [*arguments, *more], stage, ranks) for side, more in sides.items()
+    }
+    runs = alternate(calls, 1 if stage.time == "virtual" else rounds, options, f"{name} {stage}")
+    results = {run["checksum"] for side in runs.values() for run in side}
+    if len(results) != 1:
+        raise BenchError(f"{name} on {stage} gave {len(results)} different results: {sorted(results)}")
+    rows = []
+    for side, reports in runs.items():
+        seconds = [report["seconds"] for report in reports]
+        row: Row = {"program": name, "network": str(stage), "time": stage.time, "ranks": ranks, "side": side}
+        row.update(Spread.of(seconds).columns("seconds"))
+        row.update(Spread.of_ratios([r["seconds"] for r in runs[base]], seconds).columns("speed_up"))
+        row["bound_seconds"] = reports[0].get("bound_seconds", "")
+        row["waited_seconds"] = Spread.of([report["waited_ns"] * 1e-9 for report in reports]).median
+        for counter in ("get_messages", "get_message_bytes", "put_messages", "put_message_bytes"):
+            row[counter] = reports[0][counter]
+        row["counters"] = {k: v for k, v in reports[0].items() if isinstance(v, int)}
+        row["checksum"] = reports[0]["checksum"]
+        rows.append(row)
+    return rows
+
+
+COLUMNS = (
+    "program",
+    "network",
+    "side",
+    "seconds",
+    "speed_up",
+    "bound_seconds",
+    "waited_seconds",
+    "get_messages",
+    "put_messages",
+)
+"""What is printed of the rows."""
+
+
+def find(rows: Sequence[Row], **wanted: object) -> list[Row]:
+    """The rows that have these values."""
+    return [row for row in rows if all(row[name] == value for name, value in wanted.items())]
+
+
+def speed_up_claim(rows: Sequence[Row], program: str, stage: Stage, side: str, target: float) -> Claim:
+    """That `side` is so many times faster than the base."""
+    (row,) = find(rows, program=program, network=str(stage), side=side)
+    bound = f", of which the network bounds {row['bound_seconds']:.3g} s" if row["bound_seconds"] else ""
+    return Claim.at_least(
+        f"{program} on {stage}, {side}",
+        target,
+        row["speed_up"],
+        "times faster",
+        f"{row['seconds']:.4g} s{bound}",
+    )
+
+
+def networks_of(rows: Sequence[Row]) -> list[str]:
+    """The networks of the rows, in their order."""
+    return list(dict.fromkeys(row["network"] for row in rows))
