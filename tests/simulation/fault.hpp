@@ -44,7 +44,7 @@ inline constexpr std::array fault_table{
     FaultInfo{Fault::past_gets, CacheKind::pages, "past-gets",
               "a GET is overtaken by PUTs that were complete before it was started"},
     FaultInfo{Fault::late_merges, CacheKind::pages, "late-merges",
-              "what a GET brings is merged into its page over bytes that were put meanwhile"},
+              "what a GET brings is merged into its page over bytes that were put and not sent yet"},
     FaultInfo{Fault::forgotten_acquires, CacheKind::pages, "forgotten-acquires",
               "the cache is not told of an acquire"},
     FaultInfo{Fault::narrow_releases, CacheKind::pages, "narrow-releases",

@@ -35,14 +35,19 @@ MemoryModel::WriteId MemoryModel::issue(Rank writer, std::uint32_t op, Rank targ
     return id;
 }
 
-void MemoryModel::doubt(WriteId id) noexcept {
-    Write& write = writes_[id];
-    write.doubtful = true;
-    write.finished = ++now_;
+void MemoryModel::endanger(WriteId id) noexcept {
+    const Write& write = writes_[id];
     doubts_ = true;
     for (std::uint64_t at = write.range.begin; at < write.range.end; ++at)
         for (std::uint32_t node = newest_[index(write.target, at)]; node != none; node = nodes_[node].older)
-            if (writes_[nodes_[node].write].rank == write.rank) writes_[nodes_[node].write].doubtful = true;
+            if (nodes_[node].write != id && writes_[nodes_[node].write].rank == write.rank)
+                writes_[nodes_[node].write].doubtful = true;
+}
+
+void MemoryModel::doubt(WriteId id) noexcept {
+    endanger(id);
+    writes_[id].doubtful = true;
+    writes_[id].finished = ++now_;
 }
 
 void MemoryModel::write_through(Rank writer, std::uint32_t op, Rank target, std::uint64_t offset,

@@ -12,7 +12,7 @@
 //  - some w' of w's rank was issued when w was finished, and was complete at the bound; or
 //  - some w' of the reader's rank, finished when the read began, was issued when w was complete, or w was the
 //    same rank's and finished then: who has written something newer sees nothing older.
-// A put that failed may or may not have happened, as may what it overwrote in the cache: such a write is
+// A put that failed may or may not have happened, as may what its rank had written there: such a write is
 // allowed, and rules nothing out.
 //
 // When every rank has released and acquired, the byte is what it is: the history begins anew.
@@ -55,6 +55,9 @@ class MemoryModel {
     WriteId issue(Rank writer, std::uint32_t op, Rank target, std::uint64_t offset, std::uint64_t size,
                   const std::byte* bytes);
     void finish(WriteId write) noexcept { writes_[write].finished = ++now_; }
+    /// It may fail, and is of the kind that leaves nothing certain where it fails: neither its bytes nor what
+    /// its rank wrote there before.
+    void endanger(WriteId write) noexcept;
     /// It failed.
     void doubt(WriteId write) noexcept;
     /// One that went straight to the target just now, of an operation that began at `issued`.

@@ -41,7 +41,7 @@ PageCacheConfig make_config(Dice& dice) {
     config.line_bytes = dice.one_of<std::uint64_t>({8, 16, 64, 64});
     config.page_bytes =
         std::max<std::uint64_t>(64, config.line_bytes * dice.one_of<std::uint64_t>({1, 2, 4, 8, 16, 64}));
-    config.capacity_bytes = config.page_bytes * dice.one_of<std::uint64_t>({2, 2, 3, 4, 5, 8, 8, 30});
+    config.capacity_bytes = config.page_bytes * dice.one_of<std::uint64_t>({2, 2, 3, 4, 5, 8, 16, 30});
     config.dirty_pages = static_cast<std::uint32_t>(std::min(dice.one_of<std::uint64_t>({1, 1, 2, 4, 15}),
                                                              config.capacity_bytes / config.page_bytes / 2));
     config.operations = dice.one_of<std::uint32_t>({2, 2, 3, 4, 5, 16});

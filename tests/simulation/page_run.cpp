@@ -64,6 +64,7 @@ class PageRun {
     Outcome run(PageCacheCounters& counters) {
         while (next_ < program_.ops.size() && good())
             execute(program_.ops[next_++]);
+        if (!program_.ops.empty()) op_ = program_.ops.back().id;
         if (good()) barrier();
         if (good()) check_counters();
         // What is under way ends before anybody looks away; operations of the list do not run any more.
@@ -216,6 +217,12 @@ class PageRun {
         }
         network_.set_steady(false);
     }
+    MemoryModel::WriteId issue(const PageOp& op, const Bytes& bytes) {
+        const auto write = model_.issue(op.rank, op.id, op.target, op.offset, bytes.size(), bytes.data());
+        // Of a large one that fails any part may be at its target, and what it replaced in the cache is gone.
+        if (program_.flaky && bytes.size() >= program_.config.bulk_bytes) model_.endanger(write);
+        return write;
+    }
     void put(const PageOp& op) {
         const Bytes bytes = values_of(op);
         if (direct(op)) {
@@ -224,7 +231,7 @@ class PageRun {
                                         model_.tick());
         }
         for (int tries = 0;;) {
-            const auto write = model_.issue(op.rank, op.id, op.target, op.offset, bytes.size(), bytes.data());
+            const auto write = issue(op, bytes);
             if (rank_of(op).engine->put(op.target, op.offset, bytes.size(), bytes.data()) == 0) {
                 ++rank_of(op).puts;
                 model_.finish(write);
@@ -252,7 +259,7 @@ class PageRun {
                 engine, task.clock, engine.get_request(op.target, op.offset, op.size_bytes, p.bytes.data()));
         } else {
             p.bytes = values_of(op);
-            p.write = model_.issue(op.rank, op.id, op.target, op.offset, op.size_bytes, p.bytes.data());
+            p.write = issue(op, p.bytes);
             p.put = std::make_unique<PageEngine::Put>(
                 engine, task.clock, engine.put_request(op.target, op.offset, op.size_bytes, p.bytes.data()));
         }
@@ -363,7 +370,10 @@ class PageRun {
             if (good() && fault_ == Fault::none && !ranks_[rank].engine->cache().puts_in_flight().empty())
                 fail("PUTs stay under way after a release");
         }
-        if (good()) fail(model_.settle(network_.memory, program_.race_free));
+        if (good()) {
+            const std::string wrong = model_.settle(network_.memory, program_.race_free);
+            if (!wrong.empty()) fail("when all have released, " + wrong);
+        }
         for (std::uint8_t rank = 0; rank < program_.ranks; ++rank)
             for (std::uint8_t task = 0; task < program_.tasks; ++task) {
                 PageOp op;
