@@ -23,8 +23,16 @@ import lint  # noqa: E402
 ROOT = lint.ROOT
 PRESETS = ("release", "dev", "asan", "tsan")
 # Under the thread sanitizer everything else would only be slow: one thread cannot race.
-_TSAN_TESTS = "threads"
-_TSAN_TARGETS = ("nearfetch-settings", "interposers", "programs-threads", "unit_engine_threads_test")
+_TSAN_TESTS = "threads|transport_contract|transport_model"
+_TSAN_TARGETS = (
+    "nearfetch-settings",
+    "interposers",
+    "programs-threads",
+    "unit_engine_threads_test",
+    "unit_pgas_threads_test",
+    "unit_transport_contract_test",
+    "unit_transport_model_test",
+)
 
 
 class Counts(NamedTuple):

@@ -64,7 +64,7 @@ class GetStarter {
 };
 
 /// What a call completes.
-enum class Completion : std::uint8_t {
+enum class FlushKind : std::uint8_t {
     local,  ///< flush_local: gets, and the origin buffers of updates
     full,   ///< flush, unlock, fence, ...: everything
 };
@@ -164,9 +164,9 @@ class CachedWindow {
     }
 
     /// Counts a flush of `target` (of all targets) and says whether it has to enter the library.
-    Flush flush(Rank target, Completion kind) noexcept;
+    Flush flush(Rank target, FlushKind kind) noexcept;
     /// The hot path of a flush: never `miss`.
-    Served try_flush(Rank target, Completion kind) noexcept {
+    Served try_flush(Rank target, FlushKind kind) noexcept {
         const Target& t = at(target);
         if (t.route != Route::look) [[unlikely]] {
             if (t.route == Route::slow) return Served::no;
@@ -179,7 +179,7 @@ class CachedWindow {
         return Served::hit;
     }
     /// After Flush::needed_unseen.
-    void done_unseen(Rank target, Moment since, Completion kind) noexcept {
+    void done_unseen(Rank target, Moment since, FlushKind kind) noexcept {
         const Guard guard = lock();
         Target& t = at(target);
         if (!keeps_data_ && cache_ != nullptr) cache_->acquire(target);
@@ -190,14 +190,14 @@ class CachedWindow {
         else
             t.complete(since, kind);
     }
-    Flush flush_all(Completion kind) noexcept;
+    Flush flush_all(FlushKind kind) noexcept;
 
     /// The library has completed at `target` (everywhere) what had been started until `since`.
     /// \param status other than 0: it failed, nothing of it will be cached, and a later call may complete it
     /// \param network_ticks what the call took
-    void complete(Rank target, Moment since, Completion kind, int status,
+    void complete(Rank target, Moment since, FlushKind kind, int status,
                   std::uint64_t network_ticks) noexcept;
-    void complete_all(Moment since, Completion kind, int status, std::uint64_t network_ticks) noexcept;
+    void complete_all(Moment since, FlushKind kind, int status, std::uint64_t network_ticks) noexcept;
 
     /// A request-based get has completed; `keep` false: its request was freed, so that only a flush completes
     /// it.
@@ -275,16 +275,16 @@ class CachedWindow {
             ++hits;
             hit_bytes += size;
         }
-        void complete(Moment since, Completion kind) noexcept {
+        void complete(Moment since, FlushKind kind) noexcept {
             gets.complete(since);
             local_updates.complete(since);
-            if (kind == Completion::full) updates.complete(since);
+            if (kind == FlushKind::full) updates.complete(since);
         }
         /// Something waits for a completion beside the program.
         bool in_transit() const noexcept { return !in_flight.empty() || !waiters.empty(); }
-        bool idle(Completion kind) const noexcept {
+        bool idle(FlushKind kind) const noexcept {
             return !gets.outstanding() &&
-                   !(kind == Completion::local ? local_updates : updates).outstanding();
+                   !(kind == FlushKind::local ? local_updates : updates).outstanding();
         }
     };
     static constexpr std::uint64_t not_started = ~std::uint64_t{0};
@@ -339,7 +339,7 @@ class CachedWindow {
         started(target, t, t.updates);
         t.local_updates.started = issued_;
     }
-    void complete_locked(Target& t, Moment since, Completion kind, int status,
+    void complete_locked(Target& t, Moment since, FlushKind kind, int status,
                          std::uint64_t network_ticks) noexcept;
     void doom(const InFlight& flight) noexcept;
     void serve_waiters(Target& t, auto&& is_due) noexcept;

@@ -11,7 +11,7 @@
 
 namespace nearfetch {
 
-Flush CachedWindow::flush(Rank target, Completion kind) noexcept {
+Flush CachedWindow::flush(Rank target, FlushKind kind) noexcept {
     const Guard guard = lock();
     ++counters_.flushes;
     const Target& t = at(target);
@@ -22,7 +22,7 @@ Flush CachedWindow::flush(Rank target, Completion kind) noexcept {
     return progress_.step() ? Flush::elided_progress : Flush::elided;
 }
 
-Flush CachedWindow::flush_all(Completion kind) noexcept {
+Flush CachedWindow::flush_all(FlushKind kind) noexcept {
     const Guard guard = lock();
     ++counters_.flushes;
     if (!epochs_.may_flush_all() || untracked_) return Flush::needed;
@@ -32,7 +32,7 @@ Flush CachedWindow::flush_all(Completion kind) noexcept {
     return progress_.step() ? Flush::elided_progress : Flush::elided;
 }
 
-void CachedWindow::complete(Rank target, Moment since, Completion kind, int status,
+void CachedWindow::complete(Rank target, Moment since, FlushKind kind, int status,
                             std::uint64_t network_ticks) noexcept {
     const Guard guard = lock();
     if (cache_ != nullptr && !keeps_data_) cache_->acquire(target);
@@ -40,7 +40,7 @@ void CachedWindow::complete(Rank target, Moment since, Completion kind, int stat
     progress_.entered();
 }
 
-void CachedWindow::complete_all(Moment since, Completion kind, int status,
+void CachedWindow::complete_all(Moment since, FlushKind kind, int status,
                                 std::uint64_t network_ticks) noexcept {
     const Guard guard = lock();
     if (cache_ != nullptr && !keeps_data_) cache_->acquire();
@@ -49,14 +49,14 @@ void CachedWindow::complete_all(Moment since, Completion kind, int status,
         complete_locked(at(target), since, kind, status, share);
     std::erase_if(active_, [this](Rank target) {
         Target& t = at(target);
-        t.listed = !t.idle(Completion::local) || !t.idle(Completion::full);
+        t.listed = !t.idle(FlushKind::local) || !t.idle(FlushKind::full);
         return !t.listed;
     });
     if (status == 0) untracked_ = false;
     progress_.entered();
 }
 
-void CachedWindow::complete_locked(Target& t, Moment since, Completion kind, int status,
+void CachedWindow::complete_locked(Target& t, Moment since, FlushKind kind, int status,
                                    std::uint64_t network_ticks) noexcept {
     const std::uint64_t begin_ticks = ticks();
     const bool had_gets = t.gets.outstanding();

@@ -30,7 +30,7 @@ inline std::uint64_t target_bytes(MPI_Datatype type, MPI_Count count) noexcept {
 
 /// Runs a call that completes what was started at `target`, and tells the engine.
 template <class Call>
-int complete_by(Window& window, int target, Completion kind, const Call& call) noexcept {
+int complete_by(Window& window, int target, FlushKind kind, const Call& call) noexcept {
     const CachedWindow::Moment since = window.cached().now();
     const std::uint64_t begin = ticks();
     const int status = call();
@@ -40,7 +40,7 @@ int complete_by(Window& window, int target, Completion kind, const Call& call) n
 
 /// The same for all targets.
 template <class Call>
-int complete_all_by(Window& window, Completion kind, const Call& call) noexcept {
+int complete_all_by(Window& window, FlushKind kind, const Call& call) noexcept {
     const CachedWindow::Moment since = window.cached().now();
     const std::uint64_t begin = ticks();
     const int status = call();

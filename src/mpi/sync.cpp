@@ -26,7 +26,7 @@ Window* active_window(MPI_Win win) noexcept {
 
 using FlushCall = int(int, MPI_Win);
 
-template <Completion kind, FlushCall call>
+template <FlushKind kind, FlushCall call>
 [[gnu::noinline]] int flush_slowly(int target, MPI_Win win) noexcept {
     Window* const window = active_window(win);
     if (window == nullptr || !window->has(target)) return call(target, win);
@@ -51,7 +51,7 @@ template <Completion kind, FlushCall call>
 }
 
 /// Not noexcept, so that the library's call may end it.
-template <Completion kind, FlushCall call>
+template <FlushKind kind, FlushCall call>
 [[gnu::always_inline]] inline int flush(int target, MPI_Win win) {
     Window* const window = window_at_hand(win);
     if (window != nullptr && window->has(target)) [[likely]] {
@@ -68,7 +68,7 @@ template <Completion kind, FlushCall call>
 }
 
 template <class Call>
-int flush_all(MPI_Win win, Completion kind, const Call& call) noexcept {
+int flush_all(MPI_Win win, FlushKind kind, const Call& call) noexcept {
     Window* const window = active_window(win);
     if (window == nullptr) [[unlikely]]
         return call();
@@ -84,7 +84,7 @@ template <class Call>
 int close_all(MPI_Win win, const Call& call) noexcept {
     Window* const window = find_window(win);
     if (window == nullptr) return call();
-    const int status = complete_all_by(*window, Completion::full, call);
+    const int status = complete_all_by(*window, FlushKind::full, call);
     if (status == MPI_SUCCESS)
         window->cached().change_epochs([](Epochs& epochs) { epochs.set_all(Epoch::none); });
     return status;
@@ -124,7 +124,7 @@ int MPI_Win_unlock(int rank, MPI_Win win) {
     Window* const window = find_window(win);
     if (window == nullptr || !window->has(rank)) return PMPI_Win_unlock(rank, win);
     const int status =
-        complete_by(*window, rank, Completion::full, [&] { return PMPI_Win_unlock(rank, win); });
+        complete_by(*window, rank, FlushKind::full, [&] { return PMPI_Win_unlock(rank, win); });
     if (status == MPI_SUCCESS)
         window->cached().change_epochs([=](Epochs& epochs) { epochs.set(rank, Epoch::none); });
     return status;
@@ -142,18 +142,18 @@ int MPI_Win_unlock_all(MPI_Win win) {
     return close_all(win, [&] { return PMPI_Win_unlock_all(win); });
 }
 
-int MPI_Win_flush(int rank, MPI_Win win) { return flush<Completion::full, PMPI_Win_flush>(rank, win); }
+int MPI_Win_flush(int rank, MPI_Win win) { return flush<FlushKind::full, PMPI_Win_flush>(rank, win); }
 
 int MPI_Win_flush_local(int rank, MPI_Win win) {
-    return flush<Completion::local, PMPI_Win_flush_local>(rank, win);
+    return flush<FlushKind::local, PMPI_Win_flush_local>(rank, win);
 }
 
 int MPI_Win_flush_all(MPI_Win win) {
-    return flush_all(win, Completion::full, [&] { return PMPI_Win_flush_all(win); });
+    return flush_all(win, FlushKind::full, [&] { return PMPI_Win_flush_all(win); });
 }
 
 int MPI_Win_flush_local_all(MPI_Win win) {
-    return flush_all(win, Completion::local, [&] { return PMPI_Win_flush_local_all(win); });
+    return flush_all(win, FlushKind::local, [&] { return PMPI_Win_flush_local_all(win); });
 }
 
 int MPI_Win_fence(int assert, MPI_Win win) {

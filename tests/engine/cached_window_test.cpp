@@ -133,10 +133,10 @@ TEST_F(CachedWindowTest, FlushLocalCompletesGetsButNotPuts) {
     Buffer buffer(8), value(8, 3);
     rig.get(1, 0, 8, buffer.data());
     rig.put(1, 512, 8, value.data());
-    rig.flush(1, Completion::local);
+    rig.flush(1, FlushKind::local);
     EXPECT_EQ(rig.library_flushes, 1u);
     EXPECT_EQ(buffer, bytes(1, 0, 8));
-    rig.flush(1, Completion::local);
+    rig.flush(1, FlushKind::local);
     EXPECT_EQ(rig.library_flushes, 1u) << "nothing is outstanding locally";
     rig.flush(1);
     EXPECT_EQ(rig.library_flushes, 2u) << "the put may not have reached its target";
@@ -205,7 +205,7 @@ TEST_F(CachedWindowTest, FailedStartReportsItsStatusAndKeepsNothing) {
 TEST_F(CachedWindowTest, FailedCompletionKeepsNothing) {
     Buffer buffer(64, 1);
     rig.get(1, 0, 64, buffer.data());
-    rig.window.complete(1, rig.window.now(), Completion::full, 5, 0);
+    rig.window.complete(1, rig.window.now(), FlushKind::full, 5, 0);
     EXPECT_EQ(fetched(1, 0, 64), bytes(1, 0, 64)) << "a get whose completion failed must not become a hit";
 }
 
@@ -214,7 +214,7 @@ TEST_F(CachedWindowTest, AFailedCompletionLeavesGetsToALaterOne) {
     rig.get(1, 0, 64, first.data());
     rig.get(1, 16, 16, second.data());
     EXPECT_EQ(rig.messages, 1u) << "the second waits for the first";
-    rig.window.complete(1, rig.window.now(), Completion::full, 5, 0);  // a flush that the library refuses
+    rig.window.complete(1, rig.window.now(), FlushKind::full, 5, 0);  // a flush that the library refuses
     rig.flush(1);
     EXPECT_EQ(first, bytes(1, 0, 64));
     EXPECT_EQ(second, bytes(1, 16, 16));
@@ -226,7 +226,7 @@ TEST_F(CachedWindowTest, NoHitOutsideAnEpoch) {
     rig.window.change_epochs([](Epochs& epochs) { epochs.set_all(Epoch::none); });
     Buffer buffer(64);
     EXPECT_FALSE(rig.hits(1, 0, 64, buffer.data()));
-    EXPECT_EQ(rig.window.flush(1, Completion::full), Flush::needed) << "the library has an error to report";
+    EXPECT_EQ(rig.window.flush(1, FlushKind::full), Flush::needed) << "the library has an error to report";
     rig.window.change_epochs([](Epochs& epochs) { epochs.set(1, Epoch::passive); });
     EXPECT_TRUE(rig.hits(1, 0, 64, buffer.data()));
 }
@@ -237,8 +237,8 @@ TEST_F(CachedWindowTest, InActiveEpochsFlushesAreTheLibrarysToRefuse) {
     rig.window.change_epochs([](Epochs& epochs) { epochs.set_all(Epoch::none); });
     rig.window.change_epochs([](Epochs& epochs) { epochs.start({1}); });
     EXPECT_TRUE(rig.hits(1, 0, 64, buffer.data()));
-    EXPECT_EQ(rig.window.flush(1, Completion::full), Flush::needed);
-    EXPECT_EQ(rig.window.flush_all(Completion::full), Flush::needed);
+    EXPECT_EQ(rig.window.flush(1, FlushKind::full), Flush::needed);
+    EXPECT_EQ(rig.window.flush_all(FlushKind::full), Flush::needed);
     EXPECT_FALSE(rig.hits(2, 0, 64, buffer.data())) << "not in the group";
     rig.window.change_epochs([](Epochs& epochs) { epochs.complete(); });
     EXPECT_FALSE(rig.hits(1, 0, 64, buffer.data()));
@@ -372,7 +372,7 @@ TEST_F(CachedWindowTest, ChangedSettingsForgetAndApply) {
     EXPECT_EQ(fetched(1, 0, 64), bytes(1, 0, 64));
     s.mode = Mode::always_cache;
     rig.window.change_settings(s);
-    EXPECT_EQ(rig.window.flush(1, Completion::full), Flush::needed)
+    EXPECT_EQ(rig.window.flush(1, FlushKind::full), Flush::needed)
         << "what happened while the mode was off was not counted";
     EXPECT_EQ(fetched(1, 0, 64), bytes(1, 0, 64));
     EXPECT_EQ(fetched(1, 0, 64), bytes(1, 0, 64));

@@ -21,7 +21,7 @@ class LyingRig : public Rig {
     /// OneFlushCompletesAll: a flush of one target is taken for a flush of all, as the published CLaMPI does.
     /// The program's own buffers still fill as they should; only what the engine takes from them too early is
     /// wrong.
-    void flush(Rank target, Completion kind = Completion::full) {
+    void flush(Rank target, FlushKind kind = FlushKind::full) {
         const std::uint64_t flushes = library_flushes;
         Rig::flush(target, kind);
         if (!lies("OneFlushCompletesAll")) return;

@@ -127,11 +127,11 @@ class RandomProgram {
 
     void complete() {
         if (below(3) == 0) {
-            rig_.flush_all(below(2) == 0 ? Completion::local : Completion::full);
+            rig_.flush_all(below(2) == 0 ? FlushKind::local : FlushKind::full);
             return;
         }
         for (Rank t = 0; t < rank_count; ++t)
-            rig_.flush(t, below(2) == 0 ? Completion::local : Completion::full);
+            rig_.flush(t, below(2) == 0 ? FlushKind::local : FlushKind::full);
     }
 
     void puts() {

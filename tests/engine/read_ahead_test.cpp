@@ -20,7 +20,7 @@ struct ReadAheadTest : CachedWindowTest {
         s.read_ahead_bytes = 1024;
         rig.window.change_settings(s);
         rig.window.set_extents(std::array<std::uint64_t, 3>{10000, 10000, 10000});
-        rig.window.complete_all(rig.window.now(), Completion::full, 0, 0);
+        rig.window.complete_all(rig.window.now(), FlushKind::full, 0, 0);
     }
 };
 struct ReadAheadInUserDefinedTest : ReadAheadTest {

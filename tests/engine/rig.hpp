@@ -79,7 +79,7 @@ class Rig : public WindowGets {
         window.put(target, {&piece, 1});
     }
 
-    void flush(Rank target, Completion kind = Completion::full) {
+    void flush(Rank target, FlushKind kind = FlushKind::full) {
         switch (window.try_flush(target, kind)) {
             case CachedWindow::Served::hit:
                 return;
@@ -100,7 +100,7 @@ class Rig : public WindowGets {
         else
             window.complete(target, since, kind, 0, network_ticks);
     }
-    void flush_all(Completion kind = Completion::full) {
+    void flush_all(FlushKind kind = FlushKind::full) {
         if (window.flush_all(kind) != Flush::needed) return;
         ++library_flushes;
         const auto since = window.now();

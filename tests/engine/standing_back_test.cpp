@@ -59,7 +59,7 @@ TEST_F(SleepingTest, WhatPassedIsCompletedAfterItWakes) {
         if (rig.window.passes(1, 64)) continue;
         Buffer buffer(64, 0);
         EXPECT_EQ(rig.window.try_get_slowly(1, 4096, 64, buffer.data()), CachedWindow::Served::miss);
-        EXPECT_EQ(rig.window.flush(1, Completion::full), Flush::needed);
+        EXPECT_EQ(rig.window.flush(1, FlushKind::full), Flush::needed);
         return;
     }
     FAIL() << "it never woke";
@@ -68,7 +68,7 @@ TEST_F(SleepingTest, WhatPassedIsCompletedAfterItWakes) {
 TEST_F(SleepingTest, AFlushThatFoundItAsleepServesWhatAnotherThreadHasStarted) {
     Buffer passing(64), first(64, 0), second(64, 0);
     rig.get(1, 0, 64, passing.data());
-    ASSERT_EQ(rig.window.flush(1, Completion::full), Flush::needed_unseen);
+    ASSERT_EQ(rig.window.flush(1, FlushKind::full), Flush::needed_unseen);
     // Before that flush enters the library, another thread's gets wake the target; the last one waits.
     for (int i = 0; i < 10'000'000; ++i)
         if (rig.window.try_get(1, 4096, 64, passing.data()) != CachedWindow::Served::pass) break;
@@ -77,7 +77,7 @@ TEST_F(SleepingTest, AFlushThatFoundItAsleepServesWhatAnotherThreadHasStarted) {
     rig.get(1, 4096, 64, second.data());
     const auto since = rig.window.now();
     rig.arrive(1);
-    rig.window.done_unseen(1, since, Completion::full);
+    rig.window.done_unseen(1, since, FlushKind::full);
     rig.flush(1);
     EXPECT_EQ(first, bytes(1, 4096, 64));
     EXPECT_EQ(second, bytes(1, 4096, 64));

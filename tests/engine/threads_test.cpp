@@ -72,13 +72,13 @@ struct Program {
 
     void complete(Rank target, std::uint64_t choice) const {
         if (choice % 4 == 0) {
-            if (window.flush_all(Completion::full) == Flush::needed)
-                window.complete_all(window.now(), Completion::full, 0, 0);
+            if (window.flush_all(FlushKind::full) == Flush::needed)
+                window.complete_all(window.now(), FlushKind::full, 0, 0);
         } else {
-            const Flush flush = window.flush(target, Completion::full);
+            const Flush flush = window.flush(target, FlushKind::full);
             if (choice % 8 == 1) std::this_thread::yield();  // to what others start meanwhile
-            if (flush == Flush::needed) window.complete(target, window.now(), Completion::full, 0, 0);
-            if (flush == Flush::needed_unseen) window.done_unseen(target, window.now(), Completion::full);
+            if (flush == Flush::needed) window.complete(target, window.now(), FlushKind::full, 0, 0);
+            if (flush == Flush::needed_unseen) window.done_unseen(target, window.now(), FlushKind::full);
         }
     }
 };
