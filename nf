@@ -23,7 +23,7 @@ usage: ./nf COMMAND
   bench NAME [--json FILE]       run one
   run [OPTIONS] -- COMMAND...    run COMMAND with nearfetch in its ranks (./nf run --help)
   settings [--json]              the settings
-  which NAME [--mpi FAMILY]      the path of a program of the project (FAMILY: openmpi, mpich, mpiabi)
+  which NAME [--mpi FAMILY]      the path of a program of the project (FAMILY: openmpi, mpich, mpiabi; inproc: none)
   sanitize                       the tests under the address, undefined-behaviour and thread sanitizers (half an hour)
   fuzz [SECONDS]                 fuzz the readers of files and settings, SECONDS each (60)
 END
@@ -112,7 +112,7 @@ setup() {
 
 # which_program NAME [--mpi FAMILY]
 which_program() {
-    local name="" family=openmpi
+    local name="" family="" folder
     while [ $# -gt 0 ]; do
         case "$1" in
         --mpi)
@@ -128,11 +128,16 @@ which_program() {
     done
     [ -n "$name" ] || fail "which names no program (there is nothing to look for): ./nf which lcc" 2
     setup
-    [ -d "$build/programs/$family" ] ||
+    [ -z "$family" ] || [ -d "$build/programs/$family" ] ||
         fail "no programs for the MPI family $family (built: $(cd "$build/programs" && echo *)): name one of these" 2
-    [ -x "$build/programs/$family/$name" ] ||
-        fail "no program '$name' (there are: $(cd "$build/programs/$family" && echo *)): name one of these" 2
-    echo "$build/programs/$family/$name"
+    # Without a family: the one that needs no MPI, where there is one.
+    for folder in ${family:-inproc openmpi}; do
+        if [ -x "$build/programs/$folder/$name" ]; then
+            echo "$build/programs/$folder/$name"
+            return
+        fi
+    done
+    fail "no program '$name' (there are: $(cd "$build/programs/${family:-openmpi}" && echo *)): name one of these" 2
 }
 
 # fuzz [SECONDS]
