@@ -28,6 +28,7 @@ namespace {
 enum class Fault { none, forgets_acquires, completes_puts_early, puts_round_up, loses_gets };
 
 constexpr std::size_t tasks = 3;
+constexpr std::uint64_t polled = 200;
 
 struct Was {
     std::uint64_t time;
@@ -204,6 +205,12 @@ class Harness : private testing::RandomProgram<Byte, 2, 3000> {
     // The program.
     void pick_range(Rank& target, std::uint64_t& offset, std::uint64_t& size) {
         target = static_cast<Rank>(pick(ranks));
+        if (polls_ && pick(3) == 0) {
+            target = 0;
+            offset = polled - 8 + pick(24);
+            size = 1 + pick(16);
+            return;
+        }
         // Few places, so that accesses meet; some run through memory, so that there is something to read
         // ahead.
         const std::uint64_t how = pick(8);
@@ -214,26 +221,36 @@ class Harness : private testing::RandomProgram<Byte, 2, 3000> {
         }
         size = 1 + (pick(6) == 0 ? pick(600) : pick(5) == 0 ? pick(100) : pick(16));
     }
+    void acquire(Task& task) {
+        task.acquired = ++time_;
+        if (fault_ != Fault::forgets_acquires || pick(2) != 0) cache_->acquire(task.clock);
+    }
+    void read(std::size_t who, Rank target, std::uint64_t offset, std::uint64_t size) {
+        if (being_written(target, {offset, offset + size})) return;
+        Task& task = task_[who];
+        task.bounds.resize(size);
+        for (std::uint64_t i = 0; i < size; ++i)
+            task.bounds[i] = bound(at(target, offset + i), who);
+        if (const std::byte* data = cache_->find(task.clock, target, offset, size)) {
+            ++found_;
+            check(target, offset, size, data, task.bounds, "found");
+            return;
+        }
+        task.buffer.assign(size, std::byte{0xee});
+        task.get.emplace(target, offset, size, task.buffer.data(), ByteRange{0, memory_bytes}, ++time_);
+    }
     void begin(std::size_t who) {
         Task& task = task_[who];
         Rank target = 0;
         std::uint64_t offset = 0, size = 0;
         pick_range(target, offset, size);
         const ByteRange range{offset, offset + size};
-        const ByteRange segment{0, memory_bytes};
         const std::uint64_t what = pick(100);
-        if (what < 50) {
-            if (being_written(target, range)) return;
-            task.bounds.resize(size);
-            for (std::uint64_t i = 0; i < size; ++i)
-                task.bounds[i] = bound(at(target, offset + i), who);
-            if (const std::byte* data = cache_->find(task.clock, target, offset, size)) {
-                ++found_;
-                check(target, offset, size, data, task.bounds, "found");
-                return;
-            }
-            task.buffer.assign(size, std::byte{0xee});
-            task.get.emplace(target, offset, size, task.buffer.data(), segment, ++time_);
+        if (polls_ && who == 0) {
+            acquire(task);
+            read(who, 0, polled, 8);
+        } else if (what < 50) {
+            read(who, target, offset, size);
         } else if (what < 80) {
             if (being_written(target, range) || being_read(target, range)) return;
             task.buffer.resize(size);
@@ -246,10 +263,9 @@ class Harness : private testing::RandomProgram<Byte, 2, 3000> {
                 task.put.reset();
             }
         } else if (what < 88) {
-            task.prefetch.emplace(target, range, segment);
+            task.prefetch.emplace(target, range, ByteRange{0, memory_bytes});
         } else if (what < 93) {
-            task.acquired = ++time_;
-            if (fault_ != Fault::forgets_acquires || pick(2) != 0) cache_->acquire(task.clock);
+            acquire(task);
         } else if (what < 96) {
             ++time_;
             for (std::uint64_t i = offset; i < offset + size; ++i)
@@ -339,6 +355,8 @@ class Harness : private testing::RandomProgram<Byte, 2, 3000> {
         }
     }
 
+    /// In every second program the first task does nothing but poll, and the others work around that place.
+    const bool polls_ = pick(2) == 0;
     Fault fault_;
     std::unique_ptr<PageCache> cache_;
     std::uint64_t bulk_bytes_;
