@@ -24,7 +24,8 @@ int main(int argc, char** argv) {
         run.end();
 
         run.result(static_cast<std::uint64_t>(sum), rank() != 0 || sum == accesses.sum());
-        const std::uint64_t gets = accesses.distinct(64);
+        // Nobody can know what else of a page will be wanted; of the first access to each none is spared.
+        const std::uint64_t gets = accesses.distinct(1024);
         run.least({.get_messages = gets, .get_bytes = 8 * gets, .round_trips = gets});
     });
 }
