@@ -188,8 +188,8 @@ NEARFETCH_API nearfetch_status nearfetch_prefetch(nearfetch_cache* cache, const 
 NEARFETCH_API nearfetch_status nearfetch_acquire(nearfetch_cache* cache, nearfetch_task* task);
 
 /* All that any task of the thread has put before is at its target when it returns NEARFETCH_OK. When PUTs
- * fail: NEARFETCH_TRANSFER_FAILED; their bytes are kept, still to be read here, and the next release tries
- * them again. */
+ * fail: NEARFETCH_TRANSFER_FAILED; their bytes are kept, and the next release, or whatever needs them done
+ * before it can go on (a get of the same line, say), tries them again. */
 NEARFETCH_API nearfetch_status nearfetch_release(nearfetch_cache* cache);
 
 /* A release and, when that is well, an acquire. */

@@ -184,7 +184,8 @@ int SimulatedNetwork::start(Flight flight) {
     if (flight.rank < 0 || static_cast<std::size_t>(flight.rank) >= memories_.size() ||
         flight.address + flight.bytes > memory(flight.rank).size())
         broken("nothing outside of what is readable is asked for");
-    // They may take effect in any order. (Of a GET beside a PUT nothing may be used, which shows in the data.)
+    // They may take effect in any order. (Of a GET beside a PUT nothing may be used, which shows in the
+    // data.)
     for (const Flight& other : slots_)
         if (other.operation != nullptr && !other.get && !flight.get && other.rank == flight.rank &&
             other.address < flight.address + flight.bytes && flight.address < other.address + other.bytes)

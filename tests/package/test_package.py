@@ -16,16 +16,9 @@ from nearfetch import __version__
 from nearfetch.launch import launcher_of, mpiexec, without_nearfetch
 
 CONSUMER = Path(__file__).resolve().parent / "consumer"
+RUNTIME = CONSUMER.parents[1] / "capi" / "consumer"
 BUILD = Path(os.environ["NEARFETCH_BUILD"])
 SYSTEM_PYTHON = shutil.which("python3", path="/usr/bin:/bin") or sys.executable
-
-
-def run(*words: object, **options: object) -> str:
-    """Runs a command that has to succeed; returns its output."""
-    command = [str(word) for word in words]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False, **options)
-    assert result.returncode == 0, f"{command}: {result.returncode}\n{result.stdout}\n{result.stderr}"
-    return result.stdout
 
 
 def wrapper(family: str) -> str:
@@ -35,25 +28,6 @@ def wrapper(family: str) -> str:
     return str(
         Path(launcher_of(family, os.environ)).parent / ("mpicc_abi" if family == "mpiabi" else "mpicc")
     )
-
-
-def clean_environment() -> dict[str, str]:
-    """The environment of a user: nothing points into the source tree."""
-    dropped = {"PYTHONPATH", "PYTHONHOME", "LD_PRELOAD", "LD_LIBRARY_PATH", "PKG_CONFIG_PATH"}
-    return {name: value for name, value in without_nearfetch(os.environ).items() if name not in dropped}
-
-
-@pytest.fixture(scope="module")
-def prefix(tmp_path_factory) -> Path:
-    """nearfetch installed, then moved: nothing may depend on where it was installed first."""
-    first = tmp_path_factory.mktemp("first") / "prefix"
-    run("cmake", "--install", BUILD, "--prefix", first)
-    return Path(shutil.move(first, tmp_path_factory.mktemp("moved") / "prefix"))
-
-
-def libdir(prefix: Path) -> Path:
-    """The folder with the libraries, whatever the system calls it."""
-    return next(prefix.rglob("libnearfetch_mpi_*.so")).parent
 
 
 def families(prefix: Path) -> list[str]:
@@ -147,6 +121,37 @@ def check_consumer(prefix: Path, family: str, plain: Path, linked: Path) -> None
             "1",
             "2",
         )
+
+
+def check_runtime(program: Path) -> None:
+    """A runtime in C: all its elements arrive, in few messages; what is outside is refused."""
+    words = run(program, env=clean_environment()).split()
+    seen = dict(zip(words[::2], words[1::2]))
+    assert (seen["sum"], seen["outside"], seen["version"]) == ("999000", "4", __version__)
+    assert 0 < int(seen["puts"]) < 20
+
+
+def test_runtime_by_cmake(prefix, tmp_path):
+    options = [f"-DCMAKE_PREFIX_PATH={prefix}", "-G", "Ninja"]
+    run("cmake", "-S", RUNTIME, "-B", tmp_path, *options, env=clean_environment())
+    run("cmake", "--build", tmp_path, env=clean_environment())
+    check_runtime(tmp_path / "runtime")
+
+
+def test_runtime_by_pkg_config(prefix, tmp_path):
+    env = {**clean_environment(), "PKG_CONFIG_PATH": str(libdir(prefix) / "pkgconfig")}
+    flags = run("pkg-config", "--cflags", "--libs", "nearfetch-c", env=env).split()
+    rpath = f"-Wl,-rpath,{libdir(prefix)}"
+    strict = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
+    run("cc", *strict, RUNTIME / "runtime.c", "-o", tmp_path / "runtime", *flags, rpath, env=env)
+    check_runtime(tmp_path / "runtime")
+
+
+def test_the_c_library_needs_no_cpp_library(prefix):
+    from nearfetch.elf import read_dynamic
+
+    dynamic = read_dynamic(libdir(prefix) / "libnearfetch.so")
+    assert not [name for name in dynamic.needed if name.startswith(("libstdc++", "libgcc", "libmpi"))]
 
 
 def test_another_version_is_refused(prefix, tmp_path):
