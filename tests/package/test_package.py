@@ -11,13 +11,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from conftest import clean_environment, libdir, run
 
 from nearfetch import __version__
-from nearfetch.launch import launcher_of, mpiexec, without_nearfetch
+from nearfetch.launch import launcher_of, mpiexec
 
 CONSUMER = Path(__file__).resolve().parent / "consumer"
 RUNTIME = CONSUMER.parents[1] / "capi" / "consumer"
-BUILD = Path(os.environ["NEARFETCH_BUILD"])
 SYSTEM_PYTHON = shutil.which("python3", path="/usr/bin:/bin") or sys.executable
 
 
@@ -55,8 +55,8 @@ def test_everything_is_installed(prefix):
 
 def test_no_installed_text_names_the_build(prefix):
     source = str(CONSUMER.parents[2])
-    binary = {".so", ""}
-    texts = [path for path in prefix.rglob("*") if path.is_file() and path.suffix not in binary]
+    files = [path for path in prefix.rglob("*") if path.is_file()]
+    texts = [path for path in files if path.suffix and ".so" not in path.suffixes]
     for path in [*texts, prefix / "bin" / "nearfetch"]:
         assert source not in path.read_text(encoding="utf-8"), path
 
