@@ -140,6 +140,28 @@ TEST(PageCacheConflicts, ARunStopsBeforeALineThatIsFetched) {
     }
 }
 
+TEST(PageCacheConflicts, ALargePutLeavesWrittenBytesToAGetUnderWay) {
+    PageCacheRig rig(small_config());
+    rig.put(0, 8, 1, 50);
+    std::byte to[8];
+    GetRequest get(0, 8, 8, to, rig.segment);
+    rig.start(*rig.cache.get(rig.task, get).operation);
+    const std::vector<std::byte> large(4096, std::byte{60});
+    PutRequest put(0, 0, large.size(), large.data());
+    const Step step = rig.cache.put(put);
+    ASSERT_EQ(step.kind, Step::Kind::wait);
+    EXPECT_EQ(step.operation, rig.flights[0].op);
+    rig.finish(0);
+    EXPECT_EQ(to[0], std::byte{50}) << "the reader's process had written that before it read";
+    rig.drive([&] { return rig.cache.put(put); });
+    EXPECT_TRUE(rig.reads(0, 8, 8));
+    // Where nothing was written it waits for nobody.
+    GetRequest other(0, 8192, 8, to, rig.segment);
+    rig.start(*rig.cache.get(rig.task, other).operation);
+    PutRequest more(0, 8192, large.size(), large.data());
+    EXPECT_EQ(rig.cache.put(more).kind, Step::Kind::start);
+}
+
 TEST(PageCacheConflicts, TheRestOfAPageIsNotReadAroundAPut) {
     PageCacheConfig config = small_config(true);
     PageCacheRig rig(config);

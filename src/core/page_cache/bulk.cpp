@@ -106,6 +106,18 @@ Step PageCache::get_bulk(const TaskClock& task, GetRequest& r) {
     return start(op);
 }
 
+// Whether bytes that the put replaces are still to be written back.
+bool PageCache::written_within(const PutRequest& r) noexcept {
+    bool written = false;
+    for_each_page(r.target, r.range(), [&](const Page& page) {
+        const std::uint64_t base = page.number << page_shift_;
+        written = written || (page.dirty != Page::nothing &&
+                              dirty_.any(page.dirty, std::max(r.offset, base) - base,
+                                         std::min(r.range().end - base, page_mask_ + 1)));
+    });
+    return written;
+}
+
 // The pages follow the put.
 void PageCache::update(const PutRequest& r) noexcept {
     for_each_page(r.target, r.range(), [&](Page& page) {
@@ -121,6 +133,9 @@ void PageCache::update(const PutRequest& r) noexcept {
 Step PageCache::put_bulk(PutRequest& r) {
     if (r.next_ == r.offset) {
         if (Operation* const op = in_the_way(r.target, r.range())) return held_up_by(*op);
+        // What arrives goes around the written bytes to who waits for it; so these have to stay until then.
+        if (Operation* const op = fetching(r.target, r.range()); op != nullptr && written_within(r))
+            return held_up_by(*op);
         update(r);
         forget_merges(r.target, r.range());
         Operation& op = operations_.begin(Operation::Kind::put, r.target, r.range());

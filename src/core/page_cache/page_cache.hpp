@@ -190,6 +190,7 @@ class PageCache {
     Step held_up_by(Operation& operation) noexcept;
     static Step start(Operation& operation) noexcept { return {Step::Kind::start, &operation, operation.id}; }
     struct Run;
+    bool oldest_is_due() noexcept;
     bool arriving_in(const Page& page, std::uint64_t begin, std::uint64_t end) const noexcept;
     Run run_at(const Page& page, std::uint64_t begin) noexcept;
     void take_run(const Run& run, Operation& operation) noexcept;
@@ -201,6 +202,7 @@ class PageCache {
     std::uint64_t copy_prefix(const TaskClock& task, GetRequest& request) noexcept;
     struct Gap;
     Gap gap_at(const TaskClock& task, const GetRequest& request) noexcept;
+    bool written_within(const PutRequest& request) noexcept;
     void update(const PutRequest& request) noexcept;
 
     // What a hit reads stands first.
