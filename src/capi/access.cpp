@@ -24,9 +24,10 @@ nearfetch::ByteRange range_of(std::uint64_t address, std::uint64_t bytes) noexce
 }  // namespace
 
 bool nearfetch_cache::ask_addressable(std::int32_t rank, std::uint64_t address, std::uint64_t bytes) {
+    if (rank < 0 || bytes == 0) return false;
     const nearfetch::ByteRange range = transport.readable(rank, address);
     if (range.empty()) return false;
-    memories[static_cast<std::size_t>(rank) % memories.size()] = {rank, range};
+    memories[static_cast<std::uint32_t>(rank) % memories.size()] = {rank, range};
     return bytes <= range.end - address;
 }
 
@@ -43,6 +44,7 @@ std::string text_of(const Access& access) {
 
 nearfetch_status refuse(const Access& access, const void* cache, const void* task, const void* memory) {
     return guarded(NEARFETCH_BAD_ARGUMENT, [&] {
+        if (access.bytes == 0 && access.moves) return NEARFETCH_OK;
         const char* const missing =
             cache == nullptr ? "cache"
                              : (task == nullptr ? "task" : (memory == nullptr ? "memory" : nullptr));
@@ -71,37 +73,37 @@ nearfetch_status outcome(const nearfetch_cache& cache, const Access& access, int
 
 extern "C" {
 
+// What a hit executes is nearfetch_get() and what is inlined into it; the rest is kept out of it.
+
 nearfetch_status nearfetch_get(nearfetch_cache* cache, const nearfetch_task* task, int32_t rank,
                                uint64_t address, uint64_t bytes, void* to) {
-    const Access access{"get", rank, address, bytes};
-    if (bytes == 0) [[unlikely]]
-        return NEARFETCH_OK;
-    return capi::guarded(NEARFETCH_TRANSFER_FAILED, [&] {
-        if (cache == nullptr || task == nullptr || to == nullptr || rank < 0 ||
-            !cache->addressable(rank, address, bytes)) [[unlikely]]
-            return capi::refuse(access, cache, task, to);
+    try {
+        if (cache == nullptr || task == nullptr || to == nullptr || !cache->addressable(rank, address, bytes))
+            [[unlikely]]
+            return capi::refuse({"get", rank, address, bytes, true}, cache, task, to);
         const int status =
             cache->engine.get(capi::clock_of(*task), rank, address, bytes, static_cast<std::byte*>(to));
         if (status == 0) [[likely]]
             return NEARFETCH_OK;
-        return capi::outcome(*cache, access, status, get_again);
-    });
+        return capi::outcome(*cache, {"get", rank, address, bytes, true}, status, get_again);
+    } catch (...) {
+        return capi::fail_by_exception(NEARFETCH_TRANSFER_FAILED);
+    }
 }
 
 nearfetch_status nearfetch_put(nearfetch_cache* cache, const nearfetch_task* task, int32_t rank,
                                uint64_t address, uint64_t bytes, const void* from) {
-    const Access access{"put", rank, address, bytes};
-    if (bytes == 0) [[unlikely]]
-        return NEARFETCH_OK;
-    return capi::guarded(NEARFETCH_TRANSFER_FAILED, [&] {
-        if (cache == nullptr || task == nullptr || from == nullptr || rank < 0 ||
+    try {
+        if (cache == nullptr || task == nullptr || from == nullptr ||
             !cache->addressable(rank, address, bytes)) [[unlikely]]
-            return capi::refuse(access, cache, task, from);
+            return capi::refuse({"put", rank, address, bytes, true}, cache, task, from);
         const int status = cache->engine.put(rank, address, bytes, static_cast<const std::byte*>(from));
         if (status == 0) [[likely]]
             return NEARFETCH_OK;
-        return capi::outcome(*cache, access, status, put_again);
-    });
+        return capi::outcome(*cache, {"put", rank, address, bytes, true}, status, put_again);
+    } catch (...) {
+        return capi::fail_by_exception(NEARFETCH_TRANSFER_FAILED);
+    }
 }
 
 nearfetch_status nearfetch_prefetch(nearfetch_cache* cache, const nearfetch_task* task, int32_t rank,

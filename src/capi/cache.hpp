@@ -14,13 +14,13 @@ struct nearfetch_cache {
     nearfetch_cache(const nearfetch::PageCacheConfig& config, const nearfetch_transport& table)
         : transport(table, config.operations), engine(config, transport) {}
 
-    /// Whether all of these bytes are addressable. The core knows lines and pages, some of which memory ends
-    /// in: who asks for what lies behind its end must not be served from there. So each access is looked at,
-    /// and what the transport said last is kept for each of some ranks.
+    /// Whether these are bytes, and all addressable. The core knows lines and pages, some of which memory
+    /// ends in: who asks for what lies behind its end must not be served from there. So each access is looked
+    /// at, and what the transport said last is kept for each of some ranks.
     bool addressable(std::int32_t rank, std::uint64_t address, std::uint64_t bytes) {
-        const Memory& known = memories[static_cast<std::size_t>(rank) % memories.size()];
+        const Memory& known = memories[static_cast<std::uint32_t>(rank) % memories.size()];
         if (known.rank == rank && known.range.begin <= address && address < known.range.end &&
-            bytes <= known.range.end - address) [[likely]]
+            bytes - 1 < known.range.end - address) [[likely]]
             return true;
         return ask_addressable(rank, address, bytes);
     }
@@ -46,13 +46,15 @@ struct Access {
     std::int32_t rank;
     std::uint64_t address;
     std::uint64_t bytes;
+    bool moves = false;  ///< a get or put, of which nothing is done when there are no bytes
 };
 
 /// Why it cannot be done, before it is begun. \pre it cannot
-nearfetch_status refuse(const Access& access, const void* cache, const void* task, const void* memory);
+[[gnu::cold]] nearfetch_status refuse(const Access& access, const void* cache, const void* task,
+                                      const void* memory);
 /// NEARFETCH_OK, or what the engine's status means. \param what_to_do about a transfer that failed
-nearfetch_status outcome(const nearfetch_cache& cache, const Access& access, int status,
-                         const char* what_to_do);
+[[gnu::cold]] nearfetch_status outcome(const nearfetch_cache& cache, const Access& access, int status,
+                                       const char* what_to_do);
 
 inline TaskClock clock_of(const nearfetch_task& task) noexcept { return {task.acquired}; }
 

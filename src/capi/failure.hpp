@@ -13,7 +13,7 @@ namespace nearfetch::capi {
 nearfetch_status fail(nearfetch_status status, const std::string& problem, const std::string& why,
                       const std::string& what_to_do) noexcept;
 /// The same for the exception that is being handled. \param made of what Error stands for here
-nearfetch_status fail_by_exception(nearfetch_status error) noexcept;
+[[gnu::cold]] nearfetch_status fail_by_exception(nearfetch_status error) noexcept;
 void set_transport_status(int status) noexcept;
 
 /// Exceptions end here. \param error what an Error means

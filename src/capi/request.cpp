@@ -59,12 +59,10 @@ nearfetch_status nearfetch_start_get(nearfetch_cache* cache, const nearfetch_tas
                                      uint64_t address, uint64_t bytes, void* to,
                                      nearfetch_request** request) {
     return capi::guarded(NEARFETCH_TRANSFER_FAILED, [&] {
-        const capi::Access access{"get", rank, address, bytes};
+        const capi::Access access{"get", rank, address, bytes, true};
         if (request == nullptr) return capi::refuse(access, cache, task, nullptr);
         *request = nullptr;
-        if (bytes == 0) return NEARFETCH_OK;
-        if (cache == nullptr || task == nullptr || to == nullptr || rank < 0 ||
-            !cache->addressable(rank, address, bytes))
+        if (cache == nullptr || task == nullptr || to == nullptr || !cache->addressable(rank, address, bytes))
             return capi::refuse(access, cache, task, to);
         auto made = std::make_unique<nearfetch_request>(*cache, access);
         made->begin<PageEngine::Get>(
@@ -77,11 +75,10 @@ nearfetch_status nearfetch_start_put(nearfetch_cache* cache, const nearfetch_tas
                                      uint64_t address, uint64_t bytes, const void* from,
                                      nearfetch_request** request) {
     return capi::guarded(NEARFETCH_TRANSFER_FAILED, [&] {
-        const capi::Access access{"put", rank, address, bytes};
+        const capi::Access access{"put", rank, address, bytes, true};
         if (request == nullptr) return capi::refuse(access, cache, task, nullptr);
         *request = nullptr;
-        if (bytes == 0) return NEARFETCH_OK;
-        if (cache == nullptr || task == nullptr || from == nullptr || rank < 0 ||
+        if (cache == nullptr || task == nullptr || from == nullptr ||
             !cache->addressable(rank, address, bytes))
             return capi::refuse(access, cache, task, from);
         auto made = std::make_unique<nearfetch_request>(*cache, access);
