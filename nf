@@ -24,6 +24,8 @@ usage: ./nf COMMAND
   run [OPTIONS] -- COMMAND...    run COMMAND with nearfetch in its ranks (./nf run --help)
   settings [--json]              the settings
   which NAME [--mpi FAMILY]      the path of a program of the project (FAMILY: openmpi, mpich, mpiabi; inproc: none)
+  simulate [--cache pages|ranges|both] [--seconds S | --operations N] [--seed N] [--fault NAME] [--preset asan]
+                                 random programs on the caches, held against a reference model, for S seconds (10)
   sanitize                       the tests under the address, undefined-behaviour and thread sanitizers (half an hour)
   fuzz [SECONDS]                 fuzz the readers of files and settings, SECONDS each (60)
 END
@@ -164,6 +166,27 @@ fuzz() {
     done
 }
 
+# simulate [--preset PRESET] [OPTIONS]
+simulate() {
+    local preset=release options=()
+    while [ $# -gt 0 ]; do
+        case "$1" in
+        --preset)
+            [ $# -ge 2 ] || fail "--preset has no value (it names a build): release, dev, asan or tsan" 2
+            preset="$2"
+            shift
+            ;;
+        --preset=*) preset="${1#--preset=}" ;;
+        *) options+=("$1") ;;
+        esac
+        shift
+    done
+    [[ "$preset" =~ ^(release|dev|asan|tsan)$ ]] ||
+        fail "no preset '$preset' (there are release, dev, asan and tsan): name one of these" 2
+    if [ "$preset" = release ]; then setup; else setup "$preset" simulate; fi
+    exec "$root/build/$preset/tests/simulate" "${options[@]}"
+}
+
 [ $# -ge 1 ] || { usage >&2; exit 2; }
 command="$1"
 shift
@@ -199,6 +222,7 @@ sanitize)
     done
     exit "$status"
     ;;
+simulate) simulate "$@" ;;
 fuzz) fuzz "$@" ;;
 help | -h | --help) usage ;;
 *)

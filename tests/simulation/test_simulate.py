@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The program `simulate`: what it says when it finds something, and that this can be run again."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+SIMULATE = Path(os.environ["NEARFETCH_BUILD"]) / "tests" / "simulate"
+
+
+def simulate(*words: str) -> subprocess.CompletedProcess[str]:
+    """Runs the simulator, quietly."""
+    return subprocess.run(
+        [str(SIMULATE), *words, "--quiet"], capture_output=True, text=True, timeout=120, check=False
+    )
+
+
+def faults() -> list[str]:
+    """The names of all faults, from the help text."""
+    return re.findall(r"^\s+([a-z-]+) \((?:pages|ranges)\): ", simulate("--help").stdout, re.MULTILINE)
+
+
+def test_every_fault_is_found_within_seconds():
+    names = faults()
+    assert len(names) >= 12
+    for name in names:
+        result = simulate("--fault", name, "--seconds", "30", "--seed", "5")
+        assert result.returncode == 1, name
+        found = re.search(r"FAILED: cache (\w+), seed 5, program (0x[0-9a-f]+)", result.stdout)
+        assert found, result.stdout
+        assert re.search(r"History, shrunk to \d+ operations:\n  #\d+ ", result.stdout), name
+        again = re.search(r"To run it again: ./nf simulate (.*)", result.stdout)
+        assert again, result.stdout
+        repeated = simulate(*again[1].split())
+        assert repeated.returncode == 1, name
+        assert repeated.stdout.split("History")[1] == result.stdout.split("History")[1]
+
+
+def test_both_caches_run_and_say_what_they_did():
+    result = simulate("--operations", "20000")
+    assert result.returncode == 0, result.stdout
+    for cache in ("pages", "ranges"):
+        done = re.search(rf"^{cache}: (\d+) operations in \d+ programs", result.stdout, re.MULTILINE)
+        assert done and int(done[1]) >= 20000
+
+
+@pytest.mark.parametrize("cache", ["pages", "ranges"])
+def test_the_programs_meet_everything_that_is_counted(cache):
+    result = simulate("--cache", cache, "--operations", "300000")
+    assert result.returncode == 0, result.stdout
+    counters = re.findall(r"([a-z_]+) +(\d+)(?=\s)", result.stdout.split("\n", 1)[1])
+    assert len(counters) > 20
+    for name, value in counters:
+        assert int(value) > 50, f"{name} {value}"
+
+
+@pytest.mark.parametrize(
+    "words", [["--fault", "sunspots"], ["--program", "1"], ["--cache", "disks"], ["--operations", "0"]]
+)
+def test_bad_use_is_refused(words):
+    result = simulate(*words)
+    assert result.returncode not in (0, 1)
+    assert result.stderr
