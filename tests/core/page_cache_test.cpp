@@ -170,6 +170,34 @@ TEST(PageCachePuts, TheDirtyLimitCleansWhatWasNotWrittenForLongest) {
     EXPECT_EQ(rig.memory[0][2048], std::byte{1});
 }
 
+TEST(PageCachePuts, FullMessagesLeaveWhenHalfOfTheEntriesAreInUse) {
+    PageCacheConfig config = small_config();
+    config.dirty_pages = 8;
+    PageCacheRig rig(config);
+    const auto write = [&rig](std::uint64_t begin, std::uint64_t end) {
+        for (std::uint64_t at = begin; at < end; at += 8)
+            rig.put(0, at, 8, 1);
+    };
+    write(0, 4096);
+    EXPECT_EQ(rig.sent(), "");
+    write(4096, 4104);
+    EXPECT_EQ(rig.sent(), "p0+4096");
+    // Not what may still become fuller; nor what is written in parts.
+    write(8192, 8192 + 3 * 1024 - 8);
+    write(20480, 20488);
+    write(24576, 24584);
+    EXPECT_EQ(rig.cache.dirty_pages(), 6u);
+    EXPECT_EQ(rig.sent(), "");
+    config.combine_pages = false;
+    PageCacheRig single(config);
+    for (std::uint64_t page = 0; page < 6; ++page)
+        single.put(0, page * 1024, std::vector<std::byte>(page < 2 ? 1024 : 8));
+    EXPECT_EQ(single.sent(), "p0+1024 p1024+1024");
+    rig.release();
+    single.release();
+    rig.cache.check_invariants();
+}
+
 TEST(PageCachePuts, WhatWasWrittenIsReadWithoutTheNetwork) {
     PageCacheRig rig(small_config());
     rig.put(0, 100, 8, 9);

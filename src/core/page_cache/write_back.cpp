@@ -49,6 +49,21 @@ Operation* PageCache::in_the_way(Rank target, ByteRange range) const noexcept {
     return put != nullptr || operations_.spare() > 0 ? put : operations_.oldest();
 }
 
+// Whether the page that was not written for longest leaves before its entry is needed: its message cannot
+// become any fuller, and what goes now need not be waited for at the release. Half of the entries stay for
+// what is written again soon.
+bool PageCache::oldest_is_due() noexcept {
+    if (2 * dirty_.count() < config_.dirty_pages || dirty_.count() == 0 ||
+        operations_.spare() <= operations_kept_)
+        return false;
+    const Page& page = pages_[dirty_.page(dirty_.oldest())];
+    const Run run = run_at(page, dirty_.next_set(page.dirty, 0));
+    const std::uint64_t page_bytes = page_mask_ + 1;
+    const std::uint64_t most = std::uint64_t{lines_per_operation_} << line_shift_;
+    return run.range.size() >= std::max(page_bytes, most - page_bytes + 1) &&
+           fetching(run.target, run.range) == nullptr && in_the_way(run.target, run.range) == nullptr;
+}
+
 Step PageCache::put(PutRequest& r) {
     NF_EXPECT(r.size_bytes > 0 && r.target >= 0 && r.range().end <= offsets_end);
     if (r.size_bytes >= config_.bulk_bytes) return put_bulk(r);
@@ -57,7 +72,8 @@ Step PageCache::put(PutRequest& r) {
         const std::uint64_t skip = r.next_ & page_mask_;
         const std::uint64_t size = std::min(page_mask_ + 1 - skip, r.range().end - r.next_);
         Page* page = lookup(r.target, number);
-        if ((page == nullptr || page->dirty == Page::nothing) && dirty_.full()) return clean(dirty_.oldest());
+        if ((page == nullptr || page->dirty == Page::nothing) && (dirty_.full() || oldest_is_due()))
+            return clean(dirty_.oldest());
         if (page == nullptr) {
             page = make_page(r.target, number);
             // At most half of the pages are dirty: the others are waiting for what is on its way to them.
