@@ -34,3 +34,8 @@ def test_the_cpp_example(prefix, tmp_path):
     sum_text, _, messages, _ = run(example, env=clean_environment()).split()
     assert int(sum_text) == 3 * sum(range(1000))
     assert 0 < int(messages) <= 16, "8000 bytes are 125 lines"
+
+
+def test_the_c_example(prefix, tmp_path):
+    example = built(prefix, tmp_path, ["cc", "-std=c11"], "c", "nearfetch-c")
+    assert run(example, env=clean_environment()) == "1000 puts in 1 messages\n"
