@@ -111,9 +111,9 @@ bool PageCache::written_within(const PutRequest& r) noexcept {
     bool written = false;
     for_each_page(r.target, r.range(), [&](const Page& page) {
         const std::uint64_t base = page.number << page_shift_;
-        written = written || (page.dirty != Page::nothing &&
-                              dirty_.any(page.dirty, std::max(r.offset, base) - base,
-                                         std::min(r.range().end - base, page_mask_ + 1)));
+        written = written ||
+                  (page.dirty != Page::nothing && dirty_.any(page.dirty, std::max(r.offset, base) - base,
+                                                             std::min(r.range().end - base, page_mask_ + 1)));
     });
     return written;
 }
