@@ -283,8 +283,7 @@ class CachedWindow {
         /// Something waits for a completion beside the program.
         bool in_transit() const noexcept { return !in_flight.empty() || !waiters.empty(); }
         bool idle(FlushKind kind) const noexcept {
-            return !gets.outstanding() &&
-                   !(kind == FlushKind::local ? local_updates : updates).outstanding();
+            return !gets.outstanding() && !(kind == FlushKind::local ? local_updates : updates).outstanding();
         }
     };
     static constexpr std::uint64_t not_started = ~std::uint64_t{0};

@@ -123,7 +123,7 @@ class PageEngine {
     std::uint64_t attempts_ = 0;  ///< numbers calls; Operation::handle is who started it last
     std::uint64_t waited_ns_ = 0;
     std::uint64_t collected_ns_ = 0;  ///< when something completed last
-    int put_status_ = 0;  ///< of the PUT of written bytes that failed last
+    int put_status_ = 0;              ///< of the PUT of written bytes that failed last
 };
 
 }  // namespace nearfetch
