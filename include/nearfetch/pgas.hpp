@@ -44,8 +44,8 @@ struct LaunchOptions {
     Rank ranks = 2;                             ///< threads of this process (with MPI: as many as MPI has)
     std::uint64_t segment_bytes = 64ull << 20;  ///< of each rank, for all it allocates
     bool cached = true;                         ///< false: every get and put is a message
-    PageCacheConfig cache;                      ///< of each thread
-    std::string network;                        ///< "": none is modelled; or aries, fdr-ib, 10gbe, 1gbe
+    PageCacheConfig cache = {};                 ///< of each thread
+    std::string network = {};                   ///< "": none is modelled; or aries, fdr-ib, 10gbe, 1gbe
     bool virtual_time = false;     ///< the modelled network's time is counted instead of waited for
     std::uint64_t seed = 1;        ///< of all that is left to chance in virtual time
     std::uint64_t jitter_ns = 0;   ///< most that chance delays an operation on a modelled network
