@@ -25,6 +25,10 @@ MemoryModel::WriteId MemoryModel::issue(Rank writer, std::uint32_t op, Rank targ
     write.target = target;
     write.range = {offset, offset + size};
     write.op = op;
+    for (const WriteId other : dangerous_)
+        if (writes_[other].rank == writer && writes_[other].target == target &&
+            writes_[other].range.overlaps(write.range))
+            write.doubtful = true;
     writes_.push_back(write);
     incomplete_[writer].push_back(id);
     for (std::uint64_t i = 0; i < size; ++i) {
@@ -35,7 +39,18 @@ MemoryModel::WriteId MemoryModel::issue(Rank writer, std::uint32_t op, Rank targ
     return id;
 }
 
-void MemoryModel::endanger(WriteId id) noexcept {
+void MemoryModel::endanger(WriteId id) {
+    dangerous_.push_back(id);
+    discredit(id);
+}
+
+void MemoryModel::finish(WriteId id) noexcept {
+    writes_[id].finished = ++now_;
+    std::erase(dangerous_, id);
+}
+
+/// What its rank has written there is in doubt.
+void MemoryModel::discredit(WriteId id) noexcept {
     const Write& write = writes_[id];
     doubts_ = true;
     for (std::uint64_t at = write.range.begin; at < write.range.end; ++at)
@@ -45,9 +60,9 @@ void MemoryModel::endanger(WriteId id) noexcept {
 }
 
 void MemoryModel::doubt(WriteId id) noexcept {
-    endanger(id);
+    discredit(id);
     writes_[id].doubtful = true;
-    writes_[id].finished = ++now_;
+    finish(id);
 }
 
 void MemoryModel::write_through(Rank writer, std::uint32_t op, Rank target, std::uint64_t offset,

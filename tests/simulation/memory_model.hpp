@@ -54,10 +54,10 @@ class MemoryModel {
 
     WriteId issue(Rank writer, std::uint32_t op, Rank target, std::uint64_t offset, std::uint64_t size,
                   const std::byte* bytes);
-    void finish(WriteId write) noexcept { writes_[write].finished = ++now_; }
+    void finish(WriteId write) noexcept;
     /// It may fail, and is of the kind that leaves nothing certain where it fails: neither its bytes nor what
-    /// its rank wrote there before.
-    void endanger(WriteId write) noexcept;
+    /// its rank writes there until it is finished.
+    void endanger(WriteId write);
     /// It failed.
     void doubt(WriteId write) noexcept;
     /// One that went straight to the target just now, of an operation that began at `issued`.
@@ -114,6 +114,7 @@ class MemoryModel {
     std::size_t index(Rank target, std::uint64_t offset) const noexcept {
         return static_cast<std::size_t>(target) * memory_bytes_ + offset;
     }
+    void discredit(WriteId write) noexcept;
     Limits limits(const View& view, Rank target, std::uint64_t offset) const noexcept;
     bool ruled_out(const Limits& limits, const View& view, const Write& write) const noexcept;
     template <class Visitor>
@@ -127,7 +128,8 @@ class MemoryModel {
     std::vector<Write> writes_;
     std::vector<WriteId> incomplete_[4];  ///< by rank
     std::vector<Acquired> acquired_[4];
-    bool doubts_ = false;  ///< something failed since the beginning
+    std::vector<WriteId> dangerous_;  ///< and not finished
+    bool doubts_ = false;             ///< something failed since the beginning
     Time now_ = 0;
 };
 

@@ -19,20 +19,20 @@ struct KindInfo {
     const char* name;
 };
 constexpr std::array kinds{
-    KindInfo{Kind::get, 40, "get"},
-    KindInfo{Kind::put, 25, "put"},
-    KindInfo{Kind::start_get, 8, "start get"},
-    KindInfo{Kind::start_put, 6, "start put"},
-    KindInfo{Kind::test, 6, "test"},
-    KindInfo{Kind::wait, 4, "wait"},
-    KindInfo{Kind::prefetch, 6, "prefetch"},
+    KindInfo{Kind::get, 160, "get"},
+    KindInfo{Kind::put, 100, "put"},
+    KindInfo{Kind::start_get, 32, "start get"},
+    KindInfo{Kind::start_put, 24, "start put"},
+    KindInfo{Kind::test, 24, "test"},
+    KindInfo{Kind::wait, 16, "wait"},
+    KindInfo{Kind::prefetch, 24, "prefetch"},
     KindInfo{Kind::acquire, 4, "acquire"},
-    KindInfo{Kind::release, 4, "release"},
-    KindInfo{Kind::acquire_range, 3, "acquire range"},
-    KindInfo{Kind::release_range, 3, "release range"},
-    KindInfo{Kind::atomic, 3, "atomic"},
+    KindInfo{Kind::release, 8, "release"},
+    KindInfo{Kind::acquire_range, 4, "acquire range"},
+    KindInfo{Kind::release_range, 8, "release range"},
+    KindInfo{Kind::atomic, 5, "atomic"},
     KindInfo{Kind::fenced_atomic, 2, "fenced atomic"},
-    KindInfo{Kind::outside, 1, "outside"},
+    KindInfo{Kind::outside, 3, "outside"},
     KindInfo{Kind::barrier, 1, "barrier"},
 };
 
@@ -41,11 +41,11 @@ PageCacheConfig make_config(Dice& dice) {
     config.line_bytes = dice.one_of<std::uint64_t>({8, 16, 64, 64});
     config.page_bytes =
         std::max<std::uint64_t>(64, config.line_bytes * dice.one_of<std::uint64_t>({1, 2, 4, 8, 16, 64}));
-    config.capacity_bytes = config.page_bytes * dice.one_of<std::uint64_t>({2, 2, 3, 4, 5, 8, 16, 30});
+    config.capacity_bytes = config.page_bytes * dice.one_of<std::uint64_t>({2, 2, 3, 4, 8, 16, 40, 100});
     config.dirty_pages = static_cast<std::uint32_t>(std::min(dice.one_of<std::uint64_t>({1, 1, 2, 4, 15}),
                                                              config.capacity_bytes / config.page_bytes / 2));
-    config.operations = dice.one_of<std::uint32_t>({2, 2, 3, 4, 5, 16});
-    config.bulk_bytes = dice.one_of<std::uint64_t>({1, 60, 150, 300, 700, 2048});
+    config.operations = dice.one_of<std::uint32_t>({2, 2, 3, 4, 8, 16});
+    config.bulk_bytes = dice.one_of<std::uint64_t>({1, 60, 150, 150, 300, 700, 2048, 2048});
     config.policy = dice.one_in(2) ? "2q" : "s3fifo";
     config.read_ahead = !dice.one_in(3);
     config.read_ahead_items = dice.one_of<std::uint32_t>({1, 4, 64});
@@ -84,10 +84,10 @@ class Generator {
         // Each program does without some kinds, and has more of others: so they meet in other ways.
         for (std::size_t i = 0; i < kinds.size(); ++i) {
             weights_[i] = kinds[i].weight * dice_.one_of<std::uint64_t>({0, 1, 1, 1, 4});
-            if (i < 2) weights_[i] += 10;
+            if (i < 2) weights_[i] += 40;
             total_ += weights_[i];
         }
-        const std::uint64_t count = dice_.one_in(12) ? 3000 : 60 + dice_.below(600);
+        const std::uint64_t count = dice_.one_in(5) ? 4000 : 60 + dice_.below(600);
         if (p_.race_free) deal_blocks();
         for (std::uint64_t i = 0; i < count; ++i)
             add();
@@ -169,6 +169,14 @@ class Generator {
     void place_anywhere(PageOp& op) {
         op.target = static_cast<Rank>(dice_.below(p_.ranks));
         op.size_bytes = pick_size();
+        if (dice_.one_in(3) && !p_.ops.empty()) {
+            // Where somebody has been lately.
+            const PageOp& last =
+                p_.ops[p_.ops.size() - 1 - dice_.below(std::min<std::size_t>(8, p_.ops.size()))];
+            op.target = last.target;
+            op.offset = last.offset + dice_.below(12);
+            return fit(op);
+        }
         std::uint64_t& walk = walk_[op.rank];
         switch (dice_.below(8)) {
             case 0:
@@ -186,6 +194,9 @@ class Generator {
             default:
                 op.offset = 104 + dice_.below(12) * 40;
         }
+        fit(op);
+    }
+    void fit(PageOp& op) const {
         const ByteRange& region = region_of(op);
         op.size_bytes = std::min(op.size_bytes, region.size());
         op.offset = std::clamp(op.offset, region.begin, region.end - op.size_bytes);
@@ -210,16 +221,16 @@ class Generator {
         const std::size_t owner = std::size_t{op.rank} * p_.tasks + op.task;
         const auto& blocks = blocks_[reads && dice_.one_in(2) ? shared : owner];
         if (blocks.empty()) return false;
-        // A few of them more often than others.
-        const Block& block = blocks[dice_.one_in(2) ? dice_.below(std::min<std::size_t>(blocks.size(), 3))
-                                                    : dice_.below(blocks.size())];
+        // A few of them, and places in them, more often than others.
+        const std::size_t some = dice_.one_in(4) ? blocks.size() : std::min<std::size_t>(blocks.size(), 3);
+        const Block& block = blocks[dice_.below(some)];
         op.target = block.target;
         op.size_bytes = std::min(atomic ? 8 : pick_size(), block.range.size());
         if (atomic && op.size_bytes < 8) return false;
         const std::uint64_t room = block.range.size() - op.size_bytes + 1;
-        op.offset = block.range.begin + (dice_.one_in(3)   ? dice_.below(room)
-                                         : dice_.one_in(2) ? (walk_[op.rank] += 8) % room
-                                                           : 0);
+        op.offset = block.range.begin + (dice_.one_in(4)   ? dice_.below(room)
+                                         : dice_.one_in(3) ? (walk_[op.rank] += 8) % room
+                                                           : dice_.below(std::min<std::uint64_t>(room, 30)));
         return true;
     }
 
