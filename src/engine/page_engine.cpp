@@ -43,11 +43,12 @@ std::size_t PageEngine::collect(Patience patience) {
 
 void PageEngine::launch(Operation& op, std::uint64_t attempt) {
     op.handle = attempt;
-    const std::uint64_t now = transport_.now_ns();
     const int status =
         op.kind == Operation::Kind::get
             ? transport_.start_get(op.target, op.offset, op.size_bytes, op.buffer, token_of(op))
             : transport_.start_put(op.target, op.offset, op.size_bytes, op.buffer, token_of(op));
+    // The clock is read while the bytes travel, too.
+    const std::uint64_t now = transport_.now_ns();
     if (status == 0) {
         cache_.started(op, now);
         return;
