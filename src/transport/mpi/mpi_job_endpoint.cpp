@@ -14,6 +14,7 @@ namespace {
 
 /// How many times its cost a flush has to be overdue before test() takes the time for it.
 constexpr std::uint64_t patience = 16;
+constexpr unsigned tests_of_who_waits = 100;
 /// One request moves at most that much: MPI counts by int.
 constexpr std::uint64_t largest_part_bytes = 1ull << 30;
 
@@ -59,6 +60,7 @@ int MpiEndpoint::begin(Kind kind, Rank target, std::uint64_t address, std::uint6
     operations_[spare_.back()] = {
         token, now_ns(), target, static_cast<std::uint32_t>(requests_.size() - before), MPI_SUCCESS, kind};
     spare_.pop_back();
+    tests_in_vain_ = 0;
     if (kind == Kind::get) ++gets_;
     return MPI_SUCCESS;
 }
@@ -149,6 +151,7 @@ void MpiEndpoint::flush(Rank target) {
 
 bool MpiEndpoint::flush_is_due() {
     if (unflushed_.empty()) return false;
+    if (tests_in_vain_ > tests_of_who_waits) return true;
     const std::uint64_t now = now_ns();
     const std::uint64_t enough_ns = patience * flush_cost_ns_;
     return now - operations_[unflushed_.front()].started_ns >= enough_ns && now - flushed_ns_ >= enough_ns;
@@ -164,7 +167,9 @@ std::size_t MpiEndpoint::report(std::span<Completion> out) {
 std::size_t MpiEndpoint::test(std::span<Completion> out) {
     if (done_.size() < out.size()) poll();
     if (done_.empty() && flush_is_due()) flush(operations_[unflushed_.front()].target);
-    return report(out);
+    const std::size_t count = report(out);
+    tests_in_vain_ = count == 0 ? tests_in_vain_ + 1 : 0;
+    return count;
 }
 
 std::size_t MpiEndpoint::wait(std::span<Completion> out) {

@@ -10,10 +10,11 @@
 //  - One flush completes all PUTs of its target that were started before.
 //  - wait() looks for GETs first. It flushes when there is no GET to wait for, which must then be what is
 //    waited for; nothing is started meanwhile, so a PUT is overtaken by the GETs under way and no others.
-//  - test() must not wait, yet who only tests has to see its PUTs complete some day. It flushes when the
+//  - test() should not wait, yet who only tests has to see its PUTs complete some day. It flushes when the
 //    oldest is `patience` times as old as a flush took lately, and as much time has gone since its last
-//    flush. So at most 1/patience of the time goes into it, by then the answer has mostly come, and where a
-//    flush costs nothing (shared memory) PUTs complete at once.
+//    flush: at most 1/patience of the time goes into it, by then the answer has mostly come, and where a
+//    flush costs nothing (shared memory) PUTs complete at once. It also flushes for who has tested so often
+//    in vain, and started nothing meanwhile, that waiting must be all he does.
 
 #include <mpi.h>
 
@@ -77,6 +78,7 @@ class MpiEndpoint final : public Transport {
     std::deque<Completion> done_;          ///< to be reported
     std::size_t gets_ = 0;                 ///< not complete
     std::uint64_t flush_cost_ns_ = 0;      ///< moving average
+    unsigned tests_in_vain_ = 0;           ///< since something was started or reported
     std::uint64_t flushed_ns_ = 0;         ///< when the last flush was over
 };
 
