@@ -126,7 +126,16 @@ int PageEngine::get_slowly(const TaskClock& task, Rank target, std::uint64_t add
                            std::uint64_t size_bytes, std::byte* to) {
     // A prefetch that has arrived and was not looked for yet is not late.
     if (!cache_.gets_in_flight().empty()) collect(Patience::none);
-    return Get(*this, task, get_request(target, address, size_bytes, to)).wait();
+    const ByteRange readable = transport_.readable(target, address);
+    if (!readable.contains({address, address + size_bytes})) return transport_status::outside;
+    // When the program asked matters where something was read ahead; the clock is a good part of a miss.
+    const std::uint64_t now_ns = cache_.has_pages(target, address, size_bytes) ? transport_.now_ns() : 0;
+    GetRequest request(target, address, size_bytes, to, readable, now_ns);
+    int status = 0;
+    drive([&] { return cache_.get(task, request); }, ++attempts_, Patience::all, status);
+    while (request.outstanding())
+        collect(Patience::all);
+    return status != 0 ? status : request.status;
 }
 
 int PageEngine::put_slowly(Rank target, std::uint64_t address, std::uint64_t size_bytes,

@@ -178,10 +178,10 @@ void PageCache::copy_resident(GetRequest& r, const Window& window) {
 void PageCache::trigger(GetRequest& r, Page& page, std::uint64_t offset) noexcept {
     const std::uint8_t mark = page.mark;
     page.mark = 0;
-    const std::uint64_t waited = r.late_ == 0                 ? 0
-                                 : completed_ticks_ > r.ticks ? completed_ticks_ - r.ticks
-                                                              : 1;
-    if (read_ahead_.touched(mark, page.target, offset, r.ticks, waited)) r.mark_ = mark;
+    // Without a time of its own the request began when the last operation was complete.
+    const std::uint64_t asked = r.ticks != 0 ? r.ticks : completed_ticks_;
+    const std::uint64_t waited = r.late_ == 0 ? 0 : completed_ticks_ > asked ? completed_ticks_ - asked : 1;
+    if (read_ahead_.touched(mark, page.target, offset, asked, waited)) r.mark_ = mark;
 }
 
 // The lines that are read along when a second line of a page is read separately.

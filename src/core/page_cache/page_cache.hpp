@@ -82,6 +82,12 @@ class PageCache {
     /// Writes into a page that is dirty already; false when put() has to be asked. Counts a put.
     bool write(Rank target, std::uint64_t offset, std::uint64_t size, const std::byte* from) noexcept;
 
+    /// False: nothing of the range is cached or on its way, nor will be before the next call that is not
+    /// const.
+    bool has_pages(Rank target, std::uint64_t offset, std::uint64_t size) const noexcept {
+        return offset >> page_shift_ != (offset + size - 1) >> page_shift_ ||
+               table_.find(target, offset >> page_shift_) != PageTable::nothing;
+    }
     /// A get that find() did not serve. \pre size > 0, and the readable range has it
     Step get(const TaskClock& task, GetRequest& request);
     /// A put that write() did not do. Small ones are done without the network, unless an entry for dirty

@@ -52,7 +52,7 @@ struct GetRequest {
     std::uint64_t size_bytes;
     std::byte* to;
     ByteRange readable;   ///< what may be fetched around it: the segment
-    std::uint64_t ticks;  ///< when the program asked
+    std::uint64_t ticks;  ///< when the program asked; 0: not known
     int status = 0;       ///< of the first GET that failed; the bytes are then not all there
 
     ByteRange range() const noexcept { return {offset, offset + size_bytes}; }
