@@ -25,6 +25,7 @@ int main(int argc, char** argv) {
         if (rank() == a.rank())
             for (std::int64_t i = 0; i < n; ++i)
                 a.local()[i] = value(i);
+        if (rank() == b.rank()) std::fill_n(b.local(), n, 0);
 
         run.begin();
         if (rank() == 0)

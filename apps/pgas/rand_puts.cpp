@@ -14,6 +14,8 @@ int main(int argc, char** argv) {
     const auto segment_bytes = [&] { return accesses.segment_bytes(); };
     return program.run(argc, argv, segment_bytes, [&](programs::Run& run) {
         const auto array = allocate<std::int64_t>(accesses.elements).at_rank(programs::other_rank());
+        // So that the memory is there, as in a program that has used it.
+        if (rank() == array.rank()) std::fill_n(array.local(), accesses.elements, 0);
 
         run.begin();
         if (rank() == 0)
@@ -28,8 +30,9 @@ int main(int argc, char** argv) {
             std::vector<std::int64_t> expected(static_cast<std::size_t>(accesses.elements));
             for (std::int64_t i = 0; i < accesses.operations; ++i)
                 expected[static_cast<std::size_t>(accesses.index(i))] = i + 1;
+            const std::int64_t* const values = array.local();
             for (std::int64_t i = 0; i < accesses.elements; ++i) {
-                const std::int64_t value = array.local()[i];
+                const std::int64_t value = values[i];
                 right = right && value == expected[static_cast<std::size_t>(i)];
                 if (value != 0) checksum += programs::mixed(value * accesses.elements + i);
             }
