@@ -23,7 +23,7 @@ class SimTransport final : public Transport {
 
     int start_get(Rank target, std::uint64_t address, std::uint64_t size, std::byte* to,
                   Token token) override {
-        Network::Flight flight{token, true, target, address, size, to, nullptr, 0};
+        Network::Flight flight{token, true, target, address, size, to, nullptr, 0, 0};
         std::memset(to, 0xee, size);
         const int status = start(flight);
         if (status != 0) return status;
@@ -33,7 +33,7 @@ class SimTransport final : public Transport {
     }
     int start_put(Rank target, std::uint64_t address, std::uint64_t size, const std::byte* from,
                   Token token) override {
-        Network::Flight flight{token, false, target, address, size, nullptr, from, 0};
+        Network::Flight flight{token, false, target, address, size, nullptr, from, 0, 0};
         const int status = start(flight);
         if (status != 0) return status;
         ++counts.puts;
@@ -42,12 +42,14 @@ class SimTransport final : public Transport {
     }
     std::size_t test(std::span<Completion> out) override {
         network_.idle_waits_ = 0;
+        ++network_.looks_;
         if (network_.dice_.one_in(2)) return 0;
         network_.stir();
         return complete(out);
     }
     std::size_t wait(std::span<Completion> out) override {
         if (flights.empty()) network_.complain("somebody waits, and nothing is under way");
+        ++network_.looks_;
         if (network_.while_waiting) network_.while_waiting();
         network_.stir();
         if (!flights.empty()) {
@@ -79,17 +81,25 @@ class SimTransport final : public Transport {
         if (!network_.complaint_.empty()) return refused;
         if (network_.may_fail() && network_.dice_.one_in(12)) return refused;
         flights.push_back(flight);
+        if (network_.program_.slow && network_.dice_.one_in(4))
+            flights.back().slow_until = network_.looks_ + network_.dice_.below(300);
         if (network_.dice_.one_in(4)) network_.move(flights.back(), flight.size);
         return 0;
     }
     std::size_t complete(std::span<Completion> out, std::size_t least = 0) {
-        const std::size_t most = std::min(out.size(), flights.size());
-        std::size_t count = least + network_.dice_.below(1 + most - std::min(most, least));
+        // Slow ones stand last; they are passed over until their time has come, or nothing else is left.
+        const auto slow = std::stable_partition(flights.begin(), flights.end(), [this](const auto& flight) {
+            return flight.slow_until <= network_.looks_;
+        });
+        const auto ready = static_cast<std::size_t>(slow - flights.begin());
+        const std::size_t most = std::min(out.size(), std::max(ready, least));
+        std::size_t count = least + network_.dice_.below(1 + most - least);
         if (network_.dice_.one_in(3)) count = most;
         for (std::size_t i = 0; i < count; ++i) {
-            std::swap(flights[network_.dice_.below(flights.size())], flights.back());
-            Network::Flight flight = flights.back();
-            flights.pop_back();
+            const std::size_t choice = ready > i ? ready - i : flights.size();
+            const auto which = flights.begin() + static_cast<std::ptrdiff_t>(network_.dice_.below(choice));
+            Network::Flight flight = *which;
+            flights.erase(which);
             out[i] = {flight.token, network_.finish(flight, rank_)};
         }
         return count;

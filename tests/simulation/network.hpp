@@ -64,7 +64,8 @@ class Network {
         std::uint64_t size = 0;
         std::byte* to = nullptr;
         const std::byte* from = nullptr;
-        std::uint64_t moved = 0;  ///< bytes that have been read or written
+        std::uint64_t moved = 0;       ///< bytes that have been read or written
+        std::uint64_t slow_until = 0;  ///< others overtake it as long as so many looks were not taken
     };
     /// Fault::early_puts: not yet at its target, though nobody waits for it any more.
     struct Ghost {
@@ -88,6 +89,7 @@ class Network {
     std::vector<Ghost> ghosts_;
     std::string complaint_;
     std::uint64_t now_ns_ = 0;
+    std::uint64_t looks_ = 0;       ///< of anybody, for what is complete
     std::uint64_t idle_waits_ = 0;  ///< in a row
     bool steady_ = false;
 };

@@ -69,7 +69,7 @@ std::vector<ByteRange> make_regions(Dice& dice, std::uint64_t memory_bytes, std:
 
 class Generator {
   public:
-    explicit Generator(std::uint64_t seed) : dice_(seed) { p_.seed = seed; }
+    explicit Generator(std::uint64_t seed) : dice_(seed) { p_.chance = seed; }
 
     PageProgram make() {
         p_.config = make_config(dice_);
@@ -79,6 +79,7 @@ class Generator {
         p_.regions = make_regions(dice_, p_.memory_bytes, p_.config.line_bytes);
         p_.race_free = dice_.one_in(3);
         p_.flaky = dice_.one_in(4);
+        p_.slow = dice_.one_in(2);
         p_.self_direct = dice_.one_in(2);
         size_most_ = dice_.one_of<std::uint64_t>({20, 200, 700, 3000});
         // Each program does without some kinds, and has more of others: so they meet in other ways.
@@ -256,7 +257,7 @@ std::string to_text(const PageProgram& program) {
          << " bytes, accessible";
     for (const ByteRange& region : program.regions)
         text << " [" << region.begin << ", " << region.end << ')';
-    text << (program.race_free ? ", race-free" : ", racy")
+    text << (program.race_free ? ", race-free" : ", racy") << (program.slow ? ", some operations slow" : "")
          << (program.flaky ? ", on a transport that fails now and then" : "")
          << (program.self_direct ? ", own memory without cache" : "") << "\n  line_bytes " << c.line_bytes
          << ", page_bytes " << c.page_bytes << ", capacity_bytes " << c.capacity_bytes << ", dirty_pages "

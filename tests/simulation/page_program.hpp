@@ -48,7 +48,7 @@ struct PageOp {
 };
 
 struct PageProgram {
-    std::uint64_t seed = 0;
+    std::uint64_t chance = 0;  ///< seed of all that chance decides while it runs
     PageCacheConfig config;
     std::uint8_t ranks = 2;
     std::uint8_t tasks = 1;  ///< per rank; they share its engine
@@ -56,6 +56,7 @@ struct PageProgram {
     std::vector<ByteRange> regions;  ///< of each rank's memory, what may be accessed
     bool race_free = false;
     bool flaky = false;        ///< the transport refuses starts, and operations fail
+    bool slow = false;         ///< some operations are overtaken by many others
     bool self_direct = false;  ///< a rank's own memory is not accessed through its cache
     std::vector<PageOp> ops;
 };
@@ -65,9 +66,6 @@ PageProgram make_page_program(std::uint64_t seed);
 /// The program's settings, and one operation, for people.
 std::string to_text(const PageProgram& program);
 std::string to_text(const PageOp& op);
-inline bool is_fixed(const PageProgram& program, const PageOp& op) {
-    return program.race_free && op.kind == PageOp::Kind::barrier;
-}
 
 /// What the operation writes to its byte number `i`: few operations write the same.
 constexpr std::uint8_t value_of(std::uint32_t op, std::uint64_t i) noexcept {

@@ -50,7 +50,7 @@ class PageRun {
     PageRun(const PageProgram& program, Fault fault)
         : program_(program),
           fault_(fault),
-          dice_(program.seed),
+          dice_(program.chance),
           network_(program, fault, dice_),
           model_(program.ranks, program.memory_bytes, network_.memory) {
         for (Rank rank = 0; rank < program.ranks; ++rank) {
@@ -105,7 +105,7 @@ class PageRun {
 
     void execute(const PageOp& op) {
         const std::uint32_t outer = std::exchange(op_, op.id);
-        const Dice dice = std::exchange(dice_, Dice(mixed(program_.seed) + op.id));
+        const Dice dice = std::exchange(dice_, Dice(mixed(program_.chance) + op.id));
         ++depth_;
         ++outcome_.ops;
         if (op.kind == Kind::barrier) {

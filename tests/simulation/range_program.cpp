@@ -68,7 +68,7 @@ Settings make_settings(Dice& dice, bool read_only) {
 
 class Generator {
   public:
-    explicit Generator(std::uint64_t seed) : dice_(seed) { p_.seed = seed; }
+    explicit Generator(std::uint64_t seed) : dice_(seed) { p_.chance = seed; }
 
     RangeProgram make() {
         const bool read_only = dice_.one_in(3);

@@ -47,7 +47,7 @@ struct RangeProgram {
     static constexpr Rank ranks = 3;
     static constexpr std::uint64_t memory_bytes = 4096;
 
-    std::uint64_t seed = 0;
+    std::uint64_t chance = 0;  ///< seed of all that chance decides while it runs
     Settings settings;
     std::vector<RangeOp> ops;
 };
@@ -57,6 +57,5 @@ RangeProgram make_range_program(std::uint64_t seed);
 /// The program's settings, and one operation, for people.
 std::string to_text(const RangeProgram& program);
 std::string to_text(const RangeOp& op);
-inline bool is_fixed(const RangeProgram&, const RangeOp&) { return false; }
 
 }  // namespace nearfetch::simulation

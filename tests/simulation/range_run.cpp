@@ -20,7 +20,7 @@ class RangeRun {
     RangeRun(const RangeProgram& program, Fault fault)
         : program_(program),
           fault_(fault),
-          dice_(program.seed),
+          dice_(program.chance),
           rig_(program.settings, RangeProgram::ranks, RangeProgram::memory_bytes),
           updates_(RangeProgram::ranks) {
         const std::vector<std::uint64_t> extents(RangeProgram::ranks, RangeProgram::memory_bytes);
@@ -33,7 +33,7 @@ class RangeRun {
     Outcome run(RangeCacheCounters& counters) {
         for (const RangeOp& op : program_.ops) {
             op_ = op.id;
-            dice_ = Dice(mixed(program_.seed) + op.id);
+            dice_ = Dice(mixed(program_.chance) + op.id);
             ++outcome_.ops;
             execute(op);
             if (!outcome_.failure.empty()) break;

@@ -9,17 +9,17 @@ namespace nearfetch::simulation {
 
 /// Takes operations away as long as what is left fails, in ever smaller pieces (Zeller and Hildebrandt 2002,
 /// "Simplifying and isolating failure-inducing input", without its test of subsets), and then makes ranges
-/// shorter. `keep(op)`: it stays. At most `runs` trials.
-template <class Op, class Fails, class Keep>
-std::vector<Op> shrunk(std::vector<Op> ops, Fails&& fails, Keep&& keep, int runs) {
+/// shorter. At most `runs` trials.
+template <class Op, class Fails>
+std::vector<Op> shrunk(std::vector<Op> ops, Fails&& fails, int runs) {
     for (std::size_t piece = ops.size() / 2 + 1; piece > 0 && runs > 0;) {
         bool changed = false;
         for (std::size_t end = ops.size(); end > 0 && runs > 0;) {
             const std::size_t begin = end > piece ? end - piece : 0;
             std::vector<Op> fewer;
             for (std::size_t i = 0; i < ops.size(); ++i)
-                if (i < begin || i >= end || keep(ops[i])) fewer.push_back(ops[i]);
-            if (fewer.size() < ops.size() && (--runs, fails(fewer))) {
+                if (i < begin || i >= end) fewer.push_back(ops[i]);
+            if (--runs, fails(fewer)) {
                 ops = std::move(fewer);
                 changed = true;
             }

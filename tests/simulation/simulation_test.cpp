@@ -28,7 +28,7 @@ TEST(Simulation, EveryFaultIsFoundAndShrunk) {
         for (std::uint64_t i = 0; i < programs && !found; ++i)
             found = examine(info.cache, program_seed(info.cache, 3, i), info.fault, total);
         ASSERT_TRUE(found.has_value());
-        EXPECT_LE(found->history.size(), 40u);
+        EXPECT_LE(found->history.size(), 15u);
         EXPECT_GE(found->history.size(), 1u);
         EXPECT_NE(found->what.find("Allowed:"), std::string::npos) << found->what;
     }
@@ -167,12 +167,11 @@ TEST(Shrinking, LeavesWhatItTakes) {
         };
         return has(17, 1) && has(63, 20) && has(64, 1);
     };
-    const auto small = shrunk(ops, fails, [](const PageOp& op) { return op.id == 3; }, 1000);
-    ASSERT_EQ(small.size(), 4u);
-    EXPECT_EQ(small[0].id, 3u);
-    EXPECT_EQ(small[1].id, 17u);
-    EXPECT_EQ(small[2].size_bytes, 25u);
-    EXPECT_EQ(small[3].size_bytes, 1u);
+    const auto small = shrunk(ops, fails, 1000);
+    ASSERT_EQ(small.size(), 3u);
+    EXPECT_EQ(small[0].id, 17u);
+    EXPECT_EQ(small[1].size_bytes, 25u);
+    EXPECT_EQ(small[2].size_bytes, 1u);
 }
 
 }  // namespace
