@@ -41,7 +41,8 @@ def run(options: Options) -> Report:
     for (pattern, side, _), rows in results.items():
         row: Row = {"access": PATTERNS[pattern], "side": side}
         row.update(Spread.of([result["ns_each"] for result in rows]).columns("ns"))
-        row["instructions"] = _instructions(pattern, side == "cached")
+        counted = side == "cached" or not options.quick
+        row["instructions"] = _instructions(pattern, side == "cached") if counted else None
         row["hits"], row["misses"] = rows[0]["hits"], rows[0]["misses"]
         report.rows.append(row)
     report.columns = ("access", "side", "ns", "ns_q1", "ns_q3", "instructions")
