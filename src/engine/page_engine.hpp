@@ -46,8 +46,9 @@ class PageEngine {
         return 0;
     }
 
-    /// Writes them; at the target after a release. \return 0 or the status of a transfer, then nothing of a
-    /// small one is written
+    /// Writes them; at the target after a release. \return 0 or the status of a transfer: a small one is then
+    /// written in part or not at all, and of a large one nothing is certain, nor is what was put there before
+    /// and not released
     int put(Rank target, std::uint64_t address, std::uint64_t size_bytes, const std::byte* from) {
         if (cache_.write(target, address, size_bytes, from)) [[likely]]
             return 0;
