@@ -183,7 +183,7 @@ simulate() {
     done
     [[ "$preset" =~ ^(release|dev|asan|tsan)$ ]] ||
         fail "no preset '$preset' (there are release, dev, asan and tsan): name one of these" 2
-    if [ "$preset" = release ]; then setup; else setup "$preset" simulate; fi
+    setup "$preset" simulate
     exec "$root/build/$preset/tests/simulate" "${options[@]}"
 }
 

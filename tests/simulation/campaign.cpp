@@ -24,6 +24,9 @@ namespace {
 constexpr const char* races = "not race-free";
 constexpr int shrink_runs = 4000;
 constexpr int shrink_children = 600;
+constexpr int shrink_hangs = 40;
+constexpr unsigned program_s = 60;  ///< for one program, which takes milliseconds
+constexpr unsigned hang_s = 5;      ///< the same while shrinking one that hangs
 
 PageCacheCounters page_counters;
 RangeCacheCounters range_counters;
@@ -97,7 +100,7 @@ bool crashes(const Program& program, Fault fault) {
         const int nowhere = open("/dev/null", O_WRONLY);
         dup2(nowhere, 1);
         dup2(nowhere, 2);
-        alarm(20);
+        alarm(hang_s);
         run_one(program, fault);
         _exit(0);
     }
@@ -107,11 +110,11 @@ bool crashes(const Program& program, Fault fault) {
 }
 
 template <class Program>
-Finding examine_crash(const Program& program, Fault fault) {
+Finding examine_crash(const Program& program, Fault fault, bool hangs) {
     if (!crashes(program, fault)) return finding(program, "it crashed, but not a second time", 0);
-    const Program small =
-        smallest(program, shrink_children, 1, [&](const Program& one) { return crashes(one, fault); });
-    return finding(small, "it crashes: the message stands above",
+    const Program small = smallest(program, hangs ? shrink_hangs : shrink_children, 1,
+                                   [&](const Program& one) { return crashes(one, fault); });
+    return finding(small, hangs ? "it hangs" : "it crashes: the message stands above",
                    small.ops.empty() ? 0 : small.ops.back().id);
 }
 
@@ -197,6 +200,7 @@ int run_programs(const Options& options, Report& report) {
             report.program = options.program ? *options.program
                                              : program_seed(totals.cache, options.seed, totals.programs);
             ++totals.programs;
+            alarm(program_s);
             if (const auto found = examine(totals.cache, report.program, options.fault, totals.sum)) {
                 report.told = true;
                 print(*found, totals.cache, report.program, options);
@@ -205,6 +209,7 @@ int run_programs(const Options& options, Report& report) {
         }
         if (options.progress) show_progress(all, clock);
     }
+    alarm(0);
     if (options.progress && isatty(2) != 0) std::fprintf(stderr, "\n");
     for (const Totals& totals : all) {
         std::printf("%s, nothing found (seed %llu)\n", to_text(totals, clock.seconds()).c_str(),
@@ -241,9 +246,11 @@ int campaign(const Options& options) {
     waitpid(child, &status, 0);
     if (status == 0) return 0;
     if (report.told) return 1;
+    const bool hangs = WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM;
     std::printf("\nThe campaign has died; its last program is run again to shrink it.\n");
-    print(report.cache == CacheKind::pages ? examine_crash(make_page_program(report.program), options.fault)
-                                           : examine_crash(make_range_program(report.program), options.fault),
+    print(report.cache == CacheKind::pages
+              ? examine_crash(make_page_program(report.program), options.fault, hangs)
+              : examine_crash(make_range_program(report.program), options.fault, hangs),
           report.cache, report.program, options);
     return 1;
 }
