@@ -70,6 +70,7 @@ def test_help_and_bad_use(machine):
         ["which", "--fly"],
         ["which", "lcc", "--mpi"],
         ["fuzz", "soon"],
+        ["simulate", "--preset", "moon"],
     ):
         result = machine(*words)
         assert (result.returncode, result.stdout) == (2, ""), words
