@@ -106,8 +106,8 @@ typedef struct nearfetch_transport {
     /* Marks those that are done; does not wait, and runs no other task. */
     void (*try_some)(void* context, nearfetch_operation* const* operations, size_t count);
     /* The memory around `address` that a GET may read along with it, [*begin, *end): a segment, say. What it
-     * answers for an address has to hold as long as anything of it is cached. Returns 0 when not even that
-     * byte is addressable, else not 0. */
+     * answers for an address has to hold as long as anything of it is cached, and two regions share no line.
+     * Returns 0 when not even that byte is addressable, else not 0. */
     int (*readable)(void* context, int32_t rank, uint64_t address, uint64_t* begin, uint64_t* end);
 
     /* Optional: others may have the processor now. */

@@ -42,7 +42,7 @@ namespace nearfetch {
 
 struct LaunchOptions {
     Rank ranks = 2;                             ///< threads of this process (with MPI: as many as MPI has)
-    std::uint64_t segment_bytes = 64ull << 20;  ///< of each rank, for all it allocates
+    std::uint64_t segment_bytes = 64ull << 20;  ///< of each rank, for all it allocates; rounded up to pages
     bool cached = true;                         ///< false: every get and put is a message
     PageCacheConfig cache = {};                 ///< of each thread
     std::string network = {};                   ///< "": none is modelled; or aries, fdr-ib, 10gbe, 1gbe

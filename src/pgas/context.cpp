@@ -72,9 +72,10 @@ void Context::outside() {
 
 void Context::fail(const char* what, Rank rank, std::uint64_t address, std::size_t bytes, int status) const {
     check(what, rank, address, bytes);
-    throw Error(std::string(what) + " of " + bytes_at(rank, address, bytes) + " failed",
-                "the transport reports status " + std::to_string(status),
-                "nothing of it was done; earlier puts that are not released are kept");
+    throw Error(
+        std::string(what) + " of " + bytes_at(rank, address, bytes) + " failed",
+        "the transport reports status " + std::to_string(status),
+        "repeat it when the transport works: earlier puts are kept, but a large put may be done in part");
 }
 
 void Context::fail_release(int status) const {

@@ -9,7 +9,7 @@ namespace detail {
 void launch(const LaunchOptions& options, const std::function<void()>& main, void (*anchor)()) {
     InprocConfig config;
     config.ranks = options.ranks;
-    config.segment_bytes = options.segment_bytes;
+    config.segment_bytes = pgas::segment_bytes(options);
     config.network = options.network;
     config.virtual_time = options.virtual_time;
     config.seed = options.seed;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pgas/runtime.hpp"
 
+#include <algorithm>
 #include <exception>
 
 #include "pgas/message.hpp"
@@ -21,6 +22,12 @@ void run_as_task(Runtime& runtime, Body&& body) {
 }
 
 }  // namespace
+
+std::uint64_t segment_bytes(const LaunchOptions& options) noexcept {
+    const std::uint64_t page = std::max<std::uint64_t>(alignment, options.cache.page_bytes);
+    const std::uint64_t rest = options.segment_bytes % page;
+    return rest == 0 ? options.segment_bytes : options.segment_bytes + (page - rest);
+}
 
 Runtime::Runtime(Job& job, const LaunchOptions& options, void (*anchor)())
     : job_(job), options_(options), anchor_(anchor) {}

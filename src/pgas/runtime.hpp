@@ -16,6 +16,9 @@
 
 namespace nearfetch::pgas {
 
+/// Of each rank: what the options say, in whole pages, so that no page reaches beyond it.
+std::uint64_t segment_bytes(const LaunchOptions& options) noexcept;
+
 class Runtime {
   public:
     /// \param anchor a place in the program's code

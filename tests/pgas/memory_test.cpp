@@ -231,6 +231,24 @@ TEST_P(Memory, BadArgumentsAreErrors) {
     EXPECT_THROW(launch(odd, [] {}), Error);
 }
 
+TEST_P(Memory, NoPageReachesBeyondTheSegment) {
+    LaunchOptions small = options();
+    small.segment_bytes = 5000;
+    launch(small, [] {
+        const Rank other = 1 - rank();
+        const GlobalPtr<long> last(other, 5 * 1024 - 8);
+        put(last, 7);
+        release();
+        EXPECT_EQ(get(last), 7);
+        for (const std::uint64_t beyond : {4, 8, 100}) {
+            const GlobalPtr<long> outside(other, last.address() + beyond);
+            EXPECT_THROW(get(outside), Error);
+            EXPECT_THROW(put(outside, 1), Error);
+        }
+        barrier();
+    });
+}
+
 INSTANTIATE_TEST_SUITE_P(Caches, Memory, ::testing::Bool(),
                          [](const auto& test) { return test.param ? "cached" : "uncached"; });
 

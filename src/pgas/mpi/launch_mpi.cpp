@@ -9,7 +9,7 @@ namespace nearfetch::detail {
 int launch_mpi(const LaunchOptions& options, int* argc, char*** argv, const std::function<void()>& main,
                void (*anchor)()) {
     MpiJobConfig config;
-    config.segment_bytes = options.segment_bytes;
+    config.segment_bytes = pgas::segment_bytes(options);
     return nearfetch::launch_mpi(config, argc, argv,
                                  [&](Job& job) { pgas::Runtime(job, options, anchor).run(main); });
 }
