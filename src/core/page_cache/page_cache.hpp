@@ -33,7 +33,7 @@
 // fetch.cpp and write_back.cpp; large gets and puts (VII) bulk.cpp; adaptive prefetch (VII)
 // prefetch_distance.hpp. Where it differs, by default, and why:
 //  - Operations have memory of their own (operation.hpp). So conflicts are a matter of lines and bytes, not
-//    of pages, and fewer: a put waits for none. A get waits for a PUT under way to its own lines, a
+//    of pages, and fewer: a small put waits for none. A get waits for a PUT under way to its own lines, a
 //    write-back for a GET under way of its lines and for an earlier PUT of its bytes, any of them because the
 //    network may reorder. Bytes that were written and not yet sent need no write-back before the rest of
 //    their line can be read: what arrives is merged around them. (wait_for_writes: as the paper, write back

@@ -11,10 +11,9 @@
 //
 // What was met on real MPI libraries, and decides how it is done:
 //  - A PUT is an MPI_Rput, and complete when its request and after that a flush of its target are. The
-//  request
-//    alone promises that the memory may be used again, no more. The flush alone would do by the standard, but
-//    MPICH 5.0 over TCP returns from it while a small MPI_Put has still to arrive (6 of 3000 were read too
-//    early by a third rank, none when they were started by MPI_Rput).
+//    request alone promises that the memory may be used again, no more. The flush alone would do by the
+//    standard, but MPICH 5.0 over TCP returns from it while a small MPI_Put has still to arrive (6 of 3000
+//    were read too early by a third rank, none when they were started by MPI_Rput).
 //  - Compare-and-swap on 64 bits crashes in Open MPI 4.1 where ranks share memory and the window is that of
 //    its component osc/rdma; osc/sm does it well, and all else faster. Its choice is changed (mpi_job.cpp).
 //  - Open MPI's osc/pt2pt, which it takes over TCP, refuses MPI_THREAD_MULTIPLE when the window is made,
