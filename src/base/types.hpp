@@ -19,6 +19,10 @@ struct ByteRange {
     constexpr bool contains(const ByteRange& other) const noexcept {
         return begin <= other.begin && other.end <= end;
     }
+    /// The same for what a program asks for, which need not end below 2^64.
+    constexpr bool contains(std::uint64_t address, std::uint64_t size_bytes) const noexcept {
+        return begin <= address && address <= end && size_bytes <= end - address;
+    }
     friend constexpr bool operator==(const ByteRange&, const ByteRange&) noexcept = default;
 };
 

@@ -90,10 +90,7 @@ bool PageEngine::drive(Ask&& ask, std::uint64_t attempt, Patience patience, int&
 template <class Request>
 PageEngine::Pending<Request>::Pending(PageEngine& engine, const TaskClock& task, const Request& request)
     : engine_(engine), task_(task), request_(request), attempt_(++engine.attempts_) {
-    const ByteRange memory = engine.transport_.readable(request.target, request.offset);
-    if (memory.begin <= request.offset && request.offset < memory.end &&
-        request.size_bytes <= memory.end - request.offset)
-        return;
+    if (engine.memory_of(request).contains(request.offset, request.size_bytes)) return;
     status_ = transport_status::outside;
     done_ = true;
 }
@@ -119,23 +116,16 @@ template class PageEngine::Pending<PutRequest>;
 
 GetRequest PageEngine::get_request(Rank target, std::uint64_t address, std::uint64_t size_bytes,
                                    std::byte* to) const {
-    return {target, address, size_bytes, to, transport_.readable(target, address), transport_.now_ns()};
+    // When the program asked matters where something was read ahead; the clock is a good part of a miss.
+    const std::uint64_t now_ns = cache_.has_pages(target, address, size_bytes) ? transport_.now_ns() : 0;
+    return {target, address, size_bytes, to, transport_.readable(target, address), now_ns};
 }
 
 int PageEngine::get_slowly(const TaskClock& task, Rank target, std::uint64_t address,
                            std::uint64_t size_bytes, std::byte* to) {
     // A prefetch that has arrived and was not looked for yet is not late.
     if (!cache_.gets_in_flight().empty()) collect(Patience::none);
-    const ByteRange readable = transport_.readable(target, address);
-    if (!readable.contains({address, address + size_bytes})) return transport_status::outside;
-    // When the program asked matters where something was read ahead; the clock is a good part of a miss.
-    const std::uint64_t now_ns = cache_.has_pages(target, address, size_bytes) ? transport_.now_ns() : 0;
-    GetRequest request(target, address, size_bytes, to, readable, now_ns);
-    int status = 0;
-    drive([&] { return cache_.get(task, request); }, ++attempts_, Patience::all, status);
-    while (request.outstanding())
-        collect(Patience::all);
-    return status != 0 ? status : request.status;
+    return Get(*this, task, get_request(target, address, size_bytes, to)).wait();
 }
 
 int PageEngine::put_slowly(Rank target, std::uint64_t address, std::uint64_t size_bytes,

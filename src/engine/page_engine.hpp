@@ -111,6 +111,10 @@ class PageEngine {
                    std::byte* to);
     int put_slowly(Rank target, std::uint64_t address, std::uint64_t size_bytes, const std::byte* from);
     int release(ReleaseRequest request);
+    ByteRange memory_of(const GetRequest& request) const noexcept { return request.readable; }
+    ByteRange memory_of(const PutRequest& request) const noexcept {
+        return transport_.readable(request.target, request.offset);
+    }
     Step next(const TaskClock& task, GetRequest& request) { return cache_.get(task, request); }
     Step next(const TaskClock&, PutRequest& request) { return cache_.put(request); }
     template <class Ask>

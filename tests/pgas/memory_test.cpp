@@ -205,6 +205,8 @@ TEST_P(Memory, BadArgumentsAreErrors) {
         EXPECT_THROW(get(a + (1 << 20)), Error);
         EXPECT_THROW(get(a.at_rank(1 - rank()) + (1 << 20)), Error);
         EXPECT_THROW(put(a.at_rank(1 - rank()) - 1, 5), Error);
+        EXPECT_THROW(get(a.at_rank(1 - rank()) - 1), Error);
+        EXPECT_THROW(get(GlobalPtr<long>(1 - rank(), ~std::uint64_t{0} - 3)), Error);
         EXPECT_THROW(put(a.at_rank(7), 5), Error);
         EXPECT_THROW(atomic_load(GlobalPtr<long>(1, 4)), Error);
         EXPECT_THROW(allocate<long>(1 << 20), Error);
