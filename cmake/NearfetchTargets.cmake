@@ -105,6 +105,51 @@ function(_nearfetch_add_preload target family)
     endif()
 endfunction()
 
+# What a shared library for programs outside of the project has: the symbols that the version script `exports` lists and
+# no others, the public headers, and its place when it is installed.
+function(_nearfetch_publish target exports)
+    set_target_properties(${target} PROPERTIES LINK_DEPENDS ${exports})
+    target_include_directories(${target} INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
+                                                   $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+    target_link_options(${target} PRIVATE -Wl,--version-script=${exports} -Wl,--exclude-libs,ALL -Wl,-z,text)
+    install(
+        TARGETS ${target}
+        EXPORT nearfetchTargets
+        LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endfunction()
+
+# Links libstdc++ into a library whose programs may have an older one, or none. The sanitizers intercept exceptions
+# inside the shared libstdc++ and need it.
+function(_nearfetch_need_no_libstdcxx target)
+    if(NOT NEARFETCH_SANITIZE)
+        target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc)
+    endif()
+endfunction()
+
+# nearfetch_shared_library(<name> FILE <file> SOURCES a.cpp ... [USES layer ...] [SELF_CONTAINED])
+#
+# A library for programs outside of the project: target nearfetch_<name>, alias nearfetch::<name> (here and where it is
+# installed), file <build>/lib/lib<FILE>.so. It exports what exports.map beside the caller lists. SELF_CONTAINED: it
+# needs no C++ library.
+function(nearfetch_shared_library name)
+    _nearfetch_parse(1 "SELF_CONTAINED" "FILE" "SOURCES;USES")
+    set(target nearfetch_${name})
+    add_library(${target} SHARED ${arg_SOURCES})
+    add_library(nearfetch::${name} ALIAS ${target})
+    set_target_properties(
+        ${target}
+        PROPERTIES OUTPUT_NAME ${arg_FILE}
+                   EXPORT_NAME ${name}
+                   VERSION ${PROJECT_VERSION}
+                   SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+    target_link_libraries(${target} PRIVATE nearfetch_options)
+    _nearfetch_use(${target} PRIVATE "" ${arg_USES})
+    _nearfetch_publish(${target} ${CMAKE_CURRENT_SOURCE_DIR}/exports.map)
+    if(arg_SELF_CONTAINED)
+        _nearfetch_need_no_libstdcxx(${target})
+    endif()
+endfunction()
+
 # nearfetch_interposer(SOURCES a.cpp ... [USES layer ...] [EXPORTS file])
 #
 # The library for LD_PRELOAD or linking: target nearfetch_mpi_<family> (all of them: `interposers`), file
@@ -120,22 +165,11 @@ function(nearfetch_interposer)
         set(target nearfetch_mpi_${family})
         _nearfetch_add_preload(${target} ${family} ${arg_SOURCES})
         add_dependencies(interposers ${target})
-        set_target_properties(${target} PROPERTIES LINK_DEPENDS ${arg_EXPORTS} EXPORT_NAME mpi_${family})
-        target_include_directories(
-            ${target} INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
-                                $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+        set_target_properties(${target} PROPERTIES EXPORT_NAME mpi_${family})
         _nearfetch_use(${target} PRIVATE ${family} ${arg_USES})
         target_link_libraries(${target} PRIVATE ${CMAKE_DL_LIBS})
-        target_link_options(${target} PRIVATE -Wl,--version-script=${arg_EXPORTS} -Wl,--exclude-libs,ALL -Wl,-z,text)
-        # A preloaded library must not bring a second libstdc++ into a program that has an older one. The sanitizers
-        # intercept exceptions inside the shared libstdc++ and need it.
-        if(NOT NEARFETCH_SANITIZE)
-            target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc)
-        endif()
-        install(
-            TARGETS ${target}
-            EXPORT nearfetchTargets
-            LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+        _nearfetch_publish(${target} ${arg_EXPORTS})
+        _nearfetch_need_no_libstdcxx(${target})
     endforeach()
 endfunction()
 
