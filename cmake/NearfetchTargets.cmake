@@ -129,8 +129,8 @@ endfunction()
 # nearfetch_shared_library(<name> FILE <file> SOURCES a.cpp ... [USES layer ...] [SELF_CONTAINED])
 #
 # A library for programs outside of the project: target nearfetch_<name>, alias nearfetch::<name> (here and where it is
-# installed), file <build>/lib/lib<FILE>.so. It exports what exports.map beside the caller lists. SELF_CONTAINED: it
-# needs no C++ library.
+# installed), file <build>/lib/lib<FILE>.so. It exports what is marked as visible and listed in exports.map beside the
+# caller. SELF_CONTAINED: it needs no C++ library.
 function(nearfetch_shared_library name)
     _nearfetch_parse(1 "SELF_CONTAINED" "FILE" "SOURCES;USES")
     set(target nearfetch_${name})
@@ -140,6 +140,8 @@ function(nearfetch_shared_library name)
         ${target}
         PROPERTIES OUTPUT_NAME ${arg_FILE}
                    EXPORT_NAME ${name}
+                   CXX_VISIBILITY_PRESET hidden
+                   VISIBILITY_INLINES_HIDDEN ON
                    VERSION ${PROJECT_VERSION}
                    SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
     target_link_libraries(${target} PRIVATE nearfetch_options)

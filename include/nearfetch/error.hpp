@@ -8,7 +8,7 @@ namespace nearfetch {
 
 /// What a user or the environment can cause. Reads *problem (why it is one): what to do*.
 /// Bugs are not errors: they are contracts (base/assert.hpp).
-class Error : public std::runtime_error {
+class [[gnu::visibility("default")]] Error : public std::runtime_error {
   public:
     explicit Error(const std::string& message) : std::runtime_error(message) {}
     Error(const std::string& problem, const std::string& why, const std::string& what_to_do)

@@ -38,7 +38,7 @@
 #include <utility>
 #include <vector>
 
-namespace nearfetch {
+namespace [[gnu::visibility("default")]] nearfetch {
 
 struct LaunchOptions {
     Rank ranks = 2;                             ///< threads of this process (with MPI: as many as MPI has)

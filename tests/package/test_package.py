@@ -154,6 +154,13 @@ def test_the_c_library_needs_no_cpp_library(prefix):
     assert not [name for name in dynamic.needed if name.startswith(("libstdc++", "libgcc", "libmpi"))]
 
 
+def test_the_cpp_library_exports_its_header_alone(prefix):
+    names = run("nm", "-D", "-C", "--defined-only", libdir(prefix) / "libnearfetch_pgas.so").splitlines()
+    assert any("nearfetch::detail::launch(" in name for name in names)
+    assert any("typeinfo for nearfetch::Error" in name for name in names), "exceptions cross the border"
+    assert not [name for name in names if "nearfetch::pgas::" in name]
+
+
 def test_another_version_is_refused(prefix, tmp_path):
     (tmp_path / "CMakeLists.txt").write_text(
         "cmake_minimum_required(VERSION 3.25)\nproject(other LANGUAGES NONE)\n"
