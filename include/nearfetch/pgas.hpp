@@ -336,8 +336,9 @@ T atomic_fetch_add(GlobalPtr<T> p, std::type_identity_t<T> amount,
 }
 
 /// Runs `function` on a rank, in a thread of it that is there for that, while its program goes on; waits for
-/// it and gives its value. What this thread has put before is seen there, and what is put there is seen after
-/// it. The closure and its value are moved as bytes. What it throws arrives as an Error with its text.
+/// it and gives its value; on the caller's own rank it is simply called. What this thread has put before is
+/// seen there, and what is put there is seen after it. The closure and its value are moved as bytes. What it
+/// throws elsewhere arrives as an Error with its text.
 template <class F>
 auto on(Rank where, const F& function) -> std::invoke_result_t<const F&> {
     using Value = std::invoke_result_t<const F&>;

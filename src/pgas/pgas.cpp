@@ -71,7 +71,12 @@ Task::~Task() {
 }
 
 void Task::join() {
-    state_->join();
+    try {
+        state_->join();
+    } catch (...) {
+        acquire();
+        throw;
+    }
     acquire();
 }
 

@@ -12,12 +12,19 @@ namespace {
 
 constexpr std::uint64_t alignment = 64;  // of allocations
 
-/// A thread's work between its first acquire and its last release (000, III-D).
+/// Runs it and releases what it has put, also where it fails: written later, that would hide what others have
+/// put since.
 template <class Body>
-void run_as_task(Runtime& runtime, Body&& body) {
-    Context context(runtime);
-    const Context::Use use(context);
-    body();
+void run_and_release(Context& context, Body&& body) {
+    try {
+        body();
+    } catch (...) {
+        try {
+            context.release();
+        } catch (const Error&) {  // what came first is what is told
+        }
+        throw;
+    }
     context.release();
 }
 
@@ -35,11 +42,11 @@ Runtime::Runtime(Job& job, const LaunchOptions& options, void (*anchor)())
 void Runtime::run(const std::function<void()>& main) {
     if (job_.threads()) server_ = job_.start_thread([this] { serve(); });
     try {
-        run_as_task(*this, [&] {
-            main();
-            // From here on nobody asks this rank for anything.
-            Context::here().barrier(std::memory_order_seq_cst);
-        });
+        Context context(*this);
+        const Context::Use use(context);
+        main();
+        // All is released; from here on nobody asks this rank for anything.
+        context.barrier(std::memory_order_seq_cst);
     } catch (...) {
         try {
             stop_server();
@@ -89,7 +96,11 @@ void Runtime::give_port(Port port) {
 }
 
 std::unique_ptr<Job::Thread> Runtime::start_task(std::function<void()> body) {
-    return job_.start_thread([this, body = std::move(body)] { run_as_task(*this, body); });
+    return job_.start_thread([this, body = std::move(body)] {
+        Context context(*this);
+        const Context::Use use(context);
+        run_and_release(context, body);
+    });
 }
 
 // Hands each request to a worker that has nothing to do.
@@ -155,8 +166,7 @@ std::vector<std::byte> Runtime::answer(std::span<const std::byte> request) {
     Context& context = Context::here();
     context.acquire();
     try {
-        code(closure.data(), result.data());
-        context.release();
+        run_and_release(context, [&] { code(closure.data(), result.data()); });
     } catch (const std::exception& problem) {
         header.kind = Header::Kind::error;
         const std::string_view text = problem.what();

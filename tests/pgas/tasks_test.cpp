@@ -92,6 +92,28 @@ TEST(On, AnExceptionComesBack) {
     });
 }
 
+// What a function has put before it failed is ordered like everything else: it must not come later.
+TEST(On, AFunctionThatFailsHasPutWhatItPut) {
+    launch(options(3), [] {
+        const auto x = allocate<long>(1).at_rank(2);
+        if (rank() == 0) {
+            EXPECT_THROW(on(1,
+                            [x] {
+                                put(x, 1);
+                                throw Error("on purpose");
+                            }),
+                         Error);
+            EXPECT_EQ(get(x), 1);
+            put(x, 2);
+            release();
+            on(1, [] {});
+            acquire();
+            EXPECT_EQ(get(x), 2);
+        }
+        barrier();
+    });
+}
+
 // 000, Listing 3: memory that is freed elsewhere must not be written afterwards.
 TEST(On, WritesBeforeItAreThereBeforeItRuns) {
     struct Point {
@@ -129,8 +151,12 @@ TEST(Spawn, ATaskSeesWhatWasPutAndIsSeenAfterItsJoin) {
                 task.join();
             for (int i = 1; i < 10; ++i)
                 EXPECT_EQ(get(there + i), i);
-            Task failing = spawn([] { throw Error("on purpose"); });
+            Task failing = spawn([there] {
+                put(there, 10);
+                throw Error("on purpose");
+            });
             EXPECT_THROW(failing.join(), Error);
+            EXPECT_EQ(get(there), 10);
             Task dropped = spawn([] {});
         }
         barrier();
