@@ -31,6 +31,7 @@
 #include <nearfetch/error.hpp>
 #include <nearfetch/page_cache_config.hpp>
 #include <nearfetch/types.hpp>
+#include <new>
 #include <span>
 #include <string>
 #include <string_view>
@@ -343,10 +344,11 @@ template <class F>
 auto on(Rank where, const F& function) -> std::invoke_result_t<const F&> {
     using Value = std::invoke_result_t<const F&>;
     static_assert(std::is_trivially_copyable_v<F>, "capture values and global pointers only");
+    static_assert(alignof(F) <= alignof(std::max_align_t));
     if constexpr (std::is_void_v<Value>) {
         detail::call(where, &detail::run<F>, &function, sizeof(F), nullptr, 0);
     } else {
-        static_assert(std::is_trivially_copyable_v<Value>);
+        static_assert(std::is_trivially_copyable_v<Value> && alignof(Value) <= alignof(std::max_align_t));
         alignas(Value) std::byte value[sizeof(Value)];
         detail::call(where, &detail::run<F>, &function, sizeof(F), value, sizeof(Value));
         return *std::launder(reinterpret_cast<Value*>(value));

@@ -40,6 +40,18 @@ class PendingTransfer final : public Transfer::State {
     Pending pending_;
 };
 
+// What a get and a put differ in: the program's bytes are written, or read.
+void copy(std::byte* segment, std::byte* to, std::size_t bytes) { std::memcpy(to, segment, bytes); }
+void copy(std::byte* segment, const std::byte* from, std::size_t bytes) { std::memcpy(segment, from, bytes); }
+GetRequest request_of(const PageEngine& engine, Rank rank, std::uint64_t address, std::size_t bytes,
+                      std::byte* to) {
+    return engine.get_request(rank, address, bytes, to);
+}
+PutRequest request_of(const PageEngine& engine, Rank rank, std::uint64_t address, std::size_t bytes,
+                      const std::byte* from) {
+    return engine.put_request(rank, address, bytes, from);
+}
+
 class DoneTransfer final : public Transfer::State {
   public:
     bool test() override { return true; }
@@ -102,53 +114,36 @@ std::byte* Context::local(std::uint64_t address, std::size_t bytes) {
     return runtime_.job().segment().data() + address;
 }
 
-void Context::get_uncached(Rank rank, std::uint64_t address, std::byte* to, std::size_t bytes) {
-    check("get", rank, address, bytes);
+template <class Byte>
+void Context::move_uncached(Rank rank, std::uint64_t address, Byte* memory, std::size_t bytes) {
+    check(name_of(memory), rank, address, bytes);
     if (rank == rank_) {
-        std::memcpy(to, local(address, bytes), bytes);
+        copy(local(address, bytes), memory, bytes);
         return;
     }
-    const int status = DirectEngine::Pending(*direct_, rank, address, bytes, to).wait();
-    if (status != 0) fail("get", rank, address, bytes, status);
+    const int status = DirectEngine::Pending(*direct_, rank, address, bytes, memory).wait();
+    if (status != 0) fail(name_of(memory), rank, address, bytes, status);
 }
+template void Context::move_uncached(Rank, std::uint64_t, std::byte*, std::size_t);
+template void Context::move_uncached(Rank, std::uint64_t, const std::byte*, std::size_t);
 
-void Context::put_uncached(Rank rank, std::uint64_t address, const std::byte* from, std::size_t bytes) {
-    check("put", rank, address, bytes);
-    if (rank == rank_) {
-        std::memcpy(local(address, bytes), from, bytes);
-        return;
-    }
-    const int status = DirectEngine::Pending(*direct_, rank, address, bytes, from).wait();
-    if (status != 0) fail("put", rank, address, bytes, status);
-}
-
-Transfer Context::start_get(Rank rank, std::uint64_t address, std::byte* to, std::size_t bytes) {
-    check("get", rank, address, bytes);
+template <class Byte>
+Transfer Context::start(Rank rank, std::uint64_t address, Byte* memory, std::size_t bytes) {
+    check(name_of(memory), rank, address, bytes);
     if (charged_) charge();
     if (bytes == 0 || rank == rank_) {
-        if (bytes != 0) std::memcpy(to, local(address, bytes), bytes);
+        if (bytes != 0) copy(local(address, bytes), memory, bytes);
         return Transfer(std::make_unique<DoneTransfer>());
     }
     if (engine_ == nullptr)
         return Transfer(
-            std::make_unique<PendingTransfer<DirectEngine::Pending>>(*direct_, rank, address, bytes, to));
-    return Transfer(std::make_unique<PendingTransfer<PageEngine::Get>>(
-        *engine_, clock_, engine_->get_request(rank, address, bytes, to)));
+            std::make_unique<PendingTransfer<DirectEngine::Pending>>(*direct_, rank, address, bytes, memory));
+    auto request = request_of(*engine_, rank, address, bytes, memory);
+    using Pending = PendingTransfer<PageEngine::Pending<decltype(request)>>;
+    return Transfer(std::make_unique<Pending>(*engine_, clock_, request));
 }
-
-Transfer Context::start_put(Rank rank, std::uint64_t address, const std::byte* from, std::size_t bytes) {
-    check("put", rank, address, bytes);
-    if (charged_) charge();
-    if (bytes == 0 || rank == rank_) {
-        if (bytes != 0) std::memcpy(local(address, bytes), from, bytes);
-        return Transfer(std::make_unique<DoneTransfer>());
-    }
-    if (engine_ == nullptr)
-        return Transfer(
-            std::make_unique<PendingTransfer<DirectEngine::Pending>>(*direct_, rank, address, bytes, from));
-    return Transfer(std::make_unique<PendingTransfer<PageEngine::Put>>(
-        *engine_, clock_, engine_->put_request(rank, address, bytes, from)));
-}
+template Transfer Context::start(Rank, std::uint64_t, std::byte*, std::size_t);
+template Transfer Context::start(Rank, std::uint64_t, const std::byte*, std::size_t);
 
 void Context::prefetch(Rank rank, std::uint64_t address, std::size_t bytes) {
     if (!is_remote(rank) || engine_ == nullptr) return;

@@ -39,29 +39,14 @@ class Context {
     };
 
     void get(Rank rank, std::uint64_t address, std::byte* to, std::size_t bytes) {
-        if (charged_) [[unlikely]]
-            charge();
-        if (is_remote(rank) && engine_ != nullptr) [[likely]] {
-            const int status = engine_->get(clock_, rank, address, bytes, to);
-            if (status != 0) [[unlikely]]
-                fail("get", rank, address, bytes, status);
-        } else {
-            get_uncached(rank, address, to, bytes);
-        }
+        move(rank, address, to, bytes, [&] { return engine_->get(clock_, rank, address, bytes, to); });
     }
     void put(Rank rank, std::uint64_t address, const std::byte* from, std::size_t bytes) {
-        if (charged_) [[unlikely]]
-            charge();
-        if (is_remote(rank) && engine_ != nullptr) [[likely]] {
-            const int status = engine_->put(rank, address, bytes, from);
-            if (status != 0) [[unlikely]]
-                fail("put", rank, address, bytes, status);
-        } else {
-            put_uncached(rank, address, from, bytes);
-        }
+        move(rank, address, from, bytes, [&] { return engine_->put(rank, address, bytes, from); });
     }
-    Transfer start_get(Rank rank, std::uint64_t address, std::byte* to, std::size_t bytes);
-    Transfer start_put(Rank rank, std::uint64_t address, const std::byte* from, std::size_t bytes);
+    /// A get to std::byte, a put from const std::byte.
+    template <class Byte>
+    Transfer start(Rank rank, std::uint64_t address, Byte* memory, std::size_t bytes);
     void prefetch(Rank rank, std::uint64_t address, std::size_t bytes);
 
     void acquire() noexcept {
@@ -92,14 +77,29 @@ class Context {
     [[noreturn]] void fail(const char* what, Rank rank, std::uint64_t address, std::size_t bytes,
                            int status) const;
     [[noreturn]] void fail_release(int status) const;
-    // One comparison also finds negative ranks; those that do not exist are remote to get_uncached().
+    // One comparison also finds negative ranks; those that do not exist are left to
+    // move_uncached().
     bool is_remote(Rank rank) const noexcept {
         return rank != rank_ && static_cast<std::uint32_t>(rank) < static_cast<std::uint32_t>(ranks_);
     }
     void check(const char* what, Rank rank, std::uint64_t address, std::size_t bytes) const;
     void charge();
-    void get_uncached(Rank rank, std::uint64_t address, std::byte* to, std::size_t bytes);
-    void put_uncached(Rank rank, std::uint64_t address, const std::byte* from, std::size_t bytes);
+    template <class Byte, class Cached>
+    void move(Rank rank, std::uint64_t address, Byte* memory, std::size_t bytes, const Cached& cached) {
+        if (charged_) [[unlikely]]
+            charge();
+        if (is_remote(rank) && engine_ != nullptr) [[likely]] {
+            const int status = cached();
+            if (status != 0) [[unlikely]]
+                fail(name_of(memory), rank, address, bytes, status);
+        } else {
+            move_uncached(rank, address, memory, bytes);
+        }
+    }
+    template <class Byte>
+    void move_uncached(Rank rank, std::uint64_t address, Byte* memory, std::size_t bytes);
+    static const char* name_of(const std::byte*) noexcept { return "put"; }
+    static const char* name_of(std::byte*) noexcept { return "get"; }
 
     static thread_local constinit Context* here_;
 
