@@ -12,7 +12,9 @@
 
 struct nearfetch_cache {
     nearfetch_cache(const nearfetch::PageCacheConfig& config, const nearfetch_transport& table)
-        : transport(table, config.operations), engine(config, transport) {}
+        : transport(table), engine(config, transport) {
+        transport.reserve(config.operations);  // which the engine has checked
+    }
 
     /// Whether these are bytes, and all addressable. The core knows lines and pages, some of which memory
     /// ends in: who asks for what lies behind its end must not be served from there. So each access is looked

@@ -7,7 +7,7 @@
 
 namespace nearfetch::capi {
 
-TableTransport::TableTransport(const nearfetch_transport& table, std::size_t operations) : table_(table) {
+void TableTransport::reserve(std::size_t operations) {
     active_.reserve(operations);
     grow(operations);
 }

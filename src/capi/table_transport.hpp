@@ -24,8 +24,9 @@ class TableTransport final : public Transport {
     /// Most operations that one call of the table asks for.
     static constexpr std::size_t list_max = 64;
 
-    /// \param operations that are under way at a time
-    TableTransport(const nearfetch_transport& table, std::size_t operations);
+    explicit TableTransport(const nearfetch_transport& table) : table_(table) {}
+    /// So many operations under way at a time need no further memory.
+    void reserve(std::size_t operations);
 
     int start_get(Rank target, std::uint64_t address, std::uint64_t size, std::byte* to,
                   Token token) override;

@@ -225,6 +225,7 @@ TEST(CApiSettings, AreChecked) {
     refused("capacity_bytes = 5 (", [](Settings& s) { s.capacity_bytes = 5; });
     refused("dirty_pages = 1000000 (", [](Settings& s) { s.dirty_pages = 1000000; });
     refused("operations = 1 (", [](Settings& s) { s.operations = 1; });
+    refused("operations = 4294967295 (", [](Settings& s) { s.operations = 4294967295; });
     refused("policy = lru (", [](Settings& s) { s.policy = "lru"; });
     refused("policy = NULL (", [](Settings& s) { s.policy = nullptr; });
     refused("read_ahead = 2 (", [](Settings& s) { s.read_ahead = 2; });
