@@ -42,7 +42,7 @@ std::string text_of(const Access& access) {
 
 }  // namespace
 
-nearfetch_status refuse(const Access& access, const void* cache, const void* task, const void* memory) {
+nearfetch_status refuse(Access access, const void* cache, const void* task, const void* memory) {
     return guarded(NEARFETCH_BAD_ARGUMENT, [&] {
         if (access.bytes == 0 && access.moves) return NEARFETCH_OK;
         const char* const missing =
@@ -59,8 +59,7 @@ nearfetch_status refuse(const Access& access, const void* cache, const void* tas
     });
 }
 
-nearfetch_status outcome(const nearfetch_cache& cache, const Access& access, int status,
-                         const char* what_to_do) {
+nearfetch_status outcome(const nearfetch_cache& cache, Access access, int status, const char* what_to_do) {
     if (status == 0) return NEARFETCH_OK;
     set_transport_status(status);
     return guarded(NEARFETCH_TRANSFER_FAILED, [&] {
@@ -71,39 +70,41 @@ nearfetch_status outcome(const nearfetch_cache& cache, const Access& access, int
 
 }  // namespace nearfetch::capi
 
-extern "C" {
+namespace {
 
-// What a hit executes is nearfetch_get() and what is inlined into it; the rest is kept out of it.
-
-nearfetch_status nearfetch_get(nearfetch_cache* cache, const nearfetch_task* task, int32_t rank,
-                               uint64_t address, uint64_t bytes, void* to) {
+// What a hit executes is a function of the API and what is inlined into it; the rest is kept out of it.
+template <class Move>
+[[gnu::always_inline]] inline nearfetch_status moved(const Access& access, nearfetch_cache* cache,
+                                                     const nearfetch_task* task, const void* memory,
+                                                     const char* what_to_do, const Move& move) {
     try {
-        if (cache == nullptr || task == nullptr || to == nullptr || !cache->addressable(rank, address, bytes))
-            [[unlikely]]
-            return capi::refuse({"get", rank, address, bytes, true}, cache, task, to);
-        const int status =
-            cache->engine.get(capi::clock_of(*task), rank, address, bytes, static_cast<std::byte*>(to));
+        if (!capi::possible(access, cache, task, memory)) [[unlikely]]
+            return capi::refuse(access, cache, task, memory);
+        const int status = move();
         if (status == 0) [[likely]]
             return NEARFETCH_OK;
-        return capi::outcome(*cache, {"get", rank, address, bytes, true}, status, get_again);
+        return capi::outcome(*cache, access, status, what_to_do);
     } catch (...) {
         return capi::fail_by_exception(NEARFETCH_TRANSFER_FAILED);
     }
 }
 
+}  // namespace
+
+extern "C" {
+
+nearfetch_status nearfetch_get(nearfetch_cache* cache, const nearfetch_task* task, int32_t rank,
+                               uint64_t address, uint64_t bytes, void* to) {
+    return moved({"get", rank, address, bytes, true}, cache, task, to, get_again, [&] {
+        return cache->engine.get(capi::clock_of(*task), rank, address, bytes, static_cast<std::byte*>(to));
+    });
+}
+
 nearfetch_status nearfetch_put(nearfetch_cache* cache, const nearfetch_task* task, int32_t rank,
                                uint64_t address, uint64_t bytes, const void* from) {
-    try {
-        if (cache == nullptr || task == nullptr || from == nullptr ||
-            !cache->addressable(rank, address, bytes)) [[unlikely]]
-            return capi::refuse({"put", rank, address, bytes, true}, cache, task, from);
-        const int status = cache->engine.put(rank, address, bytes, static_cast<const std::byte*>(from));
-        if (status == 0) [[likely]]
-            return NEARFETCH_OK;
-        return capi::outcome(*cache, {"put", rank, address, bytes, true}, status, put_again);
-    } catch (...) {
-        return capi::fail_by_exception(NEARFETCH_TRANSFER_FAILED);
-    }
+    return moved({"put", rank, address, bytes, true}, cache, task, from, put_again, [&] {
+        return cache->engine.put(rank, address, bytes, static_cast<const std::byte*>(from));
+    });
 }
 
 nearfetch_status nearfetch_prefetch(nearfetch_cache* cache, const nearfetch_task* task, int32_t rank,

@@ -51,11 +51,16 @@ struct Access {
     bool moves = false;  ///< a get or put, of which nothing is done when there are no bytes
 };
 
-/// Why it cannot be done, before it is begun. \pre it cannot
-[[gnu::cold]] nearfetch_status refuse(const Access& access, const void* cache, const void* task,
-                                      const void* memory);
+/// Whether a get or put can be begun, looked at on every hit.
+inline bool possible(const Access& access, nearfetch_cache* cache, const nearfetch_task* task,
+                     const void* memory) {
+    return cache != nullptr && task != nullptr && memory != nullptr &&
+           cache->addressable(access.rank, access.address, access.bytes);
+}
+/// Why it cannot be done, before it is begun. By value, so that a hit keeps it in registers. \pre it cannot
+[[gnu::cold]] nearfetch_status refuse(Access access, const void* cache, const void* task, const void* memory);
 /// NEARFETCH_OK, or what the engine's status means. \param what_to_do about a transfer that failed
-[[gnu::cold]] nearfetch_status outcome(const nearfetch_cache& cache, const Access& access, int status,
+[[gnu::cold]] nearfetch_status outcome(const nearfetch_cache& cache, Access access, int status,
                                        const char* what_to_do);
 
 inline TaskClock clock_of(const nearfetch_task& task) noexcept { return {task.acquired}; }

@@ -44,11 +44,20 @@ struct nearfetch_request {
 
 namespace {
 
-/// What is at its end already needs no request.
-nearfetch_status begun(std::unique_ptr<nearfetch_request> made, nearfetch_request** request) {
-    if (made->test()) return made->wait();
-    *request = made.release();
-    return NEARFETCH_OK;
+/// Begins what `request_of` describes. What is at its end already needs no request.
+template <class Transfer, class RequestOf>
+nearfetch_status begin(const capi::Access& access, nearfetch_cache* cache, const nearfetch_task* task,
+                       const void* memory, nearfetch_request** request, const RequestOf& request_of) {
+    return capi::guarded(NEARFETCH_TRANSFER_FAILED, [&] {
+        if (request == nullptr) return capi::refuse(access, cache, task, nullptr);
+        *request = nullptr;
+        if (!capi::possible(access, cache, task, memory)) return capi::refuse(access, cache, task, memory);
+        auto made = std::make_unique<nearfetch_request>(*cache, access);
+        made->begin<Transfer>(*task, request_of());
+        if (made->test()) return made->wait();
+        *request = made.release();
+        return NEARFETCH_OK;
+    });
 }
 
 }  // namespace
@@ -58,33 +67,16 @@ extern "C" {
 nearfetch_status nearfetch_start_get(nearfetch_cache* cache, const nearfetch_task* task, int32_t rank,
                                      uint64_t address, uint64_t bytes, void* to,
                                      nearfetch_request** request) {
-    return capi::guarded(NEARFETCH_TRANSFER_FAILED, [&] {
-        const capi::Access access{"get", rank, address, bytes, true};
-        if (request == nullptr) return capi::refuse(access, cache, task, nullptr);
-        *request = nullptr;
-        if (cache == nullptr || task == nullptr || to == nullptr || !cache->addressable(rank, address, bytes))
-            return capi::refuse(access, cache, task, to);
-        auto made = std::make_unique<nearfetch_request>(*cache, access);
-        made->begin<PageEngine::Get>(
-            *task, cache->engine.get_request(rank, address, bytes, static_cast<std::byte*>(to)));
-        return begun(std::move(made), request);
+    return begin<PageEngine::Get>({"get", rank, address, bytes, true}, cache, task, to, request, [&] {
+        return cache->engine.get_request(rank, address, bytes, static_cast<std::byte*>(to));
     });
 }
 
 nearfetch_status nearfetch_start_put(nearfetch_cache* cache, const nearfetch_task* task, int32_t rank,
                                      uint64_t address, uint64_t bytes, const void* from,
                                      nearfetch_request** request) {
-    return capi::guarded(NEARFETCH_TRANSFER_FAILED, [&] {
-        const capi::Access access{"put", rank, address, bytes, true};
-        if (request == nullptr) return capi::refuse(access, cache, task, nullptr);
-        *request = nullptr;
-        if (cache == nullptr || task == nullptr || from == nullptr ||
-            !cache->addressable(rank, address, bytes))
-            return capi::refuse(access, cache, task, from);
-        auto made = std::make_unique<nearfetch_request>(*cache, access);
-        made->begin<PageEngine::Put>(
-            *task, cache->engine.put_request(rank, address, bytes, static_cast<const std::byte*>(from)));
-        return begun(std::move(made), request);
+    return begin<PageEngine::Put>({"put", rank, address, bytes, true}, cache, task, from, request, [&] {
+        return cache->engine.put_request(rank, address, bytes, static_cast<const std::byte*>(from));
     });
 }
 
