@@ -88,7 +88,7 @@ typedef struct nearfetch_operation {
  * was done before the other was started: the cache sees to that. A GET has read its bytes, and a PUT has
  * written them, at some time between its start and its completion.
  *
- * Only wait_some and yield may run other tasks of this thread, on other stacks or on top of their own.
+ * Only wait_some may run other tasks of this thread, on other stacks or on top of its own.
  */
 typedef struct nearfetch_transport {
     size_t size;
@@ -110,8 +110,6 @@ typedef struct nearfetch_transport {
      * Returns 0 when not even that byte is addressable, else not 0. */
     int (*readable)(void* context, int32_t rank, uint64_t address, uint64_t* begin, uint64_t* end);
 
-    /* Optional: others may have the processor now. */
-    void (*yield)(void* context);
     /* Optional: this thread's time in nanoseconds, which never goes back; NULL for the machine's clock. The
      * distance of read-ahead is worked out from it. */
     uint64_t (*now_ns)(void* context);
@@ -174,7 +172,8 @@ NEARFETCH_API nearfetch_status nearfetch_get(nearfetch_cache* cache, const nearf
 
 /* Writes them. The memory may be used again at once; the bytes are at their target after a release. Every
  * task of the thread sees them. NEARFETCH_BAD_ADDRESS; NEARFETCH_TRANSFER_FAILED when room had to be made and
- * that failed, or the put was a large one that failed: put it again. */
+ * that failed, or the put was a large one that failed. A small one is then put in part or not at all; of a
+ * large one nothing is certain, nor is what was put there before and not released. Put it again. */
 NEARFETCH_API nearfetch_status nearfetch_put(nearfetch_cache* cache, const nearfetch_task* task, int32_t rank,
                                              uint64_t address, uint64_t bytes, const void* from);
 

@@ -39,7 +39,7 @@ Struct copy_of(const Struct& theirs, std::size_t least, const char* name) {
 }
 
 nearfetch_transport checked(const nearfetch_transport& theirs) {
-    constexpr std::size_t least = offsetof(nearfetch_transport, yield);
+    constexpr std::size_t least = offsetof(nearfetch_transport, now_ns);
     const nearfetch_transport table = copy_of(theirs, least, "nearfetch_transport");
     const auto need = [](bool there, const char* name) {
         if (!there)

@@ -100,10 +100,6 @@ ByteRange TableTransport::readable(Rank target, std::uint64_t address) const noe
     return range.begin <= address && address < range.end ? range : ByteRange{};
 }
 
-void TableTransport::yield() {
-    if (table_.yield != nullptr) table_.yield(table_.context);
-}
-
 std::uint64_t TableTransport::now_ns() {
     if (table_.now_ns != nullptr) return table_.now_ns(table_.context);
     return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(

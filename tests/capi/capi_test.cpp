@@ -297,7 +297,7 @@ TEST(CApiSettings, ATransportNeedsItsFunctionsButTheOptionalOnes) {
 
     // One of the first version, whose memory ends where the optional functions begin.
     table = network.table();
-    table.size = offsetof(nearfetch_transport, yield);
+    table.size = offsetof(nearfetch_transport, now_ns);
     table.now_ns = nullptr;
     ASSERT_EQ(nearfetch_cache_create(nullptr, &table, &cache), NEARFETCH_OK);
     nearfetch_task task = NEARFETCH_TASK_INIT;
