@@ -138,7 +138,9 @@ typedef struct nearfetch_cache_settings {
     uint8_t wait_for_writes;         /* write a page back before the rest of it is read */
 } nearfetch_cache_settings;
 
-/* Fills in the defaults. `size` is sizeof *settings. */
+/* Fills in the defaults, or what the environment says in their place:
+ * NEARFETCH_PAGE_CACHE_CAPACITY_BYTES=4MiB and the like, which `nearfetch settings` lists. `size` is sizeof
+ * *settings. NEARFETCH_BAD_SETTING when a variable says what cannot be. */
 NEARFETCH_API nearfetch_status nearfetch_cache_settings_default(nearfetch_cache_settings* settings,
                                                                 size_t size);
 

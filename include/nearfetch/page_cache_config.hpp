@@ -7,7 +7,8 @@
 namespace nearfetch {
 
 /// A page cache, one per thread. The defaults are those of Ferguson and Buettner (2015), section III-B, where
-/// the paper gives any.
+/// the paper gives any. Each is also a setting: capacity_bytes is page_cache_capacity_bytes, and
+/// NEARFETCH_PAGE_CACHE_CAPACITY_BYTES in the environment.
 struct PageCacheConfig {
     std::uint64_t capacity_bytes = 1ull << 20;  ///< of data; all the rest adds less than half of it
     std::uint64_t page_bytes = 1024;            ///< a power of two, at most 64 lines
@@ -21,6 +22,8 @@ struct PageCacheConfig {
     bool read_ahead_beyond_paper = true;  ///< backwards and by strides, at a distance that adapts
     bool combine_pages = true;            ///< adjacent pages share messages
     bool wait_for_writes = false;  ///< write a page back before the rest of it is read, as the paper does
+
+    friend bool operator==(const PageCacheConfig&, const PageCacheConfig&) = default;
 };
 
 }  // namespace nearfetch

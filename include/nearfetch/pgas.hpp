@@ -41,12 +41,18 @@
 
 namespace [[gnu::visibility("default")]] nearfetch {
 
+namespace detail {
+/// \throws Error when the environment says what cannot be
+PageCacheConfig page_cache_defaults();
+}  // namespace detail
+
 struct LaunchOptions {
     Rank ranks = 2;                             ///< threads of this process (with MPI: as many as MPI has)
     std::uint64_t segment_bytes = 64ull << 20;  ///< of each rank, for all it allocates; rounded up to pages
     bool cached = true;                         ///< false: every get and put is a message
-    PageCacheConfig cache = {};                 ///< of each thread
-    std::string network = {};                   ///< "": none is modelled; or aries, fdr-ib, 10gbe, 1gbe
+    /// Of each thread. What the program does not set is as the environment says (settings page_cache_...).
+    PageCacheConfig cache = detail::page_cache_defaults();
+    std::string network = {};      ///< "": none is modelled; or aries, fdr-ib, 10gbe, 1gbe
     bool virtual_time = false;     ///< the modelled network's time is counted instead of waited for
     std::uint64_t seed = 1;        ///< of all that is left to chance in virtual time
     std::uint64_t jitter_ns = 0;   ///< most that chance delays an operation on a modelled network

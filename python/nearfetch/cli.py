@@ -147,7 +147,9 @@ def _settings(layout: Layout, as_json: bool) -> int:
         print(textwrap.fill(text, width=100, initial_indent=" " * 4, subsequent_indent=" " * 4))
     print(
         "\nGive a setting as --set buffer_bytes=4MiB, in the environment as NEARFETCH_BUFFER_BYTES=4MiB,\n"
-        "or for one window as the info key nearfetch_buffer_bytes. An info key wins over the environment."
+        "or for one window as the info key nearfetch_buffer_bytes. An info key wins over the environment.\n"
+        "Those that begin with page_cache_ are for programs that use <nearfetch/pgas.hpp> and for runtimes,\n"
+        "not for windows; what the program itself sets wins over the environment."
     )
     return 0
 

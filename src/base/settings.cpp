@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <variant>
 
@@ -13,32 +14,51 @@ namespace nearfetch {
 
 namespace {
 
+/// Where a value is: in the settings, or in those of the page cache.
+template <class T>
+class Field {
+  public:
+    constexpr Field(T Settings::* member) : member_(member) {}
+    constexpr Field(T PageCacheConfig::* member) : of_page_cache_(member) {}
+    T& operator()(Settings& s) const {
+        return member_ != nullptr ? s.*member_ : s.page_cache.*of_page_cache_;
+    }
+
+  private:
+    T Settings::* member_ = nullptr;
+    T PageCacheConfig::* of_page_cache_ = nullptr;
+};
+
 struct BytesKind {
-    std::uint64_t Settings::* member;
+    Field<std::uint64_t> member;
     std::uint64_t least;
 };
+template <class T>
 struct CountKind {
-    std::uint64_t Settings::* member;
+    Field<T> member;
     std::uint64_t least;
     std::uint64_t most;
 };
+template <class T, class Struct>
+CountKind(T Struct::*, std::uint64_t, std::uint64_t) -> CountKind<T>;
 struct RatioKind {
-    double Settings::* member;
+    Field<double> member;
     double least;
     double most;
 };
 struct SwitchKind {
-    bool Settings::* member;
+    Field<bool> member;
 };
 struct ModeKind {};
 struct ChoiceKind {
-    std::string Settings::* member;
+    Field<std::string> member;
     std::string_view choices;  ///< separated by blanks
 };
 struct TextKind {
-    std::string Settings::* member;
+    Field<std::string> member;
 };
-using Kind = std::variant<BytesKind, CountKind, RatioKind, SwitchKind, ModeKind, ChoiceKind, TextKind>;
+using Kind = std::variant<BytesKind, CountKind<std::uint64_t>, CountKind<std::uint32_t>, RatioKind,
+                          SwitchKind, ModeKind, ChoiceKind, TextKind>;
 
 struct Row {
     std::string_view name;
@@ -115,6 +135,30 @@ const std::array rows{
     Row{"stats_dir", "path", TextKind{&Settings::stats_dir},
         "folder for rank-<N>.json with every counter of every window, written at MPI_Finalize"},
     Row{"summary", "", SwitchKind{&Settings::summary}, "print a summary per window at MPI_Finalize"},
+    Row{"page_cache_capacity_bytes", "bytes", BytesKind{&PageCacheConfig::capacity_bytes, 128},
+        "data that a thread's page cache holds; all the rest adds less than half of it"},
+    Row{"page_cache_page_bytes", "bytes", BytesKind{&PageCacheConfig::page_bytes, 64},
+        "size of its pages, a power of two and at most 64 lines"},
+    Row{"page_cache_line_bytes", "bytes", BytesKind{&PageCacheConfig::line_bytes, 8},
+        "what its GETs are rounded up to, a power of two"},
+    Row{"page_cache_bulk_bytes", "bytes", BytesKind{&PageCacheConfig::bulk_bytes, 1},
+        "size from which gets and puts go past its pages"},
+    Row{"page_cache_policy", "", ChoiceKind{&PageCacheConfig::policy, "2q s3fifo"},
+        "which of its pages leaves when there is no room"},
+    Row{"page_cache_dirty_pages", "pages", CountKind{&PageCacheConfig::dirty_pages, 1, any_count},
+        "written pages that it keeps back, at most half of its pages"},
+    Row{"page_cache_operations", "operations", CountKind{&PageCacheConfig::operations, 2, 65536},
+        "GETs and PUTs that it has under way at a time"},
+    Row{"page_cache_read_ahead", "", SwitchKind{&PageCacheConfig::read_ahead},
+        "it fetches what will be read next where it sees a pattern"},
+    Row{"page_cache_read_ahead_items", "pages", CountKind{&PageCacheConfig::read_ahead_items, 1, 65536},
+        "most pages, or accesses, that it fetches ahead of the reader"},
+    Row{"page_cache_read_ahead_beyond_paper", "", SwitchKind{&PageCacheConfig::read_ahead_beyond_paper},
+        "it also reads ahead backwards and by strides, at a distance that adapts (off: as 000 does)"},
+    Row{"page_cache_combine_pages", "", SwitchKind{&PageCacheConfig::combine_pages},
+        "adjacent pages share messages"},
+    Row{"page_cache_wait_for_writes", "", SwitchKind{&PageCacheConfig::wait_for_writes},
+        "it writes a page back before the rest of it is read (as 000 does)"},
 };
 
 const Row* find_row(std::string_view name) {
@@ -150,7 +194,7 @@ std::string allowed_text(const Kind& kind) {
     return std::visit(
         Overloaded{
             [](const BytesKind& k) { return "a size from " + bytes_text(k.least) + ", for example 4MiB"; },
-            [](const CountKind& k) {
+            []<class T>(const CountKind<T>& k) {
                 return "a whole number from " + std::to_string(k.least) + " to " + std::to_string(k.most);
             },
             [](const RatioKind& k) { return "a number from " + number(k.least) + " to " + number(k.most); },
@@ -167,15 +211,15 @@ std::string allowed_text(const Kind& kind) {
         kind);
 }
 
-std::string value_text(const Kind& kind, const Settings& s) {
+std::string value_text(const Kind& kind, Settings& s) {
     return std::visit(Overloaded{
-                          [&](const BytesKind& k) { return bytes_text(s.*k.member); },
-                          [&](const CountKind& k) { return std::to_string(s.*k.member); },
-                          [&](const RatioKind& k) { return number(s.*k.member); },
-                          [&](const SwitchKind& k) { return std::string(s.*k.member ? "on" : "off"); },
+                          [&](const BytesKind& k) { return bytes_text(k.member(s)); },
+                          [&]<class T>(const CountKind<T>& k) { return std::to_string(k.member(s)); },
+                          [&](const RatioKind& k) { return number(k.member(s)); },
+                          [&](const SwitchKind& k) { return std::string(k.member(s) ? "on" : "off"); },
                           [&](const ModeKind&) { return std::string(mode_name(s.mode)); },
-                          [&](const ChoiceKind& k) { return s.*k.member; },
-                          [&](const TextKind& k) { return s.*k.member; },
+                          [&](const ChoiceKind& k) { return k.member(s); },
+                          [&](const TextKind& k) { return k.member(s); },
                       },
                       kind);
 }
@@ -200,25 +244,25 @@ bool store(const Kind& kind, Settings& s, std::string_view text) {
                           [&](const BytesKind& k) {
                               const auto value = parse_bytes(text);
                               if (!value || *value < k.least || *value > most_bytes) return false;
-                              s.*k.member = *value;
+                              k.member(s) = *value;
                               return true;
                           },
-                          [&](const CountKind& k) {
+                          [&]<class T>(const CountKind<T>& k) {
                               const auto value = parse_number<std::uint64_t>(text);
                               if (!value || *value < k.least || *value > k.most) return false;
-                              s.*k.member = *value;
+                              k.member(s) = static_cast<T>(*value);
                               return true;
                           },
                           [&](const RatioKind& k) {
                               const auto value = parse_number<double>(text);
                               if (!value || !(*value >= k.least && *value <= k.most)) return false;
-                              s.*k.member = *value;
+                              k.member(s) = *value;
                               return true;
                           },
                           [&](const SwitchKind& k) {
                               const bool on = is_choice("on true yes 1", text);
                               if (!on && !is_choice("off false no 0", text)) return false;
-                              s.*k.member = on;
+                              k.member(s) = on;
                               return true;
                           },
                           [&](const ModeKind&) {
@@ -231,11 +275,11 @@ bool store(const Kind& kind, Settings& s, std::string_view text) {
                           },
                           [&](const ChoiceKind& k) {
                               if (!is_choice(k.choices, text)) return false;
-                              s.*k.member = std::string(text);
+                              k.member(s) = std::string(text);
                               return true;
                           },
                           [&](const TextKind& k) {
-                              s.*k.member = std::string(text);
+                              k.member(s) = std::string(text);
                               return true;
                           },
                       },
@@ -254,7 +298,7 @@ std::string known_names() {
 std::string_view mode_name(Mode mode) noexcept { return mode_names[static_cast<std::size_t>(mode)]; }
 
 std::vector<SettingInfo> settings_table() {
-    const Settings defaults;
+    Settings defaults;
     std::vector<SettingInfo> table;
     for (const Row& row : rows)
         table.push_back(
@@ -279,6 +323,12 @@ void apply_environment(Settings& settings, const std::function<const char*(const
         if (value == nullptr || *value == '\0') continue;
         apply_setting(settings, row.name, value);
     }
+}
+
+Settings settings_of_environment() {
+    Settings settings;
+    apply_environment(settings, [](const char* name) -> const char* { return std::getenv(name); });
+    return settings;
 }
 
 std::string environment_name(std::string_view setting) {

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <nearfetch/page_cache_config.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -50,6 +51,7 @@ struct Settings {
     std::uint64_t seed = 1;
     std::string stats_dir;
     bool summary = false;
+    PageCacheConfig page_cache;  ///< of SPMD programs and of runtimes, not of windows
 
     friend bool operator==(const Settings&, const Settings&) = default;
 };
@@ -71,8 +73,12 @@ std::vector<SettingInfo> settings_table();
 void apply_setting(Settings& settings, std::string_view name, std::string_view text);
 
 /// Reads every NEARFETCH_<NAME> that `lookup` (usually getenv) knows.
-/// \throws Error as apply_setting does,.
+/// \throws Error as apply_setting does.
 void apply_environment(Settings& settings, const std::function<const char*(const char*)>& lookup);
+
+/// The defaults, changed by this process's environment.
+/// \throws Error as apply_setting does.
+Settings settings_of_environment();
 
 /// The variable that carries a setting: buffer_bytes -> NEARFETCH_BUFFER_BYTES.
 std::string environment_name(std::string_view setting);

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "base/error.hpp"
+#include "base/settings.hpp"
 
 namespace capi = nearfetch::capi;
 using nearfetch::Error;
@@ -95,22 +96,24 @@ nearfetch_status nearfetch_cache_settings_default(nearfetch_cache_settings* sett
         return capi::fail(NEARFETCH_BAD_ARGUMENT, "there is no place for the settings",
                           "it is NULL, or its size is not that of nearfetch_cache_settings",
                           "give the address and the size of one");
-    const PageCacheConfig config;
-    *settings = {};
-    settings->size = sizeof *settings;
-    settings->capacity_bytes = config.capacity_bytes;
-    settings->page_bytes = config.page_bytes;
-    settings->line_bytes = config.line_bytes;
-    settings->bulk_bytes = config.bulk_bytes;
-    settings->policy = "2q";
-    settings->dirty_pages = config.dirty_pages;
-    settings->operations = config.operations;
-    settings->read_ahead_items = config.read_ahead_items;
-    settings->read_ahead = config.read_ahead;
-    settings->read_ahead_beyond_paper = config.read_ahead_beyond_paper;
-    settings->combine_pages = config.combine_pages;
-    settings->wait_for_writes = config.wait_for_writes;
-    return NEARFETCH_OK;
+    return capi::guarded(NEARFETCH_BAD_SETTING, [&] {
+        const PageCacheConfig config = nearfetch::settings_of_environment().page_cache;
+        *settings = {};
+        settings->size = sizeof *settings;
+        settings->capacity_bytes = config.capacity_bytes;
+        settings->page_bytes = config.page_bytes;
+        settings->line_bytes = config.line_bytes;
+        settings->bulk_bytes = config.bulk_bytes;
+        settings->policy = config.policy == "s3fifo" ? "s3fifo" : "2q";  // the caller keeps the pointer
+        settings->dirty_pages = config.dirty_pages;
+        settings->operations = config.operations;
+        settings->read_ahead_items = config.read_ahead_items;
+        settings->read_ahead = config.read_ahead;
+        settings->read_ahead_beyond_paper = config.read_ahead_beyond_paper;
+        settings->combine_pages = config.combine_pages;
+        settings->wait_for_writes = config.wait_for_writes;
+        return NEARFETCH_OK;
+    });
 }
 
 nearfetch_status nearfetch_cache_create(const nearfetch_cache_settings* settings,
@@ -123,7 +126,8 @@ nearfetch_status nearfetch_cache_create(const nearfetch_cache_settings* settings
     return capi::guarded(NEARFETCH_BAD_ARGUMENT, [&] {
         const nearfetch_transport table = checked(*transport);
         return capi::guarded(NEARFETCH_BAD_SETTING, [&] {
-            const PageCacheConfig config = settings != nullptr ? config_of(*settings) : PageCacheConfig();
+            const PageCacheConfig config =
+                settings != nullptr ? config_of(*settings) : nearfetch::settings_of_environment().page_cache;
             *cache = new nearfetch_cache(config, table);
             return NEARFETCH_OK;
         });

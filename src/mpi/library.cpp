@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <cstdlib>
 #include <vector>
 
 namespace nearfetch {
@@ -106,8 +105,7 @@ Library& Library::instance() {
 
 void Library::start() {
     if (started_) return;
-    Settings settings;
-    apply_environment(settings, [](const char* name) -> const char* { return std::getenv(name); });
+    const Settings settings = settings_of_environment();
     int provided = MPI_THREAD_SINGLE;
     PMPI_Query_thread(&provided);
     threaded_ = provided == MPI_THREAD_MULTIPLE;

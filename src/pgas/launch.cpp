@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "base/settings.hpp"
 #include "pgas/runtime.hpp"
 #include "transport/inproc/inproc.hpp"
 
 namespace nearfetch {
 
 namespace detail {
+
+PageCacheConfig page_cache_defaults() { return settings_of_environment().page_cache; }
 
 void launch(const LaunchOptions& options, const std::function<void()>& main, void (*anchor)()) {
     InprocConfig config;

@@ -97,6 +97,26 @@ TEST(SettingsTable, HoldsTheDefaultsAndAcceptsThem) {
         EXPECT_TRUE(names.contains(name)) << name;
 }
 
+TEST(ApplySetting, AlsoOfThePageCache) {
+    Settings s;
+    PageCacheConfig expected;
+    apply_setting(s, "page_cache_capacity_bytes", "3MiB");
+    apply_setting(s, "page_cache_dirty_pages", "7");
+    apply_setting(s, "page_cache_policy", "s3fifo");
+    apply_setting(s, "page_cache_read_ahead", "off");
+    expected.capacity_bytes = 3u << 20;
+    expected.dirty_pages = 7;
+    expected.policy = "s3fifo";
+    expected.read_ahead = false;
+    EXPECT_EQ(s.page_cache, expected);
+    s.page_cache = {};
+    EXPECT_EQ(s, Settings{}) << "nothing else has changed";
+    EXPECT_NE(error_of("page_cache_operations", "1").find("a whole number from 2 to 65536"),
+              std::string::npos);
+    EXPECT_NE(error_of("page_cache_operations", "4294967298").find("bad value"), std::string::npos);
+    EXPECT_NE(error_of("page_cache_policy", "lru").find("2q s3fifo"), std::string::npos);
+}
+
 TEST(Environment, OneVariablePerSetting) {
     EXPECT_EQ(environment_name("buffer_bytes"), "NEARFETCH_BUFFER_BYTES");
     Settings s;

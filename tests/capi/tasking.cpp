@@ -17,11 +17,19 @@ namespace {
 constexpr std::size_t stack_bytes = 128 * 1024;
 
 [[noreturn]] void broken(const char* promise) {
-    std::fprintf(stderr, "the cache broke a promise to its transport: %s\n", promise);
+    std::fprintf(stderr, "the cache broke a promise: %s\n", promise);
     std::abort();
 }
 
 }  // namespace
+
+nearfetch_cache_settings settings_with(const std::function<void(nearfetch_cache_settings&)>& change) {
+    nearfetch_cache_settings settings;
+    if (nearfetch_cache_settings_default(&settings, sizeof settings) != NEARFETCH_OK)
+        broken("there are defaults");
+    change(settings);
+    return settings;
+}
 
 // --- tasks
 

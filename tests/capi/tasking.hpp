@@ -17,6 +17,9 @@
 
 namespace nearfetch::testing {
 
+/// The defaults, changed.
+nearfetch_cache_settings settings_with(const std::function<void(nearfetch_cache_settings&)>& change);
+
 /// Tasks of one thread, each on a stack of its own, chosen at random.
 class Tasks {
   public:

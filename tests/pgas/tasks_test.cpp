@@ -188,6 +188,27 @@ TEST(Sync, AVariableIsFullOrEmpty) {
     });
 }
 
+TEST(Launch, TheDefaultsOfTheCacheAreTheEnvironments) {
+    ASSERT_EQ(setenv("NEARFETCH_PAGE_CACHE_LINE_BYTES", "128", 1), 0);
+    const auto bytes_of_a_miss = [](std::uint64_t line_bytes) {
+        LaunchOptions its = options(2);
+        if (line_bytes != 0) its.cache.line_bytes = line_bytes;
+        std::uint64_t bytes = 0;
+        launch(its, [&bytes] {
+            const auto a = allocate<long>(1).at_rank(1);
+            if (rank() != 0) return;
+            get(a);
+            bytes = statistics()["get_message_bytes"];
+        });
+        return bytes;
+    };
+    EXPECT_EQ(bytes_of_a_miss(0), 128u);
+    EXPECT_EQ(bytes_of_a_miss(256), 256u) << "what the program says";
+    ASSERT_EQ(setenv("NEARFETCH_PAGE_CACHE_LINE_BYTES", "many", 1), 0);
+    EXPECT_THROW(LaunchOptions(), Error);
+    unsetenv("NEARFETCH_PAGE_CACHE_LINE_BYTES");
+}
+
 TEST(Launch, TheFirstExceptionEndsAll) {
     try {
         launch(options(3), [] {
