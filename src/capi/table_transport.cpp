@@ -3,7 +3,8 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
+
+#include "base/clock.hpp"
 
 namespace nearfetch::capi {
 
@@ -102,9 +103,7 @@ ByteRange TableTransport::readable(Rank target, std::uint64_t address) const noe
 
 std::uint64_t TableTransport::now_ns() {
     if (table_.now_ns != nullptr) return table_.now_ns(table_.context);
-    return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
-                                          std::chrono::steady_clock::now().time_since_epoch())
-                                          .count());
+    return steady_ns();
 }
 
 std::string TableTransport::status_text(int status) const {

@@ -5,20 +5,15 @@
 // cheap next to a get of 50 ns. Ticks are only ever compared with ticks; ns_per_tick() is for thresholds that
 // are settings.
 
-#include <chrono>
 #include <cstdint>
 
 #if defined(__x86_64__)
 #include <x86intrin.h>
 #endif
 
-namespace nearfetch {
+#include "base/clock.hpp"
 
-inline std::uint64_t steady_ns() noexcept {
-    return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
-                                          std::chrono::steady_clock::now().time_since_epoch())
-                                          .count());
-}
+namespace nearfetch {
 
 #if defined(__x86_64__)
 

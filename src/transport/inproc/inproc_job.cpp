@@ -2,13 +2,13 @@
 #include "transport/inproc/inproc_job.hpp"
 
 #include <atomic>
-#include <chrono>
 #include <exception>
 #include <string>
 #include <system_error>
 #include <thread>
 #include <utility>
 
+#include "base/clock.hpp"
 #include "base/error.hpp"
 #include "transport/inproc/inproc_transport.hpp"
 
@@ -101,11 +101,7 @@ bool InprocJob::receive(Port port, Message& message, bool wait) {
     return world_.take(rank_, port, message, wait);
 }
 
-void InprocJob::compute(std::uint64_t ns) {
-    const auto end = std::chrono::steady_clock::now() + std::chrono::nanoseconds(ns);
-    while (std::chrono::steady_clock::now() < end) {
-    }
-}
+void InprocJob::compute(std::uint64_t ns) { compute_for(ns); }
 
 std::unique_ptr<Job::Thread> InprocJob::start_thread(std::function<void()> body) {
     return std::make_unique<InprocThread>(world_, std::move(body));

@@ -2,10 +2,10 @@
 #include "transport/inproc/inproc_transport.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <thread>
 
 #include "base/assert.hpp"
+#include "base/clock.hpp"
 #include "transport/inproc/copy.hpp"
 
 namespace nearfetch {
@@ -49,10 +49,7 @@ void InprocTransport::yield() {
     std::this_thread::yield();
 }
 
-std::uint64_t InprocTransport::now_ns() {
-    return static_cast<std::uint64_t>(
-        std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count());
-}
+std::uint64_t InprocTransport::now_ns() { return steady_ns(); }
 
 std::string InprocTransport::status_text(int status) const {
     if (status == transport_status::bad_rank) {

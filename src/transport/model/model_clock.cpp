@@ -1,23 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/model/model_clock.hpp"
 
-#include <chrono>
 #include <thread>
 
+#include "base/clock.hpp"
 #include "transport/model/simulation.hpp"
 
 namespace nearfetch {
 
-std::uint64_t WallClock::now_ns() const {
-    return static_cast<std::uint64_t>(
-        std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count());
-}
+std::uint64_t WallClock::now_ns() const { return steady_ns(); }
 
-void WallClock::compute(std::uint64_t ns) {
-    const std::uint64_t end_ns = now_ns() + ns;
-    while (now_ns() < end_ns) {
-    }
-}
+void WallClock::compute(std::uint64_t ns) { compute_for(ns); }
 
 void WallClock::wait_until(std::uint64_t ns) {
     while (now_ns() < ns) {

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <thread>
 
+#include "base/clock.hpp"
 #include "base/error.hpp"
 #include "transport/mpi/mpi_job_endpoint.hpp"
 #include "transport/mpi/mpi_job_messages.hpp"
@@ -198,12 +199,7 @@ void MpiJob::barrier() {
 
 /// Does not enter MPI, as a program that computes would not: where nobody but MPI calls serve others (TCP)
 /// these wait.
-void MpiJob::compute(std::uint64_t ns) {
-    using Clock = std::chrono::steady_clock;
-    const auto end = Clock::now() + std::chrono::nanoseconds(ns);
-    while (Clock::now() < end) {
-    }
-}
+void MpiJob::compute(std::uint64_t ns) { compute_for(ns); }
 
 /// Whether the one-sided component that Open MPI was told to use refuses MPI_THREAD_MULTIPLE.
 bool threads_refused() {

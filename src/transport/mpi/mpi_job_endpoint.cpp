@@ -4,9 +4,9 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <chrono>
 
 #include "base/assert.hpp"
+#include "base/clock.hpp"
 
 namespace nearfetch {
 
@@ -192,11 +192,7 @@ void MpiEndpoint::yield() {
     sched_yield();
 }
 
-std::uint64_t MpiEndpoint::now_ns() {
-    return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
-                                          std::chrono::steady_clock::now().time_since_epoch())
-                                          .count());
-}
+std::uint64_t MpiEndpoint::now_ns() { return steady_ns(); }
 
 /// Beside those of every transport, MPI's error codes.
 std::string MpiEndpoint::status_text(int status) const {
