@@ -64,7 +64,8 @@ class Job {
     /// Whether time is virtual: nothing takes any that is not said (compute) or the network's.
     virtual bool virtual_time() const noexcept = 0;
 
-    /// Starts a thread of this rank. What `body` throws is thrown by join().
+    /// Starts a thread of this rank. What `body` throws is thrown by join(), or, when nobody joins, is
+    /// as if the rank's program had thrown it.
     class Thread {
       public:
         virtual ~Thread() = default;

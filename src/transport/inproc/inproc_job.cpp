@@ -4,47 +4,15 @@
 #include <atomic>
 #include <exception>
 #include <string>
-#include <system_error>
-#include <thread>
 #include <utility>
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "transport/inproc/inproc_transport.hpp"
+#include "transport/job_thread.hpp"
 
 namespace nearfetch {
 namespace {
-
-/// A thread that ends before this does. What it threw and nobody joined for is the rank's failure.
-class InprocThread final : public Job::Thread {
-  public:
-    InprocThread(InprocWorld& world, std::function<void()> body) : world_(world) {
-        try {
-            thread_ = std::thread([this, work = std::move(body)] {
-                try {
-                    work();
-                } catch (...) {
-                    failure_ = std::current_exception();
-                }
-            });
-        } catch (const std::system_error& error) {
-            throw Error("a thread cannot be started", error.what(), "start fewer threads");
-        }
-    }
-    ~InprocThread() override {
-        if (thread_.joinable()) thread_.join();
-        if (failure_) world_.fail(failure_);
-    }
-    void join() override {
-        thread_.join();
-        if (failure_) std::rethrow_exception(std::exchange(failure_, nullptr));
-    }
-
-  private:
-    InprocWorld& world_;
-    std::exception_ptr failure_;
-    std::thread thread_;
-};
 
 std::uint64_t apply(std::uint64_t& there, AtomicOp op, std::uint64_t operand, std::uint64_t compare) {
     const std::atomic_ref<std::uint64_t> value(there);
@@ -104,7 +72,8 @@ bool InprocJob::receive(Port port, Message& message, bool wait) {
 void InprocJob::compute(std::uint64_t ns) { compute_for(ns); }
 
 std::unique_ptr<Job::Thread> InprocJob::start_thread(std::function<void()> body) {
-    return std::make_unique<InprocThread>(world_, std::move(body));
+    return std::make_unique<JobThread>(
+        std::move(body), [&world = world_](const std::exception_ptr& failure) { world.fail(failure); });
 }
 
 void InprocJob::check_rank(Rank target, const char* operation) const {

@@ -15,6 +15,7 @@
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
+#include "transport/job_thread.hpp"
 #include "transport/mpi/mpi_job_endpoint.hpp"
 #include "transport/mpi/mpi_job_messages.hpp"
 #include "transport/mpi/mpi_job_segments.hpp"
@@ -40,28 +41,25 @@ class Communicator {
     MPI_Comm comm_ = MPI_COMM_NULL;
 };
 
-class MpiThread final : public Job::Thread {
-  public:
-    explicit MpiThread(std::function<void()> body)
-        : thread_([this, run = std::move(body)] {
-              try {
-                  run();
-              } catch (...) {
-                  failure_ = std::current_exception();
-              }
-          }) {}
-    ~MpiThread() override {
-        if (thread_.joinable()) thread_.join();
+/// Ends all ranks with what one of them, or a thread of its, has thrown.
+[[noreturn]] void give_up(const std::exception_ptr& failure) {
+    std::string what = "the program threw something that is no std::exception";
+    try {
+        std::rethrow_exception(failure);
+    } catch (const std::exception& error) {
+        what = error.what();
+    } catch (...) {
     }
-    void join() override {
-        thread_.join();
-        if (failure_) std::rethrow_exception(failure_);
-    }
-
-  private:
-    std::exception_ptr failure_;
-    std::thread thread_;  // last: it uses what stands before it
-};
+    int rank = 0;
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    std::fflush(stdout);
+    std::fprintf(stderr, "nearfetch: rank %d: %s\n", rank, what.c_str());
+    std::fflush(stderr);
+    // MPICH's launcher drops what it has not passed on yet when it ends the job.
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    PMPI_Abort(MPI_COMM_WORLD, 1);
+    std::_Exit(1);
+}
 
 class MpiJob final : public Job {
   public:
@@ -113,7 +111,7 @@ std::unique_ptr<Job::Thread> MpiJob::start_thread(std::function<void()> body) {
         throw Error("a rank cannot have more than one thread",
                     "the MPI library was not started, or does not work, with MPI_THREAD_MULTIPLE",
                     "ask threads() first");
-    return std::make_unique<MpiThread>(std::move(body));
+    return std::make_unique<JobThread>(std::move(body), give_up);
 }
 
 MPI_Op operation_of(AtomicOp op) {
@@ -229,18 +227,6 @@ bool start_mpi(bool threads, int* argc, char*** argv) {
     return wanted == MPI_THREAD_MULTIPLE && provided == MPI_THREAD_MULTIPLE;
 }
 
-[[noreturn]] void give_up(const std::string& what) {
-    int rank = 0;
-    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    std::fflush(stdout);
-    std::fprintf(stderr, "nearfetch: rank %d: %s\n", rank, what.c_str());
-    std::fflush(stderr);
-    // MPICH's launcher drops what it has not passed on yet when it ends the job.
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    PMPI_Abort(MPI_COMM_WORLD, 1);
-    std::_Exit(1);
-}
-
 }  // namespace
 
 int launch_mpi(const MpiJobConfig& config, int* argc, char*** argv,
@@ -252,13 +238,11 @@ int launch_mpi(const MpiJobConfig& config, int* argc, char*** argv,
         try {
             program(job);
             job.finish();
-        } catch (const std::exception& failure) {
-            give_up(failure.what());
         } catch (...) {
-            give_up("the program threw something that is no std::exception");
+            give_up(std::current_exception());
         }
-    } catch (const std::exception& failure) {
-        give_up(failure.what());
+    } catch (...) {
+        give_up(std::current_exception());
     }
     PMPI_Finalize();
     return 0;

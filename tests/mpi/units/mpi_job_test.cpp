@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // What every transport and job promises, on MPI. Without an argument all that has to work; with one, an end
-// that the launcher is to see: `throws` an exception in the last rank, `too-much` a segment that no machine
-// has, `unequal` one size per rank.
+// that the launcher is to see: `throws` an exception in the last rank, `thread-throws` one in a thread of its
+// that nobody joins, `too-much` a segment that no machine has, `unequal` one size per rank.
 
 #include "transport/mpi/mpi_job.hpp"
 
@@ -478,6 +478,12 @@ int main(int argc, char** argv) {
         return launch_mpi({.segment_bytes = number && *number == '1' ? 8192u : 4096u}, &argc, &argv,
                           [](Job&) {});
     }
+    if (end == "thread-throws")
+        return launch_mpi({.segment_bytes = 64}, &argc, &argv, [](Job& job) {
+            if (job.rank() == job.ranks() - 1)
+                job.start_thread([] { throw std::runtime_error("thrown by a thread"); });
+            job.barrier();
+        });
     if (end == "throws")
         return launch_mpi({.segment_bytes = 64}, &argc, &argv, [](Job& job) {
             if (job.rank() == job.ranks() - 1) throw std::runtime_error("thrown by the last");
