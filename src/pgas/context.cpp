@@ -100,10 +100,10 @@ void Context::check(const char* what, Rank rank, std::uint64_t address, std::siz
     if (rank < 0 || rank >= ranks_)
         throw Error(std::string(what) + ": rank " + std::to_string(rank),
                     "the program has the ranks 0 to " + std::to_string(ranks_ - 1), "use one of them");
-    const std::uint64_t segment = runtime_.job().segment().size();
-    if (address > segment || bytes > segment - address)
+    const ByteRange segment{0, runtime_.job().segment().size()};
+    if (!segment.contains(address, bytes))
         throw Error(std::string(what) + ": " + bytes_at(rank, address, bytes),
-                    "its segment has " + std::to_string(segment) + " bytes",
+                    "its segment has " + std::to_string(segment.size()) + " bytes",
                     "allocate() what is accessed, or raise LaunchOptions::segment_bytes");
 }
 

@@ -46,12 +46,11 @@ std::uint64_t InprocJob::atomic(Rank target, std::uint64_t address, AtomicOp op,
                                 std::uint64_t compare) {
     world_.throw_if_failed();
     check_rank(target, "an atomic operation");
-    const std::uint64_t bytes = world_.segment_bytes();
-    if (address % 8 != 0 || bytes < 8 || address > bytes - 8) {
-        throw Error(
-            "an atomic operation on address " + std::to_string(address),
-            "the segment has " + std::to_string(bytes) + " bytes and its integers begin at multiples of 8",
-            "use the address of a 64-bit integer in the segment");
+    if (address % 8 != 0 || !world_.addresses().contains(address, 8)) {
+        throw Error("an atomic operation on address " + std::to_string(address),
+                    "the segment has " + std::to_string(world_.segment_bytes()) +
+                        " bytes and its integers begin at multiples of 8",
+                    "use the address of a 64-bit integer in the segment");
     }
     return apply(*reinterpret_cast<std::uint64_t*>(world_.segment(target).data() + address), op, operand,
                  compare);

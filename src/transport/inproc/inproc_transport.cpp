@@ -41,7 +41,7 @@ std::size_t InprocTransport::test(std::span<Completion> out) {
 
 ByteRange InprocTransport::readable(Rank target, std::uint64_t address) const noexcept {
     if (check(target, address, 1) != 0) return {};
-    return {0, world_.segment_bytes()};
+    return world_.addresses();
 }
 
 void InprocTransport::yield() {
@@ -64,10 +64,7 @@ std::string InprocTransport::status_text(int status) const {
 
 int InprocTransport::check(Rank target, std::uint64_t address, std::uint64_t size) const noexcept {
     if (!world_.has_rank(target)) return transport_status::bad_rank;
-    if (address > world_.segment_bytes() || size > world_.segment_bytes() - address) {
-        return transport_status::outside;
-    }
-    return 0;
+    return world_.addresses().contains(address, size) ? 0 : transport_status::outside;
 }
 
 void InprocTransport::complete(Token token) { done_.push_back({.token = token, .status = 0}); }

@@ -33,10 +33,11 @@ class InprocWorld {
     Rank ranks() const noexcept { return static_cast<Rank>(mailboxes_.size()); }
     bool has_rank(Rank rank) const noexcept { return rank >= 0 && rank < ranks(); }
     std::uint64_t segment_bytes() const noexcept { return segment_bytes_; }
+    ByteRange addresses() const noexcept { return {0, segment_bytes_}; }
     std::span<std::byte> segment(Rank rank) noexcept;
 
     void post(Rank target, Port port, Message message);
-    /// \param wait for a message \throws Error when it waits and another rank has failed
+    /// \param wait for a message \throws Error when another rank has failed
     bool take(Rank rank, Port port, Message& message, bool wait);
     /// \throws Error when it can never be complete: a rank has failed, or ended
     void barrier();

@@ -47,9 +47,9 @@ int ModelTransport::start(const Operation& operation) {
     operations_[place] = operation;
 
     // Whether it can be started has to be known now: where that is not certain, it is not put off.
-    const ByteRange range = {operation.address, operation.address + operation.size};
-    const bool late = settings_.late_effects && range.begin < range.end &&
-                      inner_->readable(operation.target, operation.address).contains(range);
+    const bool late =
+        settings_.late_effects &&
+        inner_->readable(operation.target, operation.address).contains(operation.address, operation.size);
     const std::uint64_t now_ns = clock_.now_ns();
     if (!late) {
         if (const int status = start_inside(place)) return status;

@@ -141,9 +141,9 @@ MPI_Op operation_of(AtomicOp op) {
 /// A value that was fetched has been exchanged at the target: the flush is what makes MPI deliver it.
 std::uint64_t MpiJob::atomic(Rank target, std::uint64_t address, AtomicOp op, std::uint64_t operand,
                              std::uint64_t compare) {
-    if (segments_.check(target, 0, 0) != 0)
+    if (!segments_.has_rank(target))
         fail_atomic(target, address, "there are " + std::to_string(ranks()) + " ranks", "name one of them");
-    if (address % 8 != 0 || segments_.check(target, address, 8) != 0)
+    if (address % 8 != 0 || !segments_.addresses().contains(address, 8))
         fail_atomic(target, address,
                     "its segment has " + std::to_string(segments_.segment_bytes()) +
                         " bytes, and the address has to be a multiple of 8",
@@ -171,7 +171,7 @@ void MpiJob::send(Rank target, Port port, std::span<const std::byte> bytes) {
                         std::to_string(port) + " of rank " + std::to_string(target),
                     why, what_to_do);
     };
-    if (segments_.check(target, 0, 0) != 0)
+    if (!segments_.has_rank(target))
         fail("there are " + std::to_string(ranks()) + " ranks", "name one of them");
     if (port > port_max) fail("the last port is " + std::to_string(port_max), "use another");
     if (bytes.size() > most) fail("MPI takes at most " + std::to_string(most), "send parts, or put it");

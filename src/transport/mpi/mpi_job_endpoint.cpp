@@ -184,7 +184,7 @@ std::size_t MpiEndpoint::wait(std::span<Completion> out) {
 
 ByteRange MpiEndpoint::readable(Rank target, std::uint64_t address) const noexcept {
     if (segments_.check(target, address, 1) != 0) return {};
-    return {0, segments_.segment_bytes()};
+    return segments_.addresses();
 }
 
 void MpiEndpoint::yield() {

@@ -34,14 +34,15 @@ class MpiJobSegments {
 
     MPI_Win win() const noexcept { return win_; }
     Rank ranks() const noexcept { return static_cast<Rank>(skipped_.size()); }
+    bool has_rank(Rank rank) const noexcept { return rank >= 0 && rank < ranks(); }
     std::uint64_t segment_bytes() const noexcept { return segment_bytes_; }
+    ByteRange addresses() const noexcept { return {0, segment_bytes_}; }
     std::span<std::byte> mine() const noexcept { return {mine_, segment_bytes_}; }
 
     /// 0, or the transport's status for what is wrong with the range.
     int check(Rank target, std::uint64_t address, std::uint64_t size) const noexcept {
-        if (target < 0 || target >= ranks()) return transport_status::bad_rank;
-        const bool inside = address <= segment_bytes_ && size <= segment_bytes_ - address;
-        return inside ? 0 : transport_status::outside;
+        if (!has_rank(target)) return transport_status::bad_rank;
+        return addresses().contains(address, size) ? 0 : transport_status::outside;
     }
     MPI_Aint displacement(Rank target, std::uint64_t address) const noexcept {
         return static_cast<MPI_Aint>(address + skipped_[static_cast<std::size_t>(target)]);
