@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <ostream>
@@ -13,6 +14,7 @@
 
 #include "base/error.hpp"
 #include "transport/inproc/inproc.hpp"
+#include "transport/model/random.hpp"
 
 namespace nearfetch::test {
 
@@ -72,8 +74,24 @@ inline void send_value(Job& job, Rank target, Port port, std::uint64_t value) {
 inline std::uint64_t value_of(const Message& message) {
     std::uint64_t value = 0;
     EXPECT_EQ(message.bytes.size(), sizeof value);
-    std::memcpy(&value, message.bytes.data(), sizeof value);
+    std::memcpy(&value, message.bytes.data(), std::min(message.bytes.size(), sizeof value));
     return value;
+}
+
+inline std::uint64_t receive_value(Job& job, Port port) {
+    Message message;
+    EXPECT_TRUE(job.receive(port, message, true));
+    return value_of(message);
+}
+
+/// Bytes of which each place has its own, another one for another `seed`.
+inline std::vector<std::byte> pattern(std::size_t size, std::uint64_t seed) {
+    std::vector<std::byte> bytes(size);
+    for (std::size_t i = 0; i < size; i += 8) {
+        const std::uint64_t eight = mixed(mixed(seed) + i);
+        std::memcpy(&bytes[i], &eight, std::min<std::size_t>(8, size - i));
+    }
+    return bytes;
 }
 
 /// What `work` throws, which has to be an Error; its text.
