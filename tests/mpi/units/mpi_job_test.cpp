@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What every transport and job promises, on MPI. Without an argument all that has to work; with one, an end
-// that the launcher is to see: `throws` an exception in the last rank, `thread-throws` one in a thread of its
-// that nobody joins, `too-much` a segment that no machine has, `unequal` one size per rank.
+// What every transport and job promises, on MPI. Without an argument all that has to work; `modelled` what
+// has to over a modelled network; any other names an end that the launcher is to see: `throws` an exception
+// in the last rank, `thread-throws` one in a thread of its that nobody joins, `too-much` a segment that no
+// machine has, `unequal` one size per rank.
 
 #include "transport/mpi/mpi_job.hpp"
 
@@ -20,6 +21,7 @@
 #include "../../transport/contract_cases.hpp"
 #include "../../transport/rig.hpp"
 #include "check.hpp"
+#include "transport/model/model_job.hpp"
 
 using namespace nearfetch;
 
@@ -78,9 +80,13 @@ void run(const test::ContractCase& which, Job& job) {
     job.barrier();
 }
 
-void everything(Job& job) {
+void know_rank(const Job& job) {
     check::state().rank = job.rank();
     check::state().size = job.ranks();
+}
+
+void everything(Job& job) {
+    know_rank(job);
     run({"segments", segments_are_zero_at_the_start}, job);
     for (const test::ContractCase& which : test::contract_cases())
         run(which, job);
@@ -90,6 +96,32 @@ void everything(Job& job) {
     run({"threads", threads_fail_or_are_refused_with_words}, job);
     check::part("an end with messages that nobody receives");
     job.send((job.rank() + 1) % job.ranks(), 3, std::vector<std::byte>(2'000'000));
+}
+
+/// A GET of another rank's bytes is counted, and not complete before the network's time.
+void takes_the_models_time(Job& job) {
+    const auto transport = job.endpoint();
+    const Traffic before = traffic_of(job);
+    const std::uint64_t begin_ns = transport->now_ns();
+    test::get_value(*transport, job.rank(), 0);
+    EXPECT_EQ(traffic_of(job).get_messages, before.get_messages);
+    test::get_value(*transport, (job.rank() + 1) % job.ranks(), 0);
+    EXPECT_EQ(traffic_of(job).get_messages, before.get_messages + 1);
+    EXPECT_GE(transport->now_ns() - begin_ns, network_of(job)->get_ns(8));
+}
+
+void over_a_modelled_network(Job& job) {
+    know_rank(job);
+    const ModelSettings quiet{.network = network_model("10gbe")};
+    const ModelSettings unruly{
+        .network = network_model("aries"), .seed = 5, .jitter_ns = 20'000, .late_effects = true};
+    for (const ModelSettings& settings : {quiet, unruly}) {
+        WallClock clock(true);
+        ModelJob modelled(job, settings, clock, nullptr);
+        run({"the model's time", takes_the_models_time}, modelled);
+        for (const test::ContractCase& which : test::contract_cases())
+            run(which, modelled);
+    }
 }
 
 }  // namespace
@@ -117,7 +149,8 @@ int main(int argc, char** argv) {
             if (job.rank() == job.ranks() - 1) throw std::runtime_error("thrown by the last");
             job.barrier();
         });
-    launch_mpi({.segment_bytes = segment_bytes}, &argc, &argv, everything);
+    launch_mpi({.segment_bytes = segment_bytes}, &argc, &argv,
+               end == "modelled" ? over_a_modelled_network : everything);
     const bool failed = testing::UnitTest::GetInstance()->Failed();
     if (failed || check::rank() == 0)
         std::cout << "rank " << check::rank() << (failed ? " FAILED" : " passed") << std::endl;
