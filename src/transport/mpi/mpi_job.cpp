@@ -4,10 +4,12 @@
 #include <mpi.h>
 #include <stdlib.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <exception>
+#include <functional>
 #include <limits>
 #include <string>
 #include <string_view>
@@ -24,7 +26,7 @@ namespace nearfetch {
 
 namespace {
 
-/// The communicator of messages and barriers, apart from the program's own.
+/// A communicator apart from the program's own.
 class Communicator {
   public:
     Communicator() {
@@ -41,8 +43,24 @@ class Communicator {
     MPI_Comm comm_ = MPI_COMM_NULL;
 };
 
-/// Ends all ranks with what one of them, or a thread of its, has thrown.
-[[noreturn]] void give_up(const std::exception_ptr& failure) {
+/// Whether all ranks come to their end with the same words, as they do when what all were told is wrong. Who
+/// does not come within half a second has others to say, or none.
+bool all_say(const std::string& what, MPI_Comm ends) {
+    // MPI may still use them when this returns.
+    static std::array<std::uint64_t, 2> mine, most;
+    mine = {std::hash<std::string>{}(what), ~std::hash<std::string>{}(what)};
+    MPI_Request request = MPI_REQUEST_NULL;
+    int code = PMPI_Iallreduce(mine.data(), most.data(), 2, MPI_UINT64_T, MPI_MAX, ends, &request);
+    int done = 0;
+    for (int looks = 0; looks < 500 && code == MPI_SUCCESS && !done; ++looks) {
+        code = PMPI_Test(&request, &done, MPI_STATUS_IGNORE);
+        if (!done) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return done && mine == most;
+}
+
+/// Ends all ranks with what one of them, or a thread of its, has thrown. \param ends for nothing but this
+[[noreturn]] void give_up(const std::exception_ptr& failure, MPI_Comm ends) {
     std::string what = "the program threw something that is no std::exception";
     try {
         std::rethrow_exception(failure);
@@ -50,10 +68,14 @@ class Communicator {
         what = error.what();
     } catch (...) {
     }
-    int rank = 0;
-    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    int rank = 0, ranks = 1;
+    PMPI_Comm_rank(ends, &rank);
+    PMPI_Comm_size(ends, &ranks);
     std::fflush(stdout);
-    std::fprintf(stderr, "nearfetch: rank %d: %s\n", rank, what.c_str());
+    const bool alike = ranks > 1 && all_say(what, ends);
+    if (alike && rank > 0) std::this_thread::sleep_for(std::chrono::seconds(10));  // the first ends all
+    const std::string who = alike ? "all ranks" : "rank " + std::to_string(rank);
+    std::fprintf(stderr, "nearfetch: %s: %s\n", who.c_str(), what.c_str());
     std::fflush(stderr);
     // MPICH's launcher drops what it has not passed on yet when it ends the job.
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
@@ -63,8 +85,9 @@ class Communicator {
 
 class MpiJob final : public Job {
   public:
-    MpiJob(std::uint64_t segment_bytes, bool threads)
-        : messages_(comm_), segments_(comm_, segment_bytes), threads_(threads) {
+    /// \param ends for give_up()
+    MpiJob(std::uint64_t segment_bytes, bool threads, MPI_Comm ends)
+        : messages_(comm_), segments_(comm_, segment_bytes), threads_(threads), ends_(ends) {
         PMPI_Comm_rank(comm_, &rank_);
     }
 
@@ -94,6 +117,7 @@ class MpiJob final : public Job {
     MpiJobSegments segments_;
     Rank rank_ = 0;
     const bool threads_;
+    const MPI_Comm ends_;
     const std::thread::id first_thread_ = std::this_thread::get_id();
     std::atomic<std::uint32_t> atomics_ = 0;
 };
@@ -111,7 +135,8 @@ std::unique_ptr<Job::Thread> MpiJob::start_thread(std::function<void()> body) {
         throw Error("a rank cannot have more than one thread",
                     "the MPI library was not started, or does not work, with MPI_THREAD_MULTIPLE",
                     "ask threads() first");
-    return std::make_unique<JobThread>(std::move(body), give_up);
+    return std::make_unique<JobThread>(
+        std::move(body), [ends = ends_](const std::exception_ptr& failure) { give_up(failure, ends); });
 }
 
 MPI_Op operation_of(AtomicOp op) {
@@ -232,17 +257,20 @@ bool start_mpi(bool threads, int* argc, char*** argv) {
 int launch_mpi(const MpiJobConfig& config, int* argc, char*** argv,
                const std::function<void(Job&)>& program) {
     const bool threads = start_mpi(config.threads, argc, argv);
-    try {
-        MpiJob job(config.segment_bytes, threads);
-        // Before the unwinding, which would wait for ranks that never come.
+    {
+        const Communicator ends;
         try {
-            program(job);
-            job.finish();
+            MpiJob job(config.segment_bytes, threads, ends);
+            // Before the unwinding, which would wait for ranks that never come.
+            try {
+                program(job);
+                job.finish();
+            } catch (...) {
+                give_up(std::current_exception(), ends);
+            }
         } catch (...) {
-            give_up(std::current_exception());
+            give_up(std::current_exception(), ends);
         }
-    } catch (...) {
-        give_up(std::current_exception());
     }
     PMPI_Finalize();
     return 0;

@@ -34,7 +34,8 @@ struct MpiJobConfig {
 };
 
 /// Starts MPI, runs `program` on each rank and ends MPI. Collective over MPI_COMM_WORLD. What `program`
-/// throws is printed with the rank, and ends the job (MPI_Abort), as does memory that is not to be had.
+/// throws is printed with the rank, or once when all ranks throw the same, and ends the job (MPI_Abort), as
+/// does memory that is not to be had.
 /// \param argc,argv for MPI_Init; may be nullptr
 /// \return 0
 /// \throws Error when MPI was started before: the level of threads and the window's component are chosen
