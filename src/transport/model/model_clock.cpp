@@ -18,8 +18,6 @@ void WallClock::wait_until(std::uint64_t ns) {
     }
 }
 
-void WallClock::yield(std::uint64_t) { std::this_thread::yield(); }
-
 std::uint64_t VirtualClock::now_ns() const { return simulation_.now_ns(); }
 
 void VirtualClock::compute(std::uint64_t ns) { simulation_.advance(ns); }
@@ -29,7 +27,5 @@ void VirtualClock::spend(std::uint64_t ns) { simulation_.advance(ns); }
 void VirtualClock::wait_until(std::uint64_t ns) { simulation_.sleep_until(ns); }
 
 void VirtualClock::let_others_come() { simulation_.let_others_come(); }
-
-void VirtualClock::yield(std::uint64_t next_ns) { simulation_.yield(next_ns); }
 
 }  // namespace nearfetch

@@ -19,7 +19,6 @@ class ModelClock {
     ModelClock& operator=(const ModelClock&) = delete;
     virtual ~ModelClock() = default;
 
-    virtual bool is_virtual() const noexcept = 0;
     virtual std::uint64_t now_ns() const = 0;
     /// Lets time pass by computing.
     virtual void compute(std::uint64_t ns) = 0;
@@ -29,9 +28,6 @@ class ModelClock {
     virtual void wait_until(std::uint64_t ns) = 0;
     /// What others do before this thread's now is done when it returns.
     virtual void let_others_come() = 0;
-    /// Gives way to others, in virtual time until something happens: at `next_ns` if nobody else acts
-    /// earlier.
-    virtual void yield(std::uint64_t next_ns) = 0;
 };
 
 /// "At no time": nothing is to come that is known of.
@@ -42,13 +38,11 @@ class WallClock final : public ModelClock {
     /// \param crowded whether there are more threads than processors: waiting then gives way to others
     explicit WallClock(bool crowded) : crowded_(crowded) {}
 
-    bool is_virtual() const noexcept override { return false; }
     std::uint64_t now_ns() const override;
     void compute(std::uint64_t ns) override;
     void spend(std::uint64_t) override {}
     void wait_until(std::uint64_t ns) override;
     void let_others_come() override {}
-    void yield(std::uint64_t next_ns) override;
 
   private:
     bool crowded_;
@@ -58,13 +52,11 @@ class VirtualClock final : public ModelClock {
   public:
     explicit VirtualClock(Simulation& simulation) : simulation_(simulation) {}
 
-    bool is_virtual() const noexcept override { return true; }
     std::uint64_t now_ns() const override;
     void compute(std::uint64_t ns) override;
     void spend(std::uint64_t ns) override;
     void wait_until(std::uint64_t ns) override;
     void let_others_come() override;
-    void yield(std::uint64_t next_ns) override;
 
   private:
     Simulation& simulation_;

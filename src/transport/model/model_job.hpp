@@ -41,7 +41,7 @@ class ModelJob final : public Job {
     bool receive(Port port, Message& message, bool wait) override;
     void barrier() override;
     void compute(std::uint64_t ns) override { clock_.compute(ns); }
-    bool virtual_time() const noexcept override { return clock_.is_virtual(); }
+    bool virtual_time() const noexcept override { return ranks_ != nullptr; }
     std::unique_ptr<Thread> start_thread(std::function<void()> body) override;
 
     const NetworkModel& network() const noexcept { return settings_.network; }

@@ -76,13 +76,7 @@ int ModelTransport::start_inside(std::size_t place) {
 std::uint64_t ModelTransport::done_ns(const Operation& operation, std::uint64_t now_ns) {
     const std::uint64_t delay_ns = settings_.jitter_ns == 0 ? 0 : chance_.up_to(settings_.jitter_ns);
     if (operation.target == self_) return now_ns + delay_ns;
-    if (operation.to != nullptr) {
-        ++traffic_.get_messages;
-        traffic_.get_bytes += operation.size;
-        return network_.get_done_ns(now_ns, operation.size) + delay_ns;
-    }
-    ++traffic_.put_messages;
-    traffic_.put_bytes += operation.size;
+    if (operation.to != nullptr) return network_.get_done_ns(now_ns, operation.size) + delay_ns;
     return network_.put_done_ns(now_ns, operation.size) + delay_ns;
 }
 
@@ -127,7 +121,7 @@ std::size_t ModelTransport::report(std::span<Completion> out, std::uint64_t now_
 
 std::size_t ModelTransport::test(std::span<Completion> out) {
     const std::size_t count = report(out, clock_.now_ns());
-    if (count == 0 && clock_.is_virtual()) {
+    if (count == 0) {
         clock_.spend(test_ns);
         clock_.let_others_come();
     }
@@ -150,18 +144,13 @@ std::size_t ModelTransport::wait(std::span<Completion> out) {
         }
         count = report(out, now_ns);
     }
-    const std::uint64_t waited_ns = now_ns - begin_ns;
-    if (waited_ns > 0) {
-        traffic_.wait_ns += waited_ns;
-        network_.count_wait(waited_ns);
-    }
+    if (now_ns > begin_ns) network_.count_wait(now_ns - begin_ns);
     return count;
 }
 
 void ModelTransport::yield() {
-    if (!clock_.is_virtual()) return inner_->yield();
-    const std::uint64_t message_ns = ranks_ == nullptr ? never_ns : ranks_->next_message_ns(self_);
-    clock_.yield(std::min(next_event_ns(), message_ns));
+    if (ranks_ == nullptr) return inner_->yield();
+    ranks_->simulation().yield(std::min(next_event_ns(), ranks_->next_message_ns(self_)));
 }
 
 std::uint64_t ModelTransport::next_event_ns() const {

@@ -54,11 +54,6 @@ class ModelTransport final : public Transport {
     std::uint64_t now_ns() override { return clock_.now_ns(); }
     std::string status_text(int status) const override { return inner_->status_text(status); }
 
-    /// What this endpoint has sent and received.
-    const Traffic& traffic() const noexcept { return traffic_; }
-    /// The most operations that were under way at a time.
-    std::size_t in_flight_max() const noexcept { return operations_.size(); }
-
   private:
     struct Operation {
         Rank target = 0;
@@ -89,7 +84,6 @@ class ModelTransport final : public Transport {
     ModelClock& clock_;
     VirtualRanks* ranks_;
     Chance chance_;
-    Traffic traffic_;
     std::vector<Operation> operations_;
     std::vector<std::size_t> free_;
     Events late_;             ///< not started underneath yet

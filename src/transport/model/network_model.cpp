@@ -61,18 +61,6 @@ void check_transfer(const NetworkModel& model, const TransferModel& transfer, co
 
 }  // namespace
 
-Traffic& Traffic::operator+=(const Traffic& other) noexcept {
-    get_messages += other.get_messages;
-    get_bytes += other.get_bytes;
-    put_messages += other.put_messages;
-    put_bytes += other.put_bytes;
-    atomics += other.atomics;
-    messages += other.messages;
-    message_bytes += other.message_bytes;
-    wait_ns += other.wait_ns;
-    return *this;
-}
-
 std::uint64_t NetworkModel::transfer_ns(const TransferModel& transfer,
                                         std::uint64_t size_bytes) const noexcept {
     if (size_bytes <= short_bytes) return rounded(transfer.latency_ns);

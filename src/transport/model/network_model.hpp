@@ -51,8 +51,6 @@ struct Traffic {
     std::uint64_t messages = 0;  ///< sent to other ranks, without barriers
     std::uint64_t message_bytes = 0;
     std::uint64_t wait_ns = 0;  ///< spent in Transport::wait()
-
-    Traffic& operator+=(const Traffic& other) noexcept;
 };
 
 struct NetworkModel {
