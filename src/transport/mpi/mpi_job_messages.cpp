@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/mpi/mpi_job_messages.hpp"
 
+#include <algorithm>
+#include <utility>
+
 #include "transport/mpi/mpi_job_segments.hpp"
 
 namespace nearfetch {
@@ -30,23 +33,46 @@ void MpiJobMessages::send(Rank target, Port port, std::span<const std::byte> byt
     sent_.splice(sent_.end(), one);
 }
 
+/// Lets the bytes come of the next message that is there. \return whether there was one
+bool MpiJobMessages::accept_one() {
+    int found = 0;
+    MPI_Message handle = MPI_MESSAGE_NULL;
+    MPI_Status status;
+    check_mpi(PMPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm_, &found, &handle, &status), "MPI_Improbe",
+              ask_the_others);
+    if (!found) return false;
+    int bytes = 0;
+    PMPI_Get_count(&status, MPI_BYTE, &bytes);
+    Arriving& arriving = arriving_.emplace_back();
+    arriving.port = static_cast<Port>(status.MPI_TAG);
+    arriving.message.source = status.MPI_SOURCE;
+    arriving.message.bytes.resize(static_cast<std::size_t>(bytes));
+    check_mpi(PMPI_Imrecv(arriving.message.bytes.data(), bytes, MPI_BYTE, &handle, &arriving.request),
+              "MPI_Imrecv", ask_the_others);
+    return true;
+}
+
+/// What has arrived, unless something that was sent before it to the same port has not.
+void MpiJobMessages::put_in_inbox() {
+    for (auto next = arriving_.begin(); next != arriving_.end();) {
+        const auto at = next++;
+        int done = 0;
+        check_mpi(PMPI_Test(&at->request, &done, MPI_STATUS_IGNORE), "MPI_Imrecv", ask_the_others);
+        const bool overtakes = std::any_of(arriving_.begin(), at, [&](const Arriving& earlier) {
+            return earlier.port == at->port && earlier.message.source == at->message.source;
+        });
+        if (!done || overtakes) continue;
+        inbox_[at->port].push_back(std::move(at->message));
+        arriving_.erase(at);
+    }
+}
+
 void MpiJobMessages::serve() {
     const std::unique_lock lock(inbox_mutex_, std::try_to_lock);
     if (!lock) return;  // another thread is at it
-    for (;;) {
-        int found = 0;
-        MPI_Message handle = MPI_MESSAGE_NULL;
-        MPI_Status status;
-        check_mpi(PMPI_Improbe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm_, &found, &handle, &status), "MPI_Improbe",
-                  ask_the_others);
-        if (!found) return;
-        int bytes = 0;
-        PMPI_Get_count(&status, MPI_BYTE, &bytes);
-        Message message{status.MPI_SOURCE, std::vector<std::byte>(static_cast<std::size_t>(bytes))};
-        check_mpi(PMPI_Mrecv(message.bytes.data(), bytes, MPI_BYTE, &handle, MPI_STATUS_IGNORE), "MPI_Mrecv",
-                  ask_the_others);
-        inbox_[static_cast<Port>(status.MPI_TAG)].push_back(std::move(message));
+    while (accept_one()) {
     }
+    put_in_inbox();
 }
 
 bool MpiJobMessages::receive(Port port, Message& message) {
@@ -75,6 +101,8 @@ void MpiJobMessages::finish() {
     for (Patience patience; !forget_sent(); patience.wait(*this))
         serve();
     barrier();
+    while (!arriving_.empty())
+        serve();
 }
 
 }  // namespace nearfetch

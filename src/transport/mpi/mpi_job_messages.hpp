@@ -6,6 +6,9 @@
 // Whoever waits for anything takes what messages there are, whatever their port: libraries keep a bounded
 // number of messages that nobody has asked for (MPICH over TCP 64 per connection), and behind these stands
 // all else that comes the same way, GETs of the segment and the barrier's own messages among it.
+//
+// Nobody waits for a message's bytes: those of large ones may come no sooner than the sender enters MPI again
+// (Open MPI over TCP), and it may compute for long.
 
 #include <mpi.h>
 #include <sched.h>
@@ -42,10 +45,18 @@ class MpiJobMessages {
         MPI_Request request;
         std::vector<std::byte> bytes;
     };
+    struct Arriving {
+        MPI_Request request = MPI_REQUEST_NULL;
+        Port port = 0;
+        Message message = {};
+    };
     bool forget_sent();
+    bool accept_one();
+    void put_in_inbox();
 
     MPI_Comm comm_;
-    std::mutex inbox_mutex_;  ///< also held from a probe to its receive, so that messages stay in order
+    std::mutex inbox_mutex_;        ///< also held from a probe to its receive, so that messages stay in order
+    std::list<Arriving> arriving_;  ///< as they were found; MPI writes the bytes, so they stay where they are
     std::map<Port, std::deque<Message>> inbox_;
     std::mutex sent_mutex_;
     std::list<Sent> sent_;  ///< not complete; MPI uses the bytes, so they stay where they are

@@ -8,6 +8,8 @@
 #include "transport/mpi/mpi_job.hpp"
 
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -74,6 +76,39 @@ void threads_fail_or_are_refused_with_words(Job& job) {
     EXPECT_NE(text.find("a thread's own"), std::string::npos) << text;
 }
 
+/// A large message whose sender is busy elsewhere, which MPI may need for its bytes: until the signal, which
+/// comes from who only looks for the message.
+void looking_for_a_message_waits_for_nobody(Job& job) {
+    constexpr Port port = 4;
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGUSR1);
+    if (job.rank() == 0) {
+        test::send_value(job, job.ranks() - 1, port, static_cast<std::uint64_t>(getpid()));
+        job.send(job.ranks() - 1, port + 1, std::vector<std::byte>(30'000'000));
+        job.send(job.ranks() - 1, port + 1, {});
+    }
+    Message large;
+    bool found = false;
+    if (job.rank() == job.ranks() - 1) {
+        const auto sender = static_cast<pid_t>(test::receive_value(job, port));
+        for (int looks = 0; looks < 20'000 && !found; ++looks)
+            found = job.receive(port + 1, large, false);
+        EXPECT_EQ(kill(sender, SIGUSR1), 0);
+    }
+    if (job.rank() == 0) {
+        const timespec limit{.tv_sec = 20, .tv_nsec = 0};
+        EXPECT_EQ(sigtimedwait(&signals, nullptr, &limit), SIGUSR1);
+    }
+    if (job.rank() < job.ranks() - 1) return;
+    if (!found) {
+        EXPECT_TRUE(job.receive(port + 1, large, true));
+    }
+    EXPECT_EQ(large.bytes.size(), 30'000'000U);
+    EXPECT_TRUE(job.receive(port + 1, large, true));  // not overtaken
+    EXPECT_TRUE(large.bytes.empty());
+}
+
 void run(const test::ContractCase& which, Job& job) {
     check::part(which.name);
     which.run(job);
@@ -93,6 +128,7 @@ void everything(Job& job) {
     run({"words", what_is_wrong_is_said}, job);
     run({"a second start", mpi_is_started_once}, job);
     run({"an endpoint's end", an_endpoint_completes_what_is_under_way}, job);
+    run({"looking for a message", looking_for_a_message_waits_for_nobody}, job);
     run({"threads", threads_fail_or_are_refused_with_words}, job);
     check::part("an end with messages that nobody receives");
     job.send((job.rank() + 1) % job.ranks(), 3, std::vector<std::byte>(2'000'000));
@@ -129,6 +165,11 @@ void over_a_modelled_network(Job& job) {
 int main(int argc, char** argv) {
     signal(SIGALRM, check::on_alarm);
     alarm(100);
+    // Before there are threads: none of them takes it.
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGUSR1);
+    sigprocmask(SIG_BLOCK, &signals, nullptr);
     const std::string_view end = argc > 1 ? argv[1] : "";
     if (end == "too-much") return launch_mpi({.segment_bytes = 1ull << 60}, &argc, &argv, [](Job&) {});
     if (end == "absurd") return launch_mpi({.segment_bytes = ~0ull}, &argc, &argv, [](Job&) {});
