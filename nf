@@ -20,7 +20,7 @@ usage: ./nf COMMAND
   demo                           a real program, with and without nearfetch, in under 3 minutes
   test [--preset P] [-R REGEX]   checks of the source and all tests (presets: release dev asan tsan)
   bench --list                   the benchmarks
-  bench NAME [--json FILE]       run one
+  bench NAME [--json FILE]       run one, or `all`
   run [OPTIONS] -- COMMAND...    run COMMAND with nearfetch in its ranks (./nf run --help)
   settings [--json]              the settings
   which NAME [--mpi FAMILY]      the path of a program of the project (FAMILY: openmpi, mpich, mpiabi; inproc: none)

@@ -51,15 +51,20 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         parser.error("--json with all (one file cannot take them all): leave it out")
     names = NAMES if options.name == "all" else (options.name,)
     asked = Options(options.quick, options.rounds, not options.no_progress)
-    try:
-        for name in names:
+    failures: dict[str, str] = {}
+    for number, name in enumerate(names, 1):
+        if len(names) > 1:
+            print(f"{number} of {len(names)}: ", end="")
+        try:
             measure(name, asked, Path(options.json) if options.json else RESULTS / f"{name}.json")
-    except (BenchError, NearfetchError) as error:
-        print(f"bench: {error}", file=sys.stderr)
-        return 1
+        except (BenchError, NearfetchError) as error:
+            # The others are worth having: together they take long.
+            print(f"bench: {name}: {error}\n", file=sys.stderr)
+            failures[name] = str(error)
     if options.name == "all":
-        print(f"\nall of them on one page: {shown_path(page.write(RESULTS, NAMES))}")
-    return 0
+        measured = [name for name in names if name not in failures]
+        print(f"all of them on one page: {shown_path(page.write(RESULTS, measured, failures))}")
+    return 1 if failures else 0
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -194,8 +194,25 @@ def test_page_shows_claims_and_pictures(tmp_path):
     for name in ("one", "two"):
         document = harness.Report({"quick": True}, [{}], [claim]).to_json(name)
         (tmp_path / f"{name}.json").write_text(json.dumps(document), encoding="utf-8")
-    text = page.write(tmp_path, ["one", "two"]).read_text(encoding="utf-8")
+    text = page.write(tmp_path, ["one", "two"], {}).read_text(encoding="utf-8")
     assert text.count("a &lt; b") == 2 and "one.png" in text and "short" in text
+
+
+def test_all_goes_on_after_one_that_fails(monkeypatch, tmp_path, capsys):
+    def fails(options):
+        raise harness.BenchError("no <cable>")
+
+    monkeypatch.setattr("bench.__main__.NAMES", ("fig10_occupancy", "fig11_victim_selection"))
+    monkeypatch.setattr("bench.__main__.RESULTS", tmp_path)
+    monkeypatch.setattr(module("fig10_occupancy"), "run", fails)
+    (tmp_path / "fig10_occupancy.json").write_text("{}", encoding="utf-8")
+    assert main(["all", "--quick", "--no-progress"]) == 1
+    said = capsys.readouterr()
+    assert "fig10_occupancy: no <cable>" in said.err
+    assert "1 of 2: fig10_occupancy" in said.out and "2 of 2: fig11_victim_selection" in said.out
+    text = (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert "no &lt;cable&gt;" in text and "fig10_occupancy.png" not in text
+    assert "fig11_victim_selection.png" in text
 
 
 @pytest.mark.parametrize("family", harness.families())
