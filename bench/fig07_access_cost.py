@@ -181,7 +181,7 @@ def _claims(rows: list[Row]) -> list[Claim]:
         _copies(
             table, "the same over 64 addresses in turn, over such a memcpy", "rotating", "memcpy_rotating"
         ),
-        _worst(Claim.at_most, "a miss on TCP, over plain", 2, "%", misses, beside),
+        _worst(Claim.at_most, "a miss on TCP, over plain in one process", 2, "%", misses, beside),
         _never_slower(table.pairs([rma.DEFAULT, "transparent"], PATTERNS)),
     ]
 
@@ -210,7 +210,7 @@ def _never_slower(pairs: list[Row]) -> Claim:
         for worst in [min((row[column], _what(row)) for row in pairs)]
         for count in [sum(row[column] < 0.97 for row in pairs)]
     ]
-    text = f"plain time over nearfetch's, worst of {len(pairs)} pairs ({slow} are below 0.97)"
+    text = f"plain time over nearfetch's in one process, worst of {len(pairs)} pairs ({slow} are below 0.97)"
     values = [(row["ratio"], _what(row)) for row in pairs]
     return _worst(Claim.at_least, text, 0.97, "times", values, "; ".join(beside))
 

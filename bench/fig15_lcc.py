@@ -77,7 +77,7 @@ def _real_graph(report: Report, options: Options) -> None:
             "LCC over TCP: plain communication time over nearfetch's", 5, speed_up, "times", spread
         ),
         Claim.at_least(
-            f"LCC: hits of rank 0, of what an infinite cache could hit ({100 * infinite:.1f} %)",
+            f"LCC: hits of rank 0, over those of an infinite cache of exact ranges ({100 * infinite:.1f} %)",
             95,
             100 * hits / infinite,
             "%",

@@ -46,9 +46,11 @@ def run(options: Options) -> Report:
         row["hits"], row["misses"] = rows[0]["hits"], rows[0]["misses"]
         report.rows.append(row)
     report.columns = ("access", "side", "ns", "ns_q1", "ns_q3", "instructions")
-    (hit,) = [row for row in report.rows if row["access"] == PATTERNS["hit"] and row["side"] == "cached"]
-    detail = f"quartiles {hit['ns_q1']:.3g} to {hit['ns_q3']:.3g} ns"
-    report.claims = [Claim.at_most("a hit of 8 bytes", HIT_NS, hit["ns"], "ns", detail)]
+    for pattern in ("hit", "hit-anywhere"):
+        what = PATTERNS[pattern]
+        (hit,) = [row for row in report.rows if row["access"] == what and row["side"] == "cached"]
+        detail = f"quartiles {hit['ns_q1']:.3g} to {hit['ns_q3']:.3g} ns"
+        report.claims.append(Claim.at_most(f"8 bytes, {what}", HIT_NS, hit["ns"], "ns", detail))
     return report
 
 
@@ -83,12 +85,12 @@ def _instructions(pattern: str, cached: bool) -> Optional[float]:
 
 
 def plot(report: Report, path: Path) -> None:
-    """Bars with quartiles, and the instructions of each."""
+    """The time and the instructions of each."""
     figure, axes = plots.panels(2, width=5.5, height=3.6)
     labels = [f"{row['access']}\n{row['side']}" for row in report.rows]
-    for axis, column, title in zip(axes, ("ns", "instructions"), ("ns", "instructions")):
+    for axis, column in zip(axes, ("ns", "instructions")):
         bars = axis.barh(labels, [row[column] or 0 for row in report.rows], color=plots.COLORS["direct"])
         axis.bar_label(bars, fmt="%.3g", fontsize=7)
         axis.invert_yaxis()
-        axis.set_title(title)
+        axis.set_title(column)
     plots.save(figure, path, TITLE)

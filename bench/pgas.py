@@ -83,6 +83,7 @@ def compare(
         seconds = [report["seconds"] for report in reports]
         row: Row = {"program": name, "network": str(stage), "time": stage.time, "ranks": ranks, "side": side}
         row.update(Spread.of(seconds).columns("seconds"))
+        row["each_seconds"] = seconds
         row.update(Spread.of_ratios([r["seconds"] for r in runs[base]], seconds).columns("speed_up"))
         row["bound_seconds"] = reports[0].get("bound_seconds", "")
         row["waited_seconds"] = Spread.of([report["waited_ns"] * 1e-9 for report in reports]).median
@@ -108,17 +109,21 @@ COLUMNS = (
 """What is printed of the rows."""
 
 
+def modelled(rows: Sequence[Row]) -> list[tuple[str, Row]]:
+    """The rows of modelled networks, in virtual time and on the wall's clock, each after its network's."""
+    return [(row["network"].split()[0], row) for row in rows if row["time"] != "mpi"]
+
+
 def find(rows: Sequence[Row], **wanted: object) -> list[Row]:
     """The rows that have these values."""
     return [row for row in rows if all(row[name] == value for name, value in wanted.items())]
 
 
-def speed_up_claim(rows: Sequence[Row], program: str, stage: Stage, side: str, target: float) -> Claim:
-    """That `side` is so many times faster than the base."""
-    (row,) = find(rows, program=program, network=str(stage), side=side)
+def speed_up_claim(row: Row, target: float) -> Claim:
+    """That what the row measured is so many times faster than the base."""
     bound = f", of which the network bounds {row['bound_seconds']:.3g} s" if row["bound_seconds"] else ""
     return Claim.at_least(
-        f"{program} on {stage}, {side}",
+        f"{row['program']} on {row['network']}, {row['side']}",
         target,
         row["speed_up"],
         "times faster",
