@@ -5,6 +5,14 @@
 
 namespace nearfetch::apps {
 
+/// Mixes all bits (a step of SplitMix64): for seeds, checksums, and indices that nobody can guess.
+constexpr std::uint64_t mixed(std::uint64_t x) {
+    x += 0x9e3779b97f4a7c15;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+    return x ^ (x >> 31);
+}
+
 /// Small random number generator: the same numbers from the same seed on every platform.
 ///
 /// The standard library's distributions differ between implementations, so the programs draw from this alone.
@@ -13,8 +21,10 @@ namespace nearfetch::apps {
 class Random {
   public:
     explicit Random(std::uint64_t seed) {
-        for (auto& word : state_)
-            word = split_mix(seed);
+        for (auto& word : state_) {
+            word = mixed(seed);
+            seed += 0x9e3779b97f4a7c15;
+        }
     }
 
     /// 64 random bits.
@@ -36,14 +46,6 @@ class Random {
   private:
     static std::uint64_t rotate(std::uint64_t value, int bits) {
         return (value << bits) | (value >> (64 - bits));
-    }
-
-    static std::uint64_t split_mix(std::uint64_t& seed) {
-        seed += 0x9e3779b97f4a7c15U;
-        std::uint64_t value = seed;
-        value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9U;
-        value = (value ^ (value >> 27)) * 0x94d049bb133111ebU;
-        return value ^ (value >> 31);
     }
 
     std::uint64_t state_[4];

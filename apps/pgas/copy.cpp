@@ -5,7 +5,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "common/validators.hpp"
+#include "common/random.hpp"
 #include "pgas/program.hpp"
 
 using namespace nearfetch;
@@ -21,7 +21,7 @@ int main(int argc, char** argv) {
     return program.run(argc, argv, segment_bytes, [&](programs::Run& run) {
         const auto a = allocate<std::int64_t>(n).at_rank(programs::other_rank());
         const auto b = allocate<std::int64_t>(n).at_rank(programs::other_rank());
-        const auto value = [](std::int64_t i) { return static_cast<std::int64_t>(programs::mixed(i)); };
+        const auto value = [](std::int64_t i) { return static_cast<std::int64_t>(apps::mixed(i)); };
         if (rank() == a.rank())
             for (std::int64_t i = 0; i < n; ++i)
                 a.local()[i] = value(i);
@@ -38,7 +38,7 @@ int main(int argc, char** argv) {
         if (rank() == b.rank())
             for (std::int64_t i = 0; i < n; ++i) {
                 right = right && b.local()[i] == value(i);
-                checksum += programs::mixed(b.local()[i] + i);
+                checksum += apps::mixed(b.local()[i] + i);
             }
         run.result(checksum, right);
         const auto bytes = 8 * static_cast<std::uint64_t>(n);

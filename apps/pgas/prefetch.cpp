@@ -44,7 +44,6 @@ int main(int argc, char** argv) {
     programs::Program program("prefetch",
                               "Reads elements of an array at another rank that it asks for ahead.");
     programs::RandomAccesses accesses;
-    accesses.add_options(program.options());
     std::string distance = "auto";
     program.options()
         .add_option("--distance", distance, "iterations ahead; 0: no prefetching; auto: found as it runs")
@@ -56,9 +55,7 @@ int main(int argc, char** argv) {
         .add_option("--compute-ns", compute_ns, "that each iteration computes for")
         ->check(apps::whole_number())
         ->type_name("N");
-    const auto segment_bytes = [&] { return accesses.segment_bytes(); };
-    return program.run(argc, argv, segment_bytes, [&](programs::Run& run) {
-        const auto array = allocate<std::int64_t>(accesses.elements).at_rank(programs::other_rank());
+    return accesses.run(program, argc, argv, [&](programs::Run& run, GlobalPtr<std::int64_t> array) {
         accesses.fill(array);
 
         Prefetcher ahead;

@@ -71,7 +71,7 @@ class Sum {
     void add(std::size_t i, std::uint64_t value) const {
         atomic_fetch_add(cells_ + static_cast<std::ptrdiff_t>(i), value, std::memory_order_relaxed);
     }
-    /// After a barrier. By rank 0.
+    /// After a barrier.
     std::uint64_t of(std::size_t i) const {
         return atomic_load(cells_ + static_cast<std::ptrdiff_t>(i), std::memory_order_relaxed);
     }

@@ -50,7 +50,6 @@ class Run {
         report_.add(name, value);
     }
 
-    bool is_cached() const { return options_.cached; }
     /// Adds the ranks' figures up and writes rank 0's report. \return whether the result is right
     bool finish();
 
@@ -92,14 +91,6 @@ extern const bool launches_ranks;
 /// The name of the MPI family, or "none".
 extern const char* const mpi_family;
 int start_ranks(const LaunchOptions& options, int& argc, char**& argv, const std::function<void()>& main);
-
-/// Mixes all bits: for checksums, and indices that nobody can guess.
-constexpr std::uint64_t mixed(std::uint64_t x) {
-    x += 0x9e3779b97f4a7c15;
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-    return x ^ (x >> 31);
-}
 
 /// The rank whose memory the programs of two ranks work on; 0 works. Alone a rank works on its own.
 inline Rank other_rank() { return ranks() > 1 ? 1 : 0; }

@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <utility>
 
+#include "common/random.hpp"
 #include "pgas/program.hpp"
 
 using namespace nearfetch;
@@ -147,8 +148,8 @@ int main(int argc, char** argv) {
         c.for_each_own([&](std::int64_t i, std::int64_t j) {
             const double value = *c.local(i, j);
             right = right && value == c_value(i, j) + a_value(j, i);
-            checksum += programs::mixed(std::bit_cast<std::uint64_t>(value) +
-                                        static_cast<std::uint64_t>(i * options.rows + j));
+            checksum += apps::mixed(std::bit_cast<std::uint64_t>(value) +
+                                    static_cast<std::uint64_t>(i * options.rows + j));
         });
         run.result(checksum, right);
         if (rank() == 0) run.note("rows", static_cast<std::uint64_t>(options.rows));

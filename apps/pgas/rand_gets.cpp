@@ -10,10 +10,7 @@ using namespace nearfetch;
 int main(int argc, char** argv) {
     programs::Program program("rand_gets", "Reads random elements of an array at another rank.");
     programs::RandomAccesses accesses;
-    accesses.add_options(program.options());
-    const auto segment_bytes = [&] { return accesses.segment_bytes(); };
-    return program.run(argc, argv, segment_bytes, [&](programs::Run& run) {
-        const auto array = allocate<std::int64_t>(accesses.elements).at_rank(programs::other_rank());
+    return accesses.run(program, argc, argv, [&](programs::Run& run, GlobalPtr<std::int64_t> array) {
         accesses.fill(array);
 
         run.begin();

@@ -3,6 +3,7 @@
 // rand-puts (Ferguson and Buettner 2015, section V-A): writes random elements of a large array at another
 // rank. Nothing can be collected; what a cache can do is not to wait for each.
 
+#include "common/random.hpp"
 #include "pgas/random_indices.hpp"
 
 using namespace nearfetch;
@@ -10,10 +11,7 @@ using namespace nearfetch;
 int main(int argc, char** argv) {
     programs::Program program("rand_puts", "Writes random elements of an array at another rank.");
     programs::RandomAccesses accesses;
-    accesses.add_options(program.options());
-    const auto segment_bytes = [&] { return accesses.segment_bytes(); };
-    return program.run(argc, argv, segment_bytes, [&](programs::Run& run) {
-        const auto array = allocate<std::int64_t>(accesses.elements).at_rank(programs::other_rank());
+    return accesses.run(program, argc, argv, [&](programs::Run& run, GlobalPtr<std::int64_t> array) {
         // So that the memory is there, as in a program that has used it.
         if (rank() == array.rank()) std::fill_n(array.local(), accesses.elements, 0);
 
@@ -34,7 +32,7 @@ int main(int argc, char** argv) {
             for (std::int64_t i = 0; i < accesses.elements; ++i) {
                 const std::int64_t value = values[i];
                 right = right && value == expected[static_cast<std::size_t>(i)];
-                if (value != 0) checksum += programs::mixed(value * accesses.elements + i);
+                if (value != 0) checksum += apps::mixed(value * accesses.elements + i);
             }
         }
         run.result(checksum, right);

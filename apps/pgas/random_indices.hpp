@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "common/random.hpp"
 #include "pgas/program.hpp"
 
 namespace nearfetch::programs {
@@ -18,22 +19,20 @@ struct RandomAccesses {
     std::int64_t elements = 10'000'000;
     std::uint64_t order = 1;  ///< which of the random orders
 
-    void add_options(CLI::App& app) {
-        app.add_option("--accesses", operations, "to random elements")
-            ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40))
-            ->capture_default_str();
-        app.add_option("--elements", elements, "of 8 bytes each")
-            ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 30))
-            ->capture_default_str();
-        app.add_option("--order", order, "a number that stands for the order of the accesses")
-            ->check(CLI::Range(std::uint64_t{0}, ~std::uint64_t{0} >> 1))
-            ->capture_default_str();
+    /// Runs a program of such accesses: main(run, array) by each rank. \return what main() should
+    template <class Main>
+    int run(Program& program, int argc, char** argv, Main&& main) {
+        add_options(program.options());
+        const auto segment_bytes = [this] { return 8 * static_cast<std::uint64_t>(elements) + 64; };
+        return program.run(argc, argv, segment_bytes, [&](Run& run) {
+            main(run, allocate<std::int64_t>(elements).at_rank(other_rank()));
+        });
     }
-    std::uint64_t segment_bytes() const { return 8 * static_cast<std::uint64_t>(elements) + 64; }
     /// The element of access i.
     std::int64_t index(std::int64_t i) const {
-        return static_cast<std::int64_t>(mixed(order * 0x2545f4914f6cdd1d + static_cast<std::uint64_t>(i)) %
-                                         static_cast<std::uint64_t>(elements));
+        return static_cast<std::int64_t>(
+            apps::mixed(order * 0x2545f4914f6cdd1d + static_cast<std::uint64_t>(i)) %
+            static_cast<std::uint64_t>(elements));
     }
     /// How many of the places are different from each other, of `bytes` each.
     std::uint64_t distinct(std::int64_t bytes) const {
@@ -59,6 +58,19 @@ struct RandomAccesses {
         for (std::int64_t i = 0; i < operations; ++i)
             result += value(index(i));
         return result;
+    }
+
+  private:
+    void add_options(CLI::App& app) {
+        app.add_option("--accesses", operations, "to random elements")
+            ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40))
+            ->capture_default_str();
+        app.add_option("--elements", elements, "of 8 bytes each")
+            ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 30))
+            ->capture_default_str();
+        app.add_option("--order", order, "a number that stands for the order of the accesses")
+            ->check(CLI::Range(std::uint64_t{0}, ~std::uint64_t{0} >> 1))
+            ->capture_default_str();
     }
 };
 

@@ -14,6 +14,7 @@
 #include <CLI/CLI.hpp>
 #include <utility>
 
+#include "common/random.hpp"
 #include "pgas/graph.hpp"
 #include "pgas/program.hpp"
 
@@ -217,8 +218,7 @@ int main(int argc, char** argv) {
             for (std::int64_t v = 0; v < vertices(); ++v) {
                 const double value = s.centrality[v];
                 right = right && value == expected[static_cast<std::size_t>(v)];
-                checksum +=
-                    programs::mixed(std::bit_cast<std::uint64_t>(value) + static_cast<std::uint64_t>(v));
+                checksum += apps::mixed(std::bit_cast<std::uint64_t>(value) + static_cast<std::uint64_t>(v));
             }
             run.note("atomics", options.atomics);
             run.note("edges", static_cast<std::uint64_t>(graph.edges()));
