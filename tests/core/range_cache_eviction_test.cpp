@@ -11,10 +11,7 @@
 namespace nearfetch {
 namespace {
 
-using testing::hits;
-using testing::remote_bytes;
-using testing::small_config;
-using testing::store;
+using namespace testing;  // NOLINT: the tests' own
 
 TEST(RangeCache, ReadingAheadInAFullCacheHasToPay) {
     RangeCache cache(small_config(4), 2);
@@ -60,8 +57,7 @@ TEST(RangeCache, StaleEntriesGoBeforeFreshOnes) {
 // Four lines: A B C D. Room for two lines is made by two neighbours, not by the two oldest.
 TEST(RangeCache, SeveralVictimsAreNeighbours) {
     RangeCache cache(small_config(4), 1);
-    for (const std::uint64_t offset : {0, 64, 128, 192})
-        store(cache, 0, offset, 64);
+    store_lines(cache, 0, 4);
     EXPECT_TRUE(hits(cache, 0, 64, 64));
     EXPECT_TRUE(hits(cache, 0, 0, 64));  // oldest first: C D B A
     EXPECT_EQ(store(cache, 0, 1000, 128), AccessType::capacity);
@@ -92,8 +88,7 @@ TEST(RangeCache, WeakAdmissionEvictsOneAndMayFail) {
     RangeCacheConfig config = small_config(4);
     config.weak_admission = true;
     RangeCache cache(config, 1);
-    for (const std::uint64_t offset : {0, 64, 128, 192})
-        store(cache, 0, offset, 64);
+    store_lines(cache, 0, 4);
     EXPECT_EQ(store(cache, 0, 1000, 64), AccessType::capacity);
     EXPECT_EQ(cache.counters().evictions, 1u);
     EXPECT_EQ(store(cache, 0, 2000, 128), AccessType::failing);
@@ -139,8 +134,7 @@ TEST(RangeCache, DensityKeepsWhatIsUsedMoreThanTheNewcomer) {
     RangeCacheConfig config = small_config(4);
     config.policy = "density";
     RangeCache cache(config, 1);
-    for (const std::uint64_t offset : {0, 64, 128, 192})
-        store(cache, 0, offset, 64);
+    store_lines(cache, 0, 4);
     for (int i = 0; i < 3; ++i)
         for (const std::uint64_t offset : {0, 64, 128})
             EXPECT_TRUE(hits(cache, 0, offset, 64));

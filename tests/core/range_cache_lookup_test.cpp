@@ -13,11 +13,7 @@
 namespace nearfetch {
 namespace {
 
-using testing::hits;
-using testing::remote_bytes;
-using testing::small_config;
-using testing::store;
-using testing::text;
+using namespace testing;  // NOLINT: the tests' own
 
 TEST(RangeCache, AnySubRangeOfAnEntryHits) {
     RangeCache cache(small_config(), 2);

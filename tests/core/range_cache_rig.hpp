@@ -44,6 +44,12 @@ inline AccessType store(RangeCache& cache, Rank target, std::uint64_t offset, st
     return admission.type;
 }
 
+/// An entry for each of the first `count` lines.
+inline void store_lines(RangeCache& cache, Rank target, std::uint64_t count) {
+    for (std::uint64_t line = 0; line < count; ++line)
+        store(cache, target, 64 * line, 64);
+}
+
 inline ::testing::AssertionResult hits(RangeCache& cache, Rank target, std::uint64_t offset,
                                        std::uint64_t size) {
     const std::byte* data = cache.find(target, offset, size);

@@ -16,11 +16,7 @@
 namespace nearfetch {
 namespace {
 
-using testing::hits;
-using testing::remote_bytes;
-using testing::small_config;
-using testing::store;
-using testing::text;
+using namespace testing;  // NOLINT: the tests' own
 
 TEST(RangeCache, HotFieldsOfAnEntryShareOneCacheLine) {
     EXPECT_EQ(sizeof(EvictionItem), 40u);
@@ -38,8 +34,7 @@ TEST(RangeCache, NeighboursBecomeOneEntry) {
     EXPECT_EQ(cache.entries(), 1u);
     EXPECT_TRUE(hits(cache, 1, 100, 80));
     RangeCache full(small_config(4), 2);
-    for (const std::uint64_t offset : {0u, 64u, 128u, 192u})
-        store(full, 1, offset, 64);
+    store_lines(full, 1, 4);
     full.join(1, full.read_across(1, 32, 64, to.data()));
     full.check_invariants();
     EXPECT_EQ(full.entries(), 4u) << "there is no room for the new one beside the old ones";
