@@ -321,9 +321,8 @@ TEST(PageCacheBulk, AGetThatIsUnderWayDoesNotBringBackWhatALargePutReplaced) {
     rig.prefetch(0, 1024, 1088);
     std::memcpy(rig.flights[0].op->buffer, &rig.memory[0][1024], 64);
     std::vector<std::byte> old(rig.memory[0].begin() + 1024, rig.memory[0].begin() + 1088);
-    PutRequest put(0, 1024, 3000, std::vector<std::byte>(3000, std::byte{9}).data());
     const std::vector<std::byte> nine(3000, std::byte{9});
-    put.from = nine.data();
+    PutRequest put(0, 1024, nine.size(), nine.data());
     rig.drive([&] { return rig.cache.put(put); });
     // The prefetch had read before the put arrived.
     Operation* const get = rig.flights[0].op;

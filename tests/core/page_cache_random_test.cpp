@@ -6,6 +6,10 @@
 // end the memory has to be what was written last. The programs have no write races: elsewhere nobody writes
 // what this process has written and not released. A network or a program that breaks the rules has to be
 // caught, or the model would prove nothing.
+//
+// tests/simulation has more of everything but this: it goes through the engine, where what runs while a
+// release or prefetch waits ends before that does. Here the requests of all tasks advance step by step in any
+// order, as those of tasks with stacks of their own do, and some programs do nothing but poll.
 
 #include <gtest/gtest.h>
 
