@@ -27,6 +27,7 @@ constexpr int shrink_children = 600;
 constexpr int shrink_hangs = 40;
 constexpr unsigned program_s = 60;  ///< for one program, which takes milliseconds
 constexpr unsigned hang_s = 5;      ///< the same while shrinking one that hangs
+constexpr double shrink_s = 30;     ///< for shrinking, all of it before the alarm of program_s
 
 PageCacheCounters page_counters;
 RangeCacheCounters range_counters;
@@ -39,6 +40,16 @@ struct Report {
     CacheKind cache;
     std::uint64_t program;
     bool told;  ///< of its failure, by itself
+};
+
+class Clock {
+  public:
+    double seconds() const {
+        return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+    }
+
+  private:
+    std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
 template <class Program>
@@ -77,8 +88,10 @@ std::optional<Finding> examine(const Program& program, Fault fault, Outcome& tot
     total.ops += outcome.ops;
     total.bytes += outcome.bytes;
     if (outcome.failure.empty()) return std::nullopt;
-    // Without a barrier a program may have races; that alone is no failure then.
+    const Clock clock;
     const auto fails = [&](const Program& one) {
+        if (clock.seconds() > shrink_s) return false;
+        // Without a barrier a program may have races; that alone is no failure then.
         const std::string failure = run_one(one, fault).failure;
         return !failure.empty() && failure.find(races) == failure.npos;
     };
@@ -132,16 +145,6 @@ void print(const Finding& found, CacheKind cache, std::uint64_t program, const O
                 static_cast<unsigned long long>(program), fault.c_str());
     std::fflush(stdout);
 }
-
-class Clock {
-  public:
-    double seconds() const {
-        return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
-    }
-
-  private:
-    std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
-};
 
 /// What all programs of a cache did together.
 struct Totals {
