@@ -43,9 +43,9 @@ def run(options: Options) -> Report:
     for place, window in _places(options):
         at = partial(rma.measure, place, window, sizes=sizes, samples=samples, gets=gets)
         sides = {
-            "plain": partial(at, (*PATTERNS, *REFERENCES), configs=WINDOWS),
+            "plain": partial(at, PATTERNS, configs=WINDOWS),
             "interposed": partial(at, PATTERNS, configs=WINDOWS, side=INTERPOSED),
-            "nearfetch": partial(at, PATTERNS, configs=WINDOWS, side=CACHED),
+            "nearfetch": partial(at, (*PATTERNS, *REFERENCES), configs=WINDOWS, side=CACHED),
             "types": partial(at, ["miss"], configs=[*rma.TYPES, rma.PAST], side=CACHED),
         }
         label = f"{place} {window}"
@@ -86,7 +86,7 @@ def _pairs(place: Place, window: str, results: dict[str, list[dict[rma.Key, Row]
     """
     rows = []
     for pattern, config, size in results["nearfetch"][0]:
-        if config == rma.PAST:
+        if config == rma.PAST or pattern in REFERENCES:
             continue
         row: Row = {"network": str(place), "window": window, "pattern": pattern, "config": config}
         row["size_bytes"] = size
@@ -95,6 +95,7 @@ def _pairs(place: Place, window: str, results: dict[str, list[dict[rma.Key, Row]
             through, beside = _medians(results[side], key), _medians(results[side], past)
             row.update(Spread.of(through).columns(f"{side}_ns"))
             row.update(Spread.of_ratios(beside, through).columns(ratio))
+        row["each_ns"] = _medians(results["nearfetch"], key)
         row.update(Spread.of(_medians(results["nearfetch"], past)).columns("plain_ns"))
         processes = _medians(results["plain"], key), _medians(results["nearfetch"], key)
         row.update(Spread.of_ratios(*processes).columns("process_ratio"))
@@ -122,11 +123,13 @@ def _types(place: Place, window: str, results: dict[str, list[dict[rma.Key, Row]
 
 def _references(place: Place, window: str, results: dict[str, list[dict[rma.Key, Row]]]) -> list[Row]:
     rows = []
-    for pattern, config, size in results["plain"][0]:
-        if config == "reference":
+    for pattern, config, size in results["nearfetch"][0]:
+        if pattern in REFERENCES:
             row: Row = {"network": str(place), "window": window, "pattern": pattern, "config": config}
-            spread = Spread.of(_medians(results["plain"], (pattern, config, size)))
-            rows.append({**row, "size_bytes": size, **spread.columns("plain_ns")})
+            each_ns = _medians(results["nearfetch"], (pattern, config, size))
+            rows.append(
+                {**row, "size_bytes": size, "each_ns": each_ns, **Spread.of(each_ns).columns("plain_ns")}
+            )
     return rows
 
 
@@ -142,12 +145,12 @@ class Table:
 
     def hits(
         self, pattern: str, size: int, reference: str, reference_size: int
-    ) -> list[tuple[str, float, float]]:
-        """Place, ns of a get + flush and ns of the reference there."""
+    ) -> list[tuple[str, list[float], list[float]]]:
+        """Place, ns of a get + flush and ns of the reference there, round by round."""
         wanted = [row for row in self.chosen(reference, "reference") if row["size_bytes"] == reference_size]
-        references = {_place(row): row["plain_ns"] for row in wanted}
+        references = {_place(row): row["each_ns"] for row in wanted}
         hits = [row for row in self.chosen(pattern, "hit") if row["size_bytes"] == size]
-        return [(_place(row), row["nearfetch_ns"], references[_place(row)]) for row in hits]
+        return [(_place(row), row["each_ns"], references[_place(row)]) for row in hits]
 
     def pairs(self, configs: Sequence[str], patterns: Sequence[str], network: str = "") -> list[Row]:
         """The rows in which users' settings are compared with plain."""
@@ -170,7 +173,10 @@ def _what(row: Row) -> str:
 
 def _claims(rows: list[Row]) -> list[Claim]:
     table = Table(rows)
-    small = [(hit - call, place) for place, hit, call in table.hits("hit", 8, "call", 0)]
+    small = [
+        (median(one - other for one, other in zip(hit, call)), place)
+        for place, hit, call in table.hits("hit", 8, "call", 0)
+    ]
     missed = table.pairs([rma.DEFAULT], ["miss"], "tcp")
     misses = [(100 * (1 / row["ratio"] - 1), _what(row)) for row in missed]
     between = sorted(100 * (1 / row["process_ratio"] - 1) for row in missed)
@@ -188,9 +194,14 @@ def _claims(rows: list[Row]) -> list[Claim]:
 
 def _copies(table: Table, text: str, pattern: str, reference: str) -> Claim:
     """Hits of 4 KiB over a copy; beside it over a copy inside two calls, a hit without its lookup."""
-    over = [(hit / copy, place) for place, hit, copy in table.hits(pattern, 4096, reference, 4096)]
-    inside = table.hits(pattern, 4096, f"call_{reference}", 4096)
-    ratio, place, hit_ns, copy_ns = max((hit / copy, place, hit, copy) for place, hit, copy in inside)
+    over = [
+        (Spread.of_ratios(hit, copy).median, place)
+        for place, hit, copy in table.hits(pattern, 4096, reference, 4096)
+    ]
+    ratio, place, hit_ns, copy_ns = max(
+        (Spread.of_ratios(hit, copy).median, place, median(hit), median(copy))
+        for place, hit, copy in table.hits(pattern, 4096, f"call_{reference}", 4096)
+    )
     beside = (
         f"over the same copy inside two calls: {ratio:.4g} times at worst "
         f"({hit_ns:.4g} to {copy_ns:.4g} ns, {place})"
