@@ -24,6 +24,39 @@ TEST(RangeCache, HotFieldsOfAnEntryShareOneCacheLine) {
     EXPECT_LE(sizeof(Entry), 128u);
 }
 
+// So that a get of aligned bytes out of its middle is an aligned copy.
+TEST(RangeCache, WhatIsMoreThanAskedForLiesInItsLinesAsAtTheTarget) {
+    const auto place = [](RangeCache& cache, std::uint64_t offset, std::uint64_t size) {
+        return reinterpret_cast<std::uintptr_t>(cache.find(0, offset, size)) % 64;
+    };
+    RangeCache cache(small_config(32), 1);
+    const auto ahead = [&](std::uint64_t begin, std::uint64_t end) {
+        const Admission admission = cache.admit_ahead(0, {begin, end});
+        EXPECT_EQ(admission.type, AccessType::direct);
+        EXPECT_TRUE(cache.commit(admission.entry, remote_bytes(0, begin, end - begin).data()));
+        cache.check_invariants();
+    };
+    store(cache, 0, 100, 64);
+    EXPECT_EQ(place(cache, 100, 64), 0u) << "what is asked for begins at a line";
+    ahead(1000, 1512);
+    EXPECT_EQ(place(cache, 1000, 512), 1000 % 64);
+    EXPECT_EQ(place(cache, 1280, 64), 0u);
+    EXPECT_EQ(cache.free_bytes(), (32 - 1 - 9) * 64u) << "512 bytes and 40 before them";
+    ahead(2007, 2071);
+    // It keeps that when it moves with the end of the buffer,
+    cache.drop(0, 1000, 1);
+    ASSERT_TRUE(cache.resize(10 * 64, 64));
+    cache.check_invariants();
+    EXPECT_TRUE(hits(cache, 0, 2007, 64));
+    EXPECT_EQ(place(cache, 2007, 64), 2007 % 64);
+    // and two that become one have it, too.
+    store(cache, 0, 2071, 100);
+    cache.join(0, {2007, 2171});
+    cache.check_invariants();
+    EXPECT_TRUE(hits(cache, 0, 2007, 164));
+    EXPECT_EQ(place(cache, 2007, 164), 2007 % 64);
+}
+
 TEST(RangeCache, NeighboursBecomeOneEntry) {
     RangeCache cache(small_config(), 2);
     store(cache, 1, 100, 50);

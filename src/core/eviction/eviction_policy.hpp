@@ -27,10 +27,10 @@ struct EvictionItem {
     double weight = 0;            ///< as the TouchRule says
     std::uint32_t frequency = 0;  ///< gets that used it since it was admitted, the admitting one included
     std::uint32_t position = nowhere;  ///< the policy's own: where it keeps the item
-    std::uint64_t bytes = 0;           ///< payload; what it occupies is footprint_bytes()
+    std::uint64_t bytes = 0;           ///< payload
     std::uint64_t key = 0;             ///< identity that outlives eviction (mixed bits)
 
-    /// Bytes of buffer that it occupies: whole CPU cache lines.
+    /// The least that it occupies in the buffer: whole CPU cache lines.
     std::uint64_t footprint_bytes() const noexcept { return (bytes + 63) & ~std::uint64_t{63}; }
 };
 

@@ -29,13 +29,29 @@ constexpr std::uint32_t most_reaped = 256;
 }  // namespace
 
 Admission RangeCache::admit(Rank target, std::uint64_t offset, std::uint64_t size, Stamp stamp, bool store) {
+    return admit(target, offset, size, stamp, store, 0);
+}
+
+Admission RangeCache::admit_ahead(Rank target, ByteRange range) {
+    const Admission admission = admit_skewed(target, range);
+    if (admission.entry != nullptr) admission.entry->ahead_ = true;
+    return admission;
+}
+
+Admission RangeCache::admit_skewed(Rank target, ByteRange range) {
+    const auto skew = static_cast<std::uint8_t>(range.begin % StorageBuffer::line_bytes);
+    return admit(target, range.begin, range.size(), now(), true, skew);
+}
+
+Admission RangeCache::admit(Rank target, std::uint64_t offset, std::uint64_t size, Stamp stamp, bool store,
+                            std::uint8_t skew) {
     NF_EXPECT(size > 0 && target >= 0 && static_cast<std::uint32_t>(target) < sync_.ranks());
     Admission result;
     Entry* entry = nullptr;
     try {
         if (config_.adaptive && gets_ - interval_.gets_at_start >= config_.adapt.interval_gets) adapt();
-        if (store) take_back(size);
-        const bool too_large = store && StorageBuffer::footprint(size) > buffer_.size_bytes();
+        if (store) take_back(size + skew);
+        const bool too_large = store && StorageBuffer::footprint(size + skew) > buffer_.size_bytes();
         if (too_large) ++interval_.failing;
         if (too_large || occupied(target, offset, size) || (entry = pool_.acquire()) == nullptr)
             return result;
@@ -44,6 +60,7 @@ Admission RangeCache::admit(Rank target, std::uint64_t offset, std::uint64_t siz
         entry->bytes = size;
         entry->stamp_ = stamp;
         entry->store_ = store;
+        entry->skew_ = skew;
         entry->last = gets_;
         entry->frequency = 1;
         entry->key = CuckooIndex::mix(target, offset);
@@ -79,9 +96,9 @@ Admission RangeCache::admit(Rank target, std::uint64_t offset, std::uint64_t siz
 
 AccessType RangeCache::admit_planned(Entry& entry, Plan& plan) {
     bool way = index_.plan(entry.target_, entry.offset_);
-    const bool room = !entry.store_ || buffer_.fits(entry.bytes);
+    const bool room = !entry.store_ || buffer_.fits(entry.stored_bytes());
     if ((!way || !room) && unreaped_ != nullptr) {
-        reap_stale(entry.bytes);
+        reap_stale(entry.stored_bytes());
         way = index_.plan(entry.target_, entry.offset_);
     }
     bool good = plan_space(entry, plan);
@@ -97,7 +114,7 @@ AccessType RangeCache::admit_planned(Entry& entry, Plan& plan) {
     for (Entry* victim : plan.victims)
         evict(*victim);
     if (plan.slot_victim != nullptr) evict(*plan.slot_victim);
-    StorageBuffer::Region* region = entry.store_ ? buffer_.allocate(entry.bytes, &entry) : nullptr;
+    StorageBuffer::Region* region = entry.store_ ? buffer_.allocate(entry.stored_bytes(), &entry) : nullptr;
     NF_ENSURE((region != nullptr) == entry.store_);
     settle(entry, region);
     if (plan.slot_victim != nullptr) return AccessType::conflicting;
@@ -108,7 +125,7 @@ AccessType RangeCache::admit_planned(Entry& entry, Plan& plan) {
 AccessType RangeCache::admit_weakly(Entry& entry, Plan& plan) {
     bool way = index_.plan(entry.target_, entry.offset_);
     if (!way && unreaped_ != nullptr) {
-        reap_stale(entry.bytes);
+        reap_stale(entry.stored_bytes());
         way = index_.plan(entry.target_, entry.offset_);
     }
     if (!way && !plan_slot(entry, plan)) return AccessType::failing;
@@ -120,10 +137,10 @@ AccessType RangeCache::admit_weakly(Entry& entry, Plan& plan) {
     }
     StorageBuffer::Region* region = nullptr;
     if (entry.store_) {
-        region = buffer_.allocate(entry.bytes, &entry);
+        region = buffer_.allocate(entry.stored_bytes(), &entry);
         if (region == nullptr && unreaped_ != nullptr) {
-            reap_stale(entry.bytes);
-            region = buffer_.allocate(entry.bytes, &entry);
+            reap_stale(entry.stored_bytes());
+            region = buffer_.allocate(entry.stored_bytes(), &entry);
         }
         if (region == nullptr) {
             candidates_.clear();
@@ -135,7 +152,7 @@ AccessType RangeCache::admit_weakly(Entry& entry, Plan& plan) {
             if (candidates_.items.empty()) return AccessType::failing;
             evict(static_cast<Entry&>(*candidates_.items.front()));
             buffer_.prepare();
-            region = buffer_.allocate(entry.bytes, &entry);
+            region = buffer_.allocate(entry.stored_bytes(), &entry);
             if (region == nullptr) return AccessType::failing;
             if (type == AccessType::direct) type = AccessType::capacity;
         }
@@ -157,7 +174,7 @@ void RangeCache::settle(Entry& entry, StorageBuffer::Region* region) noexcept {
         index_.place_through(plan_->slot, entry.id_);
     if (region != nullptr) {
         entry.region_ = region;
-        entry.storage_ = buffer_.data(region);
+        entry.storage_ = buffer_.data(region) + entry.skew_;
     }
     by_range_.insert(entry.target_, entry.offset_, entry.id_);
     by_age_.push_back(entry);
@@ -205,8 +222,8 @@ bool RangeCache::plan_slot(const Entry& entry, Plan& plan) {
 }
 
 bool RangeCache::plan_space(const Entry& entry, Plan& plan) {
-    if (!entry.store_ || buffer_.fits(entry.bytes)) return true;
-    const std::uint64_t needed = StorageBuffer::footprint(entry.bytes);
+    if (!entry.store_ || buffer_.fits(entry.stored_bytes())) return true;
+    const std::uint64_t needed = StorageBuffer::footprint(entry.stored_bytes());
     const bool found = policy_->weighs_newcomers() ? cheapest_run(needed, plan) : first_run(needed, plan);
     counters_.evict_visited += candidates_.visited;
     counters_.evict_nonempty += candidates_.nonempty;

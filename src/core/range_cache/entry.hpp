@@ -26,6 +26,8 @@ class alignas(64) Entry : public EvictionItem {
     /// Where its bytes are kept; nullptr when none are (admitted with store = false). A transfer may write
     /// here directly while the entry is pending.
     std::byte* data() noexcept { return storage_; }
+    /// What it takes in the buffer: its bytes, and those before them in the first line.
+    std::uint64_t stored_bytes() const noexcept { return bytes + skew_; }
 
     /// What the engine knows of the transfer, for those who wait for it: where it puts the bytes, and its
     /// number.
@@ -59,6 +61,9 @@ class alignas(64) Entry : public EvictionItem {
     bool doomed_ = false;
     bool ahead_ = false;   ///< admitted for more than what was asked for
     bool victim_ = false;  ///< marked while victims are chosen
+    /// How far into a CPU cache line storage_ is. Entries that are more than what was asked for lie there as
+    /// in the target's memory, so that a get of aligned bytes out of their middle is an aligned copy.
+    std::uint8_t skew_ = 0;
 };
 
 /// Entries by number, at stable addresses, recycled.

@@ -153,12 +153,12 @@ ByteRange RangeCache::read_across(Rank target, std::uint64_t offset, std::uint64
 }
 
 void RangeCache::join(Rank target, ByteRange united) {
-    if (largest_free_bytes() < united.size() + StorageBuffer::line_bytes) return;
+    if (largest_free_bytes() < united.size() + 2 * StorageBuffer::line_bytes) return;
     joining_.resize(united.size());
     read_across(target, united.begin, united.size(), joining_.data());
     drop(target, united.begin, united.size());
     // What was resident was fresh, and there has been no acquire since: now() is as good a stamp as theirs.
-    const Admission admission = admit(target, united.begin, united.size(), now(), true);
+    const Admission admission = admit_skewed(target, united);
     if (admission.entry != nullptr) commit(admission.entry, joining_.data());
 }
 
@@ -215,12 +215,6 @@ void RangeCache::unlink(Entry& entry) noexcept {
 void RangeCache::give_back(Entry& entry) noexcept {
     if (entry.region_ != nullptr) buffer_.release(entry.region_);
     pool_.release(&entry);
-}
-
-Admission RangeCache::admit_ahead(Rank target, ByteRange range) {
-    const Admission admission = admit(target, range.begin, range.size(), now(), true);
-    if (admission.entry != nullptr) admission.entry->ahead_ = true;
-    return admission;
 }
 
 bool RangeCache::ahead_pays(std::uint64_t size) noexcept {
@@ -379,9 +373,10 @@ void RangeCache::check_invariants() const {
         ensure(entry.is_pending() || entry.served_ == entry.storage_, "cached entry without its bytes");
         ensure((entry.region_ != nullptr) == entry.store_, "storage and state disagree");
         if (entry.region_ != nullptr) {
-            ensure(entry.region_->owner == &entry && buffer_.data(entry.region_) == entry.storage_,
-                   "region's owner");
-            ensure(entry.region_->bytes == StorageBuffer::footprint(entry.bytes), "region's size");
+            ensure(
+                entry.region_->owner == &entry && buffer_.data(entry.region_) + entry.skew_ == entry.storage_,
+                "region's owner");
+            ensure(entry.region_->bytes == StorageBuffer::footprint(entry.stored_bytes()), "region's size");
             stored_bytes += entry.region_->bytes;
         }
         before = &entry;

@@ -187,6 +187,9 @@ class RangeCache final : private EvictionView {
     struct Plan;
     struct Window;
     bool occupied(Rank target, std::uint64_t offset, std::uint64_t size);
+    Admission admit_skewed(Rank target, ByteRange range);
+    Admission admit(Rank target, std::uint64_t offset, std::uint64_t size, Stamp stamp, bool store,
+                    std::uint8_t skew);
     AccessType admit_planned(Entry& entry, Plan& plan);
     AccessType admit_weakly(Entry& entry, Plan& plan);
     bool plan_space(const Entry& entry, Plan& plan);

@@ -127,10 +127,11 @@ bool RangeCache::clear_tail(std::uint64_t bytes) {
             continue;
         }
         auto& entry = *static_cast<Entry*>(region->owner);
-        if (StorageBuffer::Region* place = buffer_.allocate(entry.bytes, &entry, bytes)) {
-            std::memcpy(buffer_.data(place), entry.storage_, entry.bytes);
+        if (StorageBuffer::Region* place = buffer_.allocate(entry.stored_bytes(), &entry, bytes)) {
+            entry.storage_ = buffer_.data(place) + entry.skew_;
+            std::memcpy(entry.storage_, entry.served_, entry.bytes);
             entry.region_ = place;
-            entry.storage_ = entry.served_ = buffer_.data(place);
+            entry.served_ = entry.storage_;
             buffer_.release(region);
         } else {
             evict(entry);
