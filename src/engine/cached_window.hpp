@@ -29,12 +29,12 @@
 #include <span>
 #include <vector>
 
+#include "base/copy.hpp"
 #include "base/settings.hpp"
 #include "base/types.hpp"
 #include "core/range_cache/range_cache.hpp"
 #include "core/stats/range_cache_counters.hpp"
 #include "engine/bet.hpp"
-#include "engine/copy.hpp"
 #include "engine/epochs.hpp"
 #include "engine/progress.hpp"
 #include "engine/touch_filter.hpp"

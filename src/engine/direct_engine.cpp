@@ -8,9 +8,7 @@ namespace nearfetch {
 DirectEngine::Pending::Pending(DirectEngine& engine, Rank target, std::uint64_t address,
                                std::uint64_t size_bytes, std::byte* to)
     : engine_(engine) {
-    status_ = engine.transport_.start_get(target, address, size_bytes, to, token());
-    done_ = status_ != 0;
-    if (!done_) ++engine.under_way_;
+    began(engine.transport_.start_get(target, address, size_bytes, to, token()));
     ++engine.counters_.get_messages;
     engine.counters_.get_message_bytes += size_bytes;
 }
@@ -18,11 +16,15 @@ DirectEngine::Pending::Pending(DirectEngine& engine, Rank target, std::uint64_t 
 DirectEngine::Pending::Pending(DirectEngine& engine, Rank target, std::uint64_t address,
                                std::uint64_t size_bytes, const std::byte* from)
     : engine_(engine) {
-    status_ = engine.transport_.start_put(target, address, size_bytes, from, token());
-    done_ = status_ != 0;
-    if (!done_) ++engine.under_way_;
+    began(engine.transport_.start_put(target, address, size_bytes, from, token()));
     ++engine.counters_.put_messages;
     engine.counters_.put_message_bytes += size_bytes;
+}
+
+void DirectEngine::Pending::began(int status) noexcept {
+    status_ = status;
+    done_ = status != 0;
+    if (!done_) ++engine_.under_way_;
 }
 
 bool DirectEngine::Pending::test() {

@@ -34,6 +34,7 @@ class DirectEngine {
 
       private:
         friend class DirectEngine;
+        void began(int status) noexcept;
         Token token() noexcept { return reinterpret_cast<Token>(this); }
 
         DirectEngine& engine_;

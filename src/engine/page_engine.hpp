@@ -14,9 +14,9 @@
 // A PUT of written bytes that fails stays in the core and is started again by the next that needs it done.
 // One call tries it once: what fails under its eyes ends it with the status, and the bytes stay written.
 
-#include <cstring>
 #include <utility>
 
+#include "base/copy.hpp"
 #include "core/page_cache/page_cache.hpp"
 #include "transport/transport.hpp"
 
@@ -39,10 +39,7 @@ class PageEngine {
         const std::byte* const bytes = cache_.find(task, target, address, size_bytes);
         if (bytes == nullptr) [[unlikely]]
             return get_slowly(task, target, address, size_bytes, to);
-        if (size_bytes == 8) [[likely]]
-            std::memcpy(to, bytes, 8);
-        else
-            std::memcpy(to, bytes, size_bytes);
+        copy_bytes(to, bytes, size_bytes);
         return 0;
     }
 

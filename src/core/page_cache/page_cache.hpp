@@ -50,11 +50,11 @@
 //
 // Pointers from find() are valid until the next call that is not find(). Not thread safe.
 
-#include <cstring>
 #include <nearfetch/page_cache_config.hpp>
 #include <vector>
 
 #include "base/assert.hpp"
+#include "base/copy.hpp"
 #include "base/reserved_memory.hpp"
 #include "base/types.hpp"
 #include "core/page_cache/dirty_pages.hpp"
@@ -269,11 +269,7 @@ inline bool PageCache::write(Rank target, std::uint64_t offset, std::uint64_t si
     Page* const page = page_with(written_, target, offset, size);
     if (page == nullptr || page->dirty == Page::nothing) return false;
     const std::uint64_t skip = offset & page_mask_;
-    std::byte* const to = data(*page) + skip;
-    if (size == 8) [[likely]]
-        std::memcpy(to, from, 8);
-    else
-        std::memcpy(to, from, size);
+    copy_bytes(data(*page) + skip, from, size);
     dirty_.set(page->dirty, skip, skip + size);
     ++counters_.puts;
     return true;

@@ -19,23 +19,23 @@ inline void copy_two(std::byte* to, const std::byte* from, std::uint64_t size) n
     std::memcpy(to + size - n, &tail, n);
 }
 
-/// memcpy for sizes of which most are small: up to 64 bytes without a call.
+/// memcpy for sizes of which most are small, and most of these 8 bytes: up to 64 bytes without a call.
 inline void copy_bytes(std::byte* to, const std::byte* from, std::uint64_t size) noexcept {
-    if (size > 16) {
-        if (size > 64) [[unlikely]]
-            std::memcpy(to, from, size);
-        else if (size > 32)
-            copy_two<32>(to, from, size);
-        else
-            copy_two<16>(to, from, size);
-    } else if (size >= 8) {
+    if (size == 8) [[likely]]
+        std::memcpy(to, from, 8);
+    else if (size > 64) [[unlikely]]
+        std::memcpy(to, from, size);
+    else if (size > 32)
+        copy_two<32>(to, from, size);
+    else if (size > 16)
+        copy_two<16>(to, from, size);
+    else if (size > 8)
         copy_two<8>(to, from, size);
-    } else if (size >= 4) {
+    else if (size >= 4)
         copy_two<4>(to, from, size);
-    } else {
+    else
         for (std::uint64_t i = 0; i < size; ++i)
             to[i] = from[i];
-    }
 }
 
 }  // namespace nearfetch
