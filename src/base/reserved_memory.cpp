@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <limits>
@@ -60,6 +61,15 @@ bool ReservedMemory::resize(std::uint64_t bytes) noexcept {
     usable_bytes_ = usable;
     size_bytes_ = bytes;
     return true;
+}
+
+void ReservedMemory::populate(std::uint64_t bytes) noexcept {
+#ifdef MADV_POPULATE_WRITE
+    constexpr int advice = MADV_POPULATE_WRITE;
+#else
+    constexpr int advice = 23;  // since Linux 5.14; others say that they do not know it
+#endif
+    madvise(data_, std::min(whole_pages(bytes), usable_bytes_), advice);
 }
 
 }  // namespace nearfetch

@@ -22,6 +22,10 @@ class ReservedMemory {
     /// \return false, and nothing changed, when the system has no memory for it. \pre bytes <= bytes_max
     bool resize(std::uint64_t bytes) noexcept;
 
+    /// Has the system provide the first `bytes` of what is usable now, not page by page when they are first
+    /// written. Where it cannot, nothing is different.
+    void populate(std::uint64_t bytes) noexcept;
+
     std::byte* data() noexcept { return data_; }
     const std::byte* data() const noexcept { return data_; }
     std::uint64_t size_bytes() const noexcept { return size_bytes_; }

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cstring>
+#include <numeric>
 #include <set>
+#include <vector>
 
 #include "base/error.hpp"
 #include "base/reserved_memory.hpp"
@@ -34,6 +38,25 @@ TEST(ReservedMemory, ReservingMuchCostsNothing) {
     ReservedMemory memory(std::uint64_t{1} << 40);
     EXPECT_EQ(memory.reserved_bytes(), std::uint64_t{1} << 40);
     EXPECT_TRUE(memory.resize(1 << 16));
+}
+
+TEST(ReservedMemory, PopulatedMemoryIsThereBeforeItIsWritten) {
+    const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+    ReservedMemory memory(8 * page);
+    ASSERT_TRUE(memory.resize(4 * page));
+    const auto resident = [&] {
+        std::vector<unsigned char> pages(4);
+        EXPECT_EQ(mincore(memory.data(), 4 * page, pages.data()), 0);
+        return std::accumulate(pages.begin(), pages.end(), 0,
+                               [](int sum, int flags) { return sum + (flags & 1); });
+    };
+    EXPECT_EQ(resident(), 0);
+    memory.populate(2 * page);
+    const int populated = resident();
+    if (populated == 0) GTEST_SKIP() << "this system populates no memory";
+    EXPECT_EQ(populated, 2);
+    memory.populate(100 * page);
+    EXPECT_EQ(resident(), 4) << "no more than is usable";
 }
 
 TEST(ReservedMemory, WhatCannotBeReservedIsAnErrorThatSaysWhatToDo) {

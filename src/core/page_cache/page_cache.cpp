@@ -49,6 +49,9 @@ const PageCacheConfig& checked(const PageCacheConfig& config) {
     return config;
 }
 
+// Of memory that is there before it is used. A cache that is larger gets the rest as it fills.
+constexpr std::uint64_t populated_bytes = 2ull << 20;
+
 std::uint32_t page_count(const PageCacheConfig& config) {
     return static_cast<std::uint32_t>(config.capacity_bytes / config.page_bytes);
 }
@@ -92,6 +95,7 @@ PageCache::PageCache(const PageCacheConfig& config) try
       operations_kept_(std::max(1u, config.operations / 4)),
       config_(config) {
     if (!memory_.resize(memory_.reserved_bytes())) throw std::bad_alloc();
+    memory_.populate(populated_bytes);
     frames_ = memory_.data();
     spare_.reserve(pages_.size());
     for (std::uint32_t i = page_count(config); i-- > 0;)
