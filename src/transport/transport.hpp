@@ -28,8 +28,8 @@ inline constexpr int outside = -2;   ///< not all of these bytes are in the targ
 }  // namespace transport_status
 
 struct Completion {
-    Token token = 0;
-    int status = 0;
+    Token token;
+    int status;
 };
 
 class Transport {
