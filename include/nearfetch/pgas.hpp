@@ -87,6 +87,13 @@ void run(const void* closure, void* result) {
         new (result) std::invoke_result_t<const F&>(function());
 }
 
+/// Of so many elements; where no number is large enough, the largest, which no segment has.
+template <class T>
+constexpr std::size_t bytes_of(std::size_t count) {
+    constexpr std::size_t most = ~std::size_t{0};
+    return count > most / sizeof(T) ? most : count * sizeof(T);
+}
+
 template <class T>
 inline constexpr bool is_atomic = sizeof(T) == 8 && std::is_trivially_copyable_v<T>;
 
@@ -199,7 +206,7 @@ void put_strided(GlobalPtr<T> to, std::ptrdiff_t stride, std::span<const std::ty
 /// of the segment is left out.
 template <class T>
 void prefetch(GlobalPtr<T> from, std::size_t count = 1) {
-    detail::prefetch(from.rank(), from.address(), count * sizeof(T));
+    detail::prefetch(from.rank(), from.address(), detail::bytes_of<T>(count));
 }
 
 /// Finds out how many iterations ahead of their use a loop has to ask for what it reads: the k of Listing 7,
@@ -282,11 +289,11 @@ void fence();
 /// Of `count` elements alone.
 template <class T>
 void acquire(GlobalPtr<T> of, std::size_t count) {
-    detail::acquire(of.rank(), of.address(), count * sizeof(T));
+    detail::acquire(of.rank(), of.address(), detail::bytes_of<T>(count));
 }
 template <class T>
 void release(GlobalPtr<T> of, std::size_t count) {
-    detail::release(of.rank(), of.address(), count * sizeof(T));
+    detail::release(of.rank(), of.address(), detail::bytes_of<T>(count));
 }
 
 /// Nobody leaves before all ranks have come, with a release before and an acquire after it; with
@@ -298,7 +305,7 @@ void barrier(std::memory_order order = std::memory_order_seq_cst);
 template <class T>
 GlobalPtr<T> allocate(std::size_t count) {
     static_assert(alignof(T) <= 64);
-    return {rank(), detail::allocate(count * sizeof(T))};
+    return {rank(), detail::allocate(detail::bytes_of<T>(count))};
 }
 
 /// Atomic operations on 8 bytes, whoever else works on them. With an order that releases, what was put before

@@ -65,14 +65,13 @@ Context::Context(Runtime& runtime)
       ranks_(runtime.job().ranks()),
       charged_(runtime.job().virtual_time() && runtime.options().access_ns != 0),
       endpoint_(runtime.job().endpoint()),
+      engine_(runtime.options().cached ? std::make_unique<PageEngine>(runtime.options().cache, *endpoint_)
+                                       : nullptr),
       runtime_(runtime),
+      direct_(*endpoint_),
       port_(runtime.take_port()) {
-    direct_.emplace(*endpoint_);
-    if (runtime.options().cached) {
-        engine_ = std::make_unique<PageEngine>(runtime.options().cache, *endpoint_);
-        // Nothing that others fetched before is this task's.
-        acquire();
-    }
+    // Nothing that others fetched before is this task's.
+    acquire();
 }
 
 Context::~Context() { runtime_.give_port(port_); }
@@ -121,7 +120,7 @@ void Context::move_uncached(Rank rank, std::uint64_t address, Byte* memory, std:
         copy(local(address, bytes), memory, bytes);
         return;
     }
-    const int status = DirectEngine::Pending(*direct_, rank, address, bytes, memory).wait();
+    const int status = DirectEngine::Pending(direct_, rank, address, bytes, memory).wait();
     if (status != 0) fail(name_of(memory), rank, address, bytes, status);
 }
 template void Context::move_uncached(Rank, std::uint64_t, std::byte*, std::size_t);
@@ -137,7 +136,7 @@ Transfer Context::start(Rank rank, std::uint64_t address, Byte* memory, std::siz
     }
     if (engine_ == nullptr)
         return Transfer(
-            std::make_unique<PendingTransfer<DirectEngine::Pending>>(*direct_, rank, address, bytes, memory));
+            std::make_unique<PendingTransfer<DirectEngine::Pending>>(direct_, rank, address, bytes, memory));
     auto request = request_of(*engine_, rank, address, bytes, memory);
     using Pending = PendingTransfer<PageEngine::Pending<decltype(request)>>;
     return Transfer(std::make_unique<Pending>(*engine_, clock_, request));
@@ -152,7 +151,7 @@ void Context::prefetch(Rank rank, std::uint64_t address, std::size_t bytes) {
 }
 
 void Context::release() {
-    direct_->finish();
+    direct_.finish();
     if (engine_ == nullptr) return;
     const int status = engine_->release();
     if (status != 0) fail_release(status);
@@ -165,7 +164,7 @@ void Context::acquire(Rank rank, ByteRange range) {
 
 void Context::release(Rank rank, ByteRange range) {
     check("release", rank, range.begin, range.size());
-    direct_->finish();
+    direct_.finish();
     if (engine_ == nullptr || range.empty()) return;
     const int status = engine_->release(rank, range);
     if (status != 0) fail_release(status);
@@ -222,7 +221,7 @@ void Context::call(Rank rank, std::int64_t code, std::span<const std::byte> clos
 }
 
 PageCacheCounters Context::counters() const {
-    PageCacheCounters all = direct_->counters();
+    PageCacheCounters all = direct_.counters();
     if (engine_ != nullptr) all.add(engine_->cache().counters());
     return all;
 }

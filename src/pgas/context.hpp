@@ -5,7 +5,6 @@
 
 #include <memory>
 #include <nearfetch/pgas.hpp>
-#include <optional>
 
 #include "engine/direct_engine.hpp"
 #include "engine/page_engine.hpp"
@@ -65,7 +64,7 @@ class Context {
     std::byte* local(std::uint64_t address, std::size_t bytes);
     PageCacheCounters counters() const;
     std::uint64_t waited_ns() const noexcept {
-        return direct_->waited_ns() + (engine_ != nullptr ? engine_->waited_ns() : 0);
+        return direct_.waited_ns() + (engine_ != nullptr ? engine_->waited_ns() : 0);
     }
     /// nullptr without one.
     const PageCache* cache() const noexcept { return engine_ != nullptr ? &engine_->cache() : nullptr; }
@@ -112,7 +111,7 @@ class Context {
     TaskClock clock_;
 
     Runtime& runtime_;
-    std::optional<DirectEngine> direct_;
+    DirectEngine direct_;
     Port port_;
 };
 

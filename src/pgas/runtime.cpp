@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <optional>
 
 #include "pgas/message.hpp"
 
@@ -28,12 +29,20 @@ void run_and_release(Context& context, Body&& body) {
     context.release();
 }
 
+/// An answer that is thrown where it arrives: the caller waits for one, whatever it is.
+std::vector<std::byte> refusal(Header header, std::string_view why) {
+    header.kind = Header::Kind::error;
+    return compose(header, std::as_bytes(std::span(why)));
+}
+
 }  // namespace
 
 std::uint64_t segment_bytes(const LaunchOptions& options) noexcept {
     const std::uint64_t page = std::max<std::uint64_t>(alignment, options.cache.page_bytes);
     const std::uint64_t rest = options.segment_bytes % page;
-    return rest == 0 ? options.segment_bytes : options.segment_bytes + (page - rest);
+    const std::uint64_t rounded = rest == 0 ? options.segment_bytes : options.segment_bytes + (page - rest);
+    // Near 2^64 there is no whole page more; no machine has that much, which the transport says.
+    return std::max(rounded, options.segment_bytes);
 }
 
 Runtime::Runtime(Job& job, const LaunchOptions& options, void (*anchor)())
@@ -105,27 +114,16 @@ std::unique_ptr<Job::Thread> Runtime::start_task(std::function<void()> body) {
 
 // Hands each request to a worker that has nothing to do.
 void Runtime::serve() {
-    struct Worker {
-        Port port;
-        std::unique_ptr<Job::Thread> thread;
-    };
     std::vector<Worker> workers;
     for (Message message;;) {
         job_.receive(server_port, message, true);
-        if (header_of(message.bytes).kind == Header::Kind::stop) break;
-        Port port = server_port;
-        {
-            const std::lock_guard lock(mutex_);
-            if (!idle_workers_.empty()) {
-                port = idle_workers_.back();
-                idle_workers_.pop_back();
-            }
+        const Header header = header_of(message.bytes);
+        if (header.kind == Header::Kind::stop) break;
+        try {
+            job_.send(job_.rank(), idle_worker(workers), message.bytes);
+        } catch (const std::exception& problem) {
+            job_.send(header.source, header.port, refusal(header, problem.what()));
         }
-        if (port == server_port) {
-            port = take_port();
-            workers.push_back({port, job_.start_thread([this, port] { work(port); })});
-        }
-        job_.send(job_.rank(), port, message.bytes);
     }
     Header stop;
     stop.kind = Header::Kind::stop;
@@ -136,14 +134,40 @@ void Runtime::serve() {
     }
 }
 
+Port Runtime::idle_worker(std::vector<Worker>& workers) {
+    {
+        const std::lock_guard lock(mutex_);
+        if (!idle_workers_.empty()) {
+            const Port port = idle_workers_.back();
+            idle_workers_.pop_back();
+            return port;
+        }
+    }
+    const Port port = take_port();
+    try {
+        workers.reserve(workers.size() + 1);  // a thread that is started must be kept
+        workers.push_back({port, job_.start_thread([this, port] { work(port); })});
+    } catch (...) {
+        give_port(port);
+        throw;
+    }
+    return port;
+}
+
 void Runtime::work(Port port) {
-    Context context(*this);
-    const Context::Use use(context);
+    std::optional<Context> context;
+    std::optional<Context::Use> use;
     for (Message message;;) {
         job_.receive(port, message, true);
         const Header header = header_of(message.bytes);
         if (header.kind == Header::Kind::stop) return;
-        const std::vector<std::byte> reply = answer(message.bytes);
+        std::vector<std::byte> reply;
+        try {
+            if (!use) use.emplace(context.emplace(*this));
+            reply = answer(message.bytes);
+        } catch (const std::exception& problem) {
+            reply = refusal(header, problem.what());
+        }
         {
             const std::lock_guard lock(mutex_);
             idle_workers_.push_back(port);
@@ -168,12 +192,9 @@ std::vector<std::byte> Runtime::answer(std::span<const std::byte> request) {
     try {
         run_and_release(context, [&] { code(closure.data(), result.data()); });
     } catch (const std::exception& problem) {
-        header.kind = Header::Kind::error;
-        const std::string_view text = problem.what();
-        return compose(header, std::as_bytes(std::span(text)));
+        return refusal(header, problem.what());
     } catch (...) {
-        header.kind = Header::Kind::error;
-        return compose(header, std::as_bytes(std::span(std::string_view("an exception of unknown type"))));
+        return refusal(header, "an exception of unknown type");
     }
     header.kind = Header::Kind::result;
     return compose(header, std::as_bytes(std::span(result)).first(header.result_bytes));

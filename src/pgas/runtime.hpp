@@ -49,8 +49,14 @@ class Runtime {
     static constexpr Port last_port = 32767;
 
   private:
+    struct Worker {
+        Port port;
+        std::unique_ptr<Job::Thread> thread;
+    };
+
     void stop_server();
     void serve();
+    Port idle_worker(std::vector<Worker>& workers);
     void work(Port port);
     std::vector<std::byte> answer(std::span<const std::byte> request);
 

@@ -212,6 +212,12 @@ TEST_P(Memory, BadArgumentsAreErrors) {
         EXPECT_THROW(allocate<long>(1 << 20), Error);
         EXPECT_THROW(acquire(a.at_rank(3), 1), Error);
         EXPECT_THROW(release(a, 1 << 20), Error);
+        // So many that their bytes are no number.
+        constexpr std::size_t many = std::size_t{1} << 61;
+        EXPECT_THROW(allocate<long>(many), Error);
+        EXPECT_THROW(acquire(a.at_rank(1 - rank()), many), Error);
+        EXPECT_THROW(release(a, many), Error);
+        prefetch(a.at_rank(1 - rank()), many);
         EXPECT_THROW(statistics()["no such thing"], Error);
         prefetch(a.at_rank(5));
         prefetch(a.at_rank(1 - rank()) + (1 << 20));
@@ -227,6 +233,9 @@ TEST_P(Memory, BadArgumentsAreErrors) {
     EXPECT_THROW(get(GlobalPtr<long>(0, 0)), Error);
     LaunchOptions none = options(0);
     EXPECT_THROW(launch(none, [] {}), Error);
+    LaunchOptions huge = options();
+    huge.segment_bytes = ~std::uint64_t{0};
+    EXPECT_THROW(launch(huge, [] {}), Error);
     LaunchOptions odd = options();
     odd.cached = true;
     odd.cache.line_bytes = 3;

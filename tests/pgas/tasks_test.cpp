@@ -3,6 +3,7 @@
 // Remote execution, tasks and sync variables: each brings its acquire and release (000, section III-D).
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <nearfetch/pgas.hpp>
 #include <thread>
@@ -91,6 +92,33 @@ TEST(On, AnExceptionComesBack) {
         barrier();
     });
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST(On, ARankThatCannotAnswerSaysSo) {
+    launch(options(2), [] {
+        barrier();
+        if (rank() == 0) {
+            rlimit old;
+            ASSERT_EQ(getrlimit(RLIMIT_AS, &old), 0);
+            const rlimit none{1 << 20, old.rlim_max};
+            ASSERT_EQ(setrlimit(RLIMIT_AS, &none), 0);
+            std::string said;
+            try {
+                on(1, [] {});
+            } catch (const Error& error) {
+                said = error.what();
+            }
+            ASSERT_EQ(setrlimit(RLIMIT_AS, &old), 0);
+            // A thread's stack may be left of one that has ended; the cache's memory is not.
+            EXPECT_TRUE(said.starts_with("on rank 1: a thread cannot be started") ||
+                        said.starts_with("on rank 1: cannot reserve"))
+                << said;
+            EXPECT_EQ(on(1, [] { return rank(); }), 1) << "when there is memory again";
+        }
+        barrier();
+    });
+}
+#endif
 
 // What a function has put before it failed is ordered like everything else: it must not come later.
 TEST(On, AFunctionThatFailsHasPutWhatItPut) {
