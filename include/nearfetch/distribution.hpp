@@ -36,6 +36,9 @@ struct Box {
     Index<N> lower{};
     Index<N> upper{};
 
+    constexpr Box() = default;
+    constexpr Box(const Index<N>& begin, const Index<N>& end) : lower(begin), upper(end) {}
+
     constexpr std::int64_t extent(std::size_t d) const {
         return std::max<std::int64_t>(0, upper[d] - lower[d]);
     }

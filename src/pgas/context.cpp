@@ -2,6 +2,7 @@
 #include "pgas/context.hpp"
 
 #include <cstring>
+#include <limits>
 
 #include "pgas/message.hpp"
 #include "pgas/runtime.hpp"
@@ -144,6 +145,18 @@ Transfer Context::start(Rank rank, std::uint64_t address, Byte* memory, std::siz
 template Transfer Context::start(Rank, std::uint64_t, std::byte*, std::size_t);
 template Transfer Context::start(Rank, std::uint64_t, const std::byte*, std::size_t);
 
+Transfer Context::start_fetch(Rank rank, std::uint64_t address, std::byte* to, std::size_t bytes) {
+    if (engine_ == nullptr || !is_remote(rank) || bytes == 0) return start(rank, address, to, bytes);
+    check("get", rank, address, bytes);
+    if (charged_) charge();
+    GetRequest request = engine_->get_request(rank, address, bytes, to);
+    request.around = true;
+    // No page is as young as that.
+    constexpr TaskClock end_of_time{std::numeric_limits<Stamp>::max()};
+    return Transfer(
+        std::make_unique<PendingTransfer<PageEngine::Pending<GetRequest>>>(*engine_, end_of_time, request));
+}
+
 void Context::prefetch(Rank rank, std::uint64_t address, std::size_t bytes) {
     if (!is_remote(rank) || engine_ == nullptr) return;
     if (charged_) charge();
@@ -197,7 +210,7 @@ void Context::barrier(std::memory_order order) {
 }
 
 void Context::call(Rank rank, std::int64_t code, std::span<const std::byte> closure,
-                   std::span<std::byte> result) {
+                   std::span<std::byte> result, std::memory_order order) {
     check("on", rank, 0, 0);
     if (!runtime_.answers())
         throw Error("on: nobody answers at rank " + std::to_string(rank),
@@ -212,13 +225,15 @@ void Context::call(Rank rank, std::int64_t code, std::span<const std::byte> clos
     runtime_.job().send(rank, Runtime::server_port, compose(header, closure));
     Message reply;
     runtime_.job().receive(port_, reply, true);
-    acquire();
+    if (acquires(order)) acquire();
     const auto body = body_of(reply.bytes);
     if (header_of(reply.bytes).kind == Header::Kind::error)
         throw Error("on rank " + std::to_string(rank) + ": " +
                     std::string(reinterpret_cast<const char*>(body.data()), body.size()));
     if (!result.empty()) std::memcpy(result.data(), body.data(), result.size());
 }
+
+bool Context::answered() const noexcept { return runtime_.answers(); }
 
 PageCacheCounters Context::counters() const {
     PageCacheCounters all = direct_.counters();

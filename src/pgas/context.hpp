@@ -46,6 +46,9 @@ class Context {
     /// A get to std::byte, a put from const std::byte.
     template <class Byte>
     Transfer start(Rank rank, std::uint64_t address, Byte* memory, std::size_t bytes);
+    /// What is there now, straight to `to`: nothing of it is taken from the cache or put there (LAPPS, 5.4).
+    /// But what this thread has written and not released yet is among it.
+    Transfer start_fetch(Rank rank, std::uint64_t address, std::byte* to, std::size_t bytes);
     void prefetch(Rank rank, std::uint64_t address, std::size_t bytes);
 
     void acquire() noexcept {
@@ -57,8 +60,10 @@ class Context {
     std::uint64_t atomic(Rank rank, std::uint64_t address, AtomicOp op, std::uint64_t operand,
                          std::uint64_t compare, std::memory_order order);
     void barrier(std::memory_order order);
-    /// Runs code on a rank and waits for its result.
-    void call(Rank rank, std::int64_t code, std::span<const std::byte> closure, std::span<std::byte> result);
+    /// Runs code on a rank and waits for its result. What was put before is seen there. What is put there is
+    /// seen here if the order acquires.
+    void call(Rank rank, std::int64_t code, std::span<const std::byte> closure, std::span<std::byte> result,
+              std::memory_order order = std::memory_order_acq_rel);
 
     /// \throws Error unless these bytes are in the segment
     std::byte* local(std::uint64_t address, std::size_t bytes);
@@ -69,6 +74,8 @@ class Context {
     /// nullptr without one.
     const PageCache* cache() const noexcept { return engine_ != nullptr ? &engine_->cache() : nullptr; }
     Runtime& runtime() noexcept { return runtime_; }
+    /// Whether other ranks run what call() asks for.
+    bool answered() const noexcept;
     Transport& transport() noexcept { return *endpoint_; }
 
   private:

@@ -41,7 +41,7 @@ void for_each_run(LineMask lines, Visitor&& visit) noexcept {
 Step PageCache::get(const TaskClock& task, GetRequest& r) {
     NF_EXPECT(r.size_bytes > 0 && r.target >= 0 && r.readable.contains(r.range()) &&
               r.range().end <= offsets_end);
-    const bool bulk = r.size_bytes >= config_.bulk_bytes;
+    const bool bulk = r.around || r.size_bytes >= config_.bulk_bytes;
     while (r.next_ < r.range().end) {
         const Step step = bulk ? get_bulk(task, r) : get_window(task, r);
         if (step.kind != Step::Kind::done) return step;

@@ -53,6 +53,7 @@ struct GetRequest {
     std::byte* to;
     ByteRange readable;   ///< what may be fetched around it: the segment
     std::uint64_t ticks;  ///< when the program asked; 0: not known
+    bool around = false;  ///< as a large one, whatever its size: straight to where it is wanted
     int status = 0;       ///< of the first GET that failed; the bytes are then not all there
 
     ByteRange range() const noexcept { return {offset, offset + size_bytes}; }

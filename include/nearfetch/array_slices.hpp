@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// How parts of distributed arrays move: whatever is wanted is cut into slices, at most one per owner, a slice
+// being a box in the owner's local numbers. It travels packed, its elements side by side in their order: as
+// one GET or PUT where they lie side by side at the owner, else as several, or as one message that the owner
+// packs or unpacks (LAPPS, section 5.2, steps (c) to (i), in one round trip).
+//
+// For array.hpp; nothing here is for programs.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <nearfetch/distribution.hpp>
+#include <nearfetch/pgas.hpp>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace nearfetch::detail {
+
+/// Four dimensions, those that an array does not have being of extent 1 and in front.
+struct Slice {
+    Rank owner = 0;
+    std::uint64_t address = 0;  ///< of the owner's part of the array
+    std::uint64_t element_bytes = 0;
+    std::array<std::int64_t, 4> part{1, 1, 1, 1};  ///< the shape of that
+    std::array<std::int64_t, 4> lower{};
+    std::array<std::int64_t, 4> extent{1, 1, 1, 1};
+
+    std::uint64_t bytes() const {
+        return element_bytes * static_cast<std::uint64_t>(extent[0] * extent[1] * extent[2] * extent[3]);
+    }
+    friend bool operator==(const Slice&, const Slice&) = default;
+};
+
+template <std::size_t N, Distribution D>
+Slice make_slice(const Layout<N, D>& layout, Rank owner, const Box<N>& local, std::uint64_t address,
+                 std::uint64_t element_bytes) {
+    Slice slice{owner, address, element_bytes};
+    const Index<N> shape = layout.local_shape(owner);
+    for (std::size_t d = 0; d < N; ++d) {
+        slice.part[4 - N + d] = shape[d];
+        slice.lower[4 - N + d] = local.lower[d];
+        slice.extent[4 - N + d] = local.extent(d);
+    }
+    return slice;
+}
+
+/// A slice, and where its elements are here.
+struct SliceMove {
+    Slice slice;
+    std::byte* packed = nullptr;
+};
+
+/// Runs at the owner, with a slice, and for a PUT its elements behind it.
+void pack_here(const void* closure, void* result);
+void unpack_here(const void* closure, void* result);
+// Of these, the ones in the program's own code, which is at the same place in all its processes.
+inline void pack_at_owner(const void* closure, void* result) { pack_here(closure, result); }
+inline void unpack_at_owner(const void* closure, void* result) { unpack_here(closure, result); }
+
+/// Whose work it is to pack and unpack what does not lie side by side.
+enum class Packer : std::uint8_t {
+    owner,      ///< the owner's, in one message
+    requester,  ///< the caller's, in as many messages as it takes: the owner stays passive (LAPPS, 5.3.2)
+};
+/// \param around the cache: what is there now
+void get_slices(std::span<const SliceMove> moves, Packer packer, bool around, Code pack);
+void put_slices(std::span<const SliceMove> moves, Code unpack);
+
+/// Indices of one dimension, as ranges in their order.
+using IndexRanges = std::vector<std::pair<std::int64_t, std::int64_t>>;
+
+/// Indices that have one of the given ones in each dimension.
+template <std::size_t N>
+using IndexProduct = std::array<IndexRanges, N>;
+
+template <std::size_t N>
+IndexProduct<N> product_of(const Box<N>& box) {
+    IndexProduct<N> product;
+    for (std::size_t d = 0; d < N; ++d)
+        product[d] = {{box.lower[d], box.upper[d]}};
+    return product;
+}
+
+/// What a rank owns of one dimension.
+template <std::size_t N, Distribution D>
+IndexRanges owned_ranges(const Layout<N, D>& layout, Rank rank, std::size_t d) {
+    const std::int64_t count = layout.local_shape(rank)[d];
+    const Rank part = layout.coordinates(rank)[d];
+    const std::int64_t first = layout.bounds().lower[d];
+    IndexRanges ranges;
+    for (std::int64_t local = 0; local < count;) {
+        const std::int64_t i = first + layout.dimension(d).global(part, local);
+        const std::int64_t run = D::contiguous ? count : 1;
+        if (!ranges.empty() && ranges.back().second == i)
+            ranges.back().second += run;
+        else
+            ranges.emplace_back(i, i + run);
+        local += run;
+    }
+    return ranges;
+}
+
+/// Calls visit(owner, local box) for each rank that has some of these indices. The box is the smallest that
+/// has all of them; where a distribution is not contiguous and the indices are not a box, it has others, too.
+template <std::size_t N, Distribution D, class Visit>
+void for_each_owner(const Layout<N, D>& layout, const IndexProduct<N>& wanted, Visit&& visit) {
+    struct Share {
+        Rank part;
+        std::int64_t begin, end;
+    };
+    std::array<std::vector<Share>, N> shares;
+    const Box<N>& bounds = layout.bounds();
+    for (std::size_t d = 0; d < N; ++d)
+        for (Rank part = 0; part < layout.grid()[d]; ++part) {
+            Share share{part, 0, 0};
+            for (const auto& [first, last] : wanted[d]) {
+                const auto below = [&](std::int64_t i) {
+                    return layout.dimension(d).below(
+                        part, std::clamp(i, bounds.lower[d], bounds.upper[d]) - bounds.lower[d]);
+                };
+                const std::int64_t begin = below(first);
+                const std::int64_t end = below(last);
+                if (begin >= end) continue;
+                share.begin = share.end == 0 ? begin : std::min(share.begin, begin);
+                share.end = std::max(share.end, end);
+            }
+            if (share.end != 0) shares[d].push_back(share);
+        }
+    Box<N> choices;
+    for (std::size_t d = 0; d < N; ++d)
+        choices.upper[d] = static_cast<std::int64_t>(shares[d].size());
+    for_each_index(choices, [&](const Index<N>& choice) {
+        Rank owner = 0;
+        Box<N> local;
+        for (std::size_t d = 0; d < N; ++d) {
+            const Share& share = shares[d][static_cast<std::size_t>(choice[d])];
+            owner = owner * layout.grid()[d] + share.part;
+            local.lower[d] = share.begin;
+            local.upper[d] = share.end;
+        }
+        visit(owner, local);
+    });
+}
+
+}  // namespace nearfetch::detail

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What the tests of distributed arrays share: shapes that do not come out even, and numbers to tell their
+// elements apart.
+
+#include <gtest/gtest.h>
+
+#include <nearfetch/array.hpp>
+#include <random>
+#include <vector>
+
+namespace nearfetch {
+
+inline LaunchOptions array_options(Rank ranks, bool cached = true) {
+    LaunchOptions options;
+    options.ranks = ranks;
+    options.segment_bytes = 1 << 18;
+    options.cached = cached;
+    options.cache.capacity_bytes = 1 << 16;
+    return options;
+}
+
+template <std::size_t N>
+long value_at(const Index<N>& i, long round = 0) {
+    long value = round;
+    for (const std::int64_t part : i)
+        value = 100 * value + part + 50;
+    return value;
+}
+
+/// One row, one column, fewer rows than ranks, blocks that are uneven or empty; not from 0.
+inline std::vector<Box<2>> odd_boxes() {
+    return {{{0, 0}, {1, 13}}, {{-3, 2}, {10, 3}}, {{1, 1}, {3, 8}}, {{-7, -9}, {4, 2}}, {{5, 5}, {5, 9}}};
+}
+
+/// Some part of a box, maybe empty.
+template <std::size_t N>
+Box<N> random_part(const Box<N>& of, std::mt19937& dice) {
+    Box<N> part;
+    for (std::size_t d = 0; d < N; ++d) {
+        std::uniform_int_distribution<std::int64_t> any(of.lower[d], of.upper[d]);
+        part.lower[d] = any(dice);
+        part.upper[d] = any(dice);
+        if (part.upper[d] < part.lower[d]) std::swap(part.lower[d], part.upper[d]);
+    }
+    return part;
+}
+
+}  // namespace nearfetch
