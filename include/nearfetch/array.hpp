@@ -21,39 +21,19 @@
 // What is collective is called by all ranks in the same order with the same arguments; that they are the same
 // is checked, and an Error if not. Collective functions begin and end with a barrier.
 
+#include <cstring>
 #include <functional>
-#include <initializer_list>
+#include <nearfetch/array_collective.hpp>
+#include <nearfetch/array_prefetch.hpp>
 #include <nearfetch/array_slices.hpp>
 #include <nearfetch/array_view.hpp>
 #include <nearfetch/distribution.hpp>
 #include <nearfetch/pgas.hpp>
+#include <span>
 #include <string_view>
+#include <vector>
 
 namespace nearfetch {
-
-namespace detail {
-
-/// A barrier at which all ranks find out whether they call the same with the same arguments.
-class Agreement {
-  public:
-    /// Collective.
-    Agreement();
-    /// \throws Error in at least two ranks if not all say the same
-    void check(std::string_view what, std::span<const std::uint64_t> arguments);
-
-  private:
-    GlobalPtr<std::uint64_t> said_;  ///< by the rank before: of this call, and of the one before it
-    std::uint64_t calls_ = 0;
-};
-
-[[noreturn]] void out_of_bounds(std::span<const std::int64_t> index, std::span<const std::int64_t> lower,
-                                std::span<const std::int64_t> upper);
-[[noreturn]] void wrong_size(const char* what, std::size_t size, std::int64_t indices);
-void check_ranks(std::span<const Rank> grid);
-/// Each rank's bytes, in the order of the ranks. Collective.
-void all_gather(GlobalPtr<std::byte> scratch, const void* from, std::size_t bytes, std::byte* to);
-
-}  // namespace detail
 
 template <class T, std::size_t N, Distribution D = Block>
 class DistributedArray {
@@ -180,11 +160,11 @@ class DistributedArray {
         check("get", box, to.size());
         std::vector<Part> parts = parts_of(detail::product_of(box));
         for (Part& part : parts)
-            part.prepare(box, to.data(), *this);
+            part.prepare(layout_, box, to.data());
         fetch(parts, detail::Packer::owner, false);
         for (const Part& part : parts)
             if (!part.packed.empty())
-                part.for_each_row(*this, box, [&](std::int64_t there, std::int64_t here, std::int64_t n) {
+                part.for_each_row(layout_, box, [&](std::int64_t there, std::int64_t here, std::int64_t n) {
                     std::copy_n(part.packed.data() + there, n, to.data() + here);
                 });
     }
@@ -193,14 +173,16 @@ class DistributedArray {
         std::vector<Part> parts = parts_of(detail::product_of(box));
         std::vector<detail::SliceMove> moves;
         for (Part& part : parts) {
-            part.prepare(box, const_cast<T*>(from.data()), *this);  // a PUT only reads it
+            part.prepare(layout_, box, const_cast<T*>(from.data()));  // a PUT only reads it
             if (!part.packed.empty())
-                part.for_each_row(*this, box, [&](std::int64_t there, std::int64_t here, std::int64_t n) {
+                part.for_each_row(layout_, box, [&](std::int64_t there, std::int64_t here, std::int64_t n) {
                     std::copy_n(from.data() + here, n, part.packed.data() + there);
                 });
             moves.push_back(part.move());
         }
         detail::put_slices(moves, &detail::unpack_at_owner);
+        for (const Part& part : parts)
+            write_through(part);
     }
 
     // The whole array. Collective.
@@ -217,10 +199,7 @@ class DistributedArray {
             throw Error("assign: an array of other bounds", "each index gets the element of the same index",
                         "use arrays of the same bounds");
         agree("assign", {});
-        detail::IndexProduct<N> mine;
-        for (std::size_t d = 0; d < N; ++d)
-            mine[d] = detail::owned_ranges(layout_, rank_, d);
-        auto parts = from.parts_of(mine);
+        auto parts = from.parts_of(detail::own_product(layout_, rank_));
         for (auto& part : parts)
             part.packed.resize(static_cast<std::size_t>(part.local.size()));
         from.fetch(parts, detail::Packer::owner, false);
@@ -262,57 +241,75 @@ class DistributedArray {
     }
     T sum() { return reduce(T{}, std::plus<>()); }
 
+    // Prefetching (LAPPS, appendix A): what this rank is going to read of others' elements. Patterns are
+    // collective, and add up. What they bring is read by a(i, j) as everything is, until it is evicted; what
+    // this rank writes is written through to it.
+
+    /// What lies up to `depth` away from own elements: in all dimensions at once, or without corners along
+    /// one.
+    /// \throws Error for a depth below 1
+    void prefetch_stencil(std::int64_t depth = 1, bool corners = true, const Prefetch& how = {}) {
+        detail::check_depth(depth);
+        prefetch("prefetch_stencil", {static_cast<std::uint64_t>(depth), corners}, how,
+                 detail::stencil_pattern(layout_, rank_, depth, corners));
+    }
+    /// All that differs from own elements in the last index only.
+    void prefetch_row_wise(const Prefetch& how = {}) {
+        prefetch("prefetch_row_wise", {}, how, detail::line_pattern(layout_, rank_, N - 1));
+    }
+    /// All that differs from own elements in the first index only.
+    void prefetch_column_wise(const Prefetch& how = {}) {
+        prefetch("prefetch_column_wise", {}, how, detail::line_pattern(layout_, rank_, 0));
+    }
+    /// a(j, i) for each own a(i, j), where there is one.
+    void prefetch_transpose(const Prefetch& how = {})
+        requires(N == 2)
+    {
+        prefetch("prefetch_transpose", {}, how, detail::transpose_pattern(layout_, rank_));
+    }
+    /// Everything.
+    void prefetch_all_to_all(const Prefetch& how = {}) {
+        prefetch("prefetch_all_to_all", {}, how, {detail::product_of(bounds())});
+    }
+    /// What rank r needs stands in row r, the same table on all ranks. Own indices, and such as do not exist,
+    /// are left out. \throws Error unless there is a row for each rank
+    void prefetch_custom(const std::vector<std::vector<Box<N>>>& table, const Prefetch& how = {}) {
+        detail::check_table(table.size());
+        std::vector<std::uint64_t> words;
+        for (const auto& row : table) {
+            words.push_back(row.size());
+            for (const Box<N>& box : row)
+                for (std::size_t d = 0; d < N; ++d) {
+                    words.push_back(static_cast<std::uint64_t>(box.lower[d]));
+                    words.push_back(static_cast<std::uint64_t>(box.upper[d]));
+                }
+        }
+        std::vector<detail::IndexProduct<N>> wanted;
+        for (const Box<N>& box : table[static_cast<std::size_t>(rank_)])
+            wanted.push_back(detail::product_of(box));
+        prefetch("prefetch_custom", std::move(words), how, wanted);
+    }
+    /// Fetches all that this rank has prefetched: what was there at the last barrier, or later. Not
+    /// collective; with manual consistency no other thread of the rank reads the array meanwhile.
+    /// \throws Error when no pattern was called, or what it had brought was evicted
+    void update_prefetch() { hook_.update(true); }
+    /// Forgets it, and gives its memory back. Not collective; no other thread of the rank reads the array
+    /// meanwhile.
+    void evict_prefetch() { hook_.evict(); }
+    /// Whether this rank reads the element from what it has prefetched. \throws Error out of bounds
+    bool is_prefetched(const Index<N>& i) const {
+        check(i);
+        const Place<N> place = layout_.place(i);
+        for (const detail::PrefetchedSlice* slice : hook_.of(place.rank))
+            if (slice->position(place.local) >= 0) return true;
+        return false;
+    }
+
   private:
     template <class, std::size_t, Distribution>
     friend class DistributedArray;
+    using Part = detail::ArrayPart<T, N, D>;
 
-    /// What one owner has of something: a slice of the array, and its elements.
-    struct Part {
-        Rank owner;
-        Box<N> local;
-        detail::Slice slice;
-        std::vector<T> packed;
-        T* direct = nullptr;  ///< where they go in place of `packed`
-
-        /// Where all of its elements lie side by side in the program's memory, that is where they go.
-        void prepare(const Box<N>& box, T* program, const DistributedArray& array) {
-            bool side_by_side = D::contiguous;
-            bool is_one = true;
-            for (std::size_t d = 0; d < N; ++d) {
-                side_by_side = side_by_side && (is_one || local.extent(d) == box.extent(d));
-                is_one = is_one && local.extent(d) == 1;
-            }
-            if (side_by_side)
-                direct = program + position(box, array.layout_.global(owner, local.lower));
-            else
-                packed.resize(static_cast<std::size_t>(local.size()));
-        }
-        detail::SliceMove move() {
-            return {slice, reinterpret_cast<std::byte*>(direct != nullptr ? direct : packed.data())};
-        }
-        /// Calls visit(position among these, position in the box, how many side by side in both).
-        template <class Visit>
-        void for_each_row(const DistributedArray& array, const Box<N>& box, Visit&& visit) const {
-            Box<N> rows = local;
-            std::int64_t row = 1;
-            if constexpr (D::contiguous) {
-                row = local.extent(N - 1);
-                rows.upper[N - 1] = rows.lower[N - 1] + 1;
-            }
-            std::int64_t there = 0;
-            for_each_index(rows, [&](const Index<N>& i) {
-                visit(there, position(box, array.layout_.global(owner, i)), row);
-                there += row;
-            });
-        }
-    };
-
-    static std::int64_t position(const Box<N>& box, const Index<N>& i) {
-        std::int64_t sum = 0;
-        for (std::size_t d = 0; d < N; ++d)
-            sum = sum * box.extent(d) + i[d] - box.lower[d];
-        return sum;
-    }
     std::vector<Part> parts_of(const detail::IndexProduct<N>& wanted) const {
         std::vector<Part> parts;
         detail::for_each_owner(layout_, wanted, [&](Rank owner, const Box<N>& local) {
@@ -362,11 +359,59 @@ class DistributedArray {
     }
     T read_far(const Index<N>& i) const {
         check(i);
-        return nearfetch::get(pointer(layout_.place(i)));
+        const Place<N> place = layout_.place(i);
+        for (detail::PrefetchedSlice* const slice : hook_.of(place.rank)) {
+            const std::int64_t position = slice->position(place.local);
+            if (position < 0) continue;
+            T value;
+            if (!slice->consistent) {
+                std::memcpy(&value, slice->data + static_cast<std::size_t>(position) * sizeof(T), sizeof(T));
+                return value;
+            }
+            if (detail::read_prefetched(*slice, hook_.pack(), position, &value)) return value;
+            break;
+        }
+        return nearfetch::get(pointer(place));
     }
     void write_far(const Index<N>& i, const T& value) {
         check(i);
-        nearfetch::put(pointer(layout_.place(i)), value);
+        const Place<N> place = layout_.place(i);
+        const GlobalPtr<T> there = pointer(place);
+        nearfetch::put(there, value);
+        for (detail::PrefetchedSlice* const slice : hook_.of(place.rank))
+            if (const std::int64_t position = slice->position(place.local); position >= 0)
+                detail::write_prefetched(*slice, position, &value, 1, there.address());
+    }
+    /// What was put in bulk.
+    void write_through(const Part& part) {
+        const T* const elements = part.direct != nullptr ? part.direct : part.packed.data();
+        for (detail::PrefetchedSlice* const slice : hook_.of(part.owner)) {
+            Box<N> rows;
+            for (std::size_t d = 0; d < N; ++d) {
+                rows.lower[d] = slice->slice.lower[4 - N + d];
+                rows.upper[d] = rows.lower[d] + slice->slice.extent[4 - N + d];
+            }
+            rows = intersection(rows, part.local);
+            const std::int64_t row = rows.extent(N - 1);
+            if (row == 0) continue;
+            rows.upper[N - 1] = rows.lower[N - 1] + 1;
+            for_each_index(rows, [&](const Index<N>& i) {
+                detail::write_prefetched(*slice, slice->position(i),
+                                         elements + detail::position(part.local, i), row,
+                                         pointer({part.owner, i}).address());
+            });
+        }
+    }
+    void prefetch(std::string_view what, std::vector<std::uint64_t> arguments, const Prefetch& how,
+                  const std::vector<detail::IndexProduct<N>>& wanted) {
+        arguments.insert(arguments.end(), {how.consistent, how.static_domain});
+        agree(what, std::move(arguments));
+        hook_.requested(&detail::pack_at_owner);
+        for (const detail::IndexProduct<N>& product : wanted)
+            for (const Part& part : parts_of(product))
+                if (part.owner != rank_) hook_.request(part.slice, how);
+        if (!how.consistent) hook_.update(false);
+        barrier();
     }
 
     // What an access to one's own element reads stands first.
@@ -380,6 +425,7 @@ class DistributedArray {
     GlobalPtr<T> parts_;
     GlobalPtr<std::byte> scratch_;
     std::size_t scratch_bytes_ = 0;
+    detail::PrefetchHook hook_;
 };
 
 /// An element that reads and writes like a T. `auto` gives another one of these, not a T.

@@ -13,26 +13,12 @@
 #include <cstdint>
 #include <nearfetch/distribution.hpp>
 #include <nearfetch/pgas.hpp>
+#include <nearfetch/slice.hpp>
 #include <span>
 #include <utility>
 #include <vector>
 
 namespace nearfetch::detail {
-
-/// Four dimensions, those that an array does not have being of extent 1 and in front.
-struct Slice {
-    Rank owner = 0;
-    std::uint64_t address = 0;  ///< of the owner's part of the array
-    std::uint64_t element_bytes = 0;
-    std::array<std::int64_t, 4> part{1, 1, 1, 1};  ///< the shape of that
-    std::array<std::int64_t, 4> lower{};
-    std::array<std::int64_t, 4> extent{1, 1, 1, 1};
-
-    std::uint64_t bytes() const {
-        return element_bytes * static_cast<std::uint64_t>(extent[0] * extent[1] * extent[2] * extent[3]);
-    }
-    friend bool operator==(const Slice&, const Slice&) = default;
-};
 
 template <std::size_t N, Distribution D>
 Slice make_slice(const Layout<N, D>& layout, Rank owner, const Box<N>& local, std::uint64_t address,
@@ -60,11 +46,6 @@ void unpack_here(const void* closure, void* result);
 inline void pack_at_owner(const void* closure, void* result) { pack_here(closure, result); }
 inline void unpack_at_owner(const void* closure, void* result) { unpack_here(closure, result); }
 
-/// Whose work it is to pack and unpack what does not lie side by side.
-enum class Packer : std::uint8_t {
-    owner,      ///< the owner's, in one message
-    requester,  ///< the caller's, in as many messages as it takes: the owner stays passive (LAPPS, 5.3.2)
-};
 /// \param around the cache: what is there now
 void get_slices(std::span<const SliceMove> moves, Packer packer, bool around, Code pack);
 void put_slices(std::span<const SliceMove> moves, Code unpack);
@@ -144,5 +125,56 @@ void for_each_owner(const Layout<N, D>& layout, const IndexProduct<N>& wanted, V
         visit(owner, local);
     });
 }
+
+/// Of an index in a box, in its order.
+template <std::size_t N>
+constexpr std::int64_t position(const Box<N>& box, const Index<N>& i) {
+    std::int64_t sum = 0;
+    for (std::size_t d = 0; d < N; ++d)
+        sum = sum * box.extent(d) + i[d] - box.lower[d];
+    return sum;
+}
+
+/// What one owner has of something: a slice of the array, and its elements.
+template <class T, std::size_t N, Distribution D>
+struct ArrayPart {
+    Rank owner;
+    Box<N> local;
+    Slice slice;
+    std::vector<T> packed;
+    T* direct = nullptr;  ///< where they go in place of `packed`
+
+    /// Where all of its elements lie side by side in the program's memory for the box, that is where they go.
+    void prepare(const Layout<N, D>& layout, const Box<N>& box, T* program) {
+        bool side_by_side = D::contiguous;
+        bool is_one = true;
+        for (std::size_t d = 0; d < N; ++d) {
+            side_by_side = side_by_side && (is_one || local.extent(d) == box.extent(d));
+            is_one = is_one && local.extent(d) == 1;
+        }
+        if (side_by_side)
+            direct = program + position(box, layout.global(owner, local.lower));
+        else
+            packed.resize(static_cast<std::size_t>(local.size()));
+    }
+    SliceMove move() {
+        return {slice, reinterpret_cast<std::byte*>(direct != nullptr ? direct : packed.data())};
+    }
+    /// Calls visit(position among these, position in the box, how many side by side in both).
+    template <class Visit>
+    void for_each_row(const Layout<N, D>& layout, const Box<N>& box, Visit&& visit) const {
+        Box<N> rows = local;
+        std::int64_t row = 1;
+        if constexpr (D::contiguous) {
+            row = local.extent(N - 1);
+            rows.upper[N - 1] = rows.lower[N - 1] + 1;
+        }
+        std::int64_t there = 0;
+        for_each_index(rows, [&](const Index<N>& i) {
+            visit(there, position(box, layout.global(owner, i)), row);
+            there += row;
+        });
+    }
+};
 
 }  // namespace nearfetch::detail

@@ -8,7 +8,8 @@
 // another rank may begin while this one still compares.
 
 #include <cstring>
-#include <nearfetch/array.hpp>
+#include <nearfetch/array_collective.hpp>
+#include <nearfetch/error.hpp>
 #include <string>
 
 namespace nearfetch::detail {

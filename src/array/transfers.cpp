@@ -162,7 +162,7 @@ void put_slices(std::span<const SliceMove> moves, Code unpack_code) {
             const Runs runs(slice);
             runs.for_each([&](std::uint64_t there, std::uint64_t) {
                 const std::uint64_t address = slice.address + there;
-                context.acquire(slice.owner, {address, address + runs.bytes});
+                context.forget(slice.owner, {address, address + runs.bytes});
             });
         } else {
             const Runs runs(slice);

@@ -69,6 +69,8 @@ Context::Context(Runtime& runtime)
       engine_(runtime.options().cached ? std::make_unique<PageEngine>(runtime.options().cache, *endpoint_)
                                        : nullptr),
       runtime_(runtime),
+      rank_clock_(runtime.clock()),
+      release_count_(engine_ != nullptr ? std::make_shared<std::atomic<std::uint64_t>>(0) : nullptr),
       direct_(*endpoint_),
       port_(runtime.take_port()) {
     // Nothing that others fetched before is this task's.
@@ -168,10 +170,16 @@ void Context::release() {
     if (engine_ == nullptr) return;
     const int status = engine_->release();
     if (status != 0) fail_release(status);
+    release_count_->fetch_add(1, std::memory_order_release);
 }
 
 void Context::acquire(Rank rank, ByteRange range) {
     check("acquire", rank, range.begin, range.size());
+    forget(rank, range);
+    acquired_ = rank_clock_.acquire();
+}
+
+void Context::forget(Rank rank, ByteRange range) {
     if (engine_ != nullptr && !range.empty()) engine_->acquire(rank, range);
 }
 

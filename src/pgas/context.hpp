@@ -3,9 +3,11 @@
 
 // What a thread of an SPMD program needs to communicate: its endpoint, its cache, its task's clock.
 
+#include <atomic>
 #include <memory>
 #include <nearfetch/pgas.hpp>
 
+#include "core/consistency/rank_clock.hpp"
 #include "engine/direct_engine.hpp"
 #include "engine/page_engine.hpp"
 #include "transport/job.hpp"
@@ -53,10 +55,16 @@ class Context {
 
     void acquire() noexcept {
         if (engine_ != nullptr) engine_->acquire(clock_);
+        acquired_ = rank_clock_.acquire();
     }
     void release();
     void acquire(Rank rank, ByteRange range);
     void release(Rank rank, ByteRange range);
+    /// Of the rank's clock: what was fetched before is not this thread's any more. A limited acquire counts
+    /// too.
+    Stamp acquired() const noexcept { return acquired_; }
+    /// The cache's later gets of the range see nothing that was read earlier.
+    void forget(Rank rank, ByteRange range);
     std::uint64_t atomic(Rank rank, std::uint64_t address, AtomicOp op, std::uint64_t operand,
                          std::uint64_t compare, std::memory_order order);
     void barrier(std::memory_order order);
@@ -76,6 +84,10 @@ class Context {
     Runtime& runtime() noexcept { return runtime_; }
     /// Whether other ranks run what call() asks for.
     bool answered() const noexcept;
+    /// Counts the times that this thread has released all that it had put; none where puts are messages.
+    const std::shared_ptr<std::atomic<std::uint64_t>>& release_count() const noexcept {
+        return release_count_;
+    }
     Transport& transport() noexcept { return *endpoint_; }
 
   private:
@@ -118,6 +130,9 @@ class Context {
     TaskClock clock_;
 
     Runtime& runtime_;
+    RankClock& rank_clock_;
+    Stamp acquired_ = 0;
+    std::shared_ptr<std::atomic<std::uint64_t>> release_count_;
     DirectEngine direct_;
     Port port_;
 };

@@ -11,6 +11,7 @@
 #include <nearfetch/pgas.hpp>
 #include <vector>
 
+#include "core/prefetch_buffer/prefetch_buffer.hpp"
 #include "pgas/context.hpp"
 #include "transport/job.hpp"
 
@@ -34,6 +35,10 @@ class Runtime {
     /// \throws Error when the segment has no room
     std::uint64_t allocate(std::size_t bytes);
     std::unique_ptr<Job::Thread> start_task(std::function<void()> body);
+
+    /// Of all its threads.
+    RankClock& clock() noexcept { return clock_; }
+    PrefetchBuffer& prefetch_buffer() noexcept { return prefetch_buffer_; }
 
     /// A port of the caller's own, until it gives it back.
     Port take_port();
@@ -64,6 +69,8 @@ class Runtime {
     LaunchOptions options_;
     void (*anchor_)();
     std::uint64_t allocated_ = 0;
+    RankClock clock_;
+    PrefetchBuffer prefetch_buffer_;
 
     std::mutex mutex_;  ///< of what follows
     std::vector<Port> spare_ports_;

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Prefetching for distributed arrays: the patterns, as sets of indices that a rank wants beside its own, and
+// an array's side of the rank's prefetch buffer (LAPPS, sections 4 and 5, appendix A).
+//
+// A pattern asks for products: indices that have one of given numbers in each dimension. Each owner's share
+// of a product is one slice, the smallest box of its local numbers that has it. For blocks this is exactly
+// what the pattern says. For other distributions it may have indices in between, which are fetched along.
+
+#include <cstdint>
+#include <nearfetch/array_slices.hpp>
+#include <vector>
+
+namespace nearfetch {
+
+/// How prefetched data stays what its owner has.
+struct Prefetch {
+    /// True: an access after an acquire sees what its owner had then; what is stale is fetched anew when it
+    /// is touched. False: data is as old as the last update_prefetch(), and an access costs no look at a
+    /// clock.
+    bool consistent = true;
+    /// True: the owner takes no part, and scattered elements are fetched run by run. False: it packs these.
+    bool static_domain = false;
+};
+
+/// Of this rank, all arrays.
+struct PrefetchStatistics {
+    std::uint64_t entries = 0;        ///< slices that are kept
+    std::uint64_t bytes = 0;          ///< of their elements
+    std::uint64_t updates = 0;        ///< times that one was fetched
+    std::uint64_t updated_bytes = 0;  ///< by these
+};
+PrefetchStatistics prefetch_statistics();
+
+namespace detail {
+
+/// An array's slices in the prefetch buffer of this rank.
+class PrefetchHook {
+  public:
+    PrefetchHook();
+    ~PrefetchHook();
+    PrefetchHook(const PrefetchHook&) = delete;
+    PrefetchHook& operator=(const PrefetchHook&) = delete;
+
+    /// Wants a slice; those that are consistent are fetched when they are touched (LAPPS, 5.3.1).
+    void request(const Slice& slice, const Prefetch& how);
+    /// Fetches all those of manual consistency, and of the others too if asked.
+    void update(bool consistent_too);
+    /// Something was asked for, if only nothing of others' elements was among it.
+    void requested(Code pack_code);
+    bool is_requested() const { return pack_ != nullptr; }
+    void evict();
+
+    /// The program's; for slices that are fetched when they are touched.
+    Code pack() const { return pack_; }
+    /// Those of an owner, the consistent ones first.
+    std::span<PrefetchedSlice* const> of(Rank owner) const {
+        if (by_owner_.empty()) return {};
+        return by_owner_[static_cast<std::size_t>(owner)];
+    }
+
+  private:
+    std::vector<std::vector<PrefetchedSlice*>> by_owner_;  ///< empty: there are none at all
+    Code pack_ = nullptr;
+};
+
+/// An element of a consistent slice. \return false: to be fetched otherwise
+bool read_prefetched(PrefetchedSlice& slice, Code pack, std::int64_t position, void* to);
+/// Writes `count` elements through, which were put at that address. Of either consistency.
+void write_prefetched(PrefetchedSlice& slice, std::int64_t position, const void* from, std::int64_t count,
+                      std::uint64_t address);
+/// \throws Error unless there is a table of so many ranks, and a depth that makes sense
+void check_table(std::size_t rows);
+void check_depth(std::int64_t depth);
+
+/// What lies up to `depth` away from these, and they themselves.
+inline IndexRanges widened(const IndexRanges& ranges, std::int64_t depth) {
+    IndexRanges wide;
+    for (const auto& [begin, end] : ranges) {
+        if (!wide.empty() && begin - depth <= wide.back().second)
+            wide.back().second = end + depth;
+        else
+            wide.emplace_back(begin - depth, end + depth);
+    }
+    return wide;
+}
+
+template <std::size_t N, Distribution D>
+IndexProduct<N> own_product(const Layout<N, D>& layout, Rank rank) {
+    IndexProduct<N> own;
+    for (std::size_t d = 0; d < N; ++d)
+        own[d] = owned_ranges(layout, rank, d);
+    return own;
+}
+
+/// Within `depth` of own elements in all dimensions at once, or (without corners) along one of them.
+template <std::size_t N, Distribution D>
+std::vector<IndexProduct<N>> stencil_pattern(const Layout<N, D>& layout, Rank rank, std::int64_t depth,
+                                             bool corners) {
+    // Deeper than the array changes nothing.
+    for (std::size_t d = 0, most = 0; d < N; ++d) {
+        most = std::max(most, static_cast<std::size_t>(layout.bounds().extent(d)));
+        if (d == N - 1) depth = std::min(depth, static_cast<std::int64_t>(most));
+    }
+    const IndexProduct<N> own = own_product(layout, rank);
+    std::vector<IndexProduct<N>> wanted(corners ? 1 : N, own);
+    for (std::size_t d = 0; d < N; ++d)
+        wanted[corners ? 0 : d][d] = widened(own[d], depth);
+    return wanted;
+}
+
+/// All of one dimension, and in the others what the rank owns.
+template <std::size_t N, Distribution D>
+std::vector<IndexProduct<N>> line_pattern(const Layout<N, D>& layout, Rank rank, std::size_t dimension) {
+    IndexProduct<N> wanted = own_product(layout, rank);
+    if (Box<N>({}, layout.local_shape(rank)).empty()) return {};
+    wanted[dimension] = product_of(layout.bounds())[dimension];
+    return {wanted};
+}
+
+/// (j, i) for each own (i, j).
+template <Distribution D>
+std::vector<IndexProduct<2>> transpose_pattern(const Layout<2, D>& layout, Rank rank) {
+    const IndexProduct<2> own = own_product(layout, rank);
+    return {{own[1], own[0]}};
+}
+
+}  // namespace detail
+
+}  // namespace nearfetch

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Slices: what of an array one rank has, cut to a box. For array.hpp and the prefetch buffer; nothing here is
+// for programs.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <nearfetch/types.hpp>
+
+namespace nearfetch::detail {
+
+/// A box in the local numbers of the owner. Four dimensions, those that an array does not have being of
+/// extent 1 and in front. Packed, its elements lie side by side in their order.
+struct Slice {
+    Rank owner = 0;
+    std::uint64_t address = 0;  ///< of the owner's part of the array
+    std::uint64_t element_bytes = 0;
+    std::array<std::int64_t, 4> part{1, 1, 1, 1};  ///< the shape of that
+    std::array<std::int64_t, 4> lower{};
+    std::array<std::int64_t, 4> extent{1, 1, 1, 1};
+
+    std::int64_t elements() const noexcept { return extent[0] * extent[1] * extent[2] * extent[3]; }
+    std::uint64_t bytes() const noexcept { return element_bytes * static_cast<std::uint64_t>(elements()); }
+    /// Of the same part.
+    bool contains(const Slice& other) const noexcept {
+        bool inside = owner == other.owner && address == other.address;
+        for (std::size_t d = 0; d < 4; ++d)
+            inside = inside && lower[d] <= other.lower[d] &&
+                     other.lower[d] + other.extent[d] <= lower[d] + extent[d];
+        return inside;
+    }
+    friend bool operator==(const Slice&, const Slice&) = default;
+};
+
+/// Whose work it is to pack and unpack what does not lie side by side.
+enum class Packer : std::uint8_t {
+    owner,      ///< the owner's, in one message
+    requester,  ///< the caller's, in as many messages as it takes: the owner stays passive (LAPPS, 5.3.2)
+};
+
+/// What an access reads of a slice that was prefetched: with manual consistency nothing else.
+struct PrefetchedSlice {
+    Slice slice;
+    std::byte* data = nullptr;  ///< packed; aligned to 64 bytes
+    bool consistent = true;     ///< automatically
+    Packer packer = Packer::owner;
+
+    /// Of an element in what is packed, counted in elements; -1 when the slice does not have it.
+    template <std::size_t N>
+    std::int64_t position(const std::array<std::int64_t, N>& local) const noexcept {
+        std::int64_t at = 0;
+        for (std::size_t d = 0; d < N; ++d) {
+            const std::int64_t i = local[d] - slice.lower[4 - N + d];
+            if (static_cast<std::uint64_t>(i) >= static_cast<std::uint64_t>(slice.extent[4 - N + d]))
+                return -1;
+            at = at * slice.extent[4 - N + d] + i;
+        }
+        return at;
+    }
+};
+
+}  // namespace nearfetch::detail

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/prefetch_buffer/prefetch_entry.hpp"
+
+#include <cstring>
+#include <new>
+
+namespace nearfetch {
+
+namespace {
+
+constexpr std::align_val_t alignment{64};
+
+// Whole words in, whole words out: a reader sees each as it was before or after.
+template <class Word>
+void load_words(const std::byte* from, void* to, std::uint64_t size_bytes) noexcept {
+    for (std::uint64_t at = 0; at < size_bytes; at += sizeof(Word)) {
+        // Nobody writes through it.
+        auto* const word = reinterpret_cast<Word*>(const_cast<std::byte*>(from + at));
+        const Word value = std::atomic_ref<Word>(*word).load(std::memory_order_acquire);
+        std::memcpy(static_cast<std::byte*>(to) + at, &value, sizeof(Word));
+    }
+}
+template <class Word>
+void store_words(std::byte* to, const void* from, std::uint64_t size_bytes) noexcept {
+    for (std::uint64_t at = 0; at < size_bytes; at += sizeof(Word)) {
+        Word value;
+        std::memcpy(&value, static_cast<const std::byte*>(from) + at, sizeof(Word));
+        std::atomic_ref<Word>(*reinterpret_cast<Word*>(to + at)).store(value, std::memory_order_release);
+    }
+}
+
+}  // namespace
+
+PrefetchEntry::PrefetchEntry(const detail::Slice& what, bool is_consistent, detail::Packer who_packs) {
+    slice = what;
+    consistent = is_consistent;
+    packer = who_packs;
+    data = static_cast<std::byte*>(::operator new(slice.bytes(), alignment));
+    std::memset(data, 0, slice.bytes());
+}
+
+PrefetchEntry::~PrefetchEntry() { ::operator delete(data, alignment); }
+
+// With the largest word that an element is made of.
+template <class Use>
+void PrefetchEntry::by_words(Use&& use) const noexcept {
+    if (slice.element_bytes % 8 == 0)
+        use(std::uint64_t{});
+    else if (slice.element_bytes % 4 == 0)
+        use(std::uint32_t{});
+    else if (slice.element_bytes % 2 == 0)
+        use(std::uint16_t{});
+    else
+        use(std::uint8_t{});
+}
+
+bool PrefetchEntry::read(std::uint64_t offset_bytes, void* to, std::uint64_t size_bytes,
+                         Stamp acquired) const noexcept {
+    NF_EXPECT(offset_bytes + size_bytes <= slice.bytes());
+    const std::uint64_t before = sequence_.load(std::memory_order_acquire);
+    if (before % 2 != 0 || !fresh(acquired)) return false;
+    copy(offset_bytes, to, size_bytes);
+    return sequence_.load(std::memory_order_relaxed) == before;
+}
+
+void PrefetchEntry::copy(std::uint64_t offset_bytes, void* to, std::uint64_t size_bytes) const noexcept {
+    by_words([&](auto word) { load_words<decltype(word)>(data + offset_bytes, to, size_bytes); });
+}
+
+void PrefetchEntry::write(std::uint64_t offset_bytes, const void* from, std::uint64_t size_bytes) noexcept {
+    NF_EXPECT(offset_bytes + size_bytes <= slice.bytes());
+    by_words([&](auto word) { store_words<decltype(word)>(data + offset_bytes, from, size_bytes); });
+}
+
+void PrefetchEntry::publish(const std::byte* packed, Stamp issued) noexcept {
+    NF_EXPECT(issued >= stamp_.load(std::memory_order_relaxed));
+    const std::uint64_t before = sequence_.load(std::memory_order_relaxed);
+    sequence_.store(before + 1, std::memory_order_relaxed);
+    // Each of these stores releases: who sees one of them sees that the sequence is odd.
+    write(0, packed, slice.bytes());
+    stamp_.store(issued, std::memory_order_release);
+    sequence_.store(before + 2, std::memory_order_release);
+}
+
+void PrefetchEntry::hold(const Releases& by) {
+    held_since_ = by->load(std::memory_order_relaxed);
+    holder_ = by;
+}
+
+bool PrefetchEntry::held_by_other(const Releases& me) const noexcept {
+    return holder_ != nullptr && holder_ != me && holder_->load(std::memory_order_acquire) == held_since_;
+}
+
+}  // namespace nearfetch

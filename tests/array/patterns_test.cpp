@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Each prefetch pattern against brute force: what is prefetched, and what is read then, with automatic and
+// manual consistency, passive owners or packing ones, on 1 to 9 ranks and shapes that do not come out even.
+
+#include "array_rig.hpp"
+
+namespace nearfetch {
+namespace {
+
+constexpr Prefetch ways[] = {{true, false}, {true, true}, {false, false}, {false, true}};
+
+template <class D>
+using Array = DistributedArray<long, 2, D>;
+
+/// Whether a rank that owns the first element wants the second.
+using Wants = bool(const Index<2>&, const Index<2>&);
+
+template <class D>
+void set_all(Array<D>& a, long round) {
+    barrier();
+    a.for_each([&](const Index<2>& i, long& element) { element = value_at(i, round); });
+    barrier();
+}
+
+/// What is prefetched has the values of one round, all else those of another.
+template <class D>
+void expect_values(const Array<D>& a, long prefetched, long others) {
+    for_each_index(a.bounds(), [&](const Index<2>& i) {
+        ASSERT_EQ(a[i], value_at(i, a.is_prefetched(i) ? prefetched : others));
+    });
+}
+
+template <class D>
+void check_one_way(Array<D>& a, const Prefetch& how, const std::vector<bool>& wanted,
+                   const std::function<void(Array<D>&, const Prefetch&)>& prefetch) {
+    set_all(a, 1);
+    const std::uint64_t before = prefetch_statistics().updates;
+    const auto updates = [&] { return prefetch_statistics().updates - before; };
+    prefetch(a, how);
+    const std::uint64_t entries = prefetch_statistics().entries;
+    EXPECT_EQ(updates(), how.consistent ? 0 : entries) << "consistent ones wait until they are read";
+    std::size_t k = 0;
+    for_each_index(a.bounds(), [&](const Index<2>& i) {
+        const bool exact = D::contiguous || wanted[k] || a.own(i) != nullptr;
+        ASSERT_TRUE(!exact || a.is_prefetched(i) == wanted[k]);
+        ++k;
+    });
+    expect_values(a, 1, 1);
+    EXPECT_EQ(updates(), entries) << "once each";
+    set_all(a, 2);
+    expect_values(a, how.consistent ? 2 : 1, 2);
+    a.update_prefetch();
+    EXPECT_EQ(updates(), how.consistent ? 3 * entries : 2 * entries);
+    expect_values(a, 2, 2);
+    EXPECT_EQ(updates(), how.consistent ? 3 * entries : 2 * entries) << "nothing is stale";
+    a.evict_prefetch();
+    EXPECT_EQ(prefetch_statistics().bytes, 0u);
+    for_each_index(a.bounds(), [&](const Index<2>& i) { ASSERT_FALSE(a.is_prefetched(i)); });
+    expect_values(a, 2, 2);
+}
+
+template <class D>
+void check(const std::function<Wants>& wants,
+           const std::function<void(Array<D>&, const Prefetch&)>& prefetch) {
+    for (Rank count = 1; count <= 9; ++count)
+        launch(array_options(count, count % 4 != 3), [&] {
+            for (const Box<2>& bounds : odd_boxes()) {
+                Array<D> a(bounds, balanced_grid<2>(ranks()), {2, 3});
+                std::vector<Index<2>> own;
+                for_each_index(bounds, [&](const Index<2>& i) {
+                    if (a.own(i) != nullptr) own.push_back(i);
+                });
+                std::vector<bool> wanted;
+                for_each_index(bounds, [&](const Index<2>& i) {
+                    const auto by = [&](const Index<2>& o) { return wants(o, i); };
+                    wanted.push_back(a.own(i) == nullptr && std::any_of(own.begin(), own.end(), by));
+                });
+                for (const Prefetch& how : ways)
+                    check_one_way(a, how, wanted, prefetch);
+            }
+        });
+}
+
+template <class D>
+class Patterns : public ::testing::Test {};
+using Distributions = ::testing::Types<Block, Cyclic, BlockCyclic>;
+TYPED_TEST_SUITE(Patterns, Distributions);
+
+TYPED_TEST(Patterns, StencilWithCorners) {
+    for (const std::int64_t depth : {1, 2, 20})
+        check<TypeParam>(
+            [=](const Index<2>& own, const Index<2>& i) {
+                return std::abs(own[0] - i[0]) <= depth && std::abs(own[1] - i[1]) <= depth;
+            },
+            [=](auto& a, const Prefetch& how) { a.prefetch_stencil(depth, true, how); });
+}
+
+TYPED_TEST(Patterns, StencilWithoutCorners) {
+    for (const std::int64_t depth : {1, 3, 20})
+        check<TypeParam>(
+            [=](const Index<2>& own, const Index<2>& i) {
+                return (own[0] == i[0] && std::abs(own[1] - i[1]) <= depth) ||
+                       (own[1] == i[1] && std::abs(own[0] - i[0]) <= depth);
+            },
+            [=](auto& a, const Prefetch& how) { a.prefetch_stencil(depth, false, how); });
+}
+
+TYPED_TEST(Patterns, RowWise) {
+    check<TypeParam>([](const Index<2>& own, const Index<2>& i) { return own[0] == i[0]; },
+                     [](auto& a, const Prefetch& how) { a.prefetch_row_wise(how); });
+}
+
+TYPED_TEST(Patterns, ColumnWise) {
+    check<TypeParam>([](const Index<2>& own, const Index<2>& i) { return own[1] == i[1]; },
+                     [](auto& a, const Prefetch& how) { a.prefetch_column_wise(how); });
+}
+
+TYPED_TEST(Patterns, Transpose) {
+    check<TypeParam>([](const Index<2>& own, const Index<2>& i) { return own[0] == i[1] && own[1] == i[0]; },
+                     [](auto& a, const Prefetch& how) { a.prefetch_transpose(how); });
+}
+
+TYPED_TEST(Patterns, AllToAll) {
+    for (Rank count = 1; count <= 9; ++count)
+        launch(array_options(count), [] {
+            for (const Box<2>& bounds : odd_boxes()) {
+                Array<TypeParam> a(bounds, balanced_grid<2>(ranks()), {2, 3});
+                std::vector<bool> wanted;  // also by ranks that own nothing
+                for_each_index(bounds, [&](const Index<2>& i) { wanted.push_back(a.own(i) == nullptr); });
+                for (const Prefetch& how : ways)
+                    check_one_way<TypeParam>(
+                        a, how, wanted, [](auto& b, const Prefetch& how_b) { b.prefetch_all_to_all(how_b); });
+            }
+        });
+}
+
+// Own indices, foreign ones, and such as do not exist, in boxes that overlap.
+TYPED_TEST(Patterns, Custom) {
+    for (Rank count = 1; count <= 9; ++count)
+        launch(array_options(count), [] {
+            std::mt19937 dice(5);
+            for (const Box<2>& bounds : odd_boxes()) {
+                const Box<2> around({bounds.lower[0] - 4, bounds.lower[1] - 4},
+                                    {bounds.upper[0] + 4, bounds.upper[1] + 4});
+                std::vector<std::vector<Box<2>>> table(static_cast<std::size_t>(ranks()));
+                for (auto& row : table)
+                    for (int n = 0; n < 3; ++n)
+                        row.push_back(random_part(around, dice));
+                table.back().clear();
+                table.front().push_back(around);
+                Array<TypeParam> a(bounds, balanced_grid<2>(ranks()), {2, 3});
+                std::vector<bool> wanted;
+                for_each_index(bounds, [&](const Index<2>& i) {
+                    const auto& mine = table[static_cast<std::size_t>(rank())];
+                    wanted.push_back(a.own(i) == nullptr &&
+                                     std::any_of(mine.begin(), mine.end(),
+                                                 [&](const Box<2>& box) { return box.contains(i); }));
+                });
+                a.prefetch_custom(table);
+                std::size_t k = 0;
+                for_each_index(bounds, [&](const Index<2>& i) {
+                    const bool exact = TypeParam::contiguous || wanted[k] || a.own(i) != nullptr;
+                    ASSERT_TRUE(!exact || a.is_prefetched(i) == wanted[k]);
+                    ++k;
+                });
+                for (long round = 1; round < 3; ++round) {
+                    set_all(a, round);
+                    expect_values(a, round, round);
+                }
+                a.evict_prefetch();
+                barrier();
+            }
+        });
+}
+
+TEST(Pattern, OtherDimensions) {
+    launch(array_options(6), [] {
+        BlockArray<int, 1> line({{3}, {20}}, {6});
+        line.for_each([](const Index<1>& i, int& element) { element = static_cast<int>(i[0]); });
+        line.prefetch_stencil(2, true, {.consistent = false});
+        for_each_index(line.bounds(), [&](const Index<1>& i) {
+            const Box<1> own = line.own_box();
+            const bool near = own.lower[0] - 2 <= i[0] && i[0] < own.upper[0] + 2;
+            EXPECT_EQ(line.is_prefetched(i), near && line.own(i) == nullptr);
+            EXPECT_EQ(line[i], i[0]);
+        });
+        BlockArray<int, 3> cube({5, 4, 6});
+        cube.for_each([](const Index<3>& i, int& element) { element = static_cast<int>(value_at(i)); });
+        cube.prefetch_stencil(1, false);
+        cube.prefetch_row_wise({.consistent = false, .static_domain = true});
+        const Box<3> own = cube.own_box();
+        for_each_index(cube.bounds(), [&](const Index<3>& i) {
+            int near = 0, inside = 0;
+            for (std::size_t d = 0; d < 3; ++d) {
+                inside += own.lower[d] <= i[d] && i[d] < own.upper[d];
+                near += own.lower[d] - 1 <= i[d] && i[d] < own.upper[d] + 1;
+            }
+            const bool row =
+                own.lower[0] <= i[0] && i[0] < own.upper[0] && own.lower[1] <= i[1] && i[1] < own.upper[1];
+            EXPECT_EQ(cube.is_prefetched(i), cube.own(i) == nullptr && ((near == 3 && inside == 2) || row));
+            EXPECT_EQ(cube[i], value_at(i));
+        });
+        barrier();
+    });
+}
+
+}  // namespace
+}  // namespace nearfetch

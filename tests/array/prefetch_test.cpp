@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Prefetched data in use: what it costs and saves, own writes, several threads, and random programs that must
+// not see anything stale.
+
+#include <thread>
+
+#include "array_rig.hpp"
+
+namespace nearfetch {
+namespace {
+
+TEST(Prefetching, ManualConsistencyReadsWithoutTheRuntime) {
+    launch(array_options(2), [] {
+        BlockArray<long, 1> a({100});
+        a.for_each([](const Index<1>& i, long& element) { element = value_at(i); });
+        a.prefetch_all_to_all({.consistent = false});
+        const BlockArray<long, 1>& same = a;
+        // A thread that is no part of the program: whatever asks the runtime for something fails there.
+        long sum = 0, expected = 0;
+        std::thread([&] {
+            for (long i = 0; i < 100; ++i)
+                sum += same(i);
+        }).join();
+        for (long i = 0; i < 100; ++i)
+            expected += value_at(Index<1>{i});
+        EXPECT_EQ(sum, expected);
+        a.evict_prefetch();
+        const long other = rank() == 0 ? 99 : 0;
+        bool failed = false;
+        std::thread([&] {
+            try {
+                (void)same(other);
+            } catch (const Error&) {
+                failed = true;
+            }
+        }).join();
+        EXPECT_TRUE(failed);
+        barrier();
+    });
+}
+
+TEST(Prefetching, SavesMessages) {
+    for (const bool cached : {true, false})
+        launch(array_options(4, cached), [] {
+            const Box<2> bounds({0, 0}, {40, 40});
+            BlockArray<double, 2> a(bounds, {4, 1}), b(bounds, {4, 1});
+            a.for_each(
+                [](const Index<2>& i, double& element) { element = static_cast<double>(value_at(i)); });
+            const auto messages = [] { return statistics()["get_messages"]; };
+            for (const bool is_static : {true, false}) {
+                a.prefetch_transpose({.consistent = true, .static_domain = is_static});
+                for (int round = 0; round < 2; ++round) {
+                    const std::uint64_t before = messages();
+                    b.for_each([&](const Index<2>& i, double& element) { element = a(i[1], i[0]); });
+                    // 10 rows from each of 3 owners, or from each one message that is no GET.
+                    EXPECT_EQ(messages() - before, is_static ? 30u : 0u);
+                    b.for_each([&](const Index<2>& i, double& element) {
+                        ASSERT_EQ(element, static_cast<double>(value_at(Index<2>{i[1], i[0]})));
+                    });
+                    barrier();
+                }
+                a.evict_prefetch();
+            }
+        });
+}
+
+TEST(Prefetching, DoesNotFillThePageCache) {
+    launch(array_options(2), [] {
+        BlockArray<long, 1> a({200});
+        a.prefetch_all_to_all({.consistent = false, .static_domain = true});
+        if (rank() == 0) {
+            const std::uint64_t messages = statistics()["get_messages"];
+            a.update_prefetch();
+            EXPECT_EQ(statistics()["get_messages"], messages + 1);
+            a.evict_prefetch();
+            EXPECT_EQ(static_cast<long>(a(150)), 0);
+            EXPECT_GE(statistics()["get_messages"], messages + 2) << "no page has it";
+        }
+        barrier();
+    });
+}
+
+TEST(Prefetching, OwnWritesAreSeenAtOnce) {
+    for (const bool cached : {true, false})
+        for (const Prefetch how : {Prefetch{true, false}, Prefetch{true, true}, Prefetch{false, true}})
+            launch(array_options(3, cached), [&] {
+                BlockArray<long, 2> a({6, 9});
+                BlockArray<char, 1> letters({30});
+                a.prefetch_all_to_all(how);
+                letters.prefetch_all_to_all(how);
+                for (long round = 1; round < 4; ++round) {
+                    // One rank writes all of it, element by element and in bulk.
+                    if (rank() == round % ranks()) {
+                        for_each_index(a.bounds(), [&](const Index<2>& i) {
+                            a[i] = value_at(i, round);
+                            ASSERT_EQ(a[i], value_at(i, round));
+                        });
+                        const Box<2> box({1, 2}, {5, 7});
+                        std::vector<long> values(static_cast<std::size_t>(box.size()), -round);
+                        a.put(box, values);
+                        letters(29) = static_cast<char>(round);
+                        letters(0) = static_cast<char>(-round);
+                        a.update_prefetch();  // fetches what is written and not released yet, too
+                        for_each_index(a.bounds(), [&](const Index<2>& i) {
+                            ASSERT_EQ(a[i], box.contains(i) ? -round : value_at(i, round));
+                        });
+                        EXPECT_EQ(letters(29), round);
+                        EXPECT_EQ(letters(0), -round);
+                    }
+                    barrier();
+                    a.update_prefetch();
+                    EXPECT_EQ(a(0, 0), value_at(Index<2>{0, 0}, round));
+                    EXPECT_EQ(a(5, 8), value_at(Index<2>{5, 8}, round));
+                    EXPECT_EQ(a(4, 6), -round);
+                    barrier();
+                }
+            });
+}
+
+// Random rounds: some elements are written, each by one rank; after a barrier all that anybody reads is
+// checked.
+TEST(Prefetching, RandomProgramsSeeNothingStale) {
+    for (unsigned seed = 1; seed <= 12; ++seed)
+        launch(array_options(1 + static_cast<Rank>(seed % 5), seed % 3 != 0), [seed] {
+            std::mt19937 same(seed), own(100 * seed + static_cast<unsigned>(rank()));
+            const Box<2> bounds({-2, 0}, {9, 1 + static_cast<std::int64_t>(seed)});
+            BlockArray<long, 2> block(bounds);
+            BlockCyclicArray<long, 2> dealt(bounds, balanced_grid<2>(ranks()), {2, 1});
+            std::vector<long> model(static_cast<std::size_t>(bounds.size()), 0);
+            const auto element = [&](const Index<2>& i) -> long& {
+                return model[static_cast<std::size_t>(detail::position(bounds, i))];
+            };
+            const auto prefetch_something = [&](auto& a) {
+                const Prefetch how{true, same() % 2 == 0};
+                switch (same() % 8) {
+                    case 0:
+                        a.prefetch_stencil(1 + same() % 3, same() % 2 == 0, how);
+                        break;
+                    case 1:
+                        a.prefetch_row_wise(how);
+                        break;
+                    case 2:
+                        a.prefetch_column_wise(how);
+                        break;
+                    case 3:
+                        a.prefetch_all_to_all(how);
+                        break;
+                    case 4:
+                        a.prefetch_transpose(how);
+                        break;
+                    case 5:
+                        a.evict_prefetch();
+                        break;
+                    default:
+                        break;
+                }
+            };
+            for (long round = 1; round <= 25; ++round) {
+                prefetch_something(block);
+                prefetch_something(dealt);
+                for_each_index(bounds, [&](const Index<2>& i) {
+                    if (same() % 3 != 0) return;
+                    const Rank writer = static_cast<Rank>(same() % static_cast<unsigned>(ranks()));
+                    element(i) = value_at(i, round);
+                    if (writer != rank()) return;
+                    block[i] = element(i);
+                    dealt[i] = element(i);
+                    if (own() % 2 == 0) {
+                        ASSERT_EQ(block[i], element(i));
+                    }
+                    if (own() % 4 == 0) {
+                        ASSERT_EQ(dealt[i], element(i));
+                    }
+                });
+                barrier();
+                for (int n = 0; n < 60; ++n) {
+                    const Index<2> i{bounds.lower[0] + static_cast<std::int64_t>(own() % 11),
+                                     static_cast<std::int64_t>(own() % seed)};
+                    if (!bounds.contains(i)) continue;
+                    ASSERT_EQ(block[i], element(i)) << "seed " << seed << " round " << round;
+                    ASSERT_EQ(dealt[i], element(i)) << "seed " << seed << " round " << round;
+                }
+                barrier();
+            }
+        });
+}
+
+TEST(Prefetching, ManyThreadsReadWhileOneUpdates) {
+    launch(array_options(2), [] {
+        BlockArray<long, 1> a({400});
+        a.prefetch_all_to_all();
+        for (long round = 1; round <= 30; ++round) {
+            a.for_each([&](const Index<1>& i, long& element) { element = value_at(i, round); });
+            barrier();
+            std::vector<Task> tasks;
+            for (int t = 0; t < 3; ++t)
+                tasks.push_back(spawn([&, t] {
+                    for (long i = t; i < 400; i += 2) {
+                        ASSERT_EQ(a(i), value_at(Index<1>{i}, round));
+                        if (i % 50 == 0) acquire();
+                    }
+                }));
+            for (Task& task : tasks)
+                task.join();
+            barrier();
+        }
+    });
+}
+
+// One thread's put is still in its page cache while another thread wants the slice anew.
+TEST(Prefetching, AnUpdateDoesNotLoseWhatAnotherThreadHasWritten) {
+    launch(array_options(2), [] {
+        BlockArray<long, 1> a({8});
+        a.prefetch_all_to_all();
+        if (rank() == 0) {
+            std::atomic<int> stage{0};
+            const auto wait_for = [&](int wanted) {
+                while (stage != wanted)
+                    std::this_thread::yield();
+            };
+            EXPECT_EQ(a(7), 0);
+            Task writer = spawn([&] {
+                a(6) = 66;
+                stage = 1;
+                wait_for(2);
+                EXPECT_EQ(a(6), 66) << "its own write";
+                release();
+                stage = 3;
+            });
+            Task reader = spawn([&] {
+                wait_for(1);
+                acquire();
+                const std::uint64_t updates = prefetch_statistics().updates;
+                EXPECT_EQ(a(7), 0);
+                EXPECT_EQ(prefetch_statistics().updates, updates) << "the writer holds it";
+                a(5) = 55;  // held by another: goes to its owner at once
+                EXPECT_EQ(a(5), 55);
+                stage = 2;
+                wait_for(3);
+                acquire();
+                EXPECT_EQ(a(6), 66);
+                EXPECT_EQ(a(5), 55);
+                EXPECT_EQ(prefetch_statistics().updates, updates + 2) << "by the writer, and now";
+            });
+            writer.join();
+            reader.join();
+        }
+        barrier();
+        EXPECT_EQ(a(6), 66);
+        EXPECT_EQ(a(5), 55);
+        barrier();
+    });
+}
+
+TEST(Prefetching, OnAModelledNetwork) {
+    for (const bool cached : {true, false}) {
+        LaunchOptions options = array_options(4, cached);
+        options.network = "aries";
+        options.virtual_time = true;
+        options.jitter_ns = 300;
+        launch(options, [] {
+            BlockArray<long, 2> a({24, 24});
+            a.for_each([](const Index<2>& i, long& element) { element = value_at(i); });
+            const auto read_all = [&] {
+                const std::uint64_t begin_ns = now_ns();
+                for_each_index(a.own_box(), [&](const Index<2>& i) {
+                    ASSERT_EQ(a(i[1], i[0]), value_at(Index<2>{i[1], i[0]}));
+                });
+                return now_ns() - begin_ns;
+            };
+            for (const Prefetch& how :
+                 {Prefetch{true, true}, Prefetch{true, false}, Prefetch{false, false}}) {
+                a.prefetch_transpose(how);
+                read_all();
+                EXPECT_EQ(read_all(), 0u) << "nothing that takes time";
+                a.evict_prefetch();
+            }
+            barrier();
+        });
+    }
+}
+
+TEST(Prefetching, WrongUseIsNamed) {
+    launch(array_options(2), [] {
+        BlockArray<long, 1> a({10});
+        const auto message = [&](const std::function<void()>& wrong) {
+            try {
+                wrong();
+            } catch (const Error& error) {
+                return std::string(error.what());
+            }
+            return std::string("none");
+        };
+        const std::string nothing =
+            "update_prefetch: nothing is prefetched (no pattern was called, or what it had brought was "
+            "evicted): call a "
+            "pattern first";
+        EXPECT_EQ(message([&] { a.update_prefetch(); }), nothing);
+        a.prefetch_stencil();
+        EXPECT_EQ(message([&] { a.update_prefetch(); }), "none");
+        a.evict_prefetch();
+        a.evict_prefetch();
+        EXPECT_EQ(message([&] { a.update_prefetch(); }), nothing);
+        EXPECT_NE(message([&] { a.prefetch_stencil(0); }).find("depth 0"), std::string::npos);
+        EXPECT_NE(message([&] { a.prefetch_custom({{}, {}, {}}); }).find("a table of 3 rows"),
+                  std::string::npos);
+        a.prefetch_all_to_all();
+        EXPECT_NE(message([&] { (void)static_cast<long>(a(10)); }).find("index (10)"), std::string::npos);
+        EXPECT_NE(message([&] { (void)a.is_prefetched({-1}); }).find("index (-1)"), std::string::npos);
+    });
+    const auto failure = [](const std::function<void(BlockArray<long, 1>&)>& wrong) {
+        try {
+            launch(array_options(3), [&] {
+                BlockArray<long, 1> a({10});
+                wrong(a);
+            });
+        } catch (const Error& error) {
+            return std::string(error.what());
+        }
+        return std::string("none");
+    };
+    const auto differ = [&](const std::string& what, const std::function<void(BlockArray<long, 1>&)>& wrong) {
+        EXPECT_NE(failure(wrong).find(what + ": rank "), std::string::npos) << failure(wrong);
+    };
+    differ("prefetch_stencil", [](auto& a) { a.prefetch_stencil(1 + rank() / 2); });
+    differ("prefetch_stencil", [](auto& a) { a.prefetch_stencil(1, rank() == 0); });
+    differ("prefetch_row_wise", [](auto& a) { a.prefetch_row_wise({.consistent = rank() == 1}); });
+    differ("prefetch_all_to_all", [](auto& a) { a.prefetch_all_to_all({.static_domain = rank() == 1}); });
+    differ("prefetch_column_wise", [](auto& a) {
+        if (rank() == 0)
+            barrier();
+        else
+            a.prefetch_column_wise();
+    });
+    differ("prefetch_custom", [](auto& a) { a.prefetch_custom({{Box<1>({0}, {1 + rank()})}, {}, {}}); });
+    EXPECT_EQ(failure([](auto& a) { a.prefetch_custom({{Box<1>({0}, {1})}, {}, {}}); }), "none");
+}
+
+}  // namespace
+}  // namespace nearfetch
