@@ -117,8 +117,7 @@ class DistributedArray {
             if (!bounds().contains(i)) return nullptr;
             const Place<N> place = layout_.place(i);
             mine = place.rank == rank_;
-            for (std::size_t d = 0; d < N; ++d)
-                offset += place.local[d] * own_strides_[d];
+            offset = place.position;
         }
         return mine ? own_ + offset : nullptr;
     }
@@ -350,28 +349,30 @@ class DistributedArray {
         check(box.lower);
         check(last);
     }
-    GlobalPtr<T> pointer(const Place<N>& place) const {
-        const Index<N> shape = layout_.local_shape(place.rank);
-        std::int64_t offset = 0;
-        for (std::size_t d = 0; d < N; ++d)
-            offset = offset * shape[d] + place.local[d];
-        return parts_.at_rank(place.rank) + offset;
-    }
+    GlobalPtr<T> pointer(const Place<N>& place) const { return parts_.at_rank(place.rank) + place.position; }
     T read_far(const Index<N>& i) const {
+        T value;
+        if constexpr (D::contiguous) {
+            if (detail::PrefetchedSlice* const slice = hook_.last()) {
+                const std::int64_t position = slice->position_of(i);
+                if (position >= 0 && read_prefetched(*slice, position, value)) return value;
+            }
+        }
         check(i);
         const Place<N> place = layout_.place(i);
         for (detail::PrefetchedSlice* const slice : hook_.of(place.rank)) {
             const std::int64_t position = slice->position(place.local);
             if (position < 0) continue;
-            T value;
-            if (!slice->consistent) {
-                std::memcpy(&value, slice->data + static_cast<std::size_t>(position) * sizeof(T), sizeof(T));
-                return value;
-            }
-            if (detail::read_prefetched(*slice, hook_.pack(), position, &value)) return value;
+            hook_.used(slice);
+            if (read_prefetched(*slice, position, value)) return value;
             break;
         }
         return nearfetch::get(pointer(place));
+    }
+    bool read_prefetched(detail::PrefetchedSlice& slice, std::int64_t position, T& value) const {
+        if (slice.consistent) return detail::read_prefetched(slice, hook_.pack(), position, &value);
+        std::memcpy(&value, slice.data + static_cast<std::size_t>(position) * sizeof(T), sizeof(T));
+        return true;
     }
     void write_far(const Index<N>& i, const T& value) {
         check(i);
@@ -396,9 +397,9 @@ class DistributedArray {
             if (row == 0) continue;
             rows.upper[N - 1] = rows.lower[N - 1] + 1;
             for_each_index(rows, [&](const Index<N>& i) {
+                const GlobalPtr<T> there = pointer(layout_.place(layout_.global(part.owner, i)));
                 detail::write_prefetched(*slice, slice->position(i),
-                                         elements + detail::position(part.local, i), row,
-                                         pointer({part.owner, i}).address());
+                                         elements + detail::position(part.local, i), row, there.address());
             });
         }
     }
@@ -409,7 +410,8 @@ class DistributedArray {
         hook_.requested(&detail::pack_at_owner);
         for (const detail::IndexProduct<N>& product : wanted)
             for (const Part& part : parts_of(product))
-                if (part.owner != rank_) hook_.request(part.slice, how);
+                if (part.owner != rank_)
+                    hook_.request(part.slice, layout_.global(part.owner, part.local.lower), how);
         if (!how.consistent) hook_.update(false);
         barrier();
     }

@@ -8,6 +8,7 @@
 // of a product is one slice, the smallest box of its local numbers that has it. For blocks this is exactly
 // what the pattern says. For other distributions it may have indices in between, which are fetched along.
 
+#include <atomic>
 #include <cstdint>
 #include <nearfetch/array_slices.hpp>
 #include <vector>
@@ -44,7 +45,8 @@ class PrefetchHook {
     PrefetchHook& operator=(const PrefetchHook&) = delete;
 
     /// Wants a slice; those that are consistent are fetched when they are touched (LAPPS, 5.3.1).
-    void request(const Slice& slice, const Prefetch& how);
+    /// \param first its first index, where the distribution is contiguous
+    void request(const Slice& slice, std::span<const std::int64_t> first, const Prefetch& how);
     /// Fetches all those of manual consistency, and of the others too if asked.
     void update(bool consistent_too);
     /// Something was asked for, if only nothing of others' elements was among it.
@@ -60,8 +62,17 @@ class PrefetchHook {
         return by_owner_[static_cast<std::size_t>(owner)];
     }
 
+    /// What was used last, which is what will be used next more often than not; or nullptr. Consistent if any
+    /// is.
+    PrefetchedSlice* last() const { return last_.load(std::memory_order_relaxed); }
+    void used(PrefetchedSlice* slice) const {
+        if (slice->consistent || !any_consistent_) last_.store(slice, std::memory_order_relaxed);
+    }
+
   private:
+    mutable std::atomic<PrefetchedSlice*> last_{nullptr};
     std::vector<std::vector<PrefetchedSlice*>> by_owner_;  ///< empty: there are none at all
+    bool any_consistent_ = false;
     Code pack_ = nullptr;
 };
 

@@ -92,6 +92,37 @@ constexpr void for_each_index(const Box<N>& box, Visit&& visit) {
     }
 }
 
+namespace detail {
+
+/// Divides by the same number again and again: below 2^32 by a multiplication, which takes a fraction of the
+/// time.
+class Divisor {
+  public:
+    constexpr Divisor() = default;
+    /// \param most what will be divided; at least 0. \pre divisor >= 1
+    constexpr Divisor(std::int64_t divisor, std::int64_t most) : divisor_(divisor) {
+        // With m = 2^64 / divisor rounded up, x * m / 2^64 is x / divisor and less than 1 / divisor more.
+        if (divisor > 1 && divisor <= small && most <= small)
+            inverse_ = ~std::uint64_t{0} / static_cast<std::uint64_t>(divisor) + 1;
+    }
+    constexpr std::int64_t quotient(std::int64_t x) const {
+        if (inverse_ == 0) [[unlikely]]
+            return x / divisor_;
+        return static_cast<std::int64_t>((static_cast<Wide>(x) * inverse_) >> 64);
+    }
+    constexpr std::int64_t remainder(std::int64_t x) const { return x - quotient(x) * divisor_; }
+    constexpr std::int64_t value() const { return divisor_; }
+    friend constexpr bool operator==(const Divisor&, const Divisor&) = default;
+
+  private:
+    __extension__ using Wide = unsigned __int128;
+    static constexpr std::int64_t small = 0xffffffff;
+    std::int64_t divisor_ = 1;
+    std::uint64_t inverse_ = 0;
+};
+
+}  // namespace detail
+
 /// Deals the numbers 0 to size - 1 out to `parts`. Each part's are numbered in their order.
 ///   part(i), local(i)      who has i, and as which of its numbers
 ///   global(part, local)    the way back
@@ -115,27 +146,33 @@ class Block {
 
     constexpr Block() = default;
     constexpr Block(std::int64_t size, Rank parts, std::int64_t /*block*/ = 1)
-        : size_(size), base_(size / parts), extra_(size % parts) {}
+        : size_(size),
+          extra_(size % parts),
+          large_(size / parts + 1, size),
+          base_(std::max<std::int64_t>(1, size / parts), size),
+          small_(size / parts) {}
 
     constexpr Rank part(std::int64_t i) const {
-        const std::int64_t large = extra_ * (base_ + 1);
-        return static_cast<Rank>(i < large ? i / (base_ + 1) : extra_ + (i - large) / base_);
+        const std::int64_t large = extra_ * large_.value();
+        return static_cast<Rank>(i < large ? large_.quotient(i) : extra_ + base_.quotient(i - large));
     }
     constexpr std::int64_t local(std::int64_t i) const { return i - begin(part(i)); }
     constexpr std::int64_t global(Rank part, std::int64_t local) const { return begin(part) + local; }
     constexpr std::int64_t below(Rank part, std::int64_t i) const {
-        return std::clamp<std::int64_t>(i - begin(part), 0, base_ + (part < extra_ ? 1 : 0));
+        return std::clamp<std::int64_t>(i - begin(part), 0, small_ + (part < extra_ ? 1 : 0));
     }
     constexpr std::int64_t size() const { return size_; }
     friend constexpr bool operator==(const Block&, const Block&) = default;
 
   private:
     constexpr std::int64_t begin(Rank part) const {
-        return part * base_ + std::min<std::int64_t>(part, extra_);
+        return part * small_ + std::min<std::int64_t>(part, extra_);
     }
     std::int64_t size_ = 0;
-    std::int64_t base_ = 0;
-    std::int64_t extra_ = 0;
+    std::int64_t extra_ = 0;  ///< parts that have one more
+    detail::Divisor large_;
+    detail::Divisor base_;
+    std::int64_t small_ = 0;
 };
 
 /// In turn, `block` numbers at a time.
@@ -145,24 +182,30 @@ class BlockCyclic {
 
     constexpr BlockCyclic() = default;
     constexpr BlockCyclic(std::int64_t size, Rank parts, std::int64_t block)
-        : size_(size), parts_(parts), block_(block) {}
+        : size_(size), parts_(parts), block_(block), blocks_(block, size), rounds_(block * parts, size) {}
 
-    constexpr Rank part(std::int64_t i) const { return static_cast<Rank>(i / block_ % parts_); }
-    constexpr std::int64_t local(std::int64_t i) const { return i / round() * block_ + i % block_; }
+    constexpr Rank part(std::int64_t i) const {
+        return static_cast<Rank>(blocks_.quotient(rounds_.remainder(i)));
+    }
+    constexpr std::int64_t local(std::int64_t i) const {
+        return rounds_.quotient(i) * block_ + blocks_.remainder(i);
+    }
     constexpr std::int64_t global(Rank part, std::int64_t local) const {
         return (local / block_ * parts_ + part) * block_ + local % block_;
     }
     constexpr std::int64_t below(Rank part, std::int64_t i) const {
-        return i / round() * block_ + std::clamp<std::int64_t>(i % round() - part * block_, 0, block_);
+        return rounds_.quotient(i) * block_ +
+               std::clamp<std::int64_t>(rounds_.remainder(i) - part * block_, 0, block_);
     }
     constexpr std::int64_t size() const { return size_; }
     friend constexpr bool operator==(const BlockCyclic&, const BlockCyclic&) = default;
 
   private:
-    constexpr std::int64_t round() const { return block_ * parts_; }
     std::int64_t size_ = 0;
     std::int64_t parts_ = 1;
     std::int64_t block_ = 1;
+    detail::Divisor blocks_;
+    detail::Divisor rounds_;
 };
 
 /// In turn, one at a time.
@@ -172,18 +215,22 @@ class Cyclic {
 
     constexpr Cyclic() = default;
     constexpr Cyclic(std::int64_t size, Rank parts, std::int64_t /*block*/ = 1)
-        : size_(size), parts_(parts) {}
+        : size_(size), parts_(parts, size + std::int64_t{parts}) {}
 
-    constexpr Rank part(std::int64_t i) const { return static_cast<Rank>(i % parts_); }
-    constexpr std::int64_t local(std::int64_t i) const { return i / parts_; }
-    constexpr std::int64_t global(Rank part, std::int64_t local) const { return local * parts_ + part; }
-    constexpr std::int64_t below(Rank part, std::int64_t i) const { return (i - part + parts_ - 1) / parts_; }
+    constexpr Rank part(std::int64_t i) const { return static_cast<Rank>(parts_.remainder(i)); }
+    constexpr std::int64_t local(std::int64_t i) const { return parts_.quotient(i); }
+    constexpr std::int64_t global(Rank part, std::int64_t local) const {
+        return local * parts_.value() + part;
+    }
+    constexpr std::int64_t below(Rank part, std::int64_t i) const {
+        return parts_.quotient(i + parts_.value() - 1 - part);
+    }
     constexpr std::int64_t size() const { return size_; }
     friend constexpr bool operator==(const Cyclic&, const Cyclic&) = default;
 
   private:
     std::int64_t size_ = 0;
-    std::int64_t parts_ = 1;
+    detail::Divisor parts_;
 };
 
 namespace detail {
@@ -203,11 +250,12 @@ std::array<Rank, N> balanced_grid(Rank ranks) {
     return grid;
 }
 
-/// Where an element is: a rank, and its local numbers there.
+/// Where an element is: a rank, its local numbers there, and how many of the rank's elements come before it.
 template <std::size_t N>
 struct Place {
     Rank rank = 0;
     Index<N> local{};
+    std::int64_t position = 0;
     friend constexpr bool operator==(const Place&, const Place&) = default;
 };
 
@@ -255,8 +303,12 @@ class Layout {
     Place<N> place(const Index<N>& i) const {
         Place<N> found;
         for (std::size_t d = 0; d < N; ++d) {
-            found.rank = found.rank * grid_[d] + dimensions_[d].part(i[d] - bounds_.lower[d]);
-            found.local[d] = dimensions_[d].local(i[d] - bounds_.lower[d]);
+            const D& dimension = dimensions_[d];
+            const std::int64_t from_first = i[d] - bounds_.lower[d];
+            const Rank part = dimension.part(from_first);
+            found.rank = found.rank * grid_[d] + part;
+            found.local[d] = dimension.below(part, from_first);
+            found.position = found.position * dimension.below(part, dimension.size()) + found.local[d];
         }
         return found;
     }

@@ -46,18 +46,35 @@ struct PrefetchedSlice {
     std::byte* data = nullptr;  ///< packed; aligned to 64 bytes
     bool consistent = true;     ///< automatically
     Packer packer = Packer::owner;
+    std::array<std::int64_t, 4> first{};  ///< index of its first element, where the others follow it
 
-    /// Of an element in what is packed, counted in elements; -1 when the slice does not have it.
+    // Of an element in what is packed, counted in elements; -1 when the slice does not have it.
+
     template <std::size_t N>
     std::int64_t position(const std::array<std::int64_t, N>& local) const noexcept {
-        std::int64_t at = 0;
+        return position(local, slice.lower);
+    }
+    /// By its index. \pre of a contiguous distribution
+    template <std::size_t N>
+    std::int64_t position_of(const std::array<std::int64_t, N>& index) const noexcept {
+        return position(index, first);
+    }
+
+  private:
+    template <std::size_t N>
+    std::int64_t position(const std::array<std::int64_t, N>& wanted,
+                          const std::array<std::int64_t, 4>& begin) const noexcept {
+        std::uint64_t at = 0;
+        bool inside = true;
         for (std::size_t d = 0; d < N; ++d) {
-            const std::int64_t i = local[d] - slice.lower[4 - N + d];
-            if (static_cast<std::uint64_t>(i) >= static_cast<std::uint64_t>(slice.extent[4 - N + d]))
-                return -1;
-            at = at * slice.extent[4 - N + d] + i;
+            // Differences of whatever the program asks for.
+            const std::uint64_t i =
+                static_cast<std::uint64_t>(wanted[d]) - static_cast<std::uint64_t>(begin[4 - N + d]);
+            const auto extent = static_cast<std::uint64_t>(slice.extent[4 - N + d]);
+            inside = inside && i < extent;
+            at = at * extent + i;
         }
-        return at;
+        return inside ? static_cast<std::int64_t>(at) : -1;
     }
 };
 

@@ -55,7 +55,8 @@ void check_layout(std::span<const std::int64_t> lower, std::span<const std::int6
                         "use at least one");
         std::int64_t round = 0;
         if (__builtin_mul_overflow(elements, std::max<std::int64_t>(1, extent), &elements) ||
-            __builtin_mul_overflow(block[d], grid[d], &round))
+            __builtin_mul_overflow(block[d], grid[d], &round) ||
+            __builtin_add_overflow(extent, round, &round))
             throw Error(dimension + ": " + std::to_string(extent) + " indices in blocks of " +
                             std::to_string(block[d]),
                         "they cannot be counted in 63 bits", "use fewer");

@@ -80,7 +80,7 @@ PrefetchHook::~PrefetchHook() { evict(); }
 
 void PrefetchHook::requested(Code pack_code) { pack_ = pack_code; }
 
-void PrefetchHook::request(const Slice& slice, const Prefetch& how) {
+void PrefetchHook::request(const Slice& slice, std::span<const std::int64_t> first, const Prefetch& how) {
     if (slice.bytes() == 0) return;
     PrefetchEntry* const entry =
         buffer().add(this, slice, how.consistent, how.static_domain ? Packer::requester : Packer::owner);
@@ -88,6 +88,11 @@ void PrefetchHook::request(const Slice& slice, const Prefetch& how) {
     if (by_owner_.empty()) by_owner_.resize(static_cast<std::size_t>(ranks()));
     auto& same_owner = by_owner_[static_cast<std::size_t>(slice.owner)];
     if (std::find(same_owner.begin(), same_owner.end(), entry) != same_owner.end()) return;
+    std::copy(first.begin(), first.end(), entry->first.end() - static_cast<std::ptrdiff_t>(first.size()));
+    if (how.consistent && !any_consistent_) {
+        any_consistent_ = true;
+        last_ = nullptr;
+    }
     same_owner.insert(how.consistent ? same_owner.begin() : same_owner.end(), entry);
 }
 
@@ -115,6 +120,8 @@ void PrefetchHook::update(bool consistent_too) {
 void PrefetchHook::evict() {
     if (!by_owner_.empty()) buffer().evict(this);
     by_owner_.clear();
+    last_ = nullptr;
+    any_consistent_ = false;
     pack_ = nullptr;
 }
 

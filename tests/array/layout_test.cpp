@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
-#include <nearfetch/distribution.hpp>
+#include <nearfetch/array_slices.hpp>
 #include <vector>
 
 namespace nearfetch {
@@ -59,6 +59,27 @@ class Dealing : public ::testing::Test {};
 using Distributions = ::testing::Types<Block, Cyclic, BlockCyclic>;
 TYPED_TEST_SUITE(Dealing, Distributions);
 
+TEST(Divisor, DividesAsDivisionDoes) {
+    const std::int64_t edge = std::int64_t{1} << 32;
+    std::vector<std::int64_t> some{0, 1, 2, 3, 5, 7, 63, 64, 65, 1000, 65535, 65537, edge / 3, edge / 2 - 1};
+    for (std::int64_t n = 1; n <= 4; ++n)
+        some.insert(some.end(), {edge - n, edge - 1 + n});
+    some.push_back(INT64_MAX);
+    for (const std::int64_t divisor : some) {
+        if (divisor == 0) continue;
+        for (const std::int64_t x : some)
+            for (std::int64_t near = -1; near <= 1; ++near) {
+                const std::int64_t exact = x / divisor * divisor + near;  // multiples, where it is closest
+                for (const std::int64_t y : {x, std::max<std::int64_t>(0, exact)}) {
+                    if (y < 0 || y > x) continue;
+                    const detail::Divisor d(divisor, x);
+                    ASSERT_EQ(d.quotient(y), y / divisor) << y << " / " << divisor;
+                    ASSERT_EQ(d.remainder(y), y % divisor);
+                }
+            }
+    }
+}
+
 TYPED_TEST(Dealing, OneDimensionAgreesWithBruteForce) {
     static_assert(Distribution<TypeParam>);
     for (std::int64_t size : {0, 1, 2, 3, 5, 8, 9, 10, 17, 31})
@@ -92,6 +113,7 @@ int check(const Box<N>& bounds, const std::array<Rank, N>& grid, const Index<N>&
         EXPECT_EQ(layout.owner(i), place.rank);
         EXPECT_TRUE(0 <= place.rank && place.rank < layout.ranks());
         EXPECT_EQ(layout.global(place.rank, place.local), i);
+        EXPECT_EQ(place.position, detail::position(Box<N>({}, layout.local_shape(place.rank)), place.local));
         EXPECT_TRUE(owned.emplace(std::pair(place.rank, place.local), i).second)
             << "two elements at one place";
     });
