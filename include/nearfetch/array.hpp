@@ -18,6 +18,15 @@
 // inside, so that the check is made for others' only, where the next step is far more expensive (a contiguous
 // distribution; else it is one of the comparisons of every access).
 //
+// A program that knows which elements of others it is going to read says so by a pattern (LAPPS:
+// Kayraklioglu, Ferguson and El-Ghazawi 2018): these are then fetched in a few messages, kept here, and read
+// by the same a(i, j) (array_prefetch.hpp). The access goes local, else prefetched, else remote. The paper's
+// names in ours:
+//   stencilPrefetch(depth, corners), rowWise-, colWise-, transpose-, allToAll-, customPrefetch(table)
+//                                       prefetch_stencil(depth, corners), prefetch_row_wise(), ...
+//   consistent, staticDomain            Prefetch{.consistent, .static_domain}, the last argument of each
+//   updatePrefetch, evictPrefetch       update_prefetch(), evict_prefetch()
+//
 // What is collective is called by all ranks in the same order with the same arguments; that they are the same
 // is checked, and an Error if not. Collective functions begin and end with a barrier.
 

@@ -112,6 +112,35 @@ TEST(PageCacheGets, WithoutAnyPageTheyAreServedAllTheSame) {
     rig.cache.check_invariants();
 }
 
+// As prefetched arrays ask for it: what is there now, in a message of its own size, but with one's own
+// writes.
+TEST(PageCacheGets, AroundTheCacheNothingIsTakenFromItOrLeftThere) {
+    PageCacheRig rig(small_config());
+    EXPECT_EQ(rig.sent_by_read(1, 64, 8), "g64+64");
+    const auto around = [&](std::uint64_t offset, std::uint64_t size) {
+        std::vector<std::byte> bytes(size);
+        GetRequest request(1, offset, size, bytes.data(), rig.segment, rig.now);
+        request.around = true;
+        const TaskClock nothing_is_fresh{~Stamp{0}};
+        rig.drive([&] { return rig.cache.get(nothing_is_fresh, request); });
+        EXPECT_EQ(request.status, 0);
+        return bytes;
+    };
+    rig.memory[1][70] = std::byte{99};  // written by somebody else
+    std::vector<std::byte> bytes = around(60, 16);
+    EXPECT_EQ(rig.sent(), "g60+16");
+    EXPECT_TRUE(std::equal(bytes.begin(), bytes.end(), rig.memory[1].begin() + 60));
+    EXPECT_EQ(rig.get(1, 70, 1)[0], PageCacheRig::original(1, 70)) << "no acquire: the page is as it was";
+    EXPECT_EQ(rig.sent(), "");
+    EXPECT_EQ(rig.sent_by_read(1, 56, 4), "g0+64") << "and what was fetched is in no page";
+
+    rig.put(1, 72, 2, 7);
+    bytes = around(60, 16);
+    EXPECT_EQ(bytes[10], std::byte{99});
+    EXPECT_EQ(bytes[12], std::byte{7});
+    EXPECT_EQ(bytes[13], std::byte{7});
+}
+
 TEST(PageCachePuts, ExactlyTheWrittenBytesAreSent) {
     PageCacheRig rig(small_config());
     rig.put(0, 3, 2, 200);
