@@ -191,6 +191,7 @@ class DistributedArray {
         detail::put_slices(moves, &detail::unpack_at_owner);
         for (const Part& part : parts)
             write_through(part);
+        hook_.wrote();
     }
 
     // The whole array. Collective.
@@ -283,24 +284,25 @@ class DistributedArray {
     /// are left out. \throws Error unless there is a row for each rank
     void prefetch_custom(const std::vector<std::vector<Box<N>>>& table, const Prefetch& how = {}) {
         detail::check_table(table.size());
-        std::vector<std::uint64_t> words;
-        for (const auto& row : table) {
-            words.push_back(row.size());
-            for (const Box<N>& box : row)
-                for (std::size_t d = 0; d < N; ++d) {
-                    words.push_back(static_cast<std::uint64_t>(box.lower[d]));
-                    words.push_back(static_cast<std::uint64_t>(box.upper[d]));
-                }
-        }
         std::vector<detail::IndexProduct<N>> wanted;
         for (const Box<N>& box : table[static_cast<std::size_t>(rank_)])
             wanted.push_back(detail::product_of(box));
-        prefetch("prefetch_custom", std::move(words), how, wanted);
+        prefetch("prefetch_custom", detail::describe(table), how, wanted);
     }
     /// Fetches all that this rank has prefetched: what was there at the last barrier, or later. Not
     /// collective; with manual consistency no other thread of the rank reads the array meanwhile.
     /// \throws Error when no pattern was called, or what it had brought was evicted
     void update_prefetch() { hook_.update(true); }
+    /// The same while the rank computes: start it, work on the interior, wait. Owners are passive.
+    [[nodiscard]] PrefetchTransfer update_prefetch_async() { return hook_.start_update(); }
+    /// Likewise. Unlike other collective functions it does not end with a barrier.
+    [[nodiscard]] PrefetchTransfer prefetch_stencil_async(std::int64_t depth = 1, bool corners = true,
+                                                          const Prefetch& how = {}) {
+        detail::check_depth(depth);
+        request("prefetch_stencil_async", {static_cast<std::uint64_t>(depth), corners}, how,
+                detail::stencil_pattern(layout_, rank_, depth, corners), true);
+        return hook_.start_update();
+    }
     /// Forgets it, and gives its memory back. Not collective; no other thread of the rank reads the array
     /// meanwhile.
     void evict_prefetch() { hook_.evict(); }
@@ -391,6 +393,7 @@ class DistributedArray {
         for (detail::PrefetchedSlice* const slice : hook_.of(place.rank))
             if (const std::int64_t position = slice->position(place.local); position >= 0)
                 detail::write_prefetched(*slice, position, &value, 1, there.address());
+        hook_.wrote();
     }
     /// What was put in bulk.
     void write_through(const Part& part) {
@@ -412,15 +415,19 @@ class DistributedArray {
             });
         }
     }
-    void prefetch(std::string_view what, std::vector<std::uint64_t> arguments, const Prefetch& how,
-                  const std::vector<detail::IndexProduct<N>>& wanted) {
+    void request(std::string_view what, std::vector<std::uint64_t> arguments, const Prefetch& how,
+                 const std::vector<detail::IndexProduct<N>>& wanted, bool later) {
         arguments.insert(arguments.end(), {how.consistent, how.static_domain});
         agree(what, std::move(arguments));
         hook_.requested(&detail::pack_at_owner);
         for (const detail::IndexProduct<N>& product : wanted)
             for (const Part& part : parts_of(product))
                 if (part.owner != rank_)
-                    hook_.request(part.slice, layout_.global(part.owner, part.local.lower), how);
+                    hook_.request(part.slice, layout_.global(part.owner, part.local.lower), how, later);
+    }
+    void prefetch(std::string_view what, std::vector<std::uint64_t> arguments, const Prefetch& how,
+                  const std::vector<detail::IndexProduct<N>>& wanted) {
+        request(what, std::move(arguments), how, wanted, false);
         if (!how.consistent) hook_.update(false);
         barrier();
     }

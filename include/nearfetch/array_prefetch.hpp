@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <nearfetch/array_slices.hpp>
 #include <vector>
 
@@ -34,6 +35,27 @@ struct PrefetchStatistics {
 };
 PrefetchStatistics prefetch_statistics();
 
+/// Slices that are on their way while the rank computes. For the thread that started it; the array outlives
+/// it.
+class PrefetchTransfer {
+  public:
+    class State;
+    explicit PrefetchTransfer(std::unique_ptr<State> state);
+    PrefetchTransfer(PrefetchTransfer&&) noexcept;
+    PrefetchTransfer& operator=(PrefetchTransfer&&) = delete;
+    /// What was not waited for is not kept.
+    ~PrefetchTransfer();
+
+    /// Whether wait() would not wait.
+    bool test();
+    /// From now on what has come is what is read. Before, elements are read as if it had not been asked for.
+    /// \throws Error when a message failed, or the array's prefetched data was evicted meanwhile
+    void wait();
+
+  private:
+    std::unique_ptr<State> state_;
+};
+
 namespace detail {
 
 /// An array's slices in the prefetch buffer of this rank.
@@ -46,9 +68,13 @@ class PrefetchHook {
 
     /// Wants a slice; those that are consistent are fetched when they are touched (LAPPS, 5.3.1).
     /// \param first its first index, where the distribution is contiguous
-    void request(const Slice& slice, std::span<const std::int64_t> first, const Prefetch& how);
+    /// \param later not read before a transfer has brought it, unless it is consistent
+    void request(const Slice& slice, std::span<const std::int64_t> first, const Prefetch& how,
+                 bool later = false);
     /// Fetches all those of manual consistency, and of the others too if asked.
     void update(bool consistent_too);
+    /// Begins to fetch all of them.
+    PrefetchTransfer start_update();
     /// Something was asked for, if only nothing of others' elements was among it.
     void requested(Code pack_code);
     bool is_requested() const { return pack_ != nullptr; }
@@ -69,8 +95,21 @@ class PrefetchHook {
         if (slice->consistent || !any_consistent_) last_.store(slice, std::memory_order_relaxed);
     }
 
+    /// The rank has written elements of others; what is on its way and not in of() may be among them.
+    void wrote() {
+        if (!later_.empty()) [[unlikely]]
+            writes_.fetch_add(1, std::memory_order_relaxed);
+    }
+
   private:
+    friend class PrefetchTransfer::State;
+    void show(PrefetchedSlice* slice);
+    void require_request() const;
+
     mutable std::atomic<PrefetchedSlice*> last_{nullptr};
+    std::vector<PrefetchedSlice*> later_;
+    std::atomic<std::uint64_t> writes_{0};
+    std::uint64_t evictions_ = 0;
     std::vector<std::vector<PrefetchedSlice*>> by_owner_;  ///< empty: there are none at all
     bool any_consistent_ = false;
     Code pack_ = nullptr;
@@ -84,6 +123,21 @@ void write_prefetched(PrefetchedSlice& slice, std::int64_t position, const void*
 /// \throws Error unless there is a table of so many ranks, and a depth that makes sense
 void check_table(std::size_t rows);
 void check_depth(std::int64_t depth);
+
+/// What a table says, to be compared.
+template <std::size_t N>
+std::vector<std::uint64_t> describe(const std::vector<std::vector<Box<N>>>& table) {
+    std::vector<std::uint64_t> words;
+    for (const auto& row : table) {
+        words.push_back(row.size());
+        for (const Box<N>& box : row)
+            for (std::size_t d = 0; d < N; ++d) {
+                words.push_back(static_cast<std::uint64_t>(box.lower[d]));
+                words.push_back(static_cast<std::uint64_t>(box.upper[d]));
+            }
+    }
+    return words;
+}
 
 /// What lies up to `depth` away from these, and they themselves.
 inline IndexRanges widened(const IndexRanges& ranges, std::int64_t depth) {

@@ -48,6 +48,8 @@ inline void unpack_at_owner(const void* closure, void* result) { unpack_here(clo
 
 /// \param around the cache: what is there now
 void get_slices(std::span<const SliceMove> moves, Packer packer, bool around, Code pack);
+/// Around the cache, the owners being passive. Their memory stays until all are done.
+std::vector<Transfer> start_get_slices(std::span<const SliceMove> moves);
 void put_slices(std::span<const SliceMove> moves, Code unpack);
 
 /// Indices of one dimension, as ranges in their order.

@@ -20,6 +20,31 @@ PrefetchStatistics prefetch_statistics() {
     return {buffer.entries(), buffer.bytes(), buffer.updates(), buffer.updated_bytes()};
 }
 
+// What comes waits in memory of its own until wait(), so that nothing is read that is not there yet, and
+// nothing written meanwhile is lost: an entry that was written is left stale, or where nobody would notice
+// that, fetched again.
+class PrefetchTransfer::State {
+  public:
+    explicit State(detail::PrefetchHook& hook);
+    bool test();
+    void wait();
+
+  private:
+    struct Arrival {
+        PrefetchEntry* entry;
+        std::vector<std::byte> bytes;
+        std::uint64_t writes;
+    };
+    void install(Arrival& arrival, Context& context);
+
+    detail::PrefetchHook& hook_;
+    std::uint64_t evictions_;
+    std::uint64_t writes_;
+    std::vector<Arrival> arrivals_;
+    Stamp issued_ = 0;
+    std::vector<Transfer> transfers_;  ///< end before their memory does
+};
+
 namespace detail {
 
 namespace {
@@ -80,26 +105,42 @@ PrefetchHook::~PrefetchHook() { evict(); }
 
 void PrefetchHook::requested(Code pack_code) { pack_ = pack_code; }
 
-void PrefetchHook::request(const Slice& slice, std::span<const std::int64_t> first, const Prefetch& how) {
+void PrefetchHook::request(const Slice& slice, std::span<const std::int64_t> first, const Prefetch& how,
+                           bool later) {
     if (slice.bytes() == 0) return;
     PrefetchEntry* const entry =
         buffer().add(this, slice, how.consistent, how.static_domain ? Packer::requester : Packer::owner);
     if (entry == nullptr) return;
     if (by_owner_.empty()) by_owner_.resize(static_cast<std::size_t>(ranks()));
-    auto& same_owner = by_owner_[static_cast<std::size_t>(slice.owner)];
-    if (std::find(same_owner.begin(), same_owner.end(), entry) != same_owner.end()) return;
-    std::copy(first.begin(), first.end(), entry->first.end() - static_cast<std::ptrdiff_t>(first.size()));
-    if (how.consistent && !any_consistent_) {
+    const auto shown = of(slice.owner);
+    if (std::find(shown.begin(), shown.end(), entry) != shown.end()) return;
+    // It may be one that was asked for before, and has more.
+    if (entry->slice == slice)
+        std::copy(first.begin(), first.end(), entry->first.end() - static_cast<std::ptrdiff_t>(first.size()));
+    if (how.consistent || !later)
+        show(entry);
+    else if (std::find(later_.begin(), later_.end(), entry) == later_.end())
+        later_.push_back(entry);
+}
+
+void PrefetchHook::show(PrefetchedSlice* slice) {
+    auto& same_owner = by_owner_[static_cast<std::size_t>(slice->slice.owner)];
+    if (slice->consistent && !any_consistent_) {
         any_consistent_ = true;
         last_ = nullptr;
     }
-    same_owner.insert(how.consistent ? same_owner.begin() : same_owner.end(), entry);
+    same_owner.insert(slice->consistent ? same_owner.begin() : same_owner.end(), slice);
+    std::erase(later_, slice);
 }
 
-void PrefetchHook::update(bool consistent_too) {
+void PrefetchHook::require_request() const {
     if (!is_requested())
         throw Error("update_prefetch: nothing is prefetched",
                     "no pattern was called, or what it had brought was evicted", "call a pattern first");
+}
+
+void PrefetchHook::update(bool consistent_too) {
+    require_request();
     Context& context = Context::here();
     std::vector<PrefetchEntry*> wanted;
     std::vector<Claim> claims;
@@ -120,9 +161,16 @@ void PrefetchHook::update(bool consistent_too) {
 void PrefetchHook::evict() {
     if (!by_owner_.empty()) buffer().evict(this);
     by_owner_.clear();
+    later_.clear();
+    ++evictions_;
     last_ = nullptr;
     any_consistent_ = false;
     pack_ = nullptr;
+}
+
+PrefetchTransfer PrefetchHook::start_update() {
+    require_request();
+    return PrefetchTransfer(std::make_unique<PrefetchTransfer::State>(*this));
 }
 
 bool read_prefetched(PrefetchedSlice& slice, Code pack, std::int64_t position, void* to) {
@@ -175,5 +223,64 @@ void check_depth(std::int64_t depth) {
 }
 
 }  // namespace detail
+
+PrefetchTransfer::PrefetchTransfer(std::unique_ptr<State> state) : state_(std::move(state)) {}
+PrefetchTransfer::PrefetchTransfer(PrefetchTransfer&&) noexcept = default;
+PrefetchTransfer::~PrefetchTransfer() = default;
+bool PrefetchTransfer::test() { return state_ == nullptr || state_->test(); }
+void PrefetchTransfer::wait() {
+    if (const std::unique_ptr<State> state = std::move(state_)) state->wait();
+}
+
+PrefetchTransfer::State::State(detail::PrefetchHook& hook)
+    : hook_(hook), evictions_(hook.evictions_), writes_(hook.writes_) {
+    Context& context = Context::here();
+    const auto add = [&](detail::PrefetchedSlice* slice) {
+        PrefetchEntry& entry = detail::entry_of(*slice);
+        const detail::Claim claim(entry, context);
+        if (!entry.held_by_other(context.release_count()))
+            arrivals_.push_back({&entry, std::vector<std::byte>(slice->slice.bytes()), entry.writes()});
+    };
+    for (const auto& same_owner : hook.by_owner_)
+        std::for_each(same_owner.begin(), same_owner.end(), add);
+    std::for_each(hook.later_.begin(), hook.later_.end(), add);
+    std::vector<detail::SliceMove> moves;
+    for (Arrival& arrival : arrivals_)
+        moves.push_back({arrival.entry->slice, arrival.bytes.data()});
+    issued_ = context.runtime().clock().now();
+    transfers_ = detail::start_get_slices(moves);
+}
+
+bool PrefetchTransfer::State::test() {
+    return std::all_of(transfers_.begin(), transfers_.end(),
+                       [](Transfer& transfer) { return transfer.test(); });
+}
+
+void PrefetchTransfer::State::wait() {
+    for (Transfer& transfer : transfers_)
+        transfer.wait();
+    if (hook_.evictions_ != evictions_)
+        throw Error("prefetch: what was on its way is not wanted any more",
+                    "evict_prefetch() was called before wait()", "wait first");
+    for (Arrival& arrival : arrivals_)
+        install(arrival, Context::here());
+}
+
+void PrefetchTransfer::State::install(Arrival& arrival, Context& context) {
+    PrefetchEntry& entry = *arrival.entry;
+    const bool hidden = std::find(hook_.later_.begin(), hook_.later_.end(), &entry) != hook_.later_.end();
+    {
+        const detail::Claim claim(entry, context);
+        const bool written = entry.writes() != arrival.writes || (hidden && hook_.writes_ != writes_);
+        if (!written && entry.stamp() <= issued_) {
+            entry.publish(arrival.bytes.data(), issued_);
+            context.runtime().prefetch_buffer().count_update(arrival.bytes.size());
+        } else if (!entry.consistent) {
+            PrefetchEntry* const one = &entry;
+            detail::refresh(std::span(&one, 1), context, hook_.pack());
+        }
+    }
+    if (hidden) hook_.show(&entry);
+}
 
 }  // namespace nearfetch

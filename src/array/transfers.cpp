@@ -143,6 +143,21 @@ void get_slices(std::span<const SliceMove> moves, Packer packer, bool around, Co
     flight.land_all();
 }
 
+std::vector<Transfer> start_get_slices(std::span<const SliceMove> moves) {
+    Context& context = Context::here();
+    std::vector<Transfer> transfers;
+    for (const SliceMove& move : moves) {
+        const Slice& slice = move.slice;
+        if (slice.bytes() == 0) continue;
+        const Runs runs(slice);
+        runs.for_each([&](std::uint64_t there, std::uint64_t here) {
+            transfers.push_back(
+                context.start_fetch(slice.owner, slice.address + there, move.packed + here, runs.bytes));
+        });
+    }
+    return transfers;
+}
+
 void put_slices(std::span<const SliceMove> moves, Code unpack_code) {
     Context& context = Context::here();
     const Rank self = context.runtime().job().rank();

@@ -22,8 +22,10 @@ SMALL: dict[str, tuple[object, ...]] = {
     "prefetch": ACCESSES,
     "ptrans": ("--rows", 70, "--columns", 45),
     "ssca2": ("--scale", 6, "--sources", 5),
+    "transpose": ("--order", 37, "--iterations", 3),
 }
 """The programs, with arguments that make them quick."""
+TRANSPOSE_VERSIONS = ("base", "ac", "ac-sd", "mc", "mc-sd", "hand")
 VIRTUAL = ("--network", "fdr-ib", "--virtual")
 
 
@@ -160,6 +162,24 @@ def test_messages_of_ptrans():
     assert uncached["get_messages"] == remote and uncached["put_messages"] == 0
     cached = run("ptrans", *SMALL["ptrans"], *VIRTUAL, "--ranks", 4)
     assert cached["get_messages"] < remote / 4
+
+
+@pytest.mark.parametrize("ranks", [1, 3, 4, 9])
+@pytest.mark.parametrize("cache", [(), ("--no-cache",)])
+def test_versions_of_transpose(ranks, cache, checksums):
+    words = (*SMALL["transpose"], *VIRTUAL, *cache, "--ranks", ranks)
+    versions = {name: run("transpose", *words, "--version", name) for name in TRANSPOSE_VERSIONS}
+    assert {result["checksum"] for result in versions.values()} == {checksums["transpose"]}
+    for name in ("base", "hand"):
+        assert versions[name]["prefetch_updates"] == 0
+    slices = versions["mc"]["prefetch_updates"]
+    assert {versions[name]["prefetch_updates"] for name in ("ac", "ac-sd", "mc-sd")} == {slices}
+    # Rank 0 has its own part of the transpose when the grid is square. Three ranks own 13, 12 and 12 rows.
+    assert slices == (3 * 2 if ranks == 3 else 0)
+    if ranks == 3:
+        assert versions["mc"]["prefetch_bytes"] == 3 * 2 * 8 * 12 * 13
+        assert versions["mc"]["get_messages"] == 0, "the owners pack"
+        assert versions["mc-sd"]["get_messages"] == 3 * ((12 + 12) + (13 + 12) + (13 + 12)), "a row each"
 
 
 def test_ssca2_with_relaxed_atomics_keeps_its_cache():

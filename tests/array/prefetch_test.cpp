@@ -81,6 +81,34 @@ TEST(Prefetching, DoesNotFillThePageCache) {
     });
 }
 
+TEST(Prefetching, AnUpdateBringsWhatIsThereNow) {
+    for (const bool is_static : {true, false})
+        launch(array_options(2), [is_static] {
+            BlockArray<long, 2> a(Box<2>({0, 0}, {10, 20}), {1, 2});
+            a.fill(1);
+            a.prefetch_all_to_all({.consistent = false, .static_domain = is_static});
+            a.evict_prefetch();
+            const long at_first = rank() == 0 ? static_cast<long>(a(3, 15)) : 1;  // now in a page
+            EXPECT_EQ(at_first, 1);
+            barrier(std::memory_order_relaxed);
+            if (rank() == 1) a(3, 15) = 2;
+            barrier(std::memory_order_relaxed);
+            const long not_acquired = rank() == 0 ? static_cast<long>(a(3, 15)) : 1;
+            EXPECT_EQ(not_acquired, 1);
+            a.prefetch_custom({{Box<2>({0, 12}, {10, 17})}, {}},
+                              {.consistent = false, .static_domain = is_static});
+            barrier(std::memory_order_relaxed);
+            if (rank() == 1) a(3, 15) = 3;
+            barrier(std::memory_order_relaxed);
+            if (rank() == 0) {
+                EXPECT_EQ(a(3, 15), 2);
+                a.update_prefetch();
+                EXPECT_EQ(a(3, 15), 3);
+            }
+            barrier();
+        });
+}
+
 TEST(Prefetching, OwnWritesAreSeenAtOnce) {
     for (const bool cached : {true, false})
         for (const Prefetch how : {Prefetch{true, false}, Prefetch{true, true}, Prefetch{false, true}})
@@ -253,6 +281,64 @@ TEST(Prefetching, AnUpdateDoesNotLoseWhatAnotherThreadHasWritten) {
     });
 }
 
+TEST(Prefetching, WhileTheRankComputes) {
+    for (const bool cached : {true, false})
+        for (const bool consistent : {true, false})
+            launch(array_options(3, cached), [=] {
+                BlockArray<long, 2> a({9, 7});
+                const Box<2> own = a.own_box();
+                const Index<2> below{own.upper[0] % 9,
+                                     3};  // the next rank's, or for the last rank nobody's halo
+                const auto halo = [&](const Index<2>& i) {
+                    return a.own(i) == nullptr && own.lower[0] - 1 <= i[0] && i[0] <= own.upper[0];
+                };
+                a.for_each([](const Index<2>& i, long& element) { element = value_at(i, 1); });
+                PrefetchTransfer done = a.prefetch_stencil_async(1, true, {.consistent = consistent});
+                const std::uint64_t updates = prefetch_statistics().updates;
+                for_each_index(a.bounds(), [&](const Index<2>& i) {
+                    ASSERT_EQ(a.is_prefetched(i), consistent && halo(i)) << "not before it is there";
+                });
+                EXPECT_EQ(a(below[0], 4), value_at(Index<2>{below[0], 4}, 1));
+                a(below[0], below[1]) = -1;  // while it is on its way
+                done.wait();
+                done.wait();
+                EXPECT_TRUE(done.test());
+                for_each_index(a.bounds(), [&](const Index<2>& i) {
+                    ASSERT_EQ(a.is_prefetched(i), halo(i));
+                    const long expected = i == below ? -1 : value_at(i, 1);
+                    ASSERT_TRUE(a[i] == expected || !(i == below || halo(i)));
+                });
+                EXPECT_GE(prefetch_statistics().updates - updates,
+                          consistent ? 0 : prefetch_statistics().entries);
+
+                for (long round = 2; round < 5; ++round) {
+                    barrier();
+                    a.for_each([&](const Index<2>& i, long& element) { element = value_at(i, round); });
+                    barrier();
+                    PrefetchTransfer next = a.update_prefetch_async();
+                    while (!next.test())
+                        yield();
+                    next.wait();
+                    const std::uint64_t before = prefetch_statistics().updates;
+                    const std::uint64_t messages = statistics()["get_messages"];
+                    for_each_index(a.bounds(), [&](const Index<2>& i) {
+                        ASSERT_TRUE(!halo(i) || a[i] == value_at(i, round));
+                    });
+                    EXPECT_EQ(prefetch_statistics().updates, before) << "nothing is stale";
+                    EXPECT_EQ(statistics()["get_messages"], messages);
+                }
+                barrier();
+                {
+                    const PrefetchTransfer dropped = a.update_prefetch_async();
+                }
+                PrefetchTransfer late = a.update_prefetch_async();
+                a.evict_prefetch();
+                EXPECT_THROW(late.wait(), Error);
+                EXPECT_THROW((void)a.update_prefetch_async(), Error);
+                barrier();
+            });
+}
+
 TEST(Prefetching, OnAModelledNetwork) {
     for (const bool cached : {true, false}) {
         LaunchOptions options = array_options(4, cached);
@@ -325,6 +411,7 @@ TEST(Prefetching, WrongUseIsNamed) {
     };
     differ("prefetch_stencil", [](auto& a) { a.prefetch_stencil(1 + rank() / 2); });
     differ("prefetch_stencil", [](auto& a) { a.prefetch_stencil(1, rank() == 0); });
+    differ("prefetch_stencil_async", [](auto& a) { (void)a.prefetch_stencil_async(1 + rank() / 2); });
     differ("prefetch_row_wise", [](auto& a) { a.prefetch_row_wise({.consistent = rank() == 1}); });
     differ("prefetch_all_to_all", [](auto& a) { a.prefetch_all_to_all({.static_domain = rank() == 1}); });
     differ("prefetch_column_wise", [](auto& a) {

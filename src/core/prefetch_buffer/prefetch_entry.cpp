@@ -68,6 +68,11 @@ void PrefetchEntry::copy(std::uint64_t offset_bytes, void* to, std::uint64_t siz
 }
 
 void PrefetchEntry::write(std::uint64_t offset_bytes, const void* from, std::uint64_t size_bytes) noexcept {
+    writes_.fetch_add(1, std::memory_order_relaxed);
+    store(offset_bytes, from, size_bytes);
+}
+
+void PrefetchEntry::store(std::uint64_t offset_bytes, const void* from, std::uint64_t size_bytes) noexcept {
     NF_EXPECT(offset_bytes + size_bytes <= slice.bytes());
     by_words([&](auto word) { store_words<decltype(word)>(data + offset_bytes, from, size_bytes); });
 }
@@ -77,7 +82,7 @@ void PrefetchEntry::publish(const std::byte* packed, Stamp issued) noexcept {
     const std::uint64_t before = sequence_.load(std::memory_order_relaxed);
     sequence_.store(before + 1, std::memory_order_relaxed);
     // Each of these stores releases: who sees one of them sees that the sequence is odd.
-    write(0, packed, slice.bytes());
+    store(0, packed, slice.bytes());
     stamp_.store(issued, std::memory_order_release);
     sequence_.store(before + 2, std::memory_order_release);
 }

@@ -54,14 +54,19 @@ class PrefetchEntry : public detail::PrefetchedSlice {
     void hold(const Releases& by);
     /// Whether there is something that another thread has not released yet.
     bool held_by_other(const Releases& me) const noexcept;
+    /// Changes with each write(): what was fetched before does not have it.
+    std::uint64_t writes() const noexcept { return writes_.load(std::memory_order_relaxed); }
+    Stamp stamp() const noexcept { return stamp_.load(std::memory_order_acquire); }
 
   private:
     template <class Use>
     void by_words(Use&& use) const noexcept;
+    void store(std::uint64_t offset_bytes, const void* from, std::uint64_t size_bytes) noexcept;
 
     std::atomic<std::uint64_t> sequence_{0};  ///< odd: being overwritten
     std::atomic<Stamp> stamp_{0};             ///< 0: never fetched
     std::atomic<bool> claimed_{false};
+    std::atomic<std::uint64_t> writes_{0};
     Releases holder_;
     std::uint64_t held_since_ = 0;
 };

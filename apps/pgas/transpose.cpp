@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Transpose of the Parallel Research Kernels (Van der Wijngaart and Mattson 2014), as LAPPS has it in
+// Listings 1 to 3: again and again B += A^T, then each element of A grows by one. In all versions but `hand`
+// the loop is the same; what differs is one line before it, and with manual consistency one inside.
+//
+//   base            each element of A that another rank owns is a get
+//   ac, ac-sd       prefetched with automatic consistency; sd: the owner stays passive
+//   mc, mc-sd       the same with manual consistency
+//   hand            what is needed is copied to a local array by hand
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <nearfetch/array.hpp>
+
+#include "pgas/program.hpp"
+
+using namespace nearfetch;
+
+namespace {
+
+using Matrix = BlockArray<double, 2>;
+
+struct Options {
+    std::int64_t order = 200;
+    int iterations = 5;
+    std::string version = "base";
+
+    bool is_prefetched() const { return version != "base" && version != "hand"; }
+    bool is_manual() const { return version.starts_with("mc"); }
+    Prefetch prefetch() const {
+        return {.consistent = !is_manual(), .static_domain = version.ends_with("-sd")};
+    }
+    double a_value(const Index<2>& i) const { return static_cast<double>(order * i[0] + i[1]); }
+    /// After so many times: the sum of what A^T has had.
+    double b_value(const Index<2>& i) const {
+        return iterations * a_value({i[1], i[0]}) + iterations * (iterations - 1) / 2.0;
+    }
+};
+
+void add_transpose(Matrix& b, const Matrix& a) {
+    b.for_each([&](const Index<2>& i, double& element) { element += a(i[1], i[0]); });
+}
+
+/// LAPPS, Listing 3.
+class HandOptimized {
+  public:
+    explicit HandOptimized(const Matrix& b)
+        : own_(b.own_box()),
+          needed_({own_.lower[1], own_.lower[0]}, {own_.upper[1], own_.upper[0]}),
+          copy_(static_cast<std::size_t>(needed_.size())) {}
+
+    void add_transpose(Matrix& b, const Matrix& a) {
+        a.get(needed_, copy_);
+        const double* const copy = copy_.data();
+        const std::int64_t width = needed_.extent(1);
+        b.for_each([&](const Index<2>& i, double& element) {
+            element += copy[(i[1] - own_.lower[1]) * width + i[0] - own_.lower[0]];
+        });
+    }
+
+  private:
+    Box<2> own_;
+    Box<2> needed_;
+    std::vector<double> copy_;
+};
+
+void iterate(Matrix& b, Matrix& a, const Options& options) {
+    HandOptimized by_hand(b);
+    for (int n = 0; n < options.iterations; ++n) {
+        barrier();
+        if (options.is_manual() && n != 0) a.update_prefetch();
+        if (options.version == "hand")
+            by_hand.add_transpose(b, a);
+        else
+            add_transpose(b, a);
+        barrier();
+        a.for_each([](const Index<2>&, double& element) { element += 1; });
+    }
+}
+
+/// Each time, what other ranks have, in one message from each.
+programs::LeastTraffic least_traffic(const Matrix& b, const Matrix& a, const Options& options) {
+    std::vector<bool> from(static_cast<std::size_t>(ranks()));
+    programs::LeastTraffic least;
+    for_each_index(b.own_box(), [&](const Index<2>& i) {
+        const Rank owner = a.owner({i[1], i[0]});
+        if (owner == rank()) return;
+        least.get_messages += from[static_cast<std::size_t>(owner)] ? 0 : 1;
+        from[static_cast<std::size_t>(owner)] = true;
+        least.get_bytes += sizeof(double);
+    });
+    least.get_messages *= static_cast<std::uint64_t>(options.iterations);
+    least.get_bytes *= static_cast<std::uint64_t>(options.iterations);
+    return least;
+}
+
+void check_result(const Matrix& b, const Options& options, programs::Run& run) {
+    std::uint64_t checksum = 0;
+    double error = 0;
+    for_each_index(b.own_box(), [&](const Index<2>& i) {
+        error += std::abs(b[i] - options.b_value(i));
+        checksum += programs::mixed(std::bit_cast<std::uint64_t>(b[i]) +
+                                    static_cast<std::uint64_t>(i[0] * options.order + i[1]));
+    });
+    run.result(checksum, error < 1e-8);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    programs::Program program("transpose",
+                              "Adds the transpose of a distributed matrix to another, repeatedly.");
+    Options options;
+    program.options()
+        .add_option("--order", options.order, "rows and columns of the matrices")
+        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20))
+        ->capture_default_str();
+    program.options()
+        .add_option("--iterations", options.iterations, "times that the transpose is added")
+        ->check(CLI::Range(1, 1'000'000))
+        ->capture_default_str();
+    program.options()
+        .add_option("--version", options.version, "base, ac, ac-sd, mc, mc-sd or hand")
+        ->check(CLI::IsMember({"base", "ac", "ac-sd", "mc", "mc-sd", "hand"}))
+        ->capture_default_str();
+    const auto segment_bytes = [&] {
+        return 2 * 8 * static_cast<std::uint64_t>(options.order * options.order) + 4096;
+    };
+    return program.run(argc, argv, segment_bytes, [&](programs::Run& run) {
+        Matrix a({options.order, options.order});
+        Matrix b({options.order, options.order});
+        a.for_each([&](const Index<2>& i, double& element) { element = options.a_value(i); });
+
+        run.begin();
+        if (options.is_prefetched()) a.prefetch_transpose(options.prefetch());
+        iterate(b, a, options);
+        run.end();
+
+        check_result(b, options, run);
+        const PrefetchStatistics prefetched = prefetch_statistics();
+        if (rank() == 0) {
+            run.note("version", options.version);
+            run.note("prefetch_updates", prefetched.updates);
+            run.note("prefetch_bytes", prefetched.updated_bytes);
+        }
+        run.least(least_traffic(b, a, options));
+    });
+}
