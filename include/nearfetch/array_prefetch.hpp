@@ -139,14 +139,17 @@ std::vector<std::uint64_t> describe(const std::vector<std::vector<Box<N>>>& tabl
     return words;
 }
 
-/// What lies up to `depth` away from these, and they themselves.
-inline IndexRanges widened(const IndexRanges& ranges, std::int64_t depth) {
+/// What of a dimension's indices lies up to `depth` away from these, and they themselves.
+inline IndexRanges widened(const IndexRanges& ranges, std::int64_t depth, std::int64_t first,
+                           std::int64_t end) {
     IndexRanges wide;
-    for (const auto& [begin, end] : ranges) {
-        if (!wide.empty() && begin - depth <= wide.back().second)
-            wide.back().second = end + depth;
+    for (const auto& [from, to] : ranges) {
+        const std::int64_t before = from - std::min(depth, from - first);
+        const std::int64_t after = to + std::min(depth, end - to);
+        if (!wide.empty() && before <= wide.back().second)
+            wide.back().second = after;
         else
-            wide.emplace_back(begin - depth, end + depth);
+            wide.emplace_back(before, after);
     }
     return wide;
 }
@@ -163,15 +166,11 @@ IndexProduct<N> own_product(const Layout<N, D>& layout, Rank rank) {
 template <std::size_t N, Distribution D>
 std::vector<IndexProduct<N>> stencil_pattern(const Layout<N, D>& layout, Rank rank, std::int64_t depth,
                                              bool corners) {
-    // Deeper than the array changes nothing.
-    for (std::size_t d = 0, most = 0; d < N; ++d) {
-        most = std::max(most, static_cast<std::size_t>(layout.bounds().extent(d)));
-        if (d == N - 1) depth = std::min(depth, static_cast<std::int64_t>(most));
-    }
     const IndexProduct<N> own = own_product(layout, rank);
     std::vector<IndexProduct<N>> wanted(corners ? 1 : N, own);
     for (std::size_t d = 0; d < N; ++d)
-        wanted[corners ? 0 : d][d] = widened(own[d], depth);
+        wanted[corners ? 0 : d][d] =
+            widened(own[d], depth, layout.bounds().lower[d], layout.bounds().upper[d]);
     return wanted;
 }
 

@@ -141,21 +141,29 @@ void PrefetchHook::require_request() const {
 
 void PrefetchHook::update(bool consistent_too) {
     require_request();
-    Context& context = Context::here();
-    std::vector<PrefetchEntry*> wanted;
-    std::vector<Claim> claims;
-    for (const auto& same_owner : by_owner_)
-        for (PrefetchedSlice* const slice : same_owner) {
-            if (slice->consistent && !consistent_too) continue;
-            PrefetchEntry& entry = entry_of(*slice);
-            if (entry.consistent) {
-                Claim claim(entry, context);
-                if (entry.held_by_other(context.release_count())) continue;
-                claims.push_back(std::move(claim));
+    bool any_manual = false;
+    try {
+        Context& context = Context::here();
+        std::vector<PrefetchEntry*> wanted;
+        std::vector<Claim> claims;
+        for (const auto& same_owner : by_owner_)
+            for (PrefetchedSlice* const slice : same_owner) {
+                if (slice->consistent && !consistent_too) continue;
+                PrefetchEntry& entry = entry_of(*slice);
+                if (entry.consistent) {
+                    Claim claim(entry, context);
+                    if (entry.held_by_other(context.release_count())) continue;
+                    claims.push_back(std::move(claim));
+                }
+                any_manual = any_manual || !entry.consistent;
+                wanted.push_back(&entry);
             }
-            wanted.push_back(&entry);
-        }
-    refresh(wanted, context, pack_);
+        refresh(wanted, context, pack_);
+    } catch (...) {
+        // Nobody would notice that these are neither old nor new. The others are stale.
+        if (any_manual) evict();
+        throw;
+    }
 }
 
 void PrefetchHook::evict() {

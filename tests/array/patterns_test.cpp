@@ -174,6 +174,21 @@ TYPED_TEST(Patterns, Custom) {
         });
 }
 
+TEST(Pattern, BoundsAtTheEndsOfTheNumbers) {
+    launch(array_options(3), [] {
+        for (const std::int64_t lower : {INT64_MIN, INT64_MAX - 10}) {
+            BlockArray<int, 1> a(Box<1>({lower}, {lower + 10}));
+            a.for_each([&](const Index<1>& i, int& element) { element = static_cast<int>(i[0] - lower); });
+            a.prefetch_stencil(INT64_MAX, true, {.consistent = false});
+            for (std::int64_t k = 0; k < 10; ++k) {
+                EXPECT_EQ(a(lower + k), k);
+                EXPECT_NE(a.is_prefetched({lower + k}), a.own({lower + k}) != nullptr);
+            }
+            barrier();
+        }
+    });
+}
+
 TEST(Pattern, OtherDimensions) {
     launch(array_options(6), [] {
         BlockArray<int, 1> line({{3}, {20}}, {6});
