@@ -10,7 +10,9 @@
 #include <span>
 #include <string_view>
 
-namespace nearfetch::detail {
+namespace [[gnu::visibility("default")]] nearfetch {
+
+namespace detail {
 
 /// A barrier at which all ranks find out whether they call the same with the same arguments.
 class Agreement {
@@ -32,4 +34,6 @@ void check_ranks(std::span<const Rank> grid);
 /// Each rank's bytes, in the order of the ranks. Collective.
 void all_gather(GlobalPtr<std::byte> scratch, const void* from, std::size_t bytes, std::byte* to);
 
-}  // namespace nearfetch::detail
+}  // namespace detail
+
+}  // namespace nearfetch

@@ -14,7 +14,7 @@
 #include <nearfetch/array_slices.hpp>
 #include <vector>
 
-namespace nearfetch {
+namespace [[gnu::visibility("default")]] nearfetch {
 
 /// How prefetched data stays what its owner has.
 struct Prefetch {

@@ -18,7 +18,9 @@
 #include <utility>
 #include <vector>
 
-namespace nearfetch::detail {
+namespace [[gnu::visibility("default")]] nearfetch {
+
+namespace detail {
 
 template <std::size_t N, Distribution D>
 Slice make_slice(const Layout<N, D>& layout, Rank owner, const Box<N>& local, std::uint64_t address,
@@ -179,4 +181,6 @@ struct ArrayPart {
     }
 };
 
-}  // namespace nearfetch::detail
+}  // namespace detail
+
+}  // namespace nearfetch

@@ -24,7 +24,7 @@
 #include <span>
 #include <utility>
 
-namespace nearfetch {
+namespace [[gnu::visibility("default")]] nearfetch {
 
 /// One number per dimension, the last of which is the one whose neighbours lie side by side.
 template <std::size_t N>
