@@ -106,12 +106,16 @@ function(_nearfetch_add_preload target family)
 endfunction()
 
 # What a shared library for programs outside of the project has: the symbols that the version script `exports` lists and
-# no others, the public headers, and its place when it is installed.
-function(_nearfetch_publish target exports)
+# no others, and the public headers.
+function(_nearfetch_export target exports)
     set_target_properties(${target} PROPERTIES LINK_DEPENDS ${exports})
     target_include_directories(${target} INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
                                                    $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
     target_link_options(${target} PRIVATE -Wl,--version-script=${exports} -Wl,--exclude-libs,ALL -Wl,-z,text)
+endfunction()
+
+# Its place when it is installed.
+function(_nearfetch_install target)
     install(
         TARGETS ${target}
         EXPORT nearfetchTargets
@@ -146,32 +150,70 @@ function(nearfetch_shared_library name)
                    SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
     target_link_libraries(${target} PRIVATE nearfetch_options)
     _nearfetch_use(${target} PRIVATE "" ${arg_USES})
-    _nearfetch_publish(${target} ${CMAKE_CURRENT_SOURCE_DIR}/exports.map)
+    _nearfetch_export(${target} ${CMAKE_CURRENT_SOURCE_DIR}/exports.map)
+    _nearfetch_install(${target})
     if(arg_SELF_CONTAINED)
         _nearfetch_need_no_libstdcxx(${target})
     endif()
 endfunction()
 
-# nearfetch_interposer(SOURCES a.cpp ... [USES layer ...] [EXPORTS file])
+# The command line by which a family's mpi.h is preprocessed, in `result`.
+function(_nearfetch_preprocessing family result)
+    get_target_property(folders nearfetch_api_${family}_headers INTERFACE_INCLUDE_DIRECTORIES)
+    get_target_property(definitions nearfetch_api_${family}_headers INTERFACE_COMPILE_DEFINITIONS)
+    list(TRANSFORM folders PREPEND -I)
+    list(TRANSFORM definitions PREPEND -D)
+    set(${result}
+        ${CMAKE_C_COMPILER} ${folders} ${definitions}
+        PARENT_SCOPE)
+endfunction()
+
+# One interposer of a family, in the calling function's terms: from its SOURCES, the wrappers in `source` and the
+# version script `exports`.
+macro(_nearfetch_add_interposer target family source exports)
+    _nearfetch_add_preload(${target} ${family} ${arg_SOURCES} ${source})
+    _nearfetch_use(${target} PRIVATE ${family} ${arg_USES})
+    target_link_libraries(${target} PRIVATE ${CMAKE_DL_LIBS})
+    _nearfetch_export(${target} ${exports})
+    _nearfetch_need_no_libstdcxx(${target})
+endmacro()
+
+# nearfetch_interposer(SOURCES a.cpp ... CALLS table GENERATOR script.py [USES layer ...])
 #
 # The library for LD_PRELOAD or linking: target nearfetch_mpi_<family> (all of them: `interposers`), file
 # <build>/lib/libnearfetch_mpi_<family>.so, compiled with NEARFETCH_MPI_<FAMILY>=1 and
-# NEARFETCH_MPI_FAMILY="<family>". EXPORTS is the version script that lists all it exports (default: exports.map
-# beside the caller).
+# NEARFETCH_MPI_FAMILY="<family>". GENERATOR makes from CALLS, the table of the MPI calls, and from the family's mpi.h
+# one more source and the version script that lists all exports.
+#
+# The target nearfetch_mpi_<family>_canary, compiled with NEARFETCH_CANARY=1, is for tests only: file
+# <build>/tests/libnearfetch_mpi_<family>_canary.so.
 function(nearfetch_interposer)
-    _nearfetch_parse(0 "" "EXPORTS" "SOURCES;USES")
-    _nearfetch_default(EXPORTS exports.map)
-    cmake_path(ABSOLUTE_PATH arg_EXPORTS BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+    _nearfetch_parse(0 "" "CALLS;GENERATOR" "SOURCES;USES")
+    cmake_path(ABSOLUTE_PATH arg_CALLS BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+    cmake_path(ABSOLUTE_PATH arg_GENERATOR BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
     add_custom_target(interposers)
     foreach(family IN LISTS NEARFETCH_MPI_FAMILIES)
         set(target nearfetch_mpi_${family})
-        _nearfetch_add_preload(${target} ${family} ${arg_SOURCES})
+        set(source ${CMAKE_CURRENT_BINARY_DIR}/calls_${family}.cpp)
+        set(exports ${CMAKE_CURRENT_BINARY_DIR}/exports_${family}.map)
+        _nearfetch_preprocessing(${family} preprocessing)
+        add_custom_command(
+            OUTPUT ${source} ${exports}
+            COMMAND ${NEARFETCH_PYTHON} ${arg_GENERATOR} --table ${arg_CALLS} --family ${family} --source ${source}
+                    --exports ${exports} -- ${preprocessing}
+            DEPENDS ${arg_CALLS} ${arg_GENERATOR}
+            VERBATIM)
+        add_custom_target(${target}_calls DEPENDS ${source} ${exports})
+        _nearfetch_add_interposer(${target} ${family} ${source} ${exports})
+        add_dependencies(${target} ${target}_calls)
         add_dependencies(interposers ${target})
         set_target_properties(${target} PROPERTIES EXPORT_NAME mpi_${family})
-        _nearfetch_use(${target} PRIVATE ${family} ${arg_USES})
-        target_link_libraries(${target} PRIVATE ${CMAKE_DL_LIBS})
-        _nearfetch_publish(${target} ${arg_EXPORTS})
-        _nearfetch_need_no_libstdcxx(${target})
+        _nearfetch_add_interposer(${target}_canary ${family} ${source} ${exports})
+        add_dependencies(${target}_canary ${target}_calls)
+        target_compile_definitions(${target}_canary PRIVATE NEARFETCH_CANARY=1)
+        set_target_properties(${target}_canary PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests
+                                                          EXCLUDE_FROM_ALL ON)
+        _nearfetch_install(${target})
     endforeach()
 endfunction()
 

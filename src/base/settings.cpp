@@ -69,12 +69,13 @@ struct Row {
 
 constexpr std::uint64_t any_count = std::numeric_limits<std::uint32_t>::max();
 constexpr std::uint64_t most_bytes = 1ull << 46;
-constexpr std::string_view mode_names[] = {"off", "transparent", "always-cache", "user-defined"};
+constexpr std::string_view mode_names[] = {"off", "transparent", "acquire", "always-cache", "user-defined"};
 constexpr std::string_view policies = "density gdsf s3fifo lru clampi temporal positional application";
 
 const std::array rows{
     Row{"mode", "", ModeKind{},
         "when a window forgets cached data: off caches nothing; transparent at each epoch closure; "
+        "acquire when this process may have learned that another has written (docs/consistency.md); "
         "always-cache never; "
         "user-defined when the program calls nearfetch_win_invalidate"},
     Row{"buffer_bytes", "bytes", BytesKind{&Settings::buffer_bytes, 4096},
@@ -129,6 +130,14 @@ const std::array rows{
         "user-defined: promise that nobody writes to the window between two invalidates, so that it may be "
         "read "
         "ahead there, too"},
+    Row{"locks", "", ChoiceKind{&Settings::locks, "synchronize access"},
+        "access: promise that MPI_Win_lock and lock_all only open epochs, and processes synchronise by other "
+        "calls, so "
+        "that they forget nothing in mode acquire"},
+    Row{"atomics", "", ChoiceKind{&Settings::atomics, "synchronize relaxed"},
+        "relaxed: promise that no process concludes from the result of an atomic that another has written, "
+        "so that "
+        "atomics forget nothing in mode acquire"},
     Row{"progress_interval_us", "us", CountKind{&Settings::progress_interval_us, 1, 1000000},
         "longest time that a rank lives on hits and elided flushes without entering MPI"},
     Row{"seed", "", CountKind{&Settings::seed, 0, any_count}, "seed of the cache's own random choices"},

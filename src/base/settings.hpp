@@ -16,7 +16,7 @@
 namespace nearfetch {
 
 /// When a window forgets cached data (DESIGN.md, "Consistency: one clock"; 001, section III-A).
-enum class Mode : std::uint8_t { off, transparent, always_cache, user_defined };
+enum class Mode : std::uint8_t { off, transparent, acquire, always_cache, user_defined };
 
 /// The mode's name as it is written in settings, reports and info keys.
 std::string_view mode_name(Mode mode) noexcept;
@@ -47,6 +47,8 @@ struct Settings {
     std::uint64_t block_limit = 4096;
     std::uint64_t read_ahead_bytes = 4096;
     bool read_only_phases = false;
+    std::string locks = "synchronize";
+    std::string atomics = "synchronize";
     std::uint64_t progress_interval_us = 20;
     std::uint64_t seed = 1;
     std::string stats_dir;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t piece_limit = 16;  ///< with more gaps than this the whole get is fetched again
 
-bool keeps_data(Mode mode) noexcept { return mode == Mode::always_cache || mode == Mode::user_defined; }
+bool keeps_data(Mode mode) noexcept { return mode != Mode::off && mode != Mode::transparent; }
 
 }  // namespace
 
@@ -25,6 +25,8 @@ CachedWindow::CachedWindow(const Settings& settings, Rank ranks, Rank self, bool
       self_(self),
       threaded_(threaded),
       keeps_data_(keeps_data(settings.mode)),
+      learns_(settings.mode == Mode::acquire),
+      seen_acquires_(process_acquires()),
       epochs_(ranks),
       progress_(settings.progress_interval_us),
       targets_(static_cast<std::size_t>(ranks)) {
@@ -53,12 +55,34 @@ bool CachedWindow::make_cache() noexcept {
 /// The hot path serves one thread, and targets that have a cache or want none. While watching, the slow way
 /// decides what is looked up.
 void CachedWindow::set_route(Target& t) noexcept {
-    if (threaded_)
+    if (threaded_ || t.fetches.outstanding())
         t.route = Route::slow;
     else if (t.bet.asleep())
         t.route = Route::pass;
+    else if (cache_ == nullptr || outdated_ || !t.bet.caching())
+        t.route = Route::slow;
     else
-        t.route = cache_ != nullptr && !outdated_ && t.bet.caching() ? Route::look : Route::slow;
+        t.route = learns_ ? Route::check : Route::look;
+}
+
+void CachedWindow::catch_up() noexcept {
+    seen_acquires_ = process_acquires();
+    if (cache_ != nullptr) cache_->acquire();
+}
+
+void CachedWindow::refresh(Rank target, std::span<const Piece> pieces) noexcept {
+    ++counters_.polls;
+    if (cache_ == nullptr) return;
+    for (const Piece& piece : pieces)
+        cache_->drop(target, piece.offset, piece.size);
+}
+
+/// See polls.hpp. Called where a flush with nothing to complete enters the library for progress.
+void CachedWindow::look_for_standstill() noexcept {
+    if (!learns_ || cache_ == nullptr || !standstill_.step(counters_.bytes_from_network, process_acquires()))
+        return;
+    ++counters_.polls;
+    cache_->acquire();
 }
 
 CachedWindow::Served CachedWindow::try_get_slowly(Rank target, std::uint64_t offset, std::uint64_t size,
@@ -69,6 +93,10 @@ CachedWindow::Served CachedWindow::try_get_slowly(Rank target, std::uint64_t off
     if (t.route == Route::pass) {
         wake(target);
         return Served::miss;
+    }
+    if (learns_) {
+        const Piece piece{offset, size, nullptr};
+        prepare(target, std::span(&piece, 1));
     }
     if (cache_ == nullptr || !epochs_.may_access(target) || t.bet.asleep() || unwatched(t, target, offset))
         return Served::miss;
@@ -173,6 +201,8 @@ int CachedWindow::get(const Get& get, GetStarter& starter, bool* started) {
     if (started != nullptr) *started = true;
     const std::uint64_t begin_ticks = ticks();
     Guard guard = lock();
+    // What was looked up before has been noted: then this finds nothing new.
+    if (learns_) prepare(get.target, get.pieces);
     if (!usable(get.target)) return fetch_unseen(get, starter, guard);
     Target& t = at(get.target);
     static thread_local Survey s;
@@ -233,9 +263,9 @@ int CachedWindow::fetch(const Get& get, GetStarter& starter, Survey& s, Guard& g
 
 /// Makes the gaps PENDING entries. Of several gaps the worst that happened names the access.
 AccessType CachedWindow::admit(const Get& get, Target& t, const Survey& s, Stamp stamp) noexcept {
-    const bool store = keeps_data_;
     AccessType worst = AccessType::direct;
     for (const Piece& gap : s.gaps) {
+        const bool store = may_keep(t, gap.range());
         if (store && on_probation(get.target, t, gap)) {
             worst = AccessType::bypassed;
             continue;
@@ -277,25 +307,42 @@ void CachedWindow::count_bypassed(Rank target, std::uint64_t size_bytes) noexcep
 void CachedWindow::put(Rank target, std::span<const Piece> pieces) noexcept {
     const Guard guard = lock();
     ++counters_.puts;
-    update_started(target);
+    update_started(target, pieces);
     if (cache_ == nullptr) return;
     for (const Piece& piece : pieces)
         cache_->update(target, piece.offset, piece.size, piece.origin);
 }
 
-void CachedWindow::forget(Rank target, std::span<const Piece> pieces) noexcept {
+/// Until it is complete, a get of the same bytes may bring what was there before it.
+void CachedWindow::update_started(Rank target, std::span<const Piece> pieces) noexcept {
+    Target& t = at(target);
+    if (!t.updates.outstanding()) t.updating = {};
+    for (const Piece& piece : pieces) {
+        const ByteRange range = piece.range();
+        t.updating = t.updating.empty() ? range
+                                        : ByteRange{std::min(t.updating.begin, range.begin),
+                                                    std::max(t.updating.end, range.end)};
+    }
+    started(target, t, t.updates);
+    t.local_updates.started = issued_;
+}
+
+void CachedWindow::forget(Rank target, std::span<const Piece> pieces, bool fetches) noexcept {
     const Guard guard = lock();
     ++counters_.puts;
-    update_started(target);
+    const Piece everything{0, ~std::uint64_t{0}, nullptr};
+    update_started(target, pieces.empty() ? std::span(&everything, 1) : pieces);
+    if (fetches) fetch_started(at(target));
     if (cache_ == nullptr) return;
     if (pieces.empty()) cache_->drop(target, 0, ~std::uint64_t{0});
     for (const Piece& piece : pieces)
         cache_->drop(target, piece.offset, piece.size);
 }
 
-void CachedWindow::count_read(Rank target) noexcept {
+void CachedWindow::count_read(Rank target, bool fetches) noexcept {
     const Guard guard = lock();
-    update_started(target);
+    update_started(target, {});
+    if (fetches) fetch_started(at(target));
 }
 
 void CachedWindow::acquire() noexcept {
@@ -308,13 +355,14 @@ void CachedWindow::change_settings(const Settings& settings) {
     const Guard guard = lock();
     settings_ = settings;
     keeps_data_ = keeps_data(settings.mode);
+    learns_ = settings.mode == Mode::acquire;
     broken_ = false;
     outdated_ = cache_ != nullptr;
     if (cache_ != nullptr) cache_->acquire();
     // While the mode was off, operations went by uncounted.
     for (Rank target = 0; target < ranks(); ++target) {
         started(target, at(target), at(target).gets);
-        update_started(target);
+        update_started(target, {});
         if (target != self_) at(target).bet = Bet();
         set_route(at(target));
     }

@@ -13,7 +13,9 @@
 // What completes a transfer is the front end's knowledge (flush, unlock, fence, a request that was waited
 // for); it says so by complete() or complete_request(). What forgets data is the window's mode: in
 // transparent mode each of these calls is an acquire, so that nothing outlives its epoch and PENDING entries
-// need no room at all.
+// need no room at all. In mode acquire nothing of this window forgets: the process does (acquires.hpp), and
+// the window catches up with it at the next get. Only the completion of a fetching atomic, whose result may
+// be the news, is seen here. A get that may have overtaken an update of this process is not kept.
 //
 // Operations are counted per target, so that a flush with nothing outstanding need not enter the library.
 // Only gets of a target that is asleep (bet.hpp) are not: they and its flushes pass in a few instructions,
@@ -34,8 +36,10 @@
 #include "base/types.hpp"
 #include "core/range_cache/range_cache.hpp"
 #include "core/stats/range_cache_counters.hpp"
+#include "engine/acquires.hpp"
 #include "engine/bet.hpp"
 #include "engine/epochs.hpp"
+#include "engine/polls.hpp"
 #include "engine/progress.hpp"
 #include "engine/touch_filter.hpp"
 #include "transport/window_gets.hpp"
@@ -109,8 +113,12 @@ class CachedWindow {
     /// The hot path of a contiguous get that does not pass: never `pass`.
     Served try_get(Rank target, std::uint64_t offset, std::uint64_t size, void* origin) noexcept {
         Target& t = at(target);
-        if (t.route != Route::look || !epochs_.may_access(target)) [[unlikely]]
+        if (t.route < Route::look || !epochs_.may_access(target)) [[unlikely]]
             return Served::no;
+        if (t.route == Route::check) {
+            const Piece piece{offset, size, nullptr};
+            prepare(target, std::span(&piece, 1));
+        }
         const std::byte* const data = cache_->find_at_hand(target, offset, size);
         if (data == nullptr) [[unlikely]]
             return Served::miss;
@@ -151,9 +159,15 @@ class CachedWindow {
     void put(Rank target, std::span<const Piece> pieces) noexcept;
     /// An accumulate was started, or a put of unknown layout: what it overlaps is forgotten. No pieces: all
     /// of the target.
-    void forget(Rank target, std::span<const Piece> pieces) noexcept;
+    /// \param fetches it brings back what was there: an acquire when it is complete
+    void forget(Rank target, std::span<const Piece> pieces, bool fetches = false) noexcept;
     /// An atomic that only reads was started.
-    void count_read(Rank target) noexcept;
+    void count_read(Rank target, bool fetches = false) noexcept;
+    /// Whether fetching atomics are under way.
+    bool fetching() const noexcept {
+        const Guard guard = lock();
+        return fetching_ != 0;
+    }
 
     /// The moment before a completing call enters the library: what was started until then is what it
     /// completes.
@@ -168,7 +182,7 @@ class CachedWindow {
     /// The hot path of a flush: never `miss`.
     Served try_flush(Rank target, FlushKind kind) noexcept {
         const Target& t = at(target);
-        if (t.route != Route::look) [[unlikely]] {
+        if (t.route < Route::look) [[unlikely]] {
             if (t.route == Route::slow) return Served::no;
             ++counters_.flushes;
             return Served::pass;
@@ -176,6 +190,7 @@ class CachedWindow {
         if (!epochs_.may_flush(target) || !t.idle(kind) || !progress_.step_unless_due()) [[unlikely]]
             return Served::no;
         ++elided_;
+        polls_.completed();
         return Served::hit;
     }
     /// After Flush::needed_unseen.
@@ -183,6 +198,8 @@ class CachedWindow {
         const Guard guard = lock();
         Target& t = at(target);
         if (!keeps_data_ && cache_ != nullptr) cache_->acquire(target);
+        polls_.completed();
+        if (t.fetches.outstanding()) fetches_completed(t, since);
         t.lone_bytes = 0;  // how long it took is not known
         // Since flush() was asked, another thread may have started what waits for this completion.
         if (t.in_transit())
@@ -248,9 +265,11 @@ class CachedWindow {
     };
     /// What the hot path may do with a target's gets and flushes, in one byte.
     enum class Route : std::uint8_t {
-        slow,  ///< several threads, no cache yet, or watching
-        look,  ///< look them up
-        pass,  ///< asleep: let them pass
+        slow,   ///< several threads, no cache yet, watching, or a fetching atomic under way
+        pass,   ///< asleep: let them pass
+        look,   ///< look them up
+        check,  ///< the same in mode acquire, which has to ask first whether the process has learned
+                ///< something
     };
     struct Target {
         Route route = Route::slow;
@@ -263,6 +282,8 @@ class CachedWindow {
         Operations gets;
         Operations updates;              ///< until they are complete at the target
         Operations local_updates;        ///< until they are complete here
+        Operations fetches;              ///< fetching atomics
+        ByteRange updating;              ///< spans the updates that are not complete at the target
         std::uint64_t extent_bytes = 0;  ///< of the target's window memory; 0: not known
         std::uint64_t settled_hits = 0;
         std::uint64_t settled_hit_bytes = 0;
@@ -302,6 +323,17 @@ class CachedWindow {
         return t.bet.watching() && !TouchFilter::sampled(target, offset);
     }
     void wake(Rank target) noexcept;
+    /// Before a lookup in mode acquire: forgets what the process may have learned to be old, or what it
+    /// polls.
+    void prepare(Rank target, std::span<const Piece> pieces) noexcept {
+        if (seen_acquires_ != process_acquires()) [[unlikely]]
+            catch_up();
+        if (polls_.again(target, pieces.front().offset)) [[unlikely]]
+            refresh(target, pieces);
+    }
+    void catch_up() noexcept;
+    void refresh(Rank target, std::span<const Piece> pieces) noexcept;
+    void look_for_standstill() noexcept;
     bool usable(Rank target) noexcept;
     bool make_cache() noexcept;
     void survey(const Get& get, Survey& s) const;
@@ -333,10 +365,22 @@ class CachedWindow {
         t.lone_ticks = call_ticks;
         started(target, t, t.gets);
     }
-    void update_started(Rank target) noexcept {
-        Target& t = at(target);
-        started(target, t, t.updates);
-        t.local_updates.started = issued_;
+    void update_started(Rank target, std::span<const Piece> pieces) noexcept;
+    /// A fetching atomic was started: its completion has to be seen.
+    void fetch_started(Target& t) noexcept {
+        if (!t.fetches.outstanding()) ++fetching_;
+        t.fetches.started = issued_;
+        set_route(t);
+    }
+    /// Fetching atomics are complete: the program may know what they brought.
+    void fetches_completed(Target& t, Moment since) noexcept {
+        acquire_process();
+        t.fetches.complete(since);
+        if (!t.fetches.outstanding()) --fetching_;
+        set_route(t);
+    }
+    bool may_keep(const Target& t, ByteRange range) const noexcept {
+        return keeps_data_ && !(t.updates.outstanding() && t.updating.overlaps(range));
     }
     void complete_locked(Target& t, Moment since, FlushKind kind, int status,
                          std::uint64_t network_ticks) noexcept;
@@ -351,6 +395,10 @@ class CachedWindow {
     Rank self_;
     bool threaded_;
     bool keeps_data_;  ///< the mode lets data outlive its epoch
+    bool learns_;      ///< mode acquire
+    std::uint64_t seen_acquires_;
+    PollDetector polls_;
+    StandstillDetector standstill_;
     Epochs epochs_;
     bool broken_ = false;  ///< no memory: the window goes on without a cache
     bool outdated_ =
@@ -362,6 +410,7 @@ class CachedWindow {
     std::vector<Target> targets_;
     std::vector<Rank> active_;  ///< targets that may have something outstanding
     std::uint64_t issued_ = 0;
+    Rank fetching_ = 0;              ///< targets with fetching atomics under way
     std::uint64_t puts_before_ = 0;  ///< the last invalidate
     std::uint64_t elided_ = 0;       ///< flushes that try_flush() has elided
     bool untracked_ = false;         ///< gets of targets asleep have passed since the last complete_all()

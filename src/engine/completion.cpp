@@ -19,7 +19,10 @@ Flush CachedWindow::flush(Rank target, FlushKind kind) noexcept {
     if (!t.idle(kind) || (t.bet.asleep() && untracked_))
         return t.bet.caching() || t.in_transit() ? Flush::needed : Flush::needed_unseen;
     ++counters_.flushes_elided;
-    return progress_.step() ? Flush::elided_progress : Flush::elided;
+    polls_.completed();
+    if (!progress_.step()) return Flush::elided;
+    look_for_standstill();
+    return Flush::elided_progress;
 }
 
 Flush CachedWindow::flush_all(FlushKind kind) noexcept {
@@ -29,7 +32,10 @@ Flush CachedWindow::flush_all(FlushKind kind) noexcept {
     for (Rank target : active_)
         if (!at(target).idle(kind)) return Flush::needed;
     ++counters_.flushes_elided;
-    return progress_.step() ? Flush::elided_progress : Flush::elided;
+    polls_.completed();
+    if (!progress_.step()) return Flush::elided;
+    look_for_standstill();
+    return Flush::elided_progress;
 }
 
 void CachedWindow::complete(Rank target, Moment since, FlushKind kind, int status,
@@ -37,6 +43,7 @@ void CachedWindow::complete(Rank target, Moment since, FlushKind kind, int statu
     const Guard guard = lock();
     if (cache_ != nullptr && !keeps_data_) cache_->acquire(target);
     complete_locked(at(target), since, kind, status, network_ticks);
+    polls_.completed();
     progress_.entered();
 }
 
@@ -53,12 +60,14 @@ void CachedWindow::complete_all(Moment since, FlushKind kind, int status,
         return !t.listed;
     });
     if (status == 0) untracked_ = false;
+    polls_.completed();
     progress_.entered();
 }
 
 void CachedWindow::complete_locked(Target& t, Moment since, FlushKind kind, int status,
                                    std::uint64_t network_ticks) noexcept {
     const std::uint64_t begin_ticks = ticks();
+    if (t.fetches.outstanding()) fetches_completed(t, since);
     const bool had_gets = t.gets.outstanding();
     const std::uint64_t lone_bytes = std::exchange(t.lone_bytes, 0);
     if (status != 0) {

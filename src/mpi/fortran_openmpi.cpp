@@ -159,8 +159,6 @@ NEARFETCH_FORTRAN_ALIAS(win_allocate, win_allocate_cptr,
 NEARFETCH_FORTRAN_ALIAS(win_allocate_shared, win_allocate_shared_cptr,
                         (Address size, In unit, In i, In c, void* base, Out w, Out ierror))
 BOTH(win_create_dynamic, (In i, In c, Out w, Out ierror), MPI_Win_create_dynamic(info(i), comm(c), WinOut(w)))
-BOTH(win_attach, (In w, Choice base, Address size, Out ierror), MPI_Win_attach(win(w), buffer(base), *size))
-BOTH(win_detach, (In w, Choice base, Out ierror), MPI_Win_detach(win(w), buffer(base)))
 BOTH(win_free, (Out w, Out ierror), MPI_Win_free(WinOut(w, win(w))))
 BOTH(win_set_info, (In w, In i, Out ierror), MPI_Win_set_info(win(w), info(i)))
 
@@ -177,9 +175,6 @@ BOTH(win_sync, (In w, Out ierror), MPI_Win_sync(win(w)))
 BOTH(win_fence, (In assertion, In w, Out ierror), MPI_Win_fence(*assertion, win(w)))
 BOTH(win_start, (In g, In assertion, In w, Out ierror), MPI_Win_start(group(g), *assertion, win(w)))
 BOTH(win_complete, (In w, Out ierror), MPI_Win_complete(win(w)))
-BOTH(win_post, (In g, In assertion, In w, Out ierror), MPI_Win_post(group(g), *assertion, win(w)))
-BOTH(win_wait, (In w, Out ierror), MPI_Win_wait(win(w)))
-BOTH(win_test, (In w, Out flag, Out ierror), MPI_Win_test(win(w), Flag(flag)))
 
 BOTH(wait, (Out request, Out status, Out ierror), MPI_Wait(Requests(request), Statuses(status)))
 BOTH(waitall, (In n, Out requests, Out statuses, Out ierror),

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "engine/clock.hpp"
+#include "mpi/learned.hpp"
 #include "mpi/library.hpp"
 
 // MPI-4 has a variant with large counts of every call that takes a count; a library that lacks them is not

@@ -5,6 +5,9 @@
 // sets a completed request to MPI_REQUEST_NULL, by which one mechanism serves them all: note which of the
 // requests are ours, let the library work, see which have become null. While no such request is under way
 // they cost one load.
+//
+// A completed request may also be what the process learns by that another has written (calls.txt). The end of
+// a get of its own is not: it says what a flush says.
 
 #include "mpi/request.hpp"
 
@@ -78,9 +81,15 @@ class Watched {
         for (int i = 0; i < count; ++i) {
             if (requests[i] == MPI_REQUEST_NULL) continue;
             const Tracked tracked = Requests::instance().find(requests[i]);
-            if (tracked.id != 0) watched_.push_back({i, requests[i], tracked});
+            if (tracked.id != 0)
+                watched_.push_back({i, requests[i], tracked});
+            else
+                ++others_;
         }
     }
+
+    /// Whether all requests are of gets.
+    bool only_gets() const noexcept { return !watched_.empty() && others_ == 0; }
 
     /// To be called after the library's work: what is null now has completed.
     void settle(const MPI_Request* requests) noexcept {
@@ -97,13 +106,19 @@ class Watched {
         Tracked tracked;
     };
     std::vector<One> watched_;
+    int others_ = 0;
 };
 
+/// \param name of the call
+/// \param done what the call sets to something positive if a request has completed; null: one has for sure
 template <class Call>
-int watch(int count, MPI_Request* requests, const Call& call) noexcept {
+int watch(const char* name, int count, MPI_Request* requests, const int* done, const Call& call) noexcept {
     Watched watched(count, requests);
     const int status = call();
     watched.settle(requests);
+    // After an error, too, some may have completed.
+    const bool completed = status != MPI_SUCCESS || done == nullptr || (*done > 0 && *done != MPI_UNDEFINED);
+    if (completed && !watched.only_gets()) learned(name);
     return status;
 }
 
@@ -136,35 +151,41 @@ using namespace nearfetch;
 extern "C" {
 
 int MPI_Wait(MPI_Request* request, MPI_Status* status) {
-    return watch(1, request, [&] { return PMPI_Wait(request, status); });
+    return watch("MPI_Wait", 1, request, nullptr, [&] { return PMPI_Wait(request, status); });
 }
 
 int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[]) {
-    return watch(count, requests, [&] { return PMPI_Waitall(count, requests, statuses); });
+    return watch("MPI_Waitall", count, requests, nullptr,
+                 [&] { return PMPI_Waitall(count, requests, statuses); });
 }
 
 int MPI_Waitany(int count, MPI_Request requests[], int* index, MPI_Status* status) {
-    return watch(count, requests, [&] { return PMPI_Waitany(count, requests, index, status); });
+    return watch("MPI_Waitany", count, requests, nullptr,
+                 [&] { return PMPI_Waitany(count, requests, index, status); });
 }
 
 int MPI_Waitsome(int count, MPI_Request requests[], int* done, int indices[], MPI_Status statuses[]) {
-    return watch(count, requests, [&] { return PMPI_Waitsome(count, requests, done, indices, statuses); });
+    return watch("MPI_Waitsome", count, requests, nullptr,
+                 [&] { return PMPI_Waitsome(count, requests, done, indices, statuses); });
 }
 
 int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
-    return watch(1, request, [&] { return PMPI_Test(request, flag, status); });
+    return watch("MPI_Test", 1, request, flag, [&] { return PMPI_Test(request, flag, status); });
 }
 
 int MPI_Testall(int count, MPI_Request requests[], int* flag, MPI_Status statuses[]) {
-    return watch(count, requests, [&] { return PMPI_Testall(count, requests, flag, statuses); });
+    return watch("MPI_Testall", count, requests, flag,
+                 [&] { return PMPI_Testall(count, requests, flag, statuses); });
 }
 
 int MPI_Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_Status* status) {
-    return watch(count, requests, [&] { return PMPI_Testany(count, requests, index, flag, status); });
+    return watch("MPI_Testany", count, requests, flag,
+                 [&] { return PMPI_Testany(count, requests, index, flag, status); });
 }
 
 int MPI_Testsome(int count, MPI_Request requests[], int* done, int indices[], MPI_Status statuses[]) {
-    return watch(count, requests, [&] { return PMPI_Testsome(count, requests, done, indices, statuses); });
+    return watch("MPI_Testsome", count, requests, done,
+                 [&] { return PMPI_Testsome(count, requests, done, indices, statuses); });
 }
 
 int MPI_Request_free(MPI_Request* request) {
@@ -180,10 +201,14 @@ int MPI_Request_free(MPI_Request* request) {
 
 int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
     const int result = PMPI_Request_get_status(request, flag, status);
-    if (Requests::instance().none() || result != MPI_SUCCESS || !*flag || request == MPI_REQUEST_NULL)
+    if (result != MPI_SUCCESS || !*flag) return result;
+    if (Requests::instance().none() || request == MPI_REQUEST_NULL) {
+        learned("MPI_Request_get_status");
         return result;
+    }
     // The program now knows that the data is there, and may reuse the buffer before it completes the request.
     const Tracked tracked = Requests::instance().find(request);
+    if (tracked.id == 0) learned("MPI_Request_get_status");
     if (tracked.id != 0 && Requests::instance().remove(request, tracked.id))
         tracked.window->cached().complete_request(tracked.target, tracked.id, true);
     return result;

@@ -18,10 +18,16 @@ namespace nearfetch {
 
 namespace {
 
-/// The window if nearfetch has something to do with it.
+/// The window if nearfetch has something to do with it. Where nothing is cached it still has to see the end
+/// of fetching atomics.
 Window* active_window(MPI_Win win) noexcept {
     Window* const window = find_window(win);
-    return window == nullptr || window->off() ? nullptr : window;
+    return window == nullptr || (window->off() && !window->cached().fetching()) ? nullptr : window;
+}
+
+/// After a lock was opened: unless the program has promised that this says nothing.
+void learned_by_lock(const Window* window, const char* call) noexcept {
+    if (window == nullptr || window->locks_synchronize()) learned(call);
 }
 
 using FlushCall = int(int, MPI_Win);
@@ -115,6 +121,7 @@ extern "C" {
 int MPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win) {
     const int status = PMPI_Win_lock(lock_type, rank, assert, win);
     Window* const window = find_window(win);
+    learned_by_lock(window, "MPI_Win_lock");
     if (window != nullptr && status == MPI_SUCCESS && window->has(rank))
         window->cached().change_epochs([=](Epochs& epochs) { epochs.set(rank, Epoch::passive); });
     return status;
@@ -133,6 +140,7 @@ int MPI_Win_unlock(int rank, MPI_Win win) {
 int MPI_Win_lock_all(int assert, MPI_Win win) {
     const int status = PMPI_Win_lock_all(assert, win);
     Window* const window = find_window(win);
+    learned_by_lock(window, "MPI_Win_lock_all");
     if (window != nullptr && status == MPI_SUCCESS)
         window->cached().change_epochs([](Epochs& epochs) { epochs.set_all(Epoch::passive); });
     return status;
@@ -158,6 +166,7 @@ int MPI_Win_flush_local_all(MPI_Win win) {
 
 int MPI_Win_fence(int assert, MPI_Win win) {
     const int status = close_all(win, [&] { return PMPI_Win_fence(assert, win); });
+    learned("MPI_Win_fence");
     Window* const window = find_window(win);
     if (window != nullptr && status == MPI_SUCCESS && (assert& MPI_MODE_NOSUCCEED) == 0)
         window->cached().change_epochs([](Epochs& epochs) { epochs.fence(); });
@@ -166,6 +175,7 @@ int MPI_Win_fence(int assert, MPI_Win win) {
 
 int MPI_Win_start(MPI_Group group, int assert, MPI_Win win) {
     const int status = PMPI_Win_start(group, assert, win);
+    learned("MPI_Win_start");
     Window* const window = find_window(win);
     if (window == nullptr || status != MPI_SUCCESS) return status;
     try {
@@ -179,6 +189,7 @@ int MPI_Win_start(MPI_Group group, int assert, MPI_Win win) {
 
 int MPI_Win_complete(MPI_Win win) {
     const int status = close_all(win, [&] { return PMPI_Win_complete(win); });
+    learned("MPI_Win_complete");
     Window* const window = find_window(win);
     if (window != nullptr && status == MPI_SUCCESS)
         window->cached().change_epochs([](Epochs& epochs) { epochs.complete(); });
@@ -187,6 +198,7 @@ int MPI_Win_complete(MPI_Win win) {
 
 int MPI_Win_sync(MPI_Win win) {
     const int status = PMPI_Win_sync(win);
+    learned("MPI_Win_sync");
     Window* const window = active_window(win);
     if (window != nullptr && window->mode() == Mode::transparent) window->cached().acquire();
     return status;

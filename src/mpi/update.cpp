@@ -31,11 +31,30 @@ Window* window_of(const UpdateTarget& to) noexcept {
     return window == nullptr || window->off() || !window->has(to.rank) ? nullptr : window;
 }
 
+/// Whether the result of an atomic may be news when it is complete. A read is an atomic like others:
+/// processes hand data over by a flag that one sets and the other reads.
+/// \param call its name, null for an update that brings nothing back
+bool brings_news(const Window& window, const char* call) noexcept {
+    return call != nullptr && window.atomics_synchronize() && !left_out(call);
+}
+
+/// An atomic that changes nothing, or of a window that nothing is cached of: only its news count.
+void note_read(const UpdateTarget& to, const char* call) noexcept {
+    Window* const window = find_window(to.win);
+    if (window == nullptr || !window->has(to.rank)) return;
+    const bool news = brings_news(*window, call);
+    if (news || !window->off()) window->cached().count_read(to.rank, news);
+}
+
 template <class Call>
-int update(const UpdateTarget& to, const Call& call) noexcept {
+int update(const char* name, const UpdateTarget& to, const Call& call) noexcept {
     const int status = call();
     Window* const window = window_of(to);
-    if (window == nullptr || status != MPI_SUCCESS) return status;
+    if (status != MPI_SUCCESS) return status;
+    if (window == nullptr) {
+        note_read(to, name);
+        return status;
+    }
     static thread_local std::vector<Piece> pieces;
     bool known = false;
     try {
@@ -44,17 +63,16 @@ int update(const UpdateTarget& to, const Call& call) noexcept {
     } catch (const std::bad_alloc&) {
     }
     if (!known) pieces.clear();
-    window->cached().forget(to.rank, pieces);
+    window->cached().forget(to.rank, pieces, brings_news(*window, name));
     return status;
 }
 
 /// An accumulate with an operation: only those that change something make the cache forget.
 template <class Call>
-int accumulate(const UpdateTarget& to, MPI_Op op, const Call& call) noexcept {
-    if (op != MPI_NO_OP) return update(to, call);
+int accumulate(const char* name, const UpdateTarget& to, MPI_Op op, const Call& call) noexcept {
+    if (op != MPI_NO_OP) return update(name, to, call);
     const int status = call();
-    Window* const window = window_of(to);
-    if (window != nullptr && status == MPI_SUCCESS) window->cached().count_read(to.rank);
+    if (status == MPI_SUCCESS) note_read(to, name);
     return status;
 }
 
@@ -101,7 +119,7 @@ using namespace nearfetch;
     }                                                                                                        \
     int MPI_Accumulate##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,   \
                                MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Win win) {      \
-        return accumulate({rank, disp, count, type, win}, op, [&] {                                          \
+        return accumulate(nullptr, {rank, disp, count, type, win}, op, [&] {                                 \
             return PMPI_Accumulate##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, op,   \
                                            win);                                                             \
         });                                                                                                  \
@@ -109,7 +127,7 @@ using namespace nearfetch;
     int MPI_Raccumulate##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,  \
                                 MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Win win,       \
                                 MPI_Request* request) {                                                      \
-        return accumulate({rank, disp, count, type, win}, op, [&] {                                          \
+        return accumulate(nullptr, {rank, disp, count, type, win}, op, [&] {                                 \
             return PMPI_Raccumulate##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, op,  \
                                             win, request);                                                   \
         });                                                                                                  \
@@ -117,7 +135,7 @@ using namespace nearfetch;
     int MPI_Get_accumulate##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type,         \
                                    void* result, COUNT result_count, MPI_Datatype result_type, int rank,     \
                                    MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Win win) {  \
-        return accumulate({rank, disp, count, type, win}, op, [&] {                                          \
+        return accumulate("MPI_Get_accumulate", {rank, disp, count, type, win}, op, [&] {                    \
             return PMPI_Get_accumulate##SUFFIX(origin, origin_count, origin_type, result, result_count,      \
                                                result_type, rank, disp, count, type, op, win);               \
         });                                                                                                  \
@@ -126,7 +144,7 @@ using namespace nearfetch;
                                     void* result, COUNT result_count, MPI_Datatype result_type, int rank,    \
                                     MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Win win,   \
                                     MPI_Request* request) {                                                  \
-        return accumulate({rank, disp, count, type, win}, op, [&] {                                          \
+        return accumulate("MPI_Rget_accumulate", {rank, disp, count, type, win}, op, [&] {                   \
             return PMPI_Rget_accumulate##SUFFIX(origin, origin_count, origin_type, result, result_count,     \
                                                 result_type, rank, disp, count, type, op, win, request);     \
         });                                                                                                  \
@@ -141,13 +159,13 @@ NEARFETCH_UPDATES(_c, MPI_Count)
 
 int MPI_Fetch_and_op(const void* origin, void* result, MPI_Datatype type, int rank, MPI_Aint disp, MPI_Op op,
                      MPI_Win win) {
-    return accumulate({rank, disp, 1, type, win}, op,
+    return accumulate("MPI_Fetch_and_op", {rank, disp, 1, type, win}, op,
                       [&] { return PMPI_Fetch_and_op(origin, result, type, rank, disp, op, win); });
 }
 
 int MPI_Compare_and_swap(const void* origin, const void* compare, void* result, MPI_Datatype type, int rank,
                          MPI_Aint disp, MPI_Win win) {
-    return update({rank, disp, 1, type, win},
+    return update("MPI_Compare_and_swap", {rank, disp, 1, type, win},
                   [&] { return PMPI_Compare_and_swap(origin, compare, result, type, rank, disp, win); });
 }
 }

@@ -26,6 +26,8 @@ class Window {
     MpiWindowGets& transport() noexcept { return transport_; }
     Mode mode() const noexcept { return cached_.settings().mode; }
     bool off() const noexcept { return mode() == Mode::off; }
+    bool locks_synchronize() const noexcept { return cached_.settings().locks != "access"; }
+    bool atomics_synchronize() const noexcept { return cached_.settings().atomics != "relaxed"; }
     std::uint64_t block_limit() const noexcept { return cached_.settings().block_limit; }
 
     /// False for MPI_PROC_NULL and for what the library itself will call an error.

@@ -18,12 +18,14 @@ Exposed exposed_by(MPI_Aint size, MPI_Aint unit) noexcept {
 }
 
 template <class Create>
-int create(MPI_Comm comm, MPI_Info info, const Exposed& exposed, MPI_Win* win, const Create& make) noexcept {
+int create(const char* call, MPI_Comm comm, MPI_Info info, const Exposed& exposed, MPI_Win* win,
+           const Create& make) noexcept {
     if (comm == MPI_COMM_NULL) return make();
     Library& library = Library::instance();
     try {
         const Settings settings = library.settings_for(info);
         const int status = make();
+        learned(call);
         if (status != MPI_SUCCESS) return status;
         return library.attach(*win, comm, exposed, settings);
     } catch (const Error& error) {
@@ -43,17 +45,17 @@ using namespace nearfetch;
 #define NEARFETCH_WINDOWS(SUFFIX, UNIT)                                                                 \
     int MPI_Win_create##SUFFIX(void* base, MPI_Aint size, UNIT unit, MPI_Info info, MPI_Comm comm,      \
                                MPI_Win* win) {                                                          \
-        return create(comm, info, exposed_by(size, unit), win,                                          \
+        return create("MPI_Win_create", comm, info, exposed_by(size, unit), win,                        \
                       [&] { return PMPI_Win_create##SUFFIX(base, size, unit, info, comm, win); });      \
     }                                                                                                   \
     int MPI_Win_allocate##SUFFIX(MPI_Aint size, UNIT unit, MPI_Info info, MPI_Comm comm, void* baseptr, \
                                  MPI_Win* win) {                                                        \
-        return create(comm, info, exposed_by(size, unit), win,                                          \
+        return create("MPI_Win_allocate", comm, info, exposed_by(size, unit), win,                      \
                       [&] { return PMPI_Win_allocate##SUFFIX(size, unit, info, comm, baseptr, win); }); \
     }                                                                                                   \
     int MPI_Win_allocate_shared##SUFFIX(MPI_Aint size, UNIT unit, MPI_Info info, MPI_Comm comm,         \
                                         void* baseptr, MPI_Win* win) {                                  \
-        return create(comm, info, exposed_by(size, unit), win, [&] {                                    \
+        return create("MPI_Win_allocate_shared", comm, info, exposed_by(size, unit), win, [&] {         \
             return PMPI_Win_allocate_shared##SUFFIX(size, unit, info, comm, baseptr, win);              \
         });                                                                                             \
     }
@@ -66,7 +68,7 @@ NEARFETCH_WINDOWS(_c, MPI_Aint)
 #endif
 
 int MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* win) {
-    return create(comm, info, exposed_by(0, 1), win,
+    return create("MPI_Win_create_dynamic", comm, info, exposed_by(0, 1), win,
                   [&] { return PMPI_Win_create_dynamic(info, comm, win); });
 }
 
@@ -76,7 +78,9 @@ int MPI_Win_free(MPI_Win* win) {
         forget_requests(*window);
         Library::instance().detach(*win);
     }
-    return PMPI_Win_free(win);
+    const int status = PMPI_Win_free(win);
+    learned("MPI_Win_free");
+    return status;
 }
 
 int MPI_Win_set_info(MPI_Win win, MPI_Info info) {
@@ -91,6 +95,8 @@ int MPI_Win_set_info(MPI_Win win, MPI_Info info) {
             return raise_on_window(win, MPI_ERR_INFO_VALUE, error);
         }
     }
-    return PMPI_Win_set_info(win, info);
+    const int status = PMPI_Win_set_info(win, info);
+    learned("MPI_Win_set_info");
+    return status;
 }
 }

@@ -40,6 +40,7 @@ struct RangeCacheCounters {
     std::uint64_t flushes = 0;
     std::uint64_t flushes_elided = 0;
     std::uint64_t evictions = 0;
+    std::uint64_t polls = 0;
     std::uint64_t invalidations = 0;
     std::uint64_t index_resizes = 0;
     std::uint64_t buffer_resizes = 0;
@@ -90,6 +91,9 @@ inline constexpr std::array range_cache_counter_table{
     CounterInfo{"flushes_elided", &RangeCacheCounters::flushes_elided,
                 "flushes that had nothing to complete and did not enter MPI"},
     CounterInfo{"evictions", &RangeCacheCounters::evictions, "entries evicted to make room"},
+    CounterInfo{"polls", &RangeCacheCounters::polls,
+                "gets recognised as polls, and times that a window was refreshed because a program may have "
+                "been polling"},
     CounterInfo{"invalidations", &RangeCacheCounters::invalidations,
                 "times that cached data was forgotten at once"},
     CounterInfo{"index_resizes", &RangeCacheCounters::index_resizes, "adaptations of the index size"},

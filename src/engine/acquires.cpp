@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/acquires.hpp"
+
+namespace nearfetch::detail {
+
+constinit std::atomic<std::uint64_t> process_acquires{0};
+
+}  // namespace nearfetch::detail

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// Mode acquire: what the process learns makes windows forget, flushes do not.
+#include <gtest/gtest.h>
+
+#include "engine/acquires.hpp"
+#include "engine/polls.hpp"
+#include "window_fixture.hpp"
+
+namespace nearfetch {
+namespace {
+
+using testing::Buffer;
+using testing::CachedWindowTest;
+using testing::Rig;
+
+struct AcquireWindowTest : CachedWindowTest {
+    AcquireWindowTest() : CachedWindowTest(Mode::acquire) {}
+    void change(Rank target, std::size_t offset) { ++rig.memory[static_cast<std::size_t>(target)][offset]; }
+};
+
+TEST_F(AcquireWindowTest, FlushesForgetNothing) {
+    const Buffer before = bytes(1, 100, 50);
+    fetched(1, 100, 50);
+    fetched(1, 400, 50);
+    rig.flush_all();
+    change(1, 100);  // a race, by which the hit shows
+    EXPECT_EQ(fetched(1, 100, 50), before);
+    EXPECT_EQ(rig.messages, 2u);
+    EXPECT_EQ(counters().hits, 1u);
+}
+
+TEST_F(AcquireWindowTest, AnAcquireForgetsInEveryWindowInThisModeOnly) {
+    Rig other(Rig::settings(Mode::acquire), 2, 4096), constant(Rig::settings(Mode::always_cache), 2, 4096);
+    Buffer to(8);
+    for (Rig* r : {&rig, &other, &constant}) {
+        r->get(1, 0, 8, to.data());
+        r->flush(1);
+        r->get(1, 64, 8, to.data());
+        r->flush(1);
+    }
+    acquire_process();
+    EXPECT_FALSE(rig.hits(1, 0, 8, to.data()));
+    EXPECT_FALSE(other.hits(1, 0, 8, to.data()));
+    EXPECT_TRUE(constant.hits(1, 0, 8, to.data()));
+    change(1, 0);
+    EXPECT_EQ(fetched(1, 0, 8), bytes(1, 0, 8));
+    fetched(1, 64, 8);
+    EXPECT_EQ(fetched(1, 0, 8), bytes(1, 0, 8));
+    EXPECT_EQ(rig.messages, 4u);
+}
+
+TEST_F(AcquireWindowTest, AGetThatWasUnderWayDuringAnAcquireIsNotUsedLater) {
+    Buffer early(8);
+    rig.get(1, 0, 8, early.data());
+    rig.arrive(1);
+    acquire_process();
+    change(1, 0);
+    rig.flush(1);
+    fetched(1, 64, 8);
+    EXPECT_EQ(fetched(1, 0, 8), bytes(1, 0, 8));
+    EXPECT_EQ(rig.messages, 3u);
+}
+
+TEST_F(AcquireWindowTest, TheSameGetAfterAFlushIsAPoll) {
+    for (int round = 0; round < 5; ++round) {
+        change(1, 100);
+        EXPECT_EQ(fetched(1, 100, 8), bytes(1, 100, 8));
+    }
+    EXPECT_EQ(rig.messages, 5u);
+    EXPECT_EQ(counters().polls, 4u);
+    // With another get between, or no flush, it is none.
+    fetched(1, 400, 8);
+    fetched(1, 100, 8);
+    Buffer to(8);
+    EXPECT_FALSE(rig.hits(1, 100, 8, to.data()));
+    fetched(1, 100, 8);
+    EXPECT_TRUE(rig.hits(1, 400, 8, to.data()));
+    EXPECT_TRUE(rig.hits(1, 100, 8, to.data()));
+    EXPECT_TRUE(rig.hits(1, 100, 8, to.data()));
+}
+
+TEST_F(AcquireWindowTest, APollInPiecesIsAPoll) {
+    Buffer to(16);
+    auto* const origin = reinterpret_cast<std::byte*>(to.data());
+    const std::array pieces{Piece{0, 8, origin}, Piece{64, 8, origin + 8}};
+    for (int round = 0; round < 3; ++round) {
+        change(1, 64);
+        rig.get(1, pieces);
+        rig.flush(1);
+        EXPECT_EQ(to[8], rig.memory[1][64]);
+    }
+    EXPECT_EQ(counters().polls, 2u);
+}
+
+TEST_F(AcquireWindowTest, AFetchingAtomicAcquiresWhenItIsComplete) {
+    fetched(1, 0, 8);
+    fetched(1, 64, 8);
+    const Piece flag{1000, 8, nullptr};
+    rig.window.forget(2, std::span(&flag, 1), true);
+    EXPECT_TRUE(rig.window.fetching());
+    fetched(1, 0, 8);
+    fetched(1, 64, 8);
+    EXPECT_EQ(rig.messages, 2u);
+    rig.flush(2);
+    EXPECT_FALSE(rig.window.fetching());
+    change(1, 0);
+    EXPECT_EQ(fetched(1, 0, 8), bytes(1, 0, 8));
+    EXPECT_EQ(rig.messages, 3u);
+    // A read is one, too; an update is none.
+    fetched(1, 64, 8);
+    rig.window.count_read(2, true);
+    rig.flush_all();
+    fetched(1, 0, 8);
+    EXPECT_EQ(rig.messages, 5u);
+    fetched(1, 64, 8);
+    rig.window.forget(2, std::span(&flag, 1));
+    rig.flush(2);
+    fetched(1, 0, 8);
+    EXPECT_EQ(rig.messages, 6u);
+}
+
+TEST_F(AcquireWindowTest, TheNewsOfAnAtomicAreSeenWhereNothingIsCached) {
+    Rig off(Rig::settings(Mode::off), 2, 4096);
+    const std::uint64_t before = process_acquires();
+    off.window.count_read(1, true);
+    off.flush(1);
+    EXPECT_GT(process_acquires(), before);
+    off.window.count_read(0, true);
+    const std::uint64_t between = process_acquires();
+    off.flush(0);
+    EXPECT_GT(process_acquires(), between);
+}
+
+TEST_F(AcquireWindowTest, WhatMayHaveOvertakenAnUpdateIsNotKept) {
+    Buffer old = bytes(1, 100, 8), to(8), value(8, 0x77);
+    const Piece piece{100, 8, reinterpret_cast<std::byte*>(value.data())};
+    rig.window.put(1, std::span(&piece, 1));
+    rig.get(1, 512, 8, to.data());
+    rig.get(1, 100, 8, to.data());
+    rig.arrive(1);  // the gets are faster than the put
+    std::copy(value.begin(), value.end(), rig.memory[1].begin() + 100);
+    rig.flush(1);
+    EXPECT_TRUE(rig.hits(1, 512, 8, to.data()));
+    EXPECT_EQ(fetched(1, 100, 8), value);
+    EXPECT_NE(old, value);
+}
+
+TEST_F(AcquireWindowTest, ModesChange) {
+    fetched(1, 0, 8);
+    Settings settings = rig.window.settings();
+    settings.mode = Mode::always_cache;
+    rig.window.change_settings(settings);
+    fetched(1, 0, 8);
+    acquire_process();
+    fetched(1, 0, 8);
+    EXPECT_EQ(rig.messages, 2u);
+    settings.mode = Mode::acquire;
+    rig.window.change_settings(settings);
+    fetched(1, 0, 8);
+    fetched(1, 64, 8);
+    acquire_process();
+    fetched(1, 0, 8);
+    EXPECT_EQ(rig.messages, 5u);
+}
+
+TEST(Standstill, RefreshesARankThatLivesOnHitsAloneLessAndLessOften) {
+    StandstillDetector detector;
+    const auto steps = [&](std::uint64_t fetched, std::uint64_t acquires) {
+        std::uint64_t n = 1;
+        while (!detector.step(fetched, acquires))
+            ++n;
+        return n;
+    };
+    constexpr std::uint64_t first = StandstillDetector::first_patience;
+    EXPECT_EQ(steps(5, 1), first);
+    EXPECT_EQ(steps(5, 1), 2 * first);
+    EXPECT_EQ(steps(6, 1), 4 * first);  // what it fetched since is the refresh
+    EXPECT_EQ(steps(6, 2), first);      // it learned something
+    for (std::uint64_t i = 0; i < 10 * first; ++i)
+        ASSERT_FALSE(detector.step(7 + i, 2));
+}
+
+}  // namespace
+}  // namespace nearfetch

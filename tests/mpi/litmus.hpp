@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Litmus tests of mode acquire (docs/consistency.md). One rank reads a place of another's memory; the other
+// changes it and tells the reader so by the call that is tested, the only one through which the reader can
+// learn of it; what the reader gets then has to be new. Linked with the canary, in which the acquire of a
+// call can be left out, each test is repeated without it, and then has to see the old value: so each line of
+// the table of calls that is tested is needed.
+//
+// The reader is the last rank, because it learns from those before it even by MPI_Scan. It tells the writer
+// that it may write by a plain send, which is no acquire.
+
+#include <functional>
+
+#include "check.hpp"
+
+extern "C" void nearfetch_canary_leave_out(const char* names) __attribute__((weak));
+
+namespace litmus {
+
+using namespace check;
+
+inline constexpr int writer = 0;
+inline int reader() { return size() - 1; }
+inline bool writes() { return rank() == writer; }
+inline bool reads() { return rank() == reader(); }
+
+/// A test: how the reader learns of the change, and what remains to be done after it has looked.
+struct Litmus {
+    const char* calls;  ///< whose acquires are needed
+    std::function<void()> learn;
+    std::function<void()> after = [] {};
+};
+
+inline std::int64_t get(MPI_Win window, int target, MPI_Aint place) {
+    std::int64_t value = -1;
+    CHECK_MPI(MPI_Get(&value, 1, MPI_INT64_T, target, place, 1, MPI_INT64_T, window));
+    CHECK_MPI(MPI_Win_flush(target, window));
+    return value;
+}
+
+/// What is read, always in mode acquire.
+class Data {
+  public:
+    Data()
+        : info_{{"nearfetch_mode", "acquire"}, {"nearfetch_bypass", "off"}},
+          window_(64 * 8, 8, Kind::allocate, info_) {
+        CHECK_MPI(MPI_Win_lock_all(0, window_));
+        window_.as<std::int64_t>()[0] = 0;
+        publish(window_);
+    }
+    Data(const Data&) = delete;
+    Data& operator=(const Data&) = delete;
+    ~Data() { CHECK_MPI(MPI_Win_unlock_all(window_)); }
+    operator MPI_Win() const { return window_; }
+
+    /// What the reader gets after the writer has told it of a change, relative to what it was changed to.
+    std::int64_t seen_after(const Litmus& litmus) {
+        ++version_;
+        barrier();
+        CHECK_EQ(NEARFETCH_CALL(nearfetch_win_invalidate, (window_)), MPI_SUCCESS);
+        if (reads()) {
+            CHECK_EQ(get(window_, writer, 0), version_ - 1);
+            get(window_, writer, 8);
+            CHECK_MPI(MPI_Send(nullptr, 0, MPI_BYTE, writer, 1, MPI_COMM_WORLD));
+        }
+        if (writes()) {
+            CHECK_MPI(MPI_Recv(nullptr, 0, MPI_BYTE, reader(), 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+            window_.as<std::int64_t>()[0] = version_;
+            CHECK_MPI(MPI_Win_sync(window_));
+        }
+        litmus.learn();
+        const std::int64_t seen = reads() ? get(window_, writer, 0) - version_ : 0;
+        litmus.after();
+        barrier();
+        return seen;
+    }
+
+  private:
+    Info info_;
+    Window window_;
+    std::int64_t version_ = 0;
+};
+
+inline void run(Data& data, const Litmus& litmus) {
+    part(litmus.calls);
+    state().at = litmus.calls;
+    const std::int64_t seen = data.seen_after(litmus);
+    if (seen != 0) report(__FILE__, __LINE__, std::string(litmus.calls) + ": the old value");
+#if defined(LITMUS_CANARY)
+    CHECK(nearfetch_canary_leave_out != nullptr);
+#endif
+    if (nearfetch_canary_leave_out == nullptr) return;
+    nearfetch_canary_leave_out(litmus.calls);
+    const std::int64_t without = data.seen_after(litmus);
+    nearfetch_canary_leave_out("");
+    if (reads() && without != -1)
+        report(__FILE__, __LINE__, std::string(litmus.calls) + ": not missed when left out");
+}
+
+inline void tell() { CHECK_MPI(MPI_Send(nullptr, 0, MPI_BYTE, reader(), 2, MPI_COMM_WORLD)); }
+inline void told() {
+    CHECK_MPI(MPI_Recv(nullptr, 0, MPI_BYTE, writer, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+}
+
+/// The writer sends, the reader does something about it.
+inline Litmus by_message(
+    const char* calls, std::function<void()> receive, std::function<void()> rest = [] {}) {
+    return {calls,
+            [receive] {
+                if (writes()) tell();
+                if (reads()) receive();
+            },
+            [rest] {
+                if (reads()) rest();
+            }};
+}
+
+inline MPI_Request request = MPI_REQUEST_NULL;
+inline MPI_Message message = MPI_MESSAGE_NULL;
+
+inline Litmus by_request(
+    const char* calls, std::function<void()> complete, std::function<void()> rest = [] {}) {
+    return by_message(
+        calls,
+        [complete] {
+            CHECK_MPI(MPI_Irecv(nullptr, 0, MPI_BYTE, writer, 2, MPI_COMM_WORLD, &request));
+            complete();
+        },
+        rest);
+}
+
+template <class Test>
+void until(const Test& test) {
+    int flag = 0;
+    while (!flag)
+        CHECK_MPI(test(&flag));
+}
+
+inline void run_all(Data& data, const std::vector<Litmus>& all) {
+    for (const Litmus& litmus : all)
+        run(data, litmus);
+}
+
+}  // namespace litmus
