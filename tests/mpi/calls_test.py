@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Compares calls.txt with the mpi.h at hand and with the interposer that was built.
+
+Every MPI_X of the header has to be in the table, so that a new call of a new MPI cannot slip through; and
+every call that the table says is interposed has to be exported.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+SOURCE = Path(__file__).resolve().parents[2] / "src" / "mpi"
+sys.path.insert(0, str(SOURCE))
+
+import calls  # noqa: E402
+
+
+def main() -> int:
+    """Prints what is wrong; 1 if anything is."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], allow_abbrev=False)
+    parser.add_argument("--family", required=True)
+    parser.add_argument("--library", required=True)
+    parser.add_argument("compile", nargs="+", help="-- compiler and options")
+    options = parser.parse_args()
+    compiler, arguments = options.compile[:1], options.compile[1:]
+    table = calls.read_table(SOURCE / "calls.txt")
+    declared = calls.prototypes(compiler, arguments)
+    problems = [
+        f"MPI_{name} is not in calls.txt (mpi.h declares it): add it, as acquiring or as not"
+        for name in calls.unknown(table, list(declared))
+    ]
+    problems += unread(compiler, arguments, declared)
+    problems += not_exported(table, declared, options.family, options.library)
+    if not notices_a_new_call(compiler, arguments, table):
+        problems.append("a call that is new in mpi.h would not be noticed (calls.py did not read it)")
+    print(f"{len(declared)} calls in mpi.h, {len(calls.wrapped(table, declared))} wrappers")
+    for problem in problems:
+        print(problem)
+    return 1 if problems or len(declared) < 300 else 0
+
+
+def unread(compiler: list[str], arguments: list[str], declared: dict[str, calls.Prototype]) -> list[str]:
+    """Calls of which mpi.h has the PMPI name, while calls.py did not recognise the prototype."""
+    text = subprocess.run(
+        [*compiler, "-E", "-P", *arguments, "-x", "c", "-"],
+        input="#include <mpi.h>\n",
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    profiled = set(re.findall(r"\bPMPI_(\w+)\s*\(", text))
+    return [f"MPI_{name} was not read from mpi.h" for name in sorted(profiled - set(declared))]
+
+
+def not_exported(
+    table: calls.Table, declared: dict[str, calls.Prototype], family: str, library: str
+) -> list[str]:
+    """Interposed calls that the library lacks."""
+    lines = subprocess.run(
+        ["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True
+    )
+    defined = {line.split()[-1] for line in lines.stdout.splitlines()}
+    wanted = {f"MPI_{name}" for name in declared if calls.kind_of(table, name) in ("returns", "flag", "own")}
+    for call in calls.wrapped(table, declared):
+        wanted |= set(calls.fortran_names(call, family))
+    return [f"{name} is not exported by {Path(library).name}" for name in sorted(wanted - defined)]
+
+
+def notices_a_new_call(compiler: list[str], arguments: list[str], table: calls.Table) -> bool:
+    """Whether a header with one more call has one more unknown call."""
+    with tempfile.TemporaryDirectory() as folder:
+        text = (
+            "#include_next <mpi.h>\nint MPI_Learn_all(MPI_Comm comm, void (*told)(int, int), int news[]);\n"
+        )
+        (Path(folder) / "mpi.h").write_text(text, encoding="utf-8")
+        declared = calls.prototypes(compiler, ["-I", folder, *arguments])
+    return "Learn_all" in calls.unknown(table, list(declared))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs that wait by plain gets in mode acquire, and the promises locks=access and atomics=relaxed.
+//
+// A poll by plain gets races, strictly speaking, but the loops here have to end: the same get again goes to
+// the network, and a rank that polls several places in turn refreshes what it has cached when nothing else
+// happens.
+#include "litmus.hpp"
+
+using namespace litmus;
+
+namespace {
+
+using Settings = std::initializer_list<std::pair<const char*, const char*>>;
+
+/// A window in mode acquire with 64 flags per rank, all 0.
+class Flags {
+  public:
+    explicit Flags(Settings settings) : info_(settings), window_(64 * 8, 8, Kind::allocate, info_) {
+        std::memset(window_.bytes(), 0, 64 * 8);
+        MPI_Win_lock_all(0, window_);
+        publish(window_);
+        MPI_Win_unlock_all(window_);
+    }
+    operator MPI_Win() const { return window_; }
+
+    /// The writer sets a flag of its own when the reader has asked for it.
+    void raise(int place, bool locks = false) const {
+        if (!writes()) return;
+        CHECK_MPI(MPI_Recv(nullptr, 0, MPI_BYTE, reader(), 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        const std::int64_t one = 1;
+        if (locks) CHECK_MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, rank(), 0, window_));
+        CHECK_MPI(MPI_Accumulate(&one, 1, MPI_INT64_T, rank(), place, 1, MPI_INT64_T, MPI_REPLACE, window_));
+        CHECK_MPI(locks ? MPI_Win_unlock(rank(), window_) : MPI_Win_flush(rank(), window_));
+    }
+
+  private:
+    Info info_;
+    Window window_;
+};
+
+#define IN_MODE_ACQUIRE {"nearfetch_mode", "acquire"}, {"nearfetch_bypass", "off"}
+
+void ask() { CHECK_MPI(MPI_Send(nullptr, 0, MPI_BYTE, writer, 1, MPI_COMM_WORLD)); }
+
+std::int64_t locked_get(MPI_Win window, int place) {
+    std::int64_t value = -1;
+    CHECK_MPI(MPI_Win_lock(MPI_LOCK_SHARED, writer, 0, window));
+    CHECK_MPI(MPI_Get(&value, 1, MPI_INT64_T, writer, place, 1, MPI_INT64_T, window));
+    CHECK_MPI(MPI_Win_unlock(writer, window));
+    return value;
+}
+
+/// get, flush, get, flush, ...
+void by_gets() {
+    part("poll by gets");
+    const Flags flags({IN_MODE_ACQUIRE});
+    const LockAll epoch(flags);
+    if (reads()) {
+        CHECK_EQ(get(flags, writer, 0), 0);
+        ask();
+        while (get(flags, writer, 0) == 0) {
+        }
+        if (loaded()) CHECK(counter(flags, "polls") > 0);
+    }
+    flags.raise(0);
+    barrier();
+}
+
+/// Two flags in turn: no get is like the last one.
+void by_gets_in_turn() {
+    part("poll by gets in turn");
+    const Flags flags({IN_MODE_ACQUIRE});
+    const LockAll epoch(flags);
+    if (reads()) {
+        CHECK_EQ(get(flags, writer, 0), 0);
+        CHECK_EQ(get(flags, writer, 8), 0);
+        ask();
+        while (get(flags, writer, 0) == 0 && get(flags, writer, 8) == 0) {
+        }
+    }
+    flags.raise(8);
+    barrier();
+}
+
+/// lock, get, unlock, ...: a lock acquires, and where it does not the same get again is still a poll.
+void by_locks(const char* name, Settings settings) {
+    part(name);
+    const Flags flags(settings);
+    if (reads()) {
+        CHECK_EQ(locked_get(flags, 0), 0);
+        ask();
+        while (locked_get(flags, 0) == 0) {
+        }
+    }
+    flags.raise(0, true);
+    barrier();
+}
+
+/// What is read under one lock is there under the next, if locks only open epochs.
+void promise_of_locks(const char* name, Settings settings, unsigned long long hits) {
+    part(name);
+    const Flags flags(settings);
+    if (reads()) {
+        locked_get(flags, 0);
+        locked_get(flags, 8);
+        locked_get(flags, 0);
+        locked_get(flags, 8);
+        CHECK_MPI(MPI_Win_lock_all(0, flags));
+        get(flags, writer, 0);
+        get(flags, writer, 8);
+        CHECK_MPI(MPI_Win_unlock_all(flags));
+        if (loaded()) CHECK_EQ(counter(flags, "hits"), hits);
+    }
+    barrier();
+    // A barrier acquires all the same.
+    if (reads()) {
+        locked_get(flags, 0);
+        if (loaded()) CHECK_EQ(counter(flags, "hits"), hits);
+    }
+    barrier();
+}
+
+/// A counter that ranks draw numbers from says nothing about what they read, if the program says so.
+void promise_of_atomics(const char* name, Settings settings, unsigned long long hits) {
+    part(name);
+    const Flags flags(settings);
+    const LockAll epoch(flags);
+    if (reads()) {
+        const std::int64_t one = 1;
+        std::int64_t ticket = -1;
+        for (int i = 0; i < 4; ++i) {
+            get(flags, writer, 0);
+            get(flags, writer, 8);
+            CHECK_MPI(MPI_Fetch_and_op(&one, &ticket, MPI_INT64_T, writer, 16, MPI_SUM, flags));
+            CHECK_MPI(MPI_Win_flush(writer, flags));
+            CHECK_EQ(ticket, i);
+        }
+        if (loaded()) CHECK_EQ(counter(flags, "hits"), hits);
+    }
+    barrier();
+}
+
+/// An atomic on a window that nothing is cached of is news for the others.
+void flags_elsewhere(Data& data) {
+    part("flags in a window that is off");
+    const Flags flags({{"nearfetch_mode", "off"}});
+    const LockAll epoch(flags);
+    run(data,
+        {"MPI_Fetch_and_op", [&] {
+             static std::int64_t raised = 0;
+             const std::int64_t one = 1, nothing = 0;
+             ++raised;
+             if (writes()) {
+                 CHECK_MPI(MPI_Accumulate(&one, 1, MPI_INT64_T, writer, 0, 1, MPI_INT64_T, MPI_SUM, flags));
+                 CHECK_MPI(MPI_Win_flush(writer, flags));
+             }
+             std::int64_t value = 0;
+             while (reads() && value != raised) {
+                 CHECK_MPI(MPI_Fetch_and_op(&nothing, &value, MPI_INT64_T, writer, 0, MPI_SUM, flags));
+                 CHECK_MPI(MPI_Win_flush(writer, flags));
+             }
+         }});
+    barrier();
+}
+
+void all() {
+    by_gets();
+    by_gets_in_turn();
+    by_locks("poll by locks", {IN_MODE_ACQUIRE});
+    by_locks("poll by locks that only open epochs", {IN_MODE_ACQUIRE, {"nearfetch_locks", "access"}});
+    promise_of_locks("locks synchronise", {IN_MODE_ACQUIRE}, 0);
+    promise_of_locks("locks only open epochs", {IN_MODE_ACQUIRE, {"nearfetch_locks", "access"}}, 4);
+    promise_of_atomics("atomics synchronise", {IN_MODE_ACQUIRE}, 0);
+    promise_of_atomics("atomics are counters", {IN_MODE_ACQUIRE, {"nearfetch_atomics", "relaxed"}}, 6);
+    Data data;
+    flags_elsewhere(data);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    Program program(argc, argv, 100);
+    if (size() == 1) return program.skip("a writer and a reader are needed");
+    all();
+    return program.finish();
+}
