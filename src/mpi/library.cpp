@@ -143,18 +143,25 @@ Settings Library::settings_for(MPI_Info info) {
     return settings;
 }
 
-int Library::attach(MPI_Win win, MPI_Comm comm, const Exposed& exposed, const Settings& settings) {
+bool Library::overlaps_another(const Exposed& exposed) {
+    const std::lock_guard guard(mutex_);
+    return std::ranges::any_of(exposed_, [&](const auto& other) { return exposed.overlaps(other.second); });
+}
+
+int Library::attach(MPI_Win win, MPI_Comm comm, Exposed exposed, const Settings& settings) {
     int ranks = 0, self = 0;
     PMPI_Comm_size(comm, &ranks);
     PMPI_Comm_rank(comm, &self);
-    const std::array<std::uint64_t, 2> mine{exposed.displacement_unit, exposed.size_bytes};
-    std::vector<std::uint64_t> all(2 * static_cast<std::size_t>(ranks));
-    const int status = PMPI_Allgather(mine.data(), 2, MPI_UINT64_T, all.data(), 2, MPI_UINT64_T, comm);
+    const std::array<std::uint64_t, 3> mine{exposed.displacement_unit, exposed.size_bytes,
+                                            overlaps_another(exposed) ? 1u : 0u};
+    std::vector<std::uint64_t> all(mine.size() * static_cast<std::size_t>(ranks));
+    const int status = PMPI_Allgather(mine.data(), 3, MPI_UINT64_T, all.data(), 3, MPI_UINT64_T, comm);
     if (status != MPI_SUCCESS) return status;
     std::vector<std::uint64_t> units, extents;
     for (std::size_t rank = 0; rank < static_cast<std::size_t>(ranks); ++rank) {
-        units.push_back(all[2 * rank]);
-        extents.push_back(all[2 * rank + 1]);
+        units.push_back(all[3 * rank]);
+        extents.push_back(all[3 * rank + 1]);
+        exposed.overlapping |= all[3 * rank + 2] != 0;
     }
     if (std::ranges::all_of(units, [&](std::uint64_t unit) { return unit == units.front(); }))
         units.resize(1);
@@ -162,6 +169,8 @@ int Library::attach(MPI_Win win, MPI_Comm comm, const Exposed& exposed, const Se
     window->cached().set_extents(extents);
     const std::lock_guard guard(mutex_);
     windows_[win] = std::move(window);
+    exposed_[win] = exposed;
+    overlapping_ += exposed.overlapping ? 1 : 0;
     detail::window_generation.fetch_add(1, std::memory_order_release);
     return MPI_SUCCESS;
 }
@@ -174,6 +183,8 @@ void Library::detach(MPI_Win win) {
         if (found == windows_.end()) return;
         window = std::move(found->second);
         windows_.erase(found);
+        overlapping_ -= exposed_.at(win).overlapping ? 1 : 0;
+        exposed_.erase(win);
         detail::window_generation.fetch_add(1, std::memory_order_release);
         if (!threaded_) detail::at_hand.window = nullptr;
     }

@@ -34,6 +34,16 @@ namespace nearfetch {
 struct Exposed {
     std::uint64_t displacement_unit;
     std::uint64_t size_bytes;  ///< 0 if that is not known, or changes
+    const void* base;
+    bool dynamic;              ///< it may come to expose anything
+    bool overlapping = false;  ///< at its creation some process exposed the same memory by another window
+
+    bool overlaps(const Exposed& other) const noexcept {
+        if (dynamic || other.dynamic) return true;
+        const auto begin = reinterpret_cast<std::uintptr_t>(base), end = begin + size_bytes;
+        const auto others = reinterpret_cast<std::uintptr_t>(other.base);
+        return begin < others + other.size_bytes && others < end;
+    }
 };
 
 class Library {
@@ -48,12 +58,15 @@ class Library {
 
     /// Starts to look after a window. Collective over `comm`, like the window's creation.
     /// \return an MPI error code
-    int attach(MPI_Win win, MPI_Comm comm, const Exposed& exposed, const Settings& settings);
+    int attach(MPI_Win win, MPI_Comm comm, Exposed exposed, const Settings& settings);
     /// Forgets a window and gives back its memory. The window still exists.
     void detach(MPI_Win win);
 
     Window* find(MPI_Win win) noexcept;
     bool threaded() const noexcept { return threaded_; }
+    /// Whether memory may be exposed by two windows, so that what is written through one is news for the
+    /// other.
+    bool overlapping() const noexcept { return overlapping_.load(std::memory_order_relaxed) != 0; }
     Report& report() noexcept { return report_; }
     /// Records the windows that were never freed, and writes what was asked for.
     void finalize() noexcept;
@@ -61,7 +74,10 @@ class Library {
   private:
     Library() = default;
     void start();
+    bool overlaps_another(const Exposed& exposed);
 
+    std::atomic<int> overlapping_{0};  ///< such windows
+    std::unordered_map<MPI_Win, Exposed> exposed_;
     std::mutex mutex_;
     bool started_ = false;
     bool threaded_ = false;

@@ -31,10 +31,12 @@ Window* window_of(const UpdateTarget& to) noexcept {
     return window == nullptr || window->off() || !window->has(to.rank) ? nullptr : window;
 }
 
-/// Whether the result of an atomic may be news when it is complete. A read is an atomic like others:
-/// processes hand data over by a flag that one sets and the other reads.
-/// \param call its name, null for an update that brings nothing back
+/// Whether an update may be news when it is complete: its result, if it is an atomic (a read is one like
+/// others: processes hand data over by a flag that one sets and the other reads), or what it wrote, if other
+/// windows may expose the same memory.
+/// \param call the atomic's name, null for an update that brings nothing back
 bool brings_news(const Window& window, const char* call) noexcept {
+    if (Library::instance().overlapping()) return true;
     return call != nullptr && window.atomics_synchronize() && !left_out(call);
 }
 
@@ -80,8 +82,10 @@ template <class Call>
 int put(const void* origin, MPI_Count origin_count, MPI_Datatype origin_type, const UpdateTarget& to,
         const Call& call) noexcept {
     const int status = call();
+    if (status != MPI_SUCCESS) return status;
     Window* const window = window_of(to);
-    if (window == nullptr || status != MPI_SUCCESS) return status;
+    if (window == nullptr || Library::instance().overlapping()) note_read(to, nullptr);
+    if (window == nullptr) return status;
     static thread_local std::vector<Piece> pieces;
     bool known = false;
     try {

@@ -14,11 +14,13 @@ namespace nearfetch {
 namespace {
 
 Exposed exposed_by(MPI_Aint size, MPI_Aint unit) noexcept {
-    return {static_cast<std::uint64_t>(unit), static_cast<std::uint64_t>(size)};
+    return {static_cast<std::uint64_t>(unit), static_cast<std::uint64_t>(size), nullptr, false};
 }
 
+/// \param base where the address of the memory stands when the window has been made; null: the window is
+/// dynamic
 template <class Create>
-int create(const char* call, MPI_Comm comm, MPI_Info info, const Exposed& exposed, MPI_Win* win,
+int create(const char* call, MPI_Comm comm, MPI_Info info, Exposed exposed, const void* base, MPI_Win* win,
            const Create& make) noexcept {
     if (comm == MPI_COMM_NULL) return make();
     Library& library = Library::instance();
@@ -27,6 +29,8 @@ int create(const char* call, MPI_Comm comm, MPI_Info info, const Exposed& expose
         const int status = make();
         learned(call);
         if (status != MPI_SUCCESS) return status;
+        exposed.dynamic = base == nullptr;
+        if (base != nullptr) exposed.base = *static_cast<void* const*>(base);
         return library.attach(*win, comm, exposed, settings);
     } catch (const Error& error) {
         return raise_on_comm(comm, MPI_ERR_INFO_VALUE, error);
@@ -42,22 +46,22 @@ int create(const char* call, MPI_Comm comm, MPI_Info info, const Exposed& expose
 using namespace nearfetch;
 
 // The bodies are the same for int and, in the large-count variants, MPI_Aint displacement units.
-#define NEARFETCH_WINDOWS(SUFFIX, UNIT)                                                                 \
-    int MPI_Win_create##SUFFIX(void* base, MPI_Aint size, UNIT unit, MPI_Info info, MPI_Comm comm,      \
-                               MPI_Win* win) {                                                          \
-        return create("MPI_Win_create", comm, info, exposed_by(size, unit), win,                        \
-                      [&] { return PMPI_Win_create##SUFFIX(base, size, unit, info, comm, win); });      \
-    }                                                                                                   \
-    int MPI_Win_allocate##SUFFIX(MPI_Aint size, UNIT unit, MPI_Info info, MPI_Comm comm, void* baseptr, \
-                                 MPI_Win* win) {                                                        \
-        return create("MPI_Win_allocate", comm, info, exposed_by(size, unit), win,                      \
-                      [&] { return PMPI_Win_allocate##SUFFIX(size, unit, info, comm, baseptr, win); }); \
-    }                                                                                                   \
-    int MPI_Win_allocate_shared##SUFFIX(MPI_Aint size, UNIT unit, MPI_Info info, MPI_Comm comm,         \
-                                        void* baseptr, MPI_Win* win) {                                  \
-        return create("MPI_Win_allocate_shared", comm, info, exposed_by(size, unit), win, [&] {         \
-            return PMPI_Win_allocate_shared##SUFFIX(size, unit, info, comm, baseptr, win);              \
-        });                                                                                             \
+#define NEARFETCH_WINDOWS(SUFFIX, UNIT)                                                                  \
+    int MPI_Win_create##SUFFIX(void* base, MPI_Aint size, UNIT unit, MPI_Info info, MPI_Comm comm,       \
+                               MPI_Win* win) {                                                           \
+        return create("MPI_Win_create", comm, info, exposed_by(size, unit), &base, win,                  \
+                      [&] { return PMPI_Win_create##SUFFIX(base, size, unit, info, comm, win); });       \
+    }                                                                                                    \
+    int MPI_Win_allocate##SUFFIX(MPI_Aint size, UNIT unit, MPI_Info info, MPI_Comm comm, void* baseptr,  \
+                                 MPI_Win* win) {                                                         \
+        return create("MPI_Win_allocate", comm, info, exposed_by(size, unit), baseptr, win,              \
+                      [&] { return PMPI_Win_allocate##SUFFIX(size, unit, info, comm, baseptr, win); });  \
+    }                                                                                                    \
+    int MPI_Win_allocate_shared##SUFFIX(MPI_Aint size, UNIT unit, MPI_Info info, MPI_Comm comm,          \
+                                        void* baseptr, MPI_Win* win) {                                   \
+        return create("MPI_Win_allocate_shared", comm, info, exposed_by(size, unit), baseptr, win, [&] { \
+            return PMPI_Win_allocate_shared##SUFFIX(size, unit, info, comm, baseptr, win);               \
+        });                                                                                              \
     }
 
 extern "C" {
@@ -68,7 +72,7 @@ NEARFETCH_WINDOWS(_c, MPI_Aint)
 #endif
 
 int MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* win) {
-    return create("MPI_Win_create_dynamic", comm, info, exposed_by(0, 1), win,
+    return create("MPI_Win_create_dynamic", comm, info, exposed_by(0, 1), nullptr, win,
                   [&] { return PMPI_Win_create_dynamic(info, comm, win); });
 }
 

@@ -78,7 +78,7 @@ def test_lcc_of_the_real_graph(
     graph: list[object] = [real_graph, "--max-vertices", 1000]
     plain, coefficients = lcc_run(lcc, graph, tmp_path, family, ranks)
     assert coefficients.count(b"\n") == 1000 * ranks
-    for mode in ("always-cache", "transparent"):
+    for mode in ("always-cache", "acquire", "transparent"):
         run, found = lcc_run(lcc, graph, tmp_path, family, ranks, mode, CACHE_ALL)
         assert printed(run) == printed(plain), mode
         assert found == coefficients, mode
@@ -95,7 +95,7 @@ def test_lcc_of_a_small_graph(lcc: Starter, family: str, tmp_path: Path) -> None
     results = set()
     for ranks, settings in CASES:
         plain, coefficients = lcc_run(lcc, graph, tmp_path, family, ranks)
-        for mode in ("always-cache", "transparent"):
+        for mode in ("always-cache", "acquire", "transparent"):
             run, found = lcc_run(lcc, graph, tmp_path, family, ranks, mode, settings)
             assert printed(run) == printed(plain), (mode, ranks)
             assert found == coefficients, (mode, ranks)
@@ -111,7 +111,7 @@ def test_barnes_hut(barnes_hut: Starter, family: str) -> None:
     results = set()
     for ranks, settings in CASES:
         plain = barnes_hut.good(*arguments, family=family, ranks=ranks)
-        for mode in ("user-defined", "transparent"):
+        for mode in ("user-defined", "acquire", "transparent"):
             run = barnes_hut.good(*arguments, family=family, ranks=ranks, mode=mode, settings=settings)
             assert printed(run) == printed(plain), (mode, ranks)
             assert_seen(run, ranks)

@@ -174,6 +174,35 @@ std::vector<Litmus> loads(const Window& flags) {
              }}};
 }
 
+/// Two windows over the same memory: what a process writes through one it reads through the other.
+void two_windows() {
+    part("two windows over the same memory");
+    const Info info{{"nearfetch_mode", "acquire"}, {"nearfetch_bypass", "off"}};
+    if (!can_create()) return;
+    const Window one(64, 8, Kind::create, info);
+    MPI_Win other;
+    CHECK_MPI(MPI_Win_create(one.bytes(), 64, 8, info, MPI_COMM_WORLD, &other));
+    std::memset(one.bytes(), 0, 64);
+    barrier();
+    CHECK_MPI(MPI_Win_lock_all(0, one));
+    CHECK_MPI(MPI_Win_lock_all(0, other));
+    if (reads()) {
+        CHECK_EQ(get(other, writer, 0), 0);
+        CHECK_EQ(get(other, writer, 4), 0);
+        const std::int64_t value = 7, more = 3;
+        CHECK_MPI(MPI_Put(&value, 1, MPI_INT64_T, writer, 0, 1, MPI_INT64_T, one));
+        CHECK_MPI(MPI_Win_flush(writer, one));
+        CHECK_EQ(get(other, writer, 0), 7);
+        CHECK_EQ(get(other, writer, 4), 0);
+        CHECK_MPI(MPI_Accumulate(&more, 1, MPI_INT64_T, writer, 0, 1, MPI_INT64_T, MPI_SUM, one));
+        CHECK_MPI(MPI_Win_flush(writer, one));
+        CHECK_EQ(get(other, writer, 0), 10);
+    }
+    CHECK_MPI(MPI_Win_unlock_all(other));
+    CHECK_MPI(MPI_Win_unlock_all(one));
+    CHECK_MPI(MPI_Win_free(&other));
+}
+
 /// What tells the reader nothing: the second get hits.
 void keeps(MPI_Win data, const char* name, const std::function<void()>& call) {
     part(name);
@@ -240,6 +269,7 @@ void all() {
         run_all(data, loads(atomic));
         barrier();
     }
+    two_windows();
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ from launch import sanitizer_environment
 
 from nearfetch.launch import mpiexec, nearfetch_run, without_nearfetch
 
-MODES = ("off", "transparent", "always-cache", "user-defined")
+MODES = ("off", "transparent", "acquire", "always-cache", "user-defined")
 
 
 def main() -> int:
