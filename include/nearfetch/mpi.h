@@ -39,7 +39,8 @@ extern "C" {
 
 /*
  * Forgets everything that is cached of `win`: gets that are issued later see what was written before. For
- * windows in mode user-defined, at the end of a read-only phase (001, section III-A); allowed in every mode.
+ * windows in mode user-defined, at the end of a read-only phase (001, section III-A), and in mode acquire
+ * after synchronisation that does not pass through MPI; allowed in every mode.
  */
 int nearfetch_win_invalidate(MPI_Win win) NEARFETCH_WEAK;
 

@@ -3,8 +3,8 @@
 """Makes from calls.txt, for one MPI, the wrappers of the calls that acquire, and the list of exported names.
 
 The parameters come from the prototypes of the mpi.h at hand, after its preprocessing, and the compiler that
-translates the wrappers compares both. Fortran passes every argument as an address (and the lengths of texts behind
-them), so a Fortran wrapper needs to know no more than how many there are.
+translates the wrappers compares both. Fortran passes every argument as an address (and the lengths of texts
+behind them), so a Fortran wrapper needs to know no more than how many there are.
 """
 
 from __future__ import annotations
