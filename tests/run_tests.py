@@ -28,6 +28,7 @@ _TSAN_TARGETS = (
     "nearfetch-settings",
     "interposers",
     "programs-threads",
+    "programs-litmus_threads",
     "unit_engine_threads_test",
     "unit_pgas_threads_test",
     "unit_transport_contract_test",
