@@ -13,6 +13,7 @@
 #include <cmath>
 #include <nearfetch/array.hpp>
 
+#include "common/random.hpp"
 #include "pgas/program.hpp"
 
 using namespace nearfetch;
@@ -100,8 +101,8 @@ void check_result(const Matrix& b, const Options& options, programs::Run& run) {
     double error = 0;
     for_each_index(b.own_box(), [&](const Index<2>& i) {
         error += std::abs(b[i] - options.b_value(i));
-        checksum += programs::mixed(std::bit_cast<std::uint64_t>(b[i]) +
-                                    static_cast<std::uint64_t>(i[0] * options.order + i[1]));
+        checksum += apps::mixed(std::bit_cast<std::uint64_t>(b[i]) +
+                                static_cast<std::uint64_t>(i[0] * options.order + i[1]));
     });
     run.result(checksum, error < 1e-8);
 }
