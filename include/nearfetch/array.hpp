@@ -4,11 +4,14 @@
 // Distributed arrays: a box of indices dealt out to the ranks of a program, each element of which every rank
 // reads and writes by its index.
 //
-//     nearfetch::launch({.ranks = 4}, [] {
-//         nearfetch::BlockArray<double, 2> a({1000, 1000}), b({1000, 1000});   // zero; on a 2 x 2 grid of
-//         ranks a.for_each([](const nearfetch::Index<2>& i, double& x) { x = 1000.0 * i[0] + i[1]; });   //
-//         one's own nearfetch::barrier(); b.for_each([&](const nearfetch::Index<2>& i, double& x) { x =
-//         a(i[1], i[0]); });         // anybody's const double sum = b.sum();
+//     using namespace nearfetch;
+//     launch({.ranks = 4}, [] {
+//         BlockArray<double, 2> a({1000, 1000}), b({1000, 1000});  // zero; on a 2 x 2 grid of ranks
+//         a.for_each([](const Index<2>& i, double& x) { x = 1000.0 * i[0] + i[1]; });  // one's own
+//         barrier();
+//         a.prefetch_transpose();                                                // in a few messages
+//         b.for_each([&](const Index<2>& i, double& x) { x = a(i[1], i[0]); });  // anybody's
+//         const double sum = b.sum();
 //     });
 //
 // Where an element is follows from its index (distribution.hpp). One's own are plain memory: an access costs

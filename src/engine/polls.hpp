@@ -4,13 +4,11 @@
 // Programs that wait by plain gets. Such a program races, strictly speaking, but it exists, and in a mode
 // that forgets nothing at a flush it would wait for ever. Two rules let it end:
 //  - The same get again, after a call that completed it and with no other get between, is a poll: it goes to
-//  the
-//    network.
+//    the network.
 //  - A program that polls several places in turn is not told from one that reads them again by what it asks
-//  for, but
-//    by what it does not do: for thousands of progress intervals everything hits and nothing is learned. Then
-//    the window forgets once, and next waits twice as long, so that a program that needs no fresh data pays
-//    for a few such refreshes in all.
+//    for, but by what it does not do: for thousands of progress intervals everything hits and nothing is
+//    learned. Then the window forgets once, and next waits twice as long, so that a program that needs no
+//    fresh data pays for a few such refreshes in all.
 
 #include <cstdint>
 

@@ -18,9 +18,8 @@
 //    entry hits, a range across neighbours hits, and a partial hit fetches the gaps only. It is asked after
 //    the cuckoo index, on what would be a miss.
 //  - Nothing is evicted before it is certain that the newcomer is admitted: index slot and space are planned
-//  first.
-//    Several victims may go, but only a run of neighbours whose space is contiguous, and the cheapest such
-//    run.
+//    first. Several victims may go, but only a run of neighbours whose space is contiguous, and the cheapest
+//    such run.
 //  - Resizing keeps the entries: the index is rehashed, the buffer grows and shrinks in place.
 //  - Fresh or stale is a matter of stamps (sync_clock.hpp); forgetting costs nothing, stale entries go first.
 //
