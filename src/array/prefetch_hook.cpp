@@ -23,7 +23,7 @@ PrefetchStatistics prefetch_statistics() {
 // What comes waits in memory of its own until wait(), so that nothing is read that is not there yet, and
 // nothing written meanwhile is lost: an entry that was written is left stale, or where nobody would notice
 // that, fetched again.
-class PrefetchTransfer::State {
+class [[gnu::visibility("hidden")]] PrefetchTransfer::State {
   public:
     explicit State(detail::PrefetchHook& hook);
     bool test();
