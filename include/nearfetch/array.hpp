@@ -61,14 +61,12 @@ class DistributedArray {
                               const std::array<Rank, N>& grid = balanced_grid<N>(ranks()),
                               const Index<N>& block = Layout<N, D>::ones())
         : layout_(bounds, grid, block), rank_(nearfetch::rank()) {
-        detail::check_ranks(grid);
+        detail::check_ranks(layout_.ranks());
         agree("DistributedArray", describe(bounds, grid, block));
         parts_ = allocate<T>(static_cast<std::size_t>(layout_.most()));
         own_shape_ = layout_.local_shape(rank_);
-        std::int64_t stride = 1;
-        for (std::size_t d = N; d-- > 0; stride *= own_shape_[d])
-            own_strides_[d] = stride;
-        if (const Box<N> own({}, own_shape_); !own.empty()) {
+        own_strides_ = local().strides();
+        if (!local().empty()) {
             own_lower_ = layout_.global(rank_, {});
             own_ = parts_.local();
         }
@@ -201,7 +199,7 @@ class DistributedArray {
 
     void fill(const T& value) {
         agree("fill", {});
-        std::fill_n(own_, Box<N>({}, own_shape_).size(), value);
+        std::fill_n(own_, local().size(), value);
         barrier();
     }
     /// Another one's elements, whatever its distribution. \throws Error when the bounds differ
@@ -235,7 +233,7 @@ class DistributedArray {
         };
         agree("reduce", {{sizeof(Sum)}});
         Sum own_sum{init, false};
-        for (const T& element : std::span(own_, static_cast<std::size_t>(Box<N>({}, own_shape_).size()))) {
+        for (const T& element : std::span(own_, static_cast<std::size_t>(local().size()))) {
             own_sum.value = own_sum.any ? static_cast<U>(combine(own_sum.value, map(element)))
                                         : static_cast<U>(map(element));
             own_sum.any = true;
@@ -355,13 +353,15 @@ class DistributedArray {
             detail::out_of_bounds(i, bounds().lower, bounds().upper);
     }
     void check(const char* what, const Box<N>& box, std::size_t size) const {
-        if (static_cast<std::int64_t>(size) != box.size()) detail::wrong_size(what, size, box.size());
-        if (box.empty()) return;
-        Index<N> last = box.upper;
-        for (std::int64_t& i : last)
-            --i;
-        check(box.lower);
-        check(last);
+        if (!box.empty()) {
+            Index<N> last = box.upper;
+            for (std::int64_t& i : last)
+                --i;
+            check(box.lower);
+            check(last);
+        }
+        const std::int64_t indices = box.empty() ? 0 : box.size();
+        if (static_cast<std::int64_t>(size) != indices) detail::wrong_size(what, size, indices);
     }
     GlobalPtr<T> pointer(const Place<N>& place) const { return parts_.at_rank(place.rank) + place.position; }
     T read_far(const Index<N>& i) const {

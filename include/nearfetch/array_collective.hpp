@@ -30,7 +30,8 @@ class Agreement {
 [[noreturn]] void out_of_bounds(std::span<const std::int64_t> index, std::span<const std::int64_t> lower,
                                 std::span<const std::int64_t> upper);
 [[noreturn]] void wrong_size(const char* what, std::size_t size, std::int64_t indices);
-void check_ranks(std::span<const Rank> grid);
+/// \throws Error unless these are as many as the program has
+void check_ranks(Rank ranks);
 /// Each rank's bytes, in the order of the ranks. Collective.
 void all_gather(GlobalPtr<std::byte> scratch, const void* from, std::size_t bytes, std::byte* to);
 

@@ -97,17 +97,12 @@ void for_each_owner(const Layout<N, D>& layout, const IndexProduct<N>& wanted, V
         std::int64_t begin, end;
     };
     std::array<std::vector<Share>, N> shares;
-    const Box<N>& bounds = layout.bounds();
     for (std::size_t d = 0; d < N; ++d)
         for (Rank part = 0; part < layout.grid()[d]; ++part) {
             Share share{part, 0, 0};
             for (const auto& [first, last] : wanted[d]) {
-                const auto below = [&](std::int64_t i) {
-                    return layout.dimension(d).below(
-                        part, std::clamp(i, bounds.lower[d], bounds.upper[d]) - bounds.lower[d]);
-                };
-                const std::int64_t begin = below(first);
-                const std::int64_t end = below(last);
+                const std::int64_t begin = layout.below(d, part, first);
+                const std::int64_t end = layout.below(d, part, last);
                 if (begin >= end) continue;
                 share.begin = share.end == 0 ? begin : std::min(share.begin, begin);
                 share.end = std::max(share.end, end);

@@ -4,9 +4,10 @@
 // Who owns which index of an array: boxes of indices, the three distributions, and layouts, which deal the
 // indices of a box out to a grid of ranks. Pure arithmetic: nothing here communicates.
 //
-//     const Layout<2> layout({{1, 1}, {101, 51}}, {2, 3});      // rows 1 to 100, columns 1 to 50, 2 x 3
-//     ranks layout.owner({100, 1});                                  // 3 layout.place({100, 1}).local; //
-//     {49, 0} of that rank's layout.local_shape(3);                                   // {50, 17}
+//     const Layout<2> layout({{1, 1}, {101, 51}}, {2, 3});  // rows 1 to 100, columns 1 to 50; 2 x 3 ranks
+//     layout.owner({100, 1});        // rank 3
+//     layout.place({100, 1}).local;  // {49, 0} among that rank's own
+//     layout.local_shape(3);         // {50, 17}
 //
 // A distribution deals out one dimension and keeps the order: what a rank has of it is numbered from 0
 // upwards, the smaller index first. So the part of any range of indices that one rank has is a range of its
@@ -48,14 +49,19 @@ struct Box {
             extents[d] = extent(d);
         return extents;
     }
-    /// How many indices.
+    /// How many indices. \pre they can be counted
     constexpr std::int64_t size() const {
         std::int64_t product = 1;
         for (std::size_t d = 0; d < N; ++d)
             product *= extent(d);
         return product;
     }
-    constexpr bool empty() const { return size() == 0; }
+    constexpr bool empty() const {
+        bool any = false;
+        for (std::size_t d = 0; d < N; ++d)
+            any = any || upper[d] <= lower[d];
+        return any;
+    }
     constexpr bool contains(const Index<N>& i) const {
         bool inside = true;
         for (std::size_t d = 0; d < N; ++d)
@@ -334,14 +340,15 @@ class Layout {
         const std::array<Rank, N> at = coordinates(rank);
         Box<N> part;
         for (std::size_t d = 0; d < N; ++d) {
-            const auto below = [&](std::int64_t i) {
-                return dimensions_[d].below(
-                    at[d], std::clamp(i, bounds_.lower[d], bounds_.upper[d]) - bounds_.lower[d]);
-            };
-            part.lower[d] = below(box.lower[d]);
-            part.upper[d] = std::max(part.lower[d], below(box.upper[d]));
+            part.lower[d] = below(d, at[d], box.lower[d]);
+            part.upper[d] = std::max(part.lower[d], below(d, at[d], box.upper[d]));
         }
         return part;
+    }
+    /// How many indices of dimension `d` that a part of the grid has are smaller than `i`, of any value.
+    std::int64_t below(std::size_t d, Rank part, std::int64_t i) const {
+        return dimensions_[d].below(part,
+                                    std::clamp(i, bounds_.lower[d], bounds_.upper[d]) - bounds_.lower[d]);
     }
     /// The most elements that any rank has.
     std::int64_t most() const {

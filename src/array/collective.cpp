@@ -60,13 +60,10 @@ void wrong_size(const char* what, std::size_t size, std::int64_t indices) {
                 "the box has " + std::to_string(indices), "use as many");
 }
 
-void check_ranks(std::span<const Rank> grid) {
-    std::int64_t product = 1;
-    for (const Rank extent : grid)
-        product *= extent;
-    if (product != ranks())
-        throw Error("a grid of " + std::to_string(product) + " ranks",
-                    "the program has " + std::to_string(ranks()), "use a grid of all of them");
+void check_ranks(Rank ranks) {
+    if (ranks != nearfetch::ranks())
+        throw Error("a grid of " + std::to_string(ranks) + " ranks",
+                    "the program has " + std::to_string(nearfetch::ranks()), "use a grid of all of them");
 }
 
 void all_gather(GlobalPtr<std::byte> scratch, const void* from, std::size_t bytes, std::byte* to) {

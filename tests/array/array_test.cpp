@@ -209,6 +209,8 @@ TEST(Array, OutOfBoundsIsNamed) {
         EXPECT_THROW(a.get({{0, 1}, {2, 3}}, some), Error);
         EXPECT_THROW(a.put({{8, 4}, {10, 6}}, some), Error);
         EXPECT_THROW(a.put({{1, 1}, {2, 2}}, some), Error);
+        constexpr std::int64_t many = std::int64_t{1} << 32;
+        EXPECT_THROW(a.get({{1, 1}, {1 + many, 1 + many}}, {}), Error) << "they cannot be counted";
         a.get({{40, 1}, {40, 9}}, {});
     });
 }

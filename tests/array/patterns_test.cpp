@@ -31,6 +31,17 @@ void expect_values(const Array<D>& a, long prefetched, long others) {
     });
 }
 
+/// That just these indices are prefetched, but for what lies between where a distribution is not contiguous.
+template <class D>
+void expect_prefetched(const Array<D>& a, const std::vector<bool>& wanted) {
+    std::size_t k = 0;
+    for_each_index(a.bounds(), [&](const Index<2>& i) {
+        const bool exact = D::contiguous || wanted[k] || a.own(i) != nullptr;
+        ASSERT_TRUE(!exact || a.is_prefetched(i) == wanted[k]);
+        ++k;
+    });
+}
+
 template <class D>
 void check_one_way(Array<D>& a, const Prefetch& how, const std::vector<bool>& wanted,
                    const std::function<void(Array<D>&, const Prefetch&)>& prefetch) {
@@ -40,12 +51,7 @@ void check_one_way(Array<D>& a, const Prefetch& how, const std::vector<bool>& wa
     prefetch(a, how);
     const std::uint64_t entries = prefetch_statistics().entries;
     EXPECT_EQ(updates(), how.consistent ? 0 : entries) << "consistent ones wait until they are read";
-    std::size_t k = 0;
-    for_each_index(a.bounds(), [&](const Index<2>& i) {
-        const bool exact = D::contiguous || wanted[k] || a.own(i) != nullptr;
-        ASSERT_TRUE(!exact || a.is_prefetched(i) == wanted[k]);
-        ++k;
-    });
+    expect_prefetched(a, wanted);
     expect_values(a, 1, 1);
     EXPECT_EQ(updates(), entries) << "once each";
     set_all(a, 2);
@@ -158,12 +164,7 @@ TYPED_TEST(Patterns, Custom) {
                                                  [&](const Box<2>& box) { return box.contains(i); }));
                 });
                 a.prefetch_custom(table);
-                std::size_t k = 0;
-                for_each_index(bounds, [&](const Index<2>& i) {
-                    const bool exact = TypeParam::contiguous || wanted[k] || a.own(i) != nullptr;
-                    ASSERT_TRUE(!exact || a.is_prefetched(i) == wanted[k]);
-                    ++k;
-                });
+                expect_prefetched(a, wanted);
                 for (long round = 1; round < 3; ++round) {
                     set_all(a, round);
                     expect_values(a, round, round);
