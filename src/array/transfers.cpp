@@ -24,16 +24,18 @@ constexpr std::size_t most_under_way = 64;
 // Of an answer; what is larger is fetched run by run.
 constexpr std::uint64_t most_answer_bytes = std::uint64_t{1} << 30;
 
-/// Elements that lie side by side at the owner.
-struct Runs {
+/// A slice's elements, as far as they lie side by side at the owner.
+class Runs {
+  public:
     explicit Runs(const Slice& slice) : slice_(slice) {
-        bytes = slice.element_bytes * static_cast<std::uint64_t>(slice.extent[3]);
+        bytes_ = slice.element_bytes * static_cast<std::uint64_t>(slice.extent[3]);
         for (; first_ > 0 && slice.extent[first_] == slice.part[first_]; --first_)
-            bytes *= static_cast<std::uint64_t>(slice.extent[first_ - 1]);
+            bytes_ *= static_cast<std::uint64_t>(slice.extent[first_ - 1]);
         for (std::size_t d = 0; d < first_; ++d)
-            count *= slice.extent[d];
+            count_ *= slice.extent[d];
     }
-    /// Calls visit(offset in the owner's part, offset in what is packed), in bytes.
+    std::int64_t count() const { return count_; }
+    /// Calls visit(offset in the owner's part, offset in what is packed, length), in bytes.
     template <class Visit>
     void for_each(Visit&& visit) const {
         Box<4> outer(slice_.lower, slice_.lower);
@@ -44,16 +46,15 @@ struct Runs {
             std::int64_t offset = 0;
             for (std::size_t d = 0; d < 4; ++d)
                 offset = offset * slice_.part[d] + i[d];
-            visit(static_cast<std::uint64_t>(offset) * slice_.element_bytes, packed);
-            packed += bytes;
+            visit(static_cast<std::uint64_t>(offset) * slice_.element_bytes, packed, bytes_);
+            packed += bytes_;
         });
     }
 
-    std::uint64_t bytes;
-    std::int64_t count = 1;
-
   private:
     const Slice& slice_;
+    std::uint64_t bytes_;
+    std::int64_t count_ = 1;
     std::size_t first_ = 3;  ///< of the dimensions that a run goes through
 };
 
@@ -78,30 +79,31 @@ class Flight {
     std::deque<Transfer> transfers_;
 };
 
-std::byte* own_part(const Slice& slice) {
+/// Calls copy(part, packed, bytes) for each run of a slice of this rank's own.
+template <class Byte, class Copy>
+void for_each_own_run(const Slice& slice, Byte* packed, const Copy& copy) {
     const auto elements =
         static_cast<std::uint64_t>(slice.part[0] * slice.part[1] * slice.part[2] * slice.part[3]);
-    return local(slice.address, elements * slice.element_bytes);
+    std::byte* const part = local(slice.address, elements * slice.element_bytes);
+    Runs(slice).for_each([&](std::uint64_t there, std::uint64_t here, std::uint64_t bytes) {
+        copy(part + there, packed + here, bytes);
+    });
 }
 
 void pack(const Slice& slice, std::byte* packed) {
-    const std::byte* const part = own_part(slice);
-    const Runs runs(slice);
-    runs.for_each([&](std::uint64_t there, std::uint64_t here) {
-        std::memcpy(packed + here, part + there, runs.bytes);
+    for_each_own_run(slice, packed, [](const std::byte* part, std::byte* here, std::uint64_t bytes) {
+        std::memcpy(here, part, bytes);
     });
 }
 
 void unpack(const Slice& slice, const std::byte* packed) {
-    std::byte* const part = own_part(slice);
-    const Runs runs(slice);
-    runs.for_each([&](std::uint64_t there, std::uint64_t here) {
-        std::memcpy(part + there, packed + here, runs.bytes);
+    for_each_own_run(slice, packed, [](std::byte* part, const std::byte* here, std::uint64_t bytes) {
+        std::memcpy(part, here, bytes);
     });
 }
 
 bool owner_packs(const Context& context, const Slice& slice) {
-    return Runs(slice).count > few_runs && slice.bytes() <= most_answer_bytes && context.answered();
+    return Runs(slice).count() > few_runs && slice.bytes() <= most_answer_bytes && context.answered();
 }
 
 }  // namespace
@@ -128,11 +130,10 @@ void get_slices(std::span<const SliceMove> moves, Packer packer, bool around, Co
         } else if (packer == Packer::owner && owner_packs(context, slice)) {
             asked.push_back(&move);
         } else {
-            const Runs runs(slice);
-            runs.for_each([&](std::uint64_t there, std::uint64_t here) {
+            Runs(slice).for_each([&](std::uint64_t there, std::uint64_t here, std::uint64_t bytes) {
                 const std::uint64_t address = slice.address + there;
-                flight.add(around ? context.start_fetch(slice.owner, address, move.packed + here, runs.bytes)
-                                  : context.start(slice.owner, address, move.packed + here, runs.bytes));
+                flight.add(around ? context.start_fetch(slice.owner, address, move.packed + here, bytes)
+                                  : context.start_get(slice.owner, address, move.packed + here, bytes));
             });
         }
     }
@@ -149,10 +150,9 @@ std::vector<Transfer> start_get_slices(std::span<const SliceMove> moves) {
     for (const SliceMove& move : moves) {
         const Slice& slice = move.slice;
         if (slice.bytes() == 0) continue;
-        const Runs runs(slice);
-        runs.for_each([&](std::uint64_t there, std::uint64_t here) {
+        Runs(slice).for_each([&](std::uint64_t there, std::uint64_t here, std::uint64_t bytes) {
             transfers.push_back(
-                context.start_fetch(slice.owner, slice.address + there, move.packed + here, runs.bytes));
+                context.start_fetch(slice.owner, slice.address + there, move.packed + here, bytes));
         });
     }
     return transfers;
@@ -174,16 +174,13 @@ void put_slices(std::span<const SliceMove> moves, Code unpack_code) {
             context.call(slice.owner, context.runtime().code_offset(unpack_code), message, {},
                          std::memory_order_release);
             // What the cache has of these bytes is older now.
-            const Runs runs(slice);
-            runs.for_each([&](std::uint64_t there, std::uint64_t) {
+            Runs(slice).for_each([&](std::uint64_t there, std::uint64_t, std::uint64_t bytes) {
                 const std::uint64_t address = slice.address + there;
-                context.forget(slice.owner, {address, address + runs.bytes});
+                context.forget(slice.owner, {address, address + bytes});
             });
         } else {
-            const Runs runs(slice);
-            runs.for_each([&](std::uint64_t there, std::uint64_t here) {
-                flight.add(context.start<const std::byte>(slice.owner, slice.address + there,
-                                                          move.packed + here, runs.bytes));
+            Runs(slice).for_each([&](std::uint64_t there, std::uint64_t here, std::uint64_t bytes) {
+                flight.add(context.start_put(slice.owner, slice.address + there, move.packed + here, bytes));
             });
         }
     }

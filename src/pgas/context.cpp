@@ -148,7 +148,7 @@ template Transfer Context::start(Rank, std::uint64_t, std::byte*, std::size_t);
 template Transfer Context::start(Rank, std::uint64_t, const std::byte*, std::size_t);
 
 Transfer Context::start_fetch(Rank rank, std::uint64_t address, std::byte* to, std::size_t bytes) {
-    if (engine_ == nullptr || !is_remote(rank) || bytes == 0) return start(rank, address, to, bytes);
+    if (engine_ == nullptr || !is_remote(rank) || bytes == 0) return start_get(rank, address, to, bytes);
     check("get", rank, address, bytes);
     if (charged_) charge();
     GetRequest request = engine_->get_request(rank, address, bytes, to);

@@ -45,9 +45,12 @@ class Context {
     void put(Rank rank, std::uint64_t address, const std::byte* from, std::size_t bytes) {
         move(rank, address, from, bytes, [&] { return engine_->put(rank, address, bytes, from); });
     }
-    /// A get to std::byte, a put from const std::byte.
-    template <class Byte>
-    Transfer start(Rank rank, std::uint64_t address, Byte* memory, std::size_t bytes);
+    Transfer start_get(Rank rank, std::uint64_t address, std::byte* to, std::size_t bytes) {
+        return start(rank, address, to, bytes);
+    }
+    Transfer start_put(Rank rank, std::uint64_t address, const std::byte* from, std::size_t bytes) {
+        return start(rank, address, from, bytes);
+    }
     /// What is there now, straight to `to`: nothing of it is taken from the cache or put there (LAPPS, 5.4).
     /// But what this thread has written and not released yet is among it.
     Transfer start_fetch(Rank rank, std::uint64_t address, std::byte* to, std::size_t bytes);
@@ -95,13 +98,15 @@ class Context {
     [[noreturn]] void fail(const char* what, Rank rank, std::uint64_t address, std::size_t bytes,
                            int status) const;
     [[noreturn]] void fail_release(int status) const;
-    // One comparison also finds negative ranks; those that do not exist are left to
-    // move_uncached().
+    // One comparison also finds negative ranks; those that do not exist are left to move_uncached().
     bool is_remote(Rank rank) const noexcept {
         return rank != rank_ && static_cast<std::uint32_t>(rank) < static_cast<std::uint32_t>(ranks_);
     }
     void check(const char* what, Rank rank, std::uint64_t address, std::size_t bytes) const;
     void charge();
+    // A get to std::byte, a put from const std::byte.
+    template <class Byte>
+    Transfer start(Rank rank, std::uint64_t address, Byte* memory, std::size_t bytes);
     template <class Byte, class Cached>
     void move(Rank rank, std::uint64_t address, Byte* memory, std::size_t bytes, const Cached& cached) {
         if (charged_) [[unlikely]]
