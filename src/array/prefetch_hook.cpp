@@ -22,7 +22,7 @@ PrefetchStatistics prefetch_statistics() {
 
 // What comes waits in memory of its own until wait(), so that nothing is read that is not there yet, and
 // nothing written meanwhile is lost: an entry that was written is left stale, or where nobody would notice
-// that, fetched again.
+// that, fetched again; one that was fetched since stays as it is.
 class [[gnu::visibility("hidden")]] PrefetchTransfer::State {
   public:
     explicit State(detail::PrefetchHook& hook);
@@ -92,7 +92,10 @@ void refresh(std::span<PrefetchEntry* const> entries, Context& context, Code pac
         get_slices(moves, packer, true, pack);
         for (Arrival& arrival : arrivals) {
             buffer().count_update(arrival.entry->slice.bytes());
-            if (arrival.entry->consistent) arrival.entry->publish(arrival.bytes.data(), issued);
+            if (arrival.entry->consistent)
+                arrival.entry->publish(arrival.bytes.data(), issued);
+            else
+                arrival.entry->arrived(issued);
         }
     }
 }
@@ -279,11 +282,12 @@ void PrefetchTransfer::State::install(Arrival& arrival, Context& context) {
     const bool hidden = std::find(hook_.later_.begin(), hook_.later_.end(), &entry) != hook_.later_.end();
     {
         const detail::Claim claim(entry, context);
+        const bool newer = entry.stamp() > issued_;
         const bool written = entry.writes() != arrival.writes || (hidden && hook_.writes_ != writes_);
-        if (!written && entry.stamp() <= issued_) {
+        if (!newer && !written) {
             entry.publish(arrival.bytes.data(), issued_);
             context.runtime().prefetch_buffer().count_update(arrival.bytes.size());
-        } else if (!entry.consistent) {
+        } else if (!newer && !entry.consistent) {
             PrefetchEntry* const one = &entry;
             detail::refresh(std::span(&one, 1), context, hook_.pack());
         }

@@ -287,8 +287,8 @@ TEST(Prefetching, WhileTheRankComputes) {
             launch(array_options(3, cached), [=] {
                 BlockArray<long, 2> a({9, 7});
                 const Box<2> own = a.own_box();
-                const Index<2> below{own.upper[0] % 9,
-                                     3};  // the next rank's, or for the last rank nobody's halo
+                // The next rank's, or for the last rank nobody's halo.
+                const Index<2> below{own.upper[0] % 9, 3};
                 const auto halo = [&](const Index<2>& i) {
                     return a.own(i) == nullptr && own.lower[0] - 1 <= i[0] && i[0] <= own.upper[0];
                 };
@@ -339,6 +339,24 @@ TEST(Prefetching, WhileTheRankComputes) {
             });
 }
 
+TEST(Prefetching, WhatArrivesLateDoesNotReplaceWhatIsNewer) {
+    for (const bool consistent : {true, false})
+        launch(array_options(2), [=] {
+            BlockArray<long, 1> a({20});
+            a.fill(1);
+            a.prefetch_all_to_all({.consistent = consistent});
+            PrefetchTransfer late = a.update_prefetch_async();
+            barrier();
+            a.for_each([](const Index<1>&, long& element) { element = 2; });
+            barrier();
+            a.update_prefetch();
+            late.wait();
+            for (long i = 0; i < 20; ++i)
+                EXPECT_EQ(a(i), 2);
+            barrier();
+        });
+}
+
 TEST(Prefetching, OnAModelledNetwork) {
     for (const bool cached : {true, false}) {
         LaunchOptions options = array_options(4, cached);
@@ -380,8 +398,7 @@ TEST(Prefetching, WrongUseIsNamed) {
         };
         const std::string nothing =
             "update_prefetch: nothing is prefetched (no pattern was called, or what it had brought was "
-            "evicted): call a "
-            "pattern first";
+            "evicted): call a pattern first";
         EXPECT_EQ(message([&] { a.update_prefetch(); }), nothing);
         a.prefetch_stencil();
         EXPECT_EQ(message([&] { a.update_prefetch(); }), "none");

@@ -83,7 +83,7 @@ void PrefetchEntry::publish(const std::byte* packed, Stamp issued) noexcept {
     sequence_.store(before + 1, std::memory_order_relaxed);
     // Each of these stores releases: who sees one of them sees that the sequence is odd.
     store(0, packed, slice.bytes());
-    stamp_.store(issued, std::memory_order_release);
+    arrived(issued);
     sequence_.store(before + 2, std::memory_order_release);
 }
 

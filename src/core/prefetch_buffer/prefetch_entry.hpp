@@ -47,6 +47,8 @@ class PrefetchEntry : public detail::PrefetchedSlice {
 
     /// The slice as GETs have brought it that were issued at that time.
     void publish(const std::byte* packed, Stamp issued) noexcept;
+    /// The same where nobody reads meanwhile, and they have brought it to `data`.
+    void arrived(Stamp issued) noexcept { stamp_.store(issued, std::memory_order_release); }
     void copy(std::uint64_t offset_bytes, void* to, std::uint64_t size_bytes) const noexcept;
     /// Elements that a thread has put.
     void write(std::uint64_t offset_bytes, const void* from, std::uint64_t size_bytes) noexcept;
