@@ -15,6 +15,8 @@ namespace {
 
 constexpr std::size_t piece_limit = 16;  ///< with more gaps than this the whole get is fetched again
 
+constexpr std::array<Piece, 1> everything{{{0, ~std::uint64_t{0}, nullptr}}};
+
 bool keeps_data(Mode mode) noexcept { return mode != Mode::off && mode != Mode::transparent; }
 
 }  // namespace
@@ -330,11 +332,10 @@ void CachedWindow::update_started(Rank target, std::span<const Piece> pieces) no
 void CachedWindow::forget(Rank target, std::span<const Piece> pieces, bool fetches) noexcept {
     const Guard guard = lock();
     ++counters_.puts;
-    const Piece everything{0, ~std::uint64_t{0}, nullptr};
-    update_started(target, pieces.empty() ? std::span(&everything, 1) : pieces);
+    if (pieces.empty()) pieces = everything;
+    update_started(target, pieces);
     if (fetches) fetch_started(at(target));
     if (cache_ == nullptr) return;
-    if (pieces.empty()) cache_->drop(target, 0, ~std::uint64_t{0});
     for (const Piece& piece : pieces)
         cache_->drop(target, piece.offset, piece.size);
 }
@@ -353,16 +354,17 @@ void CachedWindow::acquire() noexcept {
 
 void CachedWindow::change_settings(const Settings& settings) {
     const Guard guard = lock();
+    // While the mode was off, operations went by uncounted; updates among them, unless nobody writes.
+    const bool updated = settings_.mode == Mode::off && settings.mode != Mode::always_cache;
     settings_ = settings;
     keeps_data_ = keeps_data(settings.mode);
     learns_ = settings.mode == Mode::acquire;
     broken_ = false;
     outdated_ = cache_ != nullptr;
     if (cache_ != nullptr) cache_->acquire();
-    // While the mode was off, operations went by uncounted.
     for (Rank target = 0; target < ranks(); ++target) {
         started(target, at(target), at(target).gets);
-        update_started(target, {});
+        update_started(target, updated ? std::span(everything) : std::span<const Piece>());
         if (target != self_) at(target).bet = Bet();
         set_route(at(target));
     }

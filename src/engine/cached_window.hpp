@@ -268,8 +268,7 @@ class CachedWindow {
         slow,   ///< several threads, no cache yet, watching, or a fetching atomic under way
         pass,   ///< asleep: let them pass
         look,   ///< look them up
-        check,  ///< the same in mode acquire, which has to ask first whether the process has learned
-                ///< something
+        check,  ///< the same in mode acquire, after asking whether the process has learned something
     };
     struct Target {
         Route route = Route::slow;
@@ -334,6 +333,8 @@ class CachedWindow {
     void catch_up() noexcept;
     void refresh(Rank target, std::span<const Piece> pieces) noexcept;
     void look_for_standstill() noexcept;
+    /// A flush with nothing to complete.
+    Flush elide() noexcept;
     bool usable(Rank target) noexcept;
     bool make_cache() noexcept;
     void survey(const Get& get, Survey& s) const;
@@ -401,8 +402,8 @@ class CachedWindow {
     StandstillDetector standstill_;
     Epochs epochs_;
     bool broken_ = false;  ///< no memory: the window goes on without a cache
-    bool outdated_ =
-        false;  ///< the cache was made under other settings, and goes as soon as nothing is in flight
+    /// The cache was made under other settings, and goes as soon as nothing is in flight.
+    bool outdated_ = false;
     mutable std::mutex mutex_;
     ProgressTimer progress_;
     std::unique_ptr<RangeCache> cache_;

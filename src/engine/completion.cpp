@@ -18,11 +18,7 @@ Flush CachedWindow::flush(Rank target, FlushKind kind) noexcept {
     if (!epochs_.may_flush(target)) return Flush::needed;
     if (!t.idle(kind) || (t.bet.asleep() && untracked_))
         return t.bet.caching() || t.in_transit() ? Flush::needed : Flush::needed_unseen;
-    ++counters_.flushes_elided;
-    polls_.completed();
-    if (!progress_.step()) return Flush::elided;
-    look_for_standstill();
-    return Flush::elided_progress;
+    return elide();
 }
 
 Flush CachedWindow::flush_all(FlushKind kind) noexcept {
@@ -31,6 +27,10 @@ Flush CachedWindow::flush_all(FlushKind kind) noexcept {
     if (!epochs_.may_flush_all() || untracked_) return Flush::needed;
     for (Rank target : active_)
         if (!at(target).idle(kind)) return Flush::needed;
+    return elide();
+}
+
+Flush CachedWindow::elide() noexcept {
     ++counters_.flushes_elided;
     polls_.completed();
     if (!progress_.step()) return Flush::elided;

@@ -16,6 +16,15 @@ using testing::Rig;
 struct AcquireWindowTest : CachedWindowTest {
     AcquireWindowTest() : CachedWindowTest(Mode::acquire) {}
     void change(Rank target, std::size_t offset) { ++rig.memory[static_cast<std::size_t>(target)][offset]; }
+    /// A get that has read before `meanwhile`, and is complete after it.
+    template <class Meanwhile>
+    void overtaken(Rank target, std::size_t offset, const Meanwhile& meanwhile) {
+        Buffer to(8);
+        rig.get(target, offset, 8, to.data());
+        rig.arrive(target);
+        meanwhile();
+        rig.flush(target);
+    }
 };
 
 TEST_F(AcquireWindowTest, FlushesForgetNothing) {
@@ -50,12 +59,10 @@ TEST_F(AcquireWindowTest, AnAcquireForgetsInEveryWindowInThisModeOnly) {
 }
 
 TEST_F(AcquireWindowTest, AGetThatWasUnderWayDuringAnAcquireIsNotUsedLater) {
-    Buffer early(8);
-    rig.get(1, 0, 8, early.data());
-    rig.arrive(1);
-    acquire_process();
-    change(1, 0);
-    rig.flush(1);
+    overtaken(1, 0, [&] {
+        acquire_process();
+        change(1, 0);
+    });
     fetched(1, 64, 8);
     EXPECT_EQ(fetched(1, 0, 8), bytes(1, 0, 8));
     EXPECT_EQ(rig.messages, 3u);
@@ -136,26 +143,30 @@ TEST_F(AcquireWindowTest, WhatMayHaveOvertakenAnUpdateIsNotKept) {
     const Piece piece{100, 8, reinterpret_cast<std::byte*>(value.data())};
     rig.window.put(1, std::span(&piece, 1));
     rig.get(1, 512, 8, to.data());
-    rig.get(1, 100, 8, to.data());
-    rig.arrive(1);  // the gets are faster than the put
-    std::copy(value.begin(), value.end(), rig.memory[1].begin() + 100);
-    rig.flush(1);
+    // The gets are faster than the put.
+    overtaken(1, 100, [&] { std::copy(value.begin(), value.end(), rig.memory[1].begin() + 100); });
     EXPECT_TRUE(rig.hits(1, 512, 8, to.data()));
     EXPECT_EQ(fetched(1, 100, 8), value);
     EXPECT_NE(old, value);
 }
 
+TEST_F(AcquireWindowTest, WhatMayHaveOvertakenAnUpdateThatWentByUncountedIsNotKept) {
+    change_setting(&Settings::mode, Mode::off);
+    // Here the program puts, which the window is not told of.
+    change_setting(&Settings::mode, Mode::acquire);
+    overtaken(1, 100, [&] { change(1, 100); });  // the get is faster than the put
+    fetched(1, 512, 8);
+    EXPECT_EQ(fetched(1, 100, 8), bytes(1, 100, 8));
+}
+
 TEST_F(AcquireWindowTest, ModesChange) {
     fetched(1, 0, 8);
-    Settings settings = rig.window.settings();
-    settings.mode = Mode::always_cache;
-    rig.window.change_settings(settings);
+    change_setting(&Settings::mode, Mode::always_cache);
     fetched(1, 0, 8);
     acquire_process();
     fetched(1, 0, 8);
     EXPECT_EQ(rig.messages, 2u);
-    settings.mode = Mode::acquire;
-    rig.window.change_settings(settings);
+    change_setting(&Settings::mode, Mode::acquire);
     fetched(1, 0, 8);
     fetched(1, 64, 8);
     acquire_process();

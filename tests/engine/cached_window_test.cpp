@@ -365,13 +365,10 @@ TEST_F(CachedWindowTest, FailedPrefetchReportsItsStatus) {
 
 TEST_F(CachedWindowTest, ChangedSettingsForgetAndApply) {
     fetched(1, 0, 64);
-    Settings s = rig.window.settings();
-    s.mode = Mode::off;
-    rig.window.change_settings(s);
+    change_setting(&Settings::mode, Mode::off);
     rig.memory[1][0] ^= 0xff;
     EXPECT_EQ(fetched(1, 0, 64), bytes(1, 0, 64));
-    s.mode = Mode::always_cache;
-    rig.window.change_settings(s);
+    change_setting(&Settings::mode, Mode::always_cache);
     EXPECT_EQ(rig.window.flush(1, FlushKind::full), Flush::needed)
         << "what happened while the mode was off was not counted";
     EXPECT_EQ(fetched(1, 0, 64), bytes(1, 0, 64));

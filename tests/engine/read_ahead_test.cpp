@@ -16,9 +16,7 @@ using testing::CachedWindowTest;
 /// Each rank exposes 10,000 bytes, in blocks of 1024.
 struct ReadAheadTest : CachedWindowTest {
     explicit ReadAheadTest(Mode mode = Mode::always_cache) : CachedWindowTest(mode) {
-        Settings s = rig.window.settings();
-        s.read_ahead_bytes = 1024;
-        rig.window.change_settings(s);
+        change_setting(&Settings::read_ahead_bytes, 1024);
         rig.window.set_extents(std::array<std::uint64_t, 3>{10000, 10000, 10000});
         rig.window.complete_all(rig.window.now(), FlushKind::full, 0, 0);
     }
@@ -112,9 +110,7 @@ TEST_F(ReadAheadInUserDefinedTest, OnlyIfThePhasesAreSaidToBeReadOnly) {
 }
 
 TEST_F(ReadAheadInUserDefinedTest, WithinAReadOnlyPhase) {
-    Settings s = rig.window.settings();
-    s.read_only_phases = true;
-    rig.window.change_settings(s);
+    change_setting(&Settings::read_only_phases, true);
     rig.flush_all();
     fetched(1, 1100, 8);
     EXPECT_EQ(fetched(1, 1200, 8), bytes(1, 1200, 8));

@@ -18,9 +18,7 @@ using testing::Rig;
 /// A window whose targets fall asleep, because its network takes no time.
 struct SleepingTest : CachedWindowTest {
     SleepingTest() {
-        Settings s = rig.window.settings();
-        s.bypass = true;
-        rig.window.change_settings(s);
+        change_setting(&Settings::bypass, true);
         rig.flush_all();
         Buffer buffer(64);
         for (std::size_t i = 0; i < 64; ++i)
@@ -86,9 +84,7 @@ TEST_F(SleepingTest, AFlushThatFoundItAsleepServesWhatAnotherThreadHasStarted) {
 /// A window over a network on which a get takes as long as hundreds of lookups.
 struct WatchingTest : CachedWindowTest {
     WatchingTest() {
-        Settings s = rig.window.settings();
-        s.bypass = true;
-        rig.window.change_settings(s);
+        change_setting(&Settings::bypass, true);
         rig.flush_all();
         rig.network_ticks = static_cast<std::uint64_t>(8000 / ns_per_tick());
     }

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <type_traits>
+
 #include "rig.hpp"
 
 namespace nearfetch::testing {
@@ -27,6 +29,12 @@ struct CachedWindowTest : ::testing::Test {
         EXPECT_EQ(rig.get(target, offset, size, buffer.data()), 0);
         rig.flush(target);
         return buffer;
+    }
+    template <class T>
+    void change_setting(T Settings::* setting, std::type_identity_t<T> value) {
+        Settings settings = rig.window.settings();
+        settings.*setting = value;
+        rig.window.change_settings(settings);
     }
     RangeCacheCounters counters() const { return rig.window.counters(); }
 
