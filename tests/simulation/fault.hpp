@@ -26,6 +26,7 @@ enum class Fault : std::uint8_t {
     unseen_puts,
     unseen_accumulates,
     forgotten_invalidates,
+    unseen_acquires,
 };
 
 struct FaultInfo {
@@ -56,6 +57,8 @@ inline constexpr std::array fault_table{
               "the cache is not told of an accumulate"},
     FaultInfo{Fault::forgotten_invalidates, CacheKind::ranges, "forgotten-invalidates",
               "the cache is not told of an invalidate"},
+    FaultInfo{Fault::unseen_acquires, CacheKind::ranges, "unseen-acquires",
+              "nobody sees the call by which the process learns that another has written"},
 };
 
 inline std::string_view name_of(CacheKind cache) noexcept {

@@ -37,6 +37,7 @@ constexpr std::array kinds{
     KindInfo{Kind::put, 8, true, "put"},
     KindInfo{Kind::accumulate, 4, true, "accumulate"},
     KindInfo{Kind::change, 6, true, "change by another process"},
+    KindInfo{Kind::poll, 2, false, "poll"},
     KindInfo{Kind::prefetch, 4, false, "prefetch"},
     KindInfo{Kind::invalidate, 1, false, "invalidate"},
 };
@@ -44,7 +45,8 @@ constexpr std::array kinds{
 Settings make_settings(Dice& dice, bool read_only) {
     Settings s;
     s.mode = dice.one_of({Mode::always_cache, Mode::always_cache, Mode::always_cache, Mode::user_defined,
-                          Mode::user_defined, Mode::user_defined, Mode::transparent, Mode::transparent});
+                          Mode::user_defined, Mode::user_defined, Mode::transparent, Mode::transparent,
+                          Mode::acquire, Mode::acquire, Mode::acquire});
     if (dice.one_in(20)) s.mode = Mode::off;
     const auto policies = eviction_policy_names();
     do

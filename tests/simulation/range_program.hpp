@@ -31,6 +31,7 @@ struct RangeOp {
         put,
         accumulate,
         change,  ///< by another process
+        poll,    ///< a get, a flush, and the same get again, perhaps after a change that nobody tells of
         prefetch,
         invalidate,
     };

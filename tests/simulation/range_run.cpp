@@ -88,6 +88,8 @@ class RangeRun {
                 return accumulate(op);
             case Kind::change:
                 return change(op);
+            case Kind::poll:
+                return poll(op);
             case Kind::prefetch:
                 return prefetch(op);
             case Kind::invalidate:
@@ -195,8 +197,8 @@ class RangeRun {
         std::string text = "there at the beginning";
         for (const RangeOp& op : program_.ops) {
             if (op.id >= op_) break;
-            const bool writes =
-                op.kind == Kind::put || op.kind == Kind::accumulate || op.kind == Kind::change;
+            const bool writes = op.kind == Kind::put || op.kind == Kind::accumulate ||
+                                op.kind == Kind::change || (op.kind == Kind::poll && polls_are_seen());
             if (writes && op.target == target && op.range().begin <= offset && offset < op.range().end)
                 text = "written by #" + std::to_string(op.id);
         }
@@ -255,10 +257,30 @@ class RangeRun {
     void change(const RangeOp& op) {
         if (program_.settings.mode == Mode::always_cache) return;
         make_way(op, true);
+        overwrite(op);
+        if (program_.settings.mode == Mode::user_defined && fault_ != Fault::forgotten_invalidates)
+            rig_.window.acquire();
+        if (program_.settings.mode == Mode::acquire && fault_ != Fault::unseen_acquires) learn(op.target);
+    }
+    void overwrite(const RangeOp& op) {
         for (std::uint64_t at = op.offset; at < op.range().end; ++at)
             memory_of(op.target)[at] = static_cast<unsigned char>(dice_.below(256));
-        if (program_.settings.mode != Mode::user_defined || fault_ == Fault::forgotten_invalidates) return;
-        rig_.window.acquire();
+    }
+    /// By a message, say, or by a fetching atomic.
+    void learn(Rank target) {
+        if (!dice_.one_in(4)) return acquire_process();
+        rig_.window.count_read(target, true);
+        flush(target, dice_.one_in(2) ? FlushKind::local : FlushKind::full);
+    }
+    void poll(const RangeOp& op) {
+        get(op);
+        flush(op.target, FlushKind::full);
+        if (polls_are_seen()) overwrite(op);
+        get(op);
+    }
+    /// A target that is left alone is not watched for them.
+    bool polls_are_seen() const noexcept {
+        return program_.settings.mode == Mode::acquire && !program_.settings.bypass;
     }
     void prefetch(const RangeOp& op) {
         make_way(op, false);

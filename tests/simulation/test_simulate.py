@@ -55,9 +55,8 @@ def test_the_programs_meet_everything_that_is_counted(cache):
     assert result.returncode == 0, result.stdout
     counters = re.findall(r"([a-z_]+) +(\d+)(?=\s)", result.stdout.split("\n", 1)[1])
     assert len(counters) > 20
-    # Only windows in mode acquire look for polls, and the programs have none.
     for name, value in counters:
-        assert int(value) > 50 or name == "polls", f"{name} {value}"
+        assert int(value) > 50, f"{name} {value}"
 
 
 @pytest.mark.parametrize(
