@@ -65,12 +65,15 @@ def read_table(path: Path) -> Table:
     return Table(kinds, fortran)
 
 
-def prototypes(compiler: Sequence[str], arguments: Sequence[str]) -> dict[str, Prototype]:
-    """Every function MPI_X that mpi.h declares, by its name without "MPI_"."""
+def header(compiler: Sequence[str], arguments: Sequence[str]) -> str:
+    """The text of mpi.h after its preprocessing."""
     command = [*compiler, "-E", "-P", *arguments, "-x", "c", "-"]
-    text = subprocess.run(
-        command, input="#include <mpi.h>\n", capture_output=True, text=True, check=True
-    ).stdout
+    done = subprocess.run(command, input="#include <mpi.h>\n", capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def prototypes(text: str) -> dict[str, Prototype]:
+    """Every function MPI_X that the header declares, by its name without "MPI_"."""
     found: dict[str, Prototype] = {}
     for statement in _without_attributes(re.sub(r"\s+", " ", text)).split(";"):
         match = _PROTOTYPE.match(statement.strip())
@@ -197,7 +200,7 @@ def main() -> None:
     parser.add_argument("compile", nargs="+", help="-- compiler and options")
     options = parser.parse_args()
     table = read_table(options.table)
-    declared = prototypes(options.compile[:1], options.compile[1:])
+    declared = prototypes(header(options.compile[:1], options.compile[1:]))
     options.source.write_text(source(table, declared, options.family), encoding="utf-8")
     names = "".join(f"    {name};\n" for name in exported(table, declared, options.family))
     options.exports.write_text(

@@ -152,16 +152,20 @@ int Library::attach(MPI_Win win, MPI_Comm comm, Exposed exposed, const Settings&
     int ranks = 0, self = 0;
     PMPI_Comm_size(comm, &ranks);
     PMPI_Comm_rank(comm, &self);
-    const std::array<std::uint64_t, 3> mine{exposed.displacement_unit, exposed.size_bytes,
-                                            overlaps_another(exposed) ? 1u : 0u};
-    std::vector<std::uint64_t> all(mine.size() * static_cast<std::size_t>(ranks));
-    const int status = PMPI_Allgather(mine.data(), 3, MPI_UINT64_T, all.data(), 3, MPI_UINT64_T, comm);
+    struct Told {
+        std::uint64_t unit;
+        std::uint64_t size_bytes;
+        std::uint64_t overlaps;
+    };
+    const Told mine{exposed.displacement_unit, exposed.size_bytes, overlaps_another(exposed) ? 1u : 0u};
+    std::vector<Told> all(static_cast<std::size_t>(ranks));
+    const int status = PMPI_Allgather(&mine, 3, MPI_UINT64_T, all.data(), 3, MPI_UINT64_T, comm);
     if (status != MPI_SUCCESS) return status;
     std::vector<std::uint64_t> units, extents;
-    for (std::size_t rank = 0; rank < static_cast<std::size_t>(ranks); ++rank) {
-        units.push_back(all[3 * rank]);
-        extents.push_back(all[3 * rank + 1]);
-        exposed.overlapping |= all[3 * rank + 2] != 0;
+    for (const Told& told : all) {
+        units.push_back(told.unit);
+        extents.push_back(told.size_bytes);
+        exposed.overlapping |= told.overlaps != 0;
     }
     if (std::ranges::all_of(units, [&](std::uint64_t unit) { return unit == units.front(); }))
         units.resize(1);

@@ -25,8 +25,7 @@ void* next_fortran(const char* name) noexcept {
     }
     std::fprintf(stderr,
                  "nearfetch: %s is not to be found (no loaded library of MPI for Fortran has it): load the "
-                 "MPI library "
-                 "before\n",
+                 "MPI library before\n",
                  name);
     std::abort();
 }

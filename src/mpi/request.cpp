@@ -110,14 +110,15 @@ class Watched {
 };
 
 /// \param name of the call
-/// \param done what the call sets to something positive if a request has completed; null: one has for sure
+/// \param done what the call sets to a true flag or a number if a request has completed; null: one has for
+/// sure
 template <class Call>
 int watch(const char* name, int count, MPI_Request* requests, const int* done, const Call& call) noexcept {
     Watched watched(count, requests);
     const int status = call();
     watched.settle(requests);
     // After an error, too, some may have completed.
-    const bool completed = status != MPI_SUCCESS || done == nullptr || (*done > 0 && *done != MPI_UNDEFINED);
+    const bool completed = status != MPI_SUCCESS || done == nullptr || (*done != 0 && *done != MPI_UNDEFINED);
     if (completed && !watched.only_gets()) learned(name);
     return status;
 }

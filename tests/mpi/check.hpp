@@ -203,6 +203,12 @@ class Program {
                       << state().size << " ranks" << std::endl;
         return all ? 1 : 0;
     }
+    /// All of a program that one rank alone cannot run; its exit code.
+    int run_with_others(void (*test)()) {
+        if (state().size == 1) return skip("it needs two ranks");
+        test();
+        return finish();
+    }
     /// The exit code of a program that this MPI cannot run.
     int skip(const char* why) {
         MPI_Finalize();

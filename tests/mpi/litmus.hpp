@@ -10,7 +10,9 @@
 // The reader is the last rank, because it learns from those before it even by MPI_Scan. It tells the writer
 // that it may write by a plain send, which is no acquire.
 
+#include <chrono>
 #include <functional>
+#include <thread>
 
 #include "check.hpp"
 
@@ -136,6 +138,39 @@ void until(const Test& test) {
     while (!flag)
         CHECK_MPI(test(&flag));
 }
+
+using Look = std::function<void(std::int64_t*)>;
+
+/// The writer raises a flag, a number from 0, by one; the reader looks again and again until it has.
+inline Litmus by_flag(const char* calls, std::int64_t& raised, std::function<void()> raise, Look look) {
+    return {calls, [&raised, raise, look] {
+                ++raised;
+                if (writes()) raise();
+                std::int64_t value = 0;
+                while (reads() && value != raised)
+                    look(&value);
+            }};
+}
+
+/// The flag is the first number of the writer's part of a window, inside lock_all; the reader looks by an
+/// atomic.
+inline Litmus by_atomic(const char* calls, MPI_Win flags, std::int64_t& raised, Look look) {
+    return by_flag(
+        calls, raised,
+        [flags] {
+            const std::int64_t one = 1;
+            CHECK_MPI(MPI_Accumulate(&one, 1, MPI_INT64_T, writer, 0, 1, MPI_INT64_T, MPI_SUM, flags));
+            CHECK_MPI(MPI_Win_flush(writer, flags));
+        },
+        [flags, look](std::int64_t* value) {
+            look(value);
+            CHECK_MPI(MPI_Win_flush(writer, flags));
+        });
+}
+
+/// A reader that looks under a lock, again and again: between two of them the writer gets its own. No MPI
+/// library promises that it does otherwise.
+inline void leave_time_for_a_lock() { std::this_thread::sleep_for(std::chrono::milliseconds(1)); }
 
 inline void run_all(Data& data, const std::vector<Litmus>& all) {
     for (const Litmus& litmus : all)

@@ -4,8 +4,7 @@
 // A poll by plain gets races, strictly speaking, but the loops here have to end: the same get again goes to
 // the network, and a rank that polls several places in turn refreshes what it has cached when nothing else
 // happens.
-#include <chrono>
-#include <thread>
+#include <algorithm>
 
 #include "litmus.hpp"
 
@@ -53,35 +52,21 @@ std::int64_t locked_get(MPI_Win window, int place) {
     return value;
 }
 
-/// get, flush, get, flush, ...
-void by_gets() {
-    part("poll by gets");
+/// get, flush, get, flush, ... of one flag, or of several in turn, where no get is like the last one. The
+/// last flag is raised.
+void by_gets(const char* name, const std::vector<int>& places) {
+    part(name);
     const Flags flags({IN_MODE_ACQUIRE});
     const LockAll epoch(flags);
     if (reads()) {
-        CHECK_EQ(get(flags, writer, 0), 0);
+        const auto is_down = [&](int place) { return get(flags, writer, place) == 0; };
+        CHECK(std::all_of(places.begin(), places.end(), is_down));
         ask();
-        while (get(flags, writer, 0) == 0) {
+        while (std::all_of(places.begin(), places.end(), is_down)) {
         }
         if (loaded()) CHECK(counter(flags, "polls") > 0);
     }
-    flags.raise(0);
-    barrier();
-}
-
-/// Two flags in turn: no get is like the last one.
-void by_gets_in_turn() {
-    part("poll by gets in turn");
-    const Flags flags({IN_MODE_ACQUIRE});
-    const LockAll epoch(flags);
-    if (reads()) {
-        CHECK_EQ(get(flags, writer, 0), 0);
-        CHECK_EQ(get(flags, writer, 8), 0);
-        ask();
-        while (get(flags, writer, 0) == 0 && get(flags, writer, 8) == 0) {
-        }
-    }
-    flags.raise(8);
+    flags.raise(places.back());
     barrier();
 }
 
@@ -92,9 +77,8 @@ void by_locks(const char* name, Settings settings) {
     if (reads()) {
         CHECK_EQ(locked_get(flags, 0), 0);
         ask();
-        // Between two shared locks the writer gets its own: no MPI library promises that it does otherwise.
         while (locked_get(flags, 0) == 0)
-            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            leave_time_for_a_lock();
     }
     flags.raise(0, true);
     barrier();
@@ -149,27 +133,17 @@ void flags_elsewhere(Data& data) {
     part("flags in a window that is off");
     const Flags flags({{"nearfetch_mode", "off"}});
     const LockAll epoch(flags);
-    run(data,
-        {"MPI_Fetch_and_op", [&] {
-             static std::int64_t raised = 0;
-             const std::int64_t one = 1, nothing = 0;
-             ++raised;
-             if (writes()) {
-                 CHECK_MPI(MPI_Accumulate(&one, 1, MPI_INT64_T, writer, 0, 1, MPI_INT64_T, MPI_SUM, flags));
-                 CHECK_MPI(MPI_Win_flush(writer, flags));
-             }
-             std::int64_t value = 0;
-             while (reads() && value != raised) {
-                 CHECK_MPI(MPI_Fetch_and_op(&nothing, &value, MPI_INT64_T, writer, 0, MPI_SUM, flags));
-                 CHECK_MPI(MPI_Win_flush(writer, flags));
-             }
-         }});
+    static std::int64_t raised = 0;
+    run(data, by_atomic("MPI_Fetch_and_op", flags, raised, [&](std::int64_t* value) {
+            const std::int64_t nothing = 0;
+            CHECK_MPI(MPI_Fetch_and_op(&nothing, value, MPI_INT64_T, writer, 0, MPI_SUM, flags));
+        }));
     barrier();
 }
 
 void all() {
-    by_gets();
-    by_gets_in_turn();
+    by_gets("poll by gets", {0});
+    by_gets("poll by gets in turn", {0, 8});
     by_locks("poll by locks", {IN_MODE_ACQUIRE});
     by_locks("poll by locks that only open epochs", {IN_MODE_ACQUIRE, {"nearfetch_locks", "access"}});
     promise_of_locks("locks synchronise", {IN_MODE_ACQUIRE}, 0);
@@ -182,9 +156,4 @@ void all() {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-    Program program(argc, argv, 100);
-    if (size() == 1) return program.skip("a writer and a reader are needed");
-    all();
-    return program.finish();
-}
+int main(int argc, char** argv) { return Program(argc, argv, 100).run_with_others(all); }

@@ -71,11 +71,9 @@ void while_others_get(const Data& data, int rounds) {
 int main(int argc, char** argv) {
     Program program(argc, argv, 100, MPI_THREAD_MULTIPLE);
     if (program.provided() < MPI_THREAD_MULTIPLE) return program.skip("it has no MPI_THREAD_MULTIPLE");
-    if (size() == 1) return program.skip("a writer and a reader are needed");
-    {
+    return program.run_with_others([] {
         Data data;
         by_another_thread(data);
         while_others_get(data, crowded() ? 5 : 50);
-    }
-    return program.finish();
+    });
 }

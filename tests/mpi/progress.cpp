@@ -64,9 +64,4 @@ void all_rounds() {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-    Program program(argc, argv, 60);
-    if (size() == 1) return program.skip("needs two ranks");
-    all_rounds();
-    return program.finish();
-}
+int main(int argc, char** argv) { return Program(argc, argv).run_with_others(all_rounds); }

@@ -3,7 +3,7 @@
 // What every transport and job promises, on MPI. Without an argument all that has to work; `modelled` what
 // has to over a modelled network; any other names an end that the launcher is to see: `throws` an exception
 // in the last rank, `thread-throws` one in a thread of its that nobody joins, `too-much` a segment that no
-// machine has, `unequal` one size per rank.
+// machine has, `absurd` one that cannot be addressed, `unequal` one size per rank.
 
 #include "transport/mpi/mpi_job.hpp"
 
