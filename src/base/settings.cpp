@@ -20,7 +20,8 @@ class Field {
   public:
     constexpr Field(T Settings::* member) : member_(member) {}
     constexpr Field(T PageCacheConfig::* member) : of_page_cache_(member) {}
-    T& operator()(Settings& s) const {
+    template <class MaybeConst>
+    auto& operator()(MaybeConst& s) const {
         return member_ != nullptr ? s.*member_ : s.page_cache.*of_page_cache_;
     }
 
@@ -128,16 +129,13 @@ const std::array rows{
         "(0: never)"},
     Row{"read_only_phases", "", SwitchKind{&Settings::read_only_phases},
         "user-defined: promise that nobody writes to the window between two invalidates, so that it may be "
-        "read "
-        "ahead there, too"},
+        "read ahead there, too"},
     Row{"locks", "", ChoiceKind{&Settings::locks, "synchronize access"},
         "access: promise that MPI_Win_lock and lock_all only open epochs, and processes synchronise by other "
-        "calls, so "
-        "that they forget nothing in mode acquire"},
+        "calls, so that they forget nothing in mode acquire"},
     Row{"atomics", "", ChoiceKind{&Settings::atomics, "synchronize relaxed"},
         "relaxed: promise that no process concludes from the result of an atomic that another has written, "
-        "so that "
-        "atomics forget nothing in mode acquire"},
+        "so that atomics forget nothing in mode acquire"},
     Row{"progress_interval_us", "us", CountKind{&Settings::progress_interval_us, 1, 1000000},
         "longest time that a rank lives on hits and elided flushes without entering MPI"},
     Row{"seed", "", CountKind{&Settings::seed, 0, any_count}, "seed of the cache's own random choices"},
@@ -220,7 +218,7 @@ std::string allowed_text(const Kind& kind) {
         kind);
 }
 
-std::string value_text(const Kind& kind, Settings& s) {
+std::string value_text(const Kind& kind, const Settings& s) {
     return std::visit(Overloaded{
                           [&](const BytesKind& k) { return bytes_text(k.member(s)); },
                           [&]<class T>(const CountKind<T>& k) { return std::to_string(k.member(s)); },
@@ -307,7 +305,7 @@ std::string known_names() {
 std::string_view mode_name(Mode mode) noexcept { return mode_names[static_cast<std::size_t>(mode)]; }
 
 std::vector<SettingInfo> settings_table() {
-    Settings defaults;
+    const Settings defaults;
     std::vector<SettingInfo> table;
     for (const Row& row : rows)
         table.push_back(

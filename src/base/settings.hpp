@@ -15,7 +15,7 @@
 
 namespace nearfetch {
 
-/// When a window forgets cached data (DESIGN.md, "Consistency: one clock"; 001, section III-A).
+/// When a window forgets cached data (ARCHITECTURE.md, "Consistency"; 001, section III-A).
 enum class Mode : std::uint8_t { off, transparent, acquire, always_cache, user_defined };
 
 /// The mode's name as it is written in settings, reports and info keys.

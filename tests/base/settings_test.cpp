@@ -70,8 +70,7 @@ TEST(ApplySetting, NamesTheSettingTheValueAndWhatIsAllowed) {
     EXPECT_EQ(
         error_of("mode", "fast"),
         "bad value 'fast' for setting 'mode' (allowed: off transparent acquire always-cache user-defined): "
-        "give one of "
-        "these");
+        "give one of these");
     EXPECT_NE(error_of("buffer_bytes", "7").find("a size from 4KiB"), std::string::npos);
     EXPECT_NE(error_of("index_entries", "0").find("a whole number from 16"), std::string::npos);
     EXPECT_NE(error_of("index_entries", "1e3").find("bad value '1e3'"), std::string::npos);
