@@ -9,7 +9,6 @@ using namespace litmus;
 namespace {
 
 std::vector<Litmus> messages() {
-    static int index, done;
     return {
         by_message("MPI_Recv", told),
         by_message("MPI_Sendrecv",
@@ -55,6 +54,12 @@ std::vector<Litmus> messages() {
                  CHECK_MPI(MPI_Recv(nullptr, 0, MPI_BYTE, reader(), 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
              if (reads()) CHECK_MPI(MPI_Ssend(nullptr, 0, MPI_BYTE, writer, 2, MPI_COMM_WORLD));
          }},
+    };
+}
+
+std::vector<Litmus> requests() {
+    static int index, done;
+    return {
         by_request("MPI_Wait", [] { CHECK_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE)); }),
         by_request("MPI_Waitall", [] { CHECK_MPI(MPI_Waitall(1, &request, MPI_STATUSES_IGNORE)); }),
         by_request("MPI_Waitany", [] { CHECK_MPI(MPI_Waitany(1, &request, &index, MPI_STATUS_IGNORE)); }),
@@ -273,6 +278,7 @@ std::vector<Litmus> files(MPI_File file) {
 void all() {
     Data data;
     run_all(data, messages());
+    run_all(data, requests());
     run_all(data, collectives());
 #if MPI_VERSION >= 4
     run_all(data, of_mpi_4());
