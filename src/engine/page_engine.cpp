@@ -88,14 +88,6 @@ bool PageEngine::drive(Ask&& ask, std::uint64_t attempt, Patience patience, int&
 }
 
 template <class Request>
-PageEngine::Pending<Request>::Pending(PageEngine& engine, const TaskClock& task, const Request& request)
-    : engine_(engine), task_(task), request_(request), attempt_(++engine.attempts_) {
-    if (engine.memory_of(request).contains(request.offset, request.size_bytes)) return;
-    status_ = transport_status::outside;
-    done_ = true;
-}
-
-template <class Request>
 bool PageEngine::Pending<Request>::advance(Patience patience) {
     if (!done_)
         done_ = engine_.drive([this] { return engine_.next(task_, request_); }, attempt_, patience, status_);
@@ -114,15 +106,9 @@ int PageEngine::Pending<Request>::wait() {
 template class PageEngine::Pending<GetRequest>;
 template class PageEngine::Pending<PutRequest>;
 
-GetRequest PageEngine::get_request(Rank target, std::uint64_t address, std::uint64_t size_bytes,
-                                   std::byte* to) const {
-    // When the program asked matters where something was read ahead; the clock is a good part of a miss.
-    const std::uint64_t now_ns = cache_.has_pages(target, address, size_bytes) ? transport_.now_ns() : 0;
-    return {target, address, size_bytes, to, transport_.readable(target, address), now_ns};
-}
-
 int PageEngine::get_slowly(const TaskClock& task, Rank target, std::uint64_t address,
                            std::uint64_t size_bytes, std::byte* to) {
+    if (cache_.settle(target, address, size_bytes)) return get(task, target, address, size_bytes, to);
     // A prefetch that has arrived and was not looked for yet is not late.
     if (!cache_.gets_in_flight().empty()) collect(Patience::none);
     return Get(*this, task, get_request(target, address, size_bytes, to)).wait();

@@ -92,6 +92,7 @@ PageCache::Gap PageCache::gap_at(const TaskClock& task, const GetRequest& r) noe
 }
 
 Step PageCache::get_bulk(const TaskClock& task, GetRequest& r) {
+    settle();
     r.next_ = copy_prefix(task, r);
     if (r.next_ == r.range().end) return {};
     const Gap gap = gap_at(task, r);

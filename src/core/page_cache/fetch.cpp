@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <utility>
 
 #include "core/page_cache/page_cache.hpp"
 #include "core/page_cache/parts.hpp"
@@ -66,9 +67,8 @@ Step PageCache::get(const TaskClock& task, GetRequest& r) {
 }
 
 PageCache::Window PageCache::survey(const TaskClock& task, Rank target, ByteRange range) noexcept {
-    Window window;
-    window.range = range;
-    window.first_line = range.begin >> line_shift_;
+    Window window{range, range.begin >> line_shift_, 0};
+    window.surveyed = true;
     for_each_part(range, [&](const Part& part) {
         const Page* const page = lookup(target, part.number);
         LineMask absent = part.lines;
@@ -98,9 +98,12 @@ Step PageCache::get_window(const TaskClock& task, GetRequest& r) {
     const LineMask all = line_mask(0, ((end - 1) >> line_shift_) - first_line);
     const std::uint64_t number = r.next_ >> page_shift_;
     // Nothing there at all is the common case of those that find() did not serve.
-    Window window{{r.next_, end}, first_line, all, 0};
-    if (number != (end - 1) >> page_shift_ || lookup(r.target, number) != nullptr)
+    Window window{{r.next_, end}, first_line, all};
+    if (number != (end - 1) >> page_shift_ || operations_.spare() == 0 ||
+        lookup(r.target, number) != nullptr) {
+        settle();
         window = survey(task, r.target, window.range);
+    }
     if (window.arriving != 0)
         if (Operation* const op = arrival(r, window)) return held_up_by(*op);
     if (window.missing == 0) {
@@ -207,7 +210,7 @@ Operation& PageCache::plan_fetch(const TaskClock& task, GetRequest& r, const Win
     std::uint64_t rest_line = 0;
     LineMask rest = 0;
     int direction = 0;
-    if (last / lines_per_page_ == number) {
+    if (window.surveyed && last / lines_per_page_ == number) {
         if (const Page* page = lookup(r.target, number)) {
             const LineMask missing = line_mask(first % lines_per_page_, last % lines_per_page_);
             rest = rest_of_page(task, r, *page, missing, direction);
@@ -256,6 +259,7 @@ Operation* PageCache::plan_ahead(const TaskClock& task, Rank target, ByteRange r
 Step PageCache::prefetch(const TaskClock& task, PrefetchRequest& r) {
     const ByteRange range{std::max(r.range.begin, r.readable.begin), std::min(r.range.end, r.readable.end)};
     NF_EXPECT(r.range.begin < offsets_end);
+    settle();
     if (r.next_ == r.range.begin) ++counters_.hints;
     r.next_ = std::max(r.next_, range.begin);
     while (r.next_ < range.end) {
@@ -276,6 +280,7 @@ void PageCache::started(Operation& op, std::uint64_t now_ticks) noexcept {
     NF_EXPECT(op.state_ == Operation::State::planned);
     op.state_ = Operation::State::started;
     op.started_ticks_ = now_ticks;
+    settle();
     if (op.kind == Operation::Kind::put) {
         ++counters_.put_messages;
         counters_.put_message_bytes += op.size_bytes;
@@ -339,43 +344,44 @@ void PageCache::complete(Operation& op, int status, std::uint64_t now_ticks) noe
         operations_.end(op);
         return;
     }
-    if (op.state_ == Operation::State::planned) op.wanted_ = 0;  // it was never admitted
+    settle();
     completed_ticks_ = now_ticks;
-    if (!op.bulk_) arrive(op, status == 0);
+    if (op.state_ == Operation::State::planned) op.wanted_ = 0;  // it was never admitted
+    if (status != 0) op.merge_ = 0;
     if ((op.get_ != nullptr || op.awaited_) && !op.bulk_ && status == 0 && now_ticks > op.started_ticks_)
         read_ahead_.latency(now_ticks - op.started_ticks_);
-    if (op.get_ != nullptr) {
-        if (op.get_->status == 0) op.get_->status = status;
-        --op.get_->outstanding_;
-    }
-    operations_.end(op);
+    operations_.land(op);
+    landed_ = &op;
+    if (op.get_ == nullptr) return settle();
+    if (!op.bulk_ && status == 0) deliver(op);
+    if (op.get_->status == 0) op.get_->status = status;
+    --op.get_->outstanding_;
 }
 
-// What has arrived enters its pages, except where that is overtaken, and is given to who waits for it.
-void PageCache::arrive(Operation& op, bool good) noexcept {
+// What landed last enters its pages, except where that is overtaken.
+void PageCache::settle() noexcept {
+    if (landed_ == nullptr) return;
+    Operation& op = *std::exchange(landed_, nullptr);
     const std::uint64_t base = op.offset >> line_shift_;
-    for_each_part(op.range(), [&](const Part& part) {
-        const LineMask lines = recounted(op.wanted_, base, part.first_line) & part.lines;
-        const LineMask delivery = recounted(op.delivery_, base, part.first_line) & part.lines;
-        if ((lines | delivery) == 0) return;
-        Page* const page = lookup(op.target, part.number);
-        const std::byte* const from = op.buffer + (part.offset - op.offset);
-        if (lines != 0) {
-            page->arriving &= ~lines;
-            LineMask merged = 0;
-            if (good && op.stamp_ >= page->stamp)
-                merged = lines & recounted(op.merge_, base, part.first_line);
+    if (op.wanted_ != 0)
+        for_each_part(op.range(), [&](const Part& part) {
+            const LineMask lines = recounted(op.wanted_, base, part.first_line) & part.lines;
+            if (lines == 0) return;
+            Page& page = *lookup(op.target, part.number);
+            const LineMask delivered = recounted(op.delivery_, base, part.first_line);
+            const LineMask merged =
+                op.stamp_ >= page.stamp ? lines & recounted(op.merge_, base, part.first_line) : 0;
             for_each_run(merged, [&](std::uint64_t first, std::uint64_t last) {
                 const std::uint64_t begin = std::max(part.begin, first << line_shift_);
                 const std::uint64_t end = std::min(part.end, (last + 1) << line_shift_);
-                copy_clean(*page, begin, end, from + (begin - part.begin));
+                copy_clean(page, begin, end, op.buffer + (part.offset - op.offset) + (begin - part.begin));
             });
-            page->ready |= merged & delivery;
-            page->ahead |= merged & ~delivery;
-            counters_.prefetch_unused += count_of(lines & ~delivery & ~merged);
-        }
-        if (good && delivery != 0) deliver(*op.get_, part, page, delivery, from);
-    });
+            page.arriving &= ~lines;
+            page.ready |= merged & delivered;
+            page.ahead |= merged & ~delivered;
+            counters_.prefetch_unused += count_of(lines & ~delivered & ~merged);
+        });
+    operations_.end(op);
 }
 
 // Copies into a page, around what was written there.
@@ -393,24 +399,38 @@ void PageCache::copy_clean(const Page& page, std::uint64_t begin, std::uint64_t 
     }
 }
 
-// Gives the request the lines of the part that it missed, with what this process has written there.
-void PageCache::deliver(const GetRequest& r, const Part& part, const Page* page, LineMask lines,
-                        const std::byte* from) noexcept {
-    const std::uint64_t base = part.offset - part.begin;
-    const std::uint64_t least = std::max(part.begin, r.offset > base ? r.offset - base : 0);
-    const std::uint64_t most = std::min(part.end, r.range().end - base);
-    for_each_run(lines, [&](std::uint64_t first, std::uint64_t last) {
-        const std::uint64_t begin = std::max(least, first << line_shift_);
-        const std::uint64_t end = std::min(most, (last + 1) << line_shift_);
-        std::byte* const to = r.to + (base + begin - r.offset);
-        std::memcpy(to, from + (begin - part.begin), end - begin);
-        if (page == nullptr || page->dirty == Page::nothing) return;
-        for (std::uint64_t at = dirty_.next_set(page->dirty, begin); at < end;) {
-            const std::uint64_t stop = std::min(end, dirty_.next_clear(page->dirty, at));
-            std::memcpy(to + (at - begin), data(*page) + at, stop - at);
-            at = dirty_.next_set(page->dirty, stop);
-        }
+// Gives who waits what it missed, with what this process has written there.
+void PageCache::deliver(const Operation& op) noexcept {
+    const std::uint64_t base = op.offset >> line_shift_;
+    const GetRequest& r = *op.get_;
+    const ByteRange range{std::max(r.offset, op.offset), std::min(r.range().end, op.range().end)};
+    const LineMask all = lines_within(op, range);
+    if ((op.delivery_ & all) == all && dirty_.count() == 0)
+        return copy_bytes(r.to + (range.begin - r.offset), op.buffer + (range.begin - op.offset),
+                          range.size());
+    for_each_part(range, [&](const Part& part) {
+        const LineMask lines = recounted(op.delivery_, base, part.first_line) & part.lines;
+        if (lines == 0) return;
+        const Page* const page = dirty_.count() == 0 ? nullptr : lookup(op.target, part.number);
+        for_each_run(lines, [&](std::uint64_t first, std::uint64_t last) {
+            const std::uint64_t begin = std::max(part.begin, first << line_shift_);
+            const std::uint64_t end = std::min(part.end, (last + 1) << line_shift_);
+            const std::uint64_t offset = part.offset - part.begin + begin;
+            std::byte* const to = r.to + (offset - r.offset);
+            copy_bytes(to, op.buffer + (offset - op.offset), end - begin);
+            if (page != nullptr && page->dirty != Page::nothing) copy_written(*page, begin, end, to);
+        });
     });
+}
+
+// Copies what was written of the range and is not back yet.
+void PageCache::copy_written(const Page& page, std::uint64_t begin, std::uint64_t end,
+                             std::byte* to) const noexcept {
+    for (std::uint64_t at = dirty_.next_set(page.dirty, begin); at < end;) {
+        const std::uint64_t stop = std::min(end, dirty_.next_clear(page.dirty, at));
+        std::memcpy(to + (at - begin), data(page) + at, stop - at);
+        at = dirty_.next_set(page.dirty, stop);
+    }
 }
 
 }  // namespace nearfetch

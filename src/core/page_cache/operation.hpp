@@ -4,7 +4,8 @@
 // Operations: the GETs and PUTs that core wants to have done, and what it has to know until they are.
 //
 // The network never touches a page. What is fetched lands in the operation's own memory and is merged into
-// the pages when it has arrived; what is written back is copied there first. So a page may be written, read
+// the pages when it has arrived (what somebody waited for: after that one has it, and best while the next
+// GET travels); what is written back is copied there first. So a page may be written, read
 // and even evicted while one of its operations is under way, one message can serve several pages that stand
 // anywhere, and a transport has to understand nothing but (rank, offset, size, memory). The copy costs some
 // 20 ns per page. Large gets and puts use the program's memory in place of the operation's.
@@ -33,6 +34,7 @@ struct Operation {
         idle,
         planned,  ///< to be started
         started,
+        landed,  ///< a GET that is complete, but not in its pages yet
         failed,  ///< a PUT of written bytes that has to be started again
     };
 
@@ -83,7 +85,7 @@ class OperationTable {
     }
 
     std::size_t spare() const noexcept { return spare_.size(); }
-    std::size_t in_flight() const noexcept { return operations_.size() - spare_.size(); }
+    std::size_t in_flight() const noexcept { return gets().size() + puts().size(); }
     const std::vector<Operation*>& gets() const noexcept { return active_[0]; }
     const std::vector<Operation*>& puts() const noexcept { return active_[1]; }
     OperationId last_id() const noexcept { return last_id_; }
@@ -107,11 +109,16 @@ class OperationTable {
         list.push_back(&op);
         return op;
     }
-    void end(Operation& op) noexcept {
+    /// It is under way no more, but needed until it is ended.
+    void land(Operation& op) noexcept {
         auto& list = active_[static_cast<std::size_t>(op.kind)];
         list[op.slot_] = list.back();
         list[op.slot_]->slot_ = op.slot_;
         list.pop_back();
+        op.state_ = Operation::State::landed;
+    }
+    void end(Operation& op) noexcept {
+        if (op.state_ != Operation::State::landed) land(op);
         op.state_ = Operation::State::idle;
         spare_.push_back(&op);
     }

@@ -162,6 +162,7 @@ Page* PageCache::make_page(Rank target, std::uint64_t number) noexcept {
     page.target = target;
     page.stamp = now_;
     table_.insert(target, number, index);
+    absent_ = {};
     queues_.insert(page);
     return &page;
 }
@@ -177,6 +178,7 @@ void PageCache::acquire(Rank target, ByteRange range) noexcept {
 }
 
 void PageCache::forget(Rank target, ByteRange range) noexcept {
+    settle();
     for_each_page(target, range, [&](Page& page) { forget_lines(page, lines_within(page, range)); });
     forget_merges(target, range);
 }
@@ -207,6 +209,11 @@ void PageCache::check_invariants() const {
         std::fprintf(stderr, "nearfetch: page cache: %s\n", what);
         std::abort();
     };
+    // Fetched, and not in their pages yet.
+    std::vector<const Operation*> fetches;
+    for (const Operation* op : operations_.gets())
+        if (op->state_ == Operation::State::started) fetches.push_back(op);
+    if (landed_ != nullptr) fetches.push_back(landed_);
     std::uint32_t used = 0, dirty = 0;
     for (const Page& page : pages_) {
         if (page.target < 0) continue;
@@ -217,8 +224,8 @@ void PageCache::check_invariants() const {
         ensure((page.valid() & page.arriving) == 0, "valid line is fetched");
         ensure(page.stamp <= now_, "page from the future");
         LineMask arriving = 0;
-        for (const Operation* op : operations_.gets()) {
-            if (op->state_ != Operation::State::started || op->target != page.target) continue;
+        for (const Operation* op : fetches) {
+            if (op->target != page.target) continue;
             const std::uint64_t base = op->offset >> line_shift_;
             for (std::uint64_t line = 0; line < lines_most && op->wanted_ >> line != 0; ++line) {
                 if ((op->wanted_ >> line & 1) == 0) continue;
@@ -238,9 +245,8 @@ void PageCache::check_invariants() const {
     ensure(dirty == dirty_.count(), "count of dirty pages");
     const PageCacheCounters all = counters();
     std::uint64_t under_way = 0;
-    for (const Operation* op : operations_.gets())
-        if (op->state_ == Operation::State::started)
-            under_way += static_cast<unsigned>(std::popcount(op->wanted_ & ~op->delivery_));
+    for (const Operation* op : fetches)
+        under_way += static_cast<unsigned>(std::popcount(op->wanted_ & ~op->delivery_));
     ensure(all.prefetch_lines == all.prefetch_used + all.prefetch_unused + lines_ahead() + under_way,
            "count of lines ahead");
 }

@@ -85,8 +85,19 @@ class PageCache {
     /// False: nothing of the range is cached or on its way, nor will be before the next call that is not
     /// const.
     bool has_pages(Rank target, std::uint64_t offset, std::uint64_t size) const noexcept {
-        return offset >> page_shift_ != (offset + size - 1) >> page_shift_ ||
-               table_.find(target, offset >> page_shift_) != PageTable::nothing;
+        const std::uint64_t number = offset >> page_shift_;
+        return number != (offset + size - 1) >> page_shift_ ||
+               !(absent_.is(target, number) || table_.find(target, number) == PageTable::nothing);
+    }
+    /// Brings what the last get has waited for into its pages now, if it touches the range. Otherwise that
+    /// happens while the next GET travels, or before anything else looks at the pages. \return whether find()
+    /// is worth another try
+    bool settle(Rank target, std::uint64_t offset, std::uint64_t size) noexcept {
+        if (landed_ == nullptr || landed_->target != target ||
+            !landed_->range().overlaps({offset, offset + size}))
+            return false;
+        settle();
+        return true;
     }
     /// A get that find() did not serve. \pre size > 0, and the readable range has it
     Step get(const TaskClock& task, GetRequest& request);
@@ -141,10 +152,20 @@ class PageCache {
   private:
     struct Part;
     struct Window;
+    struct PageName {
+        Rank target = -1;
+        std::uint64_t number = 0;
+        bool is(Rank t, std::uint64_t n) const noexcept { return number == n && target == t; }
+    };
 
     Page* lookup(Rank target, std::uint64_t number) noexcept {
+        return absent_.is(target, number) ? nullptr : look_up(target, number);
+    }
+    Page* look_up(Rank target, std::uint64_t number) noexcept {
         const std::uint32_t index = table_.find(target, number);
-        return index == PageTable::nothing ? nullptr : &pages_[index];
+        if (index != PageTable::nothing) return &pages_[index];
+        absent_ = {target, number};
+        return nullptr;
     }
     std::byte* data(const Page& page) const noexcept {
         return frames_ + (static_cast<std::uint64_t>(&page - pages_.data()) << page_shift_);
@@ -183,9 +204,9 @@ class PageCache {
                           std::uint8_t mark);
     void trigger(GetRequest& request, Page& page, std::uint64_t offset) noexcept;
     void admit(Operation& operation) noexcept;
-    void arrive(Operation& operation, bool good) noexcept;
-    void deliver(const GetRequest& request, const Part& part, const Page* page, LineMask lines,
-                 const std::byte* from) noexcept;
+    void deliver(const Operation& operation) noexcept;
+    void settle() noexcept;
+    void copy_written(const Page& page, std::uint64_t begin, std::uint64_t end, std::byte* to) const noexcept;
     void copy_clean(const Page& page, std::uint64_t begin, std::uint64_t end, const std::byte* from) noexcept;
 
     // Puts and releases (write_back.cpp).
@@ -221,11 +242,13 @@ class PageCache {
     PageCacheCounters counters_;
     std::vector<Page> pages_;
     PageTable table_;
+    PageName absent_;  ///< there is no such page: a miss asks for it several times
     PageQueues queues_;
     DirtyPages dirty_;
 
     ReservedMemory memory_;
     OperationTable operations_;
+    Operation* landed_ = nullptr;  ///< the GET that is in nobody's way: see settle()
     ReadAhead read_ahead_;
     std::vector<std::uint32_t> spare_;
     std::uint32_t lines_per_page_;
@@ -244,7 +267,7 @@ inline Page* PageCache::page_with(Page*& last, Rank target, std::uint64_t offset
         return nullptr;
     const std::uint64_t number = offset >> page_shift_;
     if (last->number == number && last->target == target) return last;
-    Page* const page = lookup(target, number);
+    Page* const page = look_up(target, number);
     if (page != nullptr) {
         queues_.used(*page);
         last = page;

@@ -25,9 +25,10 @@ struct PageCache::Part {
 /// What is there of a range of at most lines_per_operation_ lines. Masks count from `first_line`.
 struct PageCache::Window {
     ByteRange range;
-    std::uint64_t first_line = 0;
-    LineMask missing = 0;
+    std::uint64_t first_line;
+    LineMask missing;
     LineMask arriving = 0;  ///< of the missing ones
+    bool surveyed = false;  ///< else it has no page
 };
 
 /// Calls visit(part) for each page of the range, in order.

@@ -66,6 +66,7 @@ bool PageCache::oldest_is_due() noexcept {
 
 Step PageCache::put(PutRequest& r) {
     NF_EXPECT(r.size_bytes > 0 && r.target >= 0 && r.range().end <= offsets_end);
+    settle();
     if (r.size_bytes >= config_.bulk_bytes) return put_bulk(r);
     while (r.next_ < r.range().end) {
         const std::uint64_t number = r.next_ >> page_shift_;
@@ -158,6 +159,7 @@ Step PageCache::clean(std::uint32_t entry) noexcept {
 }
 
 Step PageCache::release(ReleaseRequest& r) {
+    settle();
     const bool all = r.target == ReleaseRequest::every_target;
     const auto concerns = [&](Rank target, ByteRange range) {
         return all || (target == r.target && range.overlaps(r.range));
