@@ -44,7 +44,7 @@ class DirtyPages {
     }
     /// \pre it has no bits
     void detach(std::uint32_t entry) noexcept {
-        NF_EXPECT(!any(entry, 0, page_bytes_));
+        NF_EXPECT(empty(entry));
         take(entry);
         entries_[entry].newer = spare_;
         spare_ = entry;
@@ -86,6 +86,13 @@ class DirtyPages {
         return !for_words(begin, end, [&](std::uint64_t word, std::uint64_t mask) {
             return (bits_[entry * words_ + word] & mask) == 0;
         });
+    }
+
+    bool empty(std::uint32_t entry) const noexcept {
+        std::uint64_t bits = 0;
+        for (std::uint64_t word = 0; word < words_; ++word)
+            bits |= bits_[entry * words_ + word];
+        return bits == 0;
     }
 
     /// The first byte from `from` on that is written (is not), or page_bytes.

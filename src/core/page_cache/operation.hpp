@@ -107,6 +107,7 @@ class OperationTable {
         auto& list = active_[static_cast<std::size_t>(kind)];
         op.slot_ = static_cast<std::uint32_t>(list.size());
         list.push_back(&op);
+        if (kind == Operation::Kind::put) put_places_ |= places_of(target, range);
         return op;
     }
     /// It is under way no more, but needed until it is ended.
@@ -125,11 +126,15 @@ class OperationTable {
 
     /// The PUT that was begun first of those that have bytes of the range; nullptr: none.
     Operation* put_at(Rank target, ByteRange range) const noexcept {
+        if ((put_places_ & places_of(target, range)) == 0) return nullptr;
+        put_places_ = 0;
         Operation* first = nullptr;
-        for (Operation* op : puts())
+        for (Operation* op : puts()) {
+            put_places_ |= places_of(op->target, op->range());
             if (op->target == target && op->range().overlaps(range) &&
                 (first == nullptr || op->id < first->id))
                 first = op;
+        }
         return first;
     }
     /// The operation that was begun first of all.
@@ -142,9 +147,19 @@ class OperationTable {
     }
 
   private:
+    /// A bit for each 4 KiB that the range touches, or all of them. Ranges without a common bit are apart.
+    static std::uint64_t places_of(Rank target, ByteRange range) noexcept {
+        const std::uint64_t first = range.begin >> 12, last = (range.end - 1) >> 12;
+        const std::uint64_t place = std::uint64_t{1} << (mixed_name(target, first) >> 58);
+        if (first == last) return place;
+        if (last - first > 1) return ~std::uint64_t{0};
+        return place | std::uint64_t{1} << (mixed_name(target, last) >> 58);
+    }
+
     std::vector<Operation> operations_;
     std::vector<Operation*> spare_;
-    std::vector<Operation*> active_[2];  ///< by kind
+    std::vector<Operation*> active_[2];     ///< by kind
+    mutable std::uint64_t put_places_ = 0;  ///< of the PUTs under way, and of some that were
     OperationId last_id_ = 0;
 };
 

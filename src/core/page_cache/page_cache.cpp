@@ -239,7 +239,7 @@ void PageCache::check_invariants() const {
         if (page.dirty == Page::nothing) continue;
         ++dirty;
         ensure(dirty_.page(page.dirty) == index, "dirty entry of another page");
-        ensure(dirty_.any(page.dirty, 0, config_.page_bytes), "dirty entry without dirty bytes");
+        ensure(!dirty_.empty(page.dirty), "dirty entry without dirty bytes");
     }
     ensure(used == queues_.count() && used + spare_.size() == pages_.size(), "count of pages");
     ensure(dirty == dirty_.count(), "count of dirty pages");

@@ -140,7 +140,7 @@ void PageCache::take_run(const Run& run, Operation& op) noexcept {
 // The bytes need no write-back any more. \pre the page is dirty
 void PageCache::set_clean(Page& page, std::uint64_t begin, std::uint64_t end) noexcept {
     dirty_.clear(page.dirty, begin, end);
-    if (dirty_.any(page.dirty, 0, page_mask_ + 1)) return;
+    if (!dirty_.empty(page.dirty)) return;
     dirty_.detach(page.dirty);
     page.dirty = Page::nothing;
 }

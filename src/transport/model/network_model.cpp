@@ -39,7 +39,7 @@ NetworkModel model_of(const Row& row) {
     return model;
 }
 
-std::uint64_t rounded(double ns) { return static_cast<std::uint64_t>(std::llround(ns)); }
+std::uint64_t rounded(double ns) { return static_cast<std::uint64_t>(ns + 0.5); }
 
 void check_transfer(const NetworkModel& model, const TransferModel& transfer, const char* kind) {
     const auto refuse = [&](const char* problem, const char* why, const char* what_to_do) {
