@@ -228,7 +228,7 @@ class Prefetcher {
     /// Iteration `i` of those up to `end` begins: calls hint(j) for later ones that it was not called for.
     template <class Hint>
     void step(std::int64_t i, std::int64_t end, Hint&& hint) {
-        tune();
+        if (i >= tune_next_) tune(i);
         next_ = std::max(next_, i + 1);
         for (const std::int64_t stop = std::min(end, i + 1 + distance_); next_ < stop; ++next_)
             hint(next_);
@@ -238,11 +238,13 @@ class Prefetcher {
 
   private:
     class State;
-    void tune();
+    void tune(std::int64_t i);
 
     std::unique_ptr<State> state_;
     std::int64_t distance_ = 0;
     std::int64_t next_ = 0;
+    std::int64_t tuned_ = 0;  ///< in that iteration
+    std::int64_t tune_next_ = 0;
 };
 
 /// A get or put under way. Its memory stays as it is until wait() or a test() that is true.

@@ -13,7 +13,7 @@ namespace nearfetch {
 
 class Prefetcher::State {
   public:
-    std::int64_t tune() {
+    std::int64_t tune(std::int64_t iterations) {
         pgas::Context& context = pgas::Context::here();
         const PageCache* const cache = context.cache();
         if (cache == nullptr) return 0;
@@ -24,9 +24,10 @@ class Prefetcher::State {
             if (cache->hints_in_vain() != in_vain_)
                 distance_.unused(static_cast<std::uint32_t>(cache->hints_in_vain() - in_vain_));
             const std::uint64_t lost = waited - waited_ns_;
-            distance_.access(now - lost, lost);
+            distance_.access(now - lost, lost, static_cast<std::uint32_t>(iterations));
         } else {
-            distance_ = PrefetchDistance({.most = static_cast<std::uint32_t>(cache->hints_most())});
+            distance_ =
+                PrefetchDistance({.most = static_cast<std::uint32_t>(cache->hints_most()), .spare = spare});
         }
         begun_ = true;
         waited_ns_ = waited;
@@ -35,6 +36,9 @@ class Prefetcher::State {
     }
 
   private:
+    /// Then several are there whenever the network is looked at, and the others cost nothing but a hit.
+    static constexpr std::uint32_t spare = 8;
+
     PrefetchDistance distance_;
     bool begun_ = false;
     std::uint64_t waited_ns_ = 0;
@@ -44,6 +48,11 @@ class Prefetcher::State {
 Prefetcher::Prefetcher() : state_(std::make_unique<State>()) {}
 Prefetcher::~Prefetcher() = default;
 
-void Prefetcher::tune() { distance_ = state_->tune(); }
+void Prefetcher::tune(std::int64_t i) {
+    distance_ = state_->tune(i - tuned_);
+    tuned_ = i;
+    // The clock is no small part of an iteration.
+    tune_next_ = i + 1 + distance_ / 2;
+}
 
 }  // namespace nearfetch

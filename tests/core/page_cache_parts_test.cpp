@@ -224,6 +224,21 @@ TEST(PrefetchDistances, ByHand) {
     EXPECT_EQ(PrefetchDistance().distance(), 4u);
 }
 
+TEST(PrefetchDistances, WhatIsToSpareGoesFirstWhenItIsNotUsed) {
+    PrefetchDistance tuner({.most = 32, .start = 4, .spare = 8});
+    EXPECT_EQ(tuner.distance(), 12u);
+    tuner.latency(300);
+    std::uint64_t now = 0;
+    const auto round = [&] { tuner.access(now += 100 * 24, 0, 24); };
+    round();
+    EXPECT_EQ(tuner.distance(), 12u);
+    tuner.unused(7);
+    round();
+    EXPECT_EQ(tuner.distance(), 2u);
+    // No more than may be under way, whatever is to spare.
+    EXPECT_EQ(PrefetchDistance({.most = 10, .start = 4, .spare = 8}).distance(), 10u);
+}
+
 TEST(PrefetchDistances, WithinFivePercentOfTheBestFixedOne) {
     // Like the networks of 000, Table I, in ns: latency, time per message of a line; and extremes.
     for (const std::uint64_t latency : {300, 1700, 2100, 16000, 49000})

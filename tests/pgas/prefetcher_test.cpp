@@ -52,10 +52,10 @@ TEST(Prefetcher, AsksForEveryLaterIterationOnceAndInOrder) {
 }
 
 TEST(Prefetcher, LooksAsFarAheadAsTheLatencyIsLong) {
-    // Iterations of 1 us hide 2.1 us in three of them, and 49 us in about fifty.
+    // Iterations of 1 us hide 2.1 us in three of them, and 49 us in about fifty; and there are 8 to spare.
     const Found fast = read_on({.network = "fdr-ib"}, 1000);
-    EXPECT_GE(fast.distance, 3);
-    EXPECT_LE(fast.distance, 8);
+    EXPECT_GE(fast.distance, 8 + 3);
+    EXPECT_LE(fast.distance, 8 + 8);
     EXPECT_LT(fast.ns_each, 1.25 * 1000);
     // Where messages follow each other more slowly than iterations, no distance is enough, and it knows.
     const Found slow = read_on({.network = "1gbe"}, 1000);

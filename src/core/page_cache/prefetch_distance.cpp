@@ -14,15 +14,16 @@ void PrefetchDistance::latency(std::uint64_t ticks) noexcept {
             : latency_ticks_ + latency_weight * (std::min(seen, 2 * latency_ticks_) - latency_ticks_);
 }
 
-void PrefetchDistance::access(std::uint64_t now_ticks, std::uint64_t waited_ticks) noexcept {
+void PrefetchDistance::access(std::uint64_t now_ticks, std::uint64_t waited_ticks,
+                              std::uint32_t accesses) noexcept {
     if (has_last_ && now_ticks > last_end_ticks_)
         gap_sum_ += static_cast<double>(now_ticks - last_end_ticks_);
     waited_sum_ += static_cast<double>(waited_ticks);
     has_last_ = true;
     last_end_ticks_ = now_ticks + waited_ticks;
-    ++accesses_;
-    // What is asked for now is used after `distance_` accesses: earlier there is nothing to be seen of it.
-    if (accesses_ >= std::max(round_least, 2 * distance_)) settle();
+    accesses_ += accesses;
+    // What is asked for now is used after distance() accesses: earlier there is nothing to be seen of it.
+    if (accesses_ >= std::max(round_least, 2 * distance())) settle();
 }
 
 std::uint32_t PrefetchDistance::guess(double gap_ticks) const noexcept {
@@ -41,8 +42,12 @@ void PrefetchDistance::settle() noexcept {
     accesses_ = unused_ = 0;
     gap_sum_ = waited_sum_ = 0;
 
-    if (pause_left_ > 0 && --pause_left_ == 0) ceiling_ = 0;
+    if (pause_left_ > 0 && --pause_left_ == 0) {
+        ceiling_ = 0;
+        spare_ = config_.spare;
+    }
     if (wasted) {
+        spare_ = 0;
         distance_ = std::max(config_.least, distance_ / 2);
         trying_ = false;
         ceiling_ = distance_;

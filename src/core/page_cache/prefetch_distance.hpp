@@ -25,21 +25,24 @@ struct PrefetchDistanceConfig {
     std::uint32_t least = 1;
     std::uint32_t most = 256;
     std::uint32_t start = 4;  ///< before anything was measured
+    std::uint32_t spare = 0;  ///< more than are needed, unless they are not used
 };
 
 class PrefetchDistance {
   public:
     explicit PrefetchDistance(const PrefetchDistanceConfig& config = {}) noexcept
-        : config_(config), distance_(std::clamp(config.start, config.least, config.most)) {}
+        : config_(config),
+          distance_(std::clamp(config.start, config.least, config.most)),
+          spare_(config.spare) {}
 
     /// How many accesses ahead.
-    std::uint32_t distance() const noexcept { return distance_; }
+    std::uint32_t distance() const noexcept { return std::min(distance_ + spare_, config_.most); }
 
     /// A GET took that long, from its start until the data was there (not: until somebody asked).
     void latency(std::uint64_t ticks) noexcept;
-    /// An access to what was prefetched began at `now_ticks` and had to wait for `waited_ticks`: it came late
-    /// if that is not 0.
-    void access(std::uint64_t now_ticks, std::uint64_t waited_ticks) noexcept;
+    /// Accesses to what was prefetched: the last began at `now_ticks`, and they had to wait for
+    /// `waited_ticks`: something came late if that is not 0.
+    void access(std::uint64_t now_ticks, std::uint64_t waited_ticks, std::uint32_t accesses = 1) noexcept;
     /// Items were forgotten before they were used.
     void unused(std::uint32_t items) noexcept { unused_ += items; }
 
@@ -56,6 +59,7 @@ class PrefetchDistance {
 
     PrefetchDistanceConfig config_;
     std::uint32_t distance_;
+    std::uint32_t spare_;
     double latency_ticks_ = 0;
     bool has_last_ = false;
     std::uint64_t last_end_ticks_ = 0;  ///< when the last access was over
