@@ -66,7 +66,10 @@ def _words(pattern: str, count: int, cached: bool) -> list[str]:
 
 
 def _instructions(pattern: str, cached: bool) -> Optional[float]:
-    """Instructions of each access, what the loop itself takes included; None where callgrind is not there."""
+    """Instructions of each access, what the loop itself takes included; None where callgrind cannot count.
+
+    It is not there, or cannot run a program that has a sanitizer.
+    """
     if shutil.which("valgrind") is None:
         return None
     totals = []
@@ -76,9 +79,9 @@ def _instructions(pattern: str, cached: bool) -> Optional[float]:
         words = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"]
         words += ["--toggle-collect=*get_in_turn*", "--toggle-collect=*get_by_chance*"]
         words += ["--toggle-collect=*put_in_turn*", *_words(pattern, count, cached)]
-        said = subprocess.run(words, capture_output=True, text=True, check=False, timeout=300).stderr
-        collected = re.search(r"Collected : (\d+)", said)
-        if collected is None:
+        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=300)
+        collected = re.search(r"Collected : (\d+)", done.stderr)
+        if done.returncode != 0 or collected is None:
             return None
         totals.append(int(collected[1]))
     return (totals[1] - totals[0]) / (many - few)

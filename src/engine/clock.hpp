@@ -15,12 +15,25 @@
 
 namespace nearfetch {
 
+/// Time that goes on at each reading alone, so that what is decided by it is the same in each run.
+struct SimulatedTicks {
+    std::uint64_t now;
+    std::uint64_t step;
+};
+/// A simulation's; else nullptr, and the processor's time counts. A tick of it is a nanosecond.
+inline SimulatedTicks* simulated_ticks = nullptr;
+
 #if defined(__x86_64__)
 
-inline std::uint64_t ticks() noexcept { return __rdtsc(); }
+inline std::uint64_t ticks() noexcept {
+    if (simulated_ticks != nullptr) [[unlikely]]
+        return simulated_ticks->now += simulated_ticks->step;
+    return __rdtsc();
+}
 
 /// Measured once per process, over at least 100 us.
 inline double ns_per_tick() noexcept {
+    if (simulated_ticks != nullptr) return 1.0;
     static const double ratio = [] {
         const std::uint64_t ns0 = steady_ns(), t0 = ticks();
         std::uint64_t ns1 = ns0;
@@ -34,7 +47,11 @@ inline double ns_per_tick() noexcept {
 
 #else
 
-inline std::uint64_t ticks() noexcept { return steady_ns(); }
+inline std::uint64_t ticks() noexcept {
+    if (simulated_ticks != nullptr) [[unlikely]]
+        return simulated_ticks->now += simulated_ticks->step;
+    return steady_ns();
+}
 inline double ns_per_tick() noexcept { return 1.0; }
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "../engine/rig.hpp"
 #include "dice.hpp"
+#include "engine/clock.hpp"
 
 namespace nearfetch::simulation {
 
@@ -14,6 +15,18 @@ namespace {
 
 using Kind = RangeOp::Kind;
 using testing::Rig;
+
+/// While it lives the engine measures nothing.
+class Timeless {
+  public:
+    Timeless() noexcept { simulated_ticks = &ticks_; }
+    ~Timeless() { simulated_ticks = nullptr; }
+    Timeless(const Timeless&) = delete;
+    Timeless& operator=(const Timeless&) = delete;
+
+  private:
+    SimulatedTicks ticks_{.now = 0, .step = 100};
+};
 
 class RangeRun {
   public:
@@ -23,6 +36,7 @@ class RangeRun {
           dice_(program.chance),
           rig_(program.settings, RangeProgram::ranks, RangeProgram::memory_bytes),
           updates_(RangeProgram::ranks) {
+        rig_.network_ticks = dice_.one_of<std::uint64_t>({0, 1000, 50'000});
         const std::vector<std::uint64_t> extents(RangeProgram::ranks, RangeProgram::memory_bytes);
         rig_.window.set_extents(extents);
         for (auto& memory : rig_.memory)
@@ -313,6 +327,7 @@ class RangeRun {
         if (!rig_.transfers.empty()) fail("transfers stay under way after a flush of all", op_);
     }
 
+    Timeless timeless_;
     const RangeProgram& program_;
     Fault fault_;
     Dice dice_;

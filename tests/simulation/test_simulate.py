@@ -50,6 +50,13 @@ def test_both_caches_run_and_say_what_they_did():
 
 
 @pytest.mark.parametrize("cache", ["pages", "ranges"])
+def test_a_seed_gives_the_same_in_every_run(cache):
+    words = ("--cache", cache, "--operations", "100000", "--seed", "7")
+    first, second = (simulate(*words).stdout.split("\n", 1)[1] for _ in range(2))
+    assert first == second
+
+
+@pytest.mark.parametrize("cache", ["pages", "ranges"])
 def test_the_programs_meet_everything_that_is_counted(cache):
     result = simulate("--cache", cache, "--operations", "300000")
     assert result.returncode == 0, result.stdout
