@@ -78,6 +78,48 @@ TEST(PageCacheGets, AFailedGetKeepsNothing) {
     rig.cache.check_invariants();
 }
 
+// What was waited for enters its page later; nothing that is asked of the cache may notice.
+TEST(PageCacheGets, WhatHasLandedIsInItsPageWhenSomebodyLooks) {
+    PageCacheRig rig(small_config());
+    const auto there = [&](std::uint64_t offset) {
+        return rig.cache.find(rig.task, 0, offset, 8) != nullptr;
+    };
+    EXPECT_TRUE(rig.reads(0, 0, 8));
+    EXPECT_FALSE(there(0));
+    EXPECT_FALSE(rig.cache.settle(1, 0, 8)) << "another rank's";
+    EXPECT_FALSE(rig.cache.settle(0, 64, 8)) << "another line";
+    EXPECT_TRUE(rig.cache.settle(0, 8, 8));
+    EXPECT_TRUE(there(8));
+    EXPECT_FALSE(rig.cache.settle(0, 8, 8)) << "once";
+    // While the next GET travels.
+    EXPECT_TRUE(rig.reads(0, 4096, 8));
+    EXPECT_FALSE(there(4096));
+    std::byte to[8];
+    GetRequest next(0, 8192, 8, to, rig.segment, rig.now);
+    rig.start(*rig.cache.get(rig.task, next).operation);
+    EXPECT_TRUE(there(4096));
+    rig.finish_all();
+    EXPECT_EQ(rig.cache.operations(), 0u);
+    rig.sent();
+    EXPECT_EQ(rig.sent_by_read(0, 8192, 64), "");
+    // A put of these bytes, an acquire, a put beside them that leaves at once.
+    EXPECT_TRUE(rig.reads(0, 12288, 8));
+    rig.put(0, 12288, 4, 0x55);
+    rig.release();
+    rig.sent();
+    EXPECT_EQ(rig.sent_by_read(0, 12288, 64), "");
+    EXPECT_TRUE(rig.reads(0, 16384, 8));
+    rig.cache.acquire(rig.task);
+    rig.sent();
+    EXPECT_EQ(rig.sent_by_read(0, 16384, 8), "g16384+64");
+    EXPECT_TRUE(rig.reads(0, 20480, 8));
+    rig.cache.acquire(0, {20480, 20481});
+    rig.sent();
+    EXPECT_EQ(rig.sent_by_read(0, 20480, 8), "g20480+64");
+    rig.cache.check_invariants();
+    EXPECT_EQ(rig.cache.counters().waits, 0u);
+}
+
 TEST(PageCacheGets, TheSecondOneWaitsForTheFirstOnesTransfer) {
     PageCacheRig rig(small_config());
     std::byte to[2][8];

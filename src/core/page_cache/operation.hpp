@@ -4,11 +4,11 @@
 // Operations: the GETs and PUTs that core wants to have done, and what it has to know until they are.
 //
 // The network never touches a page. What is fetched lands in the operation's own memory and is merged into
-// the pages when it has arrived (what somebody waited for: after that one has it, and best while the next
-// GET travels); what is written back is copied there first. So a page may be written, read
-// and even evicted while one of its operations is under way, one message can serve several pages that stand
-// anywhere, and a transport has to understand nothing but (rank, offset, size, memory). The copy costs some
-// 20 ns per page. Large gets and puts use the program's memory in place of the operation's.
+// the pages later; what is written back is copied there first. So a page may be written, read and even
+// evicted while one of its operations is under way, one message can serve several pages that stand anywhere,
+// and a transport has to understand nothing but (rank, offset, size, memory). The copy costs some 20 ns per
+// page; of what somebody waited for, it is made when he has his bytes, best while the next GET travels. Large
+// gets and puts use the program's memory in place of the operation's.
 //
 // There is a fixed number of them, which is also what throttles the network.
 

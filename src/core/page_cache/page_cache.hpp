@@ -242,13 +242,13 @@ class PageCache {
     PageCacheCounters counters_;
     std::vector<Page> pages_;
     PageTable table_;
-    PageName absent_;  ///< there is no such page: a miss asks for it several times
+    PageName absent_;  ///< is not there: a miss asks for it several times
     PageQueues queues_;
     DirtyPages dirty_;
 
     ReservedMemory memory_;
     OperationTable operations_;
-    Operation* landed_ = nullptr;  ///< the GET that is in nobody's way: see settle()
+    Operation* landed_ = nullptr;  ///< the GET that is complete, but not in its pages yet
     ReadAhead read_ahead_;
     std::vector<std::uint32_t> spare_;
     std::uint32_t lines_per_page_;
