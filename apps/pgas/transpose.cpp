@@ -1,13 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Transpose of the Parallel Research Kernels (Van der Wijngaart and Mattson 2014), as LAPPS has it in
-// Listings 1 to 3: again and again B += A^T, then each element of A grows by one. In all versions but `hand`
-// the loop is the same; what differs is one line before it, and with manual consistency one inside.
-//
-//   base            each element of A that another rank owns is a get
-//   ac, ac-sd       prefetched with automatic consistency; sd: the owner stays passive
-//   mc, mc-sd       the same with manual consistency
-//   hand            what is needed is copied to a local array by hand
+// Listings 1 to 3: again and again B += A^T, then each element of A grows by one.
 
 #include <CLI/CLI.hpp>
 #include <cmath>
@@ -15,6 +9,7 @@
 
 #include "common/random.hpp"
 #include "pgas/program.hpp"
+#include "pgas/versions.hpp"
 
 using namespace nearfetch;
 
@@ -25,13 +20,8 @@ using Matrix = BlockArray<double, 2>;
 struct Options {
     std::int64_t order = 200;
     int iterations = 5;
-    std::string version = "base";
+    programs::Version version;
 
-    bool is_prefetched() const { return version != "base" && version != "hand"; }
-    bool is_manual() const { return version.starts_with("mc"); }
-    Prefetch prefetch() const {
-        return {.consistent = !is_manual(), .static_domain = version.ends_with("-sd")};
-    }
     double a_value(const Index<2>& i) const { return static_cast<double>(order * i[0] + i[1]); }
     /// After so many times: the sum of what A^T has had.
     double b_value(const Index<2>& i) const {
@@ -70,8 +60,8 @@ void iterate(Matrix& b, Matrix& a, const Options& options) {
     HandOptimized by_hand(b);
     for (int n = 0; n < options.iterations; ++n) {
         barrier();
-        if (options.is_manual() && n != 0) a.update_prefetch();
-        if (options.version == "hand")
+        if (options.version.is_manual() && n != 0) a.update_prefetch();
+        if (options.version.is_by_hand())
             by_hand.add_transpose(b, a);
         else
             add_transpose(b, a);
@@ -121,10 +111,7 @@ int main(int argc, char** argv) {
         .add_option("--iterations", options.iterations, "times that the transpose is added")
         ->check(CLI::Range(1, 1'000'000))
         ->capture_default_str();
-    program.options()
-        .add_option("--version", options.version, "base, ac, ac-sd, mc, mc-sd or hand")
-        ->check(CLI::IsMember({"base", "ac", "ac-sd", "mc", "mc-sd", "hand"}))
-        ->capture_default_str();
+    options.version.add_option(program.options());
     const auto segment_bytes = [&] {
         return 2 * 8 * static_cast<std::uint64_t>(options.order * options.order) + 4096;
     };
@@ -134,17 +121,12 @@ int main(int argc, char** argv) {
         a.for_each([&](const Index<2>& i, double& element) { element = options.a_value(i); });
 
         run.begin();
-        if (options.is_prefetched()) a.prefetch_transpose(options.prefetch());
+        if (options.version.is_prefetched()) a.prefetch_transpose(options.version.prefetch());
         iterate(b, a, options);
         run.end();
 
         check_result(b, options, run);
-        const PrefetchStatistics prefetched = prefetch_statistics();
-        if (rank() == 0) {
-            run.note("version", options.version);
-            run.note("prefetch_updates", prefetched.updates);
-            run.note("prefetch_bytes", prefetched.updated_bytes);
-        }
+        options.version.note(run);
         run.least(least_traffic(b, a, options));
     });
 }

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The versions that the programs of LAPPS come in (Kayraklioglu, Ferguson and El-Ghazawi 2018, section 6.3).
+// In all but `hand` the loop is the same; what differs is one line before it, and with manual consistency one
+// inside.
+//
+//   base            each element that another rank owns is a get
+//   ac, ac-sd       prefetched with automatic consistency; sd: the owner stays passive
+//   mc, mc-sd       the same with manual consistency
+//   hand            what is needed is copied to a local array by hand
+
+#include <CLI/CLI.hpp>
+#include <nearfetch/array.hpp>
+#include <string>
+
+#include "pgas/program.hpp"
+
+namespace nearfetch::programs {
+
+class Version {
+  public:
+    void add_option(CLI::App& app) {
+        app.add_option("--version", name_, "base, ac, ac-sd, mc, mc-sd or hand")
+            ->check(CLI::IsMember({"base", "ac", "ac-sd", "mc", "mc-sd", "hand"}))
+            ->capture_default_str();
+    }
+
+    bool is_by_hand() const { return name_ == "hand"; }
+    bool is_prefetched() const { return name_ != "base" && !is_by_hand(); }
+    bool is_manual() const { return name_.starts_with("mc"); }
+    Prefetch prefetch() const {
+        return {.consistent = !is_manual(), .static_domain = name_.ends_with("-sd")};
+    }
+
+    /// Which it was, and what rank 0 has prefetched. Called by all ranks.
+    void note(Run& run) const {
+        const PrefetchStatistics prefetched = prefetch_statistics();
+        if (rank() != 0) return;
+        run.note("version", name_);
+        run.note("prefetch_updates", prefetched.updates);
+        run.note("prefetch_bytes", prefetched.updated_bytes);
+    }
+
+  private:
+    std::string name_ = "base";
+};
+
+}  // namespace nearfetch::programs
