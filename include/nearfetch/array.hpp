@@ -148,15 +148,22 @@ class DistributedArray {
     /// Calls visit(index, element) for each element that this rank owns, in their order.
     template <std::invocable<const Index<N>&, T&> Visit>
     void for_each(Visit&& visit) {
-        T* element = own_;
-        for_each_index(Box<N>({}, own_shape_), [&](const Index<N>& local) {
-            if constexpr (D::contiguous) {
-                Index<N> i;
-                for (std::size_t d = 0; d < N; ++d)
-                    i[d] = own_lower_[d] + local[d];
-                visit(std::as_const(i), *element++);
-            } else {
-                visit(layout_.global(rank_, local), *element++);
+        for_each(bounds(), visit);
+    }
+    /// Of these, the ones in a box.
+    template <std::invocable<const Index<N>&, T&> Visit>
+    void for_each(const Box<N>& box, Visit&& visit) {
+        Box<N> rows = layout_.local_part(rank_, box);
+        const std::int64_t width = rows.extent(N - 1);
+        if (width == 0) return;
+        rows.upper[N - 1] = rows.lower[N - 1] + 1;
+        for_each_index(rows, [&](const Index<N>& first) {
+            Index<N> i = layout_.global(rank_, first);
+            Index<N> local = first;
+            T* element = own_ + detail::position(Box<N>({}, own_shape_), first);
+            for (std::int64_t n = 0; n < width; ++n, ++local[N - 1], ++i[N - 1]) {
+                if constexpr (!D::contiguous) i = layout_.global(rank_, local);
+                visit(std::as_const(i), element[n]);
             }
         });
     }

@@ -42,6 +42,29 @@ TYPED_TEST(Arrays, EveryRankWritesAndReadsEveryElement) {
             });
 }
 
+TYPED_TEST(Arrays, OwnElementsOfABoxAreVisitedInTheirOrder) {
+    for (Rank count = 1; count <= 9; ++count)
+        launch(array_options(count), [] {
+            std::mt19937 dice(static_cast<unsigned>(rank()) + 3);
+            for (const Box<2>& bounds : odd_boxes()) {
+                DistributedArray<long, 2, TypeParam> a(bounds, balanced_grid<2>(ranks()), {2, 3});
+                for (int n = 0; n < 10; ++n) {
+                    Box<2> box = random_part(bounds, dice);
+                    if (n == 0) box = {{-100, -100}, {100, 100}};
+                    std::vector<Index<2>> visited, expected;
+                    a.for_each(box, [&](const Index<2>& i, long& element) {
+                        ASSERT_EQ(&element, a.own(i));
+                        visited.push_back(i);
+                    });
+                    for_each_index(bounds, [&](const Index<2>& i) {
+                        if (box.contains(i) && a.owner(i) == rank()) expected.push_back(i);
+                    });
+                    ASSERT_EQ(visited, expected);
+                }
+            }
+        });
+}
+
 TYPED_TEST(Arrays, OneThreeAndFourDimensions) {
     for (const Rank count : {1, 4, 6})
         launch(array_options(count), [] {
