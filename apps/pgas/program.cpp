@@ -142,8 +142,6 @@ int Program::run(int argc, char** argv, const std::function<std::uint64_t()>& se
         (parsed.exit_code == 0 ? std::cout : std::cerr) << parsed.text;
         return parsed.exit_code;
     }
-    // Beside the program's own: what is added up at the end.
-    launch_.segment_bytes = segment_bytes() + 65536;
     std::atomic<bool> right = true;
     const std::string name = app_->get_name();
     const auto rank_main = [&] {
@@ -162,6 +160,8 @@ int Program::run(int argc, char** argv, const std::function<std::uint64_t()>& se
                         "name another file by --json");
     };
     try {
+        // Beside the program's own: what is added up at the end.
+        launch_.segment_bytes = segment_bytes() + 65536;
         const int code = start_ranks(launch_, argc, argv, rank_main);
         if (code != 0) return code;
     } catch (const std::exception& problem) {

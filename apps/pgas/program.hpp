@@ -35,6 +35,7 @@ class Run {
   public:
     Run(const LaunchOptions& options, apps::Report& report) : options_(options), report_(report) {}
 
+    bool virtual_time() const { return options_.virtual_time; }
     /// All ranks begin the timed part together, having acquired.
     void begin();
     /// And end it together, all that they wrote being where it belongs.

@@ -14,15 +14,19 @@
 #include <nearfetch/array.hpp>
 #include <string>
 
+#include "common/validators.hpp"
 #include "pgas/program.hpp"
 
 namespace nearfetch::programs {
 
 class Version {
   public:
-    void add_option(CLI::App& app) {
+    void add_options(CLI::App& app) {
         app.add_option("--version", name_, "base, ac, ac-sd, mc, mc-sd or hand")
             ->check(CLI::IsMember({"base", "ac", "ac-sd", "mc", "mc-sd", "hand"}))
+            ->capture_default_str();
+        app.add_option("--work-ns", work_ns_, "what the loop does for an element takes, in virtual time")
+            ->check(apps::number_within(0, 1e6))
             ->capture_default_str();
     }
 
@@ -33,6 +37,11 @@ class Version {
         return {.consistent = !is_manual(), .static_domain = name_.ends_with("-sd")};
     }
 
+    /// The loop has gone over so many elements: in virtual time, which no real software takes, it takes as
+    /// long in all versions. Elsewhere it has taken what it takes.
+    void worked(const Run& run, std::int64_t elements) const {
+        if (run.virtual_time()) compute(static_cast<std::uint64_t>(work_ns_ * static_cast<double>(elements)));
+    }
     /// Which it was, and what rank 0 has prefetched. Called by all ranks.
     void note(Run& run) const {
         const PrefetchStatistics prefetched = prefetch_statistics();
@@ -44,6 +53,7 @@ class Version {
 
   private:
     std::string name_ = "base";
+    double work_ns_ = 0;
 };
 
 }  // namespace nearfetch::programs
