@@ -23,9 +23,14 @@ SMALL: dict[str, tuple[object, ...]] = {
     "ptrans": ("--rows", 70, "--columns", 45),
     "ssca2": ("--scale", 6, "--sources", 5),
     "transpose": ("--order", 37, "--iterations", 3),
+    "heat": ("--cells", 10, "--steps", 3),
+    "sobel": ("--rows", 20, "--columns", 30),
+    "dgemm": ("--order", 24, "--block", 5),
 }
 """The programs, with arguments that make them quick."""
-TRANSPOSE_VERSIONS = ("base", "ac", "ac-sd", "mc", "mc-sd", "hand")
+LAPPS = ("transpose", "heat", "sobel", "dgemm")
+"""Those that come in versions."""
+VERSIONS = ("base", "ac", "ac-sd", "mc", "mc-sd", "hand")
 VIRTUAL = ("--network", "fdr-ib", "--virtual")
 
 
@@ -164,22 +169,103 @@ def test_messages_of_ptrans():
     assert cached["get_messages"] < remote / 4
 
 
+def versions_of(name: str, *words: object) -> dict[str, dict[str, Any]]:
+    return {version: run(name, *SMALL[name], *VIRTUAL, *words, "--version", version) for version in VERSIONS}
+
+
+@pytest.mark.parametrize("name", LAPPS)
 @pytest.mark.parametrize("ranks", [1, 3, 4, 9])
 @pytest.mark.parametrize("cache", [(), ("--no-cache",)])
-def test_versions_of_transpose(ranks, cache, checksums):
-    words = (*SMALL["transpose"], *VIRTUAL, *cache, "--ranks", ranks)
-    versions = {name: run("transpose", *words, "--version", name) for name in TRANSPOSE_VERSIONS}
-    assert {result["checksum"] for result in versions.values()} == {checksums["transpose"]}
-    for name in ("base", "hand"):
-        assert versions[name]["prefetch_updates"] == 0
-    slices = versions["mc"]["prefetch_updates"]
-    assert {versions[name]["prefetch_updates"] for name in ("ac", "ac-sd", "mc-sd")} == {slices}
+def test_versions(name, ranks, cache, checksums):
+    versions = versions_of(name, *cache, "--ranks", ranks)
+    assert {result["checksum"] for result in versions.values()} == {checksums[name]}
+    assert {result["bound_seconds"] for result in versions.values()} == {versions["base"]["bound_seconds"]}
+    for version, result in versions.items():
+        assert result["bound_seconds"] <= result["seconds"] and result["version"] == version
+        if version in ("base", "hand"):
+            assert result["prefetch_updates"] == 0
+    for version in ("ac", "mc"):
+        for counter in ("prefetch_updates", "prefetch_bytes"):
+            assert versions[version][counter] == versions[f"{version}-sd"][counter]
+
+
+@pytest.mark.parametrize("name", LAPPS)
+def test_versions_on_mpi(name, any_family, checksums):
+    for version in ("mc-sd", "hand"):
+        result = run(name, *SMALL[name], "--version", version, family=any_family)
+        assert result["checksum"] == checksums[name]
+
+
+def test_messages_of_transpose():
     # Rank 0 has its own part of the transpose when the grid is square. Three ranks own 13, 12 and 12 rows.
-    assert slices == (3 * 2 if ranks == 3 else 0)
-    if ranks == 3:
-        assert versions["mc"]["prefetch_bytes"] == 3 * 2 * 8 * 12 * 13
-        assert versions["mc"]["get_messages"] == 0, "the owners pack"
-        assert versions["mc-sd"]["get_messages"] == 3 * ((12 + 12) + (13 + 12) + (13 + 12)), "a row each"
+    square = versions_of("transpose", "--ranks", 4)
+    assert square["ac"]["prefetch_updates"] == square["mc"]["prefetch_updates"] == 0
+    rows = versions_of("transpose", "--ranks", 3)
+    assert rows["ac"]["prefetch_updates"] == rows["mc"]["prefetch_updates"] == 3 * 2
+    assert rows["mc"]["prefetch_bytes"] == 3 * 2 * 8 * 12 * 13
+    assert rows["mc"]["get_messages"] == 0, "the owners pack"
+    assert rows["mc-sd"]["get_messages"] == 3 * ((12 + 12) + (13 + 12) + (13 + 12)), "a row each"
+
+
+def test_prefetches_of_heat():
+    versions = versions_of("heat", "--ranks", 8)
+    # Rank 0 has three neighbours and a face of 6 x 6 cells towards each, in either array.
+    face = 6 * 6 * 8
+    assert (versions["ac"]["prefetch_updates"], versions["ac"]["prefetch_bytes"]) == (3 * 3, 3 * 3 * face)
+    # The second array is fetched by its pattern, too, and then anew when a step has written it.
+    assert (versions["mc"]["prefetch_updates"], versions["mc"]["prefetch_bytes"]) == (4 * 3, 4 * 3 * face)
+
+
+@pytest.mark.parametrize("version", ["ac", "mc", "mc-sd"])
+def test_prefetches_of_sobel_and_dgemm(version):
+    sobel = run("sobel", *SMALL["sobel"], *VIRTUAL, "--ranks", 4, "--version", version)
+    # 10 x 15 pixels each; on two sides of rank 0's there are others, and at a corner.
+    assert (sobel["prefetch_updates"], sobel["prefetch_bytes"]) == (3, 10 + 15 + 1)
+    dgemm = run("dgemm", *SMALL["dgemm"], *VIRTUAL, "--ranks", 9, "--version", version)
+    # 8 x 8 elements each; two more blocks in the same row, and two in the same column.
+    assert (dgemm["prefetch_updates"], dgemm["prefetch_bytes"]) == (4, 4 * 8 * 8 * 8)
+
+
+def test_work_takes_virtual_time():
+    words = ("sobel", *SMALL["sobel"], *VIRTUAL, "--ranks", 4)
+    idle, busy = run(*words), run(*words, "--work-ns", 1000)
+    assert busy["checksum"] == idle["checksum"]
+    assert busy["seconds"] - idle["seconds"] == pytest.approx(10 * 15 * 1000e-9)
+
+
+def test_sobel_of_a_file(tmp_path):
+    picture, edges = tmp_path / "picture.pgm", tmp_path / "edges.pgm"
+    # 3 shades; to the right of the fourth column it is white.
+    picture.write_bytes(b"P5 # a picture\n6\n# of\n3 2\n" + 3 * b"\0\0\0\0\2\2")
+    for version in ("base", "mc", "hand"):
+        run("sobel", "--input", picture, "--output", edges, "--ranks", 4, "--version", version)
+        assert edges.read_bytes() == b"P5\n6 3\n255\n" + 6 * b"\0" + b"\0\0\0\xff\xff\0" + 6 * b"\0"
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (None, "cannot be read"),
+        (b"", "P5"),
+        (b"P2\n2 2\n255\n0 0 0 0\n", "P5"),
+        (b"P5\n", "columns"),
+        (b"P5\n2 -2\n255\n....", "rows"),
+        (b"P5\n2 0\n255\n....", "rows"),
+        (b"P5\n2000000000 2000000000\n255\n....", "rows"),
+        (b"P5\n99999999999999999999999 1\n255\n....", "columns"),
+        (b"P5\n2 2\n65535\n........", "whitest shade"),
+        (b"P5\n2 2\n255\n...", "ends too early"),
+        (b"P5\n40000 40000\n255\n...", "ends too early"),
+        (b"P5 # no end", "columns"),
+    ],
+)
+def test_bad_pictures(tmp_path, content, says):
+    path = tmp_path / "picture.pgm"
+    if content is not None:
+        path.write_bytes(content)
+    done = start("sobel", "--input", path)
+    assert done.returncode == 2
+    assert str(path) in done.stderr and says in done.stderr
 
 
 def test_ssca2_with_relaxed_atomics_keeps_its_cache():
