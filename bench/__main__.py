@@ -29,6 +29,7 @@ NAMES = (
     "fig13_barnes_hut_accesses",
     "fig15_lcc",
     "fig16_lcc_accesses",
+    "lapps11_programs",
     "page_cache_cost",
 )
 """Modules of this package; each has TITLE, run(Options) -> Report and plot(Report, Path)."""
@@ -69,7 +70,9 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="nf bench", description="Benchmarks: one per figure of papers 000 and 001.", allow_abbrev=False
+        prog="nf bench",
+        description="Benchmarks: one per figure of papers 000, 001 and 004.",
+        allow_abbrev=False,
     )
     parser.add_argument(
         "name", nargs="?", choices=(*NAMES, "all"), metavar="NAME", help="a name of --list, or all"

@@ -16,7 +16,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 from launch import sanitizer_environment  # noqa: E402
 
-from bench import core, fig07_access_cost, harness, page, pgas, rma, workload  # noqa: E402
+from bench import core, fig07_access_cost, harness, lapps11_programs, page, pgas, rma, workload  # noqa: E402
 from bench.__main__ import NAMES, main, measure, module, table  # noqa: E402
 from nearfetch.launch import mpiexec  # noqa: E402
 
@@ -33,7 +33,8 @@ def test_list_names_every_benchmark(capsys):
     assert main(["--list"]) == 0
     listed = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
     assert listed == [*NAMES, "all"]
-    assert {path.stem for path in (ROOT / "bench").glob("fig*.py")} | {"page_cache_cost"} == set(NAMES)
+    figures = {path.stem for kind in ("fig*.py", "lapps*.py") for path in (ROOT / "bench").glob(kind)}
+    assert figures | {"page_cache_cost"} == set(NAMES)
     for name in NAMES:
         assert all(callable(getattr(module(name), part)) for part in ("run", "plot"))
 
@@ -175,6 +176,28 @@ def test_page_cache_figures(name, tmp_path):
     certain = [claim for claim in report.claims if "virtual" in claim.text and "copy" in claim.text]
     assert all(claim.holds for claim in certain if "times faster" in claim.target)
     assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_programs_in_versions(tmp_path):
+    report = measure("lapps11_programs", QUIET, tmp_path / "versions.json")
+    for kernel in lapps11_programs.KERNELS:
+        rows = pgas.find(report.rows, program=kernel.name)
+        assert {row["time"] for row in rows} == {"virtual", "wall", "mpi"}
+        assert {row["side"] for row in rows} == set(lapps11_programs.SIDES)
+        assert report.parameters[f"{kernel.name}_work_ns"] > 0
+        places = {(row["scaling"], row["network"], row["ranks"]) for row in rows}
+        assert len(rows) == len(places) * len(lapps11_programs.SIDES)
+        assert sum(claim.text.startswith(kernel.name) for claim in report.claims) == 4
+        for row in pgas.find(rows, time="virtual", scaling="strong"):
+            prefetches = row["side"] not in ("base, no cache", "base", "hand")
+            assert (row["counters"]["prefetch_updates"] > 0) == (prefetches and _has_remote(row))
+            assert row["seconds"] > 0 and row["over_hand"] > 0
+    assert (tmp_path / "versions.png").read_bytes().startswith(b"\x89PNG")
+
+
+def _has_remote(row: dict) -> bool:
+    # On a square grid a transpose of rank 0's own block is its own.
+    return row["ranks"] > 1 and row["program"] != "transpose"
 
 
 def test_page_cache_cost(tmp_path):

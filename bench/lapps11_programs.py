@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Paper 004, Fig. 11 to 15: the programs in their versions, over ranks and on MPI over TCP."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple, Sequence
+
+from bench import harness, pgas, plots
+from bench.harness import Claim, Options, Report, Row, Spread
+from bench.pgas import Stage
+
+TITLE = "LAPPS's programs: base, prefetched and optimised by hand (004, Fig. 11 to 15)"
+
+NETWORK = "fdr-ib"
+"""The modelled network that is nearest to the paper's: InfiniBand QDR there, FDR here."""
+UNCACHED, CACHED, BEST, HAND = "base, no cache", "base", "mc-sd", "hand"
+SIDES = {
+    UNCACHED: ("--version", "base", "--no-cache"),
+    **{name: ("--version", name) for name in (CACHED, "ac", "ac-sd", "mc", BEST, HAND)},
+}
+
+
+class Kernel(NamedTuple):
+    """A program, its sizes, and how much faster than base without a cache it has to be."""
+
+    name: str
+    sizes: Sequence[str]
+    """The options that say how large it is."""
+    dimensions: int
+    """The work grows with the size to this power."""
+    strong: int
+    """The size, whatever the number of ranks is."""
+    weak: int
+    """For one rank; with more ranks each has the same work."""
+    real: int
+    """On a real network, and on the wall's clock."""
+    faster: float
+    more: Sequence[object] = ()
+    times: int = 1
+    """That it goes over its elements."""
+
+    def arguments(self, size: int) -> list[object]:
+        """Of a run of that size."""
+        return [word for option in self.sizes for word in (option, size)] + list(self.more)
+
+    def grown(self, ranks: int) -> int:
+        """The size at which each rank has the work that one has."""
+        return round(self.weak * ranks ** (1 / self.dimensions))
+
+
+KERNELS = (
+    Kernel("transpose", ["--order"], 2, 512, 96, 64, 48, ["--iterations", 2], 2),
+    Kernel("heat", ["--cells"], 3, 64, 32, 32, 1.5, ["--steps", 3], 3),
+    Kernel("sobel", ["--rows", "--columns"], 2, 2048, 512, 512, 2),
+    Kernel("dgemm", ["--order"], 3, 192, 64, 96, 70),
+)
+"""The programs that are measured."""
+
+
+def run(options: Options) -> Report:
+    """Strong and weak scaling in virtual time; one size on the wall's clock and on MPI over TCP."""
+    rounds = options.rounds_or(3, 1)
+    counts = options.choose([1, 2, 8, 32], [1, 4])
+    columns = ("program", "scaling", "network", "ranks", "size", "side", "seconds", "speed_up", "over_base")
+    report = Report({"rounds": rounds, "network": NETWORK}, columns=columns)
+    virtual = Stage(NETWORK, "virtual")
+    for kernel in KERNELS:
+        work_ns = _work_ns(kernel, options)
+        report.parameters[f"{kernel.name}_work_ns"] = work_ns
+        for ranks in counts:
+            sizes = {"strong": kernel.strong, "weak": kernel.grown(ranks)}
+            for scaling, size in options.choose(sizes, {"strong": 24, "weak": 8 * ranks}).items():
+                report.rows += _compare(kernel, scaling, size, virtual, ranks, 1, options, work_ns)
+        real = options.choose(kernel.real, 24)
+        report.rows += _compare(kernel, "one", real, Stage(NETWORK, "wall"), 2, rounds, options)
+        tcp = Stage("tcp", "mpi", harness.families()[0])
+        report.rows += _compare(kernel, "one", real, tcp, 4, rounds, options)
+    for kernel in KERNELS:
+        report.claims += _claims(
+            kernel, [row for row in report.rows if row["program"] == kernel.name], counts
+        )
+    return report
+
+
+def _work_ns(kernel: Kernel, options: Options) -> float:
+    """What the loop's work on an element takes on this machine, as the hand-optimised program has it."""
+    size = options.choose(kernel.weak, 24)
+    elements = kernel.times * size**kernel.dimensions
+    words = [*kernel.arguments(size), "--version", "hand"]
+    times = [pgas.measure(kernel.name, words, Stage(NETWORK, "wall"), 1)["seconds"] for _ in range(5)]
+    return float(f"{min(times) * 1e9 / elements:.2g}")
+
+
+def _compare(
+    kernel: Kernel,
+    scaling: str,
+    size: int,
+    stage: Stage,
+    ranks: int,
+    rounds: int,
+    options: Options,
+    work_ns: float = 0,
+) -> list[Row]:
+    words = [*kernel.arguments(size), *(["--work-ns", work_ns] if work_ns else [])]
+    rows = pgas.compare(kernel.name, words, stage, rounds, options, ranks, SIDES, UNCACHED)
+    seconds = {row["side"]: row["each_seconds"] for row in rows}
+    for row in rows:
+        row.update({"scaling": scaling, "size": size})
+        for column, side in (("over_base", CACHED), ("over_hand", HAND)):
+            row.update(Spread.of_ratios(seconds[side], row["each_seconds"]).columns(column))
+    return rows
+
+
+def _claims(kernel: Kernel, rows: list[Row], counts: list[int]) -> list[Claim]:
+    best = pgas.find(rows, side=BEST)
+    (largest,) = pgas.find(best, scaling="strong", ranks=counts[-1])
+    claims = [
+        Claim.at_least(
+            f"{kernel.name} with {counts[-1]} ranks on {largest['network']}, {BEST} over {UNCACHED}",
+            kernel.faster,
+            largest["speed_up"],
+            "times faster",
+            f"over base with the page cache {largest['over_base']:.3g}",
+        )
+    ]
+    for time in ("virtual", "wall", "mpi"):
+        worst = min(pgas.find(best, time=time), key=lambda row: row["over_hand"])
+        where = f"{worst['network']}, {worst['ranks']} ranks, size {worst['size']}"
+        text = f"{kernel.name}, {time} time" if time != "mpi" else f"{kernel.name}, MPI over TCP"
+        claims.append(Claim.at_least(f"{text}: {BEST} over {HAND}", 1, worst["over_hand"], "times", where))
+    return claims
+
+
+def plot(report: Report, path: Path) -> None:
+    """Seconds over ranks, strong and weak; and how many times faster than base without a cache."""
+    figure, axes = plots.panels(3 * len(KERNELS), columns=3, width=4.6)
+    for number, kernel in enumerate(KERNELS):
+        rows = pgas.find(report.rows, program=kernel.name)
+        strong, weak, real = axes[3 * number : 3 * number + 3]
+        for axis, scaling in ((strong, "strong"), (weak, "weak")):
+            for side in SIDES:
+                points = pgas.find(rows, scaling=scaling, side=side)
+                seconds = [row["seconds"] for row in points]
+                style = ":" if side.startswith("base") else "--" if side == HAND else "-"
+                axis.plot([row["ranks"] for row in points], seconds, style, marker="o", ms=3, label=side)
+            axis.set_xscale("log", base=2)
+            axis.set_yscale("log")
+            axis.set_xlabel("ranks")
+            axis.set_title(f"{kernel.name}, {scaling} scaling on {NETWORK}")
+        strong.set_ylabel("s")
+        places = pgas.networks_of(pgas.find(rows, scaling="one"))
+        for shift, side in enumerate(SIDES):
+            chosen = pgas.find(rows, scaling="one", side=side)
+            at = [i + 0.12 * shift for i in range(len(places))]
+            real.bar(at, [row["speed_up"] for row in chosen], 0.11, label=side)
+        real.set_xticks([i + 0.36 for i in range(len(places))], places)
+        real.set_yscale("log")
+        real.set_title(f"{kernel.name}: times faster than without a cache")
+    axes[0].legend(fontsize=7)
+    plots.save(figure, path, TITLE)
