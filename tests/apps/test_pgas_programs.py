@@ -204,7 +204,11 @@ def test_messages_of_transpose():
     assert rows["ac"]["prefetch_updates"] == rows["mc"]["prefetch_updates"] == 3 * 2
     assert rows["mc"]["prefetch_bytes"] == 3 * 2 * 8 * 12 * 13
     assert rows["mc"]["get_messages"] == 0, "the owners pack"
-    assert rows["mc-sd"]["get_messages"] == 3 * ((12 + 12) + (13 + 12) + (13 + 12)), "a row each"
+    assert rows["mc-sd"]["get_messages"] == 3 * 3 * 2, "with the little that is between two rows"
+    words = ("--order", 210, *VIRTUAL, "--ranks", 3, "--version", "mc-sd")
+    assert run("transpose", *words)["get_messages"] == 5 * 3 * 2 * 70, (
+        "a row each: 140 elements are between two"
+    )
 
 
 def test_prefetches_of_heat():
