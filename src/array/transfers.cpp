@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Slices on their way (nearfetch/array_slices.hpp). All that can travel at the same time does: GETs are
-// started first, then owners are asked to pack, one after the other because a thread waits for its answer,
-// and at last the GETs are waited for.
+// started first, then owners are asked to pack, some at a time, and at last the GETs are waited for.
 //
 // Where the owner stays passive and what is wanted does not lie side by side, a GET also brings what is in
 // between if that is little. A network passes these bytes sooner than it starts another GET: on the modelled
@@ -26,6 +25,8 @@ namespace {
 constexpr std::int64_t few_runs = 4;
 // Transfers of a thread that are under way at a time.
 constexpr std::size_t most_under_way = 64;
+// And owners that are asked to pack. Each has a thread for each rank that asks.
+constexpr std::size_t most_asked = 8;
 // Of an answer; what is larger is fetched run by run.
 constexpr std::uint64_t most_answer_bytes = std::uint64_t{1} << 30;
 // Between two runs, to fetch them together; and of what is fetched together.
@@ -236,24 +237,31 @@ void get_slices(std::span<const SliceMove> moves, Packer packer, bool around, Co
                       : context.start_get(owner, address, to, bytes);
     };
     Flight flight;
-    std::vector<const SliceMove*> asked;
+    std::vector<Context::Call> asked;
     for (const SliceMove& move : moves) {
         const Slice& slice = move.slice;
         if (slice.bytes() == 0) continue;
         if (slice.owner == self) {
             pack(slice, move.packed);
         } else if (packer == Packer::owner && owner_packs(context, slice)) {
-            asked.push_back(&move);
+            asked.push_back({slice.owner,
+                             context.runtime().code_offset(pack_code),
+                             std::as_bytes(std::span(&slice, 1)),
+                             {move.packed, slice.bytes()}});
         } else {
             Pieces(slice).for_each([&](const Slice& piece, std::uint64_t here) {
                 flight.add(start_piece(piece, move.packed + here, begin));
             });
         }
     }
-    for (const SliceMove* move : asked)
-        context.call(move->slice.owner, context.runtime().code_offset(pack_code),
-                     std::as_bytes(std::span(&move->slice, 1)), {move->packed, move->slice.bytes()},
-                     std::memory_order_release);
+    // Not all ranks ask the same one first.
+    std::stable_partition(asked.begin(), asked.end(),
+                          [&](const Context::Call& call) { return call.rank > self; });
+    for (std::span<const Context::Call> left = asked; !left.empty();) {
+        const std::size_t next = std::min(most_asked, left.size());
+        context.call(left.first(next), std::memory_order_release);
+        left = left.subspan(next);
+    }
     flight.land_all();
 }
 
@@ -276,6 +284,7 @@ std::vector<Transfer> start_get_slices(std::span<const SliceMove> moves) {
 void put_slices(std::span<const SliceMove> moves, Code unpack_code) {
     Context& context = Context::here();
     const Rank self = context.runtime().job().rank();
+    const std::int64_t code = context.runtime().code_offset(unpack_code);
     Flight flight;
     for (const SliceMove& move : moves) {
         const Slice& slice = move.slice;
@@ -286,8 +295,8 @@ void put_slices(std::span<const SliceMove> moves, Code unpack_code) {
             std::vector<std::byte> message(sizeof(Slice) + slice.bytes());
             std::memcpy(message.data(), &slice, sizeof(Slice));
             std::memcpy(message.data() + sizeof(Slice), move.packed, slice.bytes());
-            context.call(slice.owner, context.runtime().code_offset(unpack_code), message, {},
-                         std::memory_order_release);
+            const Context::Call call{slice.owner, code, message, {}};
+            context.call(std::span(&call, 1), std::memory_order_release);
             // What the cache has of these bytes is older now.
             Runs(slice).for_each([&](std::uint64_t there, std::uint64_t, std::uint64_t bytes) {
                 const std::uint64_t address = slice.address + there;

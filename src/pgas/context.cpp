@@ -217,28 +217,43 @@ void Context::barrier(std::memory_order order) {
     if (acquires(order)) acquire();
 }
 
-void Context::call(Rank rank, std::int64_t code, std::span<const std::byte> closure,
-                   std::span<std::byte> result, std::memory_order order) {
-    check("on", rank, 0, 0);
-    if (!runtime_.answers())
-        throw Error("on: nobody answers at rank " + std::to_string(rank),
-                    "this MPI lets only one thread of a process communicate here",
-                    "use one that gives MPI_THREAD_MULTIPLE on this network (MPICH does)");
-    Header header;
-    header.source = rank_;
-    header.port = port_;
-    header.result_bytes = static_cast<std::uint32_t>(result.size());
-    header.code = code;
+void Context::call(std::span<const Call> calls, std::memory_order order) {
+    for (const Call& each : calls) {
+        check("on", each.rank, 0, 0);
+        if (!runtime_.answers())
+            throw Error("on: nobody answers at rank " + std::to_string(each.rank),
+                        "this MPI lets only one thread of a process communicate here",
+                        "use one that gives MPI_THREAD_MULTIPLE on this network (MPICH does)");
+    }
     release();
-    runtime_.job().send(rank, Runtime::server_port, compose(header, closure));
-    Message reply;
-    runtime_.job().receive(port_, reply, true);
+    const std::uint32_t first = calls_;
+    for (const Call& each : calls) {
+        Header header;
+        header.source = rank_;
+        header.port = port_;
+        header.result_bytes = static_cast<std::uint32_t>(each.result.size());
+        header.number = calls_++;
+        header.code = each.code;
+        runtime_.job().send(each.rank, Runtime::server_port, compose(header, each.closure));
+    }
+    std::string problem;
+    for (std::size_t answered = 0; answered < calls.size();) {
+        Message reply;
+        runtime_.job().receive(port_, reply, true);
+        const Header answer = header_of(reply.bytes);
+        const std::uint32_t number = answer.number - first;
+        if (number >= calls.size()) continue;  // of earlier ones, that were not all sent
+        ++answered;
+        const Call& each = calls[number];
+        const auto body = body_of(reply.bytes);
+        if (answer.kind == Header::Kind::error)
+            problem = "on rank " + std::to_string(each.rank) + ": " +
+                      std::string(reinterpret_cast<const char*>(body.data()), body.size());
+        else if (!each.result.empty())
+            std::memcpy(each.result.data(), body.data(), each.result.size());
+    }
     if (acquires(order)) acquire();
-    const auto body = body_of(reply.bytes);
-    if (header_of(reply.bytes).kind == Header::Kind::error)
-        throw Error("on rank " + std::to_string(rank) + ": " +
-                    std::string(reinterpret_cast<const char*>(body.data()), body.size()));
-    if (!result.empty()) std::memcpy(result.data(), body.data(), result.size());
+    if (!problem.empty()) throw Error(problem);
 }
 
 bool Context::answered() const noexcept { return runtime_.answers(); }

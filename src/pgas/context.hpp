@@ -71,10 +71,16 @@ class Context {
     std::uint64_t atomic(Rank rank, std::uint64_t address, AtomicOp op, std::uint64_t operand,
                          std::uint64_t compare, std::memory_order order);
     void barrier(std::memory_order order);
-    /// Runs code on a rank and waits for its result. What was put before is seen there. What is put there is
+    /// What a rank is to run, and where its result goes.
+    struct Call {
+        Rank rank = 0;
+        std::int64_t code = 0;
+        std::span<const std::byte> closure;
+        std::span<std::byte> result;
+    };
+    /// All at the same time; waits for their results. What was put before is seen there. What is put there is
     /// seen here if the order acquires.
-    void call(Rank rank, std::int64_t code, std::span<const std::byte> closure, std::span<std::byte> result,
-              std::memory_order order = std::memory_order_acq_rel);
+    void call(std::span<const Call> calls, std::memory_order order = std::memory_order_acq_rel);
 
     /// \throws Error unless these bytes are in the segment
     std::byte* local(std::uint64_t address, std::size_t bytes);
@@ -140,6 +146,7 @@ class Context {
     std::shared_ptr<std::atomic<std::uint64_t>> release_count_;
     DirectEngine direct_;
     Port port_;
+    std::uint32_t calls_ = 0;  ///< so many were made
 };
 
 }  // namespace nearfetch::pgas

@@ -18,7 +18,8 @@ struct Header {
     Rank source = 0;  ///< whom to answer
     Port port = 0;    ///< there
     std::uint32_t result_bytes = 0;
-    std::int64_t code = 0;  ///< what to run: its distance from the program's anchor
+    std::uint32_t number = 0;  ///< of the caller's calls: which one is answered
+    std::int64_t code = 0;     ///< what to run: its distance from the program's anchor
 };
 
 inline std::vector<std::byte> compose(const Header& header, std::span<const std::byte> body) {

@@ -127,9 +127,11 @@ void call(Rank rank, Code code, const void* closure, std::size_t closure_bytes, 
         code(closure, result);
         return;
     }
-    context.call(rank, context.runtime().code_offset(code),
-                 {static_cast<const std::byte*>(closure), closure_bytes},
-                 {static_cast<std::byte*>(result), result_bytes});
+    const Context::Call one{rank,
+                            context.runtime().code_offset(code),
+                            {static_cast<const std::byte*>(closure), closure_bytes},
+                            {static_cast<std::byte*>(result), result_bytes}};
+    context.call(std::span(&one, 1));
 }
 
 }  // namespace detail

@@ -276,5 +276,31 @@ TEST(Array, RanksThatDoNotCallTheSameAreNamed) {
     EXPECT_EQ(failure([] { BlockArray<long, 1> a({10}); }), "none");
 }
 
+TEST(Arrays, OwnersPackAtTheSameTime) {
+    LaunchOptions options = array_options(6);
+    options.network = "1gbe";
+    options.virtual_time = true;
+    launch(options, [] {
+        BlockArray<long, 2> a(Box<2>({}, {60, 4}), {ranks(), 1});
+        a.for_each([](const Index<2>& i, long& element) { element = value_at(i); });
+        barrier();
+        if (rank() == 2) {
+            const auto column_ns = [&](std::int64_t rows) {
+                const Box<2> box({0, 1}, {rows, 2});
+                std::vector<long> got(static_cast<std::size_t>(box.size()));
+                const std::uint64_t before = now_ns();
+                a.get(box, got);
+                for (std::int64_t i = 0; i < rows; ++i)
+                    EXPECT_EQ(got[static_cast<std::size_t>(i)], value_at(Index<2>{i, 1}));
+                return now_ns() - before;
+            };
+            column_ns(60);  // from now on there are threads that answer
+            const std::uint64_t one_owner_ns = column_ns(10);
+            EXPECT_LT(column_ns(60), 2 * one_owner_ns);
+        }
+        barrier();
+    });
+}
+
 }  // namespace
 }  // namespace nearfetch
