@@ -31,7 +31,8 @@
 //   updatePrefetch, evictPrefetch       update_prefetch(), evict_prefetch()
 //
 // What is collective is called by all ranks in the same order with the same arguments; that they are the same
-// is checked, and an Error if not. Collective functions begin and end with a barrier.
+// is checked, and an Error if not. Collective functions begin with a barrier, and end with one but for
+// patterns.
 
 #include <cstring>
 #include <functional>
@@ -260,7 +261,8 @@ class DistributedArray {
 
     // Prefetching (LAPPS, appendix A): what this rank is going to read of others' elements. Patterns are
     // collective, and add up. What they bring is read by a(i, j) as everything is, until it is evicted; what
-    // this rank writes is written through to it.
+    // this rank writes is written through to it. With manual consistency it is what its owners have when the
+    // pattern is called, or later: they change it after a barrier, as with update_prefetch().
 
     /// What lies up to `depth` away from own elements: in all dimensions at once, or without corners along
     /// one.
@@ -303,7 +305,7 @@ class DistributedArray {
     void update_prefetch() { hook_.update(true); }
     /// The same while the rank computes: start it, work on the interior, wait. Owners are passive.
     [[nodiscard]] PrefetchTransfer update_prefetch_async() { return hook_.start_update(); }
-    /// Likewise. Unlike other collective functions it does not end with a barrier.
+    /// Likewise.
     [[nodiscard]] PrefetchTransfer prefetch_stencil_async(std::int64_t depth = 1, bool corners = true,
                                                           const Prefetch& how = {}) {
         detail::check_depth(depth);
@@ -439,7 +441,6 @@ class DistributedArray {
                   const std::vector<detail::IndexProduct<N>>& wanted) {
         request(what, std::move(arguments), how, wanted, false);
         if (!how.consistent) hook_.update(false);
-        barrier();
     }
 
     // What an access to one's own element reads stands first.
