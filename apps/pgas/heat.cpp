@@ -6,7 +6,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cmath>
-#include <nearfetch/array.hpp>
+#include <nearfetch/array_stencil.hpp>
 #include <numbers>
 
 #include "pgas/arrays.hpp"
@@ -49,10 +49,9 @@ double stepped(double cell, double below, double above, double before, double be
 }
 
 void diffuse(const Grid& from, Grid& to, const Options& options) {
-    to.for_each(options.inside(), [&](const Index<3>& cell, double& heat) {
-        const auto [i, j, k] = cell;
-        heat = stepped(from(i, j, k), from(i - 1, j, k), from(i + 1, j, k), from(i, j - 1, k),
-                       from(i, j + 1, k), from(i, j, k - 1), from(i, j, k + 1));
+    for_each_near(to, from, options.inside(), 1, [](const Index<3>&, double& heat, const auto& near) {
+        heat = stepped(near(0, 0, 0), near(-1, 0, 0), near(1, 0, 0), near(0, -1, 0), near(0, 1, 0),
+                       near(0, 0, -1), near(0, 0, 1));
     });
 }
 

@@ -6,7 +6,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdlib>
-#include <nearfetch/array.hpp>
+#include <nearfetch/array_stencil.hpp>
 
 #include "pgas/arrays.hpp"
 #include "pgas/program.hpp"
@@ -32,14 +32,12 @@ struct Options {
     }
 };
 
-/// \param pixel anything that gives the pixel in a row and column
-template <class Pixel>
-std::uint8_t edge(const Pixel& pixel, std::int64_t i, std::int64_t j) {
-    const int above_left = pixel(i - 1, j - 1), above = pixel(i - 1, j), above_right = pixel(i - 1, j + 1);
-    const int left = pixel(i, j - 1), right = pixel(i, j + 1);
-    const int below_left = pixel(i + 1, j - 1), below = pixel(i + 1, j), below_right = pixel(i + 1, j + 1);
-    const int across = above_right + 2 * right + below_right - above_left - 2 * left - below_left;
-    const int down = below_left + 2 * below + below_right - above_left - 2 * above - above_right;
+/// \param near anything that gives the pixel so many rows and columns away
+template <class Near>
+std::uint8_t edge(const Near& near) {
+    const int across =
+        near(-1, 1) + 2 * near(0, 1) + near(1, 1) - near(-1, -1) - 2 * near(0, -1) - near(1, -1);
+    const int down = near(1, -1) + 2 * near(1, 0) + near(1, 1) - near(-1, -1) - 2 * near(-1, 0) - near(-1, 1);
     return static_cast<std::uint8_t>(std::min(255, std::abs(across) + std::abs(down)));
 }
 
@@ -59,8 +57,8 @@ Box<2> with_halo(const Pixels& pixels) {
 }
 
 void detect(const Pixels& from, Pixels& to) {
-    to.for_each(inside(to.bounds()),
-                [&](const Index<2>& i, std::uint8_t& pixel) { pixel = edge(from, i[0], i[1]); });
+    for_each_near(to, from, inside(to.bounds()), 1,
+                  [](const Index<2>&, std::uint8_t& pixel, const auto& near) { pixel = edge(near); });
 }
 
 /// With what is needed side by side in a local array.
@@ -68,19 +66,25 @@ void detect_by_hand(const Pixels& from, Pixels& to) {
     const Box<2> box = with_halo(from);
     std::vector<std::uint8_t> copy(static_cast<std::size_t>(box.size()));
     from.get(box, copy);
-    const View<const std::uint8_t, 2> local(copy.data(), box.shape());
     const View<std::uint8_t, 2> result = to.local();
     const Box<2> own = to.own_box();
     const Box<2> pixels = intersection(own, inside(to.bounds()));
-    for (std::int64_t i = pixels.lower[0]; i < pixels.upper[0]; ++i)
-        for (std::int64_t j = pixels.lower[1]; j < pixels.upper[1]; ++j)
-            result(i - own.lower[0], j - own.lower[1]) = edge(local, i - box.lower[0], j - box.lower[1]);
+    const std::int64_t width = box.extent(1);
+    for (std::int64_t i = pixels.lower[0]; i < pixels.upper[0]; ++i) {
+        const std::uint8_t* centre =
+            copy.data() + (i - box.lower[0]) * width + pixels.lower[1] - box.lower[1];
+        std::uint8_t* pixel = &result(i - own.lower[0], pixels.lower[1] - own.lower[1]);
+        for (std::int64_t j = pixels.lower[1]; j < pixels.upper[1]; ++j, ++centre)
+            *pixel++ =
+                edge([&](std::int64_t rows, std::int64_t columns) { return centre[rows * width + columns]; });
+    }
 }
 
 bool is_right(const Pixels& edges, const apps::Picture& picture) {
     bool right = true;
     for_each_index(edges.own_box(), [&](const Index<2>& i) {
-        const int expected = inside(edges.bounds()).contains(i) ? edge(picture, i[0], i[1]) : 0;
+        const auto near = [&](int rows, int columns) { return picture(i[0] + rows, i[1] + columns); };
+        const int expected = inside(edges.bounds()).contains(i) ? edge(near) : 0;
         right = right && edges[i] == expected;
     });
     return right;

@@ -23,8 +23,8 @@
 //
 // A program that knows which elements of others it is going to read says so by a pattern (LAPPS:
 // Kayraklioglu, Ferguson and El-Ghazawi 2018): these are then fetched in a few messages, kept here, and read
-// by the same a(i, j) (array_prefetch.hpp). The access goes local, else prefetched, else remote. The paper's
-// names in ours:
+// by the same a(i, j) (array_prefetch.hpp); loops over stencils: array_stencil.hpp. The access goes local,
+// else prefetched, else remote. The paper's names in ours:
 //   stencilPrefetch(depth, corners), rowWise-, colWise-, transpose-, allToAll-, customPrefetch(table)
 //                                       prefetch_stencil(depth, corners), prefetch_row_wise(), ...
 //   consistent, staticDomain            Prefetch{.consistent, .static_domain}, the last argument of each

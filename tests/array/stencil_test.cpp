@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Loops over what is near, against brute force: all that they visit, and all that they see.
+
+#include <nearfetch/array_stencil.hpp>
+
+#include "array_rig.hpp"
+
+namespace nearfetch {
+namespace {
+
+/// Reads everything within `depth` of each index of a box.
+template <std::size_t N>
+void check(const Box<N>& bounds, const Box<N>& box, std::int64_t depth, bool prefetch) {
+    BlockArray<long, N> of(bounds);
+    BlockArray<short, N> to(bounds);
+    of.for_each([](const Index<N>& i, long& element) { element = value_at(i); });
+    barrier();
+    if (prefetch) of.prefetch_stencil(depth);
+    Box<N> around;
+    around.lower.fill(-depth);
+    around.upper.fill(depth + 1);
+    std::vector<Index<N>> visited, expected;
+    for_each_near(to, of, box, depth, [&](const Index<N>& i, short& element, const auto& near) {
+        ASSERT_EQ(&element, to.own(i));
+        visited.push_back(i);
+        for_each_index(around, [&](const Index<N>& away) {
+            Index<N> there = i;
+            for (std::size_t d = 0; d < N; ++d)
+                there[d] += away[d];
+            if (bounds.contains(there)) {
+                ASSERT_EQ(std::apply(near, away), value_at(there));
+            }
+        });
+    });
+    for_each_index(bounds, [&](const Index<N>& i) {
+        if (box.contains(i) && to.owner(i) == rank()) expected.push_back(i);
+    });
+    EXPECT_EQ(visited, expected);
+    barrier();
+}
+
+TEST(Stencil, SeesWhatIsNear) {
+    for (Rank count = 1; count <= 9; ++count)
+        for (const std::int64_t depth : {1, 2, 9})
+            launch(array_options(count), [depth] {
+                std::mt19937 dice(static_cast<unsigned>(depth));
+                for (const Box<2>& bounds : odd_boxes())
+                    for (const bool prefetch : {true, false}) {
+                        check(bounds, {{-100, -100}, {100, 100}}, depth, prefetch);
+                        check(bounds, random_part(bounds, dice), depth, prefetch);
+                    }
+            });
+}
+
+TEST(Stencil, OneAndThreeDimensions) {
+    for (const Rank count : {1, 4, 8})
+        launch(array_options(count), [] {
+            check<1>({{-5}, {18}}, {{-4}, {17}}, 1, true);
+            check<3>({{0, 1, 2}, {7, 6, 9}}, {{1, 2, 3}, {6, 5, 8}}, 1, true);
+        });
+}
+
+TEST(Stencil, OwnElementsAreReadWhereTheyAre) {
+    launch(array_options(4), [] {
+        BlockArray<long, 2> of({20, 20}), to({20, 20});
+        std::int64_t here = 0;
+        for_each_near(to, of, {{1, 1}, {19, 19}}, 1, [&](const Index<2>& i, long&, const auto& near) {
+            using Element = decltype(near(0, 0));
+            if constexpr (std::is_reference_v<Element>) {
+                ASSERT_EQ(&near(0, 1), of.own({i[0], i[1] + 1}));
+                ++here;
+            }
+        });
+        EXPECT_EQ(here, 8 * 8) << "of 10 x 10 the outermost have others near, or are outermost of all";
+        barrier();
+    });
+}
+
+}  // namespace
+}  // namespace nearfetch
