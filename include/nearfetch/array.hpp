@@ -66,7 +66,6 @@ class DistributedArray {
         agree("DistributedArray", describe(bounds, grid, block));
         parts_ = allocate<T>(static_cast<std::size_t>(layout_.most()));
         own_shape_ = layout_.local_shape(rank_);
-        own_strides_ = local().strides();
         if (!local().empty()) {
             own_lower_ = layout_.global(rank_, {});
             own_ = parts_.local();
@@ -113,24 +112,22 @@ class DistributedArray {
     }
     /// The element's address in this process if this rank owns it, else nullptr.
     T* own(const Index<N>& i) const {
-        std::int64_t offset = 0;
-        bool mine = true;
         if constexpr (D::contiguous) {
+            std::uint64_t offset = 0;
             for (std::size_t d = 0; d < N; ++d) {
                 // Differences of whatever the program asks for.
-                const auto local = static_cast<std::int64_t>(static_cast<std::uint64_t>(i[d]) -
-                                                             static_cast<std::uint64_t>(own_lower_[d]));
-                mine = mine && static_cast<std::uint64_t>(local) < static_cast<std::uint64_t>(own_shape_[d]);
-                offset += static_cast<std::int64_t>(static_cast<std::uint64_t>(local) *
-                                                    static_cast<std::uint64_t>(own_strides_[d]));
+                const std::uint64_t local =
+                    static_cast<std::uint64_t>(i[d]) - static_cast<std::uint64_t>(own_lower_[d]);
+                const auto extent = static_cast<std::uint64_t>(own_shape_[d]);
+                if (local >= extent) return nullptr;
+                offset = offset * extent + local;
             }
+            return own_ + offset;
         } else {
             if (!bounds().contains(i)) return nullptr;
             const Place<N> place = layout_.place(i);
-            mine = place.rank == rank_;
-            offset = place.position;
+            return place.rank == rank_ ? own_ + place.position : nullptr;
         }
-        return mine ? own_ + offset : nullptr;
     }
 
     // One's own.
@@ -447,7 +444,6 @@ class DistributedArray {
     T* own_ = nullptr;
     Index<N> own_lower_{};
     Index<N> own_shape_{};
-    Index<N> own_strides_{};
     Layout<N, D> layout_;
     Rank rank_;
     detail::Agreement agreement_;
