@@ -29,7 +29,9 @@ NAMES = (
     "fig13_barnes_hut_accesses",
     "fig15_lcc",
     "fig16_lcc_accesses",
+    "lapps07_access_cost",
     "lapps11_programs",
+    "lapps16_footprint",
     "page_cache_cost",
 )
 """Modules of this package; each has TITLE, run(Options) -> Report and plot(Report, Path)."""

@@ -64,6 +64,15 @@ void add_launch_options(CLI::App& app, LaunchOptions& launch) {
         ->capture_default_str();
 }
 
+/// The most memory that this process has had, as Linux counts it; 0 where nobody says.
+std::uint64_t peak_memory_bytes() {
+    std::ifstream status("/proc/self/status");
+    for (std::string line; std::getline(status, line);)
+        if (line.starts_with("VmHWM:"))
+            return 1024 * std::stoull(line.substr(line.find_first_of("0123456789")));
+    return 0;
+}
+
 /// Adds up what the ranks have, at rank 0.
 class Sum {
   public:
@@ -136,6 +145,8 @@ int Program::run(int argc, char** argv, const std::function<std::uint64_t()>& se
                  const std::function<void(Run&)>& main) {
     add_launch_options(*app_, launch_);
     add_cache_options(*app_, launch_.cache);
+    bool peak_memory = false;
+    app_->add_flag("--peak-memory", peak_memory, "report the most memory that rank 0's process has had");
     app_->add_option("--json", json_path_, "write the results to this file, too")->type_name("FILE");
     const apps::Parsed parsed = apps::parse(*app_, argc, argv);
     if (!parsed.run) {
@@ -151,6 +162,7 @@ int Program::run(int argc, char** argv, const std::function<std::uint64_t()>& se
         main(run);
         if (!run.finish()) right = false;
         if (rank() != 0) return;
+        if (peak_memory) report.add("peak_memory_bytes", peak_memory_bytes());
         report.write_json_line(std::cout);
         if (json_path_.empty()) return;
         std::ofstream file(json_path_);

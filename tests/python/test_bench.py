@@ -16,7 +16,18 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 from launch import sanitizer_environment  # noqa: E402
 
-from bench import core, fig07_access_cost, harness, lapps11_programs, page, pgas, rma, workload  # noqa: E402
+from bench import (  # noqa: E402
+    core,
+    fig07_access_cost,
+    harness,
+    lapps07_access_cost,
+    lapps11_programs,
+    lapps16_footprint,
+    page,
+    pgas,
+    rma,
+    workload,
+)
 from bench.__main__ import NAMES, main, measure, module, table  # noqa: E402
 from nearfetch.launch import mpiexec  # noqa: E402
 
@@ -198,6 +209,28 @@ def test_programs_in_versions(tmp_path):
 def _has_remote(row: dict) -> bool:
     # On a square grid a transpose of rank 0's own block is its own.
     return row["ranks"] > 1 and row["program"] != "transpose"
+
+
+def test_memory_and_lines_of_versions(tmp_path):
+    report = measure("lapps16_footprint", QUIET, tmp_path / "footprint.json")
+    assert len(report.rows) == len(lapps16_footprint.SOURCES) * len(lapps16_footprint.SIDES)
+    for row in report.rows:
+        assert row["peak_bytes"] > 1 << 20
+        assert (row["added_lines"] == 0) == (row["side"] == "base")
+    lines = {(row["program"], row["side"]): row["added_lines"] for row in report.rows}
+    # A pattern for each array; with manual consistency an update in the loop, where there is a loop.
+    assert [lines["heat", side] for side in ("ac", "ac-sd", "mc", "mc-sd")] == [2, 2, 3, 3]
+    assert [lines["dgemm", side] for side in ("ac", "mc")] == [2, 2]
+    assert all(lines[source.name, "hand"] > 10 for source in lapps16_footprint.SOURCES)
+
+
+def test_access_cost_of_arrays(tmp_path):
+    report = measure("lapps07_access_cost", QUIET, tmp_path / "access.json")
+    strides = {row["stride"] for row in report.rows}
+    assert len(report.rows) == len(strides) * len(lapps07_access_cost.KINDS) and len(strides) == 2
+    assert all(row["ns"] > 0 for row in report.rows)
+    assert [claim.text.split(",")[0] for claim in report.claims] == ["prefetched", "prefetched", "remote"]
+    assert (tmp_path / "access.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_page_cache_cost(tmp_path):

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What reading an element costs where the network takes no time, by where it is: in a local array, in the own
+// part of a distributed one, prefetched, or at another rank and in the page cache (LAPPS, section 6.2.1).
+// Each kind goes over as many elements with the same stride; they take turns within one process.
+
+#include <CLI/CLI.hpp>
+#include <nearfetch/array.hpp>
+
+#include "pgas/program.hpp"
+
+using namespace nearfetch;
+
+namespace {
+
+using Array = BlockArray<double, 1>;
+
+constexpr std::int64_t elements = 8192;  // of each rank: half of the default page cache
+
+struct Options {
+    std::int64_t stride = 1;
+    std::int64_t count = 1'000'000;
+    int rounds = 5;
+};
+
+/// Times `count` reads. \param read gives the element of a place below `elements`
+template <class Read>
+double ns_each(const Options& options, double& sum, const Read& read) {
+    const std::uint64_t begin_ns = now_ns();
+    std::int64_t place = 0;
+    for (std::int64_t n = 0; n < options.count; ++n) {
+        sum += read(place);
+        place += options.stride;
+        if (place >= elements) place = (place + 1) % options.stride;
+    }
+    return static_cast<double>(now_ns() - begin_ns) / static_cast<double>(options.count);
+}
+
+/// All kinds, by name. \param arrays one for each way to prefetch, all with the same elements
+class Kinds {
+  public:
+    Kinds()
+        : far_(Box<1>({}, {2 * elements})),
+          checked_(far_.bounds()),
+          manual_(far_.bounds()),
+          automatic_(far_.bounds()) {
+        for (Array* const array : {&far_, &checked_, &manual_, &automatic_})
+            array->for_each(
+                [](const Index<1>& i, double& x) { x = static_cast<double>(i[0] % elements % 7); });
+        const std::vector<std::vector<Box<1>>> all{{far_.bounds()}, {}};
+        // One element alone: that it is not the one that is read has to be found out each time.
+        checked_.prefetch_custom({{{{2 * elements - 1}, {2 * elements}}}, {}}, {.consistent = false});
+        manual_.prefetch_custom(all, {.consistent = false});
+        automatic_.prefetch_custom(all);
+    }
+
+    void measure(const Options& options, programs::Run& run) {
+        std::vector<double> local(static_cast<std::size_t>(elements));
+        for (std::int64_t i = 0; i < elements; ++i)
+            local[static_cast<std::size_t>(i)] = far_(i);
+        const double* const plain = local.data();
+        const View<double, 1> view = far_.local();
+        const Array &far = far_, &checked = checked_, &manual = manual_, &automatic = automatic_;
+        std::vector<std::pair<std::string, std::vector<double>>> times;
+        std::vector<double> sums;
+        for (int round = 0; round < options.rounds; ++round) {
+            std::size_t kind = 0;
+            const auto time = [&](const char* name, const auto& read) {
+                if (round == 0) times.emplace_back(name, std::vector<double>());
+                sums.push_back(0);
+                times[kind++].second.push_back(ns_each(options, sums.back(), read));
+            };
+            time("local array", [&](std::int64_t i) { return plain[i]; });
+            time("own, view", [&](std::int64_t i) { return view(i); });
+            time("own", [&](std::int64_t i) { return far(i); });
+            time("remote", [&](std::int64_t i) { return far(elements + i); });
+            time("remote, checked", [&](std::int64_t i) { return checked(elements + i); });
+            time("prefetched, ac", [&](std::int64_t i) { return automatic(elements + i); });
+            time("prefetched, mc", [&](std::int64_t i) { return manual(elements + i); });
+        }
+        for (const auto& [name, each] : times)
+            run.note(name, each);
+        const bool same = std::all_of(sums.begin(), sums.end(), [&](double sum) { return sum == sums[0]; });
+        run.result(0, same);
+    }
+
+  private:
+    Array far_, checked_, manual_, automatic_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    programs::Program program("array_access_cost", "Times reads of elements by where they are.");
+    Options options;
+    program.options()
+        .add_option("--stride", options.stride, "from one element that is read to the next")
+        ->check(CLI::Range(std::int64_t{1}, elements))
+        ->capture_default_str();
+    program.options()
+        .add_option("--count", options.count, "elements that are read")
+        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40))
+        ->capture_default_str();
+    program.options()
+        .add_option("--rounds", options.rounds, "that all kinds take turns in")
+        ->check(CLI::Range(1, 1000))
+        ->capture_default_str();
+    const auto segment_bytes = [] { return std::uint64_t{1} << 20; };
+    return program.run(argc, argv, segment_bytes, [&](programs::Run& run) {
+        Kinds kinds;
+        run.begin();
+        run.result(0, true);
+        if (rank() == 0) kinds.measure(options, run);
+        run.end();
+    });
+}

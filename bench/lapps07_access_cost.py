@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Paper 004, Fig. 7 and section 6.2.4: what reading an element costs, by where it is, over strides."""
+
+from __future__ import annotations
+
+import json
+from functools import partial
+from pathlib import Path
+
+from bench import harness, pgas, plots
+from bench.harness import Claim, Options, Report, Row, Spread, alternate
+
+TITLE = "Reading an element: own, prefetched, remote (004, Fig. 7 and section 6.2.4)"
+
+KINDS = (
+    "local array",
+    "own, view",
+    "own",
+    "remote",
+    "remote, checked",
+    "prefetched, ac",
+    "prefetched, mc",
+)
+"""Where it is. Remote ones are in the page cache; `checked`: of an array that has something prefetched."""
+
+
+def run(options: Options) -> Report:
+    """All kinds take turns within one process, for each stride."""
+    strides = options.choose([1, 2, 4, 8, 16, 32, 64], [1, 64])
+    rounds = options.rounds_or(9, 1)
+    count = options.choose(2_000_000, 20_000)
+    report = Report({"rounds": rounds, "count": count})
+    calls = {f"stride {stride}": partial(_measure, stride, count, rounds) for stride in strides}
+    for stride, (times,) in zip(strides, alternate(calls, 1, options, "array_access_cost").values()):
+        for kind in KINDS:
+            row: Row = {"stride": stride, "kind": kind, **Spread.of(times[kind]).columns("ns")}
+            row.update(Spread.of_ratios(times[kind], times["own"]).columns("over_own"))
+            row.update(Spread.of_ratios(times[kind], times["remote"]).columns("over_remote"))
+            report.rows.append(row)
+    report.columns = ("stride", "kind", "ns", "ns_q1", "ns_q3", "over_own", "over_remote")
+    for kind, column, most in (
+        ("prefetched, mc", "over_own", 1.3),
+        ("prefetched, ac", "over_own", 1.3),
+        ("remote, checked", "over_remote", 1.01),
+    ):
+        worst = max(pgas.find(report.rows, kind=kind), key=lambda row: row[column])
+        text = f"{kind}, {column.replace('_', ' ')}"
+        report.claims.append(Claim.at_most(text, most, worst[column], "times", f"stride {worst['stride']}"))
+    return report
+
+
+def _measure(stride: int, count: int, rounds: int) -> Row:
+    words = [harness.core_program("array_access_cost"), "--stride", stride, "--count", count]
+    output = harness.execute([*map(str, words), "--rounds", str(rounds)])
+    return next(json.loads(line) for line in output.splitlines() if line.startswith("{"))
+
+
+def plot(report: Report, path: Path) -> None:
+    """The time of each kind over the stride."""
+    figure, (axis,) = plots.panels(1, width=6)
+    for kind in KINDS:
+        rows = pgas.find(report.rows, kind=kind)
+        plots.line(axis, [row["stride"] for row in rows], [Spread.in_row(row, "ns") for row in rows], kind)
+    axis.set_xscale("log", base=2)
+    axis.set_yscale("log")
+    axis.set_xlabel("stride, elements of 8 bytes")
+    axis.set_ylabel("ns")
+    axis.legend(fontsize=7)
+    plots.save(figure, path, TITLE)
