@@ -25,13 +25,15 @@ namespace {
 constexpr std::int64_t few_runs = 4;
 // Transfers of a thread that are under way at a time.
 constexpr std::size_t most_under_way = 64;
-// And owners that are asked to pack. Each has a thread for each rank that asks.
+// And owners that are asked to pack, unless their answers are large: these fill the network, and each is in
+// memory twice. Each owner has a thread for each rank that asks.
 constexpr std::size_t most_asked = 8;
+constexpr std::uint64_t most_asked_bytes = 256 * 1024;
 // Of an answer; what is larger is fetched run by run.
 constexpr std::uint64_t most_answer_bytes = std::uint64_t{1} << 30;
 // Between two runs, to fetch them together; and of what is fetched together.
 constexpr std::uint64_t most_hole_bytes = 1024;
-constexpr std::uint64_t most_cover_bytes = 64 * 1024;
+constexpr std::uint64_t most_cover_bytes = 16 * 1024;
 
 /// A slice's elements, as far as they lie side by side at the owner.
 class Runs {
@@ -258,7 +260,11 @@ void get_slices(std::span<const SliceMove> moves, Packer packer, bool around, Co
     std::stable_partition(asked.begin(), asked.end(),
                           [&](const Context::Call& call) { return call.rank > self; });
     for (std::span<const Context::Call> left = asked; !left.empty();) {
-        const std::size_t next = std::min(most_asked, left.size());
+        std::size_t next = 0;
+        for (std::uint64_t bytes = 0; next < std::min(most_asked, left.size()); ++next) {
+            bytes += left[next].result.size();
+            if (next > 0 && bytes > most_asked_bytes) break;
+        }
         context.call(left.first(next), std::memory_order_release);
         left = left.subspan(next);
     }

@@ -180,24 +180,25 @@ void Runtime::work(Port port) {
 std::vector<std::byte> Runtime::answer(std::span<const std::byte> request) {
     Header header = header_of(request);
     const auto code = reinterpret_cast<detail::Code>(reinterpret_cast<std::intptr_t>(anchor_) + header.code);
-    // The closure's type may ask for alignment.
+    // The types of the closure and of its value may ask for alignment.
     std::vector<std::max_align_t> closure((body_of(request).size() + sizeof(std::max_align_t) - 1) /
                                           sizeof(std::max_align_t));
-    std::vector<std::max_align_t> result((header.result_bytes + sizeof(std::max_align_t) - 1) /
-                                         sizeof(std::max_align_t));
     if (!body_of(request).empty())
         std::memcpy(closure.data(), body_of(request).data(), body_of(request).size());
+    static_assert(sizeof(Header) % alignof(std::max_align_t) == 0);
+    std::vector<std::byte> reply(sizeof(Header) + header.result_bytes);
     Context& context = Context::here();
     context.acquire();
     try {
-        run_and_release(context, [&] { code(closure.data(), result.data()); });
+        run_and_release(context, [&] { code(closure.data(), reply.data() + sizeof(Header)); });
     } catch (const std::exception& problem) {
         return refusal(header, problem.what());
     } catch (...) {
         return refusal(header, "an exception of unknown type");
     }
     header.kind = Header::Kind::result;
-    return compose(header, std::as_bytes(std::span(result)).first(header.result_bytes));
+    std::memcpy(reply.data(), &header, sizeof header);
+    return reply;
 }
 
 }  // namespace nearfetch::pgas

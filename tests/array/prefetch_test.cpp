@@ -71,7 +71,7 @@ TEST(Prefetching, PassiveOwnersGiveAlongWhatIsLittle) {
         std::uint64_t messages;
     };
     // A column of 100 from the other rank; between two of its elements there are so many bytes.
-    for (const Case& each : {Case{20, 72, 1}, Case{258, 1024, 2}, Case{260, 1032, 100}})
+    for (const Case& each : {Case{20, 72, 1}, Case{258, 1024, 7}, Case{260, 1032, 100}})
         launch(array_options(2), [&each] {
             const auto [columns, hole_bytes, messages] = each;
             BlockArray<long, 2> a(Box<2>({}, {100, columns}), {1, 2});
