@@ -29,6 +29,8 @@
 //                                       prefetch_stencil(depth, corners), prefetch_row_wise(), ...
 //   consistent, staticDomain            Prefetch{.consistent, .static_domain}, the last argument of each
 //   updatePrefetch, evictPrefetch       update_prefetch(), evict_prefetch()
+// A program that does not know it, because it reads a(index[i]), lets the array find out: observe(), then
+// prefetch_observed() (array_observe.hpp).
 //
 // What is collective is called by all ranks in the same order with the same arguments; that they are the same
 // is checked, and an Error if not. Collective functions begin with a barrier, and end with one but for
@@ -36,7 +38,9 @@
 
 #include <cstring>
 #include <functional>
+#include <memory>
 #include <nearfetch/array_collective.hpp>
+#include <nearfetch/array_observe.hpp>
 #include <nearfetch/array_prefetch.hpp>
 #include <nearfetch/array_slices.hpp>
 #include <nearfetch/array_view.hpp>
@@ -63,7 +67,7 @@ class DistributedArray {
                               const Index<N>& block = Layout<N, D>::ones())
         : layout_(bounds, grid, block), rank_(nearfetch::rank()) {
         detail::check_ranks(layout_.ranks());
-        agree("DistributedArray", describe(bounds, grid, block));
+        agree("DistributedArray", detail::describe(layout_, block, sizeof(T)));
         parts_ = allocate<T>(static_cast<std::size_t>(layout_.most()));
         own_shape_ = layout_.local_shape(rank_);
         if (!local().empty()) {
@@ -291,10 +295,30 @@ class DistributedArray {
     /// are left out. \throws Error unless there is a row for each rank
     void prefetch_custom(const std::vector<std::vector<Box<N>>>& table, const Prefetch& how = {}) {
         detail::check_table(table.size());
-        std::vector<detail::IndexProduct<N>> wanted;
-        for (const Box<N>& box : table[static_cast<std::size_t>(rank_)])
-            wanted.push_back(detail::product_of(box));
-        prefetch("prefetch_custom", detail::describe(table), how, wanted);
+        const std::span<const Box<N>> row = table[static_cast<std::size_t>(rank_)];
+        prefetch("prefetch_custom", detail::describe(table), how, [&] {
+            detail::request_boxes(hook_, layout_, rank_, row, parts_.address(), sizeof(T), how);
+        });
+    }
+    /// Remembers from now on which elements this rank reads from others, one by one and unprefetched. What it
+    /// remembered before it forgets. Not collective; no other thread of the rank reads the array meanwhile.
+    /// \param most_bytes of memory for that
+    void observe(std::uint64_t most_bytes = std::uint64_t{16} << 20) {
+        observer_ = std::make_unique<detail::Observer>(most_bytes);
+    }
+    /// What has been observed so far.
+    Observation observed() const { return observer_ != nullptr ? observer_->seen() : Observation(); }
+    /// What was read since observe(), which ends there. \return what that was
+    /// \throws Error unless observe() was called
+    Observation prefetch_observed(const Prefetch& how = {}) {
+        const Observation seen = observed();
+        prefetch("prefetch_observed", {observer_ != nullptr}, how, [&] {
+            detail::require_observer(observer_.get());
+            for (auto& [owner, set] : observer_->take())
+                hook_.request_set(part_of(owner), std::move(set), layout_.global(owner, {}), how);
+            observer_.reset();
+        });
+        return seen;
     }
     /// Fetches all that this rank has prefetched: what was there at the last barrier, or later. Not
     /// collective; with manual consistency no other thread of the rank reads the array meanwhile.
@@ -307,7 +331,7 @@ class DistributedArray {
                                                           const Prefetch& how = {}) {
         detail::check_depth(depth);
         request("prefetch_stencil_async", {static_cast<std::uint64_t>(depth), corners}, how,
-                detail::stencil_pattern(layout_, rank_, depth, corners), true);
+                [&] { ask_for(detail::stencil_pattern(layout_, rank_, depth, corners), how, true); });
         return hook_.start_update();
     }
     /// Forgets it, and gives its memory back. Not collective; no other thread of the rank reads the array
@@ -318,7 +342,7 @@ class DistributedArray {
         check(i);
         const Place<N> place = layout_.place(i);
         for (const detail::PrefetchedSlice* slice : hook_.of(place.rank))
-            if (slice->position(place.local) >= 0) return true;
+            if (slice->position(place.local, place.position) >= 0) return true;
         return false;
     }
 
@@ -335,6 +359,11 @@ class DistributedArray {
         });
         return parts;
     }
+    /// All that a rank owns.
+    detail::Slice part_of(Rank owner) const {
+        return detail::make_slice(layout_, owner, Box<N>({}, layout_.local_shape(owner)), parts_.address(),
+                                  sizeof(T));
+    }
     static void fetch(std::vector<Part>& parts, detail::Packer packer, bool around) {
         std::vector<detail::SliceMove> moves;
         for (Part& part : parts)
@@ -342,15 +371,6 @@ class DistributedArray {
         detail::get_slices(moves, packer, around, &detail::pack_at_owner);
     }
 
-    static std::vector<std::uint64_t> describe(const Box<N>& bounds, const std::array<Rank, N>& grid,
-                                               const Index<N>& block) {
-        std::vector<std::uint64_t> words{N, sizeof(T), D::contiguous};
-        for (std::size_t d = 0; d < N; ++d)
-            for (const std::int64_t word :
-                 {bounds.lower[d], bounds.upper[d], std::int64_t{grid[d]}, block[d]})
-                words.push_back(static_cast<std::uint64_t>(word));
-        return words;
-    }
     void agree(std::string_view what, std::vector<std::uint64_t> arguments) {
         agreement_.check(what, arguments);
     }
@@ -381,12 +401,14 @@ class DistributedArray {
         check(i);
         const Place<N> place = layout_.place(i);
         for (detail::PrefetchedSlice* const slice : hook_.of(place.rank)) {
-            const std::int64_t position = slice->position(place.local);
+            const std::int64_t position = slice->position(place.local, place.position);
             if (position < 0) continue;
             hook_.used(slice);
             if (read_prefetched(*slice, position, value)) return value;
-            break;
+            return nearfetch::get(pointer(place));
         }
+        if (observer_ != nullptr) [[unlikely]]
+            observer_->read(place.rank, place.position);
         return nearfetch::get(pointer(place));
     }
     bool read_prefetched(detail::PrefetchedSlice& slice, std::int64_t position, T& value) const {
@@ -400,7 +422,7 @@ class DistributedArray {
         const GlobalPtr<T> there = pointer(place);
         nearfetch::put(there, value);
         for (detail::PrefetchedSlice* const slice : hook_.of(place.rank))
-            if (const std::int64_t position = slice->position(place.local); position >= 0)
+            if (const std::int64_t position = slice->position(place.local, place.position); position >= 0)
                 detail::write_prefetched(*slice, position, &value, 1, there.address());
         hook_.wrote();
     }
@@ -414,30 +436,41 @@ class DistributedArray {
                 rows.upper[d] = rows.lower[d] + slice->slice.extent[4 - N + d];
             }
             rows = intersection(rows, part.local);
-            const std::int64_t row = rows.extent(N - 1);
-            if (row == 0) continue;
-            rows.upper[N - 1] = rows.lower[N - 1] + 1;
+            const std::int64_t row = slice->only == nullptr ? rows.extent(N - 1) : 1;
+            if (rows.empty()) continue;
+            if (slice->only == nullptr) rows.upper[N - 1] = rows.lower[N - 1] + 1;
             for_each_index(rows, [&](const Index<N>& i) {
-                const GlobalPtr<T> there = pointer(layout_.place(layout_.global(part.owner, i)));
-                detail::write_prefetched(*slice, slice->position(i),
-                                         elements + detail::position(part.local, i), row, there.address());
+                const Place<N> place = layout_.place(layout_.global(part.owner, i));
+                const std::int64_t position = slice->position(i, place.position);
+                if (position < 0) return;
+                detail::write_prefetched(*slice, position, elements + detail::position(part.local, i), row,
+                                         pointer(place).address());
             });
         }
     }
+    template <std::invocable Ask>
     void request(std::string_view what, std::vector<std::uint64_t> arguments, const Prefetch& how,
-                 const std::vector<detail::IndexProduct<N>>& wanted, bool later) {
+                 Ask&& ask) {
         arguments.insert(arguments.end(), {how.consistent, how.static_domain});
         agree(what, std::move(arguments));
+        ask();
         hook_.requested(&detail::pack_at_owner);
+    }
+    void ask_for(const std::vector<detail::IndexProduct<N>>& wanted, const Prefetch& how, bool later) {
         for (const detail::IndexProduct<N>& product : wanted)
             for (const Part& part : parts_of(product))
                 if (part.owner != rank_)
                     hook_.request(part.slice, layout_.global(part.owner, part.local.lower), how, later);
     }
+    template <std::invocable Ask>
+    void prefetch(std::string_view what, std::vector<std::uint64_t> arguments, const Prefetch& how,
+                  Ask&& ask) {
+        request(what, std::move(arguments), how, ask);
+        if (!how.consistent) hook_.update(false);
+    }
     void prefetch(std::string_view what, std::vector<std::uint64_t> arguments, const Prefetch& how,
                   const std::vector<detail::IndexProduct<N>>& wanted) {
-        request(what, std::move(arguments), how, wanted, false);
-        if (!how.consistent) hook_.update(false);
+        prefetch(what, std::move(arguments), how, [&] { ask_for(wanted, how, false); });
     }
 
     // What an access to one's own element reads stands first.
@@ -451,37 +484,7 @@ class DistributedArray {
     GlobalPtr<std::byte> scratch_;
     std::size_t scratch_bytes_ = 0;
     detail::PrefetchHook hook_;
-};
-
-/// An element that reads and writes like a T. `auto` gives another one of these, not a T.
-template <class T, std::size_t N, Distribution D>
-class DistributedArray<T, N, D>::Element {
-  public:
-    Element(DistributedArray& array, const Index<N>& i) : array_(array), i_(i), own_(array.own(i)) {}
-    Element(const Element&) = default;
-
-    operator T() const {
-        if (own_ != nullptr) [[likely]]
-            return *own_;
-        return array_.read_far(i_);
-    }
-    const Element& operator=(const T& value) const {
-        if (own_ != nullptr) [[likely]]
-            *own_ = value;
-        else
-            array_.write_far(i_, value);
-        return *this;
-    }
-    const Element& operator=(const Element& other) const { return *this = static_cast<T>(other); }
-    const Element& operator+=(const T& value) const { return *this = static_cast<T>(*this) + value; }
-    const Element& operator-=(const T& value) const { return *this = static_cast<T>(*this) - value; }
-    const Element& operator*=(const T& value) const { return *this = static_cast<T>(*this) * value; }
-    const Element& operator/=(const T& value) const { return *this = static_cast<T>(*this) / value; }
-
-  private:
-    DistributedArray& array_;
-    Index<N> i_;
-    T* own_;
+    std::unique_ptr<detail::Observer> observer_;
 };
 
 template <class T, std::size_t N>
@@ -492,3 +495,5 @@ template <class T, std::size_t N>
 using BlockCyclicArray = DistributedArray<T, N, BlockCyclic>;
 
 }  // namespace nearfetch
+
+#include <nearfetch/array_element.hpp>

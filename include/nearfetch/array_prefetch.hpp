@@ -7,6 +7,7 @@
 // A pattern asks for products: indices that have one of given numbers in each dimension. Each owner's share
 // of a product is one slice, the smallest box of its local numbers that has it. For blocks this is exactly
 // what the pattern says. For other distributions it may have indices in between, which are fetched along.
+// Tables of several boxes, and patterns that are learned, ask for sets of elements (array_observe.hpp).
 
 #include <atomic>
 #include <cstdint>
@@ -70,7 +71,13 @@ class PrefetchHook {
     /// \param first its first index, where the distribution is contiguous
     /// \param later not read before a transfer has brought it, unless it is consistent
     void request(const Slice& slice, std::span<const std::int64_t> first, const Prefetch& how,
-                 bool later = false);
+                 bool later = false) {
+        request(slice, nullptr, first, how, later);
+    }
+    /// Wants some elements of a whole part: a box where they are one.
+    /// \param first the index of the part's first element, where the distribution is contiguous
+    void request_set(const Slice& part, IndexSet set, std::span<const std::int64_t> first,
+                     const Prefetch& how);
     /// Fetches all those of manual consistency, and of the others too if asked.
     void update(bool consistent_too);
     /// Begins to fetch all of them.
@@ -88,11 +95,12 @@ class PrefetchHook {
         return by_owner_[static_cast<std::size_t>(owner)];
     }
 
-    /// What was used last, which is what will be used next more often than not; or nullptr. Consistent if any
-    /// is.
+    /// The box that was used last, which is what will be used next more often than not; or nullptr.
+    /// Consistent if any slice is.
     PrefetchedSlice* last() const { return last_.load(std::memory_order_relaxed); }
     void used(PrefetchedSlice* slice) const {
-        if (slice->consistent || !any_consistent_) last_.store(slice, std::memory_order_relaxed);
+        if (slice->only == nullptr && (slice->consistent || !any_consistent_))
+            last_.store(slice, std::memory_order_relaxed);
     }
 
     /// The rank has written elements of others; what is on its way and not in of() may be among them.
@@ -103,6 +111,8 @@ class PrefetchHook {
 
   private:
     friend class PrefetchTransfer::State;
+    void request(const Slice& slice, std::unique_ptr<const IndexSet> only,
+                 std::span<const std::int64_t> first, const Prefetch& how, bool later);
     void show(PrefetchedSlice* slice);
     void require_request() const;
 
@@ -124,7 +134,17 @@ void write_prefetched(PrefetchedSlice& slice, std::int64_t position, const void*
 void check_table(std::size_t rows);
 void check_depth(std::int64_t depth);
 
-/// What a table says, to be compared.
+/// What a layout and a table say, to be compared.
+template <std::size_t N, Distribution D>
+std::vector<std::uint64_t> describe(const Layout<N, D>& layout, const Index<N>& block,
+                                    std::size_t element_bytes) {
+    std::vector<std::uint64_t> words{N, element_bytes, D::contiguous};
+    for (std::size_t d = 0; d < N; ++d)
+        for (const std::int64_t word :
+             {layout.bounds().lower[d], layout.bounds().upper[d], std::int64_t{layout.grid()[d]}, block[d]})
+            words.push_back(static_cast<std::uint64_t>(word));
+    return words;
+}
 template <std::size_t N>
 std::vector<std::uint64_t> describe(const std::vector<std::vector<Box<N>>>& table) {
     std::vector<std::uint64_t> words;

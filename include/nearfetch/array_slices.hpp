@@ -39,9 +39,10 @@ Slice make_slice(const Layout<N, D>& layout, Rank owner, const Box<N>& local, st
 struct SliceMove {
     Slice slice;
     std::byte* packed = nullptr;
+    const IndexSet* only = nullptr;  ///< as in PrefetchedSlice
 };
 
-/// Runs at the owner, with a slice, and for a PUT its elements behind it.
+/// Runs at the owner, with an Order.
 void pack_here(const void* closure, void* result);
 void unpack_here(const void* closure, void* result);
 // Of these, the ones in the program's own code, which is at the same place in all its processes.

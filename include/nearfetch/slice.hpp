@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Slices: what of an array one rank has, cut to a box. For array.hpp and the prefetch buffer; nothing here is
-// for programs.
+// Slices: what of an array one rank has, cut to a box or to a set of elements. For array.hpp and the prefetch
+// buffer; nothing here is for programs.
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <nearfetch/index_set.hpp>
 #include <nearfetch/types.hpp>
 
 namespace nearfetch::detail {
@@ -43,27 +45,36 @@ enum class Packer : std::uint8_t {
 /// What an access reads of a slice that was prefetched: with manual consistency nothing else.
 struct PrefetchedSlice {
     Slice slice;
+    /// Of what the slice has, these elements only, numbered from the beginning of the owner's part, and
+    /// packed in that order; or nullptr: all. \pre else the slice is the whole part
+    std::unique_ptr<const IndexSet> only;
     std::byte* data = nullptr;  ///< packed; aligned to 64 bytes
     bool consistent = true;     ///< automatically
     Packer packer = Packer::owner;
     std::array<std::int64_t, 4> first{};  ///< index of its first element, where the others follow it
 
+    std::uint64_t bytes() const noexcept {
+        return only == nullptr ? slice.bytes()
+                               : slice.element_bytes * static_cast<std::uint64_t>(only->size());
+    }
+
     // Of an element in what is packed, counted in elements; -1 when the slice does not have it.
 
+    /// \param number how many of the owner's elements come before it
     template <std::size_t N>
-    std::int64_t position(const std::array<std::int64_t, N>& local) const noexcept {
-        return position(local, slice.lower);
+    std::int64_t position(const std::array<std::int64_t, N>& local, std::int64_t number) const noexcept {
+        return only == nullptr ? position_from(slice.lower, local) : only->position(number);
     }
-    /// By its index. \pre of a contiguous distribution
+    /// By its index. \pre of a contiguous distribution, and all of a box
     template <std::size_t N>
     std::int64_t position_of(const std::array<std::int64_t, N>& index) const noexcept {
-        return position(index, first);
+        return position_from(first, index);
     }
 
   private:
     template <std::size_t N>
-    std::int64_t position(const std::array<std::int64_t, N>& wanted,
-                          const std::array<std::int64_t, 4>& begin) const noexcept {
+    std::int64_t position_from(const std::array<std::int64_t, 4>& begin,
+                               const std::array<std::int64_t, N>& wanted) const noexcept {
         std::uint64_t at = 0;
         bool inside = true;
         for (std::size_t d = 0; d < N; ++d) {

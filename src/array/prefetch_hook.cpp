@@ -53,6 +53,32 @@ PrefetchBuffer& buffer() { return Context::here().runtime().prefetch_buffer(); }
 
 PrefetchEntry& entry_of(PrefetchedSlice& slice) { return static_cast<PrefetchEntry&>(slice); }
 
+/// The smallest box of a part that has all of a set.
+Box<4> box_around(const Slice& part, const IndexSet& set) {
+    if (set.size() == 0) return {};
+    Box<4> box({}, {});
+    box.lower = part.part;
+    const auto include = [&](std::int64_t number) {
+        for (std::size_t d = 4; d-- > 0; number /= part.part[d]) {
+            box.lower[d] = std::min(box.lower[d], number % part.part[d]);
+            box.upper[d] = std::max(box.upper[d], number % part.part[d] + 1);
+        }
+    };
+    set.for_each_run([&](std::int64_t first, std::int64_t count) {
+        include(first);
+        include(first + count - 1);
+        // A run that goes on in the next row has all of some, or the end of one and the beginning of another.
+        std::int64_t row = 1;
+        for (std::size_t d = 4; d-- > 0;) {
+            row *= part.part[d];
+            if (first / row == (first + count - 1) / row) break;
+            box.lower[d] = 0;
+            box.upper[d] = part.part[d];
+        }
+    });
+    return box;
+}
+
 /// While it lives nobody else changes the entry.
 class Claim {
   public:
@@ -72,7 +98,7 @@ class Claim {
 
 // Consistent ones arrive in other memory first: readers see all of an update or nothing of it.
 struct Arrival {
-    explicit Arrival(PrefetchEntry& what) : entry(&what), bytes(what.consistent ? what.slice.bytes() : 0) {}
+    explicit Arrival(PrefetchEntry& what) : entry(&what), bytes(what.consistent ? what.bytes() : 0) {}
     std::byte* memory() { return bytes.empty() ? entry->data : bytes.data(); }
 
     PrefetchEntry* entry;
@@ -87,11 +113,11 @@ void refresh(std::span<PrefetchEntry* const> entries, Context& context, Code pac
             if (entry->packer == packer) arrivals.emplace_back(*entry);
         std::vector<SliceMove> moves;
         for (Arrival& arrival : arrivals)
-            moves.push_back({arrival.entry->slice, arrival.memory()});
+            moves.push_back({arrival.entry->slice, arrival.memory(), arrival.entry->only.get()});
         const Stamp issued = context.runtime().clock().now();
         get_slices(moves, packer, true, pack);
         for (Arrival& arrival : arrivals) {
-            buffer().count_update(arrival.entry->slice.bytes());
+            buffer().count_update(arrival.entry->bytes());
             if (arrival.entry->consistent)
                 arrival.entry->publish(arrival.bytes.data(), issued);
             else
@@ -108,11 +134,11 @@ PrefetchHook::~PrefetchHook() { evict(); }
 
 void PrefetchHook::requested(Code pack_code) { pack_ = pack_code; }
 
-void PrefetchHook::request(const Slice& slice, std::span<const std::int64_t> first, const Prefetch& how,
-                           bool later) {
-    if (slice.bytes() == 0) return;
-    PrefetchEntry* const entry =
-        buffer().add(this, slice, how.consistent, how.static_domain ? Packer::requester : Packer::owner);
+void PrefetchHook::request(const Slice& slice, std::unique_ptr<const IndexSet> only,
+                           std::span<const std::int64_t> first, const Prefetch& how, bool later) {
+    if (slice.bytes() == 0 || (only != nullptr && only->size() == 0)) return;
+    PrefetchEntry* const entry = buffer().add(
+        this, slice, how.consistent, how.static_domain ? Packer::requester : Packer::owner, std::move(only));
     if (entry == nullptr) return;
     if (by_owner_.empty()) by_owner_.resize(static_cast<std::size_t>(ranks()));
     const auto shown = of(slice.owner);
@@ -124,6 +150,23 @@ void PrefetchHook::request(const Slice& slice, std::span<const std::int64_t> fir
         show(entry);
     else if (std::find(later_.begin(), later_.end(), entry) == later_.end())
         later_.push_back(entry);
+}
+
+void PrefetchHook::request_set(const Slice& part, IndexSet set, std::span<const std::int64_t> first,
+                               const Prefetch& how) {
+    set.complete();
+    const Box<4> box = box_around(part, set);
+    if (box.size() != set.size()) {
+        request(part, std::make_unique<const IndexSet>(std::move(set)), {}, how, false);
+        return;
+    }
+    Slice slice = part;
+    slice.lower = box.lower;
+    slice.extent = box.shape();
+    std::vector<std::int64_t> first_of_box(first.begin(), first.end());
+    for (std::size_t d = 0; d < first.size(); ++d)
+        first_of_box[d] += box.lower[4 - first.size() + d];
+    request(slice, nullptr, first_of_box, how, false);
 }
 
 void PrefetchHook::show(PrefetchedSlice* slice) {
@@ -250,14 +293,14 @@ PrefetchTransfer::State::State(detail::PrefetchHook& hook)
         PrefetchEntry& entry = detail::entry_of(*slice);
         const detail::Claim claim(entry, context);
         if (!entry.held_by_other(context.release_count()))
-            arrivals_.push_back({&entry, std::vector<std::byte>(slice->slice.bytes()), entry.writes()});
+            arrivals_.push_back({&entry, std::vector<std::byte>(slice->bytes()), entry.writes()});
     };
     for (const auto& same_owner : hook.by_owner_)
         std::for_each(same_owner.begin(), same_owner.end(), add);
     std::for_each(hook.later_.begin(), hook.later_.end(), add);
     std::vector<detail::SliceMove> moves;
     for (Arrival& arrival : arrivals_)
-        moves.push_back({arrival.entry->slice, arrival.bytes.data()});
+        moves.push_back({arrival.entry->slice, arrival.bytes.data(), arrival.entry->only.get()});
     issued_ = context.runtime().clock().now();
     transfers_ = detail::start_get_slices(moves);
 }

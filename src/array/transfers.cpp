@@ -35,141 +35,135 @@ constexpr std::uint64_t most_answer_bytes = std::uint64_t{1} << 30;
 constexpr std::uint64_t most_hole_bytes = 1024;
 constexpr std::uint64_t most_cover_bytes = 16 * 1024;
 
-/// A slice's elements, as far as they lie side by side at the owner.
+/// What a message asks an owner for, or brings: of the slice all, or what the text behind it says. In a PUT
+/// the elements follow.
+struct Order {
+    Slice slice;
+    std::uint64_t text_bytes = 0;
+};
+
+/// Elements that lie side by side at the owner: where in its part, where in what is packed, how many; in
+/// bytes.
+struct Run {
+    std::uint64_t there;
+    std::uint64_t here;
+    std::uint64_t bytes;
+};
+
+/// A slice as runs.
 class Runs {
   public:
-    explicit Runs(const Slice& slice) : slice_(slice) {
+    /// \param text of a set of the slice's elements; empty: all
+    explicit Runs(const Slice& slice, std::span<const std::byte> text = {}) : slice_(slice), text_(text) {
         bytes_ = slice.element_bytes * static_cast<std::uint64_t>(slice.extent[3]);
         for (; first_ > 0 && slice.extent[first_] == slice.part[first_]; --first_)
             bytes_ *= static_cast<std::uint64_t>(slice.extent[first_ - 1]);
-        for (std::size_t d = 0; d < first_; ++d)
-            count_ *= slice.extent[d];
     }
-    std::int64_t count() const { return count_; }
-    /// Calls visit(offset in the owner's part, offset in what is packed, length), in bytes.
+    explicit Runs(const SliceMove& move) : Runs(move.slice, text_of(move)) {}
+    /// Calls visit(run) for each, in their order.
     template <class Visit>
     void for_each(Visit&& visit) const {
-        Box<4> outer(slice_.lower, slice_.lower);
-        for (std::size_t d = 0; d < 4; ++d)
-            outer.upper[d] += d < first_ ? slice_.extent[d] : 1;
         std::uint64_t packed = 0;
-        for_each_index(outer, [&](const Index<4>& i) {
+        if (!text_.empty()) {
+            IndexSet::for_each_run(text_, [&](std::int64_t first, std::int64_t count) {
+                const std::uint64_t bytes = slice_.element_bytes * static_cast<std::uint64_t>(count);
+                visit(Run{slice_.element_bytes * static_cast<std::uint64_t>(first), packed, bytes});
+                packed += bytes;
+            });
+            return;
+        }
+        for_each_index(outer(), [&](const Index<4>& i) {
             std::int64_t offset = 0;
             for (std::size_t d = 0; d < 4; ++d)
                 offset = offset * slice_.part[d] + i[d];
-            visit(static_cast<std::uint64_t>(offset) * slice_.element_bytes, packed, bytes_);
+            visit(Run{static_cast<std::uint64_t>(offset) * slice_.element_bytes, packed, bytes_});
             packed += bytes_;
         });
     }
-
-    /// Of the dimensions that a run goes through.
-    std::size_t first_dimension() const { return first_; }
-    /// Of each run.
-    std::uint64_t bytes() const { return bytes_; }
+    static std::int64_t count(const SliceMove& move) {
+        return move.only != nullptr ? move.only->runs() : Runs(move.slice).outer().size();
+    }
+    static std::span<const std::byte> text_of(const SliceMove& move) {
+        return move.only != nullptr ? move.only->text() : std::span<const std::byte>();
+    }
 
   private:
-    const Slice& slice_;
-    std::uint64_t bytes_;
-    std::int64_t count_ = 1;
-    std::size_t first_ = 3;
-};
-
-/// Cuts a slice into pieces that are one GET each: runs, or several with little in between.
-class Pieces {
-  public:
-    explicit Pieces(const Slice& slice) : slice_(slice) {
-        const Runs runs(slice);
-        std::uint64_t span = runs.bytes();
-        std::uint64_t stride = slice.element_bytes;
-        for (std::size_t d = 4; d-- > 0;) {
-            if (d < runs.first_dimension()) {
-                const auto extent = static_cast<std::uint64_t>(slice.extent[d]);
-                const bool near = stride - span <= most_hole_bytes && span <= most_cover_bytes;
-                const std::uint64_t fit = near ? 1 + (most_cover_bytes - span) / stride : 1;
-                step_[d] = static_cast<std::int64_t>(std::min(fit, extent));
-                if (step_[d] < slice.extent[d]) break;
-                span += (extent - 1) * stride;
-            } else {
-                step_[d] = slice.extent[d];
-            }
-            stride *= static_cast<std::uint64_t>(slice.part[d]);
-        }
-    }
-    /// Calls visit(piece, offset in what is packed, in bytes).
-    template <class Visit>
-    void for_each(Visit&& visit) const {
-        Box<4> outer;
+    /// The first index of each run of all that the slice has.
+    Box<4> outer() const {
+        Box<4> box(slice_.lower, slice_.lower);
         for (std::size_t d = 0; d < 4; ++d)
-            outer.upper[d] = (slice_.extent[d] + step_[d] - 1) / step_[d];
-        std::uint64_t packed = 0;
-        for_each_index(outer, [&](const Index<4>& i) {
-            Slice piece = slice_;
-            for (std::size_t d = 0; d < 4; ++d) {
-                piece.lower[d] += i[d] * step_[d];
-                piece.extent[d] = std::min(step_[d], slice_.extent[d] - i[d] * step_[d]);
-            }
-            visit(piece, packed);
-            packed += piece.bytes();
-        });
+            box.upper[d] += d < first_ ? slice_.extent[d] : 1;
+        return box;
     }
 
-  private:
     const Slice& slice_;
-    Index<4> step_{1, 1, 1, 1};  ///< how many indices of each dimension a piece has
+    std::span<const std::byte> text_;
+    std::uint64_t bytes_;
+    std::size_t first_ = 3;  ///< of the dimensions that a run goes through
 };
 
-/// A piece on its way with what is in between.
+std::uint64_t bytes_of(const SliceMove& move) {
+    if (move.only == nullptr) return move.slice.bytes();
+    return move.slice.element_bytes * static_cast<std::uint64_t>(move.only->size());
+}
+
+/// Runs that one GET brings, with what is in between.
 class Cover final : public Transfer::State {
   public:
-    /// \param first the offset in the owner's part from which on it is covered
-    Cover(const Slice& piece, std::byte* packed, std::uint64_t first, std::vector<std::byte> covered,
-          Transfer transfer)
-        : piece_(piece),
+    Cover(std::vector<Run> runs, std::byte* packed, std::vector<std::byte> covered, Transfer transfer)
+        : runs_(std::move(runs)),
           packed_(packed),
-          first_(first),
           covered_(std::move(covered)),
           transfer_(std::move(transfer)) {}
 
     bool test() override {
         if (!transfer_.test()) return false;
-        take_piece();
+        take_runs();
         return true;
     }
     int wait() override {
         transfer_.wait();
-        take_piece();
+        take_runs();
         return 0;
     }
 
   private:
-    void take_piece() {
-        const Runs runs(piece_);
-        runs.for_each([&](std::uint64_t there, std::uint64_t here, std::uint64_t bytes) {
-            std::memcpy(packed_ + here, covered_.data() + (there - first_), bytes);
-        });
+    void take_runs() {
+        for (const Run& run : runs_)
+            std::memcpy(packed_ + run.here, covered_.data() + (run.there - runs_.front().there), run.bytes);
     }
 
-    Slice piece_;
+    std::vector<Run> runs_;
     std::byte* packed_;
-    std::uint64_t first_;
     std::vector<std::byte> covered_;
     Transfer transfer_;
 };
 
-/// \param begin starts a GET
-template <class Begin>
-Transfer start_piece(const Slice& piece, std::byte* packed, const Begin& begin) {
-    const Runs runs(piece);
-    std::uint64_t first = 0;
-    std::uint64_t end = 0;
-    runs.for_each([&](std::uint64_t there, std::uint64_t, std::uint64_t bytes) {
-        if (end == 0) first = there;
-        end = there + bytes;
+/// GETs for a slice: one for each run, or for several with little in between.
+/// \param begin(address, memory, bytes) starts one \param add(transfer)
+template <class Begin, class Add>
+void start_gets(const SliceMove& move, const Begin& begin, const Add& add) {
+    std::vector<Run> runs;
+    const auto start = [&] {
+        if (runs.empty()) return;
+        const std::uint64_t address = move.slice.address + runs.front().there;
+        if (runs.size() == 1) {
+            add(begin(address, move.packed + runs.front().here, runs.front().bytes));
+        } else {
+            std::vector<std::byte> covered(runs.back().there + runs.back().bytes - runs.front().there);
+            Transfer transfer = begin(address, covered.data(), covered.size());
+            add(Transfer(std::make_unique<Cover>(std::move(runs), move.packed, std::move(covered),
+                                                 std::move(transfer))));
+        }
+        runs.clear();
+    };
+    Runs(move).for_each([&](const Run& run) {
+        if (!runs.empty() && (run.there - runs.back().there - runs.back().bytes > most_hole_bytes ||
+                              run.there + run.bytes - runs.front().there > most_cover_bytes))
+            start();
+        runs.push_back(run);
     });
-    if (runs.count() == 1) return begin(piece.owner, piece.address + first, packed, runs.bytes());
-    std::vector<std::byte> covered(end - first);
-    Transfer transfer = begin(piece.owner, piece.address + first, covered.data(), covered.size());
-    return Transfer(std::make_unique<Cover>(piece, packed, first, std::move(covered), std::move(transfer)));
+    start();
 }
 
 /// Transfers under way, in the order of their start.
@@ -193,67 +187,74 @@ class Flight {
     std::deque<Transfer> transfers_;
 };
 
-/// Calls copy(part, packed, bytes) for each run of a slice of this rank's own.
-template <class Byte, class Copy>
-void for_each_own_run(const Slice& slice, Byte* packed, const Copy& copy) {
+std::byte* own_part(const Slice& slice) {
     const auto elements =
         static_cast<std::uint64_t>(slice.part[0] * slice.part[1] * slice.part[2] * slice.part[3]);
-    std::byte* const part = local(slice.address, elements * slice.element_bytes);
-    Runs(slice).for_each([&](std::uint64_t there, std::uint64_t here, std::uint64_t bytes) {
-        copy(part + there, packed + here, bytes);
-    });
+    return local(slice.address, elements * slice.element_bytes);
 }
 
-void pack(const Slice& slice, std::byte* packed) {
-    for_each_own_run(slice, packed, [](const std::byte* part, std::byte* here, std::uint64_t bytes) {
-        std::memcpy(here, part, bytes);
-    });
+void pack(const Slice& slice, const Runs& runs, std::byte* packed) {
+    const std::byte* const part = own_part(slice);
+    runs.for_each([&](const Run& run) { std::memcpy(packed + run.here, part + run.there, run.bytes); });
 }
 
 void unpack(const Slice& slice, const std::byte* packed) {
-    for_each_own_run(slice, packed, [](std::byte* part, const std::byte* here, std::uint64_t bytes) {
-        std::memcpy(part, here, bytes);
-    });
+    std::byte* const part = own_part(slice);
+    Runs(slice).for_each(
+        [&](const Run& run) { std::memcpy(part + run.there, packed + run.here, run.bytes); });
 }
 
-bool owner_packs(const Context& context, const Slice& slice) {
-    return Runs(slice).count() > few_runs && slice.bytes() <= most_answer_bytes && context.answered();
+bool owner_packs(const Context& context, const SliceMove& move) {
+    return Runs::count(move) > few_runs && bytes_of(move) <= most_answer_bytes && context.answered();
+}
+
+/// An order, and what follows it.
+std::vector<std::byte> message_of(const Slice& slice, std::span<const std::byte> text,
+                                  std::span<const std::byte> elements) {
+    const Order order{slice, text.size()};
+    std::vector<std::byte> message(sizeof order + text.size() + elements.size());
+    std::memcpy(message.data(), &order, sizeof order);
+    std::ranges::copy(text, message.begin() + sizeof order);
+    std::ranges::copy(elements, message.end() - static_cast<std::ptrdiff_t>(elements.size()));
+    return message;
 }
 
 }  // namespace
 
 void pack_here(const void* closure, void* result) {
-    pack(*static_cast<const Slice*>(closure), static_cast<std::byte*>(result));
+    const auto* const order = static_cast<const Order*>(closure);
+    const std::span text(reinterpret_cast<const std::byte*>(order + 1), order->text_bytes);
+    pack(order->slice, Runs(order->slice, text), static_cast<std::byte*>(result));
 }
 
 void unpack_here(const void* closure, void* /*result*/) {
-    const auto* const slice = static_cast<const Slice*>(closure);
-    unpack(*slice, reinterpret_cast<const std::byte*>(slice + 1));
+    const auto* const order = static_cast<const Order*>(closure);
+    unpack(order->slice, reinterpret_cast<const std::byte*>(order + 1));
 }
 
 void get_slices(std::span<const SliceMove> moves, Packer packer, bool around, Code pack_code) {
     Context& context = Context::here();
     const Rank self = context.runtime().job().rank();
-    const auto begin = [&](Rank owner, std::uint64_t address, std::byte* to, std::uint64_t bytes) {
-        return around ? context.start_fetch(owner, address, to, bytes)
-                      : context.start_get(owner, address, to, bytes);
-    };
     Flight flight;
+    std::deque<std::vector<std::byte>> orders;
     std::vector<Context::Call> asked;
     for (const SliceMove& move : moves) {
         const Slice& slice = move.slice;
         if (slice.bytes() == 0) continue;
         if (slice.owner == self) {
-            pack(slice, move.packed);
-        } else if (packer == Packer::owner && owner_packs(context, slice)) {
+            pack(slice, Runs(move), move.packed);
+        } else if (packer == Packer::owner && owner_packs(context, move)) {
+            orders.push_back(message_of(slice, Runs::text_of(move), {}));
             asked.push_back({slice.owner,
                              context.runtime().code_offset(pack_code),
-                             std::as_bytes(std::span(&slice, 1)),
-                             {move.packed, slice.bytes()}});
+                             orders.back(),
+                             {move.packed, bytes_of(move)}});
         } else {
-            Pieces(slice).for_each([&](const Slice& piece, std::uint64_t here) {
-                flight.add(start_piece(piece, move.packed + here, begin));
-            });
+            const auto begin = [&](std::uint64_t address, std::byte* to, std::uint64_t bytes) {
+                return around ? context.start_fetch(slice.owner, address, to, bytes)
+                              : context.start_get(slice.owner, address, to, bytes);
+            };
+            start_gets(move, begin, [&](Transfer transfer) { flight.add(std::move(transfer)); });
         }
     }
     // Not all ranks ask the same one first.
@@ -273,16 +274,13 @@ void get_slices(std::span<const SliceMove> moves, Packer packer, bool around, Co
 
 std::vector<Transfer> start_get_slices(std::span<const SliceMove> moves) {
     Context& context = Context::here();
-    const auto begin = [&](Rank owner, std::uint64_t address, std::byte* to, std::uint64_t bytes) {
-        return context.start_fetch(owner, address, to, bytes);
-    };
     std::vector<Transfer> transfers;
     for (const SliceMove& move : moves) {
-        const Slice& slice = move.slice;
-        if (slice.bytes() == 0) continue;
-        Pieces(slice).for_each([&](const Slice& piece, std::uint64_t here) {
-            transfers.push_back(start_piece(piece, move.packed + here, begin));
-        });
+        if (move.slice.bytes() == 0) continue;
+        const auto begin = [&](std::uint64_t address, std::byte* to, std::uint64_t bytes) {
+            return context.start_fetch(move.slice.owner, address, to, bytes);
+        };
+        start_gets(move, begin, [&](Transfer transfer) { transfers.push_back(std::move(transfer)); });
     }
     return transfers;
 }
@@ -297,20 +295,19 @@ void put_slices(std::span<const SliceMove> moves, Code unpack_code) {
         if (slice.bytes() == 0) continue;
         if (slice.owner == self) {
             unpack(slice, move.packed);
-        } else if (owner_packs(context, slice)) {
-            std::vector<std::byte> message(sizeof(Slice) + slice.bytes());
-            std::memcpy(message.data(), &slice, sizeof(Slice));
-            std::memcpy(message.data() + sizeof(Slice), move.packed, slice.bytes());
+        } else if (owner_packs(context, move)) {
+            const std::vector<std::byte> message = message_of(slice, {}, {move.packed, slice.bytes()});
             const Context::Call call{slice.owner, code, message, {}};
             context.call(std::span(&call, 1), std::memory_order_release);
             // What the cache has of these bytes is older now.
-            Runs(slice).for_each([&](std::uint64_t there, std::uint64_t, std::uint64_t bytes) {
-                const std::uint64_t address = slice.address + there;
-                context.forget(slice.owner, {address, address + bytes});
+            Runs(move).for_each([&](const Run& run) {
+                const std::uint64_t address = slice.address + run.there;
+                context.forget(slice.owner, {address, address + run.bytes});
             });
         } else {
-            Runs(slice).for_each([&](std::uint64_t there, std::uint64_t here, std::uint64_t bytes) {
-                flight.add(context.start_put(slice.owner, slice.address + there, move.packed + here, bytes));
+            Runs(move).for_each([&](const Run& run) {
+                flight.add(context.start_put(slice.owner, slice.address + run.there, move.packed + run.here,
+                                             run.bytes));
             });
         }
     }

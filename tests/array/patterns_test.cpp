@@ -164,6 +164,7 @@ TYPED_TEST(Patterns, Custom) {
                                                  [&](const Box<2>& box) { return box.contains(i); }));
                 });
                 a.prefetch_custom(table);
+                EXPECT_LE(prefetch_statistics().entries, static_cast<std::uint64_t>(ranks() - 1));
                 expect_prefetched(a, wanted);
                 for (long round = 1; round < 3; ++round) {
                     set_all(a, round);

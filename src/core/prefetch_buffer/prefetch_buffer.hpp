@@ -20,8 +20,9 @@ class PrefetchBuffer {
     using Hook = const void*;
 
     /// A new entry, or the one of that hook and consistency that has the slice already. Stays where it is
-    /// until it is evicted. \return nullptr: there is no memory
-    PrefetchEntry* add(Hook hook, const detail::Slice& slice, bool consistent, detail::Packer packer);
+    /// until it is evicted. \param only as in the entry \return nullptr: there is no memory
+    PrefetchEntry* add(Hook hook, const detail::Slice& slice, bool consistent, detail::Packer packer,
+                       std::unique_ptr<const detail::IndexSet> only = nullptr);
     /// All of a hook's.
     void evict(Hook hook) noexcept;
 
@@ -40,8 +41,9 @@ class PrefetchBuffer {
     struct Hooked {
         Hook hook;
         PrefetchEntry entry;
-        Hooked(Hook whose, const detail::Slice& slice, bool consistent, detail::Packer packer)
-            : hook(whose), entry(slice, consistent, packer) {}
+        Hooked(Hook whose, const detail::Slice& slice, bool consistent, detail::Packer packer,
+               std::unique_ptr<const detail::IndexSet> only)
+            : hook(whose), entry(slice, consistent, packer, std::move(only)) {}
     };
     std::list<Hooked> entries_;
     std::uint64_t bytes_ = 0;

@@ -3,6 +3,7 @@
 
 #include <cstring>
 #include <new>
+#include <utility>
 
 namespace nearfetch {
 
@@ -31,12 +32,14 @@ void store_words(std::byte* to, const void* from, std::uint64_t size_bytes) noex
 
 }  // namespace
 
-PrefetchEntry::PrefetchEntry(const detail::Slice& what, bool is_consistent, detail::Packer who_packs) {
+PrefetchEntry::PrefetchEntry(const detail::Slice& what, bool is_consistent, detail::Packer who_packs,
+                             std::unique_ptr<const detail::IndexSet> which) {
     slice = what;
+    only = std::move(which);
     consistent = is_consistent;
     packer = who_packs;
-    data = static_cast<std::byte*>(::operator new(slice.bytes(), alignment));
-    std::memset(data, 0, slice.bytes());
+    data = static_cast<std::byte*>(::operator new(bytes(), alignment));
+    std::memset(data, 0, bytes());
 }
 
 PrefetchEntry::~PrefetchEntry() { ::operator delete(data, alignment); }
@@ -56,7 +59,7 @@ void PrefetchEntry::by_words(Use&& use) const noexcept {
 
 bool PrefetchEntry::read(std::uint64_t offset_bytes, void* to, std::uint64_t size_bytes,
                          Stamp acquired) const noexcept {
-    NF_EXPECT(offset_bytes + size_bytes <= slice.bytes());
+    NF_EXPECT(offset_bytes + size_bytes <= bytes());
     const std::uint64_t before = sequence_.load(std::memory_order_acquire);
     if (before % 2 != 0 || !fresh(acquired)) return false;
     copy(offset_bytes, to, size_bytes);
@@ -73,7 +76,7 @@ void PrefetchEntry::write(std::uint64_t offset_bytes, const void* from, std::uin
 }
 
 void PrefetchEntry::store(std::uint64_t offset_bytes, const void* from, std::uint64_t size_bytes) noexcept {
-    NF_EXPECT(offset_bytes + size_bytes <= slice.bytes());
+    NF_EXPECT(offset_bytes + size_bytes <= bytes());
     by_words([&](auto word) { store_words<decltype(word)>(data + offset_bytes, from, size_bytes); });
 }
 
@@ -82,7 +85,7 @@ void PrefetchEntry::publish(const std::byte* packed, Stamp issued) noexcept {
     const std::uint64_t before = sequence_.load(std::memory_order_relaxed);
     sequence_.store(before + 1, std::memory_order_relaxed);
     // Each of these stores releases: who sees one of them sees that the sequence is odd.
-    store(0, packed, slice.bytes());
+    store(0, packed, bytes());
     arrived(issued);
     sequence_.store(before + 2, std::memory_order_release);
 }

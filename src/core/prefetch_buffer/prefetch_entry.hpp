@@ -30,7 +30,8 @@ class PrefetchEntry : public detail::PrefetchedSlice {
     using Releases = std::shared_ptr<std::atomic<std::uint64_t>>;
 
     /// Space for the slice, stale. \throws std::bad_alloc
-    PrefetchEntry(const detail::Slice& what, bool is_consistent, detail::Packer who_packs);
+    PrefetchEntry(const detail::Slice& what, bool is_consistent, detail::Packer who_packs,
+                  std::unique_ptr<const detail::IndexSet> which = nullptr);
     PrefetchEntry(const PrefetchEntry&) = delete;
     PrefetchEntry& operator=(const PrefetchEntry&) = delete;
     ~PrefetchEntry();

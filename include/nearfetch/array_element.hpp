@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What a(i, j) is where it may be written. Part of array.hpp.
+
+#include <nearfetch/array.hpp>
+
+namespace nearfetch {
+
+/// An element that reads and writes like a T. `auto` gives another one of these, not a T.
+template <class T, std::size_t N, Distribution D>
+class DistributedArray<T, N, D>::Element {
+  public:
+    Element(DistributedArray& array, const Index<N>& i) : array_(array), i_(i), own_(array.own(i)) {}
+    Element(const Element&) = default;
+
+    operator T() const {
+        if (own_ != nullptr) [[likely]]
+            return *own_;
+        return array_.read_far(i_);
+    }
+    const Element& operator=(const T& value) const {
+        if (own_ != nullptr) [[likely]]
+            *own_ = value;
+        else
+            array_.write_far(i_, value);
+        return *this;
+    }
+    const Element& operator=(const Element& other) const { return *this = static_cast<T>(other); }
+    const Element& operator+=(const T& value) const { return *this = static_cast<T>(*this) + value; }
+    const Element& operator-=(const T& value) const { return *this = static_cast<T>(*this) - value; }
+    const Element& operator*=(const T& value) const { return *this = static_cast<T>(*this) * value; }
+    const Element& operator/=(const T& value) const { return *this = static_cast<T>(*this) / value; }
+
+  private:
+    DistributedArray& array_;
+    Index<N> i_;
+    T* own_;
+};
+
+}  // namespace nearfetch

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <nearfetch/index_set.hpp>
+
+namespace nearfetch::detail {
+
+bool IndexSet::insert_bits(std::int64_t number, std::uint64_t bits, std::uint64_t most_bytes) {
+    std::size_t at = find(number);
+    if (words_[at].bits == 0) {
+        if (4 * (used_ + 1) > 3 * words_.size()) {
+            if (3 * memory() > most_bytes) return false;  // the old words and twice as many
+            std::vector<Word> fewer(2 * words_.size());
+            fewer.swap(words_);
+            for (const Word& word : fewer)
+                if (word.bits != 0) words_[find(word.number)] = word;
+            at = find(number);
+        }
+        ++used_;
+        words_[at].number = number;
+    }
+    size_ += std::popcount(bits & ~words_[at].bits);
+    words_[at].bits |= bits;
+    return true;
+}
+
+void IndexSet::insert_run(std::int64_t first, std::int64_t count) {
+    for (std::int64_t i = first, end = first + count; i < end;) {
+        const std::int64_t here = std::min(end - i, 64 - i % 64);
+        const std::uint64_t bits = here == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << here) - 1;
+        insert_bits(i / 64, bits << (i % 64), ~std::uint64_t{0});
+        i += here;
+    }
+}
+
+void IndexSet::complete() {
+    std::vector<Word*> ordered;
+    for (Word& word : words_)
+        if (word.bits != 0) ordered.push_back(&word);
+    std::sort(ordered.begin(), ordered.end(),
+              [](const Word* a, const Word* b) { return a->number < b->number; });
+    text_.clear();
+    runs_ = 0;
+    std::int64_t before = 0;
+    std::int64_t first = 0, end = 0, written = 0;  // of the run that may go on; where the one before ended
+    const auto write_run = [&] {
+        if (first == end) return;
+        write_number(first - written);
+        write_number(end - first);
+        written = end;
+        ++runs_;
+    };
+    for (Word* const word : ordered) {
+        word->before = before;
+        before += std::popcount(word->bits);
+        std::int64_t i = 64 * word->number;
+        for (std::uint64_t bits = word->bits; bits != 0;) {
+            const int skip = std::countr_zero(bits);
+            bits >>= skip;
+            i += skip;
+            const int run = std::countr_one(bits);
+            bits = run == 64 ? 0 : bits >> run;
+            if (i != end) {
+                write_run();
+                first = i;
+            }
+            i += run;
+            end = i;
+        }
+    }
+    write_run();
+    text_.shrink_to_fit();
+}
+
+void IndexSet::write_number(std::int64_t number) {
+    auto rest = static_cast<std::uint64_t>(number);
+    for (; rest >= 128; rest >>= 7)
+        text_.push_back(static_cast<std::byte>(rest % 128 + 128));
+    text_.push_back(static_cast<std::byte>(rest));
+}
+
+}  // namespace nearfetch::detail

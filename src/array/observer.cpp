@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <nearfetch/array_observe.hpp>
+
+namespace nearfetch::detail {
+
+void Observer::read(Rank owner, std::int64_t number) {
+    const std::lock_guard lock(mutex_);
+    auto at = sets_.find(owner);
+    if (at == sets_.end()) {
+        if (bytes_ + IndexSet().memory() > most_bytes_) {
+            ++seen_.left_out;
+            return;
+        }
+        at = sets_.try_emplace(owner).first;
+        bytes_ += at->second.memory();
+    }
+    IndexSet& set = at->second;
+    const std::int64_t size = set.size();
+    const std::uint64_t memory = set.memory();
+    if (!set.insert(number, most_bytes_ - bytes_ + memory)) ++seen_.left_out;
+    bytes_ += set.memory() - memory;
+    seen_.elements += static_cast<std::uint64_t>(set.size() - size);
+}
+
+Observation Observer::seen() const {
+    const std::lock_guard lock(mutex_);
+    return seen_;
+}
+
+SetsByOwner Observer::take() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(sets_, {});
+}
+
+void require_observer(const Observer* observer) {
+    if (observer == nullptr)
+        throw Error("prefetch_observed: nothing was observed", "it prefetches what was read since observe()",
+                    "call observe() before the reads that are to be learned from");
+}
+
+}  // namespace nearfetch::detail

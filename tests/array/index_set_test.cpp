@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sets of numbers against std::set.
+
+#include <gtest/gtest.h>
+
+#include <nearfetch/index_set.hpp>
+#include <random>
+#include <set>
+#include <utility>
+
+namespace nearfetch::detail {
+namespace {
+
+using Runs = std::vector<std::pair<std::int64_t, std::int64_t>>;
+
+Runs runs_of(const std::set<std::int64_t>& numbers) {
+    Runs runs;
+    for (const std::int64_t i : numbers)
+        if (!runs.empty() && runs.back().first + runs.back().second == i)
+            ++runs.back().second;
+        else
+            runs.emplace_back(i, 1);
+    return runs;
+}
+
+void expect_equal(const IndexSet& set, const std::set<std::int64_t>& model, std::int64_t end) {
+    ASSERT_EQ(set.size(), static_cast<std::int64_t>(model.size()));
+    std::int64_t before = 0;
+    for (std::int64_t i = 0; i < end; ++i)
+        ASSERT_EQ(set.position(i), model.contains(i) ? before++ : -1) << i;
+    Runs runs;
+    set.for_each_run([&](std::int64_t first, std::int64_t count) { runs.emplace_back(first, count); });
+    EXPECT_EQ(runs, runs_of(model));
+    EXPECT_EQ(set.runs(), static_cast<std::int64_t>(runs.size()));
+}
+
+TEST(IndexSet, RandomNumbersAndRuns) {
+    for (unsigned seed = 1; seed <= 40; ++seed) {
+        std::mt19937 dice(seed);
+        const std::int64_t end = 1 + static_cast<std::int64_t>(dice() % 3000);
+        std::uniform_int_distribution<std::int64_t> any(0, end - 1);
+        IndexSet set;
+        std::set<std::int64_t> model;
+        for (unsigned n = dice() % 200; n > 0; --n) {
+            const std::int64_t first = any(dice);
+            const std::int64_t count =
+                dice() % 3 != 0 ? 1 : std::min<std::int64_t>(end - first, dice() % 150);
+            if (count == 1)
+                EXPECT_TRUE(set.insert(first));
+            else
+                set.insert_run(first, count);
+            for (std::int64_t i = first; i < first + count; ++i)
+                model.insert(i);
+        }
+        set.complete();
+        expect_equal(set, model, end);
+    }
+}
+
+TEST(IndexSet, LargeNumbers) {
+    IndexSet set;
+    const std::int64_t most = INT64_MAX - 1;
+    for (const std::int64_t i : {most, std::int64_t{0}, most - 1, std::int64_t{1} << 40})
+        EXPECT_TRUE(set.insert(i));
+    set.complete();
+    EXPECT_EQ(set.position(0), 0);
+    EXPECT_EQ(set.position(std::int64_t{1} << 40), 1);
+    EXPECT_EQ(set.position(most - 1), 2);
+    EXPECT_EQ(set.position(most), 3);
+    EXPECT_EQ(set.position(most - 2), -1);
+    EXPECT_EQ(set.runs(), 3);
+}
+
+TEST(IndexSet, KeepsWithinItsMemory) {
+    IndexSet set;
+    const std::uint64_t first = set.memory();
+    std::int64_t added = 0;
+    for (; set.insert(64 * added, 3 * first - 1); ++added)
+        ;
+    EXPECT_EQ(added, 12) << "three quarters of 16 words";
+    EXPECT_EQ(set.memory(), first);
+    EXPECT_FALSE(set.insert(64 * added, 3 * first - 1));
+    EXPECT_TRUE(set.insert(1, 0)) << "in a word that is there";
+    EXPECT_TRUE(set.insert(64 * added, 3 * first));
+    EXPECT_EQ(set.memory(), 2 * first);
+    EXPECT_EQ(set.size(), 14);
+}
+
+TEST(IndexSet, TravelsInAByteForEachSmallNumber) {
+    IndexSet set;
+    for (std::int64_t i = 0; i < 1000; ++i)
+        set.insert(10 * i);
+    set.complete();
+    EXPECT_EQ(set.text().size(), 2000u);
+    IndexSet none;
+    none.complete();
+    EXPECT_TRUE(none.text().empty());
+    EXPECT_EQ(none.position(5), -1);
+}
+
+}  // namespace
+}  // namespace nearfetch::detail

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The learned pattern: exactly what was read one by one is prefetched, in one message from each owner or a
+// few, whatever the shape, the distribution and the consistency; with bounded memory; with several threads.
+
+#include <map>
+#include <set>
+
+#include "array_rig.hpp"
+
+namespace nearfetch {
+namespace {
+
+constexpr Prefetch ways[] = {{true, false}, {true, true}, {false, false}, {false, true}};
+
+template <class D>
+using Array = DistributedArray<long, 2, D>;
+
+template <class D>
+void set_all(Array<D>& a, long round) {
+    barrier();
+    a.for_each([&](const Index<2>& i, long& element) { element = value_at(i, round); });
+    barrier();
+}
+
+/// What one refresh of observed elements takes.
+struct Expected {
+    std::set<Index<2>> elements;
+    std::uint64_t slices = 0, gets = 0, bytes = 0;
+};
+
+/// By brute force: what an owner has of it is one GET where the owner is passive or it is in few pieces (the
+/// arrays are small: what is in between comes along), else the owner packs.
+template <class D>
+Expected expected_of(const Array<D>& a, const std::set<Index<2>>& read, bool passive) {
+    Expected all;
+    std::map<Rank, std::set<std::int64_t>> by_owner;
+    for (const Index<2>& i : read) {
+        const Place<2> place = a.layout().place(i);
+        if (place.rank == rank()) continue;
+        by_owner[place.rank].insert(place.position);
+        all.elements.insert(i);
+    }
+    for (const auto& [owner, numbers] : by_owner) {
+        std::uint64_t runs = 0;
+        for (std::int64_t before = -2; const std::int64_t number : numbers) {
+            runs += number != before + 1;
+            before = number;
+        }
+        all.gets += passive || runs <= 4 ? 1 : 0;
+    }
+    all.slices = by_owner.size();
+    all.bytes = sizeof(long) * all.elements.size();
+    return all;
+}
+
+template <class D>
+void check_one_way(Array<D>& a, const Prefetch& how, const std::set<Index<2>>& read) {
+    const Expected expected = expected_of(a, read, how.static_domain);
+    const auto sum_of_read = [&](long round) {
+        for (const Index<2>& i : read)
+            ASSERT_EQ(a[i], value_at(i, round));
+    };
+    set_all(a, 1);
+    a.observe();
+    sum_of_read(1);
+    sum_of_read(1);
+    std::uint64_t foreign = 0;
+    for (const Index<2>& i : read)
+        foreign += a.own(i) == nullptr;
+    EXPECT_EQ(a.observed().elements, foreign);
+    const Observation seen = a.prefetch_observed(how);
+    EXPECT_EQ(seen.elements, foreign);
+    EXPECT_EQ(seen.left_out, 0u);
+    EXPECT_EQ(a.observed().elements, 0u) << "it has ended";
+    EXPECT_EQ(prefetch_statistics().entries, expected.slices);
+    EXPECT_EQ(prefetch_statistics().bytes, expected.bytes);
+    for_each_index(a.bounds(),
+                   [&](const Index<2>& i) { ASSERT_EQ(a.is_prefetched(i), expected.elements.contains(i)); });
+    set_all(a, 2);
+    for_each_index(a.bounds(), [&](const Index<2>& i) {
+        const long round = a.is_prefetched(i) && !how.consistent ? 1 : 2;
+        ASSERT_EQ(a[i], value_at(i, round));
+    });
+    set_all(a, 3);
+    const PrefetchStatistics before = prefetch_statistics();
+    const std::uint64_t gets = statistics()["get_messages"];
+    a.update_prefetch();
+    sum_of_read(3);
+    EXPECT_EQ(statistics()["get_messages"] - gets, expected.gets);
+    EXPECT_EQ(prefetch_statistics().updates - before.updates, expected.slices) << "once each";
+    EXPECT_EQ(prefetch_statistics().updated_bytes - before.updated_bytes, expected.bytes);
+    a.evict_prefetch();
+    EXPECT_EQ(prefetch_statistics().bytes, 0u);
+    sum_of_read(3);
+}
+
+template <class D>
+class Observed : public ::testing::Test {};
+using Distributions = ::testing::Types<Block, Cyclic, BlockCyclic>;
+TYPED_TEST_SUITE(Observed, Distributions);
+
+TYPED_TEST(Observed, IsWhatWasRead) {
+    for (Rank count = 1; count <= 9; ++count)
+        launch(array_options(count, count % 4 != 3), [&] {
+            std::mt19937 dice(static_cast<unsigned>(100 * count + rank()));
+            for (const Box<2>& bounds : odd_boxes()) {
+                Array<TypeParam> a(bounds, balanced_grid<2>(ranks()), {2, 3});
+                for (const Prefetch& how : ways) {
+                    std::set<Index<2>> read;
+                    const unsigned rarely = dice() % 4;  // 0: everything
+                    for_each_index(bounds, [&](const Index<2>& i) {
+                        if (rarely == 0 || dice() % (2 * rarely) == 0) read.insert(i);
+                    });
+                    if (dice() % 5 == 0) read.clear();
+                    check_one_way(a, how, read);
+                }
+            }
+        });
+}
+
+TEST(Observing, OneByOne) {
+    launch(array_options(3), [] {
+        BlockArray<long, 1> a({90});
+        a.for_each([](const Index<1>& i, long& element) { element = value_at(i); });
+        barrier();
+        const long next = (a.own_box().upper[0]) % 90;
+        a.observe();
+        const std::vector<long> indices{next + 20, next + 3, next + 20, next + 7, next + 11, next + 15};
+        for (const long i : indices)
+            EXPECT_EQ(a(i), value_at(Index<1>{i}));
+        a(next + 29) = 5;  // a write is no read
+        std::vector<long> bulk(30);
+        a.get(Box<1>({next}, {next + 30}), bulk);  // nor is this one by one
+        EXPECT_EQ(a.observed().elements, 5u);
+        EXPECT_EQ(a.prefetch_observed({.consistent = false}).elements, 5u);
+        EXPECT_EQ(prefetch_statistics().entries, 1u);
+        EXPECT_EQ(prefetch_statistics().updated_bytes, 5 * sizeof(long));
+
+        a.observe();
+        for (const long i : indices)
+            EXPECT_EQ(a(i), value_at(Index<1>{i}));
+        EXPECT_EQ(a.observed().elements, 0u) << "prefetched";
+        EXPECT_EQ(a(next + 4), value_at(Index<1>{next + 4}));
+        EXPECT_EQ(a.prefetch_observed({.consistent = false}).elements, 1u);
+        EXPECT_TRUE(a.is_prefetched({next + 3}) && a.is_prefetched({next + 4}));
+        EXPECT_FALSE(a.is_prefetched({next + 5}));
+
+        a(next + 7) = -7;
+        a.put(Box<1>({next + 10}, {next + 21}), std::vector<long>(11, -1));
+        EXPECT_EQ(a(next + 7), -7);
+        EXPECT_EQ(a(next + 11), -1);
+        EXPECT_EQ(a(next + 20), -1);
+        EXPECT_EQ(a(next + 3), value_at(Index<1>{next + 3}));
+        barrier();
+    });
+}
+
+TEST(Observing, NothingIsRead) {
+    launch(array_options(3), [] {
+        BlockArray<long, 1> a({10});
+        a.observe();
+        const Observation seen = a.prefetch_observed();
+        EXPECT_EQ(seen.elements + seen.left_out, 0u);
+        EXPECT_EQ(prefetch_statistics().entries, 0u);
+        a.update_prefetch();
+        for (long i = 0; i < 10; ++i)
+            EXPECT_EQ(a(i), 0);
+    });
+}
+
+TEST(Observing, WhatDoesNotFitIsLeftOutAndCounted) {
+    launch(array_options(3), [] {
+        constexpr long words = 100;
+        BlockArray<long, 1> a({3 * 64 * words});
+        a.for_each([](const Index<1>& i, long& element) { element = i[0]; });
+        barrier();
+        const auto read_all = [&] {
+            for (long i = 0; i < 3 * 64 * words; i += 64)
+                ASSERT_EQ(a(i), i);
+        };
+        // Sets of 16 words of 24 bytes, each of which has one element read, grow when three quarters are
+        // used.
+        for (const auto& [bytes, elements] :
+             std::map<std::uint64_t, std::uint64_t>{{0, 0}, {383, 0}, {384, 12}, {800, 24}, {1 << 20, 200}}) {
+            a.observe(bytes);
+            read_all();
+            const Observation seen = a.prefetch_observed();
+            EXPECT_EQ(seen.elements, elements) << bytes;
+            EXPECT_EQ(seen.left_out, 200 - elements);
+            EXPECT_EQ(prefetch_statistics().bytes, elements * sizeof(long));
+            read_all();
+            a.evict_prefetch();
+            barrier();
+        }
+    });
+}
+
+TEST(Observing, AfterAcquiresNothingIsStale) {
+    for (unsigned seed = 1; seed <= 12; ++seed)
+        launch(array_options(1 + static_cast<Rank>(seed % 5), seed % 3 != 0), [seed] {
+            std::mt19937 same(seed), own(100 * seed + static_cast<unsigned>(rank()));
+            const std::int64_t size = 40 + 7 * static_cast<std::int64_t>(seed);
+            CyclicArray<long, 1> dealt({size});
+            BlockArray<long, 1> a({size});
+            std::vector<long> model(static_cast<std::size_t>(size));
+            std::vector<std::int64_t> index(60);
+            for (std::int64_t& i : index)
+                i = static_cast<std::int64_t>(own() % static_cast<unsigned>(size));
+            a.observe();
+            dealt.observe(seed % 4 == 0 ? 0 : 1 << 16);
+            for (long round = 1; round <= 20; ++round) {
+                for (std::int64_t i = 0; i < size; ++i) {
+                    if (same() % 3 != 0) continue;
+                    model[static_cast<std::size_t>(i)] = value_at(Index<1>{i}, round);
+                    if (static_cast<Rank>(same() % static_cast<unsigned>(ranks())) != rank()) continue;
+                    a(i) = model[static_cast<std::size_t>(i)];
+                    dealt(i) = model[static_cast<std::size_t>(i)];
+                    ASSERT_EQ(a(i), model[static_cast<std::size_t>(i)]) << "one's own write";
+                }
+                barrier();
+                for (const std::int64_t i : index) {
+                    ASSERT_EQ(a(i), model[static_cast<std::size_t>(i)]) << "seed " << seed;
+                    ASSERT_EQ(dealt(i), model[static_cast<std::size_t>(i)]) << "seed " << seed;
+                }
+                if (round == 3) {
+                    a.prefetch_observed({.static_domain = same() % 2 == 0});
+                    dealt.prefetch_observed({.static_domain = same() % 2 == 0});
+                }
+                barrier();
+            }
+        });
+}
+
+TEST(Observing, ThreadsReadTogether) {
+    launch(array_options(2), [] {
+        BlockArray<long, 1> a({800});
+        const auto read_by_threads = [&](long round) {
+            std::vector<Task> tasks;
+            for (long t = 0; t < 3; ++t)
+                tasks.push_back(spawn([&, t] {
+                    for (long i = t; i < 800; i += 5) {
+                        ASSERT_EQ(a(i), value_at(Index<1>{i}, round));
+                        if (i % 50 == 0) acquire();
+                    }
+                }));
+            for (Task& task : tasks)
+                task.join();
+        };
+        for (long round = 1; round <= 10; ++round) {
+            a.for_each([&](const Index<1>& i, long& element) { element = value_at(i, round); });
+            barrier();
+            if (round == 1) a.observe();
+            read_by_threads(round);
+            if (round == 1) {
+                EXPECT_EQ(a.prefetch_observed().elements, 3u * 80);
+            }
+            barrier();
+        }
+        EXPECT_EQ(prefetch_statistics().entries, 1u);
+    });
+}
+
+TEST(Observing, UpdatesWhileTheRankComputes) {
+    launch(array_options(3), [] {
+        BlockArray<long, 1> a({300});
+        a.observe();
+        for (long i = 0; i < 300; i += 7)
+            EXPECT_EQ(a(i), 0);
+        a.prefetch_observed({.static_domain = true});
+        barrier();
+        a.for_each([](const Index<1>& i, long& element) { element = value_at(i); });
+        barrier();
+        const std::uint64_t gets = statistics()["get_messages"];
+        PrefetchTransfer done = a.update_prefetch_async();
+        EXPECT_EQ(statistics()["get_messages"] - gets, 2u) << "one from each owner";
+        done.wait();
+        for (long i = 0; i < 300; i += 7)
+            EXPECT_EQ(a(i), value_at(Index<1>{i}));
+        EXPECT_EQ(statistics()["get_messages"] - gets, 2u);
+        barrier();
+    });
+}
+
+TEST(Observing, WrongUseIsNamed) {
+    const auto failure = [](const std::function<void(BlockArray<long, 1>&)>& wrong) {
+        try {
+            launch(array_options(3), [&] {
+                BlockArray<long, 1> a({10});
+                wrong(a);
+            });
+        } catch (const Error& error) {
+            return std::string(error.what());
+        }
+        return std::string("none");
+    };
+    EXPECT_EQ(failure([](auto& a) { a.prefetch_observed(); }),
+              "prefetch_observed: nothing was observed (it prefetches what was read since observe()): call "
+              "observe() before the reads that are to be learned from");
+    EXPECT_EQ(failure([](auto& a) {
+                  a.observe();
+                  a.prefetch_observed();
+                  a.prefetch_observed();
+              }).substr(0, 40),
+              "prefetch_observed: nothing was observed ");
+    for (const auto& differ : std::vector<std::function<void(BlockArray<long, 1>&)>>{
+             [](auto& a) {
+                 if (rank() != 1) a.observe();
+                 a.prefetch_observed();
+             },
+             [](auto& a) {
+                 a.observe();
+                 a.prefetch_observed({.consistent = rank() == 1});
+             },
+             [](auto& a) {
+                 a.observe();
+                 if (rank() == 0)
+                     barrier();
+                 else
+                     a.prefetch_observed();
+             }})
+        EXPECT_NE(failure(differ).find("prefetch_observed: rank "), std::string::npos) << failure(differ);
+}
+
+}  // namespace
+}  // namespace nearfetch
