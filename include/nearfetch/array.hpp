@@ -36,7 +36,6 @@
 // is checked, and an Error if not. Collective functions begin with a barrier, and end with one but for
 // patterns.
 
-#include <cstring>
 #include <functional>
 #include <memory>
 #include <nearfetch/array_collective.hpp>
@@ -235,28 +234,9 @@ class DistributedArray {
     /// their order, then the ranks' in theirs. `combine` is associative.
     template <class U, class Combine, class Map = std::identity>
     U reduce(U init, Combine combine, Map map = {}) {
-        static_assert(std::is_trivially_copyable_v<U>);
-        struct Sum {
-            U value;
-            bool any;
-        };
-        agree("reduce", {{sizeof(Sum)}});
-        Sum own_sum{init, false};
-        for (const T& element : std::span(own_, static_cast<std::size_t>(local().size()))) {
-            own_sum.value = own_sum.any ? static_cast<U>(combine(own_sum.value, map(element)))
-                                        : static_cast<U>(map(element));
-            own_sum.any = true;
-        }
-        const std::size_t all = static_cast<std::size_t>(ranks()) * sizeof(Sum);
-        if (all > scratch_bytes_) {
-            scratch_ = allocate<std::byte>(all);
-            scratch_bytes_ = all;
-        }
-        std::vector<Sum> sums(static_cast<std::size_t>(ranks()), own_sum);
-        detail::all_gather(scratch_, &own_sum, sizeof(Sum), reinterpret_cast<std::byte*>(sums.data()));
-        for (const Sum& sum : sums)
-            if (sum.any) init = combine(init, sum.value);
-        return init;
+        agree("reduce", {{sizeof(U)}});
+        return gathering_.reduce(std::span<const T>(own_, static_cast<std::size_t>(local().size())), init,
+                                 combine, map);
     }
     T sum() { return reduce(T{}, std::plus<>()); }
 
@@ -395,7 +375,7 @@ class DistributedArray {
         if constexpr (D::contiguous) {
             if (detail::PrefetchedSlice* const slice = hook_.last()) {
                 const std::int64_t position = slice->position_of(i);
-                if (position >= 0 && read_prefetched(*slice, position, value)) return value;
+                if (position >= 0 && hook_.read(*slice, position, value)) return value;
             }
         }
         check(i);
@@ -404,27 +384,19 @@ class DistributedArray {
             const std::int64_t position = slice->position(place.local, place.position);
             if (position < 0) continue;
             hook_.used(slice);
-            if (read_prefetched(*slice, position, value)) return value;
+            if (hook_.read(*slice, position, value)) return value;
             return nearfetch::get(pointer(place));
         }
         if (observer_ != nullptr) [[unlikely]]
             observer_->read(place.rank, place.position);
         return nearfetch::get(pointer(place));
     }
-    bool read_prefetched(detail::PrefetchedSlice& slice, std::int64_t position, T& value) const {
-        if (slice.consistent) return detail::read_prefetched(slice, hook_.pack(), position, &value);
-        std::memcpy(&value, slice.data + static_cast<std::size_t>(position) * sizeof(T), sizeof(T));
-        return true;
-    }
     void write_far(const Index<N>& i, const T& value) {
         check(i);
         const Place<N> place = layout_.place(i);
         const GlobalPtr<T> there = pointer(place);
         nearfetch::put(there, value);
-        for (detail::PrefetchedSlice* const slice : hook_.of(place.rank))
-            if (const std::int64_t position = slice->position(place.local, place.position); position >= 0)
-                detail::write_prefetched(*slice, position, &value, 1, there.address());
-        hook_.wrote();
+        hook_.wrote(place.rank, place.local, place.position, value, there.address());
     }
     /// What was put in bulk.
     void write_through(const Part& part) {
@@ -481,8 +453,7 @@ class DistributedArray {
     Rank rank_;
     detail::Agreement agreement_;
     GlobalPtr<T> parts_;
-    GlobalPtr<std::byte> scratch_;
-    std::size_t scratch_bytes_ = 0;
+    detail::Gathering gathering_;
     detail::PrefetchHook hook_;
     std::unique_ptr<detail::Observer> observer_;
 };

@@ -9,6 +9,8 @@
 #include <nearfetch/pgas.hpp>
 #include <span>
 #include <string_view>
+#include <type_traits>
+#include <vector>
 
 namespace [[gnu::visibility("default")]] nearfetch {
 
@@ -32,8 +34,41 @@ class Agreement {
 [[noreturn]] void wrong_size(const char* what, std::size_t size, std::int64_t indices);
 /// \throws Error unless these are as many as the program has
 void check_ranks(Rank ranks);
-/// Each rank's bytes, in the order of the ranks. Collective.
-void all_gather(GlobalPtr<std::byte> scratch, const void* from, std::size_t bytes, std::byte* to);
+/// Memory for what all ranks tell each other. Collective.
+class Gathering {
+  public:
+    /// Each rank's bytes, in the order of the ranks.
+    void all(const void* from, std::size_t bytes, std::byte* to);
+    template <class T>
+    std::vector<T> all(const T& own) {
+        std::vector<T> values(static_cast<std::size_t>(ranks()), own);
+        all(&own, sizeof(T), reinterpret_cast<std::byte*>(values.data()));
+        return values;
+    }
+    /// combine() of init and map(element) of all ranks' elements, first each rank's own in their order, then
+    /// the ranks' in theirs.
+    template <class U, class T, class Combine, class Map>
+    U reduce(std::span<T> own, U init, Combine combine, Map map) {
+        static_assert(std::is_trivially_copyable_v<U>);
+        struct Sum {
+            U value;
+            bool any;
+        };
+        Sum own_sum{init, false};
+        for (const T& element : own) {
+            own_sum.value = own_sum.any ? static_cast<U>(combine(own_sum.value, map(element)))
+                                        : static_cast<U>(map(element));
+            own_sum.any = true;
+        }
+        for (const Sum& sum : all(own_sum))
+            if (sum.any) init = combine(init, sum.value);
+        return init;
+    }
+
+  private:
+    GlobalPtr<std::byte> scratch_;
+    std::size_t scratch_bytes_ = 0;
+};
 
 }  // namespace detail
 

@@ -11,6 +11,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <nearfetch/array_slices.hpp>
 #include <vector>
@@ -103,6 +104,12 @@ class PrefetchHook {
             last_.store(slice, std::memory_order_relaxed);
     }
 
+    /// An element of a slice. \return false: to be fetched otherwise
+    template <class T>
+    bool read(PrefetchedSlice& slice, std::int64_t position, T& value) const;
+    /// An element was put at that address.
+    template <class T, std::size_t N>
+    void wrote(Rank owner, const Index<N>& local, std::int64_t number, const T& value, std::uint64_t address);
     /// The rank has written elements of others; what is on its way and not in of() may be among them.
     void wrote() {
         if (!later_.empty()) [[unlikely]]
@@ -130,6 +137,23 @@ bool read_prefetched(PrefetchedSlice& slice, Code pack, std::int64_t position, v
 /// Writes `count` elements through, which were put at that address. Of either consistency.
 void write_prefetched(PrefetchedSlice& slice, std::int64_t position, const void* from, std::int64_t count,
                       std::uint64_t address);
+
+template <class T>
+bool PrefetchHook::read(PrefetchedSlice& slice, std::int64_t position, T& value) const {
+    if (slice.consistent) return read_prefetched(slice, pack_, position, &value);
+    std::memcpy(&value, slice.data + static_cast<std::size_t>(position) * sizeof(T), sizeof(T));
+    return true;
+}
+
+template <class T, std::size_t N>
+void PrefetchHook::wrote(Rank owner, const Index<N>& local, std::int64_t number, const T& value,
+                         std::uint64_t address) {
+    for (PrefetchedSlice* const slice : of(owner))
+        if (const std::int64_t position = slice->position(local, number); position >= 0)
+            write_prefetched(*slice, position, &value, 1, address);
+    wrote();
+}
+
 /// \throws Error unless there is a table of so many ranks, and a depth that makes sense
 void check_table(std::size_t rows);
 void check_depth(std::int64_t depth);

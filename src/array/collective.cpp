@@ -66,9 +66,13 @@ void check_ranks(Rank ranks) {
                     "the program has " + std::to_string(nearfetch::ranks()), "use a grid of all of them");
 }
 
-void all_gather(GlobalPtr<std::byte> scratch, const void* from, std::size_t bytes, std::byte* to) {
+void Gathering::all(const void* from, std::size_t bytes, std::byte* to) {
+    if (bytes * static_cast<std::size_t>(ranks()) > scratch_bytes_) {
+        scratch_bytes_ = bytes * static_cast<std::size_t>(ranks());
+        scratch_ = nearfetch::allocate<std::byte>(scratch_bytes_);
+    }
     // By way of rank 0: one message there and one back for everybody.
-    const GlobalPtr<std::byte> all = scratch.at_rank(0);
+    const GlobalPtr<std::byte> all = scratch_.at_rank(0);
     nearfetch::put<std::byte>(all + static_cast<std::ptrdiff_t>(bytes) * rank(),
                               std::span(static_cast<const std::byte*>(from), bytes));
     barrier();

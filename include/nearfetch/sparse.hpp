@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Sparse matrices whose rows are dealt out to the ranks in blocks, each rank's in compressed sparse rows.
+//
+//     std::vector<Triplet<double>> own;                    // of the rows that this rank owns
+//     SparseMatrix<double> a(rows, columns, own);
+//     a.for_each([](const Index<2>& i, double& value) { ... });       // one's own non-zeros
+//     const SparseRow<double> row = a.row(i);                         // spans of columns and values
+//     double x = a(i, j);                                             // anybody's; 0 where there is none
+//     a.prefetch_rows(table);                                         // rows of others, in a few messages
+//
+// "Non-zeros" are the indices that the matrix has: their values may be zero. They change only when all ranks
+// call add(), so their structure (metadata in LAPPS: Kayraklioglu, Ferguson and El-Ghazawi 2018, section 5.2)
+// is fetched when a pattern asks for it, in one message from each owner for the rows' lengths and one for the
+// columns; an access to what is prefetched searches it here. The values are slices of the prefetch buffer as
+// those of dense arrays are, with the same consistency (array_prefetch.hpp): a slice is a set of numbers of
+// the owner's non-zeros.
+//
+// Where the domain changes (section 5.3.2): all ranks know when, so what was prefetched is asked for again by
+// add(), with the new structure; owners need not be asked whether it is still what it was. Only static_domain
+// promises that add() is not called meanwhile, and holds the program to it.
+//
+// Collective functions are as those of dense arrays (array.hpp).
+
+#include <algorithm>
+#include <functional>
+#include <nearfetch/array_collective.hpp>
+#include <nearfetch/array_prefetch.hpp>
+#include <nearfetch/sparse_structure.hpp>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace nearfetch {
+
+template <class T>
+struct Triplet {
+    std::int64_t row = 0;
+    std::int64_t column = 0;
+    T value{};
+};
+
+/// A row's non-zeros, in the order of their columns.
+template <class T>
+struct SparseRow {
+    std::span<const std::int64_t> columns;
+    std::span<T> values;
+};
+
+template <class T>
+class SparseMatrix {
+    static_assert(std::is_trivially_copyable_v<T>, "bytes are all that is moved");
+
+  public:
+    /// Indices from 0. Collective; each rank gives what is in its own rows (own_rows()), in any order. Memory
+    /// is allocate()d: it lives as long as the program.
+    /// \throws Error for numbers of rows or columns that make no sense, an index that is not in an own row or
+    /// out of bounds, and two values of one index
+    SparseMatrix(std::int64_t rows, std::int64_t columns, std::span<const Triplet<T>> own = {})
+        : structure_(rows, columns) {
+        agreement_.check("SparseMatrix", {{static_cast<std::uint64_t>(rows),
+                                           static_cast<std::uint64_t>(columns), sizeof(T)}});
+        std::vector<Index<2>> indices;
+        for (const Triplet<T>& one : own)
+            indices.push_back({one.row, one.column});
+        insert("SparseMatrix", indices, true);
+        for (const Triplet<T>& one : own)
+            own_values()[static_cast<std::size_t>(structure_.own_number({one.row, one.column}))] = one.value;
+        barrier();
+    }
+    SparseMatrix(const SparseMatrix&) = delete;
+    SparseMatrix& operator=(const SparseMatrix&) = delete;
+
+    const Layout<2>& layout() const { return structure_.layout(); }
+    std::int64_t rows() const { return layout().bounds().upper[0]; }
+    std::int64_t columns() const { return layout().bounds().upper[1]; }
+    /// Those that a rank owns: from the first up to, and without, the second.
+    static std::pair<std::int64_t, std::int64_t> rows_of(Rank rank, std::int64_t rows) {
+        return detail::SparseStructure::rows_of(rank, rows);
+    }
+    std::pair<std::int64_t, std::int64_t> own_rows() const { return rows_of(rank_, rows()); }
+    /// Of all ranks together, or of one.
+    std::int64_t non_zeros() const { return structure_.non_zeros(); }
+    std::int64_t non_zeros(Rank of) const { return structure_.non_zeros(of); }
+
+    // Global view: any element, from any rank.
+
+    /// Zero where the matrix has no such index. \throws Error out of bounds
+    T operator()(std::int64_t i, std::int64_t j) const { return read({i, j}); }
+    T read(const Index<2>& i) const {
+        structure_.check(i);
+        const std::int64_t own = structure_.own_number(i);
+        if (own >= 0) [[likely]]
+            return own_[own];
+        return structure_.owns(i) ? T{} : read_far(i);
+    }
+    /// \throws Error where the matrix has no such index
+    void write(const Index<2>& i, const T& value) {
+        const std::int64_t number = structure_.number(i);
+        if (number < 0) detail::no_such_index(i);
+        if (structure_.owns(i)) {
+            own_[number] = value;
+            return;
+        }
+        const Rank owner = layout().owner(i);
+        const GlobalPtr<T> there = values_.at_rank(owner) + number;
+        nearfetch::put(there, value);
+        hook_.wrote(owner, Index<1>{number}, number, value, there.address());
+    }
+    bool contains(const Index<2>& i) const { return structure_.number(i) >= 0; }
+
+    // One's own.
+
+    /// \throws Error unless this rank owns it
+    SparseRow<T> row(std::int64_t i) {
+        const auto [first, columns] = structure_.own_row(i);
+        return {columns, own_values().subspan(static_cast<std::size_t>(first), columns.size())};
+    }
+    SparseRow<const T> row(std::int64_t i) const {
+        const auto [first, columns] = structure_.own_row(i);
+        return {columns, own_values().subspan(static_cast<std::size_t>(first), columns.size())};
+    }
+    /// Calls visit(index, value) for each of this rank's non-zeros, in their order.
+    template <std::invocable<const Index<2>&, T&> Visit>
+    void for_each(Visit&& visit) {
+        const auto [first, end] = own_rows();
+        for (std::int64_t i = first; i < end; ++i) {
+            const SparseRow<T> own = row(i);
+            for (std::size_t k = 0; k < own.columns.size(); ++k)
+                visit(Index<2>{i, own.columns[k]}, own.values[k]);
+        }
+    }
+
+    // All of it. Collective.
+
+    /// combine() of init and map(value) of all non-zeros, as for dense arrays.
+    template <class U, class Combine, class Map = std::identity>
+    U reduce(U init, Combine combine, Map map = {}) {
+        agreement_.check("reduce", {{sizeof(U)}});
+        return gathering_.reduce(std::span<const T>(own_values()), init, combine, map);
+    }
+    T sum() { return reduce(T{}, std::plus<>()); }
+    /// The matrix has these indices from now on, too; those that are new are zero. Each rank gives what is in
+    /// its own rows. What is prefetched is asked for again.
+    /// \throws Error for indices that are not in an own row, and where static_domain was promised
+    void add(std::span<const Index<2>> own) {
+        agreement_.check("add", {});
+        for (const Pattern& pattern : patterns_)
+            if (pattern.how.static_domain) detail::domain_is_static();
+        insert("add", std::vector<Index<2>>(own.begin(), own.end()), false);
+        barrier();
+        const std::vector<Pattern> patterns = std::exchange(patterns_, {});
+        if (!patterns.empty()) {
+            evict_prefetch();
+            for (const Pattern& pattern : patterns)
+                ask_for(pattern);
+        }
+        barrier();
+    }
+
+    // Prefetching, as for dense arrays.
+
+    /// All non-zeros of rows; rank r needs the ranges of row r of the table, each from its first up to, and
+    /// without, its second. The same table on all ranks. \throws Error unless there is a row for each rank
+    void prefetch_rows(const std::vector<detail::IndexRanges>& table, const Prefetch& how = {}) {
+        std::vector<std::vector<Box<2>>> boxes;
+        for (const detail::IndexRanges& ranges : table) {
+            boxes.emplace_back();
+            for (const auto& [first, end] : ranges)
+                boxes.back().push_back(Box<2>({first, 0}, {end, columns()}));
+        }
+        prefetch("prefetch_rows", boxes, how);
+    }
+    /// The non-zeros that are in boxes; rank r needs those of row r of the table.
+    void prefetch_custom(const std::vector<std::vector<Box<2>>>& table, const Prefetch& how = {}) {
+        prefetch("prefetch_custom", table, how);
+    }
+    /// Everything.
+    void prefetch_all_to_all(const Prefetch& how = {}) {
+        prefetch("prefetch_all_to_all",
+                 std::vector<std::vector<Box<2>>>(static_cast<std::size_t>(ranks()), {layout().bounds()}),
+                 how);
+    }
+    void update_prefetch() { hook_.update(true); }
+    [[nodiscard]] PrefetchTransfer update_prefetch_async() { return hook_.start_update(); }
+    void evict_prefetch() {
+        hook_.evict();
+        structure_.forget_others();
+        patterns_.clear();
+    }
+    /// Whether this rank knows the element without asking anybody, zeros of prefetched rows among them.
+    bool is_prefetched(const Index<2>& i) const {
+        structure_.check(i);
+        if (structure_.owns(i) || !structure_.knows_row(i[0])) return false;
+        const std::int64_t number = structure_.number(i);
+        return number < 0 || find(layout().owner(i), number).first != nullptr;
+    }
+
+  private:
+    struct Pattern {
+        std::vector<Box<2>> boxes;
+        Prefetch how;
+    };
+
+    std::span<T> own_values() const { return {own_, static_cast<std::size_t>(non_zeros(rank_))}; }
+    /// The slice that has a number, and where.
+    std::pair<detail::PrefetchedSlice*, std::int64_t> find(Rank owner, std::int64_t number) const {
+        for (detail::PrefetchedSlice* const slice : hook_.of(owner))
+            if (const std::int64_t position = slice->position(Index<1>{number}, number); position >= 0)
+                return {slice, position};
+        return {nullptr, -1};
+    }
+    T read_far(const Index<2>& i) const {
+        const std::int64_t number = structure_.number(i);
+        if (number < 0) return T{};
+        const Rank owner = layout().owner(i);
+        T value;
+        if (const auto [slice, position] = find(owner, number);
+            slice != nullptr && hook_.read(*slice, position, value))
+            return value;
+        return nearfetch::get(values_.at_rank(owner) + number);
+    }
+    /// Makes room for indices, and moves the values.
+    void insert(const char* what, std::vector<Index<2>> indices, bool distinct) {
+        const std::vector<T> before(own_values().begin(), own_values().end());
+        const detail::SparseStructure::Change change =
+            structure_.insert(what, std::move(indices), distinct, gathering_);
+        if (change.capacity != 0) {
+            values_ = allocate<T>(static_cast<std::size_t>(change.capacity));
+            own_ = values_.local();
+        }
+        std::ranges::fill(own_values(), T{});
+        for (std::size_t n = 0; n < before.size(); ++n)
+            own_values()[static_cast<std::size_t>(change.numbers[n])] = before[n];
+    }
+    void prefetch(const char* what, const std::vector<std::vector<Box<2>>>& table, const Prefetch& how) {
+        detail::check_table(table.size());
+        std::vector<std::uint64_t> arguments = detail::describe(table);
+        arguments.insert(arguments.end(), {how.consistent, how.static_domain});
+        agreement_.check(what, arguments);
+        ask_for({table[static_cast<std::size_t>(rank_)], how});
+        barrier();
+    }
+    void ask_for(const Pattern& pattern) {
+        for (auto& [owner, numbers] : structure_.fetch(pattern.boxes, &detail::pack_at_owner)) {
+            detail::Slice part{owner, values_.address(), sizeof(T)};
+            part.part[3] = part.extent[3] = non_zeros(owner);
+            hook_.request_set(part, std::move(numbers), {}, pattern.how);
+        }
+        hook_.requested(&detail::pack_at_owner);
+        if (!pattern.how.consistent) hook_.update(false);
+        patterns_.push_back(pattern);
+    }
+
+    T* own_ = nullptr;
+    Rank rank_ = nearfetch::rank();
+    detail::SparseStructure structure_;
+    detail::Agreement agreement_;
+    detail::Gathering gathering_;
+    GlobalPtr<T> values_;
+    detail::PrefetchHook hook_;
+    std::vector<Pattern> patterns_;
+};
+
+}  // namespace nearfetch

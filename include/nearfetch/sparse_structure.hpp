@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Which indices a sparse matrix has, and where: each rank's in compressed sparse rows, numbered from 0 in the
+// order of their rows and columns. The rows' first numbers and the columns are memory that others read. Of
+// others' rows a rank keeps those that it has prefetched. For sparse.hpp; nothing here is for programs.
+
+#include <algorithm>
+#include <cstdint>
+#include <nearfetch/array_collective.hpp>
+#include <nearfetch/array_observe.hpp>
+#include <nearfetch/array_slices.hpp>
+#include <nearfetch/distribution.hpp>
+#include <span>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace [[gnu::visibility("default")]] nearfetch {
+
+namespace detail {
+
+class SparseStructure {
+  public:
+    /// Collective. \throws Error for numbers that make no sense
+    SparseStructure(std::int64_t rows, std::int64_t columns);
+
+    const Layout<2>& layout() const { return layout_; }
+    static std::pair<std::int64_t, std::int64_t> rows_of(Rank rank, std::int64_t rows);
+    std::int64_t non_zeros() const;
+    std::int64_t non_zeros(Rank of) const { return counts_[static_cast<std::size_t>(of)]; }
+
+    void check(const Index<2>& i) const {
+        if (!layout_.bounds().contains(i)) [[unlikely]]
+            out_of_bounds(i, layout_.bounds().lower, layout_.bounds().upper);
+    }
+    /// \pre in bounds
+    bool owns(const Index<2>& i) const { return first_row_ <= i[0] && i[0] < end_row_; }
+    /// Of an own index; -1 when it is another's, or not there.
+    std::int64_t own_number(const Index<2>& i) const {
+        return owns(i) ? number_in(own_starts_[i[0] - first_row_], own_columns(i[0]), i[1]) : -1;
+    }
+    /// Of anybody's: as it is known, else its owner's memory is read. \throws Error out of bounds
+    std::int64_t number(const Index<2>& i) const;
+    /// The first number of an own row, and its columns. \throws Error for another's
+    std::pair<std::int64_t, std::span<const std::int64_t>> own_row(std::int64_t i) const {
+        if (i < first_row_ || i >= end_row_) [[unlikely]]
+            not_own(i);
+        return {own_starts_[i - first_row_], own_columns(i)};
+    }
+
+    struct Change {
+        std::vector<std::int64_t> numbers;  ///< that those have now which were there before
+        std::int64_t capacity = 0;          ///< not 0: so many are to be allocated anew
+    };
+    /// Own indices, some of which may be there. Collective. \param distinct it is an Error if one is there
+    /// twice
+    Change insert(const char* what, std::vector<Index<2>> indices, bool distinct, Gathering& gathering);
+
+    /// The structure of others' rows that boxes touch: from now on it is known. \return the numbers that the
+    /// boxes have
+    SetsByOwner fetch(std::span<const Box<2>> boxes, Code pack);
+    bool knows_row(std::int64_t i) const { return known_.contains(i); }
+    void forget_others() { known_.clear(); }
+
+  private:
+    struct Row {
+        std::int64_t first = 0;
+        std::vector<std::int64_t> columns;
+    };
+    [[noreturn]] void not_own(std::int64_t row) const;
+    /// \pre the row is own
+    std::span<const std::int64_t> own_columns(std::int64_t i) const {
+        const std::int64_t* const starts = own_starts_ + (i - first_row_);
+        return {own_columns_ + starts[0], static_cast<std::size_t>(starts[1] - starts[0])};
+    }
+    /// Of a column in a row that begins with a number.
+    static std::int64_t number_in(std::int64_t first, std::span<const std::int64_t> columns,
+                                  std::int64_t column) {
+        const auto at = std::lower_bound(columns.begin(), columns.end(), column);
+        return at != columns.end() && *at == column ? first + (at - columns.begin()) : -1;
+    }
+    void check_own(const char* what, std::span<const Index<2>> sorted, bool distinct) const;
+    Slice slice_of(GlobalPtr<std::int64_t> numbers, Rank owner, std::int64_t count) const;
+
+    std::int64_t first_row_ = 0;
+    std::int64_t end_row_ = 0;
+    std::int64_t* own_starts_ = nullptr;
+    std::int64_t* own_columns_ = nullptr;
+    Layout<2> layout_;
+    GlobalPtr<std::int64_t> starts_;  ///< one more than rows: the last is the end
+    GlobalPtr<std::int64_t> columns_;
+    std::int64_t capacity_ = 0;
+    std::vector<std::int64_t> counts_;  ///< non-zeros of each rank
+    std::unordered_map<std::int64_t, Row> known_;
+};
+
+[[noreturn]] void no_such_index(const Index<2>& i);
+[[noreturn]] void domain_is_static();
+
+}  // namespace detail
+
+}  // namespace nearfetch

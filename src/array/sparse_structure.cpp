@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <nearfetch/sparse_structure.hpp>
+#include <numeric>
+#include <string>
+
+namespace nearfetch::detail {
+
+namespace {
+
+std::string text(const Index<2>& i) { return "(" + std::to_string(i[0]) + ", " + std::to_string(i[1]) + ")"; }
+
+Layout<2> layout_of(std::int64_t rows, std::int64_t columns) {
+    return Layout<2>(Box<2>({0, 0}, {rows, columns}), {ranks(), 1});
+}
+
+/// Numbers that were fetched from an owner: those of a set, packed.
+struct Fetched {
+    IndexSet set;
+    std::vector<std::int64_t> packed;
+    std::int64_t of(std::int64_t i) const { return packed[static_cast<std::size_t>(set.position(i))]; }
+};
+using FetchedByOwner = std::map<Rank, Fetched>;
+
+}  // namespace
+
+SparseStructure::SparseStructure(std::int64_t rows, std::int64_t columns)
+    : layout_(layout_of(rows, columns)), counts_(static_cast<std::size_t>(ranks())) {
+    std::tie(first_row_, end_row_) = rows_of(rank(), rows);
+    const std::int64_t most = rows_of(0, rows).second;  // the first rank has the most
+    starts_ = nearfetch::allocate<std::int64_t>(static_cast<std::size_t>(most + 1));
+    own_starts_ = starts_.local();
+}
+
+std::pair<std::int64_t, std::int64_t> SparseStructure::rows_of(Rank rank, std::int64_t rows) {
+    const Layout<2> layout = layout_of(rows, 1);
+    const std::int64_t count = layout.local_shape(rank)[0];
+    const std::int64_t first = layout.global(rank, {0, 0})[0];
+    return {first, first + count};
+}
+
+std::int64_t SparseStructure::non_zeros() const {
+    return std::accumulate(counts_.begin(), counts_.end(), std::int64_t{0});
+}
+
+void SparseStructure::not_own(std::int64_t row) const {
+    throw Error("row " + std::to_string(row) + " is not this rank's",
+                "rank " + std::to_string(rank()) + " owns the rows " + std::to_string(first_row_) +
+                    " up to, and without, " + std::to_string(end_row_),
+                "ask for one of these, or read single elements");
+}
+
+std::int64_t SparseStructure::number(const Index<2>& i) const {
+    check(i);
+    if (owns(i)) return own_number(i);
+    if (const auto row = known_.find(i[0]); row != known_.end())
+        return number_in(row->second.first, row->second.columns, i[1]);
+    const Place<2> place = layout_.place({i[0], 0});
+    std::int64_t bounds[2];
+    nearfetch::get<std::int64_t>(starts_.at_rank(place.rank) + place.local[0], bounds);
+    std::vector<std::int64_t> columns(static_cast<std::size_t>(bounds[1] - bounds[0]));
+    nearfetch::get<std::int64_t>(columns_.at_rank(place.rank) + bounds[0], columns);
+    return number_in(bounds[0], columns, i[1]);
+}
+
+void SparseStructure::check_own(const char* what, std::span<const Index<2>> sorted, bool distinct) const {
+    for (std::size_t n = 0; n < sorted.size(); ++n) {
+        const Index<2>& i = sorted[n];
+        check(i);
+        if (!owns(i))
+            throw Error(std::string(what) + ": index " + text(i) + " is in a row of rank " +
+                            std::to_string(layout_.owner(i)),
+                        "each rank gives what is in its own rows", "give it to that rank");
+        if (distinct && n > 0 && i == sorted[n - 1])
+            throw Error(std::string(what) + ": index " + text(i) + " is there twice",
+                        "which of the two values counts would be left to chance",
+                        "add them up, or leave one out");
+    }
+}
+
+SparseStructure::Change SparseStructure::insert(const char* what, std::vector<Index<2>> indices,
+                                                bool distinct, Gathering& gathering) {
+    std::sort(indices.begin(), indices.end());
+    check_own(what, indices, distinct);
+    std::vector<Index<2>> before;
+    for (std::int64_t i = first_row_; i < end_row_; ++i)
+        for (const std::int64_t column : own_row(i).second)
+            before.push_back({i, column});
+    std::vector<Index<2>> after;
+    std::set_union(before.begin(), before.end(), indices.begin(), indices.end(), std::back_inserter(after));
+    after.erase(std::unique(after.begin(), after.end()), after.end());
+
+    counts_ = gathering.all(static_cast<std::int64_t>(after.size()));
+    Change change;
+    const std::int64_t most = *std::max_element(counts_.begin(), counts_.end());
+    if (most > capacity_ || capacity_ == 0) {
+        // What there was stays allocated: twice as much each time, so that all of it is at most as much
+        // again.
+        capacity_ = change.capacity = std::max({most, 2 * capacity_, std::int64_t{1}});
+        columns_ = nearfetch::allocate<std::int64_t>(static_cast<std::size_t>(capacity_));
+        own_columns_ = columns_.local();
+    }
+    std::int64_t* const starts = own_starts_;
+    std::fill_n(starts, end_row_ - first_row_ + 1, 0);
+    std::size_t old = 0;
+    for (std::size_t n = 0; n < after.size(); ++n) {
+        if (old < before.size() && before[old] == after[n]) {
+            change.numbers.push_back(static_cast<std::int64_t>(n));
+            ++old;
+        }
+        own_columns_[n] = after[n][1];
+        ++starts[after[n][0] - first_row_ + 1];
+    }
+    std::partial_sum(starts, starts + (end_row_ - first_row_ + 1), starts);
+    return change;
+}
+
+Slice SparseStructure::slice_of(GlobalPtr<std::int64_t> numbers, Rank owner, std::int64_t count) const {
+    Slice slice{owner, numbers.address(), sizeof(std::int64_t)};
+    slice.part[3] = slice.extent[3] = count;
+    return slice;
+}
+
+SetsByOwner SparseStructure::fetch(std::span<const Box<2>> boxes, Code pack) {
+    SetsByOwner rows;
+    for (const Box<2>& box : boxes)
+        for_each_owner(layout_, product_of(box), [&](Rank owner, const Box<2>& local) {
+            if (owner != rank()) rows[owner].insert_run(local.lower[0], local.extent(0));
+        });
+    const auto fetch_all = [&](FetchedByOwner& wanted, GlobalPtr<std::int64_t> from, auto count_of) {
+        std::vector<SliceMove> moves;
+        for (auto& [owner, fetched] : wanted) {
+            fetched.set.complete();
+            fetched.packed.resize(static_cast<std::size_t>(fetched.set.size()));
+            if (!fetched.packed.empty())
+                moves.push_back({slice_of(from, owner, count_of(owner)),
+                                 reinterpret_cast<std::byte*>(fetched.packed.data()), &fetched.set});
+        }
+        get_slices(moves, Packer::owner, true, pack);
+    };
+    FetchedByOwner starts, columns;
+    for (auto& [owner, set] : rows) {
+        set.complete();
+        set.for_each_run(
+            [&](std::int64_t first, std::int64_t count) { starts[owner].set.insert_run(first, count + 1); });
+    }
+    fetch_all(starts, starts_, [&](Rank owner) { return layout_.local_shape(owner)[0] + 1; });
+    for (const auto& [owner, set] : rows)
+        set.for_each_run([&](std::int64_t first, std::int64_t count) {
+            const std::int64_t begin = starts[owner].of(first);
+            columns[owner].set.insert_run(begin, starts[owner].of(first + count) - begin);
+        });
+    fetch_all(columns, columns_, [&](Rank owner) { return non_zeros(owner); });
+
+    SetsByOwner numbers;
+    for (const auto& [owner, set] : rows)
+        set.for_each_run([&](std::int64_t first, std::int64_t count) {
+            for (std::int64_t local = first; local < first + count; ++local) {
+                const std::int64_t i = layout_.global(owner, {local, 0})[0];
+                std::vector<const Box<2>*> here;
+                for (const Box<2>& box : boxes)
+                    if (box.lower[0] <= i && i < box.upper[0]) here.push_back(&box);
+                Row row{starts[owner].of(local), {}};
+                for (std::int64_t n = row.first; n < starts[owner].of(local + 1); ++n) {
+                    row.columns.push_back(columns[owner].of(n));
+                    if (std::ranges::any_of(
+                            here, [&](const Box<2>* box) { return box->contains({i, row.columns.back()}); }))
+                        numbers[owner].insert(n);
+                }
+                known_[i] = std::move(row);
+            }
+        });
+    return numbers;
+}
+
+void no_such_index(const Index<2>& i) {
+    throw Error("index " + text(i), "the matrix has no element there", "add() it first");
+}
+
+void domain_is_static() {
+    throw Error("add: something is prefetched with static_domain",
+                "that promises that the matrix gets no more indices",
+                "evict_prefetch() first, or do not promise it");
+}
+
+}  // namespace nearfetch::detail
