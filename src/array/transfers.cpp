@@ -3,9 +3,9 @@
 // Slices on their way (nearfetch/array_slices.hpp). All that can travel at the same time does: GETs are
 // started first, then owners are asked to pack, some at a time, and at last the GETs are waited for.
 //
-// Where the owner stays passive and what is wanted does not lie side by side, a GET also brings what is in
-// between if that is little. A network passes these bytes sooner than it starts another GET: on the modelled
-// ones 1.5 to 8 KiB.
+// Where what is wanted does not lie side by side, a GET also brings what is in between if that is little. A
+// network passes these bytes sooner than it starts another GET: on the modelled ones 1.5 to 8 KiB. An owner
+// that may pack is asked to where that takes many GETs, or they bring more than so much in vain.
 
 #include <algorithm>
 #include <cstring>
@@ -21,8 +21,9 @@ using pgas::Context;
 
 namespace {
 
-// So many messages are better than to interrupt the owner.
-constexpr std::int64_t few_runs = 4;
+// So many GETs or PUTs, and so many bytes that nobody wants, are better than to interrupt the owner.
+constexpr std::int64_t few_messages = 4;
+constexpr std::uint64_t most_given_along_bytes = 8 * 1024;
 // Transfers of a thread that are under way at a time.
 constexpr std::size_t most_under_way = 64;
 // And owners that are asked to pack, unless their answers are large: these fill the network, and each is in
@@ -80,9 +81,6 @@ class Runs {
             packed += bytes_;
         });
     }
-    static std::int64_t count(const SliceMove& move) {
-        return move.only != nullptr ? move.only->runs() : Runs(move.slice).outer().size();
-    }
     static std::span<const std::byte> text_of(const SliceMove& move) {
         return move.only != nullptr ? move.only->text() : std::span<const std::byte>();
     }
@@ -139,31 +137,35 @@ class Cover final : public Transfer::State {
     Transfer transfer_;
 };
 
-/// GETs for a slice: one for each run, or for several with little in between.
-/// \param begin(address, memory, bytes) starts one \param add(transfer)
+/// Calls visit(runs) for those that one GET is to bring: one, or several with little in between.
+template <class Visit>
+void for_each_cover(const Runs& all, const Visit& visit) {
+    std::vector<Run> runs;
+    all.for_each([&](const Run& run) {
+        if (!runs.empty() && (run.there - runs.back().there - runs.back().bytes > most_hole_bytes ||
+                              run.there + run.bytes - runs.front().there > most_cover_bytes)) {
+            visit(std::span<const Run>(runs));
+            runs.clear();
+        }
+        runs.push_back(run);
+    });
+    if (!runs.empty()) visit(std::span<const Run>(runs));
+}
+
+/// \param begin(address, memory, bytes) starts a GET \param add(transfer)
 template <class Begin, class Add>
 void start_gets(const SliceMove& move, const Begin& begin, const Add& add) {
-    std::vector<Run> runs;
-    const auto start = [&] {
-        if (runs.empty()) return;
+    for_each_cover(Runs(move), [&](std::span<const Run> runs) {
         const std::uint64_t address = move.slice.address + runs.front().there;
         if (runs.size() == 1) {
             add(begin(address, move.packed + runs.front().here, runs.front().bytes));
-        } else {
-            std::vector<std::byte> covered(runs.back().there + runs.back().bytes - runs.front().there);
-            Transfer transfer = begin(address, covered.data(), covered.size());
-            add(Transfer(std::make_unique<Cover>(std::move(runs), move.packed, std::move(covered),
-                                                 std::move(transfer))));
+            return;
         }
-        runs.clear();
-    };
-    Runs(move).for_each([&](const Run& run) {
-        if (!runs.empty() && (run.there - runs.back().there - runs.back().bytes > most_hole_bytes ||
-                              run.there + run.bytes - runs.front().there > most_cover_bytes))
-            start();
-        runs.push_back(run);
+        std::vector<std::byte> covered(runs.back().there + runs.back().bytes - runs.front().there);
+        Transfer transfer = begin(address, covered.data(), covered.size());
+        add(Transfer(std::make_unique<Cover>(std::vector<Run>(runs.begin(), runs.end()), move.packed,
+                                             std::move(covered), std::move(transfer))));
     });
-    start();
 }
 
 /// Transfers under way, in the order of their start.
@@ -204,8 +206,26 @@ void unpack(const Slice& slice, const std::byte* packed) {
         [&](const Run& run) { std::memcpy(part + run.there, packed + run.here, run.bytes); });
 }
 
+bool may_ask(const Context& context, const SliceMove& move) {
+    return bytes_of(move) <= most_answer_bytes && context.answered();
+}
+
+/// Whether it is better than GETs: of these there were many, or they brought much that nobody wants.
 bool owner_packs(const Context& context, const SliceMove& move) {
-    return Runs::count(move) > few_runs && bytes_of(move) <= most_answer_bytes && context.answered();
+    std::int64_t gets = 0;
+    std::uint64_t bytes = 0;
+    for_each_cover(Runs(move), [&](std::span<const Run> runs) {
+        ++gets;
+        bytes += runs.back().there + runs.back().bytes - runs.front().there;
+    });
+    return (gets > few_messages || bytes - bytes_of(move) > most_given_along_bytes) && may_ask(context, move);
+}
+
+/// Whether it is better than PUTs.
+bool owner_unpacks(const Context& context, const SliceMove& move) {
+    std::int64_t puts = 0;
+    Runs(move).for_each([&](const Run&) { ++puts; });
+    return puts > few_messages && may_ask(context, move);
 }
 
 /// An order, and what follows it.
@@ -295,7 +315,7 @@ void put_slices(std::span<const SliceMove> moves, Code unpack_code) {
         if (slice.bytes() == 0) continue;
         if (slice.owner == self) {
             unpack(slice, move.packed);
-        } else if (owner_packs(context, move)) {
+        } else if (owner_unpacks(context, move)) {
             const std::vector<std::byte> message = message_of(slice, {}, {move.packed, slice.bytes()});
             const Context::Call call{slice.owner, code, message, {}};
             context.call(std::span(&call, 1), std::memory_order_release);

@@ -165,7 +165,7 @@ TYPED_TEST(Arrays, TheWholeArray) {
 
 TEST(Array, ABoxIsAMessagePerOwner) {
     launch(array_options(4), [] {
-        BlockArray<long, 2> a({64, 64});
+        BlockArray<long, 2> a({64, 128});
         a.for_each([](const Index<2>& i, long& element) { element = value_at(i); });
         barrier();
         if (rank() == 0) {
@@ -177,9 +177,10 @@ TEST(Array, ABoxIsAMessagePerOwner) {
                 for_each_index(box, [&](const Index<2>& i) { EXPECT_EQ(got[k++], value_at(i)); });
                 return statistics()["get_messages"] - before;
             };
-            EXPECT_EQ(messages({{0, 0}, {32, 32}}), 0u) << "its own";
-            EXPECT_EQ(messages({{32, 0}, {64, 32}}), 1u) << "all of another rank's, 8 KiB side by side";
-            EXPECT_EQ(messages({{0, 40}, {32, 41}}), 0u) << "a column: its owner packs it, which is no GET";
+            EXPECT_EQ(messages({{0, 0}, {32, 64}}), 0u) << "its own";
+            EXPECT_EQ(messages({{32, 0}, {64, 64}}), 1u) << "all of another rank's, 16 KiB side by side";
+            EXPECT_EQ(messages({{0, 80}, {32, 81}}), 0u) << "a column: its owner packs it, which is no GET";
+            EXPECT_EQ(messages({{0, 90}, {17, 91}}), 1u) << "of a short one 8 KiB are between the elements";
         }
         barrier();
     });
@@ -281,7 +282,7 @@ TEST(Arrays, OwnersPackAtTheSameTime) {
     options.network = "1gbe";
     options.virtual_time = true;
     launch(options, [] {
-        BlockArray<long, 2> a(Box<2>({}, {60, 4}), {ranks(), 1});
+        BlockArray<long, 2> a(Box<2>({}, {60, 200}), {ranks(), 1});
         a.for_each([](const Index<2>& i, long& element) { element = value_at(i); });
         barrier();
         if (rank() == 2) {

@@ -43,7 +43,7 @@ TEST(Prefetching, ManualConsistencyReadsWithoutTheRuntime) {
 TEST(Prefetching, SavesMessages) {
     for (const bool cached : {true, false})
         launch(array_options(4, cached), [] {
-            const Box<2> bounds({0, 0}, {40, 40});
+            const Box<2> bounds({0, 0}, {160, 160});
             BlockArray<double, 2> a(bounds, {4, 1}), b(bounds, {4, 1});
             a.for_each(
                 [](const Index<2>& i, double& element) { element = static_cast<double>(value_at(i)); });

@@ -116,9 +116,7 @@ void check_pattern(SparseMatrix<long>& a, Model model, const std::vector<Box<2>>
     set_all(a, model, 1);
     prefetch();
     EXPECT_EQ(prefetch_statistics().entries, numbers.size()) << "one for each owner";
-    if (!how.static_domain) {
-        EXPECT_EQ(prefetch_statistics().bytes, bytes);
-    }
+    EXPECT_EQ(prefetch_statistics().bytes, bytes);
     expect_equal(a, model);
     const Model old = model;
     set_all(a, model, 2);
