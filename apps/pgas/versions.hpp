@@ -9,10 +9,13 @@
 //   ac, ac-sd       prefetched with automatic consistency; sd: the owner stays passive
 //   mc, mc-sd       the same with manual consistency
 //   hand            what is needed is copied to a local array by hand
+// and where indices are data
+//   observed, observed-sd   the first time as base; what was read then is prefetched with manual consistency
 
 #include <CLI/CLI.hpp>
 #include <nearfetch/array.hpp>
 #include <string>
+#include <vector>
 
 #include "common/validators.hpp"
 #include "pgas/program.hpp"
@@ -21,9 +24,14 @@ namespace nearfetch::programs {
 
 class Version {
   public:
-    void add_options(CLI::App& app) {
-        app.add_option("--version", name_, "base, ac, ac-sd, mc, mc-sd or hand")
-            ->check(CLI::IsMember({"base", "ac", "ac-sd", "mc", "mc-sd", "hand"}))
+    /// \param learned whether there is a version that learns what to prefetch
+    void add_options(CLI::App& app, bool learned = false) {
+        std::vector<std::string> names{"base", "ac", "ac-sd", "mc", "mc-sd", "hand"};
+        if (learned) names.insert(names.end(), {"observed", "observed-sd"});
+        app.add_option("--version", name_,
+                       learned ? "base, ac, ac-sd, mc, mc-sd, hand, observed or observed-sd"
+                               : "base, ac, ac-sd, mc, mc-sd or hand")
+            ->check(CLI::IsMember(names))
             ->capture_default_str();
         app.add_option("--work-ns", work_ns_, "what the loop does for an element takes, in virtual time")
             ->check(apps::number_within(0, 1e6))
@@ -31,8 +39,9 @@ class Version {
     }
 
     bool is_by_hand() const { return name_ == "hand"; }
-    bool is_prefetched() const { return name_ != "base" && !is_by_hand(); }
-    bool is_manual() const { return name_.starts_with("mc"); }
+    bool is_observed() const { return name_.starts_with("observed"); }
+    bool is_prefetched() const { return name_ != "base" && !is_by_hand() && !is_observed(); }
+    bool is_manual() const { return name_.starts_with("mc") || is_observed(); }
     Prefetch prefetch() const {
         return {.consistent = !is_manual(), .static_domain = name_.ends_with("-sd")};
     }

@@ -26,9 +26,10 @@ SMALL: dict[str, tuple[object, ...]] = {
     "heat": ("--cells", 10, "--steps", 3),
     "sobel": ("--rows", 20, "--columns", 30),
     "dgemm": ("--order", 24, "--block", 5),
+    "sparse": ("--log-size", 4, "--radius", 2, "--iterations", 3),
 }
 """The programs, with arguments that make them quick."""
-LAPPS = ("transpose", "heat", "sobel", "dgemm")
+LAPPS = ("transpose", "heat", "sobel", "dgemm", "sparse")
 """Those that come in versions."""
 VERSIONS = ("base", "ac", "ac-sd", "mc", "mc-sd", "hand")
 VIRTUAL = ("--network", "fdr-ib", "--virtual")
@@ -229,6 +230,58 @@ def test_prefetches_of_sobel_and_dgemm(version):
     dgemm = run("dgemm", *SMALL["dgemm"], *VIRTUAL, "--ranks", 9, "--version", version)
     # 8 x 8 elements each; two more blocks in the same row, and two in the same column.
     assert (dgemm["prefetch_updates"], dgemm["prefetch_bytes"]) == (4, 4 * 8 * 8 * 8)
+
+
+def elements_of_sparse(log_size: int, radius: int, ranks: int) -> dict[tuple[int, int], list[int]]:
+    """What each rank needs of each other one's part of the vector."""
+    size = 1 << log_size
+    part = size * size // ranks
+    needed: dict[tuple[int, int], set[int]] = {}
+    distances = [d for r in range(1, radius + 1) for d in (r, -r)]
+    star = [(0, 0), *((d, 0) for d in distances), *((0, d) for d in distances)]
+    for row in range(size * size):
+        for di, dj in star:
+            place = (row % size + di) % size + (row // size + dj) % size * size
+            column = int(f"{place:0{2 * log_size}b}"[::-1], 2)
+            if column // part != row // part:
+                needed.setdefault((row // part, column // part), set()).add(column % part)
+    return {pair: sorted(elements) for pair, elements in needed.items()}
+
+
+@pytest.mark.parametrize("log_size", [4, 7])
+@pytest.mark.parametrize("ranks", [2, 4, 8])
+def test_sparse_learns_what_it_needs(log_size, ranks):
+    radius, times = 2, 3
+    words = ("--log-size", log_size, "--radius", radius, "--iterations", times, "--ranks", ranks)
+
+    def counts(version: str) -> dict[str, Any]:
+        return run("sparse", *words, *VIRTUAL, "--version", version)
+
+    needed = elements_of_sparse(log_size, radius, ranks)
+    by_rank_0 = [8 * len(elements) for (rank, _), elements in needed.items() if rank == 0]
+    spans = sum(8 * (elements[-1] - elements[0] + 1) for elements in needed.values())
+    by_hand, base, packed, passive = map(counts, ("hand", "base", "observed", "observed-sd"))
+    assert by_hand["get_messages"] == times * ranks * (ranks - 1)
+    assert by_hand["get_message_bytes"] == times * (ranks - 1) * 8 * 4**log_size
+    for learned in (packed, passive):
+        assert learned["checksum"] == by_hand["checksum"] == base["checksum"]
+        # When it is learned, and from then on: one message from each owner, and no more than what is needed.
+        assert learned["prefetch_updates"] == (times + 1) * len(by_rank_0)
+        assert learned["prefetch_bytes"] == (times + 1) * sum(by_rank_0)
+        assert len(needed) * times <= by_hand["get_messages"]
+    assert passive["get_messages"] == times * len(needed)
+    assert passive["get_message_bytes"] == times * spans <= by_hand["get_message_bytes"]
+    # Parts of 2 KiB and less are fetched as a whole; of large ones the owners pack what is needed.
+    assert packed["get_messages"] == (0 if log_size == 7 else passive["get_messages"])
+    assert packed["get_messages"] < base["get_messages"]
+
+
+def test_sparse_whose_stencil_meets_itself():
+    done = start("sparse", "--log-size", 2, "--radius", 2)
+    assert done.returncode == 2
+    assert (
+        "--radius 2: the stencil meets itself (the grid has 4 points in each direction): use" in done.stderr
+    )
 
 
 def test_work_takes_virtual_time():

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sparse of the Parallel Research Kernels (Van der Wijngaart and Mattson 2014; LAPPS, section 6.3): again and
+// again the vector grows, and y += A x. The matrix is the star-shaped stencil of a periodic square grid,
+// whose points are numbered with the bits of their place reversed: so each row needs elements of x from
+// everywhere. Its values are such that y is known. The first time is not measured.
+//
+// With `hand` each rank copies all of the vector. Nothing that is written here says which elements a rank
+// needs: the matrix does.
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <nearfetch/array.hpp>
+#include <nearfetch/sparse.hpp>
+#include <set>
+
+#include "pgas/arrays.hpp"
+#include "pgas/program.hpp"
+#include "pgas/versions.hpp"
+
+using namespace nearfetch;
+
+namespace {
+
+using Matrix = SparseMatrix<double>;
+using Vector = BlockArray<double, 1>;
+
+struct Options {
+    int log_size = 5;
+    int radius = 2;
+    int iterations = 5;
+    programs::Version version;
+
+    std::int64_t size() const { return std::int64_t{1} << log_size; }
+    std::int64_t order() const { return size() * size(); }
+    std::int64_t row_non_zeros() const { return 4 * radius + 1; }
+    /// After the first time and so many more.
+    double y_value() const {
+        return static_cast<double>(row_non_zeros()) * (iterations + 1) * (iterations + 2) / 2.0;
+    }
+};
+
+/// The number of a point of the grid, where places beyond an edge are on the other side.
+std::int64_t number_of(std::int64_t i, std::int64_t j, const Options& options) {
+    const std::int64_t place = (i & (options.size() - 1)) + ((j & (options.size() - 1)) << options.log_size);
+    std::int64_t reversed = 0;
+    for (int bit = 0; bit < 2 * options.log_size; ++bit)
+        reversed = 2 * reversed + (place >> bit & 1);
+    return reversed;
+}
+
+std::vector<Triplet<double>> own_rows(const Options& options) {
+    std::vector<Triplet<double>> own;
+    const auto [first, end] = Matrix::rows_of(rank(), options.order());
+    for (std::int64_t row = first; row < end; ++row) {
+        const std::int64_t i = row % options.size();
+        const std::int64_t j = row / options.size();
+        const auto add = [&](std::int64_t column) {
+            own.push_back({row, column, 1.0 / static_cast<double>(column + 1)});
+        };
+        add(number_of(i, j, options));
+        for (std::int64_t r = 1; r <= options.radius; ++r)
+            for (const std::int64_t distance : {r, -r}) {
+                add(number_of(i + distance, j, options));
+                add(number_of(i, j + distance, options));
+            }
+    }
+    return own;
+}
+
+/// \param x(j) an element of the vector
+template <class X>
+void add_product(Vector& y, const Matrix& a, const X& x) {
+    y.for_each([&](const Index<1>& i, double& element) {
+        const SparseRow<const double> row = a.row(i[0]);
+        double sum = 0;
+        for (std::size_t k = 0; k < row.columns.size(); ++k)
+            sum += row.values[k] * x(row.columns[k]);
+        element += sum;
+    });
+}
+
+class Iteration {
+  public:
+    Iteration(const Matrix& a, Vector& x, Vector& y, const Options& options)
+        : a_(a), x_(x), y_(y), version_(options.version) {
+        if (version_.is_by_hand()) copy_.resize(static_cast<std::size_t>(options.order()));
+        if (version_.is_prefetched()) x_.prefetch_all_to_all(version_.prefetch());
+        if (version_.is_observed()) x_.observe();
+    }
+
+    void run(bool first, const programs::Run& run) {
+        x_.for_each([](const Index<1>& i, double& element) { element += static_cast<double>(i[0] + 1); });
+        barrier();
+        if (version_.is_manual() && !(version_.is_observed() && first)) x_.update_prefetch();
+        if (version_.is_by_hand()) {
+            x_.get(x_.bounds(), copy_);
+            add_product(y_, a_, [this](std::int64_t j) { return copy_[static_cast<std::size_t>(j)]; });
+        } else {
+            add_product(y_, a_, [this](std::int64_t j) { return x_.read({j}); });
+        }
+        if (version_.is_observed() && first) x_.prefetch_observed(version_.prefetch());
+        version_.worked(run, a_.non_zeros(rank()));
+        barrier();
+    }
+
+  private:
+    const Matrix& a_;
+    Vector& x_;
+    Vector& y_;
+    const programs::Version& version_;
+    std::vector<double> copy_;
+};
+
+/// Each element that own rows need, once.
+programs::LeastTraffic least_traffic(Matrix& a, const Vector& x, const Options& options) {
+    std::set<std::int64_t> columns;
+    a.for_each([&](const Index<2>& i, double&) { columns.insert(i[1]); });
+    programs::Needed needed;
+    for (const std::int64_t j : columns)
+        needed.add(x, Box<1>({j}, {j + 1}));
+    return needed.traffic(options.iterations);
+}
+
+bool is_right(const Vector& y, const Options& options) {
+    double error = 0;
+    for_each_index(y.own_box(),
+                   [&](const Index<1>& i) { error = std::max(error, std::abs(y[i] - options.y_value())); });
+    return error <= 1e-8;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    programs::Program program("sparse", "Multiplies a sparse matrix with a vector, repeatedly.");
+    Options options;
+    program.options()
+        .add_option("--log-size", options.log_size,
+                    "2log of the grid's size, which is the order's square root")
+        ->check(CLI::Range(1, 15))
+        ->capture_default_str();
+    program.options()
+        .add_option("--radius", options.radius, "of the stencil: a row has 4 of these and 1 non-zeros")
+        ->check(CLI::Range(0, 1000))
+        ->capture_default_str();
+    program.options()
+        .add_option("--iterations", options.iterations, "multiplications after the first one")
+        ->check(CLI::Range(1, 1'000'000))
+        ->capture_default_str();
+    options.version.add_options(program.options(), true);
+    const auto segment_bytes = [&] {
+        const std::int64_t bytes = options.order() * (16 * options.row_non_zeros() + 24);
+        return static_cast<std::uint64_t>(bytes) + 65536;
+    };
+    return program.run(argc, argv, segment_bytes, [&](programs::Run& run) {
+        if (options.size() < 2 * options.radius + 1)
+            throw Error("--radius " + std::to_string(options.radius) + ": the stencil meets itself",
+                        "the grid has " + std::to_string(options.size()) + " points in each direction",
+                        "use a smaller radius or a larger --log-size");
+        Matrix a(options.order(), options.order(), own_rows(options));
+        Vector x({options.order()});
+        Vector y({options.order()});
+        Iteration iteration(a, x, y, options);
+        iteration.run(true, run);
+
+        run.begin();
+        for (int n = 0; n < options.iterations; ++n)
+            iteration.run(false, run);
+        run.end();
+
+        run.result(programs::checksum(y), is_right(y, options));
+        options.version.note(run);
+        run.least(least_traffic(a, x, options));
+    });
+}
