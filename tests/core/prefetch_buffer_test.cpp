@@ -53,10 +53,10 @@ TEST(PrefetchEntry, IsStaleUntilItIsFetchedAndAfterAnAcquire) {
     EXPECT_EQ(value, 7u);
     acquired = clock.acquire();
     EXPECT_FALSE(entry.read(16, &value, 8, acquired));
-    EXPECT_EQ(entry.position(std::array<std::int64_t, 1>{10}), 0);
-    EXPECT_EQ(entry.position(std::array<std::int64_t, 1>{13}), 3);
-    EXPECT_EQ(entry.position(std::array<std::int64_t, 1>{9}), -1);
-    EXPECT_EQ(entry.position(std::array<std::int64_t, 1>{14}), -1);
+    EXPECT_EQ(entry.position(std::array<std::int64_t, 1>{10}, 10), 0);
+    EXPECT_EQ(entry.position(std::array<std::int64_t, 1>{13}, 13), 3);
+    EXPECT_EQ(entry.position(std::array<std::int64_t, 1>{9}, 9), -1);
+    EXPECT_EQ(entry.position(std::array<std::int64_t, 1>{14}, 14), -1);
 }
 
 TEST(PrefetchEntry, ElementsOfEverySizeAreCopied) {
