@@ -52,7 +52,7 @@ void Prefetcher::tune(std::int64_t i) {
     distance_ = state_->tune(i - tuned_);
     tuned_ = i;
     // The clock is no small part of an iteration.
-    tune_next_ = i + 1 + distance_ / 2;
+    tune_next_ = i + 1 + distance_;
 }
 
 }  // namespace nearfetch
