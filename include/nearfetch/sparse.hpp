@@ -240,7 +240,6 @@ class SparseMatrix {
         arguments.insert(arguments.end(), {how.consistent, how.static_domain});
         agreement_.check(what, arguments);
         ask_for({table[static_cast<std::size_t>(rank_)], how});
-        barrier();
     }
     void ask_for(const Pattern& pattern) {
         for (auto& [owner, numbers] : structure_.fetch(pattern.boxes, &detail::pack_at_owner)) {

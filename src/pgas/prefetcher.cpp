@@ -4,6 +4,7 @@
 // for within an iteration counts as that iteration's wait, whatever it was for: where a longer distance does
 // not help against it, the distance notices.
 
+#include <algorithm>
 #include <nearfetch/pgas.hpp>
 
 #include "core/page_cache/prefetch_distance.hpp"
@@ -51,8 +52,8 @@ Prefetcher::~Prefetcher() = default;
 void Prefetcher::tune(std::int64_t i) {
     distance_ = state_->tune(i - tuned_);
     tuned_ = i;
-    // The clock is no small part of an iteration.
-    tune_next_ = i + 1 + distance_;
+    // The clock is no small part of an iteration; at the beginning there is most to learn.
+    tune_next_ = i + 1 + std::min(distance_, i / 8);
 }
 
 }  // namespace nearfetch

@@ -150,7 +150,7 @@ TEST(Observing, OneByOne) {
 TEST(Observing, OneMessageFromEachOwner) {
     for (const bool passive : {false, true})
         launch(array_options(4), [=] {
-            constexpr long each = 4096;
+            constexpr long each = 2048;
             BlockArray<long, 1> a({4 * each});
             a.observe();
             for (long i = 0; i < 4 * each; i += 16)
