@@ -33,8 +33,10 @@ class Kernel(NamedTuple):
     """The size, whatever the number of ranks is."""
     weak: int
     """For one rank; with more ranks each has the same work."""
-    real: int
-    """On a real network, and on the wall's clock."""
+    wall: int
+    """The size on the wall's clock."""
+    mpi: int
+    """On a real network, where each message of base without a cache takes its time."""
     faster: float
     more: Sequence[object] = ()
     times: int = 1
@@ -50,10 +52,10 @@ class Kernel(NamedTuple):
 
 
 KERNELS = (
-    Kernel("transpose", ["--order"], 2, 512, 96, 64, 48, ["--iterations", 2], 2),
-    Kernel("heat", ["--cells"], 3, 64, 32, 32, 1.5, ["--steps", 5], 5),
-    Kernel("sobel", ["--rows", "--columns"], 2, 2048, 512, 512, 2),
-    Kernel("dgemm", ["--order"], 3, 192, 64, 96, 70),
+    Kernel("transpose", ["--order"], 2, 512, 96, 256, 64, 48, ["--iterations", 2], 2),
+    Kernel("heat", ["--cells"], 3, 64, 32, 64, 32, 1.5, ["--steps", 5], 5),
+    Kernel("sobel", ["--rows", "--columns"], 2, 2048, 512, 2048, 512, 2),
+    Kernel("dgemm", ["--order"], 3, 192, 64, 192, 64, 70),
 )
 """The programs that are measured."""
 
@@ -72,10 +74,10 @@ def run(options: Options) -> Report:
             sizes = {"strong": kernel.strong, "weak": kernel.grown(ranks)}
             for scaling, size in options.choose(sizes, {"strong": 24, "weak": 8 * ranks}).items():
                 report.rows += _compare(kernel, scaling, size, virtual, ranks, 1, options, work_ns)
-        real = options.choose(kernel.real, 24)
-        report.rows += _compare(kernel, "one", real, Stage(NETWORK, "wall"), 2, rounds, options)
+        wall, mpi = options.choose((kernel.wall, kernel.mpi), (24, 24))
+        report.rows += _compare(kernel, "one", wall, Stage(NETWORK, "wall"), 2, rounds, options)
         tcp = Stage("tcp", "mpi", harness.families()[0])
-        report.rows += _compare(kernel, "one", real, tcp, 4, rounds, options)
+        report.rows += _compare(kernel, "one", mpi, tcp, 4, rounds, options)
     for kernel in KERNELS:
         report.claims += _claims(
             kernel, [row for row in report.rows if row["program"] == kernel.name], counts
