@@ -14,7 +14,7 @@ TITLE = "LAPPS's programs: base, prefetched and optimised by hand (004, Fig. 11 
 
 NETWORK = "fdr-ib"
 """The modelled network that is nearest to the paper's: InfiniBand QDR there, FDR here."""
-UNCACHED, CACHED, BEST, HAND = "base, no cache", "base", "mc-sd", "hand"
+UNCACHED, CACHED, BEST, HAND, LEARNED = "base, no cache", "base", "mc-sd", "hand", "observed"
 SIDES = {
     UNCACHED: ("--version", "base", "--no-cache"),
     **{name: ("--version", name) for name in (CACHED, "ac", "ac-sd", "mc", BEST, HAND)},
@@ -39,16 +39,34 @@ class Kernel(NamedTuple):
     """On a real network, where each message of base without a cache takes its time."""
     faster: float
     more: Sequence[object] = ()
-    times: int = 1
+    times: float = 1
     """That it goes over its elements."""
+    quick: int = 24
+    """The size where only the benchmark is tried."""
+    log: bool = False
+    """Sizes are logarithms, so there is none for which each rank has the work that one has."""
+    learned: bool = False
+    """There is a version that learns what it needs."""
 
     def arguments(self, size: int) -> list[object]:
         """Of a run of that size."""
         return [word for option in self.sizes for word in (option, size)] + list(self.more)
 
-    def grown(self, ranks: int) -> int:
-        """The size at which each rank has the work that one has."""
-        return round(self.weak * ranks ** (1 / self.dimensions))
+    def elements(self, size: int) -> float:
+        """That the loops of a run of that size go over."""
+        return self.times * (2**size if self.log else size) ** self.dimensions
+
+    def scalings(self, ranks: int, options: Options) -> dict[str, int]:
+        """The sizes at which this number of ranks is compared."""
+        strong = {"strong": options.choose(self.strong, self.quick)}
+        if self.log:
+            return strong
+        grown = round(self.weak * ranks ** (1 / self.dimensions))
+        return {**strong, "weak": options.choose(grown, 8 * ranks)}
+
+    def sides(self) -> dict[str, Sequence[object]]:
+        """Its versions, and base without a cache."""
+        return {**SIDES, **({LEARNED: ("--version", LEARNED)} if self.learned else {})}
 
 
 KERNELS = (
@@ -56,6 +74,21 @@ KERNELS = (
     Kernel("heat", ["--cells"], 3, 64, 32, 64, 32, 1.5, ["--steps", 5], 5),
     Kernel("sobel", ["--rows", "--columns"], 2, 2048, 512, 2048, 512, 2),
     Kernel("dgemm", ["--order"], 3, 192, 64, 192, 64, 70),
+    Kernel(
+        "sparse",
+        ["--log-size"],
+        2,
+        8,
+        7,
+        8,
+        6,
+        9,
+        ["--iterations", 3],
+        3 * 9,
+        quick=4,
+        log=True,
+        learned=True,
+    ),
 )
 """The programs that are measured."""
 
@@ -71,10 +104,9 @@ def run(options: Options) -> Report:
         work_ns = _work_ns(kernel, options)
         report.parameters[f"{kernel.name}_work_ns"] = work_ns
         for ranks in counts:
-            sizes = {"strong": kernel.strong, "weak": kernel.grown(ranks)}
-            for scaling, size in options.choose(sizes, {"strong": 24, "weak": 8 * ranks}).items():
+            for scaling, size in kernel.scalings(ranks, options).items():
                 report.rows += _compare(kernel, scaling, size, virtual, ranks, 1, options, work_ns)
-        wall, mpi = options.choose((kernel.wall, kernel.mpi), (24, 24))
+        wall, mpi = options.choose((kernel.wall, kernel.mpi), (kernel.quick, kernel.quick))
         report.rows += _compare(kernel, "one", wall, Stage(NETWORK, "wall"), 2, rounds, options)
         tcp = Stage("tcp", "mpi", harness.families()[0])
         report.rows += _compare(kernel, "one", mpi, tcp, 4, rounds, options)
@@ -87,11 +119,10 @@ def run(options: Options) -> Report:
 
 def _work_ns(kernel: Kernel, options: Options) -> float:
     """What the loop's work on an element takes on this machine, as the hand-optimised program has it."""
-    size = options.choose(kernel.weak, 24)
-    elements = kernel.times * size**kernel.dimensions
+    size = options.choose(kernel.weak, kernel.quick)
     words = [*kernel.arguments(size), "--version", "hand"]
     times = [pgas.measure(kernel.name, words, Stage(NETWORK, "wall"), 1)["seconds"] for _ in range(5)]
-    return float(f"{min(times) * 1e9 / elements:.2g}")
+    return float(f"{min(times) * 1e9 / kernel.elements(size):.2g}")
 
 
 def _compare(
@@ -105,7 +136,7 @@ def _compare(
     work_ns: float = 0,
 ) -> list[Row]:
     words = [*kernel.arguments(size), *(["--work-ns", work_ns] if work_ns else [])]
-    rows = pgas.compare(kernel.name, words, stage, rounds, options, ranks, SIDES, UNCACHED)
+    rows = pgas.compare(kernel.name, words, stage, rounds, options, ranks, kernel.sides(), UNCACHED)
     seconds = {row["side"]: row["each_seconds"] for row in rows}
     for row in rows:
         row.update({"scaling": scaling, "size": size})
@@ -134,6 +165,12 @@ def _claims(kernel: Kernel, rows: list[Row], counts: list[int]) -> list[Claim]:
         )
         text = f"{kernel.name}, {time} time" if time != "mpi" else f"{kernel.name}, MPI over TCP"
         claims.append(Claim.at_least(f"{text}: {BEST} over {HAND}", 1, worst["over_hand"], "times", where))
+        for learned in pgas.find(
+            rows, side=LEARNED, **{k: worst[k] for k in ("scaling", "network", "ranks")}
+        ):
+            claims.append(
+                Claim.at_least(f"{text}: {LEARNED} over {HAND}", 1, learned["over_hand"], "times", where)
+            )
     return claims
 
 
@@ -144,7 +181,10 @@ def plot(report: Report, path: Path) -> None:
         rows = pgas.find(report.rows, program=kernel.name)
         strong, weak, real = axes[3 * number : 3 * number + 3]
         for axis, scaling in ((strong, "strong"), (weak, "weak")):
-            for side in SIDES:
+            if not pgas.find(rows, scaling=scaling):
+                axis.set_axis_off()
+                continue
+            for side in kernel.sides():
                 points = pgas.find(rows, scaling=scaling, side=side)
                 seconds = [row["seconds"] for row in points]
                 style = ":" if side.startswith("base") else "--" if side == HAND else "-"
@@ -154,13 +194,14 @@ def plot(report: Report, path: Path) -> None:
             axis.set_xlabel("ranks")
             axis.set_title(f"{kernel.name}, {scaling} scaling on {NETWORK}")
         strong.set_ylabel("s")
+        if number == 0 or kernel.learned:
+            strong.legend(fontsize=7)
         places = pgas.networks_of(pgas.find(rows, scaling="one"))
-        for shift, side in enumerate(SIDES):
+        for shift, side in enumerate(kernel.sides()):
             chosen = pgas.find(rows, scaling="one", side=side)
             at = [i + 0.12 * shift for i in range(len(places))]
             real.bar(at, [row["speed_up"] for row in chosen], 0.11, label=side)
         real.set_xticks([i + 0.36 for i in range(len(places))], places)
         real.set_yscale("log")
         real.set_title(f"{kernel.name}: times faster than without a cache")
-    axes[0].legend(fontsize=7)
     plots.save(figure, path, TITLE)
