@@ -53,7 +53,8 @@ TEST(Prefetching, SavesMessages) {
                 for (int round = 0; round < 2; ++round) {
                     const std::uint64_t before = messages();
                     b.for_each([&](const Index<2>& i, double& element) { element = a(i[1], i[0]); });
-                    // 4 GETs from each of 3 owners with what is between the rows, or a message that is no GET.
+                    // 4 GETs from each of 3 owners with what is between the rows, or a message that is no
+                    // GET.
                     EXPECT_EQ(messages() - before, is_static ? 12u : 0u);
                     b.for_each([&](const Index<2>& i, double& element) {
                         ASSERT_EQ(element, static_cast<double>(value_at(Index<2>{i[1], i[0]})));
