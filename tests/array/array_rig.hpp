@@ -47,4 +47,19 @@ Box<N> random_part(const Box<N>& of, std::mt19937& dice) {
     return part;
 }
 
+/// Three threads read each `step`th element, from different ones on, and acquire now and then. They have to
+/// find that round's values.
+inline void read_by_threads(const BlockArray<long, 1>& a, long step, long round) {
+    std::vector<Task> tasks;
+    for (long t = 0; t < 3; ++t)
+        tasks.push_back(spawn([&a, t, step, round] {
+            for (long i = t; i < a.bounds().upper[0]; i += step) {
+                ASSERT_EQ(a(i), value_at(Index<1>{i}, round));
+                if (i % 50 == 0) acquire();
+            }
+        }));
+    for (Task& task : tasks)
+        task.join();
+}
+
 }  // namespace nearfetch

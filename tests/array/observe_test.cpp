@@ -256,23 +256,11 @@ TEST(Observing, AfterAcquiresNothingIsStale) {
 TEST(Observing, ThreadsReadTogether) {
     launch(array_options(2), [] {
         BlockArray<long, 1> a({800});
-        const auto read_by_threads = [&](long round) {
-            std::vector<Task> tasks;
-            for (long t = 0; t < 3; ++t)
-                tasks.push_back(spawn([&, t] {
-                    for (long i = t; i < 800; i += 5) {
-                        ASSERT_EQ(a(i), value_at(Index<1>{i}, round));
-                        if (i % 50 == 0) acquire();
-                    }
-                }));
-            for (Task& task : tasks)
-                task.join();
-        };
         for (long round = 1; round <= 10; ++round) {
             a.for_each([&](const Index<1>& i, long& element) { element = value_at(i, round); });
             barrier();
             if (round == 1) a.observe();
-            read_by_threads(round);
+            read_by_threads(a, 5, round);
             if (round == 1) {
                 EXPECT_EQ(a.prefetch_observed().elements, 3u * 80);
             }

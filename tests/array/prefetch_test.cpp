@@ -259,16 +259,7 @@ TEST(Prefetching, ManyThreadsReadWhileOneUpdates) {
         for (long round = 1; round <= 30; ++round) {
             a.for_each([&](const Index<1>& i, long& element) { element = value_at(i, round); });
             barrier();
-            std::vector<Task> tasks;
-            for (int t = 0; t < 3; ++t)
-                tasks.push_back(spawn([&, t] {
-                    for (long i = t; i < 400; i += 2) {
-                        ASSERT_EQ(a(i), value_at(Index<1>{i}, round));
-                        if (i % 50 == 0) acquire();
-                    }
-                }));
-            for (Task& task : tasks)
-                task.join();
+            read_by_threads(a, 2, round);
             barrier();
         }
     });
