@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <nearfetch/array.hpp>
 
+#include "common/validators.hpp"
 #include "pgas/program.hpp"
 
 using namespace nearfetch;
@@ -93,18 +94,11 @@ class Kinds {
 int main(int argc, char** argv) {
     programs::Program program("array_access_cost", "Times reads of elements by where they are.");
     Options options;
-    program.options()
-        .add_option("--stride", options.stride, "from one element that is read to the next")
-        ->check(CLI::Range(std::int64_t{1}, elements))
-        ->capture_default_str();
-    program.options()
-        .add_option("--count", options.count, "elements that are read")
-        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40))
-        ->capture_default_str();
-    program.options()
-        .add_option("--rounds", options.rounds, "that all kinds take turns in")
-        ->check(CLI::Range(1, 1000))
-        ->capture_default_str();
+    apps::add_number(program.options(), "--stride", options.stride, 1, elements,
+                     "from one element that is read to the next");
+    apps::add_number(program.options(), "--count", options.count, 1, std::int64_t{1} << 40,
+                     "elements that are read");
+    apps::add_number(program.options(), "--rounds", options.rounds, 1, 1000, "that all kinds take turns in");
     const auto segment_bytes = [] { return std::uint64_t{1} << 20; };
     return program.run(argc, argv, segment_bytes, [&](programs::Run& run) {
         Kinds kinds;

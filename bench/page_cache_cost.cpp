@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "common/validators.hpp"
 #include "pgas/program.hpp"
 
 using namespace nearfetch;
@@ -51,10 +52,7 @@ int main(int argc, char** argv) {
         .add_option("--pattern", pattern, "what is timed")
         ->check(CLI::IsMember({"hit", "hit-anywhere", "miss", "put"}))
         ->capture_default_str();
-    program.options()
-        .add_option("--count", count, "times")
-        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40))
-        ->capture_default_str();
+    apps::add_number(program.options(), "--count", count, 1, std::int64_t{1} << 40, "times");
     const auto segment_bytes = [] { return std::uint64_t{8} * anywhere; };
     return program.run(argc, argv, segment_bytes, [&](programs::Run& run) {
         const auto array = allocate<std::int64_t>(anywhere).at_rank(programs::other_rank());

@@ -3,9 +3,11 @@
 
 #include <CLI/CLI.hpp>
 #include <charconv>
+#include <concepts>
 #include <cstdint>
 #include <sstream>
 #include <string>
+#include <type_traits>
 
 namespace nearfetch::apps {
 
@@ -32,6 +34,13 @@ inline CLI::Validator number_within(double low, double high) {
         return message.str();
     };
     return CLI::Validator(check, "", "number_within");
+}
+
+/// An option that takes a whole number of a range; without it the number stays as it is.
+template <std::integral T>
+void add_number(CLI::App& app, const std::string& name, T& value, std::type_identity_t<T> least,
+                std::type_identity_t<T> most, const std::string& meaning) {
+    app.add_option(name, value, meaning)->check(CLI::Range(least, most))->capture_default_str();
 }
 
 }  // namespace nearfetch::apps

@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 
 #include "common/random.hpp"
+#include "common/validators.hpp"
 #include "pgas/program.hpp"
 
 using namespace nearfetch;
@@ -13,10 +14,7 @@ using namespace nearfetch;
 int main(int argc, char** argv) {
     programs::Program program("copy", "Copies an array at another rank, element by element.");
     std::int64_t n = 10'000;
-    program.options()
-        .add_option("--elements", n, "of 8 bytes each")
-        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 30))
-        ->capture_default_str();
+    apps::add_number(program.options(), "--elements", n, 1, std::int64_t{1} << 30, "of 8 bytes each");
     const auto segment_bytes = [&] { return 2 * 8 * static_cast<std::uint64_t>(n) + 128; };
     return program.run(argc, argv, segment_bytes, [&](programs::Run& run) {
         const auto a = allocate<std::int64_t>(n).at_rank(programs::other_rank());

@@ -112,26 +112,18 @@ void iterate(Matrix& c, const Matrix& a, const Matrix& b, const Options& options
         add(a, b);
 }
 
-void add_options(CLI::App& app, Options& options) {
-    const CLI::Range sizes(std::int64_t{1}, std::int64_t{1} << 14);
-    app.add_option("--order", options.order, "rows and columns of the matrices")
-        ->check(sizes)
-        ->capture_default_str();
-    app.add_option("--block", options.block, "rows and columns that are multiplied at a time")
-        ->check(sizes)
-        ->capture_default_str();
-    app.add_option("--iterations", options.iterations, "times that the product is added")
-        ->check(CLI::Range(1, 1'000'000))
-        ->capture_default_str();
-    options.version.add_options(app);
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
     programs::Program program("dgemm", "Adds the product of two distributed matrices to a third.");
     Options options;
-    add_options(program.options(), options);
+    apps::add_number(program.options(), "--order", options.order, 1, std::int64_t{1} << 14,
+                     "rows and columns of the matrices");
+    apps::add_number(program.options(), "--block", options.block, 1, std::int64_t{1} << 14,
+                     "rows and columns that are multiplied at a time");
+    apps::add_number(program.options(), "--iterations", options.iterations, 1, 1'000'000,
+                     "times that the product is added");
+    options.version.add_options(program.options());
     const auto segment_bytes = [&] {
         return 3 * sizeof(double) * static_cast<std::uint64_t>(options.order * options.order) + 65536;
     };

@@ -160,14 +160,9 @@ bool is_right(const Grid& grid, const Options& options) {
 int main(int argc, char** argv) {
     programs::Program program("heat", "Lets heat diffuse in a cube.");
     Options options;
-    program.options()
-        .add_option("--cells", options.cells, "along each edge of the cube")
-        ->check(CLI::Range(std::int64_t{1}, std::int64_t{2000}))
-        ->capture_default_str();
-    program.options()
-        .add_option("--steps", options.steps, "of time")
-        ->check(CLI::Range(1, 10'000))
-        ->capture_default_str();
+    apps::add_number(program.options(), "--cells", options.cells, 1, std::int64_t{2000},
+                     "along each edge of the cube");
+    apps::add_number(program.options(), "--steps", options.steps, 1, 10'000, "of time");
     options.version.add_options(program.options());
     const auto segment_bytes = [&] {
         return 2 * sizeof(double) * static_cast<std::uint64_t>(options.bounds().size()) + 4096;

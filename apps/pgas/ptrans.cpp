@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "common/random.hpp"
+#include "common/validators.hpp"
 #include "pgas/program.hpp"
 
 using namespace nearfetch;
@@ -111,9 +112,7 @@ struct Options {
 
 void add_options(CLI::App& app, Options& options) {
     const auto number = [&](const char* name, std::int64_t& value, std::int64_t least, const char* meaning) {
-        app.add_option(name, value, meaning)
-            ->check(CLI::Range(least, std::int64_t{1} << 20))
-            ->capture_default_str();
+        apps::add_number(app, name, value, least, std::int64_t{1} << 20, meaning);
     };
     number("--rows", options.rows, 1, "of A");
     number("--columns", options.columns, 0, "of A; 0: as many as rows");

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "common/random.hpp"
+#include "common/validators.hpp"
 #include "pgas/program.hpp"
 
 namespace nearfetch::programs {
@@ -62,15 +63,10 @@ struct RandomAccesses {
 
   private:
     void add_options(CLI::App& app) {
-        app.add_option("--accesses", operations, "to random elements")
-            ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40))
-            ->capture_default_str();
-        app.add_option("--elements", elements, "of 8 bytes each")
-            ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 30))
-            ->capture_default_str();
-        app.add_option("--order", order, "a number that stands for the order of the accesses")
-            ->check(CLI::Range(std::uint64_t{0}, ~std::uint64_t{0} >> 1))
-            ->capture_default_str();
+        apps::add_number(app, "--accesses", operations, 1, std::int64_t{1} << 40, "to random elements");
+        apps::add_number(app, "--elements", elements, 1, std::int64_t{1} << 30, "of 8 bytes each");
+        apps::add_number(app, "--order", order, 0, ~std::uint64_t{0} >> 1,
+                         "a number that stands for the order of the accesses");
     }
 };
 

@@ -98,9 +98,8 @@ void write(const Pixels& edges, const std::string& path) {
 }
 
 void add_options(CLI::App& app, Options& options) {
-    const CLI::Range sizes(std::int64_t{1}, std::int64_t{1} << 15);
-    app.add_option("--rows", options.rows, "of the picture")->check(sizes)->capture_default_str();
-    app.add_option("--columns", options.columns, "of the picture")->check(sizes)->capture_default_str();
+    apps::add_number(app, "--rows", options.rows, 1, std::int64_t{1} << 15, "of the picture");
+    apps::add_number(app, "--columns", options.columns, 1, std::int64_t{1} << 15, "of the picture");
     app.add_option("--picture-seed", options.picture_seed, "of a picture that is drawn")
         ->check(apps::whole_number())
         ->type_name("N")

@@ -134,19 +134,12 @@ bool is_right(const Vector& y, const Options& options) {
 int main(int argc, char** argv) {
     programs::Program program("sparse", "Multiplies a sparse matrix with a vector, repeatedly.");
     Options options;
-    program.options()
-        .add_option("--log-size", options.log_size,
-                    "2log of the grid's size, which is the order's square root")
-        ->check(CLI::Range(1, 15))
-        ->capture_default_str();
-    program.options()
-        .add_option("--radius", options.radius, "of the stencil: a row has 4 of these and 1 non-zeros")
-        ->check(CLI::Range(0, 1000))
-        ->capture_default_str();
-    program.options()
-        .add_option("--iterations", options.iterations, "multiplications after the first one")
-        ->check(CLI::Range(1, 1'000'000))
-        ->capture_default_str();
+    apps::add_number(program.options(), "--log-size", options.log_size, 1, 15,
+                     "2log of the grid's size, which is the order's square root");
+    apps::add_number(program.options(), "--radius", options.radius, 0, 1000,
+                     "of the stencil: a row has 4 of these and 1 non-zeros");
+    apps::add_number(program.options(), "--iterations", options.iterations, 1, 1'000'000,
+                     "multiplications after the first one");
     options.version.add_options(program.options(), true);
     const auto segment_bytes = [&] {
         const std::int64_t bytes = options.order() * (16 * options.row_non_zeros() + 24);

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "common/random.hpp"
+#include "common/validators.hpp"
 #include "pgas/graph.hpp"
 #include "pgas/program.hpp"
 
@@ -170,21 +171,15 @@ struct Options {
 };
 
 void add_options(CLI::App& app, Options& options) {
-    app.add_option("--scale", options.scale, "2^SCALE vertices")
-        ->check(CLI::Range(1, 20))
-        ->capture_default_str();
-    app.add_option("--edge-factor", options.edge_factor, "drawn edges per vertex")
-        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1024}))
-        ->capture_default_str();
-    app.add_option("--sources", options.sources, "searches from that many vertices; 0: from all")
-        ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 20))
-        ->capture_default_str();
+    apps::add_number(app, "--scale", options.scale, 1, 20, "2^SCALE vertices");
+    apps::add_number(app, "--edge-factor", options.edge_factor, 1, std::int64_t{1024},
+                     "drawn edges per vertex");
+    apps::add_number(app, "--sources", options.sources, 0, std::int64_t{1} << 20,
+                     "searches from that many vertices; 0: from all");
     app.add_option("--atomics", options.atomics, "memory order of the atomic operations")
         ->check(CLI::IsMember({"seq_cst", "relaxed"}))
         ->capture_default_str();
-    app.add_option("--graph-seed", options.graph_seed, "of the graph")
-        ->check(CLI::Range(std::uint64_t{0}, ~std::uint64_t{0} >> 1))
-        ->capture_default_str();
+    apps::add_number(app, "--graph-seed", options.graph_seed, 0, ~std::uint64_t{0} >> 1, "of the graph");
 }
 
 }  // namespace

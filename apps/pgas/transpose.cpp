@@ -83,14 +83,10 @@ int main(int argc, char** argv) {
     programs::Program program("transpose",
                               "Adds the transpose of a distributed matrix to another, repeatedly.");
     Options options;
-    program.options()
-        .add_option("--order", options.order, "rows and columns of the matrices")
-        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20))
-        ->capture_default_str();
-    program.options()
-        .add_option("--iterations", options.iterations, "times that the transpose is added")
-        ->check(CLI::Range(1, 1'000'000))
-        ->capture_default_str();
+    apps::add_number(program.options(), "--order", options.order, 1, std::int64_t{1} << 20,
+                     "rows and columns of the matrices");
+    apps::add_number(program.options(), "--iterations", options.iterations, 1, 1'000'000,
+                     "times that the transpose is added");
     options.version.add_options(program.options());
     const auto segment_bytes = [&] {
         return 2 * 8 * static_cast<std::uint64_t>(options.order * options.order) + 4096;
