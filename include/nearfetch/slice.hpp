@@ -42,6 +42,11 @@ enum class Packer : std::uint8_t {
     requester,  ///< the caller's, in as many messages as it takes: the owner stays passive (LAPPS, 5.3.2)
 };
 
+/// Bytes of what a slice has, or of these elements of it.
+inline std::uint64_t bytes_of(const Slice& slice, const IndexSet* only) noexcept {
+    return only == nullptr ? slice.bytes() : slice.element_bytes * static_cast<std::uint64_t>(only->size());
+}
+
 /// What an access reads of a slice that was prefetched: with manual consistency nothing else.
 struct PrefetchedSlice {
     Slice slice;
@@ -53,10 +58,7 @@ struct PrefetchedSlice {
     Packer packer = Packer::owner;
     std::array<std::int64_t, 4> first{};  ///< index of its first element, where the others follow it
 
-    std::uint64_t bytes() const noexcept {
-        return only == nullptr ? slice.bytes()
-                               : slice.element_bytes * static_cast<std::uint64_t>(only->size());
-    }
+    std::uint64_t bytes() const noexcept { return bytes_of(slice, only.get()); }
 
     // Of an element in what is packed, counted in elements; -1 when the slice does not have it.
 

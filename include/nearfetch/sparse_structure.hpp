@@ -81,7 +81,6 @@ class SparseStructure {
         return at != columns.end() && *at == column ? first + (at - columns.begin()) : -1;
     }
     void check_own(const char* what, std::span<const Index<2>> sorted, bool distinct) const;
-    Slice slice_of(GlobalPtr<std::int64_t> numbers, Rank owner, std::int64_t count) const;
 
     std::int64_t first_row_ = 0;
     std::int64_t end_row_ = 0;

@@ -22,6 +22,34 @@ struct Fetched {
 };
 using FetchedByOwner = std::map<Rank, Fetched>;
 
+/// \param from where each owner has its numbers \param count_of so many
+template <class CountOf>
+void fetch_all(FetchedByOwner& wanted, GlobalPtr<std::int64_t> from, const CountOf& count_of, Code pack) {
+    std::vector<SliceMove> moves;
+    for (auto& [owner, fetched] : wanted) {
+        fetched.set.complete();
+        fetched.packed.resize(static_cast<std::size_t>(fetched.set.size()));
+        if (fetched.packed.empty()) continue;
+        Slice slice{owner, from.address(), sizeof(std::int64_t)};
+        slice.part[3] = slice.extent[3] = count_of(owner);
+        moves.push_back({slice, reinterpret_cast<std::byte*>(fetched.packed.data()), &fetched.set});
+    }
+    get_slices(moves, Packer::owner, true, pack);
+}
+
+/// The numbers that boxes have of row `i`, whose first number is `first`.
+void insert_wanted(IndexSet& numbers, std::int64_t i, std::int64_t first,
+                   std::span<const std::int64_t> columns, std::span<const Box<2>> boxes) {
+    std::vector<Box<2>> here;
+    for (const Box<2>& box : boxes)
+        if (box.lower[0] <= i && i < box.upper[0]) here.push_back(box);
+    for (const std::int64_t j : columns) {
+        if (std::ranges::any_of(here, [&](const Box<2>& box) { return box.contains({i, j}); }))
+            numbers.insert(first);
+        ++first;
+    }
+}
+
 }  // namespace
 
 SparseStructure::SparseStructure(std::int64_t rows, std::int64_t columns)
@@ -115,59 +143,35 @@ SparseStructure::Change SparseStructure::insert(const char* what, std::vector<In
     return change;
 }
 
-Slice SparseStructure::slice_of(GlobalPtr<std::int64_t> numbers, Rank owner, std::int64_t count) const {
-    Slice slice{owner, numbers.address(), sizeof(std::int64_t)};
-    slice.part[3] = slice.extent[3] = count;
-    return slice;
-}
-
 SetsByOwner SparseStructure::fetch(std::span<const Box<2>> boxes, Code pack) {
     SetsByOwner rows;
     for (const Box<2>& box : boxes)
         for_each_owner(layout_, product_of(box), [&](Rank owner, const Box<2>& local) {
             if (owner != rank()) rows[owner].insert_run(local.lower[0], local.extent(0));
         });
-    const auto fetch_all = [&](FetchedByOwner& wanted, GlobalPtr<std::int64_t> from, auto count_of) {
-        std::vector<SliceMove> moves;
-        for (auto& [owner, fetched] : wanted) {
-            fetched.set.complete();
-            fetched.packed.resize(static_cast<std::size_t>(fetched.set.size()));
-            if (!fetched.packed.empty())
-                moves.push_back({slice_of(from, owner, count_of(owner)),
-                                 reinterpret_cast<std::byte*>(fetched.packed.data()), &fetched.set});
-        }
-        get_slices(moves, Packer::owner, true, pack);
-    };
     FetchedByOwner starts, columns;
     for (auto& [owner, set] : rows) {
         set.complete();
         set.for_each_run(
             [&](std::int64_t first, std::int64_t count) { starts[owner].set.insert_run(first, count + 1); });
     }
-    fetch_all(starts, starts_, [&](Rank owner) { return layout_.local_shape(owner)[0] + 1; });
+    fetch_all(starts, starts_, [&](Rank owner) { return layout_.local_shape(owner)[0] + 1; }, pack);
     for (const auto& [owner, set] : rows)
         set.for_each_run([&](std::int64_t first, std::int64_t count) {
             const std::int64_t begin = starts[owner].of(first);
             columns[owner].set.insert_run(begin, starts[owner].of(first + count) - begin);
         });
-    fetch_all(columns, columns_, [&](Rank owner) { return non_zeros(owner); });
+    fetch_all(columns, columns_, [&](Rank owner) { return non_zeros(owner); }, pack);
 
     SetsByOwner numbers;
     for (const auto& [owner, set] : rows)
         set.for_each_run([&](std::int64_t first, std::int64_t count) {
             for (std::int64_t local = first; local < first + count; ++local) {
                 const std::int64_t i = layout_.global(owner, {local, 0})[0];
-                std::vector<const Box<2>*> here;
-                for (const Box<2>& box : boxes)
-                    if (box.lower[0] <= i && i < box.upper[0]) here.push_back(&box);
-                Row row{starts[owner].of(local), {}};
-                for (std::int64_t n = row.first; n < starts[owner].of(local + 1); ++n) {
+                Row& row = known_[i] = {starts[owner].of(local), {}};
+                for (std::int64_t n = row.first; n < starts[owner].of(local + 1); ++n)
                     row.columns.push_back(columns[owner].of(n));
-                    if (std::ranges::any_of(
-                            here, [&](const Box<2>* box) { return box->contains({i, row.columns.back()}); }))
-                        numbers[owner].insert(n);
-                }
-                known_[i] = std::move(row);
+                insert_wanted(numbers[owner], i, row.first, row.columns, boxes);
             }
         });
     return numbers;

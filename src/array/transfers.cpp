@@ -100,10 +100,7 @@ class Runs {
     std::size_t first_ = 3;  ///< of the dimensions that a run goes through
 };
 
-std::uint64_t bytes_of(const SliceMove& move) {
-    if (move.only == nullptr) return move.slice.bytes();
-    return move.slice.element_bytes * static_cast<std::uint64_t>(move.only->size());
-}
+std::uint64_t bytes_of(const SliceMove& move) { return detail::bytes_of(move.slice, move.only); }
 
 /// Runs that one GET brings, with what is in between.
 class Cover final : public Transfer::State {
@@ -129,6 +126,7 @@ class Cover final : public Transfer::State {
     void take_runs() {
         for (const Run& run : runs_)
             std::memcpy(packed_ + run.here, covered_.data() + (run.there - runs_.front().there), run.bytes);
+        runs_.clear();  // once
     }
 
     std::vector<Run> runs_;

@@ -23,16 +23,19 @@ struct SimulatedTicks {
 /// A simulation's; else nullptr, and the processor's time counts. A tick of it is a nanosecond.
 inline SimulatedTicks* simulated_ticks = nullptr;
 
-#if defined(__x86_64__)
-
 inline std::uint64_t ticks() noexcept {
     if (simulated_ticks != nullptr) [[unlikely]]
         return simulated_ticks->now += simulated_ticks->step;
+#if defined(__x86_64__)
     return __rdtsc();
+#else
+    return steady_ns();
+#endif
 }
 
 /// Measured once per process, over at least 100 us.
 inline double ns_per_tick() noexcept {
+#if defined(__x86_64__)
     if (simulated_ticks != nullptr) return 1.0;
     static const double ratio = [] {
         const std::uint64_t ns0 = steady_ns(), t0 = ticks();
@@ -43,17 +46,9 @@ inline double ns_per_tick() noexcept {
         return static_cast<double>(ns1 - ns0) / static_cast<double>(t1 > t0 ? t1 - t0 : 1);
     }();
     return ratio;
-}
-
 #else
-
-inline std::uint64_t ticks() noexcept {
-    if (simulated_ticks != nullptr) [[unlikely]]
-        return simulated_ticks->now += simulated_ticks->step;
-    return steady_ns();
-}
-inline double ns_per_tick() noexcept { return 1.0; }
-
+    return 1.0;
 #endif
+}
 
 }  // namespace nearfetch

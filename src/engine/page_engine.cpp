@@ -111,11 +111,7 @@ int PageEngine::get_slowly(const TaskClock& task, Rank target, std::uint64_t add
     bool arrived = cache_.settle(target, address, size_bytes);
     // A prefetch that has arrived and was not looked for yet is not late.
     if (!cache_.gets_in_flight().empty()) arrived = collect(Patience::none) != 0 || arrived;
-    if (arrived)
-        if (const std::byte* const bytes = cache_.find(task, target, address, size_bytes)) {
-            copy_bytes(to, bytes, size_bytes);
-            return 0;
-        }
+    if (arrived && get_cached(task, target, address, size_bytes, to)) return 0;
     return Get(*this, task, get_request(target, address, size_bytes, to)).wait();
 }
 

@@ -36,10 +36,8 @@ class PageEngine {
     /// The bytes at `address` of `target`, as the task may see them. \return 0 or the status of a transfer
     int get(const TaskClock& task, Rank target, std::uint64_t address, std::uint64_t size_bytes,
             std::byte* to) {
-        const std::byte* const bytes = cache_.find(task, target, address, size_bytes);
-        if (bytes == nullptr) [[unlikely]]
+        if (!get_cached(task, target, address, size_bytes, to)) [[unlikely]]
             return get_slowly(task, target, address, size_bytes, to);
-        copy_bytes(to, bytes, size_bytes);
         return 0;
     }
 
@@ -116,6 +114,14 @@ class PageEngine {
     Transport& transport() noexcept { return transport_; }
 
   private:
+    bool get_cached(const TaskClock& task, Rank target, std::uint64_t address, std::uint64_t size_bytes,
+                    std::byte* to) {
+        const std::byte* const bytes = cache_.find(task, target, address, size_bytes);
+        if (bytes == nullptr) [[unlikely]]
+            return false;
+        copy_bytes(to, bytes, size_bytes);
+        return true;
+    }
     int get_slowly(const TaskClock& task, Rank target, std::uint64_t address, std::uint64_t size_bytes,
                    std::byte* to);
     int put_slowly(Rank target, std::uint64_t address, std::uint64_t size_bytes, const std::byte* from);

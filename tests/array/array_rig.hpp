@@ -6,8 +6,10 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <nearfetch/array.hpp>
 #include <random>
+#include <string>
 #include <vector>
 
 namespace nearfetch {
@@ -45,6 +47,19 @@ Box<N> random_part(const Box<N>& of, std::mt19937& dice) {
         if (part.upper[d] < part.lower[d]) std::swap(part.lower[d], part.upper[d]);
     }
     return part;
+}
+
+/// What a program on three ranks with an array of ten elements fails with; or "none".
+inline std::string failure(const std::function<void(BlockArray<long, 1>&)>& wrong) {
+    try {
+        launch(array_options(3), [&] {
+            BlockArray<long, 1> a({10});
+            wrong(a);
+        });
+    } catch (const Error& error) {
+        return error.what();
+    }
+    return "none";
 }
 
 /// Three threads read each `step`th element, from different ones on, and acquire now and then. They have to

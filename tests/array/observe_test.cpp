@@ -292,17 +292,6 @@ TEST(Observing, UpdatesWhileTheRankComputes) {
 }
 
 TEST(Observing, WrongUseIsNamed) {
-    const auto failure = [](const std::function<void(BlockArray<long, 1>&)>& wrong) {
-        try {
-            launch(array_options(3), [&] {
-                BlockArray<long, 1> a({10});
-                wrong(a);
-            });
-        } catch (const Error& error) {
-            return std::string(error.what());
-        }
-        return std::string("none");
-    };
     EXPECT_EQ(failure([](auto& a) { a.prefetch_observed(); }),
               "prefetch_observed: nothing was observed (it prefetches what was read since observe()): call "
               "observe() before the reads that are to be learned from");

@@ -441,17 +441,6 @@ TEST(Prefetching, WrongUseIsNamed) {
         EXPECT_NE(message([&] { (void)static_cast<long>(a(10)); }).find("index (10)"), std::string::npos);
         EXPECT_NE(message([&] { (void)a.is_prefetched({-1}); }).find("index (-1)"), std::string::npos);
     });
-    const auto failure = [](const std::function<void(BlockArray<long, 1>&)>& wrong) {
-        try {
-            launch(array_options(3), [&] {
-                BlockArray<long, 1> a({10});
-                wrong(a);
-            });
-        } catch (const Error& error) {
-            return std::string(error.what());
-        }
-        return std::string("none");
-    };
     const auto differ = [&](const std::string& what, const std::function<void(BlockArray<long, 1>&)>& wrong) {
         EXPECT_NE(failure(wrong).find(what + ": rank "), std::string::npos) << failure(wrong);
     };

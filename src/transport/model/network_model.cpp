@@ -39,6 +39,7 @@ NetworkModel model_of(const Row& row) {
     return model;
 }
 
+// Not negative. (std::llround is a call.)
 std::uint64_t rounded(double ns) { return static_cast<std::uint64_t>(ns + 0.5); }
 
 void check_transfer(const NetworkModel& model, const TransferModel& transfer, const char* kind) {
