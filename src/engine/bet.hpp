@@ -17,8 +17,8 @@
 //
 // A cold cache over a slow network must not be judged by its first gets, which miss of necessity. So a loss
 // has to be felt: a tenth of what the gets take anyway, and only after many lost rounds in a row is a small
-// one enough; fewer where nothing has ever been hit, so that a short program without reuse has not spent half
-// of its gets on finding that out. What is measured of our own work is capped, because on a machine with more ranks than cores it
+// one enough: so few that a short program without reuse does not spend most of its gets on finding that out.
+// What is measured of our own work is capped, because on a machine with more ranks than cores it
 // may contain somebody else's time slice.
 //
 // Large gets are where the copy itself is felt: at 64 KiB it can be a tenth of the network's time. Such a
@@ -98,8 +98,6 @@ class Bet {
                              static_cast<double>(hit_bytes) * cost.copy_ticks_per_byte;
         const double lost = static_cast<double>(own_ticks_);
         lost_rounds_ = lost > saved ? lost_rounds_ + 1 : 0;
-        hit_before_ = hit_before_ || hits != 0;
-        const std::uint32_t many_rounds = hit_before_ ? 16 : 6;
         const double felt = lost_rounds_ > many_rounds ? small_share : felt_share;
         if (lost_rounds_ != 0 && lost - saved > felt * (hit_count + miss_count) * network_per_get) {
             const double gets = lost / (look_share * std::max(network_per_get, 1.0));
@@ -122,6 +120,7 @@ class Bet {
     static constexpr double least_pause = 64;
     static constexpr double most_pause = 1e9;
     static constexpr std::uint64_t for_good = ~std::uint64_t{0};
+    static constexpr std::uint32_t many_rounds = 6;
     static constexpr double lookups_per_get = 75;  ///< so many, and watching costs two percent
     static constexpr double felt_share = 0.1;
     static constexpr double small_share = 0.01;
@@ -130,7 +129,6 @@ class Bet {
 
     State state_ = State::caching;
     std::uint32_t lost_rounds_ = 0;  ///< in a row
-    bool hit_before_ = false;
     std::uint64_t pause_left_ = 0;   ///< gets, unless caching
     std::uint64_t misses_ = 0;
     std::uint64_t network_ticks_ = 0;

@@ -53,7 +53,7 @@ void Prefetcher::tune(std::int64_t i) {
     distance_ = state_->tune(i - tuned_);
     tuned_ = i;
     // The clock is no small part of an iteration; at the beginning there is most to learn.
-    tune_next_ = i + 1 + std::min(distance_, i / 8);
+    tune_next_ = i + 1 + std::min(4 * distance_, i / 8);
 }
 
 }  // namespace nearfetch
