@@ -125,8 +125,8 @@ const std::array rows{
     Row{"block_limit", "blocks", CountKind{&Settings::block_limit, 1, 1u << 24},
         "contiguous blocks of one access above which it goes to the network unseen"},
     Row{"read_ahead_bytes", "bytes", BytesKind{&Settings::read_ahead_bytes, 0},
-        "always-cache: the second miss within a block of this size fetches all that is missing of the block "
-        "(0: never)"},
+        "always-cache and acquire: the second miss within a block of this size or less, as it pays, fetches "
+        "all that is missing of the block (0: never)"},
     Row{"read_only_phases", "", SwitchKind{&Settings::read_only_phases},
         "user-defined: promise that nobody writes to the window between two invalidates, so that it may be "
         "read ahead there, too"},

@@ -4,14 +4,19 @@
 // not.
 //
 // A program that reads remote memory in small pieces pays a round trip for each, although one would bring
-// hundreds. Its second miss within a block of read_ahead_bytes is taken as the sign that more of the block
-// will be wanted, and fetches all of the gap around it within that block; the program's own bytes are copied
-// out of it when it arrives. So a stream of gets that touch no block twice costs nothing extra, and the waste
-// is bounded: at most one block for two misses, and in a full cache only while the blocks that are evicted
-// have been used (RangeCache::ahead_pays). Only bytes of a window that nobody writes are fetched unasked: in
-// mode always-cache, which says so for the window's life, and in user-defined where read_only_phases says so
-// from one invalidate to the next; and not after a put of this process meanwhile. Elsewhere somebody may be
-// writing them, in full agreement with the standard, and they would be stale when they are asked for.
+// hundreds: 000's cache of pages for that reason, and nine tenths of what real programs could save under MPI.
+// The second miss within a block of read_ahead_bytes is taken as the sign that more of the block will be
+// wanted, and fetches all of the gap around it within that block; the program's own bytes are copied out of
+// it when it arrives. So a stream of gets that touch no block twice costs nothing extra, and the waste is
+// bounded: at most one block for two misses, and only while the blocks that went had been used; how large
+// they are follows from that (ahead_block.hpp).
+//
+// Somebody may be writing the bytes that nobody has asked for, in full agreement with the standard. So they
+// may be fetched only where the moment of the fetch decides whether a later get may have them. In mode
+// acquire it does: a get that has to see a write made since then comes after an acquire made since then. In
+// always-cache nobody writes, and in user-defined where read_only_phases says so from one invalidate to the
+// next; if this process puts something meanwhile, it was no such phase. Otherwise a program that invalidates
+// what it is going to read would not think of what it has not read.
 
 #include <algorithm>
 #include <new>
@@ -31,15 +36,16 @@ void CachedWindow::set_extents(std::span<const std::uint64_t> bytes) noexcept {
 }
 
 std::uint64_t CachedWindow::block_of(std::uint64_t offset) const noexcept {
-    return offset - offset % settings_.read_ahead_bytes;
+    return offset - offset % cache_->ahead_bytes();
 }
 
 /// Whether bytes of the target may be fetched that nobody has asked for.
 bool CachedWindow::may_read_ahead(const Target& t) const noexcept {
+    if (settings_.read_ahead_bytes == 0 || settings_.exact_match || settings_.weak_admission) return false;
+    if (learns_) return true;
     const bool read_only = settings_.mode == Mode::always_cache ||
                            (settings_.mode == Mode::user_defined && settings_.read_only_phases);
-    return read_only && settings_.read_ahead_bytes != 0 && !settings_.exact_match &&
-           !settings_.weak_admission && counters_.puts == puts_before_ && !t.updates.outstanding();
+    return read_only && counters_.puts == puts_before_ && !t.updates.outstanding();
 }
 
 /// A PENDING entry for the gap of this get and all that is missing around it in its block, if it is the
@@ -48,15 +54,17 @@ Admission CachedWindow::make_room_around(const Get& get, Survey& s) noexcept {
     const Target& t = at(get.target);
     const Piece& piece = s.gaps.front();
     const ByteRange gap{piece.offset, piece.offset + piece.size};
-    if (s.gaps.size() != 1 || get.request != 0 || !may_read_ahead(t) ||
-        gap.size() >= settings_.read_ahead_bytes || gap.end > t.extent_bytes)
+    const std::uint64_t block_bytes = cache_->ahead_bytes();
+    if (s.gaps.size() != 1 || get.request != 0 || !may_read_ahead(t) || gap.size() >= block_bytes ||
+        gap.end > t.extent_bytes)
         return {};
     const std::uint64_t block = block_of(gap.begin);
     if (!touched_.touched(get.target, ~block)) return {};
-    const std::uint64_t block_end = std::min(block + settings_.read_ahead_bytes, t.extent_bytes);
+    const std::uint64_t block_end = std::min(block + block_bytes, t.extent_bytes);
     const ByteRange around = cache_->gap_around(get.target, gap, {block, std::max(gap.end, block_end)});
     // With several threads a gap may hold bytes that are on their way (survey()).
-    if (around == gap || !around.contains(gap) || !cache_->ahead_pays(around.size())) return {};
+    if (around == gap || !around.contains(gap) || !may_keep(t, around)) return {};
+    if (!cache_->ahead_pays(around.size(), !learns_)) return {};
     s.copy_resident();  // making room may evict it
     try {
         return cache_->admit_ahead(get.target, around);

@@ -14,8 +14,10 @@ namespace {
 using namespace testing;  // NOLINT: the tests' own
 
 TEST(RangeCache, ReadingAheadInAFullCacheHasToPay) {
-    RangeCache cache(small_config(4), 2);
-    EXPECT_TRUE(cache.ahead_pays(128)) << "there is room";
+    RangeCacheConfig config = small_config(4);
+    config.read_ahead_bytes = 1024;
+    RangeCache cache(config, 2);
+    EXPECT_TRUE(cache.ahead_pays(128, true)) << "there is room";
     const auto ahead = [&](std::uint64_t offset) {
         const Admission admission = cache.admit_ahead(1, {offset, offset + 256});
         ASSERT_NE(admission.entry, nullptr);
@@ -26,13 +28,33 @@ TEST(RangeCache, ReadingAheadInAFullCacheHasToPay) {
         for (int use = 0; use < 4; ++use)
             EXPECT_TRUE(hits(cache, 1, i * 256 + 8, 8));
     }
-    EXPECT_TRUE(cache.ahead_pays(128)) << "those that were evicted had been used";
-    for (std::uint64_t i = 0; i < 20; ++i)
+    EXPECT_TRUE(cache.ahead_pays(128, true)) << "those that were evicted had been used";
+    EXPECT_EQ(cache.ahead_bytes(), 1024u);
+    for (std::uint64_t i = 0; i < 40; ++i)
         ahead((100 + i) * 256);
+    EXPECT_EQ(cache.ahead_bytes(), 256u) << "smaller ones first, then none";
     int allowed = 0;
     for (int i = 0; i < 640; ++i)
-        allowed += cache.ahead_pays(128) ? 1 : 0;
+        allowed += cache.ahead_pays(128, true) ? 1 : 0;
     EXPECT_EQ(allowed, 10) << "now and then, to find out";
+}
+
+TEST(RangeCache, WhatWasReadAheadAndWentStaleUnusedIsNoticedAtOnce) {
+    RangeCacheConfig config = small_config(1024);
+    config.read_ahead_bytes = 256;
+    RangeCache cache(config, 1);
+    int admitted = 0;
+    for (std::uint64_t i = 0; i < 40; ++i) {
+        if (cache.ahead_pays(256, false)) {
+            const Admission admission = cache.admit_ahead(0, {i * 256, i * 256 + 256});
+            ASSERT_NE(admission.entry, nullptr);
+            cache.commit(admission.entry, remote_bytes(0, i * 256, 256).data());
+            ++admitted;
+        }
+        cache.acquire();
+    }
+    EXPECT_LT(admitted, 12) << "although there is room for all";
+    EXPECT_TRUE(cache.ahead_pays(256, true)) << "what lasts may be used yet";
 }
 
 TEST(RangeCache, StaleEntriesGoBeforeFreshOnes) {

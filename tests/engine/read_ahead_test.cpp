@@ -25,6 +25,10 @@ struct ReadAheadInUserDefinedTest : ReadAheadTest {
     ReadAheadInUserDefinedTest() : ReadAheadTest(Mode::user_defined) {}
 };
 
+struct ReadAheadInAcquireTest : ReadAheadTest {
+    ReadAheadInAcquireTest() : ReadAheadTest(Mode::acquire) {}
+};
+
 TEST_F(ReadAheadTest, TheSecondMissInABlockFetchesWhatIsMissingOfIt) {
     EXPECT_EQ(fetched(1, 1100, 8), bytes(1, 1100, 8));
     EXPECT_EQ(rig.bytes, 8u);
@@ -126,6 +130,66 @@ TEST_F(ReadAheadInUserDefinedTest, WithinAReadOnlyPhase) {
     EXPECT_EQ(fetched(1, 1296, 8), bytes(1, 1296, 8)) << "a new phase";
     EXPECT_EQ(fetched(1, 1400, 8), bytes(1, 1400, 8));
     EXPECT_EQ(counters().read_aheads, 2u) << "the block was known, and the second get hits";
+}
+
+TEST_F(ReadAheadInAcquireTest, WhatNobodyHasAskedForIsFreshUntilTheNextAcquire) {
+    fetched(1, 1100, 8);
+    EXPECT_EQ(fetched(1, 1200, 8), bytes(1, 1200, 8));
+    EXPECT_EQ(counters().read_aheads, 1u);
+    EXPECT_EQ(fetched(1, 1500, 8), bytes(1, 1500, 8));
+    EXPECT_EQ(rig.messages, 2u);
+    rig.memory[1][1504] ^= 0xff;
+    acquire_process();
+    EXPECT_EQ(fetched(1, 1500, 8), bytes(1, 1500, 8));
+    EXPECT_EQ(rig.messages, 3u);
+    EXPECT_EQ(counters().read_aheads, 2u) << "the block was known";
+    for (std::size_t offset = 1024; offset < 2048; offset += 8)
+        EXPECT_EQ(fetched(1, offset, 8), bytes(1, offset, 8));
+    EXPECT_EQ(rig.messages, 3u) << "all of it in one";
+}
+
+TEST_F(ReadAheadInAcquireTest, WhatTravelsAtAnAcquireServesOnlyWhoWaitsForIt) {
+    fetched(1, 1100, 8);
+    Buffer waiting(8);
+    rig.get(1, 1200, 8, waiting.data());
+    acquire_process();
+    rig.memory[1][1500] ^= 0xff;
+    rig.flush(1);
+    EXPECT_EQ(waiting, bytes(1, 1200, 8));
+    EXPECT_EQ(fetched(1, 1500, 8), bytes(1, 1500, 8));
+}
+
+TEST_F(ReadAheadInAcquireTest, PutsOfThisProcessAreSeenAndKeepAwayWhatTheyMayOvertake) {
+    fetched(1, 1100, 8);
+    Buffer value(8, 0x11);
+    rig.put(1, 1400, 8, value.data());
+    EXPECT_EQ(fetched(1, 1200, 8), bytes(1, 1200, 8));
+    EXPECT_EQ(counters().read_aheads, 0u) << "a get around it may bring what was there before";
+    rig.flush(1);
+    EXPECT_EQ(fetched(1, 1300, 8), bytes(1, 1300, 8));
+    EXPECT_EQ(counters().read_aheads, 1u);
+    Buffer other(8, 0x22), waiting(8);
+    fetched(1, 4100, 8);
+    rig.get(1, 4200, 8, waiting.data());
+    rig.put(1, 4300, 8, other.data());
+    rig.flush(1);
+    EXPECT_EQ(counters().read_aheads, 2u);
+    EXPECT_EQ(waiting, bytes(1, 4200, 8));
+    EXPECT_EQ(fetched(1, 4300, 8), other) << "the put was faster than what travelled around it";
+    EXPECT_EQ(fetched(1, 1400, 8), value);
+}
+
+TEST_F(ReadAheadInAcquireTest, BlocksThatServeOneGetBetweenAcquiresAreNotReadAheadForLong) {
+    for (std::size_t round = 0; round < 200; ++round) {
+        for (std::size_t block = 0; block < 9; ++block)
+            fetched(1, block * 1024 + 8 * (round % 100), 8);
+        acquire_process();
+    }
+    const auto c = counters();
+    EXPECT_EQ(c.gets, 1800u);
+    EXPECT_LT(c.read_aheads, 60u);
+    EXPECT_GT(c.read_aheads, 15u) << "it is tried again";
+    EXPECT_LT(c.bytes_read_ahead, 40000u);
 }
 
 }  // namespace

@@ -74,7 +74,9 @@ class Rig : public WindowGets {
     }
 
     void put(Rank target, std::uint64_t offset, std::uint64_t size, void* origin) {
-        std::memcpy(memory[static_cast<std::size_t>(target)].data() + offset, origin, size);
+        const auto* const from = static_cast<const unsigned char*>(origin);
+        puts.push_back({target, offset, {from, from + size}});
+        if (!late_puts) land(target);
         const Piece piece{offset, size, static_cast<std::byte*>(origin)};
         window.put(target, {&piece, 1});
     }
@@ -86,6 +88,7 @@ class Rig : public WindowGets {
             case CachedWindow::Served::pass:
                 ++library_flushes;
                 arrive(target);
+                if (kind == FlushKind::full) land(target);
                 return;
             default:
                 break;
@@ -95,6 +98,7 @@ class Rig : public WindowGets {
         ++library_flushes;
         const auto since = window.now();
         arrive(target);
+        if (kind == FlushKind::full) land(target);
         if (flush == Flush::needed_unseen)
             window.done_unseen(target, since, kind);
         else
@@ -104,8 +108,10 @@ class Rig : public WindowGets {
         if (window.flush_all(kind) != Flush::needed) return;
         ++library_flushes;
         const auto since = window.now();
-        for (Rank t = 0; t < window.ranks(); ++t)
+        for (Rank t = 0; t < window.ranks(); ++t) {
             arrive(t);
+            if (kind == FlushKind::full) land(t);
+        }
         window.complete_all(since, kind, 0, 0);
     }
 
@@ -115,6 +121,16 @@ class Rig : public WindowGets {
             if (t.target != target) return false;
             for (const Piece& p : t.pieces)
                 std::memcpy(p.origin, memory[static_cast<std::size_t>(target)].data() + p.offset, p.size);
+            return true;
+        });
+    }
+
+    /// What was put is there.
+    void land(Rank target) {
+        std::erase_if(puts, [&](const Put& put) {
+            if (put.target != target) return false;
+            std::memcpy(memory[static_cast<std::size_t>(target)].data() + put.offset, put.bytes.data(),
+                        put.bytes.size());
             return true;
         });
     }
@@ -134,9 +150,17 @@ class Rig : public WindowGets {
         std::vector<Piece> pieces;
     };
 
+    struct Put {
+        Rank target;
+        std::uint64_t offset;
+        std::vector<unsigned char> bytes;
+    };
+
     CachedWindow window;
     std::vector<std::vector<unsigned char>> memory;
     std::vector<Transfer> transfers;
+    std::vector<Put> puts;
+    bool late_puts = false;  ///< they land when they are flushed: gets overtake them
     std::uint64_t messages = 0;
     std::uint64_t bytes = 0;
     std::uint64_t library_flushes = 0;

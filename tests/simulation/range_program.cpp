@@ -62,7 +62,8 @@ Settings make_settings(Dice& dice, bool read_only) {
     s.adaptive = dice.one_in(2);
     s.adapt_interval_gets = 50;
     s.bypass = dice.one_in(8);
-    s.read_ahead_bytes = read_only ? dice.one_of<std::uint64_t>({0, 256, 512, 1000}) : 0;
+    const bool ahead = read_only || s.mode == Mode::acquire;
+    s.read_ahead_bytes = ahead ? dice.one_of<std::uint64_t>({0, 256, 512, 1000}) : 0;
     s.read_only_phases = read_only;
     s.seed = dice.below(1000);
     return s;

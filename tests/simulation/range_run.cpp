@@ -247,6 +247,7 @@ class RangeRun {
 
     void put(const RangeOp& op) {
         make_way(op, true);
+        rig_.late_puts = dice_.one_in(2);
         std::vector<unsigned char> bytes(op.size_bytes);
         for (auto& byte : bytes)
             byte = static_cast<unsigned char>(dice_.below(256));

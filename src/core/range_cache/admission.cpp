@@ -23,8 +23,10 @@ constexpr std::size_t most_weighed = 64;
 constexpr std::size_t window_centers[] = {2, 6, 16};
 constexpr double cheap_enough = 0.1;
 constexpr std::size_t most_in_order = 4096;
-// Stale entries looked for per admission.
+// Entries that are looked at per admission because they may be stale: where room is needed; and always, where
+// what became of them decides what is read ahead next.
 constexpr std::uint32_t most_reaped = 256;
+constexpr std::uint32_t reaped_ahead = 2;
 
 }  // namespace
 
@@ -33,6 +35,7 @@ Admission RangeCache::admit(Rank target, std::uint64_t offset, std::uint64_t siz
 }
 
 Admission RangeCache::admit_ahead(Rank target, ByteRange range) {
+    reap_stale(reaped_ahead, buffer_.size_bytes());
     const Admission admission = admit_skewed(target, range);
     if (admission.entry != nullptr) admission.entry->ahead_ = true;
     return admission;
@@ -98,7 +101,7 @@ AccessType RangeCache::admit_planned(Entry& entry, Plan& plan) {
     bool way = index_.plan(entry.target_, entry.offset_);
     const bool room = !entry.store_ || buffer_.fits(entry.stored_bytes());
     if ((!way || !room) && unreaped_ != nullptr) {
-        reap_stale(entry.stored_bytes());
+        reap_stale(most_reaped, entry.stored_bytes());
         way = index_.plan(entry.target_, entry.offset_);
     }
     bool good = plan_space(entry, plan);
@@ -125,7 +128,7 @@ AccessType RangeCache::admit_planned(Entry& entry, Plan& plan) {
 AccessType RangeCache::admit_weakly(Entry& entry, Plan& plan) {
     bool way = index_.plan(entry.target_, entry.offset_);
     if (!way && unreaped_ != nullptr) {
-        reap_stale(entry.stored_bytes());
+        reap_stale(most_reaped, entry.stored_bytes());
         way = index_.plan(entry.target_, entry.offset_);
     }
     if (!way && !plan_slot(entry, plan)) return AccessType::failing;
@@ -139,7 +142,7 @@ AccessType RangeCache::admit_weakly(Entry& entry, Plan& plan) {
     if (entry.store_) {
         region = buffer_.allocate(entry.stored_bytes(), &entry);
         if (region == nullptr && unreaped_ != nullptr) {
-            reap_stale(entry.stored_bytes());
+            reap_stale(most_reaped, entry.stored_bytes());
             region = buffer_.allocate(entry.stored_bytes(), &entry);
         }
         if (region == nullptr) {
@@ -187,9 +190,10 @@ Entry* RangeCache::cached_at(std::uint32_t slot) noexcept {
     return entry.is_pending() ? nullptr : &entry;
 }
 
-// Stale entries go before fresh ones, without counting as evictions.
-void RangeCache::reap_stale(std::uint64_t payload_bytes) noexcept {
-    for (std::uint32_t seen = 0; unreaped_ != nullptr && seen < most_reaped; ++seen) {
+// Stale entries go before fresh ones, without counting as evictions: until there is room, or so many have
+// been looked at.
+void RangeCache::reap_stale(std::uint32_t most, std::uint64_t payload_bytes) noexcept {
+    for (std::uint32_t seen = 0; unreaped_ != nullptr && seen < most; ++seen) {
         Entry& entry = *unreaped_;
         auto after = std::next(by_age_.iterator_to(entry));
         unreaped_ = after == by_age_.end() ? nullptr : &*after;

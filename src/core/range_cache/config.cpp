@@ -70,6 +70,7 @@ RangeCacheConfig range_cache_config(const Settings& settings, ScoreFunction scor
     config.keep_on_resize = settings.keep_on_resize;
     config.exact_match = settings.exact_match;
     config.weak_admission = settings.weak_admission;
+    config.read_ahead_bytes = settings.read_ahead_bytes;
     config.adapt.conflict_threshold = settings.conflict_threshold;
     config.adapt.index_increase_factor = settings.index_increase_factor;
     config.adapt.sparsity_threshold = settings.sparsity_threshold;

@@ -36,9 +36,10 @@ struct RangeCacheConfig {
     std::uint32_t sample_entries = 16;  ///< M
     std::string policy = "density";
     bool adaptive = true;
-    bool keep_on_resize = true;   ///< false, as 001: a resize invalidates
-    bool exact_match = false;     ///< true, as 001: only a get at an entry's own displacement hits
-    bool weak_admission = false;  ///< true, as 001: evict one victim, then perhaps fail
+    bool keep_on_resize = true;             ///< false, as 001: a resize invalidates
+    bool exact_match = false;               ///< true, as 001: only a get at an entry's own displacement hits
+    bool weak_admission = false;            ///< true, as 001: evict one victim, then perhaps fail
+    std::uint64_t read_ahead_bytes = 4096;  ///< most that is fetched around a miss
     AdaptConfig adapt;
     std::uint64_t seed = 1;
     ScoreFunction application_score;

@@ -12,14 +12,7 @@
 
 namespace nearfetch {
 
-namespace {
-
-// An entry read ahead pays if it serves at least so many gets before it is evicted; when they do not, one in
-// so many is read ahead nevertheless.
-constexpr float least_ahead_uses = 2;
-constexpr std::uint32_t ahead_trial = 64;
-
-}  // namespace
+namespace {}  // namespace
 
 // Entries in flight that were doomed have a number, but no place in the index: room for as many again.
 RangeCache::RangeCache(const RangeCacheConfig& config, std::uint32_t ranks)
@@ -30,7 +23,7 @@ RangeCache::RangeCache(const RangeCacheConfig& config, std::uint32_t ranks)
       index_(static_cast<std::uint32_t>(config.index_entries), config.seed),
       buffer_(config.buffer_bytes, config.buffer_bytes_max),
       granted_bytes_(buffer_.size_bytes()),
-      ahead_uses_(least_ahead_uses),
+      ahead_(config.read_ahead_bytes),
       plan_(std::make_unique<Plan>()),
       config_(config) {
     policy_ = make_eviction_policy(config.policy, *this, {config.sample_entries, config.seed});
@@ -217,15 +210,12 @@ void RangeCache::give_back(Entry& entry) noexcept {
     pool_.release(&entry);
 }
 
-bool RangeCache::ahead_pays(std::uint64_t size) noexcept {
-    return buffer_.fits(size) || ahead_uses_ >= least_ahead_uses || ++ahead_refused_ % ahead_trial == 0;
+bool RangeCache::ahead_pays(std::uint64_t size, bool lasts) noexcept {
+    return (lasts && buffer_.fits(size)) || ahead_.pays();
 }
 
 void RangeCache::remove(Entry& entry, bool evicted) noexcept {
-    if (evicted && entry.ahead_) {
-        const float uses = std::min(static_cast<float>(entry.frequency - 1), 8 * least_ahead_uses);
-        ahead_uses_ += (uses - ahead_uses_) / 8;
-    }
+    if (entry.ahead_ && !entry.is_pending()) ahead_.gone(entry.frequency - 1, evicted);
     if (entry.served_ != nullptr) policy_->erase(entry, evicted);
     unlink(entry);
     give_back(entry);

@@ -38,6 +38,7 @@
 #include "base/types.hpp"
 #include "core/consistency/sync_clock.hpp"
 #include "core/eviction/eviction_policy.hpp"
+#include "core/range_cache/ahead_block.hpp"
 #include "core/range_cache/config.hpp"
 #include "core/range_cache/cuckoo_index.hpp"
 #include "core/range_cache/entry.hpp"
@@ -92,9 +93,11 @@ class RangeCache final : private EvictionView {
     /// exact_match.
     ByteRange gap_around(Rank target, ByteRange gap, ByteRange bounds);
 
-    /// Whether an entry of this size is worth reading ahead: there is room for it, or those that had to go
-    /// were used. Now and then true all the same, to find out.
-    bool ahead_pays(std::uint64_t size) noexcept;
+    /// How large the blocks are that are read ahead (ahead_block.hpp).
+    std::uint64_t ahead_bytes() const noexcept { return ahead_.bytes(); }
+    /// Whether an entry of this size is worth reading ahead: those that went were used. Now and then true all
+    /// the same, to find out. \param lasts it will not go stale: then it is as long as there is room
+    bool ahead_pays(std::uint64_t size, bool lasts) noexcept;
 
     /// Decides what becomes of a gap whose transfer was started at `stamp` (now() just before). Evicts when
     /// needed, adapts the sizes when it is time. store = false: known while in flight, never kept. Fails when
@@ -201,7 +204,7 @@ class RangeCache final : private EvictionView {
                      Window& best, Passable&& passable, Cost&& cost) const;
     void settle(Entry& entry, StorageBuffer::Region* region) noexcept;
     void evict(Entry& entry) noexcept;
-    void reap_stale(std::uint64_t payload_bytes) noexcept;
+    void reap_stale(std::uint32_t most, std::uint64_t payload_bytes) noexcept;
     Entry* cached_at(std::uint32_t slot) noexcept;
 
     // Adaptation (resize.cpp).
@@ -241,8 +244,7 @@ class RangeCache final : private EvictionView {
     std::uint64_t largest_entry_bytes_ = 0;
     std::uint64_t granted_bytes_;  ///< |S_w| as it was set; adaptation may have made it smaller or larger
     std::vector<std::byte> joining_;
-    float ahead_uses_;  ///< of entries read ahead, until they were evicted: a moving mean
-    std::uint32_t ahead_refused_ = 0;
+    AheadBlock ahead_;
     EvictionCandidates candidates_;
     std::unique_ptr<Plan> plan_;  ///< kept for its memory
 

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// How much is fetched around a miss, and whether anything is.
+//
+// What was read ahead has paid if it served gets before it went. One that was evicted stood in the way of
+// others and has to have served more; one that went stale has only cost its bytes on the way. Where they do
+// not pay, half as much is fetched, down to a few lines, and then nothing but what is asked for; now and then
+// it is tried again. Where they pay several times over, it is twice as much, up to the setting.
+
+#include <algorithm>
+#include <cstdint>
+
+namespace nearfetch {
+
+class AheadBlock {
+  public:
+    /// \param most_bytes of a block; 0: nothing is to be read ahead
+    explicit AheadBlock(std::uint64_t most_bytes) noexcept : most_(most_bytes), bytes_(most_bytes) {}
+
+    /// Blocks begin at multiples of it.
+    std::uint64_t bytes() const noexcept { return bytes_; }
+
+    /// Now and then true all the same, to find out.
+    bool pays() noexcept { return uses_ >= least_uses || ++refused_ % trial == 0; }
+
+    /// What was read ahead is gone, after so many uses beside the first.
+    void gone(std::uint32_t uses, bool evicted) noexcept {
+        const double counted = static_cast<double>(uses) * (evicted ? 1 : stale_weight);
+        uses_ += (std::min(counted, most_counted) - uses_) / 8;
+        if (uses_ < least_uses && bytes_ / 2 >= least_bytes) {
+            bytes_ /= 2;
+            uses_ = 2 * least_uses;
+        } else if (uses_ > many_uses && bytes_ * 2 <= most_) {
+            bytes_ *= 2;
+            uses_ = 2 * least_uses;
+        }
+    }
+
+  private:
+    static constexpr double least_uses = 2;
+    static constexpr double many_uses = 8;
+    static constexpr double most_counted = 16;
+    static constexpr double stale_weight = 4;
+    static constexpr std::uint64_t least_bytes = 256;
+    static constexpr std::uint32_t trial = 64;
+
+    std::uint64_t most_;
+    std::uint64_t bytes_;
+    double uses_ = 2 * least_uses;  ///< a moving mean
+    std::uint32_t refused_ = 0;
+};
+
+}  // namespace nearfetch
