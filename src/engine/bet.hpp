@@ -71,6 +71,15 @@ class Bet {
         network_ticks_ += network_ticks;
         own_ticks_ += std::min(own_ticks, hit_cost().most_own_ticks);
     }
+    /// Whether the next hit that is not at hand, and has to be looked for, is to be timed.
+    bool looks_further() const noexcept { return further_hits_ % timed_further == 0; }
+    /// It took so long; 0: nobody knows.
+    void hit_further(std::uint64_t own_ticks) noexcept {
+        ++further_hits_;
+        if (own_ticks == 0) return;
+        const auto seen = static_cast<double>(std::min(own_ticks, hit_cost().most_own_ticks));
+        further_ticks_ = further_ticks_ == 0 ? seen : further_ticks_ + (seen - further_ticks_) / 8;
+    }
     /// A get of `size_bytes` that was alone on its way took `network_ticks` in all.
     void observed(std::uint64_t size_bytes, std::uint64_t network_ticks) noexcept {
         float& mean = network_by_size_[size_class(size_bytes)];
@@ -91,21 +100,25 @@ class Bet {
     /// \param may_watch false where there is nothing to be found by watching
     void settle(std::uint64_t hits, std::uint64_t hit_bytes, bool may_watch) noexcept {
         const HitCost& cost = hit_cost();
-        const auto miss_count = static_cast<double>(misses_);
-        const double network_per_get = static_cast<double>(network_ticks_) / miss_count;
-        const double hit_count = static_cast<double>(hits);
-        const double saved = hit_count * (network_per_get - cost.hit_ticks) -
-                             static_cast<double>(hit_bytes) * cost.copy_ticks_per_byte;
-        const double lost = static_cast<double>(own_ticks_);
-        lost_rounds_ = lost > saved ? lost_rounds_ + 1 : 0;
+        const double network_per_get = static_cast<double>(network_ticks_) / static_cast<double>(misses_);
+        const double avoided = static_cast<double>(hits) * network_per_hit(hits, hit_bytes, network_per_get);
+        const double further = std::max(further_ticks_ - cost.hit_ticks, 0.0);
+        const double hitting = static_cast<double>(hits) * cost.hit_ticks +
+                               static_cast<double>(hit_bytes) * cost.copy_ticks_per_byte +
+                               static_cast<double>(further_hits_) * further;
+        const double lost = static_cast<double>(own_ticks_) + hitting;
+        lost_rounds_ = lost > avoided ? lost_rounds_ + 1 : 0;
         const double felt = lost_rounds_ > many_rounds ? small_share : felt_share;
-        if (lost_rounds_ != 0 && lost - saved > felt * (hit_count + miss_count) * network_per_get) {
-            const double gets = lost / (look_share * std::max(network_per_get, 1.0));
+        // Without a cache all would have been the network's.
+        const double plain = avoided + static_cast<double>(network_ticks_);
+        if (lost_rounds_ != 0 && lost - avoided > felt * plain) {
+            const double gets =
+                static_cast<double>(own_ticks_) / (look_share * std::max(network_per_get, 1.0));
             pause_left_ = static_cast<std::uint64_t>(std::clamp(gets, least_pause, most_pause));
             const bool slow = network_per_get > lookups_per_get * cost.hit_ticks;
             state_ = slow && may_watch ? State::watching : State::asleep;
         }
-        network_ticks_ = own_ticks_ = misses_ = 0;
+        network_ticks_ = own_ticks_ = misses_ = further_hits_ = 0;
     }
 
   private:
@@ -115,12 +128,19 @@ class Bet {
         return std::min<std::size_t>(static_cast<std::size_t>(std::bit_width(size_bytes)), size_classes - 1);
     }
 
+    /// What the network would have taken for a hit: misses may have fetched more than they were asked for.
+    double network_per_hit(std::uint64_t hits, std::uint64_t hit_bytes, double per_get) const noexcept {
+        const double seen = hits == 0 ? 0 : network_by_size_[size_class(hit_bytes / hits)];
+        return seen == 0 ? per_get : std::min(seen, per_get);
+    }
+
     static constexpr std::uint32_t round_misses = 32;
     static constexpr double look_share = 0.005;  ///< what looking again costs, of what the gets take
     static constexpr double least_pause = 64;
     static constexpr double most_pause = 1e9;
     static constexpr std::uint64_t for_good = ~std::uint64_t{0};
     static constexpr std::uint32_t many_rounds = 6;
+    static constexpr std::uint64_t timed_further = 32;
     static constexpr double lookups_per_get = 75;  ///< so many, and watching costs two percent
     static constexpr double felt_share = 0.1;
     static constexpr double small_share = 0.01;
@@ -133,6 +153,8 @@ class Bet {
     std::uint64_t misses_ = 0;
     std::uint64_t network_ticks_ = 0;
     std::uint64_t own_ticks_ = 0;
+    std::uint64_t further_hits_ = 0;
+    double further_ticks_ = 0;  ///< a moving mean
     std::array<float, size_classes> network_by_size_{};
 };
 

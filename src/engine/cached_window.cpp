@@ -112,6 +112,8 @@ CachedWindow::Served CachedWindow::try_get_slowly(Rank target, std::uint64_t off
 CachedWindow::Served CachedWindow::try_get_further(Rank target, std::uint64_t offset, std::uint64_t size,
                                                    void* origin) noexcept {
     auto* const to = static_cast<std::byte*>(origin);
+    Target& t = at(target);
+    const std::uint64_t begin_ticks = t.bet.looks_further() ? ticks() : 0;
     if (const std::byte* const data = cache_->find_further(target, offset, size)) {
         copy_bytes(to, data, size);
     } else {
@@ -119,7 +121,8 @@ CachedWindow::Served CachedWindow::try_get_further(Rank target, std::uint64_t of
         if (united.empty()) return Served::miss;
         if (united.size() <= most_united * size) join(target, united);
     }
-    at(target).count_hit(size);
+    t.count_hit(size);
+    t.bet.hit_further(begin_ticks == 0 ? 0 : ticks() - begin_ticks);
     return Served::hit;
 }
 

@@ -99,6 +99,28 @@ TEST(Bet, HitsThatPayKeepEvenACheapTarget) {
     EXPECT_TRUE(bet.caching());
 }
 
+TEST(Bet, HitsThatAreLookedForCostWhatTheyTake) {
+    Bet at_hand, looked_for;
+    for (int i = 0; i < 10'000; ++i)
+        looked_for.hit_further(looked_for.looks_further() ? ticks_of(900) : 0);
+    play(at_hand, 600, 200, 10'000);
+    play(looked_for, 600, 200, 10'000);
+    EXPECT_TRUE(at_hand.caching());
+    EXPECT_FALSE(looked_for.caching()) << "the network is faster";
+    pause_of(looked_for);
+    play(looked_for, 600, 200, 10'000);
+    EXPECT_TRUE(looked_for.caching()) << "these were at hand";
+}
+
+TEST(Bet, HitsSaveWhatGetsOfTheirSizeTake) {
+    Bet bet;
+    for (int i = 0; i < 100; ++i)
+        bet.observed(8, ticks_of(10));
+    // Misses read ahead, and take 100 times as long.
+    play(bet, 1'000, 300, 1'000, 8'000);
+    EXPECT_FALSE(bet.caching());
+}
+
 TEST(Bet, LongCopiesCountAgainstHits) {
     Bet bet;
     const double copy_ns = 1e6 * hit_cost().copy_ticks_per_byte * ns_per_tick();
