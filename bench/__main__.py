@@ -32,6 +32,7 @@ NAMES = (
     "lapps07_access_cost",
     "lapps11_programs",
     "lapps16_footprint",
+    "modes",
     "page_cache_cost",
 )
 """Modules of this package; each has TITLE, run(Options) -> Report and plot(Report, Path)."""

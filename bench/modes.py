@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The modes side by side: hits, messages, bytes and time of unmodified programs over TCP."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple, Sequence
+
+from bench import apps, plots
+from bench.harness import GRAPH, PLAIN, Claim, Options, Outcome, Place, Report, Row, Side, families
+
+TITLE = "Unmodified programs in each mode"
+
+RANGES = "acquire, ranges only"
+MODES = {
+    "plain": PLAIN,
+    "transparent": Side("transparent"),
+    RANGES: Side("acquire", {"read_ahead_bytes": 0}),
+    "acquire": Side("acquire"),
+}
+
+
+class Program(NamedTuple):
+    """A program, the result that must not differ, its time, and the mode that knows what it does."""
+
+    name: str
+    arguments: Sequence[object]
+    same: str
+    seconds: str = "communication_seconds"
+    best: str = ""
+
+    def sides(self) -> dict[str, Side]:
+        """The modes that it may run in."""
+        return {**MODES, self.best: Side(self.best)} if self.best else dict(MODES)
+
+
+def programs(options: Options) -> list[Program]:
+    """Two that read what nobody writes meanwhile, and one that reads what others change between barriers."""
+    vertices, bodies = options.choose((1000, 2000), (20, 200))
+    tree = ["--bodies", bodies, "--steps", 2, "--max-bodies", options.choose(100, 10)]
+    return [
+        Program("lcc", [GRAPH, "--max-vertices", vertices], "average", best="always-cache"),
+        Program("barnes_hut", tree, "checksum", "force_seconds_per_body", "user-defined"),
+        Program("nearby", ["--rounds", options.choose(20, 2)], "sum"),
+    ]
+
+
+def run(options: Options) -> Report:
+    """All modes of a program take turns; its results have to be the same."""
+    rounds = options.rounds_or(3, 1)
+    chosen = programs(options)
+    report = Report({"rounds": rounds, "ranks": 2})
+    report.parameters["programs"] = [
+        [program.name, *(getattr(word, "name", word) for word in program.arguments)] for program in chosen
+    ]
+    for family in families():
+        place = Place(family, 2, "tcp")
+        for program in chosen:
+            calls = {
+                (name, "", 0): partial(apps.measure, program.name, program.arguments, place, side)
+                for name, side in program.sides().items()
+            }
+            label = f"{program.name}, {place}"
+            rows, results = apps.compare(calls, program.seconds, program.same, rounds, options, label)
+            for row, (_, runs) in zip(rows, results.items()):
+                report.rows.append({**row, "mode": row["strategy"], **_traffic(runs[-1].outcome)})
+            report.claims += _claims(program, label, report.rows[-len(rows) :])
+    report.columns = ("what", "mode", "seconds", "speed_up", "hits", "messages", "bytes_moved")
+    return report
+
+
+def _traffic(outcome: Outcome) -> Row:
+    """Messages that were sent for gets, and what they brought; of a plain run nothing is known."""
+    if not outcome.counters:
+        return {"messages": "", "bytes_moved": ""}
+    served = outcome.total("hits") + outcome.total("pending_hits")
+    return {
+        "messages": outcome.total("gets") - served,
+        "bytes_moved": outcome.total("bytes_from_network") + outcome.total("bytes_read_ahead"),
+        "gets": outcome.total("gets"),
+    }
+
+
+def _claims(program: Program, label: str, rows: list[Row]) -> list[Claim]:
+    by_mode = {row["mode"]: row for row in rows}
+    acquire = by_mode["acquire"]
+    if program.best:
+        share = 100 * acquire["speed_up"] / by_mode[program.best]["speed_up"]
+        text = f"{label}: speed-up in mode acquire, over that in {program.best}"
+        detail = f"{acquire['speed_up']:.4g} and {by_mode[program.best]['speed_up']:.4g} times"
+        return [Claim.at_least(text, 90, share, "%", detail)]
+    fewer = acquire["gets"] / max(acquire["messages"], 1)
+    return [
+        Claim.at_least(f"{label}: gets over messages in mode acquire", 10, fewer, "times"),
+        Claim.at_least(f"{label}: speed-up in mode acquire", 5, acquire["speed_up"], "times"),
+    ]
+
+
+def plot(report: Report, path: Path) -> None:
+    """One panel per program and network: seconds of each mode."""
+    labels = list(dict.fromkeys(row["what"] for row in report.rows))
+    figure, axes = plots.panels(len(labels))
+    for axis, label in zip(axes, labels):
+        rows = [row for row in report.rows if row["what"] == label]
+        bars = axis.barh([row["mode"] for row in rows], [row["seconds"] for row in rows], color="#4393c3")
+        axis.bar_label(bars, [f"{row['speed_up']:.3g}x" for row in rows], fontsize=7, padding=2)
+        axis.set_xscale("log")
+        axis.invert_yaxis()
+        axis.set_title(label)
+        axis.set_xlabel("s")
+    plots.save(figure, path, TITLE)
