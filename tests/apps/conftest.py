@@ -120,6 +120,12 @@ def barnes_hut(tmp_path: Path) -> Starter:
     return Starter("barnes_hut", tmp_path)
 
 
+@pytest.fixture
+def nearby(tmp_path: Path) -> Starter:
+    """Starts nearby."""
+    return Starter("nearby", tmp_path)
+
+
 @pytest.fixture(scope="session")
 def real_graph() -> Path:
     """The graph that comes with the project."""

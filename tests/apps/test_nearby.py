@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""nearby reads what others change between barriers: the same values in mode acquire, in a few messages."""
+
+from __future__ import annotations
+
+import pytest
+from conftest import Run, Starter
+
+BLOCK_BYTES = 4096
+"""The setting read_ahead_bytes."""
+
+
+def messages(run: Run) -> int:
+    """Sent for gets by all ranks."""
+    return sum(rank["gets"] - rank["hits"] - rank["pending_hits"] for rank in run.counters)
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 4])
+def test_same_values_in_few_messages(nearby: Starter, family: str, ranks: int) -> None:
+    arguments = ["--rounds", 5, "--reads", 1000, "--elements", 4096, "--neighbourhood", 1024]
+    plain = nearby.good(*arguments, family=family, ranks=ranks)
+    assert plain.results["wrong"] == "0"
+    run = nearby.good(*arguments, family=family, ranks=ranks, mode="acquire", settings={"bypass": "off"})
+    assert {**run.results, "communication_seconds": ""} == {**plain.results, "communication_seconds": ""}
+    gets = sum(rank["gets"] for rank in run.counters)
+    assert gets == 5 * 1000 * ranks
+    if ranks > 1:
+        assert 50 * messages(run) <= gets
+        assert all(rank["bytes_read_ahead"] <= rank["read_aheads"] * BLOCK_BYTES for rank in run.counters)
+    ranges = {"bypass": "off", "read_ahead_bytes": 0}
+    run = nearby.good(*arguments, family=family, ranks=ranks, mode="acquire", settings=ranges)
+    assert run.results["sum"] == plain.results["sum"]
+    assert all(rank["read_aheads"] == 0 for rank in run.counters)
+    if ranks > 1:
+        assert 2 * messages(run) > gets
+
+
+def test_settings_as_users_have_them(nearby: Starter, any_family: str) -> None:
+    run = nearby.good("--rounds", 3, family=any_family, ranks=2, mode="acquire")
+    assert run.results["wrong"] == "0"
+
+
+def test_wrong_values_are_noticed(nearby: Starter, family: str) -> None:
+    few = ["--rounds", 3, "--elements", 512, "--neighbourhood", 512]
+    run = nearby(*few, family=family, ranks=2, mode="always-cache", settings={"bypass": "off"})
+    assert run.code != 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--elements", 10, "--neighbourhood", 11], "a rank has 10"),
+        (["--elements", 0], "--elements"),
+        (["--reads", "many"], "--reads"),
+        (["--seed", "-1"], "--seed"),
+    ],
+)
+def test_bad_arguments(nearby: Starter, arguments: list[object], said: str) -> None:
+    run = nearby(*arguments)
+    assert run.code == 2
+    assert said in run.stderr
