@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "mpi/committed.hpp"
 #include "mpi/flattener.hpp"
 
 // 001 (section II-B) sends derived types through the same cache as plain ones and flattens them at each get;
@@ -139,6 +140,11 @@ const Layout& layout_of(MPI_Datatype type, std::uint64_t block_limit) {
 
     if (!is_datatype(type)) return not_known;
     const Layout* layout = Cache::instance().find(type, block_limit);
+    if (layout == nullptr && !is_committed(type)) {
+        // It may be before it is used again.
+        detail::layout_generation.fetch_add(1, std::memory_order_release);
+        return not_known;
+    }
     if (layout == nullptr) {
         const std::uint64_t blocks = std::max(block_limit, blocks_at_once);
         Layout computed = compute_layout(type, blocks);

@@ -38,7 +38,7 @@ struct Layout {
 /// MPI reuses handles. Layouts of more than `block_limit` blocks are not known. Valid until `type` is freed,
 /// and at least until the same thread's fourth call from now; copy what has to last. Any thread may call at
 /// any time between MPI's start and its end. Never raises an MPI error: a handle that is null or no datatype
-/// at all is simply not known.
+/// at all, or a type that was not committed, is simply not known.
 /// \throws std::bad_alloc
 const Layout& layout_of(MPI_Datatype type, std::uint64_t block_limit);
 

@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <vector>
 
+#include "mpi/committed.hpp"
+
 namespace nearfetch {
 
 namespace detail {
@@ -112,9 +114,9 @@ void Library::start() {
     settings_ = settings;
     report_.configure(settings);
     int key = MPI_KEYVAL_INVALID;
-    if (report_.wanted() &&
-        PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, at_finalize, &key, nullptr) == MPI_SUCCESS)
-        PMPI_Comm_set_attr(MPI_COMM_SELF, key, nullptr);
+    if (PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, at_finalize, &key, nullptr) == MPI_SUCCESS &&
+        PMPI_Comm_set_attr(MPI_COMM_SELF, key, nullptr) == MPI_SUCCESS)
+        start_type_checks();
     started_ = true;
 }
 
@@ -206,6 +208,7 @@ void Library::finalize() noexcept {
     for (auto& [win, window] : windows_)
         report_.add(*window);
     report_.write();
+    end_type_checks();
 }
 
 }  // namespace nearfetch

@@ -78,10 +78,19 @@ void bad_arguments(MPI_Win win) {
     CHECK_EQ(error_class(MPI_Put(buffer, -1, MPI_BYTE, right(), 0, -1, MPI_BYTE, win)), MPI_ERR_COUNT);
     CHECK(MPI_Get(buffer, 1, MPI_DATATYPE_NULL, right(), 0, 1, MPI_BYTE, win) != MPI_SUCCESS);
     CHECK(MPI_Get(buffer, 1, MPI_BYTE, right(), 0, 1, MPI_DATATYPE_NULL, win) != MPI_SUCCESS);
-    MPI_Datatype uncommitted;
-    MPI_Type_vector(2, 1, 2, MPI_BYTE, &uncommitted);
-    CHECK(MPI_Get(buffer, 2, MPI_BYTE, right(), 0, 1, uncommitted, win) != MPI_SUCCESS);
-    MPI_Type_free(&uncommitted);
+    MPI_Datatype type;
+    MPI_Type_vector(2, 1, 2, MPI_BYTE, &type);
+    CHECK(MPI_Get(buffer, 2, MPI_BYTE, right(), 0, 1, type, win) != MPI_SUCCESS);
+    still_right(win);
+    CHECK(MPI_Get(buffer, 2, MPI_BYTE, right(), 250, 1, type, win) != MPI_SUCCESS);
+    CHECK_MPI(MPI_Type_commit(&type));
+    for (int pass = 0; pass < 2; ++pass) {
+        CHECK_MPI(MPI_Get(buffer, 2, MPI_BYTE, right(), 250, 1, type, win));
+        CHECK_MPI(MPI_Win_flush(right(), win));
+        CHECK_BYTES(buffer, 1, right(), 250);
+        CHECK_BYTES(buffer + 1, 1, right(), 252);
+    }
+    MPI_Type_free(&type);
     still_right(win);
 }
 

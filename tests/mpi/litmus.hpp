@@ -46,7 +46,7 @@ class Data {
   public:
     Data()
         : info_{{"nearfetch_mode", "acquire"}, {"nearfetch_bypass", "off"}},
-          window_(64 * 8, 8, Kind::allocate, info_) {
+          window_(1024 * 8, 8, Kind::allocate, info_) {
         CHECK_MPI(MPI_Win_lock_all(0, window_));
         window_.as<std::int64_t>()[0] = 0;
         publish(window_);

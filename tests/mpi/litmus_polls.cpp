@@ -41,6 +41,8 @@ class Flags {
 };
 
 #define IN_MODE_ACQUIRE {"nearfetch_mode", "acquire"}, {"nearfetch_bypass", "off"}
+// Hits are counted: nothing is read ahead.
+#define EXACT_RANGES {"nearfetch_read_ahead_bytes", "0"}
 
 void ask() { CHECK_MPI(MPI_Send(nullptr, 0, MPI_BYTE, writer, 1, MPI_COMM_WORLD)); }
 
@@ -146,10 +148,12 @@ void all() {
     by_gets("poll by gets in turn", {0, 8});
     by_locks("poll by locks", {IN_MODE_ACQUIRE});
     by_locks("poll by locks that only open epochs", {IN_MODE_ACQUIRE, {"nearfetch_locks", "access"}});
-    promise_of_locks("locks synchronise", {IN_MODE_ACQUIRE}, 0);
-    promise_of_locks("locks only open epochs", {IN_MODE_ACQUIRE, {"nearfetch_locks", "access"}}, 4);
-    promise_of_atomics("atomics synchronise", {IN_MODE_ACQUIRE}, 0);
-    promise_of_atomics("atomics are counters", {IN_MODE_ACQUIRE, {"nearfetch_atomics", "relaxed"}}, 6);
+    promise_of_locks("locks synchronise", {IN_MODE_ACQUIRE, EXACT_RANGES}, 0);
+    promise_of_locks("locks only open epochs", {IN_MODE_ACQUIRE, EXACT_RANGES, {"nearfetch_locks", "access"}},
+                     4);
+    promise_of_atomics("atomics synchronise", {IN_MODE_ACQUIRE, EXACT_RANGES}, 0);
+    promise_of_atomics("atomics are counters",
+                       {IN_MODE_ACQUIRE, EXACT_RANGES, {"nearfetch_atomics", "relaxed"}}, 6);
     Data data;
     flags_elsewhere(data);
 }
