@@ -22,7 +22,7 @@ enum class Mode : std::uint8_t { off, transparent, acquire, always_cache, user_d
 std::string_view mode_name(Mode mode) noexcept;
 
 struct Settings {
-    Mode mode = Mode::transparent;
+    Mode mode = Mode::acquire;
     std::uint64_t buffer_bytes = 32ull << 20;
     std::uint64_t buffer_bytes_max = 256ull << 20;
     std::uint64_t index_entries = 16384;

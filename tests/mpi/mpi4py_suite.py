@@ -3,7 +3,7 @@
 
 The tests come from mpi4py's source distribution of the installed version, which pip downloads once into the
 build folder. Without it (no network) the suite is skipped: exit code 77. The tests change windows' memory
-between epochs and promise nothing, so they run under the modes off and transparent.
+between epochs and promise nothing, so they run under the modes that ask for no promise.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import unittest
 from pathlib import Path
 
 MODULES = ("test_rma", "test_rma_nb", "test_win")
-MODES = ("off", "transparent")
+MODES = ("off", "transparent", "acquire")
 SKIPPED = 77
 
 
