@@ -35,6 +35,9 @@
 // What is collective is called by all ranks in the same order with the same arguments; that they are the same
 // is checked, and an Error if not. Collective functions begin with a barrier, and end with one but for
 // patterns.
+//
+// Here is what an array can do, and what an access to an element does; how boxes and whole arrays move stands
+// in array_bulk.hpp, what patterns ask for in array_patterns.hpp.
 
 #include <functional>
 #include <memory>
@@ -173,35 +176,8 @@ class DistributedArray {
     // each owner, which is one message or a few.
     // \throws Error when the box is not inside, or the sizes differ
 
-    void get(const Box<N>& box, std::span<T> to) const {
-        check("get", box, to.size());
-        std::vector<Part> parts = parts_of(detail::product_of(box));
-        for (Part& part : parts)
-            part.prepare(layout_, box, to.data());
-        fetch(parts, detail::Packer::owner, false);
-        for (const Part& part : parts)
-            if (!part.packed.empty())
-                part.for_each_row(layout_, box, [&](std::int64_t there, std::int64_t here, std::int64_t n) {
-                    std::copy_n(part.packed.data() + there, n, to.data() + here);
-                });
-    }
-    void put(const Box<N>& box, std::span<const T> from) {
-        check("put", box, from.size());
-        std::vector<Part> parts = parts_of(detail::product_of(box));
-        std::vector<detail::SliceMove> moves;
-        for (Part& part : parts) {
-            part.prepare(layout_, box, const_cast<T*>(from.data()));  // a PUT only reads it
-            if (!part.packed.empty())
-                part.for_each_row(layout_, box, [&](std::int64_t there, std::int64_t here, std::int64_t n) {
-                    std::copy_n(from.data() + here, n, part.packed.data() + there);
-                });
-            moves.push_back(part.move());
-        }
-        detail::put_slices(moves, &detail::unpack_at_owner);
-        for (const Part& part : parts)
-            write_through(part);
-        hook_.wrote();
-    }
+    void get(const Box<N>& box, std::span<T> to) const;
+    void put(const Box<N>& box, std::span<const T> from);
 
     // The whole array. Collective.
 
@@ -212,24 +188,7 @@ class DistributedArray {
     }
     /// Another one's elements, whatever its distribution. \throws Error when the bounds differ
     template <Distribution Other>
-    void assign(const DistributedArray<T, N, Other>& from) {
-        if (from.bounds() != bounds())
-            throw Error("assign: an array of other bounds", "each index gets the element of the same index",
-                        "use arrays of the same bounds");
-        agree("assign", {});
-        auto parts = from.parts_of(detail::own_product(layout_, rank_));
-        for (auto& part : parts)
-            part.packed.resize(static_cast<std::size_t>(part.local.size()));
-        from.fetch(parts, detail::Packer::owner, false);
-        for (const auto& part : parts) {
-            const T* element = part.packed.data();
-            for_each_index(part.local, [&](const Index<N>& local) {
-                if (T* const to = own(from.layout().global(part.owner, local))) *to = *element;
-                ++element;
-            });
-        }
-        barrier();
-    }
+    void assign(const DistributedArray<T, N, Other>& from);
     /// combine() of init and map(element) of all elements; the same in all ranks: first each rank's own in
     /// their order, then the ranks' in theirs. `combine` is associative.
     template <class U, class Combine, class Map = std::identity>
@@ -248,38 +207,19 @@ class DistributedArray {
     /// What lies up to `depth` away from own elements: in all dimensions at once, or without corners along
     /// one.
     /// \throws Error for a depth below 1
-    void prefetch_stencil(std::int64_t depth = 1, bool corners = true, const Prefetch& how = {}) {
-        detail::check_depth(depth);
-        prefetch("prefetch_stencil", {static_cast<std::uint64_t>(depth), corners}, how,
-                 detail::stencil_pattern(layout_, rank_, depth, corners));
-    }
+    void prefetch_stencil(std::int64_t depth = 1, bool corners = true, const Prefetch& how = {});
     /// All that differs from own elements in the last index only.
-    void prefetch_row_wise(const Prefetch& how = {}) {
-        prefetch("prefetch_row_wise", {}, how, detail::line_pattern(layout_, rank_, N - 1));
-    }
+    void prefetch_row_wise(const Prefetch& how = {});
     /// All that differs from own elements in the first index only.
-    void prefetch_column_wise(const Prefetch& how = {}) {
-        prefetch("prefetch_column_wise", {}, how, detail::line_pattern(layout_, rank_, 0));
-    }
+    void prefetch_column_wise(const Prefetch& how = {});
     /// a(j, i) for each own a(i, j), where there is one.
     void prefetch_transpose(const Prefetch& how = {})
-        requires(N == 2)
-    {
-        prefetch("prefetch_transpose", {}, how, detail::transpose_pattern(layout_, rank_));
-    }
+        requires(N == 2);
     /// Everything.
-    void prefetch_all_to_all(const Prefetch& how = {}) {
-        prefetch("prefetch_all_to_all", {}, how, {detail::product_of(bounds())});
-    }
+    void prefetch_all_to_all(const Prefetch& how = {});
     /// What rank r needs stands in row r, the same table on all ranks. Own indices, and such as do not exist,
     /// are left out. \throws Error unless there is a row for each rank
-    void prefetch_custom(const std::vector<std::vector<Box<N>>>& table, const Prefetch& how = {}) {
-        detail::check_table(table.size());
-        const std::span<const Box<N>> row = table[static_cast<std::size_t>(rank_)];
-        prefetch("prefetch_custom", detail::describe(table), how, [&] {
-            detail::request_boxes(hook_, layout_, rank_, row, parts_.address(), sizeof(T), how);
-        });
-    }
+    void prefetch_custom(const std::vector<std::vector<Box<N>>>& table, const Prefetch& how = {});
     /// Remembers from now on which elements this rank reads from others, one by one and unprefetched. What it
     /// remembered before it forgets. Not collective; no other thread of the rank reads the array meanwhile.
     /// \param most_bytes of memory for that
@@ -290,16 +230,7 @@ class DistributedArray {
     Observation observed() const { return observer_ != nullptr ? observer_->seen() : Observation(); }
     /// What was read since observe(), which ends there. \return what that was
     /// \throws Error unless observe() was called
-    Observation prefetch_observed(const Prefetch& how = {}) {
-        const Observation seen = observed();
-        prefetch("prefetch_observed", {observer_ != nullptr}, how, [&] {
-            detail::require_observer(observer_.get());
-            for (auto& [owner, set] : observer_->take())
-                hook_.request_set(part_of(owner), std::move(set), layout_.global(owner, {}), how);
-            observer_.reset();
-        });
-        return seen;
-    }
+    Observation prefetch_observed(const Prefetch& how = {});
     /// Fetches all that this rank has prefetched: what was there at the last barrier, or later. Not
     /// collective; with manual consistency no other thread of the rank reads the array meanwhile.
     /// \throws Error when no pattern was called, or what it had brought was evicted
@@ -308,48 +239,25 @@ class DistributedArray {
     [[nodiscard]] PrefetchTransfer update_prefetch_async() { return hook_.start_update(); }
     /// Likewise.
     [[nodiscard]] PrefetchTransfer prefetch_stencil_async(std::int64_t depth = 1, bool corners = true,
-                                                          const Prefetch& how = {}) {
-        detail::check_depth(depth);
-        request("prefetch_stencil_async", {static_cast<std::uint64_t>(depth), corners}, how,
-                [&] { ask_for(detail::stencil_pattern(layout_, rank_, depth, corners), how, true); });
-        return hook_.start_update();
-    }
+                                                          const Prefetch& how = {});
     /// Forgets it, and gives its memory back. Not collective; no other thread of the rank reads the array
     /// meanwhile.
     void evict_prefetch() { hook_.evict(); }
     /// Whether this rank reads the element from what it has prefetched. \throws Error out of bounds
-    bool is_prefetched(const Index<N>& i) const {
-        check(i);
-        const Place<N> place = layout_.place(i);
-        for (const detail::PrefetchedSlice* slice : hook_.of(place.rank))
-            if (slice->position(place.local, place.position) >= 0) return true;
-        return false;
-    }
+    bool is_prefetched(const Index<N>& i) const;
 
   private:
     template <class, std::size_t, Distribution>
     friend class DistributedArray;
     using Part = detail::ArrayPart<T, N, D>;
 
-    std::vector<Part> parts_of(const detail::IndexProduct<N>& wanted) const {
-        std::vector<Part> parts;
-        detail::for_each_owner(layout_, wanted, [&](Rank owner, const Box<N>& local) {
-            parts.push_back(
-                {owner, local, detail::make_slice(layout_, owner, local, parts_.address(), sizeof(T)), {}});
-        });
-        return parts;
-    }
+    std::vector<Part> parts_of(const detail::IndexProduct<N>& wanted) const;
     /// All that a rank owns.
     detail::Slice part_of(Rank owner) const {
         return detail::make_slice(layout_, owner, Box<N>({}, layout_.local_shape(owner)), parts_.address(),
                                   sizeof(T));
     }
-    static void fetch(std::vector<Part>& parts, detail::Packer packer, bool around) {
-        std::vector<detail::SliceMove> moves;
-        for (Part& part : parts)
-            moves.push_back(part.move());
-        detail::get_slices(moves, packer, around, &detail::pack_at_owner);
-    }
+    static void fetch(std::vector<Part>& parts, detail::Packer packer, bool around);
 
     void agree(std::string_view what, std::vector<std::uint64_t> arguments) {
         agreement_.check(what, arguments);
@@ -399,51 +307,13 @@ class DistributedArray {
         hook_.wrote(place.rank, place.local, place.position, value, there.address());
     }
     /// What was put in bulk.
-    void write_through(const Part& part) {
-        const T* const elements = part.direct != nullptr ? part.direct : part.packed.data();
-        for (detail::PrefetchedSlice* const slice : hook_.of(part.owner)) {
-            Box<N> rows;
-            for (std::size_t d = 0; d < N; ++d) {
-                rows.lower[d] = slice->slice.lower[4 - N + d];
-                rows.upper[d] = rows.lower[d] + slice->slice.extent[4 - N + d];
-            }
-            rows = intersection(rows, part.local);
-            const std::int64_t row = slice->only == nullptr ? rows.extent(N - 1) : 1;
-            if (rows.empty()) continue;
-            if (slice->only == nullptr) rows.upper[N - 1] = rows.lower[N - 1] + 1;
-            for_each_index(rows, [&](const Index<N>& i) {
-                const Place<N> place = layout_.place(layout_.global(part.owner, i));
-                const std::int64_t position = slice->position(i, place.position);
-                if (position < 0) return;
-                detail::write_prefetched(*slice, position, elements + detail::position(part.local, i), row,
-                                         pointer(place).address());
-            });
-        }
-    }
+    void write_through(const Part& part);
     template <std::invocable Ask>
-    void request(std::string_view what, std::vector<std::uint64_t> arguments, const Prefetch& how,
-                 Ask&& ask) {
-        arguments.insert(arguments.end(), {how.consistent, how.static_domain});
-        agree(what, std::move(arguments));
-        ask();
-        hook_.requested(&detail::pack_at_owner);
-    }
-    void ask_for(const std::vector<detail::IndexProduct<N>>& wanted, const Prefetch& how, bool later) {
-        for (const detail::IndexProduct<N>& product : wanted)
-            for (const Part& part : parts_of(product))
-                if (part.owner != rank_)
-                    hook_.request(part.slice, layout_.global(part.owner, part.local.lower), how, later);
-    }
+    void request(std::string_view what, std::vector<std::uint64_t> arguments, const Prefetch& how, Ask&& ask);
+    void ask_for(const std::vector<detail::IndexProduct<N>>& wanted, const Prefetch& how, bool later);
     template <std::invocable Ask>
     void prefetch(std::string_view what, std::vector<std::uint64_t> arguments, const Prefetch& how,
-                  Ask&& ask) {
-        request(what, std::move(arguments), how, ask);
-        if (!how.consistent) hook_.update(false);
-    }
-    void prefetch(std::string_view what, std::vector<std::uint64_t> arguments, const Prefetch& how,
-                  const std::vector<detail::IndexProduct<N>>& wanted) {
-        prefetch(what, std::move(arguments), how, [&] { ask_for(wanted, how, false); });
-    }
+                  Ask&& ask);
 
     // What an access to one's own element reads stands first.
     T* own_ = nullptr;
@@ -467,4 +337,6 @@ using BlockCyclicArray = DistributedArray<T, N, BlockCyclic>;
 
 }  // namespace nearfetch
 
+#include <nearfetch/array_bulk.hpp>
 #include <nearfetch/array_element.hpp>
+#include <nearfetch/array_patterns.hpp>
