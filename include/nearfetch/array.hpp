@@ -37,7 +37,7 @@
 // patterns.
 //
 // Here is what an array can do, and what an access to an element does; how boxes and whole arrays move stands
-// in array_bulk.hpp, what patterns ask for in array_patterns.hpp.
+// in array_bulk.hpp, what patterns ask for in array_patterns.hpp, how bounds change in array_resize.hpp.
 
 #include <functional>
 #include <memory>
@@ -67,15 +67,12 @@ class DistributedArray {
     explicit DistributedArray(const Box<N>& bounds,
                               const std::array<Rank, N>& grid = balanced_grid<N>(ranks()),
                               const Index<N>& block = Layout<N, D>::ones())
-        : layout_(bounds, grid, block), rank_(nearfetch::rank()) {
+        : layout_(bounds, grid, block), rank_(nearfetch::rank()), block_(block) {
         detail::check_ranks(layout_.ranks());
         agree("DistributedArray", detail::describe(layout_, block, sizeof(T)));
-        parts_ = allocate<T>(static_cast<std::size_t>(layout_.most()));
-        own_shape_ = layout_.local_shape(rank_);
-        if (!local().empty()) {
-            own_lower_ = layout_.global(rank_, {});
-            own_ = parts_.local();
-        }
+        capacity_ = layout_.most();
+        parts_ = allocate<T>(static_cast<std::size_t>(capacity_));
+        find_own();
         barrier();
     }
     /// Indices from 0.
@@ -189,6 +186,21 @@ class DistributedArray {
     /// Another one's elements, whatever its distribution. \throws Error when the bounds differ
     template <Distribution Other>
     void assign(const DistributedArray<T, N, Other>& from);
+    /// From now on the array has other bounds, on the same grid of ranks or another one. Indices that it had
+    /// before keep their elements, new ones are zero; who owns what follows from the new bounds. What is
+    /// prefetched is asked for again, for the new bounds: a stencil goes around the elements that the rank
+    /// owns now, tables and what was observed lose the indices that are no more. So is an observation under
+    /// way. Memory is given back to the segment where more is needed than the array ever had, and kept
+    /// otherwise; what a rank has of the array is in memory twice meanwhile.
+    ///
+    /// Views, addresses of elements, and a(i, j) that was kept are of no use any more, wait() of what was on
+    /// its way is an Error, and no other thread of any rank uses the array meanwhile.
+    /// \throws Error, in all ranks, which leaves the array as it was, when the bounds or the grid make no
+    /// sense, the segment has no room, static_domain was promised, or contributions were not accumulated
+    void resize(const Box<N>& bounds, const std::array<Rank, N>& grid);
+    void resize(const Box<N>& bounds) { resize(bounds, layout_.grid()); }
+    /// Indices from 0.
+    void resize(const Index<N>& shape) { resize(Box<N>({}, shape)); }
     /// combine() of init and map(element) of all elements; the same in all ranks: first each rank's own in
     /// their order, then the ranks' in theirs. `combine` is associative.
     template <class U, class Combine, class Map = std::identity>
@@ -242,7 +254,10 @@ class DistributedArray {
                                                           const Prefetch& how = {});
     /// Forgets it, and gives its memory back. Not collective; no other thread of the rank reads the array
     /// meanwhile.
-    void evict_prefetch() { hook_.evict(); }
+    void evict_prefetch() {
+        hook_.evict();
+        patterns_.clear();
+    }
     /// Whether this rank reads the element from what it has prefetched. \throws Error out of bounds
     bool is_prefetched(const Index<N>& i) const;
 
@@ -250,6 +265,22 @@ class DistributedArray {
     template <class, std::size_t, Distribution>
     friend class DistributedArray;
     using Part = detail::ArrayPart<T, N, D>;
+    /// What was prefetched, to ask for it again.
+    struct Pattern {
+        std::string_view what;
+        std::vector<std::uint64_t> arguments;
+        Prefetch how;
+        std::function<void(const Layout<N, D>& before)> ask;
+    };
+    using Wanted = std::function<std::vector<detail::IndexProduct<N>>()>;
+
+    /// Where this rank's own elements are.
+    void find_own() {
+        own_shape_ = layout_.local_shape(rank_);
+        const bool any = !local().empty();
+        own_lower_ = any ? layout_.global(rank_, {}) : Index<N>{};
+        own_ = any ? parts_.local() : nullptr;
+    }
 
     std::vector<Part> parts_of(const detail::IndexProduct<N>& wanted) const;
     /// All that a rank owns.
@@ -314,6 +345,14 @@ class DistributedArray {
     template <std::invocable Ask>
     void prefetch(std::string_view what, std::vector<std::uint64_t> arguments, const Prefetch& how,
                   Ask&& ask);
+    void prefetch_wanted(std::string_view what, std::vector<std::uint64_t> arguments, const Prefetch& how,
+                         const Wanted& wanted);
+    void remember(Pattern pattern);
+    void ask_for_observed(detail::SetsByOwner sets, const Prefetch& how);
+    std::uint64_t resize_state();
+    void move_to(const Layout<N, D>& layout);
+    /// Elements of owners as they are numbered now.
+    detail::SetsByOwner renumbered(const detail::SetTexts& sets, const Layout<N, D>& before) const;
 
     // What an access to one's own element reads stands first.
     T* own_ = nullptr;
@@ -321,11 +360,14 @@ class DistributedArray {
     Index<N> own_shape_{};
     Layout<N, D> layout_;
     Rank rank_;
+    Index<N> block_;
+    std::int64_t capacity_ = 0;  ///< elements that each rank has memory for
     detail::Agreement agreement_;
     GlobalPtr<T> parts_;
     detail::Gathering gathering_;
     detail::PrefetchHook hook_;
     std::unique_ptr<detail::Observer> observer_;
+    std::vector<Pattern> patterns_;
 };
 
 template <class T, std::size_t N>
@@ -340,3 +382,4 @@ using BlockCyclicArray = DistributedArray<T, N, BlockCyclic>;
 #include <nearfetch/array_bulk.hpp>
 #include <nearfetch/array_element.hpp>
 #include <nearfetch/array_patterns.hpp>
+#include <nearfetch/array_resize.hpp>

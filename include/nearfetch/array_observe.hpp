@@ -37,6 +37,10 @@ namespace detail {
 
 /// Elements of one or more owners, numbered from the beginning of each one's part.
 using SetsByOwner = std::map<Rank, IndexSet>;
+/// The same in less memory: as they travel.
+using SetTexts = std::map<Rank, std::vector<std::byte>>;
+/// Completes them, too.
+SetTexts texts_of(SetsByOwner& sets);
 
 class Observer {
   public:
@@ -45,8 +49,10 @@ class Observer {
     /// An element was read. Any thread.
     void read(Rank owner, std::int64_t number);
     Observation seen() const;
-    /// And ends.
+    /// And forgets it.
     SetsByOwner take();
+    /// As if these had been read, and nothing else.
+    void seen(SetsByOwner sets);
 
   private:
     mutable std::mutex mutex_;

@@ -36,65 +36,105 @@ void DistributedArray<T, N, D>::prefetch(std::string_view what, std::vector<std:
 }
 
 template <class T, std::size_t N, Distribution D>
+void DistributedArray<T, N, D>::prefetch_wanted(std::string_view what, std::vector<std::uint64_t> arguments,
+                                                const Prefetch& how, const Wanted& wanted) {
+    prefetch(what, arguments, how, [&] { ask_for(wanted(), how, false); });
+    remember({what, std::move(arguments), how,
+              [this, how, wanted](const Layout<N, D>&) { ask_for(wanted(), how, false); }});
+}
+
+template <class T, std::size_t N, Distribution D>
+void DistributedArray<T, N, D>::remember(Pattern pattern) {
+    const auto same = [&](const Pattern& other) {
+        return other.what == pattern.what && other.arguments == pattern.arguments && other.how == pattern.how;
+    };
+    if (std::none_of(patterns_.begin(), patterns_.end(), same)) patterns_.push_back(std::move(pattern));
+}
+
+template <class T, std::size_t N, Distribution D>
 void DistributedArray<T, N, D>::prefetch_stencil(std::int64_t depth, bool corners, const Prefetch& how) {
     detail::check_depth(depth);
-    prefetch("prefetch_stencil", {static_cast<std::uint64_t>(depth), corners}, how,
-             [&] { ask_for(detail::stencil_pattern(layout_, rank_, depth, corners), how, false); });
+    prefetch_wanted("prefetch_stencil", {static_cast<std::uint64_t>(depth), corners}, how,
+                    [=, this] { return detail::stencil_pattern(layout_, rank_, depth, corners); });
 }
 
 template <class T, std::size_t N, Distribution D>
 PrefetchTransfer DistributedArray<T, N, D>::prefetch_stencil_async(std::int64_t depth, bool corners,
                                                                    const Prefetch& how) {
     detail::check_depth(depth);
-    request("prefetch_stencil_async", {static_cast<std::uint64_t>(depth), corners}, how,
-            [&] { ask_for(detail::stencil_pattern(layout_, rank_, depth, corners), how, true); });
+    const std::vector<std::uint64_t> arguments{static_cast<std::uint64_t>(depth), corners};
+    const Wanted wanted = [=, this] { return detail::stencil_pattern(layout_, rank_, depth, corners); };
+    request("prefetch_stencil_async", arguments, how, [&] { ask_for(wanted(), how, true); });
+    remember({"prefetch_stencil", arguments, how,
+              [this, how, wanted](const Layout<N, D>&) { ask_for(wanted(), how, false); }});
     return hook_.start_update();
 }
 
 template <class T, std::size_t N, Distribution D>
 void DistributedArray<T, N, D>::prefetch_row_wise(const Prefetch& how) {
-    prefetch("prefetch_row_wise", {}, how,
-             [&] { ask_for(detail::line_pattern(layout_, rank_, N - 1), how, false); });
+    prefetch_wanted("prefetch_row_wise", {}, how,
+                    [this] { return detail::line_pattern(layout_, rank_, N - 1); });
 }
 
 template <class T, std::size_t N, Distribution D>
 void DistributedArray<T, N, D>::prefetch_column_wise(const Prefetch& how) {
-    prefetch("prefetch_column_wise", {}, how,
-             [&] { ask_for(detail::line_pattern(layout_, rank_, 0), how, false); });
+    prefetch_wanted("prefetch_column_wise", {}, how,
+                    [this] { return detail::line_pattern(layout_, rank_, 0); });
 }
 
 template <class T, std::size_t N, Distribution D>
 void DistributedArray<T, N, D>::prefetch_transpose(const Prefetch& how)
     requires(N == 2)
 {
-    prefetch("prefetch_transpose", {}, how,
-             [&] { ask_for(detail::transpose_pattern(layout_, rank_), how, false); });
+    prefetch_wanted("prefetch_transpose", {}, how,
+                    [this] { return detail::transpose_pattern(layout_, rank_); });
 }
 
 template <class T, std::size_t N, Distribution D>
 void DistributedArray<T, N, D>::prefetch_all_to_all(const Prefetch& how) {
-    prefetch("prefetch_all_to_all", {}, how, [&] { ask_for({detail::product_of(bounds())}, how, false); });
+    prefetch_wanted("prefetch_all_to_all", {}, how,
+                    [this] { return std::vector{detail::product_of(bounds())}; });
 }
 
 template <class T, std::size_t N, Distribution D>
 void DistributedArray<T, N, D>::prefetch_custom(const std::vector<std::vector<Box<N>>>& table,
                                                 const Prefetch& how) {
     detail::check_table(table.size());
-    const std::span<const Box<N>> row = table[static_cast<std::size_t>(rank_)];
-    prefetch("prefetch_custom", detail::describe(table), how,
-             [&] { detail::request_boxes(hook_, layout_, rank_, row, parts_.address(), sizeof(T), how); });
+    const std::vector<Box<N>>& row = table[static_cast<std::size_t>(rank_)];
+    const auto ask = [this, row, how](const Layout<N, D>&) {
+        detail::request_boxes(hook_, layout_, rank_, std::span<const Box<N>>(row), parts_.address(),
+                              sizeof(T), how);
+    };
+    prefetch("prefetch_custom", detail::describe(table), how, [&] { ask(layout_); });
+    remember({"prefetch_custom", detail::describe(std::vector<std::vector<Box<N>>>{row}), how, ask});
 }
 
 template <class T, std::size_t N, Distribution D>
 Observation DistributedArray<T, N, D>::prefetch_observed(const Prefetch& how) {
     const Observation seen = observed();
+    detail::SetTexts learned;
     prefetch("prefetch_observed", {observer_ != nullptr}, how, [&] {
         detail::require_observer(observer_.get());
-        for (auto& [owner, set] : observer_->take())
-            hook_.request_set(part_of(owner), std::move(set), layout_.global(owner, {}), how);
+        detail::SetsByOwner sets = observer_->take();
         observer_.reset();
+        learned = detail::texts_of(sets);
+        ask_for_observed(std::move(sets), how);
     });
+    if (learned.empty()) return seen;
+    // Other elements than before, whatever the arguments.
+    const auto again = [this, how, sets = std::move(learned)](const Layout<N, D>& before) mutable {
+        detail::SetsByOwner now = renumbered(sets, before);
+        sets = detail::texts_of(now);
+        ask_for_observed(std::move(now), how);
+    };
+    patterns_.push_back({"prefetch_observed", {}, how, again});
     return seen;
+}
+
+template <class T, std::size_t N, Distribution D>
+void DistributedArray<T, N, D>::ask_for_observed(detail::SetsByOwner sets, const Prefetch& how) {
+    for (auto& [owner, set] : sets)
+        if (owner != rank_) hook_.request_set(part_of(owner), std::move(set), layout_.global(owner, {}), how);
 }
 
 template <class T, std::size_t N, Distribution D>

@@ -24,8 +24,10 @@ struct Prefetch {
     /// is touched. False: data is as old as the last update_prefetch(), and an access costs no look at a
     /// clock.
     bool consistent = true;
-    /// True: the owner takes no part, and scattered elements are fetched run by run. False: it packs these.
+    /// True: the owner takes no part, and scattered elements are fetched run by run; the program promises
+    /// that the array keeps its indices (LAPPS, 5.3.2). False: the owner packs these.
     bool static_domain = false;
+    friend bool operator==(const Prefetch&, const Prefetch&) = default;
 };
 
 /// Of this rank, all arrays.
@@ -153,6 +155,15 @@ void PrefetchHook::wrote(Rank owner, const Index<N>& local, std::int64_t number,
             write_prefetched(*slice, position, &value, 1, address);
     wrote();
 }
+
+/// What of a rank concerns a change of bounds, as bits.
+struct ResizeState {
+    static constexpr std::uint64_t static_domain = 1;  ///< was promised
+    static constexpr std::uint64_t contributions = 2;  ///< were not accumulated
+    static constexpr std::uint64_t manual = 4;         ///< something is prefetched with manual consistency
+};
+/// \throws Error unless all ranks' states allow it \return all of them in one
+std::uint64_t check_resize(std::span<const std::uint64_t> states);
 
 /// \throws Error unless there is a table of so many ranks, and a depth that makes sense
 void check_table(std::size_t rows);

@@ -135,6 +135,15 @@ constexpr std::int64_t position(const Box<N>& box, const Index<N>& i) {
     return sum;
 }
 
+/// The way back, in a box that begins at 0.
+template <std::size_t N>
+constexpr Index<N> index_at(const Index<N>& shape, std::int64_t position) {
+    Index<N> i{};
+    for (std::size_t d = N; d-- > 0; position /= shape[d])
+        i[d] = position % shape[d];
+    return i;
+}
+
 /// What one owner has of something: a slice of the array, and its elements.
 template <class T, std::size_t N, Distribution D>
 struct ArrayPart {

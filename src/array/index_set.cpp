@@ -33,12 +33,12 @@ void IndexSet::insert_run(std::int64_t first, std::int64_t count) {
 }
 
 void IndexSet::complete() {
+    if (!text_.empty()) return;
     std::vector<Word*> ordered;
     for (Word& word : words_)
         if (word.bits != 0) ordered.push_back(&word);
     std::sort(ordered.begin(), ordered.end(),
               [](const Word* a, const Word* b) { return a->number < b->number; });
-    text_.clear();
     runs_ = 0;
     std::int64_t before = 0;
     std::int64_t first = 0, end = 0, written = 0;  // of the run that may go on; where the one before ended

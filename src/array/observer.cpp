@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <nearfetch/array_observe.hpp>
 
 namespace nearfetch::detail {
@@ -17,7 +18,8 @@ void Observer::read(Rank owner, std::int64_t number) {
     IndexSet& set = at->second;
     const std::int64_t size = set.size();
     const std::uint64_t memory = set.memory();
-    if (!set.insert(number, most_bytes_ - bytes_ + memory)) ++seen_.left_out;
+    const std::uint64_t left = most_bytes_ - std::min(bytes_, most_bytes_);
+    if (!set.insert(number, left + memory)) ++seen_.left_out;
     bytes_ += set.memory() - memory;
     seen_.elements += static_cast<std::uint64_t>(set.size() - size);
 }
@@ -30,6 +32,25 @@ Observation Observer::seen() const {
 SetsByOwner Observer::take() {
     const std::lock_guard lock(mutex_);
     return std::exchange(sets_, {});
+}
+
+void Observer::seen(SetsByOwner sets) {
+    const std::lock_guard lock(mutex_);
+    sets_ = std::move(sets);
+    bytes_ = seen_.elements = 0;
+    for (const auto& [owner, set] : sets_) {
+        bytes_ += set.memory();
+        seen_.elements += static_cast<std::uint64_t>(set.size());
+    }
+}
+
+SetTexts texts_of(SetsByOwner& sets) {
+    SetTexts texts;
+    for (auto& [owner, set] : sets) {
+        set.complete();
+        texts[owner].assign(set.text().begin(), set.text().end());
+    }
+    return texts;
 }
 
 void require_observer(const Observer* observer) {

@@ -263,6 +263,22 @@ void write_prefetched(PrefetchedSlice& slice, std::int64_t position, const void*
         entry.hold(context.release_count());
 }
 
+std::uint64_t check_resize(std::span<const std::uint64_t> states) {
+    std::uint64_t all = 0;
+    for (std::size_t r = 0; r < states.size(); ++r) {
+        const std::string who = "resize: rank " + std::to_string(r);
+        if ((states[r] & ResizeState::static_domain) != 0)
+            throw Error(who + " has something prefetched with static_domain",
+                        "that promises that the array keeps its bounds",
+                        "evict_prefetch() first, or do not promise it");
+        if ((states[r] & ResizeState::contributions) != 0)
+            throw Error(who + " has contributions to elements of others", "they would be lost",
+                        "accumulate_ghosts() first");
+        all |= states[r];
+    }
+    return all;
+}
+
 void check_table(std::size_t rows) {
     if (rows != static_cast<std::size_t>(ranks()))
         throw Error("prefetch_custom: a table of " + std::to_string(rows) + " rows",
@@ -315,7 +331,7 @@ void PrefetchTransfer::State::wait() {
         transfer.wait();
     if (hook_.evictions_ != evictions_)
         throw Error("prefetch: what was on its way is not wanted any more",
-                    "evict_prefetch() was called before wait()", "wait first");
+                    "evict_prefetch() or resize() was called before wait()", "wait first");
     for (Arrival& arrival : arrivals_)
         install(arrival, Context::here());
 }

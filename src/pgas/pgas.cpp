@@ -114,6 +114,9 @@ std::uint64_t atomic(Rank rank, std::uint64_t address, AtomicOp op, std::uint64_
 }
 std::byte* local(std::uint64_t address, std::size_t bytes) { return Context::here().local(address, bytes); }
 std::uint64_t allocate(std::size_t bytes) { return Context::here().runtime().allocate(bytes); }
+std::uint64_t reallocate(std::uint64_t address, std::size_t bytes, std::size_t wanted_bytes) {
+    return Context::here().runtime().reallocate(address, bytes, wanted_bytes);
+}
 Transfer start_get(Rank rank, std::uint64_t address, void* to, std::size_t bytes) {
     return Context::here().start_get(rank, address, static_cast<std::byte*>(to), bytes);
 }

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <exception>
+#include <iterator>
 #include <optional>
+#include <utility>
 
 #include "pgas/message.hpp"
 
@@ -74,16 +76,66 @@ void Runtime::stop_server() {
     server_->join();
 }
 
+std::uint64_t Runtime::end_of(std::uint64_t address, std::size_t bytes) const noexcept {
+    return std::min(job_.segment().size(), (address + bytes + alignment - 1) / alignment * alignment);
+}
+
 std::uint64_t Runtime::allocate(std::size_t bytes) {
+    const auto gap = std::find_if(free_.begin(), free_.end(),
+                                  [&](const auto& range) { return range.second - range.first >= bytes; });
+    if (gap != free_.end()) {
+        const auto [begin, end] = *gap;
+        free_.erase(gap);
+        if (const std::uint64_t taken = std::min(end, end_of(begin, bytes)); taken != end)
+            free_.emplace(taken, end);
+        return begin;
+    }
     const std::uint64_t segment = job_.segment().size();
-    if (bytes > segment - allocated_)
-        throw Error(
-            "allocate: " + std::to_string(bytes) + " bytes",
-            std::to_string(segment - allocated_) + " are left of the segment's " + std::to_string(segment),
-            "raise LaunchOptions::segment_bytes");
-    const std::uint64_t address = allocated_;
-    allocated_ = std::min(segment, (allocated_ + bytes + alignment - 1) / alignment * alignment);
-    return address;
+    if (bytes > segment - allocated_) {
+        std::uint64_t left = segment - allocated_;
+        for (const auto& [begin, end] : free_)
+            left = std::max(left, end - begin);
+        throw Error("allocate: " + std::to_string(bytes) + " bytes",
+                    std::to_string(left) + " are left of the segment's " + std::to_string(segment),
+                    "raise LaunchOptions::segment_bytes");
+    }
+    return std::exchange(allocated_, end_of(allocated_, bytes));
+}
+
+std::uint64_t Runtime::reallocate(std::uint64_t address, std::size_t bytes, std::size_t wanted_bytes) {
+    const auto free_before = free_;
+    const std::uint64_t allocated_before = allocated_;
+    const std::uint64_t end = end_of(address, bytes);
+    give_back(address, end);
+    std::uint64_t there = 0;
+    try {
+        there = allocate(wanted_bytes);
+    } catch (...) {
+        free_ = free_before;
+        allocated_ = allocated_before;
+        throw;
+    }
+    std::fill(job_.segment().begin() + static_cast<std::ptrdiff_t>(address),
+              job_.segment().begin() + static_cast<std::ptrdiff_t>(end), std::byte{});
+    return there;
+}
+
+void Runtime::give_back(std::uint64_t begin, std::uint64_t end) {
+    if (begin == end) return;
+    auto next = free_.lower_bound(begin);
+    if (next != free_.end() && next->first == end) {
+        end = next->second;
+        next = free_.erase(next);
+    }
+    if (next != free_.begin())
+        if (const auto before = std::prev(next); before->second == begin) {
+            begin = before->first;
+            free_.erase(before);
+        }
+    if (end == allocated_)
+        allocated_ = begin;
+    else
+        free_.emplace(begin, end);
 }
 
 Port Runtime::take_port() {

@@ -6,6 +6,7 @@
 // One thread, the server, receives requests; each is run by a worker, a thread with a cache of its own, so
 // that a request may wait for another one, here or elsewhere. Workers stay for the next request.
 
+#include <map>
 #include <memory>
 #include <mutex>
 #include <nearfetch/pgas.hpp>
@@ -32,8 +33,13 @@ class Runtime {
 
     Job& job() noexcept { return job_; }
     const LaunchOptions& options() const noexcept { return options_; }
+    /// The same place in all ranks, which ask for the same in the same order; zero there.
     /// \throws Error when the segment has no room
     std::uint64_t allocate(std::size_t bytes);
+    /// Other memory in place of some that was allocated, which may be among it; zero, too. Collective: nobody
+    /// uses the old memory any more, and nobody the new one before all have it. Else as allocate(); what
+    /// fails leaves all as it was.
+    std::uint64_t reallocate(std::uint64_t address, std::size_t bytes, std::size_t wanted_bytes);
     std::unique_ptr<Job::Thread> start_task(std::function<void()> body);
 
     /// Of all its threads.
@@ -59,6 +65,9 @@ class Runtime {
         std::unique_ptr<Job::Thread> thread;
     };
 
+    /// Of the segment, what an allocation takes that begins there.
+    std::uint64_t end_of(std::uint64_t address, std::size_t bytes) const noexcept;
+    void give_back(std::uint64_t begin, std::uint64_t end);
     void stop_server();
     void serve();
     Port idle_worker(std::vector<Worker>& workers);
@@ -68,7 +77,8 @@ class Runtime {
     Job& job_;
     LaunchOptions options_;
     void (*anchor_)();
-    std::uint64_t allocated_ = 0;
+    std::uint64_t allocated_ = 0;                  ///< up to here, but for what was given back
+    std::map<std::uint64_t, std::uint64_t> free_;  ///< from where to where; apart from each other, and zero
     RankClock clock_;
     PrefetchBuffer prefetch_buffer_;
 

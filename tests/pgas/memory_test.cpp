@@ -6,6 +6,7 @@
 
 #include <nearfetch/pgas.hpp>
 #include <numeric>
+#include <random>
 
 namespace nearfetch {
 namespace {
@@ -257,6 +258,43 @@ TEST_P(Memory, NoPageReachesBeyondTheSegment) {
             EXPECT_THROW(put(outside, 1), Error);
         }
         barrier();
+    });
+}
+
+// What is given back is taken again, is zero, and is nobody else's.
+TEST_P(Memory, IsReallocated) {
+    launch(options(1), [] {
+        std::mt19937 dice(3);
+        struct Block {
+            std::uint64_t address;
+            std::size_t bytes;
+        };
+        const auto check_and_fill = [](const Block& block, std::byte value) {
+            std::byte* const memory = detail::local(block.address, block.bytes);
+            ASSERT_TRUE(
+                std::all_of(memory, memory + block.bytes, [](std::byte b) { return b == std::byte{}; }));
+            std::fill_n(memory, block.bytes, value);
+        };
+        std::vector<Block> blocks;
+        for (int n = 0; n < 20; ++n) {
+            blocks.push_back({detail::allocate(100), 100});
+            check_and_fill(blocks.back(), static_cast<std::byte>(n + 1));
+        }
+        // In all 160 times as much as the segment has, never more than a quarter of it at a time.
+        for (int n = 0; n < 20'000; ++n) {
+            Block& block = blocks[dice() % blocks.size()];
+            const auto value = static_cast<std::byte>(&block - blocks.data() + 1);
+            std::byte* const memory = detail::local(block.address, block.bytes);
+            ASSERT_TRUE(std::all_of(memory, memory + block.bytes, [&](std::byte b) { return b == value; }));
+            const std::size_t wanted = dice() % 13000;
+            block = {detail::reallocate(block.address, block.bytes, wanted), wanted};
+            ASSERT_EQ(block.address % 64, 0u);
+            check_and_fill(block, value);
+        }
+        const auto too_much = [&] { (void)detail::reallocate(blocks[0].address, blocks[0].bytes, 1 << 20); };
+        EXPECT_THROW(too_much(), Error);
+        EXPECT_TRUE(blocks[0].bytes == 0 || *detail::local(blocks[0].address, 1) == std::byte{1})
+            << "as it was";
     });
 }
 

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Other bounds: what is kept, what is new, what becomes of what was prefetched, and of the memory.
+
+#include "array_rig.hpp"
+
+namespace nearfetch {
+namespace {
+
+template <class D>
+class Resized : public ::testing::Test {};
+using Distributions = ::testing::Types<Block, Cyclic, BlockCyclic>;
+TYPED_TEST_SUITE(Resized, Distributions);
+
+/// Another grid of as many ranks, or the same.
+std::array<Rank, 2> some_grid(std::mt19937& dice) {
+    std::vector<Rank> divisors;
+    for (Rank rows = 1; rows <= ranks(); ++rows)
+        if (ranks() % rows == 0) divisors.push_back(rows);
+    const Rank rows = divisors[dice() % divisors.size()];
+    return {rows, ranks() / rows};
+}
+
+TYPED_TEST(Resized, KeepsWhatIsInBoth) {
+    for (Rank count = 1; count <= 9; ++count)
+        launch(array_options(count, count % 2 == 0), [] {
+            std::mt19937 same(static_cast<unsigned>(ranks()));
+            const std::vector<Box<2>> boxes = odd_boxes();
+            DistributedArray<long, 2, TypeParam> a(boxes[3], balanced_grid<2>(ranks()), {2, 3});
+            for (long round = 1; round <= 12; ++round) {
+                const Box<2> before = a.bounds();
+                a.for_each([&](const Index<2>& i, long& element) { element = value_at(i, round); });
+                const Box<2> after = boxes[same() % boxes.size()];
+                const std::array<Rank, 2> grid = some_grid(same);
+                a.resize(after, grid);
+                ASSERT_EQ(a.bounds(), after);
+                ASSERT_EQ(a.layout().grid(), grid);
+                std::int64_t own = 0;
+                for_each_index(after, [&](const Index<2>& i) {
+                    ASSERT_EQ(a[i], before.contains(i) ? value_at(i, round) : 0);
+                    own += a.own(i) != nullptr;
+                });
+                ASSERT_EQ(a.local().size(), own);
+                if (!before.empty() && !after.contains(before)) {
+                    EXPECT_THROW(
+                        (void)a.read(after.contains(before.lower) ? Index<2>{1000, 0} : before.lower), Error);
+                }
+                barrier();
+            }
+        });
+}
+
+TYPED_TEST(Resized, PatternsFollow) {
+    for (Rank count = 1; count <= 9; ++count)
+        for (const bool consistent : {true, false})
+            launch(array_options(count), [consistent] {
+                std::mt19937 same(static_cast<unsigned>(ranks()) + 77);
+                const Prefetch how{.consistent = consistent};
+                DistributedArray<long, 2, TypeParam> a(Box<2>({0, 0}, {5, 7}), balanced_grid<2>(ranks()),
+                                                       {2, 3});
+                a.prefetch_stencil(2, true, how);
+                a.prefetch_stencil(2, true, how);
+                a.prefetch_row_wise(how);
+                std::vector<std::vector<Box<2>>> table(static_cast<std::size_t>(ranks()));
+                for (auto& row : table)
+                    row = {random_part(Box<2>({-2, -2}, {12, 12}), same),
+                           random_part(Box<2>({-2, -2}, {12, 12}), same)};
+                a.prefetch_custom(table, how);
+                for (long round = 1; round <= 6; ++round) {
+                    a.resize(random_part(Box<2>({-3, -3}, {11, 12}), same), some_grid(same));
+                    a.for_each([&](const Index<2>& i, long& element) { element = value_at(i, round); });
+                    // As if they had been called now.
+                    DistributedArray<long, 2, TypeParam> fresh(a.bounds(), a.layout().grid(), {2, 3});
+                    fresh.prefetch_stencil(2, true);
+                    fresh.prefetch_row_wise();
+                    fresh.prefetch_custom(table);
+                    a.update_prefetch();
+                    const std::uint64_t messages = statistics()["get_messages"];
+                    const std::uint64_t updates = prefetch_statistics().updates;
+                    for_each_index(a.bounds(), [&](const Index<2>& i) {
+                        ASSERT_EQ(a.is_prefetched(i), fresh.is_prefetched(i));
+                        if (a.is_prefetched(i)) {
+                            ASSERT_EQ(a[i], value_at(i, round));
+                        }
+                    });
+                    EXPECT_EQ(statistics()["get_messages"], messages);
+                    EXPECT_EQ(prefetch_statistics().updates, updates);
+                    for_each_index(a.bounds(),
+                                   [&](const Index<2>& i) { ASSERT_EQ(a[i], value_at(i, round)); });
+                    barrier();
+                }
+                a.evict_prefetch();
+                a.resize({4, 4});
+                for_each_index(a.bounds(), [&](const Index<2>& i) { EXPECT_FALSE(a.is_prefetched(i)); });
+                EXPECT_THROW(a.update_prefetch(), Error);
+                barrier();
+            });
+}
+
+TYPED_TEST(Resized, WhatWasObservedIsRenumbered) {
+    for (const Rank count : {2, 3, 6, 9})
+        for (const bool learned : {true, false})
+            launch(array_options(count), [learned] {
+                std::mt19937 own(static_cast<unsigned>(rank()) + 5);
+                DistributedArray<long, 2, TypeParam> a(Box<2>({0, 0}, {9, 8}), balanced_grid<2>(ranks()),
+                                                       {2, 1});
+                a.observe();
+                std::vector<Index<2>> wanted;
+                for (int n = 0; n < 12; ++n) {
+                    const Index<2> i{static_cast<std::int64_t>(own() % 9),
+                                     static_cast<std::int64_t>(own() % 8)};
+                    (void)a.read(i);
+                    if (a.own(i) == nullptr) wanted.push_back(i);
+                }
+                if (learned) a.prefetch_observed();
+                for (const Box<2>& bounds : {Box<2>({-4, 1}, {7, 11}), Box<2>({-9, -2}, {6, 7})}) {
+                    a.resize(bounds);
+                    std::erase_if(wanted, [&](const Index<2>& i) { return !bounds.contains(i); });
+                    // What became the rank's own is forgotten only where it is observed still.
+                    if (!learned)
+                        std::erase_if(wanted, [&](const Index<2>& i) { return a.own(i) != nullptr; });
+                    if (learned)
+                        for_each_index(bounds, [&](const Index<2>& i) {
+                            const bool any = std::find(wanted.begin(), wanted.end(), i) != wanted.end();
+                            ASSERT_EQ(a.is_prefetched(i), any && a.own(i) == nullptr);
+                        });
+                }
+                if (!learned) {
+                    std::sort(wanted.begin(), wanted.end());
+                    wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
+                    EXPECT_EQ(a.observed().elements, wanted.size());
+                    a.prefetch_observed();
+                    for_each_index(a.bounds(), [&](const Index<2>& i) {
+                        ASSERT_EQ(a.is_prefetched(i),
+                                  std::find(wanted.begin(), wanted.end(), i) != wanted.end());
+                    });
+                }
+                barrier();
+            });
+}
+
+TEST(Resizing, ReusesMemory) {
+    LaunchOptions options = array_options(2);
+    options.segment_bytes = 16384;
+    launch(options, [] {
+        BlockArray<long, 1> a({1000});  // 4000 bytes of each rank
+        a.for_each([](const Index<1>& i, long& element) { element = value_at(i); });
+        const long* const first = a.local().data();
+        for (const std::int64_t size : {10, 1000, 0, 600}) {
+            a.resize({size});
+            EXPECT_TRUE(size == 0 || a.local().data() == first) << "what is there suffices";
+        }
+        // 8000 bytes, which leave a hole.
+        a.for_each([](const Index<1>& i, long& element) { element = value_at(i); });
+        a.resize({2000});
+        for (std::int64_t i = 0; i < 2000; ++i)
+            ASSERT_EQ(a(i), i < 600 ? value_at(Index<1>{i}) : 0);
+        try {
+            a.resize({5000});
+            ADD_FAILURE() << "there is no room";
+        } catch (const Error& error) {
+            EXPECT_NE(std::string(error.what()).find("raise LaunchOptions::segment_bytes"),
+                      std::string::npos);
+        }
+        for (std::int64_t i = 0; i < 2000; ++i)
+            ASSERT_EQ(a(i), i < 600 ? value_at(Index<1>{i}) : 0) << "as it was";
+        BlockArray<long, 1> small({100});  // in the hole
+        small.fill(7);
+        const long* const last = a.local().data();
+        a.resize({2200});
+        EXPECT_EQ(a.local().data(), last) << "nothing stands behind it";
+        BlockArray<long, 1> in_the_hole({800});
+        EXPECT_EQ(in_the_hole.sum(), 0) << "given back as zero";
+        EXPECT_EQ(small.sum(), 700);
+        EXPECT_EQ(a(599), value_at(Index<1>{599}));
+        barrier();
+    });
+}
+
+TEST(Resizing, GrowsAgainAndAgain) {
+    LaunchOptions options = array_options(3);
+    options.segment_bytes = 1 << 17;  // the sum of all sizes is 7 times as much
+    launch(options, [] {
+        BlockArray<long, 1> a({0});
+        BlockArray<long, 1> other({10});
+        other.fill(3);
+        for (std::int64_t size = 100; size <= 12000; size += 100) {
+            a.resize({size});
+            if (rank() == 0) a(size - 1) = value_at(Index<1>{size});
+            barrier();
+        }
+        for (std::int64_t i = 0; i < 12000; ++i)
+            ASSERT_EQ(a(i), (i + 1) % 100 == 0 ? value_at(Index<1>{i + 1}) : 0);
+        EXPECT_EQ(other.sum(), 30);
+        barrier();
+    });
+}
+
+TEST(Resizing, OtherDimensionsAndBytes) {
+    launch(array_options(6), [] {
+        BlockCyclicArray<char, 3> a(Box<3>({0, 0, 0}, {3, 4, 5}), {1, 2, 3}, {1, 2, 1});
+        a.for_each(
+            [](const Index<3>& i, char& element) { element = static_cast<char>(value_at(i) % 127 + 1); });
+        a.resize(Box<3>({-1, 1, 2}, {9, 3, 9}), {3, 2, 1});
+        for_each_index(a.bounds(), [&](const Index<3>& i) {
+            ASSERT_EQ(a[i], Box<3>({0, 0, 0}, {3, 4, 5}).contains(i) ? value_at(i) % 127 + 1 : 0);
+        });
+        barrier();
+    });
+}
+
+TEST(Resizing, WithWhatWasOnItsWay) {
+    launch(array_options(2), [] {
+        BlockArray<long, 1> a({20});
+        PrefetchTransfer late = a.prefetch_stencil_async();
+        a.resize({30});
+        EXPECT_THROW(late.wait(), Error);
+        EXPECT_TRUE(a.is_prefetched({rank() == 0 ? 15 : 14})) << "asked for again";
+        barrier();
+    });
+}
+
+TEST(Resizing, WrongUseIsNamed) {
+    const auto differ = [&](const std::string& what, const std::function<void(BlockArray<long, 1>&)>& wrong) {
+        EXPECT_NE(failure(wrong).find(what), std::string::npos) << failure(wrong);
+    };
+    differ("resize: rank ", [](auto& a) { a.resize({10 + rank() / 2}); });
+    differ("a grid of 2 ranks (the program has 3)", [](auto& a) { a.resize(a.bounds(), {2}); });
+    differ("bounds", [](auto& a) { a.resize(Box<1>({3}, {2})); });
+    // One rank has evicted, the others have not: all find out, and nothing has happened.
+    launch(array_options(3), [] {
+        BlockArray<long, 1> a({10});
+        a.fill(5);
+        a.prefetch_stencil(1, true, {.static_domain = true});
+        if (rank() == 0) a.evict_prefetch();
+        try {
+            a.resize({20});
+            ADD_FAILURE() << "static_domain was promised";
+        } catch (const Error& error) {
+            EXPECT_EQ(std::string(error.what()),
+                      "resize: rank 1 has something prefetched with static_domain (that promises that the "
+                      "array keeps its bounds): evict_prefetch() first, or do not promise it");
+        }
+        EXPECT_EQ(a.sum(), 50);
+        a.evict_prefetch();
+        a.resize({20});
+        EXPECT_EQ(a.sum(), 50);
+        barrier();
+    });
+}
+
+}  // namespace
+}  // namespace nearfetch
