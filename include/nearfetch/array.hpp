@@ -37,11 +37,13 @@
 // patterns.
 //
 // Here is what an array can do, and what an access to an element does; how boxes and whole arrays move stands
-// in array_bulk.hpp, what patterns ask for in array_patterns.hpp, how bounds change in array_resize.hpp.
+// in array_bulk.hpp, what patterns ask for, and how a halo goes back, in array_patterns.hpp, how bounds
+// change in array_resize.hpp.
 
 #include <functional>
 #include <memory>
 #include <nearfetch/array_collective.hpp>
+#include <nearfetch/array_ghosts.hpp>
 #include <nearfetch/array_observe.hpp>
 #include <nearfetch/array_prefetch.hpp>
 #include <nearfetch/array_slices.hpp>
@@ -261,6 +263,15 @@ class DistributedArray {
     /// Whether this rank reads the element from what it has prefetched. \throws Error out of bounds
     bool is_prefetched(const Index<N>& i) const;
 
+    // Adding to what was prefetched (array_ghosts.hpp).
+
+    /// Adds to an element: at once where it is this rank's own; where it is prefetched, to a sum of this
+    /// rank, which accumulate_ghosts() adds to it. By one thread of the rank at a time.
+    /// \throws Error out of bounds, and for an element of another rank that is not prefetched
+    void contribute(const Index<N>& i, const T& value);
+    /// Adds what ranks have contributed to elements of others, in the order of the ranks. Collective.
+    void accumulate_ghosts();
+
   private:
     template <class, std::size_t, Distribution>
     friend class DistributedArray;
@@ -368,6 +379,8 @@ class DistributedArray {
     detail::PrefetchHook hook_;
     std::unique_ptr<detail::Observer> observer_;
     std::vector<Pattern> patterns_;
+    detail::GhostSums<T> ghosts_;
+    detail::GhostExchange exchange_;
 };
 
 template <class T, std::size_t N>

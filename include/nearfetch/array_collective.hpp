@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <nearfetch/pgas.hpp>
 #include <span>
+#include <string>
 #include <string_view>
 #include <type_traits>
 #include <vector>
@@ -29,6 +30,8 @@ class Agreement {
     std::uint64_t calls_ = 0;
 };
 
+/// As messages have it: (1, 2)
+std::string text_of(std::span<const std::int64_t> index);
 [[noreturn]] void out_of_bounds(std::span<const std::int64_t> index, std::span<const std::int64_t> lower,
                                 std::span<const std::int64_t> upper);
 [[noreturn]] void wrong_size(const char* what, std::size_t size, std::int64_t indices);

@@ -146,4 +146,36 @@ bool DistributedArray<T, N, D>::is_prefetched(const Index<N>& i) const {
     return false;
 }
 
+template <class T, std::size_t N, Distribution D>
+void DistributedArray<T, N, D>::contribute(const Index<N>& i, const T& value) {
+    if (T* const mine = own(i)) {
+        *mine += value;
+        return;
+    }
+    check(i);
+    const Place<N> place = layout_.place(i);
+    for (const detail::PrefetchedSlice* const slice : hook_.of(place.rank))
+        if (const std::int64_t position = slice->position(place.local, place.position); position >= 0) {
+            ghosts_.add(*slice, position, value, hook_.evictions());
+            return;
+        }
+    detail::not_a_ghost(i);
+}
+
+template <class T, std::size_t N, Distribution D>
+void DistributedArray<T, N, D>::accumulate_ghosts() {
+    ghosts_.send(exchange_);
+    agree("accumulate_ghosts", {});
+    ghosts_.clear();
+    exchange_.receive([&](std::uint64_t there, const std::byte* sums, std::uint64_t bytes) {
+        T* element = own_ + there / sizeof(T);
+        for (std::uint64_t at = 0; at < bytes; at += sizeof(T), ++element) {
+            T sum;
+            std::memcpy(&sum, sums + at, sizeof(T));
+            *element += sum;
+        }
+    });
+    barrier();
+}
+
 }  // namespace nearfetch

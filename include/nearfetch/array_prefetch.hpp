@@ -88,6 +88,8 @@ class PrefetchHook {
     /// Something was asked for, if only nothing of others' elements was among it.
     void requested(Code pack_code);
     bool is_requested() const { return pack_ != nullptr; }
+    /// So often were all slices evicted.
+    std::uint64_t evictions() const { return evictions_; }
     void evict();
 
     /// The program's; for slices that are fetched when they are touched.

@@ -44,7 +44,7 @@ void DistributedArray<T, N, D>::resize(const Box<N>& bounds, const std::array<Ra
 template <class T, std::size_t N, Distribution D>
 std::uint64_t DistributedArray<T, N, D>::resize_state() {
     if (!hook_.is_requested()) patterns_.clear();  // an update that failed has evicted them
-    std::uint64_t state = 0;
+    std::uint64_t state = ghosts_.empty() ? 0 : detail::ResizeState::contributions;
     for (const Pattern& pattern : patterns_) {
         if (pattern.how.static_domain) state |= detail::ResizeState::static_domain;
         if (!pattern.how.consistent) state |= detail::ResizeState::manual;

@@ -21,14 +21,14 @@ std::uint64_t hash(std::uint64_t sum, std::uint64_t word) {
     return sum ^ (sum >> 29);
 }
 
-std::string text(std::span<const std::int64_t> index) {
+}  // namespace
+
+std::string text_of(std::span<const std::int64_t> index) {
     std::string all = "(";
     for (const std::int64_t i : index)
         all += (all.size() == 1 ? "" : ", ") + std::to_string(i);
     return all + ")";
 }
-
-}  // namespace
 
 Agreement::Agreement() : said_(nearfetch::allocate<std::uint64_t>(2)) {}
 
@@ -50,8 +50,8 @@ void Agreement::check(std::string_view what, std::span<const std::uint64_t> argu
 
 void out_of_bounds(std::span<const std::int64_t> index, std::span<const std::int64_t> lower,
                    std::span<const std::int64_t> upper) {
-    throw Error("index " + text(index),
-                "the array's bounds are " + text(lower) + " up to, and without, " + text(upper),
+    throw Error("index " + text_of(index),
+                "the array's bounds are " + text_of(lower) + " up to, and without, " + text_of(upper),
                 "use one of these");
 }
 

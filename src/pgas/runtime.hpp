@@ -57,6 +57,7 @@ class Runtime {
     bool answers() const noexcept { return job_.threads(); }
 
     static constexpr Port server_port = 0;
+    static constexpr Port exchange_port = 1;  ///< of collective functions
     static constexpr Port last_port = 32767;
 
   private:
@@ -84,7 +85,7 @@ class Runtime {
 
     std::mutex mutex_;  ///< of what follows
     std::vector<Port> spare_ports_;
-    Port next_port_ = server_port + 1;
+    Port next_port_ = exchange_port + 1;
     std::vector<Port> idle_workers_;
 
     std::unique_ptr<Job::Thread> server_;  ///< ends before what it uses
