@@ -120,14 +120,13 @@ Observation DistributedArray<T, N, D>::prefetch_observed(const Prefetch& how) {
         learned = detail::texts_of(sets);
         ask_for_observed(std::move(sets), how);
     });
-    if (learned.empty()) return seen;
-    // Other elements than before, whatever the arguments.
     const auto again = [this, how, sets = std::move(learned)](const Layout<N, D>& before) mutable {
         detail::SetsByOwner now = renumbered(sets, before);
         sets = detail::texts_of(now);
         ask_for_observed(std::move(now), how);
     };
-    patterns_.push_back({"prefetch_observed", {}, how, again});
+    // Other elements than before, if any.
+    remember({"prefetch_observed", {seen.elements == 0 ? 0 : patterns_.size() + 1}, how, again});
     return seen;
 }
 
