@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What of arrays needs more of a transport than GETs and PUTs, on a real one: bounds that change, and
+// contributions, whose messages must not need a thread that answers.
+
+#include <nearfetch/array.hpp>
+
+#include "pgas/program.hpp"
+
+using namespace nearfetch;
+
+namespace {
+
+double value_at(const Index<2>& i) { return static_cast<double>(1000 * i[0] + i[1]); }
+
+bool keeps_elements() {
+    BlockArray<double, 2> a({20, 30});
+    a.for_each([](const Index<2>& i, double& element) { element = value_at(i); });
+    a.prefetch_stencil();
+    bool right = true;
+    for (const Box<2>& bounds :
+         {Box<2>({5, -5}, {40, 90}), Box<2>({0, 0}, {20, 25}), Box<2>({1, 1}, {2, 60})}) {
+        const Box<2> before = a.bounds();
+        a.resize(bounds);
+        a.update_prefetch();
+        for_each_index(bounds, [&](const Index<2>& i) {
+            right = right && a[i] == (before.contains(i) ? value_at(i) : 0);
+        });
+        barrier();
+        a.for_each([](const Index<2>& i, double& element) { element = value_at(i); });
+        barrier();
+    }
+    return right;
+}
+
+bool adds_contributions() {
+    CyclicArray<double, 1> a({40});
+    a.prefetch_all_to_all();
+    for (int round = 1; round <= 3; ++round) {
+        for (std::int64_t i = 0; i < 40; ++i)
+            a.contribute({i}, static_cast<double>(i * (rank() + 1)));
+        a.accumulate_ghosts();
+    }
+    bool right = true;
+    for (std::int64_t i = 0; i < 40; ++i)
+        right = right && a(i) == static_cast<double>(3 * i * ranks() * (ranks() + 1) / 2);
+    barrier();
+    return right;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    programs::Program program("arrays_on_mpi", "Checks arrays on a real network.");
+    return program.run(
+        argc, argv, [] { return std::uint64_t{1} << 20; },
+        [](programs::Run& run) {
+            run.begin();
+            const bool kept = keeps_elements();
+            const bool added = adds_contributions();
+            run.result(0, kept && added);
+            run.end();
+        });
+}
