@@ -8,6 +8,7 @@
 #include <cmath>
 #include <nearfetch/array_stencil.hpp>
 #include <numbers>
+#include <optional>
 
 #include "pgas/arrays.hpp"
 #include "pgas/program.hpp"
@@ -130,14 +131,15 @@ class HandOptimized {
 
 /// \return the one that the last step wrote
 Grid& iterate(Grid& first, Grid& second, const Options& options, const programs::Run& run) {
-    HandOptimized by_hand(first);
+    std::optional<HandOptimized> by_hand;
+    if (options.version.is_by_hand()) by_hand.emplace(first);
     Grid* from = &first;
     Grid* to = &second;
     for (int step = 0; step < options.steps; ++step) {
         barrier();
         if (options.version.is_manual() && step != 0) from->update_prefetch();
-        if (options.version.is_by_hand())
-            by_hand.diffuse(*from, *to, options);
+        if (by_hand)
+            by_hand->diffuse(*from, *to, options);
         else
             diffuse(*from, *to, options);
         options.version.worked(run, to->own_box().size());

@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <cmath>
 #include <nearfetch/array.hpp>
+#include <optional>
 
 #include "pgas/arrays.hpp"
 #include "pgas/program.hpp"
@@ -57,12 +58,13 @@ class HandOptimized {
 };
 
 void iterate(Matrix& b, Matrix& a, const Options& options, const programs::Run& run) {
-    HandOptimized by_hand(b);
+    std::optional<HandOptimized> by_hand;
+    if (options.version.is_by_hand()) by_hand.emplace(b);
     for (int n = 0; n < options.iterations; ++n) {
         barrier();
         if (options.version.is_manual() && n != 0) a.update_prefetch();
-        if (options.version.is_by_hand())
-            by_hand.add_transpose(b, a);
+        if (by_hand)
+            by_hand->add_transpose(b, a);
         else
             add_transpose(b, a);
         options.version.worked(run, b.own_box().size());

@@ -27,10 +27,12 @@ constexpr std::int64_t few_messages = 4;
 constexpr std::uint64_t most_given_along_bytes = 8 * 1024;
 // Transfers of a thread that are under way at a time.
 constexpr std::size_t most_under_way = 64;
-// And owners that are asked to pack, unless their answers are large: these fill the network, and each is in
-// memory twice. Each owner has a thread for each rank that asks.
+// And owners that are asked to pack, as far as their answers are small. What is larger is asked for in
+// pieces, the next one before the last has come: so the network has always something to do, and what is in
+// memory twice meanwhile is little. Each owner has a thread for each rank that asks.
 constexpr std::size_t most_asked = 8;
 constexpr std::uint64_t most_asked_bytes = 256 * 1024;
+constexpr std::uint64_t piece_bytes = 128 * 1024;
 // Of an answer; what is larger is fetched run by run.
 constexpr std::uint64_t most_answer_bytes = std::uint64_t{1} << 30;
 // Between two runs, to fetch them together; and of what is fetched together.
@@ -145,6 +147,31 @@ bool may_ask(const Context& context, const SliceMove& move) {
     return bytes_of(move) <= most_answer_bytes && context.answered();
 }
 
+/// Calls visit(piece) for pieces of a slice that follow each other when packed; for all of a set.
+template <class Visit>
+void for_each_piece(const SliceMove& move, const Visit& visit) {
+    if (move.only != nullptr || move.slice.bytes() <= piece_bytes) {
+        visit(move);
+        return;
+    }
+    std::size_t d = 0;
+    while (d < 3 && move.slice.extent[d] == 1)
+        ++d;
+    const std::int64_t extent = move.slice.extent[d];
+    const std::uint64_t row_bytes = move.slice.bytes() / static_cast<std::uint64_t>(extent);
+    const std::int64_t rows = std::max<std::int64_t>(1, static_cast<std::int64_t>(piece_bytes / row_bytes));
+    for (std::int64_t row = 0; row < extent; row += rows) {
+        SliceMove piece = move;
+        piece.slice.lower[d] += row;
+        piece.slice.extent[d] = std::min(rows, extent - row);
+        piece.packed += static_cast<std::uint64_t>(row) * row_bytes;
+        if (row_bytes > piece_bytes && d < 3)
+            for_each_piece(piece, visit);
+        else
+            visit(piece);
+    }
+}
+
 /// Whether it is better than GETs: of these there were many, or they brought much that nobody wants.
 bool owner_packs(const Context& context, const SliceMove& move) {
     std::int64_t gets = 0;
@@ -188,11 +215,13 @@ void get_slices(std::span<const SliceMove> moves, Packer packer, bool around, Co
         if (slice.owner == self) {
             pack(slice, Runs(move), move.packed);
         } else if (packer == Packer::owner && owner_packs(context, move)) {
-            orders.push_back(message_of(slice, Runs::text_of(move), {}));
-            asked.push_back({slice.owner,
-                             context.runtime().code_offset(pack_code),
-                             orders.back(),
-                             {move.packed, bytes_of(move)}});
+            for_each_piece(move, [&](const SliceMove& piece) {
+                orders.push_back(message_of(piece.slice, Runs::text_of(piece), {}));
+                asked.push_back({slice.owner,
+                                 context.runtime().code_offset(pack_code),
+                                 orders.back(),
+                                 {piece.packed, bytes_of(piece)}});
+            });
         } else {
             const auto begin = [&](std::uint64_t address, std::byte* to, std::uint64_t bytes) {
                 return around ? context.start_fetch(slice.owner, address, to, bytes)
@@ -204,15 +233,7 @@ void get_slices(std::span<const SliceMove> moves, Packer packer, bool around, Co
     // Not all ranks ask the same one first.
     std::stable_partition(asked.begin(), asked.end(),
                           [&](const Context::Call& call) { return call.rank > self; });
-    for (std::span<const Context::Call> left = asked; !left.empty();) {
-        std::size_t next = 0;
-        for (std::uint64_t bytes = 0; next < std::min(most_asked, left.size()); ++next) {
-            bytes += left[next].result.size();
-            if (next > 0 && bytes > most_asked_bytes) break;
-        }
-        context.call(left.first(next), std::memory_order_release);
-        left = left.subspan(next);
-    }
+    context.call(asked, std::memory_order_release, {most_asked, most_asked_bytes});
     flight.land_all();
 }
 

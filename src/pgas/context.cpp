@@ -217,7 +217,17 @@ void Context::barrier(std::memory_order order) {
     if (acquires(order)) acquire();
 }
 
-void Context::call(std::span<const Call> calls, std::memory_order order) {
+void Context::send(const Call& call) {
+    Header header;
+    header.source = rank_;
+    header.port = port_;
+    header.result_bytes = static_cast<std::uint32_t>(call.result.size());
+    header.number = calls_++;
+    header.code = call.code;
+    runtime_.job().send(call.rank, Runtime::server_port, compose(header, call.closure));
+}
+
+void Context::call(std::span<const Call> calls, std::memory_order order, const CallLimits& limits) {
     for (const Call& each : calls) {
         check("on", each.rank, 0, 0);
         if (!runtime_.answers())
@@ -227,24 +237,25 @@ void Context::call(std::span<const Call> calls, std::memory_order order) {
     }
     release();
     const std::uint32_t first = calls_;
-    for (const Call& each : calls) {
-        Header header;
-        header.source = rank_;
-        header.port = port_;
-        header.result_bytes = static_cast<std::uint32_t>(each.result.size());
-        header.number = calls_++;
-        header.code = each.code;
-        runtime_.job().send(each.rank, Runtime::server_port, compose(header, each.closure));
-    }
     std::string problem;
-    for (std::size_t answered = 0; answered < calls.size();) {
+    std::size_t sent = 0, answered = 0;
+    for (std::uint64_t bytes = 0; answered < calls.size();) {
+        const auto fits = [&] {
+            return sent - answered < limits.calls && bytes + calls[sent].result.size() <= limits.result_bytes;
+        };
+        if (sent < calls.size() && (sent == answered || fits())) {
+            bytes += calls[sent].result.size();
+            send(calls[sent++]);
+            continue;
+        }
         Message reply;
         runtime_.job().receive(port_, reply, true);
         const Header answer = header_of(reply.bytes);
         const std::uint32_t number = answer.number - first;
-        if (number >= calls.size()) continue;  // of earlier ones, that were not all sent
+        if (number >= sent) continue;  // of earlier ones, that were not all sent
         ++answered;
         const Call& each = calls[number];
+        bytes -= each.result.size();
         const auto body = body_of(reply.bytes);
         if (answer.kind == Header::Kind::error)
             problem = "on rank " + std::to_string(each.rank) + ": " +

@@ -78,9 +78,18 @@ class Context {
         std::span<const std::byte> closure;
         std::span<std::byte> result;
     };
-    /// All at the same time; waits for their results. What was put before is seen there. What is put there is
-    /// seen here if the order acquires.
-    void call(std::span<const Call> calls, std::memory_order order = std::memory_order_acq_rel);
+    /// How many of several calls are under way at a time: at least one, so many, and as long as their results
+    /// are no more bytes than that.
+    struct CallLimits {
+        std::size_t calls = ~std::size_t{0};
+        std::uint64_t result_bytes = ~std::uint64_t{0};
+    };
+    /// At the same time, begun in their order; waits for their results. What was put before is seen there.
+    /// What is put there is seen here if the order acquires.
+    void call(std::span<const Call> calls, std::memory_order order = std::memory_order_acq_rel) {
+        call(calls, order, CallLimits());
+    }
+    void call(std::span<const Call> calls, std::memory_order order, const CallLimits& limits);
 
     /// \throws Error unless these bytes are in the segment
     std::byte* local(std::uint64_t address, std::size_t bytes);
@@ -146,6 +155,7 @@ class Context {
     std::shared_ptr<std::atomic<std::uint64_t>> release_count_;
     DirectEngine direct_;
     Port port_;
+    void send(const Call& call);
     std::uint32_t calls_ = 0;  ///< so many were made
 };
 

@@ -277,6 +277,31 @@ TEST(Array, RanksThatDoNotCallTheSameAreNamed) {
     EXPECT_EQ(failure([] { BlockArray<long, 1> a({10}); }), "none");
 }
 
+// A large slice that is scattered at its owner comes in pieces, which lie one after the other here.
+TEST(Array, LargeSlicesComeWhole) {
+    LaunchOptions options = array_options(3);
+    options.segment_bytes = 1 << 22;
+    launch(options, [] {
+        const auto check = [](auto& a) {
+            a.for_each([](const auto& i, long& element) { element = value_at(i); });
+            a.prefetch_all_to_all({.consistent = false});
+            std::vector<long> all(static_cast<std::size_t>(a.bounds().size()));
+            a.get(a.bounds(), all);
+            const long* element = all.data();
+            for_each_index(a.bounds(), [&](const auto& i) {
+                ASSERT_EQ(a[i], value_at(i));
+                ASSERT_EQ(*element++, value_at(i));
+            });
+            barrier();
+        };
+        BlockArray<long, 2> rows(Box<2>({0, 0}, {300, 240}), {1, 3});
+        check(rows);
+        // A row of the first dimension is more than a piece.
+        BlockArray<long, 3> planes(Box<3>({0, 0, 0}, {2, 200, 300}), {1, 1, 3});
+        check(planes);
+    });
+}
+
 TEST(Arrays, OwnersPackAtTheSameTime) {
     LaunchOptions options = array_options(6);
     options.network = "1gbe";
