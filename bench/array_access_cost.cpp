@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What reading an element costs where the network takes no time, by where it is: in a local array, in the own
-// part of a distributed one, prefetched, or at another rank and in the page cache (LAPPS, section 6.2.1).
-// Each kind goes over as many elements with the same stride; they take turns within one process.
+// What reading and writing an element costs where the network takes no time, by where it is: in a local
+// array, in the own part of a distributed one, prefetched, or at another rank and in the page cache (LAPPS,
+// section 6.2.1). Each kind goes over as many elements with the same stride; they take turns within one
+// process. Of an array that has something prefetched, an access has to find out whether it is this (6.2.4);
+// what is, is written twice.
 
 #include <CLI/CLI.hpp>
 #include <nearfetch/array.hpp>
@@ -35,6 +37,18 @@ double ns_each(const Options& options, double& sum, const Read& read) {
         if (place >= elements) place = (place + 1) % options.stride;
     }
     return static_cast<double>(now_ns() - begin_ns) / static_cast<double>(options.count);
+}
+
+/// The same for writes. \param write is given a place and a value
+template <class Write>
+double ns_each_write(const Options& options, const Write& write) {
+    double none = 0;
+    const double each = ns_each(options, none, [&](std::int64_t place) {
+        write(place, static_cast<double>(place % 7));
+        return 0.0;
+    });
+    release();
+    return each;
 }
 
 /// All kinds, by name. \param arrays one for each way to prefetch, all with the same elements
@@ -78,6 +92,15 @@ class Kinds {
             time("remote, checked", [&](std::int64_t i) { return checked(elements + i); });
             time("prefetched, ac", [&](std::int64_t i) { return automatic(elements + i); });
             time("prefetched, mc", [&](std::int64_t i) { return manual(elements + i); });
+            const auto time_writes = [&](const char* name, Array& array) {
+                if (round == 0) times.emplace_back(name, std::vector<double>());
+                times[kind++].second.push_back(ns_each_write(
+                    options, [&](std::int64_t i, double value) { array.write({elements + i}, value); }));
+            };
+            time_writes("write", far_);
+            time_writes("write, checked", checked_);
+            time_writes("write, ac", automatic_);
+            time_writes("write, mc", manual_);
         }
         for (const auto& [name, each] : times)
             run.note(name, each);

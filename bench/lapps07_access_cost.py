@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paper 004, Fig. 7 and section 6.2.4: what reading an element costs, by where it is, over strides."""
+"""Paper 004, Fig. 7 and section 6.2.4: what reading and writing an element costs, by where it is."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from bench import harness, pgas, plots
 from bench.harness import Claim, Options, Report, Row, Spread, alternate
 
-TITLE = "Reading an element: own, prefetched, remote (004, Fig. 7 and section 6.2.4)"
+TITLE = "Reading and writing an element: own, prefetched, remote (004, Fig. 7 and section 6.2.4)"
 
 KINDS = (
     "local array",
@@ -20,8 +20,13 @@ KINDS = (
     "remote, checked",
     "prefetched, ac",
     "prefetched, mc",
+    "write",
+    "write, checked",
+    "write, ac",
+    "write, mc",
 )
-"""Where it is. Remote ones are in the page cache; `checked`: of an array that has something prefetched."""
+"""Where it is. Remote ones are in the page cache; `checked`: of an array that has something else prefetched.
+Writes are all remote, `ac` and `mc` to what is prefetched: it is written there, too."""
 
 
 def run(options: Options) -> Report:
@@ -35,13 +40,16 @@ def run(options: Options) -> Report:
         for kind in KINDS:
             row: Row = {"stride": stride, "kind": kind, **Spread.of(times[kind]).columns("ns")}
             row.update(Spread.of_ratios(times[kind], times["own"]).columns("over_own"))
-            row.update(Spread.of_ratios(times[kind], times["remote"]).columns("over_remote"))
+            remote = "write" if kind.startswith("write") else "remote"
+            row.update(Spread.of_ratios(times[kind], times[remote]).columns("over_remote"))
             report.rows.append(row)
     report.columns = ("stride", "kind", "ns", "ns_q1", "ns_q3", "over_own", "over_remote")
     for kind, column, most in (
         ("prefetched, mc", "over_own", 1.3),
         ("prefetched, ac", "over_own", 1.3),
         ("remote, checked", "over_remote", 1.01),
+        # The paper's worst; of its mean, 1.2 %, it says that it fluctuates.
+        *((kind, "over_remote", 1.0941) for kind in ("write, checked", "write, ac", "write, mc")),
     ):
         worst = max(pgas.find(report.rows, kind=kind), key=lambda row: row[column])
         text = f"{kind}, {column.replace('_', ' ')}"

@@ -44,7 +44,8 @@ class Kernel(NamedTuple):
     quick: int = 24
     """The size where only the benchmark is tried."""
     log: bool = False
-    """Sizes are logarithms, so there is none for which each rank has the work that one has."""
+    """Sizes are logarithms: only for some numbers of ranks there is one with which each has the work that one
+    has."""
     learned: bool = False
     """There is a version that learns what it needs."""
 
@@ -58,11 +59,14 @@ class Kernel(NamedTuple):
 
     def scalings(self, ranks: int, options: Options) -> dict[str, int]:
         """The sizes at which this number of ranks is compared."""
-        strong = {"strong": options.choose(self.strong, self.quick)}
-        if self.log:
+        strong = {"strong": options.choose(self.strong, self.quick)} if ranks in counts(options) else {}
+        if not self.log:
+            grown = round(self.weak * ranks ** (1 / self.dimensions))
+            return {**strong, "weak": options.choose(grown, 8 * ranks)} if strong else {}
+        doubled = (ranks.bit_length() - 1) / self.dimensions
+        if doubled != int(doubled):
             return strong
-        grown = round(self.weak * ranks ** (1 / self.dimensions))
-        return {**strong, "weak": options.choose(grown, 8 * ranks)}
+        return {**strong, "weak": options.choose(self.weak, self.quick) + int(doubled)}
 
     def sides(self) -> dict[str, Sequence[object]]:
         """Its versions, and base without a cache."""
@@ -96,14 +100,13 @@ KERNELS = (
 def run(options: Options) -> Report:
     """Strong and weak scaling in virtual time; one size on the wall's clock and on MPI over TCP."""
     rounds = options.rounds_or(3, 1)
-    counts = options.choose([1, 2, 8, 32], [1, 4])
     columns = ("program", "scaling", "network", "ranks", "size", "side", "seconds", "speed_up", "over_base")
     report = Report({"rounds": rounds, "network": NETWORK}, columns=columns)
     virtual = Stage(NETWORK, "virtual")
     for kernel in KERNELS:
         work_ns = _work_ns(kernel, options)
         report.parameters[f"{kernel.name}_work_ns"] = work_ns
-        for ranks in counts:
+        for ranks in sorted({*counts(options), *options.choose((1, 4, 16), ())}):
             for scaling, size in kernel.scalings(ranks, options).items():
                 report.rows += _compare(kernel, scaling, size, virtual, ranks, 1, options, work_ns)
         wall, mpi = options.choose((kernel.wall, kernel.mpi), (kernel.quick, kernel.quick))
@@ -112,9 +115,14 @@ def run(options: Options) -> Report:
         report.rows += _compare(kernel, "one", mpi, tcp, 4, rounds, options)
     for kernel in KERNELS:
         report.claims += _claims(
-            kernel, [row for row in report.rows if row["program"] == kernel.name], counts
+            kernel, [row for row in report.rows if row["program"] == kernel.name], counts(options)
         )
     return report
+
+
+def counts(options: Options) -> list[int]:
+    """Of ranks, in virtual time."""
+    return options.choose([1, 2, 8, 32], [1, 4])
 
 
 def _work_ns(kernel: Kernel, options: Options) -> float:
@@ -145,12 +153,12 @@ def _compare(
     return rows
 
 
-def _claims(kernel: Kernel, rows: list[Row], counts: list[int]) -> list[Claim]:
+def _claims(kernel: Kernel, rows: list[Row], ranks: list[int]) -> list[Claim]:
     best = pgas.find(rows, side=BEST)
-    (largest,) = pgas.find(best, scaling="strong", ranks=counts[-1])
+    (largest,) = pgas.find(best, scaling="strong", ranks=ranks[-1])
     claims = [
         Claim.at_least(
-            f"{kernel.name} with {counts[-1]} ranks on {largest['network']}, {BEST} over {UNCACHED}",
+            f"{kernel.name} with {ranks[-1]} ranks on {largest['network']}, {BEST} over {UNCACHED}",
             kernel.faster,
             largest["speed_up"],
             "times faster",

@@ -9,7 +9,7 @@ from typing import NamedTuple, Sequence
 
 from bench import ROOT, pgas, plots
 from bench.harness import Claim, Options, Report, Row, alternate
-from bench.lapps11_programs import HAND, NETWORK
+from bench.lapps11_programs import HAND, LEARNED, NETWORK
 from bench.pgas import Stage
 
 TITLE = "LAPPS's programs: memory and lines of each version (004, Fig. 16 and section 6.5)"
@@ -28,6 +28,12 @@ class Source(NamedTuple):
     quick: Sequence[object]
     by_hand: Sequence[str]
     """The definitions that only the hand-optimised version needs."""
+    learned: bool = False
+    """There is a version that learns what it needs."""
+
+    def sides(self) -> tuple[str, ...]:
+        """Its versions."""
+        return (*SIDES, LEARNED) if self.learned else SIDES
 
 
 SOURCES = (
@@ -35,6 +41,7 @@ SOURCES = (
     Source("heat", ["--cells", 150, "--steps", 2], ["--cells", 8], ["halo", "HandOptimized"]),
     Source("sobel", ["--rows", 5000, "--columns", 5000], [], ["with_halo", "detect_by_hand"]),
     Source("dgemm", ["--order", 768], ["--order", 24], ["rows_needed", "columns_needed", "Copy"]),
+    Source("sparse", ["--log-size", 9, "--iterations", 2], ["--log-size", 4], ["Copy"], True),
 )
 
 
@@ -59,7 +66,7 @@ def _rows(source: Source, ranks: int, rounds: int, options: Options) -> list[Row
         words = [*arguments, "--version", side, "--peak-memory"]
         return pgas.measure(source.name, words, Stage(NETWORK, "virtual"), ranks)["peak_memory_bytes"]
 
-    calls = {side: lambda side=side: peak_bytes(side) for side in SIDES}
+    calls = {side: lambda side=side: peak_bytes(side) for side in source.sides()}
     peaks = {side: min(values) for side, values in alternate(calls, rounds, options, source.name).items()}
     lines = added_lines(source)
     return [
@@ -79,10 +86,12 @@ def added_lines(source: Source) -> dict[str, int]:
     """How many lines of code each version has that base has not."""
     text = (ROOT / "apps" / "pgas" / f"{source.name}.cpp").read_text(encoding="utf-8")
     code = [line for line in text.splitlines() if line.strip() and not line.strip().startswith("//")]
-    patterns = sum(bool(re.search(r"\.prefetch_\w+\(", line)) for line in code)
+    learned = sum(bool(re.search(r"\.(observe|prefetch_observed)\(", line)) for line in code)
+    patterns = sum(bool(re.search(r"\.prefetch_(?!observed)\w+\(", line)) for line in code)
     updates = sum("update_prefetch(" in line for line in code)
     lines = {"base": 0, "ac": patterns, "ac-sd": patterns}
     lines.update({"mc": patterns + updates, "mc-sd": patterns + updates})
+    lines[LEARNED] = learned + updates
     lines[HAND] = sum(_definition_lines(code, name) for name in source.by_hand)
     return lines
 
@@ -97,15 +106,16 @@ def _definition_lines(code: Sequence[str], name: str) -> int:
 
 def plot(report: Report, path: Path) -> None:
     """The memory over base's, and the lines that a version adds."""
-    figure, axes = plots.panels(2, width=5.5)
+    figure, axes = plots.panels(2, width=6)
+    names = [source.name for source in SOURCES]
     for axis, column in zip(axes, ("over_base", "added_lines")):
-        for shift, side in enumerate(SIDES[1:]):
+        for shift, side in enumerate((*SIDES[1:], LEARNED)):
             rows = pgas.find(report.rows, side=side)
-            at = [n + 0.16 * shift for n in range(len(rows))]
+            at = [names.index(row["program"]) + 0.14 * shift for row in rows]
             axis.bar_label(
-                axis.bar(at, [row[column] for row in rows], 0.15, label=side), fmt="%.3g", fontsize=6
+                axis.bar(at, [row[column] for row in rows], 0.13, label=side), fmt="%.3g", fontsize=6
             )
-        axis.set_xticks([n + 0.32 for n in range(len(SOURCES))], [source.name for source in SOURCES])
+        axis.set_xticks([n + 0.35 for n in range(len(SOURCES))], names)
     axes[0].set_ylabel("most memory, over base")
     axes[1].set_ylabel("lines that base has not")
     axes[0].legend(fontsize=7)

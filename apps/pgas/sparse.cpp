@@ -12,6 +12,7 @@
 #include <cmath>
 #include <nearfetch/array.hpp>
 #include <nearfetch/sparse.hpp>
+#include <optional>
 #include <set>
 
 #include "pgas/arrays.hpp"
@@ -80,11 +81,23 @@ void add_product(Vector& y, const Matrix& a, const X& x) {
     });
 }
 
+/// All of the vector, brought by hand.
+class Copy {
+  public:
+    explicit Copy(const Vector& x) : x_(x), elements_(static_cast<std::size_t>(x.bounds().size())) {}
+    void bring() { x_.get(x_.bounds(), elements_); }
+    double operator()(std::int64_t j) const { return elements_[static_cast<std::size_t>(j)]; }
+
+  private:
+    const Vector& x_;
+    std::vector<double> elements_;
+};
+
 class Iteration {
   public:
     Iteration(const Matrix& a, Vector& x, Vector& y, const Options& options)
         : a_(a), x_(x), y_(y), version_(options.version) {
-        if (version_.is_by_hand()) copy_.resize(static_cast<std::size_t>(options.order()));
+        if (version_.is_by_hand()) copy_.emplace(x_);
         if (version_.is_prefetched()) x_.prefetch_all_to_all(version_.prefetch());
         if (version_.is_observed()) x_.observe();
     }
@@ -94,8 +107,8 @@ class Iteration {
         barrier();
         if (version_.is_manual() && !(version_.is_observed() && first)) x_.update_prefetch();
         if (version_.is_by_hand()) {
-            x_.get(x_.bounds(), copy_);
-            add_product(y_, a_, [this](std::int64_t j) { return copy_[static_cast<std::size_t>(j)]; });
+            copy_->bring();
+            add_product(y_, a_, *copy_);
         } else {
             add_product(y_, a_, [this](std::int64_t j) { return x_.read({j}); });
         }
@@ -109,7 +122,7 @@ class Iteration {
     Vector& x_;
     Vector& y_;
     const programs::Version& version_;
-    std::vector<double> copy_;
+    std::optional<Copy> copy_;
 };
 
 /// Each element that own rows need, once.

@@ -27,9 +27,11 @@ SMALL: dict[str, tuple[object, ...]] = {
     "sobel": ("--rows", 20, "--columns", 30),
     "dgemm": ("--order", 24, "--block", 5),
     "sparse": ("--log-size", 4, "--radius", 2, "--iterations", 3),
+    "replicate": ("--order", 30, "--iterations", 3),
+    "star": ("--order", 20, "--radius", 7),
 }
 """The programs, with arguments that make them quick."""
-LAPPS = ("transpose", "heat", "sobel", "dgemm", "sparse")
+LAPPS = ("transpose", "heat", "sobel", "dgemm", "sparse", "replicate", "star")
 """Those that come in versions."""
 VERSIONS = ("base", "ac", "ac-sd", "mc", "mc-sd", "hand")
 VIRTUAL = ("--network", "fdr-ib", "--virtual")

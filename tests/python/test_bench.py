@@ -21,6 +21,8 @@ from bench import (  # noqa: E402
     fig07_access_cost,
     harness,
     lapps07_access_cost,
+    lapps08_initialisation,
+    lapps10_ratio,
     lapps11_programs,
     lapps16_footprint,
     page,
@@ -214,7 +216,7 @@ def _has_remote(row: dict) -> bool:
 
 def test_memory_and_lines_of_versions(tmp_path):
     report = measure("lapps16_footprint", QUIET, tmp_path / "footprint.json")
-    assert len(report.rows) == len(lapps16_footprint.SOURCES) * len(lapps16_footprint.SIDES)
+    assert len(report.rows) == sum(len(source.sides()) for source in lapps16_footprint.SOURCES)
     for row in report.rows:
         assert row["peak_bytes"] > 1 << 20
         assert (row["added_lines"] == 0) == (row["side"] == "base")
@@ -222,7 +224,8 @@ def test_memory_and_lines_of_versions(tmp_path):
     # A pattern for each array; with manual consistency an update in the loop, where there is a loop.
     assert [lines["heat", side] for side in ("ac", "ac-sd", "mc", "mc-sd")] == [2, 2, 3, 3]
     assert [lines["dgemm", side] for side in ("ac", "mc")] == [2, 2]
-    assert all(lines[source.name, "hand"] > 10 for source in lapps16_footprint.SOURCES)
+    assert [lines["sparse", side] for side in ("ac", "mc", "observed")] == [1, 2, 3]
+    assert all(lines[source.name, "hand"] >= 8 for source in lapps16_footprint.SOURCES)
 
 
 def test_access_cost_of_arrays(tmp_path):
@@ -230,8 +233,37 @@ def test_access_cost_of_arrays(tmp_path):
     strides = {row["stride"] for row in report.rows}
     assert len(report.rows) == len(strides) * len(lapps07_access_cost.KINDS) and len(strides) == 2
     assert all(row["ns"] > 0 for row in report.rows)
-    assert [claim.text.split(",")[0] for claim in report.claims] == ["prefetched", "prefetched", "remote"]
+    assert [claim.text.split(",")[0] for claim in report.claims] == 2 * ["prefetched"] + ["remote"] + 3 * [
+        "write"
+    ]
     assert (tmp_path / "access.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("name", ["lapps08_initialisation", "lapps09_update"])
+def test_replicated_matrices(name, tmp_path):
+    report = measure(name, QUIET, tmp_path / "replicated.json")
+    assert {row["time"] for row in report.rows} == {"virtual", "wall", "mpi"}
+    assert {row["side"] for row in report.rows} == set(lapps08_initialisation.SIDES)
+    times = report.parameters["iterations"]
+    assert (times == 1) == (name == "lapps08_initialisation")
+    for row in report.rows:
+        assert row["seconds"] > 0 and row["over_hand"] > 0
+        # One slice of each other rank's, each time.
+        updates = row["counters"]["prefetch_updates"]
+        assert updates == (0 if row["side"] == "hand" else times * (row["ranks"] - 1))
+    assert len(report.claims) == 9
+    assert (tmp_path / "replicated.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_stars_over_the_ratio_of_remote_accesses(tmp_path):
+    report = measure("lapps10_ratio", QUIET, tmp_path / "ratio.json")
+    ratios = {row["radius"]: row["remote_ratio"] for row in report.rows}
+    # Rank 0 has 8 of 16 rows. A star of radius 1 has 3 places in a row and in a column, but 2 at the edges;
+    # one is remote from each element of the last row. With 15 it has all 16, half of a column being remote.
+    assert ratios == {1: round(16 / (8 * (16 * 3 - 2) + 16 * (8 * 3 - 1)), 4), 15: 0.25}
+    assert {row["side"] for row in report.rows} == set(lapps10_ratio.SIDES)
+    assert all(row["seconds"] > 0 and row["over_base"] > 0 for row in report.rows)
+    assert len(report.claims) == 3 * 4
 
 
 def test_page_cache_cost(tmp_path):

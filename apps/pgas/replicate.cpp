@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Every rank brings all of a distributed matrix to itself, and reads some elements of it; then the matrix
+// changes, and it starts again. The synthetic benchmarks of LAPPS for the first time (section 6.2.2) and for
+// updates (6.2.3).
+
+#include <CLI/CLI.hpp>
+#include <nearfetch/array.hpp>
+#include <set>
+
+#include "common/random.hpp"
+#include "pgas/arrays.hpp"
+#include "pgas/program.hpp"
+#include "pgas/versions.hpp"
+
+using namespace nearfetch;
+
+namespace {
+
+using Matrix = BlockArray<double, 2>;
+
+struct Options {
+    std::int64_t order = 200;
+    int iterations = 5;
+    std::int64_t reads = 100;
+    programs::Version version;
+
+    /// Before the iteration of that number, from 0.
+    double value(const Index<2>& i, int iteration) const {
+        return static_cast<double>(order * i[0] + i[1] + iteration);
+    }
+};
+
+/// What this rank reads, each time the same.
+std::vector<Index<2>> chosen(const Options& options) {
+    std::vector<Index<2>> indices;
+    const auto order = static_cast<std::uint64_t>(options.order);
+    std::uint64_t dice = static_cast<std::uint64_t>(rank()) + 1;
+    for (std::int64_t n = 0; n < options.reads; ++n) {
+        dice = apps::mixed(dice);
+        const std::uint64_t place = dice % (order * order);
+        indices.push_back(
+            {static_cast<std::int64_t>(place / order), static_cast<std::int64_t>(place % order)});
+    }
+    return indices;
+}
+
+/// \return whether all that was read is right
+bool iterate(Matrix& a, const std::vector<Index<2>>& indices, const Options& options) {
+    std::vector<double> copy;
+    if (options.version.is_prefetched()) a.prefetch_all_to_all(options.version.prefetch());
+    bool right = true;
+    for (int n = 0; n < options.iterations; ++n) {
+        if (n != 0) {
+            a.for_each([](const Index<2>&, double& element) { element += 1; });
+            barrier();
+            if (options.version.is_manual()) a.update_prefetch();
+        }
+        if (options.version.is_by_hand()) {
+            if (n == 0) barrier();  // which a pattern begins with: the owners have written
+            copy.resize(static_cast<std::size_t>(a.bounds().size()));
+            a.get(a.bounds(), copy);
+        }
+        const Matrix& same = a;
+        for (const Index<2>& i : indices) {
+            const double element = options.version.is_by_hand()
+                                       ? copy[static_cast<std::size_t>(options.order * i[0] + i[1])]
+                                       : same[i];
+            right = right && element == options.value(i, n);
+        }
+        barrier();
+    }
+    return right;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    programs::Program program("replicate", "Brings all of a distributed matrix to every rank, repeatedly.");
+    Options options;
+    apps::add_number(program.options(), "--order", options.order, 1, std::int64_t{1} << 20,
+                     "rows and columns of the matrix");
+    apps::add_number(program.options(), "--iterations", options.iterations, 1, 1'000'000,
+                     "times that it is brought");
+    apps::add_number(program.options(), "--reads", options.reads, 0, std::int64_t{1} << 30,
+                     "elements that each rank reads each time");
+    options.version.add_options(program.options());
+    const auto segment_bytes = [&] {
+        return 8 * static_cast<std::uint64_t>((options.order + 64) * (options.order + 64)) + 4096;
+    };
+    return program.run(argc, argv, segment_bytes, [&](programs::Run& run) {
+        Matrix a({options.order, options.order});
+        a.for_each([&](const Index<2>& i, double& element) { element = options.value(i, 0); });
+        const std::vector<Index<2>> indices = chosen(options);
+
+        run.begin();
+        const bool right = iterate(a, indices, options);
+        run.end();
+
+        run.result(programs::checksum(a), right);
+        options.version.note(run);
+        programs::Needed needed;
+        for (const Index<2>& i : std::set<Index<2>>(indices.begin(), indices.end()))
+            needed.add(a, {i, {i[0] + 1, i[1] + 1}});
+        run.least(needed.traffic(options.iterations));
+    });
+}

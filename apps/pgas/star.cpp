@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A star-shaped stencil of any radius on a square grid, after the stencil of the Parallel Research Kernels
+// (Van der Wijngaart and Mattson 2014): to each point everything is added that is up to so far away in its
+// row and in its column; then the grid grows. The larger the radius, the larger the share of accesses to
+// elements of other ranks (LAPPS, section 6.2.5).
+
+#include <CLI/CLI.hpp>
+#include <nearfetch/array.hpp>
+#include <optional>
+
+#include "pgas/arrays.hpp"
+#include "pgas/program.hpp"
+#include "pgas/versions.hpp"
+
+using namespace nearfetch;
+
+namespace {
+
+using Grid = BlockArray<double, 2>;
+
+struct Options {
+    std::int64_t order = 64;
+    std::int64_t radius = 2;
+    int iterations = 2;
+    programs::Version version;
+
+    /// Of the places around one, those that there are: from the first up to, and without, the second.
+    std::pair<std::int64_t, std::int64_t> around(std::int64_t i) const {
+        return {std::max<std::int64_t>(0, i - radius), std::min(order, i + radius + 1)};
+    }
+};
+
+/// \param in(i, j) an element of the grid
+template <class In>
+void add_stars(Grid& out, const Options& options, const In& in) {
+    out.for_each([&](const Index<2>& i, double& element) {
+        double sum = 0;
+        const auto [first_row, end_row] = options.around(i[0]);
+        for (std::int64_t row = first_row; row < end_row; ++row)
+            sum += in(row, i[1]);
+        const auto [first_column, end_column] = options.around(i[1]);
+        for (std::int64_t column = first_column; column < end_column; ++column)
+            sum += in(i[0], column);
+        element += sum;
+    });
+}
+
+/// Own elements with what is near, in one local array.
+class HandOptimized {
+  public:
+    HandOptimized(const Grid& in, const Options& options) : own_(in.own_box()), all_(own_) {
+        if (own_.empty()) return;
+        const Index<2> last{own_.upper[0] - 1, own_.upper[1] - 1};
+        for (std::size_t d = 0; d < 2; ++d) {
+            all_.lower[d] = options.around(own_.lower[d]).first;
+            all_.upper[d] = options.around(last[d]).second;
+            Box<2> before = own_, after = own_;
+            before.lower[d] = all_.lower[d];
+            before.upper[d] = own_.lower[d];
+            after.lower[d] = own_.upper[d];
+            after.upper[d] = all_.upper[d];
+            needed_.insert(needed_.end(), {before, after});
+        }
+        needed_.push_back(own_);
+        copy_.resize(static_cast<std::size_t>(all_.size()));
+    }
+
+    void add_stars(Grid& out, const Grid& in, const Options& options) {
+        for (const Box<2>& box : needed_) {
+            part_.resize(static_cast<std::size_t>(box.empty() ? 0 : box.size()));
+            in.get(box, part_);
+            const double* from = part_.data();
+            const std::int64_t width = box.extent(1);
+            for (std::int64_t row = box.lower[0]; row < box.upper[0]; ++row, from += width)
+                std::copy_n(from, width, at(row, box.lower[1]));
+        }
+        ::add_stars(out, options, [this](std::int64_t row, std::int64_t column) { return *at(row, column); });
+    }
+
+  private:
+    double* at(std::int64_t row, std::int64_t column) {
+        return copy_.data() + (row - all_.lower[0]) * all_.extent(1) + column - all_.lower[1];
+    }
+
+    Box<2> own_;
+    Box<2> all_;
+    std::vector<Box<2>> needed_;
+    std::vector<double> copy_;
+    std::vector<double> part_;
+};
+
+/// Of this rank, in one iteration; and of these to others' elements.
+struct Accesses {
+    std::int64_t all = 0;
+    std::int64_t remote = 0;
+
+    Accesses(const Grid& in, const Options& options) {
+        const Box<2> own = in.own_box();
+        for (std::size_t d = 0; d < 2; ++d)
+            for (std::int64_t i = own.lower[d]; i < own.upper[d]; ++i) {
+                const auto [first, end] = options.around(i);
+                const std::int64_t here = std::min(end, own.upper[d]) - std::max(first, own.lower[d]);
+                all += (end - first) * own.extent(1 - d);
+                remote += (end - first - here) * own.extent(1 - d);
+            }
+    }
+};
+
+void iterate(Grid& out, Grid& in, const Options& options, const programs::Run& run) {
+    if (options.version.is_prefetched())
+        in.prefetch_stencil(options.radius, false, options.version.prefetch());
+    std::optional<HandOptimized> by_hand;
+    if (options.version.is_by_hand()) by_hand.emplace(in, options);
+    const std::int64_t accesses = Accesses(in, options).all;
+    for (int n = 0; n < options.iterations; ++n) {
+        barrier();
+        if (options.version.is_manual() && n != 0) in.update_prefetch();
+        if (by_hand)
+            by_hand->add_stars(out, in, options);
+        else
+            add_stars(out, options, [&](std::int64_t i, std::int64_t j) { return in.read({i, j}); });
+        options.version.worked(run, accesses);
+        barrier();
+        in.for_each([](const Index<2>&, double& element) { element += 1; });
+    }
+}
+
+/// The sum of i + j + n over what is around, for each n up to the iterations.
+bool is_right(const Grid& out, const Options& options) {
+    bool right = true;
+    for_each_index(out.own_box(), [&](const Index<2>& i) {
+        std::int64_t expected = 0;
+        for (std::size_t d = 0; d < 2; ++d) {
+            const auto [first, end] = options.around(i[d]);
+            const std::int64_t count = end - first;
+            const std::int64_t once = count * i[1 - d] + count * (first + end - 1) / 2;
+            const std::int64_t times = options.iterations;
+            expected += times * once + count * times * (times - 1) / 2;
+        }
+        right = right && out[i] == static_cast<double>(expected);
+    });
+    return right;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    programs::Program program("star", "Adds up what is near each point of a grid, in its row and column.");
+    Options options;
+    apps::add_number(program.options(), "--order", options.order, 1, std::int64_t{1} << 20,
+                     "rows and columns of the grid");
+    apps::add_number(program.options(), "--radius", options.radius, 1, std::int64_t{1} << 20,
+                     "how far away is near");
+    apps::add_number(program.options(), "--iterations", options.iterations, 1, 1'000'000,
+                     "times that all is added up");
+    options.version.add_options(program.options());
+    const auto segment_bytes = [&] {
+        return 2 * 8 * static_cast<std::uint64_t>((options.order + 64) * (options.order + 64)) + 4096;
+    };
+    return program.run(argc, argv, segment_bytes, [&](programs::Run& run) {
+        Grid in({options.order, options.order});
+        Grid out({options.order, options.order});
+        in.for_each([](const Index<2>& i, double& element) { element = static_cast<double>(i[0] + i[1]); });
+
+        run.begin();
+        iterate(out, in, options, run);
+        run.end();
+
+        run.result(programs::checksum(out), is_right(out, options));
+        options.version.note(run);
+        const Accesses accesses(in, options);
+        if (rank() == 0 && accesses.all > 0)
+            run.note("remote_ratio",
+                     static_cast<double>(accesses.remote) / static_cast<double>(accesses.all));
+        programs::Needed needed;
+        const Box<2> own = in.own_box();
+        for (std::size_t d = 0; d < 2 && !own.empty(); ++d) {
+            Box<2> near = own;
+            near.lower[d] = options.around(own.lower[d]).first;
+            near.upper[d] = options.around(own.upper[d] - 1).second;
+            needed.add(in, near);
+        }
+        run.least(needed.traffic(options.iterations));
+    });
+}
