@@ -9,7 +9,7 @@ build="$root/build/release"
 python="$root/.venv/bin/python"
 
 # What the build and the tests need from Debian or Ubuntu; libmpich-dev would add MPICH's Fortran tests.
-packages=(build-essential ccache cmake ninja-build pkg-config python3-venv git openmpi-bin libopenmpi-dev gfortran
+packages=(build-essential ccache cmake ninja-build pkg-config python3-dev python3-venv git openmpi-bin libopenmpi-dev gfortran
     libboost-dev libcli11-dev libgtest-dev nlohmann-json3-dev zlib1g-dev)
 
 usage() {

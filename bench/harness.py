@@ -23,7 +23,7 @@ from tqdm import tqdm
 
 from bench import ROOT
 from nearfetch.families import decide
-from nearfetch.launch import mpiexec, nearfetch_run, without_nearfetch
+from nearfetch.mpiexec import mpiexec, nearfetch_run, without_nearfetch
 from nearfetch.run import Prepared, with_library
 
 BUILD = Path(os.environ.get("NEARFETCH_BUILD", ROOT / "build" / "release"))

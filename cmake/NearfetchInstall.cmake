@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The command `nearfetch` in the build folder, and what is installed: interposers, headers, the CMake package, the
-# pkg-config files, the command with its Python package, licence and README.
+# pkg-config files, the command with its Python package, licence and README. A wheel (component `python`) has the
+# Python package alone, with its libraries inside.
 
 include(CMakePackageConfigHelpers)
 
@@ -36,10 +37,60 @@ install(
     DESTINATION ${NEARFETCH_PYTHONDIR}
     FILES_MATCHING
     PATTERN "*.py"
+    PATTERN "py.typed"
     PATTERN "__pycache__" EXCLUDE)
-if(TARGET nearfetch-settings)
-    install(TARGETS nearfetch-settings DESTINATION ${NEARFETCH_LIBEXECDIR})
+install(TARGETS nearfetch-settings DESTINATION ${NEARFETCH_LIBEXECDIR})
+
+# The Python package finds its parts from its own folder: here, and in a wheel, whose files scikit-build-core takes.
+file(RELATIVE_PATH NEARFETCH_TO_LIBRARIES ${_at_PYTHONDIR}/nearfetch ${_at_LIBDIR})
+file(RELATIVE_PATH NEARFETCH_TO_SETTINGS ${_at_PYTHONDIR}/nearfetch ${_at_LIBEXECDIR}/nearfetch-settings)
+configure_file(cmake/installed.py.in installed/_installed.py @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/installed/_installed.py DESTINATION ${NEARFETCH_PYTHONDIR}/nearfetch)
+set(NEARFETCH_TO_LIBRARIES lib)
+set(NEARFETCH_TO_SETTINGS bin/nearfetch-settings)
+configure_file(cmake/installed.py.in installed/wheel/_installed.py @ONLY)
+add_custom_target(python_package DEPENDS nearfetch-settings interposers)
+install(
+    FILES ${PROJECT_BINARY_DIR}/installed/wheel/_installed.py
+    DESTINATION nearfetch
+    COMPONENT python
+    EXCLUDE_FROM_ALL)
+install(
+    TARGETS nearfetch-settings
+    DESTINATION nearfetch/bin
+    COMPONENT python
+    EXCLUDE_FROM_ALL)
+if(NEARFETCH_PYTHON_MODULE)
+    add_dependencies(python_package nearfetch_native nearfetch_native_stub python_families)
+    install(TARGETS nearfetch_native DESTINATION ${NEARFETCH_PYTHONDIR}/nearfetch)
+    install(FILES ${PROJECT_BINARY_DIR}/python/nearfetch/_native.pyi DESTINATION ${NEARFETCH_PYTHONDIR}/nearfetch)
+    install(
+        TARGETS nearfetch_native
+        DESTINATION nearfetch
+        COMPONENT python
+        EXCLUDE_FROM_ALL)
+    install(
+        FILES ${PROJECT_BINARY_DIR}/python/nearfetch/_native.pyi
+        DESTINATION nearfetch
+        COMPONENT python
+        EXCLUDE_FROM_ALL)
+elseif(SKBUILD)
+    message(FATAL_ERROR "the Python package's native module cannot be built (Python's headers or nanobind are missing): "
+                        "install python3-dev, or what your system calls it")
 endif()
+foreach(family IN LISTS NEARFETCH_MPI_FAMILIES)
+    if(NEARFETCH_PYTHON_MODULE)
+        install(TARGETS nearfetch_python_${family} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+        install(
+            TARGETS nearfetch_python_${family}
+            LIBRARY DESTINATION nearfetch/lib COMPONENT python
+            EXCLUDE_FROM_ALL)
+    endif()
+    install(
+        TARGETS nearfetch_mpi_${family}
+        LIBRARY DESTINATION nearfetch/lib COMPONENT python
+        EXCLUDE_FROM_ALL)
+endforeach()
 
 # Headers and the CMake package.
 install(

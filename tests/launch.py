@@ -22,7 +22,7 @@ from pathlib import Path
 TESTS = Path(__file__).resolve().parent
 sys.path.insert(0, str(TESTS.parent / "python"))
 
-from nearfetch.launch import mpiexec, nearfetch_run, without_nearfetch  # noqa: E402
+from nearfetch.mpiexec import mpiexec, nearfetch_run, without_nearfetch  # noqa: E402
 
 _MARK = "NF_TEST_RUN"
 _TIMED_OUT = 124

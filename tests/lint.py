@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -74,11 +75,11 @@ def ruff_format(files: list[Path]) -> Optional[str]:
 
 def headers(files: list[Path]) -> Optional[str]:
     """Every header compiles alone; those of include/ as C11 too where they are C headers."""
-    mpi = _mpi_includes()
+    others = [*_mpi_includes(), *_python_includes()]
     jobs: list[list[str]] = []
     with tempfile.TemporaryDirectory() as scratch:
         for number, path in enumerate(path for path in files if path.suffix in (".hpp", ".h")):
-            roots = ["-I", str(ROOT / "include"), "-I", str(ROOT / "src"), "-I", str(ROOT / "apps"), *mpi]
+            roots = ["-I", str(ROOT / "include"), "-I", str(ROOT / "src"), "-I", str(ROOT / "apps"), *others]
             definitions = ["-DNF_CHECKS=1", "-DNEARFETCH_MPI_OPENMPI=1", '-DNEARFETCH_MPI_FAMILY="openmpi"']
             warnings = ["-Wall", "-Wextra", "-Werror", "-Wno-unused-function", "-Wno-unused-const-variable"]
             warnings.append("-Wno-restrict")
@@ -120,6 +121,16 @@ def _mpi_includes() -> list[str]:
     shown = subprocess.run([wrapper, "-show"], capture_output=True, text=True, check=True).stdout.split()
     folders = [word[2:] for word in shown if word.startswith("-I")]
     return ["-DOMPI_SKIP_MPICXX=1", *(word for folder in folders for word in ("-isystem", folder))]
+
+
+def _python_includes() -> list[str]:
+    """Of what the native module of the Python package is made with."""
+    try:
+        import nanobind
+    except ImportError:
+        return []
+    folders = [sysconfig.get_paths()["include"], nanobind.include_dir()]
+    return [word for folder in folders for word in ("-isystem", folder)]
 
 
 def _output_if_failed(command: list[str]) -> Optional[str]:

@@ -11,8 +11,8 @@
  *
  *     NEARFETCH_CALL(nearfetch_win_invalidate, (win));
  *
- * Each function returns MPI_SUCCESS or an MPI error code; an error is also given to the window's error
- * handler. None of them is collective.
+ * Each function of a window returns MPI_SUCCESS or an MPI error code; an error is also given to the window's
+ * error handler. None of them is collective.
  */
 
 #include <mpi.h>
@@ -67,6 +67,9 @@ int nearfetch_win_set_score(MPI_Win win, nearfetch_score_function score, void* c
  * bytes_from_cache, ...). MPI_ERR_ARG for a name that does not exist.
  */
 int nearfetch_win_stats(MPI_Win win, const char* counter, unsigned long long* value) NEARFETCH_WEAK;
+
+/* The name of counter number `index`, from 0; NULL where there is none of that number. */
+const char* nearfetch_counter_name(int index) NEARFETCH_WEAK;
 
 #ifdef __cplusplus
 }

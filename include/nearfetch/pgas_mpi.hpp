@@ -10,8 +10,9 @@ int launch_mpi(const LaunchOptions& options, int* argc, char*** argv, const std:
                void (*anchor)());
 }
 
-/// Runs `main` in every process of an MPI program, which has not initialised MPI itself; what LaunchOptions
-/// says of ranks and modelled networks is not used. To be called once.
+/// Runs `main` in every process of an MPI program; what LaunchOptions says of ranks and modelled networks is
+/// not used. MPI is started for it and ended after it, unless the program has started MPI itself: then that
+/// is used and left as it is. \throws Error when MPI has ended
 /// \return what main() should return
 inline int launch_mpi(const LaunchOptions& options, int* argc, char*** argv,
                       const std::function<void()>& main) {

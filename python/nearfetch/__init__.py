@@ -1,19 +1,110 @@
 # SPDX-License-Identifier: Apache-2.0
-"""nearfetch keeps remote memory near: caching for one-sided communication.
+"""nearfetch keeps remote memory near: distributed arrays, MPI windows with a cache, and the command line.
 
-This package is the command line (`nearfetch run`, `nearfetch settings`) and what it is made of. It needs
-nothing but the standard library.
+>>> import nearfetch
+>>> def main():
+...     a = nearfetch.BlockArray(8, dtype=int)
+...     a.local[...] = nearfetch.rank()
+...     nearfetch.barrier()
+...     return int(a[7])
+>>> nearfetch.launch(main, ranks=2)
+[1, 1]
+
+The command line (`nearfetch run`, `nearfetch settings`) needs nothing but the standard library: the rest of
+the package is imported when it is first used.
 """
 
 from __future__ import annotations
 
+import importlib
+from typing import TYPE_CHECKING
+
+from nearfetch.errors import Error, IndexingError, NearfetchError
+
+if TYPE_CHECKING:
+    from nearfetch.arrays import (
+        BlockArray,
+        BlockCyclicArray,
+        CyclicArray,
+        DistributedArray,
+        PrefetchPhase,
+        PrefetchTransfer,
+    )
+    from nearfetch.program import (
+        acquire,
+        barrier,
+        compute,
+        fence,
+        launch,
+        now_ns,
+        phase,
+        rank,
+        ranks,
+        release,
+        statistics,
+    )
+    from nearfetch.window import Window
+
 __version__ = "0.1.0"
 
+_PLACES = {
+    "arrays": (
+        "BlockArray",
+        "BlockCyclicArray",
+        "CyclicArray",
+        "DistributedArray",
+        "PrefetchPhase",
+        "PrefetchTransfer",
+    ),
+    "program": (
+        "acquire",
+        "barrier",
+        "compute",
+        "fence",
+        "launch",
+        "now_ns",
+        "phase",
+        "rank",
+        "ranks",
+        "release",
+        "statistics",
+    ),
+    "window": ("Window",),
+}
 
-class NearfetchError(Exception):
-    """A problem that the user can solve; reads *problem (why it is one): what to do*."""
+__all__ = [
+    "BlockArray",
+    "BlockCyclicArray",
+    "CyclicArray",
+    "DistributedArray",
+    "Error",
+    "IndexingError",
+    "NearfetchError",
+    "PrefetchPhase",
+    "PrefetchTransfer",
+    "Window",
+    "acquire",
+    "barrier",
+    "compute",
+    "fence",
+    "launch",
+    "now_ns",
+    "phase",
+    "rank",
+    "ranks",
+    "release",
+    "statistics",
+]
 
-    def __init__(self, message: str, status: int = 2) -> None:
-        """`status` is the exit code with which the command line ends."""
-        super().__init__(message)
-        self.status = status
+
+def __getattr__(name: str) -> object:
+    for module, names in _PLACES.items():
+        if name in names:
+            value = getattr(importlib.import_module(f"nearfetch.{module}"), name)
+            globals()[name] = value
+            return value
+    raise AttributeError(f"module 'nearfetch' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

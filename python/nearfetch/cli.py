@@ -29,7 +29,7 @@ Settings are also read from the environment (NEARFETCH_BUFFER_BYTES=64MiB); `nea
 def main(arguments: Optional[Sequence[str]] = None, layout: Optional[Layout] = None) -> int:
     """Runs the command line; returns the exit code (`run` does not return: it becomes the command)."""
     options = _parser().parse_args(arguments)
-    layout = layout or Layout.of_source_tree()
+    layout = layout or Layout.of_this()
     try:
         if options.action == "settings":
             return _settings(layout, options.json)

@@ -108,7 +108,7 @@ def decide(command: Sequence[str], environ: Mapping[str, str], named: Optional[s
         links = True
     else:
         links = False
-        answer = _of_mpi4py(environ) or _of_launcher(launcher) or _of_environment(environ)
+        answer = of_mpi4py(environ) or _of_launcher(launcher) or _of_environment(environ)
         if answer is None:
             raise NearfetchError(
                 f"cannot tell which MPI the command uses ('{command[0]}' is no MPI launcher nearfetch knows, "
@@ -200,7 +200,7 @@ def _linked_families(command: Sequence[str], environ: Mapping[str, str]) -> dict
     return linked
 
 
-def _of_mpi4py(environ: Mapping[str, str]) -> Optional[tuple[str, Optional[Path]]]:
+def of_mpi4py(environ: Mapping[str, str]) -> Optional[tuple[str, Optional[Path]]]:
     """What mpi4py's own variables say (mpi4py documentation, "Runtime configuration")."""
     path = Path(environ.get("MPI4PY_LIBMPI", "") or os.devnull)
     dynamic = read_dynamic(path) if path.is_file() else None

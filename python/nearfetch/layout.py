@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the parts of one nearfetch lie: the interposers, and the program that knows the settings."""
+"""Where the parts of one nearfetch lie: its libraries, and the program that knows the settings."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Optional
 
 from nearfetch import NearfetchError
 from nearfetch.families import FAMILIES
@@ -17,16 +18,51 @@ class Layout(NamedTuple):
     """Folder of libnearfetch_mpi_<family>.so."""
     settings_program: Path
     """The program nearfetch-settings."""
+    module: Optional[Path] = None
+    """Folder of the native module, where it is not that of the package."""
 
     @classmethod
     def of_build(cls, build: Path) -> Layout:
         """The layout of the build folder `build`."""
-        return cls(build / "lib", build / "bin" / "nearfetch-settings")
+        return cls(
+            build / "lib", build / "bin" / "nearfetch-settings", build.resolve() / "python" / "nearfetch"
+        )
 
     @classmethod
     def of_source_tree(cls) -> Layout:
         """The release build of the source tree that this file belongs to."""
         return cls.of_build(Path(__file__).resolve().parents[2] / "build" / "release")
+
+    @classmethod
+    def of_this(cls) -> Layout:
+        """The layout of the nearfetch that this file belongs to, be it installed or in a source tree.
+
+        In a source tree NEARFETCH_BUILD may name the build folder.
+        """
+        try:
+            from nearfetch import _installed  # type: ignore[attr-defined]
+        except ImportError:
+            named = os.environ.get("NEARFETCH_BUILD")
+            return cls.of_build(Path(named)) if named else cls.of_source_tree()
+        package = Path(__file__).resolve().parent
+        return cls((package / _installed.LIBRARIES).resolve(), (package / _installed.SETTINGS).resolve())
+
+    def python_library(self, family: str) -> Path:
+        """The library by which arrays run on the MPI `family`.
+
+        Raises NearfetchError, naming the families that were built, where there is none.
+        """
+        path = self.libraries / f"libnearfetch_python_{family}.so"
+        if not path.is_file():
+            built = sorted(
+                found.stem[len("libnearfetch_python_") :]
+                for found in self.libraries.glob("libnearfetch_python_*.so")
+            )
+            raise NearfetchError(
+                f"arrays cannot run on {FAMILIES[family].title} (this nearfetch was built for: "
+                f"{', '.join(built) or 'no MPI'}): build nearfetch where that is installed"
+            )
+        return path
 
     def interposer(self, family: str) -> Path:
         """The interposer built for `family`.

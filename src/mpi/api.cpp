@@ -4,6 +4,7 @@
 
 #include "nearfetch/mpi.h"
 
+#include <iterator>
 #include <new>
 #include <string>
 #include <vector>
@@ -86,5 +87,10 @@ int nearfetch_win_stats(MPI_Win win, const char* counter, unsigned long long* va
         throw Error("unknown counter '" + std::string(counter) + "'", "the statistics have no such counter",
                     "use a name that stands in rank-<N>.json");
     });
+}
+
+const char* nearfetch_counter_name(int index) {
+    if (index < 0 || static_cast<std::size_t>(index) >= std::size(range_cache_counter_table)) return nullptr;
+    return range_cache_counter_table[static_cast<std::size_t>(index)].name.data();
 }
 }

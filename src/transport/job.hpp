@@ -40,6 +40,9 @@ class Job {
     /// This rank's memory that others reach, at the addresses 0 to its size; the same size everywhere. Zero
     /// at the start, aligned to 4096 bytes.
     virtual std::span<std::byte> segment() noexcept = 0;
+    /// Keeps the segment's memory, but nothing else of the job, for those who hold it; nullptr where it ends
+    /// with the job.
+    virtual std::shared_ptr<void> memory() { return nullptr; }
 
     /// An endpoint for the calling thread, which gives it back before it ends.
     virtual std::unique_ptr<Transport> endpoint() = 0;

@@ -20,7 +20,7 @@ sys.path[:0] = [str(TESTS), str(ROOT / "python")]
 
 from launch import sanitizer_environment  # noqa: E402
 
-from nearfetch.launch import mpiexec, nearfetch_run, without_nearfetch  # noqa: E402
+from nearfetch.mpiexec import mpiexec, nearfetch_run, without_nearfetch  # noqa: E402
 
 PROGRAMS = Path(os.environ.get("NEARFETCH_PROGRAMS", ROOT / "build" / "release" / "programs"))
 FAMILIES = [name for name in ("openmpi", "mpich", "mpiabi") if (PROGRAMS / name / "lcc").exists()]

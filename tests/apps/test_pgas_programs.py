@@ -12,7 +12,7 @@ from typing import Any, Optional
 import pytest
 from conftest import PROGRAMS, TIMEOUT_SECONDS, sanitizer_environment
 
-from nearfetch.launch import mpiexec
+from nearfetch.mpiexec import mpiexec
 
 ACCESSES = ("--accesses", 1500, "--elements", 200_000)
 SMALL: dict[str, tuple[object, ...]] = {

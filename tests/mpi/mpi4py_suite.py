@@ -94,7 +94,7 @@ def outcomes(
     """What became of each test on each rank; None if the run did not come to its end."""
     from launch import sanitizer_environment
 
-    from nearfetch.launch import mpiexec, nearfetch_run, without_nearfetch
+    from nearfetch.mpiexec import mpiexec, nearfetch_run, without_nearfetch
 
     launch = mpiexec(options.family, ranks, "shm", without_nearfetch(os.environ))
     env = {**sanitizer_environment(launch.env, options.build), "PYTHONDONTWRITEBYTECODE": "1"}

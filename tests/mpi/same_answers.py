@@ -17,7 +17,7 @@ from pathlib import Path
 
 from launch import sanitizer_environment
 
-from nearfetch.launch import mpiexec, nearfetch_run, without_nearfetch
+from nearfetch.mpiexec import mpiexec, nearfetch_run, without_nearfetch
 
 MODES = ("off", "transparent", "acquire", "always-cache", "user-defined")
 

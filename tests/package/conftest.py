@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from nearfetch.launch import without_nearfetch
+from nearfetch.mpiexec import without_nearfetch
 
 BUILD = Path(os.environ["NEARFETCH_BUILD"])
 

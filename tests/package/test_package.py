@@ -14,7 +14,7 @@ import pytest
 from conftest import clean_environment, libdir, run
 
 from nearfetch import __version__
-from nearfetch.launch import launcher_of, mpiexec
+from nearfetch.mpiexec import launcher_of, mpiexec
 
 CONSUMER = Path(__file__).resolve().parent / "consumer"
 RUNTIME = CONSUMER.parents[1] / "capi" / "consumer"

@@ -31,7 +31,7 @@ from bench import (  # noqa: E402
     workload,
 )
 from bench.__main__ import NAMES, main, measure, module, table  # noqa: E402
-from nearfetch.launch import mpiexec  # noqa: E402
+from nearfetch.mpiexec import mpiexec  # noqa: E402
 
 QUIET = harness.Options(quick=True, rounds=1, shown=False)
 

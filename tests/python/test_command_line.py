@@ -14,8 +14,8 @@ import pytest
 from nearfetch import NearfetchError, __version__
 from nearfetch.cli import main
 from nearfetch.families import Decision, Launcher
-from nearfetch.launch import without_nearfetch
 from nearfetch.layout import Layout
+from nearfetch.mpiexec import without_nearfetch
 from nearfetch.run import inject, preload
 
 PACKAGE = Path(__file__).resolve().parents[2] / "python"
@@ -35,7 +35,7 @@ def nearfetch(layout):
     def run(*words: object, **environ: str) -> subprocess.CompletedProcess[str]:
         clean = without_nearfetch(os.environ)
         return subprocess.run(
-            [sys.executable, "-c", DRIVER, *layout, *map(str, words)],
+            [sys.executable, "-c", DRIVER, *layout[:2], *map(str, words)],
             env={**clean, "PYTHONPATH": str(PACKAGE), **environ},
             capture_output=True,
             text=True,

@@ -15,6 +15,7 @@ class InprocJob final : public Job {
     Rank rank() const noexcept override { return rank_; }
     Rank ranks() const noexcept override { return world_.ranks(); }
     std::span<std::byte> segment() noexcept override { return world_.segment(rank_); }
+    std::shared_ptr<void> memory() override { return world_.memory(rank_); }
     std::unique_ptr<Transport> endpoint() override;
     bool threads() const noexcept override { return true; }
     std::uint64_t atomic(Rank target, std::uint64_t address, AtomicOp op, std::uint64_t operand,

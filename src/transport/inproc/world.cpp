@@ -39,6 +39,10 @@ std::span<std::byte> InprocWorld::segment(Rank rank) noexcept {
     return {segments_[static_cast<std::size_t>(rank)]->data(), static_cast<std::size_t>(segment_bytes_)};
 }
 
+std::shared_ptr<void> InprocWorld::memory(Rank rank) const {
+    return segments_.empty() ? nullptr : segments_[static_cast<std::size_t>(rank)];
+}
+
 void InprocWorld::post(Rank target, Port port, Message message) {
     Mailbox& mailbox = mailboxes_[static_cast<std::size_t>(target)];
     {

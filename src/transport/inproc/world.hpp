@@ -35,6 +35,8 @@ class InprocWorld {
     std::uint64_t segment_bytes() const noexcept { return segment_bytes_; }
     ByteRange addresses() const noexcept { return {0, segment_bytes_}; }
     std::span<std::byte> segment(Rank rank) noexcept;
+    /// Who holds it keeps that.
+    std::shared_ptr<void> memory(Rank rank) const;
 
     void post(Rank target, Port port, Message message);
     /// \param wait for a message \throws Error when another rank has failed
@@ -60,7 +62,7 @@ class InprocWorld {
     };
 
     std::uint64_t segment_bytes_;
-    std::vector<std::unique_ptr<ReservedMemory>> segments_;
+    std::vector<std::shared_ptr<ReservedMemory>> segments_;
     std::vector<Mailbox> mailboxes_;
 
     std::mutex barrier_mutex_;

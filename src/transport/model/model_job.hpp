@@ -33,6 +33,7 @@ class ModelJob final : public Job {
     Rank rank() const noexcept override { return inner_.rank(); }
     Rank ranks() const noexcept override { return inner_.ranks(); }
     std::span<std::byte> segment() noexcept override { return inner_.segment(); }
+    std::shared_ptr<void> memory() override { return inner_.memory(); }
     std::unique_ptr<Transport> endpoint() override;
     bool threads() const noexcept override { return inner_.threads(); }
     std::uint64_t atomic(Rank target, std::uint64_t address, AtomicOp op, std::uint64_t operand,

@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 
 #include "base/clock.hpp"
 #include "base/error.hpp"
@@ -235,13 +236,26 @@ bool threads_refused() {
 #endif
 }
 
-/// \return whether threads may communicate at will
+/// Whether MPI is a launch_mpi()'s to end.
+bool& own_mpi() {
+    static bool own = false;
+    return own;
+}
+
+/// Starts MPI unless it is. \return whether threads may communicate at will
 bool start_mpi(bool threads, int* argc, char*** argv) {
-    int started = 0;
+    int started = 0, ended = 0;
     PMPI_Initialized(&started);
-    if (started)
-        throw Error("MPI cannot be started", "the program has done so",
-                    "leave MPI_Init and MPI_Finalize to nearfetch");
+    PMPI_Finalized(&ended);
+    if (ended)
+        throw Error("MPI cannot be started", "it has ended, and does so once in a process",
+                    "let one launch follow the other before MPI_Finalize");
+    if (started) {
+        int level = MPI_THREAD_SINGLE;
+        check_mpi(PMPI_Query_thread(&level), "MPI_Query_thread", "report this");
+        return threads && level == MPI_THREAD_MULTIPLE;
+    }
+    own_mpi() = true;
 #if defined(OPEN_MPI) && OMPI_MAJOR_VERSION < 5
     // Below osc/sm's 100, above osc/ucx' 60. A user's own choice stays.
     setenv("OMPI_MCA_osc_rdma_priority", "90", 0);
@@ -272,8 +286,13 @@ int launch_mpi(const MpiJobConfig& config, int* argc, char*** argv,
             give_up(std::current_exception(), ends);
         }
     }
-    PMPI_Finalize();
+    if (!config.leave_started) finish_mpi();
     return 0;
+}
+
+void finish_mpi() {
+    if (!std::exchange(own_mpi(), false)) return;
+    PMPI_Finalize();
 }
 
 }  // namespace nearfetch

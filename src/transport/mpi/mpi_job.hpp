@@ -17,7 +17,7 @@
 //  - Compare-and-swap on 64 bits crashes in Open MPI 4.1 where ranks share memory and the window is that of
 //    its component osc/rdma; osc/sm does it well, and all else faster. Its choice is changed (mpi_job.cpp).
 //  - Open MPI's osc/pt2pt, which it takes over TCP, refuses MPI_THREAD_MULTIPLE when the window is made,
-//    which is too late for asking for less.
+//    which is too late for asking for less. It cannot be used by a program that has started MPI itself so.
 
 #include <cstdint>
 #include <functional>
@@ -31,15 +31,20 @@ struct MpiJobConfig {
     /// Whether to ask for MPI_THREAD_MULTIPLE, without which Job::threads() is false. It makes each call of
     /// the MPI library slower.
     bool threads = true;
+    /// MPI stays as it is for a later launch_mpi(); finish_mpi() ends it then.
+    bool leave_started = false;
 };
 
 /// Starts MPI, runs `program` on each rank and ends MPI. Collective over MPI_COMM_WORLD. What `program`
 /// throws is printed with the rank, or once when all ranks throw the same, and ends the job (MPI_Abort), as
-/// does memory that is not to be had.
+/// does memory that is not to be had. An MPI that somebody else has started is used, with the level of
+/// threads and the components that were chosen there, and left to him to end.
 /// \param argc,argv for MPI_Init; may be nullptr
 /// \return 0
-/// \throws Error when MPI was started before: the level of threads and the window's component are chosen
-/// there
+/// \throws Error when MPI has ended, which it does once
 int launch_mpi(const MpiJobConfig& config, int* argc, char*** argv, const std::function<void(Job&)>& program);
+
+/// Ends MPI if a launch_mpi() has started and left it. Collective over MPI_COMM_WORLD.
+void finish_mpi();
 
 }  // namespace nearfetch

@@ -3,11 +3,13 @@
 // What every transport and job promises, on MPI. Without an argument all that has to work; `modelled` what
 // has to over a modelled network; any other names an end that the launcher is to see: `throws` an exception
 // in the last rank, `thread-throws` one in a thread of its that nobody joins, `too-much` a segment that no
-// machine has, `absurd` one that cannot be addressed, `unequal` one size per rank.
+// machine has, `absurd` one that cannot be addressed, `unequal` one size per rank. `started` starts MPI
+// itself, with the level of threads that follows, and `left` lets the first launch do so for the second.
 
 #include "transport/mpi/mpi_job.hpp"
 
 #include <gtest/gtest.h>
+#include <mpi.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -46,9 +48,48 @@ void what_is_wrong_is_said(Job& job) {
     EXPECT_NE(text.find("ranks): name one of them"), std::string::npos) << text;
 }
 
-void mpi_is_started_once(Job&) {
+bool mpi_has_ended() {
+    int ended = 0;
+    MPI_Finalized(&ended);
+    return ended != 0;
+}
+
+/// One launch after the other, with messages and memory of its own.
+void launch_twice(const MpiJobConfig& config, bool threads) {
+    for (const std::uint64_t round : {1, 2}) {
+        EXPECT_EQ(launch_mpi(config, nullptr, nullptr,
+                             [&](Job& job) {
+                                 check::state().rank = job.rank();
+                                 EXPECT_EQ(job.threads(), threads);
+                                 const Rank next = (job.rank() + 1) % job.ranks();
+                                 EXPECT_EQ(job.atomic(next, 8, AtomicOp::add, round, 0), 0U);
+                                 job.barrier();
+                                 EXPECT_EQ(job.atomic(job.rank(), 8, AtomicOp::load, 0, 0), round);
+                             }),
+                  0);
+        EXPECT_FALSE(mpi_has_ended());
+    }
+}
+
+void mpi_that_is_started_is_used_and_left(int wanted) {
+    int provided = MPI_THREAD_SINGLE;
+    MPI_Init_thread(nullptr, nullptr, wanted, &provided);
+    launch_twice({.segment_bytes = 4096}, provided == MPI_THREAD_MULTIPLE);
+    finish_mpi();
+    EXPECT_FALSE(mpi_has_ended());
+    MPI_Finalize();
+}
+
+void mpi_that_is_left_is_ended_once() {
+    launch_twice({.segment_bytes = 4096, .threads = false, .leave_started = true}, false);
+    finish_mpi();
+    EXPECT_TRUE(mpi_has_ended());
+    finish_mpi();
+}
+
+void mpi_is_not_started_again() {
     const std::string text = test::error_of([] { launch_mpi({}, nullptr, nullptr, [](Job&) {}); });
-    EXPECT_NE(text.find("leave MPI_Init"), std::string::npos) << text;
+    EXPECT_NE(text.find("it has ended"), std::string::npos) << text;
 }
 
 /// Beside what every endpoint promises: MPI's requests do not outlive it.
@@ -126,7 +167,6 @@ void everything(Job& job) {
     for (const test::ContractCase& which : test::contract_cases())
         run(which, job);
     run({"words", what_is_wrong_is_said}, job);
-    run({"a second start", mpi_is_started_once}, job);
     run({"an endpoint's end", an_endpoint_completes_what_is_under_way}, job);
     run({"looking for a message", looking_for_a_message_waits_for_nobody}, job);
     run({"threads", threads_fail_or_are_refused_with_words}, job);
@@ -190,8 +230,14 @@ int main(int argc, char** argv) {
             if (job.rank() == job.ranks() - 1) throw std::runtime_error("thrown by the last");
             job.barrier();
         });
-    launch_mpi({.segment_bytes = segment_bytes}, &argc, &argv,
-               end == "modelled" ? over_a_modelled_network : everything);
+    if (end == "started")
+        mpi_that_is_started_is_used_and_left(argc > 2 ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE);
+    else if (end == "left")
+        mpi_that_is_left_is_ended_once();
+    else
+        launch_mpi({.segment_bytes = segment_bytes}, &argc, &argv,
+                   end == "modelled" ? over_a_modelled_network : everything);
+    mpi_is_not_started_again();
     const bool failed = testing::UnitTest::GetInstance()->Failed();
     if (failed || check::rank() == 0)
         std::cout << "rank " << check::rank() << (failed ? " FAILED" : " passed") << std::endl;

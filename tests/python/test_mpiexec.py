@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from nearfetch import NearfetchError
-from nearfetch.launch import launcher_of, mpiexec, nearfetch_run, without_nearfetch
+from nearfetch.mpiexec import launcher_of, mpiexec, nearfetch_run, without_nearfetch
 
 TESTS = Path(__file__).resolve().parents[1]
 
@@ -54,7 +54,7 @@ def test_unknown_families_and_networks_are_errors(launchers):
 
 def test_a_launcher_of_the_other_family_is_not_taken(launchers, tmp_path, monkeypatch):
     monkeypatch.setattr("sys.prefix", str(tmp_path / "mpich"))
-    monkeypatch.setattr("nearfetch.launch.__file__", str(tmp_path / "a" / "b" / "launch.py"))
+    monkeypatch.setattr("nearfetch.mpiexec.__file__", str(tmp_path / "a" / "b" / "mpiexec.py"))
     assert launcher_of("mpich", {"PATH": str(tmp_path)}) == str(launchers["mpich"])
     with pytest.raises(NearfetchError, match="Open MPI"):
         launcher_of("openmpi", {"PATH": str(launchers["mpich"].parent)})

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `a[...]` means: numpy's basic indexing, as one box of an array and steps in it."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any, NamedTuple, Optional, Sequence
+
+from nearfetch.errors import IndexingError
+
+
+class Selection(NamedTuple):
+    """What a key selects of an array."""
+
+    ranges: tuple[range, ...]
+    """The indices of each dimension, in the order in which they are asked for."""
+    kept: tuple[bool, ...]
+    """Whether the dimension is one of the result: a number takes it away, a slice keeps it."""
+
+    @property
+    def lower(self) -> list[int]:
+        """The smallest index of each dimension."""
+        return [min(one[0], one[-1]) if one else 0 for one in self.ranges]
+
+    @property
+    def upper(self) -> list[int]:
+        """One more than the largest."""
+        return [max(one[0], one[-1]) + 1 if one else 0 for one in self.ranges]
+
+    @property
+    def full_shape(self) -> tuple[int, ...]:
+        """How many of each dimension."""
+        return tuple(len(one) for one in self.ranges)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of the result, as numpy has it."""
+        return tuple(len(one) for one, kept in zip(self.ranges, self.kept) if kept)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is selected."""
+        return not all(self.ranges)
+
+    @property
+    def is_box(self) -> bool:
+        """Whether all that lies between is selected, too, in its order."""
+        return all(one.step == 1 or len(one) == 1 for one in self.ranges)
+
+    @property
+    def in_box(self) -> tuple[Any, ...]:
+        """The key that takes the result out of the box."""
+        return tuple(slice(None, None, one.step) if kept else 0 for one, kept in zip(self.ranges, self.kept))
+
+
+def select(key: Any, lower: Sequence[int], upper: Sequence[int]) -> Selection:
+    """What `key` selects of an array with these bounds.
+
+    Where all indices begin at 0, negative ones count from the end, as in numpy; else an index is what it is.
+    Raises IndexingError for what is outside, and for keys of other kinds: of numpy's indexing there are whole
+    numbers, slices and an ellipsis.
+    """
+    words = _filled(key if isinstance(key, tuple) else (key,), len(lower))
+    from_zero = not any(lower)
+    ranges, kept = [], []
+    for dimension, word in enumerate(words):
+        begin, end = lower[dimension], upper[dimension]
+        if isinstance(word, slice):
+            ranges.append(_slice(word, begin, end, from_zero, dimension))
+        else:
+            at = _number(word, dimension)
+            at = at + end if from_zero and at < 0 else at
+            if not begin <= at < end:
+                raise IndexingError(
+                    f"index {word} of dimension {dimension} (the array has {begin} to {end - 1} there): "
+                    "use one of these"
+                )
+            ranges.append(range(at, at + 1))
+        kept.append(isinstance(word, slice))
+    return Selection(tuple(ranges), tuple(kept))
+
+
+def _filled(words: tuple[Any, ...], dimensions: int) -> tuple[Any, ...]:
+    """One word for each dimension: the ellipsis, or the end, stands for those that are not named."""
+    gaps = [at for at, word in enumerate(words) if word is Ellipsis]
+    if len(gaps) > 1:
+        raise IndexingError(
+            "an index with two ellipses (it is not told what each stands for): use one ellipsis"
+        )
+    named = len(words) - len(gaps)
+    if named > dimensions:
+        raise IndexingError(
+            f"an index of {named} dimensions (the array has {dimensions}): use at most as many"
+        )
+    at = gaps[0] if gaps else len(words)
+    return (*words[:at], *([slice(None)] * (dimensions - named)), *words[at + len(gaps) :])
+
+
+def _number(word: Any, dimension: int) -> int:
+    if not isinstance(word, bool) and not getattr(word, "shape", ()):
+        try:
+            return operator.index(word)
+        except TypeError:
+            pass
+    raise IndexingError(
+        f"an index of type {type(word).__name__} in dimension {dimension} (elements are chosen by whole "
+        "numbers, slices and an ellipsis): read a slice, and index the numpy array that it gives"
+    )
+
+
+def _slice(word: slice, begin: int, end: int, from_zero: bool, dimension: int) -> range:
+    if from_zero:
+        try:
+            return range(*word.indices(end))
+        except (TypeError, ValueError) as problem:
+            raise IndexingError(
+                f"a slice of dimension {dimension} ({problem}): use whole numbers in it"
+            ) from None
+    step = _part(word.step, 1, dimension)
+    if step == 0:
+        raise IndexingError(f"a slice of dimension {dimension} (its step is 0): use another step")
+    if step > 0:
+        first, last = _part(word.start, begin, dimension), _part(word.stop, end, dimension)
+        return range(max(first, begin), min(last, end), step)
+    first, last = _part(word.start, end - 1, dimension), _part(word.stop, begin - 1, dimension)
+    return range(min(first, end - 1), max(last, begin - 1), step)
+
+
+def _part(word: Optional[Any], default: int, dimension: int) -> int:
+    return default if word is None else _number(word, dimension)

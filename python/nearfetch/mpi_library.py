@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds the MPI library of this process: the one it has loaded, or else its launcher's."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import Iterator, Mapping, NamedTuple, Optional
+
+from nearfetch.elf import system_library_folders
+from nearfetch.errors import Error
+from nearfetch.families import FAMILIES, family_of_soname, find_launcher, of_mpi4py
+
+# What launchers leave in the environment of the processes they start, and whose they are.
+_LAUNCHERS = {
+    "OMPI_COMM_WORLD_SIZE": "openmpi",
+    "PMI_RANK": "mpich",
+    "PMI_FD": "mpich",
+    "PMI_ID": "mpich",
+    "PMIX_RANK": "openmpi",
+}
+
+
+class MpiLibrary(NamedTuple):
+    """One libmpi."""
+
+    family: str
+    path: Path
+
+
+def launcher_family(environ: Optional[Mapping[str, str]] = None) -> Optional[str]:
+    """Whose launcher has started this process; None where none has."""
+    environ = os.environ if environ is None else environ
+    return next((family for name, family in _LAUNCHERS.items() if name in environ), None)
+
+
+def loaded(maps: Path = Path("/proc/self/maps")) -> Optional[MpiLibrary]:
+    """The libmpi that is in this process already."""
+    try:
+        lines = maps.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return None
+    for path in dict.fromkeys(line.split(None, 5)[-1] for line in lines if "/libmp" in line):
+        # The file may have a longer number than the soname: libmpi.so.40.30.4.
+        for soname in (name for family in FAMILIES.values() for name in family.libmpi):
+            if os.path.basename(path).startswith(soname):
+                return MpiLibrary(str(family_of_soname(soname)), Path(path))
+    return None
+
+
+def find(environ: Optional[Mapping[str, str]] = None) -> MpiLibrary:
+    """The MPI library for this process.
+
+    Raises Error where there is none: it says what was looked for.
+    """
+    environ = os.environ if environ is None else environ
+    found = loaded()
+    if found:
+        return found
+    named = of_mpi4py(environ)
+    if named and named[1]:
+        return MpiLibrary(named[0], named[1])
+    launched = launcher_family(environ)
+    wanted = [named[0]] if named else [launched] if launched else list(FAMILIES)
+    # A launcher of MPICH starts programs of the standard ABI as well.
+    if wanted == ["mpich"]:
+        wanted.append("mpiabi")
+    for family in wanted:
+        for folder in _folders(family, environ):
+            for soname in FAMILIES[family].libmpi:
+                if (folder / soname).is_file():
+                    return MpiLibrary(family, folder / soname)
+    titles = " or ".join(FAMILIES[family].title for family in wanted)
+    raise Error(
+        f"no MPI library (looked for {titles} in this Python's environment, LD_LIBRARY_PATH, beside mpiexec "
+        "and where the system has its libraries): install one, for instance by `pip install mpich`, or run "
+        "without MPI, where ranks are threads of one process: launch(main, ranks=4, mpi=False)"
+    )
+
+
+def _folders(family: str, environ: Mapping[str, str]) -> Iterator[Path]:
+    yield Path(sys.prefix) / "lib"
+    yield from (Path(folder) for folder in environ.get("LD_LIBRARY_PATH", "").split(":") if folder)
+    names = ("mpiexec.openmpi", "mpiexec") if family == "openmpi" else ("mpiexec.hydra", "mpiexec")
+    for name in names:
+        path = shutil.which(name, path=environ.get("PATH"))
+        launcher = find_launcher([path], environ) if path else None
+        if launcher and (launcher.kind == "openmpi") == (family == "openmpi"):
+            prefix = launcher.path.parent.parent
+            yield from (prefix / folder for folder in ("lib", "lib64"))
+    yield from (Path(folder) for folder in system_library_folders())

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs of several ranks: how they are launched, and what their ranks do together.
+
+>>> from nearfetch import launch, rank, ranks
+>>> launch(lambda: f"{rank()} of {ranks()}", ranks=3)
+['0 of 3', '1 of 3', '2 of 3']
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import traceback
+from typing import Any, Callable, Iterator, Mapping, Optional, Sequence
+
+from nearfetch import mpi_library
+from nearfetch.errors import Error
+from nearfetch.layout import Layout
+from nearfetch.native import _native
+
+__all__ = [
+    "acquire",
+    "barrier",
+    "compute",
+    "fence",
+    "launch",
+    "now_ns",
+    "phase",
+    "rank",
+    "ranks",
+    "release",
+    "statistics",
+]
+
+_finish_is_registered = False
+
+
+def launch(
+    main: Callable[..., Any],
+    ranks: Optional[int] = None,
+    *,
+    args: Sequence[Any] = (),
+    mpi: Optional[bool] = None,
+    cached: bool = True,
+    segment_bytes: int = 64 << 20,
+    network: str = "",
+    virtual_time: bool = False,
+    seed: int = 1,
+    jitter_ns: int = 0,
+    access_ns: int = 10,
+    cache: Optional[Mapping[str, Any]] = None,
+) -> list[Any]:
+    """Runs `main(*args)` in every rank; returns what it returned in the ranks of this process.
+
+    Without MPI the ranks are threads of this process, `ranks` of them (default 1). Where `mpiexec` has
+    started the process, or with `mpi=True`, the ranks are the processes of the MPI job, as many as it has;
+    `mpi=False` makes threads there, too. Without MPI an exception of `main` ends all ranks and is raised
+    here; on MPI it is printed and ends the job.
+
+    `cached=False`: every read and write of others' elements is a message. `segment_bytes`: memory of each
+    rank, for all arrays that are made while the program runs. `cache`: settings of each rank's page cache,
+    such as
+    `{"capacity_bytes": 4 << 20}` (`nearfetch settings` lists them, with page_cache_ in front).
+
+    Threads only: `network` models one ("aries", "fdr-ib", "10gbe", "1gbe"), with up to `jitter_ns` by chance;
+    in
+    `virtual_time` its time is counted instead of waited for, an access takes `access_ns`, and all that is
+    left to chance follows `seed`.
+
+    Raises Error for options that make no sense, and where MPI is asked for and not there.
+
+    >>> launch(lambda a, b: a + b + rank(), ranks=2, args=(10, 20))
+    [30, 31]
+    """
+    if _native.is_running():
+        raise Error(
+            "launch (a rank of a program called it, and it starts a program): call it where no rank runs"
+        )
+    options = {
+        "ranks": 1 if ranks is None else ranks,
+        "cached": cached,
+        "segment_bytes": segment_bytes,
+        "network": network,
+        "virtual_time": virtual_time,
+        "seed": seed,
+        "jitter_ns": jitter_ns,
+        "access_ns": access_ns,
+        "cache": _checked_cache(cache or {}),
+    }
+    _check_numbers(options)
+    results: dict[int, Any] = {}
+    failures: list[BaseException] = []
+
+    def body() -> None:
+        try:
+            results[_native.rank()] = main(*args)
+        except BaseException as problem:
+            failures.append(problem)
+            raise
+
+    if mpi is None:
+        mpi = mpi_library.launcher_family() is not None
+    if mpi:
+        _launch_processes(options, body)
+    else:
+        try:
+            _native.launch_threads(options, body)
+        except KeyboardInterrupt:
+            raise
+        except BaseException:
+            # What the others say is only that one has failed.
+            if failures:
+                raise failures[0] from None
+            raise
+    return [results[number] for number in sorted(results)]
+
+
+def _launch_processes(options: Mapping[str, Any], body: Callable[[], None]) -> None:
+    global _finish_is_registered
+    library = mpi_library.find()
+    ours = Layout.of_this().python_library(library.family)
+    if not _finish_is_registered:
+        # MPI starts once in a process: it stays for the next launch.
+        atexit.register(_native.finish_processes)
+        _finish_is_registered = True
+    _native.launch_processes(options, body, _text_of, str(ours), str(library.path))
+
+
+def _text_of(problem: BaseException) -> str:
+    return "".join(traceback.format_exception(type(problem), problem, problem.__traceback__)).rstrip()
+
+
+def _checked_cache(cache: Mapping[str, Any]) -> dict[str, Any]:
+    known = _native.cache_settings()
+    for name in cache:
+        if name not in known:
+            raise Error(
+                f"the page cache's setting '{name}' (there is none of that name): "
+                f"use one of {', '.join(known)}"
+            )
+    return dict(cache)
+
+
+def _check_numbers(options: Mapping[str, Any]) -> None:
+    for name, most in (("ranks", 2**31 - 1), ("segment_bytes", 2**64 - 1), ("jitter_ns", 2**64 - 1)):
+        if not isinstance(options[name], int) or not 0 <= options[name] <= most:
+            raise Error(f"{name} is {options[name]!r} (it is a whole number up to {most}): use another")
+
+
+def rank() -> int:
+    """The number of the calling rank, from 0.
+
+    >>> launch(rank, ranks=2)
+    [0, 1]
+    """
+    return _native.rank()
+
+
+def ranks() -> int:
+    """How many ranks the program has.
+
+    >>> launch(ranks, ranks=2)
+    [2, 2]
+    """
+    return _native.ranks()
+
+
+def barrier() -> None:
+    """Waits until all ranks have come; what they wrote before, all of them see after it."""
+    _native.barrier()
+
+
+def acquire() -> None:
+    """From now on this rank reads nothing that it had read, and kept, earlier."""
+    _native.acquire()
+
+
+def release() -> None:
+    """Waits until all that this rank has written is where it belongs."""
+    _native.release()
+
+
+def fence() -> None:
+    """Does both: `release()`, then `acquire()`."""
+    _native.fence()
+
+
+@contextlib.contextmanager
+def phase() -> Iterator[None]:
+    """A phase of the program, at the end of which all ranks wait and see what the others have written.
+
+    It begins with an acquire and ends with a barrier; an exception leaves it without waiting for the others.
+
+    >>> from nearfetch import BlockArray
+    >>> def main():
+    ...     a = BlockArray(4, dtype=int)
+    ...     with phase():
+    ...         a[(rank() + 2) % 4] = rank() + 1
+    ...     return int(a.sum())
+    >>> launch(main, ranks=4)
+    [10, 10, 10, 10]
+    """
+    acquire()
+    yield
+    barrier()
+
+
+def statistics() -> dict[str, int]:
+    """What this rank's cache and prefetched slices have done, by the names of the counters.
+
+    >>> launch(lambda: statistics()["get_messages"])
+    [0]
+    """
+    return _native.statistics()
+
+
+def compute(ns: int) -> None:
+    """Computes for so many nanoseconds: in virtual time they pass; else the processor is kept busy."""
+    _native.compute(ns)
+
+
+def now_ns() -> int:
+    """The time of this rank, in nanoseconds: of the wall's clock, or virtual."""
+    return _native.now_ns()

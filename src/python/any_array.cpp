@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "python/any_array.hpp"
+
+#include <nearfetch/error.hpp>
+#include <string>
+
+#include "python/array_of.hpp"
+
+namespace nearfetch::python {
+
+namespace {
+
+template <Distribution D>
+std::unique_ptr<AnyArray> make_dealt(const Plan& plan) {
+    switch (plan.lower.size()) {
+        case 1:
+            return make_array_of<1, D>(plan);
+        case 2:
+            return make_array_of<2, D>(plan);
+        case 3:
+            return make_array_of<3, D>(plan);
+        case 4:
+            return make_array_of<4, D>(plan);
+        default:
+            throw Error("an array of " + std::to_string(plan.lower.size()) + " dimensions",
+                        "there are arrays of 1 to 4", "use one of these");
+    }
+}
+
+}  // namespace
+
+std::unique_ptr<AnyArray> make_any_array(Dealt how, const Plan& plan) {
+    switch (how) {
+        case Dealt::block:
+            return make_dealt<Block>(plan);
+        case Dealt::cyclic:
+            return make_dealt<Cyclic>(plan);
+        default:
+            return make_dealt<BlockCyclic>(plan);
+    }
+}
+
+}  // namespace nearfetch::python

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <nearfetch/array.hpp>
+
+#include "python/any_array.hpp"
+
+namespace nearfetch::python {
+
+/// An element of so many bytes.
+template <std::size_t Bytes>
+struct Opaque {
+    std::array<std::byte, Bytes> bytes;
+};
+
+template <std::size_t N>
+Index<N> index_of(Indices i) {
+    Index<N> index;
+    std::copy_n(i.begin(), N, index.begin());
+    return index;
+}
+
+template <std::size_t N>
+Box<N> box_of(const AnyBox& box) {
+    return Box<N>(index_of<N>(box.lower), index_of<N>(box.upper));
+}
+
+template <std::size_t Bytes, std::size_t N, Distribution D>
+class ArrayOf final : public AnyArray {
+  public:
+    using T = Opaque<Bytes>;
+    using Array = DistributedArray<T, N, D>;
+
+    explicit ArrayOf(const Plan& plan) : array_(bounds_of(plan), grid_of(plan), block_of(plan)) {}
+
+    Array& array() noexcept { return array_; }
+    const Array& array() const noexcept { return array_; }
+
+    std::size_t element_bytes() const noexcept override { return Bytes; }
+    std::vector<std::int64_t> lower() const override { return list(array_.bounds().lower); }
+    std::vector<std::int64_t> upper() const override { return list(array_.bounds().upper); }
+    std::vector<Rank> grid() const override {
+        return {array_.layout().grid().begin(), array_.layout().grid().end()};
+    }
+    Rank owner(Indices i) const override { return array_.owner(index_of<N>(i)); }
+    std::vector<std::int64_t> local_shape() const override {
+        return list(array_.layout().local_shape(rank()));
+    }
+    std::span<std::byte> local() const override {
+        const View<T, N> own = array_.local();
+        if (own.empty()) return {};
+        return std::as_writable_bytes(std::span(own.data(), static_cast<std::size_t>(own.size())));
+    }
+    detail::IndexRanges local_indices(std::size_t dimension) const override {
+        return detail::owned_ranges(array_.layout(), rank(), dimension);
+    }
+
+    void read(Indices i, void* to) const override {
+        const T value = array_.read(index_of<N>(i));
+        std::memcpy(to, &value, Bytes);
+    }
+    void write(Indices i, const void* from) override { array_.write(index_of<N>(i), value_at(from)); }
+    void get(const AnyBox& any, std::span<std::byte> to) const override {
+        const Box<N> box = box_of<N>(any);
+        const auto elements = std::span(reinterpret_cast<T*>(to.data()), to.size() / Bytes);
+        if (!patterns_ || !get_prefetched(box, elements)) array_.get(box, elements);
+    }
+    void put(const AnyBox& any, std::span<const std::byte> from) override {
+        array_.put(box_of<N>(any), std::span(reinterpret_cast<const T*>(from.data()), from.size() / Bytes));
+    }
+    void fill(const void* value) override { array_.fill(value_at(value)); }
+    void assign(const AnyArray& from) override {
+        if (!assign_from<Block>(from) && !assign_from<Cyclic>(from) && !assign_from<BlockCyclic>(from))
+            throw Error("assign: an array of another kind", "elements are copied as they are",
+                        "use arrays of the same dtype and as many dimensions");
+    }
+    void gather(std::span<const std::byte> own, std::byte* to) override {
+        gathering_.all(own.data(), own.size(), to);
+    }
+
+    void prefetch(Pattern pattern, std::int64_t depth, bool corners, const Prefetch& how) override {
+        switch (pattern) {
+            case Pattern::stencil:
+                array_.prefetch_stencil(depth, corners, how);
+                break;
+            case Pattern::row_wise:
+                array_.prefetch_row_wise(how);
+                break;
+            case Pattern::column_wise:
+                array_.prefetch_column_wise(how);
+                break;
+            case Pattern::transpose:
+                if constexpr (N == 2)
+                    array_.prefetch_transpose(how);
+                else
+                    throw Error("prefetch_transpose: an array of " + std::to_string(N) + " dimensions",
+                                "a matrix has two", "use prefetch_custom");
+                break;
+            case Pattern::all_to_all:
+                array_.prefetch_all_to_all(how);
+                break;
+        }
+        patterns_ = true;
+    }
+    void prefetch_custom(const std::vector<std::vector<AnyBox>>& table, const Prefetch& how) override {
+        std::vector<std::vector<Box<N>>> boxes(table.size());
+        for (std::size_t r = 0; r < table.size(); ++r)
+            for (const AnyBox& box : table[r])
+                boxes[r].push_back(box_of<N>(box));
+        array_.prefetch_custom(boxes, how);
+        patterns_ = true;
+    }
+    void observe(std::uint64_t most_bytes) override { array_.observe(most_bytes); }
+    Observation observed() const override { return array_.observed(); }
+    Observation prefetch_observed(const Prefetch& how) override {
+        const Observation seen = array_.prefetch_observed(how);
+        patterns_ = true;
+        return seen;
+    }
+    void update_prefetch() override { array_.update_prefetch(); }
+    PrefetchTransfer update_prefetch_async() override { return array_.update_prefetch_async(); }
+    PrefetchTransfer prefetch_stencil_async(std::int64_t depth, bool corners, const Prefetch& how) override {
+        PrefetchTransfer transfer = array_.prefetch_stencil_async(depth, corners, how);
+        patterns_ = true;
+        return transfer;
+    }
+    void evict_prefetch() override {
+        array_.evict_prefetch();
+        patterns_ = false;
+    }
+    bool is_prefetched(Indices i) const override { return array_.is_prefetched(index_of<N>(i)); }
+
+  private:
+    static std::vector<std::int64_t> list(const Index<N>& i) { return {i.begin(), i.end()}; }
+    static T value_at(const void* from) {
+        T value;
+        std::memcpy(&value, from, Bytes);
+        return value;
+    }
+    static Box<N> bounds_of(const Plan& plan) {
+        return Box<N>(index_of<N>(plan.lower), index_of<N>(plan.upper));
+    }
+    static std::array<Rank, N> grid_of(const Plan& plan) {
+        if (plan.grid.empty()) return balanced_grid<N>(ranks());
+        std::array<Rank, N> grid;
+        std::copy_n(plan.grid.begin(), N, grid.begin());
+        return grid;
+    }
+    static Index<N> block_of(const Plan& plan) {
+        return plan.block.empty() ? Layout<N, D>::ones() : index_of<N>(plan.block);
+    }
+    static Rank rank() { return nearfetch::rank(); }
+
+    template <Distribution Other>
+    bool assign_from(const AnyArray& from) {
+        const auto* const other = dynamic_cast<const ArrayOf<Bytes, N, Other>*>(&from);
+        if (other != nullptr) array_.assign(other->array());
+        return other != nullptr;
+    }
+
+    /// One by one, own rows at once. \return false: something of the box is not here
+    bool get_prefetched(const Box<N>& box, std::span<T> to) const {
+        if (intersection(box, array_.bounds()) != box || static_cast<std::size_t>(box.size()) != to.size())
+            return false;
+        Box<N> rows = box;
+        if (box.empty()) return false;
+        rows.upper[N - 1] = rows.lower[N - 1] + 1;
+        for (const bool look : {true, false}) {
+            T* out = to.data();
+            bool here = true;
+            for_each_index(rows, [&](const Index<N>& first) {
+                here = here && row(first, box.upper[N - 1], look, out);
+                out += box.extent(N - 1);
+            });
+            if (!here) return false;
+        }
+        return true;
+    }
+    /// \param look whether it is all here, and no more
+    bool row(Index<N> i, std::int64_t end, bool look, T* out) const {
+        while (i[N - 1] < end) {
+            const T* const mine = array_.own(i);
+            if (mine == nullptr) {
+                if (look) {
+                    if (!array_.is_prefetched(i)) return false;
+                } else {
+                    *out = array_.read(i);
+                }
+                ++i[N - 1], ++out;
+                continue;
+            }
+            std::int64_t count = 1;
+            if constexpr (D::contiguous) count = std::min(end, array_.own_box().upper[N - 1]) - i[N - 1];
+            if (!look) std::copy_n(mine, count, out);
+            i[N - 1] += count, out += count;
+        }
+        return true;
+    }
+
+    Array array_;
+    detail::Gathering gathering_;
+    bool patterns_ = false;  ///< something may be prefetched
+};
+
+/// For one number of dimensions and one distribution; each has a source file of its own.
+template <std::size_t N, Distribution D>
+std::unique_ptr<AnyArray> make_array_of(const Plan& plan);
+template <>
+std::unique_ptr<AnyArray> make_array_of<1, Block>(const Plan& plan);
+template <>
+std::unique_ptr<AnyArray> make_array_of<2, Block>(const Plan& plan);
+template <>
+std::unique_ptr<AnyArray> make_array_of<3, Block>(const Plan& plan);
+template <>
+std::unique_ptr<AnyArray> make_array_of<4, Block>(const Plan& plan);
+template <>
+std::unique_ptr<AnyArray> make_array_of<1, Cyclic>(const Plan& plan);
+template <>
+std::unique_ptr<AnyArray> make_array_of<2, Cyclic>(const Plan& plan);
+template <>
+std::unique_ptr<AnyArray> make_array_of<3, Cyclic>(const Plan& plan);
+template <>
+std::unique_ptr<AnyArray> make_array_of<4, Cyclic>(const Plan& plan);
+template <>
+std::unique_ptr<AnyArray> make_array_of<1, BlockCyclic>(const Plan& plan);
+template <>
+std::unique_ptr<AnyArray> make_array_of<2, BlockCyclic>(const Plan& plan);
+template <>
+std::unique_ptr<AnyArray> make_array_of<3, BlockCyclic>(const Plan& plan);
+template <>
+std::unique_ptr<AnyArray> make_array_of<4, BlockCyclic>(const Plan& plan);
+
+}  // namespace nearfetch::python

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The native half of the Python package; python/nearfetch/arrays.py and program.py give it its manners.
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <nearfetch/pgas.hpp>
+
+#include "python/array_binding.hpp"
+#include "python/program.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace nearfetch::python {
+
+namespace {
+
+/// Numbers and words of a dictionary into the options of the same names.
+template <class T>
+void take(const nb::dict& from, const char* name, T& to) {
+    if (from.contains(name)) to = nb::cast<T>(from[name]);
+}
+
+PageCacheConfig cache_of(const nb::dict& from) {
+    PageCacheConfig cache = detail::page_cache_defaults();
+    take(from, "capacity_bytes", cache.capacity_bytes);
+    take(from, "page_bytes", cache.page_bytes);
+    take(from, "line_bytes", cache.line_bytes);
+    take(from, "dirty_pages", cache.dirty_pages);
+    take(from, "operations", cache.operations);
+    take(from, "bulk_bytes", cache.bulk_bytes);
+    take(from, "policy", cache.policy);
+    take(from, "read_ahead", cache.read_ahead);
+    take(from, "read_ahead_items", cache.read_ahead_items);
+    take(from, "read_ahead_beyond_paper", cache.read_ahead_beyond_paper);
+    take(from, "combine_pages", cache.combine_pages);
+    take(from, "wait_for_writes", cache.wait_for_writes);
+    return cache;
+}
+
+LaunchOptions options_of(const nb::dict& from) {
+    LaunchOptions options;
+    take(from, "ranks", options.ranks);
+    take(from, "segment_bytes", options.segment_bytes);
+    take(from, "cached", options.cached);
+    take(from, "network", options.network);
+    take(from, "virtual_time", options.virtual_time);
+    take(from, "seed", options.seed);
+    take(from, "jitter_ns", options.jitter_ns);
+    take(from, "access_ns", options.access_ns);
+    options.cache = cache_of(from.contains("cache") ? nb::cast<nb::dict>(from["cache"]) : nb::dict());
+    return options;
+}
+
+nb::dict statistics_dict() {
+    nb::dict result;
+    for (const auto& [name, value] : statistics().rows)
+        result[nb::str(name.data(), name.size())] = value;
+    const PrefetchStatistics prefetched = prefetch_statistics();
+    result["prefetch_entries"] = prefetched.entries;
+    result["prefetch_bytes"] = prefetched.bytes;
+    result["prefetch_updates"] = prefetched.updates;
+    result["prefetch_updated_bytes"] = prefetched.updated_bytes;
+    return result;
+}
+
+void define_program(nb::module_& module) {
+    module.def(
+        "launch_threads",
+        [](const nb::dict& options, const nb::callable& main) { launch_threads(options_of(options), main); },
+        "options"_a, "main"_a, "Runs main() in ranks that are threads of this process.");
+    module.def(
+        "launch_processes",
+        [](const nb::dict& options, const nb::callable& main, const nb::callable& text,
+           const std::string& library,
+           const std::string& libmpi) { launch_processes(options_of(options), main, text, library, libmpi); },
+        "options"_a, "main"_a, "text"_a, "library"_a, "libmpi"_a,
+        "Runs main() in this rank of an MPI job; text(exception) is printed when it fails.");
+    module.def("finish_processes", &finish_processes, "Ends MPI if launch_processes() has started it.");
+    module.def("load_globally", &load_globally, "library"_a,
+               "Loads a library for all that are loaded later.");
+    module.def("rank", &rank, "Of the calling thread's rank.");
+    module.def("ranks", &ranks, "How many ranks the program has.");
+    module.def(
+        "is_running", [] { return RankState::here() != nullptr; },
+        "Whether the calling thread is a rank of a launched program.");
+    module.def(
+        "barrier", [] { barrier(); }, "Waits for all ranks, with a release before and an acquire after it.");
+    module.def("acquire", [] { acquire(); }, "Later reads see nothing that was read earlier.");
+    module.def("release", [] { release(); }, "All that was written is where it belongs.");
+    module.def("fence", &fence, "A release, then an acquire.");
+    module.def("compute", &compute, "ns"_a, "The program computes for so long.");
+    module.def("now_ns", &now_ns, "This rank's time.");
+    module.def("statistics", &statistics_dict, "The counters of this rank.");
+    module.def(
+        "cache_settings",
+        [] {
+            nb::list names;
+            for (const char* name : {"capacity_bytes", "page_bytes", "line_bytes", "dirty_pages",
+                                     "operations", "bulk_bytes", "policy", "read_ahead", "read_ahead_items",
+                                     "read_ahead_beyond_paper", "combine_pages", "wait_for_writes"})
+                names.append(name);
+            return names;
+        },
+        "The names of the page cache's settings.");
+}
+
+}  // namespace
+
+NB_MODULE(_native, module) {
+    module.doc() = "What nearfetch's Python package is made of; import nearfetch instead.";
+    // What a user can cause keeps its words, and gets the class that the package has for it.
+    nb::register_exception_translator([](const std::exception_ptr& problem, void*) {
+        try {
+            std::rethrow_exception(problem);
+        } catch (const OutOfBounds& error) {
+            PyErr_SetString(nb::module_::import_("nearfetch.errors").attr("IndexingError").ptr(),
+                            error.what());
+        } catch (const Error& error) {
+            PyErr_SetString(nb::module_::import_("nearfetch.errors").attr("Error").ptr(), error.what());
+        }
+    });
+    define_program(module);
+    define_arrays(module);
+}
+
+}  // namespace nearfetch::python

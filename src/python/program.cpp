@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "python/program.hpp"
+
+#include <dlfcn.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <future>
+#include <mutex>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include "pgas/runtime.hpp"
+#include "python/mpi/family.hpp"
+#include "python/rank_state.hpp"
+#include "python/waiting_job.hpp"
+#include "transport/inproc/inproc.hpp"
+
+namespace nb = nanobind;
+
+namespace nearfetch::python {
+
+namespace {
+
+/// A place in this library, from which the code that others are asked to run is counted.
+void anchor() {}
+
+/// What a rank does, in a thread that has the global lock.
+void run_main(Job& job, const nb::callable& main) {
+    const auto state = std::make_shared<RankState>(job);
+    const RankState::Use use(state);
+    main();
+    // Where the memory ends with the program, a view of it would be of nothing.
+    if (state->views() > 0)
+        throw Error("a view of an array's local part outlives its program",
+                    "MPI takes the memory back when launch() returns", "keep a copy: array.local.copy()");
+}
+
+/// Runs main() in a rank, wherever that is.
+void run_rank(Job& inner, const LaunchOptions& options, const nb::callable& main) {
+    WaitingJob job(inner);
+    pgas::Runtime(job, options, &anchor).run([&] {
+        const nb::gil_scoped_acquire lock;
+        run_main(job, main);
+    });
+}
+
+/// The ranks under way, for who wants to end them.
+class Running {
+  public:
+    class Entry {
+      public:
+        Entry(Running& running, Job& job) : running_(running), job_(job) {
+            const std::lock_guard lock(running_.mutex_);
+            running_.ranks_.push_back({&job_, PyThread_get_thread_ident()});
+        }
+        ~Entry() {
+            const std::lock_guard lock(running_.mutex_);
+            std::erase_if(running_.ranks_, [&](const Rank& rank) { return rank.job == &job_; });
+        }
+        Entry(const Entry&) = delete;
+        Entry& operator=(const Entry&) = delete;
+
+      private:
+        Running& running_;
+        Job& job_;
+    };
+
+    /// Interrupts all that is Python, and lets one rank fail, as a thread of its that nobody joins would:
+    /// that ends all waiting. \pre the global lock is had
+    void interrupt() {
+        std::vector<Rank> ranks;
+        {
+            const nb::gil_scoped_release unlocked;
+            const std::lock_guard lock(mutex_);
+            ranks = ranks_;
+            if (!ranks.empty() && !ranks[0].job->virtual_time())
+                ranks[0].job->start_thread([] { throw Error("the program was interrupted"); });
+        }
+        for (const Rank& rank : ranks)
+            PyThreadState_SetAsyncExc(rank.thread, PyExc_KeyboardInterrupt);
+    }
+
+  private:
+    struct Rank {
+        Job* job;
+        unsigned long thread;
+    };
+    std::mutex mutex_;
+    std::vector<Rank> ranks_;
+};
+
+InprocConfig config_of(const LaunchOptions& options) {
+    InprocConfig config;
+    config.ranks = options.ranks;
+    config.segment_bytes = pgas::segment_bytes(options);
+    config.network = options.network;
+    config.virtual_time = options.virtual_time;
+    config.seed = options.seed;
+    config.jitter_ns = options.jitter_ns;
+    return config;
+}
+
+[[noreturn]] void fail_to_load(const std::string& what) {
+    const char* const why = dlerror();
+    throw Error(what + " cannot be loaded", why == nullptr ? "the system does not say why" : why,
+                "install nearfetch for the MPI library that is here, or name another one");
+}
+
+/// What launch_processes() has loaded; it stays.
+nearfetch_python_finish_t* loaded_finish = nullptr;
+
+void* load(const std::string& library, const std::string& libmpi) {
+    // So that the library finds its functions there, and so does mpi4py if it comes later.
+    load_globally(libmpi);
+    void* const handle = dlopen(library.c_str(), RTLD_LAZY | RTLD_LOCAL);
+    if (handle == nullptr) fail_to_load(library);
+    return handle;
+}
+
+struct Process {
+    const LaunchOptions& options;
+    const nb::callable& main;
+    const nb::callable& text;
+};
+
+std::string text_of(const nb::python_error& error, const nb::callable& text) {
+    const nb::gil_scoped_acquire lock;
+    return nb::str(text(error.value())).c_str();
+}
+
+void run_process(Job& job, void* context) {
+    const Process& process = *static_cast<const Process*>(context);
+    try {
+        run_rank(job, process.options, process.main);
+    } catch (const nb::python_error& error) {
+        throw std::runtime_error(text_of(error, process.text));
+    }
+}
+
+}  // namespace
+
+void launch_threads(const LaunchOptions& options, const nb::callable& main) {
+    Running running;
+    std::promise<void> promise;
+    std::future<void> done = promise.get_future();
+    std::thread thread([&] {
+        try {
+            launch_inproc(config_of(options), [&](Job& job) {
+                const Running::Entry entry(running, job);
+                run_rank(job, options, main);
+            });
+            promise.set_value();
+        } catch (...) {
+            promise.set_exception(std::current_exception());
+        }
+    });
+    bool interrupted = false;
+    {
+        const nb::gil_scoped_release unlocked;
+        while (done.wait_for(std::chrono::milliseconds(50)) != std::future_status::ready) {
+            const nb::gil_scoped_acquire lock;
+            if (interrupted || PyErr_CheckSignals() == 0) continue;
+            interrupted = true;
+            PyErr_Clear();
+            running.interrupt();
+        }
+        thread.join();
+    }
+    if (interrupted) {
+        PyErr_SetNone(PyExc_KeyboardInterrupt);
+        throw nb::python_error();
+    }
+    done.get();
+}
+
+void launch_processes(const LaunchOptions& options, const nb::callable& main, const nb::callable& text,
+                      const std::string& library, const std::string& libmpi) {
+    void* const handle = load(library, libmpi);
+    const auto launch =
+        reinterpret_cast<nearfetch_python_launch_t*>(dlsym(handle, "nearfetch_python_launch"));
+    loaded_finish = reinterpret_cast<nearfetch_python_finish_t*>(dlsym(handle, "nearfetch_python_finish"));
+    if (launch == nullptr || loaded_finish == nullptr) fail_to_load(library);
+    MpiJobConfig config;
+    config.segment_bytes = pgas::segment_bytes(options);
+    config.leave_started = true;
+    Process process{options, main, text};
+    char error[1000] = "";
+    const nb::gil_scoped_release unlocked;
+    if (!launch(&config, &run_process, &process, error, sizeof error)) throw Error(error);
+}
+
+void load_globally(const std::string& library) {
+    if (dlopen(library.c_str(), RTLD_LAZY | RTLD_GLOBAL) == nullptr) fail_to_load(library);
+}
+
+void finish_processes() {
+    if (loaded_finish == nullptr) return;
+    const nb::gil_scoped_release unlocked;
+    loaded_finish();
+}
+
+}  // namespace nearfetch::python

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "python/rank_state.hpp"
+
+#include <nearfetch/error.hpp>
+
+namespace nearfetch::python {
+
+thread_local constinit RankState* RankState::here_ = nullptr;
+
+namespace {
+
+// A thread's own reference, beside the pointer that is looked at on every access.
+thread_local std::shared_ptr<RankState> current_state;
+
+/// Keeps a rank's memory, and is counted where it cannot.
+struct View {
+    std::shared_ptr<void> memory;
+    std::shared_ptr<void> count;
+};
+
+}  // namespace
+
+std::shared_ptr<RankState> RankState::current() {
+    if (here_ == nullptr)
+        throw Error("an array", "this thread is no rank of a program", "make arrays in what launch() runs");
+    return current_state;
+}
+
+RankState::Use::Use(std::shared_ptr<RankState> state) : state_(std::move(state)) {
+    here_ = state_.get();
+    current_state = state_;
+}
+
+RankState::Use::~Use() {
+    {
+        const std::lock_guard lock(state_->mutex_);
+        state_->ended_ = true;
+        state_->dropped_.clear();
+    }
+    while (!state_->owned_.empty())
+        state_->owned_.pop_back();
+    here_ = nullptr;
+    current_state.reset();
+}
+
+void RankState::add(std::unique_ptr<Owned> owned) {
+    sweep();
+    owned_.push_back(std::move(owned));
+}
+
+void RankState::drop(const Owned* owned) noexcept {
+    if (here_ != this) {
+        const std::lock_guard lock(mutex_);
+        if (!ended_) dropped_.push_back(owned);
+        return;
+    }
+    owned_.remove_if([&](const auto& one) { return one.get() == owned; });
+}
+
+void RankState::sweep() {
+    std::vector<const Owned*> dropped;
+    {
+        const std::lock_guard lock(mutex_);
+        dropped.swap(dropped_);
+    }
+    for (const Owned* one : dropped)
+        drop(one);
+}
+
+std::shared_ptr<void> RankState::view() {
+    std::shared_ptr<void> memory = job_->memory();
+    if (memory != nullptr) return memory;
+    return std::make_shared<View>(View{nullptr, view_});
+}
+
+void refuse_foreign_use() {
+    throw Error("an array, or a transfer of one, cannot be used here",
+                "it belongs to a rank whose program has ended, or that is another thread",
+                "use it in the function that launch() runs in that rank");
+}
+
+}  // namespace nearfetch::python

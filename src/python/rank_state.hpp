@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What belongs to a rank of a launched program and has to end in its thread, before the rank does. Python may
+// drop an object in whatever thread collects garbage, and may keep it when the program is long over.
+
+#include <list>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "transport/job.hpp"
+
+namespace nearfetch::python {
+
+/// Something that only the rank's thread may use and end.
+class Owned {
+  public:
+    Owned() = default;
+    Owned(const Owned&) = delete;
+    Owned& operator=(const Owned&) = delete;
+    virtual ~Owned() = default;
+};
+
+class RankState {
+  public:
+    explicit RankState(Job& job) : job_(&job) {}
+    RankState(const RankState&) = delete;
+    RankState& operator=(const RankState&) = delete;
+
+    /// The calling thread's, or nullptr.
+    static RankState* here() noexcept { return here_; }
+    static std::shared_ptr<RankState> current();
+
+    /// Makes it the calling thread's for its own life; then ends all that the rank has, the last first.
+    class Use {
+      public:
+        explicit Use(std::shared_ptr<RankState> state);
+        ~Use();
+        Use(const Use&) = delete;
+        Use& operator=(const Use&) = delete;
+
+      private:
+        std::shared_ptr<RankState> state_;
+    };
+
+    Job& job() noexcept { return *job_; }
+    void add(std::unique_ptr<Owned> owned);
+    /// Ends it, if need be when the rank's thread comes by. Any thread.
+    void drop(const Owned* owned) noexcept;
+    /// Whether views of the rank's memory exist that it does not keep alive. \pre the rank's thread
+    long views() const noexcept { return view_.use_count() - 1; }
+    /// To be held by a view of the rank's memory.
+    std::shared_ptr<void> view();
+
+  private:
+    void sweep();
+
+    static thread_local constinit RankState* here_;
+    Job* job_;
+    std::list<std::unique_ptr<Owned>> owned_;
+    std::shared_ptr<void> view_ = std::make_shared<int>(0);
+    std::mutex mutex_;  ///< of what follows
+    std::vector<const Owned*> dropped_;
+    bool ended_ = false;
+};
+
+/// A Python object's hold on something of a rank.
+template <class T>
+class Held {
+  public:
+    explicit Held(std::unique_ptr<T> object) : rank_(RankState::current()), object_(object.get()) {
+        rank_->add(std::move(object));
+    }
+    Held(Held&& other) noexcept
+        : rank_(std::move(other.rank_)), object_(std::exchange(other.object_, nullptr)) {}
+    Held& operator=(Held&&) = delete;
+    ~Held() {
+        if (object_ != nullptr) rank_->drop(object_);
+    }
+
+    /// \throws Error in any other thread than its rank's, and when its program has ended
+    T& operator*() const {
+        if (RankState::here() != rank_.get()) [[unlikely]]
+            refuse();
+        return *object_;
+    }
+    T* operator->() const { return &**this; }
+    RankState& rank() const { return *rank_; }
+
+  private:
+    [[noreturn]] static void refuse();
+
+    std::shared_ptr<RankState> rank_;
+    T* object_;
+};
+
+[[noreturn]] void refuse_foreign_use();
+
+template <class T>
+void Held<T>::refuse() {
+    refuse_foreign_use();
+}
+
+}  // namespace nearfetch::python

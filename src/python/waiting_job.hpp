@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// A job whose ranks run Python: a thread that holds Python's global lock gives it up wherever the job makes
+// it wait, and nowhere else, so that what is answered at once (own elements, hits) costs nothing for it. In
+// virtual time every call may hand the processor to another rank, which may want the lock.
+
+#include <memory>
+
+#include "transport/job.hpp"
+
+namespace nearfetch::python {
+
+class WaitingJob final : public Job {
+  public:
+    explicit WaitingJob(Job& inner) : inner_(inner) {}
+
+    Rank rank() const noexcept override { return inner_.rank(); }
+    Rank ranks() const noexcept override { return inner_.ranks(); }
+    std::span<std::byte> segment() noexcept override { return inner_.segment(); }
+    std::shared_ptr<void> memory() override { return inner_.memory(); }
+    std::unique_ptr<Transport> endpoint() override;
+    bool threads() const noexcept override { return inner_.threads(); }
+    std::uint64_t atomic(Rank target, std::uint64_t address, AtomicOp op, std::uint64_t operand,
+                         std::uint64_t compare) override;
+    void send(Rank target, Port port, std::span<const std::byte> bytes) override;
+    bool receive(Port port, Message& message, bool wait) override;
+    void barrier() override;
+    void compute(std::uint64_t ns) override;
+    bool virtual_time() const noexcept override { return inner_.virtual_time(); }
+    std::unique_ptr<Thread> start_thread(std::function<void()> body) override;
+
+  private:
+    Job& inner_;
+};
+
+}  // namespace nearfetch::python

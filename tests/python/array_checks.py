@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Distributed arrays against numpy: every rank does the same to an array and to a numpy array of its own.
+
+python array_checks.py [RANKS]      # threads; under mpiexec the ranks that there are
+"""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+
+import nearfetch
+from nearfetch import BlockArray, BlockCyclicArray, CyclicArray, barrier, launch, rank, ranks, statistics
+
+DTYPES = ("?", "i1", "u2", "f4", "f8", "M8[s]", "c16", [("x", "f8"), ("n", "i4"), ("tag", "S4")])
+SHAPES = ((1,), (7,), (100,), (1, 9), (5, 4), (3, 1, 4), (2, 3, 2, 3), (0,), (3, 0))
+
+
+def arrays(shape, dtype):
+    """One of each distribution."""
+    yield BlockArray(shape, dtype)
+    yield CyclicArray(shape, dtype)
+    yield BlockCyclicArray(shape, dtype, block=[2] * len(shape))
+
+
+def values(shape, dtype, seed=0):
+    """Random ones of any dtype, none of which is not a number."""
+    count = int(np.prod(shape))
+    known = np.dtype(dtype)
+    random = np.random.default_rng(seed)
+    if known.names:
+        made = np.zeros(count, known)
+        made["x"], made["n"], made["tag"] = random.random(count), random.integers(0, 99, count), b"ab"
+        return made.reshape(shape)
+    if known.kind == "?":
+        return (random.integers(0, 2, count) > 0).reshape(shape)
+    return random.integers(0, 100, count).astype(known).reshape(shape)
+
+
+def random_key(random, shape, full=False):
+    """A key of numbers, slices and ellipses that selects something, or nothing."""
+    words = []
+    for extent in shape:
+        if extent and random.integers(3) == 0:
+            words.append(int(random.integers(-extent, extent)))
+        else:
+            ends = [
+                None if random.integers(3) == 0 else int(random.integers(-extent - 2, extent + 3))
+                for _ in "ab"
+            ]
+            words.append(slice(*ends, random.choice([1, 1, 1, 2, 3, -1, -2])))
+    if not full and random.integers(3) == 0:
+        at = int(random.integers(0, len(words) + 1))
+        words[at : at + int(random.integers(0, 2))] = [Ellipsis]
+    return words[0] if len(words) == 1 and random.integers(2) else tuple(words)
+
+
+def same(seen, expected):
+    """Whether numpy would call them the same."""
+    seen = np.asarray(seen)
+    assert seen.dtype == expected.dtype and seen.shape == expected.shape, (seen, expected)
+    assert np.array_equal(seen, expected), (seen, expected)
+
+
+def reads_and_writes(shape, dtype):
+    """By random keys, with one writer after the other."""
+    random = np.random.default_rng(7)
+    for array in arrays(shape, dtype):
+        model = values(shape, dtype)
+        assert (array.shape, array.dtype, array.ndim, array.size) == (
+            shape,
+            model.dtype,
+            model.ndim,
+            model.size,
+        )
+        array.local[...] = model[np.ix_(*array.local_indices)]
+        barrier()
+        same(array, model)
+        for turn in range(12):
+            key = random_key(random, shape)
+            same(array[key], np.asarray(model[key]))
+            barrier()
+            key = random_key(random, shape)
+            new = values(np.shape(model[key]), dtype, turn)
+            if rank() == turn % ranks():
+                array[key] = new
+            model[key] = new
+            barrier()
+            same(array[...], model)
+            barrier()
+        if model.size:
+            one = random_key(random, shape)
+            if rank() == 0:
+                array[one] = model[(0,) * model.ndim]  # broadcast
+            model[one] = model[(0,) * model.ndim]
+            barrier()
+            same(array, model)
+            owners = [array.owner(index) for index in np.ndindex(*shape)]
+            assert owners.count(rank()) == array.local.size
+        barrier()
+
+
+def whole_arrays(shape, dtype):
+    """Fill, assign and reductions."""
+    model = values(shape, dtype)
+    for source in arrays(shape, dtype):
+        if rank() == 0:
+            source[...] = model
+        barrier()
+        for array in arrays(shape, dtype):
+            array.assign(source)
+            same(array, model)
+            barrier()
+            if model.size:
+                array.fill(model[(0,) * model.ndim])
+                same(array, np.full_like(model, model[(0,) * model.ndim]))
+        barrier()
+        if model.dtype.kind in "iufc" and model.size:
+            assert np.isclose(source.sum(), model.sum()) and source.sum().dtype == model.sum().dtype
+            assert np.isclose(source.mean(), model.mean())
+            if model.dtype.kind != "c":
+                assert (source.min(), source.max()) == (model.min(), model.max())
+
+
+def bounds():
+    """Indices are what they are where they do not begin at 0."""
+    array = BlockArray(bounds=[(-3, 4), (10, 12)], dtype=int)
+    first, second = array.local_indices
+    array.local[...] = np.add.outer(10 * first, second)
+    barrier()
+    assert array[-1, 11] == 1 and array[-3, 10] == -20 and len(array) == 7
+    assert array[-2:, 10].tolist() == [-10, 0, 10, 20, 30, 40]
+    assert array[::-3, 11].tolist() == [41, 11, -19]
+    assert array[...].shape == (7, 2) and [row.tolist() for row in array][3] == [10, 11]
+    for key in ((-4, 10), (0, 9), (4, 10), (0, -1)):
+        refused(lambda key=key: array[key], "use one of these", IndexError)
+    barrier()
+
+
+def patterns(distribution):
+    """What is prefetched is read without a GET, by elements and by slices, and is what the owners had."""
+    shape = (7, 7)
+    model = values(shape, "i4")
+    array = distribution(shape, "i4")
+    array.local[...] = model[np.ix_(*array.local_indices)]
+    barrier()
+    mine = {(int(i), int(j)) for i in array.local_indices[0] for j in array.local_indices[1]}
+    near = {(i + a, j + b) for i, j in mine for a in (-1, 0, 1) for b in (-1, 0, 1)}
+    everything = set(np.ndindex(*shape))
+    rows, columns = {i for i, _ in mine}, {j for _, j in mine}
+    table = [[(r % 7, slice(None)), np.s_[2:4, 1:3], (99, 0)] for r in range(ranks())]
+    named = {(rank() % 7, j) for j in range(7)} | {(i, j) for i in (2, 3) for j in (1, 2)}
+    for how in ({"consistent": False}, {"consistent": True}, {"consistent": False, "static_domain": True}):
+        for wanted, ask in (
+            (near & everything, lambda how=how: array.prefetch_stencil(1, **how)),
+            ({i for i in everything if i[0] in rows}, lambda how=how: array.prefetch_row_wise(**how)),
+            ({i for i in everything if i[1] in columns}, lambda how=how: array.prefetch_column_wise(**how)),
+            ({(j, i) for i, j in mine}, lambda how=how: array.prefetch_transpose(**how)),
+            (everything, lambda how=how: array.prefetch_all_to_all(**how)),
+            (named, lambda how=how: array.prefetch_custom(table, **how)),
+        ):
+            with ask():
+                others = sorted(wanted - mine)
+                assert all(array.is_prefetched(index) for index in others)
+                sum(array[index] for index in others)  # the first touch, where they are consistent
+                before = statistics()["get_messages"]
+                assert [array[index] for index in others] == [model[index] for index in others]
+                if wanted == everything:
+                    same(array[1:6, 2:], model[1:6, 2:])
+                assert statistics()["get_messages"] == before
+            assert not any(array.is_prefetched(index) for index in others)
+            barrier()
+    array.observe()
+    seen = array[tuple(sorted(everything)[3])], array[6, 6]
+    assert array.observed()["left_out"] == 0
+    assert array.prefetch_observed(consistent=False) == {
+        "elements": len({(0, 3), (6, 6)} - mine),
+        "left_out": 0,
+    }
+    before = statistics()["get_messages"]
+    assert seen == (array[0, 3], array[6, 6]) and statistics()["get_messages"] == before
+    array.evict_prefetch()
+    barrier()
+
+
+def asynchronous():
+    """What has come is read after the wait; an update that was not waited for changes nothing."""
+    array = BlockArray(4 * ranks(), int)
+    with array.prefetch_stencil_async(1, consistent=False):
+        pass
+    array.local[...] = rank() + 1
+    barrier()
+    with array.update_prefetch_async() as transfer:
+        transfer.test()
+    left = 4 * rank() - 1
+    assert left < 0 or (array[left] == rank() and array.is_prefetched(left))
+    barrier()
+    array.evict_prefetch()
+    refused(array.update_prefetch, "evict")
+    barrier()
+
+
+def refused(call, words, kind=nearfetch.Error):
+    """A wrong use is named."""
+    try:
+        call()
+    except kind as problem:
+        assert isinstance(problem, nearfetch.Error) and words in str(problem), problem
+    else:
+        raise AssertionError(f"not refused: {words}")
+
+
+def wrong_uses():
+    """Of one rank alone, and so that all ranks go on."""
+    array = BlockArray((4, 5), "f4")
+    for key in ((4, 0), (0, 5), (-5, 0), (0, 10**30), (0, -(10**30))):
+        refused(lambda key=key: array[key], "use one of these", IndexError)
+    refused(lambda: array[0, 0, 0], "at most as many", IndexError)
+    refused(lambda: array[..., ...], "one ellipsis", IndexError)
+    for key in ([0, 1], np.array([0, 1]), np.array([True] * 4), None, 1.5, "x", True, slice("a")):
+        refused(lambda key=key: array[key], "dimension 0", IndexError)
+    refused(lambda: array.owner(3), "use as many")
+    refused(lambda: BlockArray((2, 2), "V3"), "1, 2, 4, 8 and 16")
+    refused(lambda: BlockArray((2, 2), object), "Python's objects")
+    refused(lambda: BlockArray((2, 2), "(2,)f4"), "one more dimension")
+    refused(lambda: BlockArray((1,) * 5), "1 to 4")
+    refused(lambda: BlockArray(()), "1 to 4")
+    refused(lambda: BlockArray((2, -1)), "bounds")
+    refused(lambda: BlockArray("ab"), "whole numbers")
+    refused(lambda: BlockArray(), "give one of them")
+    refused(lambda: BlockArray((2, 2), grid=(ranks(),)), "one number for each")
+    refused(lambda: BlockArray((2, 2), grid=(ranks() + 1, 1)), "rank")
+    refused(lambda: BlockCyclicArray((2, 2), block=(0, 1)), "block")
+    refused(lambda: array.prefetch_stencil(0), "use 1 or more")
+    refused(lambda: BlockArray(3).prefetch_transpose(), "two")
+    refused(lambda: array.prefetch_custom([[]] * (ranks() + 1)), "row")
+    refused(lambda: array.assign(BlockArray((4, 5), "i4")), "same dtype")
+    refused(lambda: array.assign(BlockArray((4, 6), "f4")), "same bounds")
+    refused(lambda: array.assign(np.zeros(3)), "source is a distributed array")
+    refused(lambda: CyclicArray(4).local_box, "local_indices")
+    refused(lambda: BlockArray(0).max(), "without elements")
+    refused(lambda: launch(main), "where no rank runs")
+    refused(array.update_prefetch, "pattern")
+    try:
+        array[0:2, 0] = [1, 2, 3]
+    except ValueError as problem:
+        assert "broadcast" in str(problem)
+    try:
+        np.asarray(array, copy=False)
+    except ValueError as problem:
+        assert "without a copy" in str(problem)
+    barrier()
+
+
+def main():
+    """All of it, in one program."""
+    for number, dtype in enumerate(DTYPES):
+        for shape in SHAPES[number % 2 :: 2] if ranks() > 1 else SHAPES:
+            reads_and_writes(shape, dtype)
+            whole_arrays(shape, dtype)
+    bounds()
+    for distribution in (BlockArray, CyclicArray):
+        patterns(distribution)
+    asynchronous()
+    wrong_uses()
+    return rank()
+
+
+if __name__ == "__main__":
+    done = launch(main, ranks=int(sys.argv[1]) if len(sys.argv) > 1 else 1)
+    print(f"passed {len(done)}")

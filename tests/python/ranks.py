@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Starts Python programs as tests want them: alone, or under the mpiexec of an MPI family."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Optional, Sequence
+
+import pytest
+
+from nearfetch.mpiexec import mpiexec, without_nearfetch
+
+SOURCE = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ.get("NEARFETCH_BUILD", SOURCE / "build" / "release"))
+FAMILIES = ("mpich", "openmpi")
+
+
+def need_native() -> None:
+    """Skips the test where the native module is not built (sanitizers, no nanobind)."""
+    if not list((BUILD / "python" / "nearfetch").glob("_native*.so")):
+        pytest.skip("the native module is not built")
+
+
+def need_family(family: str) -> None:
+    """Skips the test where nearfetch was built without the family."""
+    need_native()
+    if not (BUILD / "lib" / f"libnearfetch_python_{family}.so").exists():
+        pytest.skip(f"built without {family}")
+
+
+def run(
+    words: Sequence[object],
+    family: Optional[str] = None,
+    ranks: int = 1,
+    before: Sequence[object] = (),
+    expect: int = 0,
+) -> str:
+    """Runs Python with `words` in every rank, after `before`; returns what all of them print."""
+    env = {**without_nearfetch(os.environ), "NEARFETCH_BUILD": str(BUILD)}
+    env["PYTHONPATH"] = str(SOURCE / "python")
+    command = [sys.executable, *(str(word) for word in words)]
+    if family:
+        launch = mpiexec(family, ranks, environ=env)
+        command, env = [*launch.argv, *command], launch.env
+        if family == "openmpi":
+            # mpi4py, left to itself, takes the MPICH of its virtual environment.
+            env.update(MPI4PY_MPIABI="openmpi", MPI4PY_LIBMPI="libmpi.so.40")
+    command = [*(str(word) for word in before), *command]
+    done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=150, check=False)
+    assert (done.returncode == 0) == (expect == 0), (
+        f"{command}: {done.returncode}\n{done.stdout}{done.stderr}"
+    )
+    return done.stdout if expect == 0 else done.stdout + done.stderr

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The programs of docs/python.md print what stands below them: in one process, and under mpiexec."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from ranks import FAMILIES, SOURCE, need_family, need_native, run
+
+TUTORIAL = SOURCE / "docs" / "python.md"
+_BLOCK = re.compile(r"^```python( mpi)?\n(.*?)^```\n(?:```text\n(.*?)^```\n)?", re.DOTALL | re.MULTILINE)
+
+
+def program(mpi: bool) -> str:
+    """The tutorial's programs of one kind, one after the other."""
+    return "\n".join(code for kind, code, _ in _BLOCK.findall(TUTORIAL.read_text()) if bool(kind) == mpi)
+
+
+def printed(mpi: bool) -> str:
+    """What they print, rank 0 alone."""
+    return "".join(text for kind, _, text in _BLOCK.findall(TUTORIAL.read_text()) if bool(kind) == mpi)
+
+
+def test_the_tutorial_has_programs():
+    assert len(_BLOCK.findall(TUTORIAL.read_text())) == TUTORIAL.read_text().count("```python") >= 8
+
+
+def test_in_one_process(tmp_path):
+    need_native()
+    (tmp_path / "tutorial.py").write_text(program(False))
+    assert run([tmp_path / "tutorial.py"]) == printed(False)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_under_mpiexec(tmp_path, family):
+    need_family(family)
+    (tmp_path / "tutorial.py").write_text(program(False))
+    assert run([tmp_path / "tutorial.py"], family, 4) == printed(False)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_windows(tmp_path, family):
+    need_family(family)
+    (tmp_path / "tutorial.py").write_text(program(True))
+    assert run([tmp_path / "tutorial.py"], family, 4) == printed(True)
