@@ -24,8 +24,10 @@ endif()
 find_program(NEARFETCH_CCACHE ccache)
 mark_as_advanced(NEARFETCH_CCACHE)
 foreach(language IN ITEMS C CXX)
+    # Build folders of one source tree share what is compiled alike.
     if(NEARFETCH_CCACHE AND NOT DEFINED CMAKE_${language}_COMPILER_LAUNCHER)
-        set(CMAKE_${language}_COMPILER_LAUNCHER ${NEARFETCH_CCACHE})
+        set(CMAKE_${language}_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR}
+                                                CCACHE_NOHASHDIR=1 ${NEARFETCH_CCACHE})
     endif()
 endforeach()
 

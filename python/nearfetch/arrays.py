@@ -14,7 +14,6 @@ same arguments. The memory of arrays is given back when the program ends.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import operator
 from typing import Any, Iterator, Optional, Sequence, Union
@@ -82,7 +81,7 @@ class DistributedArray(Prefetching):
         self._cell = np.zeros(1, self._dtype)
         self._native.set_cell(self._cell.ctypes.data)
         self._read = self._native.read
-        self._local: Optional[np.ndarray] = None
+        self._write = self._native.write
         self._check_dtype_of_all()
 
     def _check_dtype_of_all(self) -> None:
@@ -169,9 +168,12 @@ class DistributedArray(Prefetching):
 
         A slice with steps is written element by element, through the cache.
         """
-        with contextlib.suppress(TypeError, ValueError):
+        try:
             self._cell[0] = value
-            if self._native.write(key):
+        except (TypeError, ValueError):
+            pass  # not one value, or not one that numpy can convert: it will say so below
+        else:
+            if self._write(key):
                 return
         chosen = select(key, self._lower, self._upper)
         values = np.empty(chosen.shape, self._dtype)

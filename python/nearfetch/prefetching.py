@@ -15,9 +15,9 @@ _STENCIL, _ROW_WISE, _COLUMN_WISE, _TRANSPOSE, _ALL_TO_ALL = range(5)
 
 
 class PrefetchPhase:
-    """What a pattern returns: `with array.prefetch_stencil(1): ...` evicts what was prefetched at the end.
+    """What a pattern returns: so `with array.prefetch_stencil(1): ...` evicts at its end.
 
-    Without `with` it stays until `array.evict_prefetch()`.
+    That is what all its patterns have brought. Without `with` it stays until `array.evict_prefetch()`.
     """
 
     def __init__(self, array: Prefetching) -> None:

@@ -21,7 +21,14 @@ namespace {
 /// Numbers and words of a dictionary into the options of the same names.
 template <class T>
 void take(const nb::dict& from, const char* name, T& to) {
-    if (from.contains(name)) to = nb::cast<T>(from[name]);
+    if (!from.contains(name)) return;
+    const nb::object value = from[name];
+    if (!nb::try_cast(value, to))
+        throw Error(std::string(name) + " is " + nb::repr(value).c_str(),
+                    std::is_same_v<T, std::string> ? "it is a word"
+                    : std::is_same_v<T, bool>      ? "it is True or False"
+                                                   : "it is a whole number that is not negative",
+                    "use such a value");
 }
 
 PageCacheConfig cache_of(const nb::dict& from) {
@@ -111,6 +118,8 @@ void define_program(nb::module_& module) {
 }  // namespace
 
 NB_MODULE(_native, module) {
+    // Arrays in the traceback of an exception, say, outlive the interpreter, and no harm is done.
+    nb::set_leak_warnings(false);
     module.doc() = "What nearfetch's Python package is made of; import nearfetch instead.";
     // What a user can cause keeps its words, and gets the class that the package has for it.
     nb::register_exception_translator([](const std::exception_ptr& problem, void*) {

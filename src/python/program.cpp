@@ -76,8 +76,11 @@ class Running {
             const nb::gil_scoped_release unlocked;
             const std::lock_guard lock(mutex_);
             ranks = ranks_;
-            if (!ranks.empty() && !ranks[0].job->virtual_time())
-                ranks[0].job->start_thread([] { throw Error("the program was interrupted"); });
+            try {
+                if (!ranks.empty() && !ranks[0].job->virtual_time())
+                    ranks[0].job->start_thread([] { throw Error("the program was interrupted"); });
+            } catch (const Error&) {  // no thread to be had: those that run Python end all the same
+            }
         }
         for (const Rank& rank : ranks)
             PyThreadState_SetAsyncExc(rank.thread, PyExc_KeyboardInterrupt);

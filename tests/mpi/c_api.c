@@ -82,6 +82,14 @@ int main(int argc, char** argv) {
         CHECK_EQ(seen[1] * 4, value_of(target, 6, version) * 4);
     }
     CHECK_EQ(NEARFETCH_CALL(nearfetch_win_stats, (win, "hits", &hits)), MPI_SUCCESS);
+    if (nearfetch_counter_name) {
+        unsigned long long value = 0;
+        int counters = 0;
+        for (; nearfetch_counter_name(counters) != NULL; ++counters)
+            CHECK_EQ(nearfetch_win_stats(win, nearfetch_counter_name(counters), &value), MPI_SUCCESS);
+        CHECK_EQ(counters > 20 && strcmp(nearfetch_counter_name(0), "gets") == 0, 1);
+        CHECK_EQ(nearfetch_counter_name(-1) == NULL, 1);
+    }
     CHECK_EQ(NEARFETCH_CALL(nearfetch_win_set_score, (win, NULL, NULL)), MPI_SUCCESS);
     MPI_Type_free(&column);
     MPI_Win_free(&win);

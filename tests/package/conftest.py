@@ -18,7 +18,8 @@ BUILD = Path(os.environ["NEARFETCH_BUILD"])
 def run(*words: object, **options: object) -> str:
     """Runs a command that has to succeed; returns its output."""
     command = [str(word) for word in words]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=200, check=False, **options)
+    options = {"timeout": 200, **options}
+    result = subprocess.run(command, capture_output=True, text=True, check=False, **options)
     assert result.returncode == 0, f"{command}: {result.returncode}\n{result.stdout}\n{result.stderr}"
     return result.stdout
 

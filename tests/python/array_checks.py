@@ -112,6 +112,11 @@ def whole_arrays(shape, dtype):
             array.assign(source)
             same(array, model)
             barrier()
+            if rank() == 0:
+                array[...] = source
+            barrier()
+            same(array, model)
+            barrier()
             if model.size:
                 array.fill(model[(0,) * model.ndim])
                 same(array, np.full_like(model, model[(0,) * model.ndim]))

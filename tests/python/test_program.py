@@ -32,6 +32,14 @@ def test_the_command_line_needs_neither_numpy_nor_the_native_module():
     assert {"launch", "BlockArray", "Window"} <= set(dir(nearfetch))
 
 
+def test_a_module_for_another_python_is_named(tmp_path):
+    (tmp_path / "python" / "nearfetch").mkdir(parents=True)
+    (tmp_path / "python" / "nearfetch" / "_native.cpython-27.so").write_text("")
+    code = f"import os\nos.environ['NEARFETCH_BUILD'] = {str(tmp_path)!r}\nimport nearfetch\nnearfetch.launch"
+    said = run(["-c", code], expect=1)
+    assert "(its native module is for another Python: _native.cpython-27.so): install nearfetch" in said
+
+
 def test_without_numpy_there_is_a_clear_message(tmp_path):
     (tmp_path / "numpy.py").write_text("raise ImportError('none')\n")
     said = run(
@@ -73,8 +81,12 @@ def test_a_rank_that_ends_early_is_named():
     ("options", "words"),
     [
         ({"ranks": 0}, "at least one rank"),
-        ({"ranks": 2.5}, "ranks is 2.5"),
+        ({"ranks": 2.5}, "ranks is 2.5 .it is a whole number"),
         ({"segment_bytes": -1}, "segment_bytes is -1"),
+        ({"seed": "x"}, "seed is 'x'"),
+        ({"cached": "yes"}, "cached is 'yes' .it is True or False"),
+        ({"network": 3}, "network is 3 .it is a word"),
+        ({"cache": {"capacity_bytes": "4MiB"}}, "capacity_bytes is '4MiB'"),
         ({"network": "string"}, "network string"),
         ({"cache": {"pages": 3}}, "setting 'pages' .there is none of that name.: use one of capacity_bytes"),
         ({"cache": {"page_bytes": 100}}, "page_bytes"),
@@ -159,6 +171,28 @@ def test_arrays_that_python_drops_give_their_prefetched_memory_back():
         return entries, nearfetch.statistics()["prefetch_entries"]
 
     assert nearfetch.launch(main, ranks=2) == [(1, 0), (1, 0)]
+
+
+def test_arrays_that_another_thread_drops_end_in_their_own():
+    boxes = []
+    dropped = threading.Event()
+
+    def main():
+        array = nearfetch.BlockArray(1000)
+        array.prefetch_all_to_all(consistent=False)
+        if nearfetch.rank() == 0:
+            boxes.append(array)
+        del array
+        nearfetch.barrier()
+        if nearfetch.rank() == 1:
+            boxes.clear()
+            dropped.set()
+        dropped.wait()
+        before = nearfetch.statistics()["prefetch_entries"]
+        nearfetch.BlockArray(10)
+        return before, nearfetch.statistics()["prefetch_entries"]
+
+    assert nearfetch.launch(main, ranks=2) == [(1, 0), (0, 0)]
 
 
 @pytest.mark.parametrize("waiting", [True, False])
@@ -260,6 +294,12 @@ def test_a_window_comes_before_mpi4py(family, tmp_path):
     (tmp_path / "late.py").write_text("from mpi4py import MPI\nimport nearfetch\nnearfetch.Window\n")
     said = run([tmp_path / "late.py"], family, 1, expect=1)
     assert "import nearfetch.Window first, or start the program by `nearfetch run" in said
+
+
+def test_mpi_without_a_launcher_is_one_rank():
+    need_family("mpich")
+    code = "import nearfetch; print(nearfetch.launch(nearfetch.ranks, ranks=7, mpi=True))"
+    assert run(["-c", code]) == "[1]\n"
 
 
 def test_a_process_without_launcher_is_one_rank(tmp_path):
