@@ -40,7 +40,7 @@ with window.reading():
         window.Flush(1 - rank)
 hits = window.statistics()["hits"]
 MPI.COMM_WORLD.Barrier()
-print(int(to[0]) == 1 - rank, hits)
+print(f"{int(to[0]) == 1 - rank} {hits}")
 window.Free()
 """
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <tuple>
 
 #include "contract_cases.hpp"
@@ -55,6 +56,22 @@ TEST_P(InOneProcess, EveryRankHasANumberAndAZeroedSegment) {
             ASSERT_EQ(byte, std::byte{0});
     });
     EXPECT_EQ(sum, 0x1111);
+}
+
+TEST_P(InOneProcess, WhoHoldsASegmentsMemoryKeepsIt) {
+    std::array<std::shared_ptr<void>, 2> memory;
+    std::array<std::byte*, 2> first{};
+    run(2, [&](Job& job) {
+        const auto rank = static_cast<std::size_t>(job.rank());
+        memory[rank] = job.memory();
+        first[rank] = job.segment().data();
+        *first[rank] = std::byte{7};
+    });
+    for (std::size_t rank = 0; rank < 2; ++rank) {
+        ASSERT_NE(memory[rank], nullptr);
+        EXPECT_EQ(memory[rank].use_count(), 1);
+        EXPECT_EQ(*first[rank], std::byte{7});
+    }
 }
 
 TEST_P(InOneProcess, WhatRoundingUpReadsBesideItsOwnIsNoRace) {
