@@ -37,13 +37,14 @@ def run(
     ranks: int = 1,
     before: Sequence[object] = (),
     expect: int = 0,
+    network: str = "shm",
 ) -> str:
     """Runs Python with `words` in every rank, after `before`; returns what all of them print."""
     env = {**without_nearfetch(os.environ), "NEARFETCH_BUILD": str(BUILD)}
     env["PYTHONPATH"] = str(SOURCE / "python")
     command = [sys.executable, *(str(word) for word in words)]
     if family:
-        launch = mpiexec(family, ranks, environ=env)
+        launch = mpiexec(family, ranks, network, env)
         command, env = [*launch.argv, *command], launch.env
         if family == "openmpi":
             # mpi4py, left to itself, takes the MPICH of its virtual environment.

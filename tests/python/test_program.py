@@ -278,6 +278,16 @@ def test_several_launches_with_mpi4py_first_or_last(family, tmp_path):
         assert run([script], family, 2).count("passed") == 2
 
 
+def test_threads_that_open_mpi_refuses_are_named(tmp_path):
+    need_family("openmpi")
+    script = tmp_path / "tcp.py"
+    for first, last in (("", "from mpi4py import MPI"), ("from mpi4py import MPI", "")):
+        script.write_text(f"{first}\nimport nearfetch\nprint(nearfetch.launch(nearfetch.ranks))\n{last}\n")
+        said = run([script], "openmpi", 2, network="tcp", expect=1 if first else 0)
+        assert ("pt2pt refuses MPI_THREAD_MULTIPLE): let nearfetch start" in said) == bool(first)
+        assert said.count("[2]") == (0 if first else 2)
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_view_that_mpi_would_take_back_is_named(family, tmp_path):
     need_family(family)

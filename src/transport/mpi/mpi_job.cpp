@@ -253,6 +253,10 @@ bool start_mpi(bool threads, int* argc, char*** argv) {
     if (started) {
         int level = MPI_THREAD_SINGLE;
         check_mpi(PMPI_Query_thread(&level), "MPI_Query_thread", "report this");
+        if (level == MPI_THREAD_MULTIPLE && threads_refused())
+            throw Error("MPI cannot be used as the program has started it",
+                        "Open MPI's one-sided component pt2pt refuses MPI_THREAD_MULTIPLE",
+                        "let nearfetch start MPI (in Python: launch before mpi4py.MPI is imported)");
         return threads && level == MPI_THREAD_MULTIPLE;
     }
     own_mpi() = true;

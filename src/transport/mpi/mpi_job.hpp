@@ -41,7 +41,7 @@ struct MpiJobConfig {
 /// threads and the components that were chosen there, and left to him to end.
 /// \param argc,argv for MPI_Init; may be nullptr
 /// \return 0
-/// \throws Error when MPI has ended, which it does once
+/// \throws Error when MPI has ended, which it does once, or was started in a way that its components refuse
 int launch_mpi(const MpiJobConfig& config, int* argc, char*** argv, const std::function<void(Job&)>& program);
 
 /// Ends MPI if a launch_mpi() has started and left it. Collective over MPI_COMM_WORLD.
