@@ -80,6 +80,19 @@ def select(key: Any, lower: Sequence[int], upper: Sequence[int]) -> Selection:
     return Selection(tuple(ranges), tuple(kept))
 
 
+def select_existing(key: Any, lower: Sequence[int], upper: Sequence[int]) -> Selection:
+    """The same, but a number that does not exist selects nothing, and all dimensions are kept."""
+    words = list(_filled(key if isinstance(key, tuple) else (key,), len(lower)))
+    for dimension, word in enumerate(words):
+        if isinstance(word, slice):
+            continue
+        begin, end = lower[dimension], upper[dimension]
+        at = _number(word, dimension)
+        at = at + end if not any(lower) and at < 0 else at
+        words[dimension] = slice(at, at + 1) if begin <= at < end else slice(begin, begin)
+    return select(tuple(words), lower, upper)
+
+
 def _filled(words: tuple[Any, ...], dimensions: int) -> tuple[Any, ...]:
     """One word for each dimension: the ellipsis, or the end, stands for those that are not named."""
     gaps = [at for at, word in enumerate(words) if word is Ellipsis]

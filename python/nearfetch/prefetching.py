@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any, Optional, Sequence, Union
 
 from nearfetch.errors import Error
-from nearfetch.indexing import select
+from nearfetch.indexing import select_existing
 
 __all__ = ["PrefetchPhase", "PrefetchTransfer", "Prefetching"]
 
@@ -167,16 +166,7 @@ class Prefetching:
 
     def _box(self, key: Any) -> tuple[list[int], list[int]]:
         """A key of a table; numbers that do not exist become boxes that have none of the array."""
-        words = key if isinstance(key, tuple) else (key,)
-        known = []
-        for at, word in enumerate(words):
-            if not isinstance(word, slice) and word is not Ellipsis:
-                first, end = self._lower[at], self._upper[at]
-                number = operator.index(word)
-                number += end if number < 0 and not any(self._lower) else 0
-                word = slice(number, number + 1) if first <= number < end else slice(first, first)
-            known.append(word)
-        chosen = select(tuple(known), self._lower, self._upper)
+        chosen = select_existing(key, self._lower, self._upper)
         if not chosen.is_box:
             raise Error(f"{key} in a table (it has steps): name the boxes one by one")
         return (list(self._lower), list(self._lower)) if chosen.is_empty else (chosen.lower, chosen.upper)

@@ -189,6 +189,17 @@ def patterns(distribution):
     barrier()
 
 
+def tables():
+    """Keys of a table are those of an array, but what does not exist is left out."""
+    array = BlockArray((2, 3, 8), "i4", grid=(1, 1, ranks()))
+    last = array.owner((0, 0, 7))
+    with array.prefetch_custom([[(..., -1), (1, 9), (0, 0, -20)]] * ranks(), consistent=False):
+        for index in np.ndindex(2, 3, 8):
+            expected = index[2] == 7 and rank() != last
+            assert array.is_prefetched(index) == expected, index
+    barrier()
+
+
 def asynchronous():
     """What has come is read after the wait; an update that was not waited for changes nothing."""
     array = BlockArray(4 * ranks(), int)
@@ -240,6 +251,8 @@ def wrong_uses():
     refused(lambda: array.prefetch_stencil(0), "use 1 or more")
     refused(lambda: BlockArray(3).prefetch_transpose(), "two")
     refused(lambda: array.prefetch_custom([[]] * (ranks() + 1)), "row")
+    for key, words in (((0, 0, 0), "at most as many"), ("x", "dimension 0"), (slice(0, 4, 2), "has steps")):
+        refused(lambda key=key: array.prefetch_custom([[key]] * ranks()), words)
     refused(lambda: array.assign(BlockArray((4, 5), "i4")), "same dtype")
     refused(lambda: array.assign(BlockArray((4, 6), "f4")), "same bounds")
     refused(lambda: array.assign(np.zeros(3)), "source is a distributed array")
@@ -267,6 +280,7 @@ def main():
     bounds()
     for distribution in (BlockArray, CyclicArray):
         patterns(distribution)
+    tables()
     asynchronous()
     wrong_uses()
     return rank()

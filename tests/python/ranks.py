@@ -49,6 +49,8 @@ def run(
         if family == "openmpi":
             # mpi4py, left to itself, takes the MPICH of its virtual environment.
             env.update(MPI4PY_MPIABI="openmpi", MPI4PY_LIBMPI="libmpi.so.40")
+        elif family == "mpiabi":
+            env.update(MPI4PY_MPIABI="mpiabi")
     command = [*(str(word) for word in before), *command]
     done = subprocess.run(command, env=env, capture_output=True, text=True, timeout=150, check=False)
     assert (done.returncode == 0) == (expect == 0), (

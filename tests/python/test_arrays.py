@@ -16,7 +16,7 @@ def test_arrays_of_threads(ranks):
 
 
 @pytest.mark.parametrize("ranks", [3])
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", [*FAMILIES, "mpiabi"])
 def test_arrays_of_processes(family, ranks):
     need_family(family)
     assert run([CHECKS], family, ranks).count("passed 1") == ranks
