@@ -136,6 +136,9 @@ const std::array rows{
     Row{"atomics", "", ChoiceKind{&Settings::atomics, "synchronize relaxed"},
         "relaxed: promise that no process concludes from the result of an atomic that another has written, "
         "so that atomics forget nothing in mode acquire"},
+    Row{"check_hits", "hits", CountKind{&Settings::check_hits, 0, any_count},
+        "fetch one of so many hits again, and say where the target has other bytes: there the program breaks "
+        "its mode's rules, or has a race (0: none)"},
     Row{"progress_interval_us", "us", CountKind{&Settings::progress_interval_us, 1, 1000000},
         "longest time that a rank lives on hits and elided flushes without entering MPI"},
     Row{"seed", "", CountKind{&Settings::seed, 0, any_count}, "seed of the cache's own random choices"},

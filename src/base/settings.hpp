@@ -49,6 +49,7 @@ struct Settings {
     bool read_only_phases = false;
     std::string locks = "synchronize";
     std::string atomics = "synchronize";
+    std::uint64_t check_hits = 0;
     std::uint64_t progress_interval_us = 20;
     std::uint64_t seed = 1;
     std::string stats_dir;

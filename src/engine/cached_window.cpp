@@ -57,7 +57,7 @@ bool CachedWindow::make_cache() noexcept {
 /// The hot path serves one thread, and targets that have a cache or want none. While watching, the slow way
 /// decides what is looked up.
 void CachedWindow::set_route(Target& t) noexcept {
-    if (threaded_ || t.fetches.outstanding())
+    if (threaded_ || t.fetches.outstanding() || settings_.check_hits != 0)
         t.route = Route::slow;
     else if (t.bet.asleep())
         t.route = Route::pass;
@@ -309,6 +309,28 @@ void CachedWindow::count_bypassed(Rank target, std::uint64_t size_bytes) noexcep
     sent(target, at(target), 0, 0);
 }
 
+void CachedWindow::check(Rank target, std::uint64_t offset, std::span<const std::byte> served,
+                         std::span<void* const> call_site, WindowGets& transport) noexcept {
+    Guard guard = lock();
+    Target& t = at(target);
+    // The second get may overtake an update of this process, or see it although the first was before it.
+    if (t.updates.outstanding() && t.updating.overlaps({offset, offset + served.size()})) return;
+    HitChecks::Check* check = nullptr;
+    try {
+        check = &checks_.begin(target, offset, served, call_site);
+    } catch (const std::bad_alloc&) {
+        return;
+    }
+    const Piece piece{offset, check->found.size(), check->found.data()};
+    if (threaded_) guard.unlock();
+    const int status = transport.start_get(target, std::span(&piece, 1));
+    if (threaded_) guard.lock();
+    if (status != 0) return checks_.abandon(*check);
+    sent(target, t, 0, 0);
+    check->issued = issued_;
+    ++t.checks;
+}
+
 void CachedWindow::put(Rank target, std::span<const Piece> pieces) noexcept {
     const Guard guard = lock();
     ++counters_.puts;
@@ -324,6 +346,7 @@ void CachedWindow::update_started(Rank target, std::span<const Piece> pieces) no
     if (!t.updates.outstanding()) t.updating = {};
     for (const Piece& piece : pieces) {
         const ByteRange range = piece.range();
+        if (t.checks != 0) checks_.overwritten(target, range);
         t.updating = t.updating.empty() ? range
                                         : ByteRange{std::min(t.updating.begin, range.begin),
                                                     std::max(t.updating.end, range.end)};

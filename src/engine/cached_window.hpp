@@ -39,6 +39,7 @@
 #include "engine/acquires.hpp"
 #include "engine/bet.hpp"
 #include "engine/epochs.hpp"
+#include "engine/hit_checks.hpp"
 #include "engine/polls.hpp"
 #include "engine/progress.hpp"
 #include "engine/touch_filter.hpp"
@@ -130,6 +131,21 @@ class CachedWindow {
     Served try_get_further(Rank target, std::uint64_t offset, std::uint64_t size, void* origin) noexcept;
     /// After `no`, or instead of both: never `no` itself.
     Served try_get_slowly(Rank target, std::uint64_t offset, std::uint64_t size, void* origin) noexcept;
+
+    /// After a hit: whether it is to be checked (hit_checks.hpp).
+    bool check_is_due() noexcept {
+        if (settings_.check_hits == 0) [[likely]]
+            return false;
+        const Guard guard = lock();
+        return checks_.due(settings_.check_hits);
+    }
+    /// Fetches a hit again; what does not work out is left.
+    void check(Rank target, std::uint64_t offset, std::span<const std::byte> served,
+               std::span<void* const> call_site, WindowGets& transport) noexcept;
+    /// Who is told of stale hits.
+    void set_stale_reporter(std::function<void(const StaleHit&)> reporter) {
+        report_stale_ = std::move(reporter);
+    }
 
     /// True if nothing of this get is to be cached: then it goes to the network, and went_by() counts it.
     bool lets_pass(Rank target, std::uint64_t offset) noexcept;
@@ -265,7 +281,7 @@ class CachedWindow {
     };
     /// What the hot path may do with a target's gets and flushes, in one byte.
     enum class Route : std::uint8_t {
-        slow,   ///< several threads, no cache yet, watching, or a fetching atomic under way
+        slow,   ///< several threads, no cache yet, watching, checking, or a fetching atomic under way
         pass,   ///< asleep: let them pass
         look,   ///< look them up
         check,  ///< the same in mode acquire, after asking whether the process has learned something
@@ -288,6 +304,7 @@ class CachedWindow {
         std::uint64_t settled_hit_bytes = 0;
         std::uint64_t lone_bytes = 0;  ///< size and ticks of the only get on its way, for Bet::observed
         std::uint64_t lone_ticks = 0;
+        std::uint64_t checks = 0;  ///< hits under check
         std::vector<InFlight> in_flight;
         std::vector<Waiter> waiters;
 
@@ -301,7 +318,7 @@ class CachedWindow {
             if (kind == FlushKind::full) updates.complete(since);
         }
         /// Something waits for a completion beside the program.
-        bool in_transit() const noexcept { return !in_flight.empty() || !waiters.empty(); }
+        bool in_transit() const noexcept { return !in_flight.empty() || !waiters.empty() || checks != 0; }
         bool idle(FlushKind kind) const noexcept {
             return !gets.outstanding() && !(kind == FlushKind::local ? local_updates : updates).outstanding();
         }
@@ -383,6 +400,7 @@ class CachedWindow {
     bool may_keep(const Target& t, ByteRange range) const noexcept {
         return keeps_data_ && !(t.updates.outstanding() && t.updating.overlaps(range));
     }
+    void complete_checks(Target& t, Moment since) noexcept;
     void complete_locked(Target& t, Moment since, FlushKind kind, int status,
                          std::uint64_t network_ticks) noexcept;
     void doom(const InFlight& flight) noexcept;
@@ -416,6 +434,8 @@ class CachedWindow {
     std::uint64_t elided_ = 0;       ///< flushes that try_flush() has elided
     bool untracked_ = false;         ///< gets of targets asleep have passed since the last complete_all()
     RangeCacheCounters counters_{};
+    HitChecks checks_;
+    std::function<void(const StaleHit&)> report_stale_;
     TouchFilter touched_;  ///< ranges, and (by their complement) blocks, that were asked for once
 };
 

@@ -76,6 +76,7 @@ void CachedWindow::complete_locked(Target& t, Moment since, FlushKind kind, int 
         return;
     }
     t.complete(since, kind);
+    if (t.checks != 0) complete_checks(t, since);
     if (lone_bytes != 0) t.bet.observed(lone_bytes, t.lone_ticks + network_ticks);
     serve_waiters(t, [since](const Waiter& waiter) { return waiter.entry->issued() <= since; });
     std::erase_if(t.in_flight, [&](const InFlight& flight) {
@@ -86,6 +87,17 @@ void CachedWindow::complete_locked(Target& t, Moment since, FlushKind kind, int 
     if (!had_gets) return;
     t.bet.completed(network_ticks, ticks() - begin_ticks);
     if (t.bet.round_over() && !t.in_transit()) settle_bet(t);
+}
+
+void CachedWindow::complete_checks(Target& t, Moment since) noexcept {
+    const auto target = static_cast<Rank>(&t - targets_.data());
+    checks_.complete(target, since, [&](const StaleHit* stale) {
+        --t.checks;
+        ++counters_.checked_hits;
+        if (stale == nullptr) return;
+        ++counters_.stale_hits;
+        if (report_stale_) report_stale_(*stale);
+    });
 }
 
 /// Whoever waits for bytes that have arrived gets them, before anybody may reuse the buffer in which they

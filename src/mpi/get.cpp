@@ -9,6 +9,7 @@
 #include <new>
 #include <vector>
 
+#include "mpi/checking.hpp"
 #include "mpi/intercept.hpp"
 #include "mpi/library.hpp"
 #include "mpi/request.hpp"
@@ -141,7 +142,11 @@ template <class Count, bool looked_up>
         const std::uint64_t offset = window->offset(target, displacement);
         const CachedWindow::Served served = looked_up ? cached.try_get_further(target, offset, size, origin)
                                                       : cached.try_get_slowly(target, offset, size, origin);
-        if (served == CachedWindow::Served::hit) return MPI_SUCCESS;
+        if (served == CachedWindow::Served::hit) {
+            if (cached.check_is_due()) [[unlikely]]
+                check_hit(*window, target, offset, {static_cast<const std::byte*>(origin), size});
+            return MPI_SUCCESS;
+        }
         if (served == CachedWindow::Served::pass) return start(call, nullptr);
         if (cached.lets_pass(target, offset)) {
             const int status = start(call, nullptr);

@@ -5,6 +5,8 @@
 #include <array>
 #include <utility>
 
+#include "mpi/checking.hpp"
+
 namespace nearfetch {
 
 Window::Window(MPI_Win win, Rank ranks, Rank self, std::vector<std::uint64_t> units, const Settings& settings,
@@ -13,7 +15,9 @@ Window::Window(MPI_Win win, Rank ranks, Rank self, std::vector<std::uint64_t> un
       uniform_unit_(units.size() == 1 ? units.front() : 0),
       units_(std::move(units)),
       cached_(settings, ranks, self, threaded),
-      transport_(win, units_) {}
+      transport_(win, units_) {
+    cached_.set_stale_reporter([this](const StaleHit& stale) { report_stale_hit(*this, stale); });
+}
 
 std::string Window::name() const {
     std::array<char, MPI_MAX_OBJECT_NAME + 1> name{};

@@ -36,8 +36,11 @@ class Window {
     }
     /// Window offset of a displacement, bytes.
     std::uint64_t offset(int target, MPI_Aint displacement) const noexcept {
-        return static_cast<std::uint64_t>(displacement) *
-               (uniform_unit_ != 0 ? uniform_unit_ : units_[static_cast<std::size_t>(target)]);
+        return static_cast<std::uint64_t>(displacement) * unit(target);
+    }
+    /// Displacement unit, bytes.
+    std::uint64_t unit(int target) const noexcept {
+        return uniform_unit_ != 0 ? uniform_unit_ : units_[static_cast<std::size_t>(target)];
     }
     std::string name() const;
 

@@ -46,6 +46,24 @@ def test_wrong_values_are_noticed(nearby: Starter, family: str) -> None:
     assert run.code != 0
 
 
+def test_checked_hits_name_who_breaks_the_rules(nearby: Starter, family: str) -> None:
+    few = ["--rounds", 3, "--reads", 500, "--elements", 512, "--neighbourhood", 512]
+    settings: dict[str, object] = {"bypass": "off", "check_hits": 1}
+    broken = nearby(*few, family=family, ranks=2, mode="always-cache", settings=settings)
+    assert broken.code == 1
+    lines = [line for line in broken.stderr.splitlines() if line.startswith("nearfetch: rank")]
+    assert len({line.split(":")[1] for line in lines}) == len(lines) > 0, "each rank tells of a place once"
+    for line in lines:
+        assert ": a hit of 8 bytes at displacement " in line
+        assert "breaks what mode always-cache asks for" in line
+        assert "called by nearby(" in line
+    run = nearby.good(*few, family=family, ranks=2, mode="acquire", settings=settings)
+    assert "nearfetch: rank" not in run.stderr
+    for counted in run.counters:
+        assert counted["checked_hits"] == counted["hits"] > 0
+        assert counted["stale_hits"] == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

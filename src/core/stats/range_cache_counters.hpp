@@ -49,6 +49,8 @@ struct RangeCacheCounters {
     std::uint64_t prefetches = 0;
     std::uint64_t read_aheads = 0;
     std::uint64_t bytes_read_ahead = 0;
+    std::uint64_t checked_hits = 0;
+    std::uint64_t stale_hits = 0;
     std::uint64_t committed = 0;
     std::uint64_t dropped = 0;
 
@@ -106,6 +108,10 @@ inline constexpr std::array range_cache_counter_table{
                 "misses that fetched more of their block than they asked for"},
     CounterInfo{"bytes_read_ahead", &RangeCacheCounters::bytes_read_ahead,
                 "bytes that these fetched beside what was asked for"},
+    CounterInfo{"checked_hits", &RangeCacheCounters::checked_hits,
+                "hits that were fetched again and compared (check_hits)"},
+    CounterInfo{"stale_hits", &RangeCacheCounters::stale_hits,
+                "of these, hits whose bytes the target did not have"},
     CounterInfo{"committed", &RangeCacheCounters::committed, "transfers whose data entered the cache"},
     CounterInfo{"dropped", &RangeCacheCounters::dropped,
                 "entries forgotten: stale, overwritten, or overtaken while in flight"},

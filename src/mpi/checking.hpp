@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The setting check_hits: hits that are fetched again (engine/hit_checks.hpp), named by the calls that made
+// them.
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "engine/hit_checks.hpp"
+
+namespace nearfetch {
+
+class Window;
+
+/// Checks a hit that the program's call has just been given.
+void check_hit(Window& window, int target, std::uint64_t offset, std::span<const std::byte> served) noexcept;
+
+/// Says on standard error what was stale, once for each place in the program, and for a few places only.
+void report_stale_hit(const Window& window, const StaleHit& stale) noexcept;
+
+}  // namespace nearfetch
