@@ -13,6 +13,7 @@ using testing::Rig;
 
 struct HitChecksTest : CachedWindowTest {
     HitChecksTest() {
+        rig.call_site = {this, &reports};
         check_one_in(1);
         rig.window.complete_all(rig.window.now(), FlushKind::full, 0, 0);
         rig.window.set_stale_reporter([this](const StaleHit& stale) {
@@ -21,13 +22,9 @@ struct HitChecksTest : CachedWindowTest {
         });
     }
     void check_one_in(std::uint64_t hits) { change_setting(&Settings::check_hits, hits); }
-    /// As a front end does it.
     Buffer read(Rank target, std::size_t offset, std::size_t size) {
         Buffer to(size, 0xee);
-        bool started = false;
-        rig.get(target, offset, size, to.data(), 0, &started);
-        if (!started && rig.window.check_is_due())
-            rig.window.check(target, offset, std::as_bytes(std::span(to)), std::span(&caller, 1), rig);
+        rig.get(target, offset, size, to.data());
         return to;
     }
     Buffer read_and_flush(Rank target, std::size_t offset, std::size_t size) {
@@ -36,7 +33,6 @@ struct HitChecksTest : CachedWindowTest {
         return hit;
     }
 
-    void* caller = this;
     std::vector<StaleHit> reports;
     std::vector<void*> callers;
 };
@@ -69,7 +65,7 @@ TEST_F(HitChecksTest, AStaleHitIsNamed) {
     EXPECT_EQ(reports[0].differs_at, 30u);
     EXPECT_EQ(reports[0].served, static_cast<std::byte>(before[30]));
     EXPECT_EQ(reports[0].found, static_cast<std::byte>(before[30] ^ 0x0f));
-    EXPECT_EQ(callers, std::vector<void*>{caller});
+    EXPECT_EQ(callers, rig.call_site);
     EXPECT_EQ(counters().stale_hits, 1u);
 }
 
@@ -144,8 +140,6 @@ TEST(HitChecks, WithThreads) {
     rig.flush(1);
     rig.memory[1][3] = 1;
     rig.get(1, 0, 8, to.data());
-    ASSERT_TRUE(rig.window.check_is_due());
-    rig.window.check(1, 0, std::as_bytes(std::span(to)), {}, rig);
     rig.flush(1);
     EXPECT_EQ(reported, 1u);
 }

@@ -37,7 +37,12 @@ class Rig : public WindowGets {
             const CachedWindow::Served served =
                 look(target, pieces[0].offset, pieces[0].size, pieces[0].origin);
             if (started != nullptr) *started = served != CachedWindow::Served::hit;
-            if (served == CachedWindow::Served::hit) return 0;
+            if (served == CachedWindow::Served::hit) {
+                if (request == 0 && window.check_is_due())
+                    window.check(target, pieces[0].offset, {pieces[0].origin, pieces[0].size}, call_site,
+                                 *this);
+                return 0;
+            }
             if (served == CachedWindow::Served::pass) return start_get(target, pieces);
         }
         std::uint64_t size = 0;
@@ -160,7 +165,8 @@ class Rig : public WindowGets {
     std::vector<std::vector<unsigned char>> memory;
     std::vector<Transfer> transfers;
     std::vector<Put> puts;
-    bool late_puts = false;  ///< they land when they are flushed: gets overtake them
+    std::vector<void*> call_site;  ///< of hits that are checked
+    bool late_puts = false;        ///< they land when they are flushed: gets overtake them
     std::uint64_t messages = 0;
     std::uint64_t bytes = 0;
     std::uint64_t library_flushes = 0;

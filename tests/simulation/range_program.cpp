@@ -65,6 +65,7 @@ Settings make_settings(Dice& dice, bool read_only) {
     const bool ahead = read_only || s.mode == Mode::acquire;
     s.read_ahead_bytes = ahead ? dice.one_of<std::uint64_t>({0, 256, 512, 1000}) : 0;
     s.read_only_phases = read_only;
+    s.check_hits = dice.one_in(4) ? 1 + dice.below(4) : 0;
     s.seed = dice.below(1000);
     return s;
 }
@@ -139,7 +140,7 @@ std::string to_text(const RangeProgram& program) {
          << ", index_entries " << s.index_entries << ", exact_match " << s.exact_match << ", weak_admission "
          << s.weak_admission << ", keep_on_resize " << s.keep_on_resize << ", adaptive " << s.adaptive
          << ",\n  bypass " << s.bypass << ", read_ahead_bytes " << s.read_ahead_bytes << ", read_only_phases "
-         << s.read_only_phases;
+         << s.read_only_phases << ", check_hits " << s.check_hits;
     if (s.bypass) text << " (with bypass, decisions depend on measured times: it may not fail every time)";
     return text.str();
 }
