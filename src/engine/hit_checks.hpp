@@ -57,12 +57,8 @@ class HitChecks {
     void complete(Rank target, std::uint64_t since, Over&& over) noexcept {
         std::erase_if(checks_, [&](const std::unique_ptr<Check>& check) {
             if (check->target != target || check->issued == 0 || check->issued > since) return false;
-            if (!check->comparable) {
-                over(static_cast<const StaleHit*>(nullptr));
-                return true;
-            }
             const auto [one, other] = std::ranges::mismatch(check->served, check->found);
-            if (one == check->served.end()) {
+            if (!check->comparable || one == check->served.end()) {
                 over(static_cast<const StaleHit*>(nullptr));
                 return true;
             }
