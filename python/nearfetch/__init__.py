@@ -47,31 +47,6 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-_PLACES = {
-    "arrays": (
-        "BlockArray",
-        "BlockCyclicArray",
-        "CyclicArray",
-        "DistributedArray",
-        "PrefetchPhase",
-        "PrefetchTransfer",
-    ),
-    "program": (
-        "acquire",
-        "barrier",
-        "compute",
-        "fence",
-        "launch",
-        "now_ns",
-        "phase",
-        "rank",
-        "ranks",
-        "release",
-        "statistics",
-    ),
-    "window": ("Window",),
-}
-
 __all__ = [
     "BlockArray",
     "BlockCyclicArray",
@@ -98,12 +73,13 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    for module, names in _PLACES.items():
-        if name in names:
-            value = getattr(importlib.import_module(f"nearfetch.{module}"), name)
-            globals()[name] = value
-            return value
-    raise AttributeError(f"module 'nearfetch' has no attribute '{name}'")
+    if name not in __all__:
+        raise AttributeError(f"module 'nearfetch' has no attribute '{name}'")
+    # Functions are of programs, classes of arrays but for one.
+    module = "program" if name.islower() else "window" if name == "Window" else "arrays"
+    value = getattr(importlib.import_module(f"nearfetch.{module}"), name)
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

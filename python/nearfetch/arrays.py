@@ -48,6 +48,7 @@ class DistributedArray(Prefetching):
     """What the arrays of all distributions have in common; make one of these."""
 
     _dealt = 0
+    _block: Optional[Shape] = None
 
     def __init__(
         self,
@@ -56,7 +57,6 @@ class DistributedArray(Prefetching):
         *,
         bounds: Optional[Sequence[tuple[int, int]]] = None,
         grid: Optional[Sequence[int]] = None,
-        block: Optional[Shape] = None,
     ) -> None:
         """Zeros. Collective.
 
@@ -75,7 +75,7 @@ class DistributedArray(Prefetching):
             self._lower,
             self._upper,
             _numbers("grid", grid, dimensions),
-            _numbers("block", block, dimensions),
+            _numbers("block", self._block, dimensions),
         )
         # Single elements go through here.
         self._cell = np.zeros(1, self._dtype)
@@ -134,6 +134,10 @@ class DistributedArray(Prefetching):
         [[0, 0, 1, 1], [0, 0, 1, 1]]
         """
         return self._native.owner(self._element(index))
+
+    def is_prefetched(self, index: Union[int, Sequence[int]]) -> bool:
+        """Whether this rank reads the element from what it has prefetched."""
+        return self._native.is_prefetched(self._element(index))
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -341,37 +345,21 @@ class BlockArray(DistributedArray):
 
     _dealt = 0
 
-    def __init__(
-        self,
-        shape: Optional[Shape] = None,
-        dtype: Any = float,
-        *,
-        bounds: Optional[Sequence[tuple[int, int]]] = None,
-        grid: Optional[Sequence[int]] = None,
-    ) -> None:
-        super().__init__(shape, dtype, bounds=bounds, grid=grid)
-
 
 class CyclicArray(DistributedArray):
     """An array whose indices are dealt out in turn, one at a time, in each dimension."""
 
     _dealt = 1
 
-    def __init__(
-        self,
-        shape: Optional[Shape] = None,
-        dtype: Any = float,
-        *,
-        bounds: Optional[Sequence[tuple[int, int]]] = None,
-        grid: Optional[Sequence[int]] = None,
-    ) -> None:
-        super().__init__(shape, dtype, bounds=bounds, grid=grid)
-
 
 class BlockCyclicArray(DistributedArray):
     """An array whose indices are dealt out in turn, `block` at a time (of each dimension)."""
 
     _dealt = 2
+
+    def __init__(self, *shape_and_dtype: Any, block: Optional[Shape] = None, **more: Any) -> None:
+        self._block = block
+        super().__init__(*shape_and_dtype, **more)
 
 
 def _checked_dtype(dtype: Any) -> np.dtype:

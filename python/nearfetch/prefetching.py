@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional, Sequence, Union
+from typing import Any, Optional, Sequence
 
 from nearfetch.errors import Error
 from nearfetch.indexing import select_existing
@@ -149,13 +149,6 @@ class Prefetching:
     def evict_prefetch(self) -> None:
         """Forgets what is prefetched, and gives its memory back. Not collective."""
         self._native.evict_prefetch()
-
-    def is_prefetched(self, index: Union[int, Sequence[int]]) -> bool:
-        """Whether this rank reads the element from what it has prefetched."""
-        return self._native.is_prefetched(self._element(index))
-
-    def _element(self, index: Union[int, Sequence[int]]) -> list[int]:
-        raise NotImplementedError
 
     def _prefetch(
         self, pattern: int, consistent: bool, static_domain: bool, depth: int = 1, corners: bool = True

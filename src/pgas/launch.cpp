@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "pgas/launch.hpp"
+
 #include "base/settings.hpp"
-#include "pgas/runtime.hpp"
-#include "transport/inproc/inproc.hpp"
 
 namespace nearfetch {
 
@@ -10,14 +10,8 @@ namespace detail {
 PageCacheConfig page_cache_defaults() { return settings_of_environment().page_cache; }
 
 void launch(const LaunchOptions& options, const std::function<void()>& main, void (*anchor)()) {
-    InprocConfig config;
-    config.ranks = options.ranks;
-    config.segment_bytes = pgas::segment_bytes(options);
-    config.network = options.network;
-    config.virtual_time = options.virtual_time;
-    config.seed = options.seed;
-    config.jitter_ns = options.jitter_ns;
-    launch_inproc(config, [&](Job& job) { pgas::Runtime(job, options, anchor).run(main); });
+    launch_inproc(pgas::inproc_config(options),
+                  [&](Job& job) { pgas::Runtime(job, options, anchor).run(main); });
 }
 
 }  // namespace detail

@@ -12,11 +12,10 @@
 #include <thread>
 #include <vector>
 
-#include "pgas/runtime.hpp"
+#include "pgas/launch.hpp"
 #include "python/mpi/family.hpp"
 #include "python/rank_state.hpp"
 #include "python/waiting_job.hpp"
-#include "transport/inproc/inproc.hpp"
 
 namespace nb = nanobind;
 
@@ -95,17 +94,6 @@ class Running {
     std::vector<Rank> ranks_;
 };
 
-InprocConfig config_of(const LaunchOptions& options) {
-    InprocConfig config;
-    config.ranks = options.ranks;
-    config.segment_bytes = pgas::segment_bytes(options);
-    config.network = options.network;
-    config.virtual_time = options.virtual_time;
-    config.seed = options.seed;
-    config.jitter_ns = options.jitter_ns;
-    return config;
-}
-
 [[noreturn]] void fail_to_load(const std::string& what) {
     const char* const why = dlerror();
     throw Error(what + " cannot be loaded", why == nullptr ? "the system does not say why" : why,
@@ -151,7 +139,7 @@ void launch_threads(const LaunchOptions& options, const nb::callable& main) {
     std::future<void> done = promise.get_future();
     std::thread thread([&] {
         try {
-            launch_inproc(config_of(options), [&](Job& job) {
+            launch_inproc(pgas::inproc_config(options), [&](Job& job) {
                 const Running::Entry entry(running, job);
                 run_rank(job, options, main);
             });
