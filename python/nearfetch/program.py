@@ -102,16 +102,22 @@ def launch(
     if mpi:
         _launch_processes(options, body)
     else:
-        try:
-            _native.launch_threads(options, body)
-        except KeyboardInterrupt:
-            raise
-        except BaseException:
-            # What the others say is only that one has failed.
-            if failures:
-                raise failures[0] from None
-            raise
+        _launch_threads(options, body, failures)
     return [results[number] for number in sorted(results)]
+
+
+def _launch_threads(
+    options: Mapping[str, Any], body: Callable[[], None], failures: Sequence[BaseException]
+) -> None:
+    try:
+        _native.launch_threads(options, body)
+    except KeyboardInterrupt:
+        raise
+    except BaseException:
+        # What the others say is only that one has failed.
+        if failures:
+            raise failures[0] from None
+        raise
 
 
 def _launch_processes(options: Mapping[str, Any], body: Callable[[], None]) -> None:
