@@ -130,6 +130,11 @@ const std::array rows{
     Row{"read_only_phases", "", SwitchKind{&Settings::read_only_phases},
         "user-defined: promise that nobody writes to the window between two invalidates, so that it may be "
         "read ahead there, too"},
+    Row{"write_behind_bytes", "bytes", BytesKind{&Settings::write_behind_bytes, 0},
+        "largest put that is collected, to be sent with others when it has to be complete (0: none; never in "
+        "modes off and transparent)"},
+    Row{"write_behind_buffer_bytes", "bytes", BytesKind{&Settings::write_behind_buffer_bytes, 2048},
+        "memory of a window for puts that are collected and under way, taken at the first of them"},
     Row{"locks", "", ChoiceKind{&Settings::locks, "synchronize access"},
         "access: promise that MPI_Win_lock and lock_all only open epochs, and processes synchronise by other "
         "calls, so that they forget nothing in mode acquire"},

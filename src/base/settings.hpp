@@ -47,6 +47,8 @@ struct Settings {
     std::uint64_t block_limit = 4096;
     std::uint64_t read_ahead_bytes = 4096;
     bool read_only_phases = false;
+    std::uint64_t write_behind_bytes = 1024;
+    std::uint64_t write_behind_buffer_bytes = 1 << 20;
     std::string locks = "synchronize";
     std::string atomics = "synchronize";
     std::uint64_t check_hits = 0;

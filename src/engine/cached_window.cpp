@@ -21,7 +21,8 @@ bool keeps_data(Mode mode) noexcept { return mode != Mode::off && mode != Mode::
 
 }  // namespace
 
-CachedWindow::CachedWindow(const Settings& settings, Rank ranks, Rank self, bool threaded)
+CachedWindow::CachedWindow(const Settings& settings, Rank ranks, Rank self, bool threaded,
+                           WindowTransfers& transfers)
     : settings_(settings),
       ranks_(ranks),
       self_(self),
@@ -30,6 +31,7 @@ CachedWindow::CachedWindow(const Settings& settings, Rank ranks, Rank self, bool
       learns_(settings.mode == Mode::acquire),
       seen_acquires_(process_acquires()),
       epochs_(ranks),
+      transfers_(transfers),
       progress_(settings.progress_interval_us),
       targets_(static_cast<std::size_t>(ranks)) {
     NF_EXPECT(ranks > 0);
@@ -60,7 +62,7 @@ void CachedWindow::set_route(Target& t) noexcept {
     if (threaded_ || t.fetches.outstanding() || settings_.check_hits != 0)
         t.route = Route::slow;
     else if (t.bet.asleep())
-        t.route = Route::pass;
+        t.route = behind_ != nullptr && behind_->collected().any(rank_of(t)) ? Route::slow : Route::pass;
     else if (cache_ == nullptr || outdated_ || !t.bet.caching())
         t.route = Route::slow;
     else
@@ -146,6 +148,7 @@ bool CachedWindow::lets_pass(Rank target, std::uint64_t offset) noexcept {
     const Guard guard = lock();
     Target& t = at(target);
     if (t.bet.caching() || cache_ == nullptr) return false;
+    if (behind_ != nullptr && behind_->collected().any(target)) return false;
     const bool reused = t.bet.watching() && t.hits - t.settled_hits >= enough_hits;
     if (reused || !t.bet.passes()) {
         wake(target);
@@ -206,6 +209,10 @@ int CachedWindow::get(const Get& get, GetStarter& starter, bool* started) {
     if (started != nullptr) *started = true;
     const std::uint64_t begin_ticks = ticks();
     Guard guard = lock();
+    if (behind_ != nullptr && behind_->collected().any(get.target) && read_collected(get, guard)) {
+        if (started != nullptr) *started = false;
+        return 0;
+    }
     // What was looked up before has been noted: then this finds nothing new.
     if (learns_) prepare(get.target, get.pieces);
     if (!usable(get.target)) return fetch_unseen(get, starter, guard);
@@ -310,7 +317,7 @@ void CachedWindow::count_bypassed(Rank target, std::uint64_t size_bytes) noexcep
 }
 
 void CachedWindow::check(Rank target, std::uint64_t offset, std::span<const std::byte> served,
-                         std::span<void* const> call_site, WindowGets& transport) noexcept {
+                         std::span<void* const> call_site) noexcept {
     Guard guard = lock();
     Target& t = at(target);
     // The second get may overtake an update of this process, or see it although the first was before it.
@@ -323,7 +330,7 @@ void CachedWindow::check(Rank target, std::uint64_t offset, std::span<const std:
     }
     const Piece piece{offset, check->found.size(), check->found.data()};
     if (threaded_) guard.unlock();
-    const int status = transport.start_get(target, std::span(&piece, 1));
+    const int status = transfers_.start_get(target, std::span(&piece, 1));
     if (threaded_) guard.lock();
     if (status != 0) return checks_.abandon(*check);
     sent(target, t, 0, 0);
@@ -331,17 +338,9 @@ void CachedWindow::check(Rank target, std::uint64_t offset, std::span<const std:
     ++t.checks;
 }
 
-void CachedWindow::put(Rank target, std::span<const Piece> pieces) noexcept {
-    const Guard guard = lock();
-    ++counters_.puts;
-    update_started(target, pieces);
-    if (cache_ == nullptr) return;
-    for (const Piece& piece : pieces)
-        cache_->update(target, piece.offset, piece.size, piece.origin);
-}
-
 /// Until it is complete, a get of the same bytes may bring what was there before it.
-void CachedWindow::update_started(Rank target, std::span<const Piece> pieces) noexcept {
+/// \param collected its origin may be used again already
+void CachedWindow::update_started(Rank target, std::span<const Piece> pieces, bool collected) noexcept {
     Target& t = at(target);
     if (!t.updates.outstanding()) t.updating = {};
     for (const Piece& piece : pieces) {
@@ -352,7 +351,7 @@ void CachedWindow::update_started(Rank target, std::span<const Piece> pieces) no
                                                     std::max(t.updating.end, range.end)};
     }
     started(target, t, t.updates);
-    t.local_updates.started = issued_;
+    if (!collected) t.local_updates.started = issued_;
 }
 
 void CachedWindow::forget(Rank target, std::span<const Piece> pieces, bool fetches) noexcept {

@@ -17,6 +17,10 @@
 // the window catches up with it at the next get. Only the completion of a fetching atomic, whose result may
 // be the news, is seen here. A get that may have overtaken an update of this process is not kept.
 //
+// The life of a put. A small one is collected (write_behind.hpp) and counts as an update that is under way,
+// so that flushes of it have to enter the library and gets may not keep what it overlaps. Before the library
+// is told to complete updates, or starts what has to come after a put, the front end calls send_collected().
+//
 // Operations are counted per target, so that a flush with nothing outstanding need not enter the library.
 // Only gets of a target that is asleep (bet.hpp) are not: they and its flushes pass in a few instructions,
 // and when the target wakes, some of them count as outstanding.
@@ -43,7 +47,8 @@
 #include "engine/polls.hpp"
 #include "engine/progress.hpp"
 #include "engine/touch_filter.hpp"
-#include "transport/window_gets.hpp"
+#include "engine/write_behind.hpp"
+#include "transport/window_transfers.hpp"
 
 namespace nearfetch {
 
@@ -68,6 +73,15 @@ class GetStarter {
     ~GetStarter() = default;
 };
 
+/// Starts a put as the program asked.
+class PutStarter {
+  public:
+    virtual int start() = 0;
+
+  protected:
+    ~PutStarter() = default;
+};
+
 /// What a call completes.
 enum class FlushKind : std::uint8_t {
     local,  ///< flush_local: gets, and the origin buffers of updates
@@ -79,14 +93,15 @@ enum class Flush : std::uint8_t {
     needed,
     needed_unseen,    ///< needed, but nothing that is cached waits for it: done_unseen() is enough afterwards
     elided,           ///< nothing is outstanding
-    elided_progress,  ///< nothing is outstanding, but it is time to serve others (WindowGets::progress)
+    elided_progress,  ///< nothing is outstanding, but it is time to serve others (WindowTransfers::progress)
 };
 
 class CachedWindow {
   public:
     /// \param ranks size of the window's group
     /// \param self this process in it; its own gets are never cached, it sees no stores of its own program
-    CachedWindow(const Settings& settings, Rank ranks, Rank self, bool threaded);
+    /// \param transfers of the same window; outlives this
+    CachedWindow(const Settings& settings, Rank ranks, Rank self, bool threaded, WindowTransfers& transfers);
     ~CachedWindow();
     CachedWindow(const CachedWindow&) = delete;
     CachedWindow& operator=(const CachedWindow&) = delete;
@@ -141,7 +156,7 @@ class CachedWindow {
     }
     /// Fetches a hit again; what does not work out is left.
     void check(Rank target, std::uint64_t offset, std::span<const std::byte> served,
-               std::span<void* const> call_site, WindowGets& transport) noexcept;
+               std::span<void* const> call_site) noexcept;
     /// Who is told of stale hits.
     void set_stale_reporter(std::function<void(const StaleHit&)> reporter) {
         report_stale_ = std::move(reporter);
@@ -169,10 +184,29 @@ class CachedWindow {
     void set_extents(std::span<const std::uint64_t> bytes) noexcept;
 
     /// Asks for a range ahead of its use; the transfer goes straight into the cache.
-    int prefetch(Rank target, ByteRange range, WindowGets& transport);
+    int prefetch(Rank target, ByteRange range);
 
-    /// A put of this process was started: cached bytes that it overlaps take its values.
-    void put(Rank target, std::span<const Piece> pieces) noexcept;
+    /// The hot path of a put in one piece: true if it has been collected, to be sent later.
+    bool try_collect(Rank target, std::uint64_t offset, std::uint64_t size, const void* origin) noexcept;
+    /// Any put: collected, or started.
+    /// \param may_wait it may be collected
+    /// \param started if not null: whether the starter was called
+    /// \return the starter's status, or that of earlier puts that made room by leaving
+    int put(Rank target, std::span<const Piece> pieces, PutStarter& starter, bool may_wait,
+            bool* started = nullptr) noexcept;
+    /// Whether puts are collected for that target (for any).
+    bool has_collected(Rank target) const noexcept {
+        const Guard guard = lock();
+        return behind_ != nullptr && behind_->collected().any(target);
+    }
+    bool has_collected() const noexcept {
+        const Guard guard = lock();
+        return behind_ != nullptr && behind_->collected().any();
+    }
+    /// Sends what is collected for a target, before what has to come after it. \return the first status that
+    /// is not 0: puts that are not done
+    int send_collected(Rank target) noexcept;
+    int send_all_collected() noexcept;
     /// An accumulate was started, or a put of unknown layout: what it overlaps is forgotten. No pieces: all
     /// of the target.
     /// \param fetches it brings back what was there: an acquire when it is complete
@@ -222,6 +256,7 @@ class CachedWindow {
             complete_locked(t, since, kind, 0, 0);
         else
             t.complete(since, kind);
+        if (behind_ != nullptr) behind_->completed(target, since);
     }
     Flush flush_all(FlushKind kind) noexcept;
 
@@ -281,7 +316,8 @@ class CachedWindow {
     };
     /// What the hot path may do with a target's gets and flushes, in one byte.
     enum class Route : std::uint8_t {
-        slow,   ///< several threads, no cache yet, watching, checking, or a fetching atomic under way
+        slow,   ///< several threads, no cache yet, watching, checking, a fetching atomic under way, or puts
+                ///< that are collected though it is asleep
         pass,   ///< asleep: let them pass
         look,   ///< look them up
         check,  ///< the same in mode acquire, after asking whether the process has learned something
@@ -294,6 +330,7 @@ class CachedWindow {
         std::uint64_t passed = 0;
         std::uint64_t passed_bytes = 0;
         Bet bet;  ///< while it is asleep, nothing is in transit
+        PutBet put_bet;
         Operations gets;
         Operations updates;              ///< until they are complete at the target
         Operations local_updates;        ///< until they are complete here
@@ -329,9 +366,11 @@ class CachedWindow {
     struct Survey;                                   ///< what is there of the get at hand, and what is not
 
     using Guard = std::unique_lock<std::mutex>;
+    using SendGuard = std::unique_lock<std::recursive_mutex>;
     Guard lock() const noexcept { return threaded_ ? Guard(mutex_) : Guard(); }
     Target& at(Rank target) noexcept { return targets_[static_cast<std::size_t>(target)]; }
 
+    Rank rank_of(const Target& t) const noexcept { return static_cast<Rank>(&t - targets_.data()); }
     void set_route(Target& t) noexcept;
     /// While watching, a part of the addresses is enough to find reuse: a lookup that finds nothing touches a
     /// dozen lines that the network's code has pushed out of the processor's cache.
@@ -383,7 +422,14 @@ class CachedWindow {
         t.lone_ticks = call_ticks;
         started(target, t, t.gets);
     }
-    void update_started(Rank target, std::span<const Piece> pieces) noexcept;
+    void update_started(Rank target, std::span<const Piece> pieces, bool collected = false) noexcept;
+    bool may_collect(Rank target, const Target& t, std::span<const Piece> pieces) const noexcept;
+    bool make_write_behind() noexcept;
+    bool collect(Rank target, Target& t, std::span<const Piece> pieces) noexcept;
+    void note_put(Rank target, std::span<const Piece> pieces, bool collected) noexcept;
+    bool read_collected(const Get& get, Guard& guard) noexcept;
+    int make_room(Guard& guard) noexcept;
+    int send(Rank target, std::span<const Piece> runs, Guard& guard) noexcept;
     /// A fetching atomic was started: its completion has to be seen.
     void fetch_started(Target& t) noexcept {
         if (!t.fetches.outstanding()) ++fetching_;
@@ -423,8 +469,11 @@ class CachedWindow {
     /// The cache was made under other settings, and goes as soon as nothing is in flight.
     bool outdated_ = false;
     mutable std::mutex mutex_;
+    std::recursive_mutex send_mutex_;  ///< taken before mutex_; an error handler may put something, too
+    WindowTransfers& transfers_;
     ProgressTimer progress_;
     std::unique_ptr<RangeCache> cache_;
+    std::unique_ptr<WriteBehind> behind_;
     std::function<double(Rank, std::uint64_t, std::uint64_t)> score_;
     std::vector<Target> targets_;
     std::vector<Rank> active_;  ///< targets that may have something outstanding

@@ -76,6 +76,7 @@ void CachedWindow::complete_locked(Target& t, Moment since, FlushKind kind, int 
         return;
     }
     t.complete(since, kind);
+    if (behind_ != nullptr) behind_->completed(rank_of(t), since);
     if (t.checks != 0) complete_checks(t, since);
     if (lone_bytes != 0) t.bet.observed(lone_bytes, t.lone_ticks + network_ticks);
     serve_waiters(t, [since](const Waiter& waiter) { return waiter.entry->issued() <= since; });
@@ -90,8 +91,7 @@ void CachedWindow::complete_locked(Target& t, Moment since, FlushKind kind, int 
 }
 
 void CachedWindow::complete_checks(Target& t, Moment since) noexcept {
-    const auto target = static_cast<Rank>(&t - targets_.data());
-    checks_.complete(target, since, [&](const StaleHit* stale) {
+    checks_.complete(rank_of(t), since, [&](const StaleHit* stale) {
         --t.checks;
         ++counters_.checked_hits;
         if (stale == nullptr) return;

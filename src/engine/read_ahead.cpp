@@ -116,9 +116,9 @@ int CachedWindow::fetch_ahead(const Get& get, GetStarter& starter, const Survey&
     return 0;
 }
 
-int CachedWindow::prefetch(Rank target, ByteRange range, WindowGets& transport) {
+int CachedWindow::prefetch(Rank target, ByteRange range) {
     Guard guard = lock();
-    if (range.empty() || !keeps_data_ || !usable(target)) return 0;
+    if (range.empty() || !usable(target) || !may_keep(at(target), range)) return 0;
     static thread_local std::vector<Segment> segments;
     cache_->survey(target, range.begin, range.size(), segments);
     at(target).in_flight.reserve(at(target).in_flight.size() + segments.size());
@@ -127,7 +127,7 @@ int CachedWindow::prefetch(Rank target, ByteRange range, WindowGets& transport) 
         const Admission admission = cache_->admit(target, s.offset, s.size, cache_->now(), true);
         if (admission.entry == nullptr) continue;
         const int status = start_entry(*admission.entry, guard, [&](std::span<const Piece> pieces) {
-            return transport.start_get(target, pieces);
+            return transfers_.start_get(target, pieces);
         });
         if (status != 0) return status;
         ++counters_.prefetches;

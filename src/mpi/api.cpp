@@ -54,7 +54,7 @@ int nearfetch_win_prefetch(MPI_Win win, int target, MPI_Aint disp, nearfetch_cou
         if (!make_target_pieces(window, target, disp, static_cast<std::uint64_t>(count), type, pieces))
             return MPI_SUCCESS;
         for (const Piece& piece : pieces) {
-            const int status = window.cached().prefetch(target, piece.range(), window.transport());
+            const int status = window.cached().prefetch(target, piece.range());
             if (status != MPI_SUCCESS) return status;
         }
         return MPI_SUCCESS;

@@ -62,8 +62,7 @@ void check_hit(Window& window, int target, std::uint64_t offset, std::span<const
     const auto all = std::span(frames).first(static_cast<std::size_t>(std::max(count, 0)));
     const auto outside = std::ranges::find_if(all, [&](void* frame) { return library_of(frame) != self; });
     const auto callers = all.subspan(static_cast<std::size_t>(outside - all.begin()));
-    window.cached().check(target, offset, served, callers.first(std::min(callers.size(), frames_kept)),
-                          window.transport());
+    window.cached().check(target, offset, served, callers.first(std::min(callers.size(), frames_kept)));
 }
 
 void report_stale_hit(const Window& window, const StaleHit& stale) noexcept try {

@@ -92,6 +92,8 @@ int get_slowly(Window& window, const GetCall<Count>& call, RequestId request, Ge
     } catch (const std::bad_alloc&) {
     }
     if (!known) {
+        // It may read what this process has put.
+        window.cached().send_collected(call.target);
         const int status = starter.start_whole();
         if (status == MPI_SUCCESS)
             window.cached().count_bypassed(call.target, target_bytes(call.target_type, call.target_count));
@@ -197,11 +199,6 @@ template <class Count>
         default:
             return get_after_miss<Count, false>(origin, count, type, target, displacement, count, type, win);
     }
-}
-
-/// A request that is complete already: the library's own, from a get from nobody.
-int completed_request(MPI_Win win, MPI_Request* request) {
-    return PMPI_Rget(nullptr, 0, MPI_BYTE, MPI_PROC_NULL, 0, 0, MPI_BYTE, win, request);
 }
 
 template <class Count>

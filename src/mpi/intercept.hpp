@@ -29,24 +29,34 @@ inline std::uint64_t target_bytes(MPI_Datatype type, MPI_Count count) noexcept {
     return static_cast<std::uint64_t>(size) * static_cast<std::uint64_t>(count);
 }
 
-/// Runs a call that completes what was started at `target`, and tells the engine.
+/// Runs a call that completes what was started at `target`, and tells the engine. What was collected until
+/// then is sent before.
+/// \return the first error
 template <class Call>
 int complete_by(Window& window, int target, FlushKind kind, const Call& call) noexcept {
-    const CachedWindow::Moment since = window.cached().now();
+    CachedWindow& cached = window.cached();
+    const CachedWindow::Moment since = cached.now();
+    const bool sends = kind == FlushKind::full && cached.has_collected(target);
+    const int sent = sends ? cached.send_collected(target) : MPI_SUCCESS;
     const std::uint64_t begin = ticks();
     const int status = call();
-    window.cached().complete(target, since, kind, status, ticks() - begin);
-    return status;
+    cached.complete(target, since, kind, status, ticks() - begin);
+    if (sends && Library::instance().overlapping()) acquire_process();
+    return sent != MPI_SUCCESS ? sent : status;
 }
 
 /// The same for all targets.
 template <class Call>
 int complete_all_by(Window& window, FlushKind kind, const Call& call) noexcept {
-    const CachedWindow::Moment since = window.cached().now();
+    CachedWindow& cached = window.cached();
+    const CachedWindow::Moment since = cached.now();
+    const bool sends = kind == FlushKind::full && cached.has_collected();
+    const int sent = sends ? cached.send_all_collected() : MPI_SUCCESS;
     const std::uint64_t begin = ticks();
     const int status = call();
-    window.cached().complete_all(since, kind, status, ticks() - begin);
-    return status;
+    cached.complete_all(since, kind, status, ticks() - begin);
+    if (sends && Library::instance().overlapping()) acquire_process();
+    return sent != MPI_SUCCESS ? sent : status;
 }
 
 }  // namespace nearfetch

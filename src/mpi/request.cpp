@@ -130,6 +130,10 @@ RequestId next_request_id() noexcept {
     return last.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
+int completed_request(MPI_Win win, MPI_Request* request) noexcept {
+    return PMPI_Rget(nullptr, 0, MPI_BYTE, MPI_PROC_NULL, 0, 0, MPI_BYTE, win, request);
+}
+
 void track_request(MPI_Request request, Window& window, int target, RequestId id) noexcept try {
     // MPICH gives all requests that are complete at once the same handle, which tells no get from another.
     int complete = 0;

@@ -47,10 +47,12 @@ template <FlushKind kind, FlushCall call>
         case Flush::needed:
             return complete_by(*window, target, kind, library);
         case Flush::needed_unseen: {
-            const CachedWindow::Moment since = window->cached().now();
+            CachedWindow& cached = window->cached();
+            const CachedWindow::Moment since = cached.now();
+            const int sent = kind == FlushKind::full ? cached.send_collected(target) : MPI_SUCCESS;
             const int status = library();
-            if (status == MPI_SUCCESS) window->cached().done_unseen(target, since, kind);
-            return status;
+            if (status == MPI_SUCCESS) cached.done_unseen(target, since, kind);
+            return sent != MPI_SUCCESS ? sent : status;
         }
     }
     return MPI_SUCCESS;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Puts, accumulates and atomics always go to the network. What they overlap in this rank's cache must not
-// survive them: a put's bytes are known and replace the cached ones; what an accumulate leaves behind is not
-// known, so it is forgotten. MPI_NO_OP changes nothing, and reads that are atomics are never served from the
-// cache: a program may poll with them.
+// Accumulates and atomics always go to the network, after what this process has put there. What they leave
+// behind is not known, so that the bytes they overlap in this rank's cache are forgotten. MPI_NO_OP changes
+// nothing, and reads that are atomics are never served from the cache: a program may poll with them.
 
 #include <mpi.h>
 
@@ -48,11 +47,21 @@ void note_read(const UpdateTarget& to, const char* call) noexcept {
     if (news || !window->off()) window->cached().count_read(to.rank, news);
 }
 
+/// Sends what this process has put to that target, so that the atomic comes after it; then starts the atomic.
+/// \return the first error
+template <class Call>
+int start_in_order(const UpdateTarget& to, const Call& call) noexcept {
+    Window* const window = window_of(to);
+    const int sent = window == nullptr ? MPI_SUCCESS : window->cached().send_collected(to.rank);
+    const int status = call();
+    return sent != MPI_SUCCESS ? sent : status;
+}
+
 template <class Call>
 int update(const char* name, const UpdateTarget& to, const Call& call) noexcept {
-    const int status = call();
-    Window* const window = window_of(to);
+    const int status = start_in_order(to, call);
     if (status != MPI_SUCCESS) return status;
+    Window* const window = window_of(to);
     if (window == nullptr) {
         note_read(to, name);
         return status;
@@ -73,30 +82,8 @@ int update(const char* name, const UpdateTarget& to, const Call& call) noexcept 
 template <class Call>
 int accumulate(const char* name, const UpdateTarget& to, MPI_Op op, const Call& call) noexcept {
     if (op != MPI_NO_OP) return update(name, to, call);
-    const int status = call();
+    const int status = start_in_order(to, call);
     if (status == MPI_SUCCESS) note_read(to, name);
-    return status;
-}
-
-template <class Call>
-int put(const void* origin, MPI_Count origin_count, MPI_Datatype origin_type, const UpdateTarget& to,
-        const Call& call) noexcept {
-    const int status = call();
-    if (status != MPI_SUCCESS) return status;
-    Window* const window = window_of(to);
-    if (window == nullptr || Library::instance().overlapping()) note_read(to, nullptr);
-    if (window == nullptr) return status;
-    static thread_local std::vector<Piece> pieces;
-    bool known = false;
-    try {
-        known = make_pieces(*window, origin, static_cast<std::uint64_t>(origin_count), origin_type, to.rank,
-                            to.displacement, static_cast<std::uint64_t>(to.count), to.type, pieces);
-    } catch (const std::bad_alloc&) {
-    }
-    if (known)
-        window->cached().put(to.rank, pieces);
-    else
-        window->cached().forget(to.rank, {});
     return status;
 }
 
@@ -107,51 +94,38 @@ int put(const void* origin, MPI_Count origin_count, MPI_Datatype origin_type, co
 using namespace nearfetch;
 
 // The bodies are the same for int and MPI_Count.
-#define NEARFETCH_UPDATES(SUFFIX, COUNT)                                                                     \
-    int MPI_Put##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,          \
-                        MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Win win) {                        \
-        return put(origin, origin_count, origin_type, {rank, disp, count, type, win}, [&] {                  \
-            return PMPI_Put##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, win);        \
-        });                                                                                                  \
-    }                                                                                                        \
-    int MPI_Rput##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,         \
-                         MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Win win, MPI_Request* request) { \
-        return put(origin, origin_count, origin_type, {rank, disp, count, type, win}, [&] {                  \
-            return PMPI_Rput##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, win,        \
-                                     request);                                                               \
-        });                                                                                                  \
-    }                                                                                                        \
-    int MPI_Accumulate##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,   \
-                               MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Win win) {      \
-        return accumulate(nullptr, {rank, disp, count, type, win}, op, [&] {                                 \
-            return PMPI_Accumulate##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, op,   \
-                                           win);                                                             \
-        });                                                                                                  \
-    }                                                                                                        \
-    int MPI_Raccumulate##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,  \
-                                MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Win win,       \
-                                MPI_Request* request) {                                                      \
-        return accumulate(nullptr, {rank, disp, count, type, win}, op, [&] {                                 \
-            return PMPI_Raccumulate##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, op,  \
-                                            win, request);                                                   \
-        });                                                                                                  \
-    }                                                                                                        \
-    int MPI_Get_accumulate##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type,         \
-                                   void* result, COUNT result_count, MPI_Datatype result_type, int rank,     \
-                                   MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Win win) {  \
-        return accumulate("MPI_Get_accumulate", {rank, disp, count, type, win}, op, [&] {                    \
-            return PMPI_Get_accumulate##SUFFIX(origin, origin_count, origin_type, result, result_count,      \
-                                               result_type, rank, disp, count, type, op, win);               \
-        });                                                                                                  \
-    }                                                                                                        \
-    int MPI_Rget_accumulate##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type,        \
-                                    void* result, COUNT result_count, MPI_Datatype result_type, int rank,    \
-                                    MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Win win,   \
-                                    MPI_Request* request) {                                                  \
-        return accumulate("MPI_Rget_accumulate", {rank, disp, count, type, win}, op, [&] {                   \
-            return PMPI_Rget_accumulate##SUFFIX(origin, origin_count, origin_type, result, result_count,     \
-                                                result_type, rank, disp, count, type, op, win, request);     \
-        });                                                                                                  \
+#define NEARFETCH_UPDATES(SUFFIX, COUNT)                                                                    \
+    int MPI_Accumulate##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,  \
+                               MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Win win) {     \
+        return accumulate(nullptr, {rank, disp, count, type, win}, op, [&] {                                \
+            return PMPI_Accumulate##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, op,  \
+                                           win);                                                            \
+        });                                                                                                 \
+    }                                                                                                       \
+    int MPI_Raccumulate##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank, \
+                                MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Win win,      \
+                                MPI_Request* request) {                                                     \
+        return accumulate(nullptr, {rank, disp, count, type, win}, op, [&] {                                \
+            return PMPI_Raccumulate##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, op, \
+                                            win, request);                                                  \
+        });                                                                                                 \
+    }                                                                                                       \
+    int MPI_Get_accumulate##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type,        \
+                                   void* result, COUNT result_count, MPI_Datatype result_type, int rank,    \
+                                   MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Win win) { \
+        return accumulate("MPI_Get_accumulate", {rank, disp, count, type, win}, op, [&] {                   \
+            return PMPI_Get_accumulate##SUFFIX(origin, origin_count, origin_type, result, result_count,     \
+                                               result_type, rank, disp, count, type, op, win);              \
+        });                                                                                                 \
+    }                                                                                                       \
+    int MPI_Rget_accumulate##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type,       \
+                                    void* result, COUNT result_count, MPI_Datatype result_type, int rank,   \
+                                    MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Win win,  \
+                                    MPI_Request* request) {                                                 \
+        return accumulate("MPI_Rget_accumulate", {rank, disp, count, type, win}, op, [&] {                  \
+            return PMPI_Rget_accumulate##SUFFIX(origin, origin_count, origin_type, result, result_count,    \
+                                                result_type, rank, disp, count, type, op, win, request);    \
+        });                                                                                                 \
     }
 
 extern "C" {

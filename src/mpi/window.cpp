@@ -14,8 +14,8 @@ Window::Window(MPI_Win win, Rank ranks, Rank self, std::vector<std::uint64_t> un
     : handle_(win),
       uniform_unit_(units.size() == 1 ? units.front() : 0),
       units_(std::move(units)),
-      cached_(settings, ranks, self, threaded),
-      transport_(win, units_) {
+      transport_(win, units_),
+      cached_(settings, ranks, self, threaded, transport_) {
     cached_.set_stale_reporter([this](const StaleHit& stale) { report_stale_hit(*this, stale); });
 }
 

@@ -10,7 +10,7 @@
 #include "base/settings.hpp"
 #include "engine/cached_window.hpp"
 #include "mpi/datatype.hpp"
-#include "transport/mpi/mpi_window_gets.hpp"
+#include "transport/mpi/mpi_window_transfers.hpp"
 
 namespace nearfetch {
 
@@ -23,7 +23,7 @@ class Window {
 
     MPI_Win handle() const noexcept { return handle_; }
     CachedWindow& cached() noexcept { return cached_; }
-    MpiWindowGets& transport() noexcept { return transport_; }
+    MpiWindowTransfers& transport() noexcept { return transport_; }
     Mode mode() const noexcept { return cached_.settings().mode; }
     bool off() const noexcept { return mode() == Mode::off; }
     bool locks_synchronize() const noexcept { return cached_.settings().locks != "access"; }
@@ -48,8 +48,8 @@ class Window {
     MPI_Win handle_;
     std::uint64_t uniform_unit_;  ///< 0 if the displacement units differ
     std::vector<std::uint64_t> units_;
+    MpiWindowTransfers transport_;
     CachedWindow cached_;
-    MpiWindowGets transport_;
 };
 
 /// The contiguous pieces of one access, origin beside target.

@@ -94,7 +94,11 @@ int MPI_Win_set_info(MPI_Win win, MPI_Info info) {
         const Settings before = settings;
         try {
             Library::apply_info(settings, info);
-            if (!(settings == before)) window->cached().change_settings(settings);
+            if (!(settings == before)) {
+                // An error has reached the window's error handler, and is none of this call.
+                window->cached().send_all_collected();
+                window->cached().change_settings(settings);
+            }
         } catch (const Error& error) {
             return raise_on_window(win, MPI_ERR_INFO_VALUE, error);
         }

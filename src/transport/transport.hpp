@@ -3,7 +3,7 @@
 
 // How bytes move for a runtime that does its own communication: GETs and PUTs of contiguous bytes that are
 // started, and reported when they are complete. (Under the MPI interposer the program completes its transfers
-// itself: window_gets.hpp.)
+// itself: window_transfers.hpp.)
 //
 // An endpoint belongs to one thread. Operations may complete in any order; two that touch the same bytes
 // take effect in any order, too, unless the first was complete before the second was started. A GET has read

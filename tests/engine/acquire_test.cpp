@@ -140,8 +140,8 @@ TEST_F(AcquireWindowTest, TheNewsOfAnAtomicAreSeenWhereNothingIsCached) {
 
 TEST_F(AcquireWindowTest, WhatMayHaveOvertakenAnUpdateIsNotKept) {
     Buffer old = bytes(1, 100, 8), to(8), value(8, 0x77);
-    const Piece piece{100, 8, reinterpret_cast<std::byte*>(value.data())};
-    rig.window.put(1, std::span(&piece, 1));
+    rig.late_puts = true;
+    rig.put(1, 100, 8, value.data());
     rig.get(1, 512, 8, to.data());
     // The gets are faster than the put.
     overtaken(1, 100, [&] { std::copy(value.begin(), value.end(), rig.memory[1].begin() + 100); });

@@ -337,18 +337,18 @@ TEST_F(CachedWindowTest, AbandonedRequestIsNotKept) {
 }
 
 TEST_F(CachedWindowTest, PrefetchMakesALaterGetAHit) {
-    EXPECT_EQ(rig.window.prefetch(1, {256, 512}, rig), 0);
+    EXPECT_EQ(rig.window.prefetch(1, {256, 512}), 0);
     EXPECT_EQ(counters().prefetches, 1u);
     rig.flush(1);
     EXPECT_EQ(fetched(1, 300, 100), bytes(1, 300, 100));
     EXPECT_EQ(rig.messages, 1u);
     EXPECT_EQ(counters().hits, 1u);
-    EXPECT_EQ(rig.window.prefetch(1, {256, 512}, rig), 0);
+    EXPECT_EQ(rig.window.prefetch(1, {256, 512}), 0);
     EXPECT_EQ(rig.messages, 1u) << "it is there already";
 }
 
 TEST_F(CachedWindowTest, GetBeforeThePrefetchArrivesWaitsForIt) {
-    rig.window.prefetch(1, {256, 512}, rig);
+    rig.window.prefetch(1, {256, 512});
     Buffer buffer(100, 0);
     rig.get(1, 300, 100, buffer.data());
     EXPECT_EQ(rig.messages, 1u);
@@ -358,7 +358,7 @@ TEST_F(CachedWindowTest, GetBeforeThePrefetchArrivesWaitsForIt) {
 
 TEST_F(CachedWindowTest, FailedPrefetchReportsItsStatus) {
     rig.status = 9;
-    EXPECT_EQ(rig.window.prefetch(1, {256, 512}, rig), 9);
+    EXPECT_EQ(rig.window.prefetch(1, {256, 512}), 9);
     rig.status = 0;
     EXPECT_EQ(fetched(1, 256, 256), bytes(1, 256, 256));
 }

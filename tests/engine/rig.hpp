@@ -12,10 +12,10 @@
 
 namespace nearfetch::testing {
 
-class Rig : public WindowGets {
+class Rig : public WindowTransfers {
   public:
     Rig(const Settings& settings, Rank ranks, std::size_t bytes_per_rank, bool threaded = false)
-        : window(settings, ranks, 0, threaded), memory(static_cast<std::size_t>(ranks)) {
+        : window(settings, ranks, 0, threaded, *this), memory(static_cast<std::size_t>(ranks)) {
         for (auto& m : memory)
             m.resize(bytes_per_rank);
         window.change_epochs([](Epochs& epochs) { epochs.set_all(Epoch::passive); });
@@ -39,8 +39,7 @@ class Rig : public WindowGets {
             if (started != nullptr) *started = served != CachedWindow::Served::hit;
             if (served == CachedWindow::Served::hit) {
                 if (request == 0 && window.check_is_due())
-                    window.check(target, pieces[0].offset, {pieces[0].origin, pieces[0].size}, call_site,
-                                 *this);
+                    window.check(target, pieces[0].offset, {pieces[0].origin, pieces[0].size}, call_site);
                 return 0;
             }
             if (served == CachedWindow::Served::pass) return start_get(target, pieces);
@@ -78,13 +77,21 @@ class Rig : public WindowGets {
         }
     }
 
-    void put(Rank target, std::uint64_t offset, std::uint64_t size, void* origin) {
-        const auto* const from = static_cast<const unsigned char*>(origin);
-        puts.push_back({target, offset, {from, from + size}});
-        if (!late_puts) land(target);
-        const Piece piece{offset, size, static_cast<std::byte*>(origin)};
-        window.put(target, {&piece, 1});
+    /// As a front end does it: collected at once, or the engine's general way.
+    int put(Rank target, std::span<const Piece> pieces, bool* started = nullptr) {
+        if (started != nullptr) *started = false;
+        const Piece& first = pieces.front();
+        if (pieces.size() == 1 && window.try_collect(target, first.offset, first.size, first.origin))
+            return 0;
+        PutWhole starter(*this, target, pieces);
+        return window.put(target, pieces, starter, true, started);
     }
+    int put(Rank target, std::uint64_t offset, std::uint64_t size, void* origin, bool* started = nullptr) {
+        const Piece piece{offset, size, static_cast<std::byte*>(origin)};
+        return put(target, {&piece, 1}, started);
+    }
+    /// Before what has to come after them.
+    int send_collected(Rank target) { return window.send_collected(target); }
 
     void flush(Rank target, FlushKind kind = FlushKind::full) {
         switch (window.try_flush(target, kind)) {
@@ -102,6 +109,7 @@ class Rig : public WindowGets {
         if (flush == Flush::elided || flush == Flush::elided_progress) return;
         ++library_flushes;
         const auto since = window.now();
+        if (kind == FlushKind::full && !keeps_puts) window.send_collected(target);
         arrive(target);
         if (kind == FlushKind::full) land(target);
         if (flush == Flush::needed_unseen)
@@ -113,6 +121,7 @@ class Rig : public WindowGets {
         if (window.flush_all(kind) != Flush::needed) return;
         ++library_flushes;
         const auto since = window.now();
+        if (kind == FlushKind::full && !keeps_puts) window.send_all_collected();
         for (Rank t = 0; t < window.ranks(); ++t) {
             arrive(t);
             if (kind == FlushKind::full) land(t);
@@ -148,6 +157,21 @@ class Rig : public WindowGets {
         transfers.push_back({target, {pieces.begin(), pieces.end()}});
         return 0;
     }
+    int start_put(Rank target, std::span<const Piece> pieces) override {
+        if (put_status != 0) return put_status;
+        ++put_messages;
+        for (const Piece& p : pieces) {
+            const auto* const from = reinterpret_cast<const unsigned char*>(p.origin);
+            puts.push_back({target, p.offset, {from, from + p.size}});
+        }
+        if (!late_puts) land(target);
+        return 0;
+    }
+    int flush_local(Rank target) override {
+        ++local_flushes;
+        arrive(target);
+        return 0;
+    }
     void progress() override {}
 
     struct Transfer {
@@ -167,11 +191,15 @@ class Rig : public WindowGets {
     std::vector<Put> puts;
     std::vector<void*> call_site;  ///< of hits that are checked
     bool late_puts = false;        ///< they land when they are flushed: gets overtake them
+    bool keeps_puts = false;       ///< a faulty front end: flushes do not send what is collected
     std::uint64_t messages = 0;
     std::uint64_t bytes = 0;
+    std::uint64_t put_messages = 0;
     std::uint64_t library_flushes = 0;
+    std::uint64_t local_flushes = 0;  ///< that the window has made itself
     std::uint64_t network_ticks = 0;  ///< what a completing call is said to take
-    int status = 0;                   ///< what the next starts report
+    int status = 0;                   ///< what the next gets report
+    int put_status = 0;               ///< what the next puts report
 
   private:
     class Starter final : public GetStarter {
@@ -180,6 +208,17 @@ class Rig : public WindowGets {
             : rig_(rig), target_(target), whole_(whole) {}
         int start_whole() override { return rig_.start_get(target_, whole_); }
         int start_pieces(std::span<const Piece> pieces) override { return rig_.start_get(target_, pieces); }
+
+      private:
+        Rig& rig_;
+        Rank target_;
+        std::span<const Piece> whole_;
+    };
+    class PutWhole final : public PutStarter {
+      public:
+        PutWhole(Rig& rig, Rank target, std::span<const Piece> whole)
+            : rig_(rig), target_(target), whole_(whole) {}
+        int start() override { return rig_.start_put(target_, whole_); }
 
       private:
         Rig& rig_;

@@ -36,8 +36,46 @@ class Starter final : public GetStarter {
     std::span<const Piece> whole_;
 };
 
+/// What is put is what is there already.
+class Network final : public WindowTransfers {
+  public:
+    explicit Network(const std::vector<unsigned char>& memory) : memory_(memory) {}
+    int start_get(Rank, std::span<const Piece> pieces) override {
+        for (const Piece& p : pieces)
+            std::memcpy(p.origin, memory_.data() + p.offset, p.size);
+        return 0;
+    }
+    int start_put(Rank, std::span<const Piece> pieces) override {
+        for (const Piece& p : pieces) {
+            EXPECT_EQ(std::memcmp(p.origin, memory_.data() + p.offset, p.size), 0);
+            bytes_put.fetch_add(p.size, std::memory_order_relaxed);
+        }
+        return 0;
+    }
+    int flush_local(Rank) override { return 0; }
+    void progress() override {}
+
+    std::atomic<std::uint64_t> bytes_put{0};
+
+  private:
+    const std::vector<unsigned char>& memory_;
+};
+
+class PutWhole final : public PutStarter {
+  public:
+    PutWhole(Network& network, Rank target, std::span<const Piece> whole)
+        : network_(network), target_(target), whole_(whole) {}
+    int start() override { return network_.start_put(target_, whole_); }
+
+  private:
+    Network& network_;
+    Rank target_;
+    std::span<const Piece> whole_;
+};
+
 struct Program {
     CachedWindow& window;
+    Network& network;
     const std::vector<unsigned char>& memory;
     std::atomic<std::uint64_t>& gets;
     bool read_only = false;
@@ -62,8 +100,14 @@ struct Program {
             gets.fetch_add(1, std::memory_order_relaxed);
             complete(target, random());
             ASSERT_EQ(std::memcmp(buffer.data(), memory.data() + offset, size), 0) << "seed " << seed;
-            if (random() % 16 == 0 && !read_only) window.put(target, {&piece, 1});
-            if (random() % 64 == 0 && !read_only) window.forget(target, {&piece, 1});
+            if (random() % 4 == 0 && !read_only) {
+                PutWhole starter(network, target, {&piece, 1});
+                ASSERT_EQ(window.put(target, {&piece, 1}, starter, true), 0);
+            }
+            if (random() % 64 == 0 && !read_only) {
+                ASSERT_EQ(window.send_collected(target), 0);
+                window.forget(target, {&piece, 1});
+            }
             if (random() % 128 == 0) window.acquire();
             if (random() % 256 == 0) window.counters();
             if (random() % 16 == 0) window.step_progress();
@@ -72,13 +116,17 @@ struct Program {
 
     void complete(Rank target, std::uint64_t choice) const {
         if (choice % 4 == 0) {
-            if (window.flush_all(FlushKind::full) == Flush::needed)
-                window.complete_all(window.now(), FlushKind::full, 0, 0);
+            if (window.flush_all(FlushKind::full) != Flush::needed) return;
+            const CachedWindow::Moment since = window.now();
+            ASSERT_EQ(window.send_all_collected(), 0);
+            window.complete_all(since, FlushKind::full, 0, 0);
         } else {
             const Flush flush = window.flush(target, FlushKind::full);
             if (choice % 8 == 1) std::this_thread::yield();  // to what others start meanwhile
-            if (flush == Flush::needed) window.complete(target, window.now(), FlushKind::full, 0, 0);
-            if (flush == Flush::needed_unseen) window.done_unseen(target, window.now(), FlushKind::full);
+            const CachedWindow::Moment since = window.now();
+            ASSERT_EQ(window.send_collected(target), 0);
+            if (flush == Flush::needed) window.complete(target, since, FlushKind::full, 0, 0);
+            if (flush == Flush::needed_unseen) window.done_unseen(target, since, FlushKind::full);
         }
     }
 };
@@ -100,13 +148,14 @@ RangeCacheCounters run(const Settings& settings, bool read_only) {
     std::mt19937_64 random(5);
     for (auto& b : memory)
         b = static_cast<unsigned char>(random());
-    CachedWindow window(settings, 3, 0, true);
+    Network network(memory);
+    CachedWindow window(settings, 3, 0, true, network);
     window.change_epochs([](Epochs& epochs) { epochs.set_all(Epoch::passive); });
     window.set_extents(std::array<std::uint64_t, 3>{memory_bytes, memory_bytes, memory_bytes});
     std::atomic<std::uint64_t> gets{0};
     std::vector<std::thread> threads;
     for (int t = 0; t < thread_count; ++t)
-        threads.emplace_back(Program{window, memory, gets, read_only}, t + 1);
+        threads.emplace_back(Program{window, network, memory, gets, read_only}, t + 1);
     for (auto& t : threads)
         t.join();
     EXPECT_EQ(window.counters().gets, gets.load());
@@ -114,6 +163,14 @@ RangeCacheCounters run(const Settings& settings, bool read_only) {
 }
 
 TEST_P(EngineThreads, EveryThreadSeesTheMemory) { run(small_cache(GetParam()), false); }
+
+TEST(EngineThreadsWriteBehind, PutsOfAllThreadsLeaveTogether) {
+    Settings s = small_cache(Mode::acquire);
+    s.write_behind_buffer_bytes = 8192;
+    const RangeCacheCounters c = run(s, false);
+    EXPECT_GT(c.puts_collected, 100u);
+    EXPECT_GT(c.put_messages, 0u);
+}
 
 TEST(EngineThreadsReadOnly, ReadAhead) {
     Settings s = small_cache(Mode::always_cache);

@@ -27,6 +27,7 @@ enum class Fault : std::uint8_t {
     unseen_accumulates,
     forgotten_invalidates,
     unseen_acquires,
+    kept_puts,
 };
 
 struct FaultInfo {
@@ -59,6 +60,8 @@ inline constexpr std::array fault_table{
               "the cache is not told of an invalidate"},
     FaultInfo{Fault::unseen_acquires, CacheKind::ranges, "unseen-acquires",
               "nobody sees the call by which the process learns that another has written"},
+    FaultInfo{Fault::kept_puts, CacheKind::ranges, "kept-puts",
+              "a flush does not send what was put and collected"},
 };
 
 inline std::string_view name_of(CacheKind cache) noexcept {

@@ -35,6 +35,7 @@ constexpr std::array kinds{
     KindInfo{Kind::flush_fails, 1, false, "failed flush"},
     KindInfo{Kind::arrive, 4, false, "arrival"},
     KindInfo{Kind::put, 8, true, "put"},
+    KindInfo{Kind::puts, 3, true, "neighbouring puts"},
     KindInfo{Kind::accumulate, 4, true, "accumulate"},
     KindInfo{Kind::change, 6, true, "change by another process"},
     KindInfo{Kind::poll, 2, false, "poll"},
@@ -65,6 +66,8 @@ Settings make_settings(Dice& dice, bool read_only) {
     const bool ahead = read_only || s.mode == Mode::acquire;
     s.read_ahead_bytes = ahead ? dice.one_of<std::uint64_t>({0, 256, 512, 1000}) : 0;
     s.read_only_phases = read_only;
+    s.write_behind_bytes = dice.one_of<std::uint64_t>({0, 16, 1024, 1024});
+    s.write_behind_buffer_bytes = dice.one_of<std::uint64_t>({2048, 6144, 65536});
     s.check_hits = dice.one_in(4) ? 1 + dice.below(4) : 0;
     s.seed = dice.below(1000);
     return s;
@@ -140,7 +143,8 @@ std::string to_text(const RangeProgram& program) {
          << ", index_entries " << s.index_entries << ", exact_match " << s.exact_match << ", weak_admission "
          << s.weak_admission << ", keep_on_resize " << s.keep_on_resize << ", adaptive " << s.adaptive
          << ",\n  bypass " << s.bypass << ", read_ahead_bytes " << s.read_ahead_bytes << ", read_only_phases "
-         << s.read_only_phases << ", check_hits " << s.check_hits;
+         << s.read_only_phases << ", check_hits " << s.check_hits << ",\n  write_behind_bytes "
+         << s.write_behind_bytes << ", write_behind_buffer_bytes " << s.write_behind_buffer_bytes;
     if (s.bypass) text << " (with bypass, decisions depend on measured times: it may not fail every time)";
     return text.str();
 }

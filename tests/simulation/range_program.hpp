@@ -29,6 +29,7 @@ struct RangeOp {
         flush_fails,  ///< the library reports an error; a later flush may complete it
         arrive,       ///< what is under way from a target arrives, and nobody is told
         put,
+        puts,  ///< many small neighbours
         accumulate,
         change,  ///< by another process
         poll,    ///< a get, a flush, and the same get again, perhaps after a change that nobody tells of

@@ -43,6 +43,7 @@ class RangeRun {
           rig_(settings_for(program.settings, fault), RangeProgram::ranks, RangeProgram::memory_bytes),
           updates_(RangeProgram::ranks) {
         rig_.network_ticks = dice_.one_of<std::uint64_t>({0, 1000, 50'000});
+        rig_.keeps_puts = fault == Fault::kept_puts;
         const std::vector<std::uint64_t> extents(RangeProgram::ranks, RangeProgram::memory_bytes);
         rig_.window.set_extents(extents);
         for (auto& memory : rig_.memory)
@@ -75,6 +76,13 @@ class RangeRun {
         RequestId request = 0;
     };
 
+    /// A put or an accumulate under way.
+    struct Update {
+        std::uint32_t op = 0;
+        ByteRange range;
+        std::vector<unsigned char> bytes;  ///< none of an accumulate
+    };
+
     void fail(const std::string& what, std::uint32_t op) {
         if (!outcome_.failure.empty()) return;
         outcome_.failure = what;
@@ -103,7 +111,9 @@ class RangeRun {
             case Kind::arrive:
                 return rig_.arrive(op.target);
             case Kind::put:
-                return put(op);
+                return put(op, op.size_bytes);
+            case Kind::puts:
+                return put(op, 1 + dice_.below(16));
             case Kind::accumulate:
                 return accumulate(op);
             case Kind::change:
@@ -120,15 +130,15 @@ class RangeRun {
     std::vector<unsigned char>& memory_of(Rank target) {
         return rig_.memory[static_cast<std::size_t>(target)];
     }
-    std::vector<ByteRange>& updates_of(Rank target) { return updates_[static_cast<std::size_t>(target)]; }
+    std::vector<Update>& updates_of(Rank target) { return updates_[static_cast<std::size_t>(target)]; }
 
     /// What MPI's rules want before an access that writes, or that reads what was written.
     void make_way(const RangeOp& op, bool writes) {
         bool meets = false;
         for (const auto& access : under_way_)
             meets = meets || (writes && access->target == op.target && access->range.overlaps(op.range()));
-        for (const ByteRange& update : updates_of(op.target))
-            meets = meets || update.overlaps(op.range());
+        for (const Update& update : updates_of(op.target))
+            meets = meets || update.range.overlaps(op.range());
         if (meets) flush(op.target, FlushKind::full);
     }
 
@@ -217,8 +227,9 @@ class RangeRun {
         std::string text = "there at the beginning";
         for (const RangeOp& op : program_.ops) {
             if (op.id >= op_) break;
-            const bool writes = op.kind == Kind::put || op.kind == Kind::accumulate ||
-                                op.kind == Kind::change || (op.kind == Kind::poll && polls_are_seen());
+            const bool writes = op.kind == Kind::put || op.kind == Kind::puts ||
+                                op.kind == Kind::accumulate || op.kind == Kind::change ||
+                                (op.kind == Kind::poll && polls_are_seen());
             if (writes && op.target == target && op.range().begin <= offset && offset < op.range().end)
                 text = "written by #" + std::to_string(op.id);
         }
@@ -248,31 +259,56 @@ class RangeRun {
                 rig_.window.complete_request(target, access.request, true);
             finish(i);
         }
-        if (kind == FlushKind::full) updates_of(target).clear();
+        if (kind != FlushKind::full) return;
+        for (const Update& update : updates_of(target))
+            check_put(target, update);
+        updates_of(target).clear();
+    }
+    /// A flush has completed it.
+    void check_put(Rank target, const Update& update) {
+        for (std::uint64_t i = 0; i < update.bytes.size(); ++i) {
+            const unsigned char there = memory_of(target)[update.range.begin + i];
+            if (there != update.bytes[i])
+                fail("byte " + std::to_string(update.range.begin + i) + " of " + std::to_string(target) +
+                         " is " + std::to_string(there) + " after a flush, put by #" +
+                         std::to_string(update.op) + ": " + std::to_string(update.bytes[i]),
+                     update.op);
+        }
     }
 
-    void put(const RangeOp& op) {
+    /// The range, in puts of at most so many bytes each.
+    void put(const RangeOp& op, std::uint64_t most) {
         make_way(op, true);
         rig_.late_puts = dice_.one_in(2);
         std::vector<unsigned char> bytes(op.size_bytes);
         for (auto& byte : bytes)
             byte = static_cast<unsigned char>(dice_.below(256));
+        for (std::uint64_t done = 0; done < bytes.size(); ++puts_) {
+            const std::uint64_t size = std::min(most, bytes.size() - done);
+            put(op.target, op.offset + done, std::span(bytes).subspan(done, size));
+            done += size;
+        }
+        updates_of(op.target).push_back({op.id, op.range(), bytes});
+        // The program uses its buffer again, which MPI allows once they are complete here.
+        if (dice_.one_in(2)) flush(op.target, FlushKind::local);
+    }
+    void put(Rank target, std::uint64_t offset, std::span<unsigned char> bytes) {
         if (fault_ == Fault::unseen_puts)
             std::copy(bytes.begin(), bytes.end(),
-                      memory_of(op.target).begin() + static_cast<std::ptrdiff_t>(op.offset));
-        else
-            rig_.put(op.target, op.offset, bytes.size(), bytes.data());
-        ++puts_;
-        updates_of(op.target).push_back(op.range());
+                      memory_of(target).begin() + static_cast<std::ptrdiff_t>(offset));
+        else if (rig_.put(target, offset, bytes.size(), bytes.data()) != 0)
+            fail("a put fails on a network that works", op_);
     }
     void accumulate(const RangeOp& op) {
         make_way(op, true);
         for (std::uint64_t at = op.offset; at < op.range().end; ++at)
             memory_of(op.target)[at] = static_cast<unsigned char>(memory_of(op.target)[at] + 13);
         const Piece piece{op.offset, op.size_bytes, nullptr};
+        // It is complete at once here, and comes after what was put before.
+        if (rig_.send_collected(op.target) != 0) fail("puts fail on a network that works", op.id);
         if (fault_ != Fault::unseen_accumulates) rig_.window.forget(op.target, {&piece, 1});
         ++puts_;
-        updates_of(op.target).push_back(op.range());
+        updates_of(op.target).push_back({op.id, op.range(), {}});
     }
     /// Another process writes, and this one learns of it as its mode demands.
     void change(const RangeOp& op) {
@@ -305,7 +341,7 @@ class RangeRun {
     }
     void prefetch(const RangeOp& op) {
         make_way(op, false);
-        if (rig_.window.prefetch(op.target, op.range(), rig_) != 0)
+        if (rig_.window.prefetch(op.target, op.range()) != 0)
             fail("a prefetch fails on a network that works", op.id);
         auto access = std::make_unique<Access>();
         access->op = op.id;
@@ -341,7 +377,7 @@ class RangeRun {
     Dice dice_;
     Rig rig_;
     std::vector<std::unique_ptr<Access>> under_way_;
-    std::vector<std::vector<ByteRange>> updates_;  ///< by target, until they are complete
+    std::vector<std::vector<Update>> updates_;  ///< by target, until they are complete
     std::vector<std::vector<unsigned char>> used_;
     RequestId requests_ = 0;
     std::uint64_t gets_ = 0;

@@ -37,6 +37,8 @@ struct RangeCacheCounters {
     std::uint64_t bytes_from_cache = 0;
     std::uint64_t bytes_from_network = 0;
     std::uint64_t puts = 0;
+    std::uint64_t puts_collected = 0;
+    std::uint64_t put_messages = 0;
     std::uint64_t flushes = 0;
     std::uint64_t flushes_elided = 0;
     std::uint64_t evictions = 0;
@@ -89,6 +91,9 @@ inline constexpr std::array range_cache_counter_table{
                 "bytes of gets served without the network, in-flight ones included"},
     CounterInfo{"bytes_from_network", &RangeCacheCounters::bytes_from_network, "bytes fetched for gets"},
     CounterInfo{"puts", &RangeCacheCounters::puts, "puts and accumulates of the program"},
+    CounterInfo{"puts_collected", &RangeCacheCounters::puts_collected,
+                "of these, puts that were collected and sent with others"},
+    CounterInfo{"put_messages", &RangeCacheCounters::put_messages, "messages in which they were sent"},
     CounterInfo{"flushes", &RangeCacheCounters::flushes, "flushes of the program"},
     CounterInfo{"flushes_elided", &RangeCacheCounters::flushes_elided,
                 "flushes that had nothing to complete and did not enter MPI"},

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// MpiWindowGets alone, between two processes: pieces in any order and number, offsets that are no multiple of
-// the target's displacement unit, with and without a request. Without nearfetch's interposer, so that nothing
-// else could have put the bytes where they are looked for.
+// MpiWindowTransfers alone, between two processes: pieces in any order and number, offsets that are no
+// multiple of the target's displacement unit, with and without a request. Without nearfetch's interposer, so
+// that nothing else could have put the bytes where they are looked for.
 
-#include "transport/mpi/mpi_window_gets.hpp"
+#include "transport/mpi/mpi_window_transfers.hpp"
 
 #include <algorithm>
 #include <array>
@@ -16,7 +16,7 @@
 #include "check.hpp"
 
 using namespace check;
-using nearfetch::MpiWindowGets;
+using nearfetch::MpiWindowTransfers;
 using nearfetch::Piece;
 
 namespace {
@@ -64,7 +64,7 @@ class Landing {
 };
 
 /// Both ways to start: completed by a flush, and by the request.
-void both_ways(MpiWindowGets& gets, MPI_Win win, const Landing& landing) {
+void both_ways(MpiWindowTransfers& gets, MPI_Win win, const Landing& landing) {
     const int target = right();
     Landing flushed = landing;
     CHECK_MPI(gets.start_get(target, flushed.pieces()));
@@ -78,7 +78,7 @@ void both_ways(MpiWindowGets& gets, MPI_Win win, const Landing& landing) {
     waited.check(target);
 }
 
-void chosen_pieces(MpiWindowGets& gets, MPI_Win win) {
+void chosen_pieces(MpiWindowTransfers& gets, MPI_Win win) {
     const std::pair<const char*, Landing> cases[] = {
         {"one piece at a multiple of the unit", {{4096, 100, 3}}},
         {"one piece between two multiples", {{4099, 61, 5}}},
@@ -94,7 +94,7 @@ void chosen_pieces(MpiWindowGets& gets, MPI_Win win) {
     }
 }
 
-void random_pieces(MpiWindowGets& gets, MPI_Win win) {
+void random_pieces(MpiWindowTransfers& gets, MPI_Win win) {
     part("random pieces");
     for (std::uint64_t seed = 1; seed <= 200; ++seed) {
         state().seed = seed;
@@ -115,7 +115,7 @@ void random_pieces(MpiWindowGets& gets, MPI_Win win) {
 }
 
 /// Several gets on their way at once, one flush for all.
-void many_at_once(MpiWindowGets& gets, MPI_Win win) {
+void many_at_once(MpiWindowTransfers& gets, MPI_Win win) {
     part("many at once");
     std::vector<Landing> landings(50);
     for (std::size_t i = 0; i < landings.size(); ++i) {
@@ -129,7 +129,7 @@ void many_at_once(MpiWindowGets& gets, MPI_Win win) {
 }
 
 /// Statuses are the library's own codes, also where a datatype had to be made first.
-void bad_rank(MpiWindowGets& gets, MPI_Win win) {
+void bad_rank(MpiWindowTransfers& gets, MPI_Win win) {
     part("bad rank");
     CHECK_MPI(MPI_Win_set_errhandler(win, MPI_ERRORS_RETURN));
     Landing one{{0, 8, 0}}, many{{1, 8, 0}, {101, 8, 100}};
@@ -148,7 +148,7 @@ void bad_rank(MpiWindowGets& gets, MPI_Win win) {
 
 int main(int argc, char** argv) {
     Program program(argc, argv);
-    // Units by rank: the same for all, which MpiWindowGets is told once; one that divides nothing; all
+    // Units by rank: the same for all, which MpiWindowTransfers is told once; one that divides nothing; all
     // different.
     const std::array<std::vector<std::uint64_t>, 4> cases{
         {{1}, {8}, {24}, std::vector<std::uint64_t>(static_cast<std::size_t>(size()))}};
@@ -156,13 +156,13 @@ int main(int argc, char** argv) {
         if (units.front() == 0)
             for (std::size_t r = 0; r < units.size(); ++r)
                 units[r] = r % 2 == 0 ? 8 : 3;
-        MpiWindowGets probe(MPI_WIN_NULL, units);
+        MpiWindowTransfers probe(MPI_WIN_NULL, units);
         const auto unit = static_cast<int>(probe.displacement_unit(rank()));
         for (const Kind kind : {Kind::allocate, Kind::create}) {
             const Window window(window_bytes, unit, kind);
             const LockAll epoch(window);
             store_all(window, 0);
-            MpiWindowGets gets(window, units);
+            MpiWindowTransfers gets(window, units);
             chosen_pieces(gets, window);
             random_pieces(gets, window);
             many_at_once(gets, window);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transport/mpi/mpi_window_gets.hpp"
+#include "transport/mpi/mpi_window_transfers.hpp"
 
 #include <limits>
+#include <numeric>
 #include <vector>
 
 namespace nearfetch {
@@ -9,13 +10,6 @@ namespace nearfetch {
 namespace {
 
 constexpr std::uint64_t largest_count = std::numeric_limits<int>::max();
-
-int issue(void* origin, int origin_count, MPI_Datatype origin_type, Rank target, MPI_Aint displacement,
-          int count, MPI_Datatype type, MPI_Win win, MPI_Request* request) {
-    if (request == nullptr)
-        return PMPI_Get(origin, origin_count, origin_type, target, displacement, count, type, win);
-    return PMPI_Rget(origin, origin_count, origin_type, target, displacement, count, type, win, request);
-}
 
 /// A datatype of bytes, freed at the end of its scope. MPI keeps it as long as a transfer uses it.
 class ByteBlocks {
@@ -53,37 +47,54 @@ void add_blocks(std::vector<int>& sizes, std::vector<MPI_Aint>& displacements, M
 
 }  // namespace
 
-int MpiWindowGets::start(Rank target, std::span<const Piece> pieces, MPI_Request* request) {
+int MpiWindowTransfers::start(Rank target, std::span<const Piece> pieces, Way way, MPI_Request* request) {
     const Piece& first = pieces.front();
     if (pieces.size() == 1 && first.size <= largest_count && first.offset % displacement_unit(target) == 0)
-        return start_one(target, first, request);
-    return start_many(target, pieces, request);
+        return start_one(target, first, way, request);
+    return start_many(target, pieces, way, request);
 }
 
-int MpiWindowGets::start_one(Rank target, const Piece& piece, MPI_Request* request) {
+int MpiWindowTransfers::start_one(Rank target, const Piece& piece, Way way, MPI_Request* request) {
     const auto displacement = static_cast<MPI_Aint>(piece.offset / displacement_unit(target));
     const int count = static_cast<int>(piece.size);
-    return issue(piece.origin, count, MPI_BYTE, target, displacement, count, MPI_BYTE, win_, request);
+    return issue(piece.origin, count, MPI_BYTE, target, displacement, count, MPI_BYTE, way, request);
 }
 
 /// One operation for several pieces, or for one that does not start at a multiple of the displacement unit.
-int MpiWindowGets::start_many(Rank target, std::span<const Piece> pieces, MPI_Request* request) {
+int MpiWindowTransfers::start_many(Rank target, std::span<const Piece> pieces, Way way,
+                                   MPI_Request* request) {
     const std::uint64_t unit = displacement_unit(target);
     const std::uint64_t base = pieces.front().offset / unit * unit;
     std::byte* const origin = pieces.front().origin;
     std::vector<int> sizes, origin_sizes;
     std::vector<MPI_Aint> displacements, origin_displacements;
+    std::uint64_t in_a_row = 0;
     for (const Piece& piece : pieces) {
         add_blocks(sizes, displacements, static_cast<MPI_Aint>(piece.offset - base), piece.size);
         add_blocks(origin_sizes, origin_displacements, static_cast<MPI_Aint>(piece.origin - origin),
                    piece.size);
+        if (piece.origin == origin + in_a_row) in_a_row += piece.size;
     }
     const ByteBlocks there(sizes, displacements);
     if (there.status() != MPI_SUCCESS) return there.status();
+    const auto displacement = static_cast<MPI_Aint>(base / unit);
+    if (std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0}) == in_a_row &&
+        in_a_row <= largest_count)
+        return issue(origin, static_cast<int>(in_a_row), MPI_BYTE, target, displacement, 1, there.type(), way,
+                     request);
     const ByteBlocks here(origin_sizes, origin_displacements);
     if (here.status() != MPI_SUCCESS) return here.status();
-    return issue(origin, 1, here.type(), target, static_cast<MPI_Aint>(base / unit), 1, there.type(), win_,
-                 request);
+    return issue(origin, 1, here.type(), target, displacement, 1, there.type(), way, request);
+}
+
+int MpiWindowTransfers::issue(std::byte* origin, int origin_count, MPI_Datatype origin_type, Rank target,
+                              MPI_Aint displacement, int count, MPI_Datatype type, Way way,
+                              MPI_Request* request) {
+    if (way == Way::put)
+        return PMPI_Put(origin, origin_count, origin_type, target, displacement, count, type, win_);
+    if (request == nullptr)
+        return PMPI_Get(origin, origin_count, origin_type, target, displacement, count, type, win_);
+    return PMPI_Rget(origin, origin_count, origin_type, target, displacement, count, type, win_, request);
 }
 
 namespace {
@@ -101,7 +112,7 @@ int highest_tag() {
 /// A probe makes progress where it finds nothing. On MPI_COMM_SELF, where there is never anything, MPICH
 /// looks no further than the process itself and serves nobody; hence all processes, and a tag that nothing is
 /// sent with.
-void MpiWindowGets::progress() {
+void MpiWindowTransfers::progress() {
     static const int tag = highest_tag();
     int flag = 0;
     PMPI_Iprobe(MPI_ANY_SOURCE, tag, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);

@@ -19,18 +19,24 @@ struct Piece {
     ByteRange range() const noexcept { return {offset, offset + size}; }
 };
 
-/// Gets of a window whose transfers the program's own calls complete: all that the interposer's engine needs
-/// of the network. A status is the transport's own: 0 is success, everything else is handed through to
+/// Transfers of a window that the program's own calls complete: all that the interposer's engine needs of the
+/// network. A status is the transport's own: 0 is success, everything else is handed through to
 /// whoever can name it (an MPI error code stays that code).
-class WindowGets {
+class WindowTransfers {
   public:
-    WindowGets() = default;
-    WindowGets(const WindowGets&) = delete;
-    WindowGets& operator=(const WindowGets&) = delete;
-    virtual ~WindowGets() = default;
+    WindowTransfers() = default;
+    WindowTransfers(const WindowTransfers&) = delete;
+    WindowTransfers& operator=(const WindowTransfers&) = delete;
+    virtual ~WindowTransfers() = default;
 
     /// Starts the transfer of all `pieces` from `target` to their origins as one operation; does not wait.
     virtual int start_get(Rank target, std::span<const Piece> pieces) = 0;
+
+    /// The same the other way: from their origins, which stay as they are until it is complete here.
+    virtual int start_put(Rank target, std::span<const Piece> pieces) = 0;
+
+    /// Completes here what was started at `target`: its origins may be used again.
+    virtual int flush_local(Rank target) = 0;
 
     /// Enters the communication library, so that others are served (DESIGN.md, "Never stuck").
     virtual void progress() = 0;

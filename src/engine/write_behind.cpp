@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/write_behind.hpp"
+
+#include "base/assert.hpp"
+#include "engine/cached_window.hpp"
+#include "engine/clock.hpp"
+
+namespace nearfetch {
+
+namespace {
+
+constexpr std::uint64_t page_bytes = CollectedPuts::page_bytes;
+
+/// With fewer runs than this, a message for each is quicker than making a datatype of them.
+constexpr std::size_t fewest_together = 16;
+
+}  // namespace
+
+WriteBehind::WriteBehind(Rank ranks, std::uint64_t buffer_bytes)
+    : collected_(ranks, buffer_bytes / 2), size_(collected_.capacity_bytes()), memory_(new std::byte[size_]) {
+    // All that is collected for all targets may have to be sent at any time, one of them around the ring's
+    // end.
+    message_.reserve(CollectedPuts::most_runs);
+    under_way_.reserve(most_under_way + static_cast<std::size_t>(ranks) + 1);
+}
+
+bool WriteBehind::has_room(std::span<const Piece> pieces) const noexcept {
+    std::uint64_t pages = 0;
+    for (const Piece& piece : pieces)
+        pages += CollectedPuts::pages_of(piece.range());
+    const std::uint64_t taken_bytes = collected_.capacity_bytes() - collected_.free_pages() * page_bytes;
+    return taken_bytes + pages * page_bytes <= size_ - used_ && under_way_.size() < most_under_way;
+}
+
+std::span<const Piece> WriteBehind::next_message(Rank target) noexcept {
+    const std::uint64_t end = (begin_ + used_) % size_;
+    const std::uint64_t room = std::min(size_ - end, size_ - used_);
+    NF_EXPECT(room > 0);
+    std::byte* from = memory_.get() + end;
+    if (under_way_.empty() || under_way_.back().target != target) under_way_.push_back({target, 0, 0});
+    UnderWay& last = under_way_.back();
+    last.issued = not_started;
+    message_.clear();
+    for (const ByteRange& run : collected_.take(target, {from, room})) {
+        message_.push_back({run.begin, run.size(), from});
+        from += run.size();
+        used_ += run.size();
+        last.bytes += run.size();
+    }
+    return message_;
+}
+
+void WriteBehind::completed(Rank target, std::uint64_t since) noexcept {
+    std::size_t gone = 0;
+    for (UnderWay& each : under_way_)
+        if (each.target == target && each.issued <= since) each.target = -1;
+    while (gone < under_way_.size() && under_way_[gone].target == -1) {
+        begin_ = (begin_ + under_way_[gone].bytes) % size_;
+        used_ -= under_way_[gone].bytes;
+        ++gone;
+    }
+    under_way_.erase(under_way_.begin(), under_way_.begin() + static_cast<std::ptrdiff_t>(gone));
+    if (used_ == 0) begin_ = 0;
+}
+
+bool CachedWindow::may_collect(Rank target, const Target& t, std::span<const Piece> pieces) const noexcept {
+    if (!keeps_data_ || t.bet.asleep() || !t.put_bet.collects() || !epochs_.may_access(target)) return false;
+    std::uint64_t size = 0;
+    for (const Piece& piece : pieces) {
+        // What the library might refuse meets the library.
+        if (piece.origin == nullptr || piece.size > settings_.write_behind_bytes ||
+            !ByteRange{0, t.extent_bytes}.contains(piece.offset, piece.size))
+            return false;
+        size += piece.size;
+    }
+    return size != 0 && size <= settings_.write_behind_bytes;
+}
+
+bool CachedWindow::make_write_behind() noexcept {
+    if (behind_ != nullptr) return true;
+    try {
+        behind_ = std::make_unique<WriteBehind>(ranks(), settings_.write_behind_buffer_bytes);
+    } catch (const std::bad_alloc&) {
+        settings_.write_behind_bytes = 0;
+    }
+    return behind_ != nullptr;
+}
+
+bool CachedWindow::collect(Rank target, Target& t, std::span<const Piece> pieces) noexcept {
+    const std::uint64_t begin_ticks = t.put_bet.times_collecting() ? ticks() : 0;
+    if (!behind_->has_room(pieces)) return false;
+    for (const Piece& piece : pieces)
+        behind_->add(target, piece);
+    ++counters_.puts_collected;
+    note_put(target, pieces, true);
+    t.put_bet.collected(begin_ticks == 0 ? 0 : ticks() - begin_ticks);
+    return true;
+}
+
+bool CachedWindow::try_collect(Rank target, std::uint64_t offset, std::uint64_t size,
+                               const void* origin) noexcept {
+    const Guard guard = lock();
+    Target& t = at(target);
+    const Piece piece{offset, size, static_cast<std::byte*>(const_cast<void*>(origin))};
+    return behind_ != nullptr && may_collect(target, t, {&piece, 1}) && collect(target, t, {&piece, 1});
+}
+
+int CachedWindow::put(Rank target, std::span<const Piece> pieces, PutStarter& starter, bool may_wait,
+                      bool* started) noexcept {
+    if (started != nullptr) *started = false;
+    Guard guard = lock();
+    Target& t = at(target);
+    int made_room = 0;
+    if (may_wait && may_collect(target, t, pieces) && make_write_behind()) {
+        if (collect(target, t, pieces)) return 0;
+        made_room = make_room(guard);
+        if (collect(target, t, pieces)) return made_room;
+    }
+    if (started != nullptr) *started = true;
+    const bool timed = t.put_bet.times_alone();
+    if (threaded_) guard.unlock();
+    const std::uint64_t begin_ticks = timed ? ticks() : 0;
+    const int status = starter.start();
+    const std::uint64_t put_ticks = timed ? ticks() - begin_ticks : 0;
+    if (threaded_) guard.lock();
+    if (status != 0) return status;
+    t.put_bet.went_alone(put_ticks);
+    // What it has overwritten must not arrive after it.
+    if (behind_ != nullptr)
+        for (const Piece& piece : pieces)
+            behind_->discard(target, piece.range());
+    note_put(target, pieces, false);
+    return made_room;
+}
+
+/// A put of this process was started or collected: cached bytes that it overlaps take its values.
+void CachedWindow::note_put(Rank target, std::span<const Piece> pieces, bool collected) noexcept {
+    ++counters_.puts;
+    update_started(target, pieces, collected);
+    if (cache_ == nullptr) return;
+    for (const Piece& piece : pieces)
+        cache_->update(target, piece.offset, piece.size, piece.origin);
+}
+
+/// A get sees what this process has put: all of it is here, or what is leaves before the get is started.
+/// \return whether it has been served
+bool CachedWindow::read_collected(const Get& get, Guard& guard) noexcept {
+    const CollectedPuts& collected = behind_->collected();
+    const auto is_served = [&](const Piece& piece) {
+        return collected.read(get.target, piece.range(), piece.origin);
+    };
+    if (std::ranges::all_of(get.pieces, is_served)) {
+        count(AccessType::hit, get.size_bytes, 0);
+        return true;
+    }
+    const auto overlaps = [&](const Piece& piece) { return collected.any(get.target, piece.range()); };
+    if (!std::ranges::any_of(get.pieces, overlaps)) return false;
+    if (threaded_) guard.unlock();
+    send_collected(get.target);
+    if (threaded_) guard.lock();
+    return false;
+}
+
+/// All that is collected leaves; and if that is not enough, what has been under way for longest is waited
+/// for, where the epoch allows it.
+int CachedWindow::make_room(Guard& guard) noexcept {
+    const Moment since = issued_;
+    const Rank oldest = behind_->oldest_target();
+    if (threaded_) guard.unlock();
+    int status = send_all_collected();
+    if (oldest >= 0 && epochs_.may_flush(oldest)) {
+        const int flushed = transfers_.flush_local(oldest);
+        if (status == 0) status = flushed;
+        if (threaded_) guard.lock();
+        if (flushed == 0) behind_->completed(oldest, since);
+        return status;
+    }
+    if (threaded_) guard.lock();
+    return status;
+}
+
+int CachedWindow::send_collected(Rank target) noexcept {
+    // Who finds nothing collected because another thread is sending it has to find it sent.
+    const SendGuard sending = threaded_ ? SendGuard(send_mutex_) : SendGuard();
+    Guard guard = lock();
+    if (behind_ == nullptr || !behind_->collected().any(target)) return 0;
+    Target& t = at(target);
+    const std::uint64_t begin_ticks = ticks();
+    int status = 0;
+    while (behind_->collected().any(target)) {
+        const int sent = send(target, behind_->next_message(target), guard);
+        behind_->started(issued_);
+        if (status == 0) status = sent;
+    }
+    t.put_bet.sent(ticks() - begin_ticks);
+    set_route(t);
+    return status;
+}
+
+int CachedWindow::send_all_collected() noexcept {
+    int status = 0;
+    for (Rank target = 0; target < ranks(); ++target) {
+        const int sent = send_collected(target);
+        if (status == 0) status = sent;
+    }
+    return status;
+}
+
+/// Starts a message. What the library refuses is lost, as it would have been with a put of its own: then the
+/// cache must not have it.
+int CachedWindow::send(Rank target, std::span<const Piece> runs, Guard& guard) noexcept {
+    const bool together = runs.size() >= fewest_together;
+    if (threaded_) guard.unlock();
+    int status = together ? transfers_.start_put(target, runs) : 0;
+    for (std::size_t i = 0; i < runs.size() && !together; ++i) {
+        const int one = transfers_.start_put(target, runs.subspan(i, 1));
+        if (status == 0) status = one;
+    }
+    if (threaded_) guard.lock();
+    counters_.put_messages += together ? 1 : runs.size();
+    if (status != 0 && cache_ != nullptr)
+        for (const Piece& run : runs)
+            cache_->drop(target, run.offset, run.size);
+    return status;
+}
+
+}  // namespace nearfetch

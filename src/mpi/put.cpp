@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// MPI_Put and MPI_Rput. A small put is collected in the first few lines where the engine wants that
+// (write_behind.hpp); all others become pieces for it, or go to the library with everything collected before
+// them. Errors are the library's own: whatever it would refuse is not collected, and is handed to it.
+
+#include <mpi.h>
+
+#include <new>
+#include <vector>
+
+#include "mpi/intercept.hpp"
+#include "mpi/library.hpp"
+#include "mpi/request.hpp"
+
+namespace nearfetch {
+
+namespace {
+
+/// The arguments of a put, for int and MPI_Count alike.
+template <class Count>
+struct PutCall {
+    const void* origin;
+    Count origin_count;
+    MPI_Datatype origin_type;
+    int target;
+    MPI_Aint displacement;
+    Count target_count;
+    MPI_Datatype target_type;
+    MPI_Win win;
+};
+
+/// The library's own call.
+template <class Call>
+class Starter final : public PutStarter {
+  public:
+    explicit Starter(const Call& call) noexcept : call_(call) {}
+    int start() override { return call_(); }
+
+  private:
+    const Call& call_;
+};
+
+template <class Count>
+bool find_pieces(const Window& window, const PutCall<Count>& put, std::vector<Piece>& pieces) noexcept {
+    try {
+        return make_pieces(window, put.origin, static_cast<std::uint64_t>(put.origin_count), put.origin_type,
+                           put.target, put.displacement, static_cast<std::uint64_t>(put.target_count),
+                           put.target_type, pieces);
+    } catch (const std::bad_alloc&) {
+        return false;
+    }
+}
+
+/// A put that is not collected in its first few lines.
+/// \param started whether the library was called
+template <class Count, class Call>
+[[gnu::noinline]] int put_slowly(const PutCall<Count>& put, bool* started, const Call& call) noexcept {
+    if (started != nullptr) *started = true;
+    Window* const window = find_window(put.win);
+    const bool overlapping = Library::instance().overlapping();
+    if (window == nullptr || !window->has(put.target)) return call();
+    CachedWindow& cached = window->cached();
+    int status = MPI_SUCCESS;
+    if (!window->off()) {
+        keep_at_hand(put.win, window);
+        keep_at_hand(put.target_type);
+        static thread_local std::vector<Piece> pieces;
+        Starter<Call> starter(call);
+        if (find_pieces(*window, put, pieces)) {
+            status = cached.put(put.target, pieces, starter, !overlapping, started);
+        } else {
+            // What it overwrites must not arrive after it.
+            const int sent = cached.send_collected(put.target);
+            status = call();
+            if (status != MPI_SUCCESS) return status;
+            cached.forget(put.target, {});
+            status = sent;
+        }
+    } else {
+        status = call();
+    }
+    // Where other windows may expose the same memory, its completion is news for them.
+    if (overlapping && status == MPI_SUCCESS) cached.count_read(put.target, true);
+    return status;
+}
+
+/// Whether a put in one piece has been collected.
+template <class Count>
+[[gnu::always_inline]] inline bool collected(const PutCall<Count>& put) noexcept {
+    Window* const window = window_at_hand(put.win);
+    if (window == nullptr || Library::instance().overlapping() || !window->has(put.target) ||
+        put.origin_type != put.target_type || put.origin_count != put.target_count || put.target_count <= 0)
+        return false;
+    std::uint64_t size = 0;
+    if (__builtin_mul_overflow(dense_bytes_at_hand(put.target_type),
+                               static_cast<std::uint64_t>(put.target_count), &size) ||
+        size == 0)
+        return false;
+    return window->cached().try_collect(put.target, window->offset(put.target, put.displacement), size,
+                                        put.origin);
+}
+
+template <class Count, class Call>
+int rput(const PutCall<Count>& put, MPI_Request* request, const Call& call) noexcept {
+    bool started = true;
+    const int status = put_slowly(put, &started, call);
+    // Its buffer may be used again, and a request says no more.
+    return started || status != MPI_SUCCESS ? status : completed_request(put.win, request);
+}
+
+}  // namespace
+
+}  // namespace nearfetch
+
+using namespace nearfetch;
+
+// The bodies are the same for int and MPI_Count.
+#define NEARFETCH_PUTS(SUFFIX, COUNT)                                                                        \
+    int MPI_Put##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,          \
+                        MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Win win) {                        \
+        const PutCall<COUNT> put{origin, origin_count, origin_type, rank, disp, count, type, win};           \
+        if (collected(put)) return MPI_SUCCESS;                                                              \
+        return put_slowly(put, nullptr, [&] {                                                                \
+            return PMPI_Put##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, win);        \
+        });                                                                                                  \
+    }                                                                                                        \
+    int MPI_Rput##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,         \
+                         MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Win win, MPI_Request* request) { \
+        return rput(PutCall<COUNT>{origin, origin_count, origin_type, rank, disp, count, type, win},         \
+                    request, [&] {                                                                           \
+                        return PMPI_Rput##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, \
+                                                 win, request);                                              \
+                    });                                                                                      \
+    }
+
+extern "C" {
+
+NEARFETCH_PUTS(, int)
+#if NEARFETCH_LARGE_COUNT
+NEARFETCH_PUTS(_c, MPI_Count)
+#endif
+}
