@@ -2,8 +2,10 @@
 //
 // Reads single elements of nearby memory at random between barriers, as programs do that follow neighbours,
 // bins or short-range forces: in each round every rank changes some elements of its own, and then reads
-// elements of a neighbourhood somewhere in another rank's part, each by a get and a flush. What it should see
-// it works out itself.
+// elements of a neighbourhood somewhere in another rank's part, each by a get and a flush. If it is told to,
+// it then writes elements of such a neighbourhood, each by a put and a flush_local, as programs do that
+// deposit, scatter or transpose; each rank's part is written by one other. What should be where it works out
+// itself.
 
 #include <mpi.h>
 
@@ -26,19 +28,23 @@ struct Options {
     std::uint64_t neighbourhood = 2048;
     std::uint64_t rounds = 20;
     std::uint64_t reads = 2000;
+    std::uint64_t writes = 0;
     std::uint64_t changes = 100;
     std::uint64_t seed = 1;
 };
 
 apps::Parsed parse_options(int argc, const char* const* argv, Options& options) {
-    CLI::App app("Reads elements of nearby memory of other ranks at random, by MPI one-sided communication.",
-                 "nearby");
+    CLI::App app(
+        "Reads and writes elements of nearby memory of other ranks at random, by MPI one-sided "
+        "communication.",
+        "nearby");
     constexpr std::uint64_t most = std::uint64_t{1} << 30;
     apps::add_number(app, "--elements", options.elements, 1, most, "of 8 bytes, on each rank");
     apps::add_number(app, "--neighbourhood", options.neighbourhood, 1, most,
-                     "elements from which a round's reads are drawn; --elements at most");
+                     "elements from which a round's reads (writes) are drawn; --elements at most");
     apps::add_number(app, "--rounds", options.rounds, 1, most, "between barriers");
     apps::add_number(app, "--reads", options.reads, 0, most, "of each rank in a round");
+    apps::add_number(app, "--writes", options.writes, 0, most, "of each rank in a round");
     apps::add_number(app, "--changes", options.changes, 0, most, "of each rank in a round");
     app.add_option("--seed", options.seed, "of all that is left to chance")
         ->check(apps::whole_number())
@@ -76,6 +82,25 @@ class Expected {
         }
     }
 
+    /// What the ranks put into others' parts in a round; `write(target, index, value)` is called for this
+    /// rank's.
+    template <class Write>
+    void put(std::uint64_t round, int self, Write&& write) {
+        const std::size_t ranks = parts_.size();
+        const std::size_t shift = ranks == 1 ? 0 : 1 + round % (ranks - 1);
+        for (std::size_t rank = 0; rank < ranks; ++rank) {
+            apps::Random random(apps::mixed(apps::mixed(~options_.seed + round) + rank));
+            const std::size_t target = (rank + shift) % ranks;
+            const std::uint64_t first = random.next() % (options_.elements - options_.neighbourhood + 1);
+            for (std::uint64_t i = 0; i < options_.writes; ++i) {
+                const std::uint64_t index = first + random.next() % options_.neighbourhood;
+                const std::uint64_t value = random.next();
+                parts_[target][index] = value;
+                if (static_cast<int>(rank) == self) write(static_cast<int>(target), index, value);
+            }
+        }
+    }
+
   private:
     const Options& options_;
     std::vector<std::vector<std::uint64_t>> parts_;
@@ -84,7 +109,7 @@ class Expected {
 struct Result {
     std::uint64_t sum = 0;
     std::uint64_t wrong = 0;
-    double seconds = 0;  ///< in which this rank read
+    double seconds = 0;  ///< in which this rank read and wrote
 };
 
 /// One rank's reads of a round.
@@ -104,6 +129,28 @@ void read(const apps::MpiSession& mpi, const Options& options, const Expected& e
         result.sum += value;
         if (value != expected.part(target)[index]) ++result.wrong;
     }
+    result.seconds += MPI_Wtime() - begin;
+}
+
+/// One rank's writes of a round.
+void write(const apps::MpiSession& mpi, std::uint64_t round, Expected& expected, MPI_Win win,
+           Result& result) {
+    struct Write {
+        int target;
+        std::uint64_t index, value;
+    };
+    std::vector<Write> writes;
+    expected.put(round, mpi.rank(), [&](int target, std::uint64_t index, std::uint64_t value) {
+        writes.push_back({target, index, value});
+    });
+    const double begin = MPI_Wtime();
+    for (const Write& each : writes) {
+        const std::uint64_t value = each.value;
+        MPI_Put(&value, 1, MPI_UINT64_T, each.target, static_cast<MPI_Aint>(each.index), 1, MPI_UINT64_T,
+                win);
+        MPI_Win_flush_local(each.target, win);  // `value` is used again
+    }
+    MPI_Win_flush_all(win);
     result.seconds += MPI_Wtime() - begin;
 }
 
@@ -129,6 +176,12 @@ int compute(const apps::MpiSession& mpi, const Options& options) {
         MPI_Win_sync(window.handle());
         read(mpi, options, expected, window.handle(), random, result);
         MPI_Barrier(MPI_COMM_WORLD);
+        if (options.writes == 0) continue;
+        write(mpi, round, expected, window.handle(), result);
+        MPI_Barrier(MPI_COMM_WORLD);
+        MPI_Win_sync(window.handle());
+        for (std::uint64_t i = 0; i < options.elements; ++i)
+            if (own[i] != expected.part(mpi.rank())[i]) ++result.wrong;
     }
     MPI_Win_unlock_all(window.handle());
     const std::uint64_t sum = apps::sum_over_ranks(result.sum);
@@ -139,6 +192,7 @@ int compute(const apps::MpiSession& mpi, const Options& options) {
         apps::Report report;
         report.add("ranks", mpi.ranks());
         report.add("reads", options.rounds * options.reads * static_cast<std::uint64_t>(mpi.ranks()));
+        report.add("writes", options.rounds * options.writes * static_cast<std::uint64_t>(mpi.ranks()));
         report.add("sum", sum);
         report.add("wrong", wrong);
         report.add("communication_seconds", seconds);

@@ -121,7 +121,7 @@ const std::array rows{
         "gets between two looks at the thresholds"},
     Row{"bypass", "", SwitchKind{&Settings::bypass},
         "leave targets alone whose plain gets are measured to be as cheap as a hit, and windows without "
-        "reuse"},
+        "reuse; collect no puts where that is measured to save nothing"},
     Row{"block_limit", "blocks", CountKind{&Settings::block_limit, 1, 1u << 24},
         "contiguous blocks of one access above which it goes to the network unseen"},
     Row{"read_ahead_bytes", "bytes", BytesKind{&Settings::read_ahead_bytes, 0},

@@ -64,7 +64,8 @@ void WriteBehind::completed(Rank target, std::uint64_t since) noexcept {
 }
 
 bool CachedWindow::may_collect(Rank target, const Target& t, std::span<const Piece> pieces) const noexcept {
-    if (!keeps_data_ || t.bet.asleep() || !t.put_bet.collects() || !epochs_.may_access(target)) return false;
+    const bool pays = !settings_.bypass || t.put_bet.collects();
+    if (!keeps_data_ || !pays || t.bet.asleep() || !epochs_.may_access(target)) return false;
     std::uint64_t size = 0;
     for (const Piece& piece : pieces) {
         // What the library might refuse meets the library.

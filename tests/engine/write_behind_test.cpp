@@ -27,21 +27,8 @@ class WriteBehindTest : public ::testing::Test {
         : rig(settings, 3, memory_bytes) {
         rig.window.set_extents(std::array<std::uint64_t, 3>{memory_bytes, memory_bytes, memory_bytes});
         rig.late_puts = true;
-        learn();
     }
-    ~WriteBehindTest() override { simulated_ticks = nullptr; }
 
-    /// The puts by whose calls a target shows what a put costs; these take long.
-    void learn() {
-        simulated_ticks = &slow_;
-        for (Rank target = 1; target < 3; ++target) {
-            for (int i = 0; i < 8; ++i)
-                put(target, memory_bytes - 8, 8);
-            rig.flush(target);
-        }
-        simulated_ticks = &quick_;
-        rig.put_messages = rig.library_flushes = 0;
-    }
     /// \return whether the library was called
     bool put(Rank target, std::uint64_t offset, std::uint64_t size) {
         std::vector<unsigned char> bytes(size);
@@ -66,8 +53,6 @@ class WriteBehindTest : public ::testing::Test {
     std::vector<std::vector<unsigned char>> wanted;
 
   private:
-    SimulatedTicks slow_{.now = 0, .step = 100'000};
-    SimulatedTicks quick_{.now = 0, .step = 10};
     unsigned char value_ = 0;
 };
 
@@ -239,6 +224,31 @@ TEST(WriteBehindModes, OffAndTransparentCollectNothing) {
         EXPECT_EQ(rig.put_messages, 1000u);
         EXPECT_EQ(rig.window.counters().puts_collected, 0u);
     }
+}
+
+TEST(WriteBehindBet, PutsGoAloneUntilTheirCostIsKnown) {
+    SimulatedTicks clock{.now = 0, .step = 1000};
+    simulated_ticks = &clock;
+    Settings settings = Rig::settings(Mode::acquire);
+    settings.bypass = true;
+    Rig rig(settings, 2, 4096);
+    rig.window.set_extents(std::array<std::uint64_t, 2>{4096, 4096});
+    unsigned char byte = 1;
+    for (std::uint64_t i = 0; i < 100; ++i)
+        rig.put(1, i, 1, &byte);
+    EXPECT_EQ(rig.put_messages, 8u);
+    // One for each flush: collecting saves nothing, which two rounds show.
+    for (std::uint64_t i = 0; i < 100; ++i) {
+        rig.flush(1);
+        rig.put(1, i, 1, &byte);
+    }
+    bool started = false;
+    rig.put(1, 0, 1, &byte, &started);
+    EXPECT_TRUE(started);
+    // Nothing is collected for this process itself, whose memory is at hand.
+    rig.put(0, 0, 1, &byte, &started);
+    EXPECT_TRUE(started);
+    simulated_ticks = nullptr;
 }
 
 /// Rounds of 32 puts in which a put alone takes `alone` ticks, and sending what was collected takes `send`.

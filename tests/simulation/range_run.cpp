@@ -270,8 +270,8 @@ class RangeRun {
             const unsigned char there = memory_of(target)[update.range.begin + i];
             if (there != update.bytes[i])
                 fail("byte " + std::to_string(update.range.begin + i) + " of " + std::to_string(target) +
-                         " is " + std::to_string(there) + " after a flush, put by #" +
-                         std::to_string(update.op) + ": " + std::to_string(update.bytes[i]),
+                         " is " + std::to_string(there) + " after a flush. Allowed: " +
+                         std::to_string(update.bytes[i]) + " (put by #" + std::to_string(update.op) + ")",
                      update.op);
         }
     }
