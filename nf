@@ -8,9 +8,10 @@ root="$(cd -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")" && pwd)"
 build="$root/build/release"
 python="$root/.venv/bin/python"
 
-# What the build and the tests need from Debian or Ubuntu; libmpich-dev would add MPICH's Fortran tests.
+# What the build and the tests need from Debian or Ubuntu (libcoarrays-openmpi-dev: the coarray program); libmpich-dev would
+# add MPICH's Fortran tests.
 packages=(build-essential ccache cmake ninja-build pkg-config python3-dev python3-venv git openmpi-bin libopenmpi-dev gfortran
-    libboost-dev libcli11-dev libgtest-dev nlohmann-json3-dev zlib1g-dev)
+    libcoarrays-openmpi-dev libboost-dev libcli11-dev libgtest-dev nlohmann-json3-dev zlib1g-dev)
 
 usage() {
     cat <<'END'

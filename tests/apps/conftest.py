@@ -43,8 +43,9 @@ class Run(NamedTuple):
 class Starter:
     """Starts one program on a family and a number of ranks."""
 
-    def __init__(self, program: str, scratch: Path) -> None:
+    def __init__(self, program: str, scratch: Path, network: str = "shm") -> None:
         self._program = program
+        self._network = network
         self._json = scratch / "results.json"
         self._stats = scratch / "stats"
 
@@ -58,7 +59,7 @@ class Starter:
     ) -> Run:
         """Runs it, under nearfetch if `mode` names one, whatever the exit code; results are empty unless
         that is 0."""
-        launch = mpiexec(family, ranks, "shm", without_nearfetch(os.environ))
+        launch = mpiexec(family, ranks, self._network, without_nearfetch(os.environ))
         # MPICH's collectives over shared memory crawl where ranks outnumber cores: seconds for one Allreduce.
         env = {"MPIR_CVAR_DEVICE_COLLECTIVES": "none", **sanitizer_environment(launch.env, PROGRAMS.parent)}
         command = [*launch.argv, str(PROGRAMS / family / self._program), *map(str, arguments)]
@@ -124,6 +125,15 @@ def barnes_hut(tmp_path: Path) -> Starter:
 def nearby(tmp_path: Path) -> Starter:
     """Starts nearby."""
     return Starter("nearby", tmp_path)
+
+
+@pytest.fixture
+def coarray_transpose(tmp_path: Path) -> Starter:
+    """Starts coarray_transpose, which exists where there are coarrays over Open MPI."""
+    if not (PROGRAMS / "openmpi" / "coarray_transpose").exists():
+        pytest.skip("no coarray_transpose (OpenCoarrays was not found)")
+    # Over shared memory Open MPI refuses OpenCoarrays' window where there is one image alone.
+    return Starter("coarray_transpose", tmp_path, "tcp")
 
 
 @pytest.fixture(scope="session")

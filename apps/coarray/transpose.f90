@@ -1,0 +1,193 @@
+! SPDX-License-Identifier: Apache-2.0
+!
+! Transposes a square matrix element by element, as coarray programs are written: each image has some of the columns,
+! and reads what it needs of the others' by a(i, j)[image]. In each round the images change all of their elements,
+! and see the others' after `sync all`. What they should see they work out themselves.
+program coarray_transpose
+    use, intrinsic :: iso_fortran_env, only: error_unit, int64, output_unit, real64
+    implicit none
+
+    character(*), parameter :: usage = &
+        'usage: coarray_transpose [--columns N] [--rounds N] [--json FILE]' // new_line('a') // &
+        '  --columns N   of each image; the matrix has as many rows and columns as all images have columns (200)' // &
+        new_line('a') // '  --rounds N    times that it is transposed (5)' // new_line('a') // &
+        '  --json FILE   write the results to this file, too'
+
+    integer :: columns = 200, rounds = 5
+    character(:), allocatable :: json
+    integer :: order, first, round
+    real(real64), allocatable :: matrix(:, :)[:], transposed(:, :)
+    real(real64) :: seconds
+    integer(int64) :: wrong, checksum
+
+    call read_arguments()
+    order = columns * num_images()
+    first = columns * (this_image() - 1)
+    allocate (matrix(order, columns)[*], transposed(order, columns))
+    seconds = 0
+    wrong = 0
+    checksum = 0
+    do round = 1, rounds
+        call fill()
+        sync all
+        call transpose_by_elements()
+        sync all
+        call check()
+    end do
+    call co_sum(wrong)
+    call co_sum(checksum)
+    call co_max(seconds)
+    if (this_image() == 1) call deliver()
+    sync all
+    if (wrong /= 0) stop 1, quiet=.true.
+
+contains
+
+    !> What stands in a row and a column in this round.
+    pure real(real64) function element(row, column)
+        integer, intent(in) :: row, column
+        element = real(modulo(31_int64 * row + 17_int64 * column + 13_int64 * round, 1009_int64), real64)
+    end function
+
+    subroutine fill()
+        integer :: row, column
+        do column = 1, columns
+            do row = 1, order
+                matrix(row, column) = element(row, first + column)
+            end do
+        end do
+    end subroutine
+
+    subroutine transpose_by_elements()
+        integer :: row, column, owner
+        integer(int64) :: begin, end, per_second
+        call system_clock(begin, per_second)
+        do column = 1, columns
+            do owner = 1, num_images()
+                do row = 1, columns
+                    transposed((owner - 1) * columns + row, column) = matrix(first + column, row)[owner]
+                end do
+            end do
+        end do
+        call system_clock(end)
+        seconds = seconds + real(end - begin, real64) / real(per_second, real64)
+    end subroutine
+
+    subroutine check()
+        integer :: row, column
+        do column = 1, columns
+            do row = 1, order
+                if (transposed(row, column) /= element(first + column, row)) wrong = wrong + 1
+                checksum = checksum + int(transposed(row, column), int64) * modulo(row, 13)
+            end do
+        end do
+    end subroutine
+
+    subroutine deliver()
+        character(:), allocatable :: text
+        integer :: unit, status
+        text = '  "ranks": ' // number(int(num_images(), int64)) // ',' // new_line('a') // &
+            '  "reads": ' // number(int(order, int64)**2 * rounds) // ',' // new_line('a') // &
+            '  "checksum": ' // number(checksum) // ',' // new_line('a') // &
+            '  "wrong": ' // number(wrong) // ',' // new_line('a') // &
+            '  "communication_seconds": ' // decimal(seconds)
+        write (output_unit, '(a)') as_lines(text)
+        flush (output_unit)
+        if (.not. allocated(json)) return
+        open (newunit=unit, file=json, action='write', status='replace', iostat=status)
+        if (status == 0) write (unit, '(a)', iostat=status) '{' // new_line('a') // text // new_line('a') // '}'
+        if (status == 0) close (unit, iostat=status)
+        if (status == 0) return
+        write (error_unit, '(a)') 'coarray_transpose: ' // json // &
+            ' cannot be written (the system refuses): name another file'
+        error stop 2, quiet=.true.
+    end subroutine
+
+    !> `name value` of each line, from JSON's.
+    pure function as_lines(text) result(lines)
+        character(*), intent(in) :: text
+        character(:), allocatable :: lines
+        integer :: i
+        logical :: begins
+        lines = ''
+        begins = .true.
+        do i = 1, len(text)
+            if (begins .and. text(i:i) == ' ') cycle
+            begins = text(i:i) == new_line('a')
+            if (scan(text(i:i), '":,') == 0) lines = lines // text(i:i)
+        end do
+    end function
+
+    pure function number(value) result(text)
+        integer(int64), intent(in) :: value
+        character(:), allocatable :: text
+        character(24) :: digits
+        write (digits, '(i0)') value
+        text = trim(digits)
+    end function
+
+    pure function decimal(value) result(text)
+        real(real64), intent(in) :: value
+        character(:), allocatable :: text
+        character(32) :: digits
+        write (digits, '(f0.9)') value
+        text = trim(digits)
+        if (text(1:1) == '.') text = '0' // text
+    end function
+
+    subroutine read_arguments()
+        integer :: i
+        character(:), allocatable :: name, value
+        i = 1
+        do while (i <= command_argument_count())
+            name = argument(i)
+            if (name == '--help') then
+                if (this_image() == 1) write (output_unit, '(a)') usage
+                stop
+            end if
+            value = argument(i + 1)
+            select case (name)
+            case ('--columns')
+                columns = whole_number(name, value)
+            case ('--rounds')
+                rounds = whole_number(name, value)
+            case ('--json')
+                if (value == '') call refuse(name // ' names no file (there is nowhere to write to)')
+                json = value
+            case default
+                call refuse('unknown argument ' // name // ' (bad command line)')
+            end select
+            i = i + 2
+        end do
+    end subroutine
+
+    function argument(i) result(text)
+        integer, intent(in) :: i
+        character(:), allocatable :: text
+        integer :: length
+        length = 0
+        if (i <= command_argument_count()) call get_command_argument(i, length=length)
+        allocate (character(length) :: text)
+        if (length > 0) call get_command_argument(i, text)
+    end function
+
+    integer function whole_number(name, value)
+        character(*), intent(in) :: name, value
+        integer :: status
+        status = 1
+        if (len(value) > 0 .and. len(value) <= 5 .and. verify(value, '0123456789') == 0) &
+            read (value, *, iostat=status) whole_number
+        if (status == 0) then
+            if (whole_number > 0) return
+        end if
+        call refuse(name // ' ' // value // ' (it is a whole number from 1 to 99999)')
+        whole_number = 0
+    end function
+
+    subroutine refuse(problem)
+        character(*), intent(in) :: problem
+        if (this_image() == 1) write (error_unit, '(a)') 'coarray_transpose: ' // problem // &
+            ': see coarray_transpose --help'
+        stop 2, quiet=.true.
+    end subroutine
+end program
