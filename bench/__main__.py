@@ -36,6 +36,7 @@ NAMES = (
     "lapps11_programs",
     "lapps16_footprint",
     "modes",
+    "never_slower",
     "page_cache_cost",
 )
 """Modules of this package; each has TITLE, run(Options) -> Report and plot(Report, Path)."""

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs that nearfetch cannot help, and some that it can: plain against the default settings."""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import count
+from pathlib import Path
+from statistics import median
+from typing import Callable, Sequence
+
+from bench import apps, harness, plots
+from bench.harness import (
+    GRAPH,
+    INTERPOSED,
+    PLAIN,
+    BenchError,
+    Claim,
+    Options,
+    Place,
+    Report,
+    Row,
+    Side,
+    Spread,
+    alternate,
+    families,
+    program,
+)
+
+TITLE = "never slower: plain over nearfetch"
+
+LIMIT = 0.97
+DEFAULT = Side("acquire")
+"""What `nearfetch run` does when nothing is said."""
+SIDES = {"plain": PLAIN, "interposed": INTERPOSED, "nearfetch": DEFAULT}
+KINDS = (("shm", "allocate"), ("shm", "create"), ("tcp", "create"))
+
+Patterns = dict[str, Row]
+"""What bench/patterns.cpp reports, by the name of the pattern."""
+
+
+def run(options: Options) -> Report:
+    """Patterns of MPI calls, through nearfetch and past it in one process; and whole programs in pairs."""
+    rounds, samples = options.rounds_or(5, 2), options.choose(100, 10)
+    report = Report({"rounds": rounds, "samples": samples, "ranks": 2})
+    for family in families():
+        for network, window in KINDS:
+            report.rows += _patterns(Place(family, 2, network), window, rounds, samples, options)
+        for network in ("shm", "tcp"):
+            report.rows += _programs(Place(family, 2, network), rounds, options)
+    report.columns = (
+        "network",
+        "window",
+        "what",
+        "plain_ns",
+        "nearfetch_ns",
+        "ratio",
+        "ratio_q1",
+        "ratio_q3",
+        "interposed_ratio",
+        "plain_ratio",
+        "process_ratio",
+    )
+    report.claims = _claims(report.rows)
+    return report
+
+
+def _patterns(place: Place, window: str, rounds: int, samples: int, options: Options) -> list[Row]:
+    calls = {name: _side(place, window, samples, side) for name, side in SIDES.items()}
+    results = alternate(calls, rounds, options, f"{place} {window}")
+    rows = []
+    for pattern in results["plain"][0]:
+        each = {name: [one[pattern] for one in runs] for name, runs in results.items()}
+        row: Row = {"network": str(place), "window": window, "what": pattern}
+        row["plain_ns"] = median(one["past_ns"] for one in each["nearfetch"])
+        row["nearfetch_ns"] = median(one["through_ns"] for one in each["nearfetch"])
+        row.update(Spread.of([one["ratio"] for one in each["nearfetch"]]).columns("ratio"))
+        row.update(Spread.of([one["ratio_of_sums"] for one in each["nearfetch"]]).columns("ratio_of_sums"))
+        row.update(Spread.of([one["ratio"] for one in each["interposed"]]).columns("interposed_ratio"))
+        row.update(Spread.of([one["ratio"] for one in each["plain"]]).columns("plain_ratio"))
+        times = ([one["through_ns"] for one in each[name]] for name in ("plain", "nearfetch"))
+        row.update(Spread.of_ratios(*times).columns("process_ratio"))
+        rows.append(row)
+    return rows
+
+
+def _side(place: Place, window: str, samples: int, side: Side) -> Callable[[], Patterns]:
+    """Runs of the patterns; the window that is made first changes from one to the next."""
+    number = count()
+
+    def measured() -> Patterns:
+        arguments = ["--window", window, "--samples", samples, "--past-first", next(number) % 2]
+        outcome = harness.run("patterns", arguments, place, side)
+        return {row["pattern"]: row for row in outcome.json_lines()}
+
+    return measured
+
+
+def _programs(place: Place, rounds: int, options: Options) -> list[Row]:
+    rows = []
+    for name, arguments, value in _chosen(place, options):
+        calls = {key: partial(apps.measure, name, arguments, place, side) for key, side in SIDES.items()}
+        seconds = {
+            key: [result.report[value] for result in runs]
+            for key, runs in alternate(calls, rounds, options, f"{place} {name}").items()
+        }
+        row: Row = {"network": str(place), "window": "", "what": name}
+        row["plain_ns"] = 1e9 * median(seconds["plain"])
+        row["nearfetch_ns"] = 1e9 * median(seconds["nearfetch"])
+        row.update(Spread.of_ratios(seconds["plain"], seconds["nearfetch"]).columns("ratio"))
+        row.update(Spread.of_ratios(seconds["plain"], seconds["interposed"]).columns("interposed_ratio"))
+        rows.append(row)
+    return rows
+
+
+def _chosen(place: Place, options: Options) -> list[tuple[str, Sequence[object], str]]:
+    """Programs, their arguments and the time that is compared; larger ones where the network is quick."""
+    more = options.choose(20, 1) if place.network == "shm" else 1
+    vertices, bodies = options.choose((1000, 2000), (20, 200))
+    tree = ["--bodies", bodies * more, "--steps", 2, "--max-bodies", options.choose(100, 10) * more]
+    chosen: list[tuple[str, Sequence[object], str]] = [
+        ("lcc", [GRAPH, "--max-vertices", vertices * more], "communication_seconds"),
+        ("barnes_hut", tree, "force_seconds_per_body"),
+        ("nearby", ["--rounds", options.choose(20, 2) * more], "communication_seconds"),
+    ]
+    try:
+        program(place.family, "coarray_transpose")
+    except BenchError:
+        return chosen
+    columns = options.choose(100, 10) * (4 if more > 1 else 1)
+    return [*chosen, ("coarray_transpose", ["--columns", columns, "--rounds", 3], "communication_seconds")]
+
+
+def _what(row: Row) -> str:
+    return " ".join(filter(None, (row["what"], row["network"], row["window"])))
+
+
+def _claims(rows: list[Row]) -> list[Claim]:
+    """One for each network: the worst, how many are below, and which."""
+    claims = []
+    for network in dict.fromkeys(row["network"] for row in rows):
+        here = sorted((row for row in rows if row["network"] == network), key=lambda row: row["ratio"])
+        below = [row for row in here if row["ratio"] < LIMIT]
+        text = f"{network}: plain time over nearfetch's, the worst of {len(here)} ({len(below)} are below)"
+        named = "; ".join(f"{row['ratio']:.3g}: {_what(row)}" for row in below or here[:1])
+        claims.append(Claim.at_least(text, LIMIT, here[0]["ratio"], "times", named))
+    return claims
+
+
+def plot(report: Report, path: Path) -> None:
+    """One panel per network and kind of window: the ratios, with quartiles; those below the limit in red."""
+    labels = list(dict.fromkeys((row["network"], row["window"]) for row in report.rows if row["window"]))
+    figure, axes = plots.panels(len(labels), height=4.5)
+    for axis, (network, window) in zip(axes, labels):
+        rows = [row for row in report.rows if row["network"] == network and row["window"] in (window, "")]
+        for place, row in enumerate(rows):
+            color = "#1b7837" if row["ratio"] >= LIMIT else "#b2182b"
+            axis.plot([row["ratio_q1"], row["ratio_q3"]], [place, place], color=color)
+            axis.plot(row["ratio"], place, marker="o", markersize=3, color=color)
+        axis.axvline(LIMIT, color="black", linestyle="--", linewidth=0.8)
+        axis.set_yticks(range(len(rows)), [row["what"] for row in rows], fontsize=7)
+        axis.invert_yaxis()
+        axis.set_xscale("log")
+        axis.set_xlabel("plain time over nearfetch's")
+        axis.set_title(f"{network} {window}")
+    plots.save(figure, path, TITLE)

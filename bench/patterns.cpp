@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What nearfetch costs programs that it cannot help, and such as it can: small loops of MPI calls, two ranks.
+// Each pattern is run by the program's calls (MPI_X, through whatever is preloaded) and by PMPI_X, past it,
+// each on a window of its own, which take turns, batch by batch. Rank 0 communicates and rank 1 sits inside
+// MPI, but for the patterns that are calls of both.
+//
+// One JSON object per line: pattern, operations of a batch, ns of an operation through and past (medians over
+// the batches), and the ratio past / through: median and quartiles over the pairs of neighbouring batches,
+// and of the sums.
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "windows.hpp"
+
+namespace nearfetch::bench {
+namespace {
+
+constexpr std::uint64_t window_bytes = 16u << 20;
+constexpr std::uint64_t stream_length = 64;
+constexpr double batch_ns = 200000;
+constexpr std::uint64_t largest = 65536;
+
+/// The calls of a program, or those past what is preloaded.
+struct Calls {
+    decltype(&MPI_Win_allocate) win_allocate;
+    decltype(&MPI_Win_create) win_create;
+    decltype(&MPI_Win_free) win_free;
+    decltype(&MPI_Get) get;
+    decltype(&MPI_Put) put;
+    decltype(&MPI_Accumulate) accumulate;
+    decltype(&MPI_Fetch_and_op) fetch_and_op;
+    decltype(&MPI_Win_flush) flush;
+    decltype(&MPI_Win_lock) lock;
+    decltype(&MPI_Win_unlock) unlock;
+    decltype(&MPI_Win_lock_all) lock_all;
+    decltype(&MPI_Win_unlock_all) unlock_all;
+    decltype(&MPI_Win_fence) fence;
+    decltype(&MPI_Send) send;
+    decltype(&MPI_Recv) recv;
+    decltype(&MPI_Isend) isend;
+    decltype(&MPI_Irecv) irecv;
+    decltype(&MPI_Waitall) waitall;
+    decltype(&MPI_Allreduce) allreduce;
+    decltype(&MPI_Barrier) barrier;
+};
+
+#define NEARFETCH_CALLS(P)                                                                                   \
+    {&P##MPI_Win_allocate, &P##MPI_Win_create,     &P##MPI_Win_free,  &P##MPI_Get,       &P##MPI_Put,        \
+     &P##MPI_Accumulate,   &P##MPI_Fetch_and_op,   &P##MPI_Win_flush, &P##MPI_Win_lock,  &P##MPI_Win_unlock, \
+     &P##MPI_Win_lock_all, &P##MPI_Win_unlock_all, &P##MPI_Win_fence, &P##MPI_Send,      &P##MPI_Recv,       \
+     &P##MPI_Isend,        &P##MPI_Irecv,          &P##MPI_Waitall,   &P##MPI_Allreduce, &P##MPI_Barrier}
+const Calls through = NEARFETCH_CALLS();
+const Calls past = NEARFETCH_CALLS(P);
+
+enum class Opened : std::uint8_t { no_window, nothing, lock_all };
+
+/// One of the two that take turns.
+class Side {
+  public:
+    Side(const Calls& through_or_past, int own_rank, bool allocate, Opened opened)
+        : calls(through_or_past), rank(own_rank), buffer(largest), opened_(opened) {
+        if (opened == Opened::no_window) return;
+        const std::uint64_t bytes = rank == target_rank ? window_bytes : 0;
+        if (allocate) {
+            void* memory = nullptr;
+            calls.win_allocate(static_cast<MPI_Aint>(bytes), 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
+            fill(static_cast<std::byte*>(memory), bytes);
+        } else {
+            own_.resize(std::max<std::uint64_t>(bytes, 1));
+            fill(own_.data(), bytes);
+            calls.win_create(own_.data(), static_cast<MPI_Aint>(bytes), 1, MPI_INFO_NULL, MPI_COMM_WORLD,
+                             &win);
+        }
+        PMPI_Barrier(MPI_COMM_WORLD);
+        if (rank != origin_rank) return;
+        touch();
+        if (opened == Opened::lock_all) calls.lock_all(0, win);
+    }
+    ~Side() {
+        if (opened_ == Opened::no_window) return;
+        if (rank == origin_rank && opened_ == Opened::lock_all) calls.unlock_all(win);
+        PMPI_Barrier(MPI_COMM_WORLD);
+        calls.win_free(&win);
+    }
+    Side(const Side&) = delete;
+    Side& operator=(const Side&) = delete;
+
+    void get(std::uint64_t offset, std::uint64_t size) {
+        const int count = static_cast<int>(size);
+        calls.get(buffer.data(), count, MPI_BYTE, target_rank, static_cast<MPI_Aint>(offset), count, MPI_BYTE,
+                  win);
+    }
+    void put(std::uint64_t offset, std::uint64_t size) {
+        const int count = static_cast<int>(size);
+        calls.put(buffer.data(), count, MPI_BYTE, target_rank, static_cast<MPI_Aint>(offset), count, MPI_BYTE,
+                  win);
+    }
+    void flush() { calls.flush(target_rank, win); }
+    /// No place again before all others; not in an order that can be foreseen.
+    std::uint64_t somewhere(std::uint64_t size) {
+        return (cursor_++ * 0x9e3779b1u) % (window_bytes / size) * size;
+    }
+    /// One after the other.
+    std::uint64_t next(std::uint64_t size) { return cursor_++ % (window_bytes / size) * size; }
+
+    const Calls& calls;
+    int rank;
+    MPI_Win win = MPI_WIN_NULL;
+    std::vector<std::byte> buffer;
+
+  private:
+    /// Page faults are not part of what is measured.
+    void touch() {
+        std::vector<std::byte> all(window_bytes);
+        PMPI_Win_lock(MPI_LOCK_SHARED, target_rank, 0, win);
+        PMPI_Get(all.data(), static_cast<int>(window_bytes), MPI_BYTE, target_rank, 0,
+                 static_cast<int>(window_bytes), MPI_BYTE, win);
+        PMPI_Win_unlock(target_rank, win);
+    }
+
+    Opened opened_;
+    std::vector<std::byte> own_;
+    std::uint64_t cursor_ = 1;
+};
+
+template <std::uint64_t size>
+void get_random(Side& side) {
+    side.get(side.somewhere(size), size);
+    side.flush();
+}
+
+template <std::uint64_t size, std::uint64_t gets>
+void get_stream(Side& side) {
+    for (std::uint64_t i = 0; i < gets; ++i)
+        side.get(side.next(size), size);
+    side.flush();
+}
+
+/// 16 elements of 8 bytes, one in each line.
+void get_strided(Side& side) {
+    static const MPI_Datatype type = [] {
+        MPI_Datatype made = MPI_DATATYPE_NULL;
+        PMPI_Type_vector(16, 8, 64, MPI_BYTE, &made);
+        PMPI_Type_commit(&made);
+        return made;
+    }();
+    side.calls.get(side.buffer.data(), 128, MPI_BYTE, target_rank,
+                   static_cast<MPI_Aint>(side.somewhere(1024)), 1, type, side.win);
+    side.flush();
+}
+
+template <std::uint64_t size, std::uint64_t puts>
+void put_stream(Side& side) {
+    for (std::uint64_t i = 0; i < puts; ++i)
+        side.put(side.next(size), size);
+    side.flush();
+}
+
+void put_random(Side& side) {
+    side.put(side.somewhere(8), 8);
+    side.flush();
+}
+
+void mixed(Side& side) {
+    const std::uint64_t offset = side.somewhere(8);
+    if ((offset >> 5) % 2 == 0)
+        side.get(offset, 8);
+    else
+        side.put(offset, 8);
+    side.flush();
+}
+
+void count(Side& side) {
+    const std::int64_t one = 1;
+    side.calls.fetch_and_op(&one, side.buffer.data(), MPI_INT64_T, target_rank, 0, MPI_SUM, side.win);
+    side.flush();
+}
+
+void accumulate_stream(Side& side) {
+    for (std::uint64_t i = 0; i < stream_length; ++i)
+        side.calls.accumulate(side.buffer.data(), 1, MPI_INT64_T, target_rank,
+                              static_cast<MPI_Aint>(side.next(8)), 1, MPI_INT64_T, MPI_SUM, side.win);
+    side.flush();
+}
+
+void lock_get(Side& side) {
+    side.calls.lock(MPI_LOCK_SHARED, target_rank, 0, side.win);
+    side.get(side.somewhere(8), 8);
+    side.calls.unlock(target_rank, side.win);
+}
+
+void fences(Side& side) {
+    side.calls.fence(0, side.win);
+    if (side.rank == origin_rank) {
+        for (int i = 0; i < 4; ++i)
+            side.put(side.next(8), 8);
+        for (int i = 0; i < 4; ++i)
+            side.get(window_bytes / 2 + side.somewhere(16) / 2, 8);
+    }
+    side.calls.fence(0, side.win);
+}
+
+void ping_pong(Side& side) {
+    const int other = 1 - side.rank;
+    if (side.rank == 0) side.calls.send(side.buffer.data(), 8, MPI_BYTE, other, 0, MPI_COMM_WORLD);
+    side.calls.recv(side.buffer.data(), 8, MPI_BYTE, other, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (side.rank == 1) side.calls.send(side.buffer.data(), 8, MPI_BYTE, other, 0, MPI_COMM_WORLD);
+}
+
+void exchange(Side& side) {
+    MPI_Request requests[2];
+    const int other = 1 - side.rank;
+    side.calls.irecv(side.buffer.data(), 1024, MPI_BYTE, other, 0, MPI_COMM_WORLD, &requests[0]);
+    side.calls.isend(side.buffer.data() + 1024, 1024, MPI_BYTE, other, 0, MPI_COMM_WORLD, &requests[1]);
+    side.calls.waitall(2, requests, MPI_STATUSES_IGNORE);
+}
+
+void allreduce(Side& side) {
+    double sum = 0;
+    const double own = side.rank;
+    side.calls.allreduce(&own, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+}
+
+void barrier(Side& side) { side.calls.barrier(MPI_COMM_WORLD); }
+
+struct Pattern {
+    const char* name;
+    Opened opened;
+    bool both;  ///< ranks make the calls
+    void (*operation)(Side&);
+};
+
+constexpr Pattern patterns[] = {
+    {"ping_pong", Opened::no_window, true, ping_pong},
+    {"exchange", Opened::no_window, true, exchange},
+    {"allreduce", Opened::no_window, true, allreduce},
+    {"barrier", Opened::no_window, true, barrier},
+    {"get_random_8", Opened::lock_all, false, get_random<8>},
+    {"get_random_4096", Opened::lock_all, false, get_random<4096>},
+    {"get_random_65536", Opened::lock_all, false, get_random<65536>},
+    {"get_stream_8", Opened::lock_all, false, get_stream<8, 1>},
+    {"get_stream_4096", Opened::lock_all, false, get_stream<4096, 16>},
+    {"get_strided", Opened::lock_all, false, get_strided},
+    {"put_flush_8", Opened::lock_all, false, put_random},
+    {"put_stream_8", Opened::lock_all, false, put_stream<8, stream_length>},
+    {"put_stream_4096", Opened::lock_all, false, put_stream<4096, 16>},
+    {"mixed_8", Opened::lock_all, false, mixed},
+    {"fetch_and_op", Opened::lock_all, false, count},
+    {"accumulate_stream", Opened::lock_all, false, accumulate_stream},
+    {"lock_get_unlock", Opened::nothing, false, lock_get},
+    {"fence", Opened::nothing, true, fences},
+};
+
+double time_ns(const Pattern& pattern, Side& side, std::uint64_t operations) {
+    const double begin = now_ns();
+    for (std::uint64_t i = 0; i < operations; ++i)
+        pattern.operation(side);
+    return now_ns() - begin;
+}
+
+double at(const std::vector<double>& ascending, double share) {
+    return ascending[static_cast<std::size_t>(share * static_cast<double>(ascending.size() - 1) + 0.5)];
+}
+
+double median(std::vector<double> values) {
+    std::sort(values.begin(), values.end());
+    return at(values, 0.5);
+}
+
+void print(const Pattern& pattern, std::uint64_t operations, const std::vector<double>& through_ns,
+           const std::vector<double>& past_ns) {
+    std::vector<double> ratios;
+    double all_through = 0;
+    double all_past = 0;
+    for (std::size_t i = 0; i < through_ns.size(); ++i) {
+        ratios.push_back(past_ns[i] / through_ns[i]);
+        all_through += through_ns[i];
+        all_past += past_ns[i];
+    }
+    std::sort(ratios.begin(), ratios.end());
+    const auto each = static_cast<double>(operations);
+    std::printf(
+        "{\"pattern\": \"%s\", \"operations\": %llu, \"through_ns\": %.6g, \"past_ns\": %.6g, "
+        "\"ratio\": %.6g, \"ratio_q1\": %.6g, \"ratio_q3\": %.6g, \"ratio_of_sums\": %.6g}\n",
+        pattern.name, static_cast<unsigned long long>(operations), median(through_ns) / each,
+        median(past_ns) / each, at(ratios, 0.5), at(ratios, 0.25), at(ratios, 0.75), all_past / all_through);
+    std::fflush(stdout);
+}
+
+/// \param past_first which of the two windows is made first: where its memory comes to lie decides as much as
+/// the calls
+void measure(const Pattern& pattern, int rank, bool allocate, bool past_first, std::uint64_t samples) {
+    std::unique_ptr<Side> sides[2];
+    for (const std::size_t turn : {std::size_t{0}, std::size_t{1}}) {
+        const bool is_past = (turn == 1) != past_first;
+        sides[is_past] = std::make_unique<Side>(is_past ? past : through, rank, allocate, pattern.opened);
+    }
+    PMPI_Barrier(MPI_COMM_WORLD);
+    if (rank == origin_rank || pattern.both) {
+        constexpr std::uint64_t few = 32;
+        std::vector<double> took[2];
+        std::uint64_t operations = 0;
+        time_ns(pattern, *sides[0], few);
+        operations = static_cast<std::uint64_t>(batch_ns * few / time_ns(pattern, *sides[1], few));
+        operations = std::clamp<std::uint64_t>(operations, 4, 1u << 16);
+        if (pattern.both) PMPI_Bcast(&operations, 1, MPI_UINT64_T, origin_rank, MPI_COMM_WORLD);
+        for (std::uint64_t sample = 0; sample < samples; ++sample)
+            for (const std::size_t turn : {std::size_t{0}, std::size_t{1}}) {
+                const std::size_t side = (turn + sample) % 2;
+                took[side].push_back(time_ns(pattern, *sides[side], operations));
+            }
+        if (rank == origin_rank) print(pattern, operations, took[0], took[1]);
+    }
+    // The target waits inside MPI, where it serves.
+    PMPI_Barrier(MPI_COMM_WORLD);
+}
+
+int run(int rank, const std::vector<std::string>& wanted, bool allocate, bool past_first,
+        std::uint64_t samples) {
+    for (const Pattern& pattern : patterns)
+        if (wanted.empty() || std::find(wanted.begin(), wanted.end(), pattern.name) != wanted.end())
+            measure(pattern, rank, allocate, past_first, samples);
+    return 0;
+}
+
+}  // namespace
+}  // namespace nearfetch::bench
+
+int main(int argc, char** argv) {
+    using namespace nearfetch;
+    using namespace nearfetch::bench;
+    const Arguments arguments(argc, argv, {"--window", "--patterns", "--samples", "--past-first"});
+    const bool allocate = arguments.text("--window", "create") == "allocate";
+    const bool past_first = arguments.number("--past-first", 0) != 0;
+    const std::vector<std::string> wanted = split(arguments.text("--patterns", ""), ',');
+    const std::uint64_t samples = arguments.number("--samples", 100);
+    for (const std::string& name : wanted)
+        if (std::none_of(std::begin(patterns), std::end(patterns),
+                         [&](const Pattern& pattern) { return pattern.name == name; }))
+            give_up("unknown pattern " + name + " (see bench/patterns.cpp): correct --patterns");
+    if (samples == 0) give_up("bad --samples 0 (nothing to measure): give 1 or more");
+    return run_two_ranks(argc, argv, [&](const apps::MpiSession& mpi) {
+        return run(mpi.rank(), wanted, allocate, past_first, samples);
+    });
+}
