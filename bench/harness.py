@@ -175,6 +175,11 @@ def program(family: str, name: str) -> Path:
     return _built(BUILD / "programs" / family / name)
 
 
+def is_built(family: str, name: str) -> bool:
+    """Whether there is an MPI program `name` for `family`: some take what is not on every machine."""
+    return (BUILD / "programs" / family / name).is_file()
+
+
 def core_program(name: str, folder: str = "bench") -> Path:
     """The path of a program of the project that needs no MPI.
 

@@ -14,7 +14,6 @@ from bench.harness import (
     GRAPH,
     INTERPOSED,
     PLAIN,
-    BenchError,
     Claim,
     Options,
     Place,
@@ -24,7 +23,7 @@ from bench.harness import (
     Spread,
     alternate,
     families,
-    program,
+    is_built,
 )
 
 TITLE = "never slower: plain over nearfetch"
@@ -123,9 +122,7 @@ def _chosen(place: Place, options: Options) -> list[tuple[str, Sequence[object],
         ("barnes_hut", tree, "force_seconds_per_body"),
         ("nearby", ["--rounds", options.choose(20, 2) * more], "communication_seconds"),
     ]
-    try:
-        program(place.family, "coarray_transpose")
-    except BenchError:
+    if not is_built(place.family, "coarray_transpose"):
         return chosen
     columns = options.choose(100, 10) * (4 if more > 1 else 1)
     return [*chosen, ("coarray_transpose", ["--columns", columns, "--rounds", 3], "communication_seconds")]

@@ -137,7 +137,8 @@ const std::array rows{
         "memory of a window for puts that are collected and under way, taken at the first of them"},
     Row{"locks", "", ChoiceKind{&Settings::locks, "synchronize access"},
         "access: promise that MPI_Win_lock and lock_all only open epochs, and processes synchronise by other "
-        "calls, so that they forget nothing in mode acquire"},
+        "calls, so that they forget nothing in mode acquire, and a shared lock need not enter MPI where "
+        "everything hits"},
     Row{"atomics", "", ChoiceKind{&Settings::atomics, "synchronize relaxed"},
         "relaxed: promise that no process concludes from the result of an atomic that another has written, "
         "so that atomics forget nothing in mode acquire"},

@@ -283,6 +283,23 @@ class CachedWindow {
         change(epochs_);
     }
 
+    /// Counts a lock of `target`. \param may_wait the front end can keep it back, and the program's promise
+    /// allows it
+    /// \return true if it should, because what follows may hit: then the epoch is open
+    bool lock_may_wait(Rank target, bool may_wait) noexcept {
+        const Guard guard = lock();
+        ++counters_.locks;
+        const Target& t = at(target);
+        if (!may_wait || threaded_ || !keeps_data_ || t.bet.asleep() || !epochs_.closed(target) ||
+            !t.idle(FlushKind::full) || t.in_transit())
+            return false;
+        epochs_.set(target, Epoch::passive);
+        return true;
+    }
+    /// The end of the epoch of a lock that was kept back until then. \return true if it is time to serve
+    /// others
+    bool elide_lock(Rank target) noexcept;
+
     /// Takes over settings that change while the window lives; what is cached is forgotten.
     void change_settings(const Settings& settings);
     void set_score(std::function<double(Rank, std::uint64_t, std::uint64_t)> score);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/assert.hpp"
 #include "engine/cached_window.hpp"
 #include "engine/clock.hpp"
 
@@ -36,6 +37,17 @@ Flush CachedWindow::elide() noexcept {
     if (!progress_.step()) return Flush::elided;
     look_for_standstill();
     return Flush::elided_progress;
+}
+
+bool CachedWindow::elide_lock(Rank target) noexcept {
+    const Guard guard = lock();
+    NF_EXPECT(at(target).idle(FlushKind::full) && !at(target).in_transit());
+    ++counters_.locks_elided;
+    epochs_.set(target, Epoch::none);
+    polls_.completed();
+    if (!progress_.step()) return false;
+    look_for_standstill();
+    return true;
 }
 
 void CachedWindow::complete(Rank target, Moment since, FlushKind kind, int status,

@@ -31,6 +31,10 @@ class Epochs {
     bool may_flush(Rank target) const noexcept {
         return all_ == Epoch::passive || at(target) == Epoch::passive;
     }
+    /// No epoch is open at the target, nor is it open whether one is.
+    bool closed(Rank target) const noexcept {
+        return all_ == Epoch::none && at(target) == Epoch::none && group_.empty() && !fenced_;
+    }
     bool may_flush_all() const noexcept { return all_ == Epoch::passive; }
 
     /// MPI_Win_lock and unlock.

@@ -53,6 +53,7 @@ int nearfetch_win_prefetch(MPI_Win win, int target, MPI_Aint disp, nearfetch_cou
         std::vector<Piece> pieces;
         if (!make_target_pieces(window, target, disp, static_cast<std::uint64_t>(count), type, pieces))
             return MPI_SUCCESS;
+        if (const int status = window.open_locks(); status != MPI_SUCCESS) return status;
         for (const Piece& piece : pieces) {
             const int status = window.cached().prefetch(target, piece.range());
             if (status != MPI_SUCCESS) return status;

@@ -56,6 +56,7 @@ bool is_news(std::span<void* const> call_site) {
 }  // namespace
 
 void check_hit(Window& window, int target, std::uint64_t offset, std::span<const std::byte> served) noexcept {
+    if (window.open_locks() != MPI_SUCCESS) return;
     std::array<void*, frames_looked_at> frames{};
     const int count = backtrace(frames.data(), frames_looked_at);
     const void* const self = library_of(reinterpret_cast<const void*>(&check_hit));

@@ -111,8 +111,12 @@ class Starter final : public GetStarter {
   public:
     Starter(Window& window, const GetCall<Count>& call, MPI_Request* request) noexcept
         : window_(window), call_(call), request_(request) {}
-    int start_whole() override { return start(call_, request_); }
+    int start_whole() override {
+        const int status = window_.open_locks();
+        return status == MPI_SUCCESS ? start(call_, request_) : status;
+    }
     int start_pieces(std::span<const Piece> pieces) override {
+        if (const int status = window_.open_locks(); status != MPI_SUCCESS) return status;
         if (request_ == nullptr) return window_.transport().start_get(call_.target, pieces);
         return window_.transport().start_rget(call_.target, pieces, *request_);
     }
@@ -149,9 +153,13 @@ template <class Count, bool looked_up>
                 check_hit(*window, target, offset, {static_cast<const std::byte*>(origin), size});
             return MPI_SUCCESS;
         }
-        if (served == CachedWindow::Served::pass) return start(call, nullptr);
+        const auto start_opened = [&] {
+            const int status = window->open_locks();
+            return status == MPI_SUCCESS ? start(call, nullptr) : status;
+        };
+        if (served == CachedWindow::Served::pass) return start_opened();
         if (cached.lets_pass(target, offset)) {
-            const int status = start(call, nullptr);
+            const int status = start_opened();
             if (status == MPI_SUCCESS) cached.went_by(target, size);
             return status;
         }
@@ -205,6 +213,8 @@ template <class Count>
 int rget(const GetCall<Count>& call, MPI_Request* request) noexcept {
     Window* const window = find_window(call.win);
     if (window == nullptr || window->off()) return start(call, request);
+    // The request is the library's also where everything hits.
+    if (const int status = window->open_locks(); status != MPI_SUCCESS) return status;
     bool started = false;
     RequestId id = 0;
     const std::uint64_t size = run_bytes(call);
@@ -241,7 +251,7 @@ using namespace nearfetch;
         if (size == 0)                                                                                       \
             return get_after_miss<COUNT, false>(origin, origin_count, origin_type, rank, disp, count, type,  \
                                                 win);                                                        \
-        if (window->cached().passes(rank, size))                                                             \
+        if (!window->locks_wait() && window->cached().passes(rank, size))                                    \
             return PMPI_Get##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, win);        \
         return get_plainly<COUNT>(origin, origin_count, origin_type, rank, disp, count, type, win);          \
     }                                                                                                        \

@@ -29,6 +29,11 @@ inline std::uint64_t target_bytes(MPI_Datatype type, MPI_Count count) noexcept {
     return static_cast<std::uint64_t>(size) * static_cast<std::uint64_t>(count);
 }
 
+/// Before a call of the library on a window that nearfetch may look after: Window::open_locks().
+inline int open_locks(Window* window) noexcept {
+    return window == nullptr ? MPI_SUCCESS : window->open_locks();
+}
+
 /// Runs a call that completes what was started at `target`, and tells the engine. What was collected until
 /// then is sent before.
 /// \return the first error

@@ -59,6 +59,7 @@ template <class Count, class Call>
     if (started != nullptr) *started = true;
     Window* const window = find_window(put.win);
     const bool overlapping = Library::instance().overlapping();
+    if (const int status = open_locks(window); status != MPI_SUCCESS) return status;
     if (window == nullptr || !window->has(put.target)) return call();
     CachedWindow& cached = window->cached();
     int status = MPI_SUCCESS;
@@ -89,8 +90,10 @@ template <class Count, class Call>
 template <class Count>
 [[gnu::always_inline]] inline bool collected(const PutCall<Count>& put) noexcept {
     Window* const window = window_at_hand(put.win);
-    if (window == nullptr || Library::instance().overlapping() || !window->has(put.target) ||
-        put.origin_type != put.target_type || put.origin_count != put.target_count || put.target_count <= 0)
+    // What is collected is sent under the lock of its target.
+    if (window == nullptr || window->locks_wait() || Library::instance().overlapping() ||
+        !window->has(put.target) || put.origin_type != put.target_type ||
+        put.origin_count != put.target_count || put.target_count <= 0)
         return false;
     std::uint64_t size = 0;
     if (__builtin_mul_overflow(dense_bytes_at_hand(put.target_type),

@@ -35,9 +35,12 @@ using FlushCall = int(int, MPI_Win);
 template <FlushKind kind, FlushCall call>
 [[gnu::noinline]] int flush_slowly(int target, MPI_Win win) noexcept {
     Window* const window = active_window(win);
-    if (window == nullptr || !window->has(target)) return call(target, win);
+    const auto library = [&] {
+        const int status = open_locks(window);
+        return status == MPI_SUCCESS ? call(target, win) : status;
+    };
+    if (window == nullptr || !window->has(target)) return library();
     keep_at_hand(win, window);
-    const auto library = [&] { return call(target, win); };
     switch (window->cached().flush(target, kind)) {
         case Flush::elided:
             break;
@@ -67,6 +70,8 @@ template <FlushKind kind, FlushCall call>
             case CachedWindow::Served::hit:
                 return MPI_SUCCESS;
             case CachedWindow::Served::pass:
+                if (const int status = window->open_locks(); status != MPI_SUCCESS) [[unlikely]]
+                    return status;
                 return call(target, win);
             default:
                 break;
@@ -75,9 +80,19 @@ template <FlushKind kind, FlushCall call>
     return flush_slowly<kind, call>(target, win);
 }
 
+/// Calls the library when it has seen all locks.
 template <class Call>
-int flush_all(MPI_Win win, FlushKind kind, const Call& call) noexcept {
+auto after_locks(MPI_Win win, const Call& call) noexcept {
+    return [win, &call] {
+        const int status = open_locks(find_window(win));
+        return status == MPI_SUCCESS ? call() : status;
+    };
+}
+
+template <class Call>
+int flush_all(MPI_Win win, FlushKind kind, const Call& library_call) noexcept {
     Window* const window = active_window(win);
+    const auto call = after_locks(win, library_call);
     if (window == nullptr) [[unlikely]]
         return call();
     const Flush flush = window->cached().flush_all(kind);
@@ -89,8 +104,9 @@ int flush_all(MPI_Win win, FlushKind kind, const Call& call) noexcept {
 
 /// Completes everything; if that went well, what all targets had open is closed.
 template <class Call>
-int close_all(MPI_Win win, const Call& call) noexcept {
+int close_all(MPI_Win win, const Call& library_call) noexcept {
     Window* const window = find_window(win);
+    const auto call = after_locks(win, library_call);
     if (window == nullptr) return call();
     const int status = complete_all_by(*window, FlushKind::full, call);
     if (status == MPI_SUCCESS)
@@ -121,8 +137,9 @@ using namespace nearfetch;
 extern "C" {
 
 int MPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win) {
-    const int status = PMPI_Win_lock(lock_type, rank, assert, win);
     Window* const window = find_window(win);
+    if (window != nullptr && window->keep_lock_back(lock_type, rank, assert)) return MPI_SUCCESS;
+    const int status = after_locks(win, [&] { return PMPI_Win_lock(lock_type, rank, assert, win); })();
     learned_by_lock(window, "MPI_Win_lock");
     if (window != nullptr && status == MPI_SUCCESS && window->has(rank))
         window->cached().change_epochs([=](Epochs& epochs) { epochs.set(rank, Epoch::passive); });
@@ -131,17 +148,20 @@ int MPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win) {
 
 int MPI_Win_unlock(int rank, MPI_Win win) {
     Window* const window = find_window(win);
-    if (window == nullptr || !window->has(rank)) return PMPI_Win_unlock(rank, win);
-    const int status =
-        complete_by(*window, rank, FlushKind::full, [&] { return PMPI_Win_unlock(rank, win); });
+    if (window == nullptr) return PMPI_Win_unlock(rank, win);
+    if (window->elide_unlock(rank)) return MPI_SUCCESS;
+    const auto unlock = [&] { return PMPI_Win_unlock(rank, win); };
+    const auto call = after_locks(win, unlock);
+    if (!window->has(rank)) return call();
+    const int status = complete_by(*window, rank, FlushKind::full, call);
     if (status == MPI_SUCCESS)
         window->cached().change_epochs([=](Epochs& epochs) { epochs.set(rank, Epoch::none); });
     return status;
 }
 
 int MPI_Win_lock_all(int assert, MPI_Win win) {
-    const int status = PMPI_Win_lock_all(assert, win);
     Window* const window = find_window(win);
+    const int status = after_locks(win, [&] { return PMPI_Win_lock_all(assert, win); })();
     learned_by_lock(window, "MPI_Win_lock_all");
     if (window != nullptr && status == MPI_SUCCESS)
         window->cached().change_epochs([](Epochs& epochs) { epochs.set_all(Epoch::passive); });
@@ -176,7 +196,7 @@ int MPI_Win_fence(int assert, MPI_Win win) {
 }
 
 int MPI_Win_start(MPI_Group group, int assert, MPI_Win win) {
-    const int status = PMPI_Win_start(group, assert, win);
+    const int status = after_locks(win, [&] { return PMPI_Win_start(group, assert, win); })();
     learned("MPI_Win_start");
     Window* const window = find_window(win);
     if (window == nullptr || status != MPI_SUCCESS) return status;
@@ -199,7 +219,7 @@ int MPI_Win_complete(MPI_Win win) {
 }
 
 int MPI_Win_sync(MPI_Win win) {
-    const int status = PMPI_Win_sync(win);
+    const int status = after_locks(win, [&] { return PMPI_Win_sync(win); })();
     learned("MPI_Win_sync");
     Window* const window = active_window(win);
     if (window != nullptr && window->mode() == Mode::transparent) window->cached().acquire();

@@ -51,6 +51,7 @@ void note_read(const UpdateTarget& to, const char* call) noexcept {
 /// \return the first error
 template <class Call>
 int start_in_order(const UpdateTarget& to, const Call& call) noexcept {
+    if (const int status = open_locks(find_window(to.win)); status != MPI_SUCCESS) return status;
     Window* const window = window_of(to);
     const int sent = window == nullptr ? MPI_SUCCESS : window->cached().send_collected(to.rank);
     const int status = call();

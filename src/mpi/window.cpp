@@ -26,6 +26,27 @@ std::string Window::name() const {
     return {name.data(), static_cast<std::size_t>(length)};
 }
 
+bool Window::keep_lock_back(int lock_type, int target, int assert) noexcept {
+    if (!has(target)) return false;
+    const bool known = lock_type == MPI_LOCK_SHARED && (assert == 0 || assert == MPI_MODE_NOCHECK);
+    if (!cached_.lock_may_wait(target, known && !locks_synchronize() && !locks_.full())) return false;
+    locks_.add(target, assert);
+    return true;
+}
+
+bool Window::elide_unlock(int target) noexcept {
+    if (!locks_.any() || !locks_.has(target)) return false;
+    locks_.remove(target);
+    if (cached_.elide_lock(target)) transport_.progress();
+    return true;
+}
+
+int Window::open_locks_slowly() noexcept {
+    return locks_.open(handle_, [this](int target) {
+        cached_.change_epochs([=](Epochs& epochs) { epochs.set(target, Epoch::none); });
+    });
+}
+
 bool make_target_pieces(const Window& window, int target, MPI_Aint displacement, std::uint64_t count,
                         MPI_Datatype type, std::vector<Piece>& pieces) {
     static thread_local std::vector<Block> there;

@@ -10,6 +10,7 @@
 #include "base/settings.hpp"
 #include "engine/cached_window.hpp"
 #include "mpi/datatype.hpp"
+#include "mpi/lazy_locks.hpp"
 #include "transport/mpi/mpi_window_transfers.hpp"
 
 namespace nearfetch {
@@ -44,12 +45,25 @@ class Window {
     }
     std::string name() const;
 
+    /// A lock of `target` that the program asks for. \return true if the library is not to see it yet
+    bool keep_lock_back(int lock_type, int target, int assert) noexcept;
+    /// The unlock of `target`. \return true if its lock was kept back until now: then the library sees
+    /// neither
+    bool elide_unlock(int target) noexcept;
+    /// To be called before the library is, with anything that has to do with the window's epochs.
+    /// \return the error of a lock that was kept back, or MPI_SUCCESS
+    int open_locks() noexcept { return locks_wait() ? open_locks_slowly() : MPI_SUCCESS; }
+    bool locks_wait() const noexcept { return locks_.any(); }
+
   private:
+    int open_locks_slowly() noexcept;
+
     MPI_Win handle_;
     std::uint64_t uniform_unit_;  ///< 0 if the displacement units differ
     std::vector<std::uint64_t> units_;
     MpiWindowTransfers transport_;
     CachedWindow cached_;
+    LazyLocks locks_;
 };
 
 /// The contiguous pieces of one access, origin beside target.

@@ -79,6 +79,8 @@ int MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* win) {
 int MPI_Win_free(MPI_Win* win) {
     // Before the library's own free: afterwards another thread's new window may have the same handle.
     if (Window* const window = find_window(*win)) {
+        // Then it is for the library to say that the program left an epoch open.
+        window->open_locks();
         forget_requests(*window);
         Library::instance().detach(*win);
     }
@@ -90,6 +92,8 @@ int MPI_Win_free(MPI_Win* win) {
 int MPI_Win_set_info(MPI_Win win, MPI_Info info) {
     Window* const window = find_window(win);
     if (window != nullptr) {
+        // Other settings may not keep locks back.
+        if (const int status = window->open_locks(); status != MPI_SUCCESS) return status;
         Settings settings = window->cached().settings();
         const Settings before = settings;
         try {

@@ -38,6 +38,10 @@ def test_same_result_in_few_messages(coarray_transpose: Starter, images: int) ->
         # The runtime reads an image's own elements from memory.
         gets = sum(rank["gets"] for rank in run.counters)
         assert gets == rounds * images * (images - 1) * columns**2
+        locks, elided = (sum(rank[name] for rank in run.counters) for name in ("locks", "locks_elided"))
+        # Each read has a lock of its own; those of reads that hit do not enter MPI.
+        assert locks >= gets
+        assert elided == (gets - messages(run) if settings == PROMISED else 0)
         if settings == PROMISED:
             assert 10 * messages(run) <= gets
         else:

@@ -191,5 +191,61 @@ TEST(Standstill, RefreshesARankThatLivesOnHitsAloneLessAndLessOften) {
         ASSERT_FALSE(detector.step(7 + i, 2));
 }
 
+/// No epoch is open.
+struct LockTest : AcquireWindowTest {
+    LockTest() {
+        rig.window.change_epochs([](Epochs& epochs) { epochs.set_all(Epoch::none); });
+    }
+};
+
+TEST_F(LockTest, WaitsWhereNothingIsOpenAndWhatFollowsMayHit) {
+    EXPECT_FALSE(rig.window.lock_may_wait(1, false)) << "no promise";
+    EXPECT_FALSE(rig.window.lock_may_wait(0, true)) << "the process's own memory";
+    EXPECT_TRUE(rig.window.lock_may_wait(1, true));
+    EXPECT_FALSE(rig.window.lock_may_wait(1, true)) << "for the library to refuse";
+    rig.window.elide_lock(1);
+    EXPECT_EQ(counters().locks, 4u);
+    EXPECT_EQ(counters().locks_elided, 1u);
+    Buffer to(8);
+    EXPECT_FALSE(rig.hits(1, 0, 8, to.data())) << "the epoch is over";
+}
+
+TEST_F(LockTest, IsElidedAroundHits) {
+    const auto locked = [this](std::size_t offset) {
+        const bool waits = rig.window.lock_may_wait(1, true);
+        EXPECT_TRUE(waits);
+        const std::uint64_t before = rig.messages;
+        Buffer to(8);
+        rig.get(1, offset, 8, to.data());
+        if (rig.messages == before) {
+            rig.window.elide_lock(1);
+        } else {
+            const auto since = rig.window.now();
+            rig.arrive(1);
+            rig.window.complete(1, since, FlushKind::full, 0, 0);
+            rig.window.change_epochs([](Epochs& epochs) { epochs.set(1, Epoch::none); });
+        }
+        EXPECT_EQ(to, bytes(1, offset, 8));
+    };
+    for (int round = 0; round < 5; ++round)
+        for (const std::size_t offset : {0u, 4096u * 3})
+            locked(offset);
+    EXPECT_EQ(counters().hits, 8u);
+    EXPECT_EQ(counters().locks_elided, 8u);
+    // The same get again after it was completed is a poll, also where what completed it was elided.
+    locked(4096 * 3);
+    EXPECT_EQ(counters().polls, 1u);
+    EXPECT_EQ(counters().locks_elided, 8u);
+}
+
+TEST_F(LockTest, IsNotElidedInModesThatForgetAtItsEndNorWithThreads) {
+    Rig transparent(Rig::settings(Mode::transparent), 2, 4096);
+    Rig threaded(Rig::settings(Mode::acquire), 2, 4096, true);
+    for (Rig* r : {&transparent, &threaded}) {
+        r->window.change_epochs([](Epochs& epochs) { epochs.set_all(Epoch::none); });
+        EXPECT_FALSE(r->window.lock_may_wait(1, true));
+    }
+}
+
 }  // namespace
 }  // namespace nearfetch

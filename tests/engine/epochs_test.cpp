@@ -58,5 +58,24 @@ TEST(Epochs, AFenceOpensWithTheFirstAccessAndALockEndsThat) {
     EXPECT_FALSE(epochs.may_access(1));
 }
 
+TEST(Epochs, ATargetIsClosedWhenNothingIsOpenForIt) {
+    Epochs epochs(2);
+    EXPECT_TRUE(epochs.closed(1));
+    epochs.set(1, Epoch::passive);
+    EXPECT_FALSE(epochs.closed(1));
+    EXPECT_TRUE(epochs.closed(0));
+    epochs.set(1, Epoch::none);
+    epochs.set_all(Epoch::passive);
+    EXPECT_FALSE(epochs.closed(0) || epochs.closed(1));
+    epochs.start({0});
+    EXPECT_FALSE(epochs.closed(0) || epochs.closed(1)) << "the library may refuse a lock of any";
+    epochs.complete();
+    EXPECT_TRUE(epochs.closed(0) && epochs.closed(1));
+    epochs.fence();
+    EXPECT_FALSE(epochs.closed(1)) << "whether an epoch is open shows with the next access";
+    epochs.set(0, Epoch::passive);
+    EXPECT_TRUE(epochs.closed(1));
+}
+
 }  // namespace
 }  // namespace nearfetch

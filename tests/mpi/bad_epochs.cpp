@@ -162,6 +162,30 @@ void bad_lock_arguments(MPI_Win win) {
     answer("get", get(win, right(), 0));
 }
 
+void lock_in_a_lock(MPI_Win win) {
+    CHECK_MPI(MPI_Win_lock(MPI_LOCK_SHARED, right(), 0, win));
+    answer("get", get(win, right(), 0));
+#ifndef OPEN_MPI
+    // Open MPI 4.1 takes both, and no lock_all afterwards.
+    answer("lock again", MPI_Win_lock(MPI_LOCK_SHARED, right(), 0, win));
+#endif
+    CHECK_MPI(MPI_Win_unlock(right(), win));
+    answer("get after unlock", get(win, right(), 0));
+    answer("unlock again", MPI_Win_unlock(right(), win));
+}
+
+void other_epochs_in_a_lock(MPI_Win win) {
+    CHECK_MPI(MPI_Win_lock(MPI_LOCK_SHARED, right(), 0, win));
+#ifndef OPEN_MPI
+    answer("lock_all", MPI_Win_lock_all(0, win));
+#endif
+    answer("flush_all", MPI_Win_flush_all(win));
+    answer("flush_local_all", MPI_Win_flush_local_all(win));
+    answer("complete", MPI_Win_complete(win));
+    answer("get", get(win, right(), 0));
+    CHECK_MPI(MPI_Win_unlock(right(), win));
+}
+
 // --- fences
 
 void flush_in_a_fence_epoch(MPI_Win win) {
@@ -307,12 +331,15 @@ struct Case {
 #define CASE(function) \
     Case { #function, function }
 constexpr Case cases[] = {
-    CASE(access_without_epoch),        CASE(flush_without_epoch),         CASE(unlock_without_lock),
-    CASE(complete_without_start),      CASE(sync_without_epoch),          CASE(other_target_than_the_locked),
-    CASE(unlock_of_the_other_kind),    CASE(bad_lock_arguments),          CASE(flush_in_a_fence_epoch),
-    CASE(access_after_the_last_fence), CASE(access_after_fence_and_lock), CASE(lock_in_a_fence_epoch),
-    CASE(access_outside_the_group),    CASE(flush_in_a_start_epoch),      CASE(lock_in_a_start_epoch),
-    CASE(displacement_out_of_range),
+    CASE(access_without_epoch),        CASE(flush_without_epoch),
+    CASE(unlock_without_lock),         CASE(complete_without_start),
+    CASE(sync_without_epoch),          CASE(other_target_than_the_locked),
+    CASE(unlock_of_the_other_kind),    CASE(bad_lock_arguments),
+    CASE(flush_in_a_fence_epoch),      CASE(lock_in_a_lock),
+    CASE(other_epochs_in_a_lock),      CASE(access_after_the_last_fence),
+    CASE(access_after_fence_and_lock), CASE(lock_in_a_fence_epoch),
+    CASE(access_outside_the_group),    CASE(flush_in_a_start_epoch),
+    CASE(lock_in_a_start_epoch),       CASE(displacement_out_of_range),
 };
 
 /// All ranks' lines, in the order of the ranks.

@@ -19,7 +19,11 @@ from launch import sanitizer_environment
 
 from nearfetch.mpiexec import mpiexec, nearfetch_run, without_nearfetch
 
-MODES = ("off", "transparent", "acquire", "always-cache", "user-defined")
+SETTINGS: dict[str, tuple[str, dict[str, object]]] = {
+    **{mode: (mode, {}) for mode in ("off", "transparent", "acquire", "always-cache", "user-defined")},
+    "acquire, locks=access": ("acquire", {"locks": "access"}),
+}
+"""Mode and settings, by the name that is printed."""
 
 
 def main() -> int:
@@ -37,7 +41,7 @@ def main() -> int:
         if plain is None:
             good = False
             continue
-        for mode in MODES:
+        for mode in SETTINGS:
             seen = answers(options, ranks, mode)
             if seen is None:
                 good = False
@@ -66,7 +70,9 @@ def answers(options: argparse.Namespace, ranks: int, mode: str | None) -> list[s
     launch = mpiexec(options.family, ranks, "shm", without_nearfetch(os.environ))
     command = [*launch.argv, *options.program]
     if mode is not None:
-        command = nearfetch_run(options.build, mode, {"bypass": "off"}, family=options.family) + command
+        run_mode, settings = SETTINGS[mode]
+        settings = {"bypass": "off", **settings}
+        command = nearfetch_run(options.build, run_mode, settings, family=options.family) + command
     name = f"{options.family}, {ranks} ranks, {mode or 'plain'}"
     try:
         done = subprocess.run(

@@ -41,6 +41,8 @@ struct RangeCacheCounters {
     std::uint64_t put_messages = 0;
     std::uint64_t flushes = 0;
     std::uint64_t flushes_elided = 0;
+    std::uint64_t locks = 0;
+    std::uint64_t locks_elided = 0;
     std::uint64_t evictions = 0;
     std::uint64_t polls = 0;
     std::uint64_t invalidations = 0;
@@ -97,6 +99,9 @@ inline constexpr std::array range_cache_counter_table{
     CounterInfo{"flushes", &RangeCacheCounters::flushes, "flushes of the program"},
     CounterInfo{"flushes_elided", &RangeCacheCounters::flushes_elided,
                 "flushes that had nothing to complete and did not enter MPI"},
+    CounterInfo{"locks", &RangeCacheCounters::locks, "MPI_Win_lock of the program"},
+    CounterInfo{"locks_elided", &RangeCacheCounters::locks_elided,
+                "of these, locks that did not enter MPI, nor did their unlocks (locks=access)"},
     CounterInfo{"evictions", &RangeCacheCounters::evictions, "entries evicted to make room"},
     CounterInfo{"polls", &RangeCacheCounters::polls,
                 "gets recognised as polls, and times that a window was refreshed because a program may have "
