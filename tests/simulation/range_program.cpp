@@ -41,6 +41,7 @@ constexpr std::array kinds{
     KindInfo{Kind::poll, 2, false, "poll"},
     KindInfo{Kind::prefetch, 4, false, "prefetch"},
     KindInfo{Kind::invalidate, 1, false, "invalidate"},
+    KindInfo{Kind::lock, 3, false, "get under a lock"},
 };
 
 Settings make_settings(Dice& dice, bool read_only) {

@@ -35,6 +35,7 @@ struct RangeOp {
         poll,    ///< a get, a flush, and the same get again, perhaps after a change that nobody tells of
         prefetch,
         invalidate,
+        lock,  ///< of a target alone: a get in an epoch of its own, whose lock may be kept back
     };
     std::uint32_t id = 0;
     Kind kind = Kind::get;

@@ -124,6 +124,8 @@ class RangeRun {
                 return prefetch(op);
             case Kind::invalidate:
                 return rig_.window.acquire();
+            case Kind::lock:
+                return lock(op);
         }
     }
 
@@ -335,6 +337,29 @@ class RangeRun {
         if (polls_are_seen()) overwrite(op);
         get(op);
     }
+    /// A get under a lock that the library sees only if the get, or the check of its hit, is sent.
+    void lock(const RangeOp& op) {
+        flush_all(FlushKind::full);
+        set_epochs([](Epochs& epochs) { epochs.set_all(Epoch::none); });
+        const bool waits = rig_.window.lock_may_wait(op.target, true);
+        if (!waits) set_epochs([&](Epochs& epochs) { epochs.set(op.target, Epoch::passive); });
+        const std::uint64_t messages = rig_.messages;
+        get(op);
+        if (waits && rig_.messages == messages) {
+            rig_.window.elide_lock(op.target);
+        } else {
+            const CachedWindow::Moment since = rig_.window.now();
+            rig_.arrive(op.target);
+            rig_.window.complete(op.target, since, FlushKind::full, 0, rig_.network_ticks);
+            set_epochs([&](Epochs& epochs) { epochs.set(op.target, Epoch::none); });
+        }
+        completed(op.target, FlushKind::full);
+        set_epochs([](Epochs& epochs) { epochs.set_all(Epoch::passive); });
+    }
+    template <class Change>
+    void set_epochs(const Change& change) {
+        rig_.window.change_epochs(change);
+    }
     /// A target that is left alone is not watched for them.
     bool polls_are_seen() const noexcept {
         return program_.settings.mode == Mode::acquire && !program_.settings.bypass;
@@ -368,6 +393,7 @@ class RangeRun {
         if (fault_ == Fault::none) same("puts", c.puts, puts_);
         if (c.stale_hits != 0) fail("a hit is called old that is not", op_);
         if (c.flushes_elided > c.flushes) fail("more flushes are elided than there are", op_);
+        if (c.locks_elided > c.locks) fail("more locks are elided than there are", op_);
         if (!rig_.transfers.empty()) fail("transfers stay under way after a flush of all", op_);
     }
 
