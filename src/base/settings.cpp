@@ -142,6 +142,9 @@ const std::array rows{
     Row{"atomics", "", ChoiceKind{&Settings::atomics, "synchronize relaxed"},
         "relaxed: promise that no process concludes from the result of an atomic that another has written, "
         "so that atomics forget nothing in mode acquire"},
+    Row{"atomic_reads", "", ChoiceKind{&Settings::atomic_reads, "network cached"},
+        "cached: promise that no process waits for a change by MPI_Fetch_and_op or MPI_Get_accumulate with "
+        "MPI_NO_OP, so that these are gets like others"},
     Row{"check_hits", "hits", CountKind{&Settings::check_hits, 0, any_count},
         "fetch one of so many hits again, and say where the target has other bytes: there the program breaks "
         "its mode's rules, or has a race (0: none)"},

@@ -50,6 +50,7 @@ struct Settings {
     std::uint64_t write_behind_bytes = 1024;
     std::uint64_t write_behind_buffer_bytes = 1 << 20;
     std::string locks = "synchronize";
+    std::string atomic_reads = "network";
     std::string atomics = "synchronize";
     std::uint64_t check_hits = 0;
     std::uint64_t progress_interval_us = 20;

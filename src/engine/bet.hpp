@@ -111,15 +111,22 @@ class Bet {
         const double felt = lost_rounds_ > many_rounds ? small_share : felt_share;
         // Without a cache all would have been the network's.
         const double plain = avoided + static_cast<double>(network_ticks_);
+        const double gets = static_cast<double>(hits) + static_cast<double>(misses_);
+        plain_per_get_ = plain / gets;
+        ours_per_get_ = (lost + static_cast<double>(network_ticks_)) / gets;
         if (lost_rounds_ != 0 && lost - avoided > felt * plain) {
-            const double gets =
+            const double pause =
                 static_cast<double>(own_ticks_) / (look_share * std::max(network_per_get, 1.0));
-            pause_left_ = static_cast<std::uint64_t>(std::clamp(gets, least_pause, most_pause));
+            pause_left_ = static_cast<std::uint64_t>(std::clamp(pause, least_pause, most_pause));
             const bool slow = network_per_get > lookups_per_get * cost.hit_ticks;
             state_ = slow && may_watch ? State::watching : State::asleep;
         }
         network_ticks_ = own_ticks_ = misses_ = further_hits_ = 0;
     }
+
+    /// What a get took in the last round, and what it would have taken without a cache; 0 before the first.
+    double ours_per_get_ticks() const noexcept { return ours_per_get_; }
+    double plain_per_get_ticks() const noexcept { return plain_per_get_; }
 
   private:
     enum class State : std::uint8_t { caching, watching, asleep };
@@ -155,6 +162,8 @@ class Bet {
     std::uint64_t own_ticks_ = 0;
     std::uint64_t further_hits_ = 0;
     double further_ticks_ = 0;  ///< a moving mean
+    double plain_per_get_ = 0;
+    double ours_per_get_ = 0;
     std::array<float, size_classes> network_by_size_{};
 };
 

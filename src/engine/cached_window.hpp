@@ -42,6 +42,7 @@
 #include "core/stats/range_cache_counters.hpp"
 #include "engine/acquires.hpp"
 #include "engine/bet.hpp"
+#include "engine/decisions.hpp"
 #include "engine/epochs.hpp"
 #include "engine/hit_checks.hpp"
 #include "engine/polls.hpp"
@@ -306,6 +307,9 @@ class CachedWindow {
 
     /// All counters up to now.
     RangeCacheCounters counters() const;
+
+    /// What was decided for the targets that were used.
+    std::vector<Decision> decisions() const;
 
     /// True when the library has to be entered for the sake of others.
     bool step_progress() noexcept {

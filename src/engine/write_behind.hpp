@@ -56,7 +56,8 @@ class PutBet {
     void sent(std::uint64_t ticks) noexcept {
         send_ticks_ += ticks;
         if (collected_ < round_puts) return;
-        const double each = copy_ticks_ + static_cast<double>(send_ticks_) / static_cast<double>(collected_);
+        const double each = ours_ticks_ =
+            copy_ticks_ + static_cast<double>(send_ticks_) / static_cast<double>(collected_);
         if (each < gain * alone_ticks_) {
             lost_rounds_ = 0;
             pause_ = least_pause;
@@ -67,6 +68,10 @@ class PutBet {
         }
         collected_ = send_ticks_ = 0;
     }
+
+    /// What a put takes that goes alone, and one that is collected; 0: not known.
+    double alone_ticks() const noexcept { return alone_ticks_; }
+    double ours_ticks() const noexcept { return ours_ticks_; }
 
   private:
     static constexpr std::uint32_t first_alone = 8;
@@ -84,6 +89,7 @@ class PutBet {
     std::uint64_t send_ticks_ = 0;
     double alone_ticks_ = 0;
     double copy_ticks_ = 0;
+    double ours_ticks_ = 0;
 };
 
 /// The puts of a window that are collected or under way. Whatever is collected can be sent at any time

@@ -9,6 +9,7 @@
 #include <new>
 #include <vector>
 
+#include "mpi/access.hpp"
 #include "mpi/checking.hpp"
 #include "mpi/intercept.hpp"
 #include "mpi/library.hpp"
@@ -16,70 +17,8 @@
 
 namespace nearfetch {
 
-namespace {
-
-/// The arguments of a get, for int and MPI_Count alike.
 template <class Count>
-struct GetCall {
-    void* origin;
-    Count origin_count;
-    MPI_Datatype origin_type;
-    int target;
-    MPI_Aint displacement;
-    Count target_count;
-    MPI_Datatype target_type;
-    MPI_Win win;
-};
-
-/// The library's own call, as the program made it.
-#define NEARFETCH_START(SUFFIX, COUNT)                                                                 \
-    int start(const GetCall<COUNT>& c, MPI_Request* request) noexcept {                                \
-        if (request == nullptr)                                                                        \
-            return PMPI_Get##SUFFIX(c.origin, c.origin_count, c.origin_type, c.target, c.displacement, \
-                                    c.target_count, c.target_type, c.win);                             \
-        return PMPI_Rget##SUFFIX(c.origin, c.origin_count, c.origin_type, c.target, c.displacement,    \
-                                 c.target_count, c.target_type, c.win, request);                       \
-    }
-NEARFETCH_START(, int)
-#if NEARFETCH_LARGE_COUNT
-NEARFETCH_START(_c, MPI_Count)
-#endif
-
-/// Bytes of `count` elements; 0 if there is nothing, or more than 64 bits can say.
-template <class Count>
-[[gnu::always_inline]] inline std::uint64_t bytes_of(std::uint64_t element, Count count) noexcept {
-    std::uint64_t size = 0;
-    if (count <= 0 || __builtin_mul_overflow(element, static_cast<std::uint64_t>(count), &size)) return 0;
-    return size;
-}
-
-/// Bytes of the get if it is one run on both sides, else 0.
-template <class Count>
-std::uint64_t run_bytes(const GetCall<Count>& call) noexcept {
-    const std::uint64_t size = bytes_of(dense_bytes(call.target_type), call.target_count);
-    if (call.origin_type == call.target_type && call.origin_count == call.target_count) return size;
-    return bytes_of(dense_bytes(call.origin_type), call.origin_count) == size ? size : 0;
-}
-
-/// False if the get has to pass by unseen.
-template <class Count>
-bool find_pieces(Window& window, const GetCall<Count>& call, std::vector<Piece>& pieces) {
-    if (const std::uint64_t size = run_bytes(call); size != 0) {
-        const std::uint64_t offset = window.offset(call.target, call.displacement);
-        pieces.assign(1, {offset, size, static_cast<std::byte*>(call.origin)});
-    } else if (!make_pieces(window, call.origin, static_cast<std::uint64_t>(call.origin_count),
-                            call.origin_type, call.target, call.displacement,
-                            static_cast<std::uint64_t>(call.target_count), call.target_type, pieces)) {
-        return false;
-    }
-    for (const Piece& piece : pieces)
-        if (piece.offset + piece.size < piece.offset) return false;
-    return !pieces.empty();
-}
-
-/// A get that is not one plain hit.
-template <class Count>
-int get_slowly(Window& window, const GetCall<Count>& call, RequestId request, GetStarter& starter,
+int get_slowly(Window& window, const Access<Count>& call, RequestId request, GetStarter& starter,
                bool& started) {
     started = true;
     // Nothing to move, nowhere to move it, or an error that is the library's to report.
@@ -105,11 +44,32 @@ int get_slowly(Window& window, const GetCall<Count>& call, RequestId request, Ge
     return window.cached().get({call.target, pieces, size, request}, starter, &started);
 }
 
+template int get_slowly(Window&, const Access<int>&, RequestId, GetStarter&, bool&);
+#if NEARFETCH_LARGE_COUNT
+template int get_slowly(Window&, const Access<MPI_Count>&, RequestId, GetStarter&, bool&);
+#endif
+
+namespace {
+
+/// The library's own call, as the program made it.
+#define NEARFETCH_START(SUFFIX, COUNT)                                                                 \
+    int start(const Access<COUNT>& c, MPI_Request* request) noexcept {                                 \
+        if (request == nullptr)                                                                        \
+            return PMPI_Get##SUFFIX(c.origin, c.origin_count, c.origin_type, c.target, c.displacement, \
+                                    c.target_count, c.target_type, c.win);                             \
+        return PMPI_Rget##SUFFIX(c.origin, c.origin_count, c.origin_type, c.target, c.displacement,    \
+                                 c.target_count, c.target_type, c.win, request);                       \
+    }
+NEARFETCH_START(, int)
+#if NEARFETCH_LARGE_COUNT
+NEARFETCH_START(_c, MPI_Count)
+#endif
+
 /// Starts the network's part of a get, with a request if there is one to be given.
 template <class Count>
 class Starter final : public GetStarter {
   public:
-    Starter(Window& window, const GetCall<Count>& call, MPI_Request* request) noexcept
+    Starter(Window& window, const Access<Count>& call, MPI_Request* request) noexcept
         : window_(window), call_(call), request_(request) {}
     int start_whole() override {
         const int status = window_.open_locks();
@@ -123,7 +83,7 @@ class Starter final : public GetStarter {
 
   private:
     Window& window_;
-    const GetCall<Count>& call_;
+    const Access<Count>& call_;
     MPI_Request* request_;
 };
 
@@ -134,8 +94,8 @@ template <class Count, bool looked_up>
 [[gnu::noinline]] int get_after_miss(void* origin, Count origin_count, MPI_Datatype origin_type, int target,
                                      MPI_Aint displacement, Count target_count, MPI_Datatype target_type,
                                      MPI_Win win) noexcept {
-    const GetCall<Count> call{origin,       origin_count, origin_type, target,
-                              displacement, target_count, target_type, win};
+    const Access<Count> call{origin,       origin_count, origin_type, target,
+                             displacement, target_count, target_type, win};
     Window* const window = find_window(win);
     if (window == nullptr) return start(call, nullptr);
     if constexpr (!looked_up) {
@@ -210,7 +170,7 @@ template <class Count>
 }
 
 template <class Count>
-int rget(const GetCall<Count>& call, MPI_Request* request) noexcept {
+int rget(const Access<Count>& call, MPI_Request* request) noexcept {
     Window* const window = find_window(call.win);
     if (window == nullptr || window->off()) return start(call, request);
     // The request is the library's also where everything hits.

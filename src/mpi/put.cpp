@@ -9,6 +9,7 @@
 #include <new>
 #include <vector>
 
+#include "mpi/access.hpp"
 #include "mpi/intercept.hpp"
 #include "mpi/library.hpp"
 #include "mpi/request.hpp"
@@ -16,19 +17,6 @@
 namespace nearfetch {
 
 namespace {
-
-/// The arguments of a put, for int and MPI_Count alike.
-template <class Count>
-struct PutCall {
-    const void* origin;
-    Count origin_count;
-    MPI_Datatype origin_type;
-    int target;
-    MPI_Aint displacement;
-    Count target_count;
-    MPI_Datatype target_type;
-    MPI_Win win;
-};
 
 /// The library's own call.
 template <class Call>
@@ -41,26 +29,16 @@ class Starter final : public PutStarter {
     const Call& call_;
 };
 
-template <class Count>
-bool find_pieces(const Window& window, const PutCall<Count>& put, std::vector<Piece>& pieces) noexcept {
-    try {
-        return make_pieces(window, put.origin, static_cast<std::uint64_t>(put.origin_count), put.origin_type,
-                           put.target, put.displacement, static_cast<std::uint64_t>(put.target_count),
-                           put.target_type, pieces);
-    } catch (const std::bad_alloc&) {
-        return false;
-    }
-}
-
 /// A put that is not collected in its first few lines.
 /// \param started whether the library was called
 template <class Count, class Call>
-[[gnu::noinline]] int put_slowly(const PutCall<Count>& put, bool* started, const Call& call) noexcept {
+[[gnu::noinline]] int put_slowly(const Access<Count>& put, bool* started, const Call& call) noexcept {
     if (started != nullptr) *started = true;
     Window* const window = find_window(put.win);
     const bool overlapping = Library::instance().overlapping();
     if (const int status = open_locks(window); status != MPI_SUCCESS) return status;
-    if (window == nullptr || !window->has(put.target)) return call();
+    if (window == nullptr || !window->has(put.target) || put.origin_count <= 0 || put.target_count <= 0)
+        return call();
     CachedWindow& cached = window->cached();
     int status = MPI_SUCCESS;
     if (!window->off()) {
@@ -68,7 +46,12 @@ template <class Count, class Call>
         keep_at_hand(put.target_type);
         static thread_local std::vector<Piece> pieces;
         Starter<Call> starter(call);
-        if (find_pieces(*window, put, pieces)) {
+        bool known = false;
+        try {
+            known = find_pieces(*window, put, pieces);
+        } catch (const std::bad_alloc&) {
+        }
+        if (known) {
             status = cached.put(put.target, pieces, starter, !overlapping, started);
         } else {
             // What it overwrites must not arrive after it.
@@ -88,24 +71,21 @@ template <class Count, class Call>
 
 /// Whether a put in one piece has been collected.
 template <class Count>
-[[gnu::always_inline]] inline bool collected(const PutCall<Count>& put) noexcept {
+[[gnu::always_inline]] inline bool collected(const Access<Count>& put) noexcept {
     Window* const window = window_at_hand(put.win);
     // What is collected is sent under the lock of its target.
     if (window == nullptr || window->locks_wait() || Library::instance().overlapping() ||
         !window->has(put.target) || put.origin_type != put.target_type ||
-        put.origin_count != put.target_count || put.target_count <= 0)
+        put.origin_count != put.target_count)
         return false;
-    std::uint64_t size = 0;
-    if (__builtin_mul_overflow(dense_bytes_at_hand(put.target_type),
-                               static_cast<std::uint64_t>(put.target_count), &size) ||
-        size == 0)
-        return false;
+    const std::uint64_t size = bytes_of(dense_bytes_at_hand(put.target_type), put.target_count);
+    if (size == 0) return false;
     return window->cached().try_collect(put.target, window->offset(put.target, put.displacement), size,
                                         put.origin);
 }
 
 template <class Count, class Call>
-int rput(const PutCall<Count>& put, MPI_Request* request, const Call& call) noexcept {
+int rput(const Access<Count>& put, MPI_Request* request, const Call& call) noexcept {
     bool started = true;
     const int status = put_slowly(put, &started, call);
     // Its buffer may be used again, and a request says no more.
@@ -122,7 +102,8 @@ using namespace nearfetch;
 #define NEARFETCH_PUTS(SUFFIX, COUNT)                                                                        \
     int MPI_Put##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,          \
                         MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Win win) {                        \
-        const PutCall<COUNT> put{origin, origin_count, origin_type, rank, disp, count, type, win};           \
+        const Access<COUNT> put{                                                                             \
+            const_cast<void*>(origin), origin_count, origin_type, rank, disp, count, type, win};             \
         if (collected(put)) return MPI_SUCCESS;                                                              \
         return put_slowly(put, nullptr, [&] {                                                                \
             return PMPI_Put##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, win);        \
@@ -130,7 +111,8 @@ using namespace nearfetch;
     }                                                                                                        \
     int MPI_Rput##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,         \
                          MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Win win, MPI_Request* request) { \
-        return rput(PutCall<COUNT>{origin, origin_count, origin_type, rank, disp, count, type, win},         \
+        return rput(Access<COUNT>{const_cast<void*>(origin), origin_count, origin_type, rank, disp, count,   \
+                                  type, win},                                                                \
                     request, [&] {                                                                           \
                         return PMPI_Rput##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, \
                                                  win, request);                                              \

@@ -25,6 +25,30 @@ std::string readable_bytes(std::uint64_t bytes) {
     return text;
 }
 
+nlohmann::ordered_json decisions_json(const std::vector<Decision>& decisions) {
+    auto rows = nlohmann::ordered_json::array();
+    for (const Decision& d : decisions)
+        rows.push_back({{"what", d.what},
+                        {"targets", d.targets},
+                        {"example", d.example},
+                        {"plain_ns", d.plain_ns},
+                        {"ours_ns", d.ours_ns}});
+    return rows;
+}
+
+std::string decision_line(const Decision& decision) {
+    char text[160];
+    const std::string what(decision.what);
+    const char* const targets = decision.targets == 1 ? "target" : "targets";
+    if (decision.plain_ns == 0)
+        std::snprintf(text, sizeof text, "    %s for %d %s\n", what.c_str(), decision.targets, targets);
+    else
+        std::snprintf(
+            text, sizeof text, "    %s for %d %s (%d: %.0f ns each where this is done, %.0f ns where not)\n",
+            what.c_str(), decision.targets, targets, decision.example, decision.ours_ns, decision.plain_ns);
+    return text;
+}
+
 }  // namespace
 
 void Report::configure(const Settings& settings) {
@@ -35,8 +59,12 @@ void Report::configure(const Settings& settings) {
 void Report::add(Window& window) noexcept {
     if (!wanted()) return;
     try {
-        Record record{window.name(), std::string(mode_name(window.mode())), 1, window.cached().ranks(),
-                      window.cached().counters()};
+        Record record{window.name(),
+                      std::string(mode_name(window.mode())),
+                      1,
+                      window.cached().ranks(),
+                      window.cached().counters(),
+                      window.cached().decisions()};
         if (records_.size() < record_limit) {
             records_.push_back(std::move(record));
             return;
@@ -45,6 +73,7 @@ void Report::add(Window& window) noexcept {
         rest.name = "further windows";
         if (rest.mode != record.mode) rest.mode = "several";
         ++rest.windows;
+        rest.decisions.clear();
         rest.counters.add(record.counters);
     } catch (const std::bad_alloc&) {
     }
@@ -72,6 +101,7 @@ void Report::write_json(int rank) const {
                                    {"ranks", record.ranks}};
         for (const CounterInfo& counter : range_cache_counter_table)
             row[std::string(counter.name)] = record.counters.*counter.member;
+        row["decisions"] = decisions_json(record.decisions);
         windows.push_back(std::move(row));
     }
     const nlohmann::ordered_json document{
@@ -93,7 +123,7 @@ void Report::write_summary(int rank) const {
     int shown = 0, silent = 0;
     for (const Record& record : records_) {
         const RangeCacheCounters& c = record.counters;
-        if (c.gets == 0 || shown == 20) {
+        if ((c.gets == 0 && c.puts == 0) || shown == 20) {
             ++silent;
             continue;
         }
@@ -110,9 +140,12 @@ void Report::write_summary(int rank) const {
             readable_bytes(c.bytes_from_cache).c_str(), readable_bytes(c.bytes_from_network).c_str(),
             static_cast<unsigned long long>(c.flushes_elided), static_cast<unsigned long long>(c.flushes));
         text += line;
+        for (const Decision& decision : record.decisions)
+            text += decision_line(decision);
     }
     if (silent != 0)
-        text += "  " + std::to_string(silent) + " more windows without gets, or beyond this screen\n";
+        text +=
+            "  " + std::to_string(silent) + " more windows without gets and puts, or beyond this screen\n";
     std::fputs(text.c_str(), stderr);
 }
 

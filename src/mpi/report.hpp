@@ -25,6 +25,7 @@ class Report {
         std::size_t windows = 1;  ///< more than one: a sum
         int ranks = 0;
         RangeCacheCounters counters;
+        std::vector<Decision> decisions;  ///< none of a sum
     };
 
     void configure(const Settings& settings);

@@ -7,8 +7,10 @@
 #include <mpi.h>
 
 #include <new>
+#include <span>
 #include <vector>
 
+#include "mpi/access.hpp"
 #include "mpi/intercept.hpp"
 #include "mpi/library.hpp"
 
@@ -79,6 +81,51 @@ int update(const char* name, const UpdateTarget& to, const Call& call) noexcept 
     return status;
 }
 
+/// The library's own call, which reads atomically; what is left of a partial hit is an ordinary get.
+template <class Call>
+class ReadStarter final : public GetStarter {
+  public:
+    ReadStarter(Window& window, Rank target, const Call& call) noexcept
+        : window_(window), target_(target), call_(call) {}
+    int start_whole() override {
+        const int status = window_.open_locks();
+        return status == MPI_SUCCESS ? call_() : status;
+    }
+    int start_pieces(std::span<const Piece> pieces) override {
+        if (const int status = window_.open_locks(); status != MPI_SUCCESS) return status;
+        return window_.transport().start_get(target_, pieces);
+    }
+
+  private:
+    Window& window_;
+    Rank target_;
+    const Call& call_;
+};
+
+/// An atomic that only reads, where the program has promised that a get would do.
+/// \return whether it was one, and `status` is its status
+template <class Count, class Call>
+bool read_by_get(const Access<Count>& access, MPI_Op op, const Call& call, int& status) noexcept {
+    if (op != MPI_NO_OP) return false;
+    Window* const window = find_window(access.win);
+    if (window == nullptr || !window->caches_atomic_reads()) return false;
+    ReadStarter<Call> starter(*window, access.target, call);
+    const std::uint64_t size = window->has(access.target) ? run_bytes(access) : 0;
+    CachedWindow::Served served = CachedWindow::Served::no;
+    if (size != 0)
+        served = window->cached().try_get_slowly(
+            access.target, window->offset(access.target, access.displacement), size, access.origin);
+    status = MPI_SUCCESS;
+    if (served == CachedWindow::Served::hit) return true;
+    if (served == CachedWindow::Served::pass) {
+        status = starter.start_whole();
+        return true;
+    }
+    bool started = false;
+    status = get_slowly(*window, access, 0, starter, started);
+    return true;
+}
+
 /// An accumulate with an operation: only those that change something make the cache forget.
 template <class Call>
 int accumulate(const char* name, const UpdateTarget& to, MPI_Op op, const Call& call) noexcept {
@@ -114,10 +161,14 @@ using namespace nearfetch;
     int MPI_Get_accumulate##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type,        \
                                    void* result, COUNT result_count, MPI_Datatype result_type, int rank,    \
                                    MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Win win) { \
-        return accumulate("MPI_Get_accumulate", {rank, disp, count, type, win}, op, [&] {                   \
+        const auto call = [&] {                                                                             \
             return PMPI_Get_accumulate##SUFFIX(origin, origin_count, origin_type, result, result_count,     \
                                                result_type, rank, disp, count, type, op, win);              \
-        });                                                                                                 \
+        };                                                                                                  \
+        int status = MPI_SUCCESS;                                                                           \
+        const Access<COUNT> access{result, result_count, result_type, rank, disp, count, type, win};        \
+        if (read_by_get(access, op, call, status)) return status;                                           \
+        return accumulate("MPI_Get_accumulate", {rank, disp, count, type, win}, op, call);                  \
     }                                                                                                       \
     int MPI_Rget_accumulate##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type,       \
                                     void* result, COUNT result_count, MPI_Datatype result_type, int rank,   \
@@ -138,8 +189,10 @@ NEARFETCH_UPDATES(_c, MPI_Count)
 
 int MPI_Fetch_and_op(const void* origin, void* result, MPI_Datatype type, int rank, MPI_Aint disp, MPI_Op op,
                      MPI_Win win) {
-    return accumulate("MPI_Fetch_and_op", {rank, disp, 1, type, win}, op,
-                      [&] { return PMPI_Fetch_and_op(origin, result, type, rank, disp, op, win); });
+    const auto call = [&] { return PMPI_Fetch_and_op(origin, result, type, rank, disp, op, win); };
+    int status = MPI_SUCCESS;
+    if (read_by_get(Access<int>{result, 1, type, rank, disp, 1, type, win}, op, call, status)) return status;
+    return accumulate("MPI_Fetch_and_op", {rank, disp, 1, type, win}, op, call);
 }
 
 int MPI_Compare_and_swap(const void* origin, const void* compare, void* result, MPI_Datatype type, int rank,

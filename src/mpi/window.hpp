@@ -29,6 +29,7 @@ class Window {
     bool off() const noexcept { return mode() == Mode::off; }
     bool locks_synchronize() const noexcept { return cached_.settings().locks != "access"; }
     bool atomics_synchronize() const noexcept { return cached_.settings().atomics != "relaxed"; }
+    bool caches_atomic_reads() const noexcept { return cached_.settings().atomic_reads == "cached"; }
     std::uint64_t block_limit() const noexcept { return cached_.settings().block_limit; }
 
     /// False for MPI_PROC_NULL and for what the library itself will call an error.

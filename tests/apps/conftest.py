@@ -36,8 +36,19 @@ class Run(NamedTuple):
     """The `name value` lines."""
     json: dict[str, Any]
     stderr: str
-    counters: list[Counter[str]]
-    """Of each rank, summed over its windows: what nearfetch counted; empty for a plain run."""
+    windows: list[list[dict[str, Any]]]
+    """What nearfetch told of each rank's windows; empty for a plain run."""
+
+    @property
+    def counters(self) -> list[Counter[str]]:
+        """What nearfetch counted: of each rank, summed over its windows."""
+        sums = []
+        for windows in self.windows:
+            total: Counter[str] = Counter()
+            for window in windows:
+                total.update({name: value for name, value in window.items() if isinstance(value, int)})
+            sums.append(total)
+        return sums
 
 
 class Starter:
@@ -74,19 +85,13 @@ class Starter:
             return Run(code, {}, {}, stderr, [])
         results = dict(line.split(" ", 1) for line in stdout.splitlines())
         written = json.loads(self._json.read_text()) if "--json" not in arguments else {}
-        return Run(0, results, written, stderr, [] if mode is None else self._counters(ranks))
+        return Run(0, results, written, stderr, [] if mode is None else self._windows(ranks))
 
-    def _counters(self, ranks: int) -> list[Counter[str]]:
-        """The counters that each rank wrote; every rank has to have written some."""
+    def _windows(self, ranks: int) -> list[list[dict[str, Any]]]:
+        """What each rank wrote; every rank has to have written some."""
         files = [self._stats / f"rank-{rank}.json" for rank in range(ranks)]
         assert sorted(self._stats.iterdir()) == files
-        sums = []
-        for file in files:
-            total: Counter[str] = Counter()
-            for window in json.loads(file.read_text(encoding="utf-8"))["windows"]:
-                total.update({name: value for name, value in window.items() if isinstance(value, int)})
-            sums.append(total)
-        return sums
+        return [json.loads(file.read_text(encoding="utf-8"))["windows"] for file in files]
 
     def good(self, *arguments: object, **where: Any) -> Run:
         """Runs it and insists on exit code 0."""

@@ -130,6 +130,35 @@ void promise_of_atomics(const char* name, Settings settings, unsigned long long 
     barrier();
 }
 
+/// Atomics that only read are gets like others, if the program says that it waits for nothing by them.
+void promise_of_atomic_reads(const char* name, Settings settings, unsigned long long hits) {
+    part(name);
+    const Flags flags(settings);
+    const LockAll epoch(flags);
+    if (reads()) {
+        std::int64_t one = 1, value = -1;
+        CHECK_MPI(MPI_Put(&one, 1, MPI_INT64_T, writer, 8, 1, MPI_INT64_T, flags));
+        CHECK_MPI(MPI_Win_flush(writer, flags));
+        for (int i = 0; i < 4; ++i) {
+            CHECK_MPI(MPI_Fetch_and_op(nullptr, &value, MPI_INT64_T, writer, 8, MPI_NO_OP, flags));
+            CHECK_MPI(MPI_Win_flush(writer, flags));
+            CHECK_EQ(value, one);
+            CHECK_MPI(MPI_Get_accumulate(nullptr, 0, MPI_INT64_T, &value, 1, MPI_INT64_T, writer, 0, 1,
+                                         MPI_INT64_T, MPI_NO_OP, flags));
+            CHECK_MPI(MPI_Win_flush(writer, flags));
+            CHECK_EQ(value, 0);
+        }
+        if (loaded()) CHECK_EQ(counter(flags, "hits"), hits);
+        // What this process changes it sees.
+        CHECK_MPI(MPI_Fetch_and_op(&one, &value, MPI_INT64_T, writer, 8, MPI_SUM, flags));
+        CHECK_MPI(MPI_Win_flush(writer, flags));
+        CHECK_MPI(MPI_Fetch_and_op(nullptr, &value, MPI_INT64_T, writer, 8, MPI_NO_OP, flags));
+        CHECK_MPI(MPI_Win_flush(writer, flags));
+        CHECK_EQ(value, 2);
+    }
+    barrier();
+}
+
 /// An atomic on a window that nothing is cached of is news for the others.
 void flags_elsewhere(Data& data) {
     part("flags in a window that is off");
@@ -154,6 +183,9 @@ void all() {
     promise_of_atomics("atomics synchronise", {IN_MODE_ACQUIRE, EXACT_RANGES}, 0);
     promise_of_atomics("atomics are counters",
                        {IN_MODE_ACQUIRE, EXACT_RANGES, {"nearfetch_atomics", "relaxed"}}, 6);
+    promise_of_atomic_reads("atomic reads ask the target", {IN_MODE_ACQUIRE, EXACT_RANGES}, 0);
+    promise_of_atomic_reads("atomic reads are gets",
+                            {IN_MODE_ACQUIRE, EXACT_RANGES, {"nearfetch_atomic_reads", "cached"}}, 6);
     Data data;
     flags_elsewhere(data);
 }
