@@ -322,6 +322,26 @@ class LockAll {
 
 inline void barrier() { MPI_Barrier(MPI_COMM_WORLD); }
 
+/// Calls test(&flag), an MPI call, until the flag is true.
+template <class Test>
+void until(const Test& test) {
+    int flag = 0;
+    while (!flag)
+        CHECK_MPI(test(&flag));
+}
+
+/// Local flushes, which Open MPI's osc pt2pt may hang in.
+inline bool flushes_locally() {
+    const char* osc = std::getenv("OMPI_MCA_osc");
+    return !osc || !std::strstr(osc, "pt2pt");
+}
+inline int flush_local(int target, MPI_Win win) {
+    return flushes_locally() ? MPI_Win_flush_local(target, win) : MPI_Win_flush(target, win);
+}
+inline int flush_local_all(MPI_Win win) {
+    return flushes_locally() ? MPI_Win_flush_local_all(win) : MPI_Win_flush_all(win);
+}
+
 /// Between the owners' stores and the others' gets (inside a lock_all epoch): the stores are visible, and
 /// nearfetch keeps no promise that the program broke.
 inline void publish(MPI_Win win, const std::string& window_mode = mode()) {

@@ -132,13 +132,6 @@ inline Litmus by_request(
         rest);
 }
 
-template <class Test>
-void until(const Test& test) {
-    int flag = 0;
-    while (!flag)
-        CHECK_MPI(test(&flag));
-}
-
 using Look = std::function<void(std::int64_t*)>;
 
 /// The writer raises a flag, a number from 0, by one; the reader looks again and again until it has.

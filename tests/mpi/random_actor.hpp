@@ -12,11 +12,6 @@ constexpr int segment_bytes = 256;
 constexpr int segments = window_bytes / segment_bytes;
 constexpr int nobody = -1;
 
-inline int flush_local(int target, MPI_Win win) {
-    const char* osc = std::getenv("OMPI_MCA_osc");
-    return osc && std::strstr(osc, "pt2pt") ? MPI_Win_flush(target, win) : MPI_Win_flush_local(target, win);
-}
-
 enum class Style { lock_all, lock, fence, pscw };
 enum class Phase { read, write, store, add };
 enum class Action {

@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Executes a random program: this rank's accesses, each value that it reads compared with what is allowed.
+
+#include <list>
+
+#include "random_sync.hpp"
+
+namespace random_programs {
+
+/// What came of a program on this rank.
+struct Outcome {
+    std::string failure;  ///< the first wrong value
+    std::uint64_t reads = 0, bytes = 0, writes = 0, synchronisations = 0;
+    std::uint64_t determined = 0;  ///< reads of which the first byte may have one value only
+};
+
+class Player {
+  public:
+    Player(const Windows& all, const Meaning& meaning, std::uint64_t fill, Outcome& outcome)
+        : windows_(all),
+          meaning_(meaning),
+          fill_(fill),
+          outcome_(outcome),
+          strict_(mode() == "acquire" || mode() == "plain"),
+          sync_(all) {}
+
+    void play() {
+        prepare();
+        state().at = place_;
+        for (const Act& act : meaning_.acts()) {
+            if (!act.legal) continue;
+            std::snprintf(place_, sizeof place_, "#%u, %s", act.step.id,
+                          kind_names[static_cast<int>(act.step.kind)]);
+            if (is_access(act.step.kind)) {
+                if (act.step.rank == rank()) access(act);
+            } else if (is_completion(act.step.kind)) {
+                if (act.step.rank == rank()) complete(act.step);
+            } else {
+                synchronise(act);
+            }
+        }
+        part("the end of a program");
+        end();
+    }
+
+  private:
+    /// An access that is not over.
+    struct Operation {
+        const Act* act;
+        std::vector<unsigned char> buffer;
+        std::uint64_t first =
+            0;  ///< the place in the window that the buffer begins with, if it has gaps, too
+        bool has_gaps = false;
+        MPI_Request request = MPI_REQUEST_NULL;
+        bool over = false;
+
+        unsigned char& at(std::uint64_t i) { return buffer[has_gaps ? act->step.place(i) - first : i]; }
+    };
+
+    void prepare() {
+        for (int id = 0; id < windows; ++id) {
+            CHECK_MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, rank(), 0, windows_[id]));
+            unsigned char* const bytes = windows_.bytes(id);
+            for (std::uint64_t at = 0; at < part_bytes(id, rank()); ++at)
+                bytes[at] = byte_at_first(fill_, id, rank(), at);
+            CHECK_MPI(MPI_Win_unlock(rank(), windows_[id]));
+        }
+        for (const Window* flags : {windows_.flags.get(), windows_.lock_flags.get()}) {
+            CHECK_MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, rank(), 0, *flags));
+            std::memset(flags->bytes(), 0, Windows::flag_bytes);
+            CHECK_MPI(MPI_Win_unlock(rank(), *flags));
+        }
+        barrier();
+        windows_.forget_all();
+        for (const MPI_Win win : {windows_[allocated], windows_[created], MPI_Win{*windows_.flags}})
+            CHECK_MPI(MPI_Win_lock_all(0, win));
+        CHECK_MPI(MPI_Win_fence(MPI_MODE_NOPRECEDE, windows_[fenced]));
+    }
+
+    void end() {
+        CHECK_MPI(MPI_Win_fence(MPI_MODE_NOSUCCEED, windows_[fenced]));
+        for (const MPI_Win win : {windows_[allocated], windows_[created], MPI_Win{*windows_.flags}})
+            CHECK_MPI(MPI_Win_unlock_all(win));
+        barrier();
+        for (int id = 0; id < windows; ++id) {
+            CHECK_MPI(MPI_Win_lock(MPI_LOCK_SHARED, rank(), 0, windows_[id]));
+            note(meaning_.check_part(id, rank(), windows_.bytes(id)));
+            CHECK_MPI(MPI_Win_unlock(rank(), windows_[id]));
+        }
+        barrier();
+    }
+
+    void note(const std::string& wrong) {
+        if (!wrong.empty() && outcome_.failure.empty()) outcome_.failure = wrong;
+    }
+
+    void synchronise(const Act& act) {
+        if (act.step.kind == Kind::fence) {
+            CHECK_MPI(MPI_Win_fence(0, windows_[fenced]));
+            for (int target = 0; target < size(); ++target)
+                over(fenced, target);
+        } else if (!sync_.perform(act)) {
+            return;
+        }
+        if (act.step.kind == Kind::complete_wait && act.step.rank == rank()) over(started, act.step.peer);
+        ++outcome_.synchronisations;
+        windows_.forget_all();
+    }
+
+    // --- accesses
+
+    static bool reads(const Act& act) { return act.read >= 0; }
+
+    void access(const Act& act) {
+        const Step& step = act.step;
+        if (step.kind == Kind::load || step.kind == Kind::store) return own(act);
+        if (step.window == locked && !is_locked_[step.peer]) {
+            CHECK_MPI(MPI_Win_lock(MPI_LOCK_SHARED, step.peer, 0, windows_[locked]));
+            windows_.forget_all();
+            is_locked_[step.peer] = true;
+        }
+        operations_.emplace_back();
+        Operation& operation = operations_.back();
+        operation.act = &act;
+        operation.first = step.offset;
+        operation.has_gaps = step.block != 0 && step.variant % 2 != 0;
+        operation.buffer.assign(operation.has_gaps ? step.end() - step.offset : step.size_bytes, 0xA5);
+        if (!reads(act)) ++outcome_.writes;
+        if (!reads(act) && act.bit == 0)
+            for (std::uint64_t i = 0; i < step.size_bytes; ++i)
+                operation.at(i) = value_of(step.id, i);
+        if (act.bit != 0) addends_.assign(step.size_bytes / 8, act.bit);
+        if (step.kind <= Kind::rput)
+            transfer(act, operation);
+        else
+            by_words(act, operation);
+    }
+
+    /// The program's own part, by the processor.
+    void own(const Act& act) {
+        const Step& step = act.step;
+        const MPI_Win win = windows_[step.window];
+        volatile unsigned char* const bytes = windows_.bytes(step.window);
+        CHECK_MPI(MPI_Win_sync(win));
+        if (reads(act)) {
+            std::vector<unsigned char> seen(step.size_bytes);
+            for (std::uint64_t i = 0; i < step.size_bytes; ++i)
+                seen[i] = bytes[step.place(i)];
+            count(act);
+            note(meaning_.check(act, seen.data(), strict_));
+            return;
+        }
+        for (std::uint64_t i = 0; i < step.size_bytes; ++i)
+            bytes[step.place(i)] = value_of(step.id, i);
+        CHECK_MPI(MPI_Win_sync(win));
+    }
+
+    /// A type with the step's places, from its first on.
+    static MPI_Datatype strided(const Step& step) {
+        MPI_Datatype type;
+        const std::uint64_t blocks = step.size_bytes / step.block, rest = step.size_bytes % step.block;
+        const auto length = static_cast<int>(step.block);
+        if (rest == 0 && step.variant % 4 < 2) {
+            CHECK_MPI(MPI_Type_vector(static_cast<int>(blocks), length,
+                                      static_cast<int>(step.block + step.gap), MPI_BYTE, &type));
+        } else {
+            std::vector<int> lengths(blocks, length);
+            if (rest != 0) lengths.push_back(static_cast<int>(rest));
+            std::vector<MPI_Aint> places;
+            for (std::size_t i = 0; i < lengths.size(); ++i)
+                places.push_back(static_cast<MPI_Aint>(i * (step.block + step.gap)));
+            CHECK_MPI(MPI_Type_create_hindexed(static_cast<int>(lengths.size()), lengths.data(),
+                                               places.data(), MPI_BYTE, &type));
+        }
+        CHECK_MPI(MPI_Type_commit(&type));
+        return type;
+    }
+
+    void transfer(const Act& act, Operation& operation) {
+        const Step& step = act.step;
+        const MPI_Win win = windows_[step.window];
+        const auto bytes = static_cast<int>(step.size_bytes);
+        const auto at = static_cast<MPI_Aint>(step.offset);
+        MPI_Datatype there = step.block == 0 ? MPI_BYTE : strided(step);
+        const int there_count = step.block == 0 ? bytes : 1;
+        const MPI_Datatype here = operation.has_gaps ? there : MPI_BYTE;
+        const int here_count = operation.has_gaps ? 1 : bytes;
+        unsigned char* const buffer = operation.buffer.data();
+        if (step.kind == Kind::get)
+            CHECK_MPI(MPI_Get(buffer, here_count, here, step.peer, at, there_count, there, win));
+        else if (step.kind == Kind::rget)
+            CHECK_MPI(MPI_Rget(buffer, here_count, here, step.peer, at, there_count, there, win,
+                               &operation.request));
+        else if (step.kind == Kind::put)
+            CHECK_MPI(MPI_Put(buffer, here_count, here, step.peer, at, there_count, there, win));
+        else
+            CHECK_MPI(MPI_Rput(buffer, here_count, here, step.peer, at, there_count, there, win,
+                               &operation.request));
+        if (step.block != 0) CHECK_MPI(MPI_Type_free(&there));
+    }
+
+    void by_words(const Act& act, Operation& operation) {
+        const Step& step = act.step;
+        const MPI_Win win = windows_[step.window];
+        const auto words = static_cast<int>(step.size_bytes / 8);
+        const auto at = static_cast<MPI_Aint>(step.offset);
+        const MPI_Datatype word = MPI_UINT64_T;
+        unsigned char* const buffer = operation.buffer.data();
+        operands_.push_back(addends_);
+        const std::uint64_t* const addends = operands_.back().data();
+        if (step.kind == Kind::replace) {
+            CHECK_MPI(MPI_Accumulate(buffer, words, word, step.peer, at, words, word, MPI_REPLACE, win));
+        } else if (step.kind == Kind::sum) {
+            CHECK_MPI(MPI_Accumulate(addends, words, word, step.peer, at, words, word, MPI_SUM, win));
+        } else if (step.kind == Kind::fetch_sum) {
+            if (step.variant % 2)
+                CHECK_MPI(MPI_Fetch_and_op(addends, buffer, word, step.peer, at, MPI_SUM, win));
+            else
+                CHECK_MPI(MPI_Get_accumulate(addends, 1, word, buffer, 1, word, step.peer, at, 1, word,
+                                             MPI_SUM, win));
+        } else if (words == 1 && step.variant % 2) {
+            CHECK_MPI(MPI_Fetch_and_op(nullptr, buffer, word, step.peer, at, MPI_NO_OP, win));
+        } else {
+            CHECK_MPI(MPI_Get_accumulate(nullptr, 0, word, buffer, words, word, step.peer, at, words, word,
+                                         MPI_NO_OP, win));
+        }
+    }
+
+    // --- completions
+
+    void complete(const Step& step) {
+        const MPI_Win win = windows_[step.window];
+        switch (step.kind) {
+            case Kind::wait:
+                return wait(step.variant);
+            case Kind::flush:
+                CHECK_MPI(MPI_Win_flush(step.peer, win));
+                return over(step.window, step.peer);
+            case Kind::flush_local:
+                CHECK_MPI(flush_local(step.peer, win));
+                return over(step.window, step.peer);
+            case Kind::flush_all:
+                CHECK_MPI(MPI_Win_flush_all(win));
+                break;
+            case Kind::flush_local_all:
+                CHECK_MPI(flush_local_all(win));
+                break;
+            default:
+                reopen(step);
+        }
+        for (int target = 0; target < size(); ++target)
+            if (step.window != locked || target == step.peer) over(step.window, target);
+    }
+
+    /// Ends an epoch; requests are to be complete by then.
+    void reopen(const Step& step) {
+        const MPI_Win win = windows_[step.window];
+        wait(step.variant);
+        if (step.window == locked) {
+            CHECK_MPI(MPI_Win_unlock(step.peer, win));
+            is_locked_[step.peer] = false;
+            return;
+        }
+        CHECK_MPI(MPI_Win_unlock_all(win));
+        CHECK_MPI(MPI_Win_lock_all(0, win));
+        windows_.forget_all();
+    }
+
+    void wait(int variant) {
+        std::vector<MPI_Request> requests;
+        for (Operation& operation : operations_)
+            if (operation.request != MPI_REQUEST_NULL) requests.push_back(operation.request);
+        if (requests.empty()) return;
+        wait_for(requests, variant);
+        for (Operation& operation : operations_) {
+            if (operation.request == MPI_REQUEST_NULL) continue;
+            operation.request = MPI_REQUEST_NULL;
+            finish(operation);
+        }
+        remove_finished();
+    }
+
+    static void wait_for(std::vector<MPI_Request>& requests, int variant) {
+        const auto number = static_cast<int>(requests.size());
+        std::vector<int> indices(requests.size());
+        int index = 0, done = 0;
+        switch (variant % 5) {
+            case 0:
+                return CHECK_MPI(MPI_Waitall(number, requests.data(), MPI_STATUSES_IGNORE));
+            case 1:
+                return until([&](int* flag) {
+                    return MPI_Testall(number, requests.data(), flag, MPI_STATUSES_IGNORE);
+                });
+            case 2:
+                for (int i = 0; i < number; ++i)
+                    CHECK_MPI(MPI_Waitany(number, requests.data(), &index, MPI_STATUS_IGNORE));
+                return;
+            case 3:
+                for (int left = number; left > 0; left -= done)
+                    CHECK_MPI(
+                        MPI_Waitsome(number, requests.data(), &done, indices.data(), MPI_STATUSES_IGNORE));
+                return;
+            default:
+                for (MPI_Request& request : requests)
+                    Synchroniser::finish(request, variant / 5);
+        }
+    }
+
+    /// A rank's accesses of a target are over: their values are there, their buffers its own again.
+    void over(int window, int target) {
+        for (Operation& operation : operations_)
+            if (operation.act->step.window == window && operation.act->step.peer == target) finish(operation);
+        remove_finished();
+    }
+
+    void finish(Operation& operation) {
+        if (operation.over) return;
+        operation.over = true;
+        const Act& act = *operation.act;
+        if (reads(act)) {
+            std::vector<unsigned char> seen(act.step.size_bytes);
+            for (std::uint64_t i = 0; i < seen.size(); ++i)
+                seen[i] = operation.at(i);
+            count(act);
+            note(meaning_.check(act, seen.data(), strict_));
+        }
+        std::fill(operation.buffer.begin(), operation.buffer.end(), static_cast<unsigned char>(0xBD));
+    }
+
+    void remove_finished() {
+        operations_.remove_if([](const Operation& operation) {
+            return operation.over && operation.request == MPI_REQUEST_NULL;
+        });
+        if (operations_.empty()) operands_.clear();
+    }
+
+    void count(const Act& act) {
+        ++outcome_.reads;
+        outcome_.bytes += act.step.size_bytes;
+        if (outcome_.reads % 8 == 0 && meaning_.choices(act, strict_) == 1) outcome_.determined += 8;
+    }
+
+    const Windows& windows_;
+    const Meaning& meaning_;
+    std::uint64_t fill_;
+    Outcome& outcome_;
+    bool strict_;
+    Synchroniser sync_;
+    std::list<Operation> operations_;
+    std::list<std::vector<std::uint64_t>> operands_;
+    std::vector<std::uint64_t> addends_;
+    bool is_locked_[most_ranks] = {};
+    char place_[64] = {};  ///< for the message of a rank that is stuck
+};
+
+}  // namespace random_programs
