@@ -134,18 +134,28 @@ inline std::string to_text(const Step& step) {
     return text.str();
 }
 
+/// A way of synchronising.
+struct Way {
+    Kind kind;
+    int variant;
+};
+
 /// Makes programs. What is written by one rank is read by others, most often after they have synchronised.
 class Generator {
   public:
-    Generator(std::uint64_t seed, int ranks) : random_(seed), ranks_(ranks) {
+    /// \param favourite null: chosen by chance
+    Generator(std::uint64_t seed, int ranks, const Way* favourite = nullptr) : random_(seed), ranks_(ranks) {
         length_ = 80 + random_.below(160);
         bursts_ = 1 + pick(6);
         for (auto& place : hot_)
             place = random_.below(1200);
         // Most programs use little, so that it is used again.
-        favourite_ = pick(windows);
+        constexpr int often[] = {allocated, allocated, created, created, locked, locked, fenced, started};
+        favourite_ = often[pick(8)];
         favourite_target_ = pick(ranks_);
         loyal_ = pick(3) != 0;
+        way_ = any_way();
+        if (favourite != nullptr) way_ = *favourite;
     }
 
     std::vector<Step> make() {
@@ -235,8 +245,9 @@ class Generator {
         }
     }
     void read(int rank, int window, int target, std::uint64_t offset, std::uint64_t bytes) {
-        constexpr Kind some[] = {Kind::get, Kind::get, Kind::get, Kind::rget, Kind::read_atomic};
-        add_access(some[pick(5)], rank, window, target, offset, bytes);
+        constexpr Kind some[] = {Kind::get, Kind::get,  Kind::get,        Kind::get,
+                                 Kind::get, Kind::rget, Kind::read_atomic};
+        add_access(some[pick(7)], rank, window, target, offset, bytes);
     }
     /// One, or many small ones that are neighbours.
     void write(int rank, int window, int target, std::uint64_t offset, std::uint64_t bytes) {
@@ -249,6 +260,18 @@ class Generator {
         }
     }
 
+    /// Synchronisation without a purpose.
+    void stray() {
+        const int from = pick(ranks_), to = pick(ranks_);
+        constexpr Kind some[] = {Kind::fence,        Kind::post_start,    Kind::complete_wait,
+                                 Kind::post_receive, Kind::begin_barrier, Kind::end_barrier,
+                                 Kind::message};
+        if (pick(2))
+            synchronise(from, to);
+        else
+            add(some[pick(7)], from, to);
+    }
+
     void complete(int rank, int window, int target, bool at_target) {
         if (window == fenced) {
             add(Kind::fence, 0, 0);
@@ -258,51 +281,39 @@ class Generator {
             add(Kind::complete_wait, rank, target);
             return;
         }
-        constexpr Kind full[] = {Kind::flush, Kind::flush, Kind::flush_all, Kind::reopen};
+        constexpr Kind full[] = {Kind::flush, Kind::flush, Kind::flush_all};
+        if (pick(12) == 0) {
+            add(Kind::reopen, rank, target, window);
+            return;
+        }
         constexpr Kind local[] = {Kind::flush_local, Kind::flush_local_all, Kind::wait};
-        add(at_target ? full[pick(4)] : local[pick(3)], rank, target, window);
+        add(at_target ? full[pick(3)] : local[pick(3)], rank, target, window);
     }
 
+    Way any_way() {
+        constexpr Kind kinds[] = {Kind::message,      Kind::message,      Kind::message,    Kind::message,
+                                  Kind::message,      Kind::collective,   Kind::collective, Kind::flag,
+                                  Kind::flag,         Kind::ssend,        Kind::exchange,   Kind::lock_flag,
+                                  Kind::post_receive, Kind::begin_barrier};
+        return {kinds[pick(14)], pick(1 << 16)};
+    }
+
+    /// Most programs synchronise in one way most often, so that nothing else makes up for a mistake in it.
     void synchronise(int from, int to) {
-        switch (pick(16)) {
-            case 0:
-                add(Kind::ssend, from, to);
-                return;
-            case 1:
-                add(Kind::exchange, from, to);
-                return;
-            case 2:
-                add(Kind::begin_barrier, 0, 0);
-                return;
-            case 3:
-                add(Kind::end_barrier, 0, 0);
-                return;
-            case 4:
-            case 5:
-                add(Kind::collective, from, to);
-                return;
-            case 6:
-            case 7:
-            case 8:
-                add(Kind::flag, from, to, pick(ranks_));
-                return;
-            case 9:
-                add(Kind::lock_flag, from, to, pick(ranks_));
-                return;
-            case 10:
-                add(Kind::fence, 0, 0);
-                return;
-            case 11:
-                add(Kind::post_start, from, to);
-                return;
-            case 12:
-                add(Kind::complete_wait, to, from);
-                return;
-            case 13:
+        const Way way = pick(4) == 0 ? any_way() : way_;
+        switch (way.kind) {
+            case Kind::post_receive:
                 add(Kind::post_receive, to, from);
-                return;
+                if (pick(2)) burst(to);
+                add(Kind::message, from, to).variant = way.variant;
+                break;
+            case Kind::begin_barrier:
+                add(Kind::begin_barrier, 0, 0);
+                if (pick(2)) burst(to);
+                add(Kind::end_barrier, 0, 0).variant = way.variant;
+                break;
             default:
-                add(Kind::message, from, to);
+                add(way.kind, from, to, pick(ranks_)).variant = way.variant;
         }
     }
 
@@ -350,6 +361,7 @@ class Generator {
     int bursts_;  ///< between two synchronisations, at most about
     std::array<std::uint64_t, 4> hot_{};
     int favourite_, favourite_target_;
+    Way way_{};
     bool loyal_;
     std::vector<Step> steps_;
 };
