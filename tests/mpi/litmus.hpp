@@ -7,9 +7,18 @@
 // call can be left out, each test is repeated without it, and then has to see the old value: so each line of
 // the table of calls that is tested is needed.
 //
+// Whether a call waits for another process is often left to the library, and what it waits for is seldom the
+// writer. So there are two ways: Data lets the reader make the call at any time, and the call has to bring
+// the news; Data{Told::outside} tells all ranks of the change by shared memory, which MPI does not see, and
+// the call only has to acquire.
+//
 // The reader is the last rank, because it learns from those before it even by MPI_Scan. It tells the writer
 // that it may write by a plain send, which is no acquire.
 
+#include <fcntl.h>
+#include <sys/mman.h>
+
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <thread>
@@ -32,7 +41,40 @@ struct Litmus {
     const char* calls;  ///< whose acquires are needed
     std::function<void()> learn;
     std::function<void()> after = [] {};
+    std::function<void()> before = [] {};  ///< the reader has looked for the first time
 };
+
+/// A number that all ranks see, and MPI does not.
+class Outside {
+  public:
+    Outside() {
+        char name[64];
+        std::snprintf(name, sizeof name, "/nearfetch-litmus-%d", static_cast<int>(getpid()));
+        MPI_Bcast(name, sizeof name, MPI_CHAR, writer, MPI_COMM_WORLD);
+        const int file = shm_open(name, O_CREAT | O_RDWR, 0600);
+        CHECK(file >= 0 && ftruncate(file, sizeof *stage_) == 0);
+        void* const memory = mmap(nullptr, sizeof *stage_, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+        CHECK(memory != MAP_FAILED);
+        stage_ = static_cast<std::atomic<std::int64_t>*>(memory);
+        close(file);
+        barrier();
+        if (writes()) shm_unlink(name);
+    }
+    Outside(const Outside&) = delete;
+    Outside& operator=(const Outside&) = delete;
+    ~Outside() { munmap(stage_, sizeof *stage_); }
+
+    void set(std::int64_t stage) { stage_->store(stage); }
+    void wait(std::int64_t stage) const {
+        while (stage_->load() < stage)
+            std::this_thread::yield();
+    }
+
+  private:
+    std::atomic<std::int64_t>* stage_ = nullptr;
+};
+
+enum class Told { by_the_call, outside };
 
 inline std::int64_t get(MPI_Win window, int target, MPI_Aint place) {
     std::int64_t value = -1;
@@ -44,8 +86,9 @@ inline std::int64_t get(MPI_Win window, int target, MPI_Aint place) {
 /// What is read, always in mode acquire.
 class Data {
   public:
-    Data()
-        : info_{{"nearfetch_mode", "acquire"}, {"nearfetch_bypass", "off"}},
+    explicit Data(Told told = Told::by_the_call)
+        : told_(told),
+          info_{{"nearfetch_mode", "acquire"}, {"nearfetch_bypass", "off"}},
           window_(1024 * 8, 8, Kind::allocate, info_) {
         CHECK_MPI(MPI_Win_lock_all(0, window_));
         window_.as<std::int64_t>()[0] = 0;
@@ -59,18 +102,27 @@ class Data {
     /// What the reader gets after the writer has told it of a change, relative to what it was changed to.
     std::int64_t seen_after(const Litmus& litmus) {
         ++version_;
+        litmus.before();
         barrier();
         CHECK_EQ(NEARFETCH_CALL(nearfetch_win_invalidate, (window_)), MPI_SUCCESS);
         if (reads()) {
             CHECK_EQ(get(window_, writer, 0), version_ - 1);
             get(window_, writer, 8);
-            CHECK_MPI(MPI_Send(nullptr, 0, MPI_BYTE, writer, 1, MPI_COMM_WORLD));
+            if (told_ == Told::outside)
+                outside_.set(2 * version_);
+            else
+                CHECK_MPI(MPI_Send(nullptr, 0, MPI_BYTE, writer, 1, MPI_COMM_WORLD));
         }
         if (writes()) {
-            CHECK_MPI(MPI_Recv(nullptr, 0, MPI_BYTE, reader(), 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+            if (told_ == Told::outside)
+                outside_.wait(2 * version_);
+            else
+                CHECK_MPI(MPI_Recv(nullptr, 0, MPI_BYTE, reader(), 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
             window_.as<std::int64_t>()[0] = version_;
             CHECK_MPI(MPI_Win_sync(window_));
+            outside_.set(2 * version_ + 1);
         }
+        if (told_ == Told::outside) outside_.wait(2 * version_ + 1);
         litmus.learn();
         const std::int64_t seen = reads() ? get(window_, writer, 0) - version_ : 0;
         litmus.after();
@@ -79,6 +131,8 @@ class Data {
     }
 
   private:
+    Told told_;
+    Outside outside_;
     Info info_;
     Window window_;
     std::int64_t version_ = 0;
@@ -98,6 +152,8 @@ inline void run(Data& data, const Litmus& litmus) {
     nearfetch_canary_leave_out("");
     if (reads() && without != -1)
         report(__FILE__, __LINE__, std::string(litmus.calls) + ": not missed when left out");
+    else if (reads())
+        std::printf("missed: %s\n", litmus.calls);
 }
 
 inline void tell() { CHECK_MPI(MPI_Send(nullptr, 0, MPI_BYTE, reader(), 2, MPI_COMM_WORLD)); }
