@@ -235,10 +235,24 @@ bool can_meet(char* port) {
     return can != 0;
 }
 
+/// A call acquires whatever comes of it.
+std::vector<Litmus> refusals() {
+    static const auto refused = [](int (*call)(const char*, MPI_Info, int, MPI_Comm, MPI_Comm*)) {
+        return [call] {
+            if (!reads()) return;
+            MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+            CHECK(call("nowhere", MPI_INFO_NULL, 0, MPI_COMM_SELF, &made) != MPI_SUCCESS);
+            MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
+            made = MPI_COMM_NULL;
+        };
+    };
+    return {{"MPI_Comm_accept", refused(MPI_Comm_accept)}, {"MPI_Comm_connect", refused(MPI_Comm_connect)}};
+}
+
 /// Processes that meet.
 std::vector<Litmus> meetings() {
     static char port[MPI_MAX_PORT_NAME];
-    if (!can_meet(port)) return {};
+    if (!can_meet(port)) return refusals();
     static const auto meet = [](bool accepts) {
         if (!reads() && !writes()) return;
         CHECK_MPI(accepts ? MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &made)
