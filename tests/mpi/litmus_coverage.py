@@ -23,7 +23,12 @@ import calls  # noqa: E402
 
 PROGRAMS = ("litmus_calls", "litmus_windows", "litmus_polls", "litmus_lines", "litmus_files")
 
-EXCEPTIONS: dict[str, dict[str, str]] = {"openmpi": {}, "mpich": {}}
+EXCEPTIONS: dict[str, dict[str, str]] = {
+    "openmpi": {
+        "Comm_join": "it waits for ever on a socket that is none, and real meetings of 4.1 hang at times"
+    },
+    "mpich": {},
+}
 """By family, the calls that cannot be tested there, without "MPI_", and why."""
 
 

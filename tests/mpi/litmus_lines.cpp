@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Litmus tests: lines of the table of calls that no other program tests by themselves. The reader is told of
 // the change outside of MPI, so each call only has to acquire.
-#include <arpa/inet.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-
 #include "litmus.hpp"
 
 using namespace litmus;
@@ -12,7 +8,6 @@ using namespace litmus;
 namespace {
 
 MPI_Comm made = MPI_COMM_NULL;
-char* own_path;
 const auto free_made = [] {
     if (made != MPI_COMM_NULL) CHECK_MPI(MPI_Comm_free(&made));
 };
@@ -222,95 +217,41 @@ std::vector<Litmus> windows_beside() {
     return all;
 }
 
-/// Whether this MPI opens ports: MPICH 5.0 does not over UCX, whose addresses are longer than a port's name.
-bool can_meet(char* port) {
-    int can = 1;
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
-    if (writes()) can = MPI_Open_port(MPI_INFO_NULL, port) == MPI_SUCCESS;
-    if (writes() && can) MPI_Close_port(port);
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
-    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
-    MPI_Bcast(&can, 1, MPI_INT, writer, MPI_COMM_WORLD);
-    return can != 0;
-}
-
-/// A call acquires whatever comes of it.
-std::vector<Litmus> refusals() {
-    static const auto refused = [](int (*call)(const char*, MPI_Info, int, MPI_Comm, MPI_Comm*)) {
+/// Processes that meet. A call acquires whatever comes of it, and what is refused starts nothing and waits
+/// for nobody: real spawns and connections are slow, and with Open MPI 4.1 one in dozens hangs.
+std::vector<Litmus> meetings() {
+    static const auto refused = [](int (*call)()) {
         return [call] {
             if (!reads()) return;
-            MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
-            CHECK(call("nowhere", MPI_INFO_NULL, 0, MPI_COMM_SELF, &made) != MPI_SUCCESS);
-            MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_ARE_FATAL);
-            made = MPI_COMM_NULL;
+            for (const MPI_Comm comm : {MPI_COMM_WORLD, MPI_COMM_SELF})
+                MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+            CHECK(call() != MPI_SUCCESS);
+            for (const MPI_Comm comm : {MPI_COMM_WORLD, MPI_COMM_SELF})
+                MPI_Comm_set_errhandler(comm, MPI_ERRORS_ARE_FATAL);
         };
     };
-    return {{"MPI_Comm_accept", refused(MPI_Comm_accept)}, {"MPI_Comm_connect", refused(MPI_Comm_connect)}};
-}
-
-/// Processes that meet.
-std::vector<Litmus> meetings() {
-    static char port[MPI_MAX_PORT_NAME];
-    if (!can_meet(port)) return refusals();
-    static const auto meet = [](bool accepts) {
-        if (!reads() && !writes()) return;
-        CHECK_MPI(accepts ? MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &made)
-                          : MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &made));
-    };
-    const auto open_port = [](int by) {
-        if (rank() == by) CHECK_MPI(MPI_Open_port(MPI_INFO_NULL, port));
-        MPI_Bcast(port, sizeof port, MPI_CHAR, by, MPI_COMM_WORLD);
-    };
-    const auto part = [](int by) {
-        if (!reads() && !writes()) return;
-        CHECK_MPI(MPI_Comm_disconnect(&made));
-        if (rank() == by) CHECK_MPI(MPI_Close_port(port));
-    };
+    static MPI_Comm met;
+    static char port[MPI_MAX_PORT_NAME] = "nowhere", command[] = "nothing";
     return {
-        {"MPI_Comm_connect", [] { meet(writes()); }, [part] { part(writer); },
-         [open_port] { open_port(writer); }},
-        {"MPI_Comm_accept", [] { meet(reads()); }, [part] { part(reader()); },
-         [open_port] { open_port(reader()); }},
-    };
-}
-
-/// A connection between writer and reader, as programs bring one for MPI_Comm_join.
-int connected_socket() {
-    sockaddr_in address{};
-    socklen_t bytes = sizeof address;
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    const int listening = socket(AF_INET, SOCK_STREAM, 0);
-    if (writes()) {
-        CHECK(bind(listening, reinterpret_cast<sockaddr*>(&address), bytes) == 0 &&
-              listen(listening, 1) == 0);
-        CHECK(getsockname(listening, reinterpret_cast<sockaddr*>(&address), &bytes) == 0);
-    }
-    MPI_Bcast(&address, sizeof address, MPI_BYTE, writer, MPI_COMM_WORLD);
-    if (reads()) {
-        CHECK(connect(listening, reinterpret_cast<sockaddr*>(&address), bytes) == 0);
-        return listening;
-    }
-    const int accepted = writes() ? accept(listening, nullptr, nullptr) : -1;
-    close(listening);
-    return accepted;
-}
-
-std::vector<Litmus> joins() {
-    static int connection;
-    static char port[MPI_MAX_PORT_NAME] = "nowhere";
-    return {
-        {"MPI_Comm_join",
-         [] {
-             if (reads() || writes()) CHECK_MPI(MPI_Comm_join(connection, &made));
-         },
-         [] {
-             if (!reads() && !writes()) return;
-             if (made != MPI_COMM_NULL) CHECK_MPI(MPI_Comm_disconnect(&made));
-             close(connection);
-         },
-         [] { connection = connected_socket(); }},
+        {"MPI_Comm_accept",
+         refused([] { return MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_NULL, &met); })},
+        {"MPI_Comm_connect",
+         refused([] { return MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_NULL, &met); })},
+#if !defined(OMPI_MAJOR_VERSION)
+        // Open MPI 4.1 does not refuse a socket that is none, and waits.
+        {"MPI_Comm_join", refused([] { return MPI_Comm_join(-1, &met); })},
+#endif
+        {"MPI_Comm_spawn", refused([] {
+             return MPI_Comm_spawn(command, MPI_ARGV_NULL, 1, MPI_INFO_NULL, 0, MPI_COMM_NULL, &met,
+                                   MPI_ERRCODES_IGNORE);
+         })},
+        {"MPI_Comm_spawn_multiple", refused([] {
+             char* commands[] = {command};
+             const int one = 1;
+             const MPI_Info info = MPI_INFO_NULL;
+             return MPI_Comm_spawn_multiple(1, commands, MPI_ARGVS_NULL, &one, &info, 0, MPI_COMM_NULL, &met,
+                                            MPI_ERRCODES_IGNORE);
+         })},
         {"MPI_Lookup_name",
          [] {
              if (reads()) CHECK_MPI(MPI_Lookup_name("nearfetch-litmus", MPI_INFO_NULL, port));
@@ -321,34 +262,6 @@ std::vector<Litmus> joins() {
          [] {
              if (reads()) CHECK_MPI(MPI_Publish_name("nearfetch-litmus", MPI_INFO_NULL, port));
          }},
-    };
-}
-
-/// The reader starts this program anew.
-std::vector<Litmus> spawns() {
-    static char child[] = "--child";
-    static char* arguments[] = {child, nullptr};
-    const auto part = [] {
-        if (reads()) CHECK_MPI(MPI_Comm_disconnect(&made));
-    };
-    return {
-        {"MPI_Comm_spawn",
-         [] {
-             if (reads())
-                 CHECK_MPI(MPI_Comm_spawn(own_path, arguments, 1, MPI_INFO_NULL, 0, MPI_COMM_SELF, &made,
-                                          MPI_ERRCODES_IGNORE));
-         },
-         part},
-        {"MPI_Comm_spawn_multiple",
-         [] {
-             const int one = 1;
-             char** all_arguments[] = {arguments};
-             const MPI_Info info = MPI_INFO_NULL;
-             if (reads())
-                 CHECK_MPI(MPI_Comm_spawn_multiple(1, &own_path, all_arguments, &one, &info, 0, MPI_COMM_SELF,
-                                                   &made, MPI_ERRCODES_IGNORE));
-         },
-         part},
     };
 }
 
@@ -462,8 +375,6 @@ void all() {
     run_all(data, communicators());
     run_all(data, windows_beside());
     run_all(data, meetings());
-    run_all(data, spawns());
-    run_all(data, joins());
 #if MPI_VERSION >= 4
     run_all(data, of_mpi_4());
 #endif
@@ -474,13 +385,4 @@ void all() {
 
 }  // namespace
 
-int main(int argc, char** argv) {
-    Program program(argc, argv, 100);
-    own_path = argv[0];
-    MPI_Comm parent;
-    MPI_Comm_get_parent(&parent);
-    if (parent == MPI_COMM_NULL) return program.run_with_others(all);
-    MPI_Comm_disconnect(&parent);
-    MPI_Finalize();
-    return 0;
-}
+int main(int argc, char** argv) { return Program(argc, argv, 100).run_with_others(all); }
