@@ -200,10 +200,17 @@ int CachedWindow::send_collected(Rank target) noexcept {
 
 int CachedWindow::send_all_collected() noexcept {
     int status = 0;
-    for (Rank target = 0; target < ranks(); ++target) {
+    const auto send = [&](Rank target) {
         const int sent = send_collected(target);
         if (status == 0) status = sent;
+    };
+    if (!threaded_) {
+        // What is collected for a target is outstanding there.
+        if (has_collected()) std::ranges::for_each(active_, send);
+        return status;
     }
+    for (Rank target = 0; target < ranks(); ++target)
+        send(target);
     return status;
 }
 

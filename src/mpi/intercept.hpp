@@ -41,12 +41,14 @@ template <class Call>
 int complete_by(Window& window, int target, FlushKind kind, const Call& call) noexcept {
     CachedWindow& cached = window.cached();
     const CachedWindow::Moment since = cached.now();
-    const bool sends = kind == FlushKind::full && cached.has_collected(target);
-    const int sent = sends ? cached.send_collected(target) : MPI_SUCCESS;
+    const bool full = kind == FlushKind::full;
+    // Where other windows may expose the same memory, this is what makes the puts news for them.
+    const bool news = full && Library::instance().overlapping() && cached.has_collected(target);
+    const int sent = full ? cached.send_collected(target) : MPI_SUCCESS;
     const std::uint64_t begin = ticks();
     const int status = call();
     cached.complete(target, since, kind, status, ticks() - begin);
-    if (sends && Library::instance().overlapping()) acquire_process();
+    if (news) acquire_process();
     return sent != MPI_SUCCESS ? sent : status;
 }
 
@@ -55,12 +57,13 @@ template <class Call>
 int complete_all_by(Window& window, FlushKind kind, const Call& call) noexcept {
     CachedWindow& cached = window.cached();
     const CachedWindow::Moment since = cached.now();
-    const bool sends = kind == FlushKind::full && cached.has_collected();
-    const int sent = sends ? cached.send_all_collected() : MPI_SUCCESS;
+    const bool full = kind == FlushKind::full;
+    const bool news = full && Library::instance().overlapping() && cached.has_collected();
+    const int sent = full ? cached.send_all_collected() : MPI_SUCCESS;
     const std::uint64_t begin = ticks();
     const int status = call();
     cached.complete_all(since, kind, status, ticks() - begin);
-    if (sends && Library::instance().overlapping()) acquire_process();
+    if (news) acquire_process();
     return sent != MPI_SUCCESS ? sent : status;
 }
 
