@@ -8,6 +8,7 @@ namespace {
 
 MPI_File file;
 int numbers[4];
+char deleted[64];  ///< the name of a file of the reader's own
 MPI_Status* const status = MPI_STATUS_IGNORE;
 
 /// To where there is something to read.
@@ -49,14 +50,14 @@ std::vector<Litmus> of_one() {
         by_reader("MPI_File_read", [] { return MPI_File_read(file, numbers, 1, MPI_INT, status); }),
         {"MPI_File_delete",
          [] {
-             if (reads()) CHECK_MPI(MPI_File_delete("litmus-deleted.tmp", MPI_INFO_NULL));
+             if (reads()) CHECK_MPI(MPI_File_delete(deleted, MPI_INFO_NULL));
          },
          [] {},
          [] {
              MPI_File made;
              if (!reads()) return;
-             CHECK_MPI(MPI_File_open(MPI_COMM_SELF, "litmus-deleted.tmp", MPI_MODE_CREATE | MPI_MODE_RDWR,
-                                     MPI_INFO_NULL, &made));
+             CHECK_MPI(MPI_File_open(MPI_COMM_SELF, deleted, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL,
+                                     &made));
              CHECK_MPI(MPI_File_close(&made));
          }},
     };
@@ -140,6 +141,7 @@ void all() {
     static char name[64];
     std::snprintf(name, sizeof name, "litmus-files-%d.tmp", static_cast<int>(getpid()));
     MPI_Bcast(name, sizeof name, MPI_CHAR, writer, MPI_COMM_WORLD);
+    std::snprintf(deleted, sizeof deleted, "litmus-deleted-%d.tmp", static_cast<int>(getpid()));
     const auto open = [] {
         return MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &file);
     };

@@ -188,7 +188,7 @@ class Generator {
     }
     std::uint64_t random_size() {
         constexpr std::uint64_t most[] = {4, 8, 8, 16, 64, 300};
-        return 1 + random_.below(most[pick(6)]);
+        return 1 + (pick(120) == 0 ? random_.below(3000) : random_.below(most[pick(6)]));
     }
 
     Step& add(Kind kind, int rank, int peer, int window = 0) {
