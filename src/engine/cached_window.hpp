@@ -127,6 +127,11 @@ class CachedWindow {
         untracked_ = true;
         return true;
     }
+    /// The same where other threads may be at the window.
+    bool passes_slowly(Rank target, std::uint64_t size) noexcept {
+        const Guard guard = lock();
+        return passes(target, size);
+    }
     /// The hot path of a contiguous get that does not pass: never `pass`.
     Served try_get(Rank target, std::uint64_t offset, std::uint64_t size, void* origin) noexcept {
         Target& t = at(target);

@@ -124,7 +124,7 @@ template <class Count, bool looked_up>
             return status;
         }
     } else if (window->has(target) && origin_count > 0 && target_count > 0 &&
-               cached.passes(target, target_bytes(target_type, target_count))) {
+               cached.passes_slowly(target, target_bytes(target_type, target_count))) {
         // In pieces: nobody has to know which.
         return start_opened();
     }
