@@ -250,20 +250,7 @@ class CachedWindow {
         return Served::hit;
     }
     /// After Flush::needed_unseen.
-    void done_unseen(Rank target, Moment since, FlushKind kind) noexcept {
-        const Guard guard = lock();
-        Target& t = at(target);
-        if (!keeps_data_ && cache_ != nullptr) cache_->acquire(target);
-        polls_.completed();
-        if (t.fetches.outstanding()) fetches_completed(t, since);
-        t.lone_bytes = 0;  // how long it took is not known
-        // Since flush() was asked, another thread may have started what waits for this completion.
-        if (t.in_transit())
-            complete_locked(t, since, kind, 0, 0);
-        else
-            t.complete(since, kind);
-        if (behind_ != nullptr) behind_->completed(target, since);
-    }
+    void done_unseen(Rank target, Moment since, FlushKind kind) noexcept;
     Flush flush_all(FlushKind kind) noexcept;
 
     /// The library has completed at `target` (everywhere) what had been started until `since`.
@@ -292,16 +279,7 @@ class CachedWindow {
     /// Counts a lock of `target`. \param may_wait the front end can keep it back, and the program's promise
     /// allows it
     /// \return true if it should, because what follows may hit: then the epoch is open
-    bool lock_may_wait(Rank target, bool may_wait) noexcept {
-        const Guard guard = lock();
-        ++counters_.locks;
-        const Target& t = at(target);
-        if (!may_wait || threaded_ || !keeps_data_ || t.bet.asleep() || !epochs_.closed(target) ||
-            !t.idle(FlushKind::full) || t.in_transit())
-            return false;
-        epochs_.set(target, Epoch::passive);
-        return true;
-    }
+    bool lock_may_wait(Rank target, bool may_wait) noexcept;
     /// The end of the epoch of a lock that was kept back until then. \return true if it is time to serve
     /// others
     bool elide_lock(Rank target) noexcept;

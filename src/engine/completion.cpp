@@ -39,6 +39,17 @@ Flush CachedWindow::elide() noexcept {
     return Flush::elided_progress;
 }
 
+bool CachedWindow::lock_may_wait(Rank target, bool may_wait) noexcept {
+    const Guard guard = lock();
+    ++counters_.locks;
+    const Target& t = at(target);
+    if (!may_wait || threaded_ || !keeps_data_ || t.bet.asleep() || !epochs_.closed(target) ||
+        !t.idle(FlushKind::full) || t.in_transit())
+        return false;
+    epochs_.set(target, Epoch::passive);
+    return true;
+}
+
 bool CachedWindow::elide_lock(Rank target) noexcept {
     const Guard guard = lock();
     NF_EXPECT(at(target).idle(FlushKind::full) && !at(target).in_transit());
@@ -57,6 +68,21 @@ void CachedWindow::complete(Rank target, Moment since, FlushKind kind, int statu
     complete_locked(at(target), since, kind, status, network_ticks);
     polls_.completed();
     progress_.entered();
+}
+
+void CachedWindow::done_unseen(Rank target, Moment since, FlushKind kind) noexcept {
+    const Guard guard = lock();
+    Target& t = at(target);
+    if (!keeps_data_ && cache_ != nullptr) cache_->acquire(target);
+    polls_.completed();
+    if (t.fetches.outstanding()) fetches_completed(t, since);
+    t.lone_bytes = 0;  // how long it took is not known
+    // Since flush() was asked, another thread may have started what waits for this completion.
+    if (t.in_transit())
+        complete_locked(t, since, kind, 0, 0);
+    else
+        t.complete(since, kind);
+    if (behind_ != nullptr) behind_->completed(target, since);
 }
 
 void CachedWindow::complete_all(Moment since, FlushKind kind, int status,

@@ -12,6 +12,19 @@
 
 namespace nearfetch::testing {
 
+/// Starts a put as a front end's library would.
+class PutWhole final : public PutStarter {
+  public:
+    PutWhole(WindowTransfers& transfers, Rank target, std::span<const Piece> whole)
+        : transfers_(transfers), target_(target), whole_(whole) {}
+    int start() override { return transfers_.start_put(target_, whole_); }
+
+  private:
+    WindowTransfers& transfers_;
+    Rank target_;
+    std::span<const Piece> whole_;
+};
+
 class Rig : public WindowTransfers {
   public:
     Rig(const Settings& settings, Rank ranks, std::size_t bytes_per_rank, bool threaded = false)
@@ -208,17 +221,6 @@ class Rig : public WindowTransfers {
             : rig_(rig), target_(target), whole_(whole) {}
         int start_whole() override { return rig_.start_get(target_, whole_); }
         int start_pieces(std::span<const Piece> pieces) override { return rig_.start_get(target_, pieces); }
-
-      private:
-        Rig& rig_;
-        Rank target_;
-        std::span<const Piece> whole_;
-    };
-    class PutWhole final : public PutStarter {
-      public:
-        PutWhole(Rig& rig, Rank target, std::span<const Piece> whole)
-            : rig_(rig), target_(target), whole_(whole) {}
-        int start() override { return rig_.start_put(target_, whole_); }
 
       private:
         Rig& rig_;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "engine/cached_window.hpp"
+#include "rig.hpp"
 
 namespace nearfetch {
 namespace {
@@ -61,18 +62,6 @@ class Network final : public WindowTransfers {
     const std::vector<unsigned char>& memory_;
 };
 
-class PutWhole final : public PutStarter {
-  public:
-    PutWhole(Network& network, Rank target, std::span<const Piece> whole)
-        : network_(network), target_(target), whole_(whole) {}
-    int start() override { return network_.start_put(target_, whole_); }
-
-  private:
-    Network& network_;
-    Rank target_;
-    std::span<const Piece> whole_;
-};
-
 struct Program {
     CachedWindow& window;
     Network& network;
@@ -101,7 +90,7 @@ struct Program {
             complete(target, random());
             ASSERT_EQ(std::memcmp(buffer.data(), memory.data() + offset, size), 0) << "seed " << seed;
             if (random() % 4 == 0 && !read_only) {
-                PutWhole starter(network, target, {&piece, 1});
+                testing::PutWhole starter(network, target, {&piece, 1});
                 ASSERT_EQ(window.put(target, {&piece, 1}, starter, true), 0);
             }
             if (random() % 64 == 0 && !read_only) {
