@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <new>
+#include <utility>
 
 #include "base/assert.hpp"
 #include "base/error.hpp"
@@ -140,8 +141,9 @@ void CachedWindow::wake(Rank target) noexcept {
     Target& t = at(target);
     t.bet.wake();
     set_route(t);
-    // Its gets of late were not tracked: some may be on their way.
+    // Its gets and updates of late were not tracked: some may be on their way.
     started(target, t, t.gets);
+    if (std::exchange(t.updated, false)) update_started(target, everything);
 }
 
 bool CachedWindow::lets_pass(Rank target, std::uint64_t offset) noexcept {
@@ -363,6 +365,21 @@ void CachedWindow::forget(Rank target, std::span<const Piece> pieces, bool fetch
     if (cache_ == nullptr) return;
     for (const Piece& piece : pieces)
         cache_->drop(target, piece.offset, piece.size);
+}
+
+bool CachedWindow::update_passes(Rank target) noexcept {
+    Target& t = at(target);
+    if (t.route == Route::pass) {
+        t.updated = untracked_ = true;  // what was cached of it was forgotten when it fell asleep
+    } else if (cache_ == nullptr && !threaded_ && !settings_.check_hits) {
+        t.updating = {0, ~std::uint64_t{0}};
+        started(target, t, t.updates);
+        t.local_updates.started = issued_;
+    } else {
+        return false;
+    }
+    ++counters_.puts;
+    return true;
 }
 
 void CachedWindow::count_read(Rank target, bool fetches) noexcept {

@@ -194,6 +194,11 @@ class CachedWindow {
 
     /// The hot path of a put in one piece: true if it has been collected, to be sent later.
     bool try_collect(Rank target, std::uint64_t offset, std::uint64_t size, const void* origin) noexcept;
+    /// A put or accumulate that is about to go to the library as it is: of a target that is asleep, or of a
+    /// window that nothing is cached of. \return true if it has been counted, and that is all
+    bool update_passes(Rank target) noexcept;
+    /// The same for a put, unless it is one to be collected or timed.
+    bool put_passes(Rank target, std::uint64_t size) noexcept;
     /// Any put: collected, or started.
     /// \param may_wait it may be collected
     /// \param started if not null: whether the starter was called
@@ -209,8 +214,7 @@ class CachedWindow {
         const Guard guard = lock();
         return behind_ != nullptr && behind_->collected().any();
     }
-    /// Sends what is collected for a target, before what has to come after it. \return the first status that
-    /// is not 0: puts that are not done
+    /// Sends what is collected for a target. \return the first status that is not 0: puts that are not done
     int send_collected(Rank target) noexcept;
     int send_all_collected() noexcept;
     /// An accumulate was started, or a put of unknown layout: what it overlaps is forgotten. No pieces: all
@@ -328,7 +332,8 @@ class CachedWindow {
     };
     struct Target {
         Route route = Route::slow;
-        bool listed = false;  ///< in active_
+        bool listed = false;   ///< in active_
+        bool updated = false;  ///< while it was asleep
         std::uint64_t hits = 0;
         std::uint64_t hit_bytes = 0;
         std::uint64_t passed = 0;
@@ -485,7 +490,7 @@ class CachedWindow {
     Rank fetching_ = 0;              ///< targets with fetching atomics under way
     std::uint64_t puts_before_ = 0;  ///< the last invalidate
     std::uint64_t elided_ = 0;       ///< flushes that try_flush() has elided
-    bool untracked_ = false;         ///< gets of targets asleep have passed since the last complete_all()
+    bool untracked_ = false;         ///< operations of targets asleep since the last full complete_all()
     RangeCacheCounters counters_{};
     HitChecks checks_;
     std::function<void(const StaleHit&)> report_stale_;

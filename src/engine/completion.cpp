@@ -97,7 +97,7 @@ void CachedWindow::complete_all(Moment since, FlushKind kind, int status,
         t.listed = !t.idle(FlushKind::local) || !t.idle(FlushKind::full);
         return !t.listed;
     });
-    if (status == 0) untracked_ = false;
+    if (status == 0 && kind == FlushKind::full) untracked_ = false;
     polls_.completed();
     progress_.entered();
 }
@@ -185,6 +185,8 @@ void CachedWindow::abandon_request(Rank target, RequestId request) noexcept {
 void CachedWindow::settle_bet(Target& t) noexcept {
     if (settings_.bypass)
         t.bet.settle(t.hits - t.settled_hits, t.hit_bytes - t.settled_hit_bytes, keeps_data_);
+    // Nobody will look at what this process puts there.
+    if (t.bet.asleep() && cache_ != nullptr) cache_->acquire(rank_of(t));
     t.settled_hits = t.hits;
     t.settled_hit_bytes = t.hit_bytes;
     set_route(t);

@@ -69,19 +69,25 @@ template <class Count, class Call>
     return status;
 }
 
-/// Whether a put in one piece has been collected.
+/// What the first few lines have done with a put.
+enum class Quickly { nothing, collected, counted };
+
 template <class Count>
-[[gnu::always_inline]] inline bool collected(const Access<Count>& put) noexcept {
+[[gnu::always_inline]] inline Quickly quickly(const Access<Count>& put) noexcept {
     Window* const window = window_at_hand(put.win);
     // What is collected is sent under the lock of its target.
     if (window == nullptr || window->locks_wait() || Library::instance().overlapping() ||
         !window->has(put.target) || put.origin_type != put.target_type ||
         put.origin_count != put.target_count)
-        return false;
+        return Quickly::nothing;
     const std::uint64_t size = bytes_of(dense_bytes_at_hand(put.target_type), put.target_count);
-    if (size == 0) return false;
-    return window->cached().try_collect(put.target, window->offset(put.target, put.displacement), size,
-                                        put.origin);
+    if (size == 0) return Quickly::nothing;
+    if (window->off()) return Quickly::nothing;
+    CachedWindow& cached = window->cached();
+    if (cached.put_passes(put.target, size)) return Quickly::counted;
+    return cached.try_collect(put.target, window->offset(put.target, put.displacement), size, put.origin)
+               ? Quickly::collected
+               : Quickly::nothing;
 }
 
 template <class Count, class Call>
@@ -104,10 +110,17 @@ using namespace nearfetch;
                         MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Win win) {                        \
         const Access<COUNT> put{                                                                             \
             const_cast<void*>(origin), origin_count, origin_type, rank, disp, count, type, win};             \
-        if (collected(put)) return MPI_SUCCESS;                                                              \
-        return put_slowly(put, nullptr, [&] {                                                                \
+        const auto call = [&] {                                                                              \
             return PMPI_Put##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, win);        \
-        });                                                                                                  \
+        };                                                                                                   \
+        switch (quickly(put)) {                                                                              \
+            case Quickly::collected:                                                                         \
+                return MPI_SUCCESS;                                                                          \
+            case Quickly::counted:                                                                           \
+                return call();                                                                               \
+            default:                                                                                         \
+                return put_slowly(put, nullptr, call);                                                       \
+        }                                                                                                    \
     }                                                                                                        \
     int MPI_Rput##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,         \
                          MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Win win, MPI_Request* request) { \

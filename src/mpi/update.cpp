@@ -60,8 +60,32 @@ int start_in_order(const UpdateTarget& to, const Call& call) noexcept {
     return sent != MPI_SUCCESS ? sent : status;
 }
 
+/// An update that brings nothing back, of a target that need not know which bytes it changes.
+bool passes(const UpdateTarget& to) noexcept {
+    Window* const window = window_at_hand(to.win);
+    return window != nullptr && !window->off() && window->has(to.rank) && !window->locks_wait() &&
+           !Library::instance().overlapping() && !window->cached().has_collected(to.rank) &&
+           window->cached().update_passes(to.rank);
+}
+
+/// The bytes at the target; none if they are not known.
+void find_target_pieces(const Window& window, const UpdateTarget& to, std::vector<Piece>& pieces) noexcept {
+    try {
+        const std::uint64_t size = bytes_of(dense_bytes(to.type), to.count);
+        const std::uint64_t offset = window.offset(to.rank, to.displacement);
+        if (size != 0 && offset + size >= offset)
+            pieces.assign(1, {offset, size, nullptr});
+        else if (!make_target_pieces(window, to.rank, to.displacement, static_cast<std::uint64_t>(to.count),
+                                     to.type, pieces))
+            pieces.clear();
+    } catch (const std::bad_alloc&) {
+        pieces.clear();
+    }
+}
+
 template <class Call>
 int update(const char* name, const UpdateTarget& to, const Call& call) noexcept {
+    if (name == nullptr && passes(to)) return call();
     const int status = start_in_order(to, call);
     if (status != MPI_SUCCESS) return status;
     Window* const window = window_of(to);
@@ -69,14 +93,9 @@ int update(const char* name, const UpdateTarget& to, const Call& call) noexcept 
         note_read(to, name);
         return status;
     }
+    keep_at_hand(to.win, window);
     static thread_local std::vector<Piece> pieces;
-    bool known = false;
-    try {
-        known = make_target_pieces(*window, to.rank, to.displacement, static_cast<std::uint64_t>(to.count),
-                                   to.type, pieces);
-    } catch (const std::bad_alloc&) {
-    }
-    if (!known) pieces.clear();
+    find_target_pieces(*window, to, pieces);
     window->cached().forget(to.rank, pieces, brings_news(*window, name));
     return status;
 }

@@ -94,6 +94,10 @@ class Rig : public WindowTransfers {
     int put(Rank target, std::span<const Piece> pieces, bool* started = nullptr) {
         if (started != nullptr) *started = false;
         const Piece& first = pieces.front();
+        if (pieces.size() == 1 && window.put_passes(target, first.size)) {
+            if (started != nullptr) *started = true;
+            return start_put(target, pieces);
+        }
         if (pieces.size() == 1 && window.try_collect(target, first.offset, first.size, first.origin))
             return 0;
         PutWhole starter(*this, target, pieces);

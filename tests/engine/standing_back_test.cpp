@@ -63,6 +63,36 @@ TEST_F(SleepingTest, WhatPassedIsCompletedAfterItWakes) {
     FAIL() << "it never woke";
 }
 
+TEST_F(SleepingTest, UpdatesPassAndNothingOlderIsThereWhenItWakes) {
+    const std::uint64_t puts = counters().puts;
+    ASSERT_TRUE(rig.window.put_passes(1, 8));
+    ASSERT_TRUE(rig.window.update_passes(1));
+    EXPECT_EQ(counters().puts, puts + 2);
+    Buffer value(64, 0x3c);
+    rig.put(1, 0, 64, value.data());
+    const std::uint64_t flushes = rig.library_flushes;
+    rig.flush_all();
+    EXPECT_EQ(rig.library_flushes, flushes + 1) << "it may have to complete the put";
+    rig.put(1, 64, 64, value.data());
+    Buffer buffer(64, 0);
+    for (int i = 0; i < 10'000'000 && rig.window.passes(1, 64); ++i) {
+    }
+    rig.get(1, 0, 64, buffer.data());
+    rig.flush(1);
+    EXPECT_EQ(buffer, value) << "the range was cached before it fell asleep";
+    EXPECT_EQ(fetched(1, 64, 64), value);
+}
+
+TEST_F(CachedWindowTest, UpdatesPassWhereNothingIsCached) {
+    change_setting(&Settings::write_behind_bytes, std::uint64_t{0});
+    ASSERT_TRUE(rig.window.put_passes(1, 8));
+    EXPECT_EQ(rig.window.flush(1, FlushKind::full), Flush::needed);
+    rig.window.complete(1, rig.window.now(), FlushKind::full, 0, 0);
+    fetched(1, 0, 64);
+    EXPECT_FALSE(rig.window.put_passes(1, 8)) << "cached bytes have to take its values";
+    EXPECT_FALSE(rig.window.update_passes(1));
+}
+
 TEST_F(SleepingTest, AFlushThatFoundItAsleepServesWhatAnotherThreadHasStarted) {
     Buffer passing(64), first(64, 0), second(64, 0);
     rig.get(1, 0, 64, passing.data());

@@ -308,7 +308,8 @@ class RangeRun {
         const Piece piece{op.offset, op.size_bytes, nullptr};
         // It is complete at once here, and comes after what was put before.
         if (rig_.send_collected(op.target) != 0) fail("puts fail on a network that works", op.id);
-        if (fault_ != Fault::unseen_accumulates) rig_.window.forget(op.target, {&piece, 1});
+        if (fault_ != Fault::unseen_accumulates && !rig_.window.update_passes(op.target))
+            rig_.window.forget(op.target, {&piece, 1});
         ++puts_;
         updates_of(op.target).push_back({op.id, op.range(), {}});
     }
