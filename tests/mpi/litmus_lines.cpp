@@ -335,14 +335,14 @@ std::vector<Litmus> of_mpi_4_1() {
     const auto detach_session = [] { CHECK_MPI(MPI_Session_detach_buffer(session, &left, &bytes)); };
     const auto end_session = [] { CHECK_MPI(MPI_Session_finalize(&session)); };
     return {
-        {"MPI_Request_get_status_all", by_reader([] {
+        {"MPI_Request_get_status_all", by_reader([]() -> int {
              int flag = 0;
              while (!flag)
                  MPI_Request_get_status_all(1, &request, &flag, MPI_STATUSES_IGNORE);
              return MPI_SUCCESS;
          }),
          wait, post},
-        {"MPI_Request_get_status_any", by_reader([] {
+        {"MPI_Request_get_status_any", by_reader([]() -> int {
              int flag = 0;
              while (!flag)
                  MPI_Request_get_status_any(1, &request, &index, &flag, MPI_STATUS_IGNORE);
