@@ -108,16 +108,13 @@ bool CachedWindow::try_collect(Rank target, std::uint64_t offset, std::uint64_t 
 
 bool CachedWindow::put_passes(Rank target, std::uint64_t size) noexcept {
     Target& t = at(target);
-    if (t.route != Route::pass) {
-        if (behind_ != nullptr && behind_->collected().any(target)) return false;
-        const bool bets = keeps_data_ && settings_.bypass && size <= settings_.write_behind_bytes;
-        const bool collects = keeps_data_ && size <= settings_.write_behind_bytes && !settings_.bypass;
-        if (collects || (bets && (t.put_bet.collects() || t.put_bet.times_alone()))) return false;
-        if (!update_passes(target)) return false;
-        if (bets) t.put_bet.went_alone(0);
-        return true;
-    }
-    return update_passes(target);
+    if (t.route == Route::pass) return update_passes(target);
+    if (behind_ != nullptr && behind_->collected().any(target)) return false;
+    const bool small = keeps_data_ && size <= settings_.write_behind_bytes;
+    if (small && (!settings_.bypass || t.put_bet.collects() || t.put_bet.times_alone())) return false;
+    if (!update_passes(target)) return false;
+    if (small) t.put_bet.went_alone(0);
+    return true;
 }
 
 int CachedWindow::put(Rank target, std::span<const Piece> pieces, PutStarter& starter, bool may_wait,
