@@ -92,7 +92,7 @@ enum class FlushKind : std::uint8_t {
 /// Whether a flush has to enter the library.
 enum class Flush : std::uint8_t {
     needed,
-    needed_unseen,    ///< needed, but nothing that is cached waits for it: done_unseen() is enough afterwards
+    needed_unseen,    ///< needed, but no get that is cached waits for it: done_unseen() is enough afterwards
     elided,           ///< nothing is outstanding
     elided_progress,  ///< nothing is outstanding, but it is time to serve others (WindowTransfers::progress)
 };

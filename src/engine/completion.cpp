@@ -18,7 +18,8 @@ Flush CachedWindow::flush(Rank target, FlushKind kind) noexcept {
     const Target& t = at(target);
     if (!epochs_.may_flush(target)) return Flush::needed;
     if (!t.idle(kind) || (t.bet.asleep() && untracked_))
-        return t.bet.caching() || t.in_transit() ? Flush::needed : Flush::needed_unseen;
+        return (t.bet.caching() && t.gets.outstanding()) || t.in_transit() ? Flush::needed
+                                                                           : Flush::needed_unseen;
     return elide();
 }
 

@@ -27,11 +27,6 @@ struct UpdateTarget {
     MPI_Win win;
 };
 
-Window* window_of(const UpdateTarget& to) noexcept {
-    Window* const window = find_window(to.win);
-    return window == nullptr || window->off() || !window->has(to.rank) ? nullptr : window;
-}
-
 /// Whether an update may be news when it is complete: its result, if it is an atomic (a read is one like
 /// others: processes hand data over by a flag that one sets and the other reads), or what it wrote, if other
 /// windows may expose the same memory.
@@ -49,13 +44,14 @@ void note_read(const UpdateTarget& to, const char* call) noexcept {
     if (news || !window->off()) window->cached().count_read(to.rank, news);
 }
 
-/// Sends what this process has put to that target, so that the atomic comes after it; then starts the atomic.
+/// Starts the atomic, after what this process has put to that target.
 /// \return the first error
 template <class Call>
-int start_in_order(const UpdateTarget& to, const Call& call) noexcept {
-    if (const int status = open_locks(find_window(to.win)); status != MPI_SUCCESS) return status;
-    Window* const window = window_of(to);
-    const int sent = window == nullptr ? MPI_SUCCESS : window->cached().send_collected(to.rank);
+int start_in_order(Window* window, const UpdateTarget& to, const Call& call) noexcept {
+    if (window == nullptr) return call();
+    if (const int status = window->open_locks(); status != MPI_SUCCESS) return status;
+    const int sent =
+        window->off() || !window->has(to.rank) ? MPI_SUCCESS : window->cached().send_collected(to.rank);
     const int status = call();
     return sent != MPI_SUCCESS ? sent : status;
 }
@@ -86,10 +82,10 @@ void find_target_pieces(const Window& window, const UpdateTarget& to, std::vecto
 template <class Call>
 int update(const char* name, const UpdateTarget& to, const Call& call) noexcept {
     if (name == nullptr && passes(to)) return call();
-    const int status = start_in_order(to, call);
+    Window* const window = find_window(to.win);
+    const int status = start_in_order(window, to, call);
     if (status != MPI_SUCCESS) return status;
-    Window* const window = window_of(to);
-    if (window == nullptr) {
+    if (window == nullptr || window->off() || !window->has(to.rank)) {
         note_read(to, name);
         return status;
     }
@@ -149,7 +145,7 @@ bool read_by_get(const Access<Count>& access, MPI_Op op, const Call& call, int& 
 template <class Call>
 int accumulate(const char* name, const UpdateTarget& to, MPI_Op op, const Call& call) noexcept {
     if (op != MPI_NO_OP) return update(name, to, call);
-    const int status = start_in_order(to, call);
+    const int status = start_in_order(find_window(to.win), to, call);
     if (status == MPI_SUCCESS) note_read(to, name);
     return status;
 }

@@ -86,8 +86,8 @@ TEST_F(SleepingTest, UpdatesPassAndNothingOlderIsThereWhenItWakes) {
 TEST_F(CachedWindowTest, UpdatesPassWhereNothingIsCached) {
     change_setting(&Settings::write_behind_bytes, std::uint64_t{0});
     ASSERT_TRUE(rig.window.put_passes(1, 8));
-    EXPECT_EQ(rig.window.flush(1, FlushKind::full), Flush::needed);
-    rig.window.complete(1, rig.window.now(), FlushKind::full, 0, 0);
+    EXPECT_EQ(rig.window.flush(1, FlushKind::full), Flush::needed_unseen);
+    rig.window.done_unseen(1, rig.window.now(), FlushKind::full);
     fetched(1, 0, 64);
     EXPECT_FALSE(rig.window.put_passes(1, 8)) << "cached bytes have to take its values";
     EXPECT_FALSE(rig.window.update_passes(1));
