@@ -85,6 +85,7 @@ TEST_F(SleepingTest, UpdatesPassAndNothingOlderIsThereWhenItWakes) {
 
 TEST_F(CachedWindowTest, UpdatesPassWhereNothingIsCached) {
     change_setting(&Settings::write_behind_bytes, std::uint64_t{0});
+    rig.flush_all();
     ASSERT_TRUE(rig.window.put_passes(1, 8));
     EXPECT_EQ(rig.window.flush(1, FlushKind::full), Flush::needed_unseen);
     rig.window.done_unseen(1, rig.window.now(), FlushKind::full);
