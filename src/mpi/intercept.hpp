@@ -34,22 +34,29 @@ inline int open_locks(Window* window) noexcept {
     return window == nullptr ? MPI_SUCCESS : window->open_locks();
 }
 
-/// Runs a call that completes what was started at `target`, and tells the engine. What was collected until
-/// then is sent before.
+/// What was collected has been sent, by the first lines of a call that completes it.
+struct Sent {
+    int status = MPI_SUCCESS;
+    bool news = false;  ///< other windows may expose the same memory: its completion is an acquire for them
+};
+inline Sent send_before(CachedWindow& cached, int target, FlushKind kind) noexcept {
+    if (kind == FlushKind::local) return {};
+    const bool news = Library::instance().overlapping() && cached.has_collected(target);
+    return {cached.send_collected(target), news};
+}
+
+/// Runs a call that completes what was started at `target`, and tells the engine.
 /// \return the first error
 template <class Call>
 int complete_by(Window& window, int target, FlushKind kind, const Call& call) noexcept {
     CachedWindow& cached = window.cached();
     const CachedWindow::Moment since = cached.now();
-    const bool full = kind == FlushKind::full;
-    // Where other windows may expose the same memory, this is what makes the puts news for them.
-    const bool news = full && Library::instance().overlapping() && cached.has_collected(target);
-    const int sent = full ? cached.send_collected(target) : MPI_SUCCESS;
+    const Sent sent = send_before(cached, target, kind);
     const std::uint64_t begin = ticks();
     const int status = call();
     cached.complete(target, since, kind, status, ticks() - begin);
-    if (news) acquire_process();
-    return sent != MPI_SUCCESS ? sent : status;
+    if (sent.news) acquire_process();
+    return sent.status != MPI_SUCCESS ? sent.status : status;
 }
 
 /// The same for all targets.

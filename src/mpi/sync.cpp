@@ -52,10 +52,11 @@ template <FlushKind kind, FlushCall call>
         case Flush::needed_unseen: {
             CachedWindow& cached = window->cached();
             const CachedWindow::Moment since = cached.now();
-            const int sent = kind == FlushKind::full ? cached.send_collected(target) : MPI_SUCCESS;
+            const Sent sent = send_before(cached, target, kind);
             const int status = library();
             if (status == MPI_SUCCESS) cached.done_unseen(target, since, kind);
-            return sent != MPI_SUCCESS ? sent : status;
+            if (sent.news) acquire_process();
+            return sent.status != MPI_SUCCESS ? sent.status : status;
         }
     }
     return MPI_SUCCESS;
