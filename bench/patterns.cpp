@@ -129,16 +129,18 @@ class Side {
     std::uint64_t cursor_ = 1;
 };
 
-template <std::uint64_t size>
-void get_random(Side& side) {
-    side.get(side.somewhere(size), size);
+using Access = void (Side::*)(std::uint64_t offset, std::uint64_t size);
+
+template <Access access, std::uint64_t size>
+void at_random(Side& side) {
+    (side.*access)(side.somewhere(size), size);
     side.flush();
 }
 
-template <std::uint64_t size, std::uint64_t gets>
-void get_stream(Side& side) {
-    for (std::uint64_t i = 0; i < gets; ++i)
-        side.get(side.next(size), size);
+template <Access access, std::uint64_t size, std::uint64_t count>
+void in_a_stream(Side& side) {
+    for (std::uint64_t i = 0; i < count; ++i)
+        (side.*access)(side.next(size), size);
     side.flush();
 }
 
@@ -152,18 +154,6 @@ void get_strided(Side& side) {
     }();
     side.calls.get(side.buffer.data(), 128, MPI_BYTE, target_rank,
                    static_cast<MPI_Aint>(side.somewhere(1024)), 1, type, side.win);
-    side.flush();
-}
-
-template <std::uint64_t size, std::uint64_t puts>
-void put_stream(Side& side) {
-    for (std::uint64_t i = 0; i < puts; ++i)
-        side.put(side.next(size), size);
-    side.flush();
-}
-
-void put_random(Side& side) {
-    side.put(side.somewhere(8), 8);
     side.flush();
 }
 
@@ -241,15 +231,15 @@ constexpr Pattern patterns[] = {
     {"exchange", Opened::no_window, true, exchange},
     {"allreduce", Opened::no_window, true, allreduce},
     {"barrier", Opened::no_window, true, barrier},
-    {"get_random_8", Opened::lock_all, false, get_random<8>},
-    {"get_random_4096", Opened::lock_all, false, get_random<4096>},
-    {"get_random_65536", Opened::lock_all, false, get_random<65536>},
-    {"get_stream_8", Opened::lock_all, false, get_stream<8, 1>},
-    {"get_stream_4096", Opened::lock_all, false, get_stream<4096, 16>},
+    {"get_random_8", Opened::lock_all, false, at_random<&Side::get, 8>},
+    {"get_random_4096", Opened::lock_all, false, at_random<&Side::get, 4096>},
+    {"get_random_65536", Opened::lock_all, false, at_random<&Side::get, 65536>},
+    {"get_stream_8", Opened::lock_all, false, in_a_stream<&Side::get, 8, 1>},
+    {"get_stream_4096", Opened::lock_all, false, in_a_stream<&Side::get, 4096, 16>},
     {"get_strided", Opened::lock_all, false, get_strided},
-    {"put_flush_8", Opened::lock_all, false, put_random},
-    {"put_stream_8", Opened::lock_all, false, put_stream<8, stream_length>},
-    {"put_stream_4096", Opened::lock_all, false, put_stream<4096, 16>},
+    {"put_flush_8", Opened::lock_all, false, at_random<&Side::put, 8>},
+    {"put_stream_8", Opened::lock_all, false, in_a_stream<&Side::put, 8, stream_length>},
+    {"put_stream_4096", Opened::lock_all, false, in_a_stream<&Side::put, 4096, 16>},
     {"mixed_8", Opened::lock_all, false, mixed},
     {"fetch_and_op", Opened::lock_all, false, count},
     {"accumulate_stream", Opened::lock_all, false, accumulate_stream},

@@ -31,6 +31,12 @@
 
 namespace nearfetch {
 
+/// A moving mean that no single measurement moves far; 0: there was none yet.
+template <class Number>
+constexpr Number steady_mean(Number mean, Number seen) noexcept {
+    return mean == 0 ? seen : std::min(mean * Number(1.5), mean + (seen - mean) / 8);
+}
+
 /// What a hit costs, for the account.
 struct HitCost {
     double hit_ticks;              ///< beside its copy
@@ -83,8 +89,7 @@ class Bet {
     /// A get of `size_bytes` that was alone on its way took `network_ticks` in all.
     void observed(std::uint64_t size_bytes, std::uint64_t network_ticks) noexcept {
         float& mean = network_by_size_[size_class(size_bytes)];
-        const auto seen = static_cast<float>(network_ticks);
-        mean = mean == 0 ? seen : std::min(mean * 1.5f, mean + (seen - mean) * 0.125f);
+        mean = steady_mean(mean, static_cast<float>(network_ticks));
     }
 
     /// True where copying `size_bytes` would take a noticeable share of what the network takes for them.

@@ -63,7 +63,7 @@ void CachedWindow::set_route(Target& t) noexcept {
     if (threaded_ || t.fetches.outstanding() || settings_.check_hits != 0)
         t.route = Route::slow;
     else if (t.bet.asleep())
-        t.route = behind_ != nullptr && behind_->collected().any(rank_of(t)) ? Route::slow : Route::pass;
+        t.route = holds_collected(rank_of(t)) ? Route::slow : Route::pass;
     else if (cache_ == nullptr || outdated_ || !t.bet.caching())
         t.route = Route::slow;
     else
@@ -150,7 +150,7 @@ bool CachedWindow::lets_pass(Rank target, std::uint64_t offset) noexcept {
     const Guard guard = lock();
     Target& t = at(target);
     if (t.bet.caching() || cache_ == nullptr) return false;
-    if (behind_ != nullptr && behind_->collected().any(target)) return false;
+    if (holds_collected(target)) return false;
     const bool reused = t.bet.watching() && t.hits - t.settled_hits >= enough_hits;
     if (reused || !t.bet.passes()) {
         wake(target);
@@ -211,7 +211,7 @@ int CachedWindow::get(const Get& get, GetStarter& starter, bool* started) {
     if (started != nullptr) *started = true;
     const std::uint64_t begin_ticks = ticks();
     Guard guard = lock();
-    if (behind_ != nullptr && behind_->collected().any(get.target) && read_collected(get, guard)) {
+    if (holds_collected(get.target) && read_collected(get, guard)) {
         if (started != nullptr) *started = false;
         return 0;
     }

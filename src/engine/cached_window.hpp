@@ -205,18 +205,14 @@ class CachedWindow {
     /// \return the starter's status, or that of earlier puts that made room by leaving
     int put(Rank target, std::span<const Piece> pieces, PutStarter& starter, bool may_wait,
             bool* started = nullptr) noexcept;
-    /// Whether puts are collected for that target (for any).
+    static constexpr Rank all_targets = -1;
+    /// Whether puts are collected for that target (for all_targets: for any).
     bool has_collected(Rank target) const noexcept {
         const Guard guard = lock();
-        return behind_ != nullptr && behind_->collected().any(target);
+        return holds_collected(target);
     }
-    bool has_collected() const noexcept {
-        const Guard guard = lock();
-        return behind_ != nullptr && behind_->collected().any();
-    }
-    /// Sends what is collected for a target. \return the first status that is not 0: puts that are not done
+    /// Sends these puts. \return the first status that is not 0: puts that are not done
     int send_collected(Rank target) noexcept;
-    int send_all_collected() noexcept;
     /// An accumulate was started, or a put of unknown layout: what it overlaps is forgotten. No pieces: all
     /// of the target.
     /// \param fetches it brings back what was there: an acquire when it is complete
@@ -324,8 +320,7 @@ class CachedWindow {
     };
     /// What the hot path may do with a target's gets and flushes, in one byte.
     enum class Route : std::uint8_t {
-        slow,   ///< several threads, no cache yet, watching, checking, a fetching atomic under way, or puts
-                ///< that are collected though it is asleep
+        slow,   ///< several threads, no cache, watching, checking, fetching, or asleep with puts collected
         pass,   ///< asleep: let them pass
         look,   ///< look them up
         check,  ///< the same in mode acquire, after asking whether the process has learned something
@@ -436,6 +431,11 @@ class CachedWindow {
     bool make_write_behind() noexcept;
     bool collect(Rank target, Target& t, std::span<const Piece> pieces) noexcept;
     void note_put(Rank target, std::span<const Piece> pieces, bool collected) noexcept;
+    bool holds_collected(Rank target) const noexcept {
+        return behind_ != nullptr &&
+               (target == all_targets ? behind_->collected().any() : behind_->collected().any(target));
+    }
+    int send_each_collected() noexcept;
     bool read_collected(const Get& get, Guard& guard) noexcept;
     int make_room(Guard& guard) noexcept;
     int send(Rank target, std::span<const Piece> runs, Guard& guard) noexcept;

@@ -17,7 +17,7 @@ constexpr std::size_t fewest_together = 16;
 }  // namespace
 
 WriteBehind::WriteBehind(Rank ranks, std::uint64_t buffer_bytes)
-    : collected_(ranks, buffer_bytes / 2), size_(collected_.capacity_bytes()), memory_(new std::byte[size_]) {
+    : collected_(ranks, buffer_bytes / 2), memory_(new std::byte[ring_bytes()]) {
     // All that is collected for all targets may have to be sent at any time, one of them around the ring's
     // end.
     message_.reserve(CollectedPuts::most_runs);
@@ -28,13 +28,14 @@ bool WriteBehind::has_room(std::span<const Piece> pieces) const noexcept {
     std::uint64_t pages = 0;
     for (const Piece& piece : pieces)
         pages += CollectedPuts::pages_of(piece.range());
-    const std::uint64_t taken_bytes = collected_.capacity_bytes() - collected_.free_pages() * page_bytes;
-    return taken_bytes + pages * page_bytes <= size_ - used_ && under_way_.size() < most_under_way;
+    // The ring is as large as all pages: what is collected has room in it, if no more than that is used.
+    return pages * page_bytes + used_ <= collected_.free_pages() * page_bytes &&
+           under_way_.size() < most_under_way;
 }
 
 std::span<const Piece> WriteBehind::next_message(Rank target) noexcept {
-    const std::uint64_t end = (begin_ + used_) % size_;
-    const std::uint64_t room = std::min(size_ - end, size_ - used_);
+    const std::uint64_t end = (begin_ + used_) % ring_bytes();
+    const std::uint64_t room = std::min(ring_bytes() - end, ring_bytes() - used_);
     NF_EXPECT(room > 0);
     std::byte* from = memory_.get() + end;
     if (under_way_.empty() || under_way_.back().target != target) under_way_.push_back({target, 0, 0});
@@ -55,7 +56,7 @@ void WriteBehind::completed(Rank target, std::uint64_t since) noexcept {
     for (UnderWay& each : under_way_)
         if (each.target == target && each.issued <= since) each.target = -1;
     while (gone < under_way_.size() && under_way_[gone].target == -1) {
-        begin_ = (begin_ + under_way_[gone].bytes) % size_;
+        begin_ = (begin_ + under_way_[gone].bytes) % ring_bytes();
         used_ -= under_way_[gone].bytes;
         ++gone;
     }
@@ -109,7 +110,7 @@ bool CachedWindow::try_collect(Rank target, std::uint64_t offset, std::uint64_t 
 bool CachedWindow::put_passes(Rank target, std::uint64_t size) noexcept {
     Target& t = at(target);
     if (t.route == Route::pass) return update_passes(target);
-    if (behind_ != nullptr && behind_->collected().any(target)) return false;
+    if (holds_collected(target)) return false;
     const bool small = keeps_data_ && size <= settings_.write_behind_bytes;
     if (small && (!settings_.bypass || t.put_bet.collects() || t.put_bet.times_alone())) return false;
     if (!update_passes(target)) return false;
@@ -178,24 +179,21 @@ bool CachedWindow::read_collected(const Get& get, Guard& guard) noexcept {
 int CachedWindow::make_room(Guard& guard) noexcept {
     const Moment since = issued_;
     const Rank oldest = behind_->oldest_target();
+    const bool may_flush = oldest >= 0 && epochs_.may_flush(oldest);
     if (threaded_) guard.unlock();
-    int status = send_all_collected();
-    if (oldest >= 0 && epochs_.may_flush(oldest)) {
-        const int flushed = transfers_.flush_local(oldest);
-        if (status == 0) status = flushed;
-        if (threaded_) guard.lock();
-        if (flushed == 0) behind_->completed(oldest, since);
-        return status;
-    }
+    const int status = send_collected(all_targets);
+    const int flushed = may_flush ? transfers_.flush_local(oldest) : 0;
     if (threaded_) guard.lock();
-    return status;
+    if (may_flush && flushed == 0) behind_->completed(oldest, since);
+    return status != 0 ? status : flushed;
 }
 
 int CachedWindow::send_collected(Rank target) noexcept {
+    if (target == all_targets) return send_each_collected();
     // Who finds nothing collected because another thread is sending it has to find it sent.
     const SendGuard sending = threaded_ ? SendGuard(send_mutex_) : SendGuard();
     Guard guard = lock();
-    if (behind_ == nullptr || !behind_->collected().any(target)) return 0;
+    if (!holds_collected(target)) return 0;
     Target& t = at(target);
     const std::uint64_t begin_ticks = ticks();
     int status = 0;
@@ -209,7 +207,7 @@ int CachedWindow::send_collected(Rank target) noexcept {
     return status;
 }
 
-int CachedWindow::send_all_collected() noexcept {
+int CachedWindow::send_each_collected() noexcept {
     int status = 0;
     const auto send = [&](Rank target) {
         const int sent = send_collected(target);
@@ -217,7 +215,7 @@ int CachedWindow::send_all_collected() noexcept {
     };
     if (!threaded_) {
         // What is collected for a target is outstanding there.
-        if (has_collected()) std::ranges::for_each(active_, send);
+        if (holds_collected(all_targets)) std::ranges::for_each(active_, send);
         return status;
     }
     for (Rank target = 0; target < ranks(); ++target)

@@ -14,6 +14,7 @@
 
 #include "base/types.hpp"
 #include "core/page_cache/collected_puts.hpp"
+#include "engine/bet.hpp"
 #include "transport/window_transfers.hpp"
 
 namespace nearfetch {
@@ -39,7 +40,7 @@ class PutBet {
             --learning_;
             alone_ticks_ = alone_ticks_ == 0 ? seen : std::min(alone_ticks_, seen);
         } else {
-            alone_ticks_ = std::min(alone_ticks_ * 1.5, alone_ticks_ + (seen - alone_ticks_) / 8);
+            alone_ticks_ = steady_mean(alone_ticks_, seen);
         }
     }
 
@@ -48,9 +49,7 @@ class PutBet {
     void collected(std::uint64_t ticks) noexcept {
         ++collected_;
         if (ticks == 0) return;
-        const auto seen = static_cast<double>(ticks);
-        copy_ticks_ =
-            copy_ticks_ == 0 ? seen : std::min(copy_ticks_ * 1.5, copy_ticks_ + (seen - copy_ticks_) / 8);
+        copy_ticks_ = steady_mean(copy_ticks_, static_cast<double>(ticks));
     }
     /// All that was collected has been sent.
     void sent(std::uint64_t ticks) noexcept {
@@ -130,8 +129,9 @@ class WriteBehind {
     static constexpr std::uint64_t not_started = ~std::uint64_t{0};
     static constexpr std::size_t most_under_way = 256;
 
+    std::uint64_t ring_bytes() const noexcept { return collected_.capacity_bytes(); }
+
     CollectedPuts collected_;
-    std::uint64_t size_;
     std::unique_ptr<std::byte[]> memory_;  ///< a ring
     std::uint64_t begin_ = 0;
     std::uint64_t used_ = 0;

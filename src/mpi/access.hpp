@@ -6,6 +6,7 @@
 #include <mpi.h>
 
 #include <cstdint>
+#include <new>
 #include <vector>
 
 #include "mpi/library.hpp"
@@ -42,9 +43,8 @@ std::uint64_t run_bytes(const Access<Count>& access) noexcept {
 }
 
 /// \return false if the layouts are not known, or it is not one that could be cached: then it stays unseen
-/// \throws std::bad_alloc
 template <class Count>
-bool find_pieces(const Window& window, const Access<Count>& access, std::vector<Piece>& pieces) {
+bool find_pieces(const Window& window, const Access<Count>& access, std::vector<Piece>& pieces) noexcept try {
     if (const std::uint64_t size = run_bytes(access); size != 0) {
         const std::uint64_t offset = window.offset(access.target, access.displacement);
         pieces.assign(1, {offset, size, static_cast<std::byte*>(access.origin)});
@@ -56,6 +56,8 @@ bool find_pieces(const Window& window, const Access<Count>& access, std::vector<
     for (const Piece& piece : pieces)
         if (piece.offset + piece.size < piece.offset) return false;
     return !pieces.empty();
+} catch (const std::bad_alloc&) {
+    return false;
 }
 
 /// A get that is not one plain hit: from the cache what is there, the rest by the starter.

@@ -6,7 +6,6 @@
 
 #include <mpi.h>
 
-#include <new>
 #include <vector>
 
 #include "mpi/access.hpp"
@@ -25,12 +24,7 @@ int get_slowly(Window& window, const Access<Count>& call, RequestId request, Get
     if (window.off() || !window.has(call.target) || call.origin_count <= 0 || call.target_count <= 0)
         return starter.start_whole();
     static thread_local std::vector<Piece> pieces;
-    bool known = false;
-    try {
-        known = find_pieces(window, call, pieces);
-    } catch (const std::bad_alloc&) {
-    }
-    if (!known) {
+    if (!find_pieces(window, call, pieces)) {
         // It may read what this process has put.
         window.cached().send_collected(call.target);
         const int status = starter.start_whole();
@@ -215,7 +209,7 @@ using namespace nearfetch;
         if (size == 0)                                                                                       \
             return get_after_miss<COUNT, false>(origin, origin_count, origin_type, rank, disp, count, type,  \
                                                 win);                                                        \
-        if (!window->locks_wait() && window->cached().passes(rank, size))                                    \
+        if (window->cached().passes(rank, size))                                                             \
             return PMPI_Get##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, win);        \
         return get_plainly<COUNT>(origin, origin_count, origin_type, rank, disp, count, type, win);          \
     }                                                                                                        \

@@ -34,44 +34,41 @@ inline int open_locks(Window* window) noexcept {
     return window == nullptr ? MPI_SUCCESS : window->open_locks();
 }
 
-/// What was collected has been sent, by the first lines of a call that completes it.
-struct Sent {
-    int status = MPI_SUCCESS;
-    bool news = false;  ///< other windows may expose the same memory: its completion is an acquire for them
-};
-inline Sent send_before(CachedWindow& cached, int target, FlushKind kind) noexcept {
-    if (kind == FlushKind::local) return {};
-    const bool news = Library::instance().overlapping() && cached.has_collected(target);
-    return {cached.send_collected(target), news};
+/// Runs `call(since)`, which completes what was started at `target` until `since`, after what was collected
+/// for it has been sent.
+/// \return the first error
+template <class Call>
+int after_sending(CachedWindow& cached, int target, FlushKind kind, const Call& call) noexcept {
+    const CachedWindow::Moment since = cached.now();
+    if (kind == FlushKind::local) return call(since);
+    // Other windows may expose the same memory: then the puts' completion is an acquire for them.
+    const bool news = Library::overlapping() && cached.has_collected(target);
+    const int sent = cached.send_collected(target);
+    const int status = call(since);
+    if (news) acquire_process();
+    return sent != MPI_SUCCESS ? sent : status;
 }
 
 /// Runs a call that completes what was started at `target`, and tells the engine.
-/// \return the first error
 template <class Call>
-int complete_by(Window& window, int target, FlushKind kind, const Call& call) noexcept {
-    CachedWindow& cached = window.cached();
-    const CachedWindow::Moment since = cached.now();
-    const Sent sent = send_before(cached, target, kind);
-    const std::uint64_t begin = ticks();
-    const int status = call();
-    cached.complete(target, since, kind, status, ticks() - begin);
-    if (sent.news) acquire_process();
-    return sent.status != MPI_SUCCESS ? sent.status : status;
+int complete_by(CachedWindow& cached, int target, FlushKind kind, const Call& call) noexcept {
+    return after_sending(cached, target, kind, [&](CachedWindow::Moment since) {
+        const std::uint64_t begin = ticks();
+        const int status = call();
+        cached.complete(target, since, kind, status, ticks() - begin);
+        return status;
+    });
 }
 
 /// The same for all targets.
 template <class Call>
-int complete_all_by(Window& window, FlushKind kind, const Call& call) noexcept {
-    CachedWindow& cached = window.cached();
-    const CachedWindow::Moment since = cached.now();
-    const bool full = kind == FlushKind::full;
-    const bool news = full && Library::instance().overlapping() && cached.has_collected();
-    const int sent = full ? cached.send_all_collected() : MPI_SUCCESS;
-    const std::uint64_t begin = ticks();
-    const int status = call();
-    cached.complete_all(since, kind, status, ticks() - begin);
-    if (news) acquire_process();
-    return sent != MPI_SUCCESS ? sent : status;
+int complete_all_by(CachedWindow& cached, FlushKind kind, const Call& call) noexcept {
+    return after_sending(cached, CachedWindow::all_targets, kind, [&](CachedWindow::Moment since) {
+        const std::uint64_t begin = ticks();
+        const int status = call();
+        cached.complete_all(since, kind, status, ticks() - begin);
+        return status;
+    });
 }
 
 }  // namespace nearfetch

@@ -66,7 +66,7 @@ class Library {
     bool threaded() const noexcept { return threaded_; }
     /// Whether memory may be exposed by two windows, so that what is written through one is news for the
     /// other.
-    bool overlapping() const noexcept { return overlapping_.load(std::memory_order_relaxed) != 0; }
+    static bool overlapping() noexcept { return overlapping_.load(std::memory_order_relaxed) != 0; }
     Report& report() noexcept { return report_; }
     /// Records the windows that were never freed, and writes what was asked for.
     void finalize() noexcept;
@@ -76,7 +76,8 @@ class Library {
     void start();
     bool overlaps_another(const Exposed& exposed);
 
-    std::atomic<int> overlapping_{0};  ///< such windows
+    static inline constinit std::atomic<int> overlapping_{
+        0};  ///< such windows; put and accumulate look at it
     std::unordered_map<MPI_Win, Exposed> exposed_;
     std::mutex mutex_;
     bool started_ = false;

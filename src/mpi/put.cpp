@@ -6,7 +6,6 @@
 
 #include <mpi.h>
 
-#include <new>
 #include <vector>
 
 #include "mpi/access.hpp"
@@ -35,7 +34,7 @@ template <class Count, class Call>
 [[gnu::noinline]] int put_slowly(const Access<Count>& put, bool* started, const Call& call) noexcept {
     if (started != nullptr) *started = true;
     Window* const window = find_window(put.win);
-    const bool overlapping = Library::instance().overlapping();
+    const bool overlapping = Library::overlapping();
     if (const int status = open_locks(window); status != MPI_SUCCESS) return status;
     if (window == nullptr || !window->has(put.target) || put.origin_count <= 0 || put.target_count <= 0)
         return call();
@@ -46,12 +45,7 @@ template <class Count, class Call>
         keep_at_hand(put.target_type);
         static thread_local std::vector<Piece> pieces;
         Starter<Call> starter(call);
-        bool known = false;
-        try {
-            known = find_pieces(*window, put, pieces);
-        } catch (const std::bad_alloc&) {
-        }
-        if (known) {
+        if (find_pieces(*window, put, pieces)) {
             status = cached.put(put.target, pieces, starter, !overlapping, started);
         } else {
             // What it overwrites must not arrive after it.
@@ -76,9 +70,8 @@ template <class Count>
 [[gnu::always_inline]] inline Quickly quickly(const Access<Count>& put) noexcept {
     Window* const window = window_at_hand(put.win);
     // What is collected is sent under the lock of its target.
-    if (window == nullptr || window->locks_wait() || Library::instance().overlapping() ||
-        !window->has(put.target) || put.origin_type != put.target_type ||
-        put.origin_count != put.target_count)
+    if (window == nullptr || window->locks_wait() || Library::overlapping() || !window->has(put.target) ||
+        put.origin_type != put.target_type || put.origin_count != put.target_count)
         return Quickly::nothing;
     const std::uint64_t size = bytes_of(dense_bytes_at_hand(put.target_type), put.target_count);
     if (size == 0) return Quickly::nothing;

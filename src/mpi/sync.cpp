@@ -48,16 +48,13 @@ template <FlushKind kind, FlushCall call>
             window->transport().progress();
             break;
         case Flush::needed:
-            return complete_by(*window, target, kind, library);
-        case Flush::needed_unseen: {
-            CachedWindow& cached = window->cached();
-            const CachedWindow::Moment since = cached.now();
-            const Sent sent = send_before(cached, target, kind);
-            const int status = library();
-            if (status == MPI_SUCCESS) cached.done_unseen(target, since, kind);
-            if (sent.news) acquire_process();
-            return sent.status != MPI_SUCCESS ? sent.status : status;
-        }
+            return complete_by(window->cached(), target, kind, library);
+        case Flush::needed_unseen:
+            return after_sending(window->cached(), target, kind, [&](CachedWindow::Moment since) {
+                const int status = library();
+                if (status == MPI_SUCCESS) window->cached().done_unseen(target, since, kind);
+                return status;
+            });
     }
     return MPI_SUCCESS;
 }
@@ -71,8 +68,6 @@ template <FlushKind kind, FlushCall call>
             case CachedWindow::Served::hit:
                 return MPI_SUCCESS;
             case CachedWindow::Served::pass:
-                if (const int status = window->open_locks(); status != MPI_SUCCESS) [[unlikely]]
-                    return status;
                 return call(target, win);
             default:
                 break;
@@ -97,7 +92,7 @@ int flush_all(MPI_Win win, FlushKind kind, const Call& library_call) noexcept {
     if (window == nullptr) [[unlikely]]
         return call();
     const Flush flush = window->cached().flush_all(kind);
-    if (flush == Flush::needed) return complete_all_by(*window, kind, call);
+    if (flush == Flush::needed) return complete_all_by(window->cached(), kind, call);
     if (flush == Flush::elided_progress) [[unlikely]]
         window->transport().progress();
     return MPI_SUCCESS;
@@ -109,7 +104,7 @@ int close_all(MPI_Win win, const Call& library_call) noexcept {
     Window* const window = find_window(win);
     const auto call = after_locks(win, library_call);
     if (window == nullptr) return call();
-    const int status = complete_all_by(*window, FlushKind::full, call);
+    const int status = complete_all_by(window->cached(), FlushKind::full, call);
     if (status == MPI_SUCCESS)
         window->cached().change_epochs([](Epochs& epochs) { epochs.set_all(Epoch::none); });
     return status;
@@ -154,7 +149,7 @@ int MPI_Win_unlock(int rank, MPI_Win win) {
     const auto unlock = [&] { return PMPI_Win_unlock(rank, win); };
     const auto call = after_locks(win, unlock);
     if (!window->has(rank)) return call();
-    const int status = complete_by(*window, rank, FlushKind::full, call);
+    const int status = complete_by(window->cached(), rank, FlushKind::full, call);
     if (status == MPI_SUCCESS)
         window->cached().change_epochs([=](Epochs& epochs) { epochs.set(rank, Epoch::none); });
     return status;

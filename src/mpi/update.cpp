@@ -32,7 +32,7 @@ struct UpdateTarget {
 /// windows may expose the same memory.
 /// \param call the atomic's name, null for an update that brings nothing back
 bool brings_news(const Window& window, const char* call) noexcept {
-    if (Library::instance().overlapping()) return true;
+    if (Library::overlapping()) return true;
     return call != nullptr && window.atomics_synchronize() && !left_out(call);
 }
 
@@ -60,7 +60,7 @@ int start_in_order(Window* window, const UpdateTarget& to, const Call& call) noe
 bool passes(const UpdateTarget& to) noexcept {
     Window* const window = window_at_hand(to.win);
     return window != nullptr && !window->off() && window->has(to.rank) && !window->locks_wait() &&
-           !Library::instance().overlapping() && !window->cached().has_collected(to.rank) &&
+           !Library::overlapping() && !window->cached().has_collected(to.rank) &&
            window->cached().update_passes(to.rank);
 }
 

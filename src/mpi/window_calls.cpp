@@ -100,7 +100,7 @@ int MPI_Win_set_info(MPI_Win win, MPI_Info info) {
             Library::apply_info(settings, info);
             if (!(settings == before)) {
                 // An error has reached the window's error handler, and is none of this call.
-                window->cached().send_all_collected();
+                window->cached().send_collected(CachedWindow::all_targets);
                 window->cached().change_settings(settings);
             }
         } catch (const Error& error) {

@@ -138,7 +138,7 @@ class Rig : public WindowTransfers {
         if (window.flush_all(kind) != Flush::needed) return;
         ++library_flushes;
         const auto since = window.now();
-        if (kind == FlushKind::full && !keeps_puts) window.send_all_collected();
+        if (kind == FlushKind::full && !keeps_puts) window.send_collected(CachedWindow::all_targets);
         for (Rank t = 0; t < window.ranks(); ++t) {
             arrive(t);
             if (kind == FlushKind::full) land(t);

@@ -107,7 +107,7 @@ struct Program {
         if (choice % 4 == 0) {
             if (window.flush_all(FlushKind::full) != Flush::needed) return;
             const CachedWindow::Moment since = window.now();
-            ASSERT_EQ(window.send_all_collected(), 0);
+            ASSERT_EQ(window.send_collected(CachedWindow::all_targets), 0);
             window.complete_all(since, FlushKind::full, 0, 0);
         } else {
             const Flush flush = window.flush(target, FlushKind::full);

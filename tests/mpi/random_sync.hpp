@@ -143,6 +143,13 @@ class Synchroniser {
   private:
     static constexpr int tag = 5, exchange_tag = 6, start_tag = 7;
 
+    /// A persistent request.
+    static void use_once(MPI_Request request) {
+        CHECK_MPI(MPI_Start(&request));
+        CHECK_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
+        CHECK_MPI(MPI_Request_free(&request));
+    }
+
     static void send(int to, int variant) {
         MPI_Request request;
         switch (variant % 5) {
@@ -151,10 +158,7 @@ class Synchroniser {
                 return finish(request, variant / 5);
             case 1:
                 CHECK_MPI(MPI_Send_init(nullptr, 0, MPI_BYTE, to, tag, MPI_COMM_WORLD, &request));
-                CHECK_MPI(MPI_Start(&request));
-                CHECK_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
-                CHECK_MPI(MPI_Request_free(&request));
-                return;
+                return use_once(request);
             default:
                 CHECK_MPI(MPI_Send(nullptr, 0, MPI_BYTE, to, tag, MPI_COMM_WORLD));
         }
@@ -197,10 +201,7 @@ class Synchroniser {
                 return finish(request, variant / 10);
             case 8:
                 CHECK_MPI(MPI_Recv_init(nullptr, 0, MPI_BYTE, from, tag, world, &request));
-                CHECK_MPI(MPI_Start(&request));
-                CHECK_MPI(MPI_Wait(&request, status));
-                CHECK_MPI(MPI_Request_free(&request));
-                return;
+                return use_once(request);
             default:
                 break;
         }
