@@ -15,6 +15,9 @@
 // library as they are, untracked. A same-node neighbour thereby drops out within a few dozen gets, unless its
 // hits really pay.
 //
+// Some misses fetch more than they were asked for. What that takes longer than a plain get counts as lost; so
+// now and then one fetches just what it was asked for, and shows how long that takes.
+//
 // A cold cache over a slow network must not be judged by its first gets, which miss of necessity. So a loss
 // has to be felt: a tenth of what the gets take anyway, and only after many lost rounds in a row is a small
 // one enough: so few that a short program without reuse does not spend most of its gets on finding that out.
@@ -49,7 +52,9 @@ const HitCost& hit_cost() noexcept;
 
 class Bet {
   public:
-    bool caching() const noexcept { return state_ == State::caching; }
+    /// No get of the target has been seen yet.
+    bool unread() const noexcept { return state_ == State::unread; }
+    bool caching() const noexcept { return state_ <= State::caching; }
     bool watching() const noexcept { return state_ == State::watching; }
     bool asleep() const noexcept { return state_ == State::asleep; }
     /// While nearfetch stands back: counts a get that passes; false when it is time to wake().
@@ -71,6 +76,28 @@ class Bet {
     void missed(std::uint64_t network_ticks, std::uint64_t own_ticks) noexcept {
         completed(network_ticks, own_ticks);
         ++misses_;
+    }
+    /// Whether the next miss may fetch more than it was asked for.
+    bool may_read_ahead() noexcept { return ++aheads_asked_ % plain_of_aheads != 0; }
+    /// One get of `size_bytes` that went to the network for `fetched_bytes`.
+    void missed_ahead(std::uint64_t size_bytes, std::uint64_t fetched_bytes, std::uint64_t network_ticks,
+                      std::uint64_t own_ticks) noexcept {
+        missed(network_ticks, own_ticks);
+        const double plain = network_by_size_[size_class(size_bytes)];
+        const double ahead = network_by_size_[size_class(fetched_bytes)];
+        if (plain != 0 && ahead > plain) ahead_excess_ += 1 - plain / ahead;
+    }
+    /// A get in pieces that were all there.
+    void hit_in_pieces(std::uint64_t size_bytes, std::uint64_t own_ticks) noexcept {
+        completed(0, own_ticks);
+        ++piece_hits_;
+        piece_hit_bytes_ += size_bytes;
+    }
+    /// So many bytes were copied into the cache; all that was done for them took so long.
+    void copied(std::uint64_t size_bytes, std::uint64_t own_ticks) noexcept {
+        if (size_bytes < 4 * long_copy || own_ticks > hit_cost().most_own_ticks) return;
+        long_copy_rate_ =
+            steady_mean(long_copy_rate_, static_cast<double>(own_ticks) / static_cast<double>(size_bytes));
     }
     /// A completion of gets.
     void completed(std::uint64_t network_ticks, std::uint64_t own_ticks) noexcept {
@@ -95,38 +122,47 @@ class Bet {
     /// True where copying `size_bytes` would take a noticeable share of what the network takes for them.
     bool copy_is_felt(std::uint64_t size_bytes) const noexcept {
         const float network = network_by_size_[size_class(size_bytes)];
-        return network != 0 && static_cast<double>(size_bytes) * hit_cost().copy_ticks_per_byte >
-                                   copy_share * static_cast<double>(network);
+        return network != 0 && copy_ticks(size_bytes) > copy_share * static_cast<double>(network);
     }
 
-    bool round_over() const noexcept { return misses_ >= round_misses; }
+    /// Whether hits of that size take less than the network.
+    bool hits_pay(std::uint64_t hits, std::uint64_t hit_bytes) const noexcept {
+        return hit_cost().hit_ticks + copy_ticks(hit_bytes / hits) < network_per_hit(hits, hit_bytes);
+    }
+
+    bool round_over() const noexcept { return misses_ + piece_hits_ >= round_gets; }
 
     /// Settles the account of a round in which `hits` gets of `hit_bytes` in all were served from the cache.
     /// \param may_watch false where there is nothing to be found by watching
     void settle(std::uint64_t hits, std::uint64_t hit_bytes, bool may_watch) noexcept {
         const HitCost& cost = hit_cost();
-        const double network_per_get = static_cast<double>(network_ticks_) / static_cast<double>(misses_);
-        const double avoided = static_cast<double>(hits) * network_per_hit(hits, hit_bytes, network_per_get);
+        const auto misses = static_cast<double>(misses_), network = static_cast<double>(network_ticks_);
+        const double excess = misses_ == 0 ? 0 : network * ahead_excess_ / misses;
+        if (misses_ != 0) network_per_get_ = (network - excess) / misses;
+        const double avoided = static_cast<double>(hits) * network_per_hit(hits, hit_bytes) +
+                               static_cast<double>(piece_hits_) * network_per_hit(piece_hits_, piece_hit_bytes_);
         const double further = std::max(further_ticks_ - cost.hit_ticks, 0.0);
-        const double hitting = static_cast<double>(hits) * cost.hit_ticks +
-                               static_cast<double>(hit_bytes) * cost.copy_ticks_per_byte +
-                               static_cast<double>(further_hits_) * further;
-        const double lost = static_cast<double>(own_ticks_) + hitting;
+        const double hitting =
+            static_cast<double>(hits) * (cost.hit_ticks + (hits == 0 ? 0 : copy_ticks(hit_bytes / hits))) +
+            static_cast<double>(further_hits_) * further;
+        const double looking = static_cast<double>(own_ticks_) + excess;
+        const double lost = looking + hitting;
         lost_rounds_ = lost > avoided ? lost_rounds_ + 1 : 0;
         const double felt = lost_rounds_ > many_rounds ? small_share : felt_share;
         // Without a cache all would have been the network's.
-        const double plain = avoided + static_cast<double>(network_ticks_);
-        const double gets = static_cast<double>(hits) + static_cast<double>(misses_);
+        const double plain = avoided + network - excess;
+        const double gets = static_cast<double>(hits + piece_hits_) + misses;
         plain_per_get_ = plain / gets;
-        ours_per_get_ = (lost + static_cast<double>(network_ticks_)) / gets;
+        ours_per_get_ = (lost + network - excess) / gets;
         if (lost_rounds_ != 0 && lost - avoided > felt * plain) {
-            const double pause =
-                static_cast<double>(own_ticks_) / (look_share * std::max(network_per_get, 1.0));
+            const double pause = looking / (look_share * std::max(network_per_get_, 1.0));
             pause_left_ = static_cast<std::uint64_t>(std::clamp(pause, least_pause, most_pause));
-            const bool slow = network_per_get > lookups_per_get * cost.hit_ticks;
-            state_ = slow && may_watch ? State::watching : State::asleep;
+            const bool slow = network_per_get_ > lookups_per_get * cost.hit_ticks;
+            const bool pays = hits == 0 || hits_pay(hits, hit_bytes);
+            state_ = slow && may_watch && pays ? State::watching : State::asleep;
         }
-        network_ticks_ = own_ticks_ = misses_ = further_hits_ = 0;
+        network_ticks_ = own_ticks_ = misses_ = further_hits_ = piece_hits_ = piece_hit_bytes_ = 0;
+        ahead_excess_ = 0;
     }
 
     /// What a get took in the last round, and what it would have taken without a cache; 0 before the first.
@@ -134,38 +170,54 @@ class Bet {
     double plain_per_get_ticks() const noexcept { return plain_per_get_; }
 
   private:
-    enum class State : std::uint8_t { caching, watching, asleep };
+    enum class State : std::uint8_t { unread, caching, watching, asleep };
 
     static std::size_t size_class(std::uint64_t size_bytes) noexcept {
         return std::min<std::size_t>(static_cast<std::size_t>(std::bit_width(size_bytes)), size_classes - 1);
     }
 
     /// What the network would have taken for a hit: misses may have fetched more than they were asked for.
-    double network_per_hit(std::uint64_t hits, std::uint64_t hit_bytes, double per_get) const noexcept {
+    double network_per_hit(std::uint64_t hits, std::uint64_t hit_bytes) const noexcept {
         const double seen = hits == 0 ? 0 : network_by_size_[size_class(hit_bytes / hits)];
-        return seen == 0 ? per_get : std::min(seen, per_get);
+        return seen == 0 || network_per_get_ == 0 ? std::max(seen, network_per_get_)
+                                                  : std::min(seen, network_per_get_);
     }
 
-    static constexpr std::uint32_t round_misses = 32;
+    /// A long copy meets memory that the processor has not at hand: measured where it is made anyway.
+    double copy_ticks(std::uint64_t size_bytes) const noexcept {
+        const double rate = hit_cost().copy_ticks_per_byte;
+        return static_cast<double>(size_bytes) *
+               (size_bytes < long_copy ? rate : std::max(rate, long_copy_rate_));
+    }
+
+    static constexpr std::uint32_t round_gets = 32;
+    static constexpr std::uint32_t plain_of_aheads = 16;
+    static constexpr std::uint64_t long_copy = 4096;
     static constexpr double look_share = 0.005;  ///< what looking again costs, of what the gets take
     static constexpr double least_pause = 64;
     static constexpr double most_pause = 1e9;
     static constexpr std::uint64_t for_good = ~std::uint64_t{0};
     static constexpr std::uint32_t many_rounds = 6;
     static constexpr std::uint64_t timed_further = 32;
-    static constexpr double lookups_per_get = 75;  ///< so many, and watching costs two percent
+    static constexpr double lookups_per_get = 200;  ///< so many, and watching is hardly felt
     static constexpr double felt_share = 0.1;
     static constexpr double small_share = 0.01;
     static constexpr double copy_share = 0.01;
     static constexpr std::size_t size_classes = 28;
 
-    State state_ = State::caching;
+    State state_ = State::unread;
     std::uint32_t lost_rounds_ = 0;  ///< in a row
     std::uint64_t pause_left_ = 0;   ///< gets, unless caching
     std::uint64_t misses_ = 0;
     std::uint64_t network_ticks_ = 0;
     std::uint64_t own_ticks_ = 0;
     std::uint64_t further_hits_ = 0;
+    std::uint64_t piece_hits_ = 0;
+    std::uint64_t piece_hit_bytes_ = 0;
+    std::uint32_t aheads_asked_ = 0;
+    double ahead_excess_ = 0;  ///< shares of what misses took, added up
+    double network_per_get_ = 0;
+    double long_copy_rate_ = 0;  ///< ticks per byte; 0: not known
     double further_ticks_ = 0;  ///< a moving mean
     double plain_per_get_ = 0;
     double ours_per_get_ = 0;

@@ -38,7 +38,8 @@ CachedWindow::CachedWindow(const Settings& settings, Rank ranks, Rank self, bool
     NF_EXPECT(ranks > 0);
     active_.reserve(targets_.size());
     at(self_).bet.give_up();
-    set_route(at(self_));
+    for (Target& t : targets_)
+        set_route(t);
     if (settings_.mode == Mode::off) stand_back();
 }
 
@@ -58,16 +59,17 @@ bool CachedWindow::make_cache() noexcept {
 }
 
 /// The hot path serves one thread, and targets that have a cache or want none. While watching, the slow way
-/// decides what is looked up.
+/// decides what is looked up. What is tracked of a target that wants no cache is completed the slow way first.
 void CachedWindow::set_route(Target& t) noexcept {
     if (threaded_ || t.fetches.outstanding() || settings_.check_hits != 0)
         t.route = Route::slow;
-    else if (t.bet.asleep())
-        t.route = holds_collected(rank_of(t)) ? Route::slow : Route::pass;
+    else if (t.bet.asleep() || t.bet.unread())
+        t.route = holds_collected(rank_of(t)) || t.tracked() ? Route::slow : Route::pass;
     else if (cache_ == nullptr || outdated_ || !t.bet.caching())
         t.route = Route::slow;
     else
         t.route = learns_ ? Route::check : Route::look;
+    if (t.route != Route::pass) t.puts_to_pass = 0;
 }
 
 void CachedWindow::catch_up() noexcept {
@@ -94,6 +96,7 @@ CachedWindow::Served CachedWindow::try_get_slowly(Rank target, std::uint64_t off
                                                   void* origin) noexcept {
     const Guard guard = lock();
     Target& t = at(target);
+    if (t.route == Route::pass) list(target, t);
     if (passes(target, size)) return Served::pass;
     if (t.route == Route::pass) {
         wake(target);
@@ -138,12 +141,18 @@ void CachedWindow::join(Rank target, ByteRange united) noexcept {
 }
 
 void CachedWindow::wake(Rank target) noexcept {
+    at(target).bet.wake();
+    track_passed(target);
+    set_route(at(target));
+}
+
+/// What has passed of late may be on its way.
+void CachedWindow::track_passed(Rank target) noexcept {
     Target& t = at(target);
-    t.bet.wake();
-    set_route(t);
-    // Its gets and updates of late were not tracked: some may be on their way.
-    started(target, t, t.gets);
-    if (std::exchange(t.updated, false)) update_started(target, everything);
+    const Passed passed = std::exchange(t.passed, Passed::nothing);
+    if (has(passed, Passed::gets)) started(target, t, t.gets);
+    if (has(passed, Passed::updates)) update_started(target, everything);
+    if (has(passed, Passed::fetches)) fetch_started(t);
 }
 
 bool CachedWindow::lets_pass(Rank target, std::uint64_t offset) noexcept {
@@ -151,7 +160,9 @@ bool CachedWindow::lets_pass(Rank target, std::uint64_t offset) noexcept {
     Target& t = at(target);
     if (t.bet.caching() || cache_ == nullptr) return false;
     if (holds_collected(target)) return false;
-    const bool reused = t.bet.watching() && t.hits - t.settled_hits >= enough_hits;
+    const std::uint64_t hits = t.hits - t.settled_hits;
+    const bool reused = t.bet.watching() && hits >= enough_hits &&
+                        t.bet.hits_pay(hits, t.hit_bytes - t.settled_hit_bytes);
     if (reused || !t.bet.passes()) {
         wake(target);
         return false;
@@ -167,6 +178,7 @@ bool CachedWindow::lets_pass(Rank target, std::uint64_t offset) noexcept {
 bool CachedWindow::usable(Rank target) noexcept {
     Target& t = at(target);
     if (settings_.mode == Mode::off || broken_ || !epochs_.may_access(target) || t.bet.asleep()) return false;
+    if (t.bet.unread()) wake(target);
     if (outdated_) retire_cache();
     const bool good = cache_ != nullptr || make_cache();
     set_route(t);
@@ -236,6 +248,13 @@ int CachedWindow::get(const Get& get, GetStarter& starter, bool* started) {
     s.copy_resident();
     t.waiters.insert(t.waiters.end(), s.waiting.begin(), s.waiting.end());
     count(s.waiting.empty() ? AccessType::hit : AccessType::pending_hit, get.size_bytes, 0);
+    if (get.pieces.size() > 1) {
+        t.bet.hit_in_pieces(get.size_bytes, ticks() - begin_ticks);
+        if (t.bet.round_over() && !t.in_transit()) {
+            settle_bet(t);
+            set_route(t);
+        }
+    }
     if (started != nullptr) *started = false;
     return 0;
 }
@@ -358,34 +377,28 @@ void CachedWindow::update_started(Rank target, std::span<const Piece> pieces, bo
 
 void CachedWindow::forget(Rank target, std::span<const Piece> pieces, bool fetches) noexcept {
     const Guard guard = lock();
+    Target& t = at(target);
+    if (t.route == Route::pass) list(target, t);
+    if (update_passes(target, fetches)) return;
     ++counters_.puts;
     if (pieces.empty()) pieces = everything;
     update_started(target, pieces);
-    if (fetches) fetch_started(at(target));
+    if (fetches) fetch_started(t);
     if (cache_ == nullptr) return;
     for (const Piece& piece : pieces)
         cache_->drop(target, piece.offset, piece.size);
 }
 
-bool CachedWindow::update_passes(Rank target) noexcept {
-    Target& t = at(target);
-    if (t.route == Route::pass) {
-        t.updated = untracked_ = true;  // what was cached of it was forgotten when it fell asleep
-    } else if (cache_ == nullptr && !threaded_ && !settings_.check_hits) {
-        t.updating = {0, ~std::uint64_t{0}};
-        started(target, t, t.updates);
-        t.local_updates.started = issued_;
-    } else {
-        return false;
-    }
-    ++counters_.puts;
-    return true;
-}
-
 void CachedWindow::count_read(Rank target, bool fetches) noexcept {
     const Guard guard = lock();
+    Target& t = at(target);
+    if (t.route == Route::pass && settings_.mode != Mode::off) {
+        list(target, t);
+        t.passed = t.passed | (fetches ? Passed::gets | Passed::fetches : Passed::gets);
+        return;
+    }
     update_started(target, {});
-    if (fetches) fetch_started(at(target));
+    if (fetches) fetch_started(t);
 }
 
 void CachedWindow::acquire() noexcept {
@@ -405,6 +418,7 @@ void CachedWindow::change_settings(const Settings& settings) {
     outdated_ = cache_ != nullptr;
     if (cache_ != nullptr) cache_->acquire();
     for (Rank target = 0; target < ranks(); ++target) {
+        track_passed(target);
         started(target, at(target), at(target).gets);
         update_started(target, updated ? std::span(everything) : std::span<const Piece>());
         if (target != self_) at(target).bet = Bet();
@@ -457,7 +471,7 @@ std::vector<Decision> CachedWindow::decisions() const {
     for (const Target& t : targets_) {
         if (rank_of(t) == self_) continue;
         const Bet& bet = t.bet;
-        if (t.gets.started != 0 || t.passed != 0 || t.hits != 0)
+        if (t.gets.started != 0 || t.passed_gets != 0 || t.hits != 0)
             add(bet.caching()    ? "gets: cached"
                 : bet.watching() ? "gets: watched"
                                  : "gets: left alone",
@@ -480,8 +494,8 @@ RangeCacheCounters CachedWindow::counters() const {
         sum.gets += t.hits;
         sum.hits += t.hits;
         sum.bytes_from_cache += t.hit_bytes;
-        sum.gets += t.passed;
-        sum.bypassed += t.passed;
+        sum.gets += t.passed_gets;
+        sum.bypassed += t.passed_gets;
         sum.bytes_from_network += t.passed_bytes;
     }
     sum.bytes_requested = sum.bytes_from_cache + sum.bytes_from_network;

@@ -22,8 +22,8 @@
 // is told to complete updates, or starts what has to come after a put, the front end calls send_collected().
 //
 // Operations are counted per target, so that a flush with nothing outstanding need not enter the library.
-// Only gets of a target that is asleep (bet.hpp) are not: they and its flushes pass in a few instructions,
-// and when the target wakes, some of them count as outstanding.
+// Those of a target that nothing is kept of, because no get of it was seen yet or because it is asleep
+// (bet.hpp), pass in a few instructions; when a target wakes, what has passed counts as outstanding.
 //
 // Threads. If `threaded`, every member takes the window's mutex, and no network call is made under it: such a
 // call may block until another thread of this process has made a call of its own.
@@ -47,14 +47,12 @@
 #include "engine/hit_checks.hpp"
 #include "engine/polls.hpp"
 #include "engine/progress.hpp"
+#include "engine/target.hpp"
 #include "engine/touch_filter.hpp"
 #include "engine/write_behind.hpp"
 #include "transport/window_transfers.hpp"
 
 namespace nearfetch {
-
-/// Names a request-based get until it completes; 0 is "no request".
-using RequestId = std::uint64_t;
 
 /// A get as the front end received it.
 struct Get {
@@ -81,12 +79,6 @@ class PutStarter {
 
   protected:
     ~PutStarter() = default;
-};
-
-/// What a call completes.
-enum class FlushKind : std::uint8_t {
-    local,  ///< flush_local: gets, and the origin buffers of updates
-    full,   ///< flush, unlock, fence, ...: everything
 };
 
 /// Whether a flush has to enter the library.
@@ -118,13 +110,13 @@ class CachedWindow {
         no,    ///< nothing: ask try_get_slowly(), flush()
     };
     /// True if the target is asleep: then a get of it has been counted, and goes to the library as it is. The
-    /// get that wakes the target takes the slow way.
+    /// get that wakes the target, or is the first one of it, takes the slow way.
     bool passes(Rank target, std::uint64_t size) noexcept {
         Target& t = at(target);
-        if (t.route != Route::pass || !t.bet.passes()) return false;
-        ++t.passed;
+        if (!t.may_pass() || !t.bet.passes()) return false;
+        ++t.passed_gets;
         t.passed_bytes += size;
-        untracked_ = true;
+        t.passed = t.passed | Passed::gets;
         return true;
     }
     /// The same where other threads may be at the window.
@@ -173,7 +165,7 @@ class CachedWindow {
     void went_by(Rank target, std::uint64_t size_bytes) noexcept {
         const Guard guard = lock();
         Target& t = at(target);
-        ++t.passed;
+        ++t.passed_gets;
         t.passed_bytes += size_bytes;
         sent(target, t, 0, 0);
     }
@@ -194,11 +186,25 @@ class CachedWindow {
 
     /// The hot path of a put in one piece: true if it has been collected, to be sent later.
     bool try_collect(Rank target, std::uint64_t offset, std::uint64_t size, const void* origin) noexcept;
-    /// A put or accumulate that is about to go to the library as it is: of a target that is asleep, or of a
-    /// window that nothing is cached of. \return true if it has been counted, and that is all
-    bool update_passes(Rank target) noexcept;
-    /// The same for a put, unless it is one to be collected or timed.
-    bool put_passes(Rank target, std::uint64_t size) noexcept;
+    /// The hot path of an accumulate or atomic of a target that nothing is kept of.
+    /// \param fetches its result may be news
+    /// \return true if it has been counted, and goes to the library as it is
+    bool update_passes(Rank target, bool fetches = false) noexcept {
+        Target& t = at(target);
+        if (!t.may_pass()) return false;
+        t.passed = t.passed | (fetches ? Passed::updates | Passed::fetches : Passed::updates);
+        ++counters_.puts;
+        return true;
+    }
+    /// The same for a put that is not to be looked at more closely.
+    bool put_passes(Rank target) noexcept {
+        Target& t = at(target);
+        if (t.puts_to_pass == 0 || !t.may_pass()) return false;
+        --t.puts_to_pass;
+        t.passed = t.passed | Passed::updates;
+        ++counters_.puts;
+        return true;
+    }
     /// Any put: collected, or started.
     /// \param may_wait it may be collected
     /// \param started if not null: whether the starter was called
@@ -219,15 +225,13 @@ class CachedWindow {
     void forget(Rank target, std::span<const Piece> pieces, bool fetches = false) noexcept;
     /// An atomic that only reads was started.
     void count_read(Rank target, bool fetches = false) noexcept;
-    /// Whether fetching atomics are under way.
+    /// Whether fetching atomics are under way that did not pass.
     bool fetching() const noexcept {
         const Guard guard = lock();
         return fetching_ != 0;
     }
 
-    /// The moment before a completing call enters the library: what was started until then is what it
-    /// completes.
-    using Moment = std::uint64_t;
+    using Moment = nearfetch::Moment;
     Moment now() const noexcept {
         const Guard guard = lock();
         return issued_;
@@ -235,11 +239,11 @@ class CachedWindow {
 
     /// Counts a flush of `target` (of all targets) and says whether it has to enter the library.
     Flush flush(Rank target, FlushKind kind) noexcept;
-    /// The hot path of a flush: never `miss`.
+    /// The hot path of a flush: never `miss`. After `pass` and the library's call, flush_passed().
     Served try_flush(Rank target, FlushKind kind) noexcept {
         const Target& t = at(target);
         if (t.route < Route::look) [[unlikely]] {
-            if (t.route == Route::slow) return Served::no;
+            if (t.route == Route::slow || t.passed == Passed::nothing) return Served::no;
             ++counters_.flushes;
             return Served::pass;
         }
@@ -248,6 +252,10 @@ class CachedWindow {
         ++elided_;
         polls_.completed();
         return Served::hit;
+    }
+    /// After a flush that has passed, with the library's status.
+    void flush_passed(Rank target, FlushKind kind, int status) noexcept {
+        passed_completed(at(target), kind, status);
     }
     /// After Flush::needed_unseen.
     void done_unseen(Rank target, Moment since, FlushKind kind) noexcept;
@@ -284,6 +292,17 @@ class CachedWindow {
     /// others
     bool elide_lock(Rank target) noexcept;
 
+    /// The hot paths of both, for a target that nothing is kept of and whose lock does not wait.
+    bool nothing_kept(Rank target) const noexcept { return at(target).route == Route::pass; }
+    void lock_passed(Rank target) noexcept {
+        ++counters_.locks;
+        epochs_.set(target, Epoch::passive);
+    }
+    void unlock_passed(Rank target, int status) noexcept {
+        passed_completed(at(target), FlushKind::full, status);
+        if (status == 0) epochs_.set(target, Epoch::none);
+    }
+
     /// Takes over settings that change while the window lives; what is cached is forgotten.
     void change_settings(const Settings& settings);
     void set_score(std::function<double(Rank, std::uint64_t, std::uint64_t)> score);
@@ -301,69 +320,6 @@ class CachedWindow {
     }
 
   private:
-    struct InFlight {
-        Entry* entry;
-        RequestId request;
-    };
-    struct Waiter {
-        const Entry* entry;
-        const std::byte* source;
-        std::byte* origin;
-        std::uint64_t size;
-    };
-    /// Sequence numbers of the last operation started and of the last one known to be complete.
-    struct Operations {
-        std::uint64_t started = 0;
-        std::uint64_t done = 0;
-        bool outstanding() const noexcept { return started > done; }
-        void complete(Moment since) noexcept { done = std::max(done, since); }
-    };
-    /// What the hot path may do with a target's gets and flushes, in one byte.
-    enum class Route : std::uint8_t {
-        slow,   ///< several threads, no cache, watching, checking, fetching, or asleep with puts collected
-        pass,   ///< asleep: let them pass
-        look,   ///< look them up
-        check,  ///< the same in mode acquire, after asking whether the process has learned something
-    };
-    struct Target {
-        Route route = Route::slow;
-        bool listed = false;   ///< in active_
-        bool updated = false;  ///< while it was asleep
-        std::uint64_t hits = 0;
-        std::uint64_t hit_bytes = 0;
-        std::uint64_t passed = 0;
-        std::uint64_t passed_bytes = 0;
-        Bet bet;  ///< while it is asleep, nothing is in transit
-        PutBet put_bet;
-        Operations gets;
-        Operations updates;              ///< until they are complete at the target
-        Operations local_updates;        ///< until they are complete here
-        Operations fetches;              ///< fetching atomics
-        ByteRange updating;              ///< spans the updates that are not complete at the target
-        std::uint64_t extent_bytes = 0;  ///< of the target's window memory; 0: not known
-        std::uint64_t settled_hits = 0;
-        std::uint64_t settled_hit_bytes = 0;
-        std::uint64_t lone_bytes = 0;  ///< size and ticks of the only get on its way, for Bet::observed
-        std::uint64_t lone_ticks = 0;
-        std::uint64_t checks = 0;  ///< hits under check
-        std::vector<InFlight> in_flight;
-        std::vector<Waiter> waiters;
-
-        void count_hit(std::uint64_t size) noexcept {
-            ++hits;
-            hit_bytes += size;
-        }
-        void complete(Moment since, FlushKind kind) noexcept {
-            gets.complete(since);
-            local_updates.complete(since);
-            if (kind == FlushKind::full) updates.complete(since);
-        }
-        /// Something waits for a completion beside the program.
-        bool in_transit() const noexcept { return !in_flight.empty() || !waiters.empty() || checks != 0; }
-        bool idle(FlushKind kind) const noexcept {
-            return !gets.outstanding() && !(kind == FlushKind::local ? local_updates : updates).outstanding();
-        }
-    };
     static constexpr std::uint64_t not_started = ~std::uint64_t{0};
     static constexpr std::uint64_t most_united = 2;  ///< times a get's size, for entries that it joins
     static constexpr std::uint64_t enough_hits = 8;  ///< while watching, to go on caching
@@ -373,6 +329,7 @@ class CachedWindow {
     using SendGuard = std::unique_lock<std::recursive_mutex>;
     Guard lock() const noexcept { return threaded_ ? Guard(mutex_) : Guard(); }
     Target& at(Rank target) noexcept { return targets_[static_cast<std::size_t>(target)]; }
+    const Target& at(Rank target) const noexcept { return targets_[static_cast<std::size_t>(target)]; }
 
     Rank rank_of(const Target& t) const noexcept { return static_cast<Rank>(&t - targets_.data()); }
     void set_route(Target& t) noexcept;
@@ -382,6 +339,7 @@ class CachedWindow {
         return t.bet.watching() && !TouchFilter::sampled(target, offset);
     }
     void wake(Rank target) noexcept;
+    void track_passed(Rank target) noexcept;
     /// Before a lookup in mode acquire: forgets what the process may have learned to be old, or what it
     /// polls.
     void prepare(Rank target, std::span<const Piece> pieces) noexcept {
@@ -414,10 +372,21 @@ class CachedWindow {
     void started(Rank target, Target& t, Operations& operations) noexcept {
         operations.started = ++issued_;
         epochs_.accessed();
-        if (!t.listed) [[unlikely]] {
-            t.listed = true;
-            active_.push_back(target);  // the constructor reserved a place for each target
+        list(target, t);
+    }
+    void list(Rank target, Target& t) noexcept {
+        if (t.listed) [[likely]]
+            return;
+        t.listed = true;
+        active_.push_back(target);  // the constructor reserved a place for each target
+    }
+    /// A call that completes what has passed has returned. An atomic's result may be news even if it failed.
+    void passed_completed(Target& t, FlushKind kind, int status) noexcept {
+        if (has(t.passed, Passed::fetches)) [[unlikely]] {
+            acquire_process();
+            t.passed = t.passed & ~Passed::fetches;
         }
+        if (status == 0) t.passed = kind == FlushKind::full ? Passed::nothing : t.passed & Passed::updates;
     }
     /// A get has been started. How long it takes is known if it is alone on its way.
     /// \param size_bytes 0 if nobody is to know
@@ -427,7 +396,9 @@ class CachedWindow {
         started(target, t, t.gets);
     }
     void update_started(Rank target, std::span<const Piece> pieces, bool collected = false) noexcept;
-    bool may_collect(Rank target, const Target& t, std::span<const Piece> pieces) const noexcept;
+    bool collectable(Rank target, const Target& t, std::span<const Piece> pieces) const noexcept;
+    bool collects(const Target& t) const noexcept;
+    std::uint32_t puts_to_pass(Target& t, bool was_collectable) const noexcept;
     bool make_write_behind() noexcept;
     bool collect(Rank target, Target& t, std::span<const Piece> pieces) noexcept;
     void note_put(Rank target, std::span<const Piece> pieces, bool collected) noexcept;
@@ -490,7 +461,6 @@ class CachedWindow {
     Rank fetching_ = 0;              ///< targets with fetching atomics under way
     std::uint64_t puts_before_ = 0;  ///< the last invalidate
     std::uint64_t elided_ = 0;       ///< flushes that try_flush() has elided
-    bool untracked_ = false;         ///< operations of targets asleep since the last full complete_all()
     RangeCacheCounters counters_{};
     HitChecks checks_;
     std::function<void(const StaleHit&)> report_stale_;

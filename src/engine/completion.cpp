@@ -17,7 +17,7 @@ Flush CachedWindow::flush(Rank target, FlushKind kind) noexcept {
     ++counters_.flushes;
     const Target& t = at(target);
     if (!epochs_.may_flush(target)) return Flush::needed;
-    if (!t.idle(kind) || (t.bet.asleep() && untracked_))
+    if (!t.idle(kind))
         return (t.bet.caching() && t.gets.outstanding()) || t.in_transit() ? Flush::needed
                                                                            : Flush::needed_unseen;
     return elide();
@@ -26,7 +26,7 @@ Flush CachedWindow::flush(Rank target, FlushKind kind) noexcept {
 Flush CachedWindow::flush_all(FlushKind kind) noexcept {
     const Guard guard = lock();
     ++counters_.flushes;
-    if (!epochs_.may_flush_all() || untracked_) return Flush::needed;
+    if (!epochs_.may_flush_all()) return Flush::needed;
     for (Rank target : active_)
         if (!at(target).idle(kind)) return Flush::needed;
     return elide();
@@ -77,6 +77,7 @@ void CachedWindow::done_unseen(Rank target, Moment since, FlushKind kind) noexce
     if (!keeps_data_ && cache_ != nullptr) cache_->acquire(target);
     polls_.completed();
     if (t.fetches.outstanding()) fetches_completed(t, since);
+    passed_completed(t, kind, 0);
     t.lone_bytes = 0;  // how long it took is not known
     // Since flush() was asked, another thread may have started what waits for this completion.
     if (t.in_transit())
@@ -84,6 +85,7 @@ void CachedWindow::done_unseen(Rank target, Moment since, FlushKind kind) noexce
     else
         t.complete(since, kind);
     if (behind_ != nullptr) behind_->completed(target, since);
+    if (!t.bet.caching() || t.bet.unread()) set_route(t);
 }
 
 void CachedWindow::complete_all(Moment since, FlushKind kind, int status,
@@ -95,10 +97,9 @@ void CachedWindow::complete_all(Moment since, FlushKind kind, int status,
         complete_locked(at(target), since, kind, status, share);
     std::erase_if(active_, [this](Rank target) {
         Target& t = at(target);
-        t.listed = !t.idle(FlushKind::local) || !t.idle(FlushKind::full);
+        t.listed = t.route == Route::pass || !t.idle(FlushKind::local) || !t.idle(FlushKind::full);
         return !t.listed;
     });
-    if (status == 0 && kind == FlushKind::full) untracked_ = false;
     polls_.completed();
     progress_.entered();
 }
@@ -107,6 +108,7 @@ void CachedWindow::complete_locked(Target& t, Moment since, FlushKind kind, int 
                                    std::uint64_t network_ticks) noexcept {
     const std::uint64_t begin_ticks = ticks();
     if (t.fetches.outstanding()) fetches_completed(t, since);
+    passed_completed(t, kind, status);
     const bool had_gets = t.gets.outstanding();
     const std::uint64_t lone_bytes = std::exchange(t.lone_bytes, 0);
     if (status != 0) {
@@ -119,14 +121,20 @@ void CachedWindow::complete_locked(Target& t, Moment since, FlushKind kind, int 
     if (t.checks != 0) complete_checks(t, since);
     if (lone_bytes != 0) t.bet.observed(lone_bytes, t.lone_ticks + network_ticks);
     serve_waiters(t, [since](const Waiter& waiter) { return waiter.entry->issued() <= since; });
+    std::uint64_t copied_bytes = 0;
     std::erase_if(t.in_flight, [&](const InFlight& flight) {
         if (flight.entry->issued() > since) return false;
+        if (flight.entry->source() != flight.entry->data()) copied_bytes += flight.entry->size();
         cache_->commit(flight.entry, flight.entry->source());
         return true;
     });
-    if (!had_gets) return;
-    t.bet.completed(network_ticks, ticks() - begin_ticks);
-    if (t.bet.round_over() && !t.in_transit()) settle_bet(t);
+    if (had_gets) {
+        const std::uint64_t own_ticks = ticks() - begin_ticks;
+        t.bet.completed(network_ticks, own_ticks);
+        t.bet.copied(copied_bytes, own_ticks);
+        if (t.bet.round_over() && !t.in_transit()) settle_bet(t);
+    }
+    set_route(t);
 }
 
 void CachedWindow::complete_checks(Target& t, Moment since) noexcept {
@@ -190,7 +198,6 @@ void CachedWindow::settle_bet(Target& t) noexcept {
     if (t.bet.asleep() && cache_ != nullptr) cache_->acquire(rank_of(t));
     t.settled_hits = t.hits;
     t.settled_hit_bytes = t.hit_bytes;
-    set_route(t);
 }
 
 }  // namespace nearfetch

@@ -51,7 +51,7 @@ bool CachedWindow::may_read_ahead(const Target& t) const noexcept {
 /// A PENDING entry for the gap of this get and all that is missing around it in its block, if it is the
 /// second miss there; no entry if it is fetched as it is.
 Admission CachedWindow::make_room_around(const Get& get, Survey& s) noexcept {
-    const Target& t = at(get.target);
+    Target& t = at(get.target);
     const Piece& piece = s.gaps.front();
     const ByteRange gap{piece.offset, piece.offset + piece.size};
     const std::uint64_t block_bytes = cache_->ahead_bytes();
@@ -64,7 +64,7 @@ Admission CachedWindow::make_room_around(const Get& get, Survey& s) noexcept {
     const ByteRange around = cache_->gap_around(get.target, gap, {block, std::max(gap.end, block_end)});
     // With several threads a gap may hold bytes that are on their way (survey()).
     if (around == gap || !around.contains(gap) || !may_keep(t, around)) return {};
-    if (!cache_->ahead_pays(around.size(), !learns_)) return {};
+    if (!cache_->ahead_pays(around.size(), !learns_) || !t.bet.may_read_ahead()) return {};
     s.copy_resident();  // making room may evict it
     try {
         return cache_->admit_ahead(get.target, around);
@@ -112,7 +112,7 @@ int CachedWindow::fetch_ahead(const Get& get, GetStarter& starter, const Survey&
     count(s.partial() ? AccessType::partial_hit : ahead.type, get.size_bytes, gap.size);
     ++counters_.read_aheads;
     counters_.bytes_read_ahead += beside;
-    t.bet.missed(t.lone_ticks, before_ticks);
+    t.bet.missed_ahead(get.size_bytes, entry.size(), t.lone_ticks, before_ticks);
     return 0;
 }
 

@@ -64,9 +64,14 @@ void WriteBehind::completed(Rank target, std::uint64_t since) noexcept {
     if (used_ == 0) begin_ = 0;
 }
 
-bool CachedWindow::may_collect(Rank target, const Target& t, std::span<const Piece> pieces) const noexcept {
-    const bool pays = !settings_.bypass || t.put_bet.collects();
-    if (!keeps_data_ || !pays || t.bet.asleep() || !epochs_.may_access(target)) return false;
+/// Whether a target's puts are collected, if they can be.
+bool CachedWindow::collects(const Target& t) const noexcept {
+    return !settings_.bypass || t.put_bet.collects();
+}
+
+/// Whether these can be.
+bool CachedWindow::collectable(Rank target, const Target& t, std::span<const Piece> pieces) const noexcept {
+    if (!keeps_data_ || t.bet.asleep() || !epochs_.may_access(target)) return false;
     std::uint64_t size = 0;
     for (const Piece& piece : pieces) {
         // What the library might refuse meets the library.
@@ -95,6 +100,7 @@ bool CachedWindow::collect(Rank target, Target& t, std::span<const Piece> pieces
         behind_->add(target, piece);
     ++counters_.puts_collected;
     note_put(target, pieces, true);
+    if (t.route == Route::pass) set_route(t);
     t.put_bet.collected(begin_ticks == 0 ? 0 : ticks() - begin_ticks);
     return true;
 }
@@ -104,18 +110,16 @@ bool CachedWindow::try_collect(Rank target, std::uint64_t offset, std::uint64_t 
     const Guard guard = lock();
     Target& t = at(target);
     const Piece piece{offset, size, static_cast<std::byte*>(const_cast<void*>(origin))};
-    return behind_ != nullptr && may_collect(target, t, {&piece, 1}) && collect(target, t, {&piece, 1});
+    return behind_ != nullptr && collects(t) && collectable(target, t, {&piece, 1}) &&
+           collect(target, t, {&piece, 1});
 }
 
-bool CachedWindow::put_passes(Rank target, std::uint64_t size) noexcept {
-    Target& t = at(target);
-    if (t.route == Route::pass) return update_passes(target);
-    if (holds_collected(target)) return false;
-    const bool small = keeps_data_ && size <= settings_.write_behind_bytes;
-    if (small && (!settings_.bypass || t.put_bet.collects() || t.put_bet.times_alone())) return false;
-    if (!update_passes(target)) return false;
-    if (small) t.put_bet.went_alone(0);
-    return true;
+/// After one that went alone: how many need not be looked at.
+std::uint32_t CachedWindow::puts_to_pass(Target& t, bool was_collectable) const noexcept {
+    constexpr std::uint32_t others = 31;
+    const bool wanted = keeps_data_ && settings_.write_behind_bytes != 0 && !t.bet.asleep();
+    if (wanted && collects(t)) return 0;
+    return was_collectable ? t.put_bet.go_alone() : others;
 }
 
 int CachedWindow::put(Rank target, std::span<const Piece> pieces, PutStarter& starter, bool may_wait,
@@ -124,30 +128,38 @@ int CachedWindow::put(Rank target, std::span<const Piece> pieces, PutStarter& st
     Guard guard = lock();
     Target& t = at(target);
     int made_room = 0;
-    if (may_wait && may_collect(target, t, pieces) && make_write_behind()) {
+    const bool is_collectable = may_wait && collectable(target, t, pieces);
+    if (is_collectable && collects(t) && make_write_behind()) {
         if (collect(target, t, pieces)) return 0;
         made_room = make_room(guard);
         if (collect(target, t, pieces)) return made_room;
     }
     if (started != nullptr) *started = true;
-    const bool timed = t.put_bet.times_alone();
+    const bool timed = is_collectable && t.put_bet.times_alone();
     if (threaded_) guard.unlock();
     const std::uint64_t begin_ticks = timed ? ticks() : 0;
     const int status = starter.start();
     const std::uint64_t put_ticks = timed ? ticks() - begin_ticks : 0;
     if (threaded_) guard.lock();
     if (status != 0) return status;
-    t.put_bet.went_alone(put_ticks);
+    if (is_collectable) t.put_bet.went_alone(put_ticks);
     // What it has overwritten must not arrive after it.
     if (behind_ != nullptr)
         for (const Piece& piece : pieces)
             behind_->discard(target, piece.range());
     note_put(target, pieces, false);
+    if (t.route == Route::pass) t.puts_to_pass = puts_to_pass(t, is_collectable);
     return made_room;
 }
 
 /// A put of this process was started or collected: cached bytes that it overlaps take its values.
 void CachedWindow::note_put(Rank target, std::span<const Piece> pieces, bool collected) noexcept {
+    Target& t = at(target);
+    if (t.route == Route::pass && !collected) {
+        list(target, t);
+        update_passes(target);  // what was cached of it was forgotten when it fell asleep
+        return;
+    }
     ++counters_.puts;
     update_started(target, pieces, collected);
     if (cache_ == nullptr) return;

@@ -44,6 +44,13 @@ class PutBet {
         }
     }
 
+    /// How many puts need not be looked at until one is to be timed, or collected; they are taken as gone.
+    std::uint32_t go_alone() noexcept {
+        const std::uint64_t left = learning_ != 0 ? 0 : alone_left_ % timed;
+        alone_left_ -= left;
+        return static_cast<std::uint32_t>(left);
+    }
+
     bool times_collecting() const noexcept { return collected_ % timed == 0; }
     /// A put was collected.
     void collected(std::uint64_t ticks) noexcept {

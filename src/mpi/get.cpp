@@ -96,16 +96,23 @@ template <class Count, bool looked_up>
         keep_at_hand(win, window);
         keep_at_hand(target_type);
     }
-    const std::uint64_t size = run_bytes(call);
     CachedWindow& cached = window->cached();
     const auto start_opened = [&] {
         const int status = window->open_locks();
         return status == MPI_SUCCESS ? start(call, nullptr) : status;
     };
-    if (size != 0 && window->has(target)) {
+    // In pieces: nobody has to know which, if nothing of them is cached.
+    const std::uint64_t in_one = run_bytes(call);
+    const bool moves = window->has(target) && origin_count > 0 && target_count > 0;
+    const std::uint64_t size = in_one != 0 || !moves ? in_one : target_bytes(target_type, target_count);
+    if (moves && size != 0) {
         const std::uint64_t offset = window->offset(target, displacement);
-        const CachedWindow::Served served = looked_up ? cached.try_get_further(target, offset, size, origin)
-                                                      : cached.try_get_slowly(target, offset, size, origin);
+        CachedWindow::Served served = CachedWindow::Served::miss;
+        if (in_one == 0)
+            served = cached.passes_slowly(target, size) ? CachedWindow::Served::pass : served;
+        else
+            served = looked_up ? cached.try_get_further(target, offset, size, origin)
+                               : cached.try_get_slowly(target, offset, size, origin);
         if (served == CachedWindow::Served::hit) {
             if (cached.check_is_due()) [[unlikely]]
                 check_hit(*window, target, offset, {static_cast<const std::byte*>(origin), size});
@@ -117,10 +124,6 @@ template <class Count, bool looked_up>
             if (status == MPI_SUCCESS) cached.went_by(target, size);
             return status;
         }
-    } else if (window->has(target) && origin_count > 0 && target_count > 0 &&
-               cached.passes_slowly(target, target_bytes(target_type, target_count))) {
-        // In pieces: nobody has to know which.
-        return start_opened();
     }
     Starter<Count> starter(*window, call, nullptr);
     bool started = false;

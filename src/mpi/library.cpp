@@ -40,9 +40,13 @@ std::uint64_t dense_bytes_slowly(MPI_Datatype type) noexcept try {
 }  // namespace detail
 
 void keep_at_hand(MPI_Win win, Window* window) noexcept {
-    if (Library::instance().threaded()) return;
+    if (Library::instance().threaded() || window->off()) return;
     detail::at_hand.win = win;
     detail::at_hand.window = window;
+}
+
+void forget_at_hand(const Window& window) noexcept {
+    if (detail::at_hand.window == &window) detail::at_hand = {};
 }
 
 void keep_at_hand(MPI_Datatype type) noexcept {

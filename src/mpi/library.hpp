@@ -158,8 +158,9 @@ inline std::uint64_t dense_bytes(MPI_Datatype type) noexcept {
     return detail::dense_bytes_slowly(type);
 }
 
-/// Puts them at hand, if that may be.
+/// Puts them at hand, if that may be; a window that nothing is cached of is not.
 void keep_at_hand(MPI_Win win, Window* window) noexcept;
+void forget_at_hand(const Window& window) noexcept;
 void keep_at_hand(MPI_Datatype type) noexcept;
 
 }  // namespace nearfetch

@@ -63,24 +63,24 @@ template <class Count, class Call>
     return status;
 }
 
-/// What the first few lines have done with a put.
-enum class Quickly { nothing, collected, counted };
+/// A put that nobody has to look at (CachedWindow::put_passes).
+[[gnu::always_inline]] inline bool passes(int target, MPI_Win win) noexcept {
+    Window* const window = window_at_hand(win);
+    return window != nullptr && window->has(target) && !Library::overlapping() &&
+           window->cached().put_passes(target);
+}
 
+/// A plain put that is collected in a few lines.
 template <class Count>
-[[gnu::always_inline]] inline Quickly quickly(const Access<Count>& put) noexcept {
+[[gnu::always_inline]] inline bool is_collected(const Access<Count>& put) noexcept {
     Window* const window = window_at_hand(put.win);
     // What is collected is sent under the lock of its target.
     if (window == nullptr || window->locks_wait() || Library::overlapping() || !window->has(put.target) ||
         put.origin_type != put.target_type || put.origin_count != put.target_count)
-        return Quickly::nothing;
+        return false;
     const std::uint64_t size = bytes_of(dense_bytes_at_hand(put.target_type), put.target_count);
-    if (size == 0) return Quickly::nothing;
-    if (window->off()) return Quickly::nothing;
-    CachedWindow& cached = window->cached();
-    if (cached.put_passes(put.target, size)) return Quickly::counted;
-    return cached.try_collect(put.target, window->offset(put.target, put.displacement), size, put.origin)
-               ? Quickly::collected
-               : Quickly::nothing;
+    return size != 0 && window->cached().try_collect(put.target, window->offset(put.target, put.displacement),
+                                                     size, put.origin);
 }
 
 template <class Count, class Call>
@@ -97,23 +97,23 @@ int rput(const Access<Count>& put, MPI_Request* request, const Call& call) noexc
 
 using namespace nearfetch;
 
-// The bodies are the same for int and MPI_Count.
+// The bodies are the same for int and MPI_Count. What passes ends in the library's call, and needs no stack.
 #define NEARFETCH_PUTS(SUFFIX, COUNT)                                                                        \
-    int MPI_Put##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,          \
-                        MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Win win) {                        \
+    [[gnu::noinline]] static int put_kept##SUFFIX(const void* origin, COUNT origin_count,                    \
+                                                  MPI_Datatype origin_type, int rank, MPI_Aint disp,         \
+                                                  COUNT count, MPI_Datatype type, MPI_Win win) noexcept {    \
         const Access<COUNT> put{                                                                             \
             const_cast<void*>(origin), origin_count, origin_type, rank, disp, count, type, win};             \
-        const auto call = [&] {                                                                              \
+        if (is_collected(put)) return MPI_SUCCESS;                                                           \
+        return put_slowly(put, nullptr, [&] {                                                                \
             return PMPI_Put##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, win);        \
-        };                                                                                                   \
-        switch (quickly(put)) {                                                                              \
-            case Quickly::collected:                                                                         \
-                return MPI_SUCCESS;                                                                          \
-            case Quickly::counted:                                                                           \
-                return call();                                                                               \
-            default:                                                                                         \
-                return put_slowly(put, nullptr, call);                                                       \
-        }                                                                                                    \
+        });                                                                                                  \
+    }                                                                                                        \
+    int MPI_Put##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,          \
+                        MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Win win) {                        \
+        if (passes(rank, win))                                                                               \
+            return PMPI_Put##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, win);        \
+        return put_kept##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, win);            \
     }                                                                                                        \
     int MPI_Rput##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,         \
                          MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Win win, MPI_Request* request) { \

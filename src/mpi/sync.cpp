@@ -64,16 +64,30 @@ template <FlushKind kind, FlushCall call>
 [[gnu::always_inline]] inline int flush(int target, MPI_Win win) {
     Window* const window = window_at_hand(win);
     if (window != nullptr && window->has(target)) [[likely]] {
-        switch (window->cached().try_flush(target, kind)) {
+        CachedWindow& cached = window->cached();
+        switch (cached.try_flush(target, kind)) {
             case CachedWindow::Served::hit:
                 return MPI_SUCCESS;
-            case CachedWindow::Served::pass:
-                return call(target, win);
+            case CachedWindow::Served::pass: {
+                const int status = call(target, win);
+                cached.flush_passed(target, kind, status);
+                return status;
+            }
             default:
                 break;
         }
     }
     return flush_slowly<kind, call>(target, win);
+}
+
+/// What the first few lines of a lock and of an unlock ask: the window of a target that nothing is kept of,
+/// where no lock waits and none may.
+[[gnu::always_inline]] inline Window* passed_window(int target, MPI_Win win) noexcept {
+    Window* const window = window_at_hand(win);
+    return window != nullptr && window->locks_synchronize() && window->has(target) &&
+                   window->cached().nothing_kept(target)
+               ? window
+               : nullptr;
 }
 
 /// Calls the library when it has seen all locks.
@@ -133,6 +147,12 @@ using namespace nearfetch;
 extern "C" {
 
 int MPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win) {
+    if (Window* const passed = passed_window(rank, win); passed != nullptr) {
+        const int status = PMPI_Win_lock(lock_type, rank, assert, win);
+        learned("MPI_Win_lock");
+        if (status == MPI_SUCCESS) passed->cached().lock_passed(rank);
+        return status;
+    }
     Window* const window = find_window(win);
     if (window != nullptr && window->keep_lock_back(lock_type, rank, assert)) return MPI_SUCCESS;
     const int status = after_locks(win, [&] { return PMPI_Win_lock(lock_type, rank, assert, win); })();
@@ -143,8 +163,14 @@ int MPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win) {
 }
 
 int MPI_Win_unlock(int rank, MPI_Win win) {
+    if (Window* const passed = passed_window(rank, win); passed != nullptr) {
+        const int status = PMPI_Win_unlock(rank, win);
+        passed->cached().unlock_passed(rank, status);
+        return status;
+    }
     Window* const window = find_window(win);
     if (window == nullptr) return PMPI_Win_unlock(rank, win);
+    keep_at_hand(win, window);
     if (window->elide_unlock(rank)) return MPI_SUCCESS;
     const auto unlock = [&] { return PMPI_Win_unlock(rank, win); };
     const auto call = after_locks(win, unlock);

@@ -40,6 +40,7 @@ bool brings_news(const Window& window, const char* call) noexcept {
 void note_read(const UpdateTarget& to, const char* call) noexcept {
     Window* const window = find_window(to.win);
     if (window == nullptr || !window->has(to.rank)) return;
+    keep_at_hand(to.win, window);
     const bool news = brings_news(*window, call);
     if (news || !window->off()) window->cached().count_read(to.rank, news);
 }
@@ -56,12 +57,12 @@ int start_in_order(Window* window, const UpdateTarget& to, const Call& call) noe
     return sent != MPI_SUCCESS ? sent : status;
 }
 
-/// An update that brings nothing back, of a target that need not know which bytes it changes.
-bool passes(const UpdateTarget& to) noexcept {
-    Window* const window = window_at_hand(to.win);
-    return window != nullptr && !window->off() && window->has(to.rank) && !window->locks_wait() &&
-           !Library::overlapping() && !window->cached().has_collected(to.rank) &&
-           window->cached().update_passes(to.rank);
+/// An update or atomic of a target that nothing is kept of.
+/// \param call the atomic's name, null for an update that brings nothing back
+[[gnu::always_inline]] inline bool passes(int target, MPI_Win win, const char* call) noexcept {
+    Window* const window = window_at_hand(win);
+    return window != nullptr && window->has(target) && !Library::overlapping() &&
+           window->cached().update_passes(target, brings_news(*window, call));
 }
 
 /// The bytes at the target; none if they are not known.
@@ -81,7 +82,6 @@ void find_target_pieces(const Window& window, const UpdateTarget& to, std::vecto
 
 template <class Call>
 int update(const char* name, const UpdateTarget& to, const Call& call) noexcept {
-    if (name == nullptr && passes(to)) return call();
     Window* const window = find_window(to.win);
     const int status = start_in_order(window, to, call);
     if (status != MPI_SUCCESS) return status;
@@ -121,7 +121,8 @@ class ReadStarter final : public GetStarter {
 /// \return whether it was one, and `status` is its status
 template <class Count, class Call>
 bool read_by_get(const Access<Count>& access, MPI_Op op, const Call& call, int& status) noexcept {
-    if (op != MPI_NO_OP) return false;
+    if (op != MPI_NO_OP) [[likely]]
+        return false;
     Window* const window = find_window(access.win);
     if (window == nullptr || !window->caches_atomic_reads()) return false;
     ReadStarter<Call> starter(*window, access.target, call);
@@ -150,20 +151,45 @@ int accumulate(const char* name, const UpdateTarget& to, MPI_Op op, const Call& 
     return status;
 }
 
+[[gnu::noinline]] int fetch_and_op_kept(const void* origin, void* result, MPI_Datatype type, int rank,
+                                        MPI_Aint disp, MPI_Op op, MPI_Win win) noexcept {
+    const auto call = [&] { return PMPI_Fetch_and_op(origin, result, type, rank, disp, op, win); };
+    int status = MPI_SUCCESS;
+    if (read_by_get(Access<int>{result, 1, type, rank, disp, 1, type, win}, op, call, status)) return status;
+    return accumulate("MPI_Fetch_and_op", {rank, disp, 1, type, win}, op, call);
+}
+
+[[gnu::noinline]] int compare_and_swap_kept(const void* origin, const void* compare, void* result,
+                                            MPI_Datatype type, int rank, MPI_Aint disp,
+                                            MPI_Win win) noexcept {
+    return update("MPI_Compare_and_swap", {rank, disp, 1, type, win},
+                  [&] { return PMPI_Compare_and_swap(origin, compare, result, type, rank, disp, win); });
+}
+
 }  // namespace
 
 }  // namespace nearfetch
 
 using namespace nearfetch;
 
-// The bodies are the same for int and MPI_Count.
+// The bodies are the same for int and MPI_Count. What passes ends in the library's call, and needs no stack;
+// an atomic that only reads does not, because it may be served.
 #define NEARFETCH_UPDATES(SUFFIX, COUNT)                                                                    \
-    int MPI_Accumulate##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,  \
-                               MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Win win) {     \
+    [[gnu::noinline]] static int accumulate_kept##SUFFIX(const void* origin, COUNT origin_count,            \
+                                                         MPI_Datatype origin_type, int rank, MPI_Aint disp, \
+                                                         COUNT count, MPI_Datatype type, MPI_Op op,         \
+                                                         MPI_Win win) noexcept {                            \
         return accumulate(nullptr, {rank, disp, count, type, win}, op, [&] {                                \
             return PMPI_Accumulate##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, op,  \
                                            win);                                                            \
         });                                                                                                 \
+    }                                                                                                       \
+    int MPI_Accumulate##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,  \
+                               MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Win win) {     \
+        if (passes(rank, win, nullptr))                                                                     \
+            return PMPI_Accumulate##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, op,  \
+                                           win);                                                            \
+        return accumulate_kept##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, op, win);\
     }                                                                                                       \
     int MPI_Raccumulate##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank, \
                                 MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Win win,      \
@@ -204,15 +230,15 @@ NEARFETCH_UPDATES(_c, MPI_Count)
 
 int MPI_Fetch_and_op(const void* origin, void* result, MPI_Datatype type, int rank, MPI_Aint disp, MPI_Op op,
                      MPI_Win win) {
-    const auto call = [&] { return PMPI_Fetch_and_op(origin, result, type, rank, disp, op, win); };
-    int status = MPI_SUCCESS;
-    if (read_by_get(Access<int>{result, 1, type, rank, disp, 1, type, win}, op, call, status)) return status;
-    return accumulate("MPI_Fetch_and_op", {rank, disp, 1, type, win}, op, call);
+    if (op != MPI_NO_OP && passes(rank, win, "MPI_Fetch_and_op"))
+        return PMPI_Fetch_and_op(origin, result, type, rank, disp, op, win);
+    return fetch_and_op_kept(origin, result, type, rank, disp, op, win);
 }
 
 int MPI_Compare_and_swap(const void* origin, const void* compare, void* result, MPI_Datatype type, int rank,
                          MPI_Aint disp, MPI_Win win) {
-    return update("MPI_Compare_and_swap", {rank, disp, 1, type, win},
-                  [&] { return PMPI_Compare_and_swap(origin, compare, result, type, rank, disp, win); });
+    if (passes(rank, win, "MPI_Compare_and_swap"))
+        return PMPI_Compare_and_swap(origin, compare, result, type, rank, disp, win);
+    return compare_and_swap_kept(origin, compare, result, type, rank, disp, win);
 }
 }

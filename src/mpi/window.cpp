@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "mpi/checking.hpp"
+#include "mpi/library.hpp"
 
 namespace nearfetch {
 
@@ -17,6 +18,21 @@ Window::Window(MPI_Win win, Rank ranks, Rank self, std::vector<std::uint64_t> un
       transport_(win, units_),
       cached_(settings, ranks, self, threaded, transport_) {
     cached_.set_stale_reporter([this](const StaleHit& stale) { report_stale_hit(*this, stale); });
+    note_promises();
+}
+
+void Window::change_settings(const Settings& settings) {
+    cached_.change_settings(settings);
+    note_promises();
+    forget_at_hand(*this);
+}
+
+/// The calls that ask have no time for texts.
+void Window::note_promises() noexcept {
+    const Settings& settings = cached_.settings();
+    locks_synchronize_ = settings.locks != "access";
+    atomics_synchronize_ = settings.atomics != "relaxed";
+    caches_atomic_reads_ = settings.atomic_reads == "cached";
 }
 
 std::string Window::name() const {

@@ -27,9 +27,9 @@ class Window {
     MpiWindowTransfers& transport() noexcept { return transport_; }
     Mode mode() const noexcept { return cached_.settings().mode; }
     bool off() const noexcept { return mode() == Mode::off; }
-    bool locks_synchronize() const noexcept { return cached_.settings().locks != "access"; }
-    bool atomics_synchronize() const noexcept { return cached_.settings().atomics != "relaxed"; }
-    bool caches_atomic_reads() const noexcept { return cached_.settings().atomic_reads == "cached"; }
+    bool locks_synchronize() const noexcept { return locks_synchronize_; }
+    bool atomics_synchronize() const noexcept { return atomics_synchronize_; }
+    bool caches_atomic_reads() const noexcept { return caches_atomic_reads_; }
     std::uint64_t block_limit() const noexcept { return cached_.settings().block_limit; }
 
     /// False for MPI_PROC_NULL and for what the library itself will call an error.
@@ -46,6 +46,9 @@ class Window {
     }
     std::string name() const;
 
+    /// As CachedWindow has it.
+    void change_settings(const Settings& settings);
+
     /// A lock of `target` that the program asks for. \return true if the library is not to see it yet
     bool keep_lock_back(int lock_type, int target, int assert) noexcept;
     /// The unlock of `target`. \return true if its lock was kept back until now: then the library sees
@@ -58,6 +61,7 @@ class Window {
 
   private:
     int open_locks_slowly() noexcept;
+    void note_promises() noexcept;
 
     MPI_Win handle_;
     std::uint64_t uniform_unit_;  ///< 0 if the displacement units differ
@@ -65,6 +69,9 @@ class Window {
     MpiWindowTransfers transport_;
     CachedWindow cached_;
     LazyLocks locks_;
+    bool locks_synchronize_;
+    bool atomics_synchronize_;
+    bool caches_atomic_reads_;
 };
 
 /// The contiguous pieces of one access, origin beside target.

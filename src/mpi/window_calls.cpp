@@ -101,7 +101,7 @@ int MPI_Win_set_info(MPI_Win win, MPI_Info info) {
             if (!(settings == before)) {
                 // An error has reached the window's error handler, and is none of this call.
                 window->cached().send_collected(CachedWindow::all_targets);
-                window->cached().change_settings(settings);
+                window->change_settings(settings);
             }
         } catch (const Error& error) {
             return raise_on_window(win, MPI_ERR_INFO_VALUE, error);

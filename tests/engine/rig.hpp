@@ -94,7 +94,7 @@ class Rig : public WindowTransfers {
     int put(Rank target, std::span<const Piece> pieces, bool* started = nullptr) {
         if (started != nullptr) *started = false;
         const Piece& first = pieces.front();
-        if (pieces.size() == 1 && window.put_passes(target, first.size)) {
+        if (pieces.size() == 1 && window.put_passes(target)) {
             if (started != nullptr) *started = true;
             return start_put(target, pieces);
         }
@@ -118,6 +118,7 @@ class Rig : public WindowTransfers {
                 ++library_flushes;
                 arrive(target);
                 if (kind == FlushKind::full) land(target);
+                window.flush_passed(target, kind, 0);
                 return;
             default:
                 break;

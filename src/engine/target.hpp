@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What a window keeps about one target: which way its gets and flushes take, what is under way, and the
+// accounts by which nearfetch stands back.
+//
+// Operations are counted, so that a flush with nothing outstanding need not enter the library. Of a target
+// that nothing is kept of (Route::pass) it is only noted that there were some: what passes there takes a few
+// instructions.
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "base/types.hpp"
+#include "core/range_cache/range_cache.hpp"
+#include "engine/bet.hpp"
+#include "engine/write_behind.hpp"
+
+namespace nearfetch {
+
+/// Names a request-based get until it completes; 0 is "no request".
+using RequestId = std::uint64_t;
+
+/// What a call completes.
+enum class FlushKind : std::uint8_t {
+    local,  ///< flush_local: gets, and the origin buffers of updates
+    full,   ///< flush, unlock, fence, ...: everything
+};
+
+/// The moment before a completing call enters the library: what was started until then is what it completes.
+using Moment = std::uint64_t;
+
+/// Sequence numbers of the last operation started and of the last one known to be complete.
+struct Operations {
+    std::uint64_t started = 0;
+    std::uint64_t done = 0;
+    bool outstanding() const noexcept { return started > done; }
+    void complete(Moment since) noexcept { done = std::max(done, since); }
+};
+
+/// Operations that have passed, and may be under way.
+enum class Passed : std::uint8_t { nothing = 0, gets = 1, updates = 2, fetches = 4 };
+constexpr Passed operator|(Passed a, Passed b) noexcept {
+    return static_cast<Passed>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
+}
+constexpr Passed operator&(Passed a, Passed b) noexcept {
+    return static_cast<Passed>(static_cast<unsigned>(a) & static_cast<unsigned>(b));
+}
+constexpr Passed operator~(Passed a) noexcept { return static_cast<Passed>(~static_cast<unsigned>(a) & 7u); }
+constexpr bool has(Passed some, Passed kind) noexcept {
+    return (some & kind) != Passed::nothing;
+}
+
+/// What the hot path may do with a target's operations, in one byte.
+enum class Route : std::uint8_t {
+    slow,   ///< several threads, no cache, watching, checking, fetching, or puts collected or tracked
+    pass,   ///< nothing is kept of it: let them pass
+    look,   ///< look gets up
+    check,  ///< the same in mode acquire, after asking whether the process has learned something
+};
+
+/// A transfer into an entry of the cache.
+struct InFlight {
+    Entry* entry;
+    RequestId request;
+};
+
+/// A get of bytes that are on their way for another.
+struct Waiter {
+    const Entry* entry;
+    const std::byte* source;
+    std::byte* origin;
+    std::uint64_t size;
+};
+
+struct Target {
+    Route route = Route::slow;
+    bool listed = false;               ///< among those that may have something outstanding
+    Passed passed = Passed::nothing;   ///< since the call that completed all of it
+    std::uint32_t puts_to_pass = 0;    ///< before one is looked at, to be collected or timed
+    std::uint64_t hits = 0;
+    std::uint64_t hit_bytes = 0;
+    std::uint64_t passed_gets = 0;
+    std::uint64_t passed_bytes = 0;
+    Bet bet;  ///< while it is asleep, nothing is in transit
+    PutBet put_bet;
+    Operations gets;
+    Operations updates;              ///< until they are complete at the target
+    Operations local_updates;        ///< until they are complete here
+    Operations fetches;              ///< fetching atomics
+    ByteRange updating;              ///< spans the updates that are not complete at the target
+    std::uint64_t extent_bytes = 0;  ///< of the target's window memory; 0: not known
+    std::uint64_t settled_hits = 0;
+    std::uint64_t settled_hit_bytes = 0;
+    std::uint64_t lone_bytes = 0;  ///< size and ticks of the only get on its way, for Bet::observed
+    std::uint64_t lone_ticks = 0;
+    std::uint64_t checks = 0;  ///< hits under check
+    std::vector<InFlight> in_flight;
+    std::vector<Waiter> waiters;
+
+    /// It has to be listed, so that what completes everything finds it.
+    bool may_pass() const noexcept { return route == Route::pass && listed; }
+    void count_hit(std::uint64_t size) noexcept {
+        ++hits;
+        hit_bytes += size;
+    }
+    void complete(Moment since, FlushKind kind) noexcept {
+        gets.complete(since);
+        local_updates.complete(since);
+        if (kind == FlushKind::full) updates.complete(since);
+    }
+    /// Something that did not pass is outstanding.
+    bool tracked() const noexcept { return gets.outstanding() || updates.outstanding(); }
+    /// Something waits for a completion beside the program.
+    bool in_transit() const noexcept { return !in_flight.empty() || !waiters.empty() || checks != 0; }
+    /// Nothing is outstanding that a flush would complete.
+    bool idle(FlushKind kind) const noexcept {
+        return passed == Passed::nothing && !gets.outstanding() &&
+               !(kind == FlushKind::local ? local_updates : updates).outstanding();
+    }
+};
+
+}  // namespace nearfetch
