@@ -268,6 +268,17 @@ class CachedWindow {
                   std::uint64_t network_ticks) noexcept;
     void complete_all(Moment since, FlushKind kind, int status, std::uint64_t network_ticks) noexcept;
 
+    /// The short way of complete_all(): whether all that may be outstanding has passed.
+    bool all_pass() const noexcept {
+        if (threaded_ || holds_collected(all_targets)) return false;
+        return std::ranges::all_of(active_, [this](Rank target) { return nothing_kept(target); });
+    }
+    /// \pre all_pass() before the library was called
+    void all_passed(FlushKind kind, int status) noexcept {
+        for (const Rank target : active_)
+            passed_completed(at(target), kind, status);
+    }
+
     /// A request-based get has completed; `keep` false: its request was freed, so that only a flush completes
     /// it.
     void complete_request(Rank target, RequestId request, bool keep) noexcept;

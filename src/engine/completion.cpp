@@ -12,11 +12,13 @@
 
 namespace nearfetch {
 
+// With the mode off, gets and updates go by uncounted; only fetching atomics do not.
+
 Flush CachedWindow::flush(Rank target, FlushKind kind) noexcept {
     const Guard guard = lock();
     ++counters_.flushes;
     const Target& t = at(target);
-    if (!epochs_.may_flush(target)) return Flush::needed;
+    if (settings_.mode == Mode::off || !epochs_.may_flush(target)) return Flush::needed;
     if (!t.idle(kind))
         return (t.bet.caching() && t.gets.outstanding()) || t.in_transit() ? Flush::needed
                                                                            : Flush::needed_unseen;
@@ -26,7 +28,7 @@ Flush CachedWindow::flush(Rank target, FlushKind kind) noexcept {
 Flush CachedWindow::flush_all(FlushKind kind) noexcept {
     const Guard guard = lock();
     ++counters_.flushes;
-    if (!epochs_.may_flush_all()) return Flush::needed;
+    if (settings_.mode == Mode::off || !epochs_.may_flush_all()) return Flush::needed;
     for (Rank target : active_)
         if (!at(target).idle(kind)) return Flush::needed;
     return elide();

@@ -212,7 +212,7 @@ using namespace nearfetch;
         if (size == 0)                                                                                       \
             return get_after_miss<COUNT, false>(origin, origin_count, origin_type, rank, disp, count, type,  \
                                                 win);                                                        \
-        if (window->cached().passes(rank, size))                                                             \
+        if (!window->locks_wait() && window->cached().passes(rank, size))                                    \
             return PMPI_Get##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, win);        \
         return get_plainly<COUNT>(origin, origin_count, origin_type, rank, disp, count, type, win);          \
     }                                                                                                        \

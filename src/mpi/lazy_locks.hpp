@@ -8,8 +8,8 @@
 // waits first, in the order in which it was asked for. An error of such a lock is that of the call that opens
 // it.
 //
-// A target whose lock waits is awake: only a completing call lets it fall asleep, and that opens what waits.
-// So what passes because its target is asleep need not look here.
+// A library that takes accesses to other targets than those that are locked has to see the locks before them,
+// too: nothing passes while a lock waits.
 //
 // For one thread: with MPI_THREAD_MULTIPLE no lock waits.
 

@@ -66,7 +66,7 @@ template <class Count, class Call>
 /// A put that nobody has to look at (CachedWindow::put_passes).
 [[gnu::always_inline]] inline bool passes(int target, MPI_Win win) noexcept {
     Window* const window = window_at_hand(win);
-    return window != nullptr && window->has(target) && !Library::overlapping() &&
+    return window != nullptr && window->has(target) && !window->locks_wait() && !Library::overlapping() &&
            window->cached().put_passes(target);
 }
 

@@ -69,7 +69,8 @@ template <FlushKind kind, FlushCall call>
             case CachedWindow::Served::hit:
                 return MPI_SUCCESS;
             case CachedWindow::Served::pass: {
-                const int status = call(target, win);
+                const int opened = window->open_locks();
+                const int status = opened == MPI_SUCCESS ? call(target, win) : opened;
                 cached.flush_passed(target, kind, status);
                 return status;
             }

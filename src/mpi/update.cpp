@@ -61,7 +61,7 @@ int start_in_order(Window* window, const UpdateTarget& to, const Call& call) noe
 /// \param call the atomic's name, null for an update that brings nothing back
 [[gnu::always_inline]] inline bool passes(int target, MPI_Win win, const char* call) noexcept {
     Window* const window = window_at_hand(win);
-    return window != nullptr && window->has(target) && !Library::overlapping() &&
+    return window != nullptr && window->has(target) && !window->locks_wait() && !Library::overlapping() &&
            window->cached().update_passes(target, brings_news(*window, call));
 }
 

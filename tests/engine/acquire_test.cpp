@@ -129,7 +129,11 @@ TEST_F(AcquireWindowTest, TheNewsOfAnAtomicAreSeenWhereNothingIsCached) {
     Rig off(Rig::settings(Mode::off), 2, 4096);
     const std::uint64_t before = process_acquires();
     off.window.count_read(1, true);
+    EXPECT_TRUE(off.window.fetching());
+    EXPECT_EQ(off.window.flush(0, FlushKind::full), Flush::needed) << "a put may have gone by";
+    EXPECT_EQ(off.window.flush_all(FlushKind::full), Flush::needed);
     off.flush(1);
+    EXPECT_FALSE(off.window.fetching());
     EXPECT_GT(process_acquires(), before);
     off.window.count_read(0, true);
     const std::uint64_t between = process_acquires();

@@ -39,6 +39,24 @@ TEST_F(SleepingTest, GetsAndFlushesPassAsTheyAre) {
     EXPECT_EQ(counters().flushes, before.flushes + 3);
 }
 
+TEST_F(SleepingTest, WhatCompletesAllCompletesWhatHasPassed) {
+    Buffer value(64, 0x3c);
+    rig.flush_all();
+    EXPECT_TRUE(rig.window.all_pass());
+    EXPECT_NE(rig.window.flush_all(FlushKind::full), Flush::needed);
+    rig.put(1, 0, 64, value.data());
+    EXPECT_TRUE(rig.window.all_pass());
+    EXPECT_EQ(rig.window.flush_all(FlushKind::full), Flush::needed);
+    rig.window.all_passed(FlushKind::local, 0);
+    EXPECT_EQ(rig.window.flush_all(FlushKind::full), Flush::needed) << "the put is not there yet";
+    rig.window.all_passed(FlushKind::full, 0);
+    EXPECT_NE(rig.window.flush_all(FlushKind::full), Flush::needed);
+    fetched(2, 0, 64);
+    Buffer buffer(64);
+    rig.get(2, 64, 64, buffer.data());
+    EXPECT_FALSE(rig.window.all_pass()) << "this one waits to be cached";
+}
+
 TEST_F(SleepingTest, ALocalFlushDoesNotCompleteUpdates) {
     Buffer buffer(64, 0x55);
     rig.flush(1);
