@@ -139,8 +139,9 @@ class Bet {
         const auto misses = static_cast<double>(misses_), network = static_cast<double>(network_ticks_);
         const double excess = misses_ == 0 ? 0 : network * ahead_excess_ / misses;
         if (misses_ != 0) network_per_get_ = (network - excess) / misses;
-        const double avoided = static_cast<double>(hits) * network_per_hit(hits, hit_bytes) +
-                               static_cast<double>(piece_hits_) * network_per_hit(piece_hits_, piece_hit_bytes_);
+        const double avoided =
+            static_cast<double>(hits) * network_per_hit(hits, hit_bytes) +
+            static_cast<double>(piece_hits_) * network_per_hit(piece_hits_, piece_hit_bytes_);
         const double further = std::max(further_ticks_ - cost.hit_ticks, 0.0);
         const double hitting =
             static_cast<double>(hits) * (cost.hit_ticks + (hits == 0 ? 0 : copy_ticks(hit_bytes / hits))) +
@@ -218,7 +219,7 @@ class Bet {
     double ahead_excess_ = 0;  ///< shares of what misses took, added up
     double network_per_get_ = 0;
     double long_copy_rate_ = 0;  ///< ticks per byte; 0: not known
-    double further_ticks_ = 0;  ///< a moving mean
+    double further_ticks_ = 0;   ///< a moving mean
     double plain_per_get_ = 0;
     double ours_per_get_ = 0;
     std::array<float, size_classes> network_by_size_{};

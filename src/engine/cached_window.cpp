@@ -24,17 +24,17 @@ bool keeps_data(Mode mode) noexcept { return mode != Mode::off && mode != Mode::
 
 CachedWindow::CachedWindow(const Settings& settings, Rank ranks, Rank self, bool threaded,
                            WindowTransfers& transfers)
-    : settings_(settings),
-      ranks_(ranks),
+    : ranks_(ranks),
       self_(self),
       threaded_(threaded),
       keeps_data_(keeps_data(settings.mode)),
       learns_(settings.mode == Mode::acquire),
+      targets_(static_cast<std::size_t>(ranks)),
       seen_acquires_(process_acquires()),
+      progress_(settings.progress_interval_us),
       epochs_(ranks),
       transfers_(transfers),
-      progress_(settings.progress_interval_us),
-      targets_(static_cast<std::size_t>(ranks)) {
+      settings_(settings) {
     NF_EXPECT(ranks > 0);
     active_.reserve(targets_.size());
     at(self_).bet.give_up();
@@ -59,7 +59,8 @@ bool CachedWindow::make_cache() noexcept {
 }
 
 /// The hot path serves one thread, and targets that have a cache or want none. While watching, the slow way
-/// decides what is looked up. What is tracked of a target that wants no cache is completed the slow way first.
+/// decides what is looked up. What is tracked of a target that wants no cache is completed the slow way
+/// first.
 void CachedWindow::set_route(Target& t) noexcept {
     if (threaded_ || t.fetches.outstanding() || settings_.check_hits != 0)
         t.route = Route::slow;
@@ -161,8 +162,8 @@ bool CachedWindow::lets_pass(Rank target, std::uint64_t offset) noexcept {
     if (t.bet.caching() || cache_ == nullptr) return false;
     if (holds_collected(target)) return false;
     const std::uint64_t hits = t.hits - t.settled_hits;
-    const bool reused = t.bet.watching() && hits >= enough_hits &&
-                        t.bet.hits_pay(hits, t.hit_bytes - t.settled_hit_bytes);
+    const bool reused =
+        t.bet.watching() && hits >= enough_hits && t.bet.hits_pay(hits, t.hit_bytes - t.settled_hit_bytes);
     if (reused || !t.bet.passes()) {
         wake(target);
         return false;
@@ -404,7 +405,7 @@ void CachedWindow::count_read(Rank target, bool fetches) noexcept {
 void CachedWindow::acquire() noexcept {
     const Guard guard = lock();
     if (cache_ != nullptr) cache_->acquire();
-    puts_before_ = counters_.puts;
+    puts_before_ = puts();
 }
 
 void CachedWindow::change_settings(const Settings& settings) {
@@ -487,7 +488,8 @@ std::vector<Decision> CachedWindow::decisions() const {
 RangeCacheCounters CachedWindow::counters() const {
     const Guard guard = lock();
     RangeCacheCounters sum = counters_;
-    sum.flushes += elided_;
+    sum.puts += passed_updates_;
+    sum.flushes += passed_flushes_ + elided_;
     sum.flushes_elided += elided_;
     if (cache_ != nullptr) sum.add(cache_->counters());
     for (const Target& t : targets_) {

@@ -193,7 +193,7 @@ class CachedWindow {
         Target& t = at(target);
         if (!t.may_pass()) return false;
         t.passed = t.passed | (fetches ? Passed::updates | Passed::fetches : Passed::updates);
-        ++counters_.puts;
+        ++passed_updates_;
         return true;
     }
     /// The same for a put that is not to be looked at more closely.
@@ -202,7 +202,7 @@ class CachedWindow {
         if (t.puts_to_pass == 0 || !t.may_pass()) return false;
         --t.puts_to_pass;
         t.passed = t.passed | Passed::updates;
-        ++counters_.puts;
+        ++passed_updates_;
         return true;
     }
     /// Any put: collected, or started.
@@ -244,7 +244,7 @@ class CachedWindow {
         const Target& t = at(target);
         if (t.route < Route::look) [[unlikely]] {
             if (t.route == Route::slow || t.passed == Passed::nothing) return Served::no;
-            ++counters_.flushes;
+            ++passed_flushes_;
             return Served::pass;
         }
         if (!epochs_.may_flush(target) || !t.idle(kind) || !progress_.step_unless_due()) [[unlikely]]
@@ -413,6 +413,7 @@ class CachedWindow {
     bool make_write_behind() noexcept;
     bool collect(Rank target, Target& t, std::span<const Piece> pieces) noexcept;
     void note_put(Rank target, std::span<const Piece> pieces, bool collected) noexcept;
+    std::uint64_t puts() const noexcept { return counters_.puts + passed_updates_; }
     bool holds_collected(Rank target) const noexcept {
         return behind_ != nullptr &&
                (target == all_targets ? behind_->collected().any() : behind_->collected().any(target));
@@ -446,33 +447,38 @@ class CachedWindow {
     void stand_back() noexcept;
     void settle_bet(Target& t) noexcept;
 
-    Settings settings_;
+    // What passes, and what hits, finds what it needs here side by side: between two gets the program has
+    // used the processor's cache for itself.
     Rank ranks_;
     Rank self_;
     bool threaded_;
-    bool keeps_data_;  ///< the mode lets data outlive its epoch
-    bool learns_;      ///< mode acquire
-    std::uint64_t seen_acquires_;
-    PollDetector polls_;
-    StandstillDetector standstill_;
-    Epochs epochs_;
+    bool keeps_data_;      ///< the mode lets data outlive its epoch
+    bool learns_;          ///< mode acquire
     bool broken_ = false;  ///< no memory: the window goes on without a cache
     /// The cache was made under other settings, and goes as soon as nothing is in flight.
     bool outdated_ = false;
+    std::vector<Target> targets_;
+    std::uint64_t elided_ = 0;          ///< flushes that try_flush() has elided
+    std::uint64_t passed_flushes_ = 0;  ///< and has let pass
+    std::uint64_t passed_updates_ = 0;
+    std::unique_ptr<RangeCache> cache_;
+    std::uint64_t seen_acquires_;
+    ProgressTimer progress_;
+    PollDetector polls_;
+    Epochs epochs_;
+
+    std::unique_ptr<WriteBehind> behind_;
+    std::vector<Rank> active_;  ///< targets that may have something outstanding
+    std::uint64_t issued_ = 0;
+    Rank fetching_ = 0;              ///< targets with fetching atomics under way that did not pass
+    std::uint64_t puts_before_ = 0;  ///< the last invalidate
+    RangeCacheCounters counters_{};
+    StandstillDetector standstill_;
     mutable std::mutex mutex_;
     std::recursive_mutex send_mutex_;  ///< taken before mutex_; an error handler may put something, too
     WindowTransfers& transfers_;
-    ProgressTimer progress_;
-    std::unique_ptr<RangeCache> cache_;
-    std::unique_ptr<WriteBehind> behind_;
+    Settings settings_;
     std::function<double(Rank, std::uint64_t, std::uint64_t)> score_;
-    std::vector<Target> targets_;
-    std::vector<Rank> active_;  ///< targets that may have something outstanding
-    std::uint64_t issued_ = 0;
-    Rank fetching_ = 0;              ///< targets with fetching atomics under way
-    std::uint64_t puts_before_ = 0;  ///< the last invalidate
-    std::uint64_t elided_ = 0;       ///< flushes that try_flush() has elided
-    RangeCacheCounters counters_{};
     HitChecks checks_;
     std::function<void(const StaleHit&)> report_stale_;
     TouchFilter touched_;  ///< ranges, and (by their complement) blocks, that were asked for once

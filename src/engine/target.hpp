@@ -48,9 +48,7 @@ constexpr Passed operator&(Passed a, Passed b) noexcept {
     return static_cast<Passed>(static_cast<unsigned>(a) & static_cast<unsigned>(b));
 }
 constexpr Passed operator~(Passed a) noexcept { return static_cast<Passed>(~static_cast<unsigned>(a) & 7u); }
-constexpr bool has(Passed some, Passed kind) noexcept {
-    return (some & kind) != Passed::nothing;
-}
+constexpr bool has(Passed some, Passed kind) noexcept { return (some & kind) != Passed::nothing; }
 
 /// What the hot path may do with a target's operations, in one byte.
 enum class Route : std::uint8_t {
@@ -74,11 +72,12 @@ struct Waiter {
     std::uint64_t size;
 };
 
-struct Target {
+/// What passes needs the first cache line only.
+struct alignas(64) Target {
     Route route = Route::slow;
-    bool listed = false;               ///< among those that may have something outstanding
-    Passed passed = Passed::nothing;   ///< since the call that completed all of it
-    std::uint32_t puts_to_pass = 0;    ///< before one is looked at, to be collected or timed
+    bool listed = false;              ///< among those that may have something outstanding
+    Passed passed = Passed::nothing;  ///< since the call that completed all of it
+    std::uint32_t puts_to_pass = 0;   ///< before one is looked at, to be collected or timed
     std::uint64_t hits = 0;
     std::uint64_t hit_bytes = 0;
     std::uint64_t passed_gets = 0;

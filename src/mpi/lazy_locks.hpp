@@ -59,7 +59,7 @@ class LazyLocks {
         int assert;
     };
     std::array<Waiting, 8> waiting_{};  ///< of more targets at once, the others' locks are opened at once
-    std::size_t count_ = 0;
+    std::size_t count_ = 0;             ///< what hot paths ask comes last, beside what else they ask
 };
 
 }  // namespace nearfetch

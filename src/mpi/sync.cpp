@@ -59,21 +59,25 @@ template <FlushKind kind, FlushCall call>
     return MPI_SUCCESS;
 }
 
-/// Not noexcept, so that the library's call may end it.
+/// A function of its own, so that what is elided does not pay for its registers.
+template <FlushKind kind, FlushCall call>
+[[gnu::noinline]] int flush_passing(Window& window, int target, MPI_Win win) noexcept {
+    const int opened = window.open_locks();
+    const int status = opened == MPI_SUCCESS ? call(target, win) : opened;
+    window.cached().flush_passed(target, kind, status);
+    return status;
+}
+
+/// Not noexcept, so that another function may end it.
 template <FlushKind kind, FlushCall call>
 [[gnu::always_inline]] inline int flush(int target, MPI_Win win) {
     Window* const window = window_at_hand(win);
     if (window != nullptr && window->has(target)) [[likely]] {
-        CachedWindow& cached = window->cached();
-        switch (cached.try_flush(target, kind)) {
+        switch (window->cached().try_flush(target, kind)) {
             case CachedWindow::Served::hit:
                 return MPI_SUCCESS;
-            case CachedWindow::Served::pass: {
-                const int opened = window->open_locks();
-                const int status = opened == MPI_SUCCESS ? call(target, win) : opened;
-                cached.flush_passed(target, kind, status);
-                return status;
-            }
+            case CachedWindow::Served::pass:
+                return flush_passing<kind, call>(*window, target, win);
             default:
                 break;
         }

@@ -174,51 +174,50 @@ using namespace nearfetch;
 
 // The bodies are the same for int and MPI_Count. What passes ends in the library's call, and needs no stack;
 // an atomic that only reads does not, because it may be served.
-#define NEARFETCH_UPDATES(SUFFIX, COUNT)                                                                    \
-    [[gnu::noinline]] static int accumulate_kept##SUFFIX(const void* origin, COUNT origin_count,            \
-                                                         MPI_Datatype origin_type, int rank, MPI_Aint disp, \
-                                                         COUNT count, MPI_Datatype type, MPI_Op op,         \
-                                                         MPI_Win win) noexcept {                            \
-        return accumulate(nullptr, {rank, disp, count, type, win}, op, [&] {                                \
-            return PMPI_Accumulate##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, op,  \
-                                           win);                                                            \
-        });                                                                                                 \
-    }                                                                                                       \
-    int MPI_Accumulate##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,  \
-                               MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Win win) {     \
-        if (passes(rank, win, nullptr))                                                                     \
-            return PMPI_Accumulate##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, op,  \
-                                           win);                                                            \
-        return accumulate_kept##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, op, win);\
-    }                                                                                                       \
-    int MPI_Raccumulate##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank, \
-                                MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Win win,      \
-                                MPI_Request* request) {                                                     \
-        return accumulate(nullptr, {rank, disp, count, type, win}, op, [&] {                                \
-            return PMPI_Raccumulate##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, op, \
-                                            win, request);                                                  \
-        });                                                                                                 \
-    }                                                                                                       \
-    int MPI_Get_accumulate##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type,        \
-                                   void* result, COUNT result_count, MPI_Datatype result_type, int rank,    \
-                                   MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Win win) { \
-        const auto call = [&] {                                                                             \
-            return PMPI_Get_accumulate##SUFFIX(origin, origin_count, origin_type, result, result_count,     \
-                                               result_type, rank, disp, count, type, op, win);              \
-        };                                                                                                  \
-        int status = MPI_SUCCESS;                                                                           \
-        const Access<COUNT> access{result, result_count, result_type, rank, disp, count, type, win};        \
-        if (read_by_get(access, op, call, status)) return status;                                           \
-        return accumulate("MPI_Get_accumulate", {rank, disp, count, type, win}, op, call);                  \
-    }                                                                                                       \
-    int MPI_Rget_accumulate##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type,       \
-                                    void* result, COUNT result_count, MPI_Datatype result_type, int rank,   \
-                                    MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Win win,  \
-                                    MPI_Request* request) {                                                 \
-        return accumulate("MPI_Rget_accumulate", {rank, disp, count, type, win}, op, [&] {                  \
-            return PMPI_Rget_accumulate##SUFFIX(origin, origin_count, origin_type, result, result_count,    \
-                                                result_type, rank, disp, count, type, op, win, request);    \
-        });                                                                                                 \
+#define NEARFETCH_UPDATES(SUFFIX, COUNT)                                                                     \
+    [[gnu::noinline]] static int accumulate_kept##SUFFIX(                                                    \
+        const void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank, MPI_Aint disp,           \
+        COUNT count, MPI_Datatype type, MPI_Op op, MPI_Win win) noexcept {                                   \
+        return accumulate(nullptr, {rank, disp, count, type, win}, op, [&] {                                 \
+            return PMPI_Accumulate##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, op,   \
+                                           win);                                                             \
+        });                                                                                                  \
+    }                                                                                                        \
+    int MPI_Accumulate##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,   \
+                               MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Win win) {      \
+        if (passes(rank, win, nullptr))                                                                      \
+            return PMPI_Accumulate##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, op,   \
+                                           win);                                                             \
+        return accumulate_kept##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, op, win); \
+    }                                                                                                        \
+    int MPI_Raccumulate##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,  \
+                                MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Win win,       \
+                                MPI_Request* request) {                                                      \
+        return accumulate(nullptr, {rank, disp, count, type, win}, op, [&] {                                 \
+            return PMPI_Raccumulate##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, op,  \
+                                            win, request);                                                   \
+        });                                                                                                  \
+    }                                                                                                        \
+    int MPI_Get_accumulate##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type,         \
+                                   void* result, COUNT result_count, MPI_Datatype result_type, int rank,     \
+                                   MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Win win) {  \
+        const auto call = [&] {                                                                              \
+            return PMPI_Get_accumulate##SUFFIX(origin, origin_count, origin_type, result, result_count,      \
+                                               result_type, rank, disp, count, type, op, win);               \
+        };                                                                                                   \
+        int status = MPI_SUCCESS;                                                                            \
+        const Access<COUNT> access{result, result_count, result_type, rank, disp, count, type, win};         \
+        if (read_by_get(access, op, call, status)) return status;                                            \
+        return accumulate("MPI_Get_accumulate", {rank, disp, count, type, win}, op, call);                   \
+    }                                                                                                        \
+    int MPI_Rget_accumulate##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type,        \
+                                    void* result, COUNT result_count, MPI_Datatype result_type, int rank,    \
+                                    MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Win win,   \
+                                    MPI_Request* request) {                                                  \
+        return accumulate("MPI_Rget_accumulate", {rank, disp, count, type, win}, op, [&] {                   \
+            return PMPI_Rget_accumulate##SUFFIX(origin, origin_count, origin_type, result, result_count,     \
+                                                result_type, rank, disp, count, type, op, win, request);     \
+        });                                                                                                  \
     }
 
 extern "C" {

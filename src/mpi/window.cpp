@@ -12,11 +12,11 @@ namespace nearfetch {
 
 Window::Window(MPI_Win win, Rank ranks, Rank self, std::vector<std::uint64_t> units, const Settings& settings,
                bool threaded)
-    : handle_(win),
-      uniform_unit_(units.size() == 1 ? units.front() : 0),
+    : uniform_unit_(units.size() == 1 ? units.front() : 0),
+      cached_(settings, ranks, self, threaded, transport_),
       units_(std::move(units)),
-      transport_(win, units_),
-      cached_(settings, ranks, self, threaded, transport_) {
+      handle_(win),
+      transport_(win, units_) {
     cached_.set_stale_reporter([this](const StaleHit& stale) { report_stale_hit(*this, stale); });
     note_promises();
 }

@@ -63,15 +63,15 @@ class Window {
     int open_locks_slowly() noexcept;
     void note_promises() noexcept;
 
-    MPI_Win handle_;
-    std::uint64_t uniform_unit_;  ///< 0 if the displacement units differ
-    std::vector<std::uint64_t> units_;
-    MpiWindowTransfers transport_;
-    CachedWindow cached_;
     LazyLocks locks_;
+    std::uint64_t uniform_unit_;  ///< 0 if the displacement units differ
     bool locks_synchronize_;
     bool atomics_synchronize_;
     bool caches_atomic_reads_;
+    CachedWindow cached_;  // beside these, for the hot paths
+    std::vector<std::uint64_t> units_;
+    MPI_Win handle_;
+    MpiWindowTransfers transport_;
 };
 
 /// The contiguous pieces of one access, origin beside target.

@@ -167,7 +167,8 @@ TEST_F(CachedWindowTest, PutsThatGoAloneAreLookedAtNowAndThen) {
     EXPECT_LT(passed, 9'900);
     EXPECT_EQ(counters().puts, 10'000u);
     const auto decisions = rig.window.decisions();
-    EXPECT_TRUE(std::ranges::any_of(decisions, [](const Decision& d) { return d.what == "puts: sent alone"; }));
+    EXPECT_TRUE(
+        std::ranges::any_of(decisions, [](const Decision& d) { return d.what == "puts: sent alone"; }));
 }
 
 TEST_F(SleepingTest, AFlushOfAllEntersTheLibraryForThem) {
