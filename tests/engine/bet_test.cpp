@@ -121,6 +121,66 @@ TEST(Bet, HitsSaveWhatGetsOfTheirSizeTake) {
     EXPECT_FALSE(bet.caching());
 }
 
+TEST(Bet, WhatReadingAheadTakesLongerIsLost) {
+    Bet bet;
+    const auto miss_ahead = [&] {
+        bet.observed(4096, ticks_of(15'000));
+        bet.missed_ahead(8, 4096, ticks_of(15'000), 0);
+    };
+    while (!bet.round_over())
+        miss_ahead();
+    bet.settle(0, 0, true);
+    EXPECT_TRUE(bet.caching()) << "what a plain get takes is not known";
+    for (int i = 0; i < 100; ++i)
+        bet.observed(8, ticks_of(10'000));
+    while (!bet.round_over())
+        miss_ahead();
+    bet.settle(0, 0, true);
+    EXPECT_TRUE(bet.watching());
+    // A third of 15 us is lost, of plain gets of 10 us.
+    EXPECT_NEAR(bet.plain_per_get_ticks() * ns_per_tick(), 10'000, 100);
+    EXPECT_NEAR(bet.ours_per_get_ticks() * ns_per_tick(), 15'000, 100);
+    // Half a percent of what the gets of the pause take.
+    EXPECT_NEAR(static_cast<double>(pause_of(bet)), 32 * 5'000 / (0.005 * 10'000), 100);
+}
+
+TEST(Bet, NowAndThenNothingIsReadAhead) {
+    Bet bet;
+    int plain = 0;
+    for (int i = 0; i < 160; ++i)
+        if (!bet.may_read_ahead()) ++plain;
+    EXPECT_EQ(plain, 10);
+}
+
+TEST(Bet, HitsInPiecesAreSettledWithoutMisses) {
+    Bet quick, slow;
+    for (int i = 0; i < 100; ++i) {
+        quick.observed(128, ticks_of(600));
+        slow.observed(128, ticks_of(20'000));
+    }
+    for (Bet* const bet : {&quick, &slow}) {
+        while (!bet->round_over())
+            bet->hit_in_pieces(128, ticks_of(1'500));
+        bet->settle(0, 0, true);
+    }
+    EXPECT_TRUE(quick.asleep()) << "the network is faster";
+    EXPECT_TRUE(slow.caching());
+}
+
+TEST(Bet, LongCopiesTakeWhatWasMeasured) {
+    Bet bet;
+    const auto play_long = [&bet] { play(bet, 6'000, 100, 1'000, 1'000u * 65'536u); };
+    EXPECT_TRUE(bet.caching());
+    play_long();
+    EXPECT_TRUE(bet.caching());
+    for (int i = 0; i < 100; ++i)
+        bet.copied(65'536, ticks_of(7'000));
+    EXPECT_FALSE(bet.hits_pay(1, 65'536));
+    EXPECT_TRUE(bet.hits_pay(1, 64));
+    play_long();
+    EXPECT_TRUE(bet.asleep());
+}
+
 TEST(Bet, LongCopiesCountAgainstHits) {
     Bet bet;
     const double copy_ns = 1e6 * hit_cost().copy_ticks_per_byte * ns_per_tick();
