@@ -268,9 +268,11 @@ class DistributedArray {
     /// Adds to an element: at once where it is this rank's own; where it is prefetched, to a sum of this
     /// rank, which accumulate_ghosts() adds to it. By one thread of the rank at a time.
     /// \throws Error out of bounds, and for an element of another rank that is not prefetched
-    void contribute(const Index<N>& i, const T& value);
+    template <class Add = detail::Plus>
+    void contribute(const Index<N>& i, const T& value, const Add& add = {});
     /// Adds what ranks have contributed to elements of others, in the order of the ranks. Collective.
-    void accumulate_ghosts();
+    template <class Add = detail::Plus>
+    void accumulate_ghosts(const Add& add = {});
 
   private:
     template <class, std::size_t, Distribution>

@@ -14,7 +14,8 @@
 //
 // What is contributed is not what is read: a(i) of a ghost is what its owner has, before and after. An owner
 // gets one message from each rank that has something for it, and adds: first came its own contributions, then
-// those of the other ranks in their order. So sums of floating-point numbers are the same in every run.
+// those of the other ranks in their order. So sums of floating-point numbers are the same in every run. What
+// it is to add may be said: add(sum, value), where sums begin as T{}; the same in both functions.
 
 #include <functional>
 #include <map>
@@ -50,19 +51,29 @@ class GhostExchange {
     std::uint64_t round_ = 0;
 };
 
+/// As numbers add.
+struct Plus {
+    template <class T>
+    void operator()(T& sum, const T& value) const {
+        sum += value;
+    }
+};
+
 /// What a rank contributes to elements that it has prefetched. One thread at a time.
 template <class T>
 class GhostSums {
   public:
     /// \param evictions so often were the array's slices evicted: they may be others now
-    void add(const PrefetchedSlice& slice, std::int64_t position, const T& value, std::uint64_t evictions) {
+    template <class Add>
+    void add(const PrefetchedSlice& slice, std::int64_t position, const T& value, std::uint64_t evictions,
+             const Add& add) {
         if (evictions != evictions_) {
             current_.clear();
             last_ = {};
             evictions_ = evictions;
         }
         if (last_.first != &slice) last_ = {&slice, sums_of(slice)};
-        sums_[last_.second][static_cast<std::size_t>(position)] += value;
+        add(sums_[last_.second][static_cast<std::size_t>(position)], value);
     }
     bool empty() const { return sums_.empty(); }
     void clear() {

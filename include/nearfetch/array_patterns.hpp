@@ -146,23 +146,25 @@ bool DistributedArray<T, N, D>::is_prefetched(const Index<N>& i) const {
 }
 
 template <class T, std::size_t N, Distribution D>
-void DistributedArray<T, N, D>::contribute(const Index<N>& i, const T& value) {
+template <class Add>
+void DistributedArray<T, N, D>::contribute(const Index<N>& i, const T& value, const Add& add) {
     if (T* const mine = own(i)) {
-        *mine += value;
+        add(*mine, value);
         return;
     }
     check(i);
     const Place<N> place = layout_.place(i);
     for (const detail::PrefetchedSlice* const slice : hook_.of(place.rank))
         if (const std::int64_t position = slice->position(place.local, place.position); position >= 0) {
-            ghosts_.add(*slice, position, value, hook_.evictions());
+            ghosts_.add(*slice, position, value, hook_.evictions(), add);
             return;
         }
     detail::not_a_ghost(i);
 }
 
 template <class T, std::size_t N, Distribution D>
-void DistributedArray<T, N, D>::accumulate_ghosts() {
+template <class Add>
+void DistributedArray<T, N, D>::accumulate_ghosts(const Add& add) {
     ghosts_.send(exchange_);
     agree("accumulate_ghosts", {});
     ghosts_.clear();
@@ -171,7 +173,7 @@ void DistributedArray<T, N, D>::accumulate_ghosts() {
         for (std::uint64_t at = 0; at < bytes; at += sizeof(T), ++element) {
             T sum;
             std::memcpy(&sum, sums + at, sizeof(T));
-            *element += sum;
+            add(*element, std::as_const(sum));
         }
     });
     barrier();

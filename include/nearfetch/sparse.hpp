@@ -48,6 +48,15 @@ struct SparseRow {
     std::span<T> values;
 };
 
+/// All rows of a rank, in compressed sparse rows: row n, counted from the first, has the non-zeros starts[n]
+/// up to, and without, starts[n + 1].
+template <class T>
+struct SparseRows {
+    std::span<const std::int64_t> starts;
+    std::span<const std::int64_t> columns;
+    std::span<T> values;
+};
+
 template <class T>
 class SparseMatrix {
     static_assert(std::is_trivially_copyable_v<T>, "bytes are all that is moved");
@@ -112,6 +121,11 @@ class SparseMatrix {
 
     // One's own.
 
+    /// All of it, as it is in memory until add().
+    SparseRows<T> local() { return {structure_.own_starts(), structure_.own_columns(), own_values()}; }
+    SparseRows<const T> local() const {
+        return {structure_.own_starts(), structure_.own_columns(), own_values()};
+    }
     /// \throws Error unless this rank owns it
     SparseRow<T> row(std::int64_t i) {
         const auto [first, columns] = structure_.own_row(i);

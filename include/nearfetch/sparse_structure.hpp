@@ -49,6 +49,14 @@ class SparseStructure {
         return {own_starts_[i - first_row_], own_columns(i)};
     }
 
+    /// Of all own rows: the number that each begins with, and the end; and the columns.
+    std::span<const std::int64_t> own_starts() const {
+        return {own_starts_, static_cast<std::size_t>(end_row_ - first_row_ + 1)};
+    }
+    std::span<const std::int64_t> own_columns() const {
+        return {own_columns_, static_cast<std::size_t>(own_starts().back())};
+    }
+
     struct Change {
         std::vector<std::int64_t> numbers;  ///< that those have now which were there before
         std::int64_t capacity = 0;          ///< not 0: so many are to be allocated anew

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         release,
         statistics,
     )
+    from nearfetch.sparse import LocalRows, SparseMatrix
     from nearfetch.window import Window
 
 __version__ = "0.1.0"
@@ -54,9 +55,11 @@ __all__ = [
     "DistributedArray",
     "Error",
     "IndexingError",
+    "LocalRows",
     "NearfetchError",
     "PrefetchPhase",
     "PrefetchTransfer",
+    "SparseMatrix",
     "Window",
     "acquire",
     "barrier",
@@ -75,8 +78,9 @@ __all__ = [
 def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module 'nearfetch' has no attribute '{name}'")
-    # Functions are of programs, classes of arrays but for one.
-    module = "program" if name.islower() else "window" if name == "Window" else "arrays"
+    # Functions are of programs, classes of arrays but for some.
+    elsewhere = {"LocalRows": "sparse", "SparseMatrix": "sparse", "Window": "window"}
+    module = "program" if name.islower() else elsewhere.get(name, "arrays")
     value = getattr(importlib.import_module(f"nearfetch.{module}"), name)
     globals()[name] = value
     return value

@@ -14,21 +14,15 @@ same arguments. The memory of arrays is given back when the program ends.
 
 from __future__ import annotations
 
-import hashlib
 import operator
 from typing import Any, Iterator, Optional, Sequence, Union
 
+from nearfetch.elements import Elements, bytes_of, checked_dtype
 from nearfetch.errors import Error
-from nearfetch.indexing import select
+from nearfetch.indexing import scattered, select
 from nearfetch.native import _native
-from nearfetch.prefetching import Prefetching, PrefetchPhase, PrefetchTransfer
-
-try:
-    import numpy as np
-except ImportError:
-    raise Error(
-        "nearfetch's arrays are not here (numpy is missing, whose conventions they have): pip install numpy"
-    ) from None
+from nearfetch.numerical import np
+from nearfetch.prefetching import ArrayPrefetching, PrefetchPhase, PrefetchTransfer
 
 __all__ = [
     "BlockArray",
@@ -39,12 +33,10 @@ __all__ = [
     "PrefetchTransfer",
 ]
 
-_ELEMENT_BYTES = (1, 2, 4, 8, 16)
-
 Shape = Union[int, Sequence[int]]
 
 
-class DistributedArray(Prefetching):
+class DistributedArray(ArrayPrefetching, Elements):
     """What the arrays of all distributions have in common; make one of these."""
 
     _dealt = 0
@@ -66,10 +58,10 @@ class DistributedArray(Prefetching):
 
         Raises Error when these make no sense, or differ from rank to rank.
         """
-        self._dtype = _checked_dtype(dtype)
+        self._dtype = checked_dtype(dtype)
         self._lower, self._upper = _bounds_of(shape, bounds)
         dimensions = len(self._lower)
-        self._native = _native.Array(
+        native = _native.Array(
             self._dealt,
             self._dtype.itemsize,
             self._lower,
@@ -77,39 +69,14 @@ class DistributedArray(Prefetching):
             _numbers("grid", grid, dimensions),
             _numbers("block", self._block, dimensions),
         )
-        # Single elements go through here.
-        self._cell = np.zeros(1, self._dtype)
-        self._native.set_cell(self._cell.ctypes.data)
-        self._read = self._native.read
-        self._write = self._native.write
-        self._check_dtype_of_all()
-
-    def _check_dtype_of_all(self) -> None:
-        said = hashlib.blake2b(repr(self._dtype.descr).encode(), digest_size=16).digest()
-        if len(set(self._gather(np.frombuffer(said, "V16")).tolist())) > 1:
-            raise Error(f"an array of {self._dtype} (other ranks made it with another dtype): use the same")
+        self._begin(native)
 
     # What it is.
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """As in numpy."""
-        return tuple(end - first for first, end in zip(self._lower, self._upper))
 
     @property
     def bounds(self) -> tuple[tuple[int, int], ...]:
         """(first, end) of each dimension's indices."""
         return tuple(zip(self._lower, self._upper))
-
-    @property
-    def dtype(self) -> np.dtype:
-        """As in numpy."""
-        return self._dtype
-
-    @property
-    def ndim(self) -> int:
-        """How many dimensions."""
-        return len(self._lower)
 
     @property
     def size(self) -> int:
@@ -125,19 +92,6 @@ class DistributedArray(Prefetching):
     def grid(self) -> tuple[int, ...]:
         """How many ranks share each dimension."""
         return tuple(self._native.grid())
-
-    def owner(self, index: Union[int, Sequence[int]]) -> int:
-        """The rank that has the element.
-
-        >>> from nearfetch import launch
-        >>> launch(lambda: [BlockArray(5).owner(i) for i in (0, 2, 3, -1)], ranks=2)
-        [[0, 0, 1, 1], [0, 0, 1, 1]]
-        """
-        return self._native.owner(self._element(index))
-
-    def is_prefetched(self, index: Union[int, Sequence[int]]) -> bool:
-        """Whether this rank reads the element from what it has prefetched."""
-        return self._native.is_prefetched(self._element(index))
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -162,7 +116,7 @@ class DistributedArray(Prefetching):
             return np.empty(chosen.shape, self._dtype)
         lower, upper = chosen.lower, chosen.upper
         box = np.empty([end - first for first, end in zip(lower, upper)], self._dtype)
-        self._native.get(lower, upper, _bytes(box))
+        self._native.get(lower, upper, bytes_of(box))
         if chosen.is_box:
             return box.reshape(chosen.shape)
         return box[chosen.in_box].copy()
@@ -186,12 +140,12 @@ class DistributedArray(Prefetching):
             return
         values = values.reshape(chosen.full_shape)
         if chosen.is_box:
-            self._native.put(chosen.lower, chosen.upper, _bytes(values))
+            self._native.put(chosen.lower, chosen.upper, bytes_of(values))
             return
         turned = tuple(slice(None, None, -1 if one.step < 0 else 1) for one in chosen.ranges)
         steps = [abs(one.step) for one in chosen.ranges]
         self._native.put_steps(
-            chosen.lower, chosen.upper, steps, _bytes(np.ascontiguousarray(values[turned]))
+            chosen.lower, chosen.upper, steps, bytes_of(np.ascontiguousarray(values[turned]))
         )
 
     def __iter__(self) -> Iterator[Any]:
@@ -282,18 +236,81 @@ class DistributedArray(Prefetching):
 
     copy_from = assign
 
-    def sum(self) -> Any:
-        """Of all elements, with numpy's dtype for it; the same on all ranks. Collective.
+    def resize(
+        self,
+        shape: Optional[Shape] = None,
+        *,
+        bounds: Optional[Sequence[tuple[int, int]]] = None,
+        grid: Optional[Sequence[int]] = None,
+    ) -> None:
+        """From now on the array has another shape, or bounds, of as many dimensions. Collective.
+
+        Indices that it had before keep their elements, new ones are zero; who owns what follows from the new
+        bounds, and `grid` if it is given. What is prefetched is asked for again: a stencil goes around what
+        the rank owns now, tables and what was observed lose the indices that are no more. Memory is given
+        back where more is needed than the array ever had.
+
+        Raises Error, in all ranks, which leaves the array as it was, when the bounds or the grid make no
+        sense, a rank has a view of its part (`local`), the memory does not suffice, `static_domain` was
+        promised, or contributions were not accumulated. `wait()` of what is on its way is an Error later.
 
         >>> from nearfetch import launch
         >>> def main():
-        ...     a = CyclicArray(10, dtype="i1")
-        ...     a.fill(100)
-        ...     return a.sum()
-        >>> launch(main, ranks=2) == [1000, 1000]
-        True
+        ...     a = BlockArray((2, 3), dtype=int)
+        ...     a.fill(1)
+        ...     a.resize((3, 2))
+        ...     return a[...].tolist()
+        >>> launch(main, ranks=2)[1]
+        [[1, 1], [1, 1], [0, 0]]
         """
-        return np.add.reduce(self._gather(np.asarray(self.local.sum()).reshape(1)))
+        lower, upper = _bounds_of(shape, bounds)
+        if len(lower) != self.ndim:
+            raise Error(
+                f"resize to {len(lower)} dimensions (the array has {self.ndim}, and keeps them): use as many"
+            )
+        known = _numbers("grid", grid, self.ndim)
+        self._check_no_views("resize")
+        self._native.resize(lower, upper, known)
+        self._lower, self._upper = lower, upper
+
+    # Adding to elements of others.
+
+    def contribute(self, indices: Any, values: Any) -> None:
+        """Adds `values` to elements: to own ones at once, to prefetched ones at `accumulate_ghosts()`.
+
+        `indices` is what stands in `a[...]`, or in `take()`; one that is named twice is added to twice. What
+        is contributed is not what is read before that. Of numbers; whole ones wrap around. Raises Error, and
+        adds nothing, when an element is neither own nor prefetched.
+        """
+        words = indices if isinstance(indices, tuple) else (indices,)
+        if any(isinstance(word, slice) or word is Ellipsis for word in words):
+            chosen = select(indices, self._lower, self._upper)
+            rows, _ = scattered(np.ix_(*chosen.ranges), self._lower, self._upper)
+            shape = chosen.shape
+        else:
+            rows, shape = scattered(indices, self._lower, self._upper)
+        added = np.empty(shape, self._dtype)
+        added[...] = values
+        self._native.contribute(bytes_of(rows), bytes_of(added), self._kind())
+
+    def accumulate_ghosts(self) -> None:
+        """Adds what ranks have contributed to elements of others, in the order of the ranks. Collective.
+
+        >>> from nearfetch import launch, rank
+        >>> def main():
+        ...     a = BlockArray(6, dtype=int)
+        ...     a.prefetch_stencil(1)
+        ...     a.contribute(slice(2, 4), [10, 1])      # the elements on either side of the border
+        ...     a.accumulate_ghosts()
+        ...     return a[...].tolist()
+        >>> launch(main, ranks=2)[0]
+        [0, 0, 20, 2, 0, 0]
+        """
+        self._native.accumulate_ghosts(self._kind())
+
+    def _kind(self) -> str:
+        # The native side adds numbers as this machine has them.
+        return self._dtype.kind if self._dtype.isnative else "V"
 
     def mean(self) -> Any:
         """Of all elements. Collective."""
@@ -315,19 +332,8 @@ class DistributedArray(Prefetching):
         has = self._gather(np.array([own.size > 0]))
         return getattr(self._gather(np.asarray(value).reshape(1))[has], name)()
 
-    def _gather(self, own: np.ndarray) -> np.ndarray:
-        """One element of each rank, in their order."""
-        everyone = np.empty(_native.ranks(), own.dtype)
-        self._native.gather(_bytes(own), _bytes(everyone))
-        return everyone
-
-    def _element(self, index: Union[int, Sequence[int]]) -> list[int]:
-        words = tuple(index) if isinstance(index, (tuple, list, np.ndarray)) else (index,)
-        if len(words) != self.ndim:
-            raise Error(
-                f"an index of {len(words)} numbers (the array has {self.ndim} dimensions): use as many"
-            )
-        return [self._native.resolve(operator.index(word), at) for at, word in enumerate(words)]
+    def _own_values(self) -> np.ndarray:
+        return self.local
 
 
 class BlockArray(DistributedArray):
@@ -362,20 +368,6 @@ class BlockCyclicArray(DistributedArray):
         super().__init__(*shape_and_dtype, **more)
 
 
-def _checked_dtype(dtype: Any) -> np.dtype:
-    known = np.dtype(dtype)
-    if known.hasobject:
-        raise Error(f"an array of {known} (Python's objects stay in their process): use a dtype of bytes")
-    if known.itemsize not in _ELEMENT_BYTES:
-        raise Error(
-            f"an array of {known}, {known.itemsize} bytes each (there are arrays of 1, 2, 4, 8 and 16): "
-            "use a dtype of such a size"
-        )
-    if known.subdtype is not None:
-        raise Error(f"an array of {known} (its elements are arrays): make these one more dimension")
-    return known
-
-
 def _bounds_of(
     shape: Optional[Shape], bounds: Optional[Sequence[tuple[int, int]]]
 ) -> tuple[list[int], list[int]]:
@@ -408,7 +400,3 @@ def _numbers(what: str, words: Any, dimensions: int) -> list[int]:
     if len(known) != dimensions or any(not -(2**31) <= number < 2**31 for number in known):
         raise Error(f"{what}={words!r} (the array has {dimensions} dimensions): give one number for each")
     return known
-
-
-def _bytes(array: np.ndarray) -> np.ndarray:
-    return array.reshape(-1).view(np.uint8)

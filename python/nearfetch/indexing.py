@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `a[...]` means: numpy's basic indexing, as one box of an array and steps in it."""
+"""What `a[...]` means: numpy's basic indexing, as one box of an array and steps in it; lists of indices."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import operator
 from typing import Any, NamedTuple, Optional, Sequence
 
 from nearfetch.errors import IndexingError
+from nearfetch.numerical import np
 
 
 class Selection(NamedTuple):
@@ -91,6 +92,39 @@ def select_existing(key: Any, lower: Sequence[int], upper: Sequence[int]) -> Sel
         at = at + end if not any(lower) and at < 0 else at
         words[dimension] = slice(at, at + 1) if begin <= at < end else slice(begin, begin)
     return select(tuple(words), lower, upper)
+
+
+def scattered(indices: Any, lower: Sequence[int], upper: Sequence[int]) -> tuple[np.ndarray, tuple[int, ...]]:
+    """The indices that whole numbers, or arrays of these, one of each dimension, name one by one.
+
+    Returned as rows of one number per dimension, and the shape that the arrays have together, broadcast as
+    numpy does. Negative ones are as in `select`. Raises IndexingError for what is outside, and for all else.
+    """
+    words = indices if isinstance(indices, tuple) else (indices,)
+    if len(words) != len(lower):
+        raise IndexingError(
+            f"indices of {len(words)} dimensions (the array has {len(lower)}): use an array for each"
+        )
+    columns = [_column(word, lower[at], upper[at], not any(lower), at) for at, word in enumerate(words)]
+    together = np.broadcast_arrays(*columns)
+    rows = np.stack([one.reshape(-1) for one in together], axis=1)
+    return np.ascontiguousarray(rows), together[0].shape
+
+
+def _column(word: Any, begin: int, end: int, from_zero: bool, dimension: int) -> np.ndarray:
+    given = np.asarray(word)
+    if given.dtype.kind not in "iu" and given.size:
+        raise IndexingError(
+            f"indices of {given.dtype} in dimension {dimension} (they are counted): use whole numbers"
+        )
+    outside = (given < (begin - end if from_zero else begin)) | (given >= end)
+    if outside.any():
+        raise IndexingError(
+            f"index {given[outside].flat[0]} of dimension {dimension} (the array has {begin} to {end - 1} "
+            "there): use one of these"
+        )
+    known = given.astype(np.int64)
+    return np.where(known < 0, known + end, known) if from_zero else known
 
 
 def _filled(words: tuple[Any, ...], dimensions: int) -> tuple[Any, ...]:

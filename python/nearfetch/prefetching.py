@@ -8,7 +8,7 @@ from typing import Any, Optional, Sequence
 from nearfetch.errors import Error
 from nearfetch.indexing import select_existing
 
-__all__ = ["PrefetchPhase", "PrefetchTransfer", "Prefetching"]
+__all__ = ["ArrayPrefetching", "PrefetchPhase", "PrefetchTransfer", "Prefetching"]
 
 _STENCIL, _ROW_WISE, _COLUMN_WISE, _TRANSPOSE, _ALL_TO_ALL = range(5)
 
@@ -56,7 +56,7 @@ class PrefetchTransfer:
 
 
 class Prefetching:
-    """What of an array is about the elements of others that its rank is going to read.
+    """What arrays and sparse matrices have in common about elements of others that their rank will read.
 
     Patterns are collective, and add up.
     """
@@ -64,6 +64,41 @@ class Prefetching:
     _native: Any
     _lower: list[int]
     _upper: list[int]
+
+    def prefetch_custom(
+        self, table: Sequence[Sequence[Any]], *, consistent: bool = True, static_domain: bool = False
+    ) -> PrefetchPhase:
+        """Prefetches what rank r needs: it stands in row r of `table`, which is the same on all ranks.
+
+        A row has keys as they stand in `a[...]`, of numbers and slices without steps: `[np.s_[2:5, :], (7,
+        0)]`. Own indices, and such as do not exist, are left out.
+        """
+        rows = [[self._box(key) for key in row] for row in table]
+        self._native.prefetch_custom(rows, consistent, static_domain)
+        return PrefetchPhase(self)
+
+    def update_prefetch(self) -> None:
+        """Fetches all that is prefetched anew: what was there at the last barrier, or later."""
+        self._native.update_prefetch()
+
+    def update_prefetch_async(self) -> PrefetchTransfer:
+        """The same while the rank computes: `with a.update_prefetch_async(): ...` waits at its end."""
+        return PrefetchTransfer(self._native.update_prefetch_async())
+
+    def evict_prefetch(self) -> None:
+        """Forgets what is prefetched, and gives its memory back. Not collective."""
+        self._native.evict_prefetch()
+
+    def _box(self, key: Any) -> tuple[list[int], list[int]]:
+        """A key of a table; numbers that do not exist become boxes that have none of the array."""
+        chosen = select_existing(key, self._lower, self._upper)
+        if not chosen.is_box:
+            raise Error(f"{key} in a table (it has steps): name the boxes one by one")
+        return (list(self._lower), list(self._lower)) if chosen.is_empty else (chosen.lower, chosen.upper)
+
+
+class ArrayPrefetching(Prefetching):
+    """The patterns of arrays."""
 
     def prefetch_stencil(
         self, depth: int = 1, corners: bool = True, *, consistent: bool = True, static_domain: bool = False
@@ -105,18 +140,6 @@ class Prefetching:
         """Prefetches everything."""
         return self._prefetch(_ALL_TO_ALL, consistent, static_domain)
 
-    def prefetch_custom(
-        self, table: Sequence[Sequence[Any]], *, consistent: bool = True, static_domain: bool = False
-    ) -> PrefetchPhase:
-        """Prefetches what rank r needs: it stands in row r of `table`, which is the same on all ranks.
-
-        A row has keys as they stand in `a[...]`, of numbers and slices without steps: `[np.s_[2:5, :], (7,
-        0)]`. Own indices, and such as do not exist, are left out.
-        """
-        rows = [[self._box(key) for key in row] for row in table]
-        self._native.prefetch_custom(rows, consistent, static_domain)
-        return PrefetchPhase(self)
-
     def observe(self, most_bytes: int = 16 << 20) -> None:
         """Remembers from now on which elements this rank reads from others one by one, in so much memory."""
         self._native.observe(most_bytes)
@@ -138,31 +161,12 @@ class Prefetching:
             self._native.prefetch_stencil_async(depth, corners, consistent, static_domain)
         )
 
-    def update_prefetch(self) -> None:
-        """Fetches all that is prefetched anew: what was there at the last barrier, or later."""
-        self._native.update_prefetch()
-
-    def update_prefetch_async(self) -> PrefetchTransfer:
-        """The same while the rank computes: `with a.update_prefetch_async(): ...` waits at its end."""
-        return PrefetchTransfer(self._native.update_prefetch_async())
-
-    def evict_prefetch(self) -> None:
-        """Forgets what is prefetched, and gives its memory back. Not collective."""
-        self._native.evict_prefetch()
-
     def _prefetch(
         self, pattern: int, consistent: bool, static_domain: bool, depth: int = 1, corners: bool = True
     ) -> PrefetchPhase:
         _check_depth(depth)
         self._native.prefetch(pattern, depth, corners, consistent, static_domain)
         return PrefetchPhase(self)
-
-    def _box(self, key: Any) -> tuple[list[int], list[int]]:
-        """A key of a table; numbers that do not exist become boxes that have none of the array."""
-        chosen = select_existing(key, self._lower, self._upper)
-        if not chosen.is_box:
-            raise Error(f"{key} in a table (it has steps): name the boxes one by one")
-        return (list(self._lower), list(self._lower)) if chosen.is_empty else (chosen.lower, chosen.upper)
 
 
 def _check_depth(depth: int) -> None:

@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "python/adding.hpp"
 #include "python/rank_state.hpp"
 
 namespace nearfetch::python {
@@ -47,6 +48,8 @@ class AnyArray : public Owned {
 
     virtual void read(Indices i, void* to) const = 0;
     virtual void write(Indices i, const void* from) = 0;
+    /// Elements one by one. \param indices of all of them, one after the other
+    virtual void read_many(Indices indices, std::span<std::byte> to) const = 0;
     /// Boxes, packed. What this rank has prefetched is read from there if that is all the box needs.
     virtual void get(const AnyBox& box, std::span<std::byte> to) const = 0;
     virtual void put(const AnyBox& box, std::span<const std::byte> from) = 0;
@@ -55,6 +58,11 @@ class AnyArray : public Owned {
     virtual void assign(const AnyArray& from) = 0;
     /// What each rank says, in the order of the ranks. Collective; as many bytes on all of them.
     virtual void gather(std::span<const std::byte> own, std::byte* to) = 0;
+    /// Other bounds, and another grid unless that is empty. \throws Error as DistributedArray does
+    virtual void resize(const Plan& plan) = 0;
+    /// Adds to own and prefetched elements, or to nothing. \throws Error if one of them is neither
+    virtual void contribute(Indices indices, std::span<const std::byte> values, Add add) = 0;
+    virtual void accumulate_ghosts(Add add) = 0;
 
     virtual void prefetch(Pattern pattern, std::int64_t depth, bool corners, const Prefetch& how) = 0;
     virtual void prefetch_custom(const std::vector<std::vector<AnyBox>>& table, const Prefetch& how) = 0;

@@ -9,6 +9,10 @@
 #include <string>
 #include <utility>
 
+#include "python/keys.hpp"
+#include "python/memory.hpp"
+#include "python/transfer.hpp"
+
 namespace nb = nanobind;
 using namespace nb::literals;
 
@@ -16,82 +20,59 @@ namespace nearfetch::python {
 
 namespace {
 
-/// From so many bytes on others may run Python while they are moved.
-constexpr std::size_t large_bytes = std::size_t{1} << 18;
-
-/// The memory of a Python object that has the buffer protocol, for its own life.
-class Buffer {
-  public:
-    Buffer(nb::handle object, bool writable) {
-        if (PyObject_GetBuffer(object.ptr(), &view_, writable ? PyBUF_WRITABLE : PyBUF_SIMPLE) != 0)
-            throw nb::python_error();
-    }
-    ~Buffer() { PyBuffer_Release(&view_); }
-    Buffer(const Buffer&) = delete;
-    Buffer& operator=(const Buffer&) = delete;
-
-    std::span<std::byte> bytes() const noexcept {
-        return {static_cast<std::byte*>(view_.buf), static_cast<std::size_t>(view_.len)};
-    }
-
-  private:
-    Py_buffer view_{};
-};
-
 using Ints = std::vector<std::int64_t>;
 
 class Array {
   public:
     Array(int dealt, const Plan& plan)
-        : array_(make(dealt, plan)),
-          dimensions_(plan.lower.size()),
-          element_bytes_(plan.element_bytes),
-          lower_(plan.lower),
-          upper_(plan.upper) {
-        for (const std::int64_t lower : lower_)
-            from_zero_ = from_zero_ && lower == 0;
-    }
+        : array_(make(dealt, plan)), keys_(plan.lower, plan.upper), element_bytes_(plan.element_bytes) {}
 
     AnyArray& any() const { return *array_; }
-    Held<AnyArray>& held() { return array_; }
+    const Keys& keys() const { return keys_; }
+    const Views& views() const { return views_; }
+    void resize(const Plan& plan) {
+        array_->resize(plan);
+        keys_ = Keys(plan.lower, plan.upper);
+    }
 
     /// Where single elements come and go; the Python side keeps it.
     void set_cell(std::uintptr_t cell) { cell_ = reinterpret_cast<void*>(cell); }
 
     /// Reads the element that `key` names into the cell. \return false: the key names something else
     bool read(nb::handle key) const {
-        std::array<std::int64_t, 4> index;
-        if (!index_of(key, index)) return false;
-        array_->read({index.data(), dimensions_}, cell_);
-        return true;
+        std::array<std::int64_t, 4> room;
+        const Indices index = keys_.index_of(key, room);
+        if (!index.empty()) array_->read(index, cell_);
+        return !index.empty();
     }
     bool write(nb::handle key) const {
-        std::array<std::int64_t, 4> index;
-        if (!index_of(key, index)) return false;
-        array_->write({index.data(), dimensions_}, cell_);
-        return true;
-    }
-    /// The number that an index of a dimension stands for. \throws OutOfBounds
-    std::int64_t resolve(std::int64_t i, std::size_t dimension) const {
-        const std::int64_t lower = lower_[dimension], upper = upper_[dimension];
-        const std::int64_t from_end = from_zero_ && i < 0 ? i + upper : i;
-        if (from_end < lower || from_end >= upper)
-            throw OutOfBounds(
-                "index " + std::to_string(i) + " of dimension " + std::to_string(dimension),
-                "the array has " + std::to_string(lower) + " to " + std::to_string(upper - 1) + " there",
-                "use one of these");
-        return from_end;
+        std::array<std::int64_t, 4> room;
+        const Indices index = keys_.index_of(key, room);
+        if (!index.empty()) array_->write(index, cell_);
+        return !index.empty();
     }
 
+    /// Elements that stand one by one. \param indices of all of them, in whole numbers of 8 bytes
+    void read_many(nb::handle indices, nb::handle to) const {
+        const Buffer from(indices, false), buffer(to, true);
+        const AnyArray& array = *array_;
+        buffer.move([&] { array.read_many(from.elements<const std::int64_t>(), buffer.bytes()); });
+    }
+    void contribute(nb::handle indices, nb::handle values, char kind) const {
+        const Buffer from(indices, false), buffer(values, false);
+        array_->contribute(from.elements<const std::int64_t>(), buffer.bytes(), adding(kind, element_bytes_));
+    }
     void get(const AnyBox& box, nb::handle to) const {
         check(box);
         const Buffer buffer(to, true);
-        move(buffer, [&] { array_->get(box, buffer.bytes()); });
+        const AnyArray& array = *array_;
+        buffer.move([&] { array.get(box, buffer.bytes()); });
     }
     void put(const AnyBox& box, nb::handle from) const {
         check(box);
         const Buffer buffer(from, false);
-        move(buffer, [&] { array_->put(box, buffer.bytes()); });
+        AnyArray& array = *array_;
+        buffer.move([&] { array.put(box, buffer.bytes()); });
     }
     /// One by one: the elements of a box that are so many apart.
     void put_steps(const AnyBox& box, const Ints& steps, nb::handle from) const {
@@ -103,7 +84,7 @@ class Array {
         for (std::size_t left = buffer.bytes().size() / element_bytes_; left > 0; --left) {
             array.write(i, element);
             element += element_bytes_;
-            for (std::size_t d = dimensions_; d-- > 0;) {
+            for (std::size_t d = keys_.dimensions(); d-- > 0;) {
                 i[d] += steps[d];
                 if (i[d] < box.upper[d] || d == 0) break;
                 i[d] = box.lower[d];
@@ -111,16 +92,7 @@ class Array {
         }
     }
 
-    nb::object local() const {
-        AnyArray& array = *array_;
-        const std::span<std::byte> bytes = array.local();
-        if (bytes.empty()) return nb::none();
-        auto hold = std::make_unique<std::shared_ptr<void>>(array_.rank().view());
-        nb::capsule owner(hold.get(),
-                          [](void* held) noexcept { delete static_cast<std::shared_ptr<void>*>(held); });
-        hold.release();
-        return view_of(bytes, owner);
-    }
+    nb::object local() const { return views_.of(array_->local(), true, array_.rank()); }
 
   private:
     static Held<AnyArray> make(int dealt, const Plan& plan) {
@@ -131,91 +103,17 @@ class Array {
         }
         return Held<AnyArray>(std::move(array));
     }
-    bool index_of(nb::handle key, std::array<std::int64_t, 4>& index) const {
-        if (dimensions_ == 1 && !PyTuple_Check(key.ptr())) return number_of(key, 0, index[0]);
-        if (!PyTuple_Check(key.ptr()) || static_cast<std::size_t>(PyTuple_GET_SIZE(key.ptr())) != dimensions_)
-            return false;
-        for (std::size_t d = 0; d < dimensions_; ++d)
-            if (!number_of(PyTuple_GET_ITEM(key.ptr(), static_cast<Py_ssize_t>(d)), d, index[d]))
-                return false;
-        return true;
-    }
-    bool number_of(nb::handle word, std::size_t dimension, std::int64_t& number) const {
-        PyObject* const object = word.ptr();
-        if (PyLong_CheckExact(object)) {
-            number = PyLong_AsLongLong(object);
-        } else if (PyIndex_Check(object) != 0 && PySequence_Check(object) == 0 && !PyBool_Check(object)) {
-            // numpy's integers; its arrays are sequences.
-            const nb::object whole = nb::steal(PyNumber_Index(object));
-            if (!whole.is_valid()) throw nb::python_error();
-            number = PyLong_AsLongLong(whole.ptr());
-        } else {
-            return false;
-        }
-        if (number == -1 && PyErr_Occurred() != nullptr) {
-            PyErr_Clear();
-            number = INT64_MIN;
-        }
-        number = resolve(number, dimension);
-        return true;
-    }
     void check(const AnyBox& box) const {
-        if (box.lower.size() != dimensions_ || box.upper.size() != dimensions_)
+        if (box.lower.size() != keys_.dimensions() || box.upper.size() != keys_.dimensions())
             throw Error("a box of " + std::to_string(box.lower.size()) + " dimensions",
-                        "the array has " + std::to_string(dimensions_), "use as many");
+                        "the array has " + std::to_string(keys_.dimensions()), "use as many");
     }
-    template <class Move>
-    static void move(const Buffer& buffer, const Move& move) {
-        if (buffer.bytes().size() < large_bytes) return move();
-        const nb::gil_scoped_release unlocked;
-        move();
-    }
-    static nb::object view_of(std::span<std::byte> bytes, nb::handle owner);
 
     Held<AnyArray> array_;
+    Keys keys_;
+    Views views_;
     void* cell_ = nullptr;
-    std::size_t dimensions_;
     std::size_t element_bytes_;
-    Ints lower_, upper_;
-    bool from_zero_ = true;
-};
-
-/// Bytes that Python may read and write while it holds the owner.
-struct Bytes {
-    std::span<std::byte> bytes;
-    nb::object owner;
-};
-
-int bytes_get_buffer(PyObject* self, Py_buffer* view, int flags) {
-    const Bytes& bytes = *nb::inst_ptr<Bytes>(self);
-    return PyBuffer_FillInfo(view, self, bytes.bytes.data(), static_cast<Py_ssize_t>(bytes.bytes.size()), 0,
-                             flags);
-}
-
-PyType_Slot bytes_slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(&bytes_get_buffer)}, {0, nullptr}};
-
-nb::object Array::view_of(std::span<std::byte> bytes, nb::handle owner) {
-    return nb::cast(Bytes{bytes, nb::borrow(owner)});
-}
-
-class HeldTransfer final : public Owned {
-  public:
-    explicit HeldTransfer(PrefetchTransfer transfer) : transfer_(std::move(transfer)) {}
-    PrefetchTransfer& transfer() noexcept { return transfer_; }
-
-  private:
-    PrefetchTransfer transfer_;
-};
-
-class Transfer {
-  public:
-    explicit Transfer(PrefetchTransfer transfer)
-        : held_(std::make_unique<HeldTransfer>(std::move(transfer))) {}
-    bool test() const { return held_->transfer().test(); }
-    void wait() const { held_->transfer().wait(); }
-
-  private:
-    Held<HeldTransfer> held_;
 };
 
 std::pair<std::uint64_t, std::uint64_t> pair_of(const Observation& seen) {
@@ -262,6 +160,13 @@ void define_patterns(nb::class_<Array>& array) {
             return Transfer(self.any().prefetch_stencil_async(depth, corners, {consistent, fixed}));
         },
         "depth"_a, "corners"_a, "consistent"_a, "static_domain"_a, nb::keep_alive<0, 1>());
+    array.def("contribute", &Array::contribute, "indices"_a, "values"_a, "kind"_a);
+    array.def(
+        "accumulate_ghosts",
+        [](const Array& self, char kind) {
+            self.any().accumulate_ghosts(adding(kind, self.any().element_bytes()));
+        },
+        "kind"_a, Unlocked());
     array.def("evict_prefetch", [](const Array& self) { self.any().evict_prefetch(); });
     array.def(
         "is_prefetched", [](const Array& self, const Ints& i) { return self.any().is_prefetched(i); },
@@ -278,7 +183,10 @@ void define_array(nb::class_<Array>& array) {
     array.def("set_cell", &Array::set_cell, "address"_a);
     array.def("read", &Array::read, "key"_a.none());
     array.def("write", &Array::write, "key"_a.none());
-    array.def("resolve", &Array::resolve, "index"_a, "dimension"_a);
+    array.def(
+        "resolve", [](const Array& self, std::int64_t i, std::size_t d) { return self.keys().resolve(i, d); },
+        "index"_a, "dimension"_a);
+    array.def("read_many", &Array::read_many, "indices"_a, "to"_a);
     array.def(
         "get",
         [](const Array& self, const Ints& lower, const Ints& upper, nb::handle to) {
@@ -298,6 +206,13 @@ void define_array(nb::class_<Array>& array) {
         },
         "lower"_a, "upper"_a, "steps"_a, "from"_a);
     array.def("local", &Array::local);
+    array.def("views", [](const Array& self) { return self.views().count(); });
+    array.def(
+        "resize",
+        [](Array& self, const Ints& lower, const Ints& upper, const std::vector<Rank>& grid) {
+            self.resize({0, lower, upper, grid, {}});
+        },
+        "lower"_a, "upper"_a, "grid"_a, Unlocked());
     array.def("local_shape", [](const Array& self) { return self.any().local_shape(); });
     array.def(
         "local_indices", [](const Array& self, std::size_t d) { return self.any().local_indices(d); },
@@ -327,7 +242,7 @@ void define_array(nb::class_<Array>& array) {
 }  // namespace
 
 void define_arrays(nb::module_& module) {
-    nb::class_<Bytes>(module, "Bytes", nb::type_slots(bytes_slots));
+    define_memory(module);
     nb::class_<Transfer> transfer(module, "Transfer");
     transfer.def("test", &Transfer::test);
     transfer.def("wait", &Transfer::wait);

@@ -16,5 +16,6 @@ class OutOfBounds : public Error {
 };
 
 void define_arrays(nanobind::module_& module);
+void define_sparse(nanobind::module_& module);
 
 }  // namespace nearfetch::python

@@ -7,14 +7,9 @@
 #include <nearfetch/array.hpp>
 
 #include "python/any_array.hpp"
+#include "python/opaque.hpp"
 
 namespace nearfetch::python {
-
-/// An element of so many bytes.
-template <std::size_t Bytes>
-struct Opaque {
-    std::array<std::byte, Bytes> bytes;
-};
 
 template <std::size_t N>
 Index<N> index_of(Indices i) {
@@ -62,7 +57,15 @@ class ArrayOf final : public AnyArray {
         const T value = array_.read(index_of<N>(i));
         std::memcpy(to, &value, Bytes);
     }
-    void write(Indices i, const void* from) override { array_.write(index_of<N>(i), value_at(from)); }
+    void write(Indices i, const void* from) override { array_.write(index_of<N>(i), value_at<Bytes>(from)); }
+    void read_many(Indices indices, std::span<std::byte> to) const override {
+        std::byte* element = to.data();
+        for_each(indices, [&](const Index<N>& i) {
+            const T value = array_.read(i);
+            std::memcpy(element, &value, Bytes);
+            element += Bytes;
+        });
+    }
     void get(const AnyBox& any, std::span<std::byte> to) const override {
         const Box<N> box = box_of<N>(any);
         const auto elements = std::span(reinterpret_cast<T*>(to.data()), to.size() / Bytes);
@@ -71,7 +74,7 @@ class ArrayOf final : public AnyArray {
     void put(const AnyBox& any, std::span<const std::byte> from) override {
         array_.put(box_of<N>(any), std::span(reinterpret_cast<const T*>(from.data()), from.size() / Bytes));
     }
-    void fill(const void* value) override { array_.fill(value_at(value)); }
+    void fill(const void* value) override { array_.fill(value_at<Bytes>(value)); }
     void assign(const AnyArray& from) override {
         if (!assign_from<Block>(from) && !assign_from<Cyclic>(from) && !assign_from<BlockCyclic>(from))
             throw Error("assign: an array of another kind", "elements are copied as they are",
@@ -80,6 +83,20 @@ class ArrayOf final : public AnyArray {
     void gather(std::span<const std::byte> own, std::byte* to) override {
         gathering_.all(own.data(), own.size(), to);
     }
+    void resize(const Plan& plan) override {
+        array_.resize(bounds_of(plan), plan.grid.empty() ? array_.layout().grid() : grid_of(plan));
+    }
+    void contribute(Indices indices, std::span<const std::byte> values, Add add) override {
+        for_each(indices, [&](const Index<N>& i) {
+            if (array_.own(i) == nullptr && !array_.is_prefetched(i)) detail::not_a_ghost(i);
+        });
+        const std::byte* value = values.data();
+        for_each(indices, [&](const Index<N>& i) {
+            array_.contribute(i, value_at<Bytes>(value), Adding{add});
+            value += Bytes;
+        });
+    }
+    void accumulate_ghosts(Add add) override { array_.accumulate_ghosts(Adding{add}); }
 
     void prefetch(Pattern pattern, std::int64_t depth, bool corners, const Prefetch& how) override {
         switch (pattern) {
@@ -134,12 +151,16 @@ class ArrayOf final : public AnyArray {
     bool is_prefetched(Indices i) const override { return array_.is_prefetched(index_of<N>(i)); }
 
   private:
-    static std::vector<std::int64_t> list(const Index<N>& i) { return {i.begin(), i.end()}; }
-    static T value_at(const void* from) {
-        T value;
-        std::memcpy(&value, from, Bytes);
-        return value;
+    struct Adding {
+        Add add;
+        void operator()(T& sum, const T& value) const { add(&sum, &value); }
+    };
+    template <class Visit>
+    static void for_each(Indices indices, const Visit& visit) {
+        for (; !indices.empty(); indices = indices.subspan(N))
+            visit(index_of<N>(indices));
     }
+    static std::vector<std::int64_t> list(const Index<N>& i) { return {i.begin(), i.end()}; }
     static Box<N> bounds_of(const Plan& plan) {
         return Box<N>(index_of<N>(plan.lower), index_of<N>(plan.upper));
     }

@@ -134,6 +134,7 @@ NB_MODULE(_native, module) {
     });
     define_program(module);
     define_arrays(module);
+    define_sparse(module);
 }
 
 }  // namespace nearfetch::python

@@ -159,6 +159,25 @@ TEST(Ghost, SumsDoNotDependOnTiming) {
     EXPECT_EQ(results[0], results[2]);
 }
 
+// Elements that know no +=.
+TEST(Ghost, AreAddedAsTheProgramSays) {
+    struct Count {
+        long value;
+    };
+    launch(array_options(3), [] {
+        BlockArray<Count, 1> a({9});
+        const auto add = [](Count& sum, const Count& more) { sum.value += more.value; };
+        a.prefetch_stencil(2);
+        for (std::int64_t i = 0; i < 9; ++i)
+            if (a.own({i}) != nullptr || a.is_prefetched({i})) a.contribute({i}, Count{i}, add);
+        a.accumulate_ghosts(add);
+        const long times[] = {1, 2, 2, 2, 3, 2, 2, 2, 1};
+        for (std::int64_t i = 0; i < 9; ++i)
+            EXPECT_EQ(a.read({i}).value, times[i] * i);
+        barrier();
+    });
+}
+
 TEST(Ghost, WrongUseIsNamed) {
     launch(array_options(2), [] {
         BlockArray<long, 1> a({10});

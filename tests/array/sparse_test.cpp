@@ -76,6 +76,15 @@ TEST(Sparse, IsAMatrixFromEveryRank) {
                     for (std::size_t k = 0; k < row.columns.size(); ++k)
                         EXPECT_EQ(row.values[k], model.at({i, row.columns[k]}));
                 }
+                const SparseRows<long> local = a.local();
+                EXPECT_EQ(local.values.size(), own.size());
+                EXPECT_EQ(local.columns.size(), own.size());
+                EXPECT_EQ(local.starts.back(), a.non_zeros(rank()));
+                for (auto [first, end] = a.own_rows(); first < end; ++first) {
+                    const auto begin = static_cast<std::size_t>(local.starts[first - a.own_rows().first]);
+                    EXPECT_EQ(a.row(first).values.data(), local.values.data() + begin);
+                    EXPECT_EQ(a.row(first).columns.data(), local.columns.data() + begin);
+                }
                 long sum = 0;
                 for (const auto& [i, value] : model)
                     sum += value;

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What distributed arrays and sparse matrices have in common: elements of all ranks, and agreement."""
+
+from __future__ import annotations
+
+import hashlib
+import operator
+from typing import Any, Sequence, Union
+
+from nearfetch.errors import Error
+from nearfetch.indexing import scattered
+from nearfetch.native import _native
+from nearfetch.numerical import np
+from nearfetch.prefetching import Prefetching
+
+__all__ = ["Elements", "bytes_of", "checked_dtype"]
+
+_ELEMENT_BYTES = (1, 2, 4, 8, 16)
+
+
+class Elements(Prefetching):
+    """Something whose elements are dealt out to the ranks."""
+
+    _dtype: np.dtype
+
+    def _begin(self, native: Any) -> None:
+        """All ranks have made their part. Raises Error when they made it of different dtypes."""
+        self._native = native
+        # Single elements go through here.
+        self._cell = np.zeros(1, self._dtype)
+        native.set_cell(self._cell.ctypes.data)
+        self._read = native.read
+        self._write = native.write
+        said = hashlib.blake2b(repr(self._dtype.descr).encode(), digest_size=16).digest()
+        if len(set(self._gather(np.frombuffer(said, "V16")).tolist())) > 1:
+            raise Error(f"an array of {self._dtype} (other ranks made it with another dtype): use the same")
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """As in numpy."""
+        return tuple(end - first for first, end in zip(self._lower, self._upper))
+
+    @property
+    def dtype(self) -> np.dtype:
+        """As in numpy."""
+        return self._dtype
+
+    @property
+    def ndim(self) -> int:
+        """How many dimensions."""
+        return len(self._lower)
+
+    def owner(self, index: Union[int, Sequence[int]]) -> int:
+        """The rank that has the element.
+
+        >>> from nearfetch import BlockArray, launch
+        >>> launch(lambda: [BlockArray(5).owner(i) for i in (0, 2, 3, -1)], ranks=2)
+        [[0, 0, 1, 1], [0, 0, 1, 1]]
+        """
+        return self._native.owner(self._element(index))
+
+    def is_prefetched(self, index: Union[int, Sequence[int]]) -> bool:
+        """Whether this rank reads the element from what it has prefetched."""
+        return self._native.is_prefetched(self._element(index))
+
+    def take(self, indices: Any) -> np.ndarray:
+        """Elements one by one: those that an array of whole numbers names, or a tuple of one per dimension.
+
+        So much of `numpy.asarray(a)[indices]`. Each is read as `a[i, j]` is: here, if it is own or
+        prefetched, else through the cache; `observe()` sees it.
+
+        >>> from nearfetch import BlockArray, barrier, launch
+        >>> def main():
+        ...     a = BlockArray((4, 5), dtype=int)
+        ...     a.local[...] = np.add.outer(10 * a.local_indices[0], a.local_indices[1])
+        ...     barrier()
+        ...     return a.take(([0, 3, 3], [[1], [-1]])).tolist()
+        >>> launch(main, ranks=2)[1]
+        [[1, 31, 31], [4, 34, 34]]
+        """
+        rows, shape = scattered(indices, self._lower, self._upper)
+        taken = np.empty(shape, self._dtype)
+        if taken.size:
+            self._native.read_many(bytes_of(rows), bytes_of(taken))
+        return taken
+
+    def sum(self) -> Any:
+        """Of all elements, with numpy's dtype for it; the same on all ranks. Collective.
+
+        >>> from nearfetch import CyclicArray, launch
+        >>> def main():
+        ...     a = CyclicArray(10, dtype="i1")
+        ...     a.fill(100)
+        ...     return a.sum()
+        >>> launch(main, ranks=2) == [1000, 1000]
+        True
+        """
+        return np.add.reduce(self._gather(np.asarray(self._own_values().sum()).reshape(1)))
+
+    def _own_values(self) -> np.ndarray:
+        raise NotImplementedError
+
+    def _gather(self, own: np.ndarray) -> np.ndarray:
+        """One element of each rank, in their order."""
+        everyone = np.empty(_native.ranks(), own.dtype)
+        self._native.gather(bytes_of(own), bytes_of(everyone))
+        return everyone
+
+    def _check_no_views(self, what: str) -> None:
+        """Before own elements move. Collective. Raises Error, in all ranks, while views of them exist."""
+        held = np.flatnonzero(self._gather(np.array([self._native.views()])))
+        if held.size:
+            raise Error(
+                f"{what}: rank {held[0]} still has a view of its part (the elements move, and the view would "
+                "be of something else): del it first, or keep a copy"
+            )
+
+    def _element(self, index: Union[int, Sequence[int]]) -> list[int]:
+        words = tuple(index) if isinstance(index, (tuple, list, np.ndarray)) else (index,)
+        if len(words) != self.ndim:
+            raise Error(
+                f"an index of {len(words)} numbers (the array has {self.ndim} dimensions): use as many"
+            )
+        return [self._native.resolve(operator.index(word), at) for at, word in enumerate(words)]
+
+
+def checked_dtype(dtype: Any) -> np.dtype:
+    """Raises Error for dtypes that elements cannot have."""
+    known = np.dtype(dtype)
+    if known.hasobject:
+        raise Error(f"an array of {known} (Python's objects stay in their process): use a dtype of bytes")
+    if known.itemsize not in _ELEMENT_BYTES:
+        raise Error(
+            f"an array of {known}, {known.itemsize} bytes each (there are arrays of 1, 2, 4, 8 and 16): "
+            "use a dtype of such a size"
+        )
+    if known.subdtype is not None:
+        raise Error(f"an array of {known} (its elements are arrays): make these one more dimension")
+    return known
+
+
+def bytes_of(array: np.ndarray) -> np.ndarray:
+    """The same memory. `array` is contiguous."""
+    return array.reshape(-1).view(np.uint8)

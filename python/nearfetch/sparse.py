@@ -1,0 +1,341 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sparse matrices whose rows are dealt out to the ranks in blocks, each rank's in compressed sparse rows.
+
+The words are those of `scipy.sparse`, whose matrices are taken; scipy itself is not needed.
+"Non-zeros" are the indices that the matrix has: their values may be zero. They change only by `add()`, which
+all ranks call together.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any, NamedTuple, Optional, Sequence, Union
+
+from nearfetch.arrays import DistributedArray
+from nearfetch.elements import Elements, bytes_of, checked_dtype
+from nearfetch.errors import Error, IndexingError
+from nearfetch.indexing import scattered
+from nearfetch.native import _native
+from nearfetch.numerical import np
+from nearfetch.prefetching import PrefetchPhase
+
+__all__ = ["LocalRows", "SparseMatrix"]
+
+
+class LocalRows(NamedTuple):
+    """A rank's rows, as views without copy: `scipy.sparse.csr_matrix(a.local, shape=a.local_shape)`.
+
+    Row n of them has the non-zeros indptr[n] up to, and without, indptr[n + 1], ordered by their columns.
+    """
+
+    data: np.ndarray
+    """The values of the non-zeros; to be written to."""
+    indices: np.ndarray
+    """Their columns."""
+    indptr: np.ndarray
+    """Where each row begins, and the end of the last one."""
+
+
+class SparseMatrix(Elements):
+    """A matrix in rows, of which each rank has some that follow each other.
+
+    >>> from nearfetch import launch, rank
+    >>> def main():
+    ...     own = SparseMatrix.rows_of(4)               # rank 0 has the rows 0 and 1, rank 1 the others
+    ...     data = [2.0 * i for i in own]               # of one non-zero each, beside the diagonal
+    ...     a = SparseMatrix((4, 5), (data, [i + 1 for i in own], [0, 1, 2]))
+    ...     return a[3, 4], a[3, 3], a.nnz, (a @ np.arange(5)).tolist()
+    >>> [(float(x), float(zero), *more) for x, zero, *more in launch(main, ranks=2)]
+    [(6.0, 0.0, 4, [0.0, 4.0]), (6.0, 0.0, 4, [12.0, 24.0])]
+    """
+
+    def __init__(self, shape: Sequence[int], own: Any = None, dtype: Any = None) -> None:
+        """Collective; each rank gives what is in its own rows (`rows_of`).
+
+        `own`: `(data, indices, indptr)` as `scipy.sparse.csr_matrix` takes it, with a row of it for each own
+        row, or one of scipy's matrices of that shape, or None for no non-zeros. `dtype`: that of `data`, or
+        float, if it is left out; of 1, 2, 4, 8 or 16 bytes.
+
+        Raises Error when these make no sense, an index is there twice, or ranks give another shape or dtype.
+        """
+        rows, columns = _shape_of(shape)
+        self._own_rows = self.rows_of(rows)
+        parts = _rows_of(own, (len(self._own_rows), columns), self._own_rows.start)
+        self._dtype = checked_dtype(parts.data.dtype if dtype is None else dtype)
+        self._lower, self._upper = [0, 0], [rows, columns]
+        data = np.ascontiguousarray(parts.data, self._dtype)
+        self._begin(
+            _native.Sparse(
+                self._dtype.itemsize,
+                rows,
+                columns,
+                bytes_of(parts.indptr),
+                bytes_of(parts.indices),
+                bytes_of(data),
+            )
+        )
+
+    @staticmethod
+    def rows_of(rows: int, rank: Optional[int] = None) -> range:
+        """Which of so many rows a rank owns; this one, if it is left out.
+
+        >>> from nearfetch import launch
+        >>> launch(lambda: SparseMatrix.rows_of(7), ranks=3)
+        [range(0, 3), range(3, 5), range(5, 7)]
+        """
+        everyone = _native.ranks()
+        who = _native.rank() if rank is None else operator.index(rank)
+        if not 0 <= who < everyone:
+            raise Error(
+                f"the rows of rank {who} (the program has the ranks 0 to {everyone - 1}): use one of these"
+            )
+        return range(*_native.rows_of(who, _extent("rows", rows)))
+
+    # What it is.
+
+    @property
+    def own_rows(self) -> range:
+        """The rows that this rank owns."""
+        return self._own_rows
+
+    @property
+    def nnz(self) -> int:
+        """How many non-zeros all ranks have together."""
+        return self._native.non_zeros()
+
+    @property
+    def local_shape(self) -> tuple[int, int]:
+        """Of this rank's rows."""
+        return len(self._own_rows), self._upper[1]
+
+    def __repr__(self) -> str:
+        return f"SparseMatrix(shape={self.shape}, dtype={self._dtype}, nnz={self.nnz})"
+
+    # Elements of all ranks.
+
+    def __getitem__(self, key: Any) -> Any:
+        """An element as a numpy scalar; 0 where the matrix has no such index. Many of them: `take()`."""
+        if not self._read(key):
+            _not_an_element()
+        return self._cell[0]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        """Writes an element. Raises Error where the matrix has no such index."""
+        self._cell[0] = value
+        if not self._write(key):
+            _not_an_element()
+
+    def contains(self, index: Sequence[int]) -> bool:
+        """Whether the matrix has the index."""
+        return self._native.contains(self._element(index))
+
+    # One's own.
+
+    @property
+    def local(self) -> LocalRows:
+        """This rank's rows: views without copy, of which `data` is to be written to. See `add()`."""
+        starts, columns, values = self._native.local()
+        return LocalRows(_view(values, self._dtype), _view(columns, np.int64), _view(starts, np.int64))
+
+    def row(self, row: int) -> tuple[np.ndarray, np.ndarray]:
+        """The columns and values of an own row: views without copy. Raises Error for another rank's."""
+        at = operator.index(row)
+        at = at + self._upper[0] if at < 0 else at
+        if at not in self._own_rows:
+            raise Error(
+                f"row {row} (this rank has {self._own_rows.start} to {self._own_rows.stop - 1}): "
+                "use one of these, or take() single elements"
+            )
+        own = self.local
+        first, end = own.indptr[at - self._own_rows.start :][:2]
+        return own.indices[first:end], own.data[first:end]
+
+    def __matmul__(self, x: Any) -> np.ndarray:
+        """This rank's rows of the product with a vector: as `local` of a `BlockArray` has them.
+
+        `x` is a distributed array, of which is read what the non-zeros need, or a numpy vector. Of a
+        distributed one `x.observe()` before the first product, and `x.prefetch_observed()` after it, bring
+        what is another rank's in a few messages from then on. Not collective.
+
+        >>> from nearfetch import BlockArray, barrier, launch, rank, ranks, statistics
+        >>> def main():
+        ...     n = 6                                           # ones beside the diagonal, in a circle
+        ...     own = SparseMatrix.rows_of(n)
+        ...     columns = [sorted([(i - 1) % n, (i + 1) % n]) for i in own]
+        ...     ones, starts = np.ones(2 * len(own)), range(0, 2 * len(own) + 1, 2)
+        ...     a = SparseMatrix((n, n), (ones, sum(columns, []), starts))
+        ...     x = BlockArray(n)
+        ...     x.local[...] = x.local_indices[0]
+        ...     barrier()
+        ...     x.observe()
+        ...     for iteration in range(3):
+        ...         before = statistics()["get_messages"]
+        ...         y = a @ x
+        ...         messages = statistics()["get_messages"] - before
+        ...         if iteration == 0:
+        ...             x.prefetch_observed(consistent=False)
+        ...     return y.tolist(), messages
+        >>> launch(main, ranks=2)
+        [([6.0, 2.0, 4.0], 0), ([6.0, 8.0, 4.0], 0)]
+        """
+        own = self.local
+        columns = self._upper[1]
+        if isinstance(x, DistributedArray):
+            if x.bounds != ((0, columns),):
+                raise Error(
+                    f"the product of a matrix of {columns} columns with an array of the bounds {x.bounds} "
+                    "(each column has its element): use a vector of as many"
+                )
+            factors = x.take(own.indices)
+        else:
+            vector = np.asarray(x)
+            if vector.shape != (columns,):
+                raise Error(
+                    f"the product of a matrix of {columns} columns with a vector of shape {vector.shape} "
+                    "(each column has its element): use a vector of as many"
+                )
+            factors = vector[own.indices]
+        terms = own.data * factors
+        product = np.zeros(len(self._own_rows), terms.dtype)
+        some = own.indptr[:-1] < own.indptr[1:]
+        if terms.size:
+            product[some] = np.add.reduceat(terms, own.indptr[:-1][some], dtype=terms.dtype)
+        return product
+
+    dot = __matmul__
+
+    # All of it.
+
+    def add(self, indices: Any) -> None:
+        """The matrix has these indices from now on, too; those that are new are zero. Collective.
+
+        Each rank gives what is in its own rows, as in `take()`: `(rows, columns)`, two whole numbers or
+        arrays of these. What is prefetched is asked for again. Raises Error for another's rows, where
+        `static_domain` was promised, and, in all ranks, while one of them has a view of its part (`local`,
+        `row()`): the elements move.
+
+        >>> from nearfetch import launch
+        >>> def main():
+        ...     a = SparseMatrix((4, 3))
+        ...     a.add((list(a.own_rows), 1))
+        ...     a.local.data[...] = 7
+        ...     a.add((a.own_rows[0], [0, 1, 2]))
+        ...     return a.local.indptr.tolist(), a.local.indices.tolist(), a.local.data.tolist()
+        >>> launch(main, ranks=2)[1]
+        ([0, 3, 4], [0, 1, 2, 1], [0.0, 7.0, 0.0, 7.0])
+        """
+        rows, _ = scattered(_pair(indices), self._lower, self._upper)
+        self._check_no_views("add")
+        self._native.add(bytes_of(rows))
+
+    def prefetch_rows(
+        self,
+        table: Sequence[Sequence[Union[int, slice]]],
+        *,
+        consistent: bool = True,
+        static_domain: bool = False,
+    ) -> PrefetchPhase:
+        """Prefetches whole rows: those that rank r needs are numbers and slices in row r of `table`.
+
+        The same table on all ranks. Own rows, and such as do not exist, are left out.
+        """
+        return self.prefetch_custom(
+            [[(key, slice(None)) for key in row] for row in table],
+            consistent=consistent,
+            static_domain=static_domain,
+        )
+
+    def prefetch_all_to_all(self, *, consistent: bool = True, static_domain: bool = False) -> PrefetchPhase:
+        """Prefetches everything."""
+        self._native.prefetch_all_to_all(consistent, static_domain)
+        return PrefetchPhase(self)
+
+    def _own_values(self) -> np.ndarray:
+        return self.local.data
+
+
+def _not_an_element() -> None:
+    raise IndexingError(
+        "an element of a sparse matrix (it is named by two whole numbers): use a[i, j], take() or local"
+    )
+
+
+def _pair(indices: Any) -> tuple[Any, ...]:
+    return tuple(indices) if isinstance(indices, list) and len(indices) == 2 else indices
+
+
+def _view(held: Any, dtype: Any) -> np.ndarray:
+    return np.empty(0, dtype) if held is None else np.frombuffer(held, np.uint8).view(dtype)
+
+
+def _extent(what: str, number: Any) -> int:
+    if not hasattr(number, "__index__") or not 0 <= operator.index(number) < 2**62:
+        raise Error(f"a sparse matrix of {number!r} {what} (they are counted): use a whole number, 0 or more")
+    return operator.index(number)
+
+
+def _shape_of(shape: Any) -> tuple[int, int]:
+    words = tuple(shape) if np.iterable(shape) else (shape,)
+    if len(words) != 2:
+        raise Error(f"a sparse matrix of shape {shape!r} (it has rows and columns): give two whole numbers")
+    return _extent("rows", words[0]), _extent("columns", words[1])
+
+
+def _rows_of(own: Any, shape: tuple[int, int], first: int) -> LocalRows:
+    """What a rank gives of `shape` rows and columns, checked. Its first row is row `first` of the matrix."""
+    if own is None:
+        return LocalRows(np.zeros(0), np.zeros(0, np.int64), np.zeros(shape[0] + 1, np.int64))
+    if hasattr(own, "tocsr"):
+        own = own.tocsr()
+    given = getattr(own, "shape", None)
+    if given is not None and tuple(given) != shape:
+        raise Error(
+            f"a sparse matrix: own rows of shape {tuple(given)} (this rank has {shape[0]} rows of {shape[1]} "
+            "columns): give those of SparseMatrix.rows_of()"
+        )
+    try:
+        parts = own if isinstance(own, (tuple, list)) else (own.data, own.indices, own.indptr)
+        data, indices, indptr = (np.asarray(part) for part in parts)
+    except (AttributeError, TypeError, ValueError):
+        raise Error(
+            f"a sparse matrix of a {type(own).__name__} (own rows are three arrays): give (data, indices, "
+            "indptr) as for scipy.sparse.csr_matrix, or one of these"
+        ) from None
+    indptr, indices = _whole("indptr", indptr), _whole("indices", indices)
+    if data.ndim != 1 or len(data) != len(indices):
+        raise Error(
+            f"a sparse matrix: data of shape {data.shape}, indices of shape {indices.shape} (each non-zero "
+            "has a value and a column): give as many"
+        )
+    if len(indptr) != shape[0] + 1 or indptr[0] != 0 or indptr[-1] > len(indices):
+        raise Error(
+            f"a sparse matrix: indptr of {len(indptr)} numbers, for {shape[0]} own rows and {len(indices)} "
+            "non-zeros (it has where each row begins, from 0, and the end of the last one): "
+            "give one more than own rows"
+        )
+    down = np.flatnonzero(np.diff(indptr) < 0)
+    if down.size:
+        raise Error(
+            f"a sparse matrix: row {first + down[0]} ends before it begins (indptr goes from "
+            f"{indptr[down[0]]} to {indptr[down[0] + 1]}): let it never decrease"
+        )
+    end = indptr[-1]
+    outside = np.flatnonzero((indices[:end] < 0) | (indices[:end] >= shape[1]))
+    if outside.size:
+        row = first + int(np.searchsorted(indptr, outside[0], "right")) - 1
+        raise IndexingError(
+            f"a sparse matrix: column {indices[outside[0]]} in row {row} (it has the columns 0 to "
+            f"{shape[1] - 1}): use one of these"
+        )
+    return LocalRows(data[:end], np.ascontiguousarray(indices[:end]), indptr)
+
+
+def _whole(what: str, given: np.ndarray) -> np.ndarray:
+    if given.ndim != 1 or (given.dtype.kind not in "iu" and given.size):
+        raise Error(
+            f"a sparse matrix: {what} of {given.dtype} in {given.ndim} dimensions (rows and columns are "
+            "counted): give a vector of whole numbers"
+        )
+    if given.dtype.kind == "u" and given.size and int(given.max()) >= 2**62:
+        raise Error(f"a sparse matrix: {what} has {given.max()} (there are 62 bits): use smaller ones")
+    return np.ascontiguousarray(given, np.int64)

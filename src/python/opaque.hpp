@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Elements of which the C++ side knows the size alone.
+
+#include <array>
+#include <cstddef>
+#include <cstring>
+#include <nearfetch/error.hpp>
+#include <string>
+#include <type_traits>
+
+namespace nearfetch::python {
+
+/// An element of so many bytes.
+template <std::size_t Bytes>
+struct Opaque {
+    std::array<std::byte, Bytes> bytes;
+};
+
+/// Of any alignment.
+template <std::size_t Bytes>
+Opaque<Bytes> value_at(const void* from) {
+    Opaque<Bytes> value;
+    std::memcpy(&value, from, Bytes);
+    return value;
+}
+
+/// make(integral constant) of a size that is known at run time. \throws Error for one that there is not
+template <class Make>
+auto with_element_bytes(std::size_t bytes, const Make& make) {
+    switch (bytes) {
+        case 1:
+            return make(std::integral_constant<std::size_t, 1>());
+        case 2:
+            return make(std::integral_constant<std::size_t, 2>());
+        case 4:
+            return make(std::integral_constant<std::size_t, 4>());
+        case 8:
+            return make(std::integral_constant<std::size_t, 8>());
+        case 16:
+            return make(std::integral_constant<std::size_t, 16>());
+        default:
+            throw Error("elements of " + std::to_string(bytes) + " bytes",
+                        "there are arrays of 1, 2, 4, 8 and 16", "use a dtype of such a size");
+    }
+}
+
+}  // namespace nearfetch::python

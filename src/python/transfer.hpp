@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <nearfetch/array_prefetch.hpp>
+#include <utility>
+
+#include "python/rank_state.hpp"
+
+namespace nearfetch::python {
+
+/// Python's hold on what is on its way.
+class Transfer {
+  public:
+    explicit Transfer(PrefetchTransfer transfer) : held_(std::make_unique<Owner>(std::move(transfer))) {}
+    bool test() const { return held_->transfer.test(); }
+    void wait() const { held_->transfer.wait(); }
+
+  private:
+    struct Owner final : Owned {
+        explicit Owner(PrefetchTransfer what) : transfer(std::move(what)) {}
+        PrefetchTransfer transfer;
+    };
+    Held<Owner> held_;
+};
+
+}  // namespace nearfetch::python
