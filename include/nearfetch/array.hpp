@@ -63,7 +63,9 @@ class DistributedArray {
   public:
     class Element;
 
-    /// The elements are zero. Collective. Their memory is allocate()d: it lives as long as the program.
+    /// The elements are zero. Collective. Their memory is part of the segment (LaunchOptions). When the array
+    /// has ended in all ranks, it is there for later ones; they find out when the segment has no room, in
+    /// whatever is collective and allocates.
     /// \param block of each dimension, for BlockCyclic
     /// \throws Error when the bounds, the grid or the blocks make no sense, or the grid is not all ranks
     explicit DistributedArray(const Box<N>& bounds,
@@ -73,7 +75,7 @@ class DistributedArray {
         detail::check_ranks(layout_.ranks());
         agree("DistributedArray", detail::describe(layout_, block, sizeof(T)));
         capacity_ = layout_.most();
-        parts_ = allocate<T>(static_cast<std::size_t>(capacity_));
+        parts_ = detail::ArrayMemory<T>(static_cast<std::size_t>(capacity_));
         find_own();
         barrier();
     }
@@ -172,7 +174,7 @@ class DistributedArray {
     }
 
     // Bulk: the elements of a box, side by side here in the order of their indices. At most one slice for
-    // each owner, which is one message or a few.
+    // each owner, which is one message or a few. What is prefetched is read here, as by a(i, j).
     // \throws Error when the box is not inside, or the sizes differ
 
     void get(const Box<N>& box, std::span<T> to) const;
@@ -302,6 +304,10 @@ class DistributedArray {
                                   sizeof(T));
     }
     static void fetch(std::vector<Part>& parts, detail::Packer packer, bool around);
+    /// What is prefetched of parts is up to date, as far as it has to be.
+    void freshen(std::span<const Part> parts) const;
+    /// Of a part that is wanted for a box: what is prefetched. \return for each element whether it was
+    std::vector<char> get_prefetched(const Part& part, const Box<N>& box, std::span<T> to) const;
 
     void agree(std::string_view what, std::vector<std::uint64_t> arguments) {
         agreement_.check(what, arguments);
@@ -376,7 +382,7 @@ class DistributedArray {
     Index<N> block_;
     std::int64_t capacity_ = 0;  ///< elements that each rank has memory for
     detail::Agreement agreement_;
-    GlobalPtr<T> parts_;
+    detail::ArrayMemory<T> parts_;
     detail::Gathering gathering_;
     detail::PrefetchHook hook_;
     std::unique_ptr<detail::Observer> observer_;

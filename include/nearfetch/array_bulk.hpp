@@ -2,6 +2,8 @@
 #pragma once
 
 // Boxes of a distributed array, and whole arrays, in one slice from or to each owner. Part of array.hpp.
+//
+// A get reads what is prefetched of each owner, and asks the owner for the smallest box that has the rest.
 
 #include <nearfetch/array.hpp>
 
@@ -25,18 +27,130 @@ void DistributedArray<T, N, D>::fetch(std::vector<Part>& parts, detail::Packer p
     detail::get_slices(moves, packer, around, &detail::pack_at_owner);
 }
 
+namespace detail {
+
+/// What of a slice an array part has, too.
+template <std::size_t N>
+Box<N> common_box(const PrefetchedSlice& slice, const Box<N>& local) {
+    Box<N> box;
+    for (std::size_t d = 0; d < N; ++d) {
+        box.lower[d] = slice.slice.lower[4 - N + d];
+        box.upper[d] = box.lower[d] + slice.slice.extent[4 - N + d];
+    }
+    return intersection(box, local);
+}
+
+/// Calls visit(index, position in the slice, how many follow each other in both) for what of a slice is in a
+/// box of local numbers.
+template <bool Rows, std::size_t N, class Visit>
+void for_each_common(const PrefetchedSlice& slice, const Box<N>& local, const Index<N>& shape,
+                     Visit&& visit) {
+    const Box<N> common = common_box(slice, local);
+    if (slice.only != nullptr && slice.only->size() < common.size()) {
+        std::int64_t at = 0;
+        slice.only->for_each_run([&](std::int64_t first, std::int64_t count) {
+            for (const std::int64_t end = at + count; at < end; ++at, ++first)
+                if (const Index<N> i = index_at(shape, first); common.contains(i)) visit(i, at, 1);
+        });
+        return;
+    }
+    Box<N> firsts = common;
+    const bool in_rows = Rows && slice.only == nullptr && !common.empty();
+    if (in_rows) firsts.upper[N - 1] = firsts.lower[N - 1] + 1;
+    for_each_index(firsts, [&](const Index<N>& i) {
+        const std::int64_t at = slice.position(i, position(Box<N>({}, shape), i));
+        if (at >= 0) visit(i, at, in_rows ? common.extent(N - 1) : 1);
+    });
+}
+
+/// The smallest one that has the zeros of a box's numbers, one for each index in their order.
+template <std::size_t N>
+Box<N> box_of_zeros(const Box<N>& box, const std::vector<char>& numbers) {
+    Box<N> zeros(box.upper, box.lower);
+    auto number = numbers.begin();
+    for_each_index(box, [&](const Index<N>& i) {
+        if (*number++ != 0) return;
+        for (std::size_t d = 0; d < N; ++d) {
+            zeros.lower[d] = std::min(zeros.lower[d], i[d]);
+            zeros.upper[d] = std::max(zeros.upper[d], i[d] + 1);
+        }
+    });
+    return zeros;
+}
+
+}  // namespace detail
+
+template <class T, std::size_t N, Distribution D>
+void DistributedArray<T, N, D>::freshen(std::span<const Part> parts) const {
+    std::vector<detail::PrefetchedSlice*> slices;
+    for (const Part& part : parts)
+        for (detail::PrefetchedSlice* const slice : hook_.of(part.owner))
+            // Of a set all may be elsewhere in the part.
+            if (!detail::common_box(*slice, part.local).empty() &&
+                (slice->only == nullptr || part.local.shape() == layout_.local_shape(part.owner)))
+                slices.push_back(slice);
+    if (!slices.empty()) detail::freshen_prefetched(slices, hook_.pack());
+}
+
+template <class T, std::size_t N, Distribution D>
+std::vector<char> DistributedArray<T, N, D>::get_prefetched(const Part& part, const Box<N>& box,
+                                                            std::span<T> to) const {
+    std::vector<char> here(static_cast<std::size_t>(part.local.size()), 0);
+    const Index<N> shape = layout_.local_shape(part.owner);
+    for (detail::PrefetchedSlice* const slice : hook_.of(part.owner))
+        detail::for_each_common<D::contiguous>(
+            *slice, part.local, shape, [&](const Index<N>& i, std::int64_t at, std::int64_t count) {
+                char* const known = here.data() + detail::position(part.local, i);
+                T* const program = to.data() + detail::position(box, layout_.global(part.owner, i));
+                for (std::int64_t n = 0, run = 0; n < count; n += run) {
+                    const bool wanted = known[n] == 0;
+                    run = std::find(known + n, known + count, wanted ? 1 : 0) - (known + n);
+                    if (wanted && hook_.read(*slice, at + n, program + n, run))
+                        std::fill_n(known + n, run, char{1});
+                }
+            });
+    return here;
+}
+
 template <class T, std::size_t N, Distribution D>
 void DistributedArray<T, N, D>::get(const Box<N>& box, std::span<T> to) const {
     check("get", box, to.size());
+    struct Known {
+        Box<N> local;
+        std::vector<char> here;  ///< of these; empty: of none
+    };
     std::vector<Part> parts = parts_of(detail::product_of(box));
-    for (Part& part : parts)
-        part.prepare(layout_, box, to.data());
+    std::vector<Known> known(parts.size());
+    freshen(parts);
+    for (std::size_t k = 0; k < parts.size(); ++k) {
+        Part& part = parts[k];
+        if (hook_.of(part.owner).empty()) {
+            part.prepare(layout_, box, to.data());
+            continue;
+        }
+        known[k] = {part.local, get_prefetched(part, box, to)};
+        part.local = detail::box_of_zeros(part.local, known[k].here);
+        part.slice = detail::make_slice(layout_, part.owner, part.local, parts_.address(), sizeof(T));
+        part.packed.resize(static_cast<std::size_t>(part.local.size()));
+    }
     fetch(parts, detail::Packer::owner, false);
-    for (const Part& part : parts)
-        if (!part.packed.empty())
-            part.for_each_row(layout_, box, [&](std::int64_t there, std::int64_t here, std::int64_t n) {
-                std::copy_n(part.packed.data() + there, n, to.data() + here);
-            });
+    for (std::size_t k = 0; k < parts.size(); ++k) {
+        const Part& part = parts[k];
+        if (part.packed.empty()) continue;
+        const auto copy = [&](std::int64_t there, std::int64_t here, std::int64_t n) {
+            std::copy_n(part.packed.data() + there, n, to.data() + here);
+        };
+        if (known[k].here.empty()) {
+            part.for_each_row(layout_, box, copy);
+            continue;
+        }
+        std::int64_t there = 0;
+        for_each_index(part.local, [&](const Index<N>& i) {
+            if (known[k].here[static_cast<std::size_t>(detail::position(known[k].local, i))] == 0)
+                copy(there, detail::position(box, layout_.global(part.owner, i)), 1);
+            ++there;
+        });
+    }
 }
 
 template <class T, std::size_t N, Distribution D>
@@ -62,12 +176,7 @@ template <class T, std::size_t N, Distribution D>
 void DistributedArray<T, N, D>::write_through(const Part& part) {
     const T* const elements = part.direct != nullptr ? part.direct : part.packed.data();
     for (detail::PrefetchedSlice* const slice : hook_.of(part.owner)) {
-        Box<N> rows;
-        for (std::size_t d = 0; d < N; ++d) {
-            rows.lower[d] = slice->slice.lower[4 - N + d];
-            rows.upper[d] = rows.lower[d] + slice->slice.extent[4 - N + d];
-        }
-        rows = intersection(rows, part.local);
+        Box<N> rows = detail::common_box(*slice, part.local);
         const std::int64_t row = slice->only == nullptr ? rows.extent(N - 1) : 1;
         if (rows.empty()) continue;
         if (slice->only == nullptr) rows.upper[N - 1] = rows.lower[N - 1] + 1;

@@ -11,11 +11,50 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace [[gnu::visibility("default")]] nearfetch {
 
 namespace detail {
+
+/// Memory in all ranks, zero at first. When all have ended theirs it is there again for what finds no room.
+/// For the main thread of each rank, as allocate() is; ended by any.
+template <class T>
+class ArrayMemory {
+  public:
+    ArrayMemory() = default;
+    /// Collective.
+    explicit ArrayMemory(std::size_t count)
+        : memory_(rank(), allocate_droppable(bytes_of<T>(count))), bytes_(bytes_of<T>(count)) {}
+    ArrayMemory(ArrayMemory&& other) noexcept
+        : memory_(other.memory_), bytes_(std::exchange(other.bytes_, 0)) {}
+    ArrayMemory& operator=(ArrayMemory&& other) noexcept {
+        std::swap(memory_, other.memory_);
+        std::swap(bytes_, other.bytes_);
+        return *this;
+    }
+    ~ArrayMemory() {
+        if (bytes_ > 0) drop(memory_.address(), bytes_);
+    }
+    /// Other memory in its place. Collective: nobody uses the old one any more.
+    void change(std::size_t count) {
+        const std::uint64_t there = reallocate(memory_.address(), bytes_, bytes_of<T>(count));
+        memory_ = GlobalPtr<T>(memory_.rank(), there);
+        bytes_ = bytes_of<T>(count);
+    }
+
+    bool empty() const { return bytes_ == 0; }
+    std::uint64_t address() const { return memory_.address(); }
+    /// This rank's.
+    GlobalPtr<T> own() const { return memory_; }
+    T* local() const { return memory_.local(); }
+    GlobalPtr<T> at_rank(Rank other) const { return memory_.at_rank(other); }
+
+  private:
+    GlobalPtr<T> memory_;
+    std::size_t bytes_ = 0;
+};
 
 /// A barrier at which all ranks find out whether they call the same with the same arguments.
 class Agreement {
@@ -26,7 +65,7 @@ class Agreement {
     void check(std::string_view what, std::span<const std::uint64_t> arguments);
 
   private:
-    GlobalPtr<std::uint64_t> said_;  ///< by the rank before: of this call, and of the one before it
+    ArrayMemory<std::uint64_t> said_;  ///< by the rank before: of this call, and of the one before it
     std::uint64_t calls_ = 0;
 };
 
@@ -69,7 +108,7 @@ class Gathering {
     }
 
   private:
-    GlobalPtr<std::byte> scratch_;
+    ArrayMemory<std::byte> scratch_;
     std::size_t scratch_bytes_ = 0;
 };
 

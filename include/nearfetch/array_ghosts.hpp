@@ -47,7 +47,7 @@ class GhostExchange {
     void receive(const Take& take);
 
   private:
-    GlobalPtr<std::uint64_t> announced_;  ///< by each rank, the round of its last letter
+    ArrayMemory<std::uint64_t> announced_;  ///< by each rank, the round of its last letter
     std::uint64_t round_ = 0;
 };
 

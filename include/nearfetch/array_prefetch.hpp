@@ -108,9 +108,13 @@ class PrefetchHook {
             last_.store(slice, std::memory_order_relaxed);
     }
 
-    /// An element of a slice. \return false: to be fetched otherwise
+    /// Elements of a slice that are side by side there. \return false: to be fetched otherwise
     template <class T>
-    bool read(PrefetchedSlice& slice, std::int64_t position, T& value) const;
+    bool read(PrefetchedSlice& slice, std::int64_t position, T* to, std::int64_t count) const;
+    template <class T>
+    bool read(PrefetchedSlice& slice, std::int64_t position, T& value) const {
+        return read(slice, position, &value, 1);
+    }
     /// An element was put at that address.
     template <class T, std::size_t N>
     void wrote(Rank owner, const Index<N>& local, std::int64_t number, const T& value, std::uint64_t address);
@@ -136,16 +140,20 @@ class PrefetchHook {
     Code pack_ = nullptr;
 };
 
-/// An element of a consistent slice. \return false: to be fetched otherwise
-bool read_prefetched(PrefetchedSlice& slice, Code pack, std::int64_t position, void* to);
+/// Elements of a consistent slice. \return false: to be fetched otherwise
+bool read_prefetched(PrefetchedSlice& slice, Code pack, std::int64_t position, void* to, std::int64_t count);
+/// Fetches those of the consistent ones that are stale, all at the same time. \pre in the order of their
+/// owners, and for each owner in that of PrefetchHook::of()
+void freshen_prefetched(std::span<PrefetchedSlice* const> slices, Code pack);
 /// Writes `count` elements through, which were put at that address. Of either consistency.
 void write_prefetched(PrefetchedSlice& slice, std::int64_t position, const void* from, std::int64_t count,
                       std::uint64_t address);
 
 template <class T>
-bool PrefetchHook::read(PrefetchedSlice& slice, std::int64_t position, T& value) const {
-    if (slice.consistent) return read_prefetched(slice, pack_, position, &value);
-    std::memcpy(&value, slice.data + static_cast<std::size_t>(position) * sizeof(T), sizeof(T));
+bool PrefetchHook::read(PrefetchedSlice& slice, std::int64_t position, T* to, std::int64_t count) const {
+    if (slice.consistent) return read_prefetched(slice, pack_, position, to, count);
+    std::memcpy(to, slice.data + static_cast<std::size_t>(position) * sizeof(T),
+                static_cast<std::size_t>(count) * sizeof(T));
     return true;
 }
 

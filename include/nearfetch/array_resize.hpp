@@ -61,11 +61,7 @@ void DistributedArray<T, N, D>::move_to(const Layout<N, D>& after) {
     fetch(parts, detail::Packer::owner, true);
     barrier(std::memory_order_relaxed);
     if (after.most() > capacity_) {
-        const auto bytes = [](std::int64_t elements) {
-            return detail::bytes_of<T>(static_cast<std::size_t>(elements));
-        };
-        parts_ =
-            GlobalPtr<T>(rank_, detail::reallocate(parts_.address(), bytes(capacity_), bytes(after.most())));
+        parts_.change(static_cast<std::size_t>(after.most()));
         capacity_ = after.most();
     }
     layout_ = after;

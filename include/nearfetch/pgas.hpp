@@ -75,6 +75,8 @@ std::uint64_t atomic(Rank rank, std::uint64_t address, AtomicOp op, std::uint64_
                      std::uint64_t compare, std::memory_order order);
 std::byte* local(std::uint64_t address, std::size_t bytes);
 std::uint64_t allocate(std::size_t bytes);
+std::uint64_t allocate_droppable(std::size_t bytes);
+void drop(std::uint64_t address, std::size_t bytes) noexcept;
 std::uint64_t reallocate(std::uint64_t address, std::size_t bytes, std::size_t wanted_bytes);
 void call(Rank rank, Code code, const void* closure, std::size_t closure_bytes, void* result,
           std::size_t result_bytes);

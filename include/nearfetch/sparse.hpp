@@ -62,8 +62,8 @@ class SparseMatrix {
     static_assert(std::is_trivially_copyable_v<T>, "bytes are all that is moved");
 
   public:
-    /// Indices from 0. Collective; each rank gives what is in its own rows (own_rows()), in any order. Memory
-    /// is allocate()d: it lives as long as the program.
+    /// Indices from 0. Collective; each rank gives what is in its own rows (own_rows()), in any order. Its
+    /// memory is used again as that of dense arrays is.
     /// \throws Error for numbers of rows or columns that make no sense, an index that is not in an own row or
     /// out of bounds, and two values of one index
     SparseMatrix(std::int64_t rows, std::int64_t columns, std::span<const Triplet<T>> own = {})
@@ -241,7 +241,7 @@ class SparseMatrix {
         const detail::SparseStructure::Change change =
             structure_.insert(what, std::move(indices), distinct, gathering_);
         if (change.capacity != 0) {
-            values_ = allocate<T>(static_cast<std::size_t>(change.capacity));
+            values_ = detail::ArrayMemory<T>(static_cast<std::size_t>(change.capacity));
             own_ = values_.local();
         }
         std::ranges::fill(own_values(), T{});
@@ -271,7 +271,7 @@ class SparseMatrix {
     detail::SparseStructure structure_;
     detail::Agreement agreement_;
     detail::Gathering gathering_;
-    GlobalPtr<T> values_;
+    detail::ArrayMemory<T> values_;
     detail::PrefetchHook hook_;
     std::vector<Pattern> patterns_;
 };

@@ -95,8 +95,8 @@ class SparseStructure {
     std::int64_t* own_starts_ = nullptr;
     std::int64_t* own_columns_ = nullptr;
     Layout<2> layout_;
-    GlobalPtr<std::int64_t> starts_;  ///< one more than rows: the last is the end
-    GlobalPtr<std::int64_t> columns_;
+    ArrayMemory<std::int64_t> starts_;  ///< one more than rows: the last is the end
+    ArrayMemory<std::int64_t> columns_;
     std::int64_t capacity_ = 0;
     std::vector<std::int64_t> counts_;  ///< non-zeros of each rank
     std::unordered_map<std::int64_t, Row> known_;

@@ -9,7 +9,7 @@ for a program that knows what it is going to read.
 
 As in the C++ interface two accesses to an element, one of them a write, are ordered by a barrier or whatever
 else releases and acquires. What is called *collective* is called by all ranks in the same order, with the
-same arguments. The memory of arrays is given back when the program ends.
+same arguments. The memory of an array is used again when it, and all views of it, are gone in all ranks.
 """
 
 from __future__ import annotations

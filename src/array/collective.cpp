@@ -30,7 +30,7 @@ std::string text_of(std::span<const std::int64_t> index) {
     return all + ")";
 }
 
-Agreement::Agreement() : said_(nearfetch::allocate<std::uint64_t>(2)) {}
+Agreement::Agreement() : said_(2) {}
 
 void Agreement::check(std::string_view what, std::span<const std::uint64_t> arguments) {
     std::uint64_t say = hash(1, ++calls_);
@@ -38,7 +38,7 @@ void Agreement::check(std::string_view what, std::span<const std::uint64_t> argu
         say = hash(say, static_cast<unsigned char>(letter));
     for (const std::uint64_t argument : arguments)
         say = hash(say, argument);
-    const GlobalPtr<std::uint64_t> place = said_ + static_cast<std::ptrdiff_t>(calls_ % 2);
+    const GlobalPtr<std::uint64_t> place = said_.own() + static_cast<std::ptrdiff_t>(calls_ % 2);
     atomic_store(place.at_rank((rank() + 1) % ranks()), say, std::memory_order_relaxed);
     barrier();
     if (atomic_load(place, std::memory_order_relaxed) != say)
@@ -69,7 +69,7 @@ void check_ranks(Rank ranks) {
 void Gathering::all(const void* from, std::size_t bytes, std::byte* to) {
     if (bytes * static_cast<std::size_t>(ranks()) > scratch_bytes_) {
         scratch_bytes_ = bytes * static_cast<std::size_t>(ranks());
-        scratch_ = nearfetch::allocate<std::byte>(scratch_bytes_);
+        scratch_ = ArrayMemory<std::byte>(scratch_bytes_);
     }
     // By way of rank 0: one message there and one back for everybody.
     const GlobalPtr<std::byte> all = scratch_.at_rank(0);

@@ -34,8 +34,7 @@ GhostSlice::GhostSlice(const PrefetchedSlice& from) : slice(from.slice) {
 
 void GhostExchange::send(std::span<const GhostSlice> slices,
                          std::span<const std::span<const std::byte>> sums) {
-    if (announced_.rank() < 0)
-        announced_ = nearfetch::allocate<std::uint64_t>(static_cast<std::size_t>(ranks()));
+    if (announced_.empty()) announced_ = ArrayMemory<std::uint64_t>(static_cast<std::size_t>(ranks()));
     const Heading heading{announced_.address(), ++round_};
     std::map<Rank, std::vector<std::byte>> letters;
     for (std::size_t n = 0; n < slices.size(); ++n) {

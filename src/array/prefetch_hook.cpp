@@ -227,11 +227,11 @@ PrefetchTransfer PrefetchHook::start_update() {
     return PrefetchTransfer(std::make_unique<PrefetchTransfer::State>(*this));
 }
 
-bool read_prefetched(PrefetchedSlice& slice, Code pack, std::int64_t position, void* to) {
+bool read_prefetched(PrefetchedSlice& slice, Code pack, std::int64_t position, void* to, std::int64_t count) {
     Context& context = Context::here();
     PrefetchEntry& entry = entry_of(slice);
-    const std::uint64_t size = slice.slice.element_bytes;
-    const std::uint64_t offset = static_cast<std::uint64_t>(position) * size;
+    const std::uint64_t size = slice.slice.element_bytes * static_cast<std::uint64_t>(count);
+    const std::uint64_t offset = slice.slice.element_bytes * static_cast<std::uint64_t>(position);
     if (entry.read(offset, to, size, context.acquired())) [[likely]]
         return true;
     const Claim claim(entry, context);
@@ -242,6 +242,21 @@ bool read_prefetched(PrefetchedSlice& slice, Code pack, std::int64_t position, v
     }
     entry.copy(offset, to, size);
     return true;
+}
+
+void freshen_prefetched(std::span<PrefetchedSlice* const> slices, Code pack) {
+    Context& context = Context::here();
+    std::vector<PrefetchEntry*> stale;
+    std::vector<Claim> claims;
+    for (PrefetchedSlice* const slice : slices) {
+        PrefetchEntry& entry = entry_of(*slice);
+        if (!entry.consistent || entry.fresh(context.acquired())) continue;
+        Claim claim(entry, context);
+        if (entry.fresh(context.acquired()) || entry.held_by_other(context.release_count())) continue;
+        claims.push_back(std::move(claim));
+        stale.push_back(&entry);
+    }
+    if (!stale.empty()) refresh(stale, context, pack);
 }
 
 void write_prefetched(PrefetchedSlice& slice, std::int64_t position, const void* from, std::int64_t count,

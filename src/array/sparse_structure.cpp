@@ -24,7 +24,8 @@ using FetchedByOwner = std::map<Rank, Fetched>;
 
 /// \param from where each owner has its numbers \param count_of so many
 template <class CountOf>
-void fetch_all(FetchedByOwner& wanted, GlobalPtr<std::int64_t> from, const CountOf& count_of, Code pack) {
+void fetch_all(FetchedByOwner& wanted, const ArrayMemory<std::int64_t>& from, const CountOf& count_of,
+               Code pack) {
     std::vector<SliceMove> moves;
     for (auto& [owner, fetched] : wanted) {
         fetched.set.complete();
@@ -56,7 +57,7 @@ SparseStructure::SparseStructure(std::int64_t rows, std::int64_t columns)
     : layout_(layout_of(rows, columns)), counts_(static_cast<std::size_t>(ranks())) {
     std::tie(first_row_, end_row_) = rows_of(rank(), rows);
     const std::int64_t most = rows_of(0, rows).second;  // the first rank has the most
-    starts_ = nearfetch::allocate<std::int64_t>(static_cast<std::size_t>(most + 1));
+    starts_ = ArrayMemory<std::int64_t>(static_cast<std::size_t>(most + 1));
     own_starts_ = starts_.local();
 }
 
@@ -122,10 +123,9 @@ SparseStructure::Change SparseStructure::insert(const char* what, std::vector<In
     Change change;
     const std::int64_t most = *std::max_element(counts_.begin(), counts_.end());
     if (most > capacity_ || capacity_ == 0) {
-        // What there was stays allocated: twice as much each time, so that all of it is at most as much
-        // again.
+        // Twice as much each time: what there was is at most as much again until it is needed.
         capacity_ = change.capacity = std::max({most, 2 * capacity_, std::int64_t{1}});
-        columns_ = nearfetch::allocate<std::int64_t>(static_cast<std::size_t>(capacity_));
+        columns_ = ArrayMemory<std::int64_t>(static_cast<std::size_t>(capacity_));
         own_columns_ = columns_.local();
     }
     std::int64_t* const starts = own_starts_;

@@ -30,6 +30,8 @@ class Context {
             outside();
         return *here_;
     }
+    /// The same, or nullptr.
+    static Context* find() noexcept { return here_; }
     /// While it lives, the context is the calling thread's.
     class Use {
       public:

@@ -114,6 +114,12 @@ std::uint64_t atomic(Rank rank, std::uint64_t address, AtomicOp op, std::uint64_
 }
 std::byte* local(std::uint64_t address, std::size_t bytes) { return Context::here().local(address, bytes); }
 std::uint64_t allocate(std::size_t bytes) { return Context::here().runtime().allocate(bytes); }
+std::uint64_t allocate_droppable(std::size_t bytes) {
+    return Context::here().runtime().allocate_droppable(bytes);
+}
+void drop(std::uint64_t address, std::size_t bytes) noexcept {
+    if (Context* const context = Context::find()) context->runtime().drop(address, bytes);
+}
 std::uint64_t reallocate(std::uint64_t address, std::size_t bytes, std::size_t wanted_bytes) {
     return Context::here().runtime().reallocate(address, bytes, wanted_bytes);
 }

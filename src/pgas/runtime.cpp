@@ -2,9 +2,10 @@
 #include "pgas/runtime.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <exception>
 #include <iterator>
-#include <optional>
+#include <new>
 #include <utility>
 
 #include "pgas/message.hpp"
@@ -81,6 +82,44 @@ std::uint64_t Runtime::end_of(std::uint64_t address, std::size_t bytes) const no
 }
 
 std::uint64_t Runtime::allocate(std::size_t bytes) {
+    std::optional<std::uint64_t> there = find_room(bytes);
+    if (!there && reclaim()) there = find_room(bytes);
+    if (!there) no_room(bytes);
+    return *there;
+}
+
+std::uint64_t Runtime::reallocate(std::uint64_t address, std::size_t bytes, std::size_t wanted_bytes) {
+    const std::uint64_t end = end_of(address, bytes);
+    for (bool again = false;; again = true) {
+        const auto free_before = free_;
+        const std::uint64_t allocated_before = allocated_;
+        give_back(address, end);
+        if (const std::optional<std::uint64_t> there = find_room(wanted_bytes)) {
+            clear(address, end);
+            return *there;
+        }
+        free_ = free_before;
+        allocated_ = allocated_before;
+        if (again || !reclaim()) no_room(wanted_bytes);
+    }
+}
+
+std::uint64_t Runtime::allocate_droppable(std::size_t bytes) {
+    droppable_ = true;
+    return allocate(bytes);
+}
+
+void Runtime::drop(std::uint64_t address, std::size_t bytes) noexcept {
+    const std::uint64_t end = end_of(address, bytes);
+    if (end == address) return;
+    try {
+        const std::lock_guard lock(mutex_);
+        dropped_.emplace_back(address, end);
+    } catch (const std::bad_alloc&) {  // it stays as it is
+    }
+}
+
+std::optional<std::uint64_t> Runtime::find_room(std::size_t bytes) {
     const auto gap = std::find_if(free_.begin(), free_.end(),
                                   [&](const auto& range) { return range.second - range.first >= bytes; });
     if (gap != free_.end()) {
@@ -90,34 +129,81 @@ std::uint64_t Runtime::allocate(std::size_t bytes) {
             free_.emplace(taken, end);
         return begin;
     }
-    const std::uint64_t segment = job_.segment().size();
-    if (bytes > segment - allocated_) {
-        std::uint64_t left = segment - allocated_;
-        for (const auto& [begin, end] : free_)
-            left = std::max(left, end - begin);
-        throw Error("allocate: " + std::to_string(bytes) + " bytes",
-                    std::to_string(left) + " are left of the segment's " + std::to_string(segment),
-                    "raise LaunchOptions::segment_bytes");
-    }
+    if (bytes > job_.segment().size() - allocated_) return std::nullopt;
     return std::exchange(allocated_, end_of(allocated_, bytes));
 }
 
-std::uint64_t Runtime::reallocate(std::uint64_t address, std::size_t bytes, std::size_t wanted_bytes) {
-    const auto free_before = free_;
-    const std::uint64_t allocated_before = allocated_;
-    const std::uint64_t end = end_of(address, bytes);
-    give_back(address, end);
-    std::uint64_t there = 0;
-    try {
-        there = allocate(wanted_bytes);
-    } catch (...) {
-        free_ = free_before;
-        allocated_ = allocated_before;
-        throw;
+void Runtime::no_room(std::size_t bytes) const {
+    const std::uint64_t segment = job_.segment().size();
+    std::uint64_t left = segment - allocated_;
+    for (const auto& [begin, end] : free_)
+        left = std::max(left, end - begin);
+    throw Error("allocate: " + std::to_string(bytes) + " bytes",
+                std::to_string(left) + " are left of the segment's " + std::to_string(segment),
+                "raise LaunchOptions::segment_bytes");
+}
+
+// All ranks ask for the same in the same order, so that they find out together that there is no room.
+bool Runtime::reclaim() {
+    if (!droppable_) return false;
+    Context& context = Context::here();
+    context.barrier(std::memory_order_seq_cst);  // what was put there has arrived
+    std::vector<Range> own;
+    {
+        const std::lock_guard lock(mutex_);
+        own = dropped_;
     }
-    std::fill(job_.segment().begin() + static_cast<std::ptrdiff_t>(address),
+    const std::vector<Range> all = common(std::move(own));
+    for (const auto& [begin, end] : all) {
+        clear(begin, end);
+        give_back(begin, end);
+    }
+    {
+        const std::lock_guard lock(mutex_);
+        std::erase_if(dropped_,
+                      [&](const Range& one) { return std::binary_search(all.begin(), all.end(), one); });
+    }
+    context.barrier(std::memory_order_seq_cst);  // nobody puts anything there before it is zero
+    return !all.empty();
+}
+
+std::vector<Runtime::Range> Runtime::common(std::vector<Range> own) {
+    const auto bytes_of = [](const std::vector<Range>& ranges) {
+        std::vector<std::uint64_t> words{ranges.size()};
+        for (const auto& [begin, end] : ranges)
+            words.insert(words.end(), {begin, end});
+        const auto bytes = std::as_bytes(std::span(words));
+        return std::vector<std::byte>(bytes.begin(), bytes.end());
+    };
+    const auto receive = [&] {
+        Message message;
+        job_.receive(memory_port, message, true);
+        std::vector<std::uint64_t> words(message.bytes.size() / sizeof(std::uint64_t));
+        std::memcpy(words.data(), message.bytes.data(), words.size() * sizeof(std::uint64_t));
+        std::vector<Range> ranges;
+        for (std::size_t n = 1; n < words.size(); n += 2)
+            ranges.emplace_back(words[n], words[n + 1]);
+        return ranges;
+    };
+    std::sort(own.begin(), own.end());
+    if (job_.rank() != 0) {
+        job_.send(0, memory_port, bytes_of(own));
+        return receive();
+    }
+    for (Rank r = 1; r < job_.ranks(); ++r) {
+        const std::vector<Range> other = receive();
+        std::vector<Range> both;
+        std::set_intersection(own.begin(), own.end(), other.begin(), other.end(), std::back_inserter(both));
+        own = std::move(both);
+    }
+    for (Rank r = 1; r < job_.ranks(); ++r)
+        job_.send(r, memory_port, bytes_of(own));
+    return own;
+}
+
+void Runtime::clear(std::uint64_t begin, std::uint64_t end) {
+    std::fill(job_.segment().begin() + static_cast<std::ptrdiff_t>(begin),
               job_.segment().begin() + static_cast<std::ptrdiff_t>(end), std::byte{});
-    return there;
 }
 
 void Runtime::give_back(std::uint64_t begin, std::uint64_t end) {

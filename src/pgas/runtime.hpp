@@ -10,6 +10,8 @@
 #include <memory>
 #include <mutex>
 #include <nearfetch/pgas.hpp>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "core/prefetch_buffer/prefetch_buffer.hpp"
@@ -40,6 +42,11 @@ class Runtime {
     /// uses the old memory any more, and nobody the new one before all have it. Else as allocate(); what
     /// fails leaves all as it was.
     std::uint64_t reallocate(std::uint64_t address, std::size_t bytes, std::size_t wanted_bytes);
+    /// As allocate(), and it may be dropped. When the segment has no room, what all ranks have dropped is
+    /// there again: that takes two barriers, which are both an acquire and a release.
+    std::uint64_t allocate_droppable(std::size_t bytes);
+    /// This rank does not use it any more. Any thread.
+    void drop(std::uint64_t address, std::size_t bytes) noexcept;
     std::unique_ptr<Job::Thread> start_task(std::function<void()> body);
 
     /// Of all its threads.
@@ -58,9 +65,12 @@ class Runtime {
 
     static constexpr Port server_port = 0;
     static constexpr Port exchange_port = 1;  ///< of collective functions
+    static constexpr Port memory_port = 2;    ///< of what is dropped
     static constexpr Port last_port = 32767;
 
   private:
+    /// Of the segment: from where to where.
+    using Range = std::pair<std::uint64_t, std::uint64_t>;
     struct Worker {
         Port port;
         std::unique_ptr<Job::Thread> thread;
@@ -69,6 +79,13 @@ class Runtime {
     /// Of the segment, what an allocation takes that begins there.
     std::uint64_t end_of(std::uint64_t address, std::size_t bytes) const noexcept;
     void give_back(std::uint64_t begin, std::uint64_t end);
+    std::optional<std::uint64_t> find_room(std::size_t bytes);
+    [[noreturn]] void no_room(std::size_t bytes) const;
+    /// Collective. \return whether there is more room now
+    bool reclaim();
+    /// What all ranks have among these, sorted. Collective.
+    std::vector<Range> common(std::vector<Range> own);
+    void clear(std::uint64_t begin, std::uint64_t end);
     void stop_server();
     void serve();
     Port idle_worker(std::vector<Worker>& workers);
@@ -80,12 +97,14 @@ class Runtime {
     void (*anchor_)();
     std::uint64_t allocated_ = 0;                  ///< up to here, but for what was given back
     std::map<std::uint64_t, std::uint64_t> free_;  ///< from where to where; apart from each other, and zero
+    bool droppable_ = false;                       ///< something was allocated that may be dropped
     RankClock clock_;
     PrefetchBuffer prefetch_buffer_;
 
     std::mutex mutex_;  ///< of what follows
     std::vector<Port> spare_ports_;
-    Port next_port_ = exchange_port + 1;
+    Port next_port_ = memory_port + 1;
+    std::vector<Range> dropped_;
     std::vector<Port> idle_workers_;
 
     std::unique_ptr<Job::Thread> server_;  ///< ends before what it uses

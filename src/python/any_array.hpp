@@ -50,7 +50,7 @@ class AnyArray : public Owned {
     virtual void write(Indices i, const void* from) = 0;
     /// Elements one by one. \param indices of all of them, one after the other
     virtual void read_many(Indices indices, std::span<std::byte> to) const = 0;
-    /// Boxes, packed. What this rank has prefetched is read from there if that is all the box needs.
+    /// Boxes, packed.
     virtual void get(const AnyBox& box, std::span<std::byte> to) const = 0;
     virtual void put(const AnyBox& box, std::span<const std::byte> from) = 0;
     virtual void fill(const void* value) = 0;

@@ -92,7 +92,8 @@ class Array {
         }
     }
 
-    nb::object local() const { return views_.of(array_->local(), true, array_.rank()); }
+    /// \param self this one
+    nb::object local(nb::handle self) const { return views_.of(array_->local(), true, array_.rank(), self); }
 
   private:
     static Held<AnyArray> make(int dealt, const Plan& plan) {
@@ -205,7 +206,7 @@ void define_array(nb::class_<Array>& array) {
             self.put_steps({lower, upper}, steps, from);
         },
         "lower"_a, "upper"_a, "steps"_a, "from"_a);
-    array.def("local", &Array::local);
+    array.def("local", [](nb::handle self) { return nb::cast<const Array&>(self).local(self); });
     array.def("views", [](const Array& self) { return self.views().count(); });
     array.def(
         "resize",

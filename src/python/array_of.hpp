@@ -67,9 +67,7 @@ class ArrayOf final : public AnyArray {
         });
     }
     void get(const AnyBox& any, std::span<std::byte> to) const override {
-        const Box<N> box = box_of<N>(any);
-        const auto elements = std::span(reinterpret_cast<T*>(to.data()), to.size() / Bytes);
-        if (!patterns_ || !get_prefetched(box, elements)) array_.get(box, elements);
+        array_.get(box_of<N>(any), std::span(reinterpret_cast<T*>(to.data()), to.size() / Bytes));
     }
     void put(const AnyBox& any, std::span<const std::byte> from) override {
         array_.put(box_of<N>(any), std::span(reinterpret_cast<const T*>(from.data()), from.size() / Bytes));
@@ -120,7 +118,6 @@ class ArrayOf final : public AnyArray {
                 array_.prefetch_all_to_all(how);
                 break;
         }
-        patterns_ = true;
     }
     void prefetch_custom(const std::vector<std::vector<AnyBox>>& table, const Prefetch& how) override {
         std::vector<std::vector<Box<N>>> boxes(table.size());
@@ -128,26 +125,16 @@ class ArrayOf final : public AnyArray {
             for (const AnyBox& box : table[r])
                 boxes[r].push_back(box_of<N>(box));
         array_.prefetch_custom(boxes, how);
-        patterns_ = true;
     }
     void observe(std::uint64_t most_bytes) override { array_.observe(most_bytes); }
     Observation observed() const override { return array_.observed(); }
-    Observation prefetch_observed(const Prefetch& how) override {
-        const Observation seen = array_.prefetch_observed(how);
-        patterns_ = true;
-        return seen;
-    }
+    Observation prefetch_observed(const Prefetch& how) override { return array_.prefetch_observed(how); }
     void update_prefetch() override { array_.update_prefetch(); }
     PrefetchTransfer update_prefetch_async() override { return array_.update_prefetch_async(); }
     PrefetchTransfer prefetch_stencil_async(std::int64_t depth, bool corners, const Prefetch& how) override {
-        PrefetchTransfer transfer = array_.prefetch_stencil_async(depth, corners, how);
-        patterns_ = true;
-        return transfer;
+        return array_.prefetch_stencil_async(depth, corners, how);
     }
-    void evict_prefetch() override {
-        array_.evict_prefetch();
-        patterns_ = false;
-    }
+    void evict_prefetch() override { array_.evict_prefetch(); }
     bool is_prefetched(Indices i) const override { return array_.is_prefetched(index_of<N>(i)); }
 
   private:
@@ -182,48 +169,8 @@ class ArrayOf final : public AnyArray {
         return other != nullptr;
     }
 
-    /// One by one, own rows at once. \return false: something of the box is not here
-    bool get_prefetched(const Box<N>& box, std::span<T> to) const {
-        if (intersection(box, array_.bounds()) != box || static_cast<std::size_t>(box.size()) != to.size())
-            return false;
-        Box<N> rows = box;
-        if (box.empty()) return false;
-        rows.upper[N - 1] = rows.lower[N - 1] + 1;
-        for (const bool look : {true, false}) {
-            T* out = to.data();
-            bool here = true;
-            for_each_index(rows, [&](const Index<N>& first) {
-                here = here && row(first, box.upper[N - 1], look, out);
-                out += box.extent(N - 1);
-            });
-            if (!here) return false;
-        }
-        return true;
-    }
-    /// \param look whether it is all here, and no more
-    bool row(Index<N> i, std::int64_t end, bool look, T* out) const {
-        while (i[N - 1] < end) {
-            const T* const mine = array_.own(i);
-            if (mine == nullptr) {
-                if (look) {
-                    if (!array_.is_prefetched(i)) return false;
-                } else {
-                    *out = array_.read(i);
-                }
-                ++i[N - 1], ++out;
-                continue;
-            }
-            std::int64_t count = 1;
-            if constexpr (D::contiguous) count = std::min(end, array_.own_box().upper[N - 1]) - i[N - 1];
-            if (!look) std::copy_n(mine, count, out);
-            i[N - 1] += count, out += count;
-        }
-        return true;
-    }
-
     Array array_;
     detail::Gathering gathering_;
-    bool patterns_ = false;  ///< something may be prefetched
 };
 
 /// For one number of dimensions and one distribution; each has a source file of its own.

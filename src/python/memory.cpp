@@ -13,6 +13,7 @@ struct Bytes {
     bool writable;
     std::shared_ptr<void> memory;
     std::shared_ptr<void> count;
+    nb::object owner;
 };
 
 int bytes_get_buffer(PyObject* self, Py_buffer* view, int flags) {
@@ -25,9 +26,9 @@ PyType_Slot bytes_slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(&bytes_ge
 
 }  // namespace
 
-nb::object Views::of(std::span<std::byte> bytes, bool writable, RankState& rank) const {
+nb::object Views::of(std::span<std::byte> bytes, bool writable, RankState& rank, nb::handle owner) const {
     if (bytes.empty()) return nb::none();
-    return nb::cast(Bytes{bytes, writable, rank.view(), count_});
+    return nb::cast(Bytes{bytes, writable, rank.view(), count_, nb::borrow(owner)});
 }
 
 void define_memory(nb::module_& module) { nb::class_<Bytes>(module, "Bytes", nb::type_slots(bytes_slots)); }

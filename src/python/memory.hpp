@@ -49,9 +49,10 @@ class Buffer {
 class Views {
   public:
     long count() const noexcept { return count_.use_count() - 1; }
-    /// An object with the buffer protocol, or None for no bytes at all. It keeps the memory where that can be
-    /// kept.
-    nanobind::object of(std::span<std::byte> bytes, bool writable, RankState& rank) const;
+    /// An object with the buffer protocol, or None for no bytes at all. It keeps their owner, and the memory
+    /// where that can be kept.
+    nanobind::object of(std::span<std::byte> bytes, bool writable, RankState& rank,
+                        nanobind::handle owner) const;
 
   private:
     std::shared_ptr<void> count_ = std::make_shared<int>(0);

@@ -52,10 +52,11 @@ class Sparse {
         const nb::gil_scoped_release unlocked;
         matrix.add(from.elements<const std::int64_t>());
     }
-    /// Starts, columns and values; the first two are not to be written to.
-    std::tuple<nb::object, nb::object, nb::object> local() const {
+    /// Starts, columns and values; the first two are not to be written to. \param self this one
+    std::tuple<nb::object, nb::object, nb::object> local(nb::handle self) const {
         const SparseRows<std::byte> own = matrix_->local();
-        return {numbers(own.starts), numbers(own.columns), views_.of(own.values, true, matrix_.rank())};
+        return {numbers(own.starts, self), numbers(own.columns, self),
+                views_.of(own.values, true, matrix_.rank(), self)};
     }
 
   private:
@@ -74,9 +75,9 @@ class Sparse {
         if (!index.empty()) use(Index<2>{index[0], index[1]});
         return !index.empty();
     }
-    nb::object numbers(std::span<const std::int64_t> own) const {
+    nb::object numbers(std::span<const std::int64_t> own, nb::handle self) const {
         const auto bytes = std::as_bytes(own);
-        return views_.of({const_cast<std::byte*>(bytes.data()), bytes.size()}, false, matrix_.rank());
+        return views_.of({const_cast<std::byte*>(bytes.data()), bytes.size()}, false, matrix_.rank(), self);
     }
 
     Held<AnySparse> matrix_;
@@ -151,7 +152,7 @@ void define_sparse(nb::module_& module) {
     matrix.def(
         "owner", [](const Sparse& self, const Ints& i) { return self.any().owner(index_of(i)); }, "index"_a);
     matrix.def("non_zeros", [](const Sparse& self) { return self.any().non_zeros(); });
-    matrix.def("local", &Sparse::local);
+    matrix.def("local", [](nb::handle self) { return nb::cast<const Sparse&>(self).local(self); });
     matrix.def("views", [](const Sparse& self) { return self.views().count(); });
     matrix.def("add", &Sparse::add, "indices"_a);
     matrix.def(

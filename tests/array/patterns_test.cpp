@@ -23,9 +23,18 @@ void set_all(Array<D>& a, long round) {
     barrier();
 }
 
-/// What is prefetched has the values of one round, all else those of another.
+/// What is prefetched has the values of one round, all else those of another, in boxes as one by one.
 template <class D>
 void expect_values(const Array<D>& a, long prefetched, long others) {
+    std::mt19937 dice(static_cast<unsigned>(rank() + 1));
+    for (const Box<2>& box : {a.bounds(), random_part(a.bounds(), dice), random_part(a.bounds(), dice)}) {
+        std::vector<long> bulk(static_cast<std::size_t>(box.size()));
+        a.get(box, bulk);
+        auto element = bulk.begin();
+        for_each_index(box, [&](const Index<2>& i) {
+            ASSERT_EQ(*element++, value_at(i, a.is_prefetched(i) ? prefetched : others));
+        });
+    }
     for_each_index(a.bounds(), [&](const Index<2>& i) {
         ASSERT_EQ(a[i], value_at(i, a.is_prefetched(i) ? prefetched : others));
     });
@@ -218,6 +227,63 @@ TEST(Pattern, OtherDimensions) {
             EXPECT_EQ(cube.is_prefetched(i), cube.own(i) == nullptr && ((near == 3 && inside == 2) || row));
             EXPECT_EQ(cube[i], value_at(i));
         });
+        barrier();
+    });
+}
+
+TEST(Bulk, GetsWhatIsNotPrefetched) {
+    for (const bool consistent : {true, false})
+        launch(array_options(3, false), [=] {
+            BlockArray<long, 2> a(Box<2>({0, 0}, {30, 8}), {3, 1});
+            a.for_each([](const Index<2>& i, long& element) { element = value_at(i); });
+            barrier();
+            const Prefetch how{.consistent = consistent, .static_domain = true};
+            std::vector<std::vector<Box<2>>> table(3, {Box<2>({0, 0}, {30, 3}), Box<2>({8, 3}, {9, 8})});
+            a.prefetch_custom(table, how);
+            a.update_prefetch();
+            const auto get = [&](const Box<2>& box) {
+                const Statistics before = statistics();
+                std::vector<long> bulk(static_cast<std::size_t>(box.size()));
+                a.get(box, bulk);
+                auto element = bulk.begin();
+                for_each_index(box, [&](const Index<2>& i) { ASSERT_EQ(*element++, value_at(i)); });
+                return std::pair(statistics()["get_messages"] - before["get_messages"],
+                                 statistics()["get_message_bytes"] - before["get_message_bytes"]);
+            };
+            using Traffic = std::pair<std::uint64_t, std::uint64_t>;
+            EXPECT_EQ(get(Box<2>({0, 0}, {30, 3})), Traffic(0, 0));
+            EXPECT_EQ(get(Box<2>({8, 2}, {9, 6})), Traffic(0, 0));
+            if (rank() != 0) {
+                // Without the row that is prefetched; with one that lies between those that are not.
+                EXPECT_EQ(get(Box<2>({7, 0}, {9, 8})), Traffic(1, 5 * sizeof(long)));
+                EXPECT_EQ(get(Box<2>({7, 4}, {10, 8})), Traffic(1, 20 * sizeof(long)));
+            }
+            if (rank() == 0) {
+                EXPECT_EQ(get(Box<2>({9, 0}, {11, 8})), Traffic(1, 5 * sizeof(long)));
+            }
+            barrier();
+        });
+}
+
+// Stale ones of several owners come at the same time: one message to each, as a get of all would take.
+TEST(Bulk, FetchesWhatIsStaleAtOnce) {
+    LaunchOptions options = array_options(9);
+    options.network = "aries";
+    options.virtual_time = true;
+    launch(options, [] {
+        BlockArray<long, 1> a({9 * 100}), plain({9 * 100});
+        std::vector<long> bulk(900);
+        a.prefetch_all_to_all({.static_domain = true});
+        a.get(a.bounds(), bulk);
+        const auto time_of = [&](const BlockArray<long, 1>& array) {
+            barrier();
+            const std::uint64_t begin = now_ns();
+            const std::uint64_t messages = statistics()["get_messages"];
+            array.get(array.bounds(), bulk);
+            EXPECT_EQ(statistics()["get_messages"] - messages, 8u);
+            return now_ns() - begin;
+        };
+        EXPECT_LT(time_of(a), 2 * time_of(plain));
         barrier();
     });
 }

@@ -249,5 +249,53 @@ TEST(Resizing, WrongUseIsNamed) {
     });
 }
 
+// What all arrays of a program need together is many times the segment.
+TEST(Memory, OfArraysThatEndedIsUsedAgain) {
+    for (Rank count = 1; count <= 5; ++count)
+        for (const bool cached : {true, false})
+            launch(array_options(count, cached), [] {
+                const std::int64_t each = 9000;  // 72 kB of the segment's 256
+                for (long round = 1; round <= 30; ++round) {
+                    BlockArray<long, 1> a({each * ranks()});
+                    const Index<1> other{(a.own_box().upper[0] + round) % (each * ranks())};
+                    ASSERT_EQ(a.read(other), 0) << "of whatever is in the cache";
+                    ASSERT_TRUE(std::ranges::all_of(a.local(), [](long x) { return x == 0; }));
+                    barrier();
+                    // Not released before the array ends.
+                    a.write(other, round);
+                    if (round % 3 == 0) a.prefetch_stencil();
+                    if (round % 5 == 0) {
+                        EXPECT_GE(a.sum(), 0);
+                    }
+                }
+            });
+}
+
+TEST(Memory, IsNotUsedAgainWhileARankHasIt) {
+    launch(array_options(3), [] {
+        using Array = BlockArray<long, 1>;
+        auto first = std::make_unique<Array>(Index<1>{3 * 20'000});
+        first->fill(7);
+        if (rank() != 1) first.reset();
+        const auto second = [] { return std::make_unique<Array>(Index<1>{3 * 20'000}); };
+        EXPECT_THROW(second(), Error);
+        EXPECT_THROW(second(), Error);
+        if (rank() == 1) {
+            EXPECT_EQ(*first->local().begin(), 7);
+            first.reset();
+        }
+        EXPECT_EQ(second()->sum(), 0);
+        // A resize finds it, too.
+        BlockArray<long, 1> small({3 * 5'000});
+        small.fill(3);
+        EXPECT_EQ(second()->sum(), 0);
+        small.resize({3 * 18'000});
+        EXPECT_EQ(small.sum(), 3 * 3 * 5'000);
+        EXPECT_THROW(small.resize({3 * 40'000}), Error);
+        EXPECT_EQ(small.sum(), 3 * 3 * 5'000);
+        barrier();
+    });
+}
+
 }  // namespace
 }  // namespace nearfetch
