@@ -78,7 +78,10 @@ class Elements(Prefetching):
         >>> launch(main, ranks=2)[1]
         [[1, 31, 31], [4, 34, 34]]
         """
-        rows, shape = scattered(indices, self._lower, self._upper)
+        return self._take(*scattered(indices, self._lower, self._upper))
+
+    def _take(self, rows: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+        """The same for indices that are known to exist: `rows` of one number for each dimension."""
         taken = np.empty(shape, self._dtype)
         if taken.size:
             self._native.read_many(bytes_of(rows), bytes_of(taken))

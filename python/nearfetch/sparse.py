@@ -186,7 +186,7 @@ class SparseMatrix(Elements):
                     f"the product of a matrix of {columns} columns with an array of the bounds {x.bounds} "
                     "(each column has its element): use a vector of as many"
                 )
-            factors = x.take(own.indices)
+            factors = x._take(own.indices, own.indices.shape)
         else:
             vector = np.asarray(x)
             if vector.shape != (columns,):
