@@ -18,7 +18,7 @@ TESTS = Path(__file__).resolve().parents[1]
 ROOT = TESTS.parent
 sys.path[:0] = [str(TESTS), str(ROOT / "python")]
 
-from launch import sanitizer_environment  # noqa: E402
+from launch import environment  # noqa: E402
 
 from nearfetch.mpiexec import mpiexec, nearfetch_run, without_nearfetch  # noqa: E402
 
@@ -71,8 +71,7 @@ class Starter:
         """Runs it, under nearfetch if `mode` names one, whatever the exit code; results are empty unless
         that is 0."""
         launch = mpiexec(family, ranks, self._network, without_nearfetch(os.environ))
-        # MPICH's collectives over shared memory crawl where ranks outnumber cores: seconds for one Allreduce.
-        env = {"MPIR_CVAR_DEVICE_COLLECTIVES": "none", **sanitizer_environment(launch.env, PROGRAMS.parent)}
+        env = environment(launch.env, PROGRAMS.parent, ranks)
         command = [*launch.argv, str(PROGRAMS / family / self._program), *map(str, arguments)]
         if mode is not None:
             shutil.rmtree(self._stats, ignore_errors=True)

@@ -10,7 +10,7 @@ import subprocess
 from typing import Any, Optional
 
 import pytest
-from conftest import PROGRAMS, TIMEOUT_SECONDS, sanitizer_environment
+from conftest import PROGRAMS, TIMEOUT_SECONDS, environment
 
 from nearfetch.mpiexec import mpiexec
 
@@ -45,14 +45,14 @@ def finish(command: list[str], env: dict[str, str]) -> subprocess.CompletedProce
 
 def start(name: str, *arguments: object) -> subprocess.CompletedProcess[str]:
     """Runs a program whose ranks are threads."""
-    env = sanitizer_environment(dict(os.environ), PROGRAMS.parent)
+    env = environment(dict(os.environ), PROGRAMS.parent)
     return finish([str(PROGRAMS / "inproc" / name), *map(str, arguments)], env)
 
 
 def start_mpi(name: str, family: str, *arguments: object) -> subprocess.CompletedProcess[str]:
     """Runs a program on two ranks of an MPI family."""
     launch = mpiexec(family, 2, "shm", dict(os.environ))
-    env = {"MPIR_CVAR_DEVICE_COLLECTIVES": "none", **sanitizer_environment(launch.env, PROGRAMS.parent)}
+    env = environment(launch.env, PROGRAMS.parent, 2)
     return finish([*launch.argv, str(PROGRAMS / family / name), *map(str, arguments)], env)
 
 
@@ -374,7 +374,7 @@ def test_help():
 @pytest.mark.parametrize("network", [(), ("aries",), ("1gbe",)])
 def test_listings_of_the_paper(network):
     listings = PROGRAMS.parent / "examples" / "listings"
-    done = finish([str(listings), *network], sanitizer_environment(dict(os.environ), PROGRAMS.parent))
+    done = finish([str(listings), *network], environment(dict(os.environ), PROGRAMS.parent))
     assert done.returncode == 0, done.stderr
     assert [line.split(",")[0] for line in done.stdout.splitlines()] == [
         "Listing 5",

@@ -92,12 +92,12 @@ def outcomes(
     options: argparse.Namespace, tests: Path, ranks: int, mode: str | None
 ) -> list[dict[str, str]] | None:
     """What became of each test on each rank; None if the run did not come to its end."""
-    from launch import sanitizer_environment
+    from launch import environment
 
     from nearfetch.mpiexec import mpiexec, nearfetch_run, without_nearfetch
 
     launch = mpiexec(options.family, ranks, "shm", without_nearfetch(os.environ))
-    env = {**sanitizer_environment(launch.env, options.build), "PYTHONDONTWRITEBYTECODE": "1"}
+    env = {**environment(launch.env, options.build, ranks), "PYTHONDONTWRITEBYTECODE": "1"}
     if options.family == "openmpi":  # left to itself mpi4py takes the MPICH of its virtual environment
         env.update(MPI4PY_MPIABI="openmpi", MPI4PY_LIBMPI="libmpi.so.40")
     with tempfile.TemporaryDirectory() as folder:

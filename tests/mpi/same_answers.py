@@ -15,7 +15,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from launch import sanitizer_environment
+from launch import environment
 
 from nearfetch.mpiexec import mpiexec, nearfetch_run, without_nearfetch
 
@@ -77,8 +77,7 @@ def answers(options: argparse.Namespace, ranks: int, mode: str | None) -> list[s
     try:
         done = subprocess.run(
             command,
-            # MPICH's collectives over shared memory crawl where ranks outnumber cores.
-            env={"MPIR_CVAR_DEVICE_COLLECTIVES": "none", **sanitizer_environment(launch.env, options.build)},
+            env=environment(launch.env, options.build, ranks),
             capture_output=True,
             text=True,
             timeout=options.timeout,

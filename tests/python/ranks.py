@@ -11,9 +11,13 @@ from typing import Optional, Sequence
 
 import pytest
 
-from nearfetch.mpiexec import mpiexec, without_nearfetch
-
 SOURCE = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(SOURCE / "tests"))
+
+from launch import environment  # noqa: E402
+
+from nearfetch.mpiexec import mpiexec, without_nearfetch  # noqa: E402
+
 BUILD = Path(os.environ.get("NEARFETCH_BUILD", SOURCE / "build" / "release"))
 FAMILIES = ("mpich", "openmpi")
 
@@ -45,7 +49,7 @@ def run(
     command = [sys.executable, *(str(word) for word in words)]
     if family:
         launch = mpiexec(family, ranks, network, env)
-        command, env = [*launch.argv, *command], launch.env
+        command, env = [*launch.argv, *command], environment(launch.env, BUILD, ranks)
         if family == "openmpi":
             # mpi4py, left to itself, takes the MPICH of its virtual environment.
             env.update(MPI4PY_MPIABI="openmpi", MPI4PY_LIBMPI="libmpi.so.40")

@@ -14,7 +14,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
-from launch import sanitizer_environment  # noqa: E402
+from launch import environment  # noqa: E402
 
 from bench import (  # noqa: E402
     core,
@@ -37,8 +37,8 @@ QUIET = harness.Options(quick=True, rounds=1, shown=False)
 
 
 @pytest.fixture(autouse=True)
-def sanitizers(monkeypatch):
-    for name, value in sanitizer_environment(dict(os.environ), harness.BUILD).items():
+def surroundings(monkeypatch):
+    for name, value in environment(dict(os.environ), harness.BUILD, 4).items():
         monkeypatch.setenv(name, value)
 
 
@@ -298,17 +298,17 @@ def test_all_goes_on_after_one_that_fails(monkeypatch, tmp_path, capsys):
     def fails(options):
         raise harness.BenchError("no <cable>")
 
-    monkeypatch.setattr("bench.__main__.NAMES", ("fig10_occupancy", "fig11_victim_selection"))
+    monkeypatch.setattr("bench.__main__.NAMES", ("fig11_victim_selection", "fig10_occupancy"))
     monkeypatch.setattr("bench.__main__.RESULTS", tmp_path)
-    monkeypatch.setattr(module("fig10_occupancy"), "run", fails)
-    (tmp_path / "fig10_occupancy.json").write_text("{}", encoding="utf-8")
+    monkeypatch.setattr(module("fig11_victim_selection"), "run", fails)
+    (tmp_path / "fig11_victim_selection.json").write_text("{}", encoding="utf-8")
     assert main(["all", "--quick", "--no-progress"]) == 1
     said = capsys.readouterr()
-    assert "fig10_occupancy: no <cable>" in said.err
-    assert "1 of 2: fig10_occupancy" in said.out and "2 of 2: fig11_victim_selection" in said.out
+    assert "fig11_victim_selection: no <cable>" in said.err
+    assert "1 of 2: fig11_victim_selection" in said.out and "2 of 2: fig10_occupancy" in said.out
     text = (tmp_path / "index.html").read_text(encoding="utf-8")
-    assert "no &lt;cable&gt;" in text and "fig10_occupancy.png" not in text
-    assert "fig11_victim_selection.png" in text
+    assert "no &lt;cable&gt;" in text and "fig11_victim_selection.png" not in text
+    assert "fig10_occupancy.png" in text
 
 
 @pytest.mark.parametrize("family", harness.families())
