@@ -63,9 +63,8 @@ def _options() -> argparse.Namespace:
 def environment(env: dict[str, str], build: Path, ranks: int = 1) -> dict[str, str]:
     """`env` with what tests of `ranks` ranks need: a quick start, progress where ranks outnumber cores, and
     the sanitizers' options. What is in `env` already stays."""
-    # At each start Open MPI 4.1 asks libfabric for networks (0.2 s), to take ob1 in the end; and it gives
-    # ranks that it has ended a second each to be gone.
-    added = {"OMPI_MCA_pml": "^cm", "OMPI_MCA_odls_base_sigkill_timeout": "0"}
+    # At each start Open MPI 4.1 asks libfabric for networks (0.2 s), to take ob1 in the end.
+    added = {"OMPI_MCA_pml": "^cm"}
     if ranks > (os.cpu_count() or 1):
         # MPICH's ranks poll for their whole time slice, and its collectives over shared memory crawl.
         added["MPIR_CVAR_DEVICE_COLLECTIVES"] = "none"

@@ -188,6 +188,7 @@ contains
         character(*), intent(in) :: problem
         if (this_image() == 1) write (error_unit, '(a)') 'coarray_transpose: ' // problem // &
             ': see coarray_transpose --help'
+        sync all  ! the first image that stops ends the others
         stop 2, quiet=.true.
     end subroutine
 end program

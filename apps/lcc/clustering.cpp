@@ -12,17 +12,28 @@ using graph::Vertex;
 /// Reads other ranks' adjacency lists and keeps the account.
 class RemoteLists {
   public:
-    explicit RemoteLists(const DistributedGraph& graph)
-        : graph_(graph), buffer_(graph.largest_degree()), seen_(graph.vertices(), false) {}
+    RemoteLists(const DistributedGraph& graph, bool lock_each)
+        : graph_(graph),
+          lock_each_(lock_each),
+          buffer_(graph.largest_degree()),
+          seen_(graph.vertices(), false) {
+        if (!lock_each_) MPI_Win_lock_all(0, graph_.window());
+    }
+    ~RemoteLists() {
+        if (!lock_each_) MPI_Win_unlock_all(graph_.window());
+    }
+    RemoteLists(const RemoteLists&) = delete;
+    RemoteLists& operator=(const RemoteLists&) = delete;
 
     std::span<const Vertex> read(Vertex v, LocalResult& account) {
         const std::uint64_t degree = graph_.degree(v);
         const int owner = graph_.owner(v);
         const auto count = static_cast<int>(degree);
         watch_.start();
+        if (lock_each_) MPI_Win_lock(MPI_LOCK_SHARED, owner, 0, graph_.window());
         MPI_Get(buffer_.data(), count, MPI_UINT32_T, owner, graph_.displacement(v), count, MPI_UINT32_T,
                 graph_.window());
-        MPI_Win_flush(owner, graph_.window());
+        lock_each_ ? MPI_Win_unlock(owner, graph_.window()) : MPI_Win_flush(owner, graph_.window());
         watch_.stop();
         ++account.remote_gets;
         account.remote_bytes += degree * sizeof(Vertex);
@@ -37,6 +48,7 @@ class RemoteLists {
 
   private:
     const DistributedGraph& graph_;
+    bool lock_each_;
     std::vector<Vertex> buffer_;
     std::vector<bool> seen_;
     apps::Stopwatch watch_;
@@ -44,12 +56,12 @@ class RemoteLists {
 
 }  // namespace
 
-LocalResult count_closed_pairs(const DistributedGraph& graph, std::uint64_t count, bool progress) {
+LocalResult count_closed_pairs(const DistributedGraph& graph, std::uint64_t count, bool lock_each,
+                               bool progress) {
     LocalResult result;
     result.closed_pairs.reserve(count);
-    RemoteLists remote(graph);
+    RemoteLists remote(graph, lock_each);
     apps::ProgressBar bar(progress, "vertices of rank 0", count);
-    MPI_Win_lock_all(0, graph.window());
     for (std::uint64_t v = graph.first_local(); v < graph.first_local() + count; ++v) {
         const auto own = graph.local_neighbours(v);
         std::uint64_t closed = 0;
@@ -60,7 +72,6 @@ LocalResult count_closed_pairs(const DistributedGraph& graph, std::uint64_t coun
         result.closed_pairs.push_back(closed);
         bar.advance();
     }
-    MPI_Win_unlock_all(graph.window());
     result.communication_seconds = remote.seconds();
     return result;
 }

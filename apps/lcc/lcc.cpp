@@ -65,7 +65,7 @@ Run run_once(const apps::MpiSession& mpi, const DistributedGraph& graph, const O
     apps::Stopwatch watch;
     MPI_Barrier(MPI_COMM_WORLD);
     watch.start();
-    run.local = count_closed_pairs(graph, count, options.common.progress && mpi.is_root());
+    run.local = count_closed_pairs(graph, count, options.lock_each, options.common.progress && mpi.is_root());
     watch.stop();
     run.total_seconds = apps::max_over_ranks(watch.seconds());
     run.communication_seconds = apps::max_over_ranks(run.local.communication_seconds);

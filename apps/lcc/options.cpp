@@ -49,6 +49,8 @@ apps::Parsed parse_options(int argc, const char* const* argv, Options& options) 
     app.add_option("--repeat", options.repeat, "compute N times; the times printed are medians (default 1)")
         ->check(CLI::Range(1, 1000000))
         ->type_name("N");
+    app.add_flag("--lock-each", options.lock_each,
+                 "lock and unlock for each get (default: one lock_all for all, and a flush for each)");
     apps::add_common_options(app, options.common);
     apps::Parsed parsed = apps::parse(app, argc, argv);
     if (parsed.run && options.file.empty() == (scale->count() == 0)) {

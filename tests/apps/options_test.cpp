@@ -23,10 +23,11 @@ apps::Parsed parse(Parse parse_options, Options& options, std::vector<const char
 
 TEST(LccOptions, AllAreUnderstood) {
     lcc::Options options;
-    const auto parsed = parse(
-        lcc::parse_options, options,
-        {"g.csv", "--format", "snap", "--vertices", "9", "--window", "create", "--info", "a=b", "--info",
-         "c=d=e", "--max-vertices", "0", "--repeat", "3", "--json", "o", "--per-vertex", "p"});
+    const auto parsed =
+        parse(lcc::parse_options, options,
+              {"g.csv", "--format",     "snap",  "--vertices",     "9", "--window", "create", "--info",
+               "a=b",   "--info",       "c=d=e", "--max-vertices", "0", "--repeat", "3",      "--json",
+               "o",     "--per-vertex", "p",     "--lock-each"});
     ASSERT_TRUE(parsed.run) << parsed.text;
     EXPECT_EQ(options.file, "g.csv");
     EXPECT_EQ(options.reading.format, graph::Format::snap);
@@ -36,6 +37,7 @@ TEST(LccOptions, AllAreUnderstood) {
     EXPECT_EQ(options.common.window.infos, infos);
     EXPECT_EQ(options.max_vertices, 0U);
     EXPECT_EQ(options.repeat, 3);
+    EXPECT_TRUE(options.lock_each);
     EXPECT_EQ(options.common.json_path, "o");
     EXPECT_EQ(options.per_vertex_path, "p");
 }

@@ -27,7 +27,7 @@ def test_hand_worked(coarray_transpose: Starter) -> None:
 
 @pytest.mark.parametrize("images", [1, 2, 4])
 def test_same_result_in_few_messages(coarray_transpose: Starter, images: int) -> None:
-    columns, rounds = 32, 3
+    columns, rounds = 24, 3
     arguments = ["--columns", columns, "--rounds", rounds]
     plain = coarray_transpose.good(*arguments, family="openmpi", ranks=images)
     for settings in ({"bypass": "off"}, PROMISED):

@@ -86,6 +86,21 @@ def test_lcc_of_the_real_graph(
         assert_hits(run, ranks, mode, CACHE_ALL)
 
 
+def test_lcc_with_a_lock_for_each_get(lcc: Starter, family: str) -> None:
+    graph: list[object] = ["--rmat-scale", 8, "--edge-factor", 8]
+    plain = lcc.good(*graph, family=family, ranks=2)
+    assert printed(lcc.good(*graph, "--lock-each", family=family, ranks=2)) == printed(plain)
+    for settings in (CACHE_ALL, {**CACHE_ALL, "locks": "access"}):
+        run = lcc.good(*graph, "--lock-each", family=family, ranks=2, mode="acquire", settings=settings)
+        assert printed(run) == printed(plain)
+        assert_seen(run, 2)
+        for counted in run.counters:
+            # A lock forgets, unless it is promised to open an epoch and no more.
+            assert (counted["hits"] > 0) == ("locks" in settings)
+            assert counted["locks_elided"] <= counted["hits"] + counted["pending_hits"]
+            assert (counted["locks_elided"] > 0) == ("locks" in settings)
+
+
 CASES = [(1, CACHE_ALL), (2, CACHE_ALL), (4, CACHE_ALL), (2, DEFAULTS)]
 """Ranks and settings of the small runs."""
 

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hash_table/table.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+
+#include "common/random.hpp"
+#include "hash_table/keys.hpp"
+
+namespace nearfetch::hash_table {
+
+namespace {
+
+std::uint64_t slots_of_a_rank(const apps::MpiSession& mpi, const Options& options) {
+    const double slots = std::ceil(static_cast<double>(options.keys) / options.load / mpi.ranks());
+    // Hashing does not fill all parts alike: eight standard deviations, and eight for few keys, are enough.
+    const double share = static_cast<double>(options.keys) / mpi.ranks();
+    return static_cast<std::uint64_t>(std::max(slots, share + 8 * std::sqrt(share) + 8));
+}
+
+}  // namespace
+
+Counters::Counters(const apps::MpiSession& mpi, std::uint64_t count, const apps::WindowOptions& window)
+    : window_(count * sizeof(std::uint64_t), sizeof(std::uint64_t), window) {
+    window_.clear(mpi.rank(), count * sizeof(std::uint64_t));
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Win_lock_all(0, window_.handle());
+}
+
+Counters::~Counters() { MPI_Win_unlock_all(window_.handle()); }
+
+std::uint64_t Counters::add(int rank, std::uint64_t which, std::uint64_t amount) {
+    std::uint64_t before = 0;
+    MPI_Fetch_and_op(&amount, &before, MPI_UINT64_T, rank, static_cast<MPI_Aint>(which), MPI_SUM,
+                     window_.handle());
+    MPI_Win_flush(rank, window_.handle());
+    return before;
+}
+
+Table::Table(const apps::MpiSession& mpi, const Options& options)
+    : rank_(mpi.rank()),
+      ranks_(mpi.ranks()),
+      per_rank_(slots_of_a_rank(mpi, options)),
+      window_(per_rank_ * sizeof(Slot), sizeof(Slot), options.common.window),
+      claims_(mpi, per_rank_, options.common.window) {
+    window_.clear(rank_, per_rank_ * sizeof(Slot));
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Win_lock_all(0, window_.handle());
+}
+
+Table::~Table() { MPI_Win_unlock_all(window_.handle()); }
+
+Table::Place Table::home(std::uint64_t key) const {
+    const std::uint64_t slot = apps::mixed(key) % slots();
+    return {static_cast<int>(slot / per_rank_), slot % per_rank_};
+}
+
+void Table::insert(std::uint64_t key, std::uint64_t value) {
+    Place place = home(key);
+    for (std::uint64_t tried = 0; tried < per_rank_; ++tried, place.slot = (place.slot + 1) % per_rank_) {
+        if (claims_.add(place.rank, place.slot, 1) != 0) continue;
+        write(place, {key, value});
+        inserted_.emplace(key, place);
+        return;
+    }
+    throw std::runtime_error("a rank's part of the table is full");
+}
+
+void Table::change(std::uint64_t key, std::uint64_t value) { write(inserted_.at(key), {key, value}); }
+
+void Table::write(const Place& place, const Slot& slot) {
+    MPI_Put(&slot, 2, MPI_UINT64_T, place.rank, static_cast<MPI_Aint>(place.slot), 2, MPI_UINT64_T,
+            window_.handle());
+    MPI_Win_flush(place.rank, window_.handle());
+}
+
+std::uint64_t Table::find(std::uint64_t key) {
+    Place place = home(key);
+    for (std::uint64_t tried = 0; tried < per_rank_; ++tried, place.slot = (place.slot + 1) % per_rank_) {
+        const Slot slot = read(place);
+        if (slot.key == key) return slot.value;
+        if (slot.key == kNone) break;
+    }
+    return kNone;
+}
+
+Table::Slot Table::read(const Place& place) {
+    if (place.rank == rank_) return static_cast<const Slot*>(window_.memory())[place.slot];
+    ++remote_gets_;
+    Slot slot{};
+    MPI_Get(&slot, 2, MPI_UINT64_T, place.rank, static_cast<MPI_Aint>(place.slot), 2, MPI_UINT64_T,
+            window_.handle());
+    MPI_Win_flush(place.rank, window_.handle());
+    return slot;
+}
+
+void Table::synchronize() {
+    MPI_Win_flush_all(window_.handle());
+    MPI_Win_sync(window_.handle());
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Win_sync(window_.handle());
+}
+
+}  // namespace nearfetch::hash_table
