@@ -22,16 +22,21 @@ MODES = {
 
 
 class Program(NamedTuple):
-    """A program, the result that must not differ, its time, and the mode that knows what it does."""
+    """A program, the result that must not differ, its time, and the modes that know what it does."""
 
     name: str
     arguments: Sequence[object]
     same: str
     seconds: str = "communication_seconds"
     best: str = ""
+    """The mode that its author would choose: what mode acquire is held against."""
+    read_only: bool = False
+    """Whether always-cache is right: nothing that it gets is written after its first get."""
     promise: Mapping[str, object] = {}
     """What it keeps, so that mode acquire forgets less: settings."""
     what: str = ""
+    puts_timed: bool = True
+    """Whether its puts and atomics belong to what is timed, and are counted with the messages."""
 
     @property
     def title(self) -> str:
@@ -41,8 +46,8 @@ class Program(NamedTuple):
     def sides(self) -> dict[str, Side]:
         """The modes that it may run in."""
         sides = dict(MODES)
-        if self.best:
-            sides[self.best] = Side(self.best)
+        for mode in (*(["always-cache"] if self.read_only else []), *([self.best] if self.best else [])):
+            sides[mode] = Side(mode)
         if self.promise:
             sides[self.claimed] = Side("acquire", self.promise)
         return sides
@@ -54,20 +59,46 @@ class Program(NamedTuple):
 
 
 def programs(options: Options) -> list[Program]:
-    """Two that read what nobody writes meanwhile; two that read what others change between barriers, and one
-    that writes to others between barriers.
+    """Some that read what nobody writes meanwhile, under a lock_all or with a lock for each get, with and
+    without a counter that all ranks add to; some that read what others change between barriers, and one that
+    writes to others between barriers.
+
+    Always-cache would give wrong results where what was read changes: Barnes-Hut builds its tree anew in each
+    step, `nearby` changes elements between rounds, and `coarray_transpose` its matrix. `nearby` that only
+    writes gets nothing.
     """
-    vertices, bodies = options.choose((1000, 2000), (20, 200))
+    vertices, locked, bodies = options.choose((1000, 500, 2000), (20, 20, 200))
     columns = ["--columns", options.choose(100, 20), "--rounds", options.choose(5, 2)]
     tree = ["--bodies", bodies, "--steps", 2, "--max-bodies", options.choose(100, 10)]
+    table = ["--keys", options.choose(20000, 500), "--lookups", options.choose(10000, 300)]
+    fixed = {"best": "always-cache", "read_only": True}
     return [
-        Program("lcc", [GRAPH, "--max-vertices", vertices], "average", best="always-cache"),
+        Program("lcc", [GRAPH, "--max-vertices", vertices], "average", **fixed),
+        Program(
+            "lcc",
+            [GRAPH, "--max-vertices", locked, "--lock-each"],
+            "average",
+            promise={"locks": "access"},
+            what="lcc, a lock for each get",
+            **fixed,
+        ),
+        Program("hash_table", table, "checksum", what="hash table", puts_timed=False, **fixed),
+        Program(
+            "hash_table",
+            [*table, "--counter-every", 100],
+            "checksum",
+            promise={"atomics": "relaxed"},
+            what="hash table with a counter",
+            puts_timed=False,
+            **fixed,
+        ),
         Program("barnes_hut", tree, "checksum", "force_seconds_per_body", "user-defined"),
         Program("nearby", ["--rounds", options.choose(20, 2)], "sum", what="nearby reads"),
         Program(
             "nearby",
             ["--rounds", options.choose(20, 2), "--reads", 0, "--writes", 5000],
             "wrong",
+            read_only=True,
             what="nearby writes",
         ),
         Program("coarray_transpose", columns, "checksum", promise={"locks": "access"}),
@@ -94,20 +125,24 @@ def run(options: Options) -> Report:
             label = f"{program.title}, {place}"
             rows, results = apps.compare(calls, program.seconds, program.same, rounds, options, label)
             for row, (_, runs) in zip(rows, results.items()):
-                report.rows.append({**row, "mode": row["strategy"], **_traffic(runs[-1].outcome)})
+                traffic = _traffic(runs[-1].outcome, program.puts_timed)
+                report.rows.append({**row, "mode": row["strategy"], **traffic})
             report.claims += _claims(program, label, report.rows[-len(rows) :])
     report.columns = ("what", "mode", "seconds", "speed_up", "hits", "messages", "bytes_moved")
     return report
 
 
-def _traffic(outcome: Outcome) -> Row:
-    """Messages for gets and puts, and what those for gets brought; of a plain run nothing is known."""
+def _traffic(outcome: Outcome, puts: bool) -> Row:
+    """Messages for gets, and for puts if asked for, and what the gets brought; nothing of a plain run."""
     if not outcome.counters:
         return {"messages": "", "bytes_moved": ""}
-    unsent = outcome.total("hits") + outcome.total("pending_hits") + outcome.total("puts_collected")
-    operations = outcome.total("gets") + outcome.total("puts")
+    operations = outcome.total("gets")
+    messages = operations - outcome.total("hits") - outcome.total("pending_hits")
+    if puts:
+        operations += outcome.total("puts")
+        messages += outcome.total("puts") - outcome.total("puts_collected") + outcome.total("put_messages")
     return {
-        "messages": operations - unsent + outcome.total("put_messages"),
+        "messages": messages,
         "bytes_moved": outcome.total("bytes_from_network") + outcome.total("bytes_read_ahead"),
         "operations": operations,
     }
@@ -128,15 +163,24 @@ def _claims(program: Program, label: str, rows: list[Row]) -> list[Claim]:
     ]
 
 
+def _label(row: Row) -> str:
+    """What stands beside a bar."""
+    text = f"{row['speed_up']:.3g}x"
+    if row["messages"] == "":
+        return text
+    return f"{text}, {100 * row['hits']:.3g} % hits, {row['messages']:,} messages"
+
+
 def plot(report: Report, path: Path) -> None:
-    """One panel per program and network: seconds of each mode."""
+    """One panel per program and network: seconds of each mode, with hits and messages."""
     labels = list(dict.fromkeys(row["what"] for row in report.rows))
     figure, axes = plots.panels(len(labels))
     for axis, label in zip(axes, labels):
         rows = [row for row in report.rows if row["what"] == label]
         bars = axis.barh([row["mode"] for row in rows], [row["seconds"] for row in rows], color="#4393c3")
-        axis.bar_label(bars, [f"{row['speed_up']:.3g}x" for row in rows], fontsize=7, padding=2)
+        axis.bar_label(bars, [_label(row) for row in rows], fontsize=6, padding=2)
         axis.set_xscale("log")
+        axis.margins(x=0.6)
         axis.invert_yaxis()
         axis.set_title(label)
         axis.set_xlabel("s")

@@ -25,6 +25,7 @@ from bench import (  # noqa: E402
     lapps10_ratio,
     lapps11_programs,
     lapps16_footprint,
+    modes,
     page,
     pgas,
     rma,
@@ -362,6 +363,33 @@ def test_get_sequence(tmp_path):
         assert line["counters"]["gets"] == 300 and line["seconds"] > 0
     hits = {line["config"]: line["counters"]["hits"] for line in lines}
     assert hits["large"] == 300 - len(set(gets)) > hits["small"]
+
+
+def test_modes_side_by_side(monkeypatch, tmp_path):
+    family = harness.families()[0]
+    (program,) = (each for each in modes.programs(QUIET) if each.title == "hash table with a counter")
+    monkeypatch.setattr(modes, "programs", lambda options: [program])
+    monkeypatch.setattr(modes, "families", lambda: [family])
+    report = measure("modes", QUIET, tmp_path / "modes.json")
+    of = {row["mode"]: row for row in report.rows}
+    assert list(of) == [*modes.MODES, "always-cache", "acquire atomics=relaxed"]
+    for row in report.rows:
+        assert row["seconds"] > 0 and row["speed_up"] > 0
+        if row["mode"] == "plain":
+            assert row["messages"] == row["bytes_moved"] == ""
+        else:
+            assert 0 < row["messages"] <= row["operations"] and row["bytes_moved"] > 0
+    assert of[program.claimed]["messages"] < of["acquire"]["messages"] < of["transparent"]["messages"]
+    assert [claim.target for claim in report.claims] == [">= 90 %"]
+    assert (tmp_path / "modes.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_modes_that_programs_may_run_in():
+    for options in (QUIET, harness.Options()):
+        sides = {program.title: list(program.sides()) for program in modes.programs(options)}
+        assert all(side[:4] == list(modes.MODES) for side in sides.values())
+        stale = {title for title, side in sides.items() if "always-cache" not in side}
+        assert stale == {"barnes_hut", "nearby reads", "coarray_transpose"}
 
 
 def test_demo(tmp_path):
