@@ -153,7 +153,7 @@ def _claims(program: Program, label: str, rows: list[Row]) -> list[Claim]:
     acquire = by_mode[program.claimed]
     if program.best:
         share = 100 * acquire["speed_up"] / by_mode[program.best]["speed_up"]
-        text = f"{label}: speed-up in mode acquire, over that in {program.best}"
+        text = f"{label}: speed-up in mode {program.claimed}, over that in {program.best}"
         detail = f"{acquire['speed_up']:.4g} and {by_mode[program.best]['speed_up']:.4g} times"
         return [Claim.at_least(text, 90, share, "%", detail)]
     fewer = acquire["operations"] / max(acquire["messages"], 1)

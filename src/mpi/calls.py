@@ -136,8 +136,13 @@ def fortran_names(call: Prototype, family: str) -> list[str]:
     lower = call.name.lower()
     if family == "openmpi":
         return [] if lower.endswith("_c") else [f"mpi_{lower}_", f"mpi_{lower}_f08_"]
+    if family != "mpich":
+        return []
+    # A buffer that MPI hands back is none to the library's Fortran layer, which has a name for large counts.
+    if re.fullmatch(r"(\w+_)?(buffer_detach|detach_buffer)(_c)?", lower):
+        return [f"mpi_{lower[:-2]}_f08_large_" if lower.endswith("_c") else f"mpi_{lower}_f08_"]
     has_buffer = any(re.fullmatch(r"(const )?void ?\* ?\w+(\[\])?", text) for text in _split(call.declared))
-    return [f"mpi_{lower}_f08_"] if family == "mpich" and not has_buffer and not lower.endswith("_c") else []
+    return [] if has_buffer or lower.endswith("_c") else [f"mpi_{lower}_f08_"]
 
 
 def c_wrapper(call: Prototype, kind: str) -> str:
