@@ -83,9 +83,12 @@ int compute(const apps::MpiSession& mpi, const Options& options) {
     apps::Random random(apps::mixed(~options.seed) + static_cast<std::uint64_t>(mpi.rank()));
     apps::Stopwatch building;
     building.start();
-    for (std::uint64_t key = 1; key <= options.keys; ++key)
-        if (owner(key, mpi.ranks()) == mpi.rank()) table.insert(key, versions.value(key));
-    table.synchronize();
+    // One rank after the other, so that every key has the same place in every run, and takes as many gets.
+    for (int turn = 0; turn < mpi.ranks(); ++turn) {
+        for (std::uint64_t key = 1; turn == mpi.rank() && key <= options.keys; ++key)
+            if (owner(key, mpi.ranks()) == turn) table.insert(key, versions.value(key));
+        table.synchronize();
+    }
     building.stop();
     Result result;
     for (std::uint64_t round = 0; round < options.rounds; ++round) {
