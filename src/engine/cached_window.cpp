@@ -59,18 +59,31 @@ bool CachedWindow::make_cache() noexcept {
 }
 
 /// The hot path serves one thread, and targets that have a cache or want none. While watching, the slow way
-/// decides what is looked up. What is tracked of a target that wants no cache is completed the slow way
-/// first.
+/// decides what is looked up.
 void CachedWindow::set_route(Target& t) noexcept {
     if (threaded_ || t.fetches.outstanding() || settings_.check_hits != 0)
         t.route = Route::slow;
     else if (t.bet.asleep() || t.bet.unread())
-        t.route = holds_collected(rank_of(t)) || t.tracked() ? Route::slow : Route::pass;
+        t.route = untrack(t) ? Route::pass : Route::slow;
     else if (cache_ == nullptr || outdated_ || !t.bet.caching())
         t.route = Route::slow;
     else
         t.route = learns_ ? Route::check : Route::look;
     if (t.route != Route::pass) t.puts_to_pass = 0;
+}
+
+/// From now on what is under way of a target that wants no cache counts as passed; unless somebody waits for
+/// it beside the program.
+bool CachedWindow::untrack(Target& t) noexcept {
+    const Rank target = rank_of(t);
+    if (t.in_transit() || (behind_ != nullptr && behind_->has(target))) return false;
+    Passed passed = t.gets.outstanding() ? Passed::gets : Passed::nothing;
+    if (t.updates.outstanding()) passed = passed | Passed::updates;
+    if (passed == Passed::nothing) return true;
+    t.complete(issued_, FlushKind::full);
+    t.passed = t.passed | passed;
+    list(target, t);
+    return true;
 }
 
 void CachedWindow::catch_up() noexcept {
@@ -142,18 +155,14 @@ void CachedWindow::join(Rank target, ByteRange united) noexcept {
 }
 
 void CachedWindow::wake(Rank target) noexcept {
-    at(target).bet.wake();
-    track_passed(target);
-    set_route(at(target));
-}
-
-/// What has passed of late may be on its way.
-void CachedWindow::track_passed(Rank target) noexcept {
     Target& t = at(target);
+    t.bet.wake();
+    // What has passed of late may be on its way.
     const Passed passed = std::exchange(t.passed, Passed::nothing);
     if (has(passed, Passed::gets)) started(target, t, t.gets);
     if (has(passed, Passed::updates)) update_started(target, everything);
     if (has(passed, Passed::fetches)) fetch_started(t);
+    set_route(t);
 }
 
 bool CachedWindow::lets_pass(Rank target, std::uint64_t offset) noexcept {
@@ -419,11 +428,11 @@ void CachedWindow::change_settings(const Settings& settings) {
     outdated_ = cache_ != nullptr;
     if (cache_ != nullptr) cache_->acquire();
     for (Rank target = 0; target < ranks(); ++target) {
-        track_passed(target);
-        started(target, at(target), at(target).gets);
-        update_started(target, updated ? std::span(everything) : std::span<const Piece>());
-        if (target != self_) at(target).bet = Bet();
-        set_route(at(target));
+        Target& t = at(target);
+        t.passed = t.passed | (updated ? Passed::gets | Passed::updates : Passed::gets);
+        list(target, t);
+        if (target != self_) t.bet = Bet();
+        set_route(t);
     }
     if (settings.mode == Mode::off) stand_back();
 }

@@ -344,13 +344,13 @@ class CachedWindow {
 
     Rank rank_of(const Target& t) const noexcept { return static_cast<Rank>(&t - targets_.data()); }
     void set_route(Target& t) noexcept;
+    bool untrack(Target& t) noexcept;
     /// While watching, a part of the addresses is enough to find reuse: a lookup that finds nothing touches a
     /// dozen lines that the network's code has pushed out of the processor's cache.
     static bool unwatched(const Target& t, Rank target, std::uint64_t offset) noexcept {
         return t.bet.watching() && !TouchFilter::sampled(target, offset);
     }
     void wake(Rank target) noexcept;
-    void track_passed(Rank target) noexcept;
     /// Before a lookup in mode acquire: forgets what the process may have learned to be old, or what it
     /// polls.
     void prepare(Rank target, std::span<const Piece> pieces) noexcept {

@@ -52,7 +52,7 @@ constexpr bool has(Passed some, Passed kind) noexcept { return (some & kind) != 
 
 /// What the hot path may do with a target's operations, in one byte.
 enum class Route : std::uint8_t {
-    slow,   ///< several threads, no cache, watching, checking, fetching, or puts collected or tracked
+    slow,   ///< several threads, no cache, watching, checking, fetching, or puts collected or sent together
     pass,   ///< nothing is kept of it: let them pass
     look,   ///< look gets up
     check,  ///< the same in mode acquire, after asking whether the process has learned something
@@ -109,8 +109,6 @@ struct alignas(64) Target {
         local_updates.complete(since);
         if (kind == FlushKind::full) updates.complete(since);
     }
-    /// Something that did not pass is outstanding.
-    bool tracked() const noexcept { return gets.outstanding() || updates.outstanding(); }
     /// Something waits for a completion beside the program.
     bool in_transit() const noexcept { return !in_flight.empty() || !waiters.empty() || checks != 0; }
     /// Nothing is outstanding that a flush would complete.

@@ -33,6 +33,11 @@ bool WriteBehind::has_room(std::span<const Piece> pieces) const noexcept {
            under_way_.size() < most_under_way;
 }
 
+bool WriteBehind::has(Rank target) const noexcept {
+    return collected_.any(target) ||
+           std::ranges::any_of(under_way_, [target](const UnderWay& each) { return each.target == target; });
+}
+
 std::span<const Piece> WriteBehind::next_message(Rank target) noexcept {
     const std::uint64_t end = (begin_ + used_) % ring_bytes();
     const std::uint64_t room = std::min(ring_bytes() - end, ring_bytes() - used_);

@@ -107,6 +107,8 @@ class WriteBehind {
     WriteBehind(Rank ranks, std::uint64_t buffer_bytes);
 
     const CollectedPuts& collected() const noexcept { return collected_; }
+    /// Whether something of that target is collected or under way.
+    bool has(Rank target) const noexcept;
 
     /// Whether there is room for all of these. \pre they have bytes
     bool has_room(std::span<const Piece> pieces) const noexcept;

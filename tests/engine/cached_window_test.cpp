@@ -369,7 +369,7 @@ TEST_F(CachedWindowTest, ChangedSettingsForgetAndApply) {
     rig.memory[1][0] ^= 0xff;
     EXPECT_EQ(fetched(1, 0, 64), bytes(1, 0, 64));
     change_setting(&Settings::mode, Mode::always_cache);
-    EXPECT_EQ(rig.window.flush(1, FlushKind::full), Flush::needed)
+    EXPECT_EQ(rig.window.flush(1, FlushKind::full), Flush::needed_unseen)
         << "what happened while the mode was off was not counted";
     EXPECT_EQ(fetched(1, 0, 64), bytes(1, 0, 64));
     EXPECT_EQ(fetched(1, 0, 64), bytes(1, 0, 64));

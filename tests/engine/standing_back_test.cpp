@@ -73,6 +73,25 @@ TEST_F(SleepingTest, ALocalFlushDoesNotCompleteUpdates) {
     EXPECT_EQ(rig.library_flushes, flushes + 3);
 }
 
+TEST_F(CachedWindowTest, WhatIsUnderWayWhenATargetFallsAsleepIsNotForgotten) {
+    change_setting(&Settings::bypass, true);
+    rig.flush_all();
+    Buffer value(64, 0x55), buffer(64);
+    rig.get(1, 0, 64, buffer.data());
+    rig.flush(1);
+    rig.put(1, 0, 64, value.data());
+    for (std::size_t i = 1; i < 64; ++i) {
+        rig.get(1, i * 64, 64, buffer.data());
+        rig.flush(1, FlushKind::local);
+    }
+    EXPECT_TRUE(rig.window.nothing_kept(1));
+    const std::uint64_t flushes = rig.library_flushes;
+    rig.flush(1);
+    EXPECT_EQ(rig.library_flushes, flushes + 1) << "of the put";
+    rig.flush(1);
+    EXPECT_EQ(rig.library_flushes, flushes + 1);
+}
+
 TEST_F(SleepingTest, AFlushThatFailsCompletesNothing) {
     Buffer buffer(64);
     rig.get(1, 0, 64, buffer.data());
