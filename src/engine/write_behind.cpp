@@ -121,7 +121,7 @@ bool CachedWindow::try_collect(Rank target, std::uint64_t offset, std::uint64_t 
 
 /// After one that went alone: how many need not be looked at.
 std::uint32_t CachedWindow::puts_to_pass(Target& t, bool was_collectable) const noexcept {
-    constexpr std::uint32_t others = 31;
+    constexpr std::uint32_t others = 255;
     const bool wanted = keeps_data_ && settings_.write_behind_bytes != 0 && !t.bet.asleep();
     if (wanted && collects(t)) return 0;
     return was_collectable ? t.put_bet.go_alone() : others;

@@ -29,7 +29,7 @@ class PutBet {
     bool collects() const noexcept { return alone_left_ == 0; }
 
     /// Whether the next put that goes alone is to be timed.
-    bool times_alone() const noexcept { return learning_ != 0 || alone_left_ % timed == 0; }
+    bool times_alone() const noexcept { return learning_ != 0 || alone_left_ % timed_alone == 0; }
     /// A put went alone and took so long; 0: nobody knows.
     void went_alone(std::uint64_t ticks) noexcept {
         if (alone_left_ != 0) --alone_left_;
@@ -46,7 +46,7 @@ class PutBet {
 
     /// How many puts need not be looked at until one is to be timed, or collected; they are taken as gone.
     std::uint32_t go_alone() noexcept {
-        const std::uint64_t left = learning_ != 0 ? 0 : alone_left_ % timed;
+        const std::uint64_t left = learning_ != 0 ? 0 : alone_left_ % timed_alone;
         alone_left_ -= left;
         return static_cast<std::uint32_t>(left);
     }
@@ -82,6 +82,7 @@ class PutBet {
   private:
     static constexpr std::uint32_t first_alone = 8;
     static constexpr std::uint64_t timed = 32;
+    static constexpr std::uint64_t timed_alone = 256;  ///< in shared memory a put is as short as looking at it
     static constexpr std::uint64_t round_puts = 32;
     static constexpr std::uint64_t least_pause = 256;
     static constexpr std::uint64_t most_pause = 1u << 24;
