@@ -243,9 +243,11 @@ class CachedWindow {
     Served try_flush(Rank target, FlushKind kind) noexcept {
         const Target& t = at(target);
         if (t.route < Route::look) [[unlikely]] {
-            if (t.route == Route::slow || t.passed == Passed::nothing) return Served::no;
-            ++passed_flushes_;
-            return Served::pass;
+            if (t.route == Route::slow) return Served::no;
+            if (t.passed != Passed::nothing) {
+                ++passed_flushes_;
+                return Served::pass;
+            }
         }
         if (!epochs_.may_flush(target) || !t.idle(kind) || !progress_.step_unless_due()) [[unlikely]]
             return Served::no;
