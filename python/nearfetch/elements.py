@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import operator
+from abc import ABC, abstractmethod
 from typing import Any, Sequence, Union
 
 from nearfetch.errors import Error
@@ -18,7 +19,7 @@ __all__ = ["Elements", "bytes_of", "checked_dtype"]
 _ELEMENT_BYTES = (1, 2, 4, 8, 16)
 
 
-class Elements(Prefetching):
+class Elements(Prefetching, ABC):
     """Something whose elements are dealt out to the ranks."""
 
     _dtype: np.dtype
@@ -100,8 +101,9 @@ class Elements(Prefetching):
         """
         return np.add.reduce(self._gather(np.asarray(self._own_values().sum()).reshape(1)))
 
+    @abstractmethod
     def _own_values(self) -> np.ndarray:
-        raise NotImplementedError
+        """Of this rank, in any order."""
 
     def _gather(self, own: np.ndarray) -> np.ndarray:
         """One element of each rank, in their order."""
