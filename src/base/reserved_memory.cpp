@@ -17,6 +17,9 @@ namespace nearfetch {
 
 namespace {
 
+/// What is provided at a time: several pages, so that a call into the system pays.
+constexpr std::uint64_t step_bytes = 64 << 10;
+
 std::uint64_t page_bytes() noexcept {
     static const auto bytes = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
     return bytes;
@@ -57,19 +60,23 @@ bool ReservedMemory::resize(std::uint64_t bytes) noexcept {
         void* mapped = mmap(data_ + usable, usable_bytes_ - usable, PROT_NONE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
         if (mapped == MAP_FAILED) return false;
+        populated_bytes_ = std::min(populated_bytes_, usable);
     }
     usable_bytes_ = usable;
     size_bytes_ = bytes;
     return true;
 }
 
-void ReservedMemory::populate(std::uint64_t bytes) noexcept {
+void ReservedMemory::populate_further(std::uint64_t bytes) noexcept {
+    const std::uint64_t end = std::min((bytes + step_bytes - 1) / step_bytes * step_bytes, usable_bytes_);
+    if (end <= populated_bytes_) return;
 #ifdef MADV_POPULATE_WRITE
     constexpr int advice = MADV_POPULATE_WRITE;
 #else
     constexpr int advice = 23;  // since Linux 5.14; others say that they do not know it
 #endif
-    madvise(data_, std::min(whole_pages(bytes), usable_bytes_), advice);
+    madvise(data_ + populated_bytes_, end - populated_bytes_, advice);
+    populated_bytes_ = end;
 }
 
 }  // namespace nearfetch

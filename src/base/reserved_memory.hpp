@@ -22,9 +22,11 @@ class ReservedMemory {
     /// \return false, and nothing changed, when the system has no memory for it. \pre bytes <= bytes_max
     bool resize(std::uint64_t bytes) noexcept;
 
-    /// Has the system provide the first `bytes` of what is usable now, not page by page when they are first
-    /// written. Where it cannot, nothing is different.
-    void populate(std::uint64_t bytes) noexcept;
+    /// Has the system provide the first `bytes` of what is usable now, and a little more, not page by page
+    /// when they are first written. Where it cannot, nothing is different.
+    void populate(std::uint64_t bytes) noexcept {
+        if (bytes > populated_bytes_) populate_further(bytes);
+    }
 
     std::byte* data() noexcept { return data_; }
     const std::byte* data() const noexcept { return data_; }
@@ -32,10 +34,13 @@ class ReservedMemory {
     std::uint64_t reserved_bytes() const noexcept { return reserved_bytes_; }
 
   private:
+    void populate_further(std::uint64_t bytes) noexcept;
+
     std::byte* data_ = nullptr;
     std::uint64_t reserved_bytes_ = 0;
     std::uint64_t usable_bytes_ = 0;  ///< size_bytes_ in whole pages
     std::uint64_t size_bytes_ = 0;
+    std::uint64_t populated_bytes_ = 0;
 };
 
 }  // namespace nearfetch

@@ -39,6 +39,7 @@ Entry* EntryPool::acquire() noexcept {
     if ((constructed_ + 1) * sizeof(Entry) > memory_.size_bytes()) {
         const std::uint64_t wanted = std::min(entries_max_, constructed_ + step_entries);
         if (!memory_.resize(wanted * sizeof(Entry))) return nullptr;
+        memory_.populate(wanted * sizeof(Entry));
     }
     Entry* entry = new (base_ + constructed_) Entry;
     entry->id_ = static_cast<std::uint32_t>(constructed_++);
