@@ -61,11 +61,15 @@ struct TextKind {
 using Kind = std::variant<BytesKind, CountKind<std::uint64_t>, CountKind<std::uint32_t>, RatioKind,
                           SwitchKind, ModeKind, ChoiceKind, TextKind>;
 
+/// What may have a value of its own.
+enum class Scope : std::uint8_t { window, program };
+
 struct Row {
     std::string_view name;
     std::string_view unit;
     Kind kind;
     std::string_view meaning;
+    Scope scope = Scope::window;
 };
 
 constexpr std::uint64_t any_count = std::numeric_limits<std::uint32_t>::max();
@@ -152,32 +156,35 @@ const std::array rows{
         "longest time that a rank lives on hits and elided flushes without entering MPI"},
     Row{"seed", "", CountKind{&Settings::seed, 0, any_count}, "seed of the cache's own random choices"},
     Row{"stats_dir", "path", TextKind{&Settings::stats_dir},
-        "folder for rank-<N>.json with every counter of every window, written at MPI_Finalize"},
-    Row{"summary", "", SwitchKind{&Settings::summary}, "print a summary per window at MPI_Finalize"},
+        "folder for rank-<N>.json with every counter of every window, written at MPI_Finalize",
+        Scope::program},
+    Row{"summary", "", SwitchKind{&Settings::summary}, "print a summary per window at MPI_Finalize",
+        Scope::program},
     Row{"page_cache_capacity_bytes", "bytes", BytesKind{&PageCacheConfig::capacity_bytes, 128},
-        "data that a thread's page cache holds; all the rest adds less than half of it"},
+        "data that a thread's page cache holds; all the rest adds less than half of it", Scope::program},
     Row{"page_cache_page_bytes", "bytes", BytesKind{&PageCacheConfig::page_bytes, 64},
-        "size of its pages, a power of two and at most 64 lines"},
+        "size of its pages, a power of two and at most 64 lines", Scope::program},
     Row{"page_cache_line_bytes", "bytes", BytesKind{&PageCacheConfig::line_bytes, 8},
-        "what its GETs are rounded up to, a power of two"},
+        "what its GETs are rounded up to, a power of two", Scope::program},
     Row{"page_cache_bulk_bytes", "bytes", BytesKind{&PageCacheConfig::bulk_bytes, 1},
-        "size from which gets and puts go past its pages"},
+        "size from which gets and puts go past its pages", Scope::program},
     Row{"page_cache_policy", "", ChoiceKind{&PageCacheConfig::policy, "2q s3fifo"},
-        "which of its pages leaves when there is no room"},
+        "which of its pages leaves when there is no room", Scope::program},
     Row{"page_cache_dirty_pages", "pages", CountKind{&PageCacheConfig::dirty_pages, 1, any_count},
-        "written pages that it keeps back, at most half of its pages"},
+        "written pages that it keeps back, at most half of its pages", Scope::program},
     Row{"page_cache_operations", "operations", CountKind{&PageCacheConfig::operations, 2, 65536},
-        "GETs and PUTs that it has under way at a time"},
+        "GETs and PUTs that it has under way at a time", Scope::program},
     Row{"page_cache_read_ahead", "", SwitchKind{&PageCacheConfig::read_ahead},
-        "it fetches what will be read next where it sees a pattern"},
+        "it fetches what will be read next where it sees a pattern", Scope::program},
     Row{"page_cache_read_ahead_items", "pages", CountKind{&PageCacheConfig::read_ahead_items, 1, 65536},
-        "most pages, or accesses, that it fetches ahead of the reader"},
+        "most pages, or accesses, that it fetches ahead of the reader", Scope::program},
     Row{"page_cache_read_ahead_beyond_paper", "", SwitchKind{&PageCacheConfig::read_ahead_beyond_paper},
-        "it also reads ahead backwards and by strides, at a distance that adapts (off: as 000 does)"},
+        "it also reads ahead backwards and by strides, at a distance that adapts (off: as 000 does)",
+        Scope::program},
     Row{"page_cache_combine_pages", "", SwitchKind{&PageCacheConfig::combine_pages},
-        "adjacent pages share messages"},
+        "adjacent pages share messages", Scope::program},
     Row{"page_cache_wait_for_writes", "", SwitchKind{&PageCacheConfig::wait_for_writes},
-        "it writes a page back before the rest of it is read (as 000 does)"},
+        "it writes a page back before the rest of it is read (as 000 does)", Scope::program},
 };
 
 const Row* find_row(std::string_view name) {
@@ -333,6 +340,15 @@ void apply_setting(Settings& settings, std::string_view name, std::string_view t
     if (!store(row->kind, settings, text))
         throw Error("bad value '" + std::string(text) + "' for setting '" + std::string(name) + "'",
                     "allowed: " + allowed_text(row->kind), "give one of these");
+}
+
+void apply_window_setting(Settings& settings, std::string_view name, std::string_view text) {
+    const Row* row = find_row(name);
+    if (row != nullptr && row->scope != Scope::window)
+        throw Error("setting '" + std::string(name) + "' for a window",
+                    "it is the same for the whole program",
+                    "set " + environment_name(name) + " before the program starts");
+    apply_setting(settings, name, text);
 }
 
 void apply_environment(Settings& settings, const std::function<const char*(const char*)>& lookup) {

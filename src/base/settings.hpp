@@ -78,6 +78,9 @@ std::vector<SettingInfo> settings_table();
 /// \throws Error naming the setting, the value and what is allowed; `settings` is then unchanged.
 void apply_setting(Settings& settings, std::string_view name, std::string_view text);
 
+/// The same for one window's settings. \throws Error also where the setting is not a window's
+void apply_window_setting(Settings& settings, std::string_view name, std::string_view text);
+
 /// Reads every NEARFETCH_<NAME> that `lookup` (usually getenv) knows.
 /// \throws Error as apply_setting does.
 void apply_environment(Settings& settings, const std::function<const char*(const char*)>& lookup);

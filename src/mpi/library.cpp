@@ -23,18 +23,15 @@ Window* find_window_slowly(MPI_Win win) noexcept {
         for (auto& known : last.windows)
             known = {};
     last.generation = generation;
-    return (last.place_of(win) = {win, Library::instance().find(win)}).window;
+    return (last.place_of_window(win) = {win, Library::instance().find(win)}).window;
 }
 
-std::uint64_t dense_bytes_slowly(MPI_Datatype type) noexcept try {
+LastSeen::KnownType find_type_slowly(MPI_Datatype type) noexcept try {
     const std::uint64_t generation = datatype_generation();
-    const Layout layout = layout_of(type, 1);
-    last_seen.type_generation = generation;
-    last_seen.type = type;
-    last_seen.dense_bytes = layout.dense() ? layout.size : 0;
-    return last_seen.dense_bytes;
+    const Layout& layout = layout_of(type, blocks_at_once);
+    return last_seen.place_of_type(type) = {type, generation, layout.known ? layout.size : 0, layout.dense()};
 } catch (const std::bad_alloc&) {
-    return 0;
+    return {type, 0, 0, false};
 }
 
 }  // namespace detail
@@ -50,10 +47,11 @@ void forget_at_hand(const Window& window) noexcept {
 }
 
 void keep_at_hand(MPI_Datatype type) noexcept {
-    if (Library::instance().threaded() || dense_bytes(type) == 0) return;
+    const detail::LastSeen::KnownType known = detail::find_type(type);
+    if (Library::instance().threaded() || !known.dense) return;
     detail::at_hand.type = type;
-    detail::at_hand.type_generation = detail::last_seen.type_generation;
-    detail::at_hand.dense_bytes = detail::last_seen.dense_bytes;
+    detail::at_hand.type_generation = known.generation;
+    detail::at_hand.dense_bytes = known.element_bytes;
 }
 
 namespace {
@@ -137,7 +135,7 @@ void Library::apply_info(Settings& settings, MPI_Info info) {
         if (PMPI_Info_get_valuelen(info, key.data(), &length, &found) != MPI_SUCCESS || !found) continue;
         std::vector<char> value(static_cast<std::size_t>(length) + 1);
         if (PMPI_Info_get(info, key.data(), length, value.data(), &found) != MPI_SUCCESS || !found) continue;
-        apply_setting(settings, name.substr(info_key_prefix.size()), value.data());
+        apply_window_setting(settings, name.substr(info_key_prefix.size()), value.data());
     }
 }
 

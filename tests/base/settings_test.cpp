@@ -97,6 +97,22 @@ TEST(SettingsTable, HoldsTheDefaultsAndAcceptsThem) {
         EXPECT_TRUE(names.contains(name)) << name;
 }
 
+TEST(ApplySetting, WindowsHaveNotAllOfThem) {
+    Settings settings;
+    apply_window_setting(settings, "buffer_bytes", "8KiB");
+    EXPECT_EQ(settings.buffer_bytes, 8192u);
+    for (const char* name : {"page_cache_page_bytes", "stats_dir", "summary"}) {
+        try {
+            apply_window_setting(settings, name, "on");
+            FAIL() << name;
+        } catch (const Error& error) {
+            EXPECT_NE(std::string(error.what()).find(environment_name(name)), std::string::npos)
+                << error.what();
+        }
+    }
+    EXPECT_THROW(apply_window_setting(settings, "bufer_bytes", "1"), Error);
+}
+
 TEST(ApplySetting, AlsoOfThePageCache) {
     Settings s;
     PageCacheConfig expected;

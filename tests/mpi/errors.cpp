@@ -147,11 +147,9 @@ void bad_creation() {
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
 }
 
-/// A value that no setting takes, in an info key, is an error of the creation or ignored (info keys are
-/// hints), but it never does harm.
-void bad_info() {
-    part("bad info value");
-    const Info info{{"nearfetch_buffer_bytes", "plenty"}, {"nearfetch_mode", "sometimes"}};
+/// A value that no setting takes, or a setting that no window has, in an info key, is an error of the
+/// creation or ignored (info keys are hints), but it never does harm.
+void bad_info(const Info& info) {
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     unsigned char* base = nullptr;
     MPI_Win win = MPI_WIN_NULL;
@@ -173,7 +171,9 @@ void bad_info() {
 int main(int argc, char** argv) {
     Program program(argc, argv);
     bad_creation();
-    bad_info();
+    part("bad info keys");
+    bad_info(Info{{"nearfetch_buffer_bytes", "plenty"}, {"nearfetch_mode", "sometimes"}});
+    bad_info(Info{{"nearfetch_page_cache_page_bytes", "512"}});
     for (const Kind kind : {Kind::allocate, Kind::create}) {
         const Window window(bytes, 1, kind);
         CHECK_MPI(MPI_Win_set_errhandler(window, MPI_ERRORS_RETURN));
