@@ -47,8 +47,11 @@ CachedWindow::~CachedWindow() = default;
 
 bool CachedWindow::make_cache() noexcept {
     try {
-        cache_ = std::make_unique<RangeCache>(range_cache_config(settings_, score_),
-                                              static_cast<std::uint32_t>(ranks()));
+        RangeCacheConfig config = range_cache_config(settings_, score_);
+        config.hit_worth = [this](Rank target, std::uint64_t size_bytes) {
+            return worth_.of(at(target).bet, size_bytes);
+        };
+        cache_ = std::make_unique<RangeCache>(config, static_cast<std::uint32_t>(ranks()));
         touched_.reset();
         return true;
     } catch (const std::exception&) {
@@ -388,8 +391,7 @@ void CachedWindow::update_started(Rank target, std::span<const Piece> pieces, bo
 void CachedWindow::forget(Rank target, std::span<const Piece> pieces, bool fetches) noexcept {
     const Guard guard = lock();
     Target& t = at(target);
-    if (t.route == Route::pass) list(target, t);
-    if (update_passes(target, fetches)) return;
+    if (note_passed(target, fetches ? Passed::updates | Passed::fetches : Passed::updates)) return;
     ++counters_.puts;
     if (pieces.empty()) pieces = everything;
     update_started(target, pieces);
@@ -401,14 +403,10 @@ void CachedWindow::forget(Rank target, std::span<const Piece> pieces, bool fetch
 
 void CachedWindow::count_read(Rank target, bool fetches) noexcept {
     const Guard guard = lock();
-    Target& t = at(target);
-    if (t.route == Route::pass && settings_.mode != Mode::off) {
-        list(target, t);
-        t.passed = t.passed | (fetches ? Passed::gets | Passed::fetches : Passed::gets);
-        return;
-    }
+    const Passed what = fetches ? Passed::gets | Passed::fetches : Passed::gets;
+    if (settings_.mode != Mode::off && note_passed(target, what)) return;
     update_started(target, {});
-    if (fetches) fetch_started(t);
+    if (fetches) fetch_started(at(target));
 }
 
 void CachedWindow::acquire() noexcept {

@@ -45,6 +45,7 @@
 #include "engine/decisions.hpp"
 #include "engine/epochs.hpp"
 #include "engine/hit_checks.hpp"
+#include "engine/hit_worth.hpp"
 #include "engine/polls.hpp"
 #include "engine/progress.hpp"
 #include "engine/target.hpp"
@@ -231,7 +232,6 @@ class CachedWindow {
         return fetching_ != 0;
     }
 
-    using Moment = nearfetch::Moment;
     Moment now() const noexcept {
         const Guard guard = lock();
         return issued_;
@@ -393,6 +393,15 @@ class CachedWindow {
         t.listed = true;
         active_.push_back(target);  // the constructor reserved a place for each target
     }
+    /// Notes an operation of a target that nothing is kept of. \return false if something is
+    bool note_passed(Rank target, Passed what) noexcept {
+        Target& t = at(target);
+        if (t.route != Route::pass) return false;
+        list(target, t);
+        t.passed = t.passed | what;
+        if (has(what, Passed::updates)) ++passed_updates_;
+        return true;
+    }
     /// A call that completes what has passed has returned. An atomic's result may be news even if it failed.
     void passed_completed(Target& t, FlushKind kind, int status) noexcept {
         if (has(t.passed, Passed::fetches)) [[unlikely]] {
@@ -481,6 +490,7 @@ class CachedWindow {
     WindowTransfers& transfers_;
     Settings settings_;
     std::function<double(Rank, std::uint64_t, std::uint64_t)> score_;
+    HitWorth worth_;
     HitChecks checks_;
     std::function<void(const StaleHit&)> report_stale_;
     TouchFilter touched_;  ///< ranges, and (by their complement) blocks, that were asked for once

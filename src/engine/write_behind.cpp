@@ -159,12 +159,8 @@ int CachedWindow::put(Rank target, std::span<const Piece> pieces, PutStarter& st
 
 /// A put of this process was started or collected: cached bytes that it overlaps take its values.
 void CachedWindow::note_put(Rank target, std::span<const Piece> pieces, bool collected) noexcept {
-    Target& t = at(target);
-    if (t.route == Route::pass && !collected) {
-        list(target, t);
-        update_passes(target);  // what was cached of it was forgotten when it fell asleep
-        return;
-    }
+    // What was cached of a target that sleeps was forgotten when it fell asleep.
+    if (!collected && note_passed(target, Passed::updates)) return;
     ++counters_.puts;
     update_started(target, pieces, collected);
     if (cache_ == nullptr) return;

@@ -34,6 +34,15 @@ template <class Count>
     return size;
 }
 
+/// Bytes that `count` elements carry; 0 where the library cannot say.
+inline std::uint64_t target_bytes(MPI_Datatype type, MPI_Count count) noexcept {
+    if (const std::uint64_t element = element_bytes(type); element != 0) return bytes_of(element, count);
+    if (type == MPI_DATATYPE_NULL || count <= 0) return 0;
+    MPI_Count size = 0;
+    if (PMPI_Type_size_x(type, &size) != MPI_SUCCESS || size < 0) return 0;
+    return bytes_of(static_cast<std::uint64_t>(size), count);
+}
+
 /// Bytes of the access if it is one run on both sides, else 0.
 template <class Count>
 std::uint64_t run_bytes(const Access<Count>& access) noexcept {

@@ -126,10 +126,6 @@ struct RecentLayouts {
 };
 __attribute__((tls_model("initial-exec"))) thread_local constinit RecentLayouts recent;
 
-/// Types of up to this many blocks are flattened at once, however few were asked for: the caller that wants
-/// one block at most is mostly followed by one that wants them all.
-constexpr std::uint64_t blocks_at_once = 4096;
-
 }  // namespace
 
 const Layout& layout_of(MPI_Datatype type, std::uint64_t block_limit) {

@@ -34,6 +34,10 @@ struct Layout {
     }
 };
 
+/// Types of up to this many blocks are flattened at once, however few were asked for: the caller that wants
+/// one block at most is mostly followed by one that wants them all.
+inline constexpr std::uint64_t blocks_at_once = 4096;
+
 /// The layout of `type`, kept until the type is freed (from whichever language) and then forgotten, because
 /// MPI reuses handles. Layouts of more than `block_limit` blocks are not known. Valid until `type` is freed,
 /// and at least until the same thread's fourth call from now; copy what has to last. Any thread may call at

@@ -21,14 +21,6 @@
 
 namespace nearfetch {
 
-/// Bytes that `count` elements carry; 0 where the library cannot say.
-inline std::uint64_t target_bytes(MPI_Datatype type, MPI_Count count) noexcept {
-    if (type == MPI_DATATYPE_NULL || count <= 0) return 0;
-    MPI_Count size = 0;
-    if (PMPI_Type_size_x(type, &size) != MPI_SUCCESS || size < 0) return 0;
-    return static_cast<std::uint64_t>(size) * static_cast<std::uint64_t>(count);
-}
-
 /// Before a call of the library on a window that nearfetch may look after: Window::open_locks().
 inline int open_locks(Window* window) noexcept {
     return window == nullptr ? MPI_SUCCESS : window->open_locks();
@@ -39,7 +31,7 @@ inline int open_locks(Window* window) noexcept {
 /// \return the first error
 template <class Call>
 int after_sending(CachedWindow& cached, int target, FlushKind kind, const Call& call) noexcept {
-    const CachedWindow::Moment since = cached.now();
+    const Moment since = cached.now();
     if (kind == FlushKind::local) return call(since);
     // Other windows may expose the same memory: then the puts' completion is an acquire for them.
     const bool news = Library::overlapping() && cached.has_collected(target);
@@ -52,7 +44,7 @@ int after_sending(CachedWindow& cached, int target, FlushKind kind, const Call& 
 /// Runs a call that completes what was started at `target`, and tells the engine.
 template <class Call>
 int complete_by(CachedWindow& cached, int target, FlushKind kind, const Call& call) noexcept {
-    return after_sending(cached, target, kind, [&](CachedWindow::Moment since) {
+    return after_sending(cached, target, kind, [&](Moment since) {
         const std::uint64_t begin = ticks();
         const int status = call();
         cached.complete(target, since, kind, status, ticks() - begin);
@@ -68,7 +60,7 @@ int complete_all_by(CachedWindow& cached, FlushKind kind, const Call& call) noex
         cached.all_passed(kind, status);
         return status;
     }
-    return after_sending(cached, CachedWindow::all_targets, kind, [&](CachedWindow::Moment since) {
+    return after_sending(cached, CachedWindow::all_targets, kind, [&](Moment since) {
         const std::uint64_t begin = ticks();
         const int status = call();
         cached.complete_all(since, kind, status, ticks() - begin);

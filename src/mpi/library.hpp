@@ -100,15 +100,25 @@ struct LastSeen {
         MPI_Win win;
         Window* window;  ///< null: none
     };
+    struct KnownType {
+        MPI_Datatype type;
+        std::uint64_t generation;
+        std::uint64_t element_bytes;  ///< 0: not known
+        bool dense;
+    };
     std::uint64_t generation;  ///< of the windows
-    KnownWindow windows[8];    ///< by a hash of their handles
-    std::uint64_t type_generation;
-    MPI_Datatype type;
-    std::uint64_t dense_bytes;
+    // By a hash of their handles.
+    KnownWindow windows[8];
+    KnownType types[8];
 
-    KnownWindow& place_of(MPI_Win win) noexcept {
+    KnownWindow& place_of_window(MPI_Win win) noexcept { return windows[place(win)]; }
+    KnownType& place_of_type(MPI_Datatype type) noexcept { return types[place(type)]; }
+
+  private:
+    template <class Handle>
+    static std::size_t place(Handle handle) noexcept {
         // A handle is a small number or an address, and std::hash may leave it as it is.
-        return windows[(std::hash<MPI_Win>{}(win) * 0x9e3779b97f4a7c15ull) >> 61];
+        return (std::hash<Handle>{}(handle) * 0x9e3779b97f4a7c15ull) >> 61;
     }
 };
 extern constinit thread_local LastSeen last_seen NEARFETCH_FAST_TLS;
@@ -126,13 +136,28 @@ struct AtHand {
 extern constinit AtHand at_hand;
 
 Window* find_window_slowly(MPI_Win win) noexcept;
-std::uint64_t dense_bytes_slowly(MPI_Datatype type) noexcept;
+LastSeen::KnownType find_type_slowly(MPI_Datatype type) noexcept;
+
+inline LastSeen::KnownType find_type(MPI_Datatype type) noexcept {
+    const LastSeen::KnownType& known = last_seen.place_of_type(type);
+    if (known.type == type && known.generation == datatype_generation()) [[likely]]
+        return known;
+    return find_type_slowly(type);
+}
 
 }  // namespace detail
 
 /// The window behind a handle if it is at hand, else null.
 inline Window* window_at_hand(MPI_Win win) noexcept {
     return detail::at_hand.win == win ? detail::at_hand.window : nullptr;
+}
+/// The same, if what is started at that target may go to the library, or be kept back, without asking
+/// further: no lock waits, and no other window exposes the memory.
+[[gnu::always_inline]] inline Window* undisturbed_window(int target, MPI_Win win) noexcept {
+    Window* const window = window_at_hand(win);
+    return window != nullptr && window->has(target) && !window->locks_wait() && !Library::overlapping()
+               ? window
+               : nullptr;
 }
 /// What dense_bytes() says if the datatype is at hand, else 0.
 inline std::uint64_t dense_bytes_at_hand(MPI_Datatype type) noexcept {
@@ -142,7 +167,7 @@ inline std::uint64_t dense_bytes_at_hand(MPI_Datatype type) noexcept {
 /// The window behind a handle; null if nearfetch does not look after it.
 inline Window* find_window(MPI_Win win) noexcept {
     detail::LastSeen& last = detail::last_seen;
-    const detail::LastSeen::KnownWindow& known = last.place_of(win);
+    const detail::LastSeen::KnownWindow& known = last.place_of_window(win);
     const bool valid = last.generation == detail::window_generation.load(std::memory_order_acquire);
     if (valid && known.win == win && known.window != nullptr) [[likely]]
         return known.window;
@@ -152,10 +177,12 @@ inline Window* find_window(MPI_Win win) noexcept {
 /// Bytes of one element of a datatype without gaps, so that n elements are n times as many in one run; 0 for
 /// others.
 inline std::uint64_t dense_bytes(MPI_Datatype type) noexcept {
-    const detail::LastSeen& last = detail::last_seen;
-    if (last.type == type && last.type_generation == datatype_generation()) [[likely]]
-        return last.dense_bytes;
-    return detail::dense_bytes_slowly(type);
+    const detail::LastSeen::KnownType known = detail::find_type(type);
+    return known.dense ? known.element_bytes : 0;
+}
+/// Bytes of one element of any datatype; 0 where its layout is not known.
+inline std::uint64_t element_bytes(MPI_Datatype type) noexcept {
+    return detail::find_type(type).element_bytes;
 }
 
 /// Puts them at hand, if that may be; a window that nothing is cached of is not.

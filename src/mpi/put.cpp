@@ -65,18 +65,16 @@ template <class Count, class Call>
 
 /// A put that nobody has to look at (CachedWindow::put_passes).
 [[gnu::always_inline]] inline bool passes(int target, MPI_Win win) noexcept {
-    Window* const window = window_at_hand(win);
-    return window != nullptr && window->has(target) && !window->locks_wait() && !Library::overlapping() &&
-           window->cached().put_passes(target);
+    Window* const window = undisturbed_window(target, win);
+    return window != nullptr && window->cached().put_passes(target);
 }
 
 /// A plain put that is collected in a few lines.
 template <class Count>
 [[gnu::always_inline]] inline bool is_collected(const Access<Count>& put) noexcept {
-    Window* const window = window_at_hand(put.win);
     // What is collected is sent under the lock of its target.
-    if (window == nullptr || window->locks_wait() || Library::overlapping() || !window->has(put.target) ||
-        put.origin_type != put.target_type || put.origin_count != put.target_count)
+    Window* const window = undisturbed_window(put.target, put.win);
+    if (window == nullptr || put.origin_type != put.target_type || put.origin_count != put.target_count)
         return false;
     const std::uint64_t size = bytes_of(dense_bytes_at_hand(put.target_type), put.target_count);
     return size != 0 && window->cached().try_collect(put.target, window->offset(put.target, put.displacement),

@@ -50,7 +50,7 @@ template <FlushKind kind, FlushCall call>
         case Flush::needed:
             return complete_by(window->cached(), target, kind, library);
         case Flush::needed_unseen:
-            return after_sending(window->cached(), target, kind, [&](CachedWindow::Moment since) {
+            return after_sending(window->cached(), target, kind, [&](Moment since) {
                 const int status = library();
                 if (status == MPI_SUCCESS) window->cached().done_unseen(target, since, kind);
                 return status;

@@ -60,9 +60,8 @@ int start_in_order(Window* window, const UpdateTarget& to, const Call& call) noe
 /// An update or atomic of a target that nothing is kept of.
 /// \param call the atomic's name, null for an update that brings nothing back
 [[gnu::always_inline]] inline bool passes(int target, MPI_Win win, const char* call) noexcept {
-    Window* const window = window_at_hand(win);
-    return window != nullptr && window->has(target) && !window->locks_wait() && !Library::overlapping() &&
-           window->cached().update_passes(target, brings_news(*window, call));
+    Window* const window = undisturbed_window(target, win);
+    return window != nullptr && window->cached().update_passes(target, brings_news(*window, call));
 }
 
 /// The bytes at the target; none if they are not known.

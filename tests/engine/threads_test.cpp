@@ -106,13 +106,13 @@ struct Program {
     void complete(Rank target, std::uint64_t choice) const {
         if (choice % 4 == 0) {
             if (window.flush_all(FlushKind::full) != Flush::needed) return;
-            const CachedWindow::Moment since = window.now();
+            const Moment since = window.now();
             ASSERT_EQ(window.send_collected(CachedWindow::all_targets), 0);
             window.complete_all(since, FlushKind::full, 0, 0);
         } else {
             const Flush flush = window.flush(target, FlushKind::full);
             if (choice % 8 == 1) std::this_thread::yield();  // to what others start meanwhile
-            const CachedWindow::Moment since = window.now();
+            const Moment since = window.now();
             ASSERT_EQ(window.send_collected(target), 0);
             if (flush == Flush::needed) window.complete(target, since, FlushKind::full, 0, 0);
             if (flush == Flush::needed_unseen) window.done_unseen(target, since, FlushKind::full);

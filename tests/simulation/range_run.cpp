@@ -349,7 +349,7 @@ class RangeRun {
         if (waits && rig_.messages == messages) {
             rig_.window.elide_lock(op.target);
         } else {
-            const CachedWindow::Moment since = rig_.window.now();
+            const Moment since = rig_.window.now();
             rig_.arrive(op.target);
             rig_.window.complete(op.target, since, FlushKind::full, 0, rig_.network_ticks);
             set_epochs([&](Epochs& epochs) { epochs.set(op.target, Epoch::none); });
