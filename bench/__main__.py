@@ -38,6 +38,7 @@ NAMES = (
     "modes",
     "never_slower",
     "page_cache_cost",
+    "shared_buffer",
 )
 """Modules of this package; each has TITLE, run(Options) -> Report and plot(Report, Path)."""
 

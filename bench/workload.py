@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import heapq
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Sequence
 
 import numpy as np
 
@@ -33,6 +33,35 @@ def paper_sequence(seed: int, length: int, distinct: int = DISTINCT_GETS) -> lis
         more = np.floor(random.normal(distinct / 2, distinct / 4, length)).astype(np.int64)
         drawn = np.concatenate((drawn, more[(more >= 0) & (more < distinct)]))
     return [Get(int(offsets[i]), int(sizes[i])) for i in drawn[:length]]
+
+
+BLOCK_BYTES = 4096
+BLOCKS, RANGES = 1024, 256
+RANGE_BYTES, RANGE_STRIDE = 16384, 65536
+
+
+def mixed_sequence(seed: int, small_shares: Sequence[float], length: int) -> list[Get]:
+    """Small gets in blocks of memory, and large ones of ranges: `length` gets for each of `small_shares`.
+
+    A small get has 8 bytes anywhere in one of BLOCKS blocks of BLOCK_BYTES, a large one is one of RANGES
+    ranges of RANGE_BYTES behind them. Both are popular by Zipf's law (exponent 0.8), in random order.
+    """
+    random = np.random.default_rng(seed)
+
+    def popular(count: int, draws: int) -> np.ndarray:
+        weights = np.arange(1, count + 1) ** -0.8
+        return random.permutation(count)[random.choice(count, draws, p=weights / weights.sum())]
+
+    gets = []
+    for share in small_shares:
+        blocks, ranges = popular(BLOCKS, length), popular(RANGES, length)
+        words = random.integers(0, BLOCK_BYTES // 8, length)
+        for i, is_small in enumerate(random.random(length) < share):
+            if is_small:
+                gets.append(Get(int(blocks[i]) * BLOCK_BYTES + int(words[i]) * 8, 8))
+            else:
+                gets.append(Get(BLOCKS * BLOCK_BYTES + int(ranges[i]) * RANGE_STRIDE, RANGE_BYTES))
+    return gets
 
 
 def write_sequence(gets: list[Get], path: Path) -> Path:

@@ -16,7 +16,7 @@
 // hits really pay.
 //
 // Some misses fetch more than they were asked for. What that takes longer than a plain get counts as lost; so
-// now and then one fetches just what it was asked for, and shows how long that takes.
+// now and then, and ever more rarely, one fetches just what it was asked for, and shows how long that takes.
 //
 // A cold cache over a slow network must not be judged by its first gets, which miss of necessity. So a loss
 // has to be felt: a tenth of what the gets take anyway, and only after many lost rounds in a row is a small
@@ -77,8 +77,14 @@ class Bet {
         completed(network_ticks, own_ticks);
         ++misses_;
     }
-    /// Whether the next miss may fetch more than it was asked for.
-    bool may_read_ahead() noexcept { return ++aheads_asked_ % plain_of_aheads != 0; }
+    /// Whether the next miss may fetch more than it was asked for. One that may not shows how long a plain
+    /// get takes; the more are known, the rarer it is.
+    bool may_read_ahead() noexcept {
+        if (++aheads_asked_ < aheads_to_plain_) return true;
+        aheads_asked_ = 0;
+        aheads_to_plain_ = std::min(2 * aheads_to_plain_, most_aheads_to_plain);
+        return false;
+    }
     /// One get of `size_bytes` that went to the network for `fetched_bytes`.
     void missed_ahead(std::uint64_t size_bytes, std::uint64_t fetched_bytes, std::uint64_t network_ticks,
                       std::uint64_t own_ticks) noexcept {
@@ -127,7 +133,7 @@ class Bet {
 
     /// Whether hits of that size take less than the network.
     bool hits_pay(std::uint64_t hits, std::uint64_t hit_bytes) const noexcept {
-        return hit_cost().hit_ticks + copy_ticks(hit_bytes / hits) < network_per_hit(hits, hit_bytes);
+        return hit_ticks(hit_bytes / hits) < network_per_hit(hits, hit_bytes);
     }
 
     bool round_over() const noexcept { return misses_ + piece_hits_ >= round_gets; }
@@ -166,6 +172,22 @@ class Bet {
         ahead_excess_ = 0;
     }
 
+    /// What the network takes for a get of `size_bytes`: as measured, or as for the next size that was
+    /// measured, smaller ones first; 0: nothing was.
+    double network_ticks(std::uint64_t size_bytes) const noexcept {
+        const std::size_t own = size_class(size_bytes);
+        for (std::size_t below = own + 1; below-- > 0;)
+            if (network_by_size_[below] != 0) return network_by_size_[below];
+        for (std::size_t above = own + 1; above < size_classes; ++above)
+            if (network_by_size_[above] != 0) return network_by_size_[above];
+        return 0;
+    }
+    /// What a hit of `size_bytes` takes.
+    double hit_ticks(std::uint64_t size_bytes) const noexcept {
+        return hit_cost().hit_ticks + copy_ticks(size_bytes);
+    }
+    /// What a get took of the network in the last round; 0 before the first.
+    double network_per_get_ticks() const noexcept { return network_per_get_; }
     /// What a get took in the last round, and what it would have taken without a cache; 0 before the first.
     double ours_per_get_ticks() const noexcept { return ours_per_get_; }
     double plain_per_get_ticks() const noexcept { return plain_per_get_; }
@@ -192,7 +214,7 @@ class Bet {
     }
 
     static constexpr std::uint32_t round_gets = 32;
-    static constexpr std::uint32_t plain_of_aheads = 16;
+    static constexpr std::uint32_t most_aheads_to_plain = 256;
     static constexpr std::uint64_t long_copy = 4096;
     static constexpr double look_share = 0.005;  ///< what looking again costs, of what the gets take
     static constexpr double least_pause = 64;
@@ -215,7 +237,8 @@ class Bet {
     std::uint64_t further_hits_ = 0;
     std::uint64_t piece_hits_ = 0;
     std::uint64_t piece_hit_bytes_ = 0;
-    std::uint32_t aheads_asked_ = 0;
+    std::uint32_t aheads_asked_ = 0;  ///< since the last plain one
+    std::uint32_t aheads_to_plain_ = 16;
     double ahead_excess_ = 0;  ///< shares of what misses took, added up
     double network_per_get_ = 0;
     double long_copy_rate_ = 0;  ///< ticks per byte; 0: not known

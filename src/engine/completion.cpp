@@ -194,8 +194,10 @@ void CachedWindow::abandon_request(Rank target, RequestId request) noexcept {
 }
 
 void CachedWindow::settle_bet(Target& t) noexcept {
-    if (settings_.bypass)
+    if (settings_.bypass) {
         t.bet.settle(t.hits - t.settled_hits, t.hit_bytes - t.settled_hit_bytes, keeps_data_);
+        worth_.round_over(t.bet.network_per_get_ticks());
+    }
     // Nobody will look at what this process puts there.
     if (t.bet.asleep() && cache_ != nullptr) cache_->acquire(rank_of(t));
     t.settled_hits = t.hits;

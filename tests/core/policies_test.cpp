@@ -20,12 +20,20 @@ class FakeView final : public EvictionView {
         item.bytes = bytes;
         item.last = last;
         item.frequency = 1;
-        item.key = items_.size() * 0x9e3779b97f4a7c15ull;
         slots_[slot] = {true, &item};
         return item;
     }
     std::uint64_t slot_count() const override { return slots_.size(); }
     Slot slot(std::uint64_t position) const override { return slots_[position]; }
+    /// Items that are not its own share one.
+    std::uint64_t key(const EvictionItem& item) const override {
+        std::uint64_t number = 1;
+        for (const EvictionItem& each : items_) {
+            if (&each == &item) break;
+            ++number;
+        }
+        return number * 0x9e3779b97f4a7c15ull;
+    }
     std::uint64_t gets() const override { return now; }
     double average_get_bytes() const override { return average; }
     std::uint64_t adjacent_free_bytes(const EvictionItem& item) const override {
@@ -230,6 +238,26 @@ TEST(Density, CountsUsesPerByteAndRemembersWhatItEvicted) {
     EXPECT_NEAR(a.weight, 6.0, 0.01);
 }
 
+TEST(Worth, WhatSavesLeastPerByteLeaves) {
+    const auto first_to_leave = [](const char* name, double block_worth, double range_worth) {
+        FakeView view(8);
+        const auto policy = make_eviction_policy(name, view, {});
+        EvictionItem& block = view.put(0, 4096, 1);
+        EvictionItem& range = view.put(1, 16384, 1);
+        block.worth = block_worth;
+        range.worth = range_worth;
+        for (EvictionItem* item : {&block, &range}) {
+            policy->arrive(*item);
+            policy->insert(*item);
+        }
+        return order(*policy, 1).front()->bytes;
+    };
+    for (const char* const name : {"density", "gdsf"}) {
+        EXPECT_EQ(first_to_leave(name, 1.5, 3), 16384u) << name;
+        EXPECT_EQ(first_to_leave(name, 1.5, 7), 4096u) << name;
+    }
+}
+
 TEST(Density, NewUsesCountMoreThanOldOnesAndIdleItemsAreDiscounted) {
     FakeView view(64);
     view.now = 0;
@@ -262,7 +290,6 @@ TEST(Density, WeightsStayFiniteForever) {
         view.now += 1000;
         EvictionItem passing;
         passing.bytes = 64;
-        passing.key = 77;
         policy->arrive(passing);
         ASSERT_TRUE(std::isfinite(passing.weight));
         ASSERT_LT(passing.weight, 1e90);

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "engine/clock.hpp"
 
 namespace nearfetch {
@@ -144,12 +146,12 @@ TEST(Bet, WhatReadingAheadTakesLongerIsLost) {
     EXPECT_NEAR(static_cast<double>(pause_of(bet)), 32 * 5'000 / (0.005 * 10'000), 100);
 }
 
-TEST(Bet, NowAndThenNothingIsReadAhead) {
+TEST(Bet, NowAndThenNothingIsReadAheadEverMoreRarely) {
     Bet bet;
-    int plain = 0;
-    for (int i = 0; i < 160; ++i)
-        if (!bet.may_read_ahead()) ++plain;
-    EXPECT_EQ(plain, 10);
+    std::vector<int> plain;
+    for (int i = 1; i <= 1100; ++i)
+        if (!bet.may_read_ahead()) plain.push_back(i);
+    EXPECT_EQ(plain, (std::vector{16, 48, 112, 240, 496, 752, 1008}));
 }
 
 TEST(Bet, HitsInPiecesAreSettledWithoutMisses) {

@@ -56,17 +56,19 @@ class DensityPolicy final : public HeapPolicy<DensityPolicy> {
     void arrive(EvictionItem& item) override {
         advance();
         ghosts_.set_capacity(ghosts_per_slot * view_.slot_count());
-        item.weight = ghosts_.recall(item.key).value_or(0.0) + touch_rule_.add;
+        item.weight = ghosts_.recall(view_.key(item)).value_or(0.0) + touch_rule_.add;
         item.position = rescalings_;
     }
-    void rejected(const EvictionItem& item) noexcept override { ghosts_.remember(item.key, item.weight); }
+    void rejected(const EvictionItem& item) noexcept override {
+        ghosts_.remember(view_.key(item), item.weight);
+    }
     void insert(EvictionItem& item) override {
         // Weights were scaled while it was in flight.
         if (item.position != rescalings_) item.weight *= std::exp(-largest_exponent);
         HeapPolicy::insert(item);
     }
     void erase(EvictionItem& item, bool evicted) noexcept override {
-        ghosts_.remember(item.key, item.weight);
+        ghosts_.remember(view_.key(item), item.weight);
         HeapPolicy::erase(item, evicted);
     }
 
@@ -83,15 +85,15 @@ class DensityPolicy final : public HeapPolicy<DensityPolicy> {
         out.nonempty += out.items.size();
     }
 
-    /// Its weight, less if it was idle for longer than that weight promises (a use every horizon / weight
-    /// gets).
+    /// Its weight times what a use is worth, less if it was idle for longer than that weight promises (a use
+    /// every horizon / weight gets).
     double score(const EvictionItem& item) const override {
         const double idle = static_cast<double>(now_ - item.last) * item.weight;
         const double promised = tolerated_idleness * horizon_ * touch_rule_.add;
-        return idle > promised ? item.weight * promised / idle : item.weight;
+        return item.worth * (idle > promised ? item.weight * promised / idle : item.weight);
     }
     double rank(const EvictionItem& item) const noexcept {
-        return item.weight / static_cast<double>(item.footprint_bytes());
+        return item.worth * item.weight / static_cast<double>(item.footprint_bytes());
     }
 
     bool weighs_newcomers() const noexcept override { return true; }

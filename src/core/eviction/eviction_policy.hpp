@@ -28,7 +28,7 @@ struct EvictionItem {
     std::uint32_t frequency = 0;  ///< gets that used it since it was admitted, the admitting one included
     std::uint32_t position = nowhere;  ///< the policy's own: where it keeps the item
     std::uint64_t bytes = 0;           ///< payload
-    std::uint64_t key = 0;             ///< identity that outlives eviction (mixed bits)
+    double worth = 1;                  ///< what a use of it saves, against other items
 
     /// The least that it occupies in the buffer: whole CPU cache lines.
     std::uint64_t footprint_bytes() const noexcept { return (bytes + 63) & ~std::uint64_t{63}; }
@@ -51,6 +51,8 @@ class EvictionView {
 
     virtual std::uint64_t slot_count() const = 0;
     virtual Slot slot(std::uint64_t position) const = 0;
+    /// The item's identity, which outlives its eviction (mixed bits).
+    virtual std::uint64_t key(const EvictionItem& item) const = 0;
     /// Gets so far, the running one included (i of 001).
     virtual std::uint64_t gets() const = 0;
     /// Average size of the gets so far (C_w.ags of 001).

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// GreedyDual-Size with frequency (Cherkasova 1998), every miss costing the same:
-//     H(x) = L(at its last use) + frequency(x) / size(x),
+// GreedyDual-Size with frequency (Cherkasova 1998):
+//     H(x) = L(at its last use) + frequency(x) worth(x) / size(x),
 // the least H goes first, and L rises to the H of what was evicted last. Exact: L only rises, so H only rises
 // with use, and a hit writes the L of its moment into the item (TouchRule) without reordering anything.
 
@@ -24,7 +24,7 @@ class GdsfPolicy final : public HeapPolicy<GdsfPolicy> {
     }
     double rank(const EvictionItem& item) const noexcept {
         return item.weight +
-               static_cast<double>(item.frequency) / static_cast<double>(item.footprint_bytes());
+               static_cast<double>(item.frequency) * item.worth / static_cast<double>(item.footprint_bytes());
     }
 };
 

@@ -27,7 +27,7 @@ class S3FifoPolicy final : public EvictionPolicy {
     void arrive(EvictionItem& item) override {
         ghosts_.set_capacity(view_.slot_count());
         // A key stays remembered for as many departures as the main queue has items.
-        const std::optional<double> left = ghosts_.recall(item.key);
+        const std::optional<double> left = ghosts_.recall(view_.key(item));
         item.weight = left && departures_ - *left <= std::max(1.0, static_cast<double>(count_[main])) ? 1 : 0;
         touch_rule_ = {1.0, 0.0};
     }
@@ -46,7 +46,7 @@ class S3FifoPolicy final : public EvictionPolicy {
     }
 
     void erase(EvictionItem& item, bool evicted) noexcept override {
-        if (evicted && nodes_[item.position].queue == small) ghosts_.remember(item.key, ++departures_);
+        if (evicted && nodes_[item.position].queue == small) ghosts_.remember(view_.key(item), ++departures_);
         take(item.position);
         spare_.push_back(item.position);
         item.position = EvictionItem::nowhere;

@@ -31,42 +31,43 @@ constexpr std::uint32_t reaped_ahead = 2;
 }  // namespace
 
 Admission RangeCache::admit(Rank target, std::uint64_t offset, std::uint64_t size, Stamp stamp, bool store) {
-    return admit(target, offset, size, stamp, store, 0);
+    return admit({target, {offset, offset + size}, stamp, store, 0});
 }
 
 Admission RangeCache::admit_ahead(Rank target, ByteRange range) {
     reap_stale(reaped_ahead, buffer_.size_bytes());
-    const Admission admission = admit_skewed(target, range);
+    const Admission admission = admit({target, range, now(), true, skew_of(range)});
     if (admission.entry != nullptr) admission.entry->ahead_ = true;
     return admission;
 }
 
-Admission RangeCache::admit_skewed(Rank target, ByteRange range) {
-    const auto skew = static_cast<std::uint8_t>(range.begin % StorageBuffer::line_bytes);
-    return admit(target, range.begin, range.size(), now(), true, skew);
+// Says what the entry is; the index and the buffer do not know it yet.
+void RangeCache::describe(Entry& entry, const Newcomer& newcomer) const {
+    entry.target_ = newcomer.target;
+    entry.offset_ = newcomer.range.begin;
+    entry.bytes = newcomer.range.size();
+    entry.stamp_ = newcomer.stamp;
+    entry.store_ = newcomer.store;
+    entry.skew_ = newcomer.skew;
+    entry.last = gets_;
+    entry.frequency = 1;
+    entry.worth = config_.hit_worth ? config_.hit_worth(entry.target_, entry.bytes) : 1;
 }
 
-Admission RangeCache::admit(Rank target, std::uint64_t offset, std::uint64_t size, Stamp stamp, bool store,
-                            std::uint8_t skew) {
-    NF_EXPECT(size > 0 && target >= 0 && static_cast<std::uint32_t>(target) < sync_.ranks());
+Admission RangeCache::admit(const Newcomer& newcomer) {
+    const auto [target, range, stamp, store, skew] = newcomer;
+    const std::uint64_t stored = range.size() + skew;
+    NF_EXPECT(!range.empty() && target >= 0 && static_cast<std::uint32_t>(target) < sync_.ranks());
     Admission result;
     Entry* entry = nullptr;
     try {
         if (config_.adaptive && gets_ - interval_.gets_at_start >= config_.adapt.interval_gets) adapt();
-        if (store) take_back(size + skew);
-        const bool too_large = store && StorageBuffer::footprint(size + skew) > buffer_.size_bytes();
+        if (store) take_back(stored);
+        const bool too_large = store && StorageBuffer::footprint(stored) > buffer_.size_bytes();
         if (too_large) ++interval_.failing;
-        if (too_large || occupied(target, offset, size) || (entry = pool_.acquire()) == nullptr)
+        if (too_large || occupied(target, range.begin, range.size()) || (entry = pool_.acquire()) == nullptr)
             return result;
-        entry->target_ = target;
-        entry->offset_ = offset;
-        entry->bytes = size;
-        entry->stamp_ = stamp;
-        entry->store_ = store;
-        entry->skew_ = skew;
-        entry->last = gets_;
-        entry->frequency = 1;
-        entry->key = CuckooIndex::mix(target, offset);
+        describe(*entry, newcomer);
         if (store) policy_->arrive(*entry);
         plan_->clear();
         by_range_.reserve();

@@ -14,6 +14,20 @@ struct RangeCache::Window {
     double cost = 0;
 };
 
+/// What asks to be admitted.
+struct RangeCache::Newcomer {
+    Rank target;
+    ByteRange range;
+    Stamp stamp;
+    bool store;
+    std::uint8_t skew;
+};
+
+/// Where a range lies in a CPU cache line of the target's memory.
+inline std::uint8_t skew_of(ByteRange range) noexcept {
+    return static_cast<std::uint8_t>(range.begin % StorageBuffer::line_bytes);
+}
+
 /// How a newcomer gets in, worked out before anything is changed.
 struct RangeCache::Plan {
     std::vector<Entry*> victims;  ///< for space: neighbours

@@ -12,8 +12,6 @@
 
 namespace nearfetch {
 
-namespace {}  // namespace
-
 // Entries in flight that were doomed have a number, but no place in the index: room for as many again.
 RangeCache::RangeCache(const RangeCacheConfig& config, std::uint32_t ranks)
     : mru_(&nothing_),
@@ -151,7 +149,7 @@ void RangeCache::join(Rank target, ByteRange united) {
     read_across(target, united.begin, united.size(), joining_.data());
     drop(target, united.begin, united.size());
     // What was resident was fresh, and there has been no acquire since: now() is as good a stamp as theirs.
-    const Admission admission = admit_skewed(target, united);
+    const Admission admission = admit({target, united, now(), true, skew_of(united)});
     if (admission.entry != nullptr) commit(admission.entry, joining_.data());
 }
 
@@ -318,6 +316,11 @@ EvictionView::Slot RangeCache::slot(std::uint64_t position) const {
     // The view hands out what may be evicted; the policy never changes more than its own field.
     Entry& entry = const_cast<EntryPool&>(pool_)[id];
     return {true, entry.is_pending() || entry.victim_ ? nullptr : &entry};
+}
+
+std::uint64_t RangeCache::key(const EvictionItem& item) const {
+    const auto& entry = static_cast<const Entry&>(item);
+    return CuckooIndex::mix(entry.target_, entry.offset_);
 }
 
 std::uint64_t RangeCache::gets() const { return gets_; }

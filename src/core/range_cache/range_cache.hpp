@@ -186,12 +186,12 @@ class RangeCache final : private EvictionView {
     void give_back(Entry& entry) noexcept;
 
     // Admission (admission.cpp).
+    struct Newcomer;
     struct Plan;
     struct Window;
     bool occupied(Rank target, std::uint64_t offset, std::uint64_t size);
-    Admission admit_skewed(Rank target, ByteRange range);
-    Admission admit(Rank target, std::uint64_t offset, std::uint64_t size, Stamp stamp, bool store,
-                    std::uint8_t skew);
+    Admission admit(const Newcomer& newcomer);
+    void describe(Entry& entry, const Newcomer& newcomer) const;
     AccessType admit_planned(Entry& entry, Plan& plan);
     AccessType admit_weakly(Entry& entry, Plan& plan);
     bool plan_space(const Entry& entry, Plan& plan);
@@ -217,6 +217,7 @@ class RangeCache final : private EvictionView {
     // EvictionView.
     std::uint64_t slot_count() const override;
     Slot slot(std::uint64_t position) const override;
+    std::uint64_t key(const EvictionItem& item) const override;
     std::uint64_t gets() const override;
     double average_get_bytes() const override;
     std::uint64_t adjacent_free_bytes(const EvictionItem& item) const override;
