@@ -39,6 +39,33 @@ TEST(RangeCache, ReadingAheadInAFullCacheHasToPay) {
     EXPECT_EQ(allowed, 10) << "now and then, to find out";
 }
 
+TEST(RangeCache, BlocksThatStayCountForReadingAheadToo) {
+    RangeCacheConfig config = small_config(32);
+    config.policy = "density";
+    config.index_entries = config.index_entries_max = 16;
+    config.read_ahead_bytes = 1024;
+    RangeCache cache(config, 1);
+    const auto get = [&](std::uint64_t block) {
+        if (hits(cache, 0, block * 256 + 8, 8)) return;
+        const Admission admission = cache.admit_ahead(0, {block * 256, block * 256 + 256});
+        if (admission.entry != nullptr)
+            cache.commit(admission.entry, remote_bytes(0, block * 256, 256).data());
+    };
+    // Room for 8: six of them are wanted all the time; the others come twice, so that they are let in, and
+    // go.
+    for (std::uint64_t round = 0; round < 100; ++round) {
+        for (std::uint64_t popular = 0; popular < 6; ++popular)
+            for (int use = 0; use < 4; ++use)
+                get(popular);
+        for (std::uint64_t passing = 0; passing < 4; ++passing)
+            get(100 + (round / 2) * 4 + passing);
+    }
+    EXPECT_GT(cache.counters().evictions, 50u);
+    EXPECT_TRUE(hits(cache, 0, 8, 8)) << "the popular ones stay";
+    EXPECT_EQ(cache.ahead_bytes(), 1024u);
+    EXPECT_TRUE(cache.ahead_pays(256, true));
+}
+
 TEST(RangeCache, WhatWasReadAheadAndWentStaleUnusedIsNoticedAtOnce) {
     RangeCacheConfig config = small_config(1024);
     config.read_ahead_bytes = 256;

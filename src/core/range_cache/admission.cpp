@@ -20,8 +20,9 @@ namespace {
 // A window with more neighbours than that on one side is not looked for: it could hardly be the cheapest.
 constexpr std::size_t most_weighed = 64;
 // Entries around which the cheapest window is looked for, and entries that go in order at most.
-constexpr std::size_t window_centers[] = {2, 6, 16};
+constexpr std::size_t window_centers[] = {2, 4, 6};
 constexpr double cheap_enough = 0.1;
+constexpr double hopeless_share = 0.5;
 constexpr std::size_t most_in_order = 4096;
 // Entries that are looked at per admission because they may be stale: where room is needed; and always, where
 // what became of them decides what is read ahead next.
@@ -229,7 +230,8 @@ bool RangeCache::plan_slot(const Entry& entry, Plan& plan) {
 bool RangeCache::plan_space(const Entry& entry, Plan& plan) {
     if (!entry.store_ || buffer_.fits(entry.stored_bytes())) return true;
     const std::uint64_t needed = StorageBuffer::footprint(entry.stored_bytes());
-    const bool found = policy_->weighs_newcomers() ? cheapest_run(needed, plan) : first_run(needed, plan);
+    const bool found =
+        policy_->weighs_newcomers() ? cheapest_run(entry, needed, plan) : first_run(needed, plan);
     counters_.evict_visited += candidates_.visited;
     counters_.evict_nonempty += candidates_.nonempty;
     interval_.visited += candidates_.visited;
@@ -297,7 +299,7 @@ void RangeCache::best_window(StorageBuffer::Region* center, std::uint64_t needed
 
 // For policies whose scores add up: of the windows around those that are worth least, the one that costs
 // least.
-bool RangeCache::cheapest_run(std::uint64_t needed, Plan& plan) {
+bool RangeCache::cheapest_run(const Entry& entry, std::uint64_t needed, Plan& plan) {
     const double per_byte = policy_->score_per_byte();
     const auto passable = [](const StorageBuffer::Region* region) {
         return region->is_free() || !static_cast<const Entry*>(region->owner)->is_pending();
@@ -307,15 +309,18 @@ bool RangeCache::cheapest_run(std::uint64_t needed, Plan& plan) {
         return policy_->score(*static_cast<const Entry*>(region->owner)) -
                per_byte * static_cast<double>(region->bytes);
     };
-    // Looking further is worth it while what was found costs more than space usually does.
-    const double cheap = cheap_enough * per_byte * static_cast<double>(needed);
+    // Looking further is worth it while what was found costs more than space usually does, and for a newcomer
+    // that may pay for it.
+    const double usual = per_byte * static_cast<double>(needed);
+    const double cheap = cheap_enough * usual;
+    const bool hopeless = policy_->score(entry) < hopeless_share * usual;
     Window best;
     for (const std::size_t centers : window_centers) {
         candidates_.clear();
         policy_->candidates(centers, candidates_);
         for (EvictionItem* item : candidates_.items)
             best_window(static_cast<Entry*>(item)->region_, needed, most_weighed, best, passable, cost);
-        if (best.first != nullptr && best.cost <= cheap) break;
+        if (best.first != nullptr && (best.cost <= cheap || hopeless)) break;
     }
     if (best.first == nullptr) return false;
     for (StorageBuffer::Region* region = best.first;; region = region->next) {

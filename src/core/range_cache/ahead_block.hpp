@@ -4,7 +4,8 @@
 // How much is fetched around a miss, and whether anything is.
 //
 // What was read ahead has paid if it served gets before it went. One that was evicted stood in the way of
-// others and has to have served more; one that went stale has only cost its bytes on the way. Where they do
+// others and has to have served more; so has, whenever one is evicted, another that is still there, because
+// the best ones stay. One that went stale has only cost its bytes on the way. Where they do
 // not pay, half as much is fetched, down to a few lines, and then nothing but what is asked for; now and then
 // it is tried again. Where they pay several times over, it is twice as much, up to the setting.
 
@@ -24,7 +25,8 @@ class AheadBlock {
     /// Now and then true all the same, to find out.
     bool pays() noexcept { return uses_ >= least_uses || ++refused_ % trial == 0; }
 
-    /// What was read ahead is gone, after so many uses beside the first.
+    /// What was read ahead is gone, or has been looked at instead of one that was evicted, after so many uses
+    /// beside the first.
     void gone(std::uint32_t uses, bool evicted) noexcept {
         const double counted = static_cast<double>(uses) * (evicted ? 1 : stale_weight);
         uses_ += (std::min(counted, most_counted) - uses_) / 8;

@@ -12,6 +12,12 @@
 
 namespace nearfetch {
 
+namespace {
+
+constexpr int most_looks = 32;  // at slots, for an entry that was read ahead
+
+}  // namespace
+
 // Entries in flight that were doomed have a number, but no place in the index: room for as many again.
 RangeCache::RangeCache(const RangeCacheConfig& config, std::uint32_t ranks)
     : mru_(&nothing_),
@@ -212,8 +218,25 @@ bool RangeCache::ahead_pays(std::uint64_t size, bool lasts) noexcept {
     return (lasts && buffer_.fits(size)) || ahead_.pays();
 }
 
+// One of those that were read ahead and are there, if there are many.
+const Entry* RangeCache::any_ahead() noexcept {
+    for (int looks = 0; looks < most_looks; ++looks) {
+        const std::uint64_t hash = CuckooIndex::mix(0, ++looked_);
+        const std::uint32_t id = index_.at(static_cast<std::uint32_t>(hash % index_.slot_count()));
+        if (id == CuckooIndex::none) continue;
+        const Entry& entry = pool_[id];
+        if (entry.ahead_ && !entry.is_pending() && fresh(entry)) return &entry;
+    }
+    return nullptr;
+}
+
 void RangeCache::remove(Entry& entry, bool evicted) noexcept {
-    if (entry.ahead_ && !entry.is_pending()) ahead_.gone(entry.frequency - 1, evicted);
+    if (entry.ahead_ && !entry.is_pending()) {
+        ahead_.gone(entry.frequency - 1, evicted);
+        // Those that are used most stay: they are to be heard, too.
+        const Entry* const other = evicted ? any_ahead() : nullptr;
+        if (other != nullptr && other != &entry) ahead_.gone(other->frequency - 1, true);
+    }
     if (entry.served_ != nullptr) policy_->erase(entry, evicted);
     unlink(entry);
     give_back(entry);

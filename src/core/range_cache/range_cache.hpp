@@ -179,6 +179,7 @@ class RangeCache final : private EvictionView {
     void for_each_overlap(Rank target, std::uint64_t offset, std::uint64_t size, Visitor&& visit);
 
     // Entries' lives (range_cache.cpp).
+    const Entry* any_ahead() noexcept;
     void remove(Entry& entry, bool evicted) noexcept;
     void doom(Entry& entry) noexcept;
     void forget(Entry& entry) noexcept;
@@ -197,7 +198,7 @@ class RangeCache final : private EvictionView {
     bool plan_space(const Entry& entry, Plan& plan);
     bool plan_slot(const Entry& entry, Plan& plan);
     bool worth_it(const Entry& entry, const Plan& plan) const;
-    bool cheapest_run(std::uint64_t needed, Plan& plan);
+    bool cheapest_run(const Entry& entry, std::uint64_t needed, Plan& plan);
     bool first_run(std::uint64_t needed, Plan& plan);
     template <class Passable, class Cost>
     void best_window(StorageBuffer::Region* center, std::uint64_t needed, std::size_t most_neighbours,
@@ -246,6 +247,7 @@ class RangeCache final : private EvictionView {
     std::uint64_t granted_bytes_;  ///< |S_w| as it was set; adaptation may have made it smaller or larger
     std::vector<std::byte> joining_;
     AheadBlock ahead_;
+    std::uint64_t looked_ = 0;  ///< by any_ahead()
     EvictionCandidates candidates_;
     std::unique_ptr<Plan> plan_;  ///< kept for its memory
 
