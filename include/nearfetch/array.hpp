@@ -74,8 +74,7 @@ class DistributedArray {
         : layout_(bounds, grid, block), rank_(nearfetch::rank()), block_(block) {
         detail::check_ranks(layout_.ranks());
         agree("DistributedArray", detail::describe(layout_, block, sizeof(T)));
-        capacity_ = layout_.most();
-        parts_ = detail::ArrayMemory<T>(static_cast<std::size_t>(capacity_));
+        parts_ = detail::ArrayMemory<T>(static_cast<std::size_t>(layout_.most()));
         find_own();
         barrier();
     }
@@ -380,7 +379,6 @@ class DistributedArray {
     Layout<N, D> layout_;
     Rank rank_;
     Index<N> block_;
-    std::int64_t capacity_ = 0;  ///< elements that each rank has memory for
     detail::Agreement agreement_;
     detail::ArrayMemory<T> parts_;
     detail::Gathering gathering_;

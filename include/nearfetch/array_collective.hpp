@@ -45,6 +45,8 @@ class ArrayMemory {
     }
 
     bool empty() const { return bytes_ == 0; }
+    /// Elements of each rank.
+    std::size_t size() const { return bytes_ / sizeof(T); }
     std::uint64_t address() const { return memory_.address(); }
     /// This rank's.
     GlobalPtr<T> own() const { return memory_; }
@@ -109,7 +111,6 @@ class Gathering {
 
   private:
     ArrayMemory<std::byte> scratch_;
-    std::size_t scratch_bytes_ = 0;
 };
 
 }  // namespace detail

@@ -60,10 +60,7 @@ void DistributedArray<T, N, D>::move_to(const Layout<N, D>& after) {
         part.packed.resize(static_cast<std::size_t>(part.local.size()));
     fetch(parts, detail::Packer::owner, true);
     barrier(std::memory_order_relaxed);
-    if (after.most() > capacity_) {
-        parts_.change(static_cast<std::size_t>(after.most()));
-        capacity_ = after.most();
-    }
+    if (const auto most = static_cast<std::size_t>(after.most()); most > parts_.size()) parts_.change(most);
     layout_ = after;
     find_own();
     std::fill_n(reinterpret_cast<std::byte*>(own_), sizeof(T) * static_cast<std::size_t>(local().size()),

@@ -238,15 +238,15 @@ class SparseMatrix {
     /// Makes room for indices, and moves the values.
     void insert(const char* what, std::vector<Index<2>> indices, bool distinct) {
         const std::vector<T> before(own_values().begin(), own_values().end());
-        const detail::SparseStructure::Change change =
+        const std::vector<std::int64_t> numbers =
             structure_.insert(what, std::move(indices), distinct, gathering_);
-        if (change.capacity != 0) {
-            values_ = detail::ArrayMemory<T>(static_cast<std::size_t>(change.capacity));
+        if (structure_.capacity() > values_.size()) {
+            values_ = detail::ArrayMemory<T>(structure_.capacity());
             own_ = values_.local();
         }
         std::ranges::fill(own_values(), T{});
         for (std::size_t n = 0; n < before.size(); ++n)
-            own_values()[static_cast<std::size_t>(change.numbers[n])] = before[n];
+            own_values()[static_cast<std::size_t>(numbers[n])] = before[n];
     }
     void prefetch(const char* what, const std::vector<std::vector<Box<2>>>& table, const Prefetch& how) {
         detail::check_table(table.size());

@@ -57,13 +57,12 @@ class SparseStructure {
         return {own_columns_, static_cast<std::size_t>(own_starts().back())};
     }
 
-    struct Change {
-        std::vector<std::int64_t> numbers;  ///< that those have now which were there before
-        std::int64_t capacity = 0;          ///< not 0: so many are to be allocated anew
-    };
     /// Own indices, some of which may be there. Collective. \param distinct it is an Error if one is there
-    /// twice
-    Change insert(const char* what, std::vector<Index<2>> indices, bool distinct, Gathering& gathering);
+    /// twice \return the numbers that those have now which were there before
+    std::vector<std::int64_t> insert(const char* what, std::vector<Index<2>> indices, bool distinct,
+                                     Gathering& gathering);
+    /// Non-zeros that each rank has memory for.
+    std::size_t capacity() const { return columns_.size(); }
 
     /// The structure of others' rows that boxes touch: from now on it is known. \return the numbers that the
     /// boxes have
@@ -97,7 +96,6 @@ class SparseStructure {
     Layout<2> layout_;
     ArrayMemory<std::int64_t> starts_;  ///< one more than rows: the last is the end
     ArrayMemory<std::int64_t> columns_;
-    std::int64_t capacity_ = 0;
     std::vector<std::int64_t> counts_;  ///< non-zeros of each rank
     std::unordered_map<std::int64_t, Row> known_;
 };

@@ -67,16 +67,14 @@ void check_ranks(Rank ranks) {
 }
 
 void Gathering::all(const void* from, std::size_t bytes, std::byte* to) {
-    if (bytes * static_cast<std::size_t>(ranks()) > scratch_bytes_) {
-        scratch_bytes_ = bytes * static_cast<std::size_t>(ranks());
-        scratch_ = ArrayMemory<std::byte>(scratch_bytes_);
-    }
+    const std::size_t all_bytes = bytes * static_cast<std::size_t>(ranks());
+    if (all_bytes > scratch_.size()) scratch_ = ArrayMemory<std::byte>(all_bytes);
     // By way of rank 0: one message there and one back for everybody.
     const GlobalPtr<std::byte> all = scratch_.at_rank(0);
     nearfetch::put<std::byte>(all + static_cast<std::ptrdiff_t>(bytes) * rank(),
                               std::span(static_cast<const std::byte*>(from), bytes));
     barrier();
-    nearfetch::get<std::byte>(all, std::span(to, bytes * static_cast<std::size_t>(ranks())));
+    nearfetch::get<std::byte>(all, std::span(to, all_bytes));
     // Nobody writes there again before everybody has read.
     barrier(std::memory_order_relaxed);
 }

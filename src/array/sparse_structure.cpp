@@ -107,8 +107,8 @@ void SparseStructure::check_own(const char* what, std::span<const Index<2>> sort
     }
 }
 
-SparseStructure::Change SparseStructure::insert(const char* what, std::vector<Index<2>> indices,
-                                                bool distinct, Gathering& gathering) {
+std::vector<std::int64_t> SparseStructure::insert(const char* what, std::vector<Index<2>> indices,
+                                                  bool distinct, Gathering& gathering) {
     std::sort(indices.begin(), indices.end());
     check_own(what, indices, distinct);
     std::vector<Index<2>> before;
@@ -120,27 +120,26 @@ SparseStructure::Change SparseStructure::insert(const char* what, std::vector<In
     after.erase(std::unique(after.begin(), after.end()), after.end());
 
     counts_ = gathering.all(static_cast<std::int64_t>(after.size()));
-    Change change;
-    const std::int64_t most = *std::max_element(counts_.begin(), counts_.end());
-    if (most > capacity_ || capacity_ == 0) {
+    const auto most = static_cast<std::size_t>(*std::max_element(counts_.begin(), counts_.end()));
+    if (most > capacity() || capacity() == 0) {
         // Twice as much each time: what there was is at most as much again until it is needed.
-        capacity_ = change.capacity = std::max({most, 2 * capacity_, std::int64_t{1}});
-        columns_ = ArrayMemory<std::int64_t>(static_cast<std::size_t>(capacity_));
+        columns_ = ArrayMemory<std::int64_t>(std::max({most, 2 * capacity(), std::size_t{1}}));
         own_columns_ = columns_.local();
     }
     std::int64_t* const starts = own_starts_;
     std::fill_n(starts, end_row_ - first_row_ + 1, 0);
+    std::vector<std::int64_t> numbers;
     std::size_t old = 0;
     for (std::size_t n = 0; n < after.size(); ++n) {
         if (old < before.size() && before[old] == after[n]) {
-            change.numbers.push_back(static_cast<std::int64_t>(n));
+            numbers.push_back(static_cast<std::int64_t>(n));
             ++old;
         }
         own_columns_[n] = after[n][1];
         ++starts[after[n][0] - first_row_ + 1];
     }
     std::partial_sum(starts, starts + (end_row_ - first_row_ + 1), starts);
-    return change;
+    return numbers;
 }
 
 SetsByOwner SparseStructure::fetch(std::span<const Box<2>> boxes, Code pack) {
