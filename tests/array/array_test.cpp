@@ -328,5 +328,16 @@ TEST(Arrays, OwnersPackAtTheSameTime) {
     });
 }
 
+TEST(Arrays, AGatheringWithoutRoomIsOneTheNextTimeToo) {
+    launch(array_options(2), [] {
+        detail::Gathering gathering;
+        const std::vector<std::byte> own(1 << 18);
+        std::vector<std::byte> all(2 * own.size());
+        for (int time = 0; time < 2; ++time)
+            EXPECT_THROW(gathering.all(own.data(), own.size(), all.data()), Error);
+        EXPECT_EQ(gathering.all(rank()), (std::vector<Rank>{0, 1}));
+    });
+}
+
 }  // namespace
 }  // namespace nearfetch
