@@ -302,7 +302,13 @@ class DistributedArray {
         return detail::make_slice(layout_, owner, Box<N>({}, layout_.local_shape(owner)), parts_.address(),
                                   sizeof(T));
     }
-    static void fetch(std::vector<Part>& parts, detail::Packer packer, bool around);
+    static void fetch(std::vector<Part>& parts, bool around);
+    /// What of this array the calling rank owns in another layout.
+    template <Distribution Other>
+    std::vector<Part> fetch_for(const Layout<N, Other>& owned, bool around) const;
+    /// Takes over what of parts of a layout this rank owns here.
+    template <Distribution Other>
+    void take(const Layout<N, Other>& layout, const std::vector<detail::ArrayPart<T, N, Other>>& parts);
     /// What is prefetched of parts is up to date, as far as it has to be.
     void freshen(std::span<const Part> parts) const;
     /// Of a part that is wanted for a box: what is prefetched. \return for each element whether it was
@@ -337,15 +343,13 @@ class DistributedArray {
         }
         check(i);
         const Place<N> place = layout_.place(i);
-        for (detail::PrefetchedSlice* const slice : hook_.of(place.rank)) {
-            const std::int64_t position = slice->position(place.local, place.position);
-            if (position < 0) continue;
+        if (const auto [slice, position] = hook_.find(place.rank, place.local, place.position);
+            slice != nullptr) {
             hook_.used(slice);
             if (hook_.read(*slice, position, value)) return value;
-            return nearfetch::get(pointer(place));
-        }
-        if (observer_ != nullptr) [[unlikely]]
+        } else if (observer_ != nullptr) [[unlikely]] {
             observer_->read(place.rank, place.position);
+        }
         return nearfetch::get(pointer(place));
     }
     void write_far(const Index<N>& i, const T& value) {

@@ -20,11 +20,35 @@ auto DistributedArray<T, N, D>::parts_of(const detail::IndexProduct<N>& wanted) 
 }
 
 template <class T, std::size_t N, Distribution D>
-void DistributedArray<T, N, D>::fetch(std::vector<Part>& parts, detail::Packer packer, bool around) {
+void DistributedArray<T, N, D>::fetch(std::vector<Part>& parts, bool around) {
     std::vector<detail::SliceMove> moves;
     for (Part& part : parts)
         moves.push_back(part.move());
-    detail::get_slices(moves, packer, around, &detail::pack_at_owner);
+    detail::get_slices(moves, detail::Packer::owner, around, &detail::pack_at_owner);
+}
+
+template <class T, std::size_t N, Distribution D>
+template <Distribution Other>
+auto DistributedArray<T, N, D>::fetch_for(const Layout<N, Other>& owned, bool around) const
+    -> std::vector<Part> {
+    std::vector<Part> parts = parts_of(detail::own_product(owned, rank_));
+    for (Part& part : parts)
+        part.packed.resize(static_cast<std::size_t>(part.local.size()));
+    fetch(parts, around);
+    return parts;
+}
+
+template <class T, std::size_t N, Distribution D>
+template <Distribution Other>
+void DistributedArray<T, N, D>::take(const Layout<N, Other>& layout,
+                                     const std::vector<detail::ArrayPart<T, N, Other>>& parts) {
+    for (const auto& part : parts) {
+        const T* element = part.packed.data();
+        for_each_index(part.local, [&](const Index<N>& local) {
+            if (T* const to = own(layout.global(part.owner, local))) *to = *element;
+            ++element;
+        });
+    }
 }
 
 namespace detail {
@@ -133,7 +157,7 @@ void DistributedArray<T, N, D>::get(const Box<N>& box, std::span<T> to) const {
         part.slice = detail::make_slice(layout_, part.owner, part.local, parts_.address(), sizeof(T));
         part.packed.resize(static_cast<std::size_t>(part.local.size()));
     }
-    fetch(parts, detail::Packer::owner, false);
+    fetch(parts, false);
     for (std::size_t k = 0; k < parts.size(); ++k) {
         const Part& part = parts[k];
         if (part.packed.empty()) continue;
@@ -197,17 +221,7 @@ void DistributedArray<T, N, D>::assign(const DistributedArray<T, N, Other>& from
         throw Error("assign: an array of other bounds", "each index gets the element of the same index",
                     "use arrays of the same bounds");
     agree("assign", {});
-    auto parts = from.parts_of(detail::own_product(layout_, rank_));
-    for (auto& part : parts)
-        part.packed.resize(static_cast<std::size_t>(part.local.size()));
-    from.fetch(parts, detail::Packer::owner, false);
-    for (const auto& part : parts) {
-        const T* element = part.packed.data();
-        for_each_index(part.local, [&](const Index<N>& local) {
-            if (T* const to = own(from.layout().global(part.owner, local))) *to = *element;
-            ++element;
-        });
-    }
+    take(from.layout(), from.fetch_for(layout_, false));
     barrier();
 }
 

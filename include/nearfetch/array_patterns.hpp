@@ -140,9 +140,7 @@ template <class T, std::size_t N, Distribution D>
 bool DistributedArray<T, N, D>::is_prefetched(const Index<N>& i) const {
     check(i);
     const Place<N> place = layout_.place(i);
-    for (const detail::PrefetchedSlice* slice : hook_.of(place.rank))
-        if (slice->position(place.local, place.position) >= 0) return true;
-    return false;
+    return hook_.find(place.rank, place.local, place.position).first != nullptr;
 }
 
 template <class T, std::size_t N, Distribution D>
@@ -154,12 +152,9 @@ void DistributedArray<T, N, D>::contribute(const Index<N>& i, const T& value, co
     }
     check(i);
     const Place<N> place = layout_.place(i);
-    for (const detail::PrefetchedSlice* const slice : hook_.of(place.rank))
-        if (const std::int64_t position = slice->position(place.local, place.position); position >= 0) {
-            ghosts_.add(*slice, position, value, hook_.evictions(), add);
-            return;
-        }
-    detail::not_a_ghost(i);
+    const auto [slice, position] = hook_.find(place.rank, place.local, place.position);
+    if (slice == nullptr) detail::not_a_ghost(i);
+    ghosts_.add(*slice, position, value, hook_.evictions(), add);
 }
 
 template <class T, std::size_t N, Distribution D>

@@ -14,6 +14,7 @@
 #include <cstring>
 #include <memory>
 #include <nearfetch/array_slices.hpp>
+#include <utility>
 #include <vector>
 
 namespace [[gnu::visibility("default")]] nearfetch {
@@ -98,6 +99,16 @@ class PrefetchHook {
     std::span<PrefetchedSlice* const> of(Rank owner) const {
         if (by_owner_.empty()) return {};
         return by_owner_[static_cast<std::size_t>(owner)];
+    }
+
+    /// The first of them that has an element, and where in it; or nullptr.
+    template <std::size_t N>
+    std::pair<PrefetchedSlice*, std::int64_t> find(Rank owner, const Index<N>& local,
+                                                   std::int64_t number) const {
+        for (PrefetchedSlice* const slice : of(owner))
+            if (const std::int64_t position = slice->position(local, number); position >= 0)
+                return {slice, position};
+        return {nullptr, -1};
     }
 
     /// The box that was used last, which is what will be used next more often than not; or nullptr.

@@ -55,23 +55,14 @@ std::uint64_t DistributedArray<T, N, D>::resize_state() {
 template <class T, std::size_t N, Distribution D>
 void DistributedArray<T, N, D>::move_to(const Layout<N, D>& after) {
     const Layout<N, D> before = layout_;
-    std::vector<Part> parts = parts_of(detail::own_product(after, rank_));
-    for (Part& part : parts)
-        part.packed.resize(static_cast<std::size_t>(part.local.size()));
-    fetch(parts, detail::Packer::owner, true);
+    const std::vector<Part> parts = fetch_for(after, true);
     barrier(std::memory_order_relaxed);
     if (const auto most = static_cast<std::size_t>(after.most()); most > parts_.size()) parts_.change(most);
     layout_ = after;
     find_own();
     std::fill_n(reinterpret_cast<std::byte*>(own_), sizeof(T) * static_cast<std::size_t>(local().size()),
                 std::byte{});
-    for (const Part& part : parts) {
-        const T* element = part.packed.data();
-        for_each_index(part.local, [&](const Index<N>& local) {
-            if (T* const to = own(before.global(part.owner, local))) *to = *element;
-            ++element;
-        });
-    }
+    take(before, parts);
 }
 
 template <class T, std::size_t N, Distribution D>

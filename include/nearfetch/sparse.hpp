@@ -220,10 +220,7 @@ class SparseMatrix {
     std::span<T> own_values() const { return {own_, static_cast<std::size_t>(non_zeros(rank_))}; }
     /// The slice that has a number, and where.
     std::pair<detail::PrefetchedSlice*, std::int64_t> find(Rank owner, std::int64_t number) const {
-        for (detail::PrefetchedSlice* const slice : hook_.of(owner))
-            if (const std::int64_t position = slice->position(Index<1>{number}, number); position >= 0)
-                return {slice, position};
-        return {nullptr, -1};
+        return hook_.find(owner, Index<1>{number}, number);
     }
     T read_far(const Index<2>& i) const {
         const std::int64_t number = structure_.number(i);

@@ -8,8 +8,6 @@ namespace nearfetch::detail {
 
 namespace {
 
-std::string text(const Index<2>& i) { return "(" + std::to_string(i[0]) + ", " + std::to_string(i[1]) + ")"; }
-
 Layout<2> layout_of(std::int64_t rows, std::int64_t columns) {
     return Layout<2>(Box<2>({0, 0}, {rows, columns}), {ranks(), 1});
 }
@@ -97,11 +95,11 @@ void SparseStructure::check_own(const char* what, std::span<const Index<2>> sort
         const Index<2>& i = sorted[n];
         check(i);
         if (!owns(i))
-            throw Error(std::string(what) + ": index " + text(i) + " is in a row of rank " +
+            throw Error(std::string(what) + ": index " + text_of(i) + " is in a row of rank " +
                             std::to_string(layout_.owner(i)),
                         "each rank gives what is in its own rows", "give it to that rank");
         if (distinct && n > 0 && i == sorted[n - 1])
-            throw Error(std::string(what) + ": index " + text(i) + " is there twice",
+            throw Error(std::string(what) + ": index " + text_of(i) + " is there twice",
                         "which of the two values counts would be left to chance",
                         "add them up, or leave one out");
     }
@@ -177,7 +175,7 @@ SetsByOwner SparseStructure::fetch(std::span<const Box<2>> boxes, Code pack) {
 }
 
 void no_such_index(const Index<2>& i) {
-    throw Error("index " + text(i), "the matrix has no element there", "add() it first");
+    throw Error("index " + text_of(i), "the matrix has no element there", "add() it first");
 }
 
 void domain_is_static() {
