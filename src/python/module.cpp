@@ -6,10 +6,13 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <nearfetch/array_prefetch.hpp>
 #include <nearfetch/pgas.hpp>
 
 #include "python/array_binding.hpp"
+#include "python/keys.hpp"
 #include "python/program.hpp"
+#include "python/rank_state.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -31,21 +34,34 @@ void take(const nb::dict& from, const char* name, T& to) {
                     "use such a value");
 }
 
+/// Calls visit(name, setting) for each of the page cache's.
+template <class Visit>
+void for_each_setting(PageCacheConfig& cache, const Visit& visit) {
+    visit("capacity_bytes", cache.capacity_bytes);
+    visit("page_bytes", cache.page_bytes);
+    visit("line_bytes", cache.line_bytes);
+    visit("dirty_pages", cache.dirty_pages);
+    visit("operations", cache.operations);
+    visit("bulk_bytes", cache.bulk_bytes);
+    visit("policy", cache.policy);
+    visit("read_ahead", cache.read_ahead);
+    visit("read_ahead_items", cache.read_ahead_items);
+    visit("read_ahead_beyond_paper", cache.read_ahead_beyond_paper);
+    visit("combine_pages", cache.combine_pages);
+    visit("wait_for_writes", cache.wait_for_writes);
+}
+
 PageCacheConfig cache_of(const nb::dict& from) {
     PageCacheConfig cache = detail::page_cache_defaults();
-    take(from, "capacity_bytes", cache.capacity_bytes);
-    take(from, "page_bytes", cache.page_bytes);
-    take(from, "line_bytes", cache.line_bytes);
-    take(from, "dirty_pages", cache.dirty_pages);
-    take(from, "operations", cache.operations);
-    take(from, "bulk_bytes", cache.bulk_bytes);
-    take(from, "policy", cache.policy);
-    take(from, "read_ahead", cache.read_ahead);
-    take(from, "read_ahead_items", cache.read_ahead_items);
-    take(from, "read_ahead_beyond_paper", cache.read_ahead_beyond_paper);
-    take(from, "combine_pages", cache.combine_pages);
-    take(from, "wait_for_writes", cache.wait_for_writes);
+    for_each_setting(cache, [&](const char* name, auto& to) { take(from, name, to); });
     return cache;
+}
+
+nb::list cache_settings() {
+    PageCacheConfig cache;
+    nb::list names;
+    for_each_setting(cache, [&](const char* name, const auto&) { names.append(name); });
+    return names;
 }
 
 LaunchOptions options_of(const nb::dict& from) {
@@ -102,17 +118,7 @@ void define_program(nb::module_& module) {
     module.def("compute", &compute, "ns"_a, "The program computes for so long.");
     module.def("now_ns", &now_ns, "This rank's time.");
     module.def("statistics", &statistics_dict, "The counters of this rank.");
-    module.def(
-        "cache_settings",
-        [] {
-            nb::list names;
-            for (const char* name : {"capacity_bytes", "page_bytes", "line_bytes", "dirty_pages",
-                                     "operations", "bulk_bytes", "policy", "read_ahead", "read_ahead_items",
-                                     "read_ahead_beyond_paper", "combine_pages", "wait_for_writes"})
-                names.append(name);
-            return names;
-        },
-        "The names of the page cache's settings.");
+    module.def("cache_settings", &cache_settings, "The names of the page cache's settings.");
 }
 
 }  // namespace
