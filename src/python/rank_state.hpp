@@ -45,7 +45,6 @@ class RankState {
         std::shared_ptr<RankState> state_;
     };
 
-    Job& job() noexcept { return *job_; }
     void add(std::unique_ptr<Owned> owned);
     /// Ends it, if need be when the rank's thread comes by. Any thread.
     void drop(const Owned* owned) noexcept;
