@@ -10,7 +10,7 @@ from nearfetch.indexing import select_existing
 
 __all__ = ["ArrayPrefetching", "PrefetchPhase", "PrefetchTransfer", "Prefetching"]
 
-_STENCIL, _ROW_WISE, _COLUMN_WISE, _TRANSPOSE, _ALL_TO_ALL = range(5)
+_STENCIL, _ROW_WISE, _COLUMN_WISE, _TRANSPOSE = range(4)
 
 
 class PrefetchPhase:
@@ -77,6 +77,11 @@ class Prefetching:
         self._native.prefetch_custom(rows, consistent, static_domain)
         return PrefetchPhase(self)
 
+    def prefetch_all_to_all(self, *, consistent: bool = True, static_domain: bool = False) -> PrefetchPhase:
+        """Prefetches everything."""
+        self._native.prefetch_all_to_all(consistent, static_domain)
+        return PrefetchPhase(self)
+
     def update_prefetch(self) -> None:
         """Fetches all that is prefetched anew: what was there at the last barrier, or later."""
         self._native.update_prefetch()
@@ -135,10 +140,6 @@ class ArrayPrefetching(Prefetching):
     def prefetch_transpose(self, *, consistent: bool = True, static_domain: bool = False) -> PrefetchPhase:
         """Prefetches `a[j, i]` for each own `a[i, j]`, where there is one. Of matrices."""
         return self._prefetch(_TRANSPOSE, consistent, static_domain)
-
-    def prefetch_all_to_all(self, *, consistent: bool = True, static_domain: bool = False) -> PrefetchPhase:
-        """Prefetches everything."""
-        return self._prefetch(_ALL_TO_ALL, consistent, static_domain)
 
     def observe(self, most_bytes: int = 16 << 20) -> None:
         """Remembers from now on which elements this rank reads from others one by one, in so much memory."""

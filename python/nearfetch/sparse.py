@@ -245,11 +245,6 @@ class SparseMatrix(Elements):
             static_domain=static_domain,
         )
 
-    def prefetch_all_to_all(self, *, consistent: bool = True, static_domain: bool = False) -> PrefetchPhase:
-        """Prefetches everything."""
-        self._native.prefetch_all_to_all(consistent, static_domain)
-        return PrefetchPhase(self)
-
     def _own_values(self) -> np.ndarray:
         return self.local.data
 

@@ -1,62 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "python/any_sparse.hpp"
 
-#include <cstring>
-#include <nearfetch/error.hpp>
-#include <string>
+#include <vector>
 
-#include "python/opaque.hpp"
+#include "python/elements_of.hpp"
 
 namespace nearfetch::python {
 
 namespace {
 
 template <std::size_t Bytes>
-class SparseOf final : public AnySparse {
+class SparseOf final : public ElementsOf<AnySparse, SparseMatrix<Opaque<Bytes>>, Bytes, 2> {
   public:
     using T = Opaque<Bytes>;
+    using Base = ElementsOf<AnySparse, SparseMatrix<T>, Bytes, 2>;
 
-    explicit SparseOf(const SparsePlan& plan) : matrix_(plan.rows, plan.columns, triplets_of(plan)) {}
+    explicit SparseOf(const SparsePlan& plan) : Base(plan.rows, plan.columns, triplets_of(plan)) {}
 
-    std::int64_t non_zeros() const override { return matrix_.non_zeros(); }
-    Rank owner(const Index<2>& i) const override { return matrix_.layout().owner(i); }
+    std::int64_t non_zeros() const override { return elements_.non_zeros(); }
+    Rank owner(Indices i) const override { return elements_.layout().owner(index_of<2>(i)); }
     SparseRows<std::byte> local() override {
-        const SparseRows<T> own = matrix_.local();
+        const SparseRows<T> own = elements_.local();
         return {own.starts, own.columns, std::as_writable_bytes(own.values)};
     }
-
-    void read(const Index<2>& i, void* to) const override {
-        const T value = matrix_.read(i);
-        std::memcpy(to, &value, Bytes);
-    }
-    void write(const Index<2>& i, const void* from) override { matrix_.write(i, value_at<Bytes>(from)); }
-    bool contains(const Index<2>& i) const override { return matrix_.contains(i); }
-    void read_many(std::span<const std::int64_t> indices, std::span<std::byte> to) const override {
-        for (std::byte* element = to.data(); !indices.empty(); indices = indices.subspan(2)) {
-            read({indices[0], indices[1]}, element);
-            element += Bytes;
-        }
-    }
-    void add(std::span<const std::int64_t> indices) override {
+    bool contains(Indices i) const override { return elements_.contains(index_of<2>(i)); }
+    void add(Indices indices) override {
         std::vector<Index<2>> own;
-        for (; !indices.empty(); indices = indices.subspan(2))
-            own.push_back({indices[0], indices[1]});
-        matrix_.add(own);
+        for_each<2>(indices, [&](const Index<2>& i) { own.push_back(i); });
+        elements_.add(own);
     }
-    void gather(std::span<const std::byte> own, std::byte* to) override {
-        gathering_.all(own.data(), own.size(), to);
-    }
-
-    void prefetch_custom(const Table& table, const Prefetch& how) override {
-        matrix_.prefetch_custom(table, how);
-    }
-    void prefetch_all_to_all(const Prefetch& how) override { matrix_.prefetch_all_to_all(how); }
-    void update_prefetch() override { matrix_.update_prefetch(); }
-    PrefetchTransfer update_prefetch_async() override { return matrix_.update_prefetch_async(); }
-    void evict_prefetch() override { matrix_.evict_prefetch(); }
-    bool is_prefetched(const Index<2>& i) const override { return matrix_.is_prefetched(i); }
 
   private:
+    using Base::elements_;
     static std::vector<Triplet<T>> triplets_of(const SparsePlan& plan) {
         const std::int64_t first = SparseMatrix<T>::rows_of(rank(), plan.rows).first;
         std::vector<Triplet<T>> triplets;
@@ -68,9 +43,6 @@ class SparseOf final : public AnySparse {
                                     value_at<Bytes>(plan.own.values.data() + n * Bytes)});
         return triplets;
     }
-
-    SparseMatrix<T> matrix_;
-    detail::Gathering gathering_;
 };
 
 }  // namespace

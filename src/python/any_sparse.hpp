@@ -6,12 +6,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <nearfetch/array_prefetch.hpp>
 #include <nearfetch/sparse.hpp>
 #include <span>
-#include <vector>
 
-#include "python/rank_state.hpp"
+#include "python/any_elements.hpp"
 
 namespace nearfetch::python {
 
@@ -22,28 +20,12 @@ struct SparsePlan {
     SparseRows<const std::byte> own;
 };
 
-/// For the thread of its rank. Many indices stand one after the other, two numbers each.
-class AnySparse : public Owned {
+class AnySparse : public AnyElements {
   public:
-    using Table = std::vector<std::vector<Box<2>>>;
-
     virtual std::int64_t non_zeros() const = 0;
-    virtual Rank owner(const Index<2>& i) const = 0;
     virtual SparseRows<std::byte> local() = 0;
-
-    virtual void read(const Index<2>& i, void* to) const = 0;
-    virtual void write(const Index<2>& i, const void* from) = 0;
-    virtual bool contains(const Index<2>& i) const = 0;
-    virtual void read_many(std::span<const std::int64_t> indices, std::span<std::byte> to) const = 0;
-    virtual void add(std::span<const std::int64_t> indices) = 0;
-    virtual void gather(std::span<const std::byte> own, std::byte* to) = 0;
-
-    virtual void prefetch_custom(const Table& table, const Prefetch& how) = 0;
-    virtual void prefetch_all_to_all(const Prefetch& how) = 0;
-    virtual void update_prefetch() = 0;
-    virtual PrefetchTransfer update_prefetch_async() = 0;
-    virtual void evict_prefetch() = 0;
-    virtual bool is_prefetched(const Index<2>& i) const = 0;
+    virtual bool contains(Indices i) const = 0;
+    virtual void add(Indices indices) = 0;
 };
 
 /// Collective. \throws Error for sizes that there are none of, and what SparseMatrix throws

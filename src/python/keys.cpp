@@ -4,8 +4,6 @@
 #include <string>
 #include <utility>
 
-#include "python/array_binding.hpp"
-
 namespace nb = nanobind;
 
 namespace nearfetch::python {

@@ -7,10 +7,17 @@
 
 #include <array>
 #include <cstdint>
+#include <nearfetch/error.hpp>
 #include <span>
 #include <vector>
 
 namespace nearfetch::python {
+
+/// Becomes an IndexError in Python.
+class OutOfBounds : public Error {
+  public:
+    using Error::Error;
+};
 
 class Keys {
   public:

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Python's hold on a distributed array or a sparse matrix, and the functions that both have.
+
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/vector.h>
+
+#include <array>
+#include <concepts>
+#include <memory>
+#include <nearfetch/error.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "python/any_elements.hpp"
+#include "python/keys.hpp"
+#include "python/memory.hpp"
+#include "python/transfer.hpp"
+
+namespace nearfetch::python {
+
+using Ints = std::vector<std::int64_t>;
+using Unlocked = nanobind::call_guard<nanobind::gil_scoped_release>;
+
+/// \tparam Any the interface that derives from AnyElements
+template <std::derived_from<AnyElements> Any>
+class Elements {
+  public:
+    /// \param make the elements, while others run Python
+    template <std::invocable Make>
+    Elements(Keys keys, const Make& make) : held_(made(make)), keys_(std::move(keys)) {}
+
+    Any& any() const { return *held_; }
+    std::int64_t resolve(std::int64_t i, std::size_t dimension) const { return keys_.resolve(i, dimension); }
+    long views() const { return views_.count(); }
+
+    /// Where single elements come and go; the Python side keeps it.
+    void set_cell(std::uintptr_t cell) { cell_ = reinterpret_cast<void*>(cell); }
+    /// Reads the element that `key` names into the cell. \return false: the key names something else
+    bool read(nanobind::handle key) const {
+        return with_index(key, [this](Indices i) { held_->read(i, cell_); });
+    }
+    bool write(nanobind::handle key) const {
+        return with_index(key, [this](Indices i) { held_->write(i, cell_); });
+    }
+    /// Elements that stand one by one. \param indices of all of them, in whole numbers of 8 bytes
+    void read_many(nanobind::handle indices, nanobind::handle to) const {
+        const Buffer from(indices, false), buffer(to, true);
+        const Any& elements = any();
+        buffer.move([&] { elements.read_many(from.elements<const std::int64_t>(), buffer.bytes()); });
+    }
+    void gather(nanobind::handle own, nanobind::handle to) const {
+        const Buffer from(own, false), all(to, true);
+        const nanobind::gil_scoped_release unlocked;
+        any().gather(from.bytes(), all.bytes().data());
+    }
+    Rank owner(const Ints& i) const { return any().owner(checked(i)); }
+
+    void prefetch_custom(const std::vector<std::vector<std::pair<Ints, Ints>>>& table, bool consistent,
+                         bool fixed) const {
+        Any& elements = any();
+        AnyTable boxes(table.size());
+        for (std::size_t r = 0; r < table.size(); ++r)
+            for (const auto& [lower, upper] : table[r])
+                boxes[r].push_back(box(lower, upper));
+        elements.prefetch_custom(boxes, {consistent, fixed});
+    }
+    void prefetch_all_to_all(bool consistent, bool fixed) const {
+        any().prefetch_all_to_all({consistent, fixed});
+    }
+    void update_prefetch() const { any().update_prefetch(); }
+    Transfer update_prefetch_async() const { return Transfer(any().update_prefetch_async()); }
+    void evict_prefetch() const { any().evict_prefetch(); }
+    bool is_prefetched(const Ints& i) const { return any().is_prefetched(checked(i)); }
+
+  protected:
+    /// An index, or a corner of a box.
+    const Ints& checked(const Ints& i) const {
+        if (i.size() != keys_.dimensions())
+            throw Error("an index of " + std::to_string(i.size()) + " numbers",
+                        "the array has " + std::to_string(keys_.dimensions()) + " dimensions", "use as many");
+        return i;
+    }
+    AnyBox box(const Ints& lower, const Ints& upper) const { return {checked(lower), checked(upper)}; }
+    std::size_t dimensions() const { return keys_.dimensions(); }
+    void change(Keys keys) { keys_ = std::move(keys); }
+    /// Of this rank's memory. \param self what Python has of this
+    nanobind::object view(std::span<std::byte> bytes, bool writable, nanobind::handle self) const {
+        return views_.of(bytes, writable, held_.rank(), self);
+    }
+
+  private:
+    template <class Make>
+    static Held<Any> made(const Make& make) {
+        std::unique_ptr<Any> elements;
+        {
+            const nanobind::gil_scoped_release unlocked;
+            elements = make();
+        }
+        return Held<Any>(std::move(elements));
+    }
+    template <class Use>
+    bool with_index(nanobind::handle key, const Use& use) const {
+        std::array<std::int64_t, 4> room;
+        const Indices index = keys_.index_of(key, room);
+        if (index.empty()) return false;
+        use(index);
+        return true;
+    }
+
+    Held<Any> held_;
+    Keys keys_;
+    Views views_;
+    void* cell_ = nullptr;
+};
+
+/// \tparam Self derives from Elements, and has local(what Python has of it)
+template <class Self>
+void define_elements(nanobind::class_<Self>& elements) {
+    using namespace nanobind::literals;
+    elements.def("set_cell", &Self::set_cell, "address"_a);
+    elements.def("read", &Self::read, "key"_a.none());
+    elements.def("write", &Self::write, "key"_a.none());
+    elements.def("read_many", &Self::read_many, "indices"_a, "to"_a);
+    elements.def("resolve", &Self::resolve, "index"_a, "dimension"_a);
+    elements.def("owner", &Self::owner, "index"_a);
+    elements.def("local",
+                 [](nanobind::handle self) { return nanobind::cast<const Self&>(self).local(self); });
+    elements.def("views", &Self::views);
+    elements.def("gather", &Self::gather, "own"_a, "to"_a);
+    elements.def("prefetch_custom", &Self::prefetch_custom, "table"_a, "consistent"_a, "static_domain"_a,
+                 Unlocked());
+    elements.def("prefetch_all_to_all", &Self::prefetch_all_to_all, "consistent"_a, "static_domain"_a,
+                 Unlocked());
+    elements.def("update_prefetch", &Self::update_prefetch, Unlocked());
+    elements.def("update_prefetch_async", &Self::update_prefetch_async, nanobind::keep_alive<0, 1>());
+    elements.def("evict_prefetch", &Self::evict_prefetch);
+    elements.def("is_prefetched", &Self::is_prefetched, "index"_a);
+}
+
+}  // namespace nearfetch::python

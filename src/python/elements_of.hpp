@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <nearfetch/distribution.hpp>
+#include <utility>
+
+#include "python/any_elements.hpp"
+#include "python/opaque.hpp"
+
+namespace nearfetch::python {
+
+template <std::size_t N>
+Index<N> index_of(Indices i) {
+    Index<N> index;
+    std::copy_n(i.begin(), N, index.begin());
+    return index;
+}
+
+template <std::size_t N>
+Box<N> box_of(const AnyBox& box) {
+    return Box<N>(index_of<N>(box.lower), index_of<N>(box.upper));
+}
+
+/// Calls visit(index) for each of them.
+template <std::size_t N, class Visit>
+void for_each(Indices indices, const Visit& visit) {
+    for (; !indices.empty(); indices = indices.subspan(N))
+        visit(index_of<N>(indices));
+}
+
+/// Does what AnyElements asks for by a C++ array or matrix of N dimensions, whose elements are opaque.
+/// \tparam Any an interface that derives from AnyElements
+template <class Any, class Container, std::size_t Bytes, std::size_t N>
+class ElementsOf : public Any {
+  public:
+    void read(Indices i, void* to) const override { copy_element(index_of<N>(i), to); }
+    void write(Indices i, const void* from) override {
+        elements_.write(index_of<N>(i), value_at<Bytes>(from));
+    }
+    void read_many(Indices indices, std::span<std::byte> to) const override {
+        std::byte* element = to.data();
+        for_each<N>(indices, [&](const Index<N>& i) {
+            copy_element(i, element);
+            element += Bytes;
+        });
+    }
+
+    void prefetch_custom(const AnyTable& table, const Prefetch& how) override {
+        std::vector<std::vector<Box<N>>> boxes(table.size());
+        for (std::size_t r = 0; r < table.size(); ++r)
+            for (const AnyBox& box : table[r])
+                boxes[r].push_back(box_of<N>(box));
+        elements_.prefetch_custom(boxes, how);
+    }
+    void prefetch_all_to_all(const Prefetch& how) override { elements_.prefetch_all_to_all(how); }
+    void update_prefetch() override { elements_.update_prefetch(); }
+    PrefetchTransfer update_prefetch_async() override { return elements_.update_prefetch_async(); }
+    void evict_prefetch() override { elements_.evict_prefetch(); }
+    bool is_prefetched(Indices i) const override { return elements_.is_prefetched(index_of<N>(i)); }
+
+  protected:
+    template <class... Arguments>
+    explicit ElementsOf(Arguments&&... arguments) : elements_(std::forward<Arguments>(arguments)...) {}
+
+    Container elements_;
+
+  private:
+    void copy_element(const Index<N>& i, void* to) const {
+        const Opaque<Bytes> value = elements_.read(i);
+        std::memcpy(to, &value, Bytes);
+    }
+};
+
+}  // namespace nearfetch::python
