@@ -21,8 +21,12 @@ class Array : public Elements<AnyArray> {
                    [&] { return make_any_array(static_cast<Dealt>(dealt), plan); }),
           element_bytes_(plan.element_bytes) {}
 
+    // The keys change with the interpreter's lock, under which any thread may look at them.
     void resize(const Plan& plan) {
-        any().resize(plan);
+        {
+            const nb::gil_scoped_release unlocked;
+            any().resize(plan);
+        }
         change(Keys(plan.lower, plan.upper));
     }
     void contribute(nb::handle indices, nb::handle values, char kind) const {
@@ -112,7 +116,7 @@ void define_array(nb::class_<Array>& array) {
         [](Array& self, const Ints& lower, const Ints& upper, const std::vector<Rank>& grid) {
             self.resize({0, lower, upper, grid, {}});
         },
-        "lower"_a, "upper"_a, "grid"_a, Unlocked());
+        "lower"_a, "upper"_a, "grid"_a);
     array.def("local_shape", [](const Array& self) { return self.any().local_shape(); });
     array.def(
         "local_indices", [](const Array& self, std::size_t d) { return self.any().local_indices(d); },
