@@ -40,16 +40,16 @@ class Array : public Elements<AnyArray> {
         const AnyArray& array = any();
         buffer.move([&] { array.get(wanted, buffer.bytes()); });
     }
-    void put(const Ints& lower, const Ints& upper, nb::handle from) const {
+    void put(const Ints& lower, const Ints& upper, nb::handle values) const {
         const AnyBox given = box(lower, upper);
-        const Buffer buffer(from, false);
+        const Buffer buffer(values, false);
         AnyArray& array = any();
         buffer.move([&] { array.put(given, buffer.bytes()); });
     }
     /// One by one: the elements of a box that are so many apart.
-    void put_steps(const Ints& lower, const Ints& upper, const Ints& steps, nb::handle from) const {
+    void put_steps(const Ints& lower, const Ints& upper, const Ints& steps, nb::handle values) const {
         const AnyBox given = box(lower, upper);
-        const Buffer buffer(from, false);
+        const Buffer buffer(values, false);
         const std::byte* element = buffer.bytes().data();
         Ints i = given.lower;
         AnyArray& array = any();
@@ -109,8 +109,8 @@ void define_array(nb::class_<Array>& array) {
            const Ints& block) { new (self) Array(dealt, {element_bytes, lower, upper, grid, block}); },
         "dealt"_a, "element_bytes"_a, "lower"_a, "upper"_a, "grid"_a, "block"_a);
     array.def("get", &Array::get, "lower"_a, "upper"_a, "to"_a);
-    array.def("put", &Array::put, "lower"_a, "upper"_a, "from"_a);
-    array.def("put_steps", &Array::put_steps, "lower"_a, "upper"_a, "steps"_a, "from"_a);
+    array.def("put", &Array::put, "lower"_a, "upper"_a, "values"_a);
+    array.def("put_steps", &Array::put_steps, "lower"_a, "upper"_a, "steps"_a, "values"_a);
     array.def(
         "resize",
         [](Array& self, const Ints& lower, const Ints& upper, const std::vector<Rank>& grid) {

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import signal
 import subprocess
@@ -12,7 +13,7 @@ import threading
 import time
 
 import pytest
-from ranks import FAMILIES, need_family, need_native, run
+from ranks import BUILD, FAMILIES, need_family, need_native, run
 
 import nearfetch
 
@@ -30,6 +31,12 @@ def test_the_command_line_needs_neither_numpy_nor_the_native_module():
     with pytest.raises(AttributeError, match="no attribute 'cache'"):
         _ = nearfetch.cache
     assert {"launch", "BlockArray", "Window"} <= set(dir(nearfetch))
+
+
+def test_the_stub_of_the_native_module_is_python():
+    stub = ast.parse((BUILD / "python" / "nearfetch" / "_native.pyi").read_text(encoding="utf-8"))
+    names = {each.name for each in stub.body if isinstance(each, (ast.ClassDef, ast.FunctionDef))}
+    assert {"Array", "Sparse", "launch_threads"} <= names
 
 
 def test_a_module_for_another_python_is_named(tmp_path):
