@@ -19,7 +19,7 @@ from typing import Any, Iterator, Optional, Sequence, Union
 
 from nearfetch.elements import Elements, bytes_of, checked_dtype
 from nearfetch.errors import Error
-from nearfetch.indexing import scattered, select
+from nearfetch.indexing import scattered, select, words_of
 from nearfetch.native import _native
 from nearfetch.numerical import np
 from nearfetch.prefetching import ArrayPrefetching, PrefetchPhase, PrefetchTransfer
@@ -282,8 +282,7 @@ class DistributedArray(ArrayPrefetching, Elements):
         is contributed is not what is read before that. Of numbers; whole ones wrap around. Raises Error, and
         adds nothing, when an element is neither own nor prefetched.
         """
-        words = indices if isinstance(indices, tuple) else (indices,)
-        if any(isinstance(word, slice) or word is Ellipsis for word in words):
+        if any(isinstance(word, slice) or word is Ellipsis for word in words_of(indices)):
             chosen = select(indices, self._lower, self._upper)
             rows, _ = scattered(np.ix_(*chosen.ranges), self._lower, self._upper)
             shape = chosen.shape

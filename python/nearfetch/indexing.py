@@ -61,7 +61,7 @@ def select(key: Any, lower: Sequence[int], upper: Sequence[int]) -> Selection:
     Raises IndexingError for what is outside, and for keys of other kinds: of numpy's indexing there are whole
     numbers, slices and an ellipsis.
     """
-    words = _filled(key if isinstance(key, tuple) else (key,), len(lower))
+    words = _filled(key, len(lower))
     from_zero = not any(lower)
     ranges, kept = [], []
     for dimension, word in enumerate(words):
@@ -69,8 +69,7 @@ def select(key: Any, lower: Sequence[int], upper: Sequence[int]) -> Selection:
         if isinstance(word, slice):
             ranges.append(_slice(word, begin, end, from_zero, dimension))
         else:
-            at = _number(word, dimension)
-            at = at + end if from_zero and at < 0 else at
+            at = _index(word, end, from_zero, dimension)
             if not begin <= at < end:
                 raise IndexingError(
                     f"index {word} of dimension {dimension} (the array has {begin} to {end - 1} there): "
@@ -83,13 +82,12 @@ def select(key: Any, lower: Sequence[int], upper: Sequence[int]) -> Selection:
 
 def select_existing(key: Any, lower: Sequence[int], upper: Sequence[int]) -> Selection:
     """The same, but a number that does not exist selects nothing, and all dimensions are kept."""
-    words = list(_filled(key if isinstance(key, tuple) else (key,), len(lower)))
+    words = list(_filled(key, len(lower)))
     for dimension, word in enumerate(words):
         if isinstance(word, slice):
             continue
         begin, end = lower[dimension], upper[dimension]
-        at = _number(word, dimension)
-        at = at + end if not any(lower) and at < 0 else at
+        at = _index(word, end, not any(lower), dimension)
         words[dimension] = slice(at, at + 1) if begin <= at < end else slice(begin, begin)
     return select(tuple(words), lower, upper)
 
@@ -100,7 +98,7 @@ def scattered(indices: Any, lower: Sequence[int], upper: Sequence[int]) -> tuple
     Returned as rows of one number per dimension, and the shape that the arrays have together, broadcast as
     numpy does. Negative ones are as in `select`. Raises IndexingError for what is outside, and for all else.
     """
-    words = indices if isinstance(indices, tuple) else (indices,)
+    words = words_of(indices)
     if len(words) != len(lower):
         raise IndexingError(
             f"indices of {len(words)} dimensions (the array has {len(lower)}): use an array for each"
@@ -127,8 +125,14 @@ def _column(word: Any, begin: int, end: int, from_zero: bool, dimension: int) ->
     return np.where(known < 0, known + end, known) if from_zero else known
 
 
-def _filled(words: tuple[Any, ...], dimensions: int) -> tuple[Any, ...]:
+def words_of(key: Any) -> tuple[Any, ...]:
+    """What stands in the brackets, one by one."""
+    return key if isinstance(key, tuple) else (key,)
+
+
+def _filled(key: Any, dimensions: int) -> tuple[Any, ...]:
     """One word for each dimension: the ellipsis, or the end, stands for those that are not named."""
+    words = words_of(key)
     gaps = [at for at, word in enumerate(words) if word is Ellipsis]
     if len(gaps) > 1:
         raise IndexingError(
@@ -141,6 +145,12 @@ def _filled(words: tuple[Any, ...], dimensions: int) -> tuple[Any, ...]:
         )
     at = gaps[0] if gaps else len(words)
     return (*words[:at], *([slice(None)] * (dimensions - named)), *words[at + len(gaps) :])
+
+
+def _index(word: Any, end: int, from_zero: bool, dimension: int) -> int:
+    """Where indices begin at 0, a negative one counts from the end."""
+    at = _number(word, dimension)
+    return at + end if from_zero and at < 0 else at
 
 
 def _number(word: Any, dimension: int) -> int:
