@@ -6,7 +6,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <nearfetch/array_collective.hpp>
 #include <nearfetch/array_prefetch.hpp>
 #include <span>
 #include <vector>
@@ -35,7 +34,7 @@ class AnyElements : public Owned {
     /// Elements one by one.
     virtual void read_many(Indices indices, std::span<std::byte> to) const = 0;
     /// What each rank says, in the order of the ranks. Collective; as many bytes on all of them.
-    void gather(std::span<const std::byte> own, std::byte* to) { gathering_.all(own.data(), own.size(), to); }
+    virtual void gather(std::span<const std::byte> own, std::byte* to) = 0;
 
     virtual void prefetch_custom(const AnyTable& table, const Prefetch& how) = 0;
     virtual void prefetch_all_to_all(const Prefetch& how) = 0;
@@ -43,9 +42,6 @@ class AnyElements : public Owned {
     virtual PrefetchTransfer update_prefetch_async() = 0;
     virtual void evict_prefetch() = 0;
     virtual bool is_prefetched(Indices i) const = 0;
-
-  private:
-    detail::Gathering gathering_;
 };
 
 }  // namespace nearfetch::python

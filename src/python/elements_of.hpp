@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <nearfetch/array_collective.hpp>
 #include <nearfetch/distribution.hpp>
 #include <utility>
 
@@ -16,6 +17,14 @@ Index<N> index_of(Indices i) {
     Index<N> index;
     std::copy_n(i.begin(), N, index.begin());
     return index;
+}
+
+/// The same without a copy, whose vector loads would wait for numbers that were written one by one just
+/// before. \pre the numbers outlive it
+template <std::size_t N>
+const Index<N>& index_in_place(Indices i) {
+    static_assert(sizeof(Index<N>) == N * sizeof(std::int64_t));
+    return *reinterpret_cast<const Index<N>*>(i.data());
 }
 
 template <std::size_t N>
@@ -35,9 +44,9 @@ void for_each(Indices indices, const Visit& visit) {
 template <class Any, class Container, std::size_t Bytes, std::size_t N>
 class ElementsOf : public Any {
   public:
-    void read(Indices i, void* to) const override { copy_element(index_of<N>(i), to); }
+    void read(Indices i, void* to) const override { copy_element(index_in_place<N>(i), to); }
     void write(Indices i, const void* from) override {
-        elements_.write(index_of<N>(i), value_at<Bytes>(from));
+        elements_.write(index_in_place<N>(i), value_at<Bytes>(from));
     }
     void read_many(Indices indices, std::span<std::byte> to) const override {
         std::byte* element = to.data();
@@ -45,6 +54,9 @@ class ElementsOf : public Any {
             copy_element(i, element);
             element += Bytes;
         });
+    }
+    void gather(std::span<const std::byte> own, std::byte* to) override {
+        gathering_.all(own.data(), own.size(), to);
     }
 
     void prefetch_custom(const AnyTable& table, const Prefetch& how) override {
@@ -64,6 +76,7 @@ class ElementsOf : public Any {
     template <class... Arguments>
     explicit ElementsOf(Arguments&&... arguments) : elements_(std::forward<Arguments>(arguments)...) {}
 
+    // What an access reads stands first.
     Container elements_;
 
   private:
@@ -71,6 +84,8 @@ class ElementsOf : public Any {
         const Opaque<Bytes> value = elements_.read(i);
         std::memcpy(to, &value, Bytes);
     }
+
+    detail::Gathering gathering_;
 };
 
 }  // namespace nearfetch::python
