@@ -17,8 +17,9 @@ namespace nearfetch {
 
 namespace {
 
-/// What is provided at a time: several pages, so that a call into the system pays.
-constexpr std::uint64_t step_bytes = 64 << 10;
+/// What is provided beyond what is asked for, so that a call into the system pays; and no more than that
+/// again.
+constexpr std::uint64_t most_ahead_bytes = 64 << 10;
 
 std::uint64_t page_bytes() noexcept {
     static const auto bytes = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
@@ -68,7 +69,7 @@ bool ReservedMemory::resize(std::uint64_t bytes) noexcept {
 }
 
 void ReservedMemory::populate_further(std::uint64_t bytes) noexcept {
-    const std::uint64_t end = std::min((bytes + step_bytes - 1) / step_bytes * step_bytes, usable_bytes_);
+    const std::uint64_t end = std::min(whole_pages(bytes + std::min(bytes, most_ahead_bytes)), usable_bytes_);
     if (end <= populated_bytes_) return;
 #ifdef MADV_POPULATE_WRITE
     constexpr int advice = MADV_POPULATE_WRITE;
