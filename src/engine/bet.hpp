@@ -149,9 +149,8 @@ class Bet {
             static_cast<double>(hits) * network_per_hit(hits, hit_bytes) +
             static_cast<double>(piece_hits_) * network_per_hit(piece_hits_, piece_hit_bytes_);
         const double further = std::max(further_ticks_ - cost.hit_ticks, 0.0);
-        const double hitting =
-            static_cast<double>(hits) * (cost.hit_ticks + (hits == 0 ? 0 : copy_ticks(hit_bytes / hits))) +
-            static_cast<double>(further_hits_) * further;
+        const double hitting = (hits == 0 ? 0 : static_cast<double>(hits) * hit_ticks(hit_bytes / hits)) +
+                               static_cast<double>(further_hits_) * further;
         const double looking = static_cast<double>(own_ticks_) + excess;
         const double lost = looking + hitting;
         lost_rounds_ = lost > avoided ? lost_rounds_ + 1 : 0;

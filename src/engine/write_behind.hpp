@@ -82,8 +82,8 @@ class PutBet {
   private:
     static constexpr std::uint32_t first_alone = 8;
     static constexpr std::uint64_t timed = 32;
-    static constexpr std::uint64_t timed_alone =
-        256;  ///< in shared memory a put is as short as looking at it
+    /// In shared memory a put is as short as looking at it.
+    static constexpr std::uint64_t timed_alone = 256;
     static constexpr std::uint64_t round_puts = 32;
     static constexpr std::uint64_t least_pause = 256;
     static constexpr std::uint64_t most_pause = 1u << 24;

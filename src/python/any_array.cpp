@@ -12,7 +12,7 @@ namespace {
 
 template <Distribution D>
 std::unique_ptr<AnyArray> make_dealt(const Plan& plan) {
-    switch (plan.lower.size()) {
+    switch (plan.bounds.lower.size()) {
         case 1:
             return make_array_of<1, D>(plan);
         case 2:
@@ -22,7 +22,7 @@ std::unique_ptr<AnyArray> make_dealt(const Plan& plan) {
         case 4:
             return make_array_of<4, D>(plan);
         default:
-            throw Error("an array of " + std::to_string(plan.lower.size()) + " dimensions",
+            throw Error("an array of " + std::to_string(plan.bounds.lower.size()) + " dimensions",
                         "there are arrays of 1 to 4", "use one of these");
     }
 }

@@ -18,7 +18,7 @@ namespace nearfetch::python {
 /// What an array is made from; one number per dimension.
 struct Plan {
     std::size_t element_bytes = 0;
-    std::vector<std::int64_t> lower, upper;
+    AnyBox bounds;
     std::vector<Rank> grid;           ///< empty: the balanced one
     std::vector<std::int64_t> block;  ///< empty: 1 each
 };

@@ -17,17 +17,18 @@ namespace {
 class Array : public Elements<AnyArray> {
   public:
     Array(int dealt, const Plan& plan)
-        : Elements(Keys(plan.lower, plan.upper),
+        : Elements(Keys(plan.bounds.lower, plan.bounds.upper),
                    [&] { return make_any_array(static_cast<Dealt>(dealt), plan); }),
           element_bytes_(plan.element_bytes) {}
 
     // The keys change with the interpreter's lock, under which any thread may look at them.
-    void resize(const Plan& plan) {
+    void resize(const Ints& lower, const Ints& upper, const std::vector<Rank>& grid) {
+        const Plan plan{element_bytes_, box(lower, upper), grid, {}};
         {
             const nb::gil_scoped_release unlocked;
             any().resize(plan);
         }
-        change(Keys(plan.lower, plan.upper));
+        change(Keys(lower, upper));
     }
     void contribute(nb::handle indices, nb::handle values, char kind) const {
         const Buffer from(indices, false), buffer(values, false);
@@ -106,17 +107,12 @@ void define_array(nb::class_<Array>& array) {
         "__init__",
         [](Array* self, int dealt, std::size_t element_bytes, const Ints& lower, const Ints& upper,
            const std::vector<Rank>& grid,
-           const Ints& block) { new (self) Array(dealt, {element_bytes, lower, upper, grid, block}); },
+           const Ints& block) { new (self) Array(dealt, {element_bytes, {lower, upper}, grid, block}); },
         "dealt"_a, "element_bytes"_a, "lower"_a, "upper"_a, "grid"_a, "block"_a);
     array.def("get", &Array::get, "lower"_a, "upper"_a, "to"_a);
     array.def("put", &Array::put, "lower"_a, "upper"_a, "values"_a);
     array.def("put_steps", &Array::put_steps, "lower"_a, "upper"_a, "steps"_a, "values"_a);
-    array.def(
-        "resize",
-        [](Array& self, const Ints& lower, const Ints& upper, const std::vector<Rank>& grid) {
-            self.resize({0, lower, upper, grid, {}});
-        },
-        "lower"_a, "upper"_a, "grid"_a);
+    array.def("resize", &Array::resize, "lower"_a, "upper"_a, "grid"_a);
     array.def("local_shape", [](const Array& self) { return self.any().local_shape(); });
     array.def(
         "local_indices", [](const Array& self, std::size_t d) { return self.any().local_indices(d); },

@@ -17,7 +17,7 @@ class ArrayOf final : public ElementsOf<AnyArray, DistributedArray<Opaque<Bytes>
     using Array = DistributedArray<T, N, D>;
     using Base = ElementsOf<AnyArray, Array, Bytes, N>;
 
-    explicit ArrayOf(const Plan& plan) : Base(bounds_of(plan), grid_of(plan), block_of(plan)) {}
+    explicit ArrayOf(const Plan& plan) : Base(box_of<N>(plan.bounds), grid_of(plan), block_of(plan)) {}
 
     const Array& array() const noexcept { return elements_; }
 
@@ -51,7 +51,8 @@ class ArrayOf final : public ElementsOf<AnyArray, DistributedArray<Opaque<Bytes>
                         "use arrays of the same dtype and as many dimensions");
     }
     void resize(const Plan& plan) override {
-        elements_.resize(bounds_of(plan), plan.grid.empty() ? elements_.layout().grid() : grid_of(plan));
+        elements_.resize(box_of<N>(plan.bounds),
+                         plan.grid.empty() ? elements_.layout().grid() : grid_of(plan));
     }
     void contribute(Indices indices, std::span<const std::byte> values, Add add) override {
         for_each<N>(indices, [&](const Index<N>& i) {
@@ -99,9 +100,6 @@ class ArrayOf final : public ElementsOf<AnyArray, DistributedArray<Opaque<Bytes>
         void operator()(T& sum, const T& value) const { add(&sum, &value); }
     };
     static std::vector<std::int64_t> list(const Index<N>& i) { return {i.begin(), i.end()}; }
-    static Box<N> bounds_of(const Plan& plan) {
-        return Box<N>(index_of<N>(plan.lower), index_of<N>(plan.upper));
-    }
     static std::array<Rank, N> grid_of(const Plan& plan) {
         if (plan.grid.empty()) return balanced_grid<N>(ranks());
         std::array<Rank, N> grid;

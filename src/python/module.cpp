@@ -8,7 +8,10 @@
 
 #include <nearfetch/array_prefetch.hpp>
 #include <nearfetch/pgas.hpp>
+#include <string>
+#include <string_view>
 
+#include "base/settings.hpp"
 #include "python/array_binding.hpp"
 #include "python/keys.hpp"
 #include "python/program.hpp"
@@ -34,33 +37,35 @@ void take(const nb::dict& from, const char* name, T& to) {
                     "use such a value");
 }
 
-/// Calls visit(name, setting) for each of the page cache's.
-template <class Visit>
-void for_each_setting(PageCacheConfig& cache, const Visit& visit) {
-    visit("capacity_bytes", cache.capacity_bytes);
-    visit("page_bytes", cache.page_bytes);
-    visit("line_bytes", cache.line_bytes);
-    visit("dirty_pages", cache.dirty_pages);
-    visit("operations", cache.operations);
-    visit("bulk_bytes", cache.bulk_bytes);
-    visit("policy", cache.policy);
-    visit("read_ahead", cache.read_ahead);
-    visit("read_ahead_items", cache.read_ahead_items);
-    visit("read_ahead_beyond_paper", cache.read_ahead_beyond_paper);
-    visit("combine_pages", cache.combine_pages);
-    visit("wait_for_writes", cache.wait_for_writes);
+constexpr std::string_view cache_prefix = "page_cache_";
+
+/// A value as settings are written: a number, a word, on or off, each from its own kind of object.
+std::string text_of(const SettingInfo& setting, std::string_view name, nb::handle value) {
+    if (nb::isinstance<nb::bool_>(value)) return nb::cast<bool>(value) ? "on" : "off";
+    const bool is_number = !setting.unit.empty();
+    const bool fits = is_number ? PyIndex_Check(value.ptr()) != 0 : nb::isinstance<nb::str>(value);
+    if (!fits)
+        throw Error(std::string(name) + " is " + nb::repr(value).c_str(),
+                    is_number ? "it is a whole number" : "allowed: " + setting.allowed, "use such a value");
+    return nb::str(value).c_str();
 }
 
 PageCacheConfig cache_of(const nb::dict& from) {
-    PageCacheConfig cache = detail::page_cache_defaults();
-    for_each_setting(cache, [&](const char* name, auto& to) { take(from, name, to); });
-    return cache;
+    Settings settings = settings_of_environment();
+    for (const SettingInfo& setting : settings_table()) {
+        if (!setting.name.starts_with(cache_prefix)) continue;
+        const std::string name(setting.name.substr(cache_prefix.size()));
+        if (from.contains(name.c_str()))
+            apply_setting(settings, setting.name, text_of(setting, name, from[name.c_str()]));
+    }
+    return settings.page_cache;
 }
 
 nb::list cache_settings() {
-    PageCacheConfig cache;
     nb::list names;
-    for_each_setting(cache, [&](const char* name, const auto&) { names.append(name); });
+    for (const SettingInfo& setting : settings_table())
+        if (setting.name.starts_with(cache_prefix))
+            names.append(std::string(setting.name.substr(cache_prefix.size())));
     return names;
 }
 

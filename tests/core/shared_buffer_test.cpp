@@ -7,16 +7,18 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdint>
 #include <random>
 #include <vector>
 
-#include "core/range_cache/range_cache.hpp"
+#include "workload.hpp"
 
 namespace nearfetch {
 namespace {
+
+using testing::Runner;
+using testing::uniform;
 
 constexpr std::uint64_t block_bytes = 4096, range_bytes = 16384;
 constexpr std::uint64_t blocks = 512, ranges = 128;
@@ -40,7 +42,7 @@ class Zipf {
             sums_.push_back(sum += std::pow(static_cast<double>(i), -exponent));
     }
     std::uint64_t operator()(std::mt19937_64& random) const {
-        const double at = static_cast<double>(random() >> 11) * 0x1p-53 * sums_.back();
+        const double at = uniform(random) * sums_.back();
         return static_cast<std::uint64_t>(std::upper_bound(sums_.begin(), sums_.end(), at) - sums_.begin());
     }
 
@@ -55,7 +57,7 @@ std::vector<MixedGet> mixed_trace(const std::vector<double>& small_shares) {
     std::vector<MixedGet> trace;
     for (const double share : small_shares) {
         for (int i = 0; i < 10000; ++i) {
-            const bool small = static_cast<double>(random() >> 11) * 0x1p-53 < share;
+            const bool small = uniform(random) < share;
             // An odd factor spreads the popular ones over the memory.
             if (small)
                 trace.push_back({true, block(random) * 37 % blocks * block_bytes + random() % 512 * 8});
@@ -66,51 +68,28 @@ std::vector<MixedGet> mixed_trace(const std::vector<double>& small_shares) {
     return trace;
 }
 
-class MixedCache {
-  public:
-    MixedCache(std::uint64_t bytes, bool weighs) : cache_(config(bytes, weighs), 1) {}
+RangeCacheConfig config_of(std::uint64_t bytes, bool weighs) {
+    RangeCacheConfig config;
+    config.buffer_bytes = config.buffer_bytes_max = bytes;
+    config.adaptive = false;
+    if (weighs) config.hit_worth = [](Rank, std::uint64_t size) { return network_cost(size); };
+    return config;
+}
 
-    /// What the network takes for it.
-    double get(const MixedGet& get) {
-        const std::uint64_t size = get.small ? 8 : range_bytes;
-        if (cache_.find(0, get.offset, size) != nullptr) return 0;
-        cache_.survey(0, get.offset, size, segments_);
-        double cost = 0;
-        for (const Segment& each : segments_) {
-            if (each.kind != Segment::Kind::gap) continue;
-            ByteRange gap{each.offset, each.offset + each.size};
-            if (get.small) {
-                const std::uint64_t block = gap.begin - gap.begin % block_bytes;
-                gap = cache_.gap_around(0, gap, {block, block + block_bytes});
-            }
-            cost += network_cost(gap.size());
-            const Admission admission = get.small
-                                            ? cache_.admit_ahead(0, gap)
-                                            : cache_.admit(0, gap.begin, gap.size(), cache_.now(), true);
-            if (admission.entry != nullptr) cache_.commit(admission.entry, source_.data());
-        }
-        return cost;
-    }
-
-  private:
-    static RangeCacheConfig config(std::uint64_t bytes, bool weighs) {
-        RangeCacheConfig config;
-        config.buffer_bytes = config.buffer_bytes_max = bytes;
-        config.adaptive = false;
-        if (weighs) config.hit_worth = [](Rank, std::uint64_t size) { return network_cost(size); };
-        return config;
-    }
-
-    RangeCache cache_;
-    std::vector<Segment> segments_;
-    std::vector<std::byte> source_ = std::vector<std::byte>(range_bytes);
-};
+/// What the network takes for it.
+double cost_of(Runner& runner, const MixedGet& get) {
+    double cost = 0;
+    for (const std::uint64_t bytes :
+         get.small ? runner.get(0, get.offset, 8, block_bytes) : runner.get(0, get.offset, range_bytes))
+        cost += network_cost(bytes);
+    return cost;
+}
 
 double cost_of_one(const std::vector<MixedGet>& trace, bool weighs) {
-    MixedCache cache(buffer_bytes, weighs);
+    Runner runner(config_of(buffer_bytes, weighs));
     double cost = 0;
     for (const MixedGet& each : trace)
-        cost += cache.get(each);
+        cost += cost_of(runner, each);
     return cost;
 }
 
@@ -119,10 +98,10 @@ double cost_of_best_split(const std::vector<MixedGet>& trace) {
     double best = HUGE_VAL;
     for (std::uint64_t part = 1; part < parts; ++part) {
         const std::uint64_t for_blocks = buffer_bytes * part / parts;
-        MixedCache small(for_blocks, false), large(buffer_bytes - for_blocks, false);
+        Runner small(config_of(for_blocks, false)), large(config_of(buffer_bytes - for_blocks, false));
         double cost = 0;
         for (const MixedGet& each : trace)
-            cost += (each.small ? small : large).get(each);
+            cost += cost_of(each.small ? small : large, each);
         best = std::min(best, cost);
     }
     return best;
@@ -155,24 +134,18 @@ TEST(SharedBuffer, FarTargetsTakeItFromNearOnes) {
     config.buffer_bytes = config.buffer_bytes_max = 64 * 64;
     config.adaptive = false;
     config.hit_worth = [](Rank target, std::uint64_t) { return target == 0 ? 0.01 : 1.0; };
-    RangeCache cache(config, 2);
-    const std::array<std::byte, 64> source{};
-    const auto fetch = [&](Rank target, std::uint64_t offset) {
-        if (cache.find(target, offset, 64) != nullptr) return true;
-        const Admission admission = cache.admit(target, offset, 64, cache.now(), true);
-        if (admission.entry != nullptr) cache.commit(admission.entry, source.data());
-        return false;
+    Runner runner(config, 2);
+    const auto get_all = [&](Rank target) {
+        for (std::uint64_t i = 0; i < 64; ++i)
+            runner.get(target, i * 64, 64);
     };
     for (int round = 0; round < 3; ++round)
-        for (std::uint64_t i = 0; i < 64; ++i)
-            fetch(0, i * 64);
-    for (std::uint64_t i = 0; i < 64; ++i)
-        fetch(1, i * 64);
-    int far_hits = 0;
-    for (std::uint64_t i = 0; i < 64; ++i)
-        far_hits += fetch(1, i * 64) ? 1 : 0;
-    EXPECT_EQ(far_hits, 64);
-    cache.check_invariants();
+        get_all(0);
+    get_all(1);
+    const std::uint64_t hits_before = runner.cache.counters().hits;
+    get_all(1);
+    EXPECT_EQ(runner.cache.counters().hits - hits_before, 64u);
+    runner.cache.check_invariants();
 }
 
 }  // namespace

@@ -129,17 +129,23 @@ inline std::uint64_t infinite_hits(const std::vector<Get>& trace) {
     return hits;
 }
 
+/// 0 to 1, the same with every standard library.
+inline double uniform(std::mt19937_64& random) { return static_cast<double>(random() >> 11) * 0x1p-53; }
+
 /// What a whole program of blocking gets does to the cache: counts every get by its type, commits each miss
 /// at once.
 class Runner {
   public:
     Runner(const RangeCacheConfig& config, std::uint32_t ranks = 1) : cache(config, ranks) {}
 
-    void get(Rank target, std::uint64_t offset, std::uint64_t size) {
-        RangeCacheCounters& counters = cache.counters();
+    /// \param block_bytes what is missing of the block around a gap is fetched with it; 0: nothing is
+    /// \return bytes that were fetched, of each gap
+    const std::vector<std::uint64_t>& get(Rank target, std::uint64_t offset, std::uint64_t size,
+                                          std::uint64_t block_bytes = 0) {
+        fetched_.clear();
         if (cache.find(target, offset, size) != nullptr) {
-            counters.count(AccessType::hit);
-            return;
+            cache.counters().count(AccessType::hit);
+            return fetched_;
         }
         cache.survey(target, offset, size, segments_);
         AccessType type = AccessType::hit;
@@ -148,12 +154,12 @@ class Runner {
             some = some || segment.kind != Segment::Kind::gap;
         for (const Segment& segment : segments_) {
             if (segment.kind != Segment::Kind::gap) continue;
-            source_.resize(std::max<std::size_t>(source_.size(), segment.size));
-            const Admission admission = cache.admit(target, segment.offset, segment.size, cache.now(), true);
-            if (admission.entry != nullptr) cache.commit(admission.entry, source_.data());
-            type = some ? AccessType::partial_hit : admission.type;
+            const AccessType admitted =
+                fetch(target, {segment.offset, segment.offset + segment.size}, block_bytes);
+            type = some ? AccessType::partial_hit : admitted;
         }
-        counters.count(type);
+        cache.counters().count(type);
+        return fetched_;
     }
     void run(const std::vector<Get>& trace) {
         for (const Get& each : trace)
@@ -163,7 +169,22 @@ class Runner {
     RangeCache cache;
 
   private:
+    AccessType fetch(Rank target, ByteRange gap, std::uint64_t block_bytes) {
+        if (block_bytes != 0) {
+            const std::uint64_t block = gap.begin - gap.begin % block_bytes;
+            gap = cache.gap_around(target, gap, {block, block + block_bytes});
+        }
+        fetched_.push_back(gap.size());
+        source_.resize(std::max<std::size_t>(source_.size(), gap.size()));
+        const Admission admission = block_bytes != 0
+                                        ? cache.admit_ahead(target, gap)
+                                        : cache.admit(target, gap.begin, gap.size(), cache.now(), true);
+        if (admission.entry != nullptr) cache.commit(admission.entry, source_.data());
+        return admission.type;
+    }
+
     std::vector<Segment> segments_;
+    std::vector<std::uint64_t> fetched_;
     std::vector<std::byte> source_;
 };
 
