@@ -6,10 +6,10 @@
 // A program that reads remote memory in small pieces pays a round trip for each, although one would bring
 // hundreds: 000's cache of pages for that reason, and nine tenths of what real programs could save under MPI.
 // The second miss within a block of read_ahead_bytes is taken as the sign that more of the block will be
-// wanted, and fetches all of the gap around it within that block; the program's own bytes are copied out of
-// it when it arrives. So a stream of gets that touch no block twice costs nothing extra, and the waste is
-// bounded: at most one block for two misses, and only while the blocks that went had been used; how large
-// they are follows from that (ahead_block.hpp).
+// wanted, and fetches the gap around it within that block, over the few bytes that the first miss brought;
+// the program's own bytes are copied out of it when it arrives. So a stream of gets that touch no block twice
+// costs nothing extra, and the waste is bounded: at most one block for two misses, and only while the blocks
+// that went had been used; how large they are follows from that (ahead_block.hpp).
 //
 // Somebody may be writing the bytes that nobody has asked for, in full agreement with the standard. So they
 // may be fetched only where the moment of the fetch decides whether a later get may have them. In mode
@@ -48,8 +48,8 @@ bool CachedWindow::may_read_ahead(const Target& t) const noexcept {
     return read_only && puts() == puts_before_ && !t.updates.outstanding();
 }
 
-/// A PENDING entry for the gap of this get and all that is missing around it in its block, if it is the
-/// second miss there; no entry if it is fetched as it is.
+/// A PENDING entry for the gap of this get and what is missing around it in its block, if it is the second
+/// miss there; no entry if it is fetched as it is.
 Admission CachedWindow::make_room_around(const Get& get, Survey& s) noexcept {
     Target& t = at(get.target);
     const Piece& piece = s.gaps.front();

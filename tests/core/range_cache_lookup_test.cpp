@@ -55,13 +55,36 @@ TEST(RangeCache, AGapIsSurroundedByWhatIsThere) {
     RangeCache cache(small_config(), 2);
     store(cache, 1, 100, 50);
     store(cache, 1, 400, 50);
-    EXPECT_EQ(cache.gap_around(1, {200, 210}, {0, 1000}), (ByteRange{150, 400}));
+    EXPECT_EQ(cache.gap_around(1, {200, 210}, {0, 700}), (ByteRange{150, 400}));
     EXPECT_EQ(cache.gap_around(1, {200, 210}, {160, 300}), (ByteRange{160, 300}));
     EXPECT_EQ(cache.gap_around(1, {0, 10}, {0, 64}), (ByteRange{0, 64}));
-    EXPECT_EQ(cache.gap_around(0, {200, 210}, {0, 1000}), (ByteRange{0, 1000})) << "another target";
+    EXPECT_EQ(cache.gap_around(0, {200, 210}, {0, 700}), (ByteRange{0, 700})) << "another target";
     cache.acquire(1);
-    EXPECT_EQ(cache.gap_around(1, {200, 210}, {0, 1000}), (ByteRange{0, 1000})) << "stale";
+    EXPECT_EQ(cache.gap_around(1, {200, 210}, {0, 700}), (ByteRange{0, 700})) << "stale";
     EXPECT_EQ(cache.entries(), 0u);
+}
+
+TEST(RangeCache, WhatIsSmallAndWasUsedOnceIsFetchedAgainWithWhatIsAroundIt) {
+    RangeCache cache(small_config(), 2);
+    store(cache, 1, 100, 8);
+    store(cache, 1, 300, 8);
+    store(cache, 1, 400, 65);
+    store(cache, 1, 600, 8);
+    const ByteRange block{0, 1024}, gap{200, 208};
+    EXPECT_EQ(cache.gap_around(1, gap, block), (ByteRange{0, 400})) << "up to what is more than a 16th of it";
+    EXPECT_EQ(cache.gap_around(1, gap, {104, 1128}), (ByteRange{108, 400})) << "and not beyond the block";
+    EXPECT_TRUE(hits(cache, 1, 100, 8));
+    EXPECT_EQ(cache.gap_around(1, gap, block), (ByteRange{108, 400})) << "used again";
+    EXPECT_EQ(cache.entries(), 4u) << "nothing has changed yet";
+
+    const Admission admission = cache.admit_ahead(1, {108, 400});
+    ASSERT_NE(admission.entry, nullptr);
+    EXPECT_EQ(cache.entries(), 4u) << "one in the place of another";
+    EXPECT_FALSE(hits(cache, 1, 300, 8)) << "until it has come";
+    EXPECT_TRUE(cache.commit(admission.entry, remote_bytes(1, 108, 292).data()));
+    EXPECT_TRUE(hits(cache, 1, 300, 8));
+    EXPECT_TRUE(hits(cache, 1, 100, 8));
+    cache.check_invariants();
 }
 
 TEST(RangeCache, SixtyFourBitDisplacements) {

@@ -32,12 +32,13 @@ constexpr std::uint32_t reaped_ahead = 2;
 }  // namespace
 
 Admission RangeCache::admit(Rank target, std::uint64_t offset, std::uint64_t size, Stamp stamp, bool store) {
-    return admit({target, {offset, offset + size}, stamp, store, 0});
+    return admit({target, {offset, offset + size}, stamp, store});
 }
 
 Admission RangeCache::admit_ahead(Rank target, ByteRange range) {
     reap_stale(reaped_ahead, buffer_.size_bytes());
-    const Admission admission = admit({target, range, now(), true, skew_of(range)});
+    drop(target, range.begin, range.size());
+    const Admission admission = admit({target, range, now(), true, skew_of(range), ahead_.will_be_used()});
     if (admission.entry != nullptr) admission.entry->ahead_ = true;
     return admission;
 }
@@ -55,8 +56,17 @@ void RangeCache::describe(Entry& entry, const Newcomer& newcomer) const {
     entry.worth = config_.hit_worth ? config_.hit_worth(entry.target_, entry.bytes) : 1;
 }
 
+// Its weight: what is remembered of it, this use, and one to come as if it had been. Without that nothing
+// that is read once, by many gets, would ever be let into a full cache.
+void RangeCache::arrive(Entry& entry, bool will_be_used) {
+    policy_->arrive(entry);
+    if (!will_be_used) return;
+    const TouchRule& rule = policy_->touch_rule();
+    entry.weight = entry.weight * rule.keep + rule.add;
+}
+
 Admission RangeCache::admit(const Newcomer& newcomer) {
-    const auto [target, range, stamp, store, skew] = newcomer;
+    const auto& [target, range, stamp, store, skew, will_be_used] = newcomer;
     const std::uint64_t stored = range.size() + skew;
     NF_EXPECT(!range.empty() && target >= 0 && static_cast<std::uint32_t>(target) < sync_.ranks());
     Admission result;
@@ -69,7 +79,7 @@ Admission RangeCache::admit(const Newcomer& newcomer) {
         if (too_large || occupied(target, range.begin, range.size()) || (entry = pool_.acquire()) == nullptr)
             return result;
         describe(*entry, newcomer);
-        if (store) policy_->arrive(*entry);
+        if (store) arrive(*entry, will_be_used);
         plan_->clear();
         by_range_.reserve();
         result.type = config_.weak_admission ? admit_weakly(*entry, *plan_) : admit_planned(*entry, *plan_);

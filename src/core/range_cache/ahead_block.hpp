@@ -5,9 +5,11 @@
 //
 // What was read ahead has paid if it served gets before it went. One that was evicted stood in the way of
 // others and has to have served more; so has, whenever one is evicted, another that is still there, because
-// the best ones stay. One that went stale has only cost its bytes on the way. Where they do
-// not pay, half as much is fetched, down to a few lines, and then nothing but what is asked for; now and then
-// it is tried again. Where they pay several times over, it is twice as much, up to the setting.
+// the best ones stay. One that went stale has only cost its bytes on the way. A single one says little: the
+// mean is over so many that a few which served none do not end it, and what the most popular ones served does
+// not hide the others. Where they do not pay, half as much is fetched, down to a few lines, and then nothing
+// but what is asked for; now and then it is tried again. Where they pay several times over, it is twice as
+// much, up to the setting.
 
 #include <algorithm>
 #include <cstdint>
@@ -25,11 +27,14 @@ class AheadBlock {
     /// Now and then true all the same, to find out.
     bool pays() noexcept { return uses_ >= least_uses || ++refused_ % trial == 0; }
 
+    /// Whether what is read ahead may be expected to have uses beside the first, before it had any.
+    bool will_be_used() const noexcept { return uses_ >= 1; }
+
     /// What was read ahead is gone, or has been looked at instead of one that was evicted, after so many uses
     /// beside the first.
     void gone(std::uint32_t uses, bool evicted) noexcept {
         const double counted = static_cast<double>(uses) * (evicted ? 1 : stale_weight);
-        uses_ += (std::min(counted, most_counted) - uses_) / 8;
+        uses_ += (std::min(counted, most_counted) - uses_) / remembered;
         if (uses_ < least_uses && bytes_ / 2 >= least_bytes) {
             bytes_ /= 2;
             uses_ = 2 * least_uses;
@@ -41,8 +46,9 @@ class AheadBlock {
 
   private:
     static constexpr double least_uses = 2;
-    static constexpr double many_uses = 8;
-    static constexpr double most_counted = 16;
+    static constexpr double many_uses = 6;
+    static constexpr double most_counted = 8;
+    static constexpr double remembered = 24;
     static constexpr double stale_weight = 4;
     static constexpr std::uint64_t least_bytes = 256;
     static constexpr std::uint32_t trial = 64;

@@ -19,6 +19,7 @@ class alignas(64) Entry : public EvictionItem {
   public:
     std::uint64_t offset() const noexcept { return offset_; }
     std::uint64_t size() const noexcept { return bytes; }
+    ByteRange range() const noexcept { return {offset_, offset_ + bytes}; }
     Rank target() const noexcept { return target_; }
     bool is_pending() const noexcept { return served_ == nullptr; }
     /// It was overtaken while in flight (a put, an invalidation): its data will not enter the cache.

@@ -20,7 +20,8 @@ struct RangeCache::Newcomer {
     ByteRange range;
     Stamp stamp;
     bool store;
-    std::uint8_t skew;
+    std::uint8_t skew = 0;
+    bool will_be_used = false;  ///< beside the use that asks
 };
 
 /// Where a range lies in a CPU cache line of the target's memory.

@@ -14,7 +14,8 @@ namespace nearfetch {
 
 namespace {
 
-constexpr int most_looks = 32;  // at slots, for an entry that was read ahead
+constexpr int most_looks = 32;             // at slots, for an entry that was read ahead
+constexpr std::uint64_t small_share = 16;  // of a block
 
 }  // namespace
 
@@ -72,22 +73,36 @@ std::uint64_t RangeCache::gap_end(Rank target, std::uint64_t offset, std::uint64
     }
 }
 
+// Whether an entry in a block is fetched again with the rest of it.
+bool RangeCache::gives_way(const Entry& entry, ByteRange block) noexcept {
+    return entry.frequency == 1 && !entry.ahead_ && !entry.is_pending() &&
+           entry.bytes <= block.size() / small_share && block.contains(entry.range());
+}
+
 ByteRange RangeCache::gap_around(Rank target, ByteRange gap, ByteRange bounds) {
     NF_EXPECT(!exact_match_ && bounds.contains(gap) && !gap.empty());
-    std::uint64_t begin = bounds.begin;
-    while (begin < gap.begin) {
-        const auto before = by_range_.floor(target, gap.begin - 1);
+    ByteRange around = bounds;
+    for (std::uint64_t at = gap.begin; around.begin < at;) {
+        const auto before = by_range_.floor(target, at - 1);
         if (!before || before.target() != target) break;
         Entry& entry = pool_[before.id()];
-        const std::uint64_t entry_end = entry.offset_ + entry.bytes;
-        if (entry_end <= begin) break;
-        if (fresh(entry)) {
-            begin = entry_end;
-            break;
-        }
-        forget(entry);
+        const ByteRange there = entry.range();
+        if (there.end <= around.begin) break;
+        if (!fresh(entry))
+            forget(entry);
+        else if (gives_way(entry, bounds))
+            at = there.begin;
+        else
+            around.begin = there.end;
     }
-    return {begin, gap_end(target, gap.begin, bounds.end)};
+    for (std::uint64_t at = gap.begin;;) {
+        around.end = gap_end(target, at, bounds.end);
+        if (around.end == bounds.end) break;
+        const Entry& entry = *covering(target, around.end);
+        if (!gives_way(entry, bounds)) break;
+        at = entry.offset_;
+    }
+    return around;
 }
 
 void RangeCache::survey(Rank target, std::uint64_t offset, std::uint64_t size, std::vector<Segment>& out) {

@@ -89,8 +89,9 @@ class RangeCache final : private EvictionView {
     /// meets. `out` is overwritten.
     void survey(Rank target, std::uint64_t offset, std::uint64_t size, std::vector<Segment>& out);
 
-    /// All that is missing around a gap, within `bounds`. Forgets stale entries that it meets. Not with
-    /// exact_match.
+    /// All that is missing around a gap, within `bounds`, and between it what is small and was asked for
+    /// once: fetching it again costs less than a gap on its other side. Forgets stale entries that it meets.
+    /// Not with exact_match.
     ByteRange gap_around(Rank target, ByteRange gap, ByteRange bounds);
 
     /// How large the blocks are that are read ahead (ahead_block.hpp).
@@ -104,7 +105,8 @@ class RangeCache final : private EvictionView {
     /// the range overlaps an entry (unless exact_match), or when it is not worth the space.
     Admission admit(Rank target, std::uint64_t offset, std::uint64_t size, Stamp stamp, bool store);
 
-    /// The same for a gap and more around it, to be stored and issued now().
+    /// The same for what gap_around() said, to be stored and issued now(). Takes the place of what is
+    /// between.
     Admission admit_ahead(Rank target, ByteRange range);
 
     /// The transfer completed: `source` has the bytes (entry->data() itself, or elsewhere).
@@ -175,6 +177,7 @@ class RangeCache final : private EvictionView {
     // Lookup off the hot path (range_cache.cpp).
     Entry* covering(Rank target, std::uint64_t offset) noexcept;
     std::uint64_t gap_end(Rank target, std::uint64_t offset, std::uint64_t end);
+    static bool gives_way(const Entry& entry, ByteRange block) noexcept;
     template <class Visitor>
     void for_each_overlap(Rank target, std::uint64_t offset, std::uint64_t size, Visitor&& visit);
 
@@ -192,6 +195,7 @@ class RangeCache final : private EvictionView {
     struct Window;
     bool occupied(Rank target, std::uint64_t offset, std::uint64_t size);
     Admission admit(const Newcomer& newcomer);
+    void arrive(Entry& entry, bool will_be_used);
     void describe(Entry& entry, const Newcomer& newcomer) const;
     AccessType admit_planned(Entry& entry, Plan& plan);
     AccessType admit_weakly(Entry& entry, Plan& plan);
