@@ -4,9 +4,12 @@
 // array, in the own part of a distributed one, prefetched, or at another rank and in the page cache (LAPPS,
 // section 6.2.1). Each kind goes over as many elements with the same stride; they take turns within one
 // process. Of an array that has something prefetched, an access has to find out whether it is this (6.2.4);
-// what is, is written twice.
+// what is, is written twice. With --only one kind runs alone, to count its instructions:
+//
+//     valgrind --tool=callgrind array_access_cost --rounds 1 --only own --count 100000    # and 200000
 
 #include <CLI/CLI.hpp>
+#include <map>
 #include <nearfetch/array.hpp>
 
 #include "common/validators.hpp"
@@ -24,6 +27,7 @@ struct Options {
     std::int64_t stride = 1;
     std::int64_t count = 1'000'000;
     int rounds = 5;
+    std::string only;
 };
 
 /// Times `count` reads. \param read gives the element of a place below `elements`
@@ -58,8 +62,9 @@ class Kinds {
         : far_(Box<1>({}, {2 * elements})),
           checked_(far_.bounds()),
           manual_(far_.bounds()),
-          automatic_(far_.bounds()) {
-        for (Array* const array : {&far_, &checked_, &manual_, &automatic_})
+          automatic_(far_.bounds()),
+          learned_(far_.bounds()) {
+        for (Array* const array : {&far_, &checked_, &manual_, &automatic_, &learned_})
             array->for_each(
                 [](const Index<1>& i, double& x) { x = static_cast<double>(i[0] % elements % 7); });
         const std::vector<std::vector<Box<1>>> all{{far_.bounds()}, {}};
@@ -67,6 +72,12 @@ class Kinds {
         checked_.prefetch_custom({{{{2 * elements - 1}, {2 * elements}}}, {}}, {.consistent = false});
         manual_.prefetch_custom(all, {.consistent = false});
         automatic_.prefetch_custom(all);
+        // Each other one: what is learned is no box.
+        learned_.observe();
+        if (rank() == 0)
+            for (std::int64_t i = 0; i < elements; ++i)
+                (void)learned_.read({elements + (i | 1)});
+        learned_.prefetch_observed({.consistent = false});
     }
 
     void measure(const Options& options, programs::Run& run) {
@@ -75,15 +86,14 @@ class Kinds {
             local[static_cast<std::size_t>(i)] = far_(i);
         const double* const plain = local.data();
         const View<double, 1> view = far_.local();
-        const Array &far = far_, &checked = checked_, &manual = manual_, &automatic = automatic_;
-        std::vector<std::pair<std::string, std::vector<double>>> times;
-        std::vector<double> sums;
+        const Array &far = far_, &checked = checked_, &manual = manual_, &automatic = automatic_,
+                    &learned = learned_;
+        std::map<std::string, std::vector<double>> times;
+        std::map<std::string, double> sums;
         for (int round = 0; round < options.rounds; ++round) {
-            std::size_t kind = 0;
-            const auto time = [&](const char* name, const auto& read) {
-                if (round == 0) times.emplace_back(name, std::vector<double>());
-                sums.push_back(0);
-                times[kind++].second.push_back(ns_each(options, sums.back(), read));
+            const auto time = [&](const std::string& name, const auto& read) {
+                if (!options.only.empty() && options.only != name) return;
+                times[name].push_back(ns_each(options, sums[name], read));
             };
             time("local array", [&](std::int64_t i) { return plain[i]; });
             time("own, view", [&](std::int64_t i) { return view(i); });
@@ -92,9 +102,10 @@ class Kinds {
             time("remote, checked", [&](std::int64_t i) { return checked(elements + i); });
             time("prefetched, ac", [&](std::int64_t i) { return automatic(elements + i); });
             time("prefetched, mc", [&](std::int64_t i) { return manual(elements + i); });
-            const auto time_writes = [&](const char* name, Array& array) {
-                if (round == 0) times.emplace_back(name, std::vector<double>());
-                times[kind++].second.push_back(ns_each_write(
+            time("prefetched, learned", [&](std::int64_t i) { return learned(elements + (i | 1)); });
+            const auto time_writes = [&](const std::string& name, Array& array) {
+                if (!options.only.empty() && options.only != name) return;
+                times[name].push_back(ns_each_write(
                     options, [&](std::int64_t i, double value) { array.write({elements + i}, value); }));
             };
             time_writes("write", far_);
@@ -104,12 +115,20 @@ class Kinds {
         }
         for (const auto& [name, each] : times)
             run.note(name, each);
-        const bool same = std::all_of(sums.begin(), sums.end(), [&](double sum) { return sum == sums[0]; });
-        run.result(0, same);
+        bool right = true;
+        if (const auto learned_sum = sums.extract("prefetched, learned"); !learned_sum.empty()) {
+            double odd = 0;
+            for (int round = 0; round < options.rounds; ++round)
+                ns_each(options, odd, [&](std::int64_t i) { return plain[i | 1]; });
+            right = learned_sum.mapped() == odd;
+        }
+        for (const auto& [name, sum] : sums)
+            right = right && sum == sums.begin()->second;
+        run.result(0, right);
     }
 
   private:
-    Array far_, checked_, manual_, automatic_;
+    Array far_, checked_, manual_, automatic_, learned_;
 };
 
 }  // namespace
@@ -123,6 +142,7 @@ int main(int argc, char** argv) {
                      "elements that are read");
     apps::add_number(program.options(), "--rounds", options.rounds, 1, 1000, "that all kinds take turns in");
     const auto segment_bytes = [] { return std::uint64_t{1} << 20; };
+    program.options().add_option("--only", options.only, "kind that runs, without the others");
     return program.run(argc, argv, segment_bytes, [&](programs::Run& run) {
         Kinds kinds;
         run.begin();

@@ -20,13 +20,15 @@ KINDS = (
     "remote, checked",
     "prefetched, ac",
     "prefetched, mc",
+    "prefetched, learned",
     "write",
     "write, checked",
     "write, ac",
     "write, mc",
 )
 """Where it is. Remote ones are in the page cache; `checked`: of an array that has something else prefetched.
-Writes are all remote, `ac` and `mc` to what is prefetched: it is written there, too."""
+`learned`: each other element was seen to be read, and is prefetched with manual consistency. Writes are all
+remote, `ac` and `mc` to what is prefetched: it is written there, too."""
 
 
 def run(options: Options) -> Report:
