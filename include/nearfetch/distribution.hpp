@@ -313,7 +313,7 @@ class Layout {
             const std::int64_t from_first = i[d] - bounds_.lower[d];
             const Rank part = dimension.part(from_first);
             found.rank = found.rank * grid_[d] + part;
-            found.local[d] = dimension.below(part, from_first);
+            found.local[d] = dimension.local(from_first);
             found.position = found.position * dimension.below(part, dimension.size()) + found.local[d];
         }
         return found;
