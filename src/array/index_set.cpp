@@ -69,6 +69,27 @@ void IndexSet::complete() {
     }
     write_run();
     text_.shrink_to_fit();
+    find_places();
+}
+
+void IndexSet::find_places() {
+    constexpr std::int64_t most_each = 4;
+    if (size_ == 0 || size_ > INT32_MAX) return;
+    std::int64_t end = 0;
+    first_ = UINT64_MAX;
+    for_each_run([&](std::int64_t first, std::int64_t count) {
+        first_ = std::min(first_, static_cast<std::uint64_t>(first));
+        end = first + count;
+    });
+    const auto first_number = static_cast<std::int64_t>(first_);
+    if ((end - first_number) / most_each > size_) return;
+    places_.assign(static_cast<std::size_t>(end - first_number), -1);
+    std::int32_t place = 0;
+    for_each_run([&](std::int64_t first, std::int64_t count) {
+        for (std::int64_t i = first; i < first + count; ++i)
+            places_[static_cast<std::size_t>(i - first_number)] = place++;
+    });
+    words_ = {};
 }
 
 void IndexSet::write_number(std::int64_t number) {

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nearfetch/index_set.hpp>
 #include <random>
 #include <set>
@@ -70,6 +71,23 @@ TEST(IndexSet, LargeNumbers) {
     EXPECT_EQ(set.position(most), 3);
     EXPECT_EQ(set.position(most - 2), -1);
     EXPECT_EQ(set.runs(), 3);
+}
+
+// Each `step`th number: up to 4 in places of 4 bytes for all from the first to the last, else in words.
+TEST(IndexSet, DenseOnesHaveAPlaceForEachNumber) {
+    for (std::int64_t step = 1; step <= 6; ++step)
+        for (const std::int64_t first : {std::int64_t{0}, std::int64_t{1} << 50}) {
+            IndexSet set;
+            for (std::int64_t n = 0; n < 1000; ++n)
+                set.insert(first + n * step);
+            const std::uint64_t of_words = set.memory();
+            set.complete();
+            EXPECT_EQ(set.memory(), step <= 4 ? 4 * static_cast<std::uint64_t>(999 * step + 1) : of_words);
+            for (std::int64_t i = std::max<std::int64_t>(0, first - step); i < first + 1001 * step; ++i) {
+                const bool is_there = i >= first && (i - first) % step == 0 && i < first + 1000 * step;
+                ASSERT_EQ(set.position(i), is_there ? (i - first) / step : -1) << i;
+            }
+        }
 }
 
 TEST(IndexSet, KeepsWithinItsMemory) {
