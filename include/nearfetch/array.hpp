@@ -128,7 +128,9 @@ class DistributedArray {
                 if (local >= extent) return nullptr;
                 offset = offset * extent + local;
             }
-            return own_ + offset;
+            T* const mine = own_ + offset;
+            if (mine == nullptr) __builtin_unreachable();  // whoever compares again need not
+            return mine;
         } else {
             if (!bounds().contains(i)) return nullptr;
             const Place<N> place = layout_.place(i);
@@ -333,23 +335,29 @@ class DistributedArray {
         if (static_cast<std::int64_t>(size) != indices) detail::wrong_size(what, size, indices);
     }
     GlobalPtr<T> pointer(const Place<N>& place) const { return parts_.at_rank(place.rank) + place.position; }
+    /// Another rank's element: as one's own are, part of the program's loop as long as it is prefetched.
     T read_far(const Index<N>& i) const {
-        T value;
         if constexpr (D::contiguous) {
-            if (detail::PrefetchedSlice* const slice = hook_.last()) {
-                const std::int64_t position = slice->position_of(i);
-                if (position >= 0 && hook_.read(*slice, position, value)) return value;
-            }
+            T value;
+            if (hook_.read_last(i, value)) [[likely]]
+                return value;
         }
+        return find_and_read(i);
+    }
+    // The index is copied here, not where it would be on the way of what is prefetched.
+    [[gnu::noinline]] T find_and_read(Index<N> i) const {
         check(i);
         const Place<N> place = layout_.place(i);
-        if (const auto [slice, position] = hook_.find(place.rank, place.local, place.position);
-            slice != nullptr) {
-            hook_.used(slice);
-            if (hook_.read(*slice, position, value)) return value;
-        } else if (observer_ != nullptr) [[unlikely]] {
-            observer_->read(place.rank, place.position);
+        if (may_be_prefetched(i)) {
+            T value;
+            if (const auto [slice, position] = hook_.find(place.rank, place.local, place.position);
+                slice != nullptr) {
+                if constexpr (D::contiguous) hook_.used(i, slice);
+                return hook_.read(*slice, position, value) ? value : nearfetch::get(pointer(place));
+            }
         }
+        if (observer_ != nullptr) [[unlikely]]
+            observer_->read(place.rank, place.position);
         return nearfetch::get(pointer(place));
     }
     void write_far(const Index<N>& i, const T& value) {
@@ -357,7 +365,20 @@ class DistributedArray {
         const Place<N> place = layout_.place(i);
         const GlobalPtr<T> there = pointer(place);
         nearfetch::put(there, value);
-        hook_.wrote(place.rank, place.local, place.position, value, there.address());
+        if constexpr (D::contiguous) {
+            if (hook_.wrote_last(i, value)) return;
+        }
+        if (may_be_prefetched(i)) {
+            detail::PrefetchedSlice* const slice =
+                hook_.wrote(place.rank, place.local, place.position, value, there.address());
+            if (D::contiguous && slice != nullptr) hook_.used(i, slice);
+        }
+    }
+    bool may_be_prefetched(const Index<N>& i) const {
+        if constexpr (D::contiguous)
+            return hook_.reaches(i);
+        else
+            return true;
     }
     /// What was put in bulk.
     void write_through(const Part& part);

@@ -111,12 +111,39 @@ class PrefetchHook {
         return {nullptr, -1};
     }
 
-    /// The box that was used last, which is what will be used next more often than not; or nullptr.
-    /// Consistent if any slice is.
-    PrefetchedSlice* last() const { return last_.load(std::memory_order_relaxed); }
-    void used(PrefetchedSlice* slice) const {
-        if (slice->only == nullptr && (slice->consistent || !any_consistent_))
-            last_.store(slice, std::memory_order_relaxed);
+    // Of a contiguous distribution:
+
+    /// Whether an element may be prefetched, or on its way: it is in the smallest box that has all that is.
+    template <std::size_t N>
+    bool reaches(const Index<N>& i) const {
+        bool inside = true;
+        for (std::size_t d = 0; d < N; ++d)
+            inside = inside &&
+                     static_cast<std::uint64_t>(i[d]) - static_cast<std::uint64_t>(reach_lower_[4 - N + d]) <
+                         reach_extent_[4 - N + d];
+        return inside;
+    }
+    /// From the slice that was used last near there, which is what will be used next more often than not.
+    /// \return false: look closer
+    template <class T, std::size_t N>
+    bool read_last(const Index<N>& i, T& value) const {
+        const PrefetchedSlice& slice = *last_near(i).load(std::memory_order_relaxed);
+        const std::int64_t position = slice.position_of(i);
+        return position >= 0 && slice.read(position, value);
+    }
+    /// Writes an element that was put through to that slice, where no other may have it.
+    /// \return false: call wrote()
+    template <class T, std::size_t N>
+    bool wrote_last(const Index<N>& i, const T& value) {
+        PrefetchedSlice& slice = *last_near(i).load(std::memory_order_relaxed);
+        const std::int64_t position = slice.position_of(i);
+        if (position < 0 || !one_each_ || !slice.may_write()) return false;
+        slice.write(position, value);
+        return true;
+    }
+    template <std::size_t N>
+    void used(const Index<N>& i, PrefetchedSlice* slice) const {
+        if (slice->consistent || !any_consistent_) last_near(i).store(slice, std::memory_order_relaxed);
     }
 
     /// Elements of a slice that are side by side there. \return false: to be fetched otherwise
@@ -124,11 +151,12 @@ class PrefetchHook {
     bool read(PrefetchedSlice& slice, std::int64_t position, T* to, std::int64_t count) const;
     template <class T>
     bool read(PrefetchedSlice& slice, std::int64_t position, T& value) const {
-        return read(slice, position, &value, 1);
+        return slice.read(position, value) || read(slice, position, &value, 1);
     }
-    /// An element was put at that address.
+    /// An element was put at that address. \return the first slice that has it, or nullptr
     template <class T, std::size_t N>
-    void wrote(Rank owner, const Index<N>& local, std::int64_t number, const T& value, std::uint64_t address);
+    PrefetchedSlice* wrote(Rank owner, const Index<N>& local, std::int64_t number, const T& value,
+                           std::uint64_t address);
     /// The rank has written elements of others; what is on its way and not in of() may be among them.
     void wrote() {
         if (!later_.empty()) [[unlikely]]
@@ -140,14 +168,30 @@ class PrefetchHook {
     void request(const Slice& slice, std::unique_ptr<const IndexSet> only,
                  std::span<const std::int64_t> first, const Prefetch& how, bool later);
     void show(PrefetchedSlice* slice);
+    void forget_last();
+    /// Where the indices are dealt out in blocks, each block has a place or a few, as good as its own.
+    template <std::size_t N>
+    std::atomic<PrefetchedSlice*>& last_near(const Index<N>& i) const {
+        std::uint64_t place = 0;
+        for (std::size_t d = 0; d < N; ++d)
+            place = 5 * place + static_cast<std::uint64_t>(i[d] >> block_bits_[4 - N + d]);
+        return last_[place % last_.size()];
+    }
+    void reach(const PrefetchedSlice& slice);
     void require_request() const;
 
-    mutable std::atomic<PrefetchedSlice*> last_{nullptr};
+    /// Consistent if any slice is; never nullptr.
+    mutable std::array<std::atomic<PrefetchedSlice*>, 16> last_;
+    std::array<std::uint8_t, 4> block_bits_{};  ///< of the extents of parts
+    std::array<std::int64_t, 4> reach_lower_{};
+    std::array<std::uint64_t, 4> reach_extent_{};
     std::vector<PrefetchedSlice*> later_;
     std::atomic<std::uint64_t> writes_{0};
     std::uint64_t evictions_ = 0;
     std::vector<std::vector<PrefetchedSlice*>> by_owner_;  ///< empty: there are none at all
     bool any_consistent_ = false;
+    bool any_several_ = false;  ///< of one owner
+    bool one_each_ = true;      ///< not several of any, and none on its way
     Code pack_ = nullptr;
 };
 
@@ -169,12 +213,20 @@ bool PrefetchHook::read(PrefetchedSlice& slice, std::int64_t position, T* to, st
 }
 
 template <class T, std::size_t N>
-void PrefetchHook::wrote(Rank owner, const Index<N>& local, std::int64_t number, const T& value,
-                         std::uint64_t address) {
-    for (PrefetchedSlice* const slice : of(owner))
-        if (const std::int64_t position = slice->position(local, number); position >= 0)
+PrefetchedSlice* PrefetchHook::wrote(Rank owner, const Index<N>& local, std::int64_t number, const T& value,
+                                     std::uint64_t address) {
+    PrefetchedSlice* first = nullptr;
+    for (PrefetchedSlice* const slice : of(owner)) {
+        const std::int64_t position = slice->position(local, number);
+        if (position < 0) continue;
+        if (first == nullptr) first = slice;
+        if (slice->may_write())
+            slice->write(position, value);
+        else
             write_prefetched(*slice, position, &value, 1, address);
+    }
     wrote();
+    return first;
 }
 
 /// What of a rank concerns a change of bounds, as bits.

@@ -5,11 +5,14 @@
 // buffer; nothing here is for programs.
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <nearfetch/index_set.hpp>
 #include <nearfetch/types.hpp>
+#include <type_traits>
 
 namespace nearfetch::detail {
 
@@ -47,7 +50,20 @@ inline std::uint64_t bytes_of(const Slice& slice, const IndexSet* only) noexcept
     return only == nullptr ? slice.bytes() : slice.element_bytes * static_cast<std::uint64_t>(only->size());
 }
 
-/// What an access reads of a slice that was prefetched: with manual consistency nothing else.
+/// The largest word that elements of so many bytes are made of.
+template <std::size_t Bytes>
+using WordOf =
+    std::conditional_t<Bytes % 8 == 0, std::uint64_t,
+                       std::conditional_t<Bytes % 4 == 0, std::uint32_t,
+                                          std::conditional_t<Bytes % 2 == 0, std::uint16_t, std::uint8_t>>>;
+
+/// Of the calling thread, and of no other; another one after each of its releases.
+[[gnu::visibility("default")]] extern thread_local constinit std::uint64_t put_epoch;
+
+/// What manual consistency goes by: nobody acquires.
+inline constinit const std::atomic<std::uint64_t> no_acquires{0};
+
+/// What an access reads of a slice that was prefetched.
 struct PrefetchedSlice {
     Slice slice;
     /// Of what the slice has, these elements only, numbered from the beginning of the owner's part, and
@@ -56,7 +72,15 @@ struct PrefetchedSlice {
     std::byte* data = nullptr;  ///< packed; aligned to 64 bytes
     bool consistent = true;     ///< automatically
     Packer packer = Packer::owner;
-    std::array<std::int64_t, 4> first{};  ///< index of its first element, where the others follow it
+    /// Index of its first element, where the others follow it; of a set, of the part's first.
+    std::array<std::int64_t, 4> first{};
+    /// Of all threads of the rank, counted.
+    const std::atomic<std::uint64_t>* acquires = &no_acquires;
+    std::atomic<std::uint64_t> stamp{0};     ///< acquires when it was fetched; 0: never
+    std::atomic<std::uint64_t> sequence{0};  ///< odd: being overwritten
+    std::atomic<std::uint32_t> awaited{0};   ///< transfers of it that are on their way
+    std::atomic<std::uint64_t> writes{0};    ///< while there are any: what these bring does not have them
+    std::atomic<std::uint64_t> put_in{0};    ///< the epoch of what was put last
 
     std::uint64_t bytes() const noexcept { return bytes_of(slice, only.get()); }
 
@@ -67,10 +91,44 @@ struct PrefetchedSlice {
     std::int64_t position(const std::array<std::int64_t, N>& local, std::int64_t number) const noexcept {
         return only == nullptr ? position_from(slice.lower, local) : only->position(number);
     }
-    /// By its index. \pre of a contiguous distribution, and all of a box
+    /// By its index. \pre of a contiguous distribution
     template <std::size_t N>
     std::int64_t position_of(const std::array<std::int64_t, N>& index) const noexcept {
-        return position_from(first, index);
+        const std::int64_t at = position_from(first, index);
+        if (at < 0 || only == nullptr) return at;
+        return only->position(at);
+    }
+
+    /// An element, in a few instructions. \return false: look closer, it is stale for some thread of the rank
+    template <class T>
+    bool read(std::int64_t position, T& value) const noexcept {
+        using Word = WordOf<sizeof(T)>;
+        constexpr bool is_word = sizeof(T) == sizeof(Word);  // which is what it was, or what it is
+        const std::uint64_t before = is_word ? 0 : sequence.load(std::memory_order_acquire);
+        if (before % 2 != 0 ||
+            stamp.load(std::memory_order_acquire) < acquires->load(std::memory_order_relaxed)) [[unlikely]]
+            return false;
+        Word words[sizeof(T) / sizeof(Word)];
+        auto* from = reinterpret_cast<Word*>(data + static_cast<std::size_t>(position) * sizeof(T));
+        for (Word& word : words)
+            word = std::atomic_ref(*from++).load(std::memory_order_acquire);
+        std::memcpy(&value, words, sizeof(T));
+        return is_word || sequence.load(std::memory_order_relaxed) == before;
+    }
+    /// Whether the thread may write() what it has put: nobody fetches the slice until it has released.
+    bool may_write() const noexcept {
+        return !consistent || put_in.load(std::memory_order_relaxed) == put_epoch;
+    }
+    template <class T>
+    void write(std::int64_t position, const T& value) noexcept {
+        using Word = WordOf<sizeof(T)>;
+        if (awaited.load(std::memory_order_relaxed) != 0) [[unlikely]]
+            writes.fetch_add(1, std::memory_order_relaxed);
+        Word words[sizeof(T) / sizeof(Word)];
+        std::memcpy(words, &value, sizeof(T));
+        auto* to = reinterpret_cast<Word*>(data + static_cast<std::size_t>(position) * sizeof(T));
+        for (const Word word : words)
+            std::atomic_ref(*to++).store(word, std::memory_order_release);
     }
 
   private:
@@ -78,16 +136,17 @@ struct PrefetchedSlice {
     std::int64_t position_from(const std::array<std::int64_t, 4>& begin,
                                const std::array<std::int64_t, N>& wanted) const noexcept {
         std::uint64_t at = 0;
-        bool inside = true;
         for (std::size_t d = 0; d < N; ++d) {
             // Differences of whatever the program asks for.
             const std::uint64_t i =
                 static_cast<std::uint64_t>(wanted[d]) - static_cast<std::uint64_t>(begin[4 - N + d]);
             const auto extent = static_cast<std::uint64_t>(slice.extent[4 - N + d]);
-            inside = inside && i < extent;
+            if (i >= extent) return -1;
             at = at * extent + i;
         }
-        return inside ? static_cast<std::int64_t>(at) : -1;
+        const auto position = static_cast<std::int64_t>(at);
+        if (position < 0) __builtin_unreachable();  // whoever compares again need not
+        return position;
     }
 };
 

@@ -4,6 +4,7 @@
 // second copy and forget something else for it (LAPPS, section 5.4), stamps them, and writes through to them.
 
 #include <algorithm>
+#include <bit>
 #include <nearfetch/array_prefetch.hpp>
 #include <utility>
 
@@ -26,6 +27,9 @@ PrefetchStatistics prefetch_statistics() {
 class [[gnu::visibility("hidden")]] PrefetchTransfer::State {
   public:
     explicit State(detail::PrefetchHook& hook);
+    State(const State&) = delete;
+    State& operator=(const State&) = delete;
+    ~State();
     bool test();
     void wait();
 
@@ -50,6 +54,12 @@ namespace detail {
 namespace {
 
 PrefetchBuffer& buffer() { return Context::here().runtime().prefetch_buffer(); }
+
+/// What was used last where nothing was: it has no elements.
+class None : public PrefetchedSlice {
+  public:
+    None() { slice.extent = {}; }
+} none;
 
 PrefetchEntry& entry_of(PrefetchedSlice& slice) { return static_cast<PrefetchEntry&>(slice); }
 
@@ -128,7 +138,7 @@ void refresh(std::span<PrefetchEntry* const> entries, Context& context, Code pac
 
 }  // namespace
 
-PrefetchHook::PrefetchHook() = default;
+PrefetchHook::PrefetchHook() { forget_last(); }
 
 PrefetchHook::~PrefetchHook() { evict(); }
 
@@ -144,12 +154,17 @@ void PrefetchHook::request(const Slice& slice, std::unique_ptr<const IndexSet> o
     const auto shown = of(slice.owner);
     if (std::find(shown.begin(), shown.end(), entry) != shown.end()) return;
     // It may be one that was asked for before, and has more.
-    if (entry->slice == slice)
+    if (entry->slice == slice) {
         std::copy(first.begin(), first.end(), entry->first.end() - static_cast<std::ptrdiff_t>(first.size()));
+        if (how.consistent) entry->acquires = &Context::here().runtime().clock().acquires();
+        reach(*entry);
+    }
     if (how.consistent || !later)
         show(entry);
-    else if (std::find(later_.begin(), later_.end(), entry) == later_.end())
+    else if (std::find(later_.begin(), later_.end(), entry) == later_.end()) {
         later_.push_back(entry);
+        one_each_ = false;
+    }
 }
 
 void PrefetchHook::request_set(const Slice& part, IndexSet set, std::span<const std::int64_t> first,
@@ -157,7 +172,7 @@ void PrefetchHook::request_set(const Slice& part, IndexSet set, std::span<const 
     set.complete();
     const Box<4> box = box_around(part, set);
     if (box.size() != set.size()) {
-        request(part, std::make_unique<const IndexSet>(std::move(set)), {}, how, false);
+        request(part, std::make_unique<const IndexSet>(std::move(set)), first, how, false);
         return;
     }
     Slice slice = part;
@@ -173,10 +188,35 @@ void PrefetchHook::show(PrefetchedSlice* slice) {
     auto& same_owner = by_owner_[static_cast<std::size_t>(slice->slice.owner)];
     if (slice->consistent && !any_consistent_) {
         any_consistent_ = true;
-        last_ = nullptr;
+        forget_last();
     }
     same_owner.insert(slice->consistent ? same_owner.begin() : same_owner.end(), slice);
     std::erase(later_, slice);
+    any_several_ = any_several_ || same_owner.size() > 1;
+    one_each_ = !any_several_ && later_.empty();
+}
+
+void PrefetchHook::forget_last() {
+    for (std::atomic<PrefetchedSlice*>& slice : last_)
+        slice = &none;
+}
+
+void PrefetchHook::reach(const PrefetchedSlice& slice) {
+    const bool is_first = std::ranges::find(reach_extent_, 0) != reach_extent_.end();
+    const Box<4> box =
+        slice.only == nullptr ? Box<4>({}, slice.slice.extent) : box_around(slice.slice, *slice.only);
+    for (std::size_t d = 0; d < 4; ++d) {
+        std::int64_t lower = slice.first[d] + box.lower[d];
+        std::int64_t upper = slice.first[d] + box.upper[d];
+        if (!is_first) {
+            lower = std::min(lower, reach_lower_[d]);
+            upper = std::max(upper, reach_lower_[d] + static_cast<std::int64_t>(reach_extent_[d]));
+        }
+        block_bits_[d] =
+            static_cast<std::uint8_t>(std::bit_width(static_cast<std::uint64_t>(slice.slice.part[d])) - 1);
+        reach_lower_[d] = lower;
+        reach_extent_[d] = static_cast<std::uint64_t>(upper - lower);
+    }
 }
 
 void PrefetchHook::require_request() const {
@@ -217,8 +257,10 @@ void PrefetchHook::evict() {
     by_owner_.clear();
     later_.clear();
     ++evictions_;
-    last_ = nullptr;
-    any_consistent_ = false;
+    forget_last();
+    reach_extent_ = {};
+    any_consistent_ = any_several_ = false;
+    one_each_ = true;
     pack_ = nullptr;
 }
 
@@ -275,7 +317,7 @@ void write_prefetched(PrefetchedSlice& slice, std::int64_t position, const void*
     if (entry.held_by_other(context.release_count()))
         context.release(slice.slice.owner, {address, address + size});
     else
-        entry.hold(context.release_count());
+        entry.hold(context.release_count(), put_epoch);
 }
 
 std::uint64_t check_resize(std::span<const std::uint64_t> states) {
@@ -323,8 +365,9 @@ PrefetchTransfer::State::State(detail::PrefetchHook& hook)
     const auto add = [&](detail::PrefetchedSlice* slice) {
         PrefetchEntry& entry = detail::entry_of(*slice);
         const detail::Claim claim(entry, context);
-        if (!entry.held_by_other(context.release_count()))
-            arrivals_.push_back({&entry, std::vector<std::byte>(slice->bytes()), entry.writes()});
+        if (entry.held_by_other(context.release_count())) return;
+        arrivals_.push_back({&entry, std::vector<std::byte>(slice->bytes()), entry.writes});
+        ++entry.awaited;
     };
     for (const auto& same_owner : hook.by_owner_)
         std::for_each(same_owner.begin(), same_owner.end(), add);
@@ -334,6 +377,12 @@ PrefetchTransfer::State::State(detail::PrefetchHook& hook)
         moves.push_back({arrival.entry->slice, arrival.bytes.data(), arrival.entry->only.get()});
     issued_ = context.runtime().clock().now();
     transfers_ = detail::start_get_slices(moves);
+}
+
+PrefetchTransfer::State::~State() {
+    if (hook_.evictions_ != evictions_) return;
+    for (const Arrival& arrival : arrivals_)
+        --arrival.entry->awaited;
 }
 
 bool PrefetchTransfer::State::test() {
@@ -356,8 +405,8 @@ void PrefetchTransfer::State::install(Arrival& arrival, Context& context) {
     const bool hidden = std::find(hook_.later_.begin(), hook_.later_.end(), &entry) != hook_.later_.end();
     {
         const detail::Claim claim(entry, context);
-        const bool newer = entry.stamp() > issued_;
-        const bool written = entry.writes() != arrival.writes || (hidden && hook_.writes_ != writes_);
+        const bool newer = entry.stamp > issued_;
+        const bool written = entry.writes != arrival.writes || (hidden && hook_.writes_ != writes_);
         if (!newer && !written) {
             entry.publish(arrival.bytes.data(), issued_);
             context.runtime().prefetch_buffer().count_update(arrival.bytes.size());

@@ -3,11 +3,16 @@
 
 #include <cstring>
 #include <limits>
+#include <nearfetch/slice.hpp>
 
 #include "pgas/message.hpp"
 #include "pgas/runtime.hpp"
 
-namespace nearfetch::pgas {
+namespace nearfetch {
+
+thread_local constinit std::uint64_t detail::put_epoch = 0;
+
+namespace pgas {
 
 thread_local constinit Context* Context::here_ = nullptr;
 
@@ -170,7 +175,13 @@ void Context::release() {
     if (engine_ == nullptr) return;
     const int status = engine_->release();
     if (status != 0) fail_release(status);
+    begin_put_epoch();
     release_count_->fetch_add(1, std::memory_order_release);
+}
+
+void Context::begin_put_epoch() noexcept {
+    static std::atomic<std::uint64_t> epochs{0};
+    detail::put_epoch = epochs.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
 void Context::acquire(Rank rank, ByteRange range) {
@@ -275,4 +286,6 @@ PageCacheCounters Context::counters() const {
     return all;
 }
 
-}  // namespace nearfetch::pgas
+}  // namespace pgas
+
+}  // namespace nearfetch

@@ -35,7 +35,10 @@ class Context {
     /// While it lives, the context is the calling thread's.
     class Use {
       public:
-        explicit Use(Context& context) noexcept { here_ = &context; }
+        explicit Use(Context& context) noexcept {
+            here_ = &context;
+            begin_put_epoch();
+        }
         ~Use() { here_ = nullptr; }
         Use(const Use&) = delete;
         Use& operator=(const Use&) = delete;
@@ -112,6 +115,7 @@ class Context {
 
   private:
     [[noreturn]] static void outside();
+    static void begin_put_epoch() noexcept;
     [[noreturn]] void fail(const char* what, Rank rank, std::uint64_t address, std::size_t bytes,
                            int status) const;
     [[noreturn]] void fail_release(int status) const;

@@ -16,6 +16,7 @@ namespace nearfetch {
 namespace {
 
 using detail::Packer;
+using detail::PrefetchedSlice;
 using detail::Slice;
 
 Slice slice_of(Rank owner, std::int64_t first, std::int64_t count, std::uint64_t element_bytes = 8) {
@@ -59,6 +60,46 @@ TEST(PrefetchEntry, IsStaleUntilItIsFetchedAndAfterAnAcquire) {
     EXPECT_EQ(entry.position(std::array<std::int64_t, 1>{14}, 14), -1);
 }
 
+TEST(PrefetchEntry, IsFreshForEverybodyUntilAnybodyAcquires) {
+    RankClock clock;
+    PrefetchEntry entry(slice_of(1, 10, 2), true, Packer::owner);
+    entry.acquires = &clock.acquires();
+    const PrefetchedSlice& slice = entry;
+    const Stamp acquired = clock.acquire();
+    std::uint64_t value = 0;
+    EXPECT_FALSE(slice.read(0, value)) << "never fetched";
+    const std::vector<std::uint64_t> there{5, 6};
+    entry.publish(reinterpret_cast<const std::byte*>(there.data()), clock.now());
+    EXPECT_TRUE(slice.read(1, value));
+    EXPECT_EQ(value, 6u);
+    const Stamp others = clock.acquire();
+    EXPECT_FALSE(slice.read(1, value)) << "look closer";
+    EXPECT_TRUE(entry.read(8, &value, 8, acquired));
+    EXPECT_FALSE(entry.read(8, &value, 8, others));
+
+    PrefetchEntry manual(slice_of(1, 10, 2), false, Packer::owner);
+    manual.arrived(clock.now());
+    clock.acquire();
+    EXPECT_TRUE(static_cast<const PrefetchedSlice&>(manual).read(1, value)) << "until it is updated";
+}
+
+TEST(PrefetchEntry, WritesCountWhileATransferIsOnItsWay) {
+    PrefetchEntry entry(slice_of(0, 0, 2), false, Packer::owner);
+    PrefetchedSlice& slice = entry;
+    const std::uint64_t value = 9;
+    slice.write(1, value);
+    entry.write(0, &value, 8);
+    EXPECT_EQ(entry.writes, 0u);
+    ++entry.awaited;
+    slice.write(0, value);
+    EXPECT_EQ(entry.writes, 1u);
+    entry.write(0, &value, 8);
+    EXPECT_EQ(entry.writes, 2u);
+    std::uint64_t read = 0;
+    EXPECT_TRUE(slice.read(1, read));
+    EXPECT_EQ(read, 9u);
+}
+
 TEST(PrefetchEntry, ElementsOfEverySizeAreCopied) {
     for (const std::uint64_t size : {1, 2, 3, 4, 6, 8, 12, 16, 24}) {
         PrefetchEntry entry(slice_of(0, 0, 10, size), true, Packer::owner);
@@ -83,7 +124,7 @@ TEST(PrefetchEntry, WhatAThreadHasNotReleasedIsHeldAgainstOthers) {
     const auto one = thread_of_the_rank();
     const auto other = thread_of_the_rank();
     EXPECT_FALSE(entry.held_by_other(one));
-    entry.hold(one);
+    entry.hold(one, 1);
     EXPECT_FALSE(entry.held_by_other(one));
     EXPECT_TRUE(entry.held_by_other(other));
     ++*other;
@@ -91,7 +132,7 @@ TEST(PrefetchEntry, WhatAThreadHasNotReleasedIsHeldAgainstOthers) {
     ++*one;
     EXPECT_FALSE(entry.held_by_other(other));
     const std::uint64_t value = 1;
-    entry.hold(one);
+    entry.hold(one, 1);
     entry.publish(reinterpret_cast<const std::byte*>(&value), 1);
     EXPECT_TRUE(entry.held_by_other(other)) << "the holder has updated, but not released";
 }
@@ -104,12 +145,15 @@ TEST(PrefetchEntry, ReadersSeeAllOfAnUpdateOrNothing) {
     std::atomic<bool> over{false};
     std::atomic<std::uint64_t> seen{0};
     std::vector<std::thread> readers;
-    for (int i = 0; i < 2; ++i)
-        readers.emplace_back([&] {
+    for (const bool one_element : {true, true, false})
+        readers.emplace_back([&, one_element] {
+            const PrefetchedSlice& slice = entry;
             std::uint64_t last = 0;
             while (!over) {
                 Wide wide;
-                if (!entry.read(2 * sizeof(Wide), &wide, sizeof(Wide), 1)) continue;
+                if (one_element ? !slice.read(2, wide)
+                                : !entry.read(2 * sizeof(Wide), &wide, sizeof(Wide), 1))
+                    continue;
                 for (const std::uint64_t word : wide.words)
                     ASSERT_EQ(word, wide.words[0]);
                 ASSERT_GE(wide.words[0], last);

@@ -19,6 +19,8 @@ class RankClock {
   public:
     /// What a GET that is issued now has to be stamped with.
     Stamp now() const noexcept { return now_.load(std::memory_order_acquire); }
+    /// The clock itself. Whoever reads it sees his own acquires, at least.
+    const std::atomic<Stamp>& acquires() const noexcept { return now_; }
     /// \return the stamp that the calling thread's data needs from now on; never 0
     Stamp acquire() noexcept { return now_.fetch_add(1, std::memory_order_acq_rel) + 1; }
 

@@ -48,22 +48,22 @@ PrefetchEntry::~PrefetchEntry() { ::operator delete(data, alignment); }
 template <class Use>
 void PrefetchEntry::by_words(Use&& use) const noexcept {
     if (slice.element_bytes % 8 == 0)
-        use(std::uint64_t{});
+        use(detail::WordOf<8>{});
     else if (slice.element_bytes % 4 == 0)
-        use(std::uint32_t{});
+        use(detail::WordOf<4>{});
     else if (slice.element_bytes % 2 == 0)
-        use(std::uint16_t{});
+        use(detail::WordOf<2>{});
     else
-        use(std::uint8_t{});
+        use(detail::WordOf<1>{});
 }
 
 bool PrefetchEntry::read(std::uint64_t offset_bytes, void* to, std::uint64_t size_bytes,
                          Stamp acquired) const noexcept {
     NF_EXPECT(offset_bytes + size_bytes <= bytes());
-    const std::uint64_t before = sequence_.load(std::memory_order_acquire);
+    const std::uint64_t before = sequence.load(std::memory_order_acquire);
     if (before % 2 != 0 || !fresh(acquired)) return false;
     copy(offset_bytes, to, size_bytes);
-    return sequence_.load(std::memory_order_relaxed) == before;
+    return sequence.load(std::memory_order_relaxed) == before;
 }
 
 void PrefetchEntry::copy(std::uint64_t offset_bytes, void* to, std::uint64_t size_bytes) const noexcept {
@@ -71,7 +71,7 @@ void PrefetchEntry::copy(std::uint64_t offset_bytes, void* to, std::uint64_t siz
 }
 
 void PrefetchEntry::write(std::uint64_t offset_bytes, const void* from, std::uint64_t size_bytes) noexcept {
-    writes_.fetch_add(1, std::memory_order_relaxed);
+    if (awaited.load(std::memory_order_relaxed) != 0) writes.fetch_add(1, std::memory_order_relaxed);
     store(offset_bytes, from, size_bytes);
 }
 
@@ -81,18 +81,19 @@ void PrefetchEntry::store(std::uint64_t offset_bytes, const void* from, std::uin
 }
 
 void PrefetchEntry::publish(const std::byte* packed, Stamp issued) noexcept {
-    NF_EXPECT(issued >= stamp_.load(std::memory_order_relaxed));
-    const std::uint64_t before = sequence_.load(std::memory_order_relaxed);
-    sequence_.store(before + 1, std::memory_order_relaxed);
+    NF_EXPECT(issued >= stamp.load(std::memory_order_relaxed));
+    const std::uint64_t before = sequence.load(std::memory_order_relaxed);
+    sequence.store(before + 1, std::memory_order_relaxed);
     // Each of these stores releases: who sees one of them sees that the sequence is odd.
     store(0, packed, bytes());
     arrived(issued);
-    sequence_.store(before + 2, std::memory_order_release);
+    sequence.store(before + 2, std::memory_order_release);
 }
 
-void PrefetchEntry::hold(const Releases& by) {
+void PrefetchEntry::hold(const Releases& by, std::uint64_t epoch) {
     held_since_ = by->load(std::memory_order_relaxed);
     if (holder_ != by) holder_ = by;  // counting who shares it takes longer than all the rest
+    put_in.store(epoch, std::memory_order_relaxed);
 }
 
 bool PrefetchEntry::held_by_other(const Releases& me) const noexcept {

@@ -5,13 +5,19 @@
 //
 // Automatic consistency: the entry has the stamp of the clock at which it was fetched, and a reader whose
 // last acquire is younger does not use it. Many threads read while at most one updates. Where it differs from
-// the paper: readers take no lock. The bytes are atomic words between two looks at a sequence number; a
-// reader that met an update finds out and goes the slow way. So a hit costs two comparisons beside the copy.
+// the paper: readers take no lock, and need not know who they are. What is as young as the last acquire of
+// any thread of the rank is fresh for all of them, which is one comparison (PrefetchedSlice::read); only else
+// does a thread compare with its own.
+//
+// The bytes are atomic words. Of an element that is one word a reader may meet an update: nobody writes what
+// another thread reads between the same acquires, so that what was fetched later has the same. One that is
+// several words is read between two looks at a sequence number, so that it is all of one update.
 //
 // Who changes an entry claims it: to publish what was fetched, or to write through what a thread has put. A
 // put may still be in its thread's page cache, where another thread's fetch does not see it. So the entry
 // remembers whose puts these are until that thread has released: others do not update meanwhile, but get what
-// they need themselves. Claiming never waits here: who fails tries again, and lets others run in between.
+// they need themselves, and that thread goes on writing without a claim. Claiming never waits here: who fails
+// tries again, and lets others run in between.
 //
 // Manual consistency: whoever reads uses `data` as it is, and no other thread may read while one updates.
 
@@ -38,7 +44,7 @@ class PrefetchEntry : public detail::PrefetchedSlice {
 
     /// Copies whole elements. \return false: not there for who acquired last at that stamp, or being updated
     bool read(std::uint64_t offset_bytes, void* to, std::uint64_t size_bytes, Stamp acquired) const noexcept;
-    bool fresh(Stamp acquired) const noexcept { return stamp_.load(std::memory_order_acquire) >= acquired; }
+    bool fresh(Stamp acquired) const noexcept { return stamp.load(std::memory_order_acquire) >= acquired; }
 
     /// One at a time may change the entry.
     bool try_claim() noexcept { return !claimed_.exchange(true, std::memory_order_acquire); }
@@ -49,27 +55,21 @@ class PrefetchEntry : public detail::PrefetchedSlice {
     /// The slice as GETs have brought it that were issued at that time.
     void publish(const std::byte* packed, Stamp issued) noexcept;
     /// The same where nobody reads meanwhile, and they have brought it to `data`.
-    void arrived(Stamp issued) noexcept { stamp_.store(issued, std::memory_order_release); }
+    void arrived(Stamp issued) noexcept { stamp.store(issued, std::memory_order_release); }
     void copy(std::uint64_t offset_bytes, void* to, std::uint64_t size_bytes) const noexcept;
     /// Elements that a thread has put.
     void write(std::uint64_t offset_bytes, const void* from, std::uint64_t size_bytes) noexcept;
-    /// What is written has not been released by its thread.
-    void hold(const Releases& by);
+    /// What is written has not been released by its thread, which is in that epoch.
+    void hold(const Releases& by, std::uint64_t epoch);
     /// Whether there is something that another thread has not released yet.
     bool held_by_other(const Releases& me) const noexcept;
-    /// Changes with each write(): what was fetched before does not have it.
-    std::uint64_t writes() const noexcept { return writes_.load(std::memory_order_relaxed); }
-    Stamp stamp() const noexcept { return stamp_.load(std::memory_order_acquire); }
 
   private:
     template <class Use>
     void by_words(Use&& use) const noexcept;
     void store(std::uint64_t offset_bytes, const void* from, std::uint64_t size_bytes) noexcept;
 
-    std::atomic<std::uint64_t> sequence_{0};  ///< odd: being overwritten
-    std::atomic<Stamp> stamp_{0};             ///< 0: never fetched
     std::atomic<bool> claimed_{false};
-    std::atomic<std::uint64_t> writes_{0};
     Releases holder_;
     std::uint64_t held_since_ = 0;
 };
