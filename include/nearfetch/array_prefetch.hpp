@@ -28,6 +28,10 @@ struct Prefetch {
     /// True: the owner takes no part, and scattered elements are fetched run by run; the program promises
     /// that the array keeps its indices (LAPPS, 5.3.2). False: the owner packs these.
     bool static_domain = false;
+    /// True: the pattern begins with a barrier. False: it waits for nobody, as update_prefetch(): what owners
+    /// have written is there if the program has had a barrier since. Whether all ranks have called the same
+    /// is then found out by the array's next collective function.
+    bool barrier = true;
     friend bool operator==(const Prefetch&, const Prefetch&) = default;
 };
 

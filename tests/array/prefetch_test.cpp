@@ -40,6 +40,28 @@ TEST(Prefetching, ManualConsistencyReadsWithoutTheRuntime) {
     });
 }
 
+TEST(Prefetching, APatternWithoutABarrierWaitsForNobody) {
+    launch(array_options(3), [] {
+        BlockArray<long, 1> a({90});
+        a.for_each([](const Index<1>& i, long& element) { element = value_at(i); });
+        barrier();
+        // One after the other: whoever waited would take the others' barriers for his.
+        for (Rank turn = 0; turn < ranks(); ++turn) {
+            if (turn == rank()) {
+                a.prefetch_all_to_all({.consistent = false, .barrier = false});
+                for (long i = 0; i < 90; ++i)
+                    EXPECT_EQ(static_cast<long>(a(i)), value_at(Index<1>{i}));
+            }
+            barrier();
+        }
+        EXPECT_EQ(prefetch_statistics().updates, 2u);
+        EXPECT_EQ(a.sum(), 45 * (value_at(Index<1>{0}) + value_at(Index<1>{89})));
+        a.prefetch_stencil(1, true, {.barrier = false});
+        a.fill(1);
+        EXPECT_EQ(a.sum(), 90);
+    });
+}
+
 TEST(Prefetching, SavesMessages) {
     for (const bool cached : {true, false})
         launch(array_options(4, cached), [] {
@@ -457,6 +479,13 @@ TEST(Prefetching, WrongUseIsNamed) {
     });
     differ("prefetch_custom", [](auto& a) { a.prefetch_custom({{Box<1>({0}, {1 + rank()})}, {}, {}}); });
     EXPECT_EQ(failure([](auto& a) { a.prefetch_custom({{Box<1>({0}, {1})}, {}, {}}); }), "none");
+    const std::string later = failure([](auto& a) {
+        a.prefetch_stencil(1 + rank() / 2, true, {.barrier = false});
+        a.prefetch_all_to_all({.barrier = false});
+        a.fill(0);
+    });
+    EXPECT_NE(later.find("fill: rank "), std::string::npos) << later;
+    EXPECT_NE(later.find(", or has called another pattern without a barrier before"), std::string::npos);
 }
 
 }  // namespace
