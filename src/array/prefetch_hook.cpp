@@ -49,6 +49,9 @@ namespace detail {
 
 namespace {
 
+// Slices that are fetched because another one of their array is.
+constexpr std::uint64_t most_together_bytes = std::uint64_t{1} << 20;
+
 PrefetchBuffer& buffer() { return Context::here().runtime().prefetch_buffer(); }
 
 PrefetchEntry& entry_of(PrefetchedSlice& slice) { return static_cast<PrefetchEntry&>(slice); }
@@ -86,6 +89,8 @@ class Claim {
         while (!entry.try_claim())
             context.transport().yield();
     }
+    /// Of an entry that is claimed.
+    explicit Claim(PrefetchEntry& entry) : entry_(&entry) {}
     Claim(Claim&& other) noexcept : entry_(std::exchange(other.entry_, nullptr)) {}
     Claim& operator=(Claim&&) = delete;
     ~Claim() {
@@ -106,7 +111,9 @@ struct Arrival {
 };
 
 // \pre the consistent ones are claimed
-void refresh(std::span<PrefetchEntry* const> entries, Context& context, Code pack) {
+// \param wanted by somebody now; nullptr: all of them are
+void refresh(std::span<PrefetchEntry* const> entries, Context& context, Code pack,
+             const PrefetchEntry* wanted = nullptr) {
     for (const Packer packer : {Packer::requester, Packer::owner}) {
         std::vector<Arrival> arrivals;
         for (PrefetchEntry* const entry : entries)
@@ -118,12 +125,33 @@ void refresh(std::span<PrefetchEntry* const> entries, Context& context, Code pac
         get_slices(moves, packer, true, pack);
         for (Arrival& arrival : arrivals) {
             buffer().count_update(arrival.entry->bytes());
-            if (arrival.entry->consistent)
+            if (!arrival.entry->consistent)
+                arrival.entry->arrived(issued);
+            else if (wanted == nullptr || wanted == arrival.entry)
                 arrival.entry->publish(arrival.bytes.data(), issued);
             else
-                arrival.entry->arrived(issued);
+                arrival.entry->publish_unread(arrival.bytes.data(), issued);
         }
     }
+}
+
+// What an acquire has made stale is wanted again soon if it was read after the last one. So the first access
+// to one of an array's slices brings all of these, at the same time, as far as they are small: what is large
+// takes its time on the network anyway, and is in memory twice while it comes.
+void refresh_together(PrefetchEntry& wanted, Context& context, Code pack) {
+    std::vector<PrefetchEntry*> entries{&wanted};
+    std::vector<Claim> claims;
+    std::uint64_t bytes = wanted.bytes();
+    buffer().for_each_beside(wanted, [&](PrefetchEntry& other) {
+        if (!other.consistent || &other == &wanted || bytes + other.bytes() > most_together_bytes) return;
+        if (!other.try_claim()) return;
+        claims.emplace_back(other);
+        if (!other.used() || other.fresh(context.acquired()) || other.held_by_other(context.release_count()))
+            return;
+        bytes += other.bytes();
+        entries.push_back(&other);
+    });
+    refresh(entries, context, pack, &wanted);
 }
 
 }  // namespace
@@ -235,10 +263,9 @@ bool read_prefetched(PrefetchedSlice& slice, Code pack, std::int64_t position, v
     if (entry.read(offset, to, size, context.acquired())) [[likely]]
         return true;
     const Claim claim(entry, context);
-    if (!entry.fresh(context.acquired())) {
+    if (!entry.reveal(context.acquired())) {
         if (entry.held_by_other(context.release_count())) return false;
-        PrefetchEntry* const one = &entry;
-        refresh(std::span(&one, 1), context, pack);
+        refresh_together(entry, context, pack);
     }
     entry.copy(offset, to, size);
     return true;
@@ -252,7 +279,7 @@ void freshen_prefetched(std::span<PrefetchedSlice* const> slices, Code pack) {
         PrefetchEntry& entry = entry_of(*slice);
         if (!entry.consistent || entry.fresh(context.acquired())) continue;
         Claim claim(entry, context);
-        if (entry.fresh(context.acquired()) || entry.held_by_other(context.release_count())) continue;
+        if (entry.reveal(context.acquired()) || entry.held_by_other(context.release_count())) continue;
         claims.push_back(std::move(claim));
         stale.push_back(&entry);
     }
@@ -356,7 +383,7 @@ void PrefetchTransfer::State::install(Arrival& arrival, Context& context) {
     const bool hidden = std::find(hook_.later_.begin(), hook_.later_.end(), &entry) != hook_.later_.end();
     {
         const detail::Claim claim(entry, context);
-        const bool newer = entry.stamp() > issued_;
+        const bool newer = entry.fetched() > issued_;
         const bool written = entry.writes() != arrival.writes || (hidden && hook_.writes_ != writes_);
         if (!newer && !written) {
             entry.publish(arrival.bytes.data(), issued_);

@@ -62,6 +62,38 @@ TEST(Prefetching, APatternWithoutABarrierWaitsForNobody) {
     });
 }
 
+TEST(Prefetching, WhatWasReadBeforeAnAcquireComesTogetherAfterIt) {
+    for (const bool cached : {true, false})
+        launch(array_options(4, cached), [] {
+            BlockArray<long, 1> a({40});
+            a.fill(0);
+            a.prefetch_all_to_all();
+            const std::uint64_t before = prefetch_statistics().updates;
+            long round = 0;
+            const auto updates_after = [&](std::initializer_list<long> indices) {
+                if (rank() == 0)
+                    for (const long i : indices)
+                        EXPECT_EQ(static_cast<long>(a(i)), round);
+                const std::uint64_t updates = prefetch_statistics().updates - before;
+                barrier();
+                ++round;
+                a.for_each([](const Index<1>&, long& element) { element += 1; });
+                barrier();
+                return rank() == 0 ? updates : 0;
+            };
+            const auto expect = [](std::uint64_t updates, std::uint64_t expected) {
+                if (rank() == 0) EXPECT_EQ(updates, expected);
+            };
+            expect(updates_after({10}), 3);          // at first all that was asked for
+            expect(updates_after({10}), 4);          // the others were not read
+            expect(updates_after({11, 29, 25}), 6);  // nor the last one
+            expect(updates_after({19, 20}), 8);      // together, but that only is
+            expect(updates_after({}), 8);            // known from what comes next
+            expect(updates_after({20}), 10);
+            expect(updates_after({39, 20, 10, 20}), 13);
+        });
+}
+
 TEST(Prefetching, SavesMessages) {
     for (const bool cached : {true, false})
         launch(array_options(4, cached), [] {

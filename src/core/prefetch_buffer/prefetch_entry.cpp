@@ -90,6 +90,19 @@ void PrefetchEntry::publish(const std::byte* packed, Stamp issued) noexcept {
     sequence_.store(before + 2, std::memory_order_release);
 }
 
+void PrefetchEntry::publish_unread(const std::byte* packed, Stamp issued) noexcept {
+    const Stamp before = stamp_.load(std::memory_order_relaxed);
+    publish(packed, issued);
+    unread_ = issued;
+    stamp_.store(before, std::memory_order_release);
+}
+
+bool PrefetchEntry::reveal(Stamp acquired) noexcept {
+    if (used()) return fresh(acquired);
+    arrived(unread_);
+    return fresh(acquired);
+}
+
 void PrefetchEntry::hold(const Releases& by) {
     held_since_ = by->load(std::memory_order_relaxed);
     if (holder_ != by) holder_ = by;  // counting who shares it takes longer than all the rest

@@ -15,6 +15,7 @@
 //
 // Manual consistency: whoever reads uses `data` as it is, and no other thread may read while one updates.
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <nearfetch/slice.hpp>
@@ -48,6 +49,13 @@ class PrefetchEntry : public detail::PrefetchedSlice {
 
     /// The slice as GETs have brought it that were issued at that time.
     void publish(const std::byte* packed, Stamp issued) noexcept;
+    /// The same, but the entry stays stale until somebody who wants to read it reveals it. So it is known
+    /// whether it is read at all.
+    void publish_unread(const std::byte* packed, Stamp issued) noexcept;
+    /// What was published unread is there. \return whether that makes it fresh
+    bool reveal(Stamp acquired) noexcept;
+    /// Whether it has been read, or wanted, since it was fetched last; true if it never was.
+    bool used() const noexcept { return unread_ <= stamp_.load(std::memory_order_relaxed); }
     /// The same where nobody reads meanwhile, and they have brought it to `data`.
     void arrived(Stamp issued) noexcept { stamp_.store(issued, std::memory_order_release); }
     void copy(std::uint64_t offset_bytes, void* to, std::uint64_t size_bytes) const noexcept;
@@ -59,7 +67,8 @@ class PrefetchEntry : public detail::PrefetchedSlice {
     bool held_by_other(const Releases& me) const noexcept;
     /// Changes with each write(): what was fetched before does not have it.
     std::uint64_t writes() const noexcept { return writes_.load(std::memory_order_relaxed); }
-    Stamp stamp() const noexcept { return stamp_.load(std::memory_order_acquire); }
+    /// When it was fetched last.
+    Stamp fetched() const noexcept { return std::max(unread_, stamp_.load(std::memory_order_acquire)); }
 
   private:
     template <class Use>
@@ -68,6 +77,7 @@ class PrefetchEntry : public detail::PrefetchedSlice {
 
     std::atomic<std::uint64_t> sequence_{0};  ///< odd: being overwritten
     std::atomic<Stamp> stamp_{0};             ///< 0: never fetched
+    Stamp unread_ = 0;                        ///< of what was published so last
     std::atomic<bool> claimed_{false};
     std::atomic<std::uint64_t> writes_{0};
     Releases holder_;
