@@ -219,6 +219,7 @@ void Context::barrier(std::memory_order order) {
 
 void Context::send(const Call& call) {
     Header header;
+    header.kind = call.is_short ? Header::Kind::short_call : Header::Kind::call;
     header.source = rank_;
     header.port = port_;
     header.result_bytes = static_cast<std::uint32_t>(call.result.size());

@@ -79,6 +79,7 @@ class Context {
         std::int64_t code = 0;
         std::span<const std::byte> closure;
         std::span<std::byte> result;
+        bool is_short = false;  ///< little work on the owner's own memory: not worth another thread there
     };
     /// How many of several calls are under way at a time: at least one, so many, and as long as their results
     /// are no more bytes than that.
