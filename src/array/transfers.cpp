@@ -5,7 +5,8 @@
 //
 // Where what is wanted does not lie side by side, a GET also brings what is in between if that is little. A
 // network passes these bytes sooner than it starts another GET: on the modelled ones 1.5 to 8 KiB. An owner
-// that may pack is asked to where that takes many GETs, or they bring more than so much in vain.
+// is asked to pack where that takes many GETs, or they bring much in vain; one that is to stay passive where
+// that would be very many, or very much.
 
 #include <algorithm>
 #include <cstring>
@@ -23,16 +24,22 @@ using pgas::Context;
 namespace {
 
 // So many GETs or PUTs, and so many bytes that nobody wants, are better than to interrupt the owner.
-constexpr std::int64_t few_messages = 4;
-constexpr std::uint64_t most_given_along_bytes = 8 * 1024;
+struct Limits {
+    std::int64_t messages;
+    std::uint64_t given_along_bytes;
+};
+// About as many take the time of a message there and back.
+constexpr Limits few{4, 8 * 1024};
+// An owner that is to stay passive. More of them take several times as long as the owner would.
+constexpr Limits many{16, 16 * 1024};
 // Transfers of a thread that are under way at a time.
 constexpr std::size_t most_under_way = 64;
 // And owners that are asked to pack, as far as their answers are small. What is larger is asked for in
 // pieces, the next one before the last has come: so the network has always something to do, and what is in
-// memory twice meanwhile is little. Each owner has a thread for each rank that asks.
+// memory twice meanwhile is little.
 constexpr std::size_t most_asked = 8;
 constexpr std::uint64_t most_asked_bytes = 256 * 1024;
-constexpr std::uint64_t piece_bytes = 128 * 1024;
+constexpr std::uint64_t piece_bytes = 64 * 1024;
 // Of an answer; what is larger is fetched run by run.
 constexpr std::uint64_t most_answer_bytes = std::uint64_t{1} << 30;
 // Between two runs, to fetch them together; and of what is fetched together.
@@ -173,21 +180,23 @@ void for_each_piece(const SliceMove& move, const Visit& visit) {
 }
 
 /// Whether it is better than GETs: of these there were many, or they brought much that nobody wants.
-bool owner_packs(const Context& context, const SliceMove& move) {
+bool owner_packs(const Context& context, const SliceMove& move, Packer packer) {
+    const Limits& most = packer == Packer::owner ? few : many;
     std::int64_t gets = 0;
     std::uint64_t bytes = 0;
     for_each_cover(Runs(move), [&](std::span<const Run> runs) {
         ++gets;
         bytes += runs.back().there + runs.back().bytes - runs.front().there;
     });
-    return (gets > few_messages || bytes - bytes_of(move) > most_given_along_bytes) && may_ask(context, move);
+    return (gets > most.messages || bytes - bytes_of(move) > most.given_along_bytes) &&
+           may_ask(context, move);
 }
 
 /// Whether it is better than PUTs.
 bool owner_unpacks(const Context& context, const SliceMove& move) {
     std::int64_t puts = 0;
     Runs(move).for_each([&](const Run&) { ++puts; });
-    return puts > few_messages && may_ask(context, move);
+    return puts > few.messages && may_ask(context, move);
 }
 
 }  // namespace
@@ -214,13 +223,14 @@ void get_slices(std::span<const SliceMove> moves, Packer packer, bool around, Co
         if (slice.bytes() == 0) continue;
         if (slice.owner == self) {
             pack(slice, Runs(move), move.packed);
-        } else if (packer == Packer::owner && owner_packs(context, move)) {
+        } else if (owner_packs(context, move, packer)) {
             for_each_piece(move, [&](const SliceMove& piece) {
                 orders.push_back(message_of(piece.slice, Runs::text_of(piece), {}));
                 asked.push_back({slice.owner,
                                  context.runtime().code_offset(pack_code),
                                  orders.back(),
-                                 {piece.packed, bytes_of(piece)}});
+                                 {piece.packed, bytes_of(piece)},
+                                 true});
             });
         } else {
             const auto begin = [&](std::uint64_t address, std::byte* to, std::uint64_t bytes) {
@@ -262,7 +272,7 @@ void put_slices(std::span<const SliceMove> moves, Code unpack_code) {
             unpack(slice, move.packed);
         } else if (owner_unpacks(context, move)) {
             const std::vector<std::byte> message = message_of(slice, {}, {move.packed, slice.bytes()});
-            const Context::Call call{slice.owner, code, message, {}};
+            const Context::Call call{slice.owner, code, message, {}, true};
             context.call(std::span(&call, 1), std::memory_order_release);
             // What the cache has of these bytes is older now.
             Runs(move).for_each([&](const Run& run) {
