@@ -7,6 +7,7 @@
 #include <nearfetch/array_prefetch.hpp>
 #include <utility>
 
+#include "array/pieces.hpp"
 #include "core/prefetch_buffer/prefetch_buffer.hpp"
 #include "pgas/context.hpp"
 #include "pgas/runtime.hpp"
@@ -51,6 +52,8 @@ namespace {
 
 // Slices that are fetched because another one of their array is.
 constexpr std::uint64_t most_together_bytes = std::uint64_t{1} << 20;
+// Of a slice that arrives beside what is read meanwhile.
+constexpr std::uint64_t most_twice_bytes = std::uint64_t{256} << 10;
 
 PrefetchBuffer& buffer() { return Context::here().runtime().prefetch_buffer(); }
 
@@ -110,28 +113,61 @@ struct Arrival {
     std::vector<std::byte> bytes;
 };
 
+/// While it lives nobody reads the entry, which is consistent and claimed.
+class Overwriting {
+  public:
+    explicit Overwriting(PrefetchEntry& entry) : entry_(entry) { entry_.begin_pieces(); }
+    ~Overwriting() { entry_.end_pieces(); }
+    Overwriting(const Overwriting&) = delete;
+    Overwriting& operator=(const Overwriting&) = delete;
+
+  private:
+    PrefetchEntry& entry_;
+};
+
+// Readers wait for one that comes in pieces, which else would be in memory twice.
+bool comes_in_pieces(const PrefetchEntry& entry) {
+    return entry.consistent && entry.only == nullptr && entry.bytes() > most_twice_bytes;
+}
+
 // \pre the consistent ones are claimed
 // \param wanted by somebody now; nullptr: all of them are
 void refresh(std::span<PrefetchEntry* const> entries, Context& context, Code pack,
              const PrefetchEntry* wanted = nullptr) {
+    const auto came = [&](PrefetchEntry& entry, Stamp issued) {
+        buffer().count_update(entry.bytes());
+        if (wanted == nullptr || wanted == &entry)
+            entry.arrived(issued);
+        else
+            entry.arrived_unread(issued);
+    };
     for (const Packer packer : {Packer::requester, Packer::owner}) {
         std::vector<Arrival> arrivals;
         for (PrefetchEntry* const entry : entries)
-            if (entry->packer == packer) arrivals.emplace_back(*entry);
+            if (entry->packer == packer && !comes_in_pieces(*entry)) arrivals.emplace_back(*entry);
         std::vector<SliceMove> moves;
         for (Arrival& arrival : arrivals)
             moves.push_back({arrival.entry->slice, arrival.memory(), arrival.entry->only.get()});
         const Stamp issued = context.runtime().clock().now();
         get_slices(moves, packer, true, pack);
-        for (Arrival& arrival : arrivals) {
-            buffer().count_update(arrival.entry->bytes());
-            if (!arrival.entry->consistent)
-                arrival.entry->arrived(issued);
-            else if (wanted == nullptr || wanted == arrival.entry)
-                arrival.entry->publish(arrival.bytes.data(), issued);
-            else
-                arrival.entry->publish_unread(arrival.bytes.data(), issued);
+        for (const Arrival& arrival : arrivals) {
+            if (arrival.entry->consistent) {
+                const Overwriting overwriting(*arrival.entry);
+                arrival.entry->publish_piece(0, arrival.bytes);
+            }
+            came(*arrival.entry, issued);
         }
+    }
+    for (PrefetchEntry* const entry : entries) {
+        if (!comes_in_pieces(*entry)) continue;
+        const Stamp issued = context.runtime().clock().now();
+        {
+            const Overwriting overwriting(*entry);
+            get_pieces(
+                entry->slice, entry->packer, pack,
+                [&](std::uint64_t at, std::span<const std::byte> piece) { entry->publish_piece(at, piece); });
+        }
+        came(*entry, issued);
     }
 }
 

@@ -13,6 +13,7 @@
 #include <deque>
 #include <nearfetch/array_slices.hpp>
 
+#include "array/pieces.hpp"
 #include "array/runs.hpp"
 #include "pgas/context.hpp"
 #include "pgas/runtime.hpp"
@@ -40,6 +41,8 @@ constexpr std::size_t most_under_way = 64;
 constexpr std::size_t most_asked = 8;
 constexpr std::uint64_t most_asked_bytes = 256 * 1024;
 constexpr std::uint64_t piece_bytes = 64 * 1024;
+// That are under way where a slice arrives piece by piece.
+constexpr std::size_t most_pieces = most_asked_bytes / piece_bytes;
 // Of an answer; what is larger is fetched run by run.
 constexpr std::uint64_t most_answer_bytes = std::uint64_t{1} << 30;
 // Between two runs, to fetch them together; and of what is fetched together.
@@ -171,7 +174,7 @@ void for_each_piece(const SliceMove& move, const Visit& visit) {
         SliceMove piece = move;
         piece.slice.lower[d] += row;
         piece.slice.extent[d] = std::min(rows, extent - row);
-        piece.packed += static_cast<std::uint64_t>(row) * row_bytes;
+        if (piece.packed != nullptr) piece.packed += static_cast<std::uint64_t>(row) * row_bytes;
         if (row_bytes > piece_bytes && d < 3)
             for_each_piece(piece, visit);
         else
@@ -226,11 +229,8 @@ void get_slices(std::span<const SliceMove> moves, Packer packer, bool around, Co
         } else if (owner_packs(context, move, packer)) {
             for_each_piece(move, [&](const SliceMove& piece) {
                 orders.push_back(message_of(piece.slice, Runs::text_of(piece), {}));
-                asked.push_back({slice.owner,
-                                 context.runtime().code_offset(pack_code),
-                                 orders.back(),
-                                 {piece.packed, bytes_of(piece)},
-                                 true});
+                asked.push_back({slice.owner, context.runtime().code_offset(pack_code), orders.back(),
+                                 bytes_of(piece), Context::Call::copy_to(piece.packed), true});
             });
         } else {
             const auto begin = [&](std::uint64_t address, std::byte* to, std::uint64_t bytes) {
@@ -245,6 +245,48 @@ void get_slices(std::span<const SliceMove> moves, Packer packer, bool around, Co
                           [&](const Context::Call& call) { return call.rank > self; });
     context.call(asked, std::memory_order_release, {most_asked, most_asked_bytes});
     flight.land_all();
+}
+
+void get_pieces(const Slice& slice, Packer packer, Code pack_code, const TakePiece& take) {
+    struct Piece {
+        SliceMove move;
+        std::uint64_t at;
+        std::vector<std::byte> memory;  ///< of an order, or of elements that are on their way
+        std::vector<Transfer> transfers;
+    };
+    Context& context = Context::here();
+    std::deque<Piece> pieces;
+    std::uint64_t at = 0;
+    for_each_piece(SliceMove{slice}, [&](const SliceMove& move) {
+        pieces.push_back({move, at, {}, {}});
+        at += bytes_of(move);
+    });
+    if (owner_packs(context, SliceMove{slice}, packer)) {
+        std::vector<Context::Call> asked;
+        for (Piece& piece : pieces) {
+            piece.memory = message_of(piece.move.slice, {}, {});
+            asked.push_back(
+                {slice.owner, context.runtime().code_offset(pack_code), piece.memory, bytes_of(piece.move),
+                 [&take, &piece](std::span<const std::byte> elements) { take(piece.at, elements); }, true});
+        }
+        context.call(asked, std::memory_order_release, {most_asked, most_asked_bytes});
+        return;
+    }
+    const auto start = [&](Piece& piece) {
+        piece.memory.resize(bytes_of(piece.move));
+        piece.move.packed = piece.memory.data();
+        piece.transfers = start_get_slices(std::span(&piece.move, 1));
+    };
+    std::size_t started = 0;
+    while (!pieces.empty()) {
+        for (; started < std::min(pieces.size(), most_pieces); ++started)
+            start(pieces[started]);
+        for (Transfer& transfer : pieces.front().transfers)
+            transfer.wait();
+        take(pieces.front().at, pieces.front().memory);
+        pieces.pop_front();
+        --started;
+    }
 }
 
 std::vector<Transfer> start_get_slices(std::span<const SliceMove> moves) {
@@ -272,7 +314,7 @@ void put_slices(std::span<const SliceMove> moves, Code unpack_code) {
             unpack(slice, move.packed);
         } else if (owner_unpacks(context, move)) {
             const std::vector<std::byte> message = message_of(slice, {}, {move.packed, slice.bytes()});
-            const Context::Call call{slice.owner, code, message, {}, true};
+            const Context::Call call{slice.owner, code, message, 0, {}, true};
             context.call(std::span(&call, 1), std::memory_order_release);
             // What the cache has of these bytes is older now.
             Runs(move).for_each([&](const Run& run) {

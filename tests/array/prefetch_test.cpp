@@ -71,9 +71,10 @@ TEST(Prefetching, WhatWasReadBeforeAnAcquireComesTogetherAfterIt) {
             const std::uint64_t before = prefetch_statistics().updates;
             long round = 0;
             const auto updates_after = [&](std::initializer_list<long> indices) {
-                if (rank() == 0)
-                    for (const long i : indices)
+                for (const long i : indices)
+                    if (rank() == 0) {
                         EXPECT_EQ(static_cast<long>(a(i)), round);
+                    }
                 const std::uint64_t updates = prefetch_statistics().updates - before;
                 barrier();
                 ++round;
@@ -82,7 +83,9 @@ TEST(Prefetching, WhatWasReadBeforeAnAcquireComesTogetherAfterIt) {
                 return rank() == 0 ? updates : 0;
             };
             const auto expect = [](std::uint64_t updates, std::uint64_t expected) {
-                if (rank() == 0) EXPECT_EQ(updates, expected);
+                if (rank() == 0) {
+                    EXPECT_EQ(updates, expected);
+                }
             };
             expect(updates_after({10}), 3);          // at first all that was asked for
             expect(updates_after({10}), 4);          // the others were not read
@@ -158,6 +161,35 @@ TEST(Prefetching, PassiveOwnersGiveAlongWhatIsLittleAndPackWhatIsFar) {
             check(1);
             EXPECT_EQ(statistics()["get_messages"] - before, messages + gets);
             barrier();
+        });
+}
+
+TEST(Prefetching, WhatIsLargeAndReadMeanwhileComesInPieces) {
+    LaunchOptions options = array_options(2);
+    options.segment_bytes = 1 << 21;
+    struct Case {
+        std::array<Rank, 2> grid;
+        Box<2> box;
+        std::uint64_t gets, bytes;
+    };
+    // Of the other rank: side by side, or packed by it.
+    for (const Case& each : {Case{{2, 1}, {{0, 0}, {512, 256}}, 8, 256 * 256 * 8},
+                             Case{{1, 2}, {{0, 1}, {512, 255}}, 0, 512 * 127 * 8}})
+        launch(options, [&each] {
+            BlockArray<long, 2> a(Box<2>({}, {512, 256}), each.grid);
+            a.for_each([](const Index<2>& i, long& element) { element = value_at(i); });
+            a.prefetch_custom({{each.box}, {each.box}});
+            const BlockArray<long, 2>& same = a;
+            for (long round = 0; round < 3; ++round) {
+                const std::uint64_t before = statistics()["get_messages"];
+                for_each_index(each.box, [&](const Index<2>& i) { ASSERT_EQ(same[i], value_at(i) + round); });
+                EXPECT_EQ(statistics()["get_messages"] - before, each.gets);
+                EXPECT_EQ(prefetch_statistics().updated_bytes,
+                          static_cast<std::uint64_t>(round + 1) * each.bytes);
+                barrier();
+                a.for_each([](const Index<2>&, long& element) { element += 1; });
+                barrier();
+            }
         });
 }
 

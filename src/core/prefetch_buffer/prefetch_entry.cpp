@@ -82,19 +82,19 @@ void PrefetchEntry::store(std::uint64_t offset_bytes, const void* from, std::uin
 
 void PrefetchEntry::publish(const std::byte* packed, Stamp issued) noexcept {
     NF_EXPECT(issued >= stamp_.load(std::memory_order_relaxed));
-    const std::uint64_t before = sequence_.load(std::memory_order_relaxed);
-    sequence_.store(before + 1, std::memory_order_relaxed);
-    // Each of these stores releases: who sees one of them sees that the sequence is odd.
-    store(0, packed, bytes());
+    begin_pieces();
+    publish_piece(0, {packed, bytes()});
     arrived(issued);
-    sequence_.store(before + 2, std::memory_order_release);
+    end_pieces();
 }
 
-void PrefetchEntry::publish_unread(const std::byte* packed, Stamp issued) noexcept {
-    const Stamp before = stamp_.load(std::memory_order_relaxed);
-    publish(packed, issued);
-    unread_ = issued;
-    stamp_.store(before, std::memory_order_release);
+void PrefetchEntry::begin_pieces() noexcept {
+    // Each store of a word releases: who sees one of them sees that the sequence is odd.
+    sequence_.store(sequence_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
+
+void PrefetchEntry::end_pieces() noexcept {
+    sequence_.store(sequence_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
 }
 
 bool PrefetchEntry::reveal(Stamp acquired) noexcept {

@@ -19,6 +19,7 @@
 #include <atomic>
 #include <memory>
 #include <nearfetch/slice.hpp>
+#include <span>
 
 #include "base/assert.hpp"
 #include "core/consistency/rank_clock.hpp"
@@ -49,15 +50,21 @@ class PrefetchEntry : public detail::PrefetchedSlice {
 
     /// The slice as GETs have brought it that were issued at that time.
     void publish(const std::byte* packed, Stamp issued) noexcept;
-    /// The same, but the entry stays stale until somebody who wants to read it reveals it. So it is known
-    /// whether it is read at all.
-    void publish_unread(const std::byte* packed, Stamp issued) noexcept;
-    /// What was published unread is there. \return whether that makes it fresh
+    /// Elements of it, between a begin and an end; nobody reads meanwhile.
+    void begin_pieces() noexcept;
+    void publish_piece(std::uint64_t offset_bytes, std::span<const std::byte> packed) noexcept {
+        store(offset_bytes, packed.data(), packed.size());
+    }
+    void end_pieces() noexcept;
+    /// GETs that were issued at that time have brought it to `data`.
+    void arrived(Stamp issued) noexcept { stamp_.store(issued, std::memory_order_release); }
+    /// The same, but it stays stale until somebody who wants to read it reveals it. So it is known whether it
+    /// is read at all.
+    void arrived_unread(Stamp issued) noexcept { unread_ = issued; }
+    /// What has arrived unread is there. \return whether that makes it fresh
     bool reveal(Stamp acquired) noexcept;
     /// Whether it has been read, or wanted, since it was fetched last; true if it never was.
     bool used() const noexcept { return unread_ <= stamp_.load(std::memory_order_relaxed); }
-    /// The same where nobody reads meanwhile, and they have brought it to `data`.
-    void arrived(Stamp issued) noexcept { stamp_.store(issued, std::memory_order_release); }
     void copy(std::uint64_t offset_bytes, void* to, std::uint64_t size_bytes) const noexcept;
     /// Elements that a thread has put.
     void write(std::uint64_t offset_bytes, const void* from, std::uint64_t size_bytes) noexcept;
