@@ -87,7 +87,7 @@ def added_lines(source: Source) -> dict[str, int]:
     text = (ROOT / "apps" / "pgas" / f"{source.name}.cpp").read_text(encoding="utf-8")
     code = [line for line in text.splitlines() if line.strip() and not line.strip().startswith("//")]
     learned = sum(bool(re.search(r"\.(observe|prefetch_observed)\(", line)) for line in code)
-    patterns = sum(bool(re.search(r"\.prefetch_(?!observed)\w+\(", line)) for line in code)
+    patterns = sum(bool(re.search(r"(\.|->)prefetch_(?!observed)\w+\(", line)) for line in code)
     updates = sum("update_prefetch(" in line for line in code)
     lines = {"base": 0, "ac": patterns, "ac-sd": patterns}
     lines.update({"mc": patterns + updates, "mc-sd": patterns + updates})

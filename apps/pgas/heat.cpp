@@ -137,7 +137,10 @@ Grid& iterate(Grid& first, Grid& second, const Options& options, const programs:
     Grid* to = &second;
     for (int step = 0; step < options.steps; ++step) {
         barrier();
-        if (options.version.is_manual() && step != 0) from->update_prefetch();
+        if (options.version.is_prefetched() && step < 2)
+            from->prefetch_stencil(1, false, options.version.prefetch());
+        else if (options.version.is_manual())
+            from->update_prefetch();
         if (by_hand)
             by_hand->diffuse(*from, *to, options);
         else
@@ -175,10 +178,6 @@ int main(int argc, char** argv) {
         first.for_each(options.inside(), [&](const Index<3>& i, double& heat) { heat = options.heat(i, 0); });
 
         run.begin();
-        if (options.version.is_prefetched()) {
-            first.prefetch_stencil(1, false, options.version.prefetch());
-            if (options.steps > 1) second.prefetch_stencil(1, false, options.version.prefetch());
-        }
         const Grid& last = iterate(first, second, options, run);
         run.end();
 

@@ -48,16 +48,15 @@ std::vector<Index<2>> chosen(const Options& options) {
 /// \return whether all that was read is right
 bool iterate(Matrix& a, const std::vector<Index<2>>& indices, const Options& options) {
     std::vector<double> copy;
-    if (options.version.is_prefetched()) a.prefetch_all_to_all(options.version.prefetch());
     bool right = true;
     for (int n = 0; n < options.iterations; ++n) {
-        if (n != 0) {
-            a.for_each([](const Index<2>&, double& element) { element += 1; });
-            barrier();
-            if (options.version.is_manual()) a.update_prefetch();
-        }
+        if (n != 0) a.for_each([](const Index<2>&, double& element) { element += 1; });
+        barrier();
+        if (options.version.is_prefetched() && n == 0)
+            a.prefetch_all_to_all(options.version.prefetch());
+        else if (options.version.is_manual())
+            a.update_prefetch();
         if (options.version.is_by_hand()) {
-            if (n == 0) barrier();  // which a pattern begins with: the owners have written
             copy.resize(static_cast<std::size_t>(a.bounds().size()));
             a.get(a.bounds(), copy);
         }

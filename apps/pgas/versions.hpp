@@ -42,8 +42,9 @@ class Version {
     bool is_observed() const { return name_.starts_with("observed"); }
     bool is_prefetched() const { return name_ != "base" && !is_by_hand() && !is_observed(); }
     bool is_manual() const { return name_.starts_with("mc") || is_observed(); }
+    /// The programs have a barrier before, in all versions.
     Prefetch prefetch() const {
-        return {.consistent = !is_manual(), .static_domain = name_.ends_with("-sd")};
+        return {.consistent = !is_manual(), .static_domain = name_.ends_with("-sd"), .barrier = false};
     }
 
     /// The loop has gone over so many elements: in virtual time, which no real software takes, it takes as

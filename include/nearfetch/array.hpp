@@ -33,8 +33,8 @@
 // prefetch_observed() (array_observe.hpp).
 //
 // What is collective is called by all ranks in the same order with the same arguments; that they are the same
-// is checked, and an Error if not. Collective functions begin with a barrier, and end with one but for
-// patterns.
+// is checked, and an Error if not. Collective functions begin with a barrier (patterns unless they are told
+// not to), and end with one but for patterns.
 //
 // Here is what an array can do, and what an access to an element does; how boxes and whole arrays move stands
 // in array_bulk.hpp, what patterns ask for, and how a halo goes back, in array_patterns.hpp, how bounds
@@ -219,7 +219,8 @@ class DistributedArray {
     // Prefetching (LAPPS, appendix A): what this rank is going to read of others' elements. Patterns are
     // collective, and add up. What they bring is read by a(i, j) as everything is, until it is evicted; what
     // this rank writes is written through to it. With manual consistency it is what its owners have when the
-    // pattern is called, or later: they change it after a barrier, as with update_prefetch().
+    // pattern is called, or later: they change it after a barrier, as with update_prefetch(). A program that
+    // has had a barrier since they wrote it saves the pattern's own: Prefetch{.barrier = false}.
 
     /// What lies up to `depth` away from own elements: in all dimensions at once, or without corners along
     /// one.

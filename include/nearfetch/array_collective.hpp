@@ -63,12 +63,14 @@ class Agreement {
   public:
     /// Collective.
     Agreement();
+    /// \param barrier false: nobody is waited for, and what is said now is compared at the next barrier
     /// \throws Error in at least two ranks if not all say the same
-    void check(std::string_view what, std::span<const std::uint64_t> arguments);
+    void check(std::string_view what, std::span<const std::uint64_t> arguments, bool barrier = true);
 
   private:
     ArrayMemory<std::uint64_t> said_;  ///< by the rank before: of this call, and of the one before it
     std::uint64_t calls_ = 0;
+    std::uint64_t unchecked_ = 0;  ///< what was said since the last barrier; 0: nothing
 };
 
 /// As messages have it: (1, 2)

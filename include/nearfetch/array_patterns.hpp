@@ -13,7 +13,7 @@ template <std::invocable Ask>
 void DistributedArray<T, N, D>::request(std::string_view what, std::vector<std::uint64_t> arguments,
                                         const Prefetch& how, Ask&& ask) {
     arguments.insert(arguments.end(), {how.consistent, how.static_domain});
-    agree(what, std::move(arguments));
+    agreement_.check(what, arguments, how.barrier);
     ask();
     hook_.requested(&detail::pack_at_owner);
 }

@@ -25,9 +25,14 @@ struct Prefetch {
     /// is touched. False: data is as old as the last update_prefetch(), and an access costs no look at a
     /// clock.
     bool consistent = true;
-    /// True: the owner takes no part, and scattered elements are fetched run by run; the program promises
-    /// that the array keeps its indices (LAPPS, 5.3.2). False: the owner packs these.
+    /// True: the program promises that the array keeps its indices (LAPPS, 5.3.2), and owners are left alone:
+    /// scattered elements are fetched run by run, or with what is in between, but where that takes more than
+    /// 16 messages, or 16 KiB in vain, from one of them. False: the owner packs these.
     bool static_domain = false;
+    /// True: the pattern begins with a barrier. False: it waits for nobody, as update_prefetch(): what owners
+    /// have written is there if the program has had a barrier since. Whether all ranks have called the same
+    /// is then found out by the array's next collective function.
+    bool barrier = true;
     friend bool operator==(const Prefetch&, const Prefetch&) = default;
 };
 

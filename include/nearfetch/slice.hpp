@@ -42,7 +42,7 @@ struct Slice {
 /// Whose work it is to pack and unpack what does not lie side by side.
 enum class Packer : std::uint8_t {
     owner,      ///< the owner's, in one message
-    requester,  ///< the caller's, in as many messages as it takes: the owner stays passive (LAPPS, 5.3.2)
+    requester,  ///< the caller's: the owner stays passive (LAPPS, 5.3.2) unless that took very many messages
 };
 
 /// Bytes of what a slice has, or of these elements of it.

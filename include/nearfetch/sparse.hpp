@@ -249,7 +249,7 @@ class SparseMatrix {
         detail::check_table(table.size());
         std::vector<std::uint64_t> arguments = detail::describe(table);
         arguments.insert(arguments.end(), {how.consistent, how.static_domain});
-        agreement_.check(what, arguments);
+        agreement_.check(what, arguments, how.barrier);
         ask_for({table[static_cast<std::size_t>(rank_)], how});
     }
     void ask_for(const Pattern& pattern) {

@@ -113,7 +113,7 @@ class ArrayPrefetching(Prefetching):
         Of all patterns: what they bring is read by `a[i, j]`, and by slices of which all is own or
         prefetched, until `evict_prefetch()` or the end of a `with`. `consistent`: a read after an acquire
         sees what its owner had then; else data is as old as the last `update_prefetch()`, and reads cost
-        less. `static_domain`: owners take no part in sending it.
+        less. `static_domain`: owners take no part in sending it, but for what would come in very many pieces.
 
         >>> from nearfetch import BlockArray, barrier, launch, statistics
         >>> def main():

@@ -8,6 +8,7 @@
 #include <nearfetch/array_prefetch.hpp>
 #include <utility>
 
+#include "array/pieces.hpp"
 #include "core/prefetch_buffer/prefetch_buffer.hpp"
 #include "pgas/context.hpp"
 #include "pgas/runtime.hpp"
@@ -53,6 +54,11 @@ namespace detail {
 
 namespace {
 
+// Slices that are fetched because another one of their array is.
+constexpr std::uint64_t most_together_bytes = std::uint64_t{1} << 20;
+// Of a slice that arrives beside what is read meanwhile.
+constexpr std::uint64_t most_twice_bytes = std::uint64_t{256} << 10;
+
 PrefetchBuffer& buffer() { return Context::here().runtime().prefetch_buffer(); }
 
 /// What was used last where nothing was: it has no elements.
@@ -96,6 +102,8 @@ class Claim {
         while (!entry.try_claim())
             context.transport().yield();
     }
+    /// Of an entry that is claimed.
+    explicit Claim(PrefetchEntry& entry) : entry_(&entry) {}
     Claim(Claim&& other) noexcept : entry_(std::exchange(other.entry_, nullptr)) {}
     Claim& operator=(Claim&&) = delete;
     ~Claim() {
@@ -115,25 +123,81 @@ struct Arrival {
     std::vector<std::byte> bytes;
 };
 
+/// While it lives nobody reads the entry, which is consistent and claimed.
+class Overwriting {
+  public:
+    explicit Overwriting(PrefetchEntry& entry) : entry_(entry) { entry_.begin_pieces(); }
+    ~Overwriting() { entry_.end_pieces(); }
+    Overwriting(const Overwriting&) = delete;
+    Overwriting& operator=(const Overwriting&) = delete;
+
+  private:
+    PrefetchEntry& entry_;
+};
+
+// Readers wait for one that comes in pieces, which else would be in memory twice.
+bool comes_in_pieces(const PrefetchEntry& entry) {
+    return entry.consistent && entry.only == nullptr && entry.bytes() > most_twice_bytes;
+}
+
 // \pre the consistent ones are claimed
-void refresh(std::span<PrefetchEntry* const> entries, Context& context, Code pack) {
+// \param wanted by somebody now; nullptr: all of them are
+void refresh(std::span<PrefetchEntry* const> entries, Context& context, Code pack,
+             const PrefetchEntry* wanted = nullptr) {
+    const auto came = [&](PrefetchEntry& entry, Stamp issued) {
+        buffer().count_update(entry.bytes());
+        if (wanted == nullptr || wanted == &entry)
+            entry.arrived(issued);
+        else
+            entry.arrived_unread(issued);
+    };
     for (const Packer packer : {Packer::requester, Packer::owner}) {
         std::vector<Arrival> arrivals;
         for (PrefetchEntry* const entry : entries)
-            if (entry->packer == packer) arrivals.emplace_back(*entry);
+            if (entry->packer == packer && !comes_in_pieces(*entry)) arrivals.emplace_back(*entry);
         std::vector<SliceMove> moves;
         for (Arrival& arrival : arrivals)
             moves.push_back({arrival.entry->slice, arrival.memory(), arrival.entry->only.get()});
         const Stamp issued = context.runtime().clock().now();
         get_slices(moves, packer, true, pack);
-        for (Arrival& arrival : arrivals) {
-            buffer().count_update(arrival.entry->bytes());
-            if (arrival.entry->consistent)
-                arrival.entry->publish(arrival.bytes.data(), issued);
-            else
-                arrival.entry->arrived(issued);
+        for (const Arrival& arrival : arrivals) {
+            if (arrival.entry->consistent) {
+                const Overwriting overwriting(*arrival.entry);
+                arrival.entry->publish_piece(0, arrival.bytes);
+            }
+            came(*arrival.entry, issued);
         }
     }
+    for (PrefetchEntry* const entry : entries) {
+        if (!comes_in_pieces(*entry)) continue;
+        const Stamp issued = context.runtime().clock().now();
+        {
+            const Overwriting overwriting(*entry);
+            get_pieces(
+                entry->slice, entry->packer, pack,
+                [&](std::uint64_t at, std::span<const std::byte> piece) { entry->publish_piece(at, piece); });
+        }
+        came(*entry, issued);
+    }
+}
+
+// What an acquire has made stale is wanted again soon if it was read after the last one. So the first access
+// to one of an array's slices brings all of these, at the same time, as far as they are small: what is large
+// takes its time on the network anyway, and is in memory twice while it comes.
+void refresh_together(PrefetchEntry& wanted, Context& context, Code pack) {
+    std::vector<PrefetchEntry*> entries{&wanted};
+    std::vector<Claim> claims;
+    std::uint64_t bytes = wanted.bytes();
+    buffer().for_each_beside(wanted, [&](PrefetchEntry& other) {
+        if (!other.consistent || &other == &wanted || bytes + other.bytes() > most_together_bytes) return;
+        if (!other.try_claim()) return;
+        claims.emplace_back(other);
+        if (!other.used() || other.fresh(context.acquired()) || other.held_by_other(context.release_count()))
+            return;
+        bytes += other.bytes();
+        entries.push_back(&other);
+    });
+    refresh(entries, context, pack, &wanted);
 }
 
 }  // namespace
@@ -277,10 +341,9 @@ bool read_prefetched(PrefetchedSlice& slice, Code pack, std::int64_t position, v
     if (entry.read(offset, to, size, context.acquired())) [[likely]]
         return true;
     const Claim claim(entry, context);
-    if (!entry.fresh(context.acquired())) {
+    if (!entry.reveal(context.acquired())) {
         if (entry.held_by_other(context.release_count())) return false;
-        PrefetchEntry* const one = &entry;
-        refresh(std::span(&one, 1), context, pack);
+        refresh_together(entry, context, pack);
     }
     entry.copy(offset, to, size);
     return true;
@@ -294,7 +357,7 @@ void freshen_prefetched(std::span<PrefetchedSlice* const> slices, Code pack) {
         PrefetchEntry& entry = entry_of(*slice);
         if (!entry.consistent || entry.fresh(context.acquired())) continue;
         Claim claim(entry, context);
-        if (entry.fresh(context.acquired()) || entry.held_by_other(context.release_count())) continue;
+        if (entry.reveal(context.acquired()) || entry.held_by_other(context.release_count())) continue;
         claims.push_back(std::move(claim));
         stale.push_back(&entry);
     }
@@ -405,7 +468,7 @@ void PrefetchTransfer::State::install(Arrival& arrival, Context& context) {
     const bool hidden = std::find(hook_.later_.begin(), hook_.later_.end(), &entry) != hook_.later_.end();
     {
         const detail::Claim claim(entry, context);
-        const bool newer = entry.stamp > issued_;
+        const bool newer = entry.fetched() > issued_;
         const bool written = entry.writes != arrival.writes || (hidden && hook_.writes_ != writes_);
         if (!newer && !written) {
             entry.publish(arrival.bytes.data(), issued_);

@@ -5,13 +5,15 @@
 //
 // Where what is wanted does not lie side by side, a GET also brings what is in between if that is little. A
 // network passes these bytes sooner than it starts another GET: on the modelled ones 1.5 to 8 KiB. An owner
-// that may pack is asked to where that takes many GETs, or they bring more than so much in vain.
+// is asked to pack where that takes many GETs, or they bring much in vain; one that is to stay passive where
+// that would be very many, or very much.
 
 #include <algorithm>
 #include <cstring>
 #include <deque>
 #include <nearfetch/array_slices.hpp>
 
+#include "array/pieces.hpp"
 #include "array/runs.hpp"
 #include "pgas/context.hpp"
 #include "pgas/runtime.hpp"
@@ -23,16 +25,24 @@ using pgas::Context;
 namespace {
 
 // So many GETs or PUTs, and so many bytes that nobody wants, are better than to interrupt the owner.
-constexpr std::int64_t few_messages = 4;
-constexpr std::uint64_t most_given_along_bytes = 8 * 1024;
+struct Limits {
+    std::int64_t messages;
+    std::uint64_t given_along_bytes;
+};
+// About as many take the time of a message there and back.
+constexpr Limits few{4, 8 * 1024};
+// An owner that is to stay passive. More of them take several times as long as the owner would.
+constexpr Limits many{16, 16 * 1024};
 // Transfers of a thread that are under way at a time.
 constexpr std::size_t most_under_way = 64;
 // And owners that are asked to pack, as far as their answers are small. What is larger is asked for in
 // pieces, the next one before the last has come: so the network has always something to do, and what is in
-// memory twice meanwhile is little. Each owner has a thread for each rank that asks.
+// memory twice meanwhile is little.
 constexpr std::size_t most_asked = 8;
 constexpr std::uint64_t most_asked_bytes = 256 * 1024;
-constexpr std::uint64_t piece_bytes = 128 * 1024;
+constexpr std::uint64_t piece_bytes = 64 * 1024;
+// That are under way where a slice arrives piece by piece.
+constexpr std::size_t most_pieces = most_asked_bytes / piece_bytes;
 // Of an answer; what is larger is fetched run by run.
 constexpr std::uint64_t most_answer_bytes = std::uint64_t{1} << 30;
 // Between two runs, to fetch them together; and of what is fetched together.
@@ -164,7 +174,7 @@ void for_each_piece(const SliceMove& move, const Visit& visit) {
         SliceMove piece = move;
         piece.slice.lower[d] += row;
         piece.slice.extent[d] = std::min(rows, extent - row);
-        piece.packed += static_cast<std::uint64_t>(row) * row_bytes;
+        if (piece.packed != nullptr) piece.packed += static_cast<std::uint64_t>(row) * row_bytes;
         if (row_bytes > piece_bytes && d < 3)
             for_each_piece(piece, visit);
         else
@@ -173,21 +183,23 @@ void for_each_piece(const SliceMove& move, const Visit& visit) {
 }
 
 /// Whether it is better than GETs: of these there were many, or they brought much that nobody wants.
-bool owner_packs(const Context& context, const SliceMove& move) {
+bool owner_packs(const Context& context, const SliceMove& move, Packer packer) {
+    const Limits& most = packer == Packer::owner ? few : many;
     std::int64_t gets = 0;
     std::uint64_t bytes = 0;
     for_each_cover(Runs(move), [&](std::span<const Run> runs) {
         ++gets;
         bytes += runs.back().there + runs.back().bytes - runs.front().there;
     });
-    return (gets > few_messages || bytes - bytes_of(move) > most_given_along_bytes) && may_ask(context, move);
+    return (gets > most.messages || bytes - bytes_of(move) > most.given_along_bytes) &&
+           may_ask(context, move);
 }
 
 /// Whether it is better than PUTs.
 bool owner_unpacks(const Context& context, const SliceMove& move) {
     std::int64_t puts = 0;
     Runs(move).for_each([&](const Run&) { ++puts; });
-    return puts > few_messages && may_ask(context, move);
+    return puts > few.messages && may_ask(context, move);
 }
 
 }  // namespace
@@ -214,13 +226,11 @@ void get_slices(std::span<const SliceMove> moves, Packer packer, bool around, Co
         if (slice.bytes() == 0) continue;
         if (slice.owner == self) {
             pack(slice, Runs(move), move.packed);
-        } else if (packer == Packer::owner && owner_packs(context, move)) {
+        } else if (owner_packs(context, move, packer)) {
             for_each_piece(move, [&](const SliceMove& piece) {
                 orders.push_back(message_of(piece.slice, Runs::text_of(piece), {}));
-                asked.push_back({slice.owner,
-                                 context.runtime().code_offset(pack_code),
-                                 orders.back(),
-                                 {piece.packed, bytes_of(piece)}});
+                asked.push_back({slice.owner, context.runtime().code_offset(pack_code), orders.back(),
+                                 bytes_of(piece), Context::Call::copy_to(piece.packed), true});
             });
         } else {
             const auto begin = [&](std::uint64_t address, std::byte* to, std::uint64_t bytes) {
@@ -235,6 +245,48 @@ void get_slices(std::span<const SliceMove> moves, Packer packer, bool around, Co
                           [&](const Context::Call& call) { return call.rank > self; });
     context.call(asked, std::memory_order_release, {most_asked, most_asked_bytes});
     flight.land_all();
+}
+
+void get_pieces(const Slice& slice, Packer packer, Code pack_code, const TakePiece& take) {
+    struct Piece {
+        SliceMove move;
+        std::uint64_t at;
+        std::vector<std::byte> memory;  ///< of an order, or of elements that are on their way
+        std::vector<Transfer> transfers;
+    };
+    Context& context = Context::here();
+    std::deque<Piece> pieces;
+    std::uint64_t at = 0;
+    for_each_piece(SliceMove{slice}, [&](const SliceMove& move) {
+        pieces.push_back({move, at, {}, {}});
+        at += bytes_of(move);
+    });
+    if (owner_packs(context, SliceMove{slice}, packer)) {
+        std::vector<Context::Call> asked;
+        for (Piece& piece : pieces) {
+            piece.memory = message_of(piece.move.slice, {}, {});
+            asked.push_back(
+                {slice.owner, context.runtime().code_offset(pack_code), piece.memory, bytes_of(piece.move),
+                 [&take, &piece](std::span<const std::byte> elements) { take(piece.at, elements); }, true});
+        }
+        context.call(asked, std::memory_order_release, {most_asked, most_asked_bytes});
+        return;
+    }
+    const auto start = [&](Piece& piece) {
+        piece.memory.resize(bytes_of(piece.move));
+        piece.move.packed = piece.memory.data();
+        piece.transfers = start_get_slices(std::span(&piece.move, 1));
+    };
+    std::size_t started = 0;
+    while (!pieces.empty()) {
+        for (; started < std::min(pieces.size(), most_pieces); ++started)
+            start(pieces[started]);
+        for (Transfer& transfer : pieces.front().transfers)
+            transfer.wait();
+        take(pieces.front().at, pieces.front().memory);
+        pieces.pop_front();
+        --started;
+    }
 }
 
 std::vector<Transfer> start_get_slices(std::span<const SliceMove> moves) {
@@ -262,7 +314,7 @@ void put_slices(std::span<const SliceMove> moves, Code unpack_code) {
             unpack(slice, move.packed);
         } else if (owner_unpacks(context, move)) {
             const std::vector<std::byte> message = message_of(slice, {}, {move.packed, slice.bytes()});
-            const Context::Call call{slice.owner, code, message, {}};
+            const Context::Call call{slice.owner, code, message, 0, {}, true};
             context.call(std::span(&call, 1), std::memory_order_release);
             // What the cache has of these bytes is older now.
             Runs(move).for_each([&](const Run& run) {

@@ -230,9 +230,10 @@ void Context::barrier(std::memory_order order) {
 
 void Context::send(const Call& call) {
     Header header;
+    header.kind = call.is_short ? Header::Kind::short_call : Header::Kind::call;
     header.source = rank_;
     header.port = port_;
-    header.result_bytes = static_cast<std::uint32_t>(call.result.size());
+    header.result_bytes = static_cast<std::uint32_t>(call.result_bytes);
     header.number = calls_++;
     header.code = call.code;
     runtime_.job().send(call.rank, Runtime::server_port, compose(header, call.closure));
@@ -252,10 +253,10 @@ void Context::call(std::span<const Call> calls, std::memory_order order, const C
     std::size_t sent = 0, answered = 0;
     for (std::uint64_t bytes = 0; answered < calls.size();) {
         const auto fits = [&] {
-            return sent - answered < limits.calls && bytes + calls[sent].result.size() <= limits.result_bytes;
+            return sent - answered < limits.calls && bytes + calls[sent].result_bytes <= limits.result_bytes;
         };
         if (sent < calls.size() && (sent == answered || fits())) {
-            bytes += calls[sent].result.size();
+            bytes += calls[sent].result_bytes;
             send(calls[sent++]);
             continue;
         }
@@ -266,13 +267,13 @@ void Context::call(std::span<const Call> calls, std::memory_order order, const C
         if (number >= sent) continue;  // of earlier ones, that were not all sent
         ++answered;
         const Call& each = calls[number];
-        bytes -= each.result.size();
+        bytes -= each.result_bytes;
         const auto body = body_of(reply.bytes);
         if (answer.kind == Header::Kind::error)
             problem = "on rank " + std::to_string(each.rank) + ": " +
                       std::string(reinterpret_cast<const char*>(body.data()), body.size());
-        else if (!each.result.empty())
-            std::memcpy(each.result.data(), body.data(), each.result.size());
+        else if (each.result_bytes != 0)
+            each.take(body);
     }
     if (acquires(order)) acquire();
     if (!problem.empty()) throw Error(problem);

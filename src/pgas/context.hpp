@@ -4,6 +4,8 @@
 // What a thread of an SPMD program needs to communicate: its endpoint, its cache, its task's clock.
 
 #include <atomic>
+#include <cstring>
+#include <functional>
 #include <memory>
 #include <nearfetch/pgas.hpp>
 
@@ -76,12 +78,20 @@ class Context {
     std::uint64_t atomic(Rank rank, std::uint64_t address, AtomicOp op, std::uint64_t operand,
                          std::uint64_t compare, std::memory_order order);
     void barrier(std::memory_order order);
-    /// What a rank is to run, and where its result goes.
+    /// What a rank is to run, and who takes its result.
     struct Call {
+        using Take = std::function<void(std::span<const std::byte> result)>;
+        static Take copy_to(void* memory) {
+            return [memory](std::span<const std::byte> result) {
+                std::memcpy(memory, result.data(), result.size());
+            };
+        }
         Rank rank = 0;
         std::int64_t code = 0;
         std::span<const std::byte> closure;
-        std::span<std::byte> result;
+        std::uint64_t result_bytes = 0;
+        Take take;              ///< called when it has come, if it has any bytes
+        bool is_short = false;  ///< little work on the owner's own memory: not worth another thread there
     };
     /// How many of several calls are under way at a time: at least one, so many, and as long as their results
     /// are no more bytes than that.

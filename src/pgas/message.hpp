@@ -13,7 +13,8 @@
 namespace nearfetch::pgas {
 
 struct Header {
-    enum class Kind : std::uint32_t { call, stop, result, error };
+    /// A short call is little work on the rank's own memory: the server does it itself.
+    enum class Kind : std::uint32_t { call, short_call, stop, result, error };
     Kind kind = Kind::call;
     Rank source = 0;  ///< whom to answer
     Port port = 0;    ///< there

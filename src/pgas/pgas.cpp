@@ -139,7 +139,8 @@ void call(Rank rank, Code code, const void* closure, std::size_t closure_bytes, 
     const Context::Call one{rank,
                             context.runtime().code_offset(code),
                             {static_cast<const std::byte*>(closure), closure_bytes},
-                            {static_cast<std::byte*>(result), result_bytes}};
+                            result_bytes,
+                            Context::Call::copy_to(result)};
     context.call(std::span(&one, 1));
 }
 

@@ -250,13 +250,18 @@ std::unique_ptr<Job::Thread> Runtime::start_task(std::function<void()> body) {
     });
 }
 
-// Hands each request to a worker that has nothing to do.
+// Hands each request that is not short to a worker that has nothing to do.
 void Runtime::serve() {
     std::vector<Worker> workers;
+    Answering answering;
     for (Message message;;) {
         job_.receive(server_port, message, true);
         const Header header = header_of(message.bytes);
         if (header.kind == Header::Kind::stop) break;
+        if (header.kind == Header::Kind::short_call) {
+            job_.send(header.source, header.port, answer(message.bytes, answering));
+            continue;
+        }
         try {
             job_.send(job_.rank(), idle_worker(workers), message.bytes);
         } catch (const std::exception& problem) {
@@ -293,19 +298,12 @@ Port Runtime::idle_worker(std::vector<Worker>& workers) {
 }
 
 void Runtime::work(Port port) {
-    std::optional<Context> context;
-    std::optional<Context::Use> use;
+    Answering answering;
     for (Message message;;) {
         job_.receive(port, message, true);
         const Header header = header_of(message.bytes);
         if (header.kind == Header::Kind::stop) return;
-        std::vector<std::byte> reply;
-        try {
-            if (!use) use.emplace(context.emplace(*this));
-            reply = answer(message.bytes);
-        } catch (const std::exception& problem) {
-            reply = refusal(header, problem.what());
-        }
+        const std::vector<std::byte> reply = answer(message.bytes, answering);
         {
             const std::lock_guard lock(mutex_);
             idle_workers_.push_back(port);
@@ -314,8 +312,17 @@ void Runtime::work(Port port) {
     }
 }
 
+std::vector<std::byte> Runtime::answer(std::span<const std::byte> request, Answering& answering) {
+    try {
+        if (!answering.use) answering.use.emplace(answering.context.emplace(*this));
+        return result_of(request);
+    } catch (const std::exception& problem) {
+        return refusal(header_of(request), problem.what());
+    }
+}
+
 // What the caller put before is seen by the code, and what the code puts by the caller (000, III-D).
-std::vector<std::byte> Runtime::answer(std::span<const std::byte> request) {
+std::vector<std::byte> Runtime::result_of(std::span<const std::byte> request) {
     Header header = header_of(request);
     const auto code = reinterpret_cast<detail::Code>(reinterpret_cast<std::intptr_t>(anchor_) + header.code);
     // The types of the closure and of its value may ask for alignment.
@@ -325,10 +332,15 @@ std::vector<std::byte> Runtime::answer(std::span<const std::byte> request) {
         std::memcpy(closure.data(), body_of(request).data(), body_of(request).size());
     static_assert(sizeof(Header) % alignof(std::max_align_t) == 0);
     std::vector<std::byte> reply(sizeof(Header) + header.result_bytes);
+    const auto body = [&] { code(closure.data(), reply.data() + sizeof(Header)); };
     Context& context = Context::here();
-    context.acquire();
     try {
-        run_and_release(context, [&] { code(closure.data(), reply.data() + sizeof(Header)); });
+        if (header.kind == Header::Kind::short_call) {
+            body();
+        } else {
+            context.acquire();
+            run_and_release(context, body);
+        }
     } catch (const std::exception& problem) {
         return refusal(header, problem.what());
     } catch (...) {

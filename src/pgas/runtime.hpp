@@ -4,7 +4,8 @@
 // A rank of an SPMD program: its job, its allocations, and who answers when another rank runs something here.
 //
 // One thread, the server, receives requests; each is run by a worker, a thread with a cache of its own, so
-// that a request may wait for another one, here or elsewhere. Workers stay for the next request.
+// that a request may wait for another one, here or elsewhere. Workers stay for the next request. What is
+// short, and uses nothing but this rank's own memory, the server runs itself.
 
 #include <map>
 #include <memory>
@@ -76,6 +77,12 @@ class Runtime {
         std::unique_ptr<Job::Thread> thread;
     };
 
+    /// What a thread that answers has from its first request on.
+    struct Answering {
+        std::optional<Context> context;
+        std::optional<Context::Use> use;
+    };
+
     /// Of the segment, what an allocation takes that begins there.
     std::uint64_t end_of(std::uint64_t address, std::size_t bytes) const noexcept;
     void give_back(std::uint64_t begin, std::uint64_t end);
@@ -90,7 +97,8 @@ class Runtime {
     void serve();
     Port idle_worker(std::vector<Worker>& workers);
     void work(Port port);
-    std::vector<std::byte> answer(std::span<const std::byte> request);
+    std::vector<std::byte> answer(std::span<const std::byte> request, Answering& answering);
+    std::vector<std::byte> result_of(std::span<const std::byte> request);
 
     Job& job_;
     LaunchOptions options_;

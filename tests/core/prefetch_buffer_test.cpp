@@ -100,6 +100,37 @@ TEST(PrefetchEntry, WritesCountWhileATransferIsOnItsWay) {
     EXPECT_EQ(read, 9u);
 }
 
+TEST(PrefetchEntry, WhatWasPublishedUnreadIsThereForWhoeverRevealsIt) {
+    PrefetchEntry entry(slice_of(0, 0, 1), true, Packer::owner);
+    EXPECT_TRUE(entry.used()) << "nobody can have";
+    EXPECT_FALSE(entry.reveal(1));
+    std::uint64_t there = 5, value = 0;
+    const auto publish_unread = [&](Stamp issued) {
+        entry.begin_pieces();
+        EXPECT_FALSE(entry.read(0, &value, 8, 0)) << "being overwritten";
+        entry.publish_piece(0, std::as_bytes(std::span(&there, 1)));
+        entry.end_pieces();
+        entry.arrived_unread(issued);
+    };
+    publish_unread(2);
+    EXPECT_FALSE(entry.used());
+    EXPECT_EQ(entry.fetched(), 2u);
+    EXPECT_FALSE(entry.read(0, &value, 8, 1)) << "not yet";
+    EXPECT_TRUE(entry.reveal(1));
+    EXPECT_TRUE(entry.used());
+    EXPECT_TRUE(entry.read(0, &value, 8, 2));
+    EXPECT_EQ(value, 5u);
+    there = 6;
+    publish_unread(3);
+    EXPECT_TRUE(entry.read(0, &value, 8, 2)) << "for who has not acquired since";
+    EXPECT_FALSE(entry.reveal(4)) << "too old, but wanted";
+    EXPECT_TRUE(entry.used());
+    publish_unread(5);
+    entry.publish(reinterpret_cast<const std::byte*>(&there), 6);
+    EXPECT_TRUE(entry.used());
+    EXPECT_EQ(entry.fetched(), 6u);
+}
+
 TEST(PrefetchEntry, ElementsOfEverySizeAreCopied) {
     for (const std::uint64_t size : {1, 2, 3, 4, 6, 8, 12, 16, 24}) {
         PrefetchEntry entry(slice_of(0, 0, 10, size), true, Packer::owner);

@@ -9,6 +9,7 @@
 //
 // Adding and evicting is for one thread at a time, while no other reads (section 4, concurrency).
 
+#include <algorithm>
 #include <list>
 
 #include "core/prefetch_buffer/prefetch_entry.hpp"
@@ -25,6 +26,14 @@ class PrefetchBuffer {
                        std::unique_ptr<const detail::IndexSet> only = nullptr);
     /// All of a hook's.
     void evict(Hook hook) noexcept;
+    /// Calls visit(entry) for each of the hook that an entry belongs to, itself among them.
+    template <class Visit>
+    void for_each_beside(const PrefetchEntry& entry, Visit&& visit) {
+        const auto same = [&](const Hooked& one) { return &one.entry == &entry; };
+        const Hook hook = std::ranges::find_if(entries_, same)->hook;
+        for (Hooked& other : entries_)
+            if (other.hook == hook) visit(other.entry);
+    }
 
     std::uint64_t entries() const noexcept { return entries_.size(); }
     std::uint64_t bytes() const noexcept { return bytes_; }

@@ -82,12 +82,25 @@ void PrefetchEntry::store(std::uint64_t offset_bytes, const void* from, std::uin
 
 void PrefetchEntry::publish(const std::byte* packed, Stamp issued) noexcept {
     NF_EXPECT(issued >= stamp.load(std::memory_order_relaxed));
-    const std::uint64_t before = sequence.load(std::memory_order_relaxed);
-    sequence.store(before + 1, std::memory_order_relaxed);
-    // Each of these stores releases: who sees one of them sees that the sequence is odd.
-    store(0, packed, bytes());
+    begin_pieces();
+    publish_piece(0, {packed, bytes()});
     arrived(issued);
-    sequence.store(before + 2, std::memory_order_release);
+    end_pieces();
+}
+
+void PrefetchEntry::begin_pieces() noexcept {
+    // Each store of a word releases: who sees one of them sees that the sequence is odd.
+    sequence.store(sequence.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+}
+
+void PrefetchEntry::end_pieces() noexcept {
+    sequence.store(sequence.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+}
+
+bool PrefetchEntry::reveal(Stamp acquired) noexcept {
+    if (used()) return fresh(acquired);
+    arrived(unread_);
+    return fresh(acquired);
 }
 
 void PrefetchEntry::hold(const Releases& by, std::uint64_t epoch) {

@@ -21,9 +21,11 @@
 //
 // Manual consistency: whoever reads uses `data` as it is, and no other thread may read while one updates.
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <nearfetch/slice.hpp>
+#include <span>
 
 #include "base/assert.hpp"
 #include "core/consistency/rank_clock.hpp"
@@ -54,8 +56,21 @@ class PrefetchEntry : public detail::PrefetchedSlice {
 
     /// The slice as GETs have brought it that were issued at that time.
     void publish(const std::byte* packed, Stamp issued) noexcept;
-    /// The same where nobody reads meanwhile, and they have brought it to `data`.
+    /// Elements of it, between a begin and an end; nobody reads meanwhile.
+    void begin_pieces() noexcept;
+    void publish_piece(std::uint64_t offset_bytes, std::span<const std::byte> packed) noexcept {
+        store(offset_bytes, packed.data(), packed.size());
+    }
+    void end_pieces() noexcept;
+    /// GETs that were issued at that time have brought it to `data`.
     void arrived(Stamp issued) noexcept { stamp.store(issued, std::memory_order_release); }
+    /// The same, but it stays stale until somebody who wants to read it reveals it. So it is known whether it
+    /// is read at all.
+    void arrived_unread(Stamp issued) noexcept { unread_ = issued; }
+    /// What has arrived unread is there. \return whether that makes it fresh
+    bool reveal(Stamp acquired) noexcept;
+    /// Whether it has been read, or wanted, since it was fetched last; true if it never was.
+    bool used() const noexcept { return unread_ <= stamp.load(std::memory_order_relaxed); }
     void copy(std::uint64_t offset_bytes, void* to, std::uint64_t size_bytes) const noexcept;
     /// Elements that a thread has put.
     void write(std::uint64_t offset_bytes, const void* from, std::uint64_t size_bytes) noexcept;
@@ -63,12 +78,15 @@ class PrefetchEntry : public detail::PrefetchedSlice {
     void hold(const Releases& by, std::uint64_t epoch);
     /// Whether there is something that another thread has not released yet.
     bool held_by_other(const Releases& me) const noexcept;
+    /// When it was fetched last.
+    Stamp fetched() const noexcept { return std::max(unread_, stamp.load(std::memory_order_acquire)); }
 
   private:
     template <class Use>
     void by_words(Use&& use) const noexcept;
     void store(std::uint64_t offset_bytes, const void* from, std::uint64_t size_bytes) noexcept;
 
+    Stamp unread_ = 0;  ///< of what was published so last
     std::atomic<bool> claimed_{false};
     Releases holder_;
     std::uint64_t held_since_ = 0;
