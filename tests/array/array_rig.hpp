@@ -6,10 +6,12 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <functional>
 #include <nearfetch/array.hpp>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace nearfetch {
@@ -61,6 +63,19 @@ inline std::string failure(const std::function<void(BlockArray<long, 1>&)>& wron
     }
     return "none";
 }
+
+/// What several threads of a rank go through one after the other.
+class Stages {
+  public:
+    void reach(int stage) { reached_ = stage; }
+    void wait_for(int stage) const {
+        while (reached_ != stage)
+            std::this_thread::yield();
+    }
+
+  private:
+    std::atomic<int> reached_{0};
+};
 
 /// Three threads read each `step`th element, from different ones on, and acquire now and then. They have to
 /// find that round's values.

@@ -177,25 +177,21 @@ TEST(Elements, StayFreshForAThreadWhileAnotherAcquires) {
         BlockArray<long, 1> a({20});
         a.prefetch_all_to_all();
         if (rank() == 0) {
-            std::atomic<int> stage{0};
-            const auto wait_for = [&](int wanted) {
-                while (stage != wanted)
-                    std::this_thread::yield();
-            };
+            Stages stages;
             Task reader = spawn([&] {
                 EXPECT_EQ(a(15), 0);
                 const std::uint64_t updates = prefetch_statistics().updates;
-                stage = 1;
-                wait_for(2);
+                stages.reach(1);
+                stages.wait_for(2);
                 EXPECT_EQ(a(15), 0);
                 EXPECT_EQ(prefetch_statistics().updates, updates) << "not this thread's acquire";
                 acquire();
                 EXPECT_EQ(a(15), 0);
                 EXPECT_EQ(prefetch_statistics().updates, updates + 1);
             });
-            wait_for(1);
+            stages.wait_for(1);
             acquire();
-            stage = 2;
+            stages.reach(2);
             reader.join();
         }
         barrier();
