@@ -14,16 +14,16 @@ void play(AheadBlock& block, int gone, std::uint32_t uses, bool evicted) {
 TEST(AheadBlock, HalvesUntilItIsAFewLines) {
     AheadBlock block(4096);
     EXPECT_EQ(block.bytes(), 4096u);
-    // From a mean of 4, a 24th less each time: below 2 with the 17th.
-    play(block, 16, 0, true);
+    // From a mean of 4 that weighs 6, each with three quarters: 24 / (6 + 9 * 0.75) is below 2.
+    play(block, 8, 0, true);
     EXPECT_EQ(block.bytes(), 4096u);
     play(block, 1, 0, true);
     EXPECT_EQ(block.bytes(), 2048u);
     EXPECT_TRUE(block.pays());
-    play(block, 51, 0, true);
+    play(block, 27, 0, true);
     EXPECT_EQ(block.bytes(), 256u);
     EXPECT_TRUE(block.pays());
-    play(block, 17, 0, true);
+    play(block, 9, 0, true);
     EXPECT_EQ(block.bytes(), 256u);
     int tried = 0;
     for (int i = 0; i < 640; ++i)
@@ -33,14 +33,18 @@ TEST(AheadBlock, HalvesUntilItIsAFewLines) {
 
 TEST(AheadBlock, GrowsAgainUpToTheSetting) {
     AheadBlock block(1024);
-    play(block, 51, 0, true);
+    play(block, 27, 0, true);
     EXPECT_EQ(block.bytes(), 256u);
     EXPECT_FALSE(block.pays());
-    // Above 6 with the 27th, and then from 4 with the 17th: no more than 8 uses count.
-    play(block, 26, 100, true);
+    play(block, 27, 100, true);
     EXPECT_TRUE(block.pays());
     EXPECT_EQ(block.bytes(), 256u);
-    play(block, 1 + 17, 100, true);
+    play(block, 1, 100, true);
+    EXPECT_EQ(block.bytes(), 512u);
+    // No more than 8 uses count: (24 + 8 * 9 * 0.75) / (6 + 9 * 0.75) is above 6.
+    play(block, 8, 100, true);
+    EXPECT_EQ(block.bytes(), 512u);
+    play(block, 1, 100, true);
     EXPECT_EQ(block.bytes(), 1024u);
     play(block, 100, 100, true);
     EXPECT_EQ(block.bytes(), 1024u);
@@ -56,6 +60,15 @@ TEST(AheadBlock, OneUsePaysForWhatWentStaleButNotForWhatWasEvicted) {
     EXPECT_FALSE(evicted.pays());
 }
 
+TEST(AheadBlock, WhatWentStaleIsHeardAlone) {
+    // 24 / (6 + 7) is below 2.
+    AheadBlock block(4096);
+    play(block, 5, 0, false);
+    EXPECT_EQ(block.bytes(), 4096u);
+    play(block, 2, 0, false);
+    EXPECT_EQ(block.bytes(), 2048u);
+}
+
 TEST(AheadBlock, AFewThatServedNoneDoNotEndIt) {
     AheadBlock block(4096);
     for (int i = 0; i < 100; ++i) {
@@ -69,8 +82,7 @@ TEST(AheadBlock, AFewThatServedNoneDoNotEndIt) {
 TEST(AheadBlock, ExpectsUsesUntilThereAreNone) {
     AheadBlock block(256);
     EXPECT_TRUE(block.will_be_used());
-    // From a mean of 4: below 1 with the 33rd.
-    play(block, 32, 0, true);
+    play(block, 8, 0, true);
     EXPECT_TRUE(block.will_be_used());
     play(block, 1, 0, true);
     EXPECT_FALSE(block.will_be_used());

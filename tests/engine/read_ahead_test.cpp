@@ -209,9 +209,9 @@ TEST_F(ReadAheadInAcquireTest, BlocksThatServeOneGetBetweenAcquiresAreNotReadAhe
     }
     const auto c = counters();
     EXPECT_EQ(c.gets, 1800u);
-    EXPECT_LT(c.read_aheads, 100u);
+    EXPECT_LT(c.read_aheads, 60u);
     EXPECT_GT(c.read_aheads, 15u) << "it is tried again";
-    EXPECT_LT(c.bytes_read_ahead, 50000u);
+    EXPECT_LT(c.bytes_read_ahead, 40000u);
 }
 
 }  // namespace

@@ -56,13 +56,11 @@ void RangeCache::describe(Entry& entry, const Newcomer& newcomer) const {
     entry.worth = config_.hit_worth ? config_.hit_worth(entry.target_, entry.bytes) : 1;
 }
 
-// Its weight: what is remembered of it, this use, and one to come as if it had been. Without that nothing
-// that is read once, by many gets, would ever be let into a full cache.
+// Its weight: what is remembered of it, this use, and half of one that is to come. Without that hardly
+// anything that is read once, by many gets, would ever be let into a full cache.
 void RangeCache::arrive(Entry& entry, bool will_be_used) {
     policy_->arrive(entry);
-    if (!will_be_used) return;
-    const TouchRule& rule = policy_->touch_rule();
-    entry.weight = entry.weight * rule.keep + rule.add;
+    if (will_be_used) entry.weight += policy_->touch_rule().add / 2;
 }
 
 Admission RangeCache::admit(const Newcomer& newcomer) {

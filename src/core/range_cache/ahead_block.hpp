@@ -24,38 +24,47 @@ class AheadBlock {
     /// Blocks begin at multiples of it.
     std::uint64_t bytes() const noexcept { return bytes_; }
 
-    /// Now and then true all the same, to find out.
-    bool pays() noexcept { return uses_ >= least_uses || ++refused_ % trial == 0; }
-
     /// Whether what is read ahead may be expected to have uses beside the first, before it had any.
-    bool will_be_used() const noexcept { return uses_ >= 1; }
+    bool will_be_used() const noexcept { return uses_ >= least_uses; }
+
+    /// Now and then true all the same, to find out.
+    bool pays() noexcept { return will_be_used() || ++refused_ % trial == 0; }
 
     /// What was read ahead is gone, or has been looked at instead of one that was evicted, after so many uses
     /// beside the first.
     void gone(std::uint32_t uses, bool evicted) noexcept {
-        const double counted = static_cast<double>(uses) * (evicted ? 1 : stale_weight);
-        uses_ += (std::min(counted, most_counted) - uses_) / remembered;
-        if (uses_ < least_uses && bytes_ / 2 >= least_bytes) {
-            bytes_ /= 2;
-            uses_ = 2 * least_uses;
-        } else if (uses_ > many_uses && bytes_ * 2 <= most_) {
-            bytes_ *= 2;
-            uses_ = 2 * least_uses;
-        }
+        const double counted = static_cast<double>(uses) * (evicted ? 1 : stale_use);
+        const double heard = evicted ? evicted_weight : 1;
+        seen_ = std::min(seen_ + heard, remembered);
+        uses_ += (std::min(counted, most_counted) - uses_) * heard / seen_;
+        if (uses_ < least_uses && bytes_ / 2 >= least_bytes)
+            try_size(bytes_ / 2);
+        else if (uses_ > many_uses && bytes_ * 2 <= most_)
+            try_size(bytes_ * 2);
     }
 
   private:
+    void try_size(std::uint64_t bytes) noexcept {
+        bytes_ = bytes;
+        uses_ = expected_uses;
+        seen_ = expectation_weight;
+    }
+
     static constexpr double least_uses = 2;
+    static constexpr double expected_uses = 4;
+    static constexpr double expectation_weight = 6;  ///< that of so many which went stale
     static constexpr double many_uses = 6;
     static constexpr double most_counted = 8;
-    static constexpr double remembered = 24;
-    static constexpr double stale_weight = 4;
+    static constexpr double remembered = 20;
+    static constexpr double evicted_weight = 0.75;  ///< another one is heard with it
+    static constexpr double stale_use = 4;          ///< it paid with less
     static constexpr std::uint64_t least_bytes = 256;
     static constexpr std::uint32_t trial = 64;
 
     std::uint64_t most_;
     std::uint64_t bytes_;
-    double uses_ = 2 * least_uses;  ///< a moving mean
+    double uses_ = expected_uses;  ///< a moving mean
+    double seen_ = expectation_weight;
     std::uint32_t refused_ = 0;
 };
 
