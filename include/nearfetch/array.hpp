@@ -108,12 +108,7 @@ class DistributedArray {
     T read(const Index<N>& i) const {
         if (const T* const mine = own(i)) [[likely]]
             return *mine;
-        if constexpr (in_the_loop) {
-            T value;
-            return hook_.read_last(i, value) ? value : find_and_read(i);
-        } else {
-            return read_far(i);
-        }
+        return read_far(i);
     }
     void write(const Index<N>& i, const T& value) {
         if (T* const mine = own(i)) [[likely]]
@@ -341,12 +336,17 @@ class DistributedArray {
         if (static_cast<std::int64_t>(size) != indices) detail::wrong_size(what, size, indices);
     }
     GlobalPtr<T> pointer(const Place<N>& place) const { return parts_.at_rank(place.rank) + place.position; }
-    /// Whether what is prefetched is read in the program's own loop. In several dimensions that is often one
-    /// over neighbours, which would have so many copies of it that what it does with own elements is four
-    /// times slower.
-    static constexpr bool in_the_loop = D::contiguous && N == 1;
-    /// Another rank's element.
-    [[gnu::noinline]] T read_far(const Index<N>& i) const {
+    /// Another rank's element. In one dimension what is prefetched is read in the program's own loop. In
+    /// several that is often a loop over neighbours, which would have so many copies of it that what it does
+    /// with own elements is four times slower.
+    T read_far(const Index<N>& i) const {
+        if constexpr (D::contiguous && N == 1)
+            return read_last_or_find(i);
+        else
+            return read_out_of_the_loop(i);
+    }
+    [[gnu::noinline]] T read_out_of_the_loop(const Index<N>& i) const { return read_last_or_find(i); }
+    [[gnu::always_inline]] T read_last_or_find(const Index<N>& i) const {
         if constexpr (D::contiguous) {
             T value;
             if (hook_.read_last(i, value)) [[likely]]

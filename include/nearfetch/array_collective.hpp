@@ -63,9 +63,9 @@ class Agreement {
   public:
     /// Collective.
     Agreement();
-    /// \param barrier false: nobody is waited for, and what is said now is compared at the next barrier
+    /// \param with_barrier false: nobody is waited for, and what is said now is compared at the next barrier
     /// \throws Error in at least two ranks if not all say the same
-    void check(std::string_view what, std::span<const std::uint64_t> arguments, bool barrier = true);
+    void check(std::string_view what, std::span<const std::uint64_t> arguments, bool with_barrier = true);
 
   private:
     ArrayMemory<std::uint64_t> said_;  ///< by the rank before: of this call, and of the one before it

@@ -64,6 +64,21 @@ inline std::string failure(const std::function<void(BlockArray<long, 1>&)>& wron
     return "none";
 }
 
+/// Two ranks have an array of so many zeros, all of it prefetched. Rank 0 does something with it, and then
+/// both.
+inline void with_prefetched_zeros(
+    std::int64_t size, const std::function<void(BlockArray<long, 1>&)>& first,
+    const std::function<void(BlockArray<long, 1>&)>& then = [](auto&) {}) {
+    launch(array_options(2), [&] {
+        BlockArray<long, 1> a({size});
+        a.prefetch_all_to_all();
+        if (rank() == 0) first(a);
+        barrier();
+        then(a);
+        barrier();
+    });
+}
+
 /// What several threads of a rank go through one after the other.
 class Stages {
   public:

@@ -173,37 +173,31 @@ TEST(Elements, TakeNoMessageWherePrefetchedAndOneWhereNot) {
 }
 
 TEST(Elements, StayFreshForAThreadWhileAnotherAcquires) {
-    launch(array_options(2), [] {
-        BlockArray<long, 1> a({20});
-        a.prefetch_all_to_all();
-        if (rank() == 0) {
-            Stages stages;
-            Task reader = spawn([&] {
-                EXPECT_EQ(a(15), 0);
-                const std::uint64_t updates = prefetch_statistics().updates;
-                stages.reach(1);
-                stages.wait_for(2);
-                EXPECT_EQ(a(15), 0);
-                EXPECT_EQ(prefetch_statistics().updates, updates) << "not this thread's acquire";
-                acquire();
-                EXPECT_EQ(a(15), 0);
-                EXPECT_EQ(prefetch_statistics().updates, updates + 1);
-            });
-            stages.wait_for(1);
+    with_prefetched_zeros(20, [](BlockArray<long, 1>& a) {
+        Stages stages;
+        Task reader = spawn([&] {
+            EXPECT_EQ(a(15), 0);
+            const std::uint64_t updates = prefetch_statistics().updates;
+            stages.reach(1);
+            stages.wait_for(2);
+            EXPECT_EQ(a(15), 0);
+            EXPECT_EQ(prefetch_statistics().updates, updates) << "not this thread's acquire";
             acquire();
-            stages.reach(2);
-            reader.join();
-        }
-        barrier();
+            EXPECT_EQ(a(15), 0);
+            EXPECT_EQ(prefetch_statistics().updates, updates + 1);
+        });
+        stages.wait_for(1);
+        acquire();
+        stages.reach(2);
+        reader.join();
     });
 }
 
 // The second write of an epoch takes no claim.
 TEST(Elements, OfOneEpochAreKeptTogether) {
-    launch(array_options(2), [] {
-        BlockArray<long, 1> a({8});
-        a.prefetch_all_to_all();
-        if (rank() == 0) {
+    with_prefetched_zeros(
+        8,
+        [](BlockArray<long, 1>& a) {
             EXPECT_EQ(a(7), 0);
             const auto others_sum = [&] {
                 long sum = 0;
@@ -220,11 +214,8 @@ TEST(Elements, OfOneEpochAreKeptTogether) {
                 release();
                 EXPECT_EQ(others_sum(), 60 * round);
             }
-        }
-        barrier();
-        EXPECT_EQ(a(5) + a(6) + a(7), 180);
-        barrier();
-    });
+        },
+        [](BlockArray<long, 1>& a) { EXPECT_EQ(a(5) + a(6) + a(7), 180); });
 }
 
 }  // namespace

@@ -187,10 +187,9 @@ TEST(Prefetching, ManyThreadsReadWhileOneUpdates) {
 
 // One thread's put is still in its page cache while another thread wants the slice anew.
 TEST(Prefetching, AnUpdateDoesNotLoseWhatAnotherThreadHasWritten) {
-    launch(array_options(2), [] {
-        BlockArray<long, 1> a({8});
-        a.prefetch_all_to_all();
-        if (rank() == 0) {
+    with_prefetched_zeros(
+        8,
+        [](BlockArray<long, 1>& a) {
             Stages stages;
             EXPECT_EQ(a(7), 0);
             Task writer = spawn([&] {
@@ -218,12 +217,11 @@ TEST(Prefetching, AnUpdateDoesNotLoseWhatAnotherThreadHasWritten) {
             });
             writer.join();
             reader.join();
-        }
-        barrier();
-        EXPECT_EQ(a(6), 66);
-        EXPECT_EQ(a(5), 55);
-        barrier();
-    });
+        },
+        [](BlockArray<long, 1>& a) {
+            EXPECT_EQ(a(6), 66);
+            EXPECT_EQ(a(5), 55);
+        });
 }
 
 TEST(Prefetching, WhileTheRankComputes) {

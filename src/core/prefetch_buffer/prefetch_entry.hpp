@@ -86,7 +86,7 @@ class PrefetchEntry : public detail::PrefetchedSlice {
     void by_words(Use&& use) const noexcept;
     void store(std::uint64_t offset_bytes, const void* from, std::uint64_t size_bytes) noexcept;
 
-    Stamp unread_ = 0;  ///< of what was published so last
+    Stamp unread_ = 0;  ///< of what arrived unread last
     std::atomic<bool> claimed_{false};
     Releases holder_;
     std::uint64_t held_since_ = 0;
