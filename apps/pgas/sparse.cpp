@@ -105,7 +105,7 @@ class Iteration {
     void run(bool first, const programs::Run& run) {
         x_.for_each([](const Index<1>& i, double& element) { element += static_cast<double>(i[0] + 1); });
         barrier();
-        if (version_.is_manual() && !(version_.is_observed() && first)) x_.update_prefetch();
+        if (version_.is_manual()) x_.update_prefetch();
         if (version_.is_by_hand()) {
             copy_->bring();
             add_product(y_, a_, *copy_);

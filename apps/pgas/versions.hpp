@@ -10,7 +10,8 @@
 //   mc, mc-sd       the same with manual consistency
 //   hand            what is needed is copied to a local array by hand
 // and where indices are data
-//   observed, observed-sd   the first time as base; what was read then is prefetched with manual consistency
+//   observed, observed-sd   the first time as base; what was read then is prefetched with automatic
+//                           consistency
 
 #include <CLI/CLI.hpp>
 #include <nearfetch/array.hpp>
@@ -41,7 +42,7 @@ class Version {
     bool is_by_hand() const { return name_ == "hand"; }
     bool is_observed() const { return name_.starts_with("observed"); }
     bool is_prefetched() const { return name_ != "base" && !is_by_hand() && !is_observed(); }
-    bool is_manual() const { return name_.starts_with("mc") || is_observed(); }
+    bool is_manual() const { return name_.starts_with("mc"); }
     /// The programs have a barrier before, in all versions.
     Prefetch prefetch() const {
         return {.consistent = !is_manual(), .static_domain = name_.ends_with("-sd"), .barrier = false};

@@ -14,7 +14,8 @@
 //
 // The observer sees what is read from elsewhere and is not prefetched: accesses to own elements, and to what
 // is prefetched, do not know that it exists. What it remembers is a set of element numbers for each owner, in
-// memory up to a limit; what does not fit is not remembered, read as before, and counted.
+// memory up to a limit; what does not fit is not remembered, read as before, and counted. With automatic
+// consistency what lies between two of them comes along, and is kept, where that is 16 bytes or less.
 
 #include <cstdint>
 #include <map>
@@ -34,6 +35,9 @@ struct Observation {
 };
 
 namespace detail {
+
+/// Between two elements that are learned.
+inline constexpr std::size_t most_closed_bytes = 16;
 
 /// Elements of one or more owners, numbered from the beginning of each one's part.
 using SetsByOwner = std::map<Rank, IndexSet>;

@@ -132,8 +132,13 @@ Observation DistributedArray<T, N, D>::prefetch_observed(const Prefetch& how) {
 
 template <class T, std::size_t N, Distribution D>
 void DistributedArray<T, N, D>::ask_for_observed(detail::SetsByOwner sets, const Prefetch& how) {
-    for (auto& [owner, set] : sets)
-        if (owner != rank_) hook_.request_set(part_of(owner), std::move(set), layout_.global(owner, {}), how);
+    for (auto& [owner, set] : sets) {
+        if (owner == rank_) continue;
+        // Each run takes its owner and this rank longer than a few bytes do. With manual consistency these
+        // would be old where nobody has asked for them.
+        if (how.consistent) set.close_gaps(static_cast<std::int64_t>(detail::most_closed_bytes / sizeof(T)));
+        hook_.request_set(part_of(owner), std::move(set), layout_.global(owner, {}), how);
+    }
 }
 
 template <class T, std::size_t N, Distribution D>

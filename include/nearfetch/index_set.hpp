@@ -51,6 +51,8 @@ class IndexSet {
             return places_[from_first];
         return words_.empty() ? -1 : position_in_words(i);
     }
+    /// Adds the numbers between two runs where these are at most so many.
+    void close_gaps(std::int64_t most);
     /// Of numbers that follow each other.
     std::int64_t runs() const noexcept { return runs_; }
     /// The set as it travels.

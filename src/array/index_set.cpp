@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <nearfetch/index_set.hpp>
+#include <utility>
 
 namespace nearfetch::detail {
 
@@ -70,6 +71,22 @@ void IndexSet::complete() {
     write_run();
     text_.shrink_to_fit();
     find_places();
+}
+
+void IndexSet::close_gaps(std::int64_t most) {
+    std::vector<std::pair<std::int64_t, std::int64_t>> gaps;
+    std::int64_t end = -1;  // of the run before
+    for_each_run([&](std::int64_t first, std::int64_t count) {
+        if (end != -1 && first - end <= most) gaps.emplace_back(end, first - end);
+        end = first + count;
+    });
+    if (gaps.empty()) return;
+    IndexSet closed;
+    for_each_run([&](std::int64_t first, std::int64_t count) { closed.insert_run(first, count); });
+    for (const auto& [first, count] : gaps)
+        closed.insert_run(first, count);
+    closed.complete();
+    *this = std::move(closed);
 }
 
 void IndexSet::find_places() {

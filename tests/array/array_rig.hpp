@@ -8,10 +8,13 @@
 
 #include <atomic>
 #include <functional>
+#include <map>
 #include <nearfetch/array.hpp>
 #include <random>
+#include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace nearfetch {
@@ -49,6 +52,32 @@ Box<N> random_part(const Box<N>& of, std::mt19937& dice) {
         if (part.upper[d] < part.lower[d]) std::swap(part.lower[d], part.upper[d]);
     }
     return part;
+}
+
+/// Of others' elements that were read, what is prefetched: with automatic consistency also what is between
+/// two in their owner's memory where that is up to 16 bytes. By brute force.
+template <class T, std::size_t N, class D>
+std::set<Index<N>> learned(const DistributedArray<T, N, D>& a, const std::set<Index<N>>& read,
+                           bool consistent) {
+    constexpr auto element_bytes = static_cast<std::int64_t>(sizeof(T));
+    using AtOwner = std::pair<Rank, std::int64_t>;
+    std::map<AtOwner, Index<N>> others;
+    for_each_index(a.bounds(), [&](const Index<N>& i) {
+        const Place<N> place = a.layout().place(i);
+        if (place.rank != rank()) others.emplace(AtOwner(place.rank, place.position), i);
+    });
+    std::set<Index<N>> all;
+    AtOwner before{-1, 0};
+    for (const auto& [at, i] : others) {
+        if (!read.contains(i)) continue;
+        all.insert(i);
+        const auto& [owner, position] = at;
+        if (consistent && before.first == owner && (position - before.second - 1) * element_bytes <= 16)
+            for (std::int64_t between = before.second + 1; between < position; ++between)
+                all.insert(others.at({owner, between}));
+        before = at;
+    }
+    return all;
 }
 
 /// What a program on three ranks with an array of ten elements fails with; or "none".

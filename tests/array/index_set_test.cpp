@@ -90,6 +90,28 @@ TEST(IndexSet, DenseOnesHaveAPlaceForEachNumber) {
         }
 }
 
+TEST(IndexSet, ClosesSmallGaps) {
+    const auto set_of = [](const std::set<std::int64_t>& numbers) {
+        IndexSet set;
+        for (const std::int64_t i : numbers)
+            set.insert(i);
+        set.complete();
+        return set;
+    };
+    const std::set<std::int64_t> numbers{3, 5, 8, 9, 63, 65, 69, 1000, 1003};
+    IndexSet set = set_of(numbers);
+    set.close_gaps(0);
+    expect_equal(set, numbers, 1100);
+    set.close_gaps(1);
+    expect_equal(set, {3, 4, 5, 8, 9, 63, 64, 65, 69, 1000, 1003}, 1100);
+    set = set_of(numbers);
+    set.close_gaps(2);
+    expect_equal(set, {3, 4, 5, 6, 7, 8, 9, 63, 64, 65, 69, 1000, 1001, 1002, 1003}, 1100);
+    IndexSet none = set_of({});
+    none.close_gaps(INT64_MAX);
+    EXPECT_EQ(none.size(), 0);
+}
+
 TEST(IndexSet, KeepsWithinItsMemory) {
     IndexSet set;
     const std::uint64_t first = set.memory();

@@ -32,14 +32,11 @@ struct Expected {
 /// By brute force. What an owner has of it is one GET: the arrays are small, so what is in between comes
 /// along.
 template <class D>
-Expected expected_of(const Array<D>& a, const std::set<Index<2>>& read) {
-    Expected all;
+Expected expected_of(const Array<D>& a, const std::set<Index<2>>& read, bool consistent) {
+    Expected all{.elements = learned(a, read, consistent)};
     std::set<Rank> owners;
-    for (const Index<2>& i : read) {
-        if (a.own(i) != nullptr) continue;
+    for (const Index<2>& i : all.elements)
         owners.insert(a.owner(i));
-        all.elements.insert(i);
-    }
     all.messages = owners.size();
     all.bytes = sizeof(long) * all.elements.size();
     return all;
@@ -47,7 +44,7 @@ Expected expected_of(const Array<D>& a, const std::set<Index<2>>& read) {
 
 template <class D>
 void check_one_way(Array<D>& a, const Prefetch& how, const std::set<Index<2>>& read) {
-    const Expected expected = expected_of(a, read);
+    const Expected expected = expected_of(a, read, how.consistent);
     const auto sum_of_read = [&](long round) {
         for (const Index<2>& i : read)
             ASSERT_EQ(a[i], value_at(i, round));
@@ -173,6 +170,39 @@ TEST(Observing, OneMessageFromEachOwner) {
             for (long i = 0; i < 4 * each; i += 16)
                 EXPECT_EQ(a(i), value_at(Index<1>{i}));
             EXPECT_EQ(counter("get_messages") - gets, passive ? 3u : 0u);
+            barrier();
+        });
+}
+
+// Each third of 2048: with automatic consistency up to 16 bytes between two are not left out.
+TEST(Observing, WhatIsNearlyAllIsABox) {
+    for (const bool consistent : {false, true})
+        launch(array_options(2, false), [=] {
+            constexpr long each = 2048, last = 2046;
+            BlockArray<long, 1> a({2 * each});
+            const long other = (1 - rank()) * each;
+            a.observe();
+            for (long i = 0; i < each; i += 3)
+                EXPECT_EQ(a(other + i), 0);
+            a.prefetch_observed({.consistent = consistent});
+            a.for_each([](const Index<1>& i, long& element) { element = value_at(i); });
+            barrier();
+            const auto gets = [] { return statistics()["get_messages"]; };
+            const std::uint64_t before = gets(), bytes = prefetch_statistics().updated_bytes;
+            a.update_prefetch();
+            for (long i = 0; i < each; i += 3)
+                EXPECT_EQ(a(other + i), value_at(Index<1>{other + i}));
+            EXPECT_EQ(prefetch_statistics().updated_bytes - bytes,
+                      (consistent ? last + 1 : each / 3 + 1) * sizeof(long));
+            EXPECT_EQ(gets() - before, consistent ? 1u : 0u) << "the owner packs what is no box";
+            EXPECT_EQ(a.is_prefetched({other + 1}), consistent);
+            EXPECT_FALSE(a.is_prefetched({other + last + 1}));
+            // With manual consistency what nobody has asked for is what its owner has.
+            barrier();
+            a.for_each([](const Index<1>& i, long& element) { element = -value_at(i); });
+            barrier();
+            EXPECT_EQ(a(other + 1), -value_at(Index<1>{other + 1}));
+            EXPECT_EQ(a(other + 3), (consistent ? -1 : 1) * value_at(Index<1>{other + 3}));
             barrier();
         });
 }

@@ -99,41 +99,37 @@ TYPED_TEST(Resized, PatternsFollow) {
 
 TYPED_TEST(Resized, WhatWasObservedIsRenumbered) {
     for (const Rank count : {2, 3, 6, 9})
-        for (const bool learned : {true, false})
-            launch(array_options(count), [learned] {
+        for (const bool is_learned : {true, false})
+            launch(array_options(count), [is_learned] {
                 std::mt19937 own(static_cast<unsigned>(rank()) + 5);
                 DistributedArray<long, 2, TypeParam> a(Box<2>({0, 0}, {9, 8}), balanced_grid<2>(ranks()),
                                                        {2, 1});
                 a.observe();
-                std::vector<Index<2>> wanted;
+                std::set<Index<2>> wanted;
                 for (int n = 0; n < 12; ++n) {
                     const Index<2> i{static_cast<std::int64_t>(own() % 9),
                                      static_cast<std::int64_t>(own() % 8)};
                     (void)a.read(i);
-                    if (a.own(i) == nullptr) wanted.push_back(i);
+                    if (a.own(i) == nullptr) wanted.insert(i);
                 }
-                if (learned) a.prefetch_observed();
+                const auto expect_prefetched = [&](const std::set<Index<2>>& elements) {
+                    for_each_index(a.bounds(), [&](const Index<2>& i) {
+                        ASSERT_EQ(a.is_prefetched(i), elements.contains(i));
+                    });
+                };
+                if (is_learned) a.prefetch_observed();
                 for (const Box<2>& bounds : {Box<2>({-4, 1}, {7, 11}), Box<2>({-9, -2}, {6, 7})}) {
                     a.resize(bounds);
                     std::erase_if(wanted, [&](const Index<2>& i) { return !bounds.contains(i); });
                     // What became the rank's own is forgotten only where it is observed still.
-                    if (!learned)
+                    if (!is_learned)
                         std::erase_if(wanted, [&](const Index<2>& i) { return a.own(i) != nullptr; });
-                    if (learned)
-                        for_each_index(bounds, [&](const Index<2>& i) {
-                            const bool any = std::find(wanted.begin(), wanted.end(), i) != wanted.end();
-                            ASSERT_EQ(a.is_prefetched(i), any && a.own(i) == nullptr);
-                        });
+                    if (is_learned) expect_prefetched(learned(a, wanted, true));
                 }
-                if (!learned) {
-                    std::sort(wanted.begin(), wanted.end());
-                    wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
+                if (!is_learned) {
                     EXPECT_EQ(a.observed().elements, wanted.size());
                     a.prefetch_observed();
-                    for_each_index(a.bounds(), [&](const Index<2>& i) {
-                        ASSERT_EQ(a.is_prefetched(i),
-                                  std::find(wanted.begin(), wanted.end(), i) != wanted.end());
-                    });
+                    expect_prefetched(learned(a, wanted, true));
                 }
                 barrier();
             });
