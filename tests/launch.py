@@ -88,7 +88,7 @@ def _sanitizer_environment(env: dict[str, str], build: Path) -> dict[str, str]:
         "UBSAN_OPTIONS": "print_stacktrace=1",
         "TSAN_OPTIONS": f"suppressions={suppressions}:ignore_noninstrumented_modules=1:history_size=4",
     }
-    # UCX is told when memory goes, also by a thread that ends and is no longer the thread sanitizer's: a crash.
+    # UCX is told when memory goes, also by threads that are no longer the thread sanitizer's: a crash.
     if "thread" in sanitizers[1]:
         added |= {"OMPI_MCA_pml": "^cm,ucx", "OMPI_MCA_osc": "^ucx"}
     return {**added, **env}

@@ -66,6 +66,30 @@ TEST(RangeCache, BlocksThatStayCountForReadingAheadToo) {
     EXPECT_TRUE(cache.ahead_pays(256, true));
 }
 
+// By GDSF what an item is worth begins with what the last one that went was worth, in this case 1000 / 64.
+// Another use does not add that again.
+TEST(RangeCache, CreditForBlocksIsNoMoreThanAUse) {
+    RangeCacheConfig config = small_config(2);
+    config.policy = "gdsf";
+    config.read_ahead_bytes = 1024;
+    RangeCache cache(config, 1);
+    const auto use = [&](std::uint64_t offset, std::uint64_t bytes, int times, bool ahead = false) {
+        const Admission admission = ahead ? cache.admit_ahead(0, {offset, offset + bytes})
+                                          : cache.admit(0, offset, bytes, cache.now(), true);
+        ASSERT_NE(admission.entry, nullptr);
+        cache.commit(admission.entry, remote_bytes(0, offset, bytes).data());
+        for (int time = 1; time < times; ++time)
+            EXPECT_TRUE(hits(cache, 0, offset, bytes));
+    };
+    use(0, 64, 1000);
+    use(128, 128, 1);
+    use(256, 64, 1, true);
+    use(320, 64, 20);
+    use(384, 64, 1);
+    EXPECT_EQ(cache.counters().evictions, 3u);
+    EXPECT_TRUE(hits(cache, 0, 320, 64)) << "rather than the block, which was used once";
+}
+
 TEST(RangeCache, WhatWasReadAheadAndWentStaleUnusedIsNoticedAtOnce) {
     RangeCacheConfig config = small_config(1024);
     config.read_ahead_bytes = 256;

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <new>
+#include <numeric>
 
 #include "core/range_cache/plan.hpp"
 #include "core/range_cache/range_cache.hpp"
@@ -56,11 +57,13 @@ void RangeCache::describe(Entry& entry, const Newcomer& newcomer) const {
     entry.worth = config_.hit_worth ? config_.hit_worth(entry.target_, entry.bytes) : 1;
 }
 
-// Its weight: what is remembered of it, this use, and half of one that is to come. Without that hardly
-// anything that is read once, by many gets, would ever be let into a full cache.
+// Its weight: what is remembered of it, this use, and half of what one that is to come would add. Without
+// that hardly anything that is read once, by many gets, would ever be let into a full cache.
 void RangeCache::arrive(Entry& entry, bool will_be_used) {
     policy_->arrive(entry);
-    if (will_be_used) entry.weight += policy_->touch_rule().add / 2;
+    if (!will_be_used) return;
+    const TouchRule& rule = policy_->touch_rule();
+    entry.weight = std::midpoint(entry.weight, entry.weight * rule.keep + rule.add);
 }
 
 Admission RangeCache::admit(const Newcomer& newcomer) {
