@@ -34,9 +34,9 @@ class AheadBlock {
     /// beside the first.
     void gone(std::uint32_t uses, bool evicted) noexcept {
         const double counted = static_cast<double>(uses) * (evicted ? 1 : stale_use);
-        const double heard = evicted ? evicted_weight : 1;
-        seen_ = std::min(seen_ + heard, remembered);
-        uses_ += (std::min(counted, most_counted) - uses_) * heard / seen_;
+        const double weight = evicted ? evicted_weight : 1;
+        weights_ = std::min(weights_ + weight, most_weights);
+        uses_ += (std::min(counted, most_counted) - uses_) * weight / weights_;
         if (uses_ < least_uses && bytes_ / 2 >= least_bytes)
             try_size(bytes_ / 2);
         else if (uses_ > many_uses && bytes_ * 2 <= most_)
@@ -47,15 +47,15 @@ class AheadBlock {
     void try_size(std::uint64_t bytes) noexcept {
         bytes_ = bytes;
         uses_ = expected_uses;
-        seen_ = expectation_weight;
+        weights_ = expected_weight;
     }
 
     static constexpr double least_uses = 2;
     static constexpr double expected_uses = 4;
-    static constexpr double expectation_weight = 6;  ///< that of so many which went stale
+    static constexpr double expected_weight = 6;  ///< that of so many which went stale
     static constexpr double many_uses = 6;
     static constexpr double most_counted = 8;
-    static constexpr double remembered = 20;
+    static constexpr double most_weights = 20;
     static constexpr double evicted_weight = 0.75;  ///< another one is heard with it
     static constexpr double stale_use = 4;          ///< it paid with less
     static constexpr std::uint64_t least_bytes = 256;
@@ -63,8 +63,8 @@ class AheadBlock {
 
     std::uint64_t most_;
     std::uint64_t bytes_;
-    double uses_ = expected_uses;  ///< a moving mean
-    double seen_ = expectation_weight;
+    double uses_ = expected_uses;  ///< a mean that moves
+    double weights_ = expected_weight;
     std::uint32_t refused_ = 0;
 };
 
