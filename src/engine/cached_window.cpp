@@ -248,8 +248,7 @@ int CachedWindow::get(const Get& get, GetStarter& starter, bool* started) {
     s.clear();
     try {
         survey(get, s);
-        t.waiters.reserve(t.waiters.size() + s.waiting.size() + 1);
-        t.in_flight.reserve(t.in_flight.size() + s.gaps.size());
+        t.make_room(s.gaps.size(), s.waiting.size() + 1);
     } catch (const std::bad_alloc&) {
         return fetch_unseen(get, starter, guard);
     }

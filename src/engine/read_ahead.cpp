@@ -121,7 +121,7 @@ int CachedWindow::prefetch(Rank target, ByteRange range) {
     if (range.empty() || !usable(target) || !may_keep(at(target), range)) return 0;
     static thread_local std::vector<Segment> segments;
     cache_->survey(target, range.begin, range.size(), segments);
-    at(target).in_flight.reserve(at(target).in_flight.size() + segments.size());
+    at(target).make_room(segments.size(), 0);
     for (const Segment& s : segments) {
         if (s.kind != Segment::Kind::gap) continue;
         const Admission admission = cache_->admit(target, s.offset, s.size, cache_->now(), true);

@@ -109,12 +109,25 @@ struct alignas(64) Target {
         local_updates.complete(since);
         if (kind == FlushKind::full) updates.complete(since);
     }
+    /// So that noting so many more of them cannot fail. By doubling: programs start very many gets before
+    /// they complete them.
+    void make_room(std::size_t flights, std::size_t waiting) {
+        grow(in_flight, flights);
+        grow(waiters, waiting);
+    }
     /// Something waits for a completion beside the program.
     bool in_transit() const noexcept { return !in_flight.empty() || !waiters.empty() || checks != 0; }
     /// Nothing is outstanding that a flush would complete.
     bool idle(FlushKind kind) const noexcept {
         return passed == Passed::nothing && !gets.outstanding() &&
                !(kind == FlushKind::local ? local_updates : updates).outstanding();
+    }
+
+  private:
+    template <class T>
+    static void grow(std::vector<T>& list, std::size_t more) {
+        const std::size_t least = list.size() + more;
+        if (least > list.capacity()) list.reserve(std::max(least, 2 * list.capacity()));
     }
 };
 

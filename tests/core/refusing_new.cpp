@@ -9,6 +9,7 @@ namespace nearfetch::testing {
 bool refusing = false;
 std::uint64_t allocations_until_refusal = 0;
 std::uint64_t refused_allocations = 0;
+std::uint64_t allocated_bytes = 0;
 
 }  // namespace nearfetch::testing
 
@@ -19,6 +20,7 @@ void* operator new(std::size_t bytes) {
         ++refused_allocations;
         throw std::bad_alloc();
     }
+    allocated_bytes += bytes;
     void* memory = std::malloc(bytes == 0 ? 1 : bytes);
     if (memory == nullptr) throw std::bad_alloc();
     return memory;

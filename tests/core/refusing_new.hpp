@@ -9,5 +9,6 @@ namespace nearfetch::testing {
 extern bool refusing;
 extern std::uint64_t allocations_until_refusal;
 extern std::uint64_t refused_allocations;
+extern std::uint64_t allocated_bytes;  ///< by operator new, all together
 
 }  // namespace nearfetch::testing
