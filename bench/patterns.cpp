@@ -10,6 +10,7 @@
 // and of the sums.
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <memory>
 #include <string>
@@ -23,6 +24,7 @@ namespace {
 
 constexpr std::uint64_t window_bytes = 16u << 20;
 constexpr std::uint64_t stream_length = 64;
+constexpr std::uint64_t many = 1024;  ///< before they are completed
 constexpr double batch_ns = 200000;
 constexpr std::uint64_t largest = 65536;
 
@@ -32,6 +34,7 @@ struct Calls {
     decltype(&MPI_Win_create) win_create;
     decltype(&MPI_Win_free) win_free;
     decltype(&MPI_Get) get;
+    decltype(&MPI_Rget) rget;
     decltype(&MPI_Put) put;
     decltype(&MPI_Accumulate) accumulate;
     decltype(&MPI_Fetch_and_op) fetch_and_op;
@@ -50,11 +53,14 @@ struct Calls {
     decltype(&MPI_Barrier) barrier;
 };
 
-#define NEARFETCH_CALLS(P)                                                                                   \
-    {&P##MPI_Win_allocate, &P##MPI_Win_create,     &P##MPI_Win_free,  &P##MPI_Get,       &P##MPI_Put,        \
-     &P##MPI_Accumulate,   &P##MPI_Fetch_and_op,   &P##MPI_Win_flush, &P##MPI_Win_lock,  &P##MPI_Win_unlock, \
-     &P##MPI_Win_lock_all, &P##MPI_Win_unlock_all, &P##MPI_Win_fence, &P##MPI_Send,      &P##MPI_Recv,       \
-     &P##MPI_Isend,        &P##MPI_Irecv,          &P##MPI_Waitall,   &P##MPI_Allreduce, &P##MPI_Barrier}
+#define NEARFETCH_CALLS(P)                                                                    \
+    {                                                                                         \
+        &P##MPI_Win_allocate,   &P##MPI_Win_create, &P##MPI_Win_free,   &P##MPI_Get,          \
+        &P##MPI_Rget,           &P##MPI_Put,        &P##MPI_Accumulate, &P##MPI_Fetch_and_op, \
+        &P##MPI_Win_flush,      &P##MPI_Win_lock,   &P##MPI_Win_unlock, &P##MPI_Win_lock_all, \
+        &P##MPI_Win_unlock_all, &P##MPI_Win_fence,  &P##MPI_Send,       &P##MPI_Recv,         \
+        &P##MPI_Isend,          &P##MPI_Irecv,      &P##MPI_Waitall,    &P##MPI_Allreduce,    \
+        &P##MPI_Barrier}
 const Calls through = NEARFETCH_CALLS();
 const Calls past = NEARFETCH_CALLS(P);
 
@@ -131,9 +137,10 @@ class Side {
 
 using Access = void (Side::*)(std::uint64_t offset, std::uint64_t size);
 
-template <Access access, std::uint64_t size>
+template <Access access, std::uint64_t size, std::uint64_t count = 1>
 void at_random(Side& side) {
-    (side.*access)(side.somewhere(size), size);
+    for (std::uint64_t i = 0; i < count; ++i)
+        (side.*access)(side.somewhere(size), size);
     side.flush();
 }
 
@@ -142,6 +149,14 @@ void in_a_stream(Side& side) {
     for (std::uint64_t i = 0; i < count; ++i)
         (side.*access)(side.next(size), size);
     side.flush();
+}
+
+void requested(Side& side) {
+    static std::array<MPI_Request, many> requests;
+    for (MPI_Request& request : requests)
+        side.calls.rget(side.buffer.data(), 8, MPI_BYTE, target_rank,
+                        static_cast<MPI_Aint>(side.somewhere(8)), 8, MPI_BYTE, side.win, &request);
+    side.calls.waitall(many, requests.data(), MPI_STATUSES_IGNORE);
 }
 
 /// 16 elements of 8 bytes, one in each line.
@@ -236,6 +251,9 @@ constexpr Pattern patterns[] = {
     {"get_random_65536", Opened::lock_all, false, at_random<&Side::get, 65536>},
     {"get_stream_8", Opened::lock_all, false, in_a_stream<&Side::get, 8, 1>},
     {"get_stream_4096", Opened::lock_all, false, in_a_stream<&Side::get, 4096, 16>},
+    {"get_many_8", Opened::lock_all, false, in_a_stream<&Side::get, 8, many>},
+    {"get_many_random_8", Opened::lock_all, false, at_random<&Side::get, 8, many>},
+    {"rget_many_random_8", Opened::lock_all, false, requested},
     {"get_strided", Opened::lock_all, false, get_strided},
     {"put_flush_8", Opened::lock_all, false, at_random<&Side::put, 8>},
     {"put_stream_8", Opened::lock_all, false, in_a_stream<&Side::put, 8, stream_length>},

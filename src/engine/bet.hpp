@@ -18,6 +18,11 @@
 // Some misses fetch more than they were asked for. What that takes longer than a plain get counts as lost; so
 // now and then, and ever more rarely, one fetches just what it was asked for, and shows how long that takes.
 //
+// A get of bytes that are on their way for another saves less than one that is alone there: among many that
+// one flush completes, each takes its start and its share of the completion. What a start takes in a loop is
+// not known from misses that come one by one between other work. Where most gets are of that kind and starts
+// are what counts, a few in a row go to the network now and then, and ever more rarely, to show it.
+//
 // A cold cache over a slow network must not be judged by its first gets, which miss of necessity. So a loss
 // has to be felt: a tenth of what the gets take anyway, and only after many lost rounds in a row is a small
 // one enough: so few that a short program without reuse does not spend most of its gets on finding that out.
@@ -73,9 +78,26 @@ class Bet {
 
     /// One get that went to the network.
     /// \param network_ticks inside the MPI library, \param own_ticks our work around it
-    void missed(std::uint64_t network_ticks, std::uint64_t own_ticks) noexcept {
-        completed(network_ticks, own_ticks);
+    /// \param size_bytes 0 where more was fetched than it asked for
+    void missed(std::uint64_t network_ticks, std::uint64_t own_ticks, std::uint64_t size_bytes = 0) noexcept {
+        started_ticks_ += network_ticks;
+        own_ticks_ += std::min(own_ticks, hit_cost().most_own_ticks);
         ++misses_;
+        if (size_bytes != 0) started(size_bytes, network_ticks);
+    }
+    /// Whether a get of bytes that are on their way goes to the network all the same: several in a row show
+    /// what a start takes in a loop, of which those that miss now and then know nothing.
+    bool tries_start() noexcept {
+        if (tries_left_ == 0) [[likely]]
+            return false;
+        --tries_left_;
+        return true;
+    }
+    /// The library has started a get of `size_bytes`, in so many ticks.
+    void started(std::uint64_t size_bytes, std::uint64_t ticks) noexcept {
+        float& quickest = start_by_size_[size_class(size_bytes)];
+        const auto seen = static_cast<float>(ticks);
+        quickest = quickest == 0 ? seen : std::min(seen, quickest * start_ages);
     }
     /// Whether the next miss may fetch more than it was asked for. One that may not shows how long a plain
     /// get takes; the more are known, the rarer it is.
@@ -99,16 +121,29 @@ class Bet {
         ++piece_hits_;
         piece_hit_bytes_ += size_bytes;
     }
+    /// A get of bytes that were on their way for another.
+    void hit_pending(std::uint64_t size_bytes, std::uint64_t own_ticks) noexcept {
+        completed(0, own_ticks);
+        ++pending_hits_;
+        pending_hit_bytes_ += size_bytes;
+    }
     /// So many bytes were copied into the cache; all that was done for them took so long.
     void copied(std::uint64_t size_bytes, std::uint64_t own_ticks) noexcept {
         if (size_bytes < 4 * long_copy || own_ticks > hit_cost().most_own_ticks) return;
         long_copy_rate_ =
             steady_mean(long_copy_rate_, static_cast<double>(own_ticks) / static_cast<double>(size_bytes));
     }
-    /// A completion of gets.
-    void completed(std::uint64_t network_ticks, std::uint64_t own_ticks) noexcept {
+    /// A completion of gets, after which so many ranges entered the cache or went to who waited for them.
+    void completed(std::uint64_t network_ticks, std::uint64_t own_ticks, std::uint64_t ranges = 0,
+                   std::uint64_t bytes = 0) noexcept {
         network_ticks_ += network_ticks;
-        own_ticks_ += std::min(own_ticks, hit_cost().most_own_ticks);
+        if (network_ticks != 0) ++completions_;
+        std::uint64_t most = hit_cost().most_own_ticks;
+        if (ranges != 0)
+            most += static_cast<std::uint64_t>(static_cast<double>(ranges) * most_hits_per_range *
+                                                   hit_cost().hit_ticks +
+                                               2 * copy_ticks(bytes));
+        own_ticks_ += std::min(own_ticks, most);
     }
     /// Whether the next hit that is not at hand, and has to be looked for, is to be timed.
     bool looks_further() const noexcept { return further_hits_ % timed_further == 0; }
@@ -136,18 +171,20 @@ class Bet {
         return hit_ticks(hit_bytes / hits) < network_per_hit(hits, hit_bytes);
     }
 
-    bool round_over() const noexcept { return misses_ + piece_hits_ >= round_gets; }
+    bool round_over() const noexcept { return misses_ + piece_hits_ + pending_hits_ >= round_gets; }
 
     /// Settles the account of a round in which `hits` gets of `hit_bytes` in all were served from the cache.
     /// \param may_watch false where there is nothing to be found by watching
     void settle(std::uint64_t hits, std::uint64_t hit_bytes, bool may_watch) noexcept {
         const HitCost& cost = hit_cost();
-        const auto misses = static_cast<double>(misses_), network = static_cast<double>(network_ticks_);
+        const auto misses = static_cast<double>(misses_), pending = static_cast<double>(pending_hits_);
+        const auto network = static_cast<double>(started_ticks_ + network_ticks_);
         const double excess = misses_ == 0 ? 0 : network * ahead_excess_ / misses;
         if (misses_ != 0) network_per_get_ = (network - excess) / misses;
         const double avoided =
             static_cast<double>(hits) * network_per_hit(hits, hit_bytes) +
-            static_cast<double>(piece_hits_) * network_per_hit(piece_hits_, piece_hit_bytes_);
+            static_cast<double>(piece_hits_) * network_per_hit(piece_hits_, piece_hit_bytes_) +
+            pending * network_per_hit(pending_hits_, pending_hit_bytes_);
         const double further = std::max(further_ticks_ - cost.hit_ticks, 0.0);
         const double hitting = (hits == 0 ? 0 : static_cast<double>(hits) * hit_ticks(hit_bytes / hits)) +
                                static_cast<double>(further_hits_) * further;
@@ -157,7 +194,7 @@ class Bet {
         const double felt = lost_rounds_ > many_rounds ? small_share : felt_share;
         // Without a cache all would have been the network's.
         const double plain = avoided + network - excess;
-        const double gets = static_cast<double>(hits + piece_hits_) + misses;
+        const double gets = static_cast<double>(hits + piece_hits_) + pending + misses;
         plain_per_get_ = plain / gets;
         ours_per_get_ = (lost + network - excess) / gets;
         if (lost_rounds_ != 0 && lost - avoided > felt * plain) {
@@ -167,7 +204,13 @@ class Bet {
             const bool pays = hits == 0 || hits_pay(hits, hit_bytes);
             state_ = slow && may_watch && pays ? State::watching : State::asleep;
         }
-        network_ticks_ = own_ticks_ = misses_ = further_hits_ = piece_hits_ = piece_hit_bytes_ = 0;
+        if (starts_matter() && --rounds_to_tries_ == 0) {
+            tries_left_ = tries;
+            rounds_to_tries_ = next_tries_ = std::min(2 * next_tries_, most_rounds_to_tries);
+        }
+        started_ticks_ = network_ticks_ = own_ticks_ = misses_ = 0;
+        completions_ = 0;
+        further_hits_ = piece_hits_ = piece_hit_bytes_ = pending_hits_ = pending_hit_bytes_ = 0;
         ahead_excess_ = 0;
     }
 
@@ -198,11 +241,32 @@ class Bet {
         return std::min<std::size_t>(static_cast<std::size_t>(std::bit_width(size_bytes)), size_classes - 1);
     }
 
-    /// What the network would have taken for a hit: misses may have fetched more than they were asked for.
+    /// What the network would have taken for a hit: as much as for a get that was alone there, or for one of
+    /// this round; but misses may have fetched more than they were asked for, and of many gets that one flush
+    /// completes each takes its start, and what a message adds to the completion of all.
     double network_per_hit(std::uint64_t hits, std::uint64_t hit_bytes) const noexcept {
-        const double seen = hits == 0 ? 0 : network_by_size_[size_class(hit_bytes / hits)];
-        return seen == 0 || network_per_get_ == 0 ? std::max(seen, network_per_get_)
-                                                  : std::min(seen, network_per_get_);
+        if (hits == 0) return network_per_get_;
+        const std::size_t size = size_class(hit_bytes / hits);
+        const double seen = network_by_size_[size], start = start_by_size_[size];
+        const double alone = seen == 0 || network_per_get_ == 0 ? std::max(seen, network_per_get_)
+                                                                : std::min(seen, network_per_get_);
+        return start == 0 || misses_ == 0 ? alone : std::min(alone, start + completion_per_message());
+    }
+    /// Where a completion takes a few starts, it takes as long for many gets as for one.
+    double completion_per_message() const noexcept {
+        const auto all = static_cast<double>(network_ticks_);
+        const double quick = hits_per_quick_completion * hit_cost().hit_ticks * completions_;
+        return many_pending() && all < quick ? 0 : all / static_cast<double>(misses_);
+    }
+    bool many_pending() const noexcept {
+        return misses_ != 0 && pending_hits_ >= most_pending_per_miss * misses_;
+    }
+
+    /// Most gets of the round were of bytes that were on their way, and what these would have taken is what
+    /// starts take.
+    bool starts_matter() const noexcept {
+        return many_pending() &&
+               start_by_size_[size_class(pending_hit_bytes_ / pending_hits_)] > completion_per_message();
     }
 
     /// A long copy meets memory that the processor has not at hand: measured where it is made anyway.
@@ -213,6 +277,11 @@ class Bet {
     }
 
     static constexpr std::uint32_t round_gets = 32;
+    static constexpr std::uint32_t tries = 32;
+    static constexpr std::uint32_t most_rounds_to_tries = 256;
+    static constexpr std::uint64_t most_pending_per_miss = 8;
+    static constexpr double hits_per_quick_completion = 25;
+    static constexpr float start_ages = 1.001f;  ///< the quickest one was long ago
     static constexpr std::uint32_t most_aheads_to_plain = 256;
     static constexpr std::uint64_t long_copy = 4096;
     static constexpr double look_share = 0.005;  ///< what looking again costs, of what the gets take
@@ -221,7 +290,8 @@ class Bet {
     static constexpr std::uint64_t for_good = ~std::uint64_t{0};
     static constexpr std::uint32_t many_rounds = 6;
     static constexpr std::uint64_t timed_further = 32;
-    static constexpr double lookups_per_get = 200;  ///< so many, and watching is hardly felt
+    static constexpr double most_hits_per_range = 50;  ///< what a range takes at most at its completion
+    static constexpr double lookups_per_get = 200;     ///< so many, and watching is hardly felt
     static constexpr double felt_share = 0.1;
     static constexpr double small_share = 0.01;
     static constexpr double copy_share = 0.01;
@@ -231,11 +301,18 @@ class Bet {
     std::uint32_t lost_rounds_ = 0;  ///< in a row
     std::uint64_t pause_left_ = 0;   ///< gets, unless caching
     std::uint64_t misses_ = 0;
-    std::uint64_t network_ticks_ = 0;
+    std::uint64_t started_ticks_ = 0;  ///< of the library, for what missed
+    std::uint64_t network_ticks_ = 0;  ///< of the library, for completions
+    std::uint32_t completions_ = 0;    ///< that have entered the library
     std::uint64_t own_ticks_ = 0;
     std::uint64_t further_hits_ = 0;
     std::uint64_t piece_hits_ = 0;
     std::uint64_t piece_hit_bytes_ = 0;
+    std::uint64_t pending_hits_ = 0;
+    std::uint64_t pending_hit_bytes_ = 0;
+    std::uint32_t tries_left_ = 0;
+    std::uint32_t rounds_to_tries_ = 1;
+    std::uint32_t next_tries_ = 1;
     std::uint32_t aheads_asked_ = 0;  ///< since the last plain one
     std::uint32_t aheads_to_plain_ = 16;
     double ahead_excess_ = 0;  ///< shares of what misses took, added up
@@ -245,6 +322,7 @@ class Bet {
     double plain_per_get_ = 0;
     double ours_per_get_ = 0;
     std::array<float, size_classes> network_by_size_{};
+    std::array<float, size_classes> start_by_size_{};
 };
 
 }  // namespace nearfetch

@@ -257,15 +257,16 @@ int CachedWindow::get(const Get& get, GetStarter& starter, bool* started) {
         if (ahead.entry != nullptr) return fetch_ahead(get, starter, s, ahead, guard, begin_ticks);
         return fetch(get, starter, s, guard, begin_ticks);
     }
+    if (!s.waiting.empty() && t.bet.tries_start()) return fetch_unseen(get, starter, guard);
     s.copy_resident();
     t.waiters.insert(t.waiters.end(), s.waiting.begin(), s.waiting.end());
     count(s.waiting.empty() ? AccessType::hit : AccessType::pending_hit, get.size_bytes, 0);
-    if (get.pieces.size() > 1) {
-        t.bet.hit_in_pieces(get.size_bytes, ticks() - begin_ticks);
-        if (t.bet.round_over() && !t.in_transit()) {
-            settle_bet(t);
-            set_route(t);
-        }
+    const std::uint64_t own_ticks = ticks() - begin_ticks;
+    s.waiting.empty() ? t.bet.hit_in_pieces(get.size_bytes, own_ticks)
+                      : t.bet.hit_pending(get.size_bytes, own_ticks);
+    if (t.bet.round_over() && !t.in_transit()) {
+        settle_bet(t);
+        set_route(t);
     }
     if (started != nullptr) *started = false;
     return 0;
@@ -273,11 +274,15 @@ int CachedWindow::get(const Get& get, GetStarter& starter, bool* started) {
 
 int CachedWindow::fetch_unseen(const Get& get, GetStarter& starter, Guard& guard) {
     if (threaded_) guard.unlock();
+    const std::uint64_t begin_ticks = ticks();
     const int status = starter.start_whole();
+    const std::uint64_t start_ticks = ticks() - begin_ticks;
     if (threaded_) guard.lock();
     if (status != 0) return status;
+    Target& t = at(get.target);
+    t.bet.started(get.size_bytes, start_ticks);
     count(AccessType::bypassed, get.size_bytes, get.size_bytes);
-    sent(get.target, at(get.target), 0, 0);
+    sent(get.target, t, 0, 0);
     return 0;
 }
 
@@ -302,7 +307,8 @@ int CachedWindow::fetch(const Get& get, GetStarter& starter, Survey& s, Guard& g
     const AccessType admitted = admit(get, t, s, stamp);
     count(s.partial() ? AccessType::partial_hit : admitted, get.size_bytes,
           whole ? get.size_bytes : s.gap_bytes);
-    t.bet.missed(started_ticks - start_ticks, (ticks() - started_ticks) + (start_ticks - begin_ticks));
+    t.bet.missed(started_ticks - start_ticks, (ticks() - started_ticks) + (start_ticks - begin_ticks),
+                 s.partial() ? 0 : get.size_bytes);
     return 0;
 }
 
@@ -315,13 +321,16 @@ AccessType CachedWindow::admit(const Get& get, Target& t, const Survey& s, Stamp
             worst = AccessType::bypassed;
             continue;
         }
+        Entry* entry = nullptr;
         try {
             const Admission admission = cache_->admit(get.target, gap.offset, gap.size, stamp, store);
             worst = std::max(worst, admission.type);
-            if (admission.entry == nullptr) continue;
-            admission.entry->set_flight(gap.origin, issued_);
-            t.in_flight.push_back({admission.entry, get.request});
+            entry = admission.entry;
+            if (entry == nullptr) continue;
+            entry->set_flight(gap.origin, issued_);
+            t.add_flight(entry, get.request);
         } catch (const std::bad_alloc&) {
+            if (entry != nullptr) cache_->abandon(entry);
             worst = AccessType::failing;
         }
     }
@@ -445,7 +454,7 @@ void CachedWindow::stand_back() noexcept {
 /// Gives back a cache that was made under other settings, unless transfers still refer to it.
 void CachedWindow::retire_cache() noexcept {
     for (const Target& t : targets_)
-        if (!t.in_flight.empty()) return;
+        if (t.ranges_in_transit() != 0) return;
     counters_.add(cache_->counters());
     cache_.reset();
     outdated_ = false;

@@ -281,9 +281,10 @@ class CachedWindow {
             passed_completed(at(target), kind, status);
     }
 
-    /// A request-based get has completed; `keep` false: its request was freed, so that only a flush completes
-    /// it.
-    void complete_request(Rank target, RequestId request, bool keep) noexcept;
+    /// A request-based get has completed, and was waited for so long; `keep` false: its request was freed, so
+    /// that only a flush completes it.
+    void complete_request(Rank target, RequestId request, bool keep,
+                          std::uint64_t network_ticks = 0) noexcept;
     /// A request-based get whose completion nobody will report: nothing of it is kept.
     void abandon_request(Rank target, RequestId request) noexcept;
 
@@ -452,8 +453,8 @@ class CachedWindow {
     void complete_checks(Target& t, Moment since) noexcept;
     void complete_locked(Target& t, Moment since, FlushKind kind, int status,
                          std::uint64_t network_ticks) noexcept;
-    void doom(const InFlight& flight) noexcept;
-    void serve_waiters(Target& t, auto&& is_due) noexcept;
+    void doom(const Entry& entry) noexcept;
+    std::uint64_t serve_waiters(Target& t, auto&& has_arrived) noexcept;
     void retire_cache() noexcept;
     void stand_back() noexcept;
     void settle_bet(Target& t) noexcept;

@@ -114,25 +114,28 @@ void CachedWindow::complete_locked(Target& t, Moment since, FlushKind kind, int 
     const bool had_gets = t.gets.outstanding();
     const std::uint64_t lone_bytes = std::exchange(t.lone_bytes, 0);
     if (status != 0) {
-        for (const InFlight& flight : t.in_flight)
-            if (flight.entry->issued() <= since) doom(flight);
+        t.erase_flights_if([&](Entry* entry) {
+            if (entry->issued() <= since) doom(*entry);
+            return false;
+        });
         return;
     }
     t.complete(since, kind);
     if (behind_ != nullptr) behind_->completed(rank_of(t), since);
     if (t.checks != 0) complete_checks(t, since);
     if (lone_bytes != 0) t.bet.observed(lone_bytes, t.lone_ticks + network_ticks);
-    serve_waiters(t, [since](const Waiter& waiter) { return waiter.entry->issued() <= since; });
+    const std::size_t ranges = t.ranges_in_transit();
+    std::uint64_t bytes = serve_waiters(t, [since](const Entry* entry) { return entry->issued() <= since; });
     std::uint64_t copied_bytes = 0;
-    std::erase_if(t.in_flight, [&](const InFlight& flight) {
-        if (flight.entry->issued() > since) return false;
-        if (flight.entry->source() != flight.entry->data()) copied_bytes += flight.entry->size();
-        cache_->commit(flight.entry, flight.entry->source());
+    t.erase_flights_if([&](Entry* entry) {
+        if (entry->issued() > since) return false;
+        if (entry->source() != entry->data()) copied_bytes += entry->size();
+        cache_->commit(entry, entry->source());
         return true;
     });
     if (had_gets) {
         const std::uint64_t own_ticks = ticks() - begin_ticks;
-        t.bet.completed(network_ticks, own_ticks);
+        t.bet.completed(network_ticks, own_ticks, ranges - t.ranges_in_transit(), bytes + copied_bytes);
         t.bet.copied(copied_bytes, own_ticks);
         if (t.bet.round_over() && !t.in_transit()) settle_bet(t);
     }
@@ -150,47 +153,55 @@ void CachedWindow::complete_checks(Target& t, Moment since) noexcept {
 }
 
 /// Whoever waits for bytes that have arrived gets them, before anybody may reuse the buffer in which they
-/// arrived.
-void CachedWindow::serve_waiters(Target& t, auto&& is_due) noexcept {
+/// arrived. \return how many
+std::uint64_t CachedWindow::serve_waiters(Target& t, auto&& has_arrived) noexcept {
+    std::uint64_t bytes = 0;
     std::erase_if(t.waiters, [&](const Waiter& waiter) {
-        if (!is_due(waiter)) return false;
+        if (!has_arrived(waiter.entry)) return false;
         std::memmove(waiter.origin, waiter.source, waiter.size);
+        bytes += waiter.size;
         return true;
     });
+    return bytes;
 }
 
 /// Its data will not be cached. The flight stays, because who waits for it has no other way to its bytes than
 /// the buffer in which they arrive.
-void CachedWindow::doom(const InFlight& flight) noexcept {
-    if (!flight.entry->is_doomed())
-        cache_->drop(flight.entry->target(), flight.entry->offset(), flight.entry->size());
+void CachedWindow::doom(const Entry& entry) noexcept {
+    if (!entry.is_doomed()) cache_->drop(entry.target(), entry.offset(), entry.size());
 }
 
-void CachedWindow::complete_request(Rank target, RequestId request, bool keep) noexcept {
+void CachedWindow::complete_request(Rank target, RequestId request, bool keep,
+                                    std::uint64_t network_ticks) noexcept {
     const Guard guard = lock();
     Target& t = at(target);
-    // Of a get with several gaps each is a flight of its own. Their order does not matter.
-    for (std::size_t i = 0; i < t.in_flight.size();) {
-        InFlight& flight = t.in_flight[i];
-        if (flight.request != request) {
-            ++i;
-            continue;
+    const std::uint64_t begin_ticks = ticks();
+    // Of a get with several gaps each is a flight of its own.
+    while (auto flight = t.in_flight_of.extract(request)) {
+        Entry* const entry = flight.mapped();
+        if (keep) {
+            serve_waiters(t, [entry](const Entry* awaited) { return awaited == entry; });
+            cache_->commit(entry, entry->source());
+        } else {
+            flight.key() = 0;
+            t.in_flight_of.insert(std::move(flight));
         }
-        flight.request = 0;
-        if (!keep) continue;
-        serve_waiters(t, [&](const Waiter& waiter) { return waiter.entry == flight.entry; });
-        cache_->commit(flight.entry, flight.entry->source());
-        flight = t.in_flight.back();
-        t.in_flight.pop_back();
+    }
+    if (!keep) return;
+    t.bet.completed(network_ticks, ticks() - begin_ticks);
+    if (t.bet.round_over() && !t.in_transit()) {
+        settle_bet(t);
+        set_route(t);
     }
     // What completed may be what the program waited for before it reads again.
-    if (keep && cache_ != nullptr && !keeps_data_) cache_->acquire(target);
+    if (cache_ != nullptr && !keeps_data_) cache_->acquire(target);
 }
 
 void CachedWindow::abandon_request(Rank target, RequestId request) noexcept {
     const Guard guard = lock();
-    for (const InFlight& flight : at(target).in_flight)
-        if (flight.request == request) doom(flight);
+    const auto [begin, end] = at(target).in_flight_of.equal_range(request);
+    for (auto flight = begin; flight != end; ++flight)
+        doom(*flight->second);
 }
 
 void CachedWindow::settle_bet(Target& t) noexcept {

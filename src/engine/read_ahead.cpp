@@ -80,13 +80,13 @@ int CachedWindow::start_entry(Entry& entry, Guard& guard, const Start& start) {
     const Piece piece{entry.offset(), entry.size(), entry.data()};
     // Until it has started, nothing completes it and nobody else can wait for it; but the cache has to stay.
     entry.set_flight(nullptr, not_started);
-    t.in_flight.push_back({&entry, 0});
+    t.in_flight.push_back(&entry);
     const std::uint64_t start_ticks = ticks();
     if (threaded_) guard.unlock();
     const int status = start(std::span(&piece, 1));
     if (threaded_) guard.lock();
     if (status != 0) {
-        std::erase_if(t.in_flight, [&](const InFlight& flight) { return flight.entry == &entry; });
+        std::erase(t.in_flight, &entry);
         std::erase_if(t.waiters, [&](const Waiter& waiter) { return waiter.entry == &entry; });
         cache_->abandon(&entry);
         return status;

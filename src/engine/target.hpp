@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <unordered_map>
 #include <vector>
 
 #include "base/types.hpp"
@@ -58,12 +59,6 @@ enum class Route : std::uint8_t {
     check,  ///< the same in mode acquire, after asking whether the process has learned something
 };
 
-/// A transfer into an entry of the cache.
-struct InFlight {
-    Entry* entry;
-    RequestId request;
-};
-
 /// A get of bytes that are on their way for another.
 struct Waiter {
     const Entry* entry;
@@ -94,8 +89,9 @@ struct alignas(64) Target {
     std::uint64_t settled_hit_bytes = 0;
     std::uint64_t lone_bytes = 0;  ///< size and ticks of the only get on its way, for Bet::observed
     std::uint64_t lone_ticks = 0;
-    std::uint64_t checks = 0;  ///< hits under check
-    std::vector<InFlight> in_flight;
+    std::uint64_t checks = 0;                                 ///< hits under check
+    std::vector<Entry*> in_flight;                            ///< transfers into entries of the cache
+    std::unordered_multimap<RequestId, Entry*> in_flight_of;  ///< those that a request completes, too
     std::vector<Waiter> waiters;
 
     /// It has to be listed, so that what completes everything finds it.
@@ -116,7 +112,24 @@ struct alignas(64) Target {
         grow(waiters, waiting);
     }
     /// Something waits for a completion beside the program.
-    bool in_transit() const noexcept { return !in_flight.empty() || !waiters.empty() || checks != 0; }
+    bool in_transit() const noexcept {
+        return !in_flight.empty() || !in_flight_of.empty() || !waiters.empty() || checks != 0;
+    }
+    std::size_t ranges_in_transit() const noexcept {
+        return in_flight.size() + in_flight_of.size() + waiters.size();
+    }
+    /// \throws std::bad_alloc where there is a request
+    void add_flight(Entry* entry, RequestId request) {
+        if (request == 0)
+            in_flight.push_back(entry);
+        else
+            in_flight_of.emplace(request, entry);
+    }
+    template <class Visitor>
+    void erase_flights_if(Visitor&& visit) {
+        std::erase_if(in_flight, visit);
+        std::erase_if(in_flight_of, [&](const auto& flight) { return visit(flight.second); });
+    }
     /// Nothing is outstanding that a flush would complete.
     bool idle(FlushKind kind) const noexcept {
         return passed == Passed::nothing && !gets.outstanding() &&

@@ -169,6 +169,75 @@ TEST(Bet, HitsInPiecesAreSettledWithoutMisses) {
     EXPECT_TRUE(slow.caching());
 }
 
+TEST(Bet, BytesOnTheirWaySaveWhatOneGetMoreTakes) {
+    // Blocks of 4 KiB for 8 bytes each: a start of 500 ns, and 100 hits on the way that take 120 ns of ours
+    // each. Plain gets take 30 ns to start; on the quick network no more, on the slow one 20 us for each
+    // message.
+    for (const double message_ns : {0.0, 20'000.0}) {
+        Bet bet;
+        bet.missed(ticks_of(30), ticks_of(100), 8);
+        while (!bet.round_over()) {
+            bet.missed(ticks_of(500), ticks_of(200));
+            for (int i = 0; i < 100; ++i)
+                bet.hit_pending(8, ticks_of(120));
+            bet.completed(ticks_of(message_ns), 0);
+        }
+        bet.settle(0, 0, true);
+        EXPECT_EQ(bet.caching(), message_ns != 0);
+    }
+}
+
+TEST(Bet, WhatStartsTakeInALoopIsTriedNowAndThen) {
+    Bet bet;
+    std::vector<int> rounds_with_tries;
+    for (int round = 0; round < 40; ++round) {
+        int tries = 0;
+        while (bet.tries_start()) {
+            ++tries;
+            bet.started(8, ticks_of(90));
+        }
+        if (tries != 0) {
+            EXPECT_EQ(tries, 32);
+            rounds_with_tries.push_back(round);
+        }
+        // Misses that start in 1 us each say nothing of those.
+        for (int i = 0; i < 4; ++i)
+            bet.missed(ticks_of(1'000), 0, 8);
+        for (int i = 0; i < 100; ++i)
+            bet.hit_pending(8, ticks_of(60));
+        bet.completed(ticks_of(100), 0);
+        bet.settle(0, 0, true);
+        EXPECT_NEAR(bet.plain_per_get_ticks() * ns_per_tick(), round == 0 ? 1'000 : 150, 30);
+    }
+    EXPECT_EQ(rounds_with_tries, (std::vector{1, 3, 7, 15, 31}));
+}
+
+TEST(Bet, StartsAreNotTriedWhereTheNetworkIsSlow) {
+    Bet bet;
+    for (int round = 0; round < 40; ++round) {
+        for (int i = 0; i < 4; ++i)
+            bet.missed(ticks_of(1'000), 0, 8);
+        for (int i = 0; i < 100; ++i)
+            bet.hit_pending(8, ticks_of(60));
+        bet.completed(ticks_of(20'000), 0);
+        bet.settle(0, 0, true);
+        EXPECT_FALSE(bet.tries_start());
+    }
+}
+
+TEST(Bet, ManyRangesTakeTheirTime) {
+    Bet few, many;
+    for (Bet* const bet : {&few, &many}) {
+        while (!bet->round_over())
+            bet->missed(ticks_of(600), 0);
+        bet->completed(0, ticks_of(400'000), bet == &many ? 10'000 : 0);
+        bet->settle(0, 0, true);
+    }
+    const auto own_ns = [](const Bet& bet) { return 32 * (bet.ours_per_get_ticks() * ns_per_tick() - 600); };
+    EXPECT_NEAR(own_ns(few), 50'000, 1'000) << "most of it was somebody else's time slice";
+    EXPECT_NEAR(own_ns(many), 400'000, 1'000);
+}
+
 TEST(Bet, LongCopiesTakeWhatWasMeasured) {
     Bet bet;
     const auto play_long = [&bet] { play(bet, 6'000, 100, 1'000, 1'000u * 65'536u); };

@@ -60,6 +60,20 @@ TEST_F(ManyGetsTest, OfTheSameBytes) {
         EXPECT_EQ(Buffer(&buffer[i * 16], &buffer[i * 16] + 16), bytes(1, 0, 16));
 }
 
+TEST_F(ManyGetsTest, WithARequestEach) {
+    rig.transfers.reserve(gets);
+    const std::uint64_t before = allocated_bytes;
+    for (std::size_t i = 0; i < gets; ++i)
+        rig.get(1, i * 16, 16, buffer.data() + i * 16, i + 1);
+    rig.arrive(1);
+    for (std::size_t i = 0; i < gets; ++i)
+        rig.window.complete_request(1, i + 1, true);
+    EXPECT_LE(allocated_bytes - before, gets * most_for_each);
+    EXPECT_EQ(buffer, bytes(1, 0, gets * 16));
+    for (std::size_t i = 0; i < gets; ++i)
+        EXPECT_TRUE(rig.hits(1, i * 16, 16, buffer.data()));
+}
+
 TEST_F(ManyGetsTest, Prefetched) {
     const std::uint64_t before = allocated_bytes;
     for (std::size_t i = 0; i < gets; ++i)
