@@ -12,6 +12,8 @@ python="$root/.venv/bin/python"
 # add MPICH's Fortran tests.
 packages=(build-essential ccache cmake ninja-build pkg-config python3-dev python3-venv git openmpi-bin libopenmpi-dev gfortran
     libcoarrays-openmpi-dev libboost-dev libcli11-dev libgtest-dev nlohmann-json3-dev zlib1g-dev)
+# Real programs that are tested and measured where they can be had.
+programs=(nwchem-openmpi)
 
 usage() {
     cat <<'END'
@@ -73,6 +75,11 @@ equivalents of the Debian packages $*"
         { "${as_root[@]}" apt-get update -qq && "${install[@]}" -qq "${missing[@]}"; } ||
         fail "apt-get could not install: ${missing[*]} (its messages stand above): install them by hand"
     changed=1
+}
+
+# Installs the given Debian packages if that is possible.
+want_packages() {
+    (need_packages "$@") >&2 || echo "nf: going on without $*" >&2
 }
 
 # The Python environment; it also brings MPICH.
@@ -200,11 +207,13 @@ demo)
     ;;
 test)
     setup
+    want_packages "${programs[@]}"
     exec "$python" "$root/tests/run_tests.py" "$@"
     ;;
 bench)
     [ $# -ge 1 ] || { usage >&2; exit 2; }
     setup
+    want_packages "${programs[@]}"
     PYTHONPATH="$root:$root/python" exec "$python" -m bench "$@"
     ;;
 run | settings)

@@ -37,6 +37,7 @@ NAMES = (
     "lapps16_footprint",
     "modes",
     "never_slower",
+    "nwchem",
     "page_cache_cost",
     "shared_buffer",
 )

@@ -17,6 +17,7 @@ import subprocess
 import tempfile
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence, TypeVar
 
 from tqdm import tqdm
@@ -212,19 +213,33 @@ def run(
     timeout_s: float = 300.0,
     show_errors: bool = False,
 ) -> Outcome:
-    """Runs the project's MPI program `name` at `place`, and waits for it.
+    """Runs the project's MPI program `name` at `place`, and waits for it, as `run_command` does."""
+    command = [program(place.family, name), *arguments]
+    return run_command(command, place, side, timeout_s, show_errors)
+
+
+def run_command(
+    command: Sequence[object],
+    place: Place,
+    side: Side = PLAIN,
+    timeout_s: float = 300.0,
+    show_errors: bool = False,
+    more_env: Mapping[str, str] = MappingProxyType({}),
+    folder: Optional[Path] = None,
+) -> Outcome:
+    """Runs a command in each rank at `place`, in `folder` if one is named, and waits for it.
 
     With `show_errors` its standard error goes to the terminal as it comes. Raises BenchError, with what the
     program said, where it fails or is still running after `timeout_s`.
     """
-    launch = mpiexec(place.family, place.ranks, place.network, without_nearfetch(os.environ))
-    words, env = [*launch.argv, str(program(place.family, name)), *map(str, arguments)], launch.env
+    launch = mpiexec(place.family, place.ranks, place.network, {**without_nearfetch(os.environ), **more_env})
+    words, env = [*launch.argv, *map(str, command)], launch.env
     with tempfile.TemporaryDirectory(prefix="nearfetch-bench-") as scratch:
         if side.mode is not None:
             words = nearfetch_run(BUILD, side.mode, side.settings, scratch, place.family) + words
         elif side.interposed:
             words, env = interposed(words, env, place.family)
-        output = execute(words, env, timeout_s, show_errors)
+        output = execute(words, env, timeout_s, show_errors, folder)
         return Outcome(output, read_counters(Path(scratch)))
 
 
@@ -238,12 +253,14 @@ def execute(
     env: Optional[Mapping[str, str]] = None,
     timeout_s: float = 300.0,
     show_errors: bool = False,
+    folder: Optional[Path] = None,
 ) -> str:
-    """The standard output of a command. Raises BenchError as `run` does."""
+    """The standard output of a command. Raises BenchError as `run_command` does."""
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors:
         process = subprocess.Popen(
             words,
             env=env,
+            cwd=folder,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=None if show_errors else errors,

@@ -16,7 +16,7 @@ import pytest
 
 TESTS = Path(__file__).resolve().parents[1]
 ROOT = TESTS.parent
-sys.path[:0] = [str(TESTS), str(ROOT / "python")]
+sys.path[:0] = [str(TESTS), str(ROOT), str(ROOT / "python")]
 
 from launch import environment  # noqa: E402
 

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NWChem, as Debian has it: a large program that communicates by MPI RMA, through ARMCI-MPI."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tempfile
+from functools import partial
+from pathlib import Path
+from types import MappingProxyType
+from typing import Mapping, NamedTuple
+
+from bench import ROOT, apps, modes, plots
+from bench.harness import PLAIN, BenchError, Claim, Options, Outcome, Place, Report, Row, Side, run_command
+
+TITLE = "NWChem (quantum chemistry over ARMCI-MPI), unmodified, in each mode"
+
+COMMAND = "nwchem.openmpi"
+DECKS = ROOT / "apps" / "nwchem"
+
+DIGITS = 7
+"""Of an energy after the point: who computes which term, and so the order of sums, differs between runs."""
+
+GETS = MappingProxyType({"ARMCI_RMA_ATOMICITY": "0"})
+"""ARMCI reads by MPI_Get and writes by MPI_Put; else by MPI_Get_accumulate with MPI_NO_OP and by
+MPI_Accumulate with MPI_REPLACE."""
+
+COUNTER = {"atomic_reads": "cached", "atomics": "relaxed"}
+"""What NWChem keeps: it polls nothing by an atomic read, and its fetching atomics count tasks."""
+
+
+class Job(NamedTuple):
+    """A deck, how ARMCI reads, and on what network."""
+
+    deck: str
+    environment: Mapping[str, str] = MappingProxyType({})
+    network: str = "tcp"
+
+    def __str__(self) -> str:
+        reads = "gets" if self.environment else "atomic reads"
+        return f"{self.deck}, {reads}, {self.network}"
+
+    def sides(self) -> dict[str, Side]:
+        """The modes that it is run in."""
+        if self.network != "tcp":
+            return {"plain": PLAIN, "acquire": Side("acquire")}
+        if self.environment:
+            return dict(modes.MODES)
+        promised = " ".join(["acquire", *(f"{name}={value}" for name, value in COUNTER.items())])
+        sides = {name: side for name, side in modes.MODES.items() if name != modes.RANGES}
+        return {**sides, promised: Side("acquire", COUNTER)}
+
+
+def jobs(options: Options) -> list[Job]:
+    """Over TCP as users start it, and with gets; in shared memory, where nearfetch can only be in the way."""
+    if options.quick:
+        return [Job("water_scf"), Job("water_scf", GETS)]
+    return [
+        *(Job(deck) for deck in ("water_dft", "water_ccsd", "benzene_scf")),
+        Job("benzene_scf", GETS),
+        Job("benzene_scf", network="shm"),
+    ]
+
+
+def is_installed() -> bool:
+    """Whether NWChem can be run here."""
+    return shutil.which(COMMAND) is not None
+
+
+def measure(job: Job, side: Side = PLAIN, ranks: int = 2) -> apps.Result:
+    """Runs NWChem in a folder of its own: it goes on from what it finds in its folder.
+
+    Raises BenchError where it is not installed, or does not come to its end.
+    """
+    if not is_installed():
+        raise BenchError(f"no {COMMAND} (it is not installed): apt-get install nwchem-openmpi")
+    with tempfile.TemporaryDirectory(prefix="nearfetch-nwchem-") as folder:
+        outcome = run_command(
+            [COMMAND, DECKS / f"{job.deck}.nw"],
+            Place("openmpi", ranks, job.network),
+            side,
+            timeout_s=600,
+            more_env=job.environment,
+            folder=Path(folder),
+        )
+    return apps.Result(_results(outcome), outcome)
+
+
+def _results(outcome: Outcome) -> Row:
+    """Its energies and its own time, which begins when MPI has been initialised."""
+    energies = re.findall(r"Total (\S+) energy[ :=]+(-\d+\.\d+)", outcome.output)
+    seconds = re.search(r"Total times +cpu: +\S+ +wall: +([\d.]+)s", outcome.output)
+    if not energies or not seconds:
+        raise BenchError("NWChem says nothing of an energy or of its time: see what it prints")
+    return {
+        "energies": {name: round(float(value), DIGITS) for name, value in energies},
+        "seconds": float(seconds[1]),
+    }
+
+
+def run(options: Options) -> Report:
+    """All modes of a job take turns; its energies have to be the same."""
+    rounds = options.rounds_or(3, 1)
+    report = Report({"rounds": rounds, "ranks": 2, "digits": DIGITS})
+    for job in jobs(options):
+        calls = {(name, "", 0): partial(measure, job, side) for name, side in job.sides().items()}
+        rows, results = apps.compare(calls, "seconds", "energies", rounds, options, str(job))
+        for row, runs in zip(rows, results.values()):
+            report.rows.append({**row, "mode": row["strategy"], **_work(runs[-1].outcome)})
+        report.claims += _claims(job, report.rows[-len(rows) :])
+    report.columns = ("what", "mode", "seconds", "speed_up", "hits", "flushes", "flushes_elided")
+    return report
+
+
+def _work(outcome: Outcome) -> Row:
+    """What the ranks asked for; nothing of a plain run. Most gets are of a rank's own memory, so `hits` is of
+    those that were not left to MPI."""
+    if not outcome.counters:
+        return {"hits": "", "flushes": "", "flushes_elided": ""}
+    served = outcome.total("hits") + outcome.total("pending_hits")
+    looked_up = outcome.total("gets") - outcome.total("bypassed")
+    return {
+        "hits": round(served / looked_up, 4) if looked_up else "",
+        "flushes": outcome.total("flushes"),
+        "flushes_elided": outcome.total("flushes_elided"),
+    }
+
+
+def _claims(job: Job, rows: list[Row]) -> list[Claim]:
+    acquire = {row["mode"]: row for row in rows}["acquire"]
+    quartiles = f"quartiles {acquire['speed_up_q1']:.4g} to {acquire['speed_up_q3']:.4g}"
+    if job.network != "tcp":
+        return [Claim.at_least(f"{job}: speed-up in mode acquire", 0.97, acquire["speed_up"], "", quartiles)]
+    claims = [Claim.at_least(f"{job}: speed-up in mode acquire", 2, acquire["speed_up"], "times", quartiles)]
+    if job.environment:
+        text = f"{job}: hits of the gets that are looked up, in mode acquire"
+        claims.append(Claim.at_least(text, 94, 100 * acquire["hits"], "%"))
+    return claims
+
+
+def plot(report: Report, path: Path) -> None:
+    """One panel per job: the seconds of each mode."""
+    labels = list(dict.fromkeys(row["what"] for row in report.rows))
+    figure, axes = plots.panels(len(labels))
+    for axis, label in zip(axes, labels):
+        rows = [row for row in report.rows if row["what"] == label]
+        bars = axis.barh([row["mode"] for row in rows], [row["seconds"] for row in rows], color="#4393c3")
+        axis.bar_label(bars, [f"{row['speed_up']:.3g}x" for row in rows], fontsize=6, padding=2)
+        axis.margins(x=0.2)
+        axis.invert_yaxis()
+        axis.set_title(label)
+        axis.set_xlabel("s")
+    plots.save(figure, path, TITLE)

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NWChem, which knows nothing of nearfetch, finds the same energies with it; what it is served is right."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import pytest
+from launch import environment
+
+from bench import harness, nwchem
+
+WATER = {"SCF": -76.0105050}
+"""Of water with 6-31G* in this geometry, in hartree; NWChem without nearfetch says so, on any network."""
+
+ATOMIC_READS = nwchem.Job("water_scf", network="shm")
+GETS = nwchem.Job("water_scf", nwchem.GETS)
+
+
+@pytest.fixture(autouse=True)
+def surroundings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """NWChem is there and can load this build of nearfetch."""
+    if not nwchem.is_installed():
+        pytest.skip("no NWChem (nwchem-openmpi is not installed)")
+    if "TSAN_OPTIONS" in environment({}, harness.BUILD):
+        pytest.skip("NWChem was built without the sanitizers' runtime")
+    for name, value in environment(dict(os.environ), harness.BUILD, 4).items():
+        monkeypatch.setenv(name, value)
+
+
+def run(job: nwchem.Job, mode: str | None = "acquire", ranks: int = 2, **settings: Any) -> harness.Outcome:
+    """Runs it, and insists on the energy."""
+    report, outcome = nwchem.measure(job, harness.Side(mode, settings), ranks)
+    assert report["energies"] == WATER
+    return outcome
+
+
+@pytest.mark.parametrize(("mode", "ranks"), [(None, 2), ("transparent", 2), ("acquire", 2), ("acquire", 4)])
+def test_same_energy(mode: str | None, ranks: int) -> None:
+    outcome = run(ATOMIC_READS, mode, ranks)
+    assert len(outcome.counters) == (ranks if mode else 0)
+    if mode:
+        assert outcome.total("puts") > 0
+        assert outcome.total("flushes_elided") > 0.8 * outcome.total("flushes")
+
+
+@pytest.mark.parametrize(
+    ("job", "promises"), [(GETS, {}), (nwchem.Job("water_scf"), nwchem.COUNTER)], ids=["gets", "atomic reads"]
+)
+def test_what_is_served_is_what_is_there(job: nwchem.Job, promises: dict[str, str]) -> None:
+    outcome = run(job, check_hits=1, **promises)
+    hits, served = outcome.total("hits"), outcome.total("hits") + outcome.total("pending_hits")
+    assert served > 0.9 * (outcome.total("gets") - outcome.total("bypassed"))
+    # Atomic reads are not checked.
+    assert outcome.total("checked_hits") == (0 if promises else hits)
+    assert hits > 0
+    assert outcome.total("read_aheads") > 0
+
+
+def test_input_that_nwchem_refuses(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "bad.nw").write_text("start bad\ntask scf energy\n", encoding="utf-8")
+    monkeypatch.setattr(nwchem, "DECKS", tmp_path)
+    with pytest.raises(harness.BenchError, match="a program failed(.|\n)*no geometry"):
+        nwchem.measure(nwchem.Job("bad", network="shm"), harness.Side("acquire"))
+
+
+def test_without_nwchem(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nwchem, "COMMAND", "no-such-program")
+    with pytest.raises(harness.BenchError, match="no no-such-program .* apt-get install nwchem-openmpi"):
+        nwchem.measure(ATOMIC_READS)
