@@ -48,7 +48,7 @@ def test_list_names_every_benchmark(capsys):
     listed = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
     assert listed == [*NAMES, "all"]
     figures = {path.stem for kind in ("fig*.py", "lapps*.py") for path in (ROOT / "bench").glob(kind)}
-    assert figures | {"modes", "never_slower", "page_cache_cost", "shared_buffer"} == set(NAMES)
+    assert figures | {"modes", "never_slower", "nwchem", "page_cache_cost", "shared_buffer"} == set(NAMES)
     for name in NAMES:
         assert all(callable(getattr(module(name), part)) for part in ("run", "plot"))
 
