@@ -173,15 +173,4 @@ def _label(row: Row) -> str:
 
 def plot(report: Report, path: Path) -> None:
     """One panel per program and network: seconds of each mode, with hits and messages."""
-    labels = list(dict.fromkeys(row["what"] for row in report.rows))
-    figure, axes = plots.panels(len(labels))
-    for axis, label in zip(axes, labels):
-        rows = [row for row in report.rows if row["what"] == label]
-        bars = axis.barh([row["mode"] for row in rows], [row["seconds"] for row in rows], color="#4393c3")
-        axis.bar_label(bars, [_label(row) for row in rows], fontsize=6, padding=2)
-        axis.set_xscale("log")
-        axis.margins(x=0.6)
-        axis.invert_yaxis()
-        axis.set_title(label)
-        axis.set_xlabel("s")
-    plots.save(figure, path, TITLE)
+    plots.modes(report.rows, _label, path, TITLE)

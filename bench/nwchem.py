@@ -141,14 +141,4 @@ def _claims(job: Job, rows: list[Row]) -> list[Claim]:
 
 def plot(report: Report, path: Path) -> None:
     """One panel per job: the seconds of each mode."""
-    labels = list(dict.fromkeys(row["what"] for row in report.rows))
-    figure, axes = plots.panels(len(labels))
-    for axis, label in zip(axes, labels):
-        rows = [row for row in report.rows if row["what"] == label]
-        bars = axis.barh([row["mode"] for row in rows], [row["seconds"] for row in rows], color="#4393c3")
-        axis.bar_label(bars, [f"{row['speed_up']:.3g}x" for row in rows], fontsize=6, padding=2)
-        axis.margins(x=0.2)
-        axis.invert_yaxis()
-        axis.set_title(label)
-        axis.set_xlabel("s")
-    plots.save(figure, path, TITLE)
+    plots.modes(report.rows, lambda row: f"{row['speed_up']:.3g}x", path, TITLE)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Mapping, Sequence
+from typing import Any, Callable, Mapping, Sequence
 
 import matplotlib
 
@@ -48,6 +48,26 @@ def panels(count: int, columns: int = 3, width: float = 4.2, height: float = 3.2
     for axis in axes[count:]:
         axis.set_visible(False)
     return figure, axes[:count]
+
+
+def modes(
+    rows: Sequence[dict[str, Any]], text: Callable[[dict[str, Any]], str], path: Path, title: str
+) -> None:
+    """One panel for each `what`: the `seconds` of each `mode`, with a text beside."""
+    labels = list(dict.fromkeys(row["what"] for row in rows))
+    figure, axes = panels(len(labels))
+    for axis, label in zip(axes, labels):
+        shown = [row for row in rows if row["what"] == label]
+        bars = axis.barh(
+            [row["mode"] for row in shown], [row["seconds"] for row in shown], color=COLORS["direct"]
+        )
+        axis.bar_label(bars, [text(row) for row in shown], fontsize=6, padding=2)
+        axis.set_xscale("log")
+        axis.margins(x=0.6)
+        axis.invert_yaxis()
+        axis.set_title(label)
+        axis.set_xlabel("s")
+    save(figure, path, title)
 
 
 def save(figure: Any, path: Path, title: str) -> None:

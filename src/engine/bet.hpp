@@ -137,7 +137,6 @@ class Bet {
     void completed(std::uint64_t network_ticks, std::uint64_t own_ticks, std::uint64_t ranges = 0,
                    std::uint64_t bytes = 0) noexcept {
         network_ticks_ += network_ticks;
-        if (network_ticks != 0) ++completions_;
         std::uint64_t most = hit_cost().most_own_ticks;
         if (ranges != 0)
             most += static_cast<std::uint64_t>(static_cast<double>(ranges) * most_hits_per_range *
@@ -209,7 +208,6 @@ class Bet {
             rounds_to_tries_ = next_tries_ = std::min(2 * next_tries_, most_rounds_to_tries);
         }
         started_ticks_ = network_ticks_ = own_ticks_ = misses_ = 0;
-        completions_ = 0;
         further_hits_ = piece_hits_ = piece_hit_bytes_ = pending_hits_ = pending_hit_bytes_ = 0;
         ahead_excess_ = 0;
     }
@@ -252,14 +250,14 @@ class Bet {
                                                                 : std::min(seen, network_per_get_);
         return start == 0 || misses_ == 0 ? alone : std::min(alone, start + completion_per_message());
     }
-    /// Where a completion takes a few starts, it takes as long for many gets as for one.
+    /// Where completions take little beside what we do for the many gets that they complete, they take as
+    /// long for many as for few.
     double completion_per_message() const noexcept {
-        const auto all = static_cast<double>(network_ticks_);
-        const double quick = hits_per_quick_completion * hit_cost().hit_ticks * completions_;
-        return many_pending() && all < quick ? 0 : all / static_cast<double>(misses_);
+        const bool at_once = many_pending() && quick_completions * network_ticks_ < own_ticks_;
+        return at_once ? 0 : static_cast<double>(network_ticks_) / static_cast<double>(misses_);
     }
     bool many_pending() const noexcept {
-        return misses_ != 0 && pending_hits_ >= most_pending_per_miss * misses_;
+        return misses_ != 0 && pending_hits_ >= many_pending_per_miss * misses_;
     }
 
     /// Most gets of the round were of bytes that were on their way, and what these would have taken is what
@@ -279,8 +277,8 @@ class Bet {
     static constexpr std::uint32_t round_gets = 32;
     static constexpr std::uint32_t tries = 32;
     static constexpr std::uint32_t most_rounds_to_tries = 256;
-    static constexpr std::uint64_t most_pending_per_miss = 8;
-    static constexpr double hits_per_quick_completion = 25;
+    static constexpr std::uint64_t many_pending_per_miss = 8;
+    static constexpr std::uint64_t quick_completions = 10;
     static constexpr float start_ages = 1.001f;  ///< the quickest one was long ago
     static constexpr std::uint32_t most_aheads_to_plain = 256;
     static constexpr std::uint64_t long_copy = 4096;
@@ -303,7 +301,6 @@ class Bet {
     std::uint64_t misses_ = 0;
     std::uint64_t started_ticks_ = 0;  ///< of the library, for what missed
     std::uint64_t network_ticks_ = 0;  ///< of the library, for completions
-    std::uint32_t completions_ = 0;    ///< that have entered the library
     std::uint64_t own_ticks_ = 0;
     std::uint64_t further_hits_ = 0;
     std::uint64_t piece_hits_ = 0;

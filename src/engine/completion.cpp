@@ -125,7 +125,8 @@ void CachedWindow::complete_locked(Target& t, Moment since, FlushKind kind, int 
     if (t.checks != 0) complete_checks(t, since);
     if (lone_bytes != 0) t.bet.observed(lone_bytes, t.lone_ticks + network_ticks);
     const std::size_t ranges = t.ranges_in_transit();
-    std::uint64_t bytes = serve_waiters(t, [since](const Entry* entry) { return entry->issued() <= since; });
+    const std::uint64_t handed_out_bytes =
+        serve_waiters(t, [since](const Entry* entry) { return entry->issued() <= since; });
     std::uint64_t copied_bytes = 0;
     t.erase_flights_if([&](Entry* entry) {
         if (entry->issued() > since) return false;
@@ -135,7 +136,8 @@ void CachedWindow::complete_locked(Target& t, Moment since, FlushKind kind, int 
     });
     if (had_gets) {
         const std::uint64_t own_ticks = ticks() - begin_ticks;
-        t.bet.completed(network_ticks, own_ticks, ranges - t.ranges_in_transit(), bytes + copied_bytes);
+        t.bet.completed(network_ticks, own_ticks, ranges - t.ranges_in_transit(),
+                        handed_out_bytes + copied_bytes);
         t.bet.copied(copied_bytes, own_ticks);
         if (t.bet.round_over() && !t.in_transit()) settle_bet(t);
     }
@@ -153,7 +155,7 @@ void CachedWindow::complete_checks(Target& t, Moment since) noexcept {
 }
 
 /// Whoever waits for bytes that have arrived gets them, before anybody may reuse the buffer in which they
-/// arrived. \return how many
+/// arrived. \return how many bytes
 std::uint64_t CachedWindow::serve_waiters(Target& t, auto&& has_arrived) noexcept {
     std::uint64_t bytes = 0;
     std::erase_if(t.waiters, [&](const Waiter& waiter) {
