@@ -51,7 +51,11 @@ def panels(count: int, columns: int = 3, width: float = 4.2, height: float = 3.2
 
 
 def modes(
-    rows: Sequence[dict[str, Any]], text: Callable[[dict[str, Any]], str], path: Path, title: str
+    rows: Sequence[dict[str, Any]],
+    text: Callable[[dict[str, Any]], str],
+    path: Path,
+    title: str,
+    log: bool = True,
 ) -> None:
     """One panel for each `what`: the `seconds` of each `mode`, with a text beside."""
     labels = list(dict.fromkeys(row["what"] for row in rows))
@@ -62,8 +66,9 @@ def modes(
             [row["mode"] for row in shown], [row["seconds"] for row in shown], color=COLORS["direct"]
         )
         axis.bar_label(bars, [text(row) for row in shown], fontsize=6, padding=2)
-        axis.set_xscale("log")
-        axis.margins(x=0.6)
+        if log:
+            axis.set_xscale("log")
+        axis.margins(x=0.6 if log else 0.2)
         axis.invert_yaxis()
         axis.set_title(label)
         axis.set_xlabel("s")
