@@ -26,7 +26,7 @@ GETS = MappingProxyType({"ARMCI_RMA_ATOMICITY": "0"})
 """ARMCI reads by MPI_Get and writes by MPI_Put; else by MPI_Get_accumulate with MPI_NO_OP and by
 MPI_Accumulate with MPI_REPLACE."""
 
-COUNTER = {"atomic_reads": "cached", "atomics": "relaxed"}
+PROMISES = {"atomic_reads": "cached", "atomics": "relaxed"}
 """What NWChem keeps: it polls nothing by an atomic read, and its fetching atomics count tasks."""
 
 PROMISED = "acquire, promised"
@@ -50,7 +50,7 @@ class Job(NamedTuple):
         if self.environment:
             return dict(modes.MODES)
         sides = {name: side for name, side in modes.MODES.items() if name != modes.RANGES}
-        return {**sides, PROMISED: Side("acquire", COUNTER)}
+        return {**sides, PROMISED: Side("acquire", PROMISES)}
 
 
 def jobs(options: Options) -> list[Job]:

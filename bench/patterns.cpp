@@ -151,12 +151,12 @@ void in_a_stream(Side& side) {
     side.flush();
 }
 
-void requested(Side& side) {
-    static std::array<MPI_Request, many> requests;
-    for (MPI_Request& request : requests)
+void requests(Side& side) {
+    static std::array<MPI_Request, many> all;
+    for (MPI_Request& request : all)
         side.calls.rget(side.buffer.data(), 8, MPI_BYTE, target_rank,
                         static_cast<MPI_Aint>(side.somewhere(8)), 8, MPI_BYTE, side.win, &request);
-    side.calls.waitall(many, requests.data(), MPI_STATUSES_IGNORE);
+    side.calls.waitall(many, all.data(), MPI_STATUSES_IGNORE);
 }
 
 /// 16 elements of 8 bytes, one in each line.
@@ -253,7 +253,7 @@ constexpr Pattern patterns[] = {
     {"get_stream_4096", Opened::lock_all, false, in_a_stream<&Side::get, 4096, 16>},
     {"get_many_8", Opened::lock_all, false, in_a_stream<&Side::get, 8, many>},
     {"get_many_random_8", Opened::lock_all, false, at_random<&Side::get, 8, many>},
-    {"rget_many_random_8", Opened::lock_all, false, requested},
+    {"rget_many_random_8", Opened::lock_all, false, requests},
     {"get_strided", Opened::lock_all, false, get_strided},
     {"put_flush_8", Opened::lock_all, false, at_random<&Side::put, 8>},
     {"put_stream_8", Opened::lock_all, false, in_a_stream<&Side::put, 8, stream_length>},

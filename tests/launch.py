@@ -73,13 +73,18 @@ def environment(env: dict[str, str], build: Path, ranks: int = 1) -> dict[str, s
     return {**added, **_sanitizer_environment(env, build)}
 
 
+def sanitizers(build: Path) -> str:
+    """The sanitizers of the build folder `build`, as the compiler is told; empty where it has none."""
+    cache = build / "CMakeCache.txt"
+    text = cache.read_text(encoding="utf-8") if cache.exists() else ""
+    found = re.search(r"^NEARFETCH_SANITIZE:\w+=(.+)$", text, re.MULTILINE)
+    return found[1] if found else ""
+
+
 def _sanitizer_environment(env: dict[str, str], build: Path) -> dict[str, str]:
     """`env` with what the sanitizers of the build folder `build` need; `env` itself where it has none."""
-    cache = (
-        (build / "CMakeCache.txt").read_text(encoding="utf-8") if (build / "CMakeCache.txt").exists() else ""
-    )
-    sanitizers = re.search(r"^NEARFETCH_SANITIZE:\w+=(.+)$", cache, re.MULTILINE)
-    if not sanitizers:
+    chosen = sanitizers(build)
+    if not chosen:
         return env
     suppressions = TESTS / "tsan.supp"
     added = {
@@ -89,7 +94,7 @@ def _sanitizer_environment(env: dict[str, str], build: Path) -> dict[str, str]:
         "TSAN_OPTIONS": f"suppressions={suppressions}:ignore_noninstrumented_modules=1:history_size=4",
     }
     # UCX is told when memory goes, also by threads that are no longer the thread sanitizer's: a crash.
-    if "thread" in sanitizers[1]:
+    if "thread" in chosen:
         added |= {"OMPI_MCA_pml": "^cm,ucx", "OMPI_MCA_osc": "^ucx"}
     return {**added, **env}
 

@@ -81,7 +81,7 @@ class Bet {
     /// \param size_bytes 0 where more was fetched than it asked for
     void missed(std::uint64_t network_ticks, std::uint64_t own_ticks, std::uint64_t size_bytes = 0) noexcept {
         started_ticks_ += network_ticks;
-        own_ticks_ += std::min(own_ticks, hit_cost().most_own_ticks);
+        worked(own_ticks);
         ++misses_;
         if (size_bytes != 0) started(size_bytes, network_ticks);
     }
@@ -117,13 +117,13 @@ class Bet {
     }
     /// A get in pieces that were all there.
     void hit_in_pieces(std::uint64_t size_bytes, std::uint64_t own_ticks) noexcept {
-        completed(0, own_ticks);
+        worked(own_ticks);
         ++piece_hits_;
         piece_hit_bytes_ += size_bytes;
     }
     /// A get of bytes that were on their way for another.
     void hit_pending(std::uint64_t size_bytes, std::uint64_t own_ticks) noexcept {
-        completed(0, own_ticks);
+        worked(own_ticks);
         ++pending_hits_;
         pending_hit_bytes_ += size_bytes;
     }
@@ -137,12 +137,7 @@ class Bet {
     void completed(std::uint64_t network_ticks, std::uint64_t own_ticks, std::uint64_t ranges = 0,
                    std::uint64_t bytes = 0) noexcept {
         network_ticks_ += network_ticks;
-        std::uint64_t most = hit_cost().most_own_ticks;
-        if (ranges != 0)
-            most += static_cast<std::uint64_t>(static_cast<double>(ranges) * most_hits_per_range *
-                                                   hit_cost().hit_ticks +
-                                               2 * copy_ticks(bytes));
-        own_ticks_ += std::min(own_ticks, most);
+        worked(own_ticks, ranges, bytes);
     }
     /// Whether the next hit that is not at hand, and has to be looked for, is to be timed.
     bool looks_further() const noexcept { return further_hits_ % timed_further == 0; }
@@ -237,6 +232,16 @@ class Bet {
 
     static std::size_t size_class(std::uint64_t size_bytes) noexcept {
         return std::min<std::size_t>(static_cast<std::size_t>(std::bit_width(size_bytes)), size_classes - 1);
+    }
+
+    /// Adds our own work, up to what it can have taken.
+    void worked(std::uint64_t own_ticks, std::uint64_t ranges = 0, std::uint64_t bytes = 0) noexcept {
+        std::uint64_t most = hit_cost().most_own_ticks;
+        if (ranges != 0)
+            most += static_cast<std::uint64_t>(static_cast<double>(ranges) * most_hits_per_range *
+                                                   hit_cost().hit_ticks +
+                                               2 * copy_ticks(bytes));
+        own_ticks_ += std::min(own_ticks, most);
     }
 
     /// What the network would have taken for a hit: as much as for a get that was alone there, or for one of

@@ -264,10 +264,7 @@ int CachedWindow::get(const Get& get, GetStarter& starter, bool* started) {
     const std::uint64_t own_ticks = ticks() - begin_ticks;
     s.waiting.empty() ? t.bet.hit_in_pieces(get.size_bytes, own_ticks)
                       : t.bet.hit_pending(get.size_bytes, own_ticks);
-    if (t.bet.round_over() && !t.in_transit()) {
-        settle_bet(t);
-        set_route(t);
-    }
+    settle_bet(t);
     if (started != nullptr) *started = false;
     return 0;
 }

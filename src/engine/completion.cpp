@@ -139,7 +139,7 @@ void CachedWindow::complete_locked(Target& t, Moment since, FlushKind kind, int 
         t.bet.completed(network_ticks, own_ticks, ranges - t.ranges_in_transit(),
                         handed_out_bytes + copied_bytes);
         t.bet.copied(copied_bytes, own_ticks);
-        if (t.bet.round_over() && !t.in_transit()) settle_bet(t);
+        settle_bet(t);
     }
     set_route(t);
 }
@@ -191,10 +191,7 @@ void CachedWindow::complete_request(Rank target, RequestId request, bool keep,
     }
     if (!keep) return;
     t.bet.completed(network_ticks, ticks() - begin_ticks);
-    if (t.bet.round_over() && !t.in_transit()) {
-        settle_bet(t);
-        set_route(t);
-    }
+    settle_bet(t);
     // What completed may be what the program waited for before it reads again.
     if (cache_ != nullptr && !keeps_data_) cache_->acquire(target);
 }
@@ -206,7 +203,9 @@ void CachedWindow::abandon_request(Rank target, RequestId request) noexcept {
         doom(*flight->second);
 }
 
+/// If a round is over, and nothing is under way that belongs to it.
 void CachedWindow::settle_bet(Target& t) noexcept {
+    if (!t.bet.round_over() || t.in_transit()) return;
     if (settings_.bypass) {
         t.bet.settle(t.hits - t.settled_hits, t.hit_bytes - t.settled_hit_bytes, keeps_data_);
         worth_.round_over(t.bet.network_per_get_ticks());
@@ -215,6 +214,7 @@ void CachedWindow::settle_bet(Target& t) noexcept {
     if (t.bet.asleep() && cache_ != nullptr) cache_->acquire(rank_of(t));
     t.settled_hits = t.hits;
     t.settled_hit_bytes = t.hit_bytes;
+    set_route(t);
 }
 
 }  // namespace nearfetch

@@ -112,9 +112,7 @@ struct alignas(64) Target {
         grow(waiters, waiting);
     }
     /// Something waits for a completion beside the program.
-    bool in_transit() const noexcept {
-        return !in_flight.empty() || !in_flight_of.empty() || !waiters.empty() || checks != 0;
-    }
+    bool in_transit() const noexcept { return ranges_in_transit() != 0 || checks != 0; }
     std::size_t ranges_in_transit() const noexcept {
         return in_flight.size() + in_flight_of.size() + waiters.size();
     }

@@ -98,7 +98,7 @@ class Watched {
 
     bool any() const noexcept { return !watched_.empty(); }
     /// Whether all requests are of gets.
-    bool only_gets() const noexcept { return !watched_.empty() && others_ == 0; }
+    bool only_gets() const noexcept { return any() && others_ == 0; }
 
     /// To be called after the library's work, which took so long: what is null now has completed.
     void settle(const MPI_Request* requests, std::uint64_t ticks) noexcept {

@@ -109,3 +109,22 @@ def test_a_virtual_environment_that_cannot_be_made_ends_it(machine, script, tmp_
     debian(script, 0, everything.replace("\n", " "))
     assert machine("setup").returncode == 9
     assert not (tmp_path / "apt.log").exists()
+
+
+def test_it_goes_on_without_programs_that_cannot_be_had(machine, script, tmp_path):
+    everything = NF.read_text().split("packages=(")[1].split(")")[0]
+    debian(script, 0, everything.replace("\n", " "))
+    script("bin/apt-get", 'echo "$@" >> "${0%/*}/../apt.log"; exit 100')
+    script("bin/ninja", "echo ninja: no work to do.")
+    script("checkout/.venv/bin/python", 'echo "ran ${1##*/}"')
+    shutil.copy(
+        tmp_path / "checkout/requirements.txt", tmp_path / "checkout/.venv/nearfetch-requirements.txt"
+    )
+    (tmp_path / "checkout/build/release").mkdir(parents=True)
+    (tmp_path / "checkout/build/release/build.ninja").touch()
+    result = machine("test")
+    assert (result.returncode, result.stdout) == (0, "ran run_tests.py\n"), result.stderr
+    assert "could not install: nwchem-openmpi" in result.stderr
+    assert result.stderr.splitlines()[-1] == "nf: going on without nwchem-openmpi"
+    assert "nwchem-openmpi" in (tmp_path / "apt.log").read_text()
+    assert machine("setup").returncode == 0
