@@ -48,6 +48,7 @@ struct Calls {
     decltype(&MPI_Recv) recv;
     decltype(&MPI_Isend) isend;
     decltype(&MPI_Irecv) irecv;
+    decltype(&MPI_Wait) wait;
     decltype(&MPI_Waitall) waitall;
     decltype(&MPI_Allreduce) allreduce;
     decltype(&MPI_Barrier) barrier;
@@ -59,8 +60,8 @@ struct Calls {
         &P##MPI_Rget,           &P##MPI_Put,        &P##MPI_Accumulate, &P##MPI_Fetch_and_op, \
         &P##MPI_Win_flush,      &P##MPI_Win_lock,   &P##MPI_Win_unlock, &P##MPI_Win_lock_all, \
         &P##MPI_Win_unlock_all, &P##MPI_Win_fence,  &P##MPI_Send,       &P##MPI_Recv,         \
-        &P##MPI_Isend,          &P##MPI_Irecv,      &P##MPI_Waitall,    &P##MPI_Allreduce,    \
-        &P##MPI_Barrier}
+        &P##MPI_Isend,          &P##MPI_Irecv,      &P##MPI_Wait,       &P##MPI_Waitall,      \
+        &P##MPI_Allreduce,      &P##MPI_Barrier}
 const Calls through = NEARFETCH_CALLS();
 const Calls past = NEARFETCH_CALLS(P);
 
@@ -149,6 +150,13 @@ void in_a_stream(Side& side) {
     for (std::uint64_t i = 0; i < count; ++i)
         (side.*access)(side.next(size), size);
     side.flush();
+}
+
+void request(Side& side) {
+    MPI_Request request;
+    side.calls.rget(side.buffer.data(), 8, MPI_BYTE, target_rank, static_cast<MPI_Aint>(side.somewhere(8)), 8,
+                    MPI_BYTE, side.win, &request);
+    side.calls.wait(&request, MPI_STATUS_IGNORE);
 }
 
 void requests(Side& side) {
@@ -253,6 +261,7 @@ constexpr Pattern patterns[] = {
     {"get_stream_4096", Opened::lock_all, false, in_a_stream<&Side::get, 4096, 16>},
     {"get_many_8", Opened::lock_all, false, in_a_stream<&Side::get, 8, many>},
     {"get_many_random_8", Opened::lock_all, false, at_random<&Side::get, 8, many>},
+    {"rget_random_8", Opened::lock_all, false, request},
     {"rget_many_random_8", Opened::lock_all, false, requests},
     {"get_strided", Opened::lock_all, false, get_strided},
     {"put_flush_8", Opened::lock_all, false, at_random<&Side::put, 8>},

@@ -101,12 +101,16 @@ void CachedWindow::refresh(Rank target, std::span<const Piece> pieces) noexcept 
         cache_->drop(target, piece.offset, piece.size);
 }
 
-/// See polls.hpp. Called where a flush with nothing to complete enters the library for progress.
-void CachedWindow::look_for_standstill() noexcept {
-    if (!learns_ || cache_ == nullptr || !standstill_.step(counters_.bytes_from_network, process_acquires()))
-        return;
-    ++counters_.polls;
-    cache_->acquire();
+/// What was asked for was there, and is complete. \return true if the library has to be entered for the sake
+/// of others; then it is also time to look whether the program waits by hits (polls.hpp)
+bool CachedWindow::lived_on_hits() noexcept {
+    polls_.completed();
+    if (!progress_.step()) return false;
+    if (learns_ && cache_ != nullptr && standstill_.step(counters_.bytes_from_network, process_acquires())) {
+        ++counters_.polls;
+        cache_->acquire();
+    }
+    return true;
 }
 
 CachedWindow::Served CachedWindow::try_get_slowly(Rank target, std::uint64_t offset, std::uint64_t size,

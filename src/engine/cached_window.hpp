@@ -327,10 +327,10 @@ class CachedWindow {
     /// What was decided for the targets that were used.
     std::vector<Decision> decisions() const;
 
-    /// True when the library has to be entered for the sake of others.
-    bool step_progress() noexcept {
+    /// A request-based get was served, and is complete. \return true if it is time to serve others
+    bool request_served() noexcept {
         const Guard guard = lock();
-        return progress_.step();
+        return lived_on_hits();
     }
 
   private:
@@ -364,7 +364,7 @@ class CachedWindow {
     }
     void catch_up() noexcept;
     void refresh(Rank target, std::span<const Piece> pieces) noexcept;
-    void look_for_standstill() noexcept;
+    bool lived_on_hits() noexcept;
     /// A flush with nothing to complete.
     Flush elide() noexcept;
     bool usable(Rank target) noexcept;

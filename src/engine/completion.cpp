@@ -36,10 +36,7 @@ Flush CachedWindow::flush_all(FlushKind kind) noexcept {
 
 Flush CachedWindow::elide() noexcept {
     ++counters_.flushes_elided;
-    polls_.completed();
-    if (!progress_.step()) return Flush::elided;
-    look_for_standstill();
-    return Flush::elided_progress;
+    return lived_on_hits() ? Flush::elided_progress : Flush::elided;
 }
 
 bool CachedWindow::lock_may_wait(Rank target, bool may_wait) noexcept {
@@ -58,10 +55,7 @@ bool CachedWindow::elide_lock(Rank target) noexcept {
     NF_EXPECT(at(target).idle(FlushKind::full) && !at(target).in_transit());
     ++counters_.locks_elided;
     epochs_.set(target, Epoch::none);
-    polls_.completed();
-    if (!progress_.step()) return false;
-    look_for_standstill();
-    return true;
+    return lived_on_hits();
 }
 
 void CachedWindow::complete(Rank target, Moment since, FlushKind kind, int status,
@@ -190,6 +184,7 @@ void CachedWindow::complete_request(Rank target, RequestId request, bool keep,
         }
     }
     if (!keep) return;
+    polls_.completed();
     t.bet.completed(network_ticks, ticks() - begin_ticks);
     settle_bet(t);
     // What completed may be what the program waited for before it reads again.

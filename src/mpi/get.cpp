@@ -114,8 +114,7 @@ template <class Count, bool looked_up>
             served = looked_up ? cached.try_get_further(target, offset, size, origin)
                                : cached.try_get_slowly(target, offset, size, origin);
         if (served == CachedWindow::Served::hit) {
-            if (cached.check_is_due()) [[unlikely]]
-                check_hit(*window, target, offset, {static_cast<const std::byte*>(origin), size});
+            check_if_due(*window, target, offset, origin, size);
             return MPI_SUCCESS;
         }
         if (served == CachedWindow::Served::pass) return start_opened();
@@ -170,32 +169,47 @@ template <class Count>
     }
 }
 
+/// The request of a get that is complete.
+int served_request(Window& window, MPI_Request* request) noexcept {
+    if (window.cached().request_served()) window.transport().progress();
+    const int status = completed_request(window.handle(), request);
+    if (status == MPI_SUCCESS) complete_at_once(window, *request);
+    return status;
+}
+
 template <class Count>
 int rget(const Access<Count>& call, MPI_Request* request) noexcept {
     Window* const window = find_window(call.win);
     if (window == nullptr || window->off()) return start(call, request);
     // The request is the library's also where everything hits.
     if (const int status = window->open_locks(); status != MPI_SUCCESS) return status;
+    if (!window->has(call.target)) return start(call, request);
+    CachedWindow& cached = window->cached();
+    if (const std::uint64_t size = run_bytes(call); size != 0) {
+        const std::uint64_t offset = window->offset(call.target, call.displacement);
+        const auto served = cached.try_get_slowly(call.target, offset, size, call.origin);
+        if (served == CachedWindow::Served::pass) return start(call, request);
+        // Not checked: others may write as soon as its request has been waited for.
+        if (served == CachedWindow::Served::hit) return served_request(*window, request);
+        if (cached.lets_pass(call.target, offset)) {
+            const int status = start(call, request);
+            if (status != MPI_SUCCESS) return status;
+            cached.went_by(call.target, size);
+            track_silent_request(*request, call.win);
+            return status;
+        }
+    }
+    const RequestId id = next_request_id();
+    Starter<Count> starter(*window, call, request);
     bool started = false;
-    RequestId id = 0;
-    const std::uint64_t size = run_bytes(call);
-    CachedWindow::Served served = CachedWindow::Served::no;
-    if (size != 0 && window->has(call.target))
-        served = window->cached().try_get_slowly(call.target, window->offset(call.target, call.displacement),
-                                                 size, call.origin);
-    if (served == CachedWindow::Served::pass) return start(call, request);
-    if (served != CachedWindow::Served::hit) {
-        id = next_request_id();
-        Starter<Count> starter(*window, call, request);
-        const int status = get_slowly(*window, call, id, starter, started);
-        if (status != MPI_SUCCESS) return status;
-    }
-    if (started) {
-        if (window->has(call.target)) track_request(*request, *window, call.target, id);
-        return MPI_SUCCESS;
-    }
-    if (window->cached().step_progress()) window->transport().progress();
-    return completed_request(call.win, request);
+    if (const int status = get_slowly(*window, call, id, starter, started); status != MPI_SUCCESS)
+        return status;
+    if (!started) return served_request(*window, request);
+    if (complete_at_once(*window, *request))
+        cached.complete_request(call.target, id, true);
+    else
+        track_request(*request, *window, call.target, id);
+    return MPI_SUCCESS;
 }
 
 }  // namespace
@@ -218,6 +232,10 @@ using namespace nearfetch;
     }                                                                                                        \
     int MPI_Rget##SUFFIX(void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,               \
                          MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Win win, MPI_Request* request) { \
+        const auto [window, size] = plain_get<COUNT>(origin_count, origin_type, rank, count, type, win);     \
+        if (size != 0 && !window->locks_wait() && window->cached().passes(rank, size))                       \
+            return PMPI_Rget##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, win,        \
+                                     request);                                                               \
         return rget<COUNT>({origin, origin_count, origin_type, rank, disp, count, type, win}, request);      \
     }
 

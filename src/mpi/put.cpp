@@ -85,8 +85,11 @@ template <class Count, class Call>
 int rput(const Access<Count>& put, MPI_Request* request, const Call& call) noexcept {
     bool started = true;
     const int status = put_slowly(put, &started, call);
+    if (status != MPI_SUCCESS) return status;
     // Its buffer may be used again, and a request says no more.
-    return started || status != MPI_SUCCESS ? status : completed_request(put.win, request);
+    if (!started) return completed_request(put.win, request);
+    track_silent_request(*request, put.win);
+    return status;
 }
 
 }  // namespace

@@ -3,6 +3,8 @@
 
 #include <mpi.h>
 
+#include <atomic>
+
 #include "engine/cached_window.hpp"
 #include "mpi/window.hpp"
 
@@ -11,8 +13,26 @@ namespace nearfetch {
 /// A number for the next request-based get.
 RequestId next_request_id() noexcept;
 
+namespace detail {
+/// MPI_REQUEST_NULL where each request has a handle of its own, and until somebody has asked.
+extern std::atomic<MPI_Request> complete_handle __attribute__((visibility("hidden")));
+extern constinit std::atomic<bool> asked_for_complete_handle __attribute__((visibility("hidden")));
+void ask_for_complete_handle(const Window& window) noexcept;
+}  // namespace detail
+
+/// Whether the library completed the request when it made it, for a transfer of `window`: such requests have
+/// one handle in common.
+inline bool complete_at_once(const Window& window, MPI_Request request) noexcept {
+    if (!detail::asked_for_complete_handle.load(std::memory_order_relaxed)) [[unlikely]]
+        detail::ask_for_complete_handle(window);
+    return request == detail::complete_handle.load(std::memory_order_relaxed);
+}
+
 /// Remembers that `request` is that get, until it completes or is freed.
 void track_request(MPI_Request request, Window& window, int target, RequestId id) noexcept;
+
+/// Remembers of a transfer of `win` that its end says nothing about what others have written.
+void track_silent_request(MPI_Request request, MPI_Win win) noexcept;
 
 /// A request that is complete already: the library's own, from a get from nobody. \return the call's status
 int completed_request(MPI_Win win, MPI_Request* request) noexcept;

@@ -11,8 +11,10 @@
 #include <vector>
 
 #include "mpi/access.hpp"
+#include "mpi/checking.hpp"
 #include "mpi/intercept.hpp"
 #include "mpi/library.hpp"
+#include "mpi/request.hpp"
 
 namespace nearfetch {
 
@@ -43,6 +45,16 @@ void note_read(const UpdateTarget& to, const char* call) noexcept {
     keep_at_hand(to.win, window);
     const bool news = brings_news(*window, call);
     if (news || !window->off()) window->cached().count_read(to.rank, news);
+}
+
+/// The request of an atomic: its end brings the news. Where it has ended already nobody will see that.
+void note_atomic_request(MPI_Win win, MPI_Request request) noexcept {
+    const char* const call = "MPI_Rget_accumulate";
+    const Window* const window = find_window(win);
+    if (window != nullptr && !brings_news(*window, call))
+        track_silent_request(request, win);
+    else if (window == nullptr || complete_at_once(*window, request))
+        learned(call);
 }
 
 /// Starts the atomic, after what this process has put to that target.
@@ -127,11 +139,13 @@ bool read_by_get(const Access<Count>& access, MPI_Op op, const Call& call, int& 
     ReadStarter<Call> starter(*window, access.target, call);
     const std::uint64_t size = window->has(access.target) ? run_bytes(access) : 0;
     CachedWindow::Served served = CachedWindow::Served::no;
-    if (size != 0)
-        served = window->cached().try_get_slowly(
-            access.target, window->offset(access.target, access.displacement), size, access.origin);
+    const std::uint64_t offset = size == 0 ? 0 : window->offset(access.target, access.displacement);
+    if (size != 0) served = window->cached().try_get_slowly(access.target, offset, size, access.origin);
     status = MPI_SUCCESS;
-    if (served == CachedWindow::Served::hit) return true;
+    if (served == CachedWindow::Served::hit) {
+        check_if_due(*window, access.target, offset, access.origin, size);
+        return true;
+    }
     if (served == CachedWindow::Served::pass) {
         status = starter.start_whole();
         return true;
@@ -192,10 +206,12 @@ using namespace nearfetch;
     int MPI_Raccumulate##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,  \
                                 MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Win win,       \
                                 MPI_Request* request) {                                                      \
-        return accumulate(nullptr, {rank, disp, count, type, win}, op, [&] {                                 \
+        const int status = accumulate(nullptr, {rank, disp, count, type, win}, op, [&] {                     \
             return PMPI_Raccumulate##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, op,  \
                                             win, request);                                                   \
         });                                                                                                  \
+        if (status == MPI_SUCCESS) track_silent_request(*request, win);                                      \
+        return status;                                                                                       \
     }                                                                                                        \
     int MPI_Get_accumulate##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type,         \
                                    void* result, COUNT result_count, MPI_Datatype result_type, int rank,     \
@@ -213,10 +229,12 @@ using namespace nearfetch;
                                     void* result, COUNT result_count, MPI_Datatype result_type, int rank,    \
                                     MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Win win,   \
                                     MPI_Request* request) {                                                  \
-        return accumulate("MPI_Rget_accumulate", {rank, disp, count, type, win}, op, [&] {                   \
+        const int status = accumulate("MPI_Rget_accumulate", {rank, disp, count, type, win}, op, [&] {       \
             return PMPI_Rget_accumulate##SUFFIX(origin, origin_count, origin_type, result, result_count,     \
                                                 result_type, rank, disp, count, type, op, win, request);     \
         });                                                                                                  \
+        if (status == MPI_SUCCESS) note_atomic_request(win, *request);                                       \
+        return status;                                                                                       \
     }
 
 extern "C" {

@@ -99,7 +99,7 @@ struct Program {
             }
             if (random() % 128 == 0) window.acquire();
             if (random() % 256 == 0) window.counters();
-            if (random() % 16 == 0) window.step_progress();
+            if (random() % 16 == 0) window.request_served();
         }
     }
 

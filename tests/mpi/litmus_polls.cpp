@@ -54,14 +54,23 @@ std::int64_t locked_get(MPI_Win window, int place) {
     return value;
 }
 
-/// get, flush, get, flush, ... of one flag, or of several in turn, where no get is like the last one. The
-/// last flag is raised.
-void by_gets(const char* name, const std::vector<int>& places) {
+std::int64_t requested_get(MPI_Win window, int target, MPI_Aint place) {
+    std::int64_t value = -1;
+    MPI_Request request;
+    CHECK_MPI(MPI_Rget(&value, 1, MPI_INT64_T, target, place, 1, MPI_INT64_T, window, &request));
+    CHECK_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    return value;
+}
+
+/// One get after the other, each completed by itself, of one flag, or of several in turn, where no get is
+/// like the last one. The last flag is raised.
+template <class Read>
+void by_gets(const char* name, const std::vector<int>& places, const Read& read) {
     part(name);
     const Flags flags({IN_MODE_ACQUIRE});
     const LockAll epoch(flags);
     if (reads()) {
-        const auto is_down = [&](int place) { return get(flags, writer, place) == 0; };
+        const auto is_down = [&](int place) { return read(flags, writer, place) == 0; };
         CHECK(std::all_of(places.begin(), places.end(), is_down));
         ask();
         while (std::all_of(places.begin(), places.end(), is_down)) {
@@ -110,20 +119,35 @@ void promise_of_locks(const char* name, Settings settings, unsigned long long hi
     barrier();
 }
 
+std::int64_t draw(MPI_Win window) {
+    const std::int64_t one = 1;
+    std::int64_t ticket = -1;
+    CHECK_MPI(MPI_Fetch_and_op(&one, &ticket, MPI_INT64_T, writer, 16, MPI_SUM, window));
+    CHECK_MPI(MPI_Win_flush(writer, window));
+    return ticket;
+}
+
+std::int64_t draw_by_request(MPI_Win window) {
+    const std::int64_t one = 1;
+    std::int64_t ticket = -1;
+    MPI_Request request;
+    CHECK_MPI(MPI_Rget_accumulate(&one, 1, MPI_INT64_T, &ticket, 1, MPI_INT64_T, writer, 16, 1, MPI_INT64_T,
+                                  MPI_SUM, window, &request));
+    CHECK_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
+    return ticket;
+}
+
 /// A counter that ranks draw numbers from says nothing about what they read, if the program says so.
-void promise_of_atomics(const char* name, Settings settings, unsigned long long hits) {
+template <class Draw>
+void promise_of_atomics(const char* name, Settings settings, unsigned long long hits, const Draw& draw_one) {
     part(name);
     const Flags flags(settings);
     const LockAll epoch(flags);
     if (reads()) {
-        const std::int64_t one = 1;
-        std::int64_t ticket = -1;
         for (int i = 0; i < 4; ++i) {
             get(flags, writer, 0);
             get(flags, writer, 8);
-            CHECK_MPI(MPI_Fetch_and_op(&one, &ticket, MPI_INT64_T, writer, 16, MPI_SUM, flags));
-            CHECK_MPI(MPI_Win_flush(writer, flags));
-            CHECK_EQ(ticket, i);
+            CHECK_EQ(draw_one(flags), i);
         }
         if (loaded()) CHECK_EQ(counter(flags, "hits"), hits);
     }
@@ -173,16 +197,21 @@ void flags_elsewhere(Data& data) {
 }
 
 void all() {
-    by_gets("poll by gets", {0});
-    by_gets("poll by gets in turn", {0, 8});
+    by_gets("poll by gets", {0}, get);
+    by_gets("poll by gets in turn", {0, 8}, get);
+    by_gets("poll by requests", {0}, requested_get);
+    by_gets("poll by requests in turn", {0, 8}, requested_get);
     by_locks("poll by locks", {IN_MODE_ACQUIRE});
     by_locks("poll by locks that only open epochs", {IN_MODE_ACQUIRE, {"nearfetch_locks", "access"}});
     promise_of_locks("locks synchronise", {IN_MODE_ACQUIRE, EXACT_RANGES}, 0);
     promise_of_locks("locks only open epochs", {IN_MODE_ACQUIRE, EXACT_RANGES, {"nearfetch_locks", "access"}},
                      4);
-    promise_of_atomics("atomics synchronise", {IN_MODE_ACQUIRE, EXACT_RANGES}, 0);
-    promise_of_atomics("atomics are counters",
-                       {IN_MODE_ACQUIRE, EXACT_RANGES, {"nearfetch_atomics", "relaxed"}}, 6);
+    const Settings synchronise{IN_MODE_ACQUIRE, EXACT_RANGES};
+    const Settings count{IN_MODE_ACQUIRE, EXACT_RANGES, {"nearfetch_atomics", "relaxed"}};
+    promise_of_atomics("atomics synchronise", synchronise, 0, draw);
+    promise_of_atomics("atomics synchronise, by request", synchronise, 0, draw_by_request);
+    promise_of_atomics("atomics are counters", count, 6, draw);
+    promise_of_atomics("atomics are counters, by request", count, 6, draw_by_request);
     promise_of_atomic_reads("atomic reads ask the target", {IN_MODE_ACQUIRE, EXACT_RANGES}, 0);
     promise_of_atomic_reads("atomic reads are gets",
                             {IN_MODE_ACQUIRE, EXACT_RANGES, {"nearfetch_atomic_reads", "cached"}}, 6);

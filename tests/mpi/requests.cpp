@@ -304,6 +304,42 @@ void counted() {
     barrier();
 }
 
+/// What has been read stays when requests complete that say nothing about what others have written: those of
+/// gets, served or not, of puts and of accumulates.
+void kept(const Way& way) {
+    part(way.name);
+    const Info info{{"nearfetch_mode", "acquire"}, {"nearfetch_read_ahead_bytes", "0"}};
+    const Window window(8192, 1, Kind::allocate, info);
+    fill(window.bytes(), 4096, rank());
+    const LockAll epoch(window);
+    publish(window);
+    constexpr int rounds = 3;
+    if (size() > 1) {
+        Buffers buffers(number, std::vector<unsigned char>(100));
+        const std::vector<unsigned char> sent(100, 7);
+        const std::int64_t one = 1;
+        std::vector<MPI_Request> requests;
+        for (int round = 0; round < rounds; ++round) {
+            requests.assign(number, MPI_REQUEST_NULL);
+            for (std::size_t i = 0; i < number; ++i)
+                CHECK_MPI(MPI_Rget(buffers[i].data(), 100, MPI_BYTE, right(), static_cast<MPI_Aint>(i) * 200,
+                                   100, MPI_BYTE, window, &requests[i]));
+            way.complete(requests, [&](int i) {
+                CHECK_BYTES(buffers[static_cast<std::size_t>(i)].data(), 100, right(),
+                            static_cast<std::uint64_t>(i) * 200);
+            });
+            requests.assign(2, MPI_REQUEST_NULL);
+            CHECK_MPI(
+                MPI_Rput(sent.data(), 100, MPI_BYTE, right(), 4096, 100, MPI_BYTE, window, &requests[0]));
+            CHECK_MPI(MPI_Raccumulate(&one, 1, MPI_INT64_T, right(), 4224, 1, MPI_INT64_T, MPI_SUM, window,
+                                      &requests[1]));
+            way.complete(requests, [](int) {});
+        }
+        if (counts_hits()) CHECK_EQ(counter(window, "hits"), (rounds - 1) * number);
+    }
+    barrier();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -326,5 +362,7 @@ int main(int argc, char** argv) {
         barrier();
     }
     counted();
+    for (const Way& way : all_ways())
+        kept(way);
     return program.finish();
 }
