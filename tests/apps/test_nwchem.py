@@ -56,7 +56,9 @@ def test_what_is_served_is_what_is_there(job: nwchem.Job, promises: dict[str, st
     outcome = run(job, check_hits=1, **promises)
     hits, served = outcome.total("hits"), outcome.total("hits") + outcome.total("pending_hits")
     assert served > 0.9 * (outcome.total("gets") - outcome.total("bypassed"))
-    assert outcome.total("checked_hits") == hits > 0
+    # Beside an update of its own that is under way, as accumulates are, a hit is not fetched again.
+    assert (hits if job == GETS else 0.98 * hits) <= outcome.total("checked_hits") <= hits
+    assert hits > 0
     assert outcome.total("stale_hits") == 0
     assert outcome.total("read_aheads") > 0
 
