@@ -19,7 +19,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-MODULES = ("test_rma", "test_rma_nb", "test_win")
+MODULES = ("test_request", "test_rma", "test_rma_nb", "test_util_sync", "test_win")
 MODES = ("off", "transparent", "acquire")
 SKIPPED = 77
 
