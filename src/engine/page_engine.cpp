@@ -38,7 +38,14 @@ std::size_t PageEngine::collect(Patience patience) {
         if (done[i].status != 0 && operation.kind == Operation::Kind::put) put_status_ = done[i].status;
         cache_.complete(operation, done[i].status, now);
     }
+    launch_due();
     return count;
+}
+
+// What was held back does not wait for its task to look.
+void PageEngine::launch_due() {
+    while (Operation* const op = cache_.next_due())
+        launch(*op, ++attempts_);
 }
 
 void PageEngine::launch(Operation& op, std::uint64_t attempt) {
@@ -55,6 +62,7 @@ void PageEngine::launch(Operation& op, std::uint64_t attempt) {
     }
     if (op.kind == Operation::Kind::put) put_status_ = status;
     cache_.complete(op, status, now);
+    launch_due();
 }
 
 /// \return whether the step need not be waited for any more
@@ -79,6 +87,7 @@ bool PageEngine::drive(Ask&& ask, std::uint64_t attempt, Patience patience, int&
             // It failed under this call's eyes: back it goes.
             status = put_status_;
             cache_.complete(*step.operation, status, transport_.now_ns());
+            launch_due();
             return true;
         }
         launch(*step.operation, attempt);

@@ -135,6 +135,7 @@ class PageEngine {
     template <class Ask>
     bool drive(Ask&& ask, std::uint64_t attempt, Patience patience, int& status);
     void launch(Operation& operation, std::uint64_t attempt);
+    void launch_due();
     bool await(const Step& step, Patience patience);
     std::size_t collect(Patience patience);
 

@@ -87,6 +87,7 @@ class Harness : private testing::RandomProgram<Byte, 2, 3000> {
 
     std::uint64_t checked() const { return checked_; }
     std::uint64_t found() const { return found_; }
+    std::uint64_t held_back() const { return held_back_; }
     PageCacheCounters counters() const { return cache_->counters(); }
 
   private:
@@ -128,7 +129,14 @@ class Harness : private testing::RandomProgram<Byte, 2, 3000> {
             Flight& flight = flights_.back();
             flight.late_bytes.assign(op.buffer, op.buffer + op.size_bytes);
             flight.early = true;
-            cache_->complete(op, 0, ++time_);
+            complete(op, 0);
+        }
+    }
+    void complete(Operation& op, int status) {
+        cache_->complete(op, status, ++time_);
+        while (Operation* const due = cache_->next_due()) {
+            ++held_back_;
+            start(*due);
         }
     }
     void move(Flight& flight) {
@@ -159,7 +167,7 @@ class Harness : private testing::RandomProgram<Byte, 2, 3000> {
             !flight.early && flight.op->kind == Operation::Kind::put && flight.op->size_bytes >= bulk_bytes_;
         const bool fails = may_fail && !flight.early && !flight.moved && !bulk_put && pick(25) == 0;
         if (!fails) move(flight);
-        if (!flight.early) cache_->complete(*flight.op, fails ? 1 : 0, ++time_);
+        if (!flight.early) complete(*flight.op, fails ? 1 : 0);
     }
 
     // What is allowed.
@@ -370,6 +378,7 @@ class Harness : private testing::RandomProgram<Byte, 2, 3000> {
     std::uint64_t walk_ = 0;
     std::uint64_t checked_ = 0;
     std::uint64_t found_ = 0;
+    std::uint64_t held_back_ = 0;
 };
 
 PageCacheConfig random_config(std::uint64_t seed) {
@@ -405,7 +414,7 @@ std::string name_of(const PageCacheConfig& config) {
 }
 
 TEST(PageCacheRandomPrograms, SeeOnlyAllowedValues) {
-    std::uint64_t checked = 0, found = 0;
+    std::uint64_t checked = 0, found = 0, held_back = 0;
     PageCacheCounters sum;
     for (std::uint64_t seed = 1; seed <= 400; ++seed) {
         const PageCacheConfig config = random_config(seed);
@@ -414,11 +423,13 @@ TEST(PageCacheRandomPrograms, SeeOnlyAllowedValues) {
         ASSERT_EQ(failure, "") << "seed " << seed << ", " << name_of(config);
         checked += harness.checked();
         found += harness.found();
+        held_back += harness.held_back();
         sum.add(harness.counters());
     }
     // The programs did meet what they are for.
     EXPECT_GT(checked, 200000u);
     EXPECT_GT(found, 10000u);
+    EXPECT_GT(held_back, 300u);
     for (const PageCacheCounterInfo& row : page_cache_counter_table)
         EXPECT_GT(sum.*row.member, 200u) << row.name;
 }

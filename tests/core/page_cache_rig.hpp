@@ -62,6 +62,8 @@ class PageCacheRig {
         }
         now = std::max(now, flight.ready_at);
         cache.complete(op, status, now);
+        while (Operation* const due = cache.next_due())
+            start(*due);
     }
     std::size_t flight_of(const Step& step) const {
         for (std::size_t i = 0; i < flights.size(); ++i)

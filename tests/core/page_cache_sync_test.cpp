@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+
 #include "page_cache_rig.hpp"
 
 namespace nearfetch {
@@ -66,6 +68,154 @@ TEST(PageCacheConflicts, AGetIsNotHeldUpByATaskThatPollsItsLine) {
     rig.drive([&] { return rig.cache.release(release); });
     EXPECT_EQ(rig.sent(), "g0+64 g0+64 g0+64 p16+8");
     rig.cache.check_invariants();
+}
+
+/// A task that writes to a line and releases it, again and again.
+class Writer {
+  public:
+    explicit Writer(PageCacheRig& rig) : rig_(rig) {}
+    /// Until its next PUT is under way, or it has to wait. \return its last step
+    Step next() {
+        if (!release_) {
+            rig_.put(0, 16, 8, ++value_);
+            release_.emplace();
+        }
+        const Step step = rig_.cache.release(*release_);
+        if (step.kind == Step::Kind::start) rig_.start(*step.operation);
+        if (step.kind == Step::Kind::done) release_.reset();
+        return step;
+    }
+    int value() const { return value_; }
+
+  private:
+    PageCacheRig& rig_;
+    std::optional<ReleaseRequest> release_;
+    int value_ = 0;
+};
+
+TEST(PageCacheConflicts, AGetIsNotHeldUpByATaskThatWritesToItsLineAgainAndAgain) {
+    for (const std::uint64_t size : {24u, 5000u}) {
+        SCOPED_TRACE(size);
+        PageCacheRig rig(small_config());
+        Writer writer(rig);
+        std::vector<std::byte> to(size);
+        GetRequest get(0, 0, size, to.data(), rig.segment, rig.now);
+        ASSERT_EQ(writer.next().kind, Step::Kind::start);
+        Step step = rig.cache.get(rig.task, get);
+        ASSERT_EQ(step.kind, Step::Kind::wait);
+        EXPECT_EQ(step.operation->kind, Operation::Kind::put) << "that was there before it";
+        rig.finish(0);
+        ASSERT_EQ(writer.next().kind, Step::Kind::done);
+        ASSERT_EQ(writer.next().kind, Step::Kind::start);
+        // The next one is there before the get is looked at. It takes its place behind that.
+        step = rig.cache.get(rig.task, get);
+        ASSERT_EQ(step.kind, Step::Kind::wait);
+        EXPECT_EQ(step.operation->kind, Operation::Kind::get);
+        EXPECT_EQ(rig.sent(), "p16+8 p16+8");
+        rig.cache.check_invariants();
+        rig.finish(0);
+        EXPECT_EQ(rig.sent(), size == 24 ? "g0+64" : "g0+5000") << "started without its task";
+        EXPECT_TRUE(rig.cache.in_flight(step));
+        ASSERT_EQ(writer.next().kind, Step::Kind::done);
+        EXPECT_EQ(writer.next().kind, size == 24 ? Step::Kind::wait : Step::Kind::start);
+        rig.cache.check_invariants();
+        rig.finish(0);
+        ASSERT_EQ(rig.cache.get(rig.task, get).kind, Step::Kind::done);
+        EXPECT_EQ(get.status, 0);
+        EXPECT_EQ(to[8], rig.original(0, 8));
+        EXPECT_GE(static_cast<int>(to[16]), 2) << "what was written before it began";
+        rig.finish_all();
+        rig.release();
+        EXPECT_EQ(static_cast<int>(rig.memory[0][16]), writer.value());
+    }
+}
+
+TEST(PageCacheConflicts, AReleaseIsNotHeldUpByATaskThatPollsItsLine) {
+    PageCacheRig rig(small_config());
+    TaskClock polling;
+    std::byte flag[8];
+    std::optional<GetRequest> polled;
+    const auto poll = [&] {
+        rig.cache.acquire(polling);
+        polled.emplace(0, 0u, 8u, flag, rig.segment, rig.now);
+        const Step step = rig.cache.get(polling, *polled);
+        if (step.kind == Step::Kind::start) rig.start(*step.operation);
+        return step;
+    };
+    ASSERT_EQ(poll().kind, Step::Kind::start);
+    rig.put(0, 16, 8, 5);
+    ReleaseRequest release;
+    Step step = rig.cache.release(release);
+    ASSERT_EQ(step.kind, Step::Kind::wait);
+    EXPECT_EQ(step.operation->kind, Operation::Kind::get);
+    rig.finish(0);
+    ASSERT_EQ(rig.cache.get(polling, *polled).kind, Step::Kind::done);
+    ASSERT_EQ(poll().kind, Step::Kind::start);
+    step = rig.cache.release(release);
+    ASSERT_EQ(step.kind, Step::Kind::wait);
+    EXPECT_EQ(step.operation->kind, Operation::Kind::put) << "its place behind the second poll";
+    rig.put(0, 18, 1, 6);  // in time
+    rig.sent();
+    rig.finish(0);
+    ASSERT_EQ(rig.cache.get(polling, *polled).kind, Step::Kind::done);
+    EXPECT_EQ(rig.sent(), "p16+8");
+    EXPECT_EQ(poll().kind, Step::Kind::wait) << "a third one has to wait for it";
+    rig.cache.check_invariants();
+    rig.finish(0);
+    EXPECT_EQ(rig.cache.release(release).kind, Step::Kind::done);
+    EXPECT_EQ(rig.memory[0][17], std::byte{5});
+    EXPECT_EQ(rig.memory[0][18], std::byte{6});
+    rig.drive([&] { return rig.cache.get(polling, *polled); });
+    EXPECT_EQ(rig.cache.operations(), 0u);
+}
+
+TEST(PageCacheConflicts, ALargePutIsNotHeldUpByATaskThatPollsItsLine) {
+    PageCacheRig rig(small_config());
+    TaskClock polling;
+    std::byte flag[8];
+    std::optional<GetRequest> polled;
+    const auto poll = [&] {
+        rig.cache.acquire(polling);
+        polled.emplace(0, 0u, 8u, flag, rig.segment, rig.now);
+        rig.start(*rig.cache.get(polling, *polled).operation);
+    };
+    rig.put(0, 16, 8, 5);
+    poll();
+    const std::vector<std::byte> large(4096, std::byte{60});
+    PutRequest put(0, 16, large.size(), large.data());
+    ASSERT_EQ(rig.cache.put(put).kind, Step::Kind::wait);
+    rig.finish(0);
+    ASSERT_EQ(rig.cache.get(polling, *polled).kind, Step::Kind::done);
+    poll();
+    const Step step = rig.cache.put(put);
+    ASSERT_EQ(step.kind, Step::Kind::wait);
+    EXPECT_EQ(step.operation->kind, Operation::Kind::put) << "what it replaces goes first, in its turn";
+    rig.sent();
+    rig.finish(0);
+    EXPECT_EQ(rig.sent(), "p16+8");
+    rig.drive([&] { return rig.cache.put(put); });
+    EXPECT_EQ(rig.sent(), "p16+4096");
+    EXPECT_EQ(rig.memory[0][16], std::byte{60});
+}
+
+TEST(PageCacheConflicts, AGetInLineBehindAPutThatFailsFails) {
+    PageCacheRig rig(small_config());
+    Writer writer(rig);
+    std::byte to[8];
+    GetRequest get(0, 0, 8, to, rig.segment, rig.now);
+    ASSERT_EQ(writer.next().kind, Step::Kind::start);
+    ASSERT_EQ(rig.cache.get(rig.task, get).kind, Step::Kind::wait);
+    rig.finish(0);
+    ASSERT_EQ(writer.next().kind, Step::Kind::done);
+    ASSERT_EQ(writer.next().kind, Step::Kind::start);
+    ASSERT_EQ(rig.cache.get(rig.task, get).operation->kind, Operation::Kind::get);
+    rig.finish(0, 55);
+    EXPECT_EQ(rig.cache.get(rig.task, get).kind, Step::Kind::done);
+    EXPECT_EQ(get.status, 55);
+    rig.cache.check_invariants();
+    rig.release();
+    EXPECT_EQ(rig.memory[0][16], std::byte{2}) << "what could not be written stays";
+    EXPECT_EQ(rig.cache.operations(), 0u);
 }
 
 TEST(PageCacheConflicts, AWriteBackWaitsForTheGetOfItsLine) {

@@ -96,25 +96,26 @@ Step PageCache::get_bulk(const TaskClock& task, GetRequest& r) {
     r.next_ = copy_prefix(task, r);
     if (r.next_ == r.range().end) return {};
     const Gap gap = gap_at(task, r);
-    if (gap.blocked != nullptr) return clean(gap.blocked->dirty);
-    if (Operation* const op = in_the_way(r.target, gap.range)) return held_up_by(*op);
+    if (gap.blocked != nullptr) return clean(gap.blocked->dirty, r.patience_);
+    Operation* const before = in_the_way(r.target, gap.range);
+    if (before != nullptr && !may_hold(*before, r.patience_)) return held_up_by(*before);
     Operation& op = operations_.begin(Operation::Kind::get, r.target, gap.range);
     op.bulk_ = true;
     op.buffer = r.to + (gap.range.begin - r.offset);
     op.get_ = &r;
     ++r.outstanding_;
     r.next_ = gap.range.end;
-    return start(op);
+    return before == nullptr ? start(op) : hold(op);
 }
 
-// Whether bytes that the put replaces are still to be written back.
-bool PageCache::written_within(const PutRequest& r) noexcept {
-    bool written = false;
+// A page with bytes that the put replaces and that are still to be written back; nullptr: none.
+const Page* PageCache::written_within(const PutRequest& r) noexcept {
+    const Page* written = nullptr;
     for_each_page(r.target, r.range(), [&](const Page& page) {
         const std::uint64_t base = page.number << page_shift_;
-        written = written ||
-                  (page.dirty != Page::nothing && dirty_.any(page.dirty, std::max(r.offset, base) - base,
-                                                             std::min(r.range().end - base, page_mask_ + 1)));
+        if (page.dirty != Page::nothing && dirty_.any(page.dirty, std::max(r.offset, base) - base,
+                                                      std::min(r.range().end - base, page_mask_ + 1)))
+            written = &page;
     });
     return written;
 }
@@ -135,8 +136,9 @@ Step PageCache::put_bulk(PutRequest& r) {
     if (r.next_ == r.offset) {
         if (Operation* const op = in_the_way(r.target, r.range())) return held_up_by(*op);
         // What arrives goes around the written bytes to who waits for it; so these have to stay until then.
-        if (Operation* const op = fetching(r.target, r.range()); op != nullptr && written_within(r))
-            return held_up_by(*op);
+        if (Operation* const op = fetching(r.target, r.range()))
+            if (const Page* const written = written_within(r))
+                return may_hold(*op, r.patience_) ? clean(written->dirty, r.patience_) : held_up_by(*op);
         update(r);
         forget_merges(r.target, r.range());
         Operation& op = operations_.begin(Operation::Kind::put, r.target, r.range());

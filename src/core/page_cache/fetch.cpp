@@ -115,24 +115,24 @@ Step PageCache::get_window(const TaskClock& task, GetRequest& r) {
     ByteRange lines = line_bytes_of(first_line + first_of(window.missing),
                                     first_line + last_of(window.missing), r.readable);
     if (config_.wait_for_writes) {
-        const Step step = write_back(r.target, window.range);
+        const Step step = write_back(r, window.range);
         if (step.kind != Step::Kind::done) return step;
         lines = {lines.begin & ~page_mask_, ((lines.end - 1) | page_mask_) + 1};
     }
-    if (Operation* const op = in_the_way(r.target, lines)) return held_up_by(*op);
+    Operation* const before = in_the_way(r.target, lines);
+    if (before != nullptr && !may_hold(*before, r.patience_)) return held_up_by(*before);
     Operation& op = plan_fetch(task, r, window);
     if (window.missing != all) copy_resident(r, window);
     r.next_ = end;
-    return start(op);
+    return before == nullptr ? start(op) : hold(op);
 }
 
 // Who is fetching lines of the window already. Not for ever: a task that polls a line would hold up the
 // others that want it, because whenever they look it has asked again. \return nullptr when all of these
 // operations were begun after the request first had to wait for one
 Operation* PageCache::arrival(GetRequest& r, const Window& window) noexcept {
-    if (r.patience_ == 0) r.patience_ = operations_.last_id();
     for (Operation* op : operations_.gets()) {
-        if (op->wanted_ == 0 || op->id > r.patience_ || op->target != r.target ||
+        if (op->wanted_ == 0 || operations_.is_overdue(*op, r.patience_) || op->target != r.target ||
             !op->range().overlaps(window.range))
             continue;
         const std::uint64_t base = op->offset >> line_shift_;
@@ -150,12 +150,12 @@ Operation* PageCache::arrival(GetRequest& r, const Window& window) noexcept {
 }
 
 // The paper's way (III-C): what was written to the pages of the range goes first.
-Step PageCache::write_back(Rank target, ByteRange range) noexcept {
+Step PageCache::write_back(GetRequest& r, ByteRange range) noexcept {
     Step step;
     for_each_part(range, [&](const Part& part) {
-        const Page* const page = lookup(target, part.number);
+        const Page* const page = lookup(r.target, part.number);
         if (page != nullptr && page->dirty != Page::nothing && step.kind == Step::Kind::done)
-            step = clean(page->dirty);
+            step = clean(page->dirty, r.patience_);
     });
     return step;
 }
@@ -230,6 +230,7 @@ Operation& PageCache::plan_fetch(const TaskClock& task, GetRequest& r, const Win
     }
     op.stamp_ = now_;
     op.acquired_ = task.acquired;
+    op.merge_ = ~LineMask{0};
     op.get_ = &r;
     ++r.outstanding_;
     return op;
@@ -249,6 +250,7 @@ Operation* PageCache::plan_ahead(const TaskClock& task, Rank target, ByteRange r
     if (operations_.put_at(target, lines) != nullptr) return nullptr;
     Operation& op = operations_.begin(Operation::Kind::get, target, lines);
     op.wanted_ = missing >> first_of(missing);
+    op.merge_ = ~LineMask{0};
     op.ahead_ = true;
     op.mark_ = mark;
     op.stamp_ = now_;
@@ -325,17 +327,16 @@ void PageCache::admit(Operation& op) noexcept {
         if (op.mark_ != 0 && lines != asked) page->mark = op.mark_;
         if (asked != 0) page->last_line = static_cast<std::uint8_t>(first_of(asked));
     });
-    op.wanted_ = op.merge_ = admitted;
+    op.wanted_ = admitted;
+    op.merge_ &= admitted;
 }
 
 void PageCache::complete(Operation& op, int status, std::uint64_t now_ticks) noexcept {
-    NF_EXPECT(op.state_ == Operation::State::planned || op.state_ == Operation::State::started);
+    NF_EXPECT(op.state_ != Operation::State::idle && op.state_ != Operation::State::landed);
     if (op.kind == Operation::Kind::put && !op.bulk_) {
-        if (status == 0)
-            operations_.end(op);
-        else
-            op.state_ = Operation::State::failed;
-        return;
+        if (status == 0) return operations_.end(op);
+        op.state_ = Operation::State::failed;
+        return fail_held_gets(op, status, now_ticks);
     }
     if (op.put_ != nullptr) {
         --op.put_->outstanding_;
@@ -346,7 +347,7 @@ void PageCache::complete(Operation& op, int status, std::uint64_t now_ticks) noe
     }
     settle();
     completed_ticks_ = now_ticks;
-    if (op.state_ == Operation::State::planned) op.wanted_ = 0;  // it was never admitted
+    if (op.state_ != Operation::State::started) op.wanted_ = 0;  // it was never admitted
     if (status != 0) op.merge_ = 0;
     if ((op.get_ != nullptr || op.awaited_) && !op.bulk_ && status == 0 && now_ticks > op.started_ticks_)
         read_ahead_.latency(now_ticks - op.started_ticks_);

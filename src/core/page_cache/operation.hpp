@@ -33,6 +33,7 @@ struct Operation {
     enum class State : std::uint8_t {
         idle,
         planned,  ///< to be started
+        held,     ///< to be started when what it has to wait for is complete (PageCache::next_due)
         started,
         landed,  ///< a GET that is complete, but not in its pages yet
         failed,  ///< a PUT of written bytes that has to be started again
@@ -89,6 +90,13 @@ class OperationTable {
     const std::vector<Operation*>& gets() const noexcept { return active_[0]; }
     const std::vector<Operation*>& puts() const noexcept { return active_[1]; }
     OperationId last_id() const noexcept { return last_id_; }
+    /// Begun last of all until now, for something that has to wait: whatever is begun later must not hold it
+    /// up, too.
+    /// \param patience of what waits; 0: it has not waited yet
+    bool is_overdue(const Operation& before, OperationId& patience) const noexcept {
+        if (patience == 0) patience = last_id_;
+        return before.id > patience;
+    }
 
     /// \pre spare() > 0
     Operation& begin(Operation::Kind kind, Rank target, ByteRange range) noexcept {

@@ -21,12 +21,15 @@
 //             while (cache.in_flight(step)) {
 //                 transport.wait(...);
 //                 cache.complete(operation, status, ticks());
+//                 while (Operation* due = cache.next_due()) ...         // start it, as above
 //             }
 //         }
 //
 // While one task waits another may use the cache; whatever it does there, the next step is worked out anew
 // from what is there then. A fetch delivers to its request itself, whether or not there was room for its
-// lines, so nobody depends on a page staying where it is, and nobody can be starved by an eviction.
+// lines, so nobody depends on a page staying where it is, and nobody can be starved by an eviction. Nor by a
+// task that begins one operation after the other on its lines: what has waited for those that were there
+// before it takes its place in the line, and is started by whoever sees the one before it complete.
 //
 // Sections of 000 and where they are: two-level lookup and 2Q (III-B) page_table.hpp, page_queues.hpp; dirty
 // bits (III-B) dirty_pages.hpp; read-ahead (III-A) read_ahead.hpp; get, put, clean, release, acquire (III-C)
@@ -121,9 +124,14 @@ class PageCache {
     /// \param status 0: success. A PUT of written bytes that failed is kept, and started again by whatever
     /// waits for it; of a GET that failed nothing is kept.
     void complete(Operation& operation, int status, std::uint64_t now_ticks) noexcept;
+    /// An operation that was held back and has to be started now; nullptr: none. To be asked after
+    /// complete().
+    Operation* next_due() noexcept;
     /// Whether what the step waits for is still not complete.
     bool in_flight(const Step& step) const noexcept {
-        return step.operation->id == step.id && step.operation->state_ == Operation::State::started;
+        const Operation& op = *step.operation;
+        return op.id == step.id &&
+               (op.state_ == Operation::State::started || op.state_ == Operation::State::held);
     }
     /// All that is under way or to be started again.
     std::size_t operations() const noexcept { return operations_.in_flight(); }
@@ -195,7 +203,7 @@ class PageCache {
     Step get_window(const TaskClock& task, GetRequest& request);
     Window survey(const TaskClock& task, Rank target, ByteRange range) noexcept;
     Operation* arrival(GetRequest& request, const Window& window) noexcept;
-    Step write_back(Rank target, ByteRange range) noexcept;
+    Step write_back(GetRequest& request, ByteRange range) noexcept;
     void copy_resident(GetRequest& request, const Window& window);
     Operation& plan_fetch(const TaskClock& task, GetRequest& request, const Window& window);
     LineMask rest_of_page(const TaskClock& task, GetRequest& request, const Page& page, LineMask missing,
@@ -210,7 +218,11 @@ class PageCache {
     void copy_clean(const Page& page, std::uint64_t begin, std::uint64_t end, const std::byte* from) noexcept;
 
     // Puts and releases (write_back.cpp).
-    Step clean(std::uint32_t entry) noexcept;
+    Step clean(std::uint32_t entry, OperationId& patience) noexcept;
+    bool may_hold(const Operation& before, OperationId& patience) const noexcept;
+    Step hold(Operation& operation) noexcept;
+    Operation* before(const Operation& operation) const noexcept;
+    void fail_held_gets(const Operation& put, int status, std::uint64_t now_ticks) noexcept;
     Operation* fetching(Rank target, ByteRange range) const noexcept;
     Operation* in_the_way(Rank target, ByteRange range) const noexcept;
     static Step wait_for(Operation& operation) noexcept;
@@ -229,7 +241,7 @@ class PageCache {
     std::uint64_t copy_prefix(const TaskClock& task, GetRequest& request) noexcept;
     struct Gap;
     Gap gap_at(const TaskClock& task, const GetRequest& request) noexcept;
-    bool written_within(const PutRequest& request) noexcept;
+    const Page* written_within(const PutRequest& request) noexcept;
     void update(const PutRequest& request) noexcept;
 
     // What a hit reads stands first.
@@ -248,6 +260,7 @@ class PageCache {
 
     ReservedMemory memory_;
     OperationTable operations_;
+    std::uint32_t held_ = 0;       ///< operations in that state
     Operation* landed_ = nullptr;  ///< the GET that is complete, but not in its pages yet
     ReadAhead read_ahead_;
     std::vector<std::uint32_t> spare_;

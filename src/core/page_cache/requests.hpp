@@ -68,7 +68,7 @@ struct GetRequest {
     bool waited_ = false;
     std::uint8_t mark_ = 0;     ///< a stream to be read ahead for
     OperationId late_ = 0;      ///< the prefetch that was waited for last
-    OperationId patience_ = 0;  ///< what was begun later it does not wait for, but fetches the lines itself
+    OperationId patience_ = 0;  ///< OperationTable::is_overdue()
 };
 
 struct PutRequest {
@@ -90,6 +90,7 @@ struct PutRequest {
     friend class PageCache;
     std::uint64_t next_;
     std::uint32_t outstanding_ = 0;
+    OperationId patience_ = 0;
 };
 
 /// Asks for a range ahead of its use. Never waits: what cannot be started now is left out.
@@ -121,6 +122,7 @@ struct ReleaseRequest {
     bool cleaned_ = false;
     std::uint64_t last_page_ = 0;  ///< pages that became dirty later are not its concern
     OperationId last_put_ = 0;     ///< PUTs up to that one are waited for
+    OperationId patience_ = 0;
 };
 
 }  // namespace nearfetch

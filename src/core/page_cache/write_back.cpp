@@ -25,7 +25,64 @@ Step PageCache::wait_for(Operation& op) noexcept {
     return {Step::Kind::wait, &op, op.id};
 }
 
-// The same for an operation that is somebody else's.
+// Whether what has to wait for an operation may take its place in the line behind it; else it is asked again
+// when that is complete, and finds its place then.
+bool PageCache::may_hold(const Operation& before, OperationId& patience) const noexcept {
+    return operations_.is_overdue(before, patience) && operations_.spare() > 0 &&
+           before.state_ != Operation::State::failed;
+}
+
+// It is there for all that are begun later, and next_due() will say when it has to be started.
+Step PageCache::hold(Operation& op) noexcept {
+    op.state_ = Operation::State::held;
+    ++held_;
+    return held_up_by(op);
+}
+
+// What was begun before a held operation, and has to be complete before that is started; nullptr: nothing.
+Operation* PageCache::before(const Operation& op) const noexcept {
+    Operation* const put = operations_.put_at(op.target, op.range());
+    if (put != nullptr && put->id < op.id) return put;
+    if (op.kind == Operation::Kind::get) return nullptr;
+    Operation* const get = fetching(op.target, op.range());
+    return get != nullptr && get->id < op.id ? get : nullptr;
+}
+
+Operation* PageCache::next_due() noexcept {
+    if (held_ == 0) [[likely]]
+        return nullptr;
+    settle();
+    for (const auto* list : {&operations_.gets(), &operations_.puts()})
+        for (Operation* op : *list) {
+            if (op->state_ != Operation::State::held) continue;
+            if (Operation* const first = before(*op)) {
+                if (first->state_ != Operation::State::failed) continue;
+                first->state_ = Operation::State::planned;
+                return first;
+            }
+            --held_;
+            op->state_ = Operation::State::planned;
+            if (op->kind == Operation::Kind::put) take_run({op->target, op->range()}, *op);
+            return op;
+        }
+    return nullptr;
+}
+
+// Nobody starts a PUT again that failed but who needs it done, and these cannot wait for that.
+void PageCache::fail_held_gets(const Operation& put, int status, std::uint64_t now_ticks) noexcept {
+    const auto is_behind = [&](const Operation* op) {
+        return op->state_ == Operation::State::held && op->target == put.target &&
+               op->range().overlaps(put.range());
+    };
+    for (auto found = operations_.gets().begin(); held_ != 0;) {
+        found = std::find_if(operations_.gets().begin(), operations_.gets().end(), is_behind);
+        if (found == operations_.gets().end()) return;
+        --held_;
+        complete(**found, status, now_ticks);
+    }
+}
+
+// The same as wait_for() for an operation that is somebody else's.
 Step PageCache::held_up_by(Operation& op) noexcept {
     ++counters_.waits;
     return wait_for(op);
@@ -74,7 +131,7 @@ Step PageCache::put(PutRequest& r) {
         const std::uint64_t size = std::min(page_mask_ + 1 - skip, r.range().end - r.next_);
         Page* page = lookup(r.target, number);
         if ((page == nullptr || page->dirty == Page::nothing) && (dirty_.full() || oldest_is_due()))
-            return clean(dirty_.oldest());
+            return clean(dirty_.oldest(), r.patience_);
         if (page == nullptr) {
             page = make_page(r.target, number);
             // At most half of the pages are dirty: the others are waiting for what is on its way to them.
@@ -146,14 +203,16 @@ void PageCache::set_clean(Page& page, std::uint64_t begin, std::uint64_t end) no
 }
 
 // One PUT of what the entry has, or what it has to wait for.
-Step PageCache::clean(std::uint32_t entry) noexcept {
+Step PageCache::clean(std::uint32_t entry, OperationId& patience) noexcept {
     const Page& page = pages_[dirty_.page(entry)];
     const std::uint64_t begin = dirty_.next_set(entry, 0);
     const Run run = run_at(page, begin);
     // What arrives goes around the written bytes, in pages and to who waits for it; so these have to stay.
-    if (Operation* const op = fetching(run.target, run.range)) return held_up_by(*op);
+    Operation* const get = fetching(run.target, run.range);
+    if (get != nullptr && !may_hold(*get, patience)) return held_up_by(*get);
     if (Operation* const op = in_the_way(run.target, run.range)) return held_up_by(*op);
     Operation& op = operations_.begin(Operation::Kind::put, run.target, run.range);
+    if (get != nullptr) return hold(op);
     take_run(run, op);
     return start(op);
 }
@@ -180,7 +239,7 @@ Step PageCache::release(ReleaseRequest& r) {
                 const std::uint64_t end = std::min(r.range.end - base, page_mask_ + 1);
                 if (!dirty_.any(entry, begin, end)) continue;
             }
-            return clean(entry);
+            return clean(entry, r.patience_);
         }
         r.cleaned_ = true;
         r.last_put_ = operations_.last_id();
