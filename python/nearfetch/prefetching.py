@@ -66,7 +66,12 @@ class Prefetching:
     _upper: list[int]
 
     def prefetch_custom(
-        self, table: Sequence[Sequence[Any]], *, consistent: bool = True, static_domain: bool = False
+        self,
+        table: Sequence[Sequence[Any]],
+        *,
+        consistent: bool = True,
+        static_domain: bool = False,
+        barrier: bool = True,
     ) -> PrefetchPhase:
         """Prefetches what rank r needs: it stands in row r of `table`, which is the same on all ranks.
 
@@ -74,12 +79,14 @@ class Prefetching:
         0)]`. Own indices, and such as do not exist, are left out.
         """
         rows = [[self._box(key) for key in row] for row in table]
-        self._native.prefetch_custom(rows, consistent, static_domain)
+        self._native.prefetch_custom(rows, (consistent, static_domain, barrier))
         return PrefetchPhase(self)
 
-    def prefetch_all_to_all(self, *, consistent: bool = True, static_domain: bool = False) -> PrefetchPhase:
+    def prefetch_all_to_all(
+        self, *, consistent: bool = True, static_domain: bool = False, barrier: bool = True
+    ) -> PrefetchPhase:
         """Prefetches everything."""
-        self._native.prefetch_all_to_all(consistent, static_domain)
+        self._native.prefetch_all_to_all((consistent, static_domain, barrier))
         return PrefetchPhase(self)
 
     def update_prefetch(self) -> None:
@@ -106,7 +113,13 @@ class ArrayPrefetching(Prefetching):
     """The patterns of arrays."""
 
     def prefetch_stencil(
-        self, depth: int = 1, corners: bool = True, *, consistent: bool = True, static_domain: bool = False
+        self,
+        depth: int = 1,
+        corners: bool = True,
+        *,
+        consistent: bool = True,
+        static_domain: bool = False,
+        barrier: bool = True,
     ) -> PrefetchPhase:
         """Prefetches what is up to `depth` away from own elements; without corners, along one dimension.
 
@@ -114,6 +127,8 @@ class ArrayPrefetching(Prefetching):
         prefetched, until `evict_prefetch()` or the end of a `with`. `consistent`: a read after an acquire
         sees what its owner had then; else data is as old as the last `update_prefetch()`, and reads cost
         less. `static_domain`: owners take no part in sending it, but for what would come in very many pieces.
+        `barrier`: the pattern begins with one. Without, it waits for nobody, and what owners have written is
+        there if the program has had a barrier since.
 
         >>> from nearfetch import BlockArray, barrier, launch, statistics
         >>> def main():
@@ -127,19 +142,25 @@ class ArrayPrefetching(Prefetching):
         >>> launch(main, ranks=3)[1]
         ([3, 4, 5, 6, 7, 8], 0)
         """
-        return self._prefetch(_STENCIL, consistent, static_domain, depth, corners)
+        return self._prefetch(_STENCIL, (consistent, static_domain, barrier), depth, corners)
 
-    def prefetch_row_wise(self, *, consistent: bool = True, static_domain: bool = False) -> PrefetchPhase:
+    def prefetch_row_wise(
+        self, *, consistent: bool = True, static_domain: bool = False, barrier: bool = True
+    ) -> PrefetchPhase:
         """Prefetches all that differs from own elements in the last index only."""
-        return self._prefetch(_ROW_WISE, consistent, static_domain)
+        return self._prefetch(_ROW_WISE, (consistent, static_domain, barrier))
 
-    def prefetch_column_wise(self, *, consistent: bool = True, static_domain: bool = False) -> PrefetchPhase:
+    def prefetch_column_wise(
+        self, *, consistent: bool = True, static_domain: bool = False, barrier: bool = True
+    ) -> PrefetchPhase:
         """Prefetches all that differs from own elements in the first index only."""
-        return self._prefetch(_COLUMN_WISE, consistent, static_domain)
+        return self._prefetch(_COLUMN_WISE, (consistent, static_domain, barrier))
 
-    def prefetch_transpose(self, *, consistent: bool = True, static_domain: bool = False) -> PrefetchPhase:
+    def prefetch_transpose(
+        self, *, consistent: bool = True, static_domain: bool = False, barrier: bool = True
+    ) -> PrefetchPhase:
         """Prefetches `a[j, i]` for each own `a[i, j]`, where there is one. Of matrices."""
-        return self._prefetch(_TRANSPOSE, consistent, static_domain)
+        return self._prefetch(_TRANSPOSE, (consistent, static_domain, barrier))
 
     def observe(self, most_bytes: int = 16 << 20) -> None:
         """Remembers from now on which elements this rank reads from others one by one, in so much memory."""
@@ -149,24 +170,32 @@ class ArrayPrefetching(Prefetching):
         """How many elements were remembered, and how many reads were left out for want of memory."""
         return _observation(self._native.observed())
 
-    def prefetch_observed(self, *, consistent: bool = True, static_domain: bool = False) -> dict[str, int]:
+    def prefetch_observed(
+        self, *, consistent: bool = True, static_domain: bool = False, barrier: bool = True
+    ) -> dict[str, int]:
         """Prefetches what was read since `observe()`, which ends there; returns what that was. Collective."""
-        return _observation(self._native.prefetch_observed(consistent, static_domain))
+        return _observation(self._native.prefetch_observed((consistent, static_domain, barrier)))
 
     def prefetch_stencil_async(
-        self, depth: int = 1, corners: bool = True, *, consistent: bool = True, static_domain: bool = False
+        self,
+        depth: int = 1,
+        corners: bool = True,
+        *,
+        consistent: bool = True,
+        static_domain: bool = False,
+        barrier: bool = True,
     ) -> PrefetchTransfer:
         """As `prefetch_stencil`, while the rank computes: a `with` waits at its end. Collective."""
         _check_depth(depth)
         return PrefetchTransfer(
-            self._native.prefetch_stencil_async(depth, corners, consistent, static_domain)
+            self._native.prefetch_stencil_async(depth, corners, (consistent, static_domain, barrier))
         )
 
     def _prefetch(
-        self, pattern: int, consistent: bool, static_domain: bool, depth: int = 1, corners: bool = True
+        self, pattern: int, how: tuple[bool, bool, bool], depth: int = 1, corners: bool = True
     ) -> PrefetchPhase:
         _check_depth(depth)
-        self._native.prefetch(pattern, depth, corners, consistent, static_domain)
+        self._native.prefetch(pattern, depth, corners, how)
         return PrefetchPhase(self)
 
 

@@ -234,6 +234,7 @@ class SparseMatrix(Elements):
         *,
         consistent: bool = True,
         static_domain: bool = False,
+        barrier: bool = True,
     ) -> PrefetchPhase:
         """Prefetches whole rows: those that rank r needs are numbers and slices in row r of `table`.
 
@@ -243,6 +244,7 @@ class SparseMatrix(Elements):
             [[(key, slice(None)) for key in row] for row in table],
             consistent=consistent,
             static_domain=static_domain,
+            barrier=barrier,
         )
 
     def _own_values(self) -> np.ndarray:

@@ -79,25 +79,25 @@ std::pair<std::uint64_t, std::uint64_t> pair_of(const Observation& seen) {
 void define_patterns(nb::class_<Array>& array) {
     array.def(
         "prefetch",
-        [](const Array& self, int pattern, std::int64_t depth, bool corners, bool consistent, bool fixed) {
-            self.any().prefetch(static_cast<Pattern>(pattern), depth, corners, {consistent, fixed});
+        [](const Array& self, int pattern, std::int64_t depth, bool corners, const How& how) {
+            self.any().prefetch(static_cast<Pattern>(pattern), depth, corners, prefetch_of(how));
         },
-        "pattern"_a, "depth"_a, "corners"_a, "consistent"_a, "static_domain"_a, Unlocked());
+        "pattern"_a, "depth"_a, "corners"_a, "how"_a, Unlocked());
     array.def(
         "observe", [](const Array& self, std::uint64_t most) { self.any().observe(most); }, "most_bytes"_a);
     array.def("observed", [](const Array& self) { return pair_of(self.any().observed()); });
     array.def(
         "prefetch_observed",
-        [](const Array& self, bool consistent, bool fixed) {
-            return pair_of(self.any().prefetch_observed({consistent, fixed}));
+        [](const Array& self, const How& how) {
+            return pair_of(self.any().prefetch_observed(prefetch_of(how)));
         },
-        "consistent"_a, "static_domain"_a, Unlocked());
+        "how"_a, Unlocked());
     array.def(
         "prefetch_stencil_async",
-        [](const Array& self, std::int64_t depth, bool corners, bool consistent, bool fixed) {
-            return Transfer(self.any().prefetch_stencil_async(depth, corners, {consistent, fixed}));
+        [](const Array& self, std::int64_t depth, bool corners, const How& how) {
+            return Transfer(self.any().prefetch_stencil_async(depth, corners, prefetch_of(how)));
         },
-        "depth"_a, "corners"_a, "consistent"_a, "static_domain"_a, nb::keep_alive<0, 1>());
+        "depth"_a, "corners"_a, "how"_a, nb::keep_alive<0, 1>());
     array.def("contribute", &Array::contribute, "indices"_a, "values"_a, "kind"_a);
     array.def("accumulate_ghosts", &Array::accumulate_ghosts, "kind"_a, Unlocked());
 }

@@ -5,13 +5,16 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <array>
 #include <concepts>
 #include <memory>
+#include <nearfetch/array_prefetch.hpp>
 #include <nearfetch/error.hpp>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -24,6 +27,13 @@ namespace nearfetch::python {
 
 using Ints = std::vector<std::int64_t>;
 using Unlocked = nanobind::call_guard<nanobind::gil_scoped_release>;
+
+/// consistent, static_domain, barrier
+using How = std::tuple<bool, bool, bool>;
+inline Prefetch prefetch_of(const How& how) {
+    const auto [consistent, static_domain, barrier] = how;
+    return {consistent, static_domain, barrier};
+}
 
 /// \tparam Any the interface that derives from AnyElements
 template <std::derived_from<AnyElements> Any>
@@ -59,18 +69,15 @@ class Elements {
     }
     Rank owner(const Ints& i) const { return any().owner(checked(i)); }
 
-    void prefetch_custom(const std::vector<std::vector<std::pair<Ints, Ints>>>& table, bool consistent,
-                         bool fixed) const {
+    void prefetch_custom(const std::vector<std::vector<std::pair<Ints, Ints>>>& table, const How& how) const {
         Any& elements = any();
         AnyTable boxes(table.size());
         for (std::size_t r = 0; r < table.size(); ++r)
             for (const auto& [lower, upper] : table[r])
                 boxes[r].push_back(box(lower, upper));
-        elements.prefetch_custom(boxes, {consistent, fixed});
+        elements.prefetch_custom(boxes, prefetch_of(how));
     }
-    void prefetch_all_to_all(bool consistent, bool fixed) const {
-        any().prefetch_all_to_all({consistent, fixed});
-    }
+    void prefetch_all_to_all(const How& how) const { any().prefetch_all_to_all(prefetch_of(how)); }
     void update_prefetch() const { any().update_prefetch(); }
     Transfer update_prefetch_async() const { return Transfer(any().update_prefetch_async()); }
     void evict_prefetch() const { any().evict_prefetch(); }
@@ -131,10 +138,8 @@ void define_elements(nanobind::class_<Self>& elements) {
                  [](nanobind::handle self) { return nanobind::cast<const Self&>(self).local(self); });
     elements.def("views", &Self::views);
     elements.def("gather", &Self::gather, "own"_a, "to"_a);
-    elements.def("prefetch_custom", &Self::prefetch_custom, "table"_a, "consistent"_a, "static_domain"_a,
-                 Unlocked());
-    elements.def("prefetch_all_to_all", &Self::prefetch_all_to_all, "consistent"_a, "static_domain"_a,
-                 Unlocked());
+    elements.def("prefetch_custom", &Self::prefetch_custom, "table"_a, "how"_a, Unlocked());
+    elements.def("prefetch_all_to_all", &Self::prefetch_all_to_all, "how"_a, Unlocked());
     elements.def("update_prefetch", &Self::update_prefetch, Unlocked());
     elements.def("update_prefetch_async", &Self::update_prefetch_async, nanobind::keep_alive<0, 1>());
     elements.def("evict_prefetch", &Self::evict_prefetch);

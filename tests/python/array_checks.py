@@ -156,7 +156,12 @@ def patterns(distribution):
     rows, columns = {i for i, _ in mine}, {j for _, j in mine}
     table = [[(r % 7, slice(None)), np.s_[2:4, 1:3], (99, 0)] for r in range(ranks())]
     named = {(rank() % 7, j) for j in range(7)} | {(i, j) for i in (2, 3) for j in (1, 2)}
-    for how in ({"consistent": False}, {"consistent": True}, {"consistent": False, "static_domain": True}):
+    for how in (
+        {"consistent": False},
+        {"consistent": True},
+        {"consistent": False, "static_domain": True},
+        {"consistent": False, "barrier": False},
+    ):
         for wanted, ask in (
             (near & everything, lambda how=how: array.prefetch_stencil(1, **how)),
             ({i for i in everything if i[0] in rows}, lambda how=how: array.prefetch_row_wise(**how)),
@@ -198,6 +203,22 @@ def tables():
             expected = index[2] == 7 and rank() != last
             assert array.is_prefetched(index) == expected, index
     barrier()
+
+
+def without_barrier():
+    """A pattern that begins without a barrier waits for nobody."""
+    array, flags = BlockArray(4 * ranks(), int), BlockArray(ranks(), int)
+    array.local[...] = rank() + 1
+    barrier()
+    if rank() > 0:
+        while flags[rank() - 1] == 0:
+            nearfetch.acquire()
+    with array.prefetch_stencil(1, consistent=False, barrier=False):
+        flags.local[...] = 1
+        nearfetch.fence()
+        left = 4 * rank() - 1
+        assert left < 0 or (array[left] == rank() and array.is_prefetched(left))
+        barrier()
 
 
 def asynchronous():
@@ -328,6 +349,7 @@ def main():
         taken(((5,), (3, 4), (2, 3, 4), (2, 1, 3, 2))[number % 4], dtype)
     learned()
     tables()
+    without_barrier()
     asynchronous()
     wrong_uses()
     return rank()
