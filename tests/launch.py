@@ -95,7 +95,8 @@ def _sanitizer_environment(env: dict[str, str], build: Path) -> dict[str, str]:
     }
     # UCX is told when memory goes, also by threads that are no longer the thread sanitizer's: a crash.
     if "thread" in chosen:
-        added |= {"OMPI_MCA_pml": "^cm,ucx", "OMPI_MCA_osc": "^ucx"}
+        # Open MPI turns these events on by itself.
+        added |= {"UCX_MEM_EVENTS": "n", "OMPI_MCA_pml": "^cm,ucx", "OMPI_MCA_osc": "^ucx"}
     return {**added, **env}
 
 
