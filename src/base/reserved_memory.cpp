@@ -68,6 +68,12 @@ bool ReservedMemory::resize(std::uint64_t bytes) noexcept {
     return true;
 }
 
+void ReservedMemory::prefer_large_pages() noexcept {
+#ifdef MADV_HUGEPAGE
+    madvise(data_, reserved_bytes_, MADV_HUGEPAGE);
+#endif
+}
+
 void ReservedMemory::populate_further(std::uint64_t bytes) noexcept {
     const std::uint64_t end = std::min(whole_pages(bytes + std::min(bytes, most_ahead_bytes)), usable_bytes_);
     if (end <= populated_bytes_) return;

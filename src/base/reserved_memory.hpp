@@ -28,6 +28,10 @@ class ReservedMemory {
         if (bytes > populated_bytes_) populate_further(bytes);
     }
 
+    /// Asks the system for large pages, where it has them: memory that is read here and there then costs
+    /// fewer look-ups of addresses, and up to one such page more.
+    void prefer_large_pages() noexcept;
+
     std::byte* data() noexcept { return data_; }
     const std::byte* data() const noexcept { return data_; }
     std::uint64_t size_bytes() const noexcept { return size_bytes_; }

@@ -68,6 +68,29 @@ TEST(ReservedMemory, PopulatedMemoryIsThereBeforeItIsWritten) {
     EXPECT_EQ(resident(), 64);
 }
 
+TEST(ReservedMemory, LargePagesComeWholeAndAreGivenBack) {
+    const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+    constexpr std::uint64_t bytes = 8 << 20;
+    ReservedMemory memory(bytes);
+    memory.prefer_large_pages();
+    ASSERT_TRUE(memory.resize(bytes));
+    const auto resident = [&] {
+        std::vector<unsigned char> pages(bytes / page);
+        EXPECT_EQ(mincore(memory.data(), bytes, pages.data()), 0);
+        return std::accumulate(pages.begin(), pages.end(), 0,
+                               [](int sum, int flags) { return sum + (flags & 1); });
+    };
+    memory.data()[bytes / 2] = std::byte{7};
+    const int touched = resident();
+    EXPECT_EQ(memory.data()[bytes / 2 + page], std::byte{0});
+    ASSERT_TRUE(memory.resize(bytes / 4));
+    ASSERT_TRUE(memory.resize(bytes));
+    EXPECT_EQ(memory.data()[bytes / 2], std::byte{0}) << "it was not given back";
+    if (touched == 1) GTEST_SKIP() << "this system has no large pages";
+    EXPECT_GE(touched, 16);
+    EXPECT_LT(touched, static_cast<int>(bytes / page));
+}
+
 TEST(ReservedMemory, WhatCannotBeReservedIsAnErrorThatSaysWhatToDo) {
     for (const std::uint64_t bytes : {std::uint64_t{1} << 62, ~std::uint64_t{0}}) {
         try {

@@ -22,6 +22,7 @@ std::unique_ptr<ReservedMemory> allocate(Rank rank, Rank ranks, std::uint64_t by
         throw refuse("the address space is not to be had");
     }
     if (!memory->resize(bytes)) throw refuse("the system has no memory for it");
+    memory->prefer_large_pages();
     return memory;
 }
 
