@@ -21,11 +21,17 @@ class Stage(NamedTuple):
 
     network: str
     time: str
-    """`virtual`, `wall`, or `mpi`."""
+    """`virtual`, `wall`, `mpi`, or `none` where there is no network."""
     family: str = ""
 
     def __str__(self) -> str:
+        if self.time == "none":
+            return self.network
         return f"{self.family} {self.network}" if self.time == "mpi" else f"{self.network} {self.time}"
+
+
+ALONE = Stage("no network", "none")
+"""What the program and the cache take by themselves, on the wall's clock."""
 
 
 def stages(options: Options, wall: bool = True, mpi: bool = True) -> list[Stage]:
@@ -49,7 +55,8 @@ def measure(name: str, arguments: Sequence[object], stage: Stage, ranks: int = 2
         lines = harness.run(name, arguments, place, timeout_s=600).json_lines()
     else:
         words = [str(harness.core_program(name, "programs/inproc")), "--ranks", str(ranks)]
-        words += ["--network", stage.network, *(["--virtual"] if stage.time == "virtual" else [])]
+        if stage != ALONE:
+            words += ["--network", stage.network, *(["--virtual"] if stage.time == "virtual" else [])]
         output = execute([*words, *map(str, arguments)], timeout_s=600)
         lines = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
     if len(lines) != 1 or lines[0]["right"] != 1:
@@ -111,7 +118,7 @@ COLUMNS = (
 
 def modelled(rows: Sequence[Row]) -> list[tuple[str, Row]]:
     """The rows of modelled networks, in virtual time and on the wall's clock, each after its network's."""
-    return [(row["network"].split()[0], row) for row in rows if row["time"] != "mpi"]
+    return [(row["network"].split()[0], row) for row in rows if row["time"] in ("virtual", "wall")]
 
 
 def find(rows: Sequence[Row], **wanted: object) -> list[Row]:

@@ -33,29 +33,45 @@ TEST(PageCacheConflicts, AGetWaitsForThePutOfItsLineAndNoOther) {
     EXPECT_EQ(rig.cache.get(rig.task, same).kind, Step::Kind::start);
 }
 
+/// A task that acquires and reads the first line, again and again.
+class Poller {
+  public:
+    explicit Poller(PageCacheRig& rig) : rig_(rig) {}
+    /// Begins the next get. \return its first step
+    Step next() {
+        rig_.cache.acquire(task_);
+        get_.emplace(0, 0u, 8u, flag_, rig_.segment, rig_.now);
+        const Step step = ask();
+        if (step.kind == Step::Kind::start) rig_.start(*step.operation);
+        return step;
+    }
+    Step ask() { return rig_.cache.get(task_, *get_); }
+
+  private:
+    PageCacheRig& rig_;
+    TaskClock task_;
+    std::byte flag_[8];
+    std::optional<GetRequest> get_;
+};
+
 TEST(PageCacheConflicts, AGetIsNotHeldUpByATaskThatPollsItsLine) {
     PageCacheRig rig(small_config());
-    TaskClock polling;
-    std::byte flag[8], to[8];
+    Poller poller(rig);
+    std::byte to[8];
     rig.put(0, 16, 8, 5);  // part of the line, not sent
-    const auto poll = [&] {
-        rig.cache.acquire(polling);
-        return GetRequest(0, 0, 8, flag, rig.segment, rig.now);
-    };
-    GetRequest polled = poll(), waiting(0, 8, 8, to, rig.segment, rig.now);
-    rig.start(*rig.cache.get(polling, polled).operation);
+    GetRequest waiting(0, 8, 8, to, rig.segment, rig.now);
+    ASSERT_EQ(poller.next().kind, Step::Kind::start);
     ASSERT_EQ(rig.cache.get(rig.task, waiting).kind, Step::Kind::wait);
     rig.finish(0);
-    ASSERT_EQ(rig.cache.get(polling, polled).kind, Step::Kind::done);
+    ASSERT_EQ(poller.ask().kind, Step::Kind::done);
     // The other one polls again before this one is looked at.
-    polled = poll();
-    rig.start(*rig.cache.get(polling, polled).operation);
+    ASSERT_EQ(poller.next().kind, Step::Kind::start);
     Step step = rig.cache.get(rig.task, waiting);
     ASSERT_EQ(step.kind, Step::Kind::start) << "it fetches the line itself";
     rig.start(*step.operation);
     rig.cache.check_invariants();
     rig.finish(0);
-    ASSERT_EQ(rig.cache.get(polling, polled).kind, Step::Kind::done);
+    ASSERT_EQ(poller.ask().kind, Step::Kind::done);
     // The line is in its page; a write-back must wait for the second GET all the same, because its request
     // gets what was written from the page.
     ReleaseRequest release;
@@ -132,61 +148,45 @@ TEST(PageCacheConflicts, AGetIsNotHeldUpByATaskThatWritesToItsLineAgainAndAgain)
 
 TEST(PageCacheConflicts, AReleaseIsNotHeldUpByATaskThatPollsItsLine) {
     PageCacheRig rig(small_config());
-    TaskClock polling;
-    std::byte flag[8];
-    std::optional<GetRequest> polled;
-    const auto poll = [&] {
-        rig.cache.acquire(polling);
-        polled.emplace(0, 0u, 8u, flag, rig.segment, rig.now);
-        const Step step = rig.cache.get(polling, *polled);
-        if (step.kind == Step::Kind::start) rig.start(*step.operation);
-        return step;
-    };
-    ASSERT_EQ(poll().kind, Step::Kind::start);
+    Poller poller(rig);
+    ASSERT_EQ(poller.next().kind, Step::Kind::start);
     rig.put(0, 16, 8, 5);
     ReleaseRequest release;
     Step step = rig.cache.release(release);
     ASSERT_EQ(step.kind, Step::Kind::wait);
     EXPECT_EQ(step.operation->kind, Operation::Kind::get);
     rig.finish(0);
-    ASSERT_EQ(rig.cache.get(polling, *polled).kind, Step::Kind::done);
-    ASSERT_EQ(poll().kind, Step::Kind::start);
+    ASSERT_EQ(poller.ask().kind, Step::Kind::done);
+    ASSERT_EQ(poller.next().kind, Step::Kind::start);
     step = rig.cache.release(release);
     ASSERT_EQ(step.kind, Step::Kind::wait);
     EXPECT_EQ(step.operation->kind, Operation::Kind::put) << "its place behind the second poll";
     rig.put(0, 18, 1, 6);  // in time
     rig.sent();
     rig.finish(0);
-    ASSERT_EQ(rig.cache.get(polling, *polled).kind, Step::Kind::done);
+    ASSERT_EQ(poller.ask().kind, Step::Kind::done);
     EXPECT_EQ(rig.sent(), "p16+8");
-    EXPECT_EQ(poll().kind, Step::Kind::wait) << "a third one has to wait for it";
+    EXPECT_EQ(poller.next().kind, Step::Kind::wait) << "a third one has to wait for it";
     rig.cache.check_invariants();
     rig.finish(0);
     EXPECT_EQ(rig.cache.release(release).kind, Step::Kind::done);
     EXPECT_EQ(rig.memory[0][17], std::byte{5});
     EXPECT_EQ(rig.memory[0][18], std::byte{6});
-    rig.drive([&] { return rig.cache.get(polling, *polled); });
+    rig.drive([&] { return poller.ask(); });
     EXPECT_EQ(rig.cache.operations(), 0u);
 }
 
 TEST(PageCacheConflicts, ALargePutIsNotHeldUpByATaskThatPollsItsLine) {
     PageCacheRig rig(small_config());
-    TaskClock polling;
-    std::byte flag[8];
-    std::optional<GetRequest> polled;
-    const auto poll = [&] {
-        rig.cache.acquire(polling);
-        polled.emplace(0, 0u, 8u, flag, rig.segment, rig.now);
-        rig.start(*rig.cache.get(polling, *polled).operation);
-    };
+    Poller poller(rig);
     rig.put(0, 16, 8, 5);
-    poll();
+    poller.next();
     const std::vector<std::byte> large(4096, std::byte{60});
     PutRequest put(0, 16, large.size(), large.data());
     ASSERT_EQ(rig.cache.put(put).kind, Step::Kind::wait);
     rig.finish(0);
-    ASSERT_EQ(rig.cache.get(polling, *polled).kind, Step::Kind::done);
-    poll();
+    ASSERT_EQ(poller.ask().kind, Step::Kind::done);
+    poller.next();
     const Step step = rig.cache.put(put);
     ASSERT_EQ(step.kind, Step::Kind::wait);
     EXPECT_EQ(step.operation->kind, Operation::Kind::put) << "what it replaces goes first, in its turn";

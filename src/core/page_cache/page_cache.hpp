@@ -221,7 +221,7 @@ class PageCache {
     Step clean(std::uint32_t entry, OperationId& patience) noexcept;
     bool may_hold(const Operation& before, OperationId& patience) const noexcept;
     Step hold(Operation& operation) noexcept;
-    Operation* before(const Operation& operation) const noexcept;
+    Operation* predecessor(const Operation& held) const noexcept;
     void fail_held_gets(const Operation& put, int status, std::uint64_t now_ticks) noexcept;
     Operation* fetching(Rank target, ByteRange range) const noexcept;
     Operation* in_the_way(Rank target, ByteRange range) const noexcept;

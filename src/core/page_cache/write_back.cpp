@@ -25,14 +25,14 @@ Step PageCache::wait_for(Operation& op) noexcept {
     return {Step::Kind::wait, &op, op.id};
 }
 
-// Whether what has to wait for an operation may take its place in the line behind it; else it is asked again
-// when that is complete, and finds its place then.
+// Whether what has to wait for an operation is to be begun all the same, and held behind it; else it is
+// worked out anew when that is complete.
 bool PageCache::may_hold(const Operation& before, OperationId& patience) const noexcept {
     return operations_.is_overdue(before, patience) && operations_.spare() > 0 &&
            before.state_ != Operation::State::failed;
 }
 
-// It is there for all that are begun later, and next_due() will say when it has to be started.
+// What is begun later has to wait for it, and next_due() says when it has to be started.
 Step PageCache::hold(Operation& op) noexcept {
     op.state_ = Operation::State::held;
     ++held_;
@@ -40,7 +40,7 @@ Step PageCache::hold(Operation& op) noexcept {
 }
 
 // What was begun before a held operation, and has to be complete before that is started; nullptr: nothing.
-Operation* PageCache::before(const Operation& op) const noexcept {
+Operation* PageCache::predecessor(const Operation& op) const noexcept {
     Operation* const put = operations_.put_at(op.target, op.range());
     if (put != nullptr && put->id < op.id) return put;
     if (op.kind == Operation::Kind::get) return nullptr;
@@ -55,7 +55,7 @@ Operation* PageCache::next_due() noexcept {
     for (const auto* list : {&operations_.gets(), &operations_.puts()})
         for (Operation* op : *list) {
             if (op->state_ != Operation::State::held) continue;
-            if (Operation* const first = before(*op)) {
+            if (Operation* const first = predecessor(*op)) {
                 if (first->state_ != Operation::State::failed) continue;
                 first->state_ = Operation::State::planned;
                 return first;
