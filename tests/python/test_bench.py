@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import subprocess
 import sys
 from pathlib import Path
@@ -268,9 +269,24 @@ def test_stars_over_the_ratio_of_remote_accesses(tmp_path):
     assert len(report.claims) == 3 * 4
 
 
+MOST_INSTRUCTIONS = {"hit in one page": 98, "hit anywhere in the cache": 144, "put into one page": 115}
+"""Of the release build by GCC 12 for x86-64, the loop's own with them. There is no room for one more load and
+test: whether the cache is on says the pointer to it, which is loaded anyway."""
+
+
+def is_build_that_was_counted() -> bool:
+    found = next(harness.BUILD.glob("CMakeFiles/*/CMakeCXXCompiler.cmake")).read_text(encoding="utf-8")
+    cache = (harness.BUILD / "CMakeCache.txt").read_text(encoding="utf-8")
+    compiler = 'CXX_COMPILER_ID "GNU"' in found and 'CXX_COMPILER_VERSION "12.' in found
+    return compiler and "CMAKE_BUILD_TYPE:STRING=Release" in cache and platform.machine() == "x86_64"
+
+
 def test_page_cache_cost(tmp_path):
     report = measure("page_cache_cost", QUIET, tmp_path / "cost.json")
     for row in report.rows:
+        most = MOST_INSTRUCTIONS.get(row["access"]) if row["side"] == "cached" else None
+        if most is not None and row["instructions"] is not None and is_build_that_was_counted():
+            assert row["instructions"] <= most, row["access"]
         assert row["ns"] > 0 and (row["instructions"] is None or row["instructions"] > 0)
         if row["side"] == "uncached":
             assert row["hits"] == row["misses"] == 0
