@@ -96,6 +96,12 @@ def programs(options: Options) -> list[Program]:
         Program("nearby", ["--rounds", options.choose(20, 2)], "sum", what="nearby reads"),
         Program(
             "nearby",
+            ["--rounds", options.choose(20, 2), "--requests", "--neighbourhood", 64],
+            "sum",
+            what="nearby reads by requests",
+        ),
+        Program(
+            "nearby",
             ["--rounds", options.choose(20, 2), "--reads", 0, "--writes", 5000],
             "wrong",
             read_only=True,

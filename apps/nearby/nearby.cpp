@@ -2,10 +2,10 @@
 //
 // Reads single elements of nearby memory at random between barriers, as programs do that follow neighbours,
 // bins or short-range forces: in each round every rank changes some elements of its own, and then reads
-// elements of a neighbourhood somewhere in another rank's part, each by a get and a flush. If it is told to,
-// it then writes elements of such a neighbourhood, each by a put and a flush_local, as programs do that
-// deposit, scatter or transpose; each rank's part is written by one other. What should be where it works out
-// itself.
+// elements of a neighbourhood somewhere in another rank's part, each by a get and a flush, or by a get with a
+// request that it waits for. If it is told to, it then writes elements of such a neighbourhood, each by a put
+// and a flush_local, as programs do that deposit, scatter or transpose; each rank's part is written by one
+// other. What should be where it works out itself.
 
 #include <mpi.h>
 
@@ -31,6 +31,7 @@ struct Options {
     std::uint64_t writes = 0;
     std::uint64_t changes = 100;
     std::uint64_t seed = 1;
+    bool requests = false;
 };
 
 apps::Parsed parse_options(int argc, const char* const* argv, Options& options) {
@@ -49,6 +50,7 @@ apps::Parsed parse_options(int argc, const char* const* argv, Options& options) 
     app.add_option("--seed", options.seed, "of all that is left to chance")
         ->check(apps::whole_number())
         ->capture_default_str();
+    app.add_flag("--requests", options.requests, "read by MPI_Rget and MPI_Wait");
     apps::add_common_options(app, options.common);
     apps::Parsed parsed = apps::parse(app, argc, argv);
     if (parsed.run && options.neighbourhood > options.elements)
@@ -124,8 +126,15 @@ void read(const apps::MpiSession& mpi, const Options& options, const Expected& e
     for (std::uint64_t i = 0; i < options.reads; ++i) {
         const std::uint64_t index = first + random.next() % options.neighbourhood;
         std::uint64_t value = 0;
-        MPI_Get(&value, 1, MPI_UINT64_T, target, static_cast<MPI_Aint>(index), 1, MPI_UINT64_T, win);
-        MPI_Win_flush(target, win);
+        const auto displacement = static_cast<MPI_Aint>(index);
+        if (options.requests) {
+            MPI_Request request;
+            MPI_Rget(&value, 1, MPI_UINT64_T, target, displacement, 1, MPI_UINT64_T, win, &request);
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+        } else {
+            MPI_Get(&value, 1, MPI_UINT64_T, target, displacement, 1, MPI_UINT64_T, win);
+            MPI_Win_flush(target, win);
+        }
         result.sum += value;
         if (value != expected.part(target)[index]) ++result.wrong;
     }

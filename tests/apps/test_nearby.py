@@ -36,6 +36,18 @@ def test_same_values_in_few_messages(nearby: Starter, family: str, ranks: int) -
 
 
 @pytest.mark.parametrize("ranks", [2, 4])
+def test_waits_for_requests_forget_nothing(nearby: Starter, family: str, ranks: int) -> None:
+    arguments = ["--rounds", 5, "--reads", 1000, "--neighbourhood", 100, "--requests"]
+    plain = nearby.good(*arguments, family=family, ranks=ranks)
+    assert plain.results["wrong"] == "0"
+    run = nearby.good(*arguments, family=family, ranks=ranks, mode="acquire", settings={"bypass": "off"})
+    assert {**run.results, "communication_seconds": ""} == {**plain.results, "communication_seconds": ""}
+    # Each element once after each barrier, as requests bring no blocks; and whenever the same is read twice in
+    # a row, which may be a poll.
+    assert 0 < 8 * messages(run) <= 5 * 1000 * ranks
+
+
+@pytest.mark.parametrize("ranks", [2, 4])
 def test_writes_leave_in_few_messages(nearby: Starter, family: str, ranks: int) -> None:
     arguments = ["--rounds", 4, "--reads", 50, "--writes", 1000, "--elements", 4096, "--neighbourhood", 1024]
     plain = nearby.good(*arguments, family=family, ranks=ranks)
