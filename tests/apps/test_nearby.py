@@ -42,8 +42,8 @@ def test_waits_for_requests_forget_nothing(nearby: Starter, family: str, ranks: 
     assert plain.results["wrong"] == "0"
     run = nearby.good(*arguments, family=family, ranks=ranks, mode="acquire", settings={"bypass": "off"})
     assert {**run.results, "communication_seconds": ""} == {**plain.results, "communication_seconds": ""}
-    # Each element once after each barrier, as requests bring no blocks; and whenever the same is read twice in
-    # a row, which may be a poll.
+    # Each element once after each barrier, as requests bring no blocks; and whenever the same is read twice
+    # in a row, which may be a poll.
     assert 0 < 8 * messages(run) <= 5 * 1000 * ranks
 
 
