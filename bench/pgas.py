@@ -25,9 +25,9 @@ class Stage(NamedTuple):
     family: str = ""
 
     def __str__(self) -> str:
-        if self.time == "none":
-            return self.network
-        return f"{self.family} {self.network}" if self.time == "mpi" else f"{self.network} {self.time}"
+        if self.time == "mpi":
+            return f"{self.family} {self.network}"
+        return self.network if self.time == "none" else f"{self.network} {self.time}"
 
 
 ALONE = Stage("no network", "none")
@@ -55,7 +55,7 @@ def measure(name: str, arguments: Sequence[object], stage: Stage, ranks: int = 2
         lines = harness.run(name, arguments, place, timeout_s=600).json_lines()
     else:
         words = [str(harness.core_program(name, "programs/inproc")), "--ranks", str(ranks)]
-        if stage != ALONE:
+        if stage.time != ALONE.time:
             words += ["--network", stage.network, *(["--virtual"] if stage.time == "virtual" else [])]
         output = execute([*words, *map(str, arguments)], timeout_s=600)
         lines = [json.loads(line) for line in output.splitlines() if line.startswith("{")]

@@ -172,9 +172,7 @@ template <class Count>
 /// The request of a get that is complete.
 int served_request(Window& window, MPI_Request* request) noexcept {
     if (window.cached().request_served()) window.transport().progress();
-    const int status = completed_request(window.handle(), request);
-    if (status == MPI_SUCCESS) complete_at_once(window, *request);
-    return status;
+    return completed_request(window, request);
 }
 
 template <class Count>

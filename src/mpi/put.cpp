@@ -87,7 +87,7 @@ int rput(const Access<Count>& put, MPI_Request* request, const Call& call) noexc
     const int status = put_slowly(put, &started, call);
     if (status != MPI_SUCCESS) return status;
     // Its buffer may be used again, and a request says no more.
-    if (!started) return completed_request(put.win, request);
+    if (!started) return completed_request(*find_window(put.win), request);
     track_silent_request(*request, put.win);
     return status;
 }

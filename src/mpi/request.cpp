@@ -192,15 +192,25 @@ RequestId next_request_id() noexcept {
     return last.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
-int completed_request(MPI_Win win, MPI_Request* request) noexcept {
-    return PMPI_Rget(nullptr, 0, MPI_BYTE, MPI_PROC_NULL, 0, 0, MPI_BYTE, win, request);
+namespace {
+
+int get_from_nobody(const Window& window, MPI_Request* request) noexcept {
+    return PMPI_Rget(nullptr, 0, MPI_BYTE, MPI_PROC_NULL, 0, 0, MPI_BYTE, window.handle(), request);
+}
+
+}  // namespace
+
+int completed_request(const Window& window, MPI_Request* request) noexcept {
+    const int status = get_from_nobody(window, request);
+    if (status == MPI_SUCCESS) complete_at_once(window, *request);
+    return status;
 }
 
 void detail::ask_for_complete_handle(const Window& window) noexcept {
     // Two at a time: only what both have is a handle that tells no request from another.
     std::array<MPI_Request, 2> complete{MPI_REQUEST_NULL, MPI_REQUEST_NULL};
     for (MPI_Request& one : complete)
-        if (completed_request(window.handle(), &one) != MPI_SUCCESS) one = MPI_REQUEST_NULL;
+        if (get_from_nobody(window, &one) != MPI_SUCCESS) one = MPI_REQUEST_NULL;
     if (complete[0] == complete[1]) complete_handle.store(complete[0], std::memory_order_relaxed);
     for (MPI_Request& one : complete)
         PMPI_Wait(&one, MPI_STATUS_IGNORE);

@@ -35,7 +35,7 @@ void track_request(MPI_Request request, Window& window, int target, RequestId id
 void track_silent_request(MPI_Request request, MPI_Win win) noexcept;
 
 /// A request that is complete already: the library's own, from a get from nobody. \return the call's status
-int completed_request(MPI_Win win, MPI_Request* request) noexcept;
+int completed_request(const Window& window, MPI_Request* request) noexcept;
 
 /// Forgets the requests of a window that is about to go.
 void forget_requests(const Window& window) noexcept;

@@ -48,7 +48,7 @@ void note_read(const UpdateTarget& to, const char* call) noexcept {
 }
 
 /// The request of an atomic: its end brings the news. Where it has ended already nobody will see that.
-void note_atomic_request(MPI_Win win, MPI_Request request) noexcept {
+void track_atomic_request(MPI_Request request, MPI_Win win) noexcept {
     const char* const call = "MPI_Rget_accumulate";
     const Window* const window = find_window(win);
     if (window != nullptr && !brings_news(*window, call))
@@ -233,7 +233,7 @@ using namespace nearfetch;
             return PMPI_Rget_accumulate##SUFFIX(origin, origin_count, origin_type, result, result_count,     \
                                                 result_type, rank, disp, count, type, op, win, request);     \
         });                                                                                                  \
-        if (status == MPI_SUCCESS) note_atomic_request(win, *request);                                       \
+        if (status == MPI_SUCCESS) track_atomic_request(*request, win);                                      \
         return status;                                                                                       \
     }
 

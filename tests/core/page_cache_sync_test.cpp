@@ -46,6 +46,12 @@ class Poller {
         return step;
     }
     Step ask() { return rig_.cache.get(task_, *get_); }
+    /// Its get completes, and it begins the next one.
+    void again() {
+        rig_.finish(0);
+        EXPECT_EQ(ask().kind, Step::Kind::done);
+        EXPECT_EQ(next().kind, Step::Kind::start);
+    }
 
   private:
     PageCacheRig& rig_;
@@ -62,10 +68,7 @@ TEST(PageCacheConflicts, AGetIsNotHeldUpByATaskThatPollsItsLine) {
     GetRequest waiting(0, 8, 8, to, rig.segment, rig.now);
     ASSERT_EQ(poller.next().kind, Step::Kind::start);
     ASSERT_EQ(rig.cache.get(rig.task, waiting).kind, Step::Kind::wait);
-    rig.finish(0);
-    ASSERT_EQ(poller.ask().kind, Step::Kind::done);
-    // The other one polls again before this one is looked at.
-    ASSERT_EQ(poller.next().kind, Step::Kind::start);
+    poller.again();  // before this one is looked at
     Step step = rig.cache.get(rig.task, waiting);
     ASSERT_EQ(step.kind, Step::Kind::start) << "it fetches the line itself";
     rig.start(*step.operation);
@@ -101,6 +104,12 @@ class Writer {
         if (step.kind == Step::Kind::done) release_.reset();
         return step;
     }
+    /// Its PUT completes, and it begins the next one.
+    void again() {
+        rig_.finish(0);
+        EXPECT_EQ(next().kind, Step::Kind::done);
+        EXPECT_EQ(next().kind, Step::Kind::start);
+    }
     int value() const { return value_; }
 
   private:
@@ -120,9 +129,7 @@ TEST(PageCacheConflicts, AGetIsNotHeldUpByATaskThatWritesToItsLineAgainAndAgain)
         Step step = rig.cache.get(rig.task, get);
         ASSERT_EQ(step.kind, Step::Kind::wait);
         EXPECT_EQ(step.operation->kind, Operation::Kind::put) << "that was there before it";
-        rig.finish(0);
-        ASSERT_EQ(writer.next().kind, Step::Kind::done);
-        ASSERT_EQ(writer.next().kind, Step::Kind::start);
+        writer.again();
         // The next one is there before the get is looked at. It takes its place behind that.
         step = rig.cache.get(rig.task, get);
         ASSERT_EQ(step.kind, Step::Kind::wait);
@@ -155,9 +162,7 @@ TEST(PageCacheConflicts, AReleaseIsNotHeldUpByATaskThatPollsItsLine) {
     Step step = rig.cache.release(release);
     ASSERT_EQ(step.kind, Step::Kind::wait);
     EXPECT_EQ(step.operation->kind, Operation::Kind::get);
-    rig.finish(0);
-    ASSERT_EQ(poller.ask().kind, Step::Kind::done);
-    ASSERT_EQ(poller.next().kind, Step::Kind::start);
+    poller.again();
     step = rig.cache.release(release);
     ASSERT_EQ(step.kind, Step::Kind::wait);
     EXPECT_EQ(step.operation->kind, Operation::Kind::put) << "its place behind the second poll";
@@ -184,9 +189,7 @@ TEST(PageCacheConflicts, ALargePutIsNotHeldUpByATaskThatPollsItsLine) {
     const std::vector<std::byte> large(4096, std::byte{60});
     PutRequest put(0, 16, large.size(), large.data());
     ASSERT_EQ(rig.cache.put(put).kind, Step::Kind::wait);
-    rig.finish(0);
-    ASSERT_EQ(poller.ask().kind, Step::Kind::done);
-    poller.next();
+    poller.again();
     const Step step = rig.cache.put(put);
     ASSERT_EQ(step.kind, Step::Kind::wait);
     EXPECT_EQ(step.operation->kind, Operation::Kind::put) << "what it replaces goes first, in its turn";
@@ -205,9 +208,7 @@ TEST(PageCacheConflicts, AGetInLineBehindAPutThatFailsFails) {
     GetRequest get(0, 0, 8, to, rig.segment, rig.now);
     ASSERT_EQ(writer.next().kind, Step::Kind::start);
     ASSERT_EQ(rig.cache.get(rig.task, get).kind, Step::Kind::wait);
-    rig.finish(0);
-    ASSERT_EQ(writer.next().kind, Step::Kind::done);
-    ASSERT_EQ(writer.next().kind, Step::Kind::start);
+    writer.again();
     ASSERT_EQ(rig.cache.get(rig.task, get).operation->kind, Operation::Kind::get);
     rig.finish(0, 55);
     EXPECT_EQ(rig.cache.get(rig.task, get).kind, Step::Kind::done);

@@ -96,9 +96,9 @@ Step PageCache::get_bulk(const TaskClock& task, GetRequest& r) {
     r.next_ = copy_prefix(task, r);
     if (r.next_ == r.range().end) return {};
     const Gap gap = gap_at(task, r);
-    if (gap.blocked != nullptr) return clean(gap.blocked->dirty, r.patience_);
+    if (gap.blocked != nullptr) return clean(gap.blocked->dirty, r.turn_);
     Operation* const before = in_the_way(r.target, gap.range);
-    if (before != nullptr && !may_hold(*before, r.patience_)) return held_up_by(*before);
+    if (before != nullptr && !may_hold(*before, r.turn_)) return held_up_by(*before, r.turn_);
     Operation& op = operations_.begin(Operation::Kind::get, r.target, gap.range);
     op.bulk_ = true;
     op.buffer = r.to + (gap.range.begin - r.offset);
@@ -134,11 +134,11 @@ void PageCache::update(const PutRequest& r) noexcept {
 
 Step PageCache::put_bulk(PutRequest& r) {
     if (r.next_ == r.offset) {
-        if (Operation* const op = in_the_way(r.target, r.range())) return held_up_by(*op);
+        if (Operation* const op = in_the_way(r.target, r.range())) return held_up_by(*op, r.turn_);
         // What arrives goes around the written bytes to who waits for it; so these have to stay until then.
         if (Operation* const op = fetching(r.target, r.range()))
             if (const Page* const written = written_within(r))
-                return may_hold(*op, r.patience_) ? clean(written->dirty, r.patience_) : held_up_by(*op);
+                return may_hold(*op, r.turn_) ? clean(written->dirty, r.turn_) : held_up_by(*op, r.turn_);
         update(r);
         forget_merges(r.target, r.range());
         Operation& op = operations_.begin(Operation::Kind::put, r.target, r.range());

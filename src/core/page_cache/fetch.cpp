@@ -105,7 +105,7 @@ Step PageCache::get_window(const TaskClock& task, GetRequest& r) {
         window = survey(task, r.target, window.range);
     }
     if (window.arriving != 0)
-        if (Operation* const op = arrival(r, window)) return held_up_by(*op);
+        if (Operation* const op = arrival(r, window)) return held_up_by(*op, r.turn_);
     if (window.missing == 0) {
         copy_resident(r, window);
         r.next_ = end;
@@ -120,7 +120,7 @@ Step PageCache::get_window(const TaskClock& task, GetRequest& r) {
         lines = {lines.begin & ~page_mask_, ((lines.end - 1) | page_mask_) + 1};
     }
     Operation* const before = in_the_way(r.target, lines);
-    if (before != nullptr && !may_hold(*before, r.patience_)) return held_up_by(*before);
+    if (before != nullptr && !may_hold(*before, r.turn_)) return held_up_by(*before, r.turn_);
     Operation& op = plan_fetch(task, r, window);
     if (window.missing != all) copy_resident(r, window);
     r.next_ = end;
@@ -132,7 +132,7 @@ Step PageCache::get_window(const TaskClock& task, GetRequest& r) {
 // operations were begun after the request first had to wait for one
 Operation* PageCache::arrival(GetRequest& r, const Window& window) noexcept {
     for (Operation* op : operations_.gets()) {
-        if (op->wanted_ == 0 || operations_.is_overdue(*op, r.patience_) || op->target != r.target ||
+        if (op->wanted_ == 0 || r.turn_.is_before(*op) || op->target != r.target ||
             !op->range().overlaps(window.range))
             continue;
         const std::uint64_t base = op->offset >> line_shift_;
@@ -155,7 +155,7 @@ Step PageCache::write_back(GetRequest& r, ByteRange range) noexcept {
     for_each_part(range, [&](const Part& part) {
         const Page* const page = lookup(r.target, part.number);
         if (page != nullptr && page->dirty != Page::nothing && step.kind == Step::Kind::done)
-            step = clean(page->dirty, r.patience_);
+            step = clean(page->dirty, r.turn_);
     });
     return step;
 }
@@ -332,7 +332,7 @@ void PageCache::admit(Operation& op) noexcept {
 }
 
 void PageCache::complete(Operation& op, int status, std::uint64_t now_ticks) noexcept {
-    NF_EXPECT(op.state_ != Operation::State::idle && op.state_ != Operation::State::landed);
+    NF_EXPECT(op.state_ == Operation::State::planned || op.state_ == Operation::State::started);
     if (op.kind == Operation::Kind::put && !op.bulk_) {
         if (status == 0) return operations_.end(op);
         op.state_ = Operation::State::failed;
@@ -347,7 +347,7 @@ void PageCache::complete(Operation& op, int status, std::uint64_t now_ticks) noe
     }
     settle();
     completed_ticks_ = now_ticks;
-    if (op.state_ != Operation::State::started) op.wanted_ = 0;  // it was never admitted
+    if (op.state_ == Operation::State::planned) op.wanted_ = 0;  // it was never admitted
     if (status != 0) op.merge_ = 0;
     if ((op.get_ != nullptr || op.awaited_) && !op.bulk_ && status == 0 && now_ticks > op.started_ticks_)
         read_ahead_.latency(now_ticks - op.started_ticks_);

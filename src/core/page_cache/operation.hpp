@@ -90,12 +90,6 @@ class OperationTable {
     const std::vector<Operation*>& gets() const noexcept { return active_[0]; }
     const std::vector<Operation*>& puts() const noexcept { return active_[1]; }
     OperationId last_id() const noexcept { return last_id_; }
-    /// Whether an operation was begun after a request first had to wait: that must not be held up by it, too.
-    /// \param patience what had been begun last when the request first had to; 0: it has not yet, but now
-    bool is_overdue(const Operation& before, OperationId& patience) const noexcept {
-        if (patience == 0) patience = last_id_;
-        return before.id > patience;
-    }
 
     /// \pre spare() > 0
     Operation& begin(Operation::Kind kind, Rank target, ByteRange range) noexcept {

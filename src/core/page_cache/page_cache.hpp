@@ -218,15 +218,16 @@ class PageCache {
     void copy_clean(const Page& page, std::uint64_t begin, std::uint64_t end, const std::byte* from) noexcept;
 
     // Puts and releases (write_back.cpp).
-    Step clean(std::uint32_t entry, OperationId& patience) noexcept;
-    bool may_hold(const Operation& before, OperationId& patience) const noexcept;
+    Step clean(std::uint32_t entry, Turn& turn) noexcept;
+    bool may_hold(const Operation& before, const Turn& turn) const noexcept;
     Step hold(Operation& operation) noexcept;
+    Operation& let_go(Operation& held) noexcept;
     Operation* predecessor(const Operation& held) const noexcept;
     void fail_held_gets(const Operation& put, int status, std::uint64_t now_ticks) noexcept;
     Operation* fetching(Rank target, ByteRange range) const noexcept;
     Operation* in_the_way(Rank target, ByteRange range) const noexcept;
     static Step wait_for(Operation& operation) noexcept;
-    Step held_up_by(Operation& operation) noexcept;
+    Step held_up_by(Operation& operation, Turn& turn) noexcept;
     static Step start(Operation& operation) noexcept { return {Step::Kind::start, &operation, operation.id}; }
     struct Run;
     bool oldest_is_due() noexcept;

@@ -30,6 +30,13 @@ struct Step {
     OperationId id = 0;
 };
 
+/// What had been begun last when a request first had to wait for somebody else's operation. What is begun
+/// later must not hold it up, too.
+struct Turn {
+    OperationId last = 0;  ///< 0: it has not had to wait yet
+    bool is_before(const Operation& op) const noexcept { return last != 0 && op.id > last; }
+};
+
 /// A task's own time; several share a thread's cache (000, section III-B). A new one has acquired nothing: it
 /// may see what others fetched before, unless it says acquire() first.
 struct TaskClock {
@@ -66,9 +73,9 @@ struct GetRequest {
     std::uint32_t outstanding_ = 0;
     bool fetched_ = false;
     bool waited_ = false;
-    std::uint8_t mark_ = 0;     ///< a stream to be read ahead for
-    OperationId late_ = 0;      ///< the prefetch that was waited for last
-    OperationId patience_ = 0;  ///< OperationTable::is_overdue()
+    std::uint8_t mark_ = 0;  ///< a stream to be read ahead for
+    OperationId late_ = 0;   ///< the prefetch that was waited for last
+    Turn turn_;
 };
 
 struct PutRequest {
@@ -90,7 +97,7 @@ struct PutRequest {
     friend class PageCache;
     std::uint64_t next_;
     std::uint32_t outstanding_ = 0;
-    OperationId patience_ = 0;
+    Turn turn_;
 };
 
 /// Asks for a range ahead of its use. Never waits: what cannot be started now is left out.
@@ -122,7 +129,7 @@ struct ReleaseRequest {
     bool cleaned_ = false;
     std::uint64_t last_page_ = 0;  ///< pages that became dirty later are not its concern
     OperationId last_put_ = 0;     ///< PUTs up to that one are waited for
-    OperationId patience_ = 0;
+    Turn turn_;
 };
 
 }  // namespace nearfetch

@@ -27,16 +27,22 @@ Step PageCache::wait_for(Operation& op) noexcept {
 
 // Whether what has to wait for an operation is to be begun all the same, and held behind it; else it is
 // worked out anew when that is complete.
-bool PageCache::may_hold(const Operation& before, OperationId& patience) const noexcept {
-    return operations_.is_overdue(before, patience) && operations_.spare() > 0 &&
-           before.state_ != Operation::State::failed;
+bool PageCache::may_hold(const Operation& before, const Turn& turn) const noexcept {
+    return turn.is_before(before) && operations_.spare() > 0 && before.state_ != Operation::State::failed;
 }
 
 // What is begun later has to wait for it, and next_due() says when it has to be started.
 Step PageCache::hold(Operation& op) noexcept {
     op.state_ = Operation::State::held;
     ++held_;
-    return held_up_by(op);
+    ++counters_.waits;
+    return wait_for(op);
+}
+
+Operation& PageCache::let_go(Operation& op) noexcept {
+    --held_;
+    op.state_ = Operation::State::planned;
+    return op;
 }
 
 // What was begun before a held operation, and has to be complete before that is started; nullptr: nothing.
@@ -60,10 +66,8 @@ Operation* PageCache::next_due() noexcept {
                 first->state_ = Operation::State::planned;
                 return first;
             }
-            --held_;
-            op->state_ = Operation::State::planned;
             if (op->kind == Operation::Kind::put) take_run({op->target, op->range()}, *op);
-            return op;
+            return &let_go(*op);
         }
     return nullptr;
 }
@@ -71,19 +75,20 @@ Operation* PageCache::next_due() noexcept {
 // Nobody starts a PUT again that failed but who needs it done, and these cannot wait for that.
 void PageCache::fail_held_gets(const Operation& put, int status, std::uint64_t now_ticks) noexcept {
     const auto is_behind = [&](const Operation* op) {
-        return op->state_ == Operation::State::held && op->target == put.target &&
+        return op->state_ == Operation::State::held && op->id > put.id && op->target == put.target &&
                op->range().overlaps(put.range());
     };
-    for (auto found = operations_.gets().begin(); held_ != 0;) {
-        found = std::find_if(operations_.gets().begin(), operations_.gets().end(), is_behind);
-        if (found == operations_.gets().end()) return;
-        --held_;
-        complete(**found, status, now_ticks);
+    const auto& gets = operations_.gets();
+    while (held_ != 0) {
+        const auto found = std::find_if(gets.begin(), gets.end(), is_behind);
+        if (found == gets.end()) return;
+        complete(let_go(**found), status, now_ticks);
     }
 }
 
 // The same as wait_for() for an operation that is somebody else's.
-Step PageCache::held_up_by(Operation& op) noexcept {
+Step PageCache::held_up_by(Operation& op, Turn& turn) noexcept {
+    if (turn.last == 0) turn.last = operations_.last_id();
     ++counters_.waits;
     return wait_for(op);
 }
@@ -131,11 +136,11 @@ Step PageCache::put(PutRequest& r) {
         const std::uint64_t size = std::min(page_mask_ + 1 - skip, r.range().end - r.next_);
         Page* page = lookup(r.target, number);
         if ((page == nullptr || page->dirty == Page::nothing) && (dirty_.full() || oldest_is_due()))
-            return clean(dirty_.oldest(), r.patience_);
+            return clean(dirty_.oldest(), r.turn_);
         if (page == nullptr) {
             page = make_page(r.target, number);
             // At most half of the pages are dirty: the others are waiting for what is on its way to them.
-            if (page == nullptr) return held_up_by(*operations_.oldest());
+            if (page == nullptr) return held_up_by(*operations_.oldest(), r.turn_);
         } else if (page != written_) {
             queues_.used(*page);
         }
@@ -203,14 +208,14 @@ void PageCache::set_clean(Page& page, std::uint64_t begin, std::uint64_t end) no
 }
 
 // One PUT of what the entry has, or what it has to wait for.
-Step PageCache::clean(std::uint32_t entry, OperationId& patience) noexcept {
+Step PageCache::clean(std::uint32_t entry, Turn& turn) noexcept {
     const Page& page = pages_[dirty_.page(entry)];
     const std::uint64_t begin = dirty_.next_set(entry, 0);
     const Run run = run_at(page, begin);
     // What arrives goes around the written bytes, in pages and to who waits for it; so these have to stay.
     Operation* const get = fetching(run.target, run.range);
-    if (get != nullptr && !may_hold(*get, patience)) return held_up_by(*get);
-    if (Operation* const op = in_the_way(run.target, run.range)) return held_up_by(*op);
+    if (get != nullptr && !may_hold(*get, turn)) return held_up_by(*get, turn);
+    if (Operation* const op = in_the_way(run.target, run.range)) return held_up_by(*op, turn);
     Operation& op = operations_.begin(Operation::Kind::put, run.target, run.range);
     if (get != nullptr) return hold(op);
     take_run(run, op);
@@ -239,7 +244,7 @@ Step PageCache::release(ReleaseRequest& r) {
                 const std::uint64_t end = std::min(r.range.end - base, page_mask_ + 1);
                 if (!dirty_.any(entry, begin, end)) continue;
             }
-            return clean(entry, r.patience_);
+            return clean(entry, r.turn_);
         }
         r.cleaned_ = true;
         r.last_put_ = operations_.last_id();
