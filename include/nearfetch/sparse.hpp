@@ -128,12 +128,12 @@ class SparseMatrix {
     }
     /// \throws Error unless this rank owns it
     SparseRow<T> row(std::int64_t i) {
-        const auto [first, columns] = structure_.own_row(i);
-        return {columns, own_values().subspan(static_cast<std::size_t>(first), columns.size())};
+        const std::span<const std::int64_t> columns = structure_.own_row(i);
+        return {columns, {own_ + structure_.own_first(i), columns.size()}};
     }
     SparseRow<const T> row(std::int64_t i) const {
-        const auto [first, columns] = structure_.own_row(i);
-        return {columns, own_values().subspan(static_cast<std::size_t>(first), columns.size())};
+        const std::span<const std::int64_t> columns = structure_.own_row(i);
+        return {columns, {own_ + structure_.own_first(i), columns.size()}};
     }
     /// Calls visit(index, value) for each of this rank's non-zeros, in their order.
     template <std::invocable<const Index<2>&, T&> Visit>

@@ -42,12 +42,14 @@ class SparseStructure {
     }
     /// Of anybody's: as it is known, else its owner's memory is read. \throws Error out of bounds
     std::int64_t number(const Index<2>& i) const;
-    /// The first number of an own row, and its columns. \throws Error for another's
-    std::pair<std::int64_t, std::span<const std::int64_t>> own_row(std::int64_t i) const {
+    /// The columns of an own row. \throws Error for another's
+    std::span<const std::int64_t> own_row(std::int64_t i) const {
         if (i < first_row_ || i >= end_row_) [[unlikely]]
             not_own(i);
-        return {own_starts_[i - first_row_], own_columns(i)};
+        return own_columns(i);
     }
+    /// The number that an own row begins with.
+    std::int64_t own_first(std::int64_t i) const { return own_starts_[i - first_row_]; }
 
     /// Of all own rows: the number that each begins with, and the end; and the columns.
     std::span<const std::int64_t> own_starts() const {

@@ -111,7 +111,7 @@ std::vector<std::int64_t> SparseStructure::insert(const char* what, std::vector<
     check_own(what, indices, distinct);
     std::vector<Index<2>> before;
     for (std::int64_t i = first_row_; i < end_row_; ++i)
-        for (const std::int64_t column : own_row(i).second)
+        for (const std::int64_t column : own_row(i))
             before.push_back({i, column});
     std::vector<Index<2>> after;
     std::set_union(before.begin(), before.end(), indices.begin(), indices.end(), std::back_inserter(after));
