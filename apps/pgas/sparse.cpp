@@ -5,12 +5,13 @@
 // whose points are numbered with the bits of their place reversed: so each row needs elements of x from
 // everywhere. Its values are such that y is known. The first time is not measured.
 //
-// With `hand` each rank copies all of the vector. Nothing that is written here says which elements a rank
-// needs: the matrix does.
+// With `hand` each rank copies all of the vector. With `gather` it has what the columns of its rows mean
+// gathered. Nothing that is written here says which elements a rank needs: the matrix does.
 
 #include <CLI/CLI.hpp>
 #include <cmath>
 #include <nearfetch/array.hpp>
+#include <nearfetch/gather.hpp>
 #include <nearfetch/sparse.hpp>
 #include <optional>
 #include <set>
@@ -81,6 +82,19 @@ void add_product(Vector& y, const Matrix& a, const X& x) {
     });
 }
 
+/// The same. \param x the k-th is what the column of the k-th own non-zero means
+void add_product(Vector& y, const Matrix& a, const Gather<double>& x) {
+    const SparseRows<const double> own = a.local();
+    std::size_t k = 0;
+    y.for_each([&, row = std::size_t{0}](const Index<1>&, double& element) mutable {
+        const auto end = static_cast<std::size_t>(own.starts[++row]);
+        double sum = 0;
+        for (; k < end; ++k)
+            sum += own.values[k] * x[k];
+        element += sum;
+    });
+}
+
 /// All of the vector, brought by hand.
 class Copy {
   public:
@@ -98,6 +112,7 @@ class Iteration {
     Iteration(const Matrix& a, Vector& x, Vector& y, const Options& options)
         : a_(a), x_(x), y_(y), version_(options.version) {
         if (version_.is_by_hand()) copy_.emplace(x_);
+        if (version_.is_gathered()) near_.emplace(x_, a_.local().columns);
         if (version_.is_prefetched()) x_.prefetch_all_to_all(version_.prefetch());
         if (version_.is_observed()) x_.observe();
     }
@@ -109,6 +124,9 @@ class Iteration {
         if (version_.is_by_hand()) {
             copy_->bring();
             add_product(y_, a_, *copy_);
+        } else if (version_.is_gathered()) {
+            near_->update();
+            add_product(y_, a_, *near_);
         } else {
             add_product(y_, a_, [this](std::int64_t j) { return x_.read({j}); });
         }
@@ -123,6 +141,7 @@ class Iteration {
     Vector& y_;
     const programs::Version& version_;
     std::optional<Copy> copy_;
+    std::optional<Gather<double>> near_;
 };
 
 /// Each element that own rows need, once.

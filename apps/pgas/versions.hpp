@@ -12,6 +12,7 @@
 // and where indices are data
 //   observed, observed-sd   the first time as base; what was read then is prefetched with automatic
 //                           consistency
+//   gather                  what the indices mean is gathered (nearfetch/gather.hpp)
 
 #include <CLI/CLI.hpp>
 #include <nearfetch/array.hpp>
@@ -25,13 +26,13 @@ namespace nearfetch::programs {
 
 class Version {
   public:
-    /// \param learned whether there is a version that learns what to prefetch
-    void add_options(CLI::App& app, bool learned = false) {
+    /// \param by_indices whether indices are data: there are versions that learn or gather what these mean
+    void add_options(CLI::App& app, bool by_indices = false) {
         std::vector<std::string> names{"base", "ac", "ac-sd", "mc", "mc-sd", "hand"};
-        if (learned) names.insert(names.end(), {"observed", "observed-sd"});
+        if (by_indices) names.insert(names.end(), {"observed", "observed-sd", "gather"});
         app.add_option("--version", name_,
-                       learned ? "base, ac, ac-sd, mc, mc-sd, hand, observed or observed-sd"
-                               : "base, ac, ac-sd, mc, mc-sd or hand")
+                       by_indices ? "base, ac, ac-sd, mc, mc-sd, hand, observed, observed-sd or gather"
+                                  : "base, ac, ac-sd, mc, mc-sd or hand")
             ->check(CLI::IsMember(names))
             ->capture_default_str();
         app.add_option("--work-ns", work_ns_, "what the loop does for an element takes, in virtual time")
@@ -41,7 +42,8 @@ class Version {
 
     bool is_by_hand() const { return name_ == "hand"; }
     bool is_observed() const { return name_.starts_with("observed"); }
-    bool is_prefetched() const { return name_ != "base" && !is_by_hand() && !is_observed(); }
+    bool is_gathered() const { return name_ == "gather"; }
+    bool is_prefetched() const { return name_.starts_with("ac") || is_manual(); }
     bool is_manual() const { return name_.starts_with("mc"); }
     /// The programs have a barrier before, in all versions.
     Prefetch prefetch() const {

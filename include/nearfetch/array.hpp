@@ -30,7 +30,8 @@
 //   consistent, staticDomain            Prefetch{.consistent, .static_domain}, the last argument of each
 //   updatePrefetch, evictPrefetch       update_prefetch(), evict_prefetch()
 // A program that does not know it, because it reads a(index[i]), lets the array find out: observe(), then
-// prefetch_observed() (array_observe.hpp).
+// prefetch_observed() (array_observe.hpp). One that has its indices in an array brings what they mean to
+// where it is read without being looked for (gather.hpp).
 //
 // What is collective is called by all ranks in the same order with the same arguments; that they are the same
 // is checked, and an Error if not. Collective functions begin with a barrier (patterns unless they are told
@@ -55,6 +56,9 @@
 #include <vector>
 
 namespace nearfetch {
+
+template <class T, Distribution D>
+class Gather;
 
 template <class T, std::size_t N, Distribution D = Block>
 class DistributedArray {
@@ -281,6 +285,8 @@ class DistributedArray {
   private:
     template <class, std::size_t, Distribution>
     friend class DistributedArray;
+    template <class, Distribution>
+    friend class Gather;
     using Part = detail::ArrayPart<T, N, D>;
     /// What was prefetched, to ask for it again.
     struct Pattern {

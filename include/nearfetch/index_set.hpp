@@ -51,6 +51,11 @@ class IndexSet {
             return places_[from_first];
         return words_.empty() ? -1 : position_in_words(i);
     }
+    /// Gives back what position() needs, which is not asked again.
+    void forget_places() {
+        words_ = {};
+        places_ = {};
+    }
     /// Adds the numbers between two runs where these are at most so many.
     void close_gaps(std::int64_t most);
     /// Of numbers that follow each other.
