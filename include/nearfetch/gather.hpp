@@ -86,7 +86,7 @@ class Gather {
         for (const Part& part : parts_)
             moves.push_back({array_.part_of(part.owner),
                              reinterpret_cast<std::byte*>(elements_.data() + part.first), &part.set});
-        detail::get_slices(moves, detail::Packer::requester, false, &detail::pack_at_owner);
+        detail::get_slices(moves, detail::Packer::requester, true, &detail::pack_at_owner);
     }
 
     /// Indices.

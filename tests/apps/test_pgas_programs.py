@@ -264,7 +264,8 @@ def test_sparse_learns_what_it_needs(log_size, ranks):
     needed = elements_of_sparse(log_size, radius, ranks)
     by_rank_0 = [8 * len(elements) for (rank, _), elements in needed.items() if rank == 0]
     spans = sum(8 * (elements[-1] - elements[0] + 1) for elements in needed.values())
-    by_hand, base, packed, passive = map(counts, ("hand", "base", "observed", "observed-sd"))
+    versions = ("hand", "base", "observed", "observed-sd", "gather")
+    by_hand, base, packed, passive, gathered = map(counts, versions)
     assert by_hand["get_messages"] == times * ranks * (ranks - 1)
     assert by_hand["get_message_bytes"] == times * (ranks - 1) * 8 * 4**log_size
     for learned in (packed, passive):
@@ -275,6 +276,9 @@ def test_sparse_learns_what_it_needs(log_size, ranks):
         assert len(needed) * times <= by_hand["get_messages"]
     assert passive["get_messages"] == times * len(needed)
     assert passive["get_message_bytes"] == times * spans <= by_hand["get_message_bytes"]
+    assert gathered["checksum"] == by_hand["checksum"] and gathered["prefetch_updates"] == 0
+    assert gathered["get_messages"] == passive["get_messages"], "the same, found in the matrix"
+    assert gathered["get_message_bytes"] == passive["get_message_bytes"]
     # Parts of 1 KiB and less are fetched as a whole; of 16 KiB the owners pack what is needed.
     assert packed["get_messages"] == (0 if log_size == 7 else passive["get_messages"])
     assert packed["get_messages"] < base["get_messages"]

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What of arrays needs more of a transport than GETs and PUTs, on a real one: bounds that change, and
-// contributions, whose messages must not need a thread that answers.
+// contributions, whose messages must not need a thread that answers; and gathers, of runs that are fetched
+// one by one or packed by who owns them.
 
 #include <nearfetch/array.hpp>
+#include <nearfetch/gather.hpp>
 
 #include "pgas/program.hpp"
 
@@ -48,6 +50,27 @@ bool adds_contributions() {
     return right;
 }
 
+bool gathers() {
+    bool right = true;
+    for (const std::int64_t stride : {1, 7, 300}) {
+        BlockArray<double, 1> a({20000});
+        std::vector<std::int64_t> indices;
+        for (std::int64_t k = 0; k < 5000; ++k)
+            indices.push_back(19999 - stride * k % 20000);
+        Gather near(a, indices);
+        for (int round = 1; round <= 2; ++round) {
+            a.for_each(
+                [&](const Index<1>& i, double& element) { element = static_cast<double>(round * i[0]); });
+            barrier();
+            near.update();
+            for (std::size_t k = 0; k < near.size(); ++k)
+                right = right && near[k] == static_cast<double>(round * indices[k]);
+            barrier();
+        }
+    }
+    return right;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -58,7 +81,8 @@ int main(int argc, char** argv) {
             run.begin();
             const bool kept = keeps_elements();
             const bool added = adds_contributions();
-            run.result(0, kept && added);
+            const bool gathered = gathers();
+            run.result(0, kept && added && gathered);
             run.end();
         });
 }

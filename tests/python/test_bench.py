@@ -203,9 +203,9 @@ def test_programs_in_versions(tmp_path):
         places = {(row["scaling"], row["network"], row["ranks"]) for row in rows}
         assert len(rows) == len(places) * len(kernel.sides())
         claims = sum(claim.text.startswith(kernel.name) for claim in report.claims)
-        assert claims == (7 if kernel.learned else 4)
+        assert claims == (10 if kernel.by_indices else 4)
         for row in pgas.find(rows, time="virtual", scaling="strong"):
-            prefetches = row["side"] not in ("base, no cache", "base", "hand")
+            prefetches = row["side"] not in ("base, no cache", "base", "hand", "gather")
             assert (row["counters"]["prefetch_updates"] > 0) == (prefetches and _has_remote(row))
             assert row["seconds"] > 0 and row["over_hand"] > 0
     assert (tmp_path / "versions.png").read_bytes().startswith(b"\x89PNG")

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Gathers: the k-th is what the array has at the k-th index when it is brought, whatever the indices, the
+// distribution and the ranks; each element travels once, in one message from each owner where it is near the
+// others.
+
+#include <nearfetch/gather.hpp>
+#include <nearfetch/sparse.hpp>
+#include <numeric>
+
+#include "array_rig.hpp"
+
+namespace nearfetch {
+namespace {
+
+using Indices = std::vector<std::int64_t>;
+
+template <class D>
+void set_all(DistributedArray<long, 1, D>& a, long round) {
+    barrier();
+    a.for_each([&](const Index<1>& i, long& element) { element = value_at(i, round); });
+    barrier();
+}
+
+template <class D>
+void expect_round(const Gather<long, D>& near, const Indices& indices, long round) {
+    ASSERT_EQ(near.size(), indices.size());
+    for (std::size_t k = 0; k < indices.size(); ++k)
+        ASSERT_EQ(near[k], value_at(Index<1>{indices[k]}, round)) << indices[k];
+}
+
+/// Any numbers of them, many of which are there more than once.
+Indices random_indices(const Box<1>& bounds, std::mt19937& dice) {
+    if (bounds.empty()) return {};
+    std::uniform_int_distribution<std::int64_t> any(bounds.lower[0], bounds.upper[0] - 1);
+    Indices indices(std::uniform_int_distribution<std::size_t>(0, 60)(dice));
+    for (std::int64_t& i : indices)
+        i = any(dice);
+    return indices;
+}
+
+template <class D>
+void check_gathers(const Box<1>& bounds, const Index<1>& block, unsigned seed) {
+    DistributedArray<long, 1, D> a(bounds, {ranks()}, block);
+    std::mt19937 dice(seed + static_cast<unsigned>(rank()));
+    const Indices some = random_indices(bounds, dice);
+    Indices all(static_cast<std::size_t>(bounds.size()));
+    std::iota(all.rbegin(), all.rend(), bounds.lower[0]);  // backwards
+    Gather near_some(a, some), near_all(a, all);
+    for (long round = 1; round <= 3; ++round) {
+        set_all(a, round);
+        near_some.update();
+        expect_round(near_some, some, round);
+        if (round == 2) continue;
+        near_all.update();
+        expect_round(near_all, all, round);
+    }
+    barrier();
+}
+
+TEST(ArrayGather, HasWhatTheIndicesMeanInAllDistributions) {
+    for (Rank count = 1; count <= 9; ++count)
+        for (const auto& [first, end] : {std::pair{0, 1}, {0, 7}, {-40, 60}, {5, 5}, {3, 400}})
+            launch(array_options(count), [&] {
+                const Box<1> bounds({first}, {end});
+                const auto seed = static_cast<unsigned>(100 * count + end);
+                check_gathers<Block>(bounds, {1}, seed);
+                check_gathers<Cyclic>(bounds, {1}, seed);
+                check_gathers<BlockCyclic>(bounds, {3}, seed);
+            });
+}
+
+// Ten elements, five of each rank.
+TEST(ArrayGather, IsACopyOfThatMoment) {
+    launch(array_options(2), [] {
+        BlockArray<long, 1> a({10});
+        set_all(a, 1);
+        const Indices indices{9, 0, 9, 5};
+        Gather near(a, indices);
+        for (std::size_t k = 0; k < near.size(); ++k)
+            EXPECT_EQ(near[k], 0) << "nothing was brought yet";
+        near.update();
+        expect_round(near, indices, 1);
+        set_all(a, 2);
+        expect_round(near, indices, 1);
+        near.update();
+        expect_round(near, indices, 2);
+        barrier();
+        // Its own writes are no exception; what it has put elsewhere it also finds there.
+        if (rank() == 0) {
+            a(0) = -1;
+            a(9) = -9;
+            EXPECT_EQ(near[1], value_at(Index<1>{0}, 2));
+            near.update();
+            EXPECT_EQ(near[1], -1);
+            EXPECT_EQ(near[0], -9);
+        }
+        barrier();
+    });
+}
+
+TEST(ArrayGather, FetchesEachElementOnceAndALittleBetween) {
+    launch(array_options(2), [] {
+        BlockArray<long, 1> a({2000});
+        set_all(a, 1);
+        // Of rank 1's: 1000 twice, 1003 (two in between come along), 1900; of rank 0's: 5.
+        const Indices indices{1900, 5, 1000, 1003, 1000};
+        Gather near(a, indices);
+        EXPECT_EQ(near.elements().size(), 1u + 4 + 1);
+        EXPECT_EQ(std::vector<std::uint32_t>(near.positions().begin(), near.positions().end()),
+                  (std::vector<std::uint32_t>{5, 0, 1, 4, 1}));
+        const std::uint64_t gets = statistics()["get_messages"];
+        near.update();
+        expect_round(near, indices, 1);
+        // 1900 is too far away to come along.
+        EXPECT_EQ(statistics()["get_messages"] - gets, rank() == 0 ? 2u : 1u);
+        EXPECT_EQ(prefetch_statistics().entries, 0u);
+        barrier();
+    });
+}
+
+TEST(ArrayGather, OfAMatrixHasWhatItsColumnsMean) {
+    launch(array_options(3), [] {
+        constexpr std::int64_t n = 12;
+        std::vector<Triplet<double>> own;
+        for (const auto [first, end] = SparseMatrix<double>::rows_of(rank(), n);
+             std::int64_t row : {first, end - 1})
+            own.push_back({row, (5 * row + 3) % n, 2.0});
+        const SparseMatrix<double> matrix(n, n, own);
+        BlockArray<double, 1> x({n});
+        x.for_each([](const Index<1>& i, double& element) { element = 100.0 + static_cast<double>(i[0]); });
+        barrier();
+        const auto local = matrix.local();
+        Gather near(x, local.columns);
+        near.update();
+        ASSERT_EQ(near.size(), 2u);
+        for (std::size_t k = 0; k < near.size(); ++k)
+            EXPECT_EQ(near[k], 100.0 + static_cast<double>(local.columns[k]));
+        barrier();
+    });
+}
+
+TEST(ArrayGather, ElementsOfAnySize) {
+    struct Odd {
+        char bytes[13];
+    };
+    launch(array_options(2), [] {
+        BlockArray<Odd, 1> a({40});
+        a.for_each([](const Index<1>& i, Odd& element) { element.bytes[12] = static_cast<char>(i[0]); });
+        barrier();
+        const Indices indices{39, 1, 20, 22};
+        Gather near(a, indices);
+        near.update();
+        for (std::size_t k = 0; k < indices.size(); ++k)
+            EXPECT_EQ(near[k].bytes[12], static_cast<char>(indices[k]));
+        barrier();
+    });
+}
+
+TEST(ArrayGather, NamesWhatIsWrong) {
+    for (const std::int64_t outside : {-1, 10})
+        EXPECT_NE(failure([=](auto& a) {
+                      Gather(a, Indices{3, outside});
+                  }).find("(" + std::to_string(outside) + ")"),
+                  std::string::npos);
+    EXPECT_EQ(failure([](auto& a) {
+                  Gather near(a, Indices{3});
+                  near.update();
+                  a.resize({11});
+                  near.update();
+              }).find("Gather: the array was resized (who has its elements"),
+              0u);
+    EXPECT_THROW(detail::check_gathered((std::uint64_t{1} << 32) + 1), Error);
+    EXPECT_NO_THROW(detail::check_gathered(std::uint64_t{1} << 32));
+}
+
+}  // namespace
+}  // namespace nearfetch
