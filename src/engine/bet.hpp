@@ -52,7 +52,7 @@ struct HitCost {
     std::uint64_t most_own_ticks;  ///< more than that, and the processor was taken away
 };
 
-/// Measured once per process, in some 10 us.
+/// Measured once per process, in some 10 us; in a simulation the same in each run.
 const HitCost& hit_cost() noexcept;
 
 class Bet {

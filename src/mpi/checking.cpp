@@ -61,7 +61,10 @@ void check_hit(Window& window, int target, std::uint64_t offset, std::span<const
     const int count = backtrace(frames.data(), frames_looked_at);
     const void* const self = library_of(reinterpret_cast<const void*>(&check_hit));
     const auto all = std::span(frames).first(static_cast<std::size_t>(std::max(count, 0)));
-    const auto outside = std::ranges::find_if(all, [&](void* frame) { return library_of(frame) != self; });
+    // Whoever looks at the stack in backtrace()'s stead, as a sanitizer does, is on it, too.
+    const auto inside = std::ranges::find_if(all, [&](void* frame) { return library_of(frame) == self; });
+    const auto outside =
+        std::find_if(inside, all.end(), [&](void* frame) { return library_of(frame) != self; });
     const auto callers = all.subspan(static_cast<std::size_t>(outside - all.begin()));
     window.cached().check(target, offset, served, callers.first(std::min(callers.size(), frames_kept)));
 }
