@@ -44,6 +44,7 @@
 #include "engine/bet.hpp"
 #include "engine/decisions.hpp"
 #include "engine/epochs.hpp"
+#include "engine/front_end.hpp"
 #include "engine/hit_checks.hpp"
 #include "engine/hit_worth.hpp"
 #include "engine/polls.hpp"
@@ -54,41 +55,6 @@
 #include "transport/window_transfers.hpp"
 
 namespace nearfetch {
-
-/// A get as the front end received it.
-struct Get {
-    Rank target = 0;
-    std::span<const Piece> pieces;  ///< in the order in which the bytes are sent
-    std::uint64_t size_bytes = 0;
-    RequestId request = 0;
-};
-
-/// Starts the network's part of one get: all of it, as the program asked, or the missing pieces only.
-class GetStarter {
-  public:
-    virtual int start_whole() = 0;
-    virtual int start_pieces(std::span<const Piece> pieces) = 0;
-
-  protected:
-    ~GetStarter() = default;
-};
-
-/// Starts a put as the program asked.
-class PutStarter {
-  public:
-    virtual int start() = 0;
-
-  protected:
-    ~PutStarter() = default;
-};
-
-/// Whether a flush has to enter the library.
-enum class Flush : std::uint8_t {
-    needed,
-    needed_unseen,    ///< needed, but no get that is cached waits for it: done_unseen() is enough afterwards
-    elided,           ///< nothing is outstanding
-    elided_progress,  ///< nothing is outstanding, but it is time to serve others (WindowTransfers::progress)
-};
 
 class CachedWindow {
   public:
@@ -112,6 +78,7 @@ class CachedWindow {
     };
     /// True if the target is asleep: then a get of it has been counted, and goes to the library as it is. The
     /// get that wakes the target, or is the first one of it, takes the slow way.
+    /// \param size 0 where nobody will ask for the bytes
     bool passes(Rank target, std::uint64_t size) noexcept {
         Target& t = at(target);
         if (!t.may_pass() || !t.bet.passes()) return false;
@@ -239,7 +206,7 @@ class CachedWindow {
 
     /// Counts a flush of `target` (of all targets) and says whether it has to enter the library.
     Flush flush(Rank target, FlushKind kind) noexcept;
-    /// The hot path of a flush: never `miss`. After `pass` and the library's call, flush_passed().
+    /// The hot path of a flush: never `miss`. After `pass`, flush_passing().
     Served try_flush(Rank target, FlushKind kind) noexcept {
         const Target& t = at(target);
         if (t.route < Route::look) [[unlikely]] {
@@ -255,9 +222,11 @@ class CachedWindow {
         polls_.completed();
         return Served::hit;
     }
-    /// After a flush that has passed, with the library's status.
-    void flush_passed(Rank target, FlushKind kind, int status) noexcept {
-        passed_completed(at(target), kind, status);
+    /// A flush that passes. \return the library's status
+    template <class Call>
+    int flush_passing(Rank target, FlushKind kind, const Call& library_call) noexcept {
+        Target& t = at(target);
+        return passed_completed(t, kind, library_call());
     }
     /// After Flush::needed_unseen.
     void done_unseen(Rank target, Moment since, FlushKind kind) noexcept;
@@ -404,12 +373,13 @@ class CachedWindow {
         return true;
     }
     /// A call that completes what has passed has returned. An atomic's result may be news even if it failed.
-    void passed_completed(Target& t, FlushKind kind, int status) noexcept {
+    static int passed_completed(Target& t, FlushKind kind, int status) noexcept {
         if (has(t.passed, Passed::fetches)) [[unlikely]] {
             acquire_process();
             t.passed = t.passed & ~Passed::fetches;
         }
         if (status == 0) t.passed = kind == FlushKind::full ? Passed::nothing : t.passed & Passed::updates;
+        return status;
     }
     /// A get has been started. How long it takes is known if it is alone on its way.
     /// \param size_bytes 0 if nobody is to know

@@ -129,36 +129,58 @@ template <class Count, bool looked_up>
     return get_slowly(*window, call, 0, starter, started);
 }
 
-/// A get whose window and datatype are at hand, of one run of bytes with the same type and count on both
-/// sides. Everything else is slower.
-struct PlainGet {
-    Window* window = nullptr;
-    std::uint64_t size = 0;  ///< 0 if it is not such a get
-};
+/// The window of a get that may pass or hit without asking further, if it is at hand.
+[[gnu::always_inline]] inline Window* near_window(int target, MPI_Win win) noexcept {
+    Window* const window = window_at_hand(win);
+    return window != nullptr && window->has(target) ? window : nullptr;
+}
+
+/// True if the target is asleep, and nobody will ask for the bytes of what passes. First of all, so that what
+/// passes takes a few instructions.
+[[gnu::always_inline]] inline bool passes_uncounted(Window& window, int target) noexcept {
+    return !window.locks_wait() && !window.counts_bytes() && window.cached().passes(target, 0);
+}
+
+/// Bytes of a get of one run, with the same type, which is at hand, and count on both sides; 0 of others.
 /// Takes the arguments one by one, because a compiler that sees neighbours in a struct compares them by way
 /// of memory.
 template <class Count>
-[[gnu::always_inline]] inline PlainGet plain_get(Count origin_count, MPI_Datatype origin_type, int target,
-                                                 Count target_count, MPI_Datatype target_type,
-                                                 MPI_Win win) noexcept {
-    Window* const window = window_at_hand(win);
-    if (window == nullptr || !window->has(target)) [[unlikely]]
-        return {};
+[[gnu::always_inline]] inline std::uint64_t plain_bytes(Count origin_count, MPI_Datatype origin_type,
+                                                        Count target_count,
+                                                        MPI_Datatype target_type) noexcept {
     if (origin_type != target_type) [[unlikely]]
-        return {};
+        return 0;
     if (origin_count != target_count) [[unlikely]]
-        return {};
-    return {window, bytes_of(dense_bytes_at_hand(target_type), target_count)};
+        return 0;
+    return bytes_of(dense_bytes_at_hand(target_type), target_count);
 }
 
-/// A plain get whose target is awake: the hit is here. A function of its own, so that what passes by does not
-/// pay for its registers; and of a plain get both sides have the same count and type, so that fewer of them
-/// are needed.
+/// A get of a target that nothing is kept of, where passes_uncounted() is not enough.
 template <class Count>
-[[gnu::noinline]] int get_plainly(void* origin, Count count, MPI_Datatype type, int target,
-                                  MPI_Aint displacement, Count, MPI_Datatype, MPI_Win win) noexcept {
+[[gnu::noinline]] int get_asleep(void* origin, Count origin_count, MPI_Datatype origin_type, int target,
+                                 MPI_Aint displacement, Count target_count, MPI_Datatype target_type,
+                                 MPI_Win win) noexcept {
+    Window* const window = near_window(target, win);
+    const std::uint64_t size = plain_bytes(origin_count, origin_type, target_count, target_type);
+    if (window != nullptr && size != 0 && !window->locks_wait() && window->cached().passes(target, size))
+        return start(Access<Count>{origin, origin_count, origin_type, target, displacement, target_count,
+                                   target_type, win},
+                     nullptr);
+    return get_after_miss<Count, false>(origin, origin_count, origin_type, target, displacement, target_count,
+                                        target_type, win);
+}
+
+/// A get whose window is at hand, and something kept of its target: the hit is here. A function of its own,
+/// so that what passes by does not pay for its registers; and of a plain get both sides have the same count
+/// and type, so that fewer of them are needed.
+template <class Count>
+[[gnu::noinline]] int get_awake(void* origin, Count origin_count, MPI_Datatype origin_type, int target,
+                                MPI_Aint displacement, Count count, MPI_Datatype type, MPI_Win win) noexcept {
+    const std::uint64_t size = plain_bytes(origin_count, origin_type, count, type);
+    if (size == 0) [[unlikely]]
+        return get_after_miss<Count, false>(origin, origin_count, origin_type, target, displacement, count,
+                                            type, win);
     Window* const window = detail::at_hand.window;
-    const std::uint64_t size = bytes_of(detail::at_hand.dense_bytes, count);
     switch (window->cached().try_get(target, window->offset(target, displacement), size, origin)) {
         case CachedWindow::Served::hit:
             return MPI_SUCCESS;
@@ -220,18 +242,20 @@ using namespace nearfetch;
 #define NEARFETCH_GETS(SUFFIX, COUNT)                                                                        \
     int MPI_Get##SUFFIX(void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank, MPI_Aint disp, \
                         COUNT count, MPI_Datatype type, MPI_Win win) {                                       \
-        const auto [window, size] = plain_get<COUNT>(origin_count, origin_type, rank, count, type, win);     \
-        if (size == 0)                                                                                       \
+        Window* const window = near_window(rank, win);                                                       \
+        if (window == nullptr)                                                                               \
             return get_after_miss<COUNT, false>(origin, origin_count, origin_type, rank, disp, count, type,  \
                                                 win);                                                        \
-        if (!window->locks_wait() && window->cached().passes(rank, size))                                    \
+        if (!window->cached().nothing_kept(rank))                                                            \
+            return get_awake<COUNT>(origin, origin_count, origin_type, rank, disp, count, type, win);        \
+        if (passes_uncounted(*window, rank))                                                                 \
             return PMPI_Get##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, win);        \
-        return get_plainly<COUNT>(origin, origin_count, origin_type, rank, disp, count, type, win);          \
+        return get_asleep<COUNT>(origin, origin_count, origin_type, rank, disp, count, type, win);           \
     }                                                                                                        \
     int MPI_Rget##SUFFIX(void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,               \
                          MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Win win, MPI_Request* request) { \
-        const auto [window, size] = plain_get<COUNT>(origin_count, origin_type, rank, count, type, win);     \
-        if (size != 0 && !window->locks_wait() && window->cached().passes(rank, size))                       \
+        Window* const window = near_window(rank, win);                                                       \
+        if (window != nullptr && passes_uncounted(*window, rank))                                            \
             return PMPI_Rget##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, win,        \
                                      request);                                                               \
         return rget<COUNT>({origin, origin_count, origin_type, rank, disp, count, type, win}, request);      \

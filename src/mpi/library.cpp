@@ -173,7 +173,8 @@ int Library::attach(MPI_Win win, MPI_Comm comm, Exposed exposed, const Settings&
     }
     if (std::ranges::all_of(units, [&](std::uint64_t unit) { return unit == units.front(); }))
         units.resize(1);
-    auto window = std::make_unique<Window>(win, ranks, self, std::move(units), settings, threaded_);
+    auto window =
+        std::make_unique<Window>(win, ranks, self, std::move(units), settings, threaded_, report_.wanted());
     window->cached().set_extents(extents);
     const std::lock_guard guard(mutex_);
     windows_[win] = std::move(window);

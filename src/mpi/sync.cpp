@@ -62,10 +62,10 @@ template <FlushKind kind, FlushCall call>
 /// A function of its own, so that what is elided does not pay for its registers.
 template <FlushKind kind, FlushCall call>
 [[gnu::noinline]] int flush_passing(Window& window, int target, MPI_Win win) noexcept {
-    const int opened = window.open_locks();
-    const int status = opened == MPI_SUCCESS ? call(target, win) : opened;
-    window.cached().flush_passed(target, kind, status);
-    return status;
+    return window.cached().flush_passing(target, kind, [&] {
+        const int opened = window.open_locks();
+        return opened == MPI_SUCCESS ? call(target, win) : opened;
+    });
 }
 
 /// Not noexcept, so that another function may end it.

@@ -115,10 +115,12 @@ class Rig : public WindowTransfers {
             case CachedWindow::Served::hit:
                 return;
             case CachedWindow::Served::pass:
-                ++library_flushes;
-                arrive(target);
-                if (kind == FlushKind::full) land(target);
-                window.flush_passed(target, kind, 0);
+                window.flush_passing(target, kind, [&] {
+                    ++library_flushes;
+                    arrive(target);
+                    if (kind == FlushKind::full) land(target);
+                    return 0;
+                });
                 return;
             default:
                 break;

@@ -96,9 +96,9 @@ TEST_F(SleepingTest, AFlushThatFailsCompletesNothing) {
     Buffer buffer(64);
     rig.get(1, 0, 64, buffer.data());
     ASSERT_EQ(rig.window.try_flush(1, FlushKind::full), CachedWindow::Served::pass);
-    rig.window.flush_passed(1, FlushKind::full, 1);
+    rig.window.flush_passing(1, FlushKind::full, [] { return 1; });
     EXPECT_EQ(rig.window.try_flush(1, FlushKind::full), CachedWindow::Served::pass);
-    rig.window.flush_passed(1, FlushKind::full, 0);
+    rig.window.flush_passing(1, FlushKind::full, [] { return 0; });
     const Flush again = rig.window.flush(1, FlushKind::full);
     EXPECT_TRUE(again == Flush::elided || again == Flush::elided_progress);
 }
@@ -139,7 +139,7 @@ TEST_F(UnreadTest, UpdatesAndTheirFlushesPass) {
     EXPECT_TRUE(rig.window.update_passes(1));
     EXPECT_EQ(counters().puts, puts + 2);
     EXPECT_EQ(rig.window.try_flush(1, FlushKind::full), CachedWindow::Served::pass);
-    rig.window.flush_passed(1, FlushKind::full, 0);
+    rig.window.flush_passing(1, FlushKind::full, [] { return 0; });
     rig.flush(1);
     EXPECT_EQ(rig.library_flushes, flushes) << "there is nothing outstanding";
 }

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What a front end and a window's engine hand each other.
+
+#include <cstdint>
+#include <span>
+
+#include "base/types.hpp"
+#include "engine/target.hpp"
+
+namespace nearfetch {
+
+/// A get as the front end received it.
+struct Get {
+    Rank target = 0;
+    std::span<const Piece> pieces;  ///< in the order in which the bytes are sent
+    std::uint64_t size_bytes = 0;
+    RequestId request = 0;
+};
+
+/// Starts the network's part of one get: all of it, as the program asked, or the missing pieces only.
+class GetStarter {
+  public:
+    virtual int start_whole() = 0;
+    virtual int start_pieces(std::span<const Piece> pieces) = 0;
+
+  protected:
+    ~GetStarter() = default;
+};
+
+/// Starts a put as the program asked.
+class PutStarter {
+  public:
+    virtual int start() = 0;
+
+  protected:
+    ~PutStarter() = default;
+};
+
+/// Whether a flush has to enter the library.
+enum class Flush : std::uint8_t {
+    needed,
+    needed_unseen,    ///< needed, but no get that is cached waits for it: done_unseen() is enough afterwards
+    elided,           ///< nothing is outstanding
+    elided_progress,  ///< nothing is outstanding, but it is time to serve others (WindowTransfers::progress)
+};
+
+}  // namespace nearfetch
