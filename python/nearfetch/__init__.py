@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         PrefetchPhase,
         PrefetchTransfer,
     )
+    from nearfetch.gathering import Gather
     from nearfetch.program import (
         acquire,
         barrier,
@@ -54,6 +55,7 @@ __all__ = [
     "CyclicArray",
     "DistributedArray",
     "Error",
+    "Gather",
     "IndexingError",
     "LocalRows",
     "NearfetchError",
@@ -79,7 +81,12 @@ def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module 'nearfetch' has no attribute '{name}'")
     # Functions are of programs, classes of arrays but for some.
-    elsewhere = {"LocalRows": "sparse", "SparseMatrix": "sparse", "Window": "window"}
+    elsewhere = {
+        "Gather": "gathering",
+        "LocalRows": "sparse",
+        "SparseMatrix": "sparse",
+        "Window": "window",
+    }
     module = "program" if name.islower() else elsewhere.get(name, "arrays")
     value = getattr(importlib.import_module(f"nearfetch.{module}"), name)
     globals()[name] = value

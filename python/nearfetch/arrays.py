@@ -17,8 +17,9 @@ from __future__ import annotations
 import operator
 from typing import Any, Iterator, Optional, Sequence, Union
 
-from nearfetch.elements import Elements, bytes_of, checked_dtype
+from nearfetch.elements import Elements, bytes_of, checked_dtype, view_of
 from nearfetch.errors import Error
+from nearfetch.gathering import Gather
 from nearfetch.indexing import scattered, select, words_of
 from nearfetch.native import _native
 from nearfetch.numerical import np
@@ -157,6 +158,31 @@ class DistributedArray(ArrayPrefetching, Elements):
         whole = self[...]
         return whole if dtype is None else whole.astype(dtype, copy=False)
 
+    def gather(self, indices: Any) -> Gather:
+        """What `take(indices)` reads, for the same indices again and again. Of one dimension; not collective.
+
+        Who has what of it is found out here, once; `update()` of what is returned brings the elements, in one
+        message from each owner. Raises IndexingError for what `take()` does, and Error for an array of more
+        dimensions and for more than 2**32 distinct elements.
+
+        >>> from nearfetch import barrier, launch
+        >>> def main():
+        ...     a = CyclicArray(5)
+        ...     a.local[...] = a.local_indices[0] / 2
+        ...     near = a.gather([4, 1, 1, -2])
+        ...     barrier()
+        ...     near.update()
+        ...     return np.asarray(near).tolist()
+        >>> launch(main, ranks=2)[0]
+        [2.0, 0.5, 0.5, 1.5]
+        """
+        if self.ndim != 1:
+            raise Error(
+                f"gather from an array of {self.ndim} dimensions (its indices are one number each): "
+                "use take(), or one of the patterns"
+            )
+        return Gather(self._native, *scattered(indices, self._lower, self._upper), self._dtype)
+
     # One's own.
 
     @property
@@ -173,11 +199,7 @@ class DistributedArray(ArrayPrefetching, Elements):
         >>> launch(main, ranks=2)
         [((2, 2), 56), ((2, 2), 56)]
         """
-        shape = self._native.local_shape()
-        held = self._native.local()
-        if held is None:
-            return np.empty(shape, self._dtype)
-        return np.frombuffer(held, np.uint8).view(self._dtype).reshape(shape)
+        return view_of(self._native.local(), self._dtype).reshape(self._native.local_shape())
 
     @property
     def local_box(self) -> tuple[slice, ...]:
@@ -328,8 +350,8 @@ class DistributedArray(ArrayPrefetching, Elements):
             raise Error(f"{name} of an array without elements (it has none): use an array that has some")
         own = self.local
         value = getattr(own, name)() if own.size else np.zeros((), self._dtype)
-        has = self._gather(np.array([own.size > 0]))
-        return getattr(self._gather(np.asarray(value).reshape(1))[has], name)()
+        has = self._of_all_ranks(np.array([own.size > 0]))
+        return getattr(self._of_all_ranks(np.asarray(value).reshape(1))[has], name)()
 
     def _own_values(self) -> np.ndarray:
         return self.local

@@ -14,7 +14,7 @@ from nearfetch.native import _native
 from nearfetch.numerical import np
 from nearfetch.prefetching import Prefetching
 
-__all__ = ["Elements", "bytes_of", "checked_dtype"]
+__all__ = ["Elements", "bytes_of", "checked_dtype", "view_of"]
 
 _ELEMENT_BYTES = (1, 2, 4, 8, 16)
 
@@ -33,7 +33,7 @@ class Elements(Prefetching, ABC):
         self._read = native.read
         self._write = native.write
         said = hashlib.blake2b(repr(self._dtype.descr).encode(), digest_size=16).digest()
-        if len(set(self._gather(np.frombuffer(said, "V16")).tolist())) > 1:
+        if len(set(self._of_all_ranks(np.frombuffer(said, "V16")).tolist())) > 1:
             raise Error(f"an array of {self._dtype} (other ranks made it with another dtype): use the same")
 
     @property
@@ -99,13 +99,13 @@ class Elements(Prefetching, ABC):
         >>> launch(main, ranks=2) == [1000, 1000]
         True
         """
-        return np.add.reduce(self._gather(np.asarray(self._own_values().sum()).reshape(1)))
+        return np.add.reduce(self._of_all_ranks(np.asarray(self._own_values().sum()).reshape(1)))
 
     @abstractmethod
     def _own_values(self) -> np.ndarray:
         """Of this rank, in any order."""
 
-    def _gather(self, own: np.ndarray) -> np.ndarray:
+    def _of_all_ranks(self, own: np.ndarray) -> np.ndarray:
         """One element of each rank, in their order."""
         everyone = np.empty(_native.ranks(), own.dtype)
         self._native.gather(bytes_of(own), bytes_of(everyone))
@@ -113,7 +113,7 @@ class Elements(Prefetching, ABC):
 
     def _check_no_views(self, what: str) -> None:
         """Before own elements move. Collective. Raises Error, in all ranks, while views of them exist."""
-        held = np.flatnonzero(self._gather(np.array([self._native.views()])))
+        held = np.flatnonzero(self._of_all_ranks(np.array([self._native.views()])))
         if held.size:
             raise Error(
                 f"{what}: rank {held[0]} still has a view of its part (the elements move, and the view would "
@@ -147,3 +147,8 @@ def checked_dtype(dtype: Any) -> np.dtype:
 def bytes_of(array: np.ndarray) -> np.ndarray:
     """The same memory. `array` is contiguous."""
     return array.reshape(-1).view(np.uint8)
+
+
+def view_of(held: Any, dtype: Any) -> np.ndarray:
+    """The same memory as elements in one dimension; `held` is what the native side gives, or None."""
+    return np.empty(0, dtype) if held is None else np.frombuffer(held, np.uint8).view(dtype)

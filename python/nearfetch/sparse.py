@@ -12,8 +12,9 @@ import operator
 from typing import Any, NamedTuple, Optional, Sequence, Union
 
 from nearfetch.arrays import DistributedArray
-from nearfetch.elements import Elements, bytes_of, checked_dtype
+from nearfetch.elements import Elements, bytes_of, checked_dtype, view_of
 from nearfetch.errors import Error, IndexingError
+from nearfetch.gathering import Gather
 from nearfetch.indexing import scattered
 from nearfetch.native import _native
 from nearfetch.numerical import np
@@ -135,7 +136,7 @@ class SparseMatrix(Elements):
     def local(self) -> LocalRows:
         """This rank's rows: views without copy, of which `data` is to be written to. See `add()`."""
         starts, columns, values = self._native.local()
-        return LocalRows(_view(values, self._dtype), _view(columns, np.int64), _view(starts, np.int64))
+        return LocalRows(view_of(values, self._dtype), view_of(columns, np.int64), view_of(starts, np.int64))
 
     def row(self, row: int) -> tuple[np.ndarray, np.ndarray]:
         """The columns and values of an own row: views without copy. Raises Error for another rank's."""
@@ -153,9 +154,10 @@ class SparseMatrix(Elements):
     def __matmul__(self, x: Any) -> np.ndarray:
         """This rank's rows of the product with a vector: as `local` of a `BlockArray` has them.
 
-        `x` is a distributed array, of which is read what the non-zeros need, or a numpy vector. Of a
-        distributed one `x.observe()` before the first product, and `x.prefetch_observed()` after it, bring
-        what is another rank's in a few messages from then on. Not collective.
+        `x` is a distributed array, of which is read what the non-zeros need, or `self.gather()` of one, of
+        which is read what the last `update()` has brought, or a numpy vector. Of a distributed one
+        `x.observe()` before the first product, and `x.prefetch_observed()` after it, bring what is another
+        rank's in a few messages from then on. Not collective. Raises Error for one of another size.
 
         >>> from nearfetch import BlockArray, barrier, launch, rank, ranks, statistics
         >>> def main():
@@ -179,23 +181,7 @@ class SparseMatrix(Elements):
         [([6.0, 2.0, 4.0], 0), ([6.0, 8.0, 4.0], 0)]
         """
         own = self.local
-        columns = self._upper[1]
-        if isinstance(x, DistributedArray):
-            if x.bounds != ((0, columns),):
-                raise Error(
-                    f"the product of a matrix of {columns} columns with an array of the bounds {x.bounds} "
-                    "(each column has its element): use a vector of as many"
-                )
-            factors = x._take(own.indices, own.indices.shape)
-        else:
-            vector = np.asarray(x)
-            if vector.shape != (columns,):
-                raise Error(
-                    f"the product of a matrix of {columns} columns with a vector of shape {vector.shape} "
-                    "(each column has its element): use a vector of as many"
-                )
-            factors = vector[own.indices]
-        terms = own.data * factors
+        terms = own.data * self._factors(x, own.indices)
         product = np.zeros(len(self._own_rows), terms.dtype)
         some = own.indptr[:-1] < own.indptr[1:]
         if terms.size:
@@ -203,6 +189,64 @@ class SparseMatrix(Elements):
         return product
 
     dot = __matmul__
+
+    def gather(self, x: DistributedArray) -> Gather:
+        """What products of this rank's rows with `x` read of it: as `x.gather(self.local.indices)`.
+
+        Each `update()` of it brings that in one message from each owner; `self @ near` reads nothing of `x`.
+        Not collective. Raises Error unless `x` is a distributed array with an element for each column. After
+        `add()` another one is to be made.
+
+        >>> from nearfetch import BlockArray, barrier, launch
+        >>> def main():
+        ...     own = SparseMatrix.rows_of(4)                   # the rows in reverse
+        ...     a = SparseMatrix((4, 4), (np.ones(len(own)), [3 - i for i in own], range(len(own) + 1)))
+        ...     x = BlockArray(4)
+        ...     near = a.gather(x)
+        ...     for power in (1, 2):
+        ...         x.local[...] = x.local_indices[0] ** power
+        ...         barrier()
+        ...         near.update()
+        ...         y = a @ near
+        ...         barrier()
+        ...     return y.tolist()
+        >>> launch(main, ranks=2)
+        [[9.0, 4.0], [1.0, 0.0]]
+        """
+        if not isinstance(x, DistributedArray):
+            raise Error(
+                f"gather from a {type(x).__name__} (it has all elements here): give a distributed array"
+            )
+        self._check_bounds(x)
+        return x.gather(self.local.indices)
+
+    def _factors(self, x: Any, indices: np.ndarray) -> np.ndarray:
+        """The vector's element for each own non-zero; `indices` are their columns."""
+        if isinstance(x, Gather):
+            if x.shape != indices.shape:
+                raise Error(
+                    f"the product of {len(indices)} own non-zeros with a Gather of shape {x.shape} (each "
+                    "non-zero has its element): use what gather() of this matrix returns, after add() anew"
+                )
+            return np.asarray(x)
+        if isinstance(x, DistributedArray):
+            self._check_bounds(x)
+            return x._take(indices, indices.shape)
+        vector = np.asarray(x)
+        if vector.shape != (self._upper[1],):
+            raise Error(
+                f"the product of a matrix of {self._upper[1]} columns with a vector of shape {vector.shape} "
+                "(each column has its element): use a vector of as many"
+            )
+        return vector[indices]
+
+    def _check_bounds(self, x: DistributedArray) -> None:
+        columns = self._upper[1]
+        if x.bounds != ((0, columns),):
+            raise Error(
+                f"the product of a matrix of {columns} columns with an array of the bounds {x.bounds} "
+                "(each column has its element): use a vector of as many"
+            )
 
     # All of it.
 
@@ -259,10 +303,6 @@ def _not_an_element() -> None:
 
 def _pair(indices: Any) -> tuple[Any, ...]:
     return tuple(indices) if isinstance(indices, list) and len(indices) == 2 else indices
-
-
-def _view(held: Any, dtype: Any) -> np.ndarray:
-    return np.empty(0, dtype) if held is None else np.frombuffer(held, np.uint8).view(dtype)
 
 
 def _extent(what: str, number: Any) -> int:

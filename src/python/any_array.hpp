@@ -12,6 +12,7 @@
 
 #include "python/adding.hpp"
 #include "python/any_elements.hpp"
+#include "python/any_gather.hpp"
 
 namespace nearfetch::python {
 
@@ -51,6 +52,8 @@ class AnyArray : public AnyElements {
     virtual Observation prefetch_observed(const Prefetch& how) = 0;
     virtual PrefetchTransfer prefetch_stencil_async(std::int64_t depth, bool corners,
                                                     const Prefetch& how) = 0;
+    /// The array outlives it. \pre one dimension. \throws Error as Gather does
+    virtual std::unique_ptr<AnyGather> make_gather(Indices indices) const = 0;
 };
 
 enum class Dealt : std::uint8_t { block, cyclic, block_cyclic };

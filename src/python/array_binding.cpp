@@ -2,6 +2,8 @@
 #include "python/array_binding.hpp"
 
 #include <cstddef>
+#include <memory>
+#include <span>
 #include <utility>
 
 #include "python/any_array.hpp"
@@ -72,6 +74,26 @@ class Array : public Elements<AnyArray> {
     std::size_t element_bytes_;
 };
 
+/// \pre Python keeps the array
+class Gather {
+  public:
+    Gather(const Array& array, nb::handle indices) : array_(array) {
+        const Buffer from(indices, false);
+        const AnyArray& any = array.any();
+        from.move([&] { gather_ = any.make_gather(from.elements<const std::int64_t>()); });
+    }
+
+    void update() const {
+        array_.any();  // refuses other threads than its rank's
+        gather_->update();
+    }
+    const AnyGather& any() const { return *gather_; }
+
+  private:
+    const Array& array_;
+    std::unique_ptr<AnyGather> gather_;
+};
+
 std::pair<std::uint64_t, std::uint64_t> pair_of(const Observation& seen) {
     return {seen.elements, seen.left_out};
 }
@@ -129,6 +151,16 @@ void define_array(nb::class_<Array>& array) {
         Unlocked());
 }
 
+void define_gather(nb::class_<Gather>& gather) {
+    gather.def(nb::init<const Array&, nb::handle>(), "array"_a, "indices"_a, nb::keep_alive<1, 2>());
+    gather.def("update", &Gather::update, Unlocked());
+    gather.def("elements",
+               [](nb::handle self) { return view_of(nb::cast<const Gather&>(self).any().elements(), self); });
+    gather.def("positions", [](nb::handle self) {
+        return view_of(std::as_bytes(nb::cast<const Gather&>(self).any().positions()), self);
+    });
+}
+
 }  // namespace
 
 void define_arrays(nb::module_& module) {
@@ -140,6 +172,8 @@ void define_arrays(nb::module_& module) {
     define_array(array);
     define_elements(array);
     define_patterns(array);
+    nb::class_<Gather> gather(module, "Gather");
+    define_gather(gather);
 }
 
 }  // namespace nearfetch::python

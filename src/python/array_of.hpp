@@ -7,6 +7,7 @@
 
 #include "python/any_array.hpp"
 #include "python/elements_of.hpp"
+#include "python/gather_of.hpp"
 
 namespace nearfetch::python {
 
@@ -91,6 +92,12 @@ class ArrayOf final : public ElementsOf<AnyArray, DistributedArray<Opaque<Bytes>
     Observation prefetch_observed(const Prefetch& how) override { return elements_.prefetch_observed(how); }
     PrefetchTransfer prefetch_stencil_async(std::int64_t depth, bool corners, const Prefetch& how) override {
         return elements_.prefetch_stencil_async(depth, corners, how);
+    }
+    std::unique_ptr<AnyGather> make_gather(Indices indices) const override {
+        if constexpr (N == 1)
+            return std::make_unique<GatherOf<Bytes, D>>(elements_, indices);
+        else
+            return nullptr;
     }
 
   private:

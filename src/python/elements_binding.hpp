@@ -95,7 +95,7 @@ class Elements {
     std::size_t dimensions() const { return keys_.dimensions(); }
     void change(Keys keys) { keys_ = std::move(keys); }
     /// Of this rank's memory. \param self what Python has of this
-    nanobind::object view(std::span<std::byte> bytes, bool writable, nanobind::handle self) const {
+    nanobind::object view(std::span<const std::byte> bytes, bool writable, nanobind::handle self) const {
         return views_.of(bytes, writable, held_.rank(), self);
     }
 

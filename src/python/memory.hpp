@@ -51,12 +51,15 @@ class Views {
     long count() const noexcept { return count_.use_count() - 1; }
     /// An object with the buffer protocol, or None for no bytes at all. It keeps their owner, and the memory
     /// where that can be kept.
-    nanobind::object of(std::span<std::byte> bytes, bool writable, RankState& rank,
+    nanobind::object of(std::span<const std::byte> bytes, bool writable, RankState& rank,
                         nanobind::handle owner) const;
 
   private:
     std::shared_ptr<void> count_ = std::make_shared<int>(0);
 };
+
+/// The same, not to be written to, of memory that is the owner's own.
+nanobind::object view_of(std::span<const std::byte> bytes, nanobind::handle owner);
 
 void define_memory(nanobind::module_& module);
 

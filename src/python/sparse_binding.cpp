@@ -30,13 +30,8 @@ class Sparse : public Elements<AnySparse> {
     /// Starts, columns and values; the first two are not to be written to. \param self this one
     std::tuple<nb::object, nb::object, nb::object> local(nb::handle self) const {
         const SparseRows<std::byte> own = any().local();
-        return {numbers(own.starts, self), numbers(own.columns, self), view(own.values, true, self)};
-    }
-
-  private:
-    nb::object numbers(std::span<const std::int64_t> own, nb::handle self) const {
-        const auto bytes = std::as_bytes(own);
-        return view({const_cast<std::byte*>(bytes.data()), bytes.size()}, false, self);
+        return {view(std::as_bytes(own.starts), false, self), view(std::as_bytes(own.columns), false, self),
+                view(own.values, true, self)};
     }
 };
 

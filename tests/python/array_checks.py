@@ -272,6 +272,62 @@ def learned():
     array.evict_prefetch()
 
 
+def gathered(dtype):
+    """What indices name is what it was at the last update, whoever has it and whatever was written since."""
+    random = np.random.default_rng(rank())
+    for array in arrays((40,), dtype):
+        for shape in ((60,), (4, 5), (0,), (3, 0), ()):
+            named = random.integers(-40, 40, shape)
+            near = array.gather(named)
+            elements, expected = near.elements, np.zeros(shape, dtype)
+            assert (near.shape, near.dtype) == (shape, array.dtype)
+            assert near.positions.shape == shape and near.positions.dtype == np.uint32
+            assert not near.positions.flags.writeable and not elements.flags.writeable
+            for turn in range(3):
+                model = values((40,), dtype, turn)
+                array.local[...] = model[array.local_indices[0]]
+                barrier()
+                same(near, expected)
+                near.update()
+                expected = np.asarray(model[named])
+                same(near, expected)
+                same(np.asarray(elements[near.positions]), expected)
+                barrier()
+    near = BlockArray(bounds=[(-3, 9)], dtype=int).gather([range(-3, 0)] * 2)
+    near.update()
+    assert np.asarray(near, "f4").tolist() == [[0.0] * 3] * 2
+    assert len(near) == 2 and repr(near) == "Gather(shape=(2, 3), dtype=int64, elements=3)"
+    barrier()
+
+
+def wrong_gathers():
+    """They change nothing; one of other bounds is not brought up to date."""
+    array = BlockArray(5, int)
+    array.fill(1)
+    near = array.gather([0, 4])
+    near.update()
+    for wrong, words in (
+        (5, "index 5 of dimension 0"),
+        ([0, -6], "index -6 of dimension 0"),
+        (0.5, "whole numbers"),
+        (([0], [0]), "an array for each"),
+    ):
+        refused(lambda wrong=wrong: array.gather(wrong), words, IndexError)
+    refused(lambda: BlockArray((4, 5)).gather([0]), "an array of 2 dimensions")
+    array.resize(7)
+    array.fill(2)
+    refused(near.update, "make another Gather")
+    same(near, np.array([1, 1]))
+    near = array.gather([0, -1])
+    near.update()
+    same(near, np.array([2, 2]))
+    try:
+        np.asarray(near, copy=False)
+    except ValueError as problem:
+        assert "without a copy" in str(problem)
+    barrier()
+
+
 def refused(call, words, kind=nearfetch.Error):
     """A wrong use is named."""
     try:
@@ -347,6 +403,9 @@ def main():
         patterns(distribution)
     for number, dtype in enumerate(DTYPES):
         taken(((5,), (3, 4), (2, 3, 4), (2, 1, 3, 2))[number % 4], dtype)
+    for dtype in (*DTYPES, "i2"):
+        gathered(dtype)
+    wrong_gathers()
     learned()
     tables()
     without_barrier()

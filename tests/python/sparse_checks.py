@@ -109,6 +109,15 @@ def products(shape, dtype):
         assert statistics()["get_messages"] == before
         barrier()
         x.evict_prefetch()
+        near = matrix.gather(x)
+        for factor in (1, 2):
+            x.local[...] = factor * vector[x.local_indices[0]]
+            barrier()
+            near.update()
+            before = statistics()["get_messages"]
+            same(matrix @ near, factor * expected)
+            assert statistics()["get_messages"] == before
+            barrier()
 
 
 def patterns(shape):
@@ -225,6 +234,9 @@ def wrong_uses():
     refused(matrix.update_prefetch, "pattern")
     refused(lambda: matrix @ np.zeros(5), "vector of shape (5,)")
     refused(lambda: matrix @ BlockArray(5), "vector of as many")
+    refused(lambda: matrix.gather(BlockArray(5)), "vector of as many")
+    refused(lambda: matrix.gather(np.zeros(6)), "give a distributed array")
+    refused(lambda: matrix @ BlockArray(6).gather([0, 1]), "a Gather of shape (2,)")
     barrier()
 
 

@@ -24,7 +24,9 @@ def test_arrays_of_processes(checks, family, ranks):
     assert run([checks], family, ranks).count("passed 1") == ranks
 
 
-@pytest.mark.parametrize("module", ["__init__", "program", "arrays", "elements", "prefetching", "sparse"])
+@pytest.mark.parametrize(
+    "module", ["__init__", "program", "arrays", "elements", "gathering", "prefetching", "sparse"]
+)
 def test_docstrings(module):
     need_native()
     assert run(["-m", "doctest", SOURCE / "python" / "nearfetch" / f"{module}.py"]) == ""

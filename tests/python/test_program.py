@@ -36,7 +36,7 @@ def test_the_command_line_needs_neither_numpy_nor_the_native_module():
 def test_the_stub_of_the_native_module_is_python():
     stub = ast.parse((BUILD / "python" / "nearfetch" / "_native.pyi").read_text(encoding="utf-8"))
     names = {each.name for each in stub.body if isinstance(each, (ast.ClassDef, ast.FunctionDef))}
-    assert {"Array", "Sparse", "launch_threads"} <= names
+    assert {"Array", "Gather", "Sparse", "launch_threads"} <= names
 
 
 def test_a_module_for_another_python_is_named(tmp_path):
@@ -138,24 +138,31 @@ def test_arrays_and_views_may_be_kept():
     def main():
         array = nearfetch.BlockArray(10, int)
         array.local[...] = nearfetch.rank()
-        return array, array.local
+        nearfetch.barrier()
+        near = array.gather([9, 0])
+        near.update()
+        return array, array.local, near
 
     results = nearfetch.launch(main, ranks=2)
-    assert [view.tolist() for _, view in results] == [[0] * 5, [1] * 5]
-    with pytest.raises(nearfetch.Error, match="whose program has ended"):
-        _ = results[0][0][1]
+    assert [view.tolist() for _, view, _ in results] == [[0] * 5, [1] * 5]
+    assert [near.elements.tolist() for _, _, near in results] == [[0, 1]] * 2
+    for use in (lambda: results[0][0][1], results[0][2].update):
+        with pytest.raises(nearfetch.Error, match="whose program has ended"):
+            use()
 
 
 def test_another_thread_cannot_use_a_ranks_array():
     def main():
         array = nearfetch.BlockArray(4)
+        near = array.gather([0])
         said = []
 
         def use():
-            try:
-                _ = array[0]
-            except nearfetch.Error as problem:
-                said.append(str(problem))
+            for call in (lambda: array[0], lambda: array.gather([0]), near.update):
+                try:
+                    call()
+                except nearfetch.Error as problem:
+                    said.append(str(problem))
 
         thread = threading.Thread(target=use)
         thread.start()
@@ -163,7 +170,7 @@ def test_another_thread_cannot_use_a_ranks_array():
         return said
 
     (said,) = nearfetch.launch(main)
-    assert "that is another thread" in said[0]
+    assert ["that is another thread" in words for words in said] == [True] * 3
 
 
 def test_arrays_that_python_drops_give_their_prefetched_memory_back():

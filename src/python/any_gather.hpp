@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// A Gather whose element size and distribution are known at run time only.
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace nearfetch::python {
+
+/// Its memory is its own, not its rank's: it may end in any thread, and after the rank.
+class AnyGather {
+  public:
+    AnyGather() = default;
+    AnyGather(const AnyGather&) = delete;
+    AnyGather& operator=(const AnyGather&) = delete;
+    virtual ~AnyGather() = default;
+
+    /// For the thread of its rank. \throws Error when the array has other bounds than before
+    virtual void update() = 0;
+    virtual std::span<const std::byte> elements() const = 0;
+    virtual std::span<const std::uint32_t> positions() const = 0;
+};
+
+}  // namespace nearfetch::python
