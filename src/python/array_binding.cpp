@@ -79,8 +79,7 @@ class Gather {
   public:
     Gather(const Array& array, nb::handle indices) : array_(array) {
         const Buffer from(indices, false);
-        const AnyArray& any = array.any();
-        from.move([&] { gather_ = any.make_gather(from.elements<const std::int64_t>()); });
+        from.move([&] { gather_ = array.any().make_gather(from.elements<const std::int64_t>()); });
     }
 
     void update() const {
