@@ -187,6 +187,20 @@ def test_arrays_that_python_drops_give_their_prefetched_memory_back():
     assert nearfetch.launch(main, ranks=2) == [(1, 0), (1, 0)]
 
 
+def test_a_gather_keeps_its_array():
+    def main():
+        array = nearfetch.BlockArray(1000)
+        array.prefetch_all_to_all(consistent=False)
+        near = array.gather([0, 999])
+        del array
+        near.update()
+        entries = nearfetch.statistics()["prefetch_entries"]
+        del near
+        return entries, nearfetch.statistics()["prefetch_entries"]
+
+    assert nearfetch.launch(main, ranks=2) == [(1, 0), (1, 0)]
+
+
 def test_arrays_that_another_thread_drops_end_in_their_own():
     boxes = []
     dropped = threading.Event()
