@@ -78,8 +78,7 @@ class CachedWindow {
     };
     /// True if the target is asleep: then a get of it has been counted, and goes to the library as it is. The
     /// get that wakes the target, or is the first one of it, takes the slow way.
-    /// \param size 0 where nobody will ask for the bytes
-    bool passes(Rank target, std::uint64_t size) noexcept {
+    [[gnu::always_inline]] bool passes(Rank target, std::uint64_t size) noexcept {
         Target& t = at(target);
         if (!t.may_pass() || !t.bet.passes()) return false;
         ++t.passed_gets;

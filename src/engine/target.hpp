@@ -73,9 +73,10 @@ struct alignas(64) Target {
     bool listed = false;              ///< among those that may have something outstanding
     Passed passed = Passed::nothing;  ///< since the call that completed all of it
     std::uint32_t puts_to_pass = 0;   ///< before one is looked at, to be collected or timed
+    // In this order: a compiler would count neighbours by vectors, which takes longer.
     std::uint64_t hits = 0;
-    std::uint64_t hit_bytes = 0;
     std::uint64_t passed_gets = 0;
+    std::uint64_t hit_bytes = 0;
     std::uint64_t passed_bytes = 0;
     Bet bet;  ///< while it is asleep, nothing is in transit
     PutBet put_bet;

@@ -135,12 +135,6 @@ template <class Count, bool looked_up>
     return window != nullptr && window->has(target) ? window : nullptr;
 }
 
-/// True if the target is asleep, and nobody will ask for the bytes of what passes. First of all, so that what
-/// passes takes a few instructions.
-[[gnu::always_inline]] inline bool passes_uncounted(Window& window, int target) noexcept {
-    return !window.locks_wait() && !window.counts_bytes() && window.cached().passes(target, 0);
-}
-
 /// Bytes of a get of one run, with the same type, which is at hand, and count on both sides; 0 of others.
 /// Takes the arguments one by one, because a compiler that sees neighbours in a struct compares them by way
 /// of memory.
@@ -155,19 +149,26 @@ template <class Count>
     return bytes_of(dense_bytes_at_hand(target_type), target_count);
 }
 
-/// A get of a target that nothing is kept of, where passes_uncounted() is not enough.
+/// True if the target is asleep: then the get has been counted, and goes to the library as it is.
+/// \param size 0 if it is not known: then it does not pass yet
+[[gnu::always_inline]] inline bool passes(Window& window, int target, std::uint64_t size) noexcept {
+    return size != 0 && !window.locks_wait() && window.cached().passes(target, size);
+}
+
+/// A get of a target that nothing is kept of, and not of as many bytes as the last one that passed; or one
+/// that does not pass.
 template <class Count>
 [[gnu::noinline]] int get_asleep(void* origin, Count origin_count, MPI_Datatype origin_type, int target,
-                                 MPI_Aint displacement, Count target_count, MPI_Datatype target_type,
+                                 MPI_Aint displacement, Count count, MPI_Datatype type,
                                  MPI_Win win) noexcept {
     Window* const window = near_window(target, win);
-    const std::uint64_t size = plain_bytes(origin_count, origin_type, target_count, target_type);
-    if (window != nullptr && size != 0 && !window->locks_wait() && window->cached().passes(target, size))
-        return start(Access<Count>{origin, origin_count, origin_type, target, displacement, target_count,
-                                   target_type, win},
-                     nullptr);
-    return get_after_miss<Count, false>(origin, origin_count, origin_type, target, displacement, target_count,
-                                        target_type, win);
+    const std::uint64_t size = origin_count > 0 ? target_bytes(type, count) : 0;
+    if (window == nullptr || !passes(*window, target, size))
+        return get_after_miss<Count, false>(origin, origin_count, origin_type, target, displacement, count,
+                                            type, win);
+    keep_passed(type, count, size);
+    return start(Access<Count>{origin, origin_count, origin_type, target, displacement, count, type, win},
+                 nullptr);
 }
 
 /// A get whose window is at hand, and something kept of its target: the hit is here. A function of its own,
@@ -208,7 +209,10 @@ int rget(const Access<Count>& call, MPI_Request* request) noexcept {
     if (const std::uint64_t size = run_bytes(call); size != 0) {
         const std::uint64_t offset = window->offset(call.target, call.displacement);
         const auto served = cached.try_get_slowly(call.target, offset, size, call.origin);
-        if (served == CachedWindow::Served::pass) return start(call, request);
+        if (served == CachedWindow::Served::pass) {
+            keep_passed(call.target_type, call.target_count, size);
+            return start(call, request);
+        }
         // Not checked: others may write as soon as its request has been waited for.
         if (served == CachedWindow::Served::hit) return served_request(*window, request);
         if (cached.lets_pass(call.target, offset)) {
@@ -248,14 +252,14 @@ using namespace nearfetch;
                                                 win);                                                        \
         if (!window->cached().nothing_kept(rank))                                                            \
             return get_awake<COUNT>(origin, origin_count, origin_type, rank, disp, count, type, win);        \
-        if (passes_uncounted(*window, rank))                                                                 \
+        if (passes(*window, rank, bytes_as_passed(type, count)))                                             \
             return PMPI_Get##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, win);        \
         return get_asleep<COUNT>(origin, origin_count, origin_type, rank, disp, count, type, win);           \
     }                                                                                                        \
     int MPI_Rget##SUFFIX(void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,               \
                          MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Win win, MPI_Request* request) { \
         Window* const window = near_window(rank, win);                                                       \
-        if (window != nullptr && passes_uncounted(*window, rank))                                            \
+        if (window != nullptr && passes(*window, rank, bytes_as_passed(type, count)))                        \
             return PMPI_Rget##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, win,        \
                                      request);                                                               \
         return rget<COUNT>({origin, origin_count, origin_type, rank, disp, count, type, win}, request);      \

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "mpi/committed.hpp"
+#include "mpi/flattener.hpp"
 
 namespace nearfetch {
 
@@ -29,9 +30,10 @@ Window* find_window_slowly(MPI_Win win) noexcept {
 LastSeen::KnownType find_type_slowly(MPI_Datatype type) noexcept try {
     const std::uint64_t generation = datatype_generation();
     const Layout& layout = layout_of(type, blocks_at_once);
-    return last_seen.place_of_type(type) = {type, generation, layout.known ? layout.size : 0, layout.dense()};
+    return last_seen.place_of_type(type) = {type, generation, layout.known ? layout.size : 0, layout.dense(),
+                                            layout.known && is_predefined(type)};
 } catch (const std::bad_alloc&) {
-    return {type, 0, 0, false};
+    return {type, 0, 0, false, false};
 }
 
 }  // namespace detail
@@ -52,6 +54,13 @@ void keep_at_hand(MPI_Datatype type) noexcept {
     detail::at_hand.type = type;
     detail::at_hand.type_generation = known.generation;
     detail::at_hand.dense_bytes = known.element_bytes;
+}
+
+void keep_passed(MPI_Datatype type, MPI_Count count, std::uint64_t bytes) noexcept {
+    if (Library::instance().threaded() || !detail::find_type(type).predefined) return;
+    detail::at_hand.passed_type = type;
+    detail::at_hand.passed_count = count;
+    detail::at_hand.passed_bytes = bytes;
 }
 
 namespace {
@@ -173,8 +182,7 @@ int Library::attach(MPI_Win win, MPI_Comm comm, Exposed exposed, const Settings&
     }
     if (std::ranges::all_of(units, [&](std::uint64_t unit) { return unit == units.front(); }))
         units.resize(1);
-    auto window =
-        std::make_unique<Window>(win, ranks, self, std::move(units), settings, threaded_, report_.wanted());
+    auto window = std::make_unique<Window>(win, ranks, self, std::move(units), settings, threaded_);
     window->cached().set_extents(extents);
     const std::lock_guard guard(mutex_);
     windows_[win] = std::move(window);

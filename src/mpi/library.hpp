@@ -105,6 +105,7 @@ struct LastSeen {
         std::uint64_t generation;
         std::uint64_t element_bytes;  ///< 0: not known
         bool dense;
+        bool predefined;  ///< it never goes
     };
     std::uint64_t generation;  ///< of the windows
     // By a hash of their handles.
@@ -132,6 +133,10 @@ struct AtHand {
     MPI_Datatype type;
     std::uint64_t type_generation;
     std::uint64_t dense_bytes;
+    // Of the last get that passed with a predefined type.
+    MPI_Datatype passed_type;
+    MPI_Count passed_count;
+    std::uint64_t passed_bytes;
 };
 extern constinit AtHand at_hand;
 
@@ -164,6 +169,12 @@ inline std::uint64_t dense_bytes_at_hand(MPI_Datatype type) noexcept {
     const detail::AtHand& hand = detail::at_hand;
     return hand.type == type && hand.type_generation == datatype_generation() ? hand.dense_bytes : 0;
 }
+/// Bytes of a get of so many elements if the last one that passed was such a get, else 0, or if it may not be
+/// remembered.
+[[gnu::always_inline]] inline std::uint64_t bytes_as_passed(MPI_Datatype type, MPI_Count count) noexcept {
+    const detail::AtHand& hand = detail::at_hand;
+    return hand.passed_type == type && hand.passed_count == count ? hand.passed_bytes : 0;
+}
 /// The window behind a handle; null if nearfetch does not look after it.
 inline Window* find_window(MPI_Win win) noexcept {
     detail::LastSeen& last = detail::last_seen;
@@ -189,5 +200,7 @@ inline std::uint64_t element_bytes(MPI_Datatype type) noexcept {
 void keep_at_hand(MPI_Win win, Window* window) noexcept;
 void forget_at_hand(const Window& window) noexcept;
 void keep_at_hand(MPI_Datatype type) noexcept;
+/// The same of a get that has passed.
+void keep_passed(MPI_Datatype type, MPI_Count count, std::uint64_t bytes) noexcept;
 
 }  // namespace nearfetch

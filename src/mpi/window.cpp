@@ -11,9 +11,8 @@
 namespace nearfetch {
 
 Window::Window(MPI_Win win, Rank ranks, Rank self, std::vector<std::uint64_t> units, const Settings& settings,
-               bool threaded, bool counted)
+               bool threaded)
     : uniform_unit_(units.size() == 1 ? units.front() : 0),
-      counts_bytes_(counted),
       cached_(settings, ranks, self, threaded, transport_),
       units_(std::move(units)),
       handle_(win),

@@ -19,9 +19,8 @@ namespace nearfetch {
 class Window {
   public:
     /// \param units displacement unit of each target in bytes; one entry if all are the same
-    /// \param counted somebody will ask how many bytes went by
     Window(MPI_Win win, Rank ranks, Rank self, std::vector<std::uint64_t> units, const Settings& settings,
-           bool threaded, bool counted);
+           bool threaded);
 
     MPI_Win handle() const noexcept { return handle_; }
     CachedWindow& cached() noexcept { return cached_; }
@@ -31,7 +30,6 @@ class Window {
     bool locks_synchronize() const noexcept { return locks_synchronize_; }
     bool atomics_synchronize() const noexcept { return atomics_synchronize_; }
     bool caches_atomic_reads() const noexcept { return caches_atomic_reads_; }
-    bool counts_bytes() const noexcept { return counts_bytes_; }
     std::uint64_t block_limit() const noexcept { return cached_.settings().block_limit; }
 
     /// False for MPI_PROC_NULL and for what the library itself will call an error.
@@ -70,7 +68,6 @@ class Window {
     bool locks_synchronize_;
     bool atomics_synchronize_;
     bool caches_atomic_reads_;
-    bool counts_bytes_;
     CachedWindow cached_;  // beside these, for the hot paths
     std::vector<std::uint64_t> units_;
     MPI_Win handle_;
