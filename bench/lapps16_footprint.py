@@ -48,7 +48,7 @@ SOURCES = (
 def run(options: Options) -> Report:
     """Every version of every program, with 8 ranks in one process."""
     ranks = options.choose(RANKS, 4)
-    rounds = options.rounds_or(1, 1)
+    rounds = options.rounds_or(3, 1)
     report = Report({"ranks": ranks, "network": NETWORK, "rounds": rounds})
     for source in SOURCES:
         report.rows += _rows(source, ranks, rounds, options)
