@@ -36,6 +36,7 @@ KINDS = (("shm", "allocate"), ("shm", "create"), ("tcp", "create"))
 Patterns = dict[str, Row]
 """What bench/patterns.cpp reports, by the name of the pattern."""
 _MEANS = ("through_ns", "past_ns", "ratio", "ratio_of_sums")
+"""What of it is averaged over runs."""
 
 
 def run(options: Options) -> Report:
