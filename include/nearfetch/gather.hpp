@@ -45,33 +45,30 @@ class Gather {
     /// \throws Error for an index out of bounds, and for more than 2^32 distinct ones
     Gather(const DistributedArray<T, 1, D>& array, std::span<const std::int64_t> indices)
         : array_(array), layout_(array.layout()) {
-        detail::SetsByOwner sets;
         for (const std::int64_t i : indices) {
             array.check({i});
             const Place<1> place = layout_.place({i});
-            sets[place.rank].insert(place.position);
+            parts_[place.rank].set.insert(place.position);
         }
-        std::map<Rank, std::uint64_t> first;
         std::uint64_t elements = 0;
-        for (auto& [owner, set] : sets) {
-            set.complete();
+        for (auto& [owner, part] : parts_) {
+            part.set.complete();
             // Another run takes longer than a few bytes do.
-            set.close_gaps(static_cast<std::int64_t>(detail::most_closed_bytes / sizeof(T)));
-            first[owner] = elements;
-            elements += static_cast<std::uint64_t>(set.size());
+            part.set.close_gaps(static_cast<std::int64_t>(detail::most_closed_bytes / sizeof(T)));
+            part.first = elements;
+            elements += static_cast<std::uint64_t>(part.set.size());
         }
         detail::check_gathered(elements);
         elements_.resize(elements);
         positions_.reserve(indices.size());
         for (const std::int64_t i : indices) {
             const Place<1> place = layout_.place({i});
-            const auto in_set = static_cast<std::uint64_t>(sets[place.rank].position(place.position));
-            positions_.push_back(static_cast<std::uint32_t>(first[place.rank] + in_set));
+            const Part& part = parts_[place.rank];
+            const auto in_part = static_cast<std::uint64_t>(part.set.position(place.position));
+            positions_.push_back(static_cast<std::uint32_t>(part.first + in_part));
         }
-        for (auto& [owner, set] : sets) {
-            set.forget_places();
-            parts_.push_back({owner, first[owner], std::move(set)});
-        }
+        for (auto& [owner, part] : parts_)
+            part.set.forget_places();
     }
     Gather(const Gather&) = delete;
     Gather& operator=(const Gather&) = delete;
@@ -83,8 +80,8 @@ class Gather {
     void update() {
         if (array_.layout() != layout_) detail::gathered_is_resized();
         std::vector<detail::SliceMove> moves;
-        for (const Part& part : parts_)
-            moves.push_back({array_.part_of(part.owner),
+        for (const auto& [owner, part] : parts_)
+            moves.push_back({array_.part_of(owner),
                              reinterpret_cast<std::byte*>(elements_.data() + part.first), &part.set});
         detail::get_slices(moves, detail::Packer::requester, true, &detail::pack_at_owner);
     }
@@ -101,15 +98,15 @@ class Gather {
     std::span<const T> elements() const { return elements_; }
 
   private:
+    /// What one owner has of it.
     struct Part {
-        Rank owner;
-        std::uint64_t first;  ///< of elements_
         detail::IndexSet set;
+        std::uint64_t first = 0;  ///< of elements_
     };
 
     const DistributedArray<T, 1, D>& array_;
     Layout<1, D> layout_;
-    std::vector<Part> parts_;
+    std::map<Rank, Part> parts_;
     std::vector<T> elements_;
     std::vector<std::uint32_t> positions_;
 };
