@@ -202,8 +202,14 @@ bool CachedWindow::usable(Rank target) noexcept {
     return good;
 }
 
+/// Whether the get may wait for bytes that are on their way. One with a request waits for a carrier, and for
+/// one only: that is what the program is made to wait for.
+bool CachedWindow::may_wait(const Get& get, const Entry& entry, const Survey& s) noexcept {
+    if (entry.source() == nullptr) return false;
+    return get.request == 0 || (entry.carries() && (s.waiting.empty() || s.waiting.front().entry == &entry));
+}
+
 void CachedWindow::survey(const Get& get, Survey& s) const {
-    const bool may_wait = get.request == 0;
     for (const Piece& piece : get.pieces) {
         // Of a get in one piece, find() has been asked on the hot path.
         const std::byte* const data =
@@ -217,18 +223,18 @@ void CachedWindow::survey(const Get& get, Survey& s) const {
             std::byte* const origin = piece.origin + (segment.offset - piece.offset);
             if (segment.kind == Segment::Kind::resident) {
                 s.resident.push_back({origin, segment.data, segment.size});
-            } else if (segment.kind == Segment::Kind::pending && may_wait &&
-                       segment.entry->source() != nullptr) {
+            } else if (segment.kind == Segment::Kind::pending && may_wait(get, *segment.entry, s)) {
                 const Entry* const entry = segment.entry;
-                s.waiting.push_back(
-                    {entry, entry->source() + (segment.offset - entry->offset()), origin, segment.size});
+                s.waiting.push_back({entry, entry->source() + (segment.offset - entry->offset()), origin,
+                                     segment.size, get.request});
             } else {
                 s.gaps.push_back({segment.offset, segment.size, origin});
             }
         }
     }
-    // While the transfer of the gaps is started, another thread may complete what would be waited for.
-    if (threaded_ && !s.gaps.empty() && !s.waiting.empty()) {
+    // While the transfer of the gaps is started, another thread may complete what would be waited for; and a
+    // request is the library's, or waits.
+    if ((threaded_ || get.request != 0) && !s.gaps.empty() && !s.waiting.empty()) {
         s.clear();
         s.gaps.assign(get.pieces.begin(), get.pieces.end());
     }
@@ -236,12 +242,12 @@ void CachedWindow::survey(const Get& get, Survey& s) const {
         s.gap_bytes += gap.size;
 }
 
-int CachedWindow::get(const Get& get, GetStarter& starter, bool* started) {
-    if (started != nullptr) *started = true;
+int CachedWindow::get(const Get& get, GetStarter& starter, Begun& begun) {
+    begun = Begun::started;
     const std::uint64_t begin_ticks = ticks();
     Guard guard = lock();
     if (holds_collected(get.target) && read_collected(get, guard)) {
-        if (started != nullptr) *started = false;
+        begun = Begun::served;
         return 0;
     }
     // What was looked up before has been noted: then this finds nothing new.
@@ -252,24 +258,27 @@ int CachedWindow::get(const Get& get, GetStarter& starter, bool* started) {
     s.clear();
     try {
         survey(get, s);
-        t.make_room(s.gaps.size(), s.waiting.size() + 1);
+        t.make_room(s.gaps.size(), s.waiting);
     } catch (const std::bad_alloc&) {
         return fetch_unseen(get, starter, guard);
     }
     if (!s.gaps.empty()) {
         const Admission ahead = make_room_around(get, s);
-        if (ahead.entry != nullptr) return fetch_ahead(get, starter, s, ahead, guard, begin_ticks);
-        return fetch(get, starter, s, guard, begin_ticks);
+        if (ahead.entry == nullptr) return fetch(get, starter, s, guard, begin_ticks);
+        if (get.request != 0) begun = Begun::carrier;
+        return fetch_ahead(get, starter, s, ahead, guard, begin_ticks);
     }
-    if (!s.waiting.empty() && t.bet.tries_start()) return fetch_unseen(get, starter, guard);
+    const bool waits = !s.waiting.empty();
+    if (waits && t.bet.tries_start()) return fetch_unseen(get, starter, guard);
+    if (waits && get.request != 0 && starter.start_waiting(s.waiting.front().entry->issued()) != 0)
+        return fetch_unseen(get, starter, guard);
     s.copy_resident();
-    t.waiters.insert(t.waiters.end(), s.waiting.begin(), s.waiting.end());
-    count(s.waiting.empty() ? AccessType::hit : AccessType::pending_hit, get.size_bytes, 0);
+    t.add(s.waiting);
+    count(waits ? AccessType::pending_hit : AccessType::hit, get.size_bytes, 0);
     const std::uint64_t own_ticks = ticks() - begin_ticks;
-    s.waiting.empty() ? t.bet.hit_in_pieces(get.size_bytes, own_ticks)
-                      : t.bet.hit_pending(get.size_bytes, own_ticks);
+    waits ? t.bet.hit_pending(get.size_bytes, own_ticks) : t.bet.hit_in_pieces(get.size_bytes, own_ticks);
     settle_bet(t);
-    if (started != nullptr) *started = false;
+    begun = waits ? Begun::waiting : Begun::served;
     return 0;
 }
 
@@ -304,7 +313,7 @@ int CachedWindow::fetch(const Get& get, GetStarter& starter, Survey& s, Guard& g
 
     Target& t = at(get.target);
     sent(get.target, t, get.size_bytes, started_ticks - start_ticks);
-    t.waiters.insert(t.waiters.end(), s.waiting.begin(), s.waiting.end());
+    t.add(s.waiting);
     const AccessType admitted = admit(get, t, s, stamp);
     count(s.partial() ? AccessType::partial_hit : admitted, get.size_bytes,
           whole ? get.size_bytes : s.gap_bytes);
@@ -328,7 +337,7 @@ AccessType CachedWindow::admit(const Get& get, Target& t, const Survey& s, Stamp
             worst = std::max(worst, admission.type);
             entry = admission.entry;
             if (entry == nullptr) continue;
-            entry->set_flight(gap.origin, issued_);
+            entry->set_flight(gap.origin, issued_, get.request != 0);
             t.add_flight(entry, get.request);
         } catch (const std::bad_alloc&) {
             if (entry != nullptr) cache_->abandon(entry);

@@ -138,9 +138,12 @@ class CachedWindow {
     }
 
     /// Any get: from the cache what is there, from the network what is not.
-    /// \param started if not null: whether the starter was called
     /// \return the starter's status, or 0 if nothing had to be started
-    int get(const Get& get, GetStarter& starter, bool* started = nullptr);
+    int get(const Get& get, GetStarter& starter, Begun& begun);
+    /// Who is told that a request is complete that was Begun::waiting.
+    void set_arrival_reporter(std::function<void(RequestId)> reporter) {
+        report_arrival_ = std::move(reporter);
+    }
 
     /// A get of unknown layout went to the network.
     void count_bypassed(Rank target, std::uint64_t size_bytes) noexcept;
@@ -253,7 +256,8 @@ class CachedWindow {
     /// that only a flush completes it.
     void complete_request(Rank target, RequestId request, bool keep,
                           std::uint64_t network_ticks = 0) noexcept;
-    /// A request-based get whose completion nobody will report: nothing of it is kept.
+    /// A request-based get that has completed, nobody knows when: what came to the program's buffer is not
+    /// kept.
     void abandon_request(Rank target, RequestId request) noexcept;
 
     /// Later gets may not use what was cached earlier.
@@ -337,6 +341,7 @@ class CachedWindow {
     Flush elide() noexcept;
     bool usable(Rank target) noexcept;
     bool make_cache() noexcept;
+    static bool may_wait(const Get& get, const Entry& entry, const Survey& s) noexcept;
     void survey(const Get& get, Survey& s) const;
     int fetch(const Get& get, GetStarter& starter, Survey& s, Guard& guard, std::uint64_t begin_ticks);
     void join(Rank target, ByteRange united) noexcept;
@@ -345,6 +350,8 @@ class CachedWindow {
     Admission make_room_around(const Get& get, Survey& s) noexcept;
     template <class Start>
     int start_entry(Entry& entry, Guard& guard, const Start& start);
+    bool note_flight(Entry& entry, RequestId request) noexcept;
+    void forget_flight(Entry& entry) noexcept;
     int fetch_ahead(const Get& get, GetStarter& starter, const Survey& s, const Admission& ahead,
                     Guard& guard, std::uint64_t begin_ticks);
     int fetch_unseen(const Get& get, GetStarter& starter, Guard& guard);
@@ -423,7 +430,9 @@ class CachedWindow {
     void complete_locked(Target& t, Moment since, FlushKind kind, int status,
                          std::uint64_t network_ticks) noexcept;
     void doom(const Entry& entry) noexcept;
-    std::uint64_t serve_waiters(Target& t, auto&& has_arrived) noexcept;
+    std::uint64_t serve(std::span<const Waiter> waiters) noexcept;
+    void arrived(Target& t, Entry& entry) noexcept;
+    std::uint64_t serve_waiters(Target& t, Moment since) noexcept;
     void retire_cache() noexcept;
     void stand_back() noexcept;
     void settle_bet(Target& t) noexcept;
@@ -463,6 +472,7 @@ class CachedWindow {
     HitWorth worth_;
     HitChecks checks_;
     std::function<void(const StaleHit&)> report_stale_;
+    std::function<void(RequestId)> report_arrival_;
     TouchFilter touched_;  ///< ranges, and (by their complement) blocks, that were asked for once
 };
 

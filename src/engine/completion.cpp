@@ -119,8 +119,7 @@ void CachedWindow::complete_locked(Target& t, Moment since, FlushKind kind, int 
     if (t.checks != 0) complete_checks(t, since);
     if (lone_bytes != 0) t.bet.observed(lone_bytes, t.lone_ticks + network_ticks);
     const std::size_t ranges = t.ranges_in_transit();
-    const std::uint64_t handed_out_bytes =
-        serve_waiters(t, [since](const Entry* entry) { return entry->issued() <= since; });
+    const std::uint64_t handed_out_bytes = serve_waiters(t, since);
     std::uint64_t copied_bytes = 0;
     t.erase_flights_if([&](Entry* entry) {
         if (entry->issued() > since) return false;
@@ -148,14 +147,32 @@ void CachedWindow::complete_checks(Target& t, Moment since) noexcept {
     });
 }
 
-/// Whoever waits for bytes that have arrived gets them, before anybody may reuse the buffer in which they
-/// arrived. \return how many bytes
-std::uint64_t CachedWindow::serve_waiters(Target& t, auto&& has_arrived) noexcept {
+/// Gives bytes that have arrived to who waits for them. \return how many
+std::uint64_t CachedWindow::serve(std::span<const Waiter> waiters) noexcept {
     std::uint64_t bytes = 0;
-    std::erase_if(t.waiters, [&](const Waiter& waiter) {
-        if (!has_arrived(waiter.entry)) return false;
+    for (std::size_t i = 0; i < waiters.size(); ++i) {
+        const Waiter& waiter = waiters[i];
         std::memmove(waiter.origin, waiter.source, waiter.size);
         bytes += waiter.size;
+        // The pieces of one get wait one after the other.
+        const bool is_last = i + 1 == waiters.size() || waiters[i + 1].request != waiter.request;
+        if (waiter.request != 0 && is_last) report_arrival_(waiter.request);
+    }
+    return bytes;
+}
+
+/// Whoever waits for what was started until then gets it, before anybody may reuse the buffer in which it
+/// arrived. \return how many bytes
+std::uint64_t CachedWindow::serve_waiters(Target& t, Moment since) noexcept {
+    std::uint64_t bytes = 0;
+    std::erase_if(t.waiters, [&](const Waiter& waiter) {
+        if (waiter.entry->issued() > since) return false;
+        bytes += serve(std::span(&waiter, 1));
+        return true;
+    });
+    std::erase_if(t.waiters_of, [&](const auto& waiting) {
+        if (waiting.first->issued() > since) return false;
+        bytes += serve(waiting.second);
         return true;
     });
     return bytes;
@@ -174,10 +191,8 @@ void CachedWindow::complete_request(Rank target, RequestId request, bool keep,
     const std::uint64_t begin_ticks = ticks();
     // Of a get with several gaps each is a flight of its own.
     while (auto flight = t.in_flight_of.extract(request)) {
-        Entry* const entry = flight.mapped();
         if (keep) {
-            serve_waiters(t, [entry](const Entry* awaited) { return awaited == entry; });
-            cache_->commit(entry, entry->source());
+            arrived(t, *flight.mapped());
         } else {
             flight.key() = 0;
             t.in_flight_of.insert(std::move(flight));
@@ -191,11 +206,26 @@ void CachedWindow::complete_request(Rank target, RequestId request, bool keep,
     if (cache_ != nullptr && !keeps_data_) cache_->acquire(target);
 }
 
+/// What a request has brought.
+void CachedWindow::arrived(Target& t, Entry& entry) noexcept {
+    if (const auto waiting = t.waiters_of.extract(&entry)) serve(waiting.mapped());
+    cache_->commit(&entry, entry.source());
+}
+
 void CachedWindow::abandon_request(Rank target, RequestId request) noexcept {
     const Guard guard = lock();
-    const auto [begin, end] = at(target).in_flight_of.equal_range(request);
-    for (auto flight = begin; flight != end; ++flight)
-        doom(*flight->second);
+    Target& t = at(target);
+    const auto [begin, end] = t.in_flight_of.equal_range(request);
+    for (auto flight = begin; flight != end;) {
+        Entry& entry = *flight->second;
+        if (entry.carries()) {
+            flight = t.in_flight_of.erase(flight);
+            arrived(t, entry);
+        } else {
+            doom(entry);
+            ++flight;
+        }
+    }
 }
 
 /// If a round is over, and nothing is under way that belongs to it.

@@ -17,6 +17,7 @@ struct Get {
     std::span<const Piece> pieces;  ///< in the order in which the bytes are sent
     std::uint64_t size_bytes = 0;
     RequestId request = 0;
+    bool may_carry = true;  ///< with a request: the front end is going to see when that completes
 };
 
 /// Starts the network's part of one get: all of it, as the program asked, or the missing pieces only.
@@ -24,9 +25,21 @@ class GetStarter {
   public:
     virtual int start_whole() = 0;
     virtual int start_pieces(std::span<const Piece> pieces) = 0;
+    /// Of a get with a request that starts nothing, as all that is missing is on its way: the carrier that
+    /// was begun at that moment brings it, which set_arrival_reporter()'s reporter says. Whose gets have no
+    /// requests is not asked.
+    virtual int start_waiting(Moment /*carrier*/) { return -1; }
 
   protected:
     ~GetStarter() = default;
+};
+
+/// What has become of a get.
+enum class Begun : std::uint8_t {
+    served,   ///< it is complete
+    started,  ///< its starter was called
+    carrier,  ///< the same, at now(), and gets with other requests may wait for what this one brings
+    waiting,  ///< its request waits for a carrier
 };
 
 /// Starts a put as the program asked.

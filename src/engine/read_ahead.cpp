@@ -55,44 +55,66 @@ Admission CachedWindow::make_room_around(const Get& get, Survey& s) noexcept {
     const Piece& piece = s.gaps.front();
     const ByteRange gap{piece.offset, piece.offset + piece.size};
     const std::uint64_t block_bytes = cache_->ahead_bytes();
-    if (s.gaps.size() != 1 || get.request != 0 || !may_read_ahead(t) || gap.size() >= block_bytes ||
-        gap.end > t.extent_bytes)
+    if (s.gaps.size() != 1 || !may_read_ahead(t) || gap.size() >= block_bytes || gap.end > t.extent_bytes)
         return {};
+    // What another thread's request brings cannot be waited for: it may complete that at any time.
+    if (get.request != 0 && (threaded_ || !get.may_carry)) return {};
     const std::uint64_t block = block_of(gap.begin);
     if (!touched_.touched(get.target, ~block)) return {};
     const std::uint64_t block_end = std::min(block + block_bytes, t.extent_bytes);
     const ByteRange around = cache_->gap_around(get.target, gap, {block, std::max(gap.end, block_end)});
-    // With several threads a gap may hold bytes that are on their way (survey()).
+    // With several threads, or a request, a gap may hold bytes that are on their way (survey()).
     if (around == gap || !around.contains(gap) || !may_keep(t, around)) return {};
     if (!cache_->ahead_pays(around.size(), !learns_) || !t.bet.may_read_ahead()) return {};
     s.copy_resident();  // making room may evict it
     try {
-        return cache_->admit_ahead(get.target, around);
+        const Admission ahead = cache_->admit_ahead(get.target, around);
+        return ahead.entry != nullptr && note_flight(*ahead.entry, get.request) ? ahead : Admission();
     } catch (const std::bad_alloc&) {
         return {};
     }
 }
 
-/// Starts the transfer of a PENDING entry into its own memory.
+/// A PENDING entry is going to be fetched into its own memory, and somebody may wait for it.
+/// \param request that completes it, or 0 \return false: there is no memory, and no entry any more
+bool CachedWindow::note_flight(Entry& entry, RequestId request) noexcept {
+    // Until it has started, nothing completes it and nobody else can wait for it; but the cache has to stay.
+    entry.set_flight(nullptr, not_started, request != 0);
+    Target& t = at(entry.target());
+    const Waiter waiter{&entry, nullptr, nullptr, 0};
+    try {
+        t.make_room(1, std::span(&waiter, 1));
+        t.add_flight(&entry, request);
+        return true;
+    } catch (const std::bad_alloc&) {
+        forget_flight(entry);
+        return false;
+    }
+}
+
+/// It did not start.
+void CachedWindow::forget_flight(Entry& entry) noexcept {
+    Target& t = at(entry.target());
+    t.erase_flights_if([&](const Entry* flying) { return flying == &entry; });
+    t.waiters_of.erase(&entry);
+    cache_->abandon(&entry);
+}
+
+/// Starts the transfer; where that fails it is forgotten. \pre note_flight()
 template <class Start>
 int CachedWindow::start_entry(Entry& entry, Guard& guard, const Start& start) {
     Target& t = at(entry.target());
     const Piece piece{entry.offset(), entry.size(), entry.data()};
-    // Until it has started, nothing completes it and nobody else can wait for it; but the cache has to stay.
-    entry.set_flight(nullptr, not_started);
-    t.in_flight.push_back(&entry);
     const std::uint64_t start_ticks = ticks();
     if (threaded_) guard.unlock();
     const int status = start(std::span(&piece, 1));
     if (threaded_) guard.lock();
     if (status != 0) {
-        std::erase(t.in_flight, &entry);
-        std::erase_if(t.waiters, [&](const Waiter& waiter) { return waiter.entry == &entry; });
-        cache_->abandon(&entry);
+        forget_flight(entry);
         return status;
     }
     sent(entry.target(), t, piece.size, ticks() - start_ticks);
-    entry.set_flight(entry.data(), issued_);
+    entry.set_flight(entry.data(), issued_, entry.by_request());
     return 0;
 }
 
@@ -103,12 +125,13 @@ int CachedWindow::fetch_ahead(const Get& get, GetStarter& starter, const Survey&
     Entry& entry = *ahead.entry;
     const std::uint64_t beside = entry.size() - gap.size;
     Target& t = at(get.target);
-    t.waiters.push_back({&entry, entry.data() + (gap.offset - entry.offset()), gap.origin, gap.size});
     const std::uint64_t before_ticks = ticks() - begin_ticks;
     const int status = start_entry(
         entry, guard, [&](std::span<const Piece> pieces) { return starter.start_pieces(pieces); });
     if (status != 0) return status;
-    t.waiters.insert(t.waiters.end(), s.waiting.begin(), s.waiting.end());
+    const Waiter waiter{&entry, entry.data() + (gap.offset - entry.offset()), gap.origin, gap.size};
+    t.add(std::span(&waiter, 1));
+    t.add(s.waiting);
     count(s.partial() ? AccessType::partial_hit : ahead.type, get.size_bytes, gap.size);
     ++counters_.read_aheads;
     counters_.bytes_read_ahead += beside;
@@ -121,11 +144,10 @@ int CachedWindow::prefetch(Rank target, ByteRange range) {
     if (range.empty() || !usable(target) || !may_keep(at(target), range)) return 0;
     static thread_local std::vector<Segment> segments;
     cache_->survey(target, range.begin, range.size(), segments);
-    at(target).make_room(segments.size(), 0);
     for (const Segment& s : segments) {
         if (s.kind != Segment::Kind::gap) continue;
         const Admission admission = cache_->admit(target, s.offset, s.size, cache_->now(), true);
-        if (admission.entry == nullptr) continue;
+        if (admission.entry == nullptr || !note_flight(*admission.entry, 0)) continue;
         const int status = start_entry(*admission.entry, guard, [&](std::span<const Piece> pieces) {
             return transfers_.start_get(target, pieces);
         });

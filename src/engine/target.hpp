@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -59,12 +60,13 @@ enum class Route : std::uint8_t {
     check,  ///< the same in mode acquire, after asking whether the process has learned something
 };
 
-/// A get of bytes that are on their way for another.
+/// A get, or some of it, of bytes that are on their way for another.
 struct Waiter {
     const Entry* entry;
     const std::byte* source;
     std::byte* origin;
     std::uint64_t size;
+    RequestId request = 0;  ///< that is complete with it
 };
 
 /// What passes needs the first cache line only.
@@ -94,6 +96,7 @@ struct alignas(64) Target {
     std::vector<Entry*> in_flight;                            ///< transfers into entries of the cache
     std::unordered_multimap<RequestId, Entry*> in_flight_of;  ///< those that a request completes, too
     std::vector<Waiter> waiters;
+    std::unordered_map<const Entry*, std::vector<Waiter>> waiters_of;  ///< for what requests complete
 
     /// It has to be listed, so that what completes everything finds it.
     bool may_pass() const noexcept { return route == Route::pass && listed; }
@@ -106,16 +109,25 @@ struct alignas(64) Target {
         local_updates.complete(since);
         if (kind == FlushKind::full) updates.complete(since);
     }
-    /// So that noting so many more of them cannot fail. By doubling: programs start very many gets before
-    /// they complete them.
-    void make_room(std::size_t flights, std::size_t waiting) {
+    /// So that noting so many more flights, and these waiters, cannot fail. By doubling: programs start very
+    /// many gets before they complete them.
+    void make_room(std::size_t flights, std::span<const Waiter> waiting) {
         grow(in_flight, flights);
-        grow(waiters, waiting);
+        for (const Waiter& waiter : waiting)
+            grow(waiting_with(waiter), waiting.size());
+    }
+    /// \pre there is room
+    void add(std::span<const Waiter> waiting) {
+        for (const Waiter& waiter : waiting)
+            waiting_with(waiter).push_back(waiter);
     }
     /// Something waits for a completion beside the program.
-    bool in_transit() const noexcept { return ranges_in_transit() != 0 || checks != 0; }
+    bool in_transit() const noexcept { return !in_flight.empty() || ranges_in_transit() != 0 || checks != 0; }
     std::size_t ranges_in_transit() const noexcept {
-        return in_flight.size() + in_flight_of.size() + waiters.size();
+        std::size_t ranges = in_flight.size() + in_flight_of.size() + waiters.size();
+        for (const auto& [entry, waiting] : waiters_of)
+            ranges += waiting.size();
+        return ranges;
     }
     /// \throws std::bad_alloc where there is a request
     void add_flight(Entry* entry, RequestId request) {
@@ -136,6 +148,9 @@ struct alignas(64) Target {
     }
 
   private:
+    std::vector<Waiter>& waiting_with(const Waiter& waiter) {
+        return waiter.entry->by_request() ? waiters_of[waiter.entry] : waiters;
+    }
     template <class T>
     static void grow(std::vector<T>& list, std::size_t more) {
         const std::size_t least = list.size() + more;

@@ -70,9 +70,8 @@ bool find_pieces(const Window& window, const Access<Count>& access, std::vector<
 }
 
 /// A get that is not one plain hit: from the cache what is there, the rest by the starter.
-/// \param started whether the starter was called
 template <class Count>
 int get_slowly(Window& window, const Access<Count>& access, RequestId request, GetStarter& starter,
-               bool& started);
+               Begun& begun);
 
 }  // namespace nearfetch

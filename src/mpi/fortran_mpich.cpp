@@ -83,5 +83,13 @@ F08(testsome, (In n, Out requests, Out done, Out indices, MPI_Status* statuses, 
 F08(request_free, (Out request, Out ierror), MPI_Request_free(request))
 F08(request_get_status, (In request, Out flag, MPI_Status* status, Out ierror),
     MPI_Request_get_status(*request, Flag(flag), one(status)))
+#if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
+F08(request_get_status_all, (In n, In requests, Out flag, MPI_Status* statuses, Out ierror),
+    MPI_Request_get_status_all(*n, requests, Flag(flag), all(statuses)))
+F08(request_get_status_any, (In n, In requests, Out index, Out flag, MPI_Status* status, Out ierror),
+    MPI_Request_get_status_any(*n, requests, Indices(index), Flag(flag), one(status)))
+F08(request_get_status_some, (In n, In requests, Out done, Out indices, MPI_Status* statuses, Out ierror),
+    MPI_Request_get_status_some(*n, requests, done, Indices(*n, indices), all(statuses)))
+#endif
 
 #endif  // MPICH

@@ -13,13 +13,14 @@
 #include "mpi/intercept.hpp"
 #include "mpi/library.hpp"
 #include "mpi/request.hpp"
+#include "mpi/request_table.hpp"
 
 namespace nearfetch {
 
 template <class Count>
 int get_slowly(Window& window, const Access<Count>& call, RequestId request, GetStarter& starter,
-               bool& started) {
-    started = true;
+               Begun& begun) {
+    begun = Begun::started;
     // Nothing to move, nowhere to move it, or an error that is the library's to report.
     if (window.off() || !window.has(call.target) || call.origin_count <= 0 || call.target_count <= 0)
         return starter.start_whole();
@@ -35,12 +36,13 @@ int get_slowly(Window& window, const Access<Count>& call, RequestId request, Get
     std::uint64_t size = 0;
     for (const Piece& piece : pieces)
         size += piece.size;
-    return window.cached().get({call.target, pieces, size, request}, starter, &started);
+    return window.cached().get({call.target, pieces, size, request, RequestTable::sees_completions()},
+                               starter, begun);
 }
 
-template int get_slowly(Window&, const Access<int>&, RequestId, GetStarter&, bool&);
+template int get_slowly(Window&, const Access<int>&, RequestId, GetStarter&, Begun&);
 #if NEARFETCH_LARGE_COUNT
-template int get_slowly(Window&, const Access<MPI_Count>&, RequestId, GetStarter&, bool&);
+template int get_slowly(Window&, const Access<MPI_Count>&, RequestId, GetStarter&, Begun&);
 #endif
 
 namespace {
@@ -59,12 +61,13 @@ NEARFETCH_START(, int)
 NEARFETCH_START(_c, MPI_Count)
 #endif
 
-/// Starts the network's part of a get, with a request if there is one to be given.
+/// Starts the network's part of a get, with a request if one is to be given, for which its window has that
+/// id.
 template <class Count>
 class Starter final : public GetStarter {
   public:
-    Starter(Window& window, const Access<Count>& call, MPI_Request* request) noexcept
-        : window_(window), call_(call), request_(request) {}
+    Starter(Window& window, const Access<Count>& call, MPI_Request* request, RequestId id) noexcept
+        : window_(window), call_(call), request_(request), id_(id) {}
     int start_whole() override {
         const int status = window_.open_locks();
         return status == MPI_SUCCESS ? start(call_, request_) : status;
@@ -74,11 +77,15 @@ class Starter final : public GetStarter {
         if (request_ == nullptr) return window_.transport().start_get(call_.target, pieces);
         return window_.transport().start_rget(call_.target, pieces, *request_);
     }
+    int start_waiting(Moment carrier) override {
+        return start_waiting_request(window_, call_.target, id_, carrier, request_);
+    }
 
   private:
     Window& window_;
     const Access<Count>& call_;
     MPI_Request* request_;
+    RequestId id_;
 };
 
 /// What the hot path did not finish. Not inlined, so that hits do not pay for what this needs of registers
@@ -124,9 +131,9 @@ template <class Count, bool looked_up>
             return status;
         }
     }
-    Starter<Count> starter(*window, call, nullptr);
-    bool started = false;
-    return get_slowly(*window, call, 0, starter, started);
+    Starter<Count> starter(*window, call, nullptr, 0);
+    Begun begun{};
+    return get_slowly(*window, call, 0, starter, begun);
 }
 
 /// The window of a get that may pass or hit without asking further, if it is at hand.
@@ -224,15 +231,16 @@ int rget(const Access<Count>& call, MPI_Request* request) noexcept {
         }
     }
     const RequestId id = next_request_id();
-    Starter<Count> starter(*window, call, request);
-    bool started = false;
-    if (const int status = get_slowly(*window, call, id, starter, started); status != MPI_SUCCESS)
+    Starter<Count> starter(*window, call, request, id);
+    Begun begun{};
+    if (const int status = get_slowly(*window, call, id, starter, begun); status != MPI_SUCCESS)
         return status;
-    if (!started) return served_request(*window, request);
+    if (begun == Begun::served) return served_request(*window, request);
+    if (begun == Begun::waiting) return MPI_SUCCESS;
     if (complete_at_once(*window, *request))
         cached.complete_request(call.target, id, true);
     else
-        track_request(*request, *window, call.target, id);
+        track_request(*request, *window, call.target, id, begun == Begun::carrier ? cached.now() : 0);
     return MPI_SUCCESS;
 }
 

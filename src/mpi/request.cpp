@@ -17,12 +17,10 @@
 #include <array>
 #include <atomic>
 #include <boost/container/small_vector.hpp>
-#include <mutex>
-#include <unordered_map>
-#include <utility>
 
 #include "engine/clock.hpp"
 #include "mpi/intercept.hpp"
+#include "mpi/request_table.hpp"
 
 namespace nearfetch {
 
@@ -32,84 +30,6 @@ constinit std::atomic<bool> asked_for_complete_handle{false};
 }  // namespace detail
 
 namespace {
-
-struct Tracked {
-    Window* window = nullptr;
-    int target = MPI_PROC_NULL;  ///< of a get
-    RequestId id = 0;
-    std::uint64_t waited_ticks = 0;
-
-    bool is_get() const noexcept { return target != MPI_PROC_NULL; }
-    void complete(bool keep, std::uint64_t last_ticks = 0) const noexcept {
-        if (is_get()) window->cached().complete_request(target, id, keep, waited_ticks + last_ticks);
-    }
-    /// No call that is watched said when it ended: its buffer may have been reused.
-    void abandon() const noexcept {
-        if (is_get()) window->cached().abandon_request(target, id);
-    }
-};
-
-class Requests {
-  public:
-    static Requests& instance() {
-        static Requests* const requests = new Requests;
-        return *requests;
-    }
-
-    static bool none() noexcept { return count_.load(std::memory_order_relaxed) == 0; }
-
-    void add(MPI_Request request, const Tracked& tracked) {
-        const std::lock_guard guard(mutex_);
-        const Tracked older = std::exchange(tracked_[request], tracked);
-        count_.store(tracked_.size(), std::memory_order_relaxed);
-        older.abandon();
-    }
-
-    /// What is known of a request; id 0: nothing.
-    Tracked find(MPI_Request request) {
-        const std::lock_guard guard(mutex_);
-        const auto found = tracked_.find(request);
-        return found == tracked_.end() ? Tracked{} : found->second;
-    }
-
-    /// Forgets a request, unless its handle already stands for a younger one.
-    bool remove(MPI_Request request, RequestId id) {
-        const std::lock_guard guard(mutex_);
-        const auto found = tracked_.find(request);
-        if (found == tracked_.end() || found->second.id != id) return false;
-        tracked_.erase(found);
-        count_.store(tracked_.size(), std::memory_order_relaxed);
-        return true;
-    }
-
-    /// It is known to be complete, but still has its handle. \return as remove()
-    bool silence(MPI_Request request, RequestId id) {
-        const std::lock_guard guard(mutex_);
-        const auto found = tracked_.find(request);
-        if (found == tracked_.end() || found->second.id != id) return false;
-        found->second.target = MPI_PROC_NULL;
-        return true;
-    }
-
-    void waited(MPI_Request request, std::uint64_t ticks) {
-        const std::lock_guard guard(mutex_);
-        if (const auto found = tracked_.find(request); found != tracked_.end())
-            found->second.waited_ticks += ticks;
-    }
-
-    void remove_all(const Window& window) {
-        const std::lock_guard guard(mutex_);
-        std::erase_if(tracked_, [&](const auto& entry) { return entry.second.window == &window; });
-        count_.store(tracked_.size(), std::memory_order_relaxed);
-    }
-
-  private:
-    std::mutex mutex_;
-    std::unordered_map<MPI_Request, Tracked> tracked_;
-    static constinit std::atomic<std::size_t> count_;
-};
-
-constinit std::atomic<std::size_t> Requests::count_{0};
 
 /// Whether the request stands for nothing, or for something that was complete at once.
 bool is_done(MPI_Request request) noexcept {
@@ -122,9 +42,9 @@ class Watched {
     Watched(int count, const MPI_Request* requests) noexcept {
         for (int i = 0; requests != nullptr && i < count; ++i) {
             if (is_done(requests[i])) continue;
-            const Tracked tracked = Requests::instance().find(requests[i]);
-            if (tracked.id != 0)
-                watched_.push_back({i, requests[i], tracked});
+            const RequestId id = RequestTable::instance().find(requests[i]).id;
+            if (id != 0)
+                watched_.push_back({i, requests[i], id});
             else
                 ++others_;
         }
@@ -140,17 +60,18 @@ class Watched {
         const std::uint64_t share = others_ == 0 ? ticks / watched_.size() : 0;
         for (const One& one : watched_) {
             if (requests[one.index] != MPI_REQUEST_NULL)
-                Requests::instance().waited(one.request, share);
-            else if (Requests::instance().remove(one.request, one.tracked.id))
-                one.tracked.complete(true, share);
+                RequestTable::instance().waited(one.request, share);
+            else if (const auto tracked = RequestTable::instance().remove(one.request, one.id))
+                tracked->complete(true, share);
         }
+        RequestTable::see_completions(true);
     }
 
   private:
     struct One {
         int index;
         MPI_Request request;
-        Tracked tracked;
+        RequestId id;
     };
     boost::container::small_vector<One, 4> watched_;
     int others_ = 0;
@@ -177,7 +98,7 @@ template <class Call>
 
 template <class Call>
 int watch(const char* name, int count, MPI_Request* requests, const int* done, const Call& call) noexcept {
-    if (!Requests::none()) [[unlikely]]
+    if (!RequestTable::none()) [[unlikely]]
         return watch_tracked(name, count, requests, done, call);
     if (requests == nullptr || std::all_of(requests, requests + std::max(count, 0), is_done)) return call();
     const int status = call();
@@ -217,22 +138,77 @@ void detail::ask_for_complete_handle(const Window& window) noexcept {
     asked_for_complete_handle.store(true, std::memory_order_relaxed);
 }
 
-void track_request(MPI_Request request, Window& window, int target, RequestId id) noexcept try {
-    Requests::instance().add(request, {&window, target, id});
-} catch (const std::bad_alloc&) {
-    // Its data is not kept: the next flush would find the buffer reused.
-    window.cached().abandon_request(target, id);
+void track_request(MPI_Request& request, Window& window, int target, RequestId id, Moment carries) noexcept {
+    const TrackedRequest tracked{.window = &window, .target = target, .id = id, .carries = carries};
+    try {
+        RequestTable::instance().add(request, tracked);
+    } catch (const std::bad_alloc&) {
+        // What it brings would be missed.
+        PMPI_Wait(&request, MPI_STATUS_IGNORE);
+        tracked.complete(true);
+        completed_request(window, &request);
+    }
 }
 
 void track_silent_request(MPI_Request request, MPI_Win win) noexcept try {
     Window* const window = find_window(win);
     if (window != nullptr && !window->off() && !complete_at_once(*window, request))
-        Requests::instance().add(request, {window, MPI_PROC_NULL, next_request_id()});
+        RequestTable::instance().add(request, {.window = window, .id = next_request_id()});
 } catch (const std::bad_alloc&) {
     // Its end is taken for news.
 }
 
-void forget_requests(const Window& window) noexcept { Requests::instance().remove_all(window); }
+namespace {
+
+// What a generalized request has to be able to do. As of a get, its status says nothing.
+
+int query(void*, MPI_Status* status) {
+    status->MPI_SOURCE = MPI_UNDEFINED;
+    status->MPI_TAG = MPI_UNDEFINED;
+    PMPI_Status_set_cancelled(status, 0);
+    return PMPI_Status_set_elements(status, MPI_BYTE, 0);
+}
+int free_nothing(void*) { return MPI_SUCCESS; }
+int cancel_nothing(void*, int) { return MPI_SUCCESS; }
+
+}  // namespace
+
+int start_waiting_request(Window& window, int target, RequestId id, Moment carrier,
+                          MPI_Request* request) noexcept {
+    const int status = PMPI_Grequest_start(query, free_nothing, cancel_nothing, nullptr, request);
+    if (status != MPI_SUCCESS) return status;
+    try {
+        RequestTable::instance().add(*request,
+                                     {.window = &window, .target = target, .id = id, .awaits = carrier});
+        return MPI_SUCCESS;
+    } catch (const std::bad_alloc&) {
+        PMPI_Grequest_complete(*request);
+        PMPI_Wait(request, MPI_STATUS_IGNORE);
+        return MPI_ERR_NO_MEM;
+    }
+}
+
+void request_arrived(RequestId id) noexcept {
+    const MPI_Request request = RequestTable::instance().arrived(id);
+    if (request != MPI_REQUEST_NULL) PMPI_Grequest_complete(request);
+}
+
+void forget_requests(const Window& window) noexcept { RequestTable::instance().remove_all(window); }
+
+namespace {
+
+/// The program now knows that a request is complete, and may reuse the buffer before it completes the
+/// request. \return whether that may be news of others
+bool is_known_complete(MPI_Request request) noexcept {
+    if (is_done(request)) return false;
+    RequestTable& table = RequestTable::instance();
+    const RequestId id = RequestTable::none() ? 0 : table.find(request).id;
+    if (id == 0) return true;
+    if (const auto tracked = table.silence(request, id)) tracked->complete(true);
+    return false;
+}
+
+}  // namespace
 
 }  // namespace nearfetch
 
@@ -241,62 +217,120 @@ using namespace nearfetch;
 extern "C" {
 
 int MPI_Wait(MPI_Request* request, MPI_Status* status) {
-    return watch("MPI_Wait", 1, request, nullptr, [=] { return PMPI_Wait(request, status); });
+    return watch("MPI_Wait", 1, request, nullptr, [=] {
+        bring(1, request, Patience::wait);
+        return PMPI_Wait(request, status);
+    });
 }
 
 int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[]) {
-    return watch("MPI_Waitall", count, requests, nullptr,
-                 [=] { return PMPI_Waitall(count, requests, statuses); });
+    return watch("MPI_Waitall", count, requests, nullptr, [=] {
+        bring(count, requests, Patience::wait);
+        return PMPI_Waitall(count, requests, statuses);
+    });
 }
 
 int MPI_Waitany(int count, MPI_Request requests[], int* index, MPI_Status* status) {
-    return watch("MPI_Waitany", count, requests, nullptr,
-                 [=] { return PMPI_Waitany(count, requests, index, status); });
+    return watch("MPI_Waitany", count, requests, nullptr, [=] {
+        if (RequestTable::none_waits()) return PMPI_Waitany(count, requests, index, status);
+        for (int done = 0, result = MPI_SUCCESS;;) {
+            bring(count, requests, Patience::poll);
+            result = PMPI_Testany(count, requests, index, &done, status);
+            if (result != MPI_SUCCESS || done) return result;
+        }
+    });
 }
 
 int MPI_Waitsome(int count, MPI_Request requests[], int* done, int indices[], MPI_Status statuses[]) {
-    return watch("MPI_Waitsome", count, requests, nullptr,
-                 [=] { return PMPI_Waitsome(count, requests, done, indices, statuses); });
+    return watch("MPI_Waitsome", count, requests, done, [=] {
+        if (RequestTable::none_waits()) return PMPI_Waitsome(count, requests, done, indices, statuses);
+        for (int result = MPI_SUCCESS;;) {
+            bring(count, requests, Patience::poll);
+            result = PMPI_Testsome(count, requests, done, indices, statuses);
+            if (result != MPI_SUCCESS || *done != 0) return result;
+        }
+    });
 }
 
 int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
-    return watch("MPI_Test", 1, request, flag, [=] { return PMPI_Test(request, flag, status); });
+    return watch("MPI_Test", 1, request, flag, [=] {
+        bring(1, request, Patience::poll);
+        return PMPI_Test(request, flag, status);
+    });
 }
 
 int MPI_Testall(int count, MPI_Request requests[], int* flag, MPI_Status statuses[]) {
-    return watch("MPI_Testall", count, requests, flag,
-                 [=] { return PMPI_Testall(count, requests, flag, statuses); });
+    return watch("MPI_Testall", count, requests, flag, [=] {
+        bring(count, requests, Patience::poll);
+        return PMPI_Testall(count, requests, flag, statuses);
+    });
 }
 
 int MPI_Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_Status* status) {
-    return watch("MPI_Testany", count, requests, flag,
-                 [=] { return PMPI_Testany(count, requests, index, flag, status); });
+    return watch("MPI_Testany", count, requests, flag, [=] {
+        bring(count, requests, Patience::poll);
+        return PMPI_Testany(count, requests, index, flag, status);
+    });
 }
 
 int MPI_Testsome(int count, MPI_Request requests[], int* done, int indices[], MPI_Status statuses[]) {
-    return watch("MPI_Testsome", count, requests, done,
-                 [=] { return PMPI_Testsome(count, requests, done, indices, statuses); });
+    return watch("MPI_Testsome", count, requests, done, [=] {
+        bring(count, requests, Patience::poll);
+        return PMPI_Testsome(count, requests, done, indices, statuses);
+    });
 }
 
 int MPI_Request_free(MPI_Request* request) {
-    if (Requests::none()) return PMPI_Request_free(request);
+    if (RequestTable::none()) return PMPI_Request_free(request);
     const MPI_Request handle = *request;
-    const Tracked tracked = Requests::instance().find(handle);
+    const TrackedRequest tracked = RequestTable::instance().find(handle);
+    // What is waited for needs its handle until then, and what waits needs somebody to make it complete.
+    if (tracked.carries != 0 || tracked.awaits != 0) return MPI_Wait(request, MPI_STATUS_IGNORE);
     // From here on only a flush completes it. Before the library's own free: then the handle may be
     // another's.
-    if (tracked.id != 0 && Requests::instance().remove(handle, tracked.id)) tracked.complete(false);
+    if (tracked.id != 0 && RequestTable::instance().remove(handle, tracked.id)) tracked.complete(false);
     return PMPI_Request_free(request);
 }
 
 int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
+    bring(1, &request, Patience::poll);
     const int result = PMPI_Request_get_status(request, flag, status);
-    if (result != MPI_SUCCESS || !*flag || is_done(request)) return result;
-    // The program now knows that the data is there, and may reuse the buffer before it completes the request.
-    const Tracked tracked = Requests::none() ? Tracked{} : Requests::instance().find(request);
-    if (tracked.id == 0)
-        learned("MPI_Request_get_status");
-    else if (Requests::instance().silence(request, tracked.id))
-        tracked.complete(true);
+    if (result == MPI_SUCCESS && *flag && is_known_complete(request)) learned("MPI_Request_get_status");
     return result;
 }
+
+#if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
+int MPI_Request_get_status_all(int count, const MPI_Request requests[], int* flag, MPI_Status statuses[]) {
+    bring(count, requests, Patience::poll);
+    const int result = PMPI_Request_get_status_all(count, requests, flag, statuses);
+    bool news = result != MPI_SUCCESS;
+    if (!news && *flag)
+        for (int i = 0; i < count; ++i)
+            news = is_known_complete(requests[i]) || news;
+    if (news) learned("MPI_Request_get_status_all");
+    return result;
+}
+
+int MPI_Request_get_status_any(int count, const MPI_Request requests[], int* index, int* flag,
+                               MPI_Status* status) {
+    bring(count, requests, Patience::poll);
+    const int result = PMPI_Request_get_status_any(count, requests, index, flag, status);
+    const bool any = result == MPI_SUCCESS && *flag && *index != MPI_UNDEFINED;
+    if (result != MPI_SUCCESS || (any && is_known_complete(requests[*index])))
+        learned("MPI_Request_get_status_any");
+    return result;
+}
+
+int MPI_Request_get_status_some(int count, const MPI_Request requests[], int* done, int indices[],
+                                MPI_Status statuses[]) {
+    bring(count, requests, Patience::poll);
+    const int result = PMPI_Request_get_status_some(count, requests, done, indices, statuses);
+    bool news = result != MPI_SUCCESS;
+    if (!news && *done != MPI_UNDEFINED)
+        for (int i = 0; i < *done; ++i)
+            news = is_known_complete(requests[indices[i]]) || news;
+    if (news) learned("MPI_Request_get_status_some");
+    return result;
+}
+#endif
 }

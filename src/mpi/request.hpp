@@ -29,7 +29,14 @@ inline bool complete_at_once(const Window& window, MPI_Request request) noexcept
 }
 
 /// Remembers that `request` is that get, until it completes or is freed.
-void track_request(MPI_Request request, Window& window, int target, RequestId id) noexcept;
+/// \param carries if it is a carrier: since when, else 0
+void track_request(MPI_Request& request, Window& window, int target, RequestId id, Moment carries) noexcept;
+
+/// A request of a get that waits for a carrier (request_table.hpp). \return the library's status
+int start_waiting_request(Window& window, int target, RequestId id, Moment carrier,
+                          MPI_Request* request) noexcept;
+/// The bytes of a request that waits are there.
+void request_arrived(RequestId id) noexcept;
 
 /// Remembers of a transfer of `win` that its end says nothing about what others have written.
 void track_silent_request(MPI_Request request, MPI_Win win) noexcept;

@@ -150,8 +150,8 @@ bool read_by_get(const Access<Count>& access, MPI_Op op, const Call& call, int& 
         status = starter.start_whole();
         return true;
     }
-    bool started = false;
-    status = get_slowly(*window, access, 0, starter, started);
+    Begun begun{};
+    status = get_slowly(*window, access, 0, starter, begun);
     return true;
 }
 

@@ -7,6 +7,7 @@
 
 #include "mpi/checking.hpp"
 #include "mpi/library.hpp"
+#include "mpi/request.hpp"
 
 namespace nearfetch {
 
@@ -18,6 +19,7 @@ Window::Window(MPI_Win win, Rank ranks, Rank self, std::vector<std::uint64_t> un
       handle_(win),
       transport_(win, units_) {
     cached_.set_stale_reporter([this](const StaleHit& stale) { report_stale_hit(*this, stale); });
+    cached_.set_arrival_reporter(request_arrived);
     note_promises();
 }
 

@@ -74,6 +74,22 @@ TEST_F(ManyGetsTest, WithARequestEach) {
         EXPECT_TRUE(rig.hits(1, i * 16, 16, buffer.data()));
 }
 
+TEST_F(ManyGetsTest, WithARequestEachOfBytesThatAreReadAhead) {
+    change_setting(&Settings::read_ahead_bytes, 4096);
+    rig.window.set_extents(std::array<std::uint64_t, 3>{65536, 65536, 65536});
+    rig.transfers.reserve(gets);
+    const std::uint64_t before = allocated_bytes;
+    for (std::size_t i = 0; i < gets; ++i)
+        rig.get(1, i * 16, 16, buffer.data() + i * 16, i + 1);
+    EXPECT_LT(rig.messages, gets / 50);
+    rig.arrive(1);
+    for (std::size_t i = 0; i < gets; ++i)
+        rig.finish(1, i + 1);
+    EXPECT_LE(allocated_bytes - before, gets * most_for_each);
+    EXPECT_TRUE(rig.waiting.empty());
+    EXPECT_EQ(buffer, bytes(1, 0, gets * 16));
+}
+
 TEST_F(ManyGetsTest, Prefetched) {
     const std::uint64_t before = allocated_bytes;
     for (std::size_t i = 0; i < gets; ++i)

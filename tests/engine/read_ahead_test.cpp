@@ -112,11 +112,18 @@ TEST_F(ReadAheadTest, NotBesidePutsOfThisProcess) {
     EXPECT_EQ(rig.bytes, 16u);
 }
 
-TEST_F(ReadAheadTest, RequestsFetchWhatTheyAskFor) {
-    Buffer buffer(8);
-    for (std::uint64_t i = 0; i < 4; ++i)
-        rig.get(1, 1100 + 16 * i, 8, buffer.data(), 1 + i);
-    EXPECT_EQ(rig.bytes, 32u);
+TEST_F(ReadAheadTest, SoItIsForGetsWithRequests) {
+    std::array<Buffer, 4> buffers;
+    for (std::uint64_t i = 0; i < 4; ++i) {
+        buffers[i].resize(8);
+        rig.get(1, 1100 + 16 * i, 8, buffers[i].data(), 1 + i);
+    }
+    EXPECT_EQ(rig.bytes, 8u + (2048 - 1108)) << "the first one is on its way to the program";
+    rig.arrive(1);
+    for (std::uint64_t i = 4; i-- > 0;) {
+        rig.finish(1, 1 + i);
+        EXPECT_EQ(buffers[i], bytes(1, 1100 + 16 * i, 8));
+    }
 }
 
 TEST_F(ReadAheadTest, AFailedStartLeavesNothingBehind) {

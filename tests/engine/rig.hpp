@@ -4,7 +4,9 @@
 // A cached window over a network that is a few arrays: transfers arrive when the test says so, and are
 // counted.
 
+#include <algorithm>
 #include <cstring>
+#include <map>
 #include <span>
 #include <vector>
 
@@ -32,6 +34,7 @@ class Rig : public WindowTransfers {
         for (auto& m : memory)
             m.resize(bytes_per_rank);
         window.change_epochs([](Epochs& epochs) { epochs.set_all(Epoch::passive); });
+        window.set_arrival_reporter([this](RequestId request) { waiting.erase(request); });
     }
 
     static Settings settings(Mode mode) {
@@ -45,11 +48,12 @@ class Rig : public WindowTransfers {
     }
 
     /// As a front end does it: a plain hit, or the engine's general way.
-    int get(Rank target, std::span<const Piece> pieces, RequestId request = 0, bool* started = nullptr) {
+    int get(Rank target, std::span<const Piece> pieces, RequestId request = 0) {
+        begun = Begun::started;
         if (pieces.size() == 1) {
             const CachedWindow::Served served =
                 look(target, pieces[0].offset, pieces[0].size, pieces[0].origin);
-            if (started != nullptr) *started = served != CachedWindow::Served::hit;
+            if (served == CachedWindow::Served::hit) begun = Begun::served;
             if (served == CachedWindow::Served::hit) {
                 if (request == 0 && window.check_is_due())
                     window.check(target, pieces[0].offset, {pieces[0].origin, pieces[0].size}, call_site);
@@ -65,13 +69,32 @@ class Rig : public WindowTransfers {
             if (result == 0) window.went_by(target, size);
             return result;
         }
-        Starter starter(*this, target, pieces);
-        return window.get({target, pieces, size, request}, starter, started);
+        Starter starter(*this, target, pieces, request);
+        const int result = window.get({target, pieces, size, request}, starter, begun);
+        if (begun == Begun::carrier) carriers[window.now()] = request;
+        return result;
     }
-    int get(Rank target, std::uint64_t offset, std::uint64_t size, void* origin, RequestId request = 0,
-            bool* started = nullptr) {
+    int get(Rank target, std::uint64_t offset, std::uint64_t size, void* origin, RequestId request = 0) {
         const Piece piece{offset, size, static_cast<std::byte*>(origin)};
-        return get(target, {&piece, 1}, request, started);
+        return get(target, {&piece, 1}, request);
+    }
+
+    /// As a front end does it when the program waits for a request: what it waits for arrives first.
+    void finish(Rank target, RequestId request) {
+        if (const auto awaited = waiting.find(request); awaited != waiting.end())
+            window.complete_request(target, carriers.at(awaited->second), true);
+        window.complete_request(target, request, true);
+    }
+    /// Or frees it: at once, where others wait for it or it waits itself.
+    void free(Rank target, RequestId request) {
+        if (carries(request) || waiting.contains(request))
+            finish(target, request);
+        else
+            window.complete_request(target, request, false);
+    }
+    /// Whether the request is one of a carrier.
+    bool carries(RequestId request) const {
+        return std::ranges::any_of(carriers, [=](const auto& one) { return one.second == request; });
     }
 
     /// A hit or nothing.
@@ -206,6 +229,9 @@ class Rig : public WindowTransfers {
     };
 
     CachedWindow window;
+    Begun begun = Begun::served;           ///< the last get
+    std::map<Moment, RequestId> carriers;  ///< all that ever were
+    std::map<RequestId, Moment> waiting;   ///< for which of these
     std::vector<std::vector<unsigned char>> memory;
     std::vector<Transfer> transfers;
     std::vector<Put> puts;
@@ -224,15 +250,20 @@ class Rig : public WindowTransfers {
   private:
     class Starter final : public GetStarter {
       public:
-        Starter(Rig& rig, Rank target, std::span<const Piece> whole)
-            : rig_(rig), target_(target), whole_(whole) {}
+        Starter(Rig& rig, Rank target, std::span<const Piece> whole, RequestId request)
+            : rig_(rig), target_(target), whole_(whole), request_(request) {}
         int start_whole() override { return rig_.start_get(target_, whole_); }
         int start_pieces(std::span<const Piece> pieces) override { return rig_.start_get(target_, pieces); }
+        int start_waiting(Moment carrier) override {
+            if (rig_.status == 0) rig_.waiting[request_] = carrier;
+            return rig_.status;
+        }
 
       private:
         Rig& rig_;
         Rank target_;
         std::span<const Piece> whole_;
+        RequestId request_;
     };
 };
 

@@ -83,7 +83,8 @@ struct Program {
                     ASSERT_EQ(starter.start_whole(), 0);
                     window.went_by(target, size);
                 } else {
-                    ASSERT_EQ(window.get({target, {&piece, 1}, size, 0}, starter), 0);
+                    Begun begun{};
+                    ASSERT_EQ(window.get({target, {&piece, 1}, size, 0}, starter, begun), 0);
                 }
             }
             gets.fetch_add(1, std::memory_order_relaxed);

@@ -98,9 +98,8 @@ TEST_F(WriteBehindTest, AFlushOfTheOriginBuffersSendsNothing) {
 TEST_F(WriteBehindTest, GetsSeeThem) {
     put(1, 100, 16);
     std::vector<unsigned char> seen(16);
-    bool started = true;
-    rig.get(1, 104, 8, seen.data(), 0, &started);
-    EXPECT_FALSE(started);
+    rig.get(1, 104, 8, seen.data());
+    EXPECT_EQ(rig.begun, Begun::served);
     EXPECT_EQ(std::vector(seen.begin(), seen.begin() + 8),
               std::vector(wanted[1].begin() + 104, wanted[1].begin() + 112));
     EXPECT_EQ(counted(&RangeCacheCounters::hits), 1u);

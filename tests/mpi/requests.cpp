@@ -144,6 +144,44 @@ std::vector<Way> all_ways() {
                             each_done(count, indices.data(), done);
                         }
                     }});
+#if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
+    ways.push_back({"Request_get_status_all", [](auto& r, const auto& done) {
+                        const int count = static_cast<int>(r.size());
+                        int flag = 0;
+                        while (!flag)
+                            CHECK_MPI(
+                                MPI_Request_get_status_all(count, r.data(), &flag, MPI_STATUSES_IGNORE));
+                        for (int i = 0; i < count; ++i)
+                            done(i);
+                        CHECK_MPI(MPI_Waitall(count, r.data(), MPI_STATUSES_IGNORE));
+                    }});
+    ways.push_back({"Request_get_status_any", [](auto& r, const auto& done) {
+                        for (std::size_t left = r.size(); left > 0; --left) {
+                            int index = -1, flag = 0;
+                            while (!flag)
+                                CHECK_MPI(MPI_Request_get_status_any(static_cast<int>(r.size()), r.data(),
+                                                                     &index, &flag, MPI_STATUS_IGNORE));
+                            CHECK(index >= 0 && index < static_cast<int>(r.size()));
+                            done(index);
+                            CHECK_MPI(MPI_Wait(&r[static_cast<std::size_t>(index)], MPI_STATUS_IGNORE));
+                        }
+                    }});
+    ways.push_back(
+        {"Request_get_status_some", [](auto& r, const auto& done) {
+             std::vector<int> indices(r.size());
+             int count = 0;
+             for (int left = static_cast<int>(r.size()); left > 0; left -= count) {
+                 CHECK_MPI(MPI_Request_get_status_some(static_cast<int>(r.size()), r.data(), &count,
+                                                       indices.data(), MPI_STATUSES_IGNORE));
+                 CHECK(count >= 0);
+                 if (count < 0) return;
+                 each_done(count, indices.data(), done);
+                 for (int i = 0; i < count; ++i)
+                     CHECK_MPI(MPI_Wait(&r[static_cast<std::size_t>(indices[static_cast<std::size_t>(i)])],
+                                        MPI_STATUS_IGNORE));
+             }
+         }});
+#endif
     return ways;
 }
 
@@ -340,10 +378,85 @@ void kept(const Way& way) {
     barrier();
 }
 
+/// Gets of elements that lie near each other: most of them start nothing, and their requests are complete
+/// when what another one brings is there.
+void carried(const Way& way) {
+    part(way.name);
+    const Info info{{"nearfetch_mode", "acquire"}, {"nearfetch_bypass", "false"}};
+    const Window window(65536, 1, Kind::create, info);
+    fill(window.bytes(), 65536, rank());
+    const LockAll epoch(window);
+    publish(window);
+    constexpr int gets = 60, rounds = 6;
+    const int left = (rank() + size() - 1) % size();
+    const auto offset = [](int round, std::size_t i) {
+        return static_cast<MPI_Aint>(round * 8192) + static_cast<MPI_Aint>(i % 2 * 4096 + i * 40);
+    };
+    for (int round = 0; size() > 1 && round < rounds; ++round) {
+        Buffers buffers(gets, std::vector<unsigned char>(8, 0x11));
+        std::vector<MPI_Request> requests(2 + gets, MPI_REQUEST_NULL);
+        std::uint64_t sent = 7, received = 0;
+        CHECK_MPI(MPI_Irecv(&received, 8, MPI_BYTE, left, round, MPI_COMM_WORLD, &requests[0]));
+        for (std::size_t i = 0; i < gets; ++i)
+            CHECK_MPI(MPI_Rget(buffers[i].data(), 8, MPI_BYTE, right(), offset(round, i), 8, MPI_BYTE, window,
+                               &requests[2 + i]));
+        CHECK_MPI(MPI_Isend(&sent, 8, MPI_BYTE, right(), round, MPI_COMM_WORLD, &requests[1]));
+        int completed = 0;
+        const auto done = [&](int which) {
+            ++completed;
+            if (which < 2) return;
+            const auto i = static_cast<std::size_t>(which - 2);
+            CHECK_BYTES(buffers[i].data(), 8, right(), static_cast<std::uint64_t>(offset(round, i)));
+            buffers[i].assign(8, 0xEE);
+        };
+        if (round == 1) CHECK_MPI(MPI_Win_flush_local(right(), window));
+        for (int i = gets + 1; round == 2 && i > gets - 4; --i) {
+            CHECK_MPI(MPI_Wait(&requests.back(), MPI_STATUS_IGNORE));
+            requests.pop_back();
+            done(i);
+        }
+        way.complete(requests, done);
+        CHECK_EQ(completed, 2 + gets);
+        CHECK_EQ(received, 7u);
+        CHECK_MPI(MPI_Win_flush_all(window));
+        for (const auto& buffer : buffers)
+            CHECK(buffer == std::vector<unsigned char>(8, 0xEE));  // not written to after it was complete
+    }
+    if (counts_hits() && size() > 1) {
+        constexpr std::uint64_t blocks = 2 * rounds;
+        CHECK_EQ(counter(window, "read_aheads"), blocks);
+        CHECK_EQ(counter(window, "pending_hits"), rounds * gets - 2 * blocks);
+    }
+    barrier();
+}
+
+/// As where another tool catches the calls that complete requests. \pre no call of these has come by
+/// nearfetch
+void completed_unseen() {
+    part("completed by PMPI");
+    const Window window(4096, 1, Kind::create, Info{{"nearfetch_bypass", "false"}});
+    fill(window.bytes(), 4096, rank());
+    const LockAll epoch(window);
+    publish(window);
+    for (int round = 0; round < 2; ++round) {
+        constexpr std::size_t gets = 40;
+        Buffers buffers(gets, std::vector<unsigned char>(8, 0x11));
+        std::vector<MPI_Request> requests(gets);
+        for (std::size_t i = 0; i < gets; ++i)
+            CHECK_MPI(MPI_Rget(buffers[i].data(), 8, MPI_BYTE, right(), static_cast<MPI_Aint>(i * 72), 8,
+                               MPI_BYTE, window, &requests[i]));
+        CHECK_MPI(PMPI_Waitall(gets, requests.data(), MPI_STATUSES_IGNORE));
+        for (std::size_t i = 0; i < gets; ++i)
+            CHECK_BYTES(buffers[i].data(), 8, right(), i * 72);
+    }
+    barrier();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
     Program program(argc, argv);
+    completed_unseen();
     for (const Kind kind : {Kind::allocate, Kind::create}) {
         const Window window(4096, 1, kind);
         {
@@ -364,5 +477,7 @@ int main(int argc, char** argv) {
     counted();
     for (const Way& way : all_ways())
         kept(way);
+    for (const Way& way : all_ways())
+        carried(way);
     return program.finish();
 }

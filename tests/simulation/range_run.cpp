@@ -161,9 +161,8 @@ class RangeRun {
             piece.origin = to;
             to += piece.size;
         }
-        bool started = false;
         rig_.status = op.kind == Kind::get_refused ? 1 : 0;
-        const int status = rig_.get(op.target, access->pieces, access->request, &started);
+        const int status = rig_.get(op.target, access->pieces, access->request);
         const bool refused = std::exchange(rig_.status, 0) != 0;
         if (status != 0) {
             if (!refused) fail("a get fails on a network that works", op.id);
@@ -172,7 +171,7 @@ class RangeRun {
         }
         ++gets_;
         bytes_ += size;
-        if (access->request != 0 && !started) return compare(*access);
+        if (access->request != 0 && rig_.begun == Begun::served) return compare(*access);
         under_way_.push_back(std::move(access));
     }
     /// The pieces of a get: the range itself, or some of it in any order.
@@ -193,13 +192,17 @@ class RangeRun {
         Access& access = *under_way_[which];
         if (op.kind == Kind::finish_request) {
             rig_.arrive(access.target);
-            rig_.window.complete_request(access.target, access.request, true);
+            rig_.finish(access.target, access.request);
+            if (rig_.waiting.contains(access.request)) fail("a request that waits is not complete", op.id);
             return finish(which);
         }
-        if (op.kind == Kind::free_request)
-            rig_.window.complete_request(access.target, access.request, false);
+        const bool arrives = rig_.carries(access.request) || rig_.waiting.contains(access.request);
+        if (arrives) rig_.arrive(access.target);
+        if (op.kind == Kind::free_request || rig_.waiting.contains(access.request))
+            rig_.free(access.target, access.request);
         else
             rig_.window.abandon_request(access.target, access.request);
+        if (arrives) return finish(which);
         access.request = 0;
     }
 
@@ -257,8 +260,9 @@ class RangeRun {
         for (std::size_t i = under_way_.size(); i-- > 0;) {
             const Access& access = *under_way_[i];
             if (access.target != target) continue;
-            if (access.request != 0 && dice_.one_in(2))
-                rig_.window.complete_request(target, access.request, true);
+            if (rig_.waiting.contains(access.request))
+                fail("a request that waits is not complete after a flush", access.op);
+            if (access.request != 0 && dice_.one_in(2)) rig_.finish(target, access.request);
             finish(i);
         }
         if (kind != FlushKind::full) return;

@@ -30,12 +30,16 @@ class alignas(64) Entry : public EvictionItem {
     /// What it takes in the buffer: its bytes, and those before them in the first line.
     std::uint64_t stored_bytes() const noexcept { return bytes + skew_; }
 
-    /// What the engine knows of the transfer, for those who wait for it: where it puts the bytes, and its
-    /// number.
-    void set_flight(const std::byte* source, std::uint64_t issued) noexcept {
+    /// What the engine knows of the transfer, for those who wait for it: where it puts the bytes, its number,
+    /// and whether a request completes it.
+    void set_flight(const std::byte* source, std::uint64_t issued, bool by_request) noexcept {
         source_ = source;
         issued_ = issued;
+        by_request_ = by_request;
     }
+    bool by_request() const noexcept { return by_request_; }
+    /// A request brings it into its own memory, whatever the program does with that request.
+    bool carries() const noexcept { return by_request_ && source_ == storage_; }
     const std::byte* source() const noexcept { return source_; }
     std::uint64_t issued() const noexcept { return issued_; }
 
@@ -62,6 +66,7 @@ class alignas(64) Entry : public EvictionItem {
     bool doomed_ = false;
     bool ahead_ = false;   ///< admitted for more than what was asked for
     bool victim_ = false;  ///< marked while victims are chosen
+    bool by_request_ = false;
     /// How far into a CPU cache line storage_ is. Entries that are more than what was asked for lie there as
     /// in the target's memory, so that a get of aligned bytes out of their middle is an aligned copy.
     std::uint8_t skew_ = 0;

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mpi/request_table.hpp"
+
+#include "engine/clock.hpp"
+
+namespace nearfetch {
+
+constinit std::atomic<std::size_t> RequestTable::count_{0};
+constinit std::atomic<std::size_t> RequestTable::waiting_count_{0};
+constinit std::atomic<bool> RequestTable::sees_completions_{false};
+
+void RequestTable::count() noexcept {
+    count_.store(tracked_.size(), std::memory_order_relaxed);
+    waiting_count_.store(waiting_.size(), std::memory_order_relaxed);
+}
+
+/// Nobody finds it by what it carries or awaits any more.
+void RequestTable::unlink(const TrackedRequest& tracked) noexcept {
+    if (tracked.carries != 0) carriers_.erase({tracked.window, tracked.carries});
+    if (tracked.awaits != 0) waiting_.erase(tracked.id);
+}
+
+void RequestTable::add(MPI_Request request, const TrackedRequest& tracked) {
+    const std::lock_guard guard(mutex_);
+    TrackedRequest& place = tracked_[request];
+    const TrackedRequest older = std::exchange(place, TrackedRequest{});
+    unlink(older);
+    try {
+        if (tracked.carries != 0) carriers_.insert_or_assign({tracked.window, tracked.carries}, request);
+        if (tracked.awaits != 0) waiting_.insert_or_assign(tracked.id, request);
+        place = tracked;
+    } catch (...) {
+        unlink(tracked);
+        tracked_.erase(request);
+        count();
+        throw;
+    }
+    count();
+    if (older.is_get()) see_completions(false);
+    older.abandon();
+}
+
+TrackedRequest RequestTable::find(MPI_Request request) const {
+    const std::lock_guard guard(mutex_);
+    const auto found = tracked_.find(request);
+    return found == tracked_.end() ? TrackedRequest{} : found->second;
+}
+
+std::optional<TrackedRequest> RequestTable::remove(MPI_Request request, RequestId id) {
+    const std::lock_guard guard(mutex_);
+    const auto found = tracked_.find(request);
+    if (found == tracked_.end() || found->second.id != id) return {};
+    const TrackedRequest tracked = found->second;
+    tracked_.erase(found);
+    unlink(tracked);
+    count();
+    return tracked;
+}
+
+std::optional<TrackedRequest> RequestTable::silence(MPI_Request request, RequestId id) {
+    const std::lock_guard guard(mutex_);
+    const auto found = tracked_.find(request);
+    if (found == tracked_.end() || found->second.id != id) return {};
+    const TrackedRequest tracked = found->second;
+    unlink(tracked);
+    found->second = {.window = tracked.window, .id = id};
+    count();
+    return tracked;
+}
+
+void RequestTable::waited(MPI_Request request, std::uint64_t ticks) {
+    const std::lock_guard guard(mutex_);
+    if (const auto found = tracked_.find(request); found != tracked_.end())
+        found->second.waited_ticks += ticks;
+}
+
+void RequestTable::remove_all(const Window& window) {
+    const std::lock_guard guard(mutex_);
+    std::erase_if(tracked_, [&](const auto& entry) {
+        if (entry.second.window != &window) return false;
+        unlink(entry.second);
+        return true;
+    });
+    count();
+}
+
+MPI_Request RequestTable::carrier_of(MPI_Request request) const {
+    const std::lock_guard guard(mutex_);
+    const auto found = tracked_.find(request);
+    if (found == tracked_.end() || found->second.awaits == 0) return MPI_REQUEST_NULL;
+    const auto carrier = carriers_.find({found->second.window, found->second.awaits});
+    return carrier == carriers_.end() ? MPI_REQUEST_NULL : carrier->second;
+}
+
+MPI_Request RequestTable::arrived(RequestId waiting) {
+    const std::lock_guard guard(mutex_);
+    const auto found = waiting_.find(waiting);
+    if (found == waiting_.end()) return MPI_REQUEST_NULL;
+    const MPI_Request request = found->second;
+    waiting_.erase(found);
+    tracked_[request].awaits = 0;
+    count();
+    return request;
+}
+
+void bring(int count, const MPI_Request* requests, Patience patience) noexcept {
+    if (RequestTable::none_waits() || requests == nullptr) [[likely]]
+        return;
+    RequestTable& table = RequestTable::instance();
+    MPI_Request last = MPI_REQUEST_NULL;  // often many in a row wait for the same one
+    for (int i = 0; i < count; ++i) {
+        const MPI_Request carrier = table.carrier_of(requests[i]);
+        if (carrier == MPI_REQUEST_NULL || carrier == last) continue;
+        last = carrier;
+        const std::uint64_t begin_ticks = ticks();
+        int flag = 0, status = MPI_SUCCESS;
+        do
+            status = PMPI_Request_get_status(carrier, &flag, MPI_STATUS_IGNORE);
+        while (patience == Patience::wait && status == MPI_SUCCESS && !flag);
+        if (status == MPI_SUCCESS && !flag) continue;
+        const auto tracked = table.silence(carrier, table.find(carrier).id);
+        tracked->complete(true, ticks() - begin_ticks);
+        // What a failed transfer has left there is for nobody.
+        if (status != MPI_SUCCESS) tracked->window->cached().acquire();
+    }
+}
+
+}  // namespace nearfetch
