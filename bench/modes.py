@@ -96,9 +96,15 @@ def programs(options: Options) -> list[Program]:
         Program("nearby", ["--rounds", options.choose(20, 2)], "sum", what="nearby reads"),
         Program(
             "nearby",
-            ["--rounds", options.choose(20, 2), "--requests", "--neighbourhood", 64],
+            ["--rounds", options.choose(20, 2), "--requests", 1],
             "sum",
             what="nearby reads by requests",
+        ),
+        Program(
+            "nearby",
+            ["--rounds", options.choose(20, 2), "--requests", 100],
+            "sum",
+            what="nearby reads by a hundred requests",
         ),
         Program(
             "nearby",

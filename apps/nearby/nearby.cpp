@@ -2,10 +2,10 @@
 //
 // Reads single elements of nearby memory at random between barriers, as programs do that follow neighbours,
 // bins or short-range forces: in each round every rank changes some elements of its own, and then reads
-// elements of a neighbourhood somewhere in another rank's part, each by a get and a flush, or by a get with a
-// request that it waits for. If it is told to, it then writes elements of such a neighbourhood, each by a put
-// and a flush_local, as programs do that deposit, scatter or transpose; each rank's part is written by one
-// other. What should be where it works out itself.
+// elements of a neighbourhood somewhere in another rank's part, each by a get and a flush, or some at a time
+// by gets with requests that it waits for. If it is told to, it then writes elements of such a neighbourhood,
+// each by a put and a flush_local, as programs do that deposit, scatter or transpose; each rank's part is
+// written by one other. What should be where it works out itself.
 
 #include <mpi.h>
 
@@ -31,7 +31,7 @@ struct Options {
     std::uint64_t writes = 0;
     std::uint64_t changes = 100;
     std::uint64_t seed = 1;
-    bool requests = false;
+    std::uint64_t requests = 0;
 };
 
 apps::Parsed parse_options(int argc, const char* const* argv, Options& options) {
@@ -50,7 +50,8 @@ apps::Parsed parse_options(int argc, const char* const* argv, Options& options) 
     app.add_option("--seed", options.seed, "of all that is left to chance")
         ->check(apps::whole_number())
         ->capture_default_str();
-    app.add_flag("--requests", options.requests, "read by MPI_Rget and MPI_Wait");
+    apps::add_number(app, "--requests", options.requests, 0, most,
+                     "reads are so many MPI_Rgets and an MPI_Waitall each time; 0: an MPI_Get and a flush");
     apps::add_common_options(app, options.common);
     apps::Parsed parsed = apps::parse(app, argc, argv);
     if (parsed.run && options.neighbourhood > options.elements)
@@ -122,21 +123,29 @@ void read(const apps::MpiSession& mpi, const Options& options, const Expected& e
          static_cast<int>(random.next() % static_cast<std::uint64_t>(std::max(mpi.ranks() - 1, 1)))) %
         mpi.ranks();
     const std::uint64_t first = random.next() % (options.elements - options.neighbourhood + 1);
+    const std::uint64_t at_once = std::min(std::max<std::uint64_t>(options.requests, 1), options.reads);
+    std::vector<std::uint64_t> indices(at_once), values(at_once);
+    std::vector<MPI_Request> requests(at_once);
     const double begin = MPI_Wtime();
-    for (std::uint64_t i = 0; i < options.reads; ++i) {
-        const std::uint64_t index = first + random.next() % options.neighbourhood;
-        std::uint64_t value = 0;
-        const auto displacement = static_cast<MPI_Aint>(index);
-        if (options.requests) {
-            MPI_Request request;
-            MPI_Rget(&value, 1, MPI_UINT64_T, target, displacement, 1, MPI_UINT64_T, win, &request);
-            MPI_Wait(&request, MPI_STATUS_IGNORE);
-        } else {
-            MPI_Get(&value, 1, MPI_UINT64_T, target, displacement, 1, MPI_UINT64_T, win);
-            MPI_Win_flush(target, win);
+    for (std::uint64_t done = 0; done < options.reads; done += at_once) {
+        const std::uint64_t count = std::min(at_once, options.reads - done);
+        for (std::uint64_t i = 0; i < count; ++i) {
+            indices[i] = first + random.next() % options.neighbourhood;
+            const auto displacement = static_cast<MPI_Aint>(indices[i]);
+            if (options.requests != 0)
+                MPI_Rget(&values[i], 1, MPI_UINT64_T, target, displacement, 1, MPI_UINT64_T, win,
+                         &requests[i]);
+            else
+                MPI_Get(&values[i], 1, MPI_UINT64_T, target, displacement, 1, MPI_UINT64_T, win);
         }
-        result.sum += value;
-        if (value != expected.part(target)[index]) ++result.wrong;
+        if (options.requests != 0)
+            MPI_Waitall(static_cast<int>(count), requests.data(), MPI_STATUSES_IGNORE);
+        else
+            MPI_Win_flush(target, win);
+        for (std::uint64_t i = 0; i < count; ++i) {
+            result.sum += values[i];
+            if (values[i] != expected.part(target)[indices[i]]) ++result.wrong;
+        }
     }
     result.seconds += MPI_Wtime() - begin;
 }

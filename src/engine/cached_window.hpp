@@ -350,7 +350,7 @@ class CachedWindow {
     Admission make_room_around(const Get& get, Survey& s) noexcept;
     template <class Start>
     int start_entry(Entry& entry, Guard& guard, const Start& start);
-    bool note_flight(Entry& entry, RequestId request) noexcept;
+    bool note_flight(Entry& entry, RequestId request, std::span<const Waiter> waiting) noexcept;
     void forget_flight(Entry& entry) noexcept;
     int fetch_ahead(const Get& get, GetStarter& starter, const Survey& s, const Admission& ahead,
                     Guard& guard, std::uint64_t begin_ticks);

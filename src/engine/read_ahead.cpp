@@ -49,7 +49,7 @@ bool CachedWindow::may_read_ahead(const Target& t) const noexcept {
 }
 
 /// A PENDING entry for the gap of this get and what is missing around it in its block, if it is the second
-/// miss there; no entry if it is fetched as it is.
+/// miss there, for which the get waits; no entry if it is fetched as it is.
 Admission CachedWindow::make_room_around(const Get& get, Survey& s) noexcept {
     Target& t = at(get.target);
     const Piece& piece = s.gaps.front();
@@ -69,22 +69,25 @@ Admission CachedWindow::make_room_around(const Get& get, Survey& s) noexcept {
     s.copy_resident();  // making room may evict it
     try {
         const Admission ahead = cache_->admit_ahead(get.target, around);
-        return ahead.entry != nullptr && note_flight(*ahead.entry, get.request) ? ahead : Admission();
+        Entry* const entry = ahead.entry;
+        if (entry == nullptr) return {};
+        const Waiter waiter{entry, entry->data() + (gap.begin - entry->offset()), piece.origin, piece.size};
+        return note_flight(*entry, get.request, std::span(&waiter, 1)) ? ahead : Admission();
     } catch (const std::bad_alloc&) {
         return {};
     }
 }
 
-/// A PENDING entry is going to be fetched into its own memory, and somebody may wait for it.
+/// A PENDING entry is going to be fetched into its own memory.
 /// \param request that completes it, or 0 \return false: there is no memory, and no entry any more
-bool CachedWindow::note_flight(Entry& entry, RequestId request) noexcept {
+bool CachedWindow::note_flight(Entry& entry, RequestId request, std::span<const Waiter> waiting) noexcept {
     // Until it has started, nothing completes it and nobody else can wait for it; but the cache has to stay.
     entry.set_flight(nullptr, not_started, request != 0);
     Target& t = at(entry.target());
-    const Waiter waiter{&entry, nullptr, nullptr, 0};
     try {
-        t.make_room(1, std::span(&waiter, 1));
+        t.make_room(1, waiting);
         t.add_flight(&entry, request);
+        t.add(waiting);
         return true;
     } catch (const std::bad_alloc&) {
         forget_flight(entry);
@@ -96,6 +99,7 @@ bool CachedWindow::note_flight(Entry& entry, RequestId request) noexcept {
 void CachedWindow::forget_flight(Entry& entry) noexcept {
     Target& t = at(entry.target());
     t.erase_flights_if([&](const Entry* flying) { return flying == &entry; });
+    std::erase_if(t.waiters, [&](const Waiter& waiter) { return waiter.entry == &entry; });
     t.waiters_of.erase(&entry);
     cache_->abandon(&entry);
 }
@@ -118,7 +122,7 @@ int CachedWindow::start_entry(Entry& entry, Guard& guard, const Start& start) {
     return 0;
 }
 
-/// Fetches an entry that is larger than what the program asked for, which waits for its part of it.
+/// Fetches an entry that is larger than what the program asked for.
 int CachedWindow::fetch_ahead(const Get& get, GetStarter& starter, const Survey& s, const Admission& ahead,
                               Guard& guard, std::uint64_t begin_ticks) {
     const Piece gap = s.gaps.front();
@@ -129,8 +133,6 @@ int CachedWindow::fetch_ahead(const Get& get, GetStarter& starter, const Survey&
     const int status = start_entry(
         entry, guard, [&](std::span<const Piece> pieces) { return starter.start_pieces(pieces); });
     if (status != 0) return status;
-    const Waiter waiter{&entry, entry.data() + (gap.offset - entry.offset()), gap.origin, gap.size};
-    t.add(std::span(&waiter, 1));
     t.add(s.waiting);
     count(s.partial() ? AccessType::partial_hit : ahead.type, get.size_bytes, gap.size);
     ++counters_.read_aheads;
@@ -147,7 +149,7 @@ int CachedWindow::prefetch(Rank target, ByteRange range) {
     for (const Segment& s : segments) {
         if (s.kind != Segment::Kind::gap) continue;
         const Admission admission = cache_->admit(target, s.offset, s.size, cache_->now(), true);
-        if (admission.entry == nullptr || !note_flight(*admission.entry, 0)) continue;
+        if (admission.entry == nullptr || !note_flight(*admission.entry, 0, {})) continue;
         const int status = start_entry(*admission.entry, guard, [&](std::span<const Piece> pieces) {
             return transfers_.start_get(target, pieces);
         });

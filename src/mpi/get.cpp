@@ -199,6 +199,18 @@ template <class Count>
     }
 }
 
+/// Others may write as soon as the program has waited for its request, which is complete: so what is fetched
+/// again has to be there before.
+void check_now_if_due(Window& window, int target, std::uint64_t offset, const void* served,
+                      std::uint64_t size) noexcept {
+    CachedWindow& cached = window.cached();
+    if (!cached.check_is_due()) [[likely]]
+        return;
+    check_hit(window, target, offset, {static_cast<const std::byte*>(served), size});
+    complete_by(cached, target, FlushKind::local,
+                [&] { return PMPI_Win_flush_local(target, window.handle()); });
+}
+
 /// The request of a get that is complete.
 int served_request(Window& window, MPI_Request* request) noexcept {
     if (window.cached().request_served()) window.transport().progress();
@@ -220,8 +232,10 @@ int rget(const Access<Count>& call, MPI_Request* request) noexcept {
             keep_passed(call.target_type, call.target_count, size);
             return start(call, request);
         }
-        // Not checked: others may write as soon as its request has been waited for.
-        if (served == CachedWindow::Served::hit) return served_request(*window, request);
+        if (served == CachedWindow::Served::hit) {
+            check_now_if_due(*window, call.target, offset, call.origin, size);
+            return served_request(*window, request);
+        }
         if (cached.lets_pass(call.target, offset)) {
             const int status = start(call, request);
             if (status != MPI_SUCCESS) return status;

@@ -96,8 +96,18 @@ template <class Call>
     return status;
 }
 
+/// A request that was complete at once is not in the table; but who waits for one shows as well that such
+/// calls come by here.
+void look_for_completions(int count, const MPI_Request* requests) noexcept {
+    const MPI_Request complete = detail::complete_handle.load(std::memory_order_relaxed);
+    if (complete == MPI_REQUEST_NULL || RequestTable::sees_completions() || requests == nullptr) return;
+    if (std::find(requests, requests + std::max(count, 0), complete) != requests + std::max(count, 0))
+        RequestTable::see_completions(true);
+}
+
 template <class Call>
 int watch(const char* name, int count, MPI_Request* requests, const int* done, const Call& call) noexcept {
+    look_for_completions(count, requests);
     if (!RequestTable::none()) [[unlikely]]
         return watch_tracked(name, count, requests, done, call);
     if (requests == nullptr || std::all_of(requests, requests + std::max(count, 0), is_done)) return call();
@@ -142,6 +152,8 @@ void track_request(MPI_Request& request, Window& window, int target, RequestId i
     const TrackedRequest tracked{.window = &window, .target = target, .id = id, .carries = carries};
     try {
         RequestTable::instance().add(request, tracked);
+        // Else its buffer may have been reused, and nobody has said so, when a flush completes it.
+        if (!RequestTable::sees_completions()) tracked.abandon();
     } catch (const std::bad_alloc&) {
         // What it brings would be missed.
         PMPI_Wait(&request, MPI_STATUS_IGNORE);

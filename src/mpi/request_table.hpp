@@ -6,8 +6,10 @@
 // A get that is fetched with all that is missing around it is a carrier: gets with requests of what it brings
 // start nothing, and wait. Their requests are generalized ones (MPI-3.1, 12.2), which are complete as soon as
 // the carrier is and their bytes have been handed out. The library knows nothing of that. So whoever is about
-// to wait for one makes its carrier arrive first: bring(). A program whose waits are caught by another tool
-// would wait for ever; so there are no carriers before the end of some request has been seen.
+// to wait for one makes its carrier arrive first: bring().
+//
+// Another tool may catch the calls that complete requests, and go on to PMPI. So before the end of some
+// request has been seen, there are no carriers, and what requests bring is not kept.
 
 #include <mpi.h>
 

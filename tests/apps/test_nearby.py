@@ -35,16 +35,18 @@ def test_same_values_in_few_messages(nearby: Starter, family: str, ranks: int) -
         assert 2 * messages(run) > gets
 
 
-@pytest.mark.parametrize("ranks", [2, 4])
-def test_waits_for_requests_forget_nothing(nearby: Starter, family: str, ranks: int) -> None:
-    arguments = ["--rounds", 5, "--reads", 1000, "--neighbourhood", 100, "--requests"]
+@pytest.mark.parametrize("ranks, at_once", [(2, 1), (2, 64), (4, 30)])
+def test_requests_share_blocks_and_forget_nothing(
+    nearby: Starter, family: str, ranks: int, at_once: int
+) -> None:
+    arguments = ["--rounds", 5, "--reads", 1000, "--neighbourhood", 100, "--requests", at_once]
     plain = nearby.good(*arguments, family=family, ranks=ranks)
     assert plain.results["wrong"] == "0"
     run = nearby.good(*arguments, family=family, ranks=ranks, mode="acquire", settings={"bypass": "off"})
     assert {**run.results, "communication_seconds": ""} == {**plain.results, "communication_seconds": ""}
-    # Each element once after each barrier, as requests bring no blocks; and whenever the same is read twice
-    # in a row, which may be a poll.
-    assert 0 < 8 * messages(run) <= 5 * 1000 * ranks
+    # One or two blocks after each barrier, and whenever the same is read twice in a row, which may be a poll;
+    # each element of the first requests, as nobody has seen one complete yet.
+    assert 0 < 20 * (messages(run) - at_once * ranks) <= 5 * 1000 * ranks
 
 
 @pytest.mark.parametrize("ranks", [2, 4])
@@ -94,8 +96,9 @@ def test_wrong_values_are_noticed(nearby: Starter, family: str) -> None:
     assert run.code != 0
 
 
-def test_checked_hits_name_who_breaks_the_rules(nearby: Starter, family: str) -> None:
-    few = ["--rounds", 3, "--reads", 500, "--elements", 512, "--neighbourhood", 512]
+@pytest.mark.parametrize("requests", [0, 1])
+def test_checked_hits_name_who_breaks_the_rules(nearby: Starter, family: str, requests: int) -> None:
+    few = ["--rounds", 3, "--reads", 500, "--elements", 512, "--neighbourhood", 512, "--requests", requests]
     settings: dict[str, object] = {"bypass": "off", "check_hits": 1}
     broken = nearby(*few, family=family, ranks=2, mode="always-cache", settings=settings)
     assert broken.code == 1

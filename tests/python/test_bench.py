@@ -406,7 +406,7 @@ def test_modes_that_programs_may_run_in():
         sides = {program.title: list(program.sides()) for program in modes.programs(options)}
         assert all(side[:4] == list(modes.MODES) for side in sides.values())
         stale = {title for title, side in sides.items() if "always-cache" not in side}
-        nearby = {"nearby reads", "nearby reads by requests"}
+        nearby = {"nearby reads", "nearby reads by requests", "nearby reads by a hundred requests"}
         assert stale == {"barnes_hut", "coarray_transpose"} | nearby
 
 
