@@ -163,6 +163,8 @@ void CachedWindow::join(Rank target, ByteRange united) noexcept {
 
 void CachedWindow::wake(Rank target) noexcept {
     Target& t = at(target);
+    if (t.bet.asleep() && cache_ != nullptr && t.updates_when_asleep != passed_updates_)
+        cache_->acquire(target);
     t.bet.wake();
     // What has passed of late may be on its way.
     const Passed passed = std::exchange(t.passed, Passed::nothing);

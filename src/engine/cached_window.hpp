@@ -23,7 +23,8 @@
 //
 // Operations are counted per target, so that a flush with nothing outstanding need not enter the library.
 // Those of a target that nothing is kept of, because no get of it was seen yet or because it is asleep
-// (bet.hpp), pass in a few instructions; when a target wakes, what has passed counts as outstanding.
+// (bet.hpp), pass in a few instructions; when a target wakes, what has passed counts as outstanding, and what
+// was cached of it before is used again if no update has passed.
 //
 // Threads. If `threaded`, every member takes the window's mutex, and no network call is made under it: such a
 // call may block until another thread of this process has made a call of its own.

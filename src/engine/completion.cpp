@@ -235,8 +235,8 @@ void CachedWindow::settle_bet(Target& t) noexcept {
         t.bet.settle(t.hits - t.settled_hits, t.hit_bytes - t.settled_hit_bytes, keeps_data_);
         worth_.round_over(t.bet.network_per_get_ticks());
     }
-    // Nobody will look at what this process puts there.
-    if (t.bet.asleep() && cache_ != nullptr) cache_->acquire(rank_of(t));
+    // From now on nobody looks at what this process puts there.
+    if (t.bet.asleep()) t.updates_when_asleep = passed_updates_;
     t.settled_hits = t.hits;
     t.settled_hit_bytes = t.hit_bytes;
     set_route(t);

@@ -92,8 +92,9 @@ struct alignas(64) Target {
     std::uint64_t settled_hit_bytes = 0;
     std::uint64_t lone_bytes = 0;  ///< size and ticks of the only get on its way, for Bet::observed
     std::uint64_t lone_ticks = 0;
-    std::uint64_t checks = 0;                                 ///< hits under check
-    std::vector<Entry*> in_flight;                            ///< transfers into entries of the cache
+    std::uint64_t checks = 0;               ///< hits under check
+    std::uint64_t updates_when_asleep = 0;  ///< of the window, that had passed when it last fell asleep
+    std::vector<Entry*> in_flight;          ///< transfers into entries of the cache
     std::unordered_multimap<RequestId, Entry*> in_flight_of;  ///< those that a request completes, too
     std::vector<Waiter> waiters;
     std::unordered_map<const Entry*, std::vector<Waiter>> waiters_of;  ///< for what requests complete

@@ -21,23 +21,22 @@ void RequestTable::unlink(const TrackedRequest& tracked) noexcept {
 }
 
 void RequestTable::add(MPI_Request request, const TrackedRequest& tracked) {
+    // Its handle was free to be given again, and nobody has seen that. Others in the table may have waited.
+    if (const auto older = remove(request, find(request).id); older && older->is_get()) {
+        see_completions(false);
+        older->abandon();
+    }
     const std::lock_guard guard(mutex_);
-    TrackedRequest& place = tracked_[request];
-    const TrackedRequest older = std::exchange(place, TrackedRequest{});
-    unlink(older);
     try {
+        tracked_[request] = tracked;
         if (tracked.carries != 0) carriers_.insert_or_assign({tracked.window, tracked.carries}, request);
         if (tracked.awaits != 0) waiting_.insert_or_assign(tracked.id, request);
-        place = tracked;
     } catch (...) {
         unlink(tracked);
         tracked_.erase(request);
-        count();
         throw;
     }
     count();
-    if (older.is_get()) see_completions(false);
-    older.abandon();
 }
 
 TrackedRequest RequestTable::find(MPI_Request request) const {

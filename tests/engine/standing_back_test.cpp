@@ -234,6 +234,16 @@ TEST_F(SleepingTest, UpdatesPassAndNothingOlderIsThereWhenItWakes) {
     EXPECT_EQ(fetched(1, 64, 64), value);
 }
 
+TEST_F(SleepingTest, WhatItHadIsThereWhenItWakes) {
+    rig.memory[1][0] ^= 0xff;  // against the mode's rules: so the old byte shows where it came from
+    for (int i = 0; i < 10'000'000 && rig.window.passes(1, 64); ++i) {
+    }
+    const std::uint64_t messages = rig.messages;
+    const Buffer kept = fetched(1, 0, 64);
+    EXPECT_EQ(rig.messages, messages);
+    EXPECT_NE(kept, bytes(1, 0, 64));
+}
+
 TEST_F(SleepingTest, AFlushThatFoundItAsleepServesWhatAnotherThreadHasStarted) {
     Buffer passing(64), first(64, 0), second(64, 0);
     rig.get(1, 0, 64, passing.data());
