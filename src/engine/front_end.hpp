@@ -39,7 +39,7 @@ enum class Begun : std::uint8_t {
     served,   ///< it is complete
     started,  ///< its starter was called
     carrier,  ///< the same, at now(), and gets with other requests may wait for what this one brings
-    waiting,  ///< its request waits for a carrier
+    waiting,  ///< for what is on its way: with a request, for a carrier
 };
 
 /// Starts a put as the program asked.
