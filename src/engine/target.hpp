@@ -123,7 +123,10 @@ struct alignas(64) Target {
             waiting_with(waiter).push_back(waiter);
     }
     /// Something waits for a completion beside the program.
-    bool in_transit() const noexcept { return !in_flight.empty() || ranges_in_transit() != 0 || checks != 0; }
+    bool in_transit() const noexcept {
+        return !in_flight.empty() || !in_flight_of.empty() || !waiters.empty() || !waiters_of.empty() ||
+               checks != 0;
+    }
     std::size_t ranges_in_transit() const noexcept {
         std::size_t ranges = in_flight.size() + in_flight_of.size() + waiters.size();
         for (const auto& [entry, waiting] : waiters_of)
