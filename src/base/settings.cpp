@@ -154,6 +154,11 @@ const std::array rows{
         "its mode's rules, or has a race (0: none)"},
     Row{"progress_interval_us", "us", CountKind{&Settings::progress_interval_us, 1, 1000000},
         "longest time that a rank lives on hits and elided flushes without entering MPI"},
+    Row{"recess_calls", "calls", CountKind{&Settings::recess_calls, 0, 1u << 30},
+        "where nothing is kept of any target and calls are quick, most of them that go to the library "
+        "unseen, "
+        "before one is looked at (0: each is; so it is where statistics are asked for)",
+        Scope::program},
     Row{"seed", "", CountKind{&Settings::seed, 0, any_count}, "seed of the cache's own random choices"},
     Row{"stats_dir", "path", TextKind{&Settings::stats_dir},
         "folder for rank-<N>.json with every counter of every window, written at MPI_Finalize",

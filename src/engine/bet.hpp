@@ -69,6 +69,12 @@ class Bet {
         --pause_left_;
         return true;
     }
+    /// Gets before it is to be woken; none if it is not asleep, or for good.
+    std::uint64_t gets_to_next_look() const noexcept {
+        return asleep() && pause_left_ < for_good / 2 ? pause_left_ : 0;
+    }
+    /// So many gets have passed without asking.
+    void passed(std::uint64_t gets) noexcept { pause_left_ -= std::min(pause_left_, gets); }
     void wake() noexcept { state_ = State::caching; }
     /// Leaves the target alone for good.
     void give_up() noexcept {
@@ -83,6 +89,7 @@ class Bet {
         started_ticks_ += network_ticks;
         worked(own_ticks);
         ++misses_;
+        ++under_way_;
         if (size_bytes != 0) started(size_bytes, network_ticks);
     }
     /// Whether a get of bytes that are on their way goes to the network all the same: several in a row show
@@ -121,9 +128,20 @@ class Bet {
         ++piece_hits_;
         piece_hit_bytes_ += size_bytes;
     }
+    /// Whether many gets are under way that each take as little as some hits: then the next ones go by until
+    /// these are complete. What completing takes is what it took the last time, and nothing before the first.
+    bool lets_go_by() const noexcept {
+        const double misses = static_cast<double>(misses_);
+        return under_way_ >= many_under_way &&
+               static_cast<double>(started_ticks_) + misses * completion_per_get_ <
+                   misses * quick_hits * hit_cost().hit_ticks;
+    }
+    /// A get that passed while caching.
+    void went_by() noexcept { ++went_by_; }
     /// A get of bytes that were on their way for another.
     void hit_pending(std::uint64_t size_bytes, std::uint64_t own_ticks) noexcept {
         worked(own_ticks);
+        ++under_way_;
         ++pending_hits_;
         pending_hit_bytes_ += size_bytes;
     }
@@ -133,11 +151,21 @@ class Bet {
         long_copy_rate_ =
             steady_mean(long_copy_rate_, static_cast<double>(own_ticks) / static_cast<double>(size_bytes));
     }
-    /// A completion of gets, after which so many ranges entered the cache or went to who waited for them.
+    /// A completion of all gets, after which so many ranges entered the cache or went to who waited for them.
     void completed(std::uint64_t network_ticks, std::uint64_t own_ticks, std::uint64_t ranges = 0,
                    std::uint64_t bytes = 0) noexcept {
-        network_ticks_ += network_ticks;
+        const std::uint64_t gets = under_way_ + went_by_;
+        if (gets != 0) completion_per_get_ = static_cast<double>(network_ticks) / static_cast<double>(gets);
+        // What went by is none of this account's.
+        network_ticks_ += went_by_ == 0 ? network_ticks : network_ticks * under_way_ / gets;
         worked(own_ticks, ranges, bytes);
+        under_way_ = went_by_ = 0;
+    }
+    /// That of a get with a request.
+    void request_completed(std::uint64_t network_ticks, std::uint64_t own_ticks) noexcept {
+        network_ticks_ += network_ticks;
+        worked(own_ticks);
+        under_way_ -= std::min<std::uint64_t>(under_way_, 1);
     }
     /// Whether the next hit that is not at hand, and has to be looked for, is to be timed.
     bool looks_further() const noexcept { return further_hits_ % timed_further == 0; }
@@ -282,6 +310,8 @@ class Bet {
     static constexpr std::uint32_t round_gets = 32;
     static constexpr std::uint32_t tries = 32;
     static constexpr std::uint32_t most_rounds_to_tries = 256;
+    static constexpr std::uint64_t many_under_way = 64;
+    static constexpr double quick_hits = 4;
     static constexpr std::uint64_t many_pending_per_miss = 8;
     static constexpr std::uint64_t quick_completions = 10;
     static constexpr float start_ages = 1.001f;  ///< the quickest one was long ago
@@ -304,6 +334,9 @@ class Bet {
     std::uint32_t lost_rounds_ = 0;  ///< in a row
     std::uint64_t pause_left_ = 0;   ///< gets, unless caching
     std::uint64_t misses_ = 0;
+    std::uint64_t under_way_ = 0;      ///< misses and pending hits, until all are completed
+    std::uint64_t went_by_ = 0;        ///< the same of gets that passed
+    double completion_per_get_ = 0;    ///< the last time
     std::uint64_t started_ticks_ = 0;  ///< of the library, for what missed
     std::uint64_t network_ticks_ = 0;  ///< of the library, for completions
     std::uint64_t own_ticks_ = 0;

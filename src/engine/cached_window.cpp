@@ -16,8 +16,6 @@ namespace {
 
 constexpr std::size_t piece_limit = 16;  ///< with more gaps than this the whole get is fetched again
 
-constexpr std::array<Piece, 1> everything{{{0, ~std::uint64_t{0}, nullptr}}};
-
 bool keeps_data(Mode mode) noexcept { return mode != Mode::off && mode != Mode::transparent; }
 
 }  // namespace
@@ -33,6 +31,7 @@ CachedWindow::CachedWindow(const Settings& settings, Rank ranks, Rank self, bool
       seen_acquires_(process_acquires()),
       progress_(settings.progress_interval_us),
       epochs_(ranks),
+      awake_(ranks),
       transfers_(transfers),
       settings_(settings) {
     NF_EXPECT(ranks > 0);
@@ -59,34 +58,6 @@ bool CachedWindow::make_cache() noexcept {
         broken_ = true;
         return false;
     }
-}
-
-/// The hot path serves one thread, and targets that have a cache or want none. While watching, the slow way
-/// decides what is looked up.
-void CachedWindow::set_route(Target& t) noexcept {
-    if (threaded_ || t.fetches.outstanding() || settings_.check_hits != 0)
-        t.route = Route::slow;
-    else if (t.bet.asleep() || t.bet.unread())
-        t.route = untrack(t) ? Route::pass : Route::slow;
-    else if (cache_ == nullptr || outdated_ || !t.bet.caching())
-        t.route = Route::slow;
-    else
-        t.route = learns_ ? Route::check : Route::look;
-    if (t.route != Route::pass) t.puts_to_pass = 0;
-}
-
-/// From now on what is under way of a target that wants no cache counts as passed; unless somebody waits for
-/// it beside the program.
-bool CachedWindow::untrack(Target& t) noexcept {
-    const Rank target = rank_of(t);
-    if (t.in_transit() || (behind_ != nullptr && behind_->has(target))) return false;
-    Passed passed = t.gets.outstanding() ? Passed::gets : Passed::nothing;
-    if (t.updates.outstanding()) passed = passed | Passed::updates;
-    if (passed == Passed::nothing) return true;
-    t.complete(issued_, FlushKind::full);
-    t.passed = t.passed | passed;
-    list(target, t);
-    return true;
 }
 
 void CachedWindow::catch_up() noexcept {
@@ -159,39 +130,6 @@ void CachedWindow::join(Rank target, ByteRange united) noexcept {
     } catch (const std::bad_alloc&) {
         // Then they stay as they are.
     }
-}
-
-void CachedWindow::wake(Rank target) noexcept {
-    Target& t = at(target);
-    if (t.bet.asleep() && cache_ != nullptr && t.updates_when_asleep != passed_updates_)
-        cache_->acquire(target);
-    t.bet.wake();
-    // What has passed of late may be on its way.
-    const Passed passed = std::exchange(t.passed, Passed::nothing);
-    if (has(passed, Passed::gets)) started(target, t, t.gets);
-    if (has(passed, Passed::updates)) update_started(target, everything);
-    if (has(passed, Passed::fetches)) fetch_started(t);
-    set_route(t);
-}
-
-bool CachedWindow::lets_pass(Rank target, std::uint64_t offset) noexcept {
-    const Guard guard = lock();
-    Target& t = at(target);
-    if (t.bet.caching() || cache_ == nullptr) return false;
-    if (holds_collected(target)) return false;
-    const std::uint64_t hits = t.hits - t.settled_hits;
-    const bool reused =
-        t.bet.watching() && hits >= enough_hits && t.bet.hits_pay(hits, t.hit_bytes - t.settled_hit_bytes);
-    if (reused || !t.bet.passes()) {
-        wake(target);
-        return false;
-    }
-    if (t.bet.asleep() || unwatched(t, target, offset)) return true;
-    const bool known = touched_.touched(target, offset);
-    const bool known_block = may_read_ahead(t) && touched_.touched(target, ~block_of(offset));
-    if (known || known_block) return false;
-    ++counters_.deferred;
-    return true;
 }
 
 bool CachedWindow::usable(Rank target) noexcept {
@@ -453,14 +391,6 @@ void CachedWindow::change_settings(const Settings& settings) {
         set_route(t);
     }
     if (settings.mode == Mode::off) stand_back();
-}
-
-/// With the mode off all targets are asleep for good, but for those that something is on its way from.
-void CachedWindow::stand_back() noexcept {
-    for (Target& t : targets_) {
-        if (!t.in_transit()) t.bet.give_up();
-        set_route(t);
-    }
 }
 
 /// Gives back a cache that was made under other settings, unless transfers still refer to it.

@@ -30,6 +30,7 @@
 // call may block until another thread of this process has made a call of its own.
 
 #include <algorithm>
+#include <array>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -135,6 +136,7 @@ class CachedWindow {
         Target& t = at(target);
         ++t.passed_gets;
         t.passed_bytes += size_bytes;
+        if (t.bet.caching()) t.bet.went_by();
         sent(target, t, 0, 0);
     }
 
@@ -290,6 +292,15 @@ class CachedWindow {
         if (status == 0) epochs_.set(target, Epoch::none);
     }
 
+    /// Nothing is kept of any target, so that nobody needs to see calls that pass.
+    bool at_rest() const noexcept { return awake_ == 0 && fetching_ == 0; }
+    /// The fewest gets before a target that is asleep is looked at again; 0 if there is none.
+    std::uint64_t gets_to_next_look() const noexcept;
+    /// Calls of these kinds have passed, or may have, and nobody saw of which target.
+    /// \pre at_rest()
+    /// \param gets, others how many
+    void went_unseen(Passed kinds, std::uint64_t gets, std::uint64_t others) noexcept;
+
     /// Takes over settings that change while the window lives; what is cached is forgotten.
     void change_settings(const Settings& settings);
     void set_score(std::function<double(Rank, std::uint64_t, std::uint64_t)> score);
@@ -308,6 +319,7 @@ class CachedWindow {
 
   private:
     static constexpr std::uint64_t not_started = ~std::uint64_t{0};
+    static constexpr std::array<Piece, 1> everything{{{0, ~std::uint64_t{0}, nullptr}}};
     static constexpr std::uint64_t most_united = 2;  ///< times a get's size, for entries that it joins
     static constexpr std::uint64_t enough_hits = 8;  ///< while watching, to go on caching
     struct Survey;                                   ///< what is there of the get at hand, and what is not
@@ -461,6 +473,7 @@ class CachedWindow {
     std::unique_ptr<WriteBehind> behind_;
     std::vector<Rank> active_;  ///< targets that may have something outstanding
     std::uint64_t issued_ = 0;
+    Rank awake_;                     ///< targets that calls do not pass
     Rank fetching_ = 0;              ///< targets with fetching atomics under way that did not pass
     std::uint64_t puts_before_ = 0;  ///< the last invalidate
     RangeCacheCounters counters_{};

@@ -200,7 +200,7 @@ void CachedWindow::complete_request(Rank target, RequestId request, bool keep,
     }
     if (!keep) return;
     polls_.completed();
-    t.bet.completed(network_ticks, ticks() - begin_ticks);
+    t.bet.request_completed(network_ticks, ticks() - begin_ticks);
     settle_bet(t);
     // What completed may be what the program waited for before it reads again.
     if (cache_ != nullptr && !keeps_data_) cache_->acquire(target);

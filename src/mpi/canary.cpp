@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Only in the canary: acquires that can be left out, as if the line of their call were missing in calls.txt.
+// Only in the canary: acquires that can be left out, as if the line of their call were missing in calls.txt;
+// and what is counted for tests alone.
 
 #if defined(NEARFETCH_CANARY)
 
@@ -8,12 +9,14 @@
 #include <string_view>
 
 #include "mpi/learned.hpp"
+#include "mpi/recess.hpp"
 
 namespace nearfetch {
 
 namespace {
 std::string calls;  // "MPI_Recv MPI_Wait"
-}
+unsigned long long unseen_calls = 0;
+}  // namespace
 
 bool left_out(const char* call) noexcept {
     const std::string_view name = call;
@@ -24,9 +27,14 @@ bool left_out(const char* call) noexcept {
     return false;
 }
 
+void count_unseen(unsigned long long calls) noexcept { unseen_calls += calls; }
+
 }  // namespace nearfetch
 
 /// Leaves out the acquires of these calls, names separated by blanks, until the next call.
 extern "C" void nearfetch_canary_leave_out(const char* names) { nearfetch::calls = names; }
+
+/// Calls that have passed in recesses that have ended.
+extern "C" unsigned long long nearfetch_canary_unseen_calls() { return nearfetch::unseen_calls; }
 
 #endif

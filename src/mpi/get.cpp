@@ -168,6 +168,13 @@ template <class Count>
 [[gnu::noinline]] int get_asleep(void* origin, Count origin_count, MPI_Datatype origin_type, int target,
                                  MPI_Aint displacement, Count count, MPI_Datatype type,
                                  MPI_Win win) noexcept {
+    if (recess.is_due()) {
+        recess.begin();
+        if (recess.lets_get_pass())
+            return start(
+                Access<Count>{origin, origin_count, origin_type, target, displacement, count, type, win},
+                nullptr);
+    }
     Window* const window = near_window(target, win);
     const std::uint64_t size = origin_count > 0 ? target_bytes(type, count) : 0;
     if (window == nullptr || !passes(*window, target, size))
@@ -219,6 +226,10 @@ int served_request(Window& window, MPI_Request* request) noexcept {
 
 template <class Count>
 int rget(const Access<Count>& call, MPI_Request* request) noexcept {
+    if (recess.is_due()) {
+        recess.begin();
+        if (recess.lets_get_pass()) return start(call, request);
+    }
     Window* const window = find_window(call.win);
     if (window == nullptr || window->off()) return start(call, request);
     // The request is the library's also where everything hits.
@@ -268,20 +279,26 @@ using namespace nearfetch;
 #define NEARFETCH_GETS(SUFFIX, COUNT)                                                                        \
     int MPI_Get##SUFFIX(void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank, MPI_Aint disp, \
                         COUNT count, MPI_Datatype type, MPI_Win win) {                                       \
+        if (recess.lets_get_pass())                                                                          \
+            return PMPI_Get##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, win);        \
         Window* const window = near_window(rank, win);                                                       \
         if (window == nullptr)                                                                               \
             return get_after_miss<COUNT, false>(origin, origin_count, origin_type, rank, disp, count, type,  \
                                                 win);                                                        \
         if (!window->cached().nothing_kept(rank))                                                            \
             return get_awake<COUNT>(origin, origin_count, origin_type, rank, disp, count, type, win);        \
-        if (passes(*window, rank, bytes_as_passed(type, count)))                                             \
+        if (!recess.falls_due() && passes(*window, rank, bytes_as_passed(type, count)))                      \
             return PMPI_Get##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, win);        \
         return get_asleep<COUNT>(origin, origin_count, origin_type, rank, disp, count, type, win);           \
     }                                                                                                        \
     int MPI_Rget##SUFFIX(void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,               \
                          MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Win win, MPI_Request* request) { \
+        if (recess.lets_get_pass())                                                                          \
+            return PMPI_Rget##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, win,        \
+                                     request);                                                               \
         Window* const window = near_window(rank, win);                                                       \
-        if (window != nullptr && passes(*window, rank, bytes_as_passed(type, count)))                        \
+        if (window != nullptr && window->cached().nothing_kept(rank) && !recess.falls_due() &&               \
+            passes(*window, rank, bytes_as_passed(type, count)))                                             \
             return PMPI_Rget##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, win,        \
                                      request);                                                               \
         return rget<COUNT>({origin, origin_count, origin_type, rank, disp, count, type, win}, request);      \

@@ -41,7 +41,7 @@ LastSeen::KnownType find_type_slowly(MPI_Datatype type) noexcept try {
 void keep_at_hand(MPI_Win win, Window* window) noexcept {
     if (Library::instance().threaded() || window->off()) return;
     detail::at_hand.win = win;
-    detail::at_hand.window = window;
+    detail::at_hand.window = detail::at_hand.window_of_locks = window;
 }
 
 void forget_at_hand(const Window& window) noexcept {
@@ -124,6 +124,7 @@ void Library::start() {
     threaded_ = provided == MPI_THREAD_MULTIPLE;
     settings_ = settings;
     report_.configure(settings);
+    if (!threaded_ && !report_.wanted()) recess.allow(static_cast<std::uint32_t>(settings.recess_calls));
     int key = MPI_KEYVAL_INVALID;
     if (PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, at_finalize, &key, nullptr) == MPI_SUCCESS &&
         PMPI_Comm_set_attr(MPI_COMM_SELF, key, nullptr) == MPI_SUCCESS)
@@ -170,6 +171,7 @@ int Library::attach(MPI_Win win, MPI_Comm comm, Exposed exposed, const Settings&
         std::uint64_t size_bytes;
         std::uint64_t overlaps;
     };
+    if (recess.is_on()) recess.end();
     const Told mine{exposed.displacement_unit, exposed.size_bytes, overlaps_another(exposed) ? 1u : 0u};
     std::vector<Told> all(static_cast<std::size_t>(ranks));
     const int status = PMPI_Allgather(&mine, 3, MPI_UINT64_T, all.data(), 3, MPI_UINT64_T, comm);
@@ -203,7 +205,7 @@ void Library::detach(MPI_Win win) {
         overlapping_ -= exposed_.at(win).overlapping ? 1 : 0;
         exposed_.erase(win);
         detail::window_generation.fetch_add(1, std::memory_order_release);
-        if (!threaded_) detail::at_hand.window = nullptr;
+        if (!threaded_) detail::at_hand.window = detail::at_hand.window_of_locks = nullptr;
     }
     const std::lock_guard guard(mutex_);
     report_.add(*window);
@@ -213,6 +215,27 @@ Window* Library::find(MPI_Win win) noexcept {
     const std::lock_guard guard(mutex_);
     const auto found = windows_.find(win);
     return found == windows_.end() ? nullptr : found->second.get();
+}
+
+std::optional<Rest> Library::rest() noexcept {
+    const std::lock_guard guard(mutex_);
+    Rest rest{0, 0};
+    if (overlapping()) return std::nullopt;
+    for (const auto& [win, window] : windows_) {
+        if (window->locks_wait() || !window->cached().at_rest()) return std::nullopt;
+        rest.targets += static_cast<std::uint64_t>(window->cached().ranks());
+        const std::uint64_t gets = window->cached().gets_to_next_look();
+        if (gets != 0)
+            rest.gets_to_next_look =
+                rest.gets_to_next_look == 0 ? gets : std::min(rest.gets_to_next_look, gets);
+    }
+    return rest;
+}
+
+void Library::went_unseen(Passed kinds, std::uint64_t gets, std::uint64_t others) noexcept {
+    const std::lock_guard guard(mutex_);
+    for (const auto& [win, window] : windows_)
+        window->cached().went_unseen(kinds, gets, others);
 }
 
 void Library::finalize() noexcept {

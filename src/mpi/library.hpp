@@ -13,12 +13,14 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
 
 #include "base/error.hpp"
 #include "base/settings.hpp"
 #include "mpi/datatype.hpp"
+#include "mpi/recess.hpp"
 #include "mpi/report.hpp"
 #include "mpi/window.hpp"
 
@@ -29,6 +31,12 @@
 #endif
 
 namespace nearfetch {
+
+/// What a recess has to know (recess.hpp).
+struct Rest {
+    std::uint64_t targets;            ///< of all windows
+    std::uint64_t gets_to_next_look;  ///< at one of them; 0 if none waits for that
+};
 
 /// What this process exposes in a window.
 struct Exposed {
@@ -68,6 +76,10 @@ class Library {
     /// other.
     static bool overlapping() noexcept { return overlapping_.load(std::memory_order_relaxed) != 0; }
     Report& report() noexcept { return report_; }
+    /// \return nothing unless all windows are at rest
+    std::optional<Rest> rest() noexcept;
+    /// That many gets and other calls, of these kinds, went to the library in a recess.
+    void went_unseen(Passed kinds, std::uint64_t gets, std::uint64_t others) noexcept;
     /// Records the windows that were never freed, and writes what was asked for.
     void finalize() noexcept;
 
@@ -130,6 +142,7 @@ extern std::atomic<std::uint64_t> window_generation;
 struct AtHand {
     MPI_Win win;
     Window* window;  ///< null: none; emptied when a window goes, so that only the handle has to be compared
+    Window* window_of_locks;  ///< the same; in a recess locks alone have it at hand
     MPI_Datatype type;
     std::uint64_t type_generation;
     std::uint64_t dense_bytes;
@@ -138,7 +151,7 @@ struct AtHand {
     MPI_Count passed_count;
     std::uint64_t passed_bytes;
 };
-extern constinit AtHand at_hand;
+extern constinit AtHand at_hand __attribute__((visibility("hidden")));
 
 Window* find_window_slowly(MPI_Win win) noexcept;
 LastSeen::KnownType find_type_slowly(MPI_Datatype type) noexcept;
@@ -156,8 +169,15 @@ inline LastSeen::KnownType find_type(MPI_Datatype type) noexcept {
 inline Window* window_at_hand(MPI_Win win) noexcept {
     return detail::at_hand.win == win ? detail::at_hand.window : nullptr;
 }
-/// The same, if what is started at that target may go to the library, or be kept back, without asking
-/// further: no lock waits, and no other window exposes the memory.
+/// The same for the lock of a target, and its unlock.
+inline Window* window_at_hand_for_lock(MPI_Win win) noexcept {
+    return detail::at_hand.win == win ? detail::at_hand.window_of_locks : nullptr;
+}
+/// At the beginning and the end of a recess.
+inline void hide_window_at_hand() noexcept { detail::at_hand.window = nullptr; }
+inline void show_window_at_hand() noexcept { detail::at_hand.window = detail::at_hand.window_of_locks; }
+/// The same as window_at_hand(), if what is started at that target may go to the library, or be kept back,
+/// without asking further: no lock waits, and no other window exposes the memory.
 [[gnu::always_inline]] inline Window* undisturbed_window(int target, MPI_Win win) noexcept {
     Window* const window = window_at_hand(win);
     return window != nullptr && window->has(target) && !window->locks_wait() && !Library::overlapping()
@@ -175,8 +195,10 @@ inline std::uint64_t dense_bytes_at_hand(MPI_Datatype type) noexcept {
     const detail::AtHand& hand = detail::at_hand;
     return hand.passed_type == type && hand.passed_count == count ? hand.passed_bytes : 0;
 }
-/// The window behind a handle; null if nearfetch does not look after it.
+/// The window behind a handle; null if nearfetch does not look after it. Ends a recess.
 inline Window* find_window(MPI_Win win) noexcept {
+    if (recess.is_on()) [[unlikely]]
+        recess.end();
     detail::LastSeen& last = detail::last_seen;
     const detail::LastSeen::KnownWindow& known = last.place_of_window(win);
     const bool valid = last.generation == detail::window_generation.load(std::memory_order_acquire);

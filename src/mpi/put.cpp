@@ -112,7 +112,7 @@ using namespace nearfetch;
     }                                                                                                        \
     int MPI_Put##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,          \
                         MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Win win) {                        \
-        if (passes(rank, win))                                                                               \
+        if (recess.lets_update_pass() || passes(rank, win))                                                  \
             return PMPI_Put##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, win);        \
         return put_kept##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, win);            \
     }                                                                                                        \

@@ -187,6 +187,42 @@ TEST(Bet, BytesOnTheirWaySaveWhatOneGetMoreTakes) {
     }
 }
 
+TEST(Bet, ManyQuickGetsGoByUntilSomeAreComplete) {
+    constexpr std::uint64_t many = 64;
+    const auto start_many = [](Bet& bet, double start_ns) {
+        for (std::uint64_t i = 0; i < many; ++i) {
+            EXPECT_FALSE(bet.lets_go_by()) << i;
+            bet.missed(ticks_of(start_ns), ticks_of(100));
+        }
+    };
+    Bet quick;
+    start_many(quick, 40);
+    EXPECT_TRUE(quick.lets_go_by()) << "what completing them takes is not known";
+    for (std::uint64_t i = 0; i < many; ++i)
+        quick.went_by();
+    quick.completed(ticks_of(2 * many * 20), 0);
+    start_many(quick, 40);
+    EXPECT_TRUE(quick.lets_go_by()) << "40 and 20 ns are less than four hits take";
+    quick.completed(ticks_of(many * 20), 0);
+    quick.settle(0, 0, true);
+    EXPECT_NEAR(quick.network_per_get_ticks() * ns_per_tick(), 60, 2) << "without those that went by";
+
+    Bet slow_to_complete;
+    start_many(slow_to_complete, 40);
+    slow_to_complete.completed(ticks_of(many * 1000), 0);
+    start_many(slow_to_complete, 40);
+    EXPECT_FALSE(slow_to_complete.lets_go_by());
+
+    Bet slow_to_start;
+    start_many(slow_to_start, 400);
+    EXPECT_FALSE(slow_to_start.lets_go_by());
+
+    Bet with_requests;
+    start_many(with_requests, 40);
+    with_requests.request_completed(ticks_of(20), 0);
+    EXPECT_FALSE(with_requests.lets_go_by()) << "one of them is complete";
+}
+
 TEST(Bet, WhatStartsTakeInALoopIsTriedNowAndThen) {
     Bet bet;
     std::vector<int> rounds_with_tries;

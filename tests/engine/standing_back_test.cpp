@@ -244,6 +244,60 @@ TEST_F(SleepingTest, WhatItHadIsThereWhenItWakes) {
     EXPECT_NE(kept, bytes(1, 0, 64));
 }
 
+TEST_F(SleepingTest, AtRestIsWhoKeepsNothing) {
+    EXPECT_TRUE(rig.window.at_rest()) << "target 1 is asleep, and nothing was read of the others";
+    const std::uint64_t gets = rig.window.gets_to_next_look();
+    ASSERT_GT(gets, 2u);
+    fetched(1, 0, 64);
+    EXPECT_EQ(rig.window.gets_to_next_look(), gets - 1);
+    rig.window.went_unseen(Passed::gets, gets - 2, 0);
+    EXPECT_EQ(rig.window.gets_to_next_look(), 1u);
+    fetched(2, 0, 64);
+    EXPECT_FALSE(rig.window.at_rest());
+}
+
+TEST_F(SleepingTest, WhatWentUnseenIsCompletedAtAnyTarget) {
+    rig.flush_all();
+    for (const Passed kind : {Passed::gets, Passed::updates}) {
+        rig.window.went_unseen(kind, 1, 1);
+        for (const Rank target : {1, 2}) {
+            const std::uint64_t flushes = rig.library_flushes;
+            rig.flush(target);
+            EXPECT_EQ(rig.library_flushes, flushes + 1);
+            rig.flush(target);
+            EXPECT_EQ(rig.library_flushes, flushes + 1);
+        }
+    }
+    const std::uint64_t before = process_acquires();
+    rig.window.went_unseen(Passed::gets | Passed::updates | Passed::fetches, 0, 1);
+    rig.flush(2);
+    EXPECT_EQ(process_acquires(), before + 1) << "an atomic may have brought news";
+}
+
+TEST_F(SleepingTest, WhatItHadIsThereAfterUnseenGets) {
+    rig.memory[1][0] ^= 0xff;  // against the mode's rules: so the old byte shows where it came from
+    rig.window.went_unseen(Passed::gets, ~std::uint64_t{0}, 0);
+    const std::uint64_t messages = rig.messages;
+    EXPECT_NE(fetched(1, 0, 64), bytes(1, 0, 64));
+    EXPECT_EQ(rig.messages, messages);
+}
+
+TEST_F(SleepingTest, NothingOlderIsThereAfterUnseenUpdates) {
+    std::fill_n(rig.memory[1].begin(), 64, 0x3c);  // a put of this process that nobody saw
+    rig.window.went_unseen(Passed::updates, 0, 1);
+    rig.window.went_unseen(Passed::gets, ~std::uint64_t{0}, 0);
+    EXPECT_EQ(fetched(1, 0, 64), Buffer(64, 0x3c));
+    EXPECT_EQ(fetched(1, 0, 64), Buffer(64, 0x3c));
+}
+
+TEST_F(SleepingTest, UnseenPutsCountForTheNextLook) {
+    Buffer value(64, 0x3c);
+    rig.put(1, 0, 64, value.data());
+    ASSERT_TRUE(rig.window.put_passes(1));
+    rig.window.went_unseen(Passed::updates, 0, 1u << 20);
+    EXPECT_FALSE(rig.window.put_passes(1)) << "it is time to look at one";
+}
+
 TEST_F(SleepingTest, AFlushThatFoundItAsleepServesWhatAnotherThreadHasStarted) {
     Buffer passing(64), first(64, 0), second(64, 0);
     rig.get(1, 0, 64, passing.data());

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// What passes: which way a target's operations take, what is known of those that nobody looks at, and when a
+// target that is left alone is looked at again.
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/cached_window.hpp"
+
+namespace nearfetch {
+
+/// The hot path serves one thread, and targets that have a cache or want none. While watching, the slow way
+/// decides what is looked up.
+void CachedWindow::set_route(Target& t) noexcept {
+    awake_ -= t.route != Route::pass ? 1 : 0;
+    if (threaded_ || t.fetches.outstanding() || settings_.check_hits != 0)
+        t.route = Route::slow;
+    else if (t.bet.asleep() || t.bet.unread())
+        t.route = untrack(t) ? Route::pass : Route::slow;
+    else if (cache_ == nullptr || outdated_ || !t.bet.caching())
+        t.route = Route::slow;
+    else
+        t.route = learns_ ? Route::check : Route::look;
+    if (t.route == Route::pass) return;
+    ++awake_;
+    t.puts_to_pass = 0;
+}
+
+/// From now on what is under way of a target that wants no cache counts as passed; unless somebody waits for
+/// it beside the program.
+bool CachedWindow::untrack(Target& t) noexcept {
+    const Rank target = rank_of(t);
+    if (t.in_transit() || (behind_ != nullptr && behind_->has(target))) return false;
+    Passed passed = t.gets.outstanding() ? Passed::gets : Passed::nothing;
+    if (t.updates.outstanding()) passed = passed | Passed::updates;
+    if (passed == Passed::nothing) return true;
+    t.complete(issued_, FlushKind::full);
+    t.passed = t.passed | passed;
+    list(target, t);
+    return true;
+}
+
+void CachedWindow::wake(Rank target) noexcept {
+    Target& t = at(target);
+    if (t.bet.asleep() && cache_ != nullptr && t.updates_when_asleep != passed_updates_)
+        cache_->acquire(target);
+    t.bet.wake();
+    // What has passed of late may be on its way.
+    const Passed passed = std::exchange(t.passed, Passed::nothing);
+    if (has(passed, Passed::gets)) started(target, t, t.gets);
+    if (has(passed, Passed::updates)) update_started(target, everything);
+    if (has(passed, Passed::fetches)) fetch_started(t);
+    set_route(t);
+}
+
+bool CachedWindow::lets_pass(Rank target, std::uint64_t offset) noexcept {
+    const Guard guard = lock();
+    Target& t = at(target);
+    if (cache_ == nullptr || holds_collected(target)) return false;
+    if (t.bet.caching()) return settings_.bypass && t.bet.lets_go_by();
+    const std::uint64_t hits = t.hits - t.settled_hits;
+    const bool reused =
+        t.bet.watching() && hits >= enough_hits && t.bet.hits_pay(hits, t.hit_bytes - t.settled_hit_bytes);
+    if (reused || !t.bet.passes()) {
+        wake(target);
+        return false;
+    }
+    if (t.bet.asleep() || unwatched(t, target, offset)) return true;
+    const bool known = touched_.touched(target, offset);
+    const bool known_block = may_read_ahead(t) && touched_.touched(target, ~block_of(offset));
+    if (known || known_block) return false;
+    ++counters_.deferred;
+    return true;
+}
+
+/// With the mode off all targets are asleep for good, but for those that something is on its way from.
+void CachedWindow::stand_back() noexcept {
+    for (Target& t : targets_) {
+        if (!t.in_transit()) t.bet.give_up();
+        set_route(t);
+    }
+}
+
+std::uint64_t CachedWindow::gets_to_next_look() const noexcept {
+    std::uint64_t fewest = 0;
+    for (const Target& t : targets_)
+        if (const std::uint64_t gets = t.bet.gets_to_next_look(); gets != 0)
+            fewest = fewest == 0 ? gets : std::min(fewest, gets);
+    return fewest;
+}
+
+void CachedWindow::went_unseen(Passed kinds, std::uint64_t gets, std::uint64_t others) noexcept {
+    constexpr std::uint64_t never = ~std::uint64_t{0};
+    const auto looks = [](const Target& t) { return t.bet.gets_to_next_look() != 0; };
+    const auto looking = static_cast<std::uint64_t>(std::ranges::count_if(targets_, looks));
+    for (Target& t : targets_) {
+        list(rank_of(t), t);
+        t.passed = t.passed | kinds;
+        if (looks(t)) t.bet.passed(gets / looking);
+        t.puts_to_pass -= static_cast<std::uint32_t>(std::min<std::uint64_t>(t.puts_to_pass, others));
+        if (has(kinds, Passed::updates)) t.updates_when_asleep = never;
+    }
+}
+
+}  // namespace nearfetch

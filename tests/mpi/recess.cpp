@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs that nearfetch lets pass unseen (src/mpi/recess.hpp), of so many calls that it does, and what they
+// do next: gets of what went by, epochs of other kinds, other windows. All settings but recess_calls are the
+// default ones. Linked with the canary, which counts unseen calls, it also shows that there were some.
+#include <array>
+
+#include "check.hpp"
+
+#if defined(RECESS_CANARY)
+extern "C" unsigned long long nearfetch_canary_unseen_calls();
+#endif
+
+using namespace check;
+
+namespace {
+
+constexpr int slots = 512;
+
+int rounds() { return crowded() ? 300 : 3000; }
+int left() { return (rank() + size() - 1) % size(); }
+
+std::int64_t get(MPI_Win win, int target, MPI_Aint slot) {
+    std::int64_t value = -1;
+    CHECK_MPI(MPI_Get(&value, 1, MPI_INT64_T, target, slot, 1, MPI_INT64_T, win));
+    CHECK_MPI(MPI_Win_flush(target, win));
+    return value;
+}
+
+/// Puts one by one until each slot at the right neighbour is `version`'s.
+void put_all(MPI_Win win, int version) {
+    std::vector<std::uint64_t> values(slots);
+    for (int i = 0; i < slots; ++i) {
+        const auto slot = static_cast<std::size_t>(i);
+        values[slot] = pattern(rank(), slot, version);
+        CHECK_MPI(MPI_Put(&values[slot], 1, MPI_UINT64_T, right(), i, 1, MPI_UINT64_T, win));
+        CHECK_MPI(MPI_Win_flush(right(), win));
+    }
+}
+
+void check_own(const Window& window, int version) {
+    for (std::size_t i = 0; i < slots; ++i)
+        CHECK_EQ(window.as<std::uint64_t>()[i], pattern(left(), i, version));
+}
+
+/// No get of the window has been seen: it is left alone from the first put on.
+void puts(Kind kind) {
+    part("puts");
+    const Window window(8 * slots, 8, kind);
+    const LockAll lock(window);
+    for (int version = 0; version < (crowded() ? 2 : 8); ++version) {
+        put_all(window, version);
+        publish(window);
+        check_own(window, version);
+        barrier();
+    }
+#if defined(RECESS_CANARY)
+    const auto of_puts = nearfetch_canary_unseen_calls();
+    CHECK(of_puts > 0);
+#endif
+    // What was put unseen is read back; then the left neighbour's puts are news.
+    put_all(window, 100);
+    for (int i = 0; i < slots; ++i)
+        CHECK_EQ(get(window, right(), i), pattern(rank(), static_cast<std::size_t>(i), 100));
+    publish(window);
+    check_own(window, 100);
+#if defined(RECESS_CANARY)
+    put_all(window, 101);
+    CHECK(counter(window, "puts") > 0);
+    const auto unseen = nearfetch_canary_unseen_calls();
+    const auto counted = counter(window, "puts");
+    put_all(window, 102);
+    CHECK_EQ(counter(window, "puts"), counted + slots);
+    CHECK_EQ(nearfetch_canary_unseen_calls(), unseen);
+#endif
+}
+
+/// Gets without reuse until the target is left alone, and further ones while its owner changes what is read.
+void gets(Kind kind) {
+    part("gets");
+    const Window window(8 * slots, 8, kind);
+    const LockAll lock(window);
+    for (int version = 0; version < 10; ++version) {
+        store_all(window, version);
+        for (int i = 0; i < rounds(); ++i) {
+            const MPI_Aint slot = (i * 37) % slots;
+            std::array<unsigned char, 8> seen{};
+            CHECK_MPI(MPI_Get(seen.data(), 8, MPI_BYTE, right(), slot, 8, MPI_BYTE, window));
+            CHECK_MPI(i % 2 == 0 ? MPI_Win_flush(right(), window) : MPI_Win_flush_all(window));
+            CHECK_BYTES(seen.data(), seen.size(), right(), static_cast<std::uint64_t>(8 * slot), version);
+        }
+        for (int i = 0; i < 200; ++i) {
+            std::array<unsigned char, 8> seen{};
+            MPI_Request request;
+            CHECK_MPI(MPI_Rget(seen.data(), 8, MPI_BYTE, right(), i, 8, MPI_BYTE, window, &request));
+            CHECK_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
+            CHECK_BYTES(seen.data(), seen.size(), right(), static_cast<std::uint64_t>(8 * i), version);
+        }
+    }
+}
+
+/// The ranks hand a value on by a counter that is polled and moved by atomics alone: who sees its turn has to
+/// see what was put before. The slots have been read, and put, by everybody many times.
+void turns() {
+    part("turns");
+    const Window window(8 * slots, 8);
+    const LockAll lock(window);
+    std::fill_n(window.as<std::int64_t>(), slots, 0);
+    publish(window);
+    const std::int64_t one = 1, nothing = 0;
+    const auto turn = [&](MPI_Op op, const std::int64_t& operand) {
+        std::int64_t seen = -1;
+        CHECK_MPI(MPI_Fetch_and_op(&operand, &seen, MPI_INT64_T, 0, 0, op, window));
+        CHECK_MPI(MPI_Win_flush(0, window));
+        return seen;
+    };
+    for (std::int64_t mine = rank(); mine < (crowded() ? 40 : 400); mine += size()) {
+        while (turn(mine % 2 == 0 ? MPI_NO_OP : MPI_SUM, nothing) != mine) {
+        }
+        const MPI_Aint slot = 1 + mine % 5;
+        for (int i = 0; i < 20; ++i)
+            CHECK_EQ(get(window, 0, 1 + (mine + i) % 5), std::max<std::int64_t>(mine - (5 - i % 5), -1) + 1);
+        const std::int64_t value = mine + 1;
+        CHECK_MPI(MPI_Put(&value, 1, MPI_INT64_T, 0, slot, 1, MPI_INT64_T, window));
+        CHECK_MPI(MPI_Win_flush(0, window));
+        CHECK_EQ(turn(MPI_SUM, one), mine);
+    }
+    barrier();
+}
+
+/// Atomics of all kinds, each of which counts; then epochs of the other kinds.
+void updates(Kind kind) {
+    part("updates");
+    const Window window(8 * slots, 8, kind);
+    std::fill_n(window.as<std::int64_t>(), slots, 0);
+    std::int64_t one = 1, seen = 0;
+    {
+        const LockAll lock(window);
+        publish(window);
+        for (int i = 0; i < rounds(); ++i) {
+            CHECK_MPI(MPI_Accumulate(&one, 1, MPI_INT64_T, right(), 0, 1, MPI_INT64_T, MPI_SUM, window));
+            CHECK_MPI(MPI_Fetch_and_op(&one, &seen, MPI_INT64_T, right(), 1, MPI_SUM, window));
+            CHECK_MPI(MPI_Get_accumulate(&one, 1, MPI_INT64_T, &seen, 1, MPI_INT64_T, right(), 2, 1,
+                                         MPI_INT64_T, MPI_SUM, window));
+            CHECK_MPI(MPI_Win_flush(right(), window));
+            CHECK_EQ(seen, i);
+        }
+        CHECK_EQ(get(window, right(), 0), rounds());
+        publish(window);
+    }
+    for (int i = 0; i < 3; ++i)
+        CHECK_EQ(window.as<std::int64_t>()[i], rounds());
+    barrier();
+    for (int i = 0; i < rounds(); ++i) {
+        CHECK_MPI(MPI_Win_lock(MPI_LOCK_SHARED, right(), 0, window));
+        CHECK_MPI(MPI_Get(&seen, 1, MPI_INT64_T, right(), i % 3, 1, MPI_INT64_T, window));
+        CHECK_MPI(MPI_Win_unlock(right(), window));
+        CHECK_EQ(seen, rounds());
+    }
+    CHECK_MPI(MPI_Win_fence(0, window));
+    CHECK_MPI(MPI_Put(&one, 1, MPI_INT64_T, right(), 0, 1, MPI_INT64_T, window));
+    CHECK_MPI(MPI_Win_fence(0, window));
+    CHECK_MPI(MPI_Get(&seen, 1, MPI_INT64_T, right(), 0, 1, MPI_INT64_T, window));
+    CHECK_MPI(MPI_Win_fence(MPI_MODE_NOSUCCEED, window));
+    CHECK_EQ(seen, 1);
+}
+
+/// A window that comes while calls of another pass, and one that goes.
+void windows() {
+    part("windows");
+    const Window first(8 * slots, 8);
+    const LockAll lock(first);
+    for (int version = 0; version < 3; ++version) {
+        put_all(first, version);
+        const Window second(8 * slots, 8);
+        const LockAll second_lock(second);
+        store_all(second, version);
+        for (int pass = 0; pass < 2; ++pass)
+            for (MPI_Aint slot = 0; slot < slots; slot += 16) {
+                std::array<unsigned char, 8> seen{};
+                CHECK_MPI(MPI_Get(seen.data(), 8, MPI_BYTE, right(), slot, 8, MPI_BYTE, second));
+                CHECK_MPI(MPI_Win_flush(right(), second));
+                CHECK_BYTES(seen.data(), seen.size(), right(), static_cast<std::uint64_t>(8 * slot), version);
+            }
+        publish(first);
+        check_own(first, version);
+        barrier();
+    }
+}
+
+void test() {
+    for (const Kind kind : {Kind::allocate, Kind::create}) {
+        puts(kind);
+        gets(kind);
+        updates(kind);
+    }
+    turns();
+    windows();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return Program(argc, argv).run_with_others(test); }
