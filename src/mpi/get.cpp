@@ -170,7 +170,7 @@ template <class Count>
                                  MPI_Win win) noexcept {
     if (recess.is_due()) {
         recess.begin();
-        if (recess.lets_get_pass())
+        if (recess.request_passes())
             return start(
                 Access<Count>{origin, origin_count, origin_type, target, displacement, count, type, win},
                 nullptr);
@@ -228,7 +228,7 @@ template <class Count>
 int rget(const Access<Count>& call, MPI_Request* request) noexcept {
     if (recess.is_due()) {
         recess.begin();
-        if (recess.lets_get_pass()) return start(call, request);
+        if (recess.request_passes()) return start(call, request);
     }
     Window* const window = find_window(call.win);
     if (window == nullptr || window->off()) return start(call, request);
@@ -277,10 +277,8 @@ using namespace nearfetch;
 
 // The bodies are the same for int and MPI_Count. Each call ends the function, so that it needs no stack.
 #define NEARFETCH_GETS(SUFFIX, COUNT)                                                                        \
-    int MPI_Get##SUFFIX(void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank, MPI_Aint disp, \
-                        COUNT count, MPI_Datatype type, MPI_Win win) {                                       \
-        if (recess.lets_get_pass())                                                                          \
-            return PMPI_Get##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, win);        \
+    static int get_seen##SUFFIX(void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,        \
+                                MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Win win) {                \
         Window* const window = near_window(rank, win);                                                       \
         if (window == nullptr)                                                                               \
             return get_after_miss<COUNT, false>(origin, origin_count, origin_type, rank, disp, count, type,  \
@@ -291,14 +289,18 @@ using namespace nearfetch;
             return PMPI_Get##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, win);        \
         return get_asleep<COUNT>(origin, origin_count, origin_type, rank, disp, count, type, win);           \
     }                                                                                                        \
+    int MPI_Get##SUFFIX(void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank, MPI_Aint disp, \
+                        COUNT count, MPI_Datatype type, MPI_Win win) {                                       \
+        static constexpr decltype(&PMPI_Get##SUFFIX) ways[] = {                                              \
+            get_seen##SUFFIX, InRecess<&Recess::get_passes, PMPI_Get##SUFFIX>::run};                         \
+        return ways[recess.gets_pass()](origin, origin_count, origin_type, rank, disp, count, type, win);    \
+    }                                                                                                        \
     int MPI_Rget##SUFFIX(void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,               \
                          MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Win win, MPI_Request* request) { \
-        if (recess.lets_get_pass())                                                                          \
-            return PMPI_Rget##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, win,        \
-                                     request);                                                               \
         Window* const window = near_window(rank, win);                                                       \
-        if (window != nullptr && window->cached().nothing_kept(rank) && !recess.falls_due() &&               \
-            passes(*window, rank, bytes_as_passed(type, count)))                                             \
+        if (recess.request_passes() ||                                                                       \
+            (window != nullptr && window->cached().nothing_kept(rank) && !recess.falls_due() &&              \
+             passes(*window, rank, bytes_as_passed(type, count))))                                           \
             return PMPI_Rget##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, win,        \
                                      request);                                                               \
         return rget<COUNT>({origin, origin_count, origin_type, rank, disp, count, type, win}, request);      \

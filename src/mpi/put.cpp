@@ -110,11 +110,17 @@ using namespace nearfetch;
             return PMPI_Put##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, win);        \
         });                                                                                                  \
     }                                                                                                        \
-    int MPI_Put##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,          \
-                        MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Win win) {                        \
-        if (recess.lets_update_pass() || passes(rank, win))                                                  \
+    static int put_seen##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,  \
+                                MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Win win) {                \
+        if (passes(rank, win))                                                                               \
             return PMPI_Put##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, win);        \
         return put_kept##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, win);            \
+    }                                                                                                        \
+    int MPI_Put##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,          \
+                        MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Win win) {                        \
+        static constexpr decltype(&PMPI_Put##SUFFIX) ways[] = {                                              \
+            put_seen##SUFFIX, InRecess<&Recess::update_passes, PMPI_Put##SUFFIX>::run};                      \
+        return ways[recess.is_on()](origin, origin_count, origin_type, rank, disp, count, type, win);        \
     }                                                                                                        \
     int MPI_Rput##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,         \
                          MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Win win, MPI_Request* request) { \

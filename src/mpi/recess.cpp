@@ -38,11 +38,11 @@ void Recess::begin() noexcept {
     const std::optional<Rest> rest = Library::instance().rest();
     // At its end each target is looked at.
     if (!rest || rest->targets > calls_) return wait_longer();
-    const auto gets = static_cast<std::uint32_t>(std::min<std::uint64_t>(calls_, rest->gets_to_next_look));
+    const std::uint64_t gets = rest->gets_to_next_look;
     if (gets != 0 && gets < std::min(fewest_calls, most_calls_)) return wait_longer();
-    gets_left_ = gets_ = gets;
-    others_left_ = others_ = calls_;
-    updates_ = atomics_ = false;
+    gets_to_pass_ = static_cast<std::uint32_t>(std::min<std::uint64_t>(calls_, gets));
+    gets_pass_ = gets != 0;
+    gets_ = updates_ = atomics_ = completions_ = 0;
     on_ = true;
     hide_window_at_hand();
     begin_ticks_ = ticks();
@@ -50,19 +50,18 @@ void Recess::begin() noexcept {
 
 void Recess::end() noexcept {
     const double ns = static_cast<double>(ticks() - begin_ticks_) * ns_per_tick();
-    const std::uint32_t gets = gets_ - gets_left_, others = others_ - others_left_;
-    gets_left_ = others_left_ = 0;
-    on_ = false;
+    on_ = gets_pass_ = false;
     show_window_at_hand();
-    count_unseen(gets + others);
-    Passed kinds = gets != 0 ? Passed::gets : Passed::nothing;
-    if (updates_ || atomics_) kinds = kinds | Passed::updates;
-    if (atomics_) kinds = kinds | Passed::fetches;
-    Library::instance().went_unseen(kinds, gets, others);
+    Passed kinds = gets_ != 0 ? Passed::gets : Passed::nothing;
+    if (updates_ != 0) kinds = kinds | Passed::updates;
+    if (atomics_ != 0) kinds = kinds | Passed::updates | Passed::fetches;
+    const std::uint64_t updates = std::uint64_t{updates_} + atomics_;
+    const std::uint64_t calls = gets_ + updates + completions_;
+    Library::instance().went_unseen(kinds, gets_, updates);
+    count_unseen(calls);
     // The program may know by now what an atomic has brought.
-    if (atomics_) acquire_process();
-    const bool quick = ns < quick_ns * static_cast<double>(gets + others);
-    if (!quick || gets + others < std::min(fewest_calls, others_)) {
+    if (atomics_ != 0) acquire_process();
+    if (ns > quick_ns * static_cast<double>(calls) || calls < std::min(fewest_calls, most_calls_)) {
         calls_ = std::min(first_calls, most_calls_);
         return wait_longer();
     }

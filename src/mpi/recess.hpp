@@ -3,11 +3,11 @@
 
 // Calls that nobody looks at. Where nothing is kept of any target of any window, and calls take less than a
 // microsecond, as in shared memory, all that nearfetch does for them is felt: it looks each up, counts it,
-// and notes that something is under way. So there is a recess: the next gets, updates, atomics and flushes, a
-// few thousand of them, go to the library as they are. Locks of single targets and their unlocks stay seen,
-// and do not disturb it; whatever else asks for a window ends it (find_window). After that all targets count
-// as having something of these kinds under way, atomics may have brought news, and the gets are subtracted
-// from the pauses after which targets are looked at again.
+// and notes that something is under way. So there is a recess: gets, updates, atomics and flushes, a few
+// thousand of them, go to the library as they are. Locks of single targets and their unlocks stay seen, and
+// do not disturb it; whatever else asks for a window ends it (find_window). After that all targets count as
+// having something of these kinds under way, atomics may have brought news, and the gets are subtracted from
+// the pauses after which targets are looked at again.
 //
 // There is none with MPI_THREAD_MULTIPLE, while memory is exposed by two windows (then the end of an update
 // is an acquire), or where somebody asks how many calls there were.
@@ -18,25 +18,36 @@ namespace nearfetch {
 
 class Recess {
   public:
-    /// Whether the call goes by unseen. The first instructions of the wrappers.
-    bool lets_get_pass() noexcept { return take(gets_left_); }
-    bool lets_flush_pass() noexcept { return take(others_left_); }
-    bool lets_update_pass() noexcept { return take(others_left_) && (updates_ = true); }
-    bool lets_atomic_pass() noexcept { return take(others_left_) && (atomics_ = true); }
-
     bool is_on() const noexcept { return on_; }
-    /// Counts a call that passes and that somebody looks at. \return true if it is time to begin()
+    /// Whether gets pass, too: not if nothing was read before, because the first get is to be seen.
+    bool gets_pass() const noexcept { return gets_pass_; }
+    // Calls that pass. How long it lasts is for the calls that complete them to look at.
+    void get_passes() noexcept { ++gets_; }
+    void update_passes() noexcept { ++updates_; }
+    void atomic_passes() noexcept { ++atomics_; }
+    /// Whether a completion passes, or that of a request-based get, which comes without one.
+    bool completion_passes() noexcept { return on_ && !is_long(); }
+    bool request_passes() noexcept {
+        if (!gets_pass_ || is_long()) return false;
+        get_passes();
+        return true;
+    }
+
+    /// Counts a call that passes after it has been seen. \return true if it is time to begin()
     bool falls_due() noexcept { return --calls_to_next_ == 0; }
     bool is_due() const noexcept { return calls_to_next_ == 0; }
     /// Begins one, if that may be.
     [[gnu::noinline]] void begin() noexcept;
-    /// At the end of a call that has passed.
-    void after_call() noexcept {
-        if (falls_due()) [[unlikely]]
-            begin();
-    }
     /// \pre is_on()
     [[gnu::noinline]] void end() noexcept;
+    /// At the end of a completion that was seen, and passed.
+    void completion_passed() noexcept {
+        if (on_) {
+            if (is_long()) end();
+        } else if (falls_due()) {
+            begin();
+        }
+    }
 
     /// From now on there are recesses, of so many calls at most.
     void allow(std::uint32_t calls) noexcept;
@@ -46,27 +57,36 @@ class Recess {
   private:
     static constexpr std::uint64_t never = ~std::uint64_t{0};
 
-    static bool take(std::uint32_t& left) noexcept {
-        if (left == 0) [[likely]]
-            return false;
-        --left;
-        return true;
-    }
+    bool is_long() noexcept { return ++completions_ > calls_ || gets_ > gets_to_pass_; }
     void wait_longer() noexcept;
 
-    std::uint32_t gets_left_ = 0;
-    std::uint32_t others_left_ = 0;
-    bool updates_ = false;  ///< some have passed
-    bool atomics_ = false;
     bool on_ = false;
+    bool gets_pass_ = false;
+    // What has passed.
+    std::uint32_t gets_ = 0;
+    std::uint32_t updates_ = 0;
+    std::uint32_t atomics_ = 0;
+    std::uint32_t completions_ = 0;
+    std::uint32_t calls_ = 0;         ///< completions that may pass
+    std::uint32_t gets_to_pass_ = 0;  ///< no more, if it can be helped
+    std::uint32_t most_calls_ = 0;
     std::uint64_t calls_to_next_ = never;
-
     std::uint64_t wait_ = never;
     std::uint64_t begin_ticks_ = 0;
-    std::uint32_t gets_ = 0;  ///< that may pass, and others, at its beginning
-    std::uint32_t others_ = 0;
-    std::uint32_t calls_ = 0;  ///< of the next one
-    std::uint32_t most_calls_ = 0;
+};
+
+/// The process's.
+extern constinit Recess recess __attribute__((visibility("hidden")));
+
+/// The library's call in a recess. Ends in it, and leaves its arguments where they are.
+template <void (Recess::*passes)() noexcept, auto* call>
+struct InRecess;
+template <void (Recess::*passes)() noexcept, class... Arguments, int (*call)(Arguments...)>
+struct InRecess<passes, call> {
+    static int run(Arguments... arguments) {
+        (recess.*passes)();
+        return call(arguments...);
+    }
 };
 
 #if defined(NEARFETCH_CANARY)
@@ -75,8 +95,5 @@ void count_unseen(unsigned long long calls) noexcept;
 #else
 constexpr void count_unseen(unsigned long long) noexcept {}
 #endif
-
-/// The process's.
-extern constinit Recess recess __attribute__((visibility("hidden")));
 
 }  // namespace nearfetch

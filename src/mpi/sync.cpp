@@ -66,14 +66,14 @@ template <FlushKind kind, FlushCall call>
         const int opened = window.open_locks();
         return opened == MPI_SUCCESS ? call(target, win) : opened;
     });
-    recess.after_call();
+    recess.completion_passed();
     return status;
 }
 
 /// Not noexcept, so that another function may end it.
 template <FlushKind kind, FlushCall call>
 [[gnu::always_inline]] inline int flush(int target, MPI_Win win) {
-    if (recess.lets_flush_pass()) return call(target, win);
+    if (recess.completion_passes()) return call(target, win);
     Window* const window = window_at_hand(win);
     if (window != nullptr && window->has(target)) [[likely]] {
         switch (window->cached().try_flush(target, kind)) {
@@ -109,7 +109,7 @@ auto after_locks(MPI_Win win, const Call& call) noexcept {
 
 template <class Call>
 int flush_all(MPI_Win win, FlushKind kind, const Call& library_call) noexcept {
-    if (recess.lets_flush_pass()) return library_call();
+    if (recess.completion_passes()) return library_call();
     Window* const window = active_window(win);
     const auto call = after_locks(win, library_call);
     if (window == nullptr) [[unlikely]]
@@ -175,7 +175,7 @@ int MPI_Win_unlock(int rank, MPI_Win win) {
     if (Window* const passed = passed_window(rank, win); passed != nullptr) {
         const int status = PMPI_Win_unlock(rank, win);
         passed->cached().unlock_passed(rank, status);
-        recess.after_call();
+        recess.completion_passed();
         return status;
     }
     Window* const window = find_window(win);

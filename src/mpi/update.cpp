@@ -179,6 +179,20 @@ int accumulate(const char* name, const UpdateTarget& to, MPI_Op op, const Call& 
                   [&] { return PMPI_Compare_and_swap(origin, compare, result, type, rank, disp, win); });
 }
 
+int fetch_and_op_seen(const void* origin, void* result, MPI_Datatype type, int rank, MPI_Aint disp, MPI_Op op,
+                      MPI_Win win) {
+    if (op != MPI_NO_OP && passes(rank, win, "MPI_Fetch_and_op"))
+        return PMPI_Fetch_and_op(origin, result, type, rank, disp, op, win);
+    return fetch_and_op_kept(origin, result, type, rank, disp, op, win);
+}
+
+int compare_and_swap_seen(const void* origin, const void* compare, void* result, MPI_Datatype type, int rank,
+                          MPI_Aint disp, MPI_Win win) {
+    if (passes(rank, win, "MPI_Compare_and_swap"))
+        return PMPI_Compare_and_swap(origin, compare, result, type, rank, disp, win);
+    return compare_and_swap_kept(origin, compare, result, type, rank, disp, win);
+}
+
 }  // namespace
 
 }  // namespace nearfetch
@@ -196,12 +210,19 @@ using namespace nearfetch;
                                            win);                                                             \
         });                                                                                                  \
     }                                                                                                        \
-    int MPI_Accumulate##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,   \
-                               MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Win win) {      \
-        if (recess.lets_update_pass() || passes(rank, win, nullptr))                                         \
+    static int accumulate_seen##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type,     \
+                                       int rank, MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Op op,   \
+                                       MPI_Win win) {                                                        \
+        if (passes(rank, win, nullptr))                                                                      \
             return PMPI_Accumulate##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, op,   \
                                            win);                                                             \
         return accumulate_kept##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, op, win); \
+    }                                                                                                        \
+    int MPI_Accumulate##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,   \
+                               MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Win win) {      \
+        static constexpr decltype(&PMPI_Accumulate##SUFFIX) ways[] = {                                       \
+            accumulate_seen##SUFFIX, InRecess<&Recess::update_passes, PMPI_Accumulate##SUFFIX>::run};        \
+        return ways[recess.is_on()](origin, origin_count, origin_type, rank, disp, count, type, op, win);    \
     }                                                                                                        \
     int MPI_Raccumulate##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,  \
                                 MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Win win,       \
@@ -220,7 +241,10 @@ using namespace nearfetch;
             return PMPI_Get_accumulate##SUFFIX(origin, origin_count, origin_type, result, result_count,      \
                                                result_type, rank, disp, count, type, op, win);               \
         };                                                                                                   \
-        if (recess.lets_atomic_pass()) return call();                                                        \
+        if (recess.is_on()) {                                                                                \
+            recess.atomic_passes();                                                                          \
+            return call();                                                                                   \
+        }                                                                                                    \
         int status = MPI_SUCCESS;                                                                            \
         const Access<COUNT> access{result, result_count, result_type, rank, disp, count, type, win};         \
         if (read_by_get(access, op, call, status)) return status;                                            \
@@ -247,15 +271,15 @@ NEARFETCH_UPDATES(_c, MPI_Count)
 
 int MPI_Fetch_and_op(const void* origin, void* result, MPI_Datatype type, int rank, MPI_Aint disp, MPI_Op op,
                      MPI_Win win) {
-    if (recess.lets_atomic_pass() || (op != MPI_NO_OP && passes(rank, win, "MPI_Fetch_and_op")))
-        return PMPI_Fetch_and_op(origin, result, type, rank, disp, op, win);
-    return fetch_and_op_kept(origin, result, type, rank, disp, op, win);
+    static constexpr decltype(&PMPI_Fetch_and_op) ways[] = {
+        fetch_and_op_seen, InRecess<&Recess::atomic_passes, PMPI_Fetch_and_op>::run};
+    return ways[recess.is_on()](origin, result, type, rank, disp, op, win);
 }
 
 int MPI_Compare_and_swap(const void* origin, const void* compare, void* result, MPI_Datatype type, int rank,
                          MPI_Aint disp, MPI_Win win) {
-    if (recess.lets_atomic_pass() || passes(rank, win, "MPI_Compare_and_swap"))
-        return PMPI_Compare_and_swap(origin, compare, result, type, rank, disp, win);
-    return compare_and_swap_kept(origin, compare, result, type, rank, disp, win);
+    static constexpr decltype(&PMPI_Compare_and_swap) ways[] = {
+        compare_and_swap_seen, InRecess<&Recess::atomic_passes, PMPI_Compare_and_swap>::run};
+    return ways[recess.is_on()](origin, compare, result, type, rank, disp, win);
 }
 }
