@@ -155,9 +155,8 @@ const std::array rows{
     Row{"progress_interval_us", "us", CountKind{&Settings::progress_interval_us, 1, 1000000},
         "longest time that a rank lives on hits and elided flushes without entering MPI"},
     Row{"recess_calls", "calls", CountKind{&Settings::recess_calls, 0, 1u << 30},
-        "where nothing is kept of any target and calls are quick, most of them that go to the library "
-        "unseen, "
-        "before one is looked at (0: each is; so it is where statistics are asked for)",
+        "most completions that go to the library unseen, with what they complete, where nothing is kept of "
+        "any target and calls are quick (0: each call is seen, as it is where statistics are asked for)",
         Scope::program},
     Row{"seed", "", CountKind{&Settings::seed, 0, any_count}, "seed of the cache's own random choices"},
     Row{"stats_dir", "path", TextKind{&Settings::stats_dir},

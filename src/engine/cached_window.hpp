@@ -292,14 +292,15 @@ class CachedWindow {
         if (status == 0) epochs_.set(target, Epoch::none);
     }
 
-    /// Nothing is kept of any target, so that nobody needs to see calls that pass.
-    bool at_rest() const noexcept { return awake_ == 0 && fetching_ == 0; }
+    /// Nothing is kept of any target, so that nobody needs to see calls that pass. With the mode off the
+    /// atomics have to be seen, for the sake of other windows.
+    bool at_rest() const noexcept { return settings_.mode != Mode::off && awake_ == 0; }
     /// The fewest gets before a target that is asleep is looked at again; 0 if there is none.
     std::uint64_t gets_to_next_look() const noexcept;
     /// Calls of these kinds have passed, or may have, and nobody saw of which target.
     /// \pre at_rest()
-    /// \param gets, others how many
-    void went_unseen(Passed kinds, std::uint64_t gets, std::uint64_t others) noexcept;
+    /// \param gets, updates how many
+    void went_unseen(Passed kinds, std::uint64_t gets, std::uint64_t updates) noexcept;
 
     /// Takes over settings that change while the window lives; what is cached is forgotten.
     void change_settings(const Settings& settings);

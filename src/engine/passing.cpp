@@ -90,7 +90,7 @@ std::uint64_t CachedWindow::gets_to_next_look() const noexcept {
     return fewest;
 }
 
-void CachedWindow::went_unseen(Passed kinds, std::uint64_t gets, std::uint64_t others) noexcept {
+void CachedWindow::went_unseen(Passed kinds, std::uint64_t gets, std::uint64_t updates) noexcept {
     constexpr std::uint64_t never = ~std::uint64_t{0};
     const auto looks = [](const Target& t) { return t.bet.gets_to_next_look() != 0; };
     const auto looking = static_cast<std::uint64_t>(std::ranges::count_if(targets_, looks));
@@ -98,7 +98,7 @@ void CachedWindow::went_unseen(Passed kinds, std::uint64_t gets, std::uint64_t o
         list(rank_of(t), t);
         t.passed = t.passed | kinds;
         if (looks(t)) t.bet.passed(gets / looking);
-        t.puts_to_pass -= static_cast<std::uint32_t>(std::min<std::uint64_t>(t.puts_to_pass, others));
+        t.puts_to_pass -= static_cast<std::uint32_t>(std::min<std::uint64_t>(t.puts_to_pass, updates));
         if (has(kinds, Passed::updates)) t.updates_when_asleep = never;
     }
 }

@@ -297,10 +297,12 @@ using namespace nearfetch;
     }                                                                                                        \
     int MPI_Rget##SUFFIX(void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,               \
                          MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Win win, MPI_Request* request) { \
+        if (recess.request_passes())                                                                         \
+            return PMPI_Rget##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, win,        \
+                                     request);                                                               \
         Window* const window = near_window(rank, win);                                                       \
-        if (recess.request_passes() ||                                                                       \
-            (window != nullptr && window->cached().nothing_kept(rank) && !recess.falls_due() &&              \
-             passes(*window, rank, bytes_as_passed(type, count))))                                           \
+        if (window != nullptr && window->cached().nothing_kept(rank) && !recess.falls_due() &&               \
+            passes(*window, rank, bytes_as_passed(type, count)))                                             \
             return PMPI_Rget##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, win,        \
                                      request);                                                               \
         return rget<COUNT>({origin, origin_count, origin_type, rank, disp, count, type, win}, request);      \

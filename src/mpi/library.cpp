@@ -232,10 +232,10 @@ std::optional<Rest> Library::rest() noexcept {
     return rest;
 }
 
-void Library::went_unseen(Passed kinds, std::uint64_t gets, std::uint64_t others) noexcept {
+void Library::went_unseen(Passed kinds, std::uint64_t gets, std::uint64_t updates) noexcept {
     const std::lock_guard guard(mutex_);
     for (const auto& [win, window] : windows_)
-        window->cached().went_unseen(kinds, gets, others);
+        window->cached().went_unseen(kinds, gets, updates);
 }
 
 void Library::finalize() noexcept {

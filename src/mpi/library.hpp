@@ -78,8 +78,8 @@ class Library {
     Report& report() noexcept { return report_; }
     /// \return nothing unless all windows are at rest
     std::optional<Rest> rest() noexcept;
-    /// That many gets and other calls, of these kinds, went to the library in a recess.
-    void went_unseen(Passed kinds, std::uint64_t gets, std::uint64_t others) noexcept;
+    /// Calls of these kinds went to the library in a recess.
+    void went_unseen(Passed kinds, std::uint64_t gets, std::uint64_t updates) noexcept;
     /// Records the windows that were never freed, and writes what was asked for.
     void finalize() noexcept;
 

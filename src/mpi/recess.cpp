@@ -44,6 +44,7 @@ void Recess::begin() noexcept {
     gets_pass_ = gets != 0;
     gets_ = updates_ = atomics_ = completions_ = 0;
     on_ = true;
+    calls_to_next_ = never;
     hide_window_at_hand();
     begin_ticks_ = ticks();
 }
@@ -57,7 +58,7 @@ void Recess::end() noexcept {
     if (atomics_ != 0) kinds = kinds | Passed::updates | Passed::fetches;
     const std::uint64_t updates = std::uint64_t{updates_} + atomics_;
     const std::uint64_t calls = gets_ + updates + completions_;
-    Library::instance().went_unseen(kinds, gets_, updates);
+    if (kinds != Passed::nothing) Library::instance().went_unseen(kinds, gets_, updates);
     count_unseen(calls);
     // The program may know by now what an atomic has brought.
     if (atomics_ != 0) acquire_process();

@@ -254,6 +254,8 @@ TEST_F(SleepingTest, AtRestIsWhoKeepsNothing) {
     EXPECT_EQ(rig.window.gets_to_next_look(), 1u);
     fetched(2, 0, 64);
     EXPECT_FALSE(rig.window.at_rest());
+    change_setting(&Settings::mode, Mode::off);
+    EXPECT_FALSE(rig.window.at_rest()) << "atomics are to be seen";
 }
 
 TEST_F(SleepingTest, WhatWentUnseenIsCompletedAtAnyTarget) {
