@@ -272,6 +272,7 @@ void counted() {
     part("counted");
     const Window window(window_bytes);
     const LockAll epoch(window);
+    CHECK_EQ(counter(window, "puts"), 0u);  // who asks has every call counted from then on
     put_elements(window, 1, true);
     CHECK_MPI(MPI_Win_flush(right(), window));
     CHECK_EQ(counter(window, "puts"), name == "off" ? 0u : static_cast<unsigned>(count));
