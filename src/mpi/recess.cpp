@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "engine/acquires.hpp"
 #include "engine/clock.hpp"
 #include "mpi/library.hpp"
 
@@ -30,6 +29,7 @@ void Recess::allow(std::uint32_t calls) noexcept {
 }
 
 void Recess::forbid() noexcept {
+    if (wait_ == never) return;  // with several threads nothing is written here
     if (on_) end();
     calls_to_next_ = wait_ = never;
 }
@@ -60,8 +60,6 @@ void Recess::end() noexcept {
     const std::uint64_t calls = gets_ + updates + completions_;
     if (kinds != Passed::nothing) Library::instance().went_unseen(kinds, gets_, updates);
     count_unseen(calls);
-    // The program may know by now what an atomic has brought.
-    if (atomics_ != 0) acquire_process();
     if (ns > quick_ns * static_cast<double>(calls) || calls < std::min(fewest_calls, most_calls_)) {
         calls_ = std::min(first_calls, most_calls_);
         return wait_longer();

@@ -6,8 +6,8 @@
 // and notes that something is under way. So there is a recess: gets, updates, atomics and flushes, a few
 // thousand of them, go to the library as they are. Locks of single targets and their unlocks stay seen, and
 // do not disturb it; whatever else asks for a window ends it (find_window). After that all targets count as
-// having something of these kinds under way, atomics may have brought news, and the gets are subtracted from
-// the pauses after which targets are looked at again.
+// having something of these kinds under way. After updates and atomics that means that nothing is used that
+// was cached before. The gets are subtracted from the pauses after which targets are looked at again.
 //
 // There is none with MPI_THREAD_MULTIPLE, while memory is exposed by two windows (then the end of an update
 // is an acquire), or where somebody asks how many calls there were.
