@@ -69,12 +69,15 @@ class Bet {
         --pause_left_;
         return true;
     }
-    /// Gets before it is to be woken; none if it is not asleep, or for good.
-    std::uint64_t gets_to_next_look() const noexcept {
-        return asleep() && pause_left_ < for_good / 2 ? pause_left_ : 0;
+    /// Whether it is asleep, and will be looked at again.
+    bool pauses() const noexcept { return asleep() && pause_left_ < for_good / 2; }
+    /// What the gets take that are to pass before that.
+    double pause_ticks() const noexcept { return static_cast<double>(pause_left_) * network_per_get_; }
+    /// For so long gets have passed without asking.
+    void passed(double ticks) noexcept {
+        const double left = std::max(pause_ticks() - ticks, 0.0);
+        pause_left_ = network_per_get_ == 0 ? 0 : static_cast<std::uint64_t>(left / network_per_get_);
     }
-    /// So many gets have passed without asking.
-    void passed(std::uint64_t gets) noexcept { pause_left_ -= std::min(pause_left_, gets); }
     void wake() noexcept { state_ = State::caching; }
     /// Leaves the target alone for good.
     void give_up() noexcept {

@@ -34,6 +34,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -51,6 +52,7 @@
 #include "engine/hit_worth.hpp"
 #include "engine/polls.hpp"
 #include "engine/progress.hpp"
+#include "engine/rest.hpp"
 #include "engine/target.hpp"
 #include "engine/touch_filter.hpp"
 #include "engine/write_behind.hpp"
@@ -292,15 +294,13 @@ class CachedWindow {
         if (status == 0) epochs_.set(target, Epoch::none);
     }
 
-    /// Nothing is kept of any target, so that nobody needs to see calls that pass. With the mode off the
-    /// atomics have to be seen, for the sake of other windows.
-    bool at_rest() const noexcept { return settings_.mode != Mode::off && awake_ == 0; }
-    /// The fewest gets before a target that is asleep is looked at again; 0 if there is none.
-    std::uint64_t gets_to_next_look() const noexcept;
-    /// Calls of these kinds have passed, or may have, and nobody saw of which target.
-    /// \pre at_rest()
-    /// \param gets, updates how many
-    void went_unseen(Passed kinds, std::uint64_t gets, std::uint64_t updates) noexcept;
+    /// Nothing unless nothing is kept of any target. With the mode off the atomics have to be seen, for the
+    /// sake of other windows.
+    std::optional<Rest> rest() const noexcept;
+    /// For so long calls of these kinds have passed, or may have, and nobody saw of which target.
+    /// \pre rest()
+    /// \param updates how many
+    void went_unseen(Passed kinds, double ticks, std::uint64_t updates) noexcept;
 
     /// Takes over settings that change while the window lives; what is cached is forgotten.
     void change_settings(const Settings& settings);

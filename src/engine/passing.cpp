@@ -82,22 +82,24 @@ void CachedWindow::stand_back() noexcept {
     }
 }
 
-std::uint64_t CachedWindow::gets_to_next_look() const noexcept {
-    std::uint64_t fewest = 0;
-    for (const Target& t : targets_)
-        if (const std::uint64_t gets = t.bet.gets_to_next_look(); gets != 0)
-            fewest = fewest == 0 ? gets : std::min(fewest, gets);
-    return fewest;
+std::optional<Rest> CachedWindow::rest() const noexcept {
+    if (settings_.mode == Mode::off || awake_ != 0) return std::nullopt;
+    Rest rest;
+    rest.targets = targets_.size();
+    for (const Target& t : targets_) {
+        if (!t.bet.pauses()) continue;
+        rest.longest_get_ticks = std::max(rest.longest_get_ticks, t.bet.network_per_get_ticks());
+        rest.ticks_to_next_look = std::min(rest.ticks_to_next_look, t.bet.pause_ticks());
+    }
+    return rest;
 }
 
-void CachedWindow::went_unseen(Passed kinds, std::uint64_t gets, std::uint64_t updates) noexcept {
+void CachedWindow::went_unseen(Passed kinds, double ticks, std::uint64_t updates) noexcept {
     constexpr std::uint64_t never = ~std::uint64_t{0};
-    const auto looks = [](const Target& t) { return t.bet.gets_to_next_look() != 0; };
-    const auto looking = static_cast<std::uint64_t>(std::ranges::count_if(targets_, looks));
     for (Target& t : targets_) {
         list(rank_of(t), t);
         t.passed = t.passed | kinds;
-        if (looks(t)) t.bet.passed(gets / looking);
+        if (has(kinds, Passed::gets) && t.bet.pauses()) t.bet.passed(ticks);
         t.puts_to_pass -= static_cast<std::uint32_t>(std::min<std::uint64_t>(t.puts_to_pass, updates));
         if (has(kinds, Passed::updates)) t.updates_when_asleep = never;
     }

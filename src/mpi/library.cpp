@@ -219,23 +219,20 @@ Window* Library::find(MPI_Win win) noexcept {
 
 std::optional<Rest> Library::rest() noexcept {
     const std::lock_guard guard(mutex_);
-    Rest rest{0, 0};
     if (overlapping()) return std::nullopt;
+    Rest all;
     for (const auto& [win, window] : windows_) {
-        if (window->locks_wait() || !window->cached().at_rest()) return std::nullopt;
-        rest.targets += static_cast<std::uint64_t>(window->cached().ranks());
-        const std::uint64_t gets = window->cached().gets_to_next_look();
-        if (gets != 0)
-            rest.gets_to_next_look =
-                rest.gets_to_next_look == 0 ? gets : std::min(rest.gets_to_next_look, gets);
+        const std::optional<Rest> rest = window->cached().rest();
+        if (!rest || window->locks_wait()) return std::nullopt;
+        all.add(*rest);
     }
-    return rest;
+    return all;
 }
 
-void Library::went_unseen(Passed kinds, std::uint64_t gets, std::uint64_t updates) noexcept {
+void Library::went_unseen(Passed kinds, double ticks, std::uint64_t updates) noexcept {
     const std::lock_guard guard(mutex_);
     for (const auto& [win, window] : windows_)
-        window->cached().went_unseen(kinds, gets, updates);
+        window->cached().went_unseen(kinds, ticks, updates);
 }
 
 void Library::finalize() noexcept {

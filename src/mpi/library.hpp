@@ -32,12 +32,6 @@
 
 namespace nearfetch {
 
-/// What a recess has to know (recess.hpp).
-struct Rest {
-    std::uint64_t targets;            ///< of all windows
-    std::uint64_t gets_to_next_look;  ///< at one of them; 0 if none waits for that
-};
-
 /// What this process exposes in a window.
 struct Exposed {
     std::uint64_t displacement_unit;
@@ -76,10 +70,10 @@ class Library {
     /// other.
     static bool overlapping() noexcept { return overlapping_.load(std::memory_order_relaxed) != 0; }
     Report& report() noexcept { return report_; }
-    /// \return nothing unless all windows are at rest
+    /// That of all windows, if all are at rest.
     std::optional<Rest> rest() noexcept;
-    /// Calls of these kinds went to the library in a recess.
-    void went_unseen(Passed kinds, std::uint64_t gets, std::uint64_t updates) noexcept;
+    /// The same for all windows as CachedWindow has it.
+    void went_unseen(Passed kinds, double ticks, std::uint64_t updates) noexcept;
     /// Records the windows that were never freed, and writes what was asked for.
     void finalize() noexcept;
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "engine/clock.hpp"
 #include "mpi/library.hpp"
@@ -12,11 +13,13 @@ namespace nearfetch {
 namespace {
 
 constexpr std::uint32_t first_calls = 256;
-constexpr std::uint32_t fewest_calls = 64;  ///< of fewer, a recess costs more than it saves
-constexpr std::uint64_t first_wait = 64;    ///< calls that are seen before it
+constexpr std::uint64_t first_wait = 64;  ///< calls that are seen before it
 constexpr std::uint64_t shortest_wait = 4;
 constexpr std::uint64_t longest_wait = 1u << 20;
-constexpr double quick_ns = 1000;  ///< where a call takes longer, what it takes to see it is not felt
+constexpr std::uint64_t most_targets = 4096;  ///< at its end each is looked at
+constexpr double quick_ns = 1000;     ///< where a call takes longer, what it takes to see it is not felt
+constexpr double usual_ns = 1e6;      ///< what a recess takes
+constexpr double shortest_ns = 20e3;  ///< one that is cut off, to be worth it
 
 }  // namespace
 
@@ -36,13 +39,10 @@ void Recess::forbid() noexcept {
 
 void Recess::begin() noexcept {
     const std::optional<Rest> rest = Library::instance().rest();
-    // At its end each target is looked at.
-    if (!rest || rest->targets > calls_) return wait_longer();
-    const std::uint64_t gets = rest->gets_to_next_look;
-    if (gets != 0 && gets < std::min(fewest_calls, most_calls_)) return wait_longer();
-    gets_to_pass_ = static_cast<std::uint32_t>(std::min<std::uint64_t>(calls_, gets));
-    gets_pass_ = gets != 0;
-    gets_ = updates_ = atomics_ = completions_ = 0;
+    if (!rest || rest->targets > most_targets || rest->longest_get_ticks * ns_per_tick() > quick_ns)
+        return wait_longer();
+    gets_pass_ = rest->looks() && rest->ticks_to_next_look != 0;
+    updates_ = atomics_ = completions_ = 0;
     on_ = true;
     calls_to_next_ = never;
     hide_window_at_hand();
@@ -50,21 +50,24 @@ void Recess::begin() noexcept {
 }
 
 void Recess::end() noexcept {
-    const double ns = static_cast<double>(ticks() - begin_ticks_) * ns_per_tick();
-    on_ = gets_pass_ = false;
-    show_window_at_hand();
-    Passed kinds = gets_ != 0 ? Passed::gets : Passed::nothing;
+    const auto taken = static_cast<double>(ticks() - begin_ticks_);
+    Passed kinds = gets_pass_ ? Passed::gets : Passed::nothing;
     if (updates_ != 0) kinds = kinds | Passed::updates;
     if (atomics_ != 0) kinds = kinds | Passed::updates | Passed::fetches;
-    const std::uint64_t updates = std::uint64_t{updates_} + atomics_;
-    const std::uint64_t calls = gets_ + updates + completions_;
-    if (kinds != Passed::nothing) Library::instance().went_unseen(kinds, gets_, updates);
+    const std::uint64_t updates = std::uint64_t{updates_} + atomics_, calls = updates + completions_;
+    const bool gets_passed = std::exchange(gets_pass_, false);
+    on_ = false;
+    show_window_at_hand();
+    if (kinds != Passed::nothing) Library::instance().went_unseen(kinds, taken, updates);
     count_unseen(calls);
-    if (ns > quick_ns * static_cast<double>(calls) || calls < std::min(fewest_calls, most_calls_)) {
+    const double ns = taken * ns_per_tick();
+    const bool is_quick = gets_passed || ns < quick_ns * static_cast<double>(calls);
+    if (!is_quick || (completions_ <= calls_ && ns < shortest_ns)) {
         calls_ = std::min(first_calls, most_calls_);
         return wait_longer();
     }
-    calls_ = std::min(4 * calls_, most_calls_);
+    const double usual = static_cast<double>(calls_) * std::min(usual_ns / ns, 4.0);
+    calls_ = static_cast<std::uint32_t>(std::clamp(usual, 1.0, static_cast<double>(most_calls_)));
     calls_to_next_ = wait_ = shortest_wait;
 }
 

@@ -3,11 +3,12 @@
 
 // Calls that nobody looks at. Where nothing is kept of any target of any window, and calls take less than a
 // microsecond, as in shared memory, all that nearfetch does for them is felt: it looks each up, counts it,
-// and notes that something is under way. So there is a recess: gets, updates, atomics and flushes, a few
-// thousand of them, go to the library as they are. Locks of single targets and their unlocks stay seen, and
-// do not disturb it; whatever else asks for a window ends it (find_window). After that all targets count as
-// having something of these kinds under way. After updates and atomics that means that nothing is used that
-// was cached before. The gets are subtracted from the pauses after which targets are looked at again.
+// and notes that something is under way. So there is a recess: for a millisecond or so gets, updates, atomics
+// and flushes go to the library as they are. Locks of single targets and their unlocks stay seen, and do not
+// disturb it; whatever else asks for a window ends it (find_window), and so does one of the calls that
+// complete others, after so many of them. Then all targets count as having something of these kinds under
+// way. After updates and atomics that means that nothing is used that was cached before. What gets could have
+// taken in that time is subtracted from the pauses after which targets are looked at again.
 //
 // There is none with MPI_THREAD_MULTIPLE, while memory is exposed by two windows (then the end of an update
 // is an acquire), or where somebody asks how many calls there were.
@@ -21,17 +22,12 @@ class Recess {
     bool is_on() const noexcept { return on_; }
     /// Whether gets pass, too: not if nothing was read before, because the first get is to be seen.
     bool gets_pass() const noexcept { return gets_pass_; }
-    // Calls that pass. How long it lasts is for the calls that complete them to look at.
-    void get_passes() noexcept { ++gets_; }
     void update_passes() noexcept { ++updates_; }
     void atomic_passes() noexcept { ++atomics_; }
-    /// Whether a completion passes, or that of a request-based get, which comes without one.
-    bool completion_passes() noexcept { return on_ && !is_long(); }
-    bool request_passes() noexcept {
-        if (!gets_pass_ || is_long()) return false;
-        get_passes();
-        return true;
-    }
+    /// Whether a completion passes, or a request-based get, which comes without one: not after so many of
+    /// them that it is time for the end.
+    bool completion_passes() noexcept { return on_ && ++completions_ <= calls_; }
+    bool request_passes() noexcept { return gets_pass_ && completion_passes(); }
 
     /// Counts a call that passes after it has been seen. \return true if it is time to begin()
     bool falls_due() noexcept { return --calls_to_next_ == 0; }
@@ -43,7 +39,7 @@ class Recess {
     /// At the end of a completion that was seen, and passed.
     void completion_passed() noexcept {
         if (on_) {
-            if (is_long()) end();
+            if (!completion_passes()) end();
         } else if (falls_due()) {
             begin();
         }
@@ -57,18 +53,15 @@ class Recess {
   private:
     static constexpr std::uint64_t never = ~std::uint64_t{0};
 
-    bool is_long() noexcept { return ++completions_ > calls_ || gets_ > gets_to_pass_; }
     void wait_longer() noexcept;
 
     bool on_ = false;
     bool gets_pass_ = false;
     // What has passed.
-    std::uint32_t gets_ = 0;
     std::uint32_t updates_ = 0;
     std::uint32_t atomics_ = 0;
     std::uint32_t completions_ = 0;
-    std::uint32_t calls_ = 0;         ///< completions that may pass
-    std::uint32_t gets_to_pass_ = 0;  ///< no more, if it can be helped
+    std::uint32_t calls_ = 0;  ///< completions that may pass
     std::uint32_t most_calls_ = 0;
     std::uint64_t calls_to_next_ = never;
     std::uint64_t wait_ = never;

@@ -245,17 +245,21 @@ TEST_F(SleepingTest, WhatItHadIsThereWhenItWakes) {
 }
 
 TEST_F(SleepingTest, AtRestIsWhoKeepsNothing) {
-    EXPECT_TRUE(rig.window.at_rest()) << "target 1 is asleep, and nothing was read of the others";
-    const std::uint64_t gets = rig.window.gets_to_next_look();
-    ASSERT_GT(gets, 2u);
+    const auto rest = rig.window.rest();
+    ASSERT_TRUE(rest) << "target 1 is asleep, and nothing was read of the others";
+    EXPECT_EQ(rest->targets, 3u);
+    EXPECT_TRUE(rest->looks());
     fetched(1, 0, 64);
-    EXPECT_EQ(rig.window.gets_to_next_look(), gets - 1);
-    rig.window.went_unseen(Passed::gets, gets - 2, 0);
-    EXPECT_EQ(rig.window.gets_to_next_look(), 1u);
+    const double pause = rest->ticks_to_next_look - rest->longest_get_ticks;
+    EXPECT_NEAR(rig.window.rest()->ticks_to_next_look, pause, 1e-6 * pause) << "of one get";
+    rig.window.went_unseen(Passed::gets, pause / 2, 0);
+    EXPECT_NEAR(rig.window.rest()->ticks_to_next_look, pause / 2, rest->longest_get_ticks);
+    rig.window.went_unseen(Passed::gets, 2 * pause, 0);
+    EXPECT_EQ(rig.window.rest()->ticks_to_next_look, 0);
     fetched(2, 0, 64);
-    EXPECT_FALSE(rig.window.at_rest());
+    EXPECT_FALSE(rig.window.rest());
     change_setting(&Settings::mode, Mode::off);
-    EXPECT_FALSE(rig.window.at_rest()) << "atomics are to be seen";
+    EXPECT_FALSE(rig.window.rest()) << "atomics are to be seen";
 }
 
 TEST_F(SleepingTest, WhatWentUnseenIsCompletedAtAnyTarget) {
@@ -278,7 +282,7 @@ TEST_F(SleepingTest, WhatWentUnseenIsCompletedAtAnyTarget) {
 
 TEST_F(SleepingTest, WhatItHadIsThereAfterUnseenGets) {
     rig.memory[1][0] ^= 0xff;  // against the mode's rules: so the old byte shows where it came from
-    rig.window.went_unseen(Passed::gets, ~std::uint64_t{0}, 0);
+    rig.window.went_unseen(Passed::gets, 1e18, 0);
     const std::uint64_t messages = rig.messages;
     EXPECT_NE(fetched(1, 0, 64), bytes(1, 0, 64));
     EXPECT_EQ(rig.messages, messages);
@@ -287,7 +291,7 @@ TEST_F(SleepingTest, WhatItHadIsThereAfterUnseenGets) {
 TEST_F(SleepingTest, NothingOlderIsThereAfterUnseenUpdates) {
     std::fill_n(rig.memory[1].begin(), 64, 0x3c);  // a put of this process that nobody saw
     rig.window.went_unseen(Passed::updates, 0, 1);
-    rig.window.went_unseen(Passed::gets, ~std::uint64_t{0}, 0);
+    rig.window.went_unseen(Passed::gets, 1e18, 0);
     EXPECT_EQ(fetched(1, 0, 64), Buffer(64, 0x3c));
     EXPECT_EQ(fetched(1, 0, 64), Buffer(64, 0x3c));
 }
