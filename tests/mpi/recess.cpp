@@ -64,6 +64,7 @@ void puts(Kind kind) {
     publish(window);
     check_own(window, 100);
 #if defined(RECESS_CANARY)
+    barrier();
     put_all(window, 101);
     CHECK(counter(window, "puts") > 0);
     const auto unseen = nearfetch_canary_unseen_calls();
