@@ -128,6 +128,8 @@ class Side(NamedTuple):
     settings: Mapping[str, object] = {}
     interposed: bool = False
     """Without nearfetch, but under a library that does nothing but pass the calls on."""
+    counted: bool = True
+    """With statistics, for which nearfetch looks at every call: `Outcome.counters`."""
 
 
 PLAIN = Side()
@@ -236,7 +238,8 @@ def run_command(
     words, env = [*launch.argv, *map(str, command)], launch.env
     with tempfile.TemporaryDirectory(prefix="nearfetch-bench-") as scratch:
         if side.mode is not None:
-            words = nearfetch_run(BUILD, side.mode, side.settings, scratch, place.family) + words
+            stats = scratch if side.counted else None
+            words = nearfetch_run(BUILD, side.mode, side.settings, stats, place.family) + words
         elif side.interposed:
             words, env = interposed(words, env, place.family)
         output = execute(words, env, timeout_s, show_errors, folder)
