@@ -153,7 +153,7 @@ class Outcome(NamedTuple):
 
     output: str
     counters: list[dict[str, int]]
-    """nearfetch's counters of each rank, added up over its windows; empty without nearfetch, or not counted."""
+    """nearfetch's counters of each rank, added up over its windows; empty where nothing was counted."""
 
     def json_lines(self) -> list[Row]:
         """The lines of the output that are JSON objects."""
