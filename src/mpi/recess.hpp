@@ -22,6 +22,7 @@ class Recess {
     bool is_on() const noexcept { return on_; }
     /// Whether gets pass, too: not if nothing was read before, because the first get is to be seen.
     bool gets_pass() const noexcept { return gets_pass_; }
+    void get_passes() noexcept {}
     void update_passes() noexcept { ++updates_; }
     void atomic_passes() noexcept { ++atomics_; }
     /// Whether a completion passes, or a request-based get, which comes without one: not after so many of
@@ -71,7 +72,8 @@ class Recess {
 /// The process's.
 extern constinit Recess recess __attribute__((visibility("hidden")));
 
-/// The library's call in a recess. Ends in it, and leaves its arguments where they are.
+/// The library's call in a recess. Ends in it, and leaves its arguments where they are. A function of its
+/// own, because a library that lacks the call may be loaded: then only who makes it fails.
 template <void (Recess::*passes)() noexcept, auto* call>
 struct InRecess;
 template <void (Recess::*passes)() noexcept, class... Arguments, int (*call)(Arguments...)>
