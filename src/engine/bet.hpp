@@ -74,7 +74,7 @@ class Bet {
     /// What the gets take that are to pass before that.
     double pause_ticks() const noexcept { return static_cast<double>(pause_left_) * network_per_get_; }
     /// For so long gets have passed without asking.
-    void passed(double ticks) noexcept {
+    void shorten_pause(double ticks) noexcept {
         const double left = std::max(pause_ticks() - ticks, 0.0);
         pause_left_ = network_per_get_ == 0 ? 0 : static_cast<std::uint64_t>(left / network_per_get_);
     }

@@ -31,7 +31,6 @@ CachedWindow::CachedWindow(const Settings& settings, Rank ranks, Rank self, bool
       seen_acquires_(process_acquires()),
       progress_(settings.progress_interval_us),
       epochs_(ranks),
-      awake_(ranks),
       transfers_(transfers),
       settings_(settings) {
     NF_EXPECT(ranks > 0);

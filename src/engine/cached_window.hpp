@@ -474,7 +474,6 @@ class CachedWindow {
     std::unique_ptr<WriteBehind> behind_;
     std::vector<Rank> active_;  ///< targets that may have something outstanding
     std::uint64_t issued_ = 0;
-    Rank awake_;                     ///< targets that calls do not pass
     Rank fetching_ = 0;              ///< targets with fetching atomics under way that did not pass
     std::uint64_t puts_before_ = 0;  ///< the last invalidate
     RangeCacheCounters counters_{};

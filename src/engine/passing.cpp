@@ -13,7 +13,6 @@ namespace nearfetch {
 /// The hot path serves one thread, and targets that have a cache or want none. While watching, the slow way
 /// decides what is looked up.
 void CachedWindow::set_route(Target& t) noexcept {
-    awake_ -= t.route != Route::pass ? 1 : 0;
     if (threaded_ || t.fetches.outstanding() || settings_.check_hits != 0)
         t.route = Route::slow;
     else if (t.bet.asleep() || t.bet.unread())
@@ -22,9 +21,7 @@ void CachedWindow::set_route(Target& t) noexcept {
         t.route = Route::slow;
     else
         t.route = learns_ ? Route::check : Route::look;
-    if (t.route == Route::pass) return;
-    ++awake_;
-    t.puts_to_pass = 0;
+    if (t.route != Route::pass) t.puts_to_pass = 0;
 }
 
 /// From now on what is under way of a target that wants no cache counts as passed; unless somebody waits for
@@ -57,8 +54,9 @@ void CachedWindow::wake(Rank target) noexcept {
 bool CachedWindow::lets_pass(Rank target, std::uint64_t offset) noexcept {
     const Guard guard = lock();
     Target& t = at(target);
-    if (cache_ == nullptr || holds_collected(target)) return false;
-    if (t.bet.caching()) return settings_.bypass && t.bet.lets_go_by();
+    if (cache_ == nullptr) return false;
+    if (t.bet.caching()) return settings_.bypass && t.bet.lets_go_by() && !holds_collected(target);
+    if (holds_collected(target)) return false;
     const std::uint64_t hits = t.hits - t.settled_hits;
     const bool reused =
         t.bet.watching() && hits >= enough_hits && t.bet.hits_pay(hits, t.hit_bytes - t.settled_hit_bytes);
@@ -83,10 +81,11 @@ void CachedWindow::stand_back() noexcept {
 }
 
 std::optional<Rest> CachedWindow::rest() const noexcept {
-    if (settings_.mode == Mode::off || awake_ != 0) return std::nullopt;
+    if (settings_.mode == Mode::off) return std::nullopt;
     Rest rest;
     rest.targets = targets_.size();
     for (const Target& t : targets_) {
+        if (t.route != Route::pass) return std::nullopt;
         if (!t.bet.pauses()) continue;
         rest.longest_get_ticks = std::max(rest.longest_get_ticks, t.bet.network_per_get_ticks());
         rest.ticks_to_next_look = std::min(rest.ticks_to_next_look, t.bet.pause_ticks());
@@ -99,7 +98,7 @@ void CachedWindow::went_unseen(Passed kinds, double ticks, std::uint64_t updates
     for (Target& t : targets_) {
         list(rank_of(t), t);
         t.passed = t.passed | kinds;
-        if (has(kinds, Passed::gets) && t.bet.pauses()) t.bet.passed(ticks);
+        if (has(kinds, Passed::gets) && t.bet.pauses()) t.bet.shorten_pause(ticks);
         t.puts_to_pass -= static_cast<std::uint32_t>(std::min<std::uint64_t>(t.puts_to_pass, updates));
         if (has(kinds, Passed::updates)) t.updates_when_asleep = never;
     }

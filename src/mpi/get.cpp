@@ -168,13 +168,9 @@ template <class Count>
 [[gnu::noinline]] int get_asleep(void* origin, Count origin_count, MPI_Datatype origin_type, int target,
                                  MPI_Aint displacement, Count count, MPI_Datatype type,
                                  MPI_Win win) noexcept {
-    if (recess.is_due()) {
-        recess.begin();
-        if (recess.request_passes())
-            return start(
-                Access<Count>{origin, origin_count, origin_type, target, displacement, count, type, win},
-                nullptr);
-    }
+    if (recess.begins_with_get())
+        return start(Access<Count>{origin, origin_count, origin_type, target, displacement, count, type, win},
+                     nullptr);
     Window* const window = near_window(target, win);
     const std::uint64_t size = origin_count > 0 ? target_bytes(type, count) : 0;
     if (window == nullptr || !passes(*window, target, size))
@@ -226,10 +222,7 @@ int served_request(Window& window, MPI_Request* request) noexcept {
 
 template <class Count>
 int rget(const Access<Count>& call, MPI_Request* request) noexcept {
-    if (recess.is_due()) {
-        recess.begin();
-        if (recess.request_passes()) return start(call, request);
-    }
+    if (recess.begins_with_get()) return start(call, request);
     Window* const window = find_window(call.win);
     if (window == nullptr || window->off()) return start(call, request);
     // The request is the library's also where everything hits.

@@ -171,7 +171,7 @@ int Library::attach(MPI_Win win, MPI_Comm comm, Exposed exposed, const Settings&
         std::uint64_t size_bytes;
         std::uint64_t overlaps;
     };
-    if (recess.is_on()) recess.end();
+    recess.stop();
     const Told mine{exposed.displacement_unit, exposed.size_bytes, overlaps_another(exposed) ? 1u : 0u};
     std::vector<Told> all(static_cast<std::size_t>(ranks));
     const int status = PMPI_Allgather(&mine, 3, MPI_UINT64_T, all.data(), 3, MPI_UINT64_T, comm);

@@ -191,8 +191,7 @@ inline std::uint64_t dense_bytes_at_hand(MPI_Datatype type) noexcept {
 }
 /// The window behind a handle; null if nearfetch does not look after it. Ends a recess.
 inline Window* find_window(MPI_Win win) noexcept {
-    if (recess.is_on()) [[unlikely]]
-        recess.end();
+    recess.stop();
     detail::LastSeen& last = detail::last_seen;
     const detail::LastSeen::KnownWindow& known = last.place_of_window(win);
     const bool valid = last.generation == detail::window_generation.load(std::memory_order_acquire);

@@ -33,7 +33,7 @@ void Recess::allow(std::uint32_t calls) noexcept {
 
 void Recess::forbid() noexcept {
     if (wait_ == never) return;  // with several threads nothing is written here
-    if (on_) end();
+    stop();
     calls_to_next_ = wait_ = never;
 }
 

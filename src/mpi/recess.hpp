@@ -22,6 +22,7 @@ class Recess {
     bool is_on() const noexcept { return on_; }
     /// Whether gets pass, too: not if nothing was read before, because the first get is to be seen.
     bool gets_pass() const noexcept { return gets_pass_; }
+    // Gets are not counted: how long they take is measured.
     void get_passes() noexcept {}
     void update_passes() noexcept { ++updates_; }
     void atomic_passes() noexcept { ++atomics_; }
@@ -32,11 +33,17 @@ class Recess {
 
     /// Counts a call that passes after it has been seen. \return true if it is time to begin()
     bool falls_due() noexcept { return --calls_to_next_ == 0; }
-    bool is_due() const noexcept { return calls_to_next_ == 0; }
-    /// Begins one, if that may be.
-    [[gnu::noinline]] void begin() noexcept;
-    /// \pre is_on()
-    [[gnu::noinline]] void end() noexcept;
+    /// If it was, and the call is a get: whether it passes in the recess that begins with it.
+    bool begins_with_get() noexcept {
+        if (calls_to_next_ != 0) return false;
+        begin();
+        return gets_pass_;
+    }
+    /// Ends it, if there is one.
+    void stop() noexcept {
+        if (on_) [[unlikely]]
+            end();
+    }
     /// At the end of a completion that was seen, and passed.
     void completion_passed() noexcept {
         if (on_) {
@@ -54,6 +61,9 @@ class Recess {
   private:
     static constexpr std::uint64_t never = ~std::uint64_t{0};
 
+    /// If that may be.
+    [[gnu::noinline]] void begin() noexcept;
+    [[gnu::noinline]] void end() noexcept;
     void wait_longer() noexcept;
 
     bool on_ = false;

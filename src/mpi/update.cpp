@@ -234,21 +234,27 @@ using namespace nearfetch;
         if (status == MPI_SUCCESS) track_silent_request(*request, win);                                      \
         return status;                                                                                       \
     }                                                                                                        \
-    int MPI_Get_accumulate##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type,         \
-                                   void* result, COUNT result_count, MPI_Datatype result_type, int rank,     \
-                                   MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Win win) {  \
+    static int get_accumulate_seen##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, \
+                                           void* result, COUNT result_count, MPI_Datatype result_type,       \
+                                           int rank, MPI_Aint disp, COUNT count, MPI_Datatype type,          \
+                                           MPI_Op op, MPI_Win win) {                                         \
         const auto call = [&] {                                                                              \
             return PMPI_Get_accumulate##SUFFIX(origin, origin_count, origin_type, result, result_count,      \
                                                result_type, rank, disp, count, type, op, win);               \
         };                                                                                                   \
-        if (recess.is_on()) {                                                                                \
-            recess.atomic_passes();                                                                          \
-            return call();                                                                                   \
-        }                                                                                                    \
         int status = MPI_SUCCESS;                                                                            \
         const Access<COUNT> access{result, result_count, result_type, rank, disp, count, type, win};         \
         if (read_by_get(access, op, call, status)) return status;                                            \
         return accumulate("MPI_Get_accumulate", {rank, disp, count, type, win}, op, call);                   \
+    }                                                                                                        \
+    int MPI_Get_accumulate##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type,         \
+                                   void* result, COUNT result_count, MPI_Datatype result_type, int rank,     \
+                                   MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Win win) {  \
+        static constexpr decltype(&PMPI_Get_accumulate##SUFFIX) ways[] = {                                   \
+            get_accumulate_seen##SUFFIX,                                                                     \
+            InRecess<&Recess::atomic_passes, PMPI_Get_accumulate##SUFFIX>::run};                             \
+        return ways[recess.is_on()](origin, origin_count, origin_type, result, result_count, result_type,    \
+                                    rank, disp, count, type, op, win);                                       \
     }                                                                                                        \
     int MPI_Rget_accumulate##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type,        \
                                     void* result, COUNT result_count, MPI_Datatype result_type, int rank,    \

@@ -2,6 +2,7 @@
 // Programs that nearfetch lets pass unseen (src/mpi/recess.hpp), of so many calls that it does, and what they
 // do next: gets of what went by, epochs of other kinds, other windows. All settings but recess_calls are the
 // default ones. Linked with the canary, which counts unseen calls, it also shows that there were some.
+#include <algorithm>
 #include <array>
 
 #include "check.hpp"
