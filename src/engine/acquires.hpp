@@ -11,7 +11,8 @@
 //
 // Threads: relaxed order is enough. A get that has to see an acquire of another thread happens after it, by
 // whatever the program synchronises its threads with, and a load that happens after an increment sees it or a
-// later one. The increment is one instruction that cannot lose another thread's.
+// later one. The increment is one instruction that cannot lose another thread's. That takes as long as a
+// dozen others; so while nothing cached is used, and calls do not overlap, acquires are only noted.
 
 #include <atomic>
 #include <cstdint>
@@ -20,10 +21,31 @@ namespace nearfetch {
 
 namespace detail {
 extern constinit std::atomic<std::uint64_t> process_acquires __attribute__((visibility("hidden")));
+/// Of note_acquires().
+struct NotedAcquires {
+    bool noting = false;
+    bool any = false;
+};
+extern constinit NotedAcquires noted_acquires __attribute__((visibility("hidden")));
 }  // namespace detail
 
 /// Later gets of this process may not use what was fetched earlier, in any window in mode acquire.
-inline void acquire_process() noexcept { detail::process_acquires.fetch_add(1, std::memory_order_relaxed); }
+inline void acquire_process() noexcept {
+    if (detail::noted_acquires.noting)
+        detail::noted_acquires.any = true;
+    else
+        detail::process_acquires.fetch_add(1, std::memory_order_relaxed);
+}
+
+/// From now on acquires do not count. \pre no call is made by another thread, and until
+/// count_noted_acquires() nobody asks for process_acquires()
+inline void note_acquires() noexcept { detail::noted_acquires.noting = true; }
+/// From now on they do, and those in between as one.
+inline void count_noted_acquires() noexcept {
+    const bool any = detail::noted_acquires.any;
+    detail::noted_acquires = {};
+    if (any) acquire_process();
+}
 
 inline std::uint64_t process_acquires() noexcept {
     return detail::process_acquires.load(std::memory_order_relaxed);

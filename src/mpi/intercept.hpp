@@ -58,6 +58,7 @@ int complete_all_by(CachedWindow& cached, FlushKind kind, const Call& call) noex
     if (cached.all_pass()) {
         const int status = call();
         cached.all_passed(kind, status);
+        recess.completion_passed();
         return status;
     }
     return after_sending(cached, CachedWindow::all_targets, kind, [&](Moment since) {

@@ -129,6 +129,63 @@ void turns() {
     barrier();
 }
 
+/// Every other rank reads at random what the next one changes now and then. What was cached before the target
+/// fell asleep is still there when it is looked at again: then it has to be known that there was a barrier.
+void acquires() {
+    part("acquires");
+    constexpr int many_slots = 1 << 16;
+    const Window window(8 * many_slots, 8);
+    const LockAll lock(window);
+    store_all(window, 0);
+    Random random(static_cast<unsigned>(rank()));
+    // Targets are looked at again every hundred thousand gets or so.
+    const double end = MPI_Wtime() + 0.5;
+    for (std::int64_t version = 1;; ++version) {
+        int go_on = MPI_Wtime() < end ? 1 : 0;
+        CHECK_MPI(MPI_Bcast(&go_on, 1, MPI_INT, 0, MPI_COMM_WORLD));
+        if (go_on == 0) break;
+        barrier();
+        if (rank() % 2 != 0) {
+            CHECK_MPI(MPI_Put(&version, 1, MPI_INT64_T, rank(), 0, 1, MPI_INT64_T, window));
+            CHECK_MPI(MPI_Win_flush(rank(), window));
+        }
+        barrier();
+        if (rank() % 2 != 0 || right() % 2 == 0) continue;
+        for (int i = 0; i < 1000; ++i) {
+            if (i % 8 == 0)
+                CHECK_EQ(get(window, right(), 0), version);
+            else
+                (void)get(window, right(), random.between(1, many_slots - 1));
+        }
+    }
+}
+
+/// Halos that neighbours exchange between fences, by puts and by gets.
+void fences(Kind kind) {
+    part("fences");
+    const Window window(8 * slots, 8, kind);
+    CHECK_MPI(MPI_Win_fence(MPI_MODE_NOPRECEDE, window));
+    for (int step = 0; step < rounds(); ++step) {
+        const std::int64_t put = 1000 * rank() + step;
+        CHECK_MPI(MPI_Put(&put, 1, MPI_INT64_T, right(), 0, 1, MPI_INT64_T, window));
+        CHECK_MPI(MPI_Win_fence(0, window));
+        CHECK_EQ(window.as<std::int64_t>()[0], 1000 * left() + step);
+        window.as<std::int64_t>()[1 + step % 8] = put + 1;
+        std::int64_t got = -1;
+        CHECK_MPI(MPI_Win_fence(0, window));
+        CHECK_MPI(MPI_Get(&got, 1, MPI_INT64_T, right(), 1 + step % 8, 1, MPI_INT64_T, window));
+        CHECK_MPI(MPI_Win_fence(step + 1 < rounds() ? 0 : MPI_MODE_NOSUCCEED, window));
+        CHECK_EQ(got, 1000 * right() + step + 1);
+    }
+    // Then epochs are the program's to open.
+    std::int64_t got = -1;
+    CHECK_MPI(MPI_Win_lock(MPI_LOCK_SHARED, right(), 0, window));
+    CHECK_MPI(MPI_Get(&got, 1, MPI_INT64_T, right(), 0, 1, MPI_INT64_T, window));
+    CHECK_MPI(MPI_Win_unlock(right(), window));
+    CHECK_EQ(got, 1000 * rank() + rounds() - 1);
+    barrier();
+}
+
 /// Atomics of all kinds, each of which counts; then epochs of the other kinds.
 void updates(Kind kind) {
     part("updates");
@@ -194,7 +251,9 @@ void test() {
         puts(kind);
         gets(kind);
         updates(kind);
+        fences(kind);
     }
+    acquires();
     turns();
     windows();
 }
