@@ -60,7 +60,7 @@ void Recess::end() noexcept {
     const bool gets_passed = std::exchange(gets_pass_, false);
     on_ = false;
     show_window_at_hand();
-    count_noted_acquires();
+    count_acquires();
     if (kinds != Passed::nothing) Library::instance().went_unseen(kinds, taken, updates);
     count_unseen(calls);
     const double ns = taken * ns_per_tick();
