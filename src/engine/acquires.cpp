@@ -4,6 +4,5 @@
 namespace nearfetch::detail {
 
 constinit std::atomic<std::uint64_t> process_acquires{0};
-constinit NotedAcquires noted_acquires;
 
 }  // namespace nearfetch::detail

@@ -28,13 +28,12 @@ CachedWindow::CachedWindow(const Settings& settings, Rank ranks, Rank self, bool
       keeps_data_(keeps_data(settings.mode)),
       learns_(settings.mode == Mode::acquire),
       targets_(static_cast<std::size_t>(ranks)),
+      seen_acquires_(process_acquires()),
       progress_(settings.progress_interval_us),
       epochs_(ranks),
       transfers_(transfers),
       settings_(settings) {
     NF_EXPECT(ranks > 0);
-    count_acquires();
-    seen_acquires_ = process_acquires();
     active_.reserve(targets_.size());
     at(self_).bet.give_up();
     for (Target& t : targets_)

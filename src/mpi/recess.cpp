@@ -5,7 +5,6 @@
 #include <optional>
 #include <utility>
 
-#include "engine/acquires.hpp"
 #include "engine/clock.hpp"
 #include "mpi/library.hpp"
 
@@ -47,7 +46,6 @@ void Recess::begin() noexcept {
     on_ = true;
     calls_to_next_ = never;
     hide_window_at_hand();
-    note_acquires();
     begin_ticks_ = ticks();
 }
 
@@ -60,7 +58,6 @@ void Recess::end() noexcept {
     const bool gets_passed = std::exchange(gets_pass_, false);
     on_ = false;
     show_window_at_hand();
-    count_acquires();
     if (kinds != Passed::nothing) Library::instance().went_unseen(kinds, taken, updates);
     count_unseen(calls);
     const double ns = taken * ns_per_tick();

@@ -75,7 +75,6 @@ TEST(FortranCalls, EachAcquiresUnlessItIsLeftOut) {
 namespace nearfetch {
 
 constinit std::atomic<std::uint64_t> detail::process_acquires = 0;
-constinit detail::NotedAcquires detail::noted_acquires{.noting = false};
 
 bool left_out(const char* call) noexcept { return left_out_call == call; }
 
