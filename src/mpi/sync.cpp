@@ -135,10 +135,9 @@ int close_all(MPI_Win win, const Call& library_call) noexcept {
 
 /// After a fence that went well.
 void fenced(Window& window, int assert) noexcept {
-    window.cached().change_epochs([=](Epochs& epochs) {
-        epochs.set_all(Epoch::none);
-        if ((assert& MPI_MODE_NOSUCCEED) == 0) epochs.fence();
-    });
+    const bool opens = (assert& MPI_MODE_NOSUCCEED) == 0;
+    window.cached().change_epochs(
+        [=](Epochs& epochs) { opens ? epochs.fence() : epochs.set_all(Epoch::none); });
 }
 
 /// The ranks in the window of a group's members. \throws std::bad_alloc
