@@ -225,7 +225,6 @@ int rget(const Access<Count>& call, MPI_Request* request) noexcept {
     if (recess.begins_with_get()) return start(call, request);
     Window* const window = find_window(call.win);
     if (window == nullptr || window->off()) return start(call, request);
-    keep_at_hand(call.win, window);
     // The request is the library's also where everything hits.
     if (const int status = window->open_locks(); status != MPI_SUCCESS) return status;
     if (!window->has(call.target)) return start(call, request);
@@ -234,6 +233,7 @@ int rget(const Access<Count>& call, MPI_Request* request) noexcept {
         const std::uint64_t offset = window->offset(call.target, call.displacement);
         const auto served = cached.try_get_slowly(call.target, offset, size, call.origin);
         if (served == CachedWindow::Served::pass) {
+            keep_at_hand(call.win, window);
             keep_passed(call.target_type, call.target_count, size);
             return start(call, request);
         }
