@@ -5,35 +5,39 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from statistics import median
+from statistics import geometric_mean, median
 from typing import Callable, Sequence
 
 from bench import plots, rma
 from bench.harness import (
     CACHED,
     INTERPOSED,
+    PLAIN,
     Claim,
     Options,
     Place,
     Report,
     Row,
+    Side,
     Spread,
     alternate,
     families,
 )
+from bench.rma import PAST, Rows
 
 TITLE = "cost of hits, misses and flushes by size (Fig. 7)"
 
 PATTERNS = ("hit", "rotating", "miss", "flush")
 REFERENCES = ("call", "memcpy", "memcpy_rotating", "call_memcpy", "call_memcpy_rotating")
-WINDOWS = (rma.DEFAULT, "transparent", "hit", rma.PAST)
+WINDOWS = (rma.DEFAULT, "transparent", "hit")
+UNCOUNTED = CACHED._replace(counted=False)
 
 
 def run(options: Options) -> Report:
-    """Windows that are read through nearfetch and past it take turns inside one process.
+    """A window that is read through nearfetch and one past it take turns inside one process.
 
     So do whole processes with and without it, with the same windows; between these the place of their
-    memory decides more than nearfetch does.
+    memory decides more than nearfetch does. Nobody asks for counters, but where access types are measured.
     """
     sizes = rma.sizes(options)
     rounds = options.rounds_or(5, 2)
@@ -43,15 +47,17 @@ def run(options: Options) -> Report:
     for place, window in _places(options):
         at = partial(rma.measure, place, window, sizes=sizes, samples=samples, gets=gets)
         sides = {
-            "plain": partial(at, PATTERNS, configs=WINDOWS),
-            "interposed": partial(at, PATTERNS, configs=WINDOWS, side=INTERPOSED),
-            "nearfetch": partial(at, (*PATTERNS, *REFERENCES), configs=WINDOWS, side=CACHED),
-            "types": partial(at, ["miss"], configs=[*rma.TYPES, rma.PAST], side=CACHED),
+            "plain": partial(_beside_past, at, PATTERNS, rma.DEFAULT),
+            "interposed": partial(_beside_past, at, PATTERNS, rma.DEFAULT, INTERPOSED),
+            rma.DEFAULT: partial(_beside_past, at, PATTERNS, rma.DEFAULT, UNCOUNTED),
+            "transparent": partial(_beside_past, at, PATTERNS, "transparent", UNCOUNTED),
+            "hit": partial(_beside_past, at, (*PATTERNS, *REFERENCES), "hit", UNCOUNTED),
+            "types": partial(at, ["miss"], configs=[*rma.TYPES, PAST], side=CACHED),
         }
         label = f"{place} {window}"
         results = alternate(sides, rounds, options, label)
         report.rows += _pairs(place, window, results) + _types(place, window, results)
-        report.rows += _references(place, window, results)
+        report.rows += _references(place, window, results["hit"])
     report.columns = (
         "network",
         "window",
@@ -74,46 +80,57 @@ def _places(options: Options) -> list[tuple[Place, str]]:
     return [(Place(family, 2, network), window) for family in families() for network, window in kinds]
 
 
-def _medians(runs: list[dict[rma.Key, Row]], key: rma.Key) -> list[float]:
+def _beside_past(
+    at: Callable[..., Rows], patterns: Sequence[str], config: str, side: Side = PLAIN
+) -> Rows:
+    """Once with the window made first and once with the one past it: where memory comes to lie can decide
+    more than the calls do. The mean counts."""
+    first, second = (at(patterns, configs=order, side=side) for order in ([config, PAST], [PAST, config]))
+    return {
+        key: {"median": geometric_mean((row["median"], second[key]["median"]))} for key, row in first.items()
+    }
+
+
+def _medians(runs: list[Rows], key: rma.Key) -> list[float]:
     return [run[key]["median"] for run in runs]
 
 
-def _pairs(place: Place, window: str, results: dict[str, list[dict[rma.Key, Row]]]) -> list[Row]:
+def _pairs(place: Place, window: str, results: dict[str, list[Rows]]) -> list[Row]:
     """For each pattern and size: plain against nearfetch, as users get it and never giving up.
 
     And against a library that does nothing but pass the calls on: no preloaded layer can cost less than that
     where it leaves a get to MPI.
     """
     rows = []
-    for pattern, config, size in results["nearfetch"][0]:
-        if config == rma.PAST or pattern in REFERENCES:
+    for pattern, config, size in [key for config in WINDOWS for key in results[config][0]]:
+        if config == PAST or pattern in REFERENCES:
             continue
         row: Row = {"network": str(place), "window": window, "pattern": pattern, "config": config}
         row["size_bytes"] = size
-        key, past = (pattern, config, size), (pattern, rma.PAST, size)
-        for side, ratio in (("interposed", "interposed_ratio"), ("nearfetch", "ratio")):
-            through, beside = _medians(results[side], key), _medians(results[side], past)
-            row.update(Spread.of(through).columns(f"{side}_ns"))
-            row.update(Spread.of_ratios(beside, through).columns(ratio))
-        row["each_ns"] = _medians(results["nearfetch"], key)
-        row.update(Spread.of(_medians(results["nearfetch"], past)).columns("plain_ns"))
-        processes = _medians(results["plain"], key), _medians(results["nearfetch"], key)
+        key, passed, past = (pattern, config, size), (pattern, rma.DEFAULT, size), (pattern, PAST, size)
+        sides = {"interposed": (results["interposed"], passed), "nearfetch": (results[config], key)}
+        for name, (runs, through) in sides.items():
+            row.update(Spread.of(_medians(runs, through)).columns(f"{name}_ns"))
+            ratio = Spread.of_ratios(_medians(runs, past), _medians(runs, through))
+            row.update(ratio.columns("ratio" if name == "nearfetch" else "interposed_ratio"))
+        row["each_ns"] = _medians(results[config], key)
+        row.update(Spread.of(_medians(results[config], past)).columns("plain_ns"))
+        processes = _medians(results["plain"], passed), _medians(results[config], key)
         row.update(Spread.of_ratios(*processes).columns("process_ratio"))
-        row["counters"] = results["nearfetch"][-1][pattern, config, size]["counters"]
         rows.append(row)
     return rows
 
 
-def _types(place: Place, window: str, results: dict[str, list[dict[rma.Key, Row]]]) -> list[Row]:
+def _types(place: Place, window: str, results: dict[str, list[Rows]]) -> list[Row]:
     """Misses by access type, where the settings did bring this type about."""
     rows = []
     for _, config, size in results["types"][0]:
         key = ("miss", config, size)
-        if config == rma.PAST or rma.share(results["types"][-1][key], config) < 0.9:
+        if config == PAST or rma.share(results["types"][-1][key], config) < 0.9:
             continue
         row: Row = {"network": str(place), "window": window, "pattern": config, "config": config}
         row["size_bytes"] = size
-        past = _medians(results["types"], ("miss", rma.PAST, size))
+        past = _medians(results["types"], ("miss", PAST, size))
         row.update(Spread.of(past).columns("plain_ns"))
         row.update(Spread.of(_medians(results["types"], key)).columns("nearfetch_ns"))
         row.update(Spread.of_ratios(past, _medians(results["types"], key)).columns("ratio"))
@@ -121,12 +138,12 @@ def _types(place: Place, window: str, results: dict[str, list[dict[rma.Key, Row]
     return rows
 
 
-def _references(place: Place, window: str, results: dict[str, list[dict[rma.Key, Row]]]) -> list[Row]:
+def _references(place: Place, window: str, results: list[Rows]) -> list[Row]:
     rows = []
-    for pattern, config, size in results["nearfetch"][0]:
+    for pattern, config, size in results[0]:
         if pattern in REFERENCES:
             row: Row = {"network": str(place), "window": window, "pattern": pattern, "config": config}
-            each_ns = _medians(results["nearfetch"], (pattern, config, size))
+            each_ns = _medians(results, (pattern, config, size))
             rows.append(
                 {**row, "size_bytes": size, "each_ns": each_ns, **Spread.of(each_ns).columns("plain_ns")}
             )

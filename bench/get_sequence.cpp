@@ -18,7 +18,7 @@ namespace {
 double run_sequence(const BenchWindow& window, const std::vector<SequenceGet>& gets,
                     std::vector<std::byte>& buffer) {
     bool right = true;
-    MPI_Win_lock_all(MPI_MODE_NOCHECK, window.handle());
+    window.lock_all();
     const double begin = now_ns();
     for (const SequenceGet& get : gets) {
         window.get(buffer.data(), get.offset, get.size);
@@ -27,7 +27,7 @@ double run_sequence(const BenchWindow& window, const std::vector<SequenceGet>& g
                 buffer[get.size - 1] == pattern_byte(get.offset + get.size - 1);
     }
     const double seconds = (now_ns() - begin) / 1e9;
-    MPI_Win_unlock_all(window.handle());
+    window.unlock_all();
     return right ? seconds : -1;
 }
 
@@ -35,14 +35,12 @@ int run(const apps::MpiSession& mpi, const std::vector<SequenceGet>& gets, const
         std::uint64_t rounds) {
     const int rank = mpi.rank();
     const std::uint64_t bytes = extent_bytes(gets);
-    std::vector<std::byte> memory(rank == target_rank ? bytes : 1);
-    if (rank == target_rank) fill(memory.data(), bytes);
     std::vector<std::byte> buffer(largest_size(gets));
     int wrong = 0;
     for (std::uint64_t round = 0; round < rounds; ++round) {
         for (std::size_t turn = 0; turn < configs.size(); ++turn) {
             const Config& config = configs[round % 2 == 0 ? turn : configs.size() - 1 - turn];
-            const BenchWindow window(mpi, config, bytes, memory.data());
+            const BenchWindow window(mpi, config, bytes, false);
             if (rank == origin_rank) {
                 const double seconds = run_sequence(window, gets, buffer);
                 if (seconds < 0) wrong = 1;

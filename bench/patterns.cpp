@@ -13,10 +13,12 @@
 #include <array>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "calls.hpp"
 #include "windows.hpp"
 
 namespace nearfetch::bench {
@@ -28,43 +30,6 @@ constexpr std::uint64_t many = 1024;  ///< before they are completed
 constexpr double batch_ns = 200000;
 constexpr std::uint64_t largest = 65536;
 
-/// The calls of a program, or those past what is preloaded.
-struct Calls {
-    decltype(&MPI_Win_allocate) win_allocate;
-    decltype(&MPI_Win_create) win_create;
-    decltype(&MPI_Win_free) win_free;
-    decltype(&MPI_Get) get;
-    decltype(&MPI_Rget) rget;
-    decltype(&MPI_Put) put;
-    decltype(&MPI_Accumulate) accumulate;
-    decltype(&MPI_Fetch_and_op) fetch_and_op;
-    decltype(&MPI_Win_flush) flush;
-    decltype(&MPI_Win_lock) lock;
-    decltype(&MPI_Win_unlock) unlock;
-    decltype(&MPI_Win_lock_all) lock_all;
-    decltype(&MPI_Win_unlock_all) unlock_all;
-    decltype(&MPI_Win_fence) fence;
-    decltype(&MPI_Send) send;
-    decltype(&MPI_Recv) recv;
-    decltype(&MPI_Isend) isend;
-    decltype(&MPI_Irecv) irecv;
-    decltype(&MPI_Wait) wait;
-    decltype(&MPI_Waitall) waitall;
-    decltype(&MPI_Allreduce) allreduce;
-    decltype(&MPI_Barrier) barrier;
-};
-
-#define NEARFETCH_CALLS(P)                                                                    \
-    {                                                                                         \
-        &P##MPI_Win_allocate,   &P##MPI_Win_create, &P##MPI_Win_free,   &P##MPI_Get,          \
-        &P##MPI_Rget,           &P##MPI_Put,        &P##MPI_Accumulate, &P##MPI_Fetch_and_op, \
-        &P##MPI_Win_flush,      &P##MPI_Win_lock,   &P##MPI_Win_unlock, &P##MPI_Win_lock_all, \
-        &P##MPI_Win_unlock_all, &P##MPI_Win_fence,  &P##MPI_Send,       &P##MPI_Recv,         \
-        &P##MPI_Isend,          &P##MPI_Irecv,      &P##MPI_Wait,       &P##MPI_Waitall,      \
-        &P##MPI_Allreduce,      &P##MPI_Barrier}
-const Calls through = NEARFETCH_CALLS();
-const Calls past = NEARFETCH_CALLS(P);
-
 enum class Opened : std::uint8_t { no_window, nothing, lock_all };
 
 /// One of the two that take turns.
@@ -73,42 +38,24 @@ class Side {
     Side(const Calls& through_or_past, int own_rank, bool allocate, Opened opened)
         : calls(through_or_past), rank(own_rank), buffer(largest), opened_(opened) {
         if (opened == Opened::no_window) return;
-        const std::uint64_t bytes = rank == target_rank ? window_bytes : 0;
-        if (allocate) {
-            void* memory = nullptr;
-            calls.win_allocate(static_cast<MPI_Aint>(bytes), 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &win);
-            fill(static_cast<std::byte*>(memory), bytes);
-        } else {
-            own_.resize(std::max<std::uint64_t>(bytes, 1));
-            fill(own_.data(), bytes);
-            calls.win_create(own_.data(), static_cast<MPI_Aint>(bytes), 1, MPI_INFO_NULL, MPI_COMM_WORLD,
-                             &win);
-        }
-        PMPI_Barrier(MPI_COMM_WORLD);
-        if (rank != origin_rank) return;
-        touch();
-        if (opened == Opened::lock_all) calls.lock_all(0, win);
+        window_.emplace(calls, apps::InfoPairs{}, rank, window_bytes, allocate);
+        win = window_->handle();
+        if (rank == origin_rank && opened == Opened::lock_all) window_->lock_all();
     }
     ~Side() {
-        if (opened_ == Opened::no_window) return;
-        if (rank == origin_rank && opened_ == Opened::lock_all) calls.unlock_all(win);
+        if (rank == origin_rank && opened_ == Opened::lock_all) window_->unlock_all();
         PMPI_Barrier(MPI_COMM_WORLD);
-        calls.win_free(&win);
     }
     Side(const Side&) = delete;
     Side& operator=(const Side&) = delete;
 
-    void get(std::uint64_t offset, std::uint64_t size) {
-        const int count = static_cast<int>(size);
-        calls.get(buffer.data(), count, MPI_BYTE, target_rank, static_cast<MPI_Aint>(offset), count, MPI_BYTE,
-                  win);
-    }
+    void get(std::uint64_t offset, std::uint64_t size) { window_->get(buffer.data(), offset, size); }
     void put(std::uint64_t offset, std::uint64_t size) {
         const int count = static_cast<int>(size);
         calls.put(buffer.data(), count, MPI_BYTE, target_rank, static_cast<MPI_Aint>(offset), count, MPI_BYTE,
                   win);
     }
-    void flush() { calls.flush(target_rank, win); }
+    void flush() { window_->flush(); }
     /// No place again before all others; not in an order that can be foreseen.
     std::uint64_t somewhere(std::uint64_t size) {
         return (cursor_++ * 0x9e3779b1u) % (window_bytes / size) * size;
@@ -122,17 +69,8 @@ class Side {
     std::vector<std::byte> buffer;
 
   private:
-    /// Page faults are not part of what is measured.
-    void touch() {
-        std::vector<std::byte> all(window_bytes);
-        PMPI_Win_lock(MPI_LOCK_SHARED, target_rank, 0, win);
-        PMPI_Get(all.data(), static_cast<int>(window_bytes), MPI_BYTE, target_rank, 0,
-                 static_cast<int>(window_bytes), MPI_BYTE, win);
-        PMPI_Win_unlock(target_rank, win);
-    }
-
     Opened opened_;
-    std::vector<std::byte> own_;
+    std::optional<BenchWindow> window_;
     std::uint64_t cursor_ = 1;
 };
 

@@ -22,7 +22,7 @@ CONFIGS: Mapping[str, Mapping[str, object]] = {
     DEFAULT: {},
     "transparent": {"mode": "transparent"},
     OFF: {"mode": "off"},
-    PAST: {"mode": "off", "calls": "PMPI"},
+    PAST: {"calls": "PMPI"},
     "hit": {"bypass": "off"},
     **{name: {"bypass": "off", "adaptive": "off", **settings} for name, settings in TYPES.items()},
 }
@@ -34,6 +34,7 @@ HITS = ("hits", "partial_hits", "pending_hits")
 
 Key = tuple[str, str, int]
 """Pattern, configuration, size in bytes."""
+Rows = dict[Key, Row]
 
 
 def sizes(options: Options) -> list[int]:
@@ -50,13 +51,17 @@ def measure(
     gets: int,
     configs: Sequence[str] = (),
     side: Side = PLAIN,
-) -> dict[Key, Row]:
-    """One run, on a window for each of `configs`, or on one; their settings are for nearfetch alone."""
+) -> Rows:
+    """One run, on a window for each of `configs`, or on one; their settings are for nearfetch alone.
+
+    Rows have nearfetch's counters unless the side is not `counted`.
+    """
     arguments: list[object] = ["--window", window, "--patterns", ",".join(patterns)]
     arguments += ["--sizes", ",".join(map(str, sizes)), "--samples", samples, "--gets", gets]
     for name in configs:
         settings = ",".join(f"{key}={value}" for key, value in CONFIGS[name].items())
         arguments += ["--config", f"{name}:{settings}" if settings else name]
+    arguments += ["--counted", int(side.counted)]
     outcome = run("rma_latency", arguments, place, side)
     return {(row["pattern"], row["config"], row["size_bytes"]): row for row in outcome.json_lines()}
 

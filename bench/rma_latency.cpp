@@ -18,14 +18,15 @@
 //            a hit costs that needs no lookup
 //
 // One JSON object per line: pattern, config, size_bytes, and median, quartiles and mean of the time of one
-// operation in ns over `samples` batches (for overlap: ratios), with the counters of nearfetch over that
-// time.
+// operation in ns over `samples` batches (for overlap: ratios); unless with --counted 0, for nearfetch looks
+// at every call then, the counters of nearfetch over that time.
 
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <vector>
 
 #include "windows.hpp"
@@ -49,6 +50,7 @@ struct Plan {
     std::vector<std::uint64_t> sizes;
     std::vector<std::string> patterns;
     std::vector<Config> configs;
+    bool counted = true;
     std::uint64_t samples = 0;
     std::uint64_t gets = 0;            ///< misses per size and window, at most
     std::uint64_t bytes_per_size = 0;  ///< and not over more memory than this
@@ -70,7 +72,7 @@ struct Plan {
         std::uint64_t bytes = 0;
         for (const std::uint64_t size : sizes)
             bytes += stride(size) * hot_ranges +
-                     miss_stride(size) * (misses(size) + 2 * overlap_samples(size) + 2 * warm_up_gets);
+                     miss_stride(size) * (misses(size) + 2 * overlap_samples(size) + 3 * warm_up_gets);
         return bytes;
     }
 };
@@ -89,13 +91,14 @@ Sample summarize(std::vector<double> values) {
 }
 
 void print(const char* pattern, const std::string& config, std::uint64_t size,
-           const std::vector<double>& values, std::uint64_t batch, const Counters& counters) {
+           const std::vector<double>& values, std::uint64_t batch, const std::optional<Counters>& counters) {
     const Sample s = summarize(values);
     std::printf(
         "{\"pattern\": \"%s\", \"config\": \"%s\", \"size_bytes\": %llu, \"median\": %.6g, \"q1\": %.6g, "
-        "\"q3\": %.6g, \"mean\": %.6g, \"batch\": %llu, \"samples\": %zu, \"counters\": %s}\n",
+        "\"q3\": %.6g, \"mean\": %.6g, \"batch\": %llu, \"samples\": %zu%s%s}\n",
         pattern, config.c_str(), static_cast<unsigned long long>(size), s.median, s.q1, s.q3, s.mean,
-        static_cast<unsigned long long>(batch), values.size(), counters.json().c_str());
+        static_cast<unsigned long long>(batch), values.size(), counters ? ", \"counters\": " : "",
+        counters ? counters->json().c_str() : "");
     std::fflush(stdout);
 }
 
@@ -107,11 +110,12 @@ double time_ns(std::uint64_t count, const Operation& operation) {
     return now_ns() - begin;
 }
 
-/// Operations per batch, so that the clock is not what is measured.
+/// Operations per batch, so that the clock is not what is measured; nor one operation that takes long.
 template <class Operation>
 std::uint64_t calibrate(const Operation& operation) {
     std::uint64_t batch = 1;
-    while (time_ns(batch, operation) < batch_ns_least && batch < (1u << 20))
+    const auto twice = [&] { return std::min(time_ns(batch, operation), time_ns(batch, operation)); };
+    while (twice() < batch_ns_least && batch < (1u << 20))
         batch *= 2;
     return batch;
 }
@@ -175,13 +179,27 @@ class Origin {
             visit(turn % 2 == 0 ? i : windows_.size() - 1 - i);
     }
 
+    /// Of each window; none where they are not wanted.
+    std::vector<Counters> counters() const {
+        std::vector<Counters> all;
+        for (const auto& window : windows_)
+            if (plan_.counted) all.push_back(Counters::of(*window));
+        return all;
+    }
+    /// \param before what counters() were before that
+    void report(const char* pattern, std::uint64_t size, const std::vector<std::vector<double>>& values,
+                const std::vector<std::uint64_t>& batches, const std::vector<Counters>& before) const {
+        const std::vector<Counters> after = counters();
+        for (std::size_t w = 0; w < windows_.size(); ++w)
+            print(pattern, plan_.configs[w].name, size, values[w], batches[w],
+                  after.empty() ? std::nullopt : std::optional(after[w].since(before[w])));
+    }
+
     /// Batches of `operation(window)` on each window in turn.
     template <class Operation>
     void measure_batches(const char* pattern, std::uint64_t size, std::uint64_t samples,
                          std::vector<std::uint64_t> batches, const Operation& operation) {
-        std::vector<Counters> before;
-        for (const auto& window : windows_)
-            before.push_back(Counters::of(*window));
+        const std::vector<Counters> before = counters();
         std::vector<std::vector<double>> values(windows_.size());
         for (std::uint64_t sample = 0; sample < samples; ++sample) {
             each_window(sample, [&](std::size_t w) {
@@ -189,9 +207,7 @@ class Origin {
                                     static_cast<double>(batches[w]));
             });
         }
-        for (std::size_t w = 0; w < windows_.size(); ++w)
-            print(pattern, plan_.configs[w].name, size, values[w], batches[w],
-                  Counters::of(*windows_[w]).since(before[w]));
+        report(pattern, size, values, batches, before);
     }
 
     /// Get + flush of `ranges` addresses in turn, all of them asked for before.
@@ -223,11 +239,13 @@ class Origin {
 
     void measure_misses() {
         for (const std::uint64_t size : plan_.sizes) {
+            // What the first of them take is no measure.
             double slowest_ns = 0;
-            each_window(0, [&](std::size_t w) {
-                slowest_ns = std::max(slowest_ns, time_ns(warm_up_gets, [&] { get_flush_next(w, size); }) /
-                                                      static_cast<double>(warm_up_gets));
-            });
+            for (const bool counts : {false, true})
+                each_window(0, [&](std::size_t w) {
+                    const double ns = time_ns(warm_up_gets, [&] { get_flush_next(w, size); });
+                    if (counts) slowest_ns = std::max(slowest_ns, ns / static_cast<double>(warm_up_gets));
+                });
             const std::uint64_t gets = plan_.misses(size);
             const auto wanted = static_cast<std::uint64_t>(batch_ns_least / std::max(slowest_ns, 1.0)) + 1;
             const std::uint64_t batch = std::min(wanted, gets / 16);
@@ -239,13 +257,10 @@ class Origin {
     void measure_overlap() {
         for (const std::uint64_t size : plan_.sizes) {
             const std::uint64_t samples = plan_.overlap_samples(size);
-            std::vector<Counters> before;
             std::vector<std::vector<double>> alone_ns(windows_.size());
             std::vector<std::vector<double>> overlaps(windows_.size());
-            each_window(0, [&](std::size_t w) {
-                time_ns(warm_up_gets, [&] { get_flush_next(w, size); });
-                before.push_back(Counters::of(*windows_[w]));
-            });
+            each_window(0, [&](std::size_t w) { time_ns(warm_up_gets, [&] { get_flush_next(w, size); }); });
+            const std::vector<Counters> before = counters();
             for (std::uint64_t i = 0; i < samples; ++i)
                 each_window(i, [&](std::size_t w) {
                     alone_ns[w].push_back(time_ns(1, [&] { get_flush_next(w, size); }));
@@ -254,9 +269,7 @@ class Origin {
                 each_window(i, [&](std::size_t w) {
                     overlaps[w].push_back(overlap(w, size, summarize(alone_ns[w]).median));
                 });
-            for (std::size_t w = 0; w < windows_.size(); ++w)
-                print("overlap", plan_.configs[w].name, size, overlaps[w], 1,
-                      Counters::of(*windows_[w]).since(before[w]));
+            report("overlap", size, overlaps, std::vector<std::uint64_t>(windows_.size(), 1), before);
         }
     }
 
@@ -322,7 +335,7 @@ class Origin {
         std::vector<double> values;
         for (std::uint64_t i = 0; i < plan_.samples; ++i)
             values.push_back(time_ns(batch, operation) / static_cast<double>(batch));
-        print(pattern, "reference", size, values, batch, Counters{});
+        print(pattern, "reference", size, values, batch, {});
     }
 
     const Plan& plan_;
@@ -332,36 +345,16 @@ class Origin {
     std::uint64_t hot_ = 0;  ///< where the next hot range begins
 };
 
-/// Reads one byte of each page past any cache, so that page faults are not part of what is measured.
-void touch_pages(const BenchWindow& window, std::uint64_t bytes) {
-    std::byte byte{};
-    for (std::uint64_t offset = 0; offset < bytes; offset += 4096) {
-        MPI_Get_accumulate(nullptr, 0, MPI_BYTE, &byte, 1, MPI_BYTE, target_rank,
-                           static_cast<MPI_Aint>(offset), 1, MPI_BYTE, MPI_NO_OP, window.handle());
-        window.flush();
-    }
-}
-
 int run(const apps::MpiSession& mpi, const Plan& plan) {
-    const int rank = mpi.rank();
-    const std::uint64_t bytes = plan.window_bytes();
-    std::vector<std::byte> shared(
-        plan.allocate ? 0 : std::max<std::uint64_t>(rank == target_rank ? bytes : 0, 1));
-    if (rank == target_rank) fill(shared.data(), shared.size());
     std::vector<std::unique_ptr<BenchWindow>> windows;
     for (const Config& config : plan.configs)
-        windows.push_back(
-            std::make_unique<BenchWindow>(mpi, config, bytes, plan.allocate ? nullptr : shared.data()));
-    for (const auto& window : windows) {
-        if (rank == origin_rank) {
-            MPI_Win_lock_all(MPI_MODE_NOCHECK, window->handle());
-            if (plan.allocate) touch_pages(*window, bytes);
-        }
-    }
-    if (rank == origin_rank) {
+        windows.push_back(std::make_unique<BenchWindow>(mpi, config, plan.window_bytes(), plan.allocate));
+    if (mpi.rank() == origin_rank) {
+        for (const auto& window : windows)
+            window->lock_all();
         Origin(plan, windows).run();
         for (const auto& window : windows)
-            MPI_Win_unlock_all(window->handle());
+            window->unlock_all();
     }
     // The target waits inside MPI, where it serves.
     MPI_Barrier(MPI_COMM_WORLD);
@@ -374,15 +367,16 @@ int run(const apps::MpiSession& mpi, const Plan& plan) {
 int main(int argc, char** argv) {
     using namespace nearfetch;
     using namespace nearfetch::bench;
-    const Arguments arguments(
-        argc, argv,
-        {"--window", "--sizes", "--patterns", "--config", "--samples", "--gets", "--bytes-per-size"});
+    const Arguments arguments(argc, argv,
+                              {"--window", "--sizes", "--patterns", "--config", "--samples", "--gets",
+                               "--bytes-per-size", "--counted"});
     Plan plan;
     plan.allocate = arguments.text("--window", "create") == "allocate";
     plan.sizes = arguments.numbers("--sizes", "8,64,512,4096,16384,65536");
     plan.patterns = split(arguments.text("--patterns", "call,memcpy,hit,miss,flush"), ',');
     plan.configs = arguments.configs();
     if (plan.configs.empty()) plan.configs.push_back({"plain", {}});
+    plan.counted = arguments.number("--counted", 1) != 0;
     plan.samples = arguments.number("--samples", 100);
     plan.gets = arguments.number("--gets", 1000);
     plan.bytes_per_size = arguments.number("--bytes-per-size", 16u << 20);

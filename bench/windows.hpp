@@ -3,8 +3,8 @@
 
 // What the benchmarks' MPI programs share: two ranks, one of which reads from the other, and windows, one per
 // configuration, with its settings as info keys. A program that runs without nearfetch has the same windows;
-// the keys mean nothing to MPI. The setting calls=PMPI is the program's own: such a window is read by
-// PMPI_Get and flushed by PMPI_Win_flush, past whatever is preloaded, which is how it is without nearfetch.
+// the keys mean nothing to MPI. The setting calls=PMPI is the program's own: all calls of such a window go
+// past whatever is preloaded, which does not know of it.
 
 #include <mpi.h>
 
@@ -15,8 +15,10 @@
 #include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "arguments.hpp"
+#include "calls.hpp"
 #include "common/mpi_session.hpp"
 #include "common/mpi_window.hpp"
 #include "nearfetch/mpi.h"
@@ -44,42 +46,73 @@ inline void fill(std::byte* memory, std::uint64_t bytes) {
 /// A window over `bytes` of the target's memory; the other ranks expose nothing. Collective.
 class BenchWindow {
   public:
-    /// \param shared memory to create the window over (used on the target); nullptr: let MPI allocate it
-    BenchWindow(const apps::MpiSession& mpi, const Config& config, std::uint64_t bytes, std::byte* shared)
-        : get_(goes_past(config) ? &PMPI_Get : &MPI_Get),
-          flush_(goes_past(config) ? &PMPI_Win_flush : &MPI_Win_flush),
-          window_(make(config, mpi.rank() == target_rank ? bytes : 0, shared)) {
-        if (shared == nullptr && mpi.rank() == target_rank)
-            fill(static_cast<std::byte*>(window_.memory()), bytes);
-        MPI_Barrier(MPI_COMM_WORLD);
+    /// \param infos its settings
+    /// \param allocate let MPI allocate the memory
+    BenchWindow(const Calls& calls, const apps::InfoPairs& infos, int rank, std::uint64_t bytes,
+                bool allocate)
+        : calls_(calls) {
+        const apps::Info info(infos);
+        const std::uint64_t own_bytes = rank == target_rank ? bytes : 0;
+        void* memory = nullptr;
+        if (allocate) {
+            calls_.win_allocate(static_cast<MPI_Aint>(own_bytes), 1, info, MPI_COMM_WORLD, &memory, &window_);
+        } else {
+            own_.resize(std::max<std::uint64_t>(own_bytes, 1));
+            memory = own_.data();
+            calls_.win_create(memory, static_cast<MPI_Aint>(own_bytes), 1, info, MPI_COMM_WORLD, &window_);
+        }
+        fill(static_cast<std::byte*>(memory), own_bytes);
+        PMPI_Barrier(MPI_COMM_WORLD);
+        if (rank == origin_rank) touch(bytes);
     }
+    BenchWindow(const apps::MpiSession& mpi, const Config& config, std::uint64_t bytes, bool allocate)
+        : BenchWindow(calls_of(config), infos_of(config), mpi.rank(), bytes, allocate) {}
+    ~BenchWindow() { calls_.win_free(&window_); }
+    BenchWindow(const BenchWindow&) = delete;
+    BenchWindow& operator=(const BenchWindow&) = delete;
 
-    MPI_Win handle() const { return window_.handle(); }
+    MPI_Win handle() const { return window_; }
 
+    void lock_all() const { calls_.lock_all(MPI_MODE_NOCHECK, window_); }
+    void unlock_all() const { calls_.unlock_all(window_); }
     /// Starts a get of the target's bytes.
     void get(std::byte* into, std::uint64_t offset, std::uint64_t size) const {
         const int count = static_cast<int>(size);
-        get_(into, count, MPI_BYTE, target_rank, static_cast<MPI_Aint>(offset), count, MPI_BYTE, handle());
+        calls_.get(into, count, MPI_BYTE, target_rank, static_cast<MPI_Aint>(offset), count, MPI_BYTE,
+                   window_);
     }
-    void flush() const { flush_(target_rank, handle()); }
+    void flush() const { calls_.flush(target_rank, window_); }
 
   private:
-    inline static const std::pair<std::string, std::string> past{"calls", "PMPI"};
+    inline static const std::pair<std::string, std::string> goes_past{"calls", "PMPI"};
 
-    static bool goes_past(const Config& config) {
-        return std::find(config.settings.begin(), config.settings.end(), past) != config.settings.end();
+    static const Calls& calls_of(const Config& config) {
+        const auto& settings = config.settings;
+        return std::find(settings.begin(), settings.end(), goes_past) == settings.end() ? through : past;
     }
-    static apps::Window make(const Config& config, std::uint64_t bytes, std::byte* shared) {
+    static apps::InfoPairs infos_of(const Config& config) {
         apps::InfoPairs infos;
         for (const auto& setting : config.settings)
-            if (setting != past) infos.emplace_back("nearfetch_" + setting.first, setting.second);
-        if (shared == nullptr) return apps::Window(bytes, 1, apps::WindowOptions{true, infos});
-        return apps::Window(shared, bytes, 1, infos);
+            if (setting != goes_past) infos.emplace_back("nearfetch_" + setting.first, setting.second);
+        return infos;
     }
 
-    decltype(&MPI_Get) get_;
-    decltype(&MPI_Win_flush) flush_;
-    apps::Window window_;
+    /// Page faults are not part of what is measured.
+    void touch(std::uint64_t bytes) const {
+        std::vector<std::byte> all(std::min<std::uint64_t>(bytes, 16u << 20));
+        PMPI_Win_lock(MPI_LOCK_SHARED, target_rank, 0, window_);
+        for (std::uint64_t from = 0; from < bytes; from += all.size()) {
+            const auto count = static_cast<int>(std::min<std::uint64_t>(all.size(), bytes - from));
+            PMPI_Get(all.data(), count, MPI_BYTE, target_rank, static_cast<MPI_Aint>(from), count, MPI_BYTE,
+                     window_);
+            PMPI_Win_flush(target_rank, window_);
+        }
+        PMPI_Win_unlock(target_rank, window_);
+    }
+
+    const Calls& calls_;
+    std::vector<std::byte> own_;
+    MPI_Win window_ = MPI_WIN_NULL;
 };
 
 /// nearfetch's counters of a window; all 0 without nearfetch.

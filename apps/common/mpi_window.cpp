@@ -7,29 +7,16 @@
 
 namespace nearfetch::apps {
 
-namespace {
+Info::Info(const InfoPairs& infos) {
+    check_infos(infos);
+    if (!infos.empty()) MPI_Info_create(&info_);
+    for (const auto& [key, value] : infos)
+        MPI_Info_set(info_, key.c_str(), value.c_str());
+}
 
-/// Info pairs as MPI takes them, for as long as this lives.
-class Info {
-  public:
-    explicit Info(const InfoPairs& infos) {
-        check_infos(infos);
-        if (!infos.empty()) MPI_Info_create(&info_);
-        for (const auto& [key, value] : infos)
-            MPI_Info_set(info_, key.c_str(), value.c_str());
-    }
-    ~Info() {
-        if (info_ != MPI_INFO_NULL) MPI_Info_free(&info_);
-    }
-    Info(const Info&) = delete;
-    Info& operator=(const Info&) = delete;
-    operator MPI_Info() const { return info_; }
-
-  private:
-    MPI_Info info_ = MPI_INFO_NULL;
-};
-
-}  // namespace
+Info::~Info() {
+    if (info_ != MPI_INFO_NULL) MPI_Info_free(&info_);
+}
 
 void check_infos(const InfoPairs& infos) {
     for (const auto& [key, value] : infos) {
@@ -51,12 +38,6 @@ Window::Window(std::size_t bytes, int displacement_unit, const WindowOptions& op
         memory_ = owned_.get();
         MPI_Win_create(memory_, size, displacement_unit, info, MPI_COMM_WORLD, &window_);
     }
-}
-
-Window::Window(void* memory, std::size_t bytes, int displacement_unit, const InfoPairs& infos)
-    : memory_(memory) {
-    MPI_Win_create(memory_, static_cast<MPI_Aint>(bytes), displacement_unit, Info(infos), MPI_COMM_WORLD,
-                   &window_);
 }
 
 Window::~Window() { MPI_Win_free(&window_); }

@@ -13,14 +13,26 @@ namespace nearfetch::apps {
 /// @throws UsageError when an info pair is longer than this MPI library allows
 void check_infos(const InfoPairs& infos);
 
-/// A window over this rank's memory. Making one is collective, and throws UsageError on every rank when an
-/// info pair is longer than this MPI library allows.
+/// Info pairs as MPI takes them, for as long as this lives.
+class Info {
+  public:
+    /// @throws UsageError as check_infos() does
+    explicit Info(const InfoPairs& infos);
+    ~Info();
+    Info(const Info&) = delete;
+    Info& operator=(const Info&) = delete;
+    operator MPI_Info() const { return info_; }
+
+  private:
+    MPI_Info info_ = MPI_INFO_NULL;
+};
+
+/// A window over memory of this rank's own. Making one is collective, and throws UsageError on every rank
+/// when an info pair is longer than this MPI library allows.
 class Window {
   public:
-    /// Over `bytes` of its own, made as the user asked.
+    /// As the user asked.
     Window(std::size_t bytes, int displacement_unit, const WindowOptions& options);
-    /// Over memory that stays the caller's.
-    Window(void* memory, std::size_t bytes, int displacement_unit, const InfoPairs& infos);
     ~Window();
     Window(const Window&) = delete;
     Window& operator=(const Window&) = delete;
