@@ -9,10 +9,10 @@
 // share), nearfetch stands back for so long that the next round costs half a percent of what the gets take.
 //
 // How far it stands back depends on the network. Where a get takes as long as hundreds of lookups, the
-// target is `watching`: for a quarter of the addresses resident ranges still hit, and a range is admitted
-// when it is asked for again, so that a phase of reuse after a stream is found by its first reuse. Where a
-// get is a load or two, even a lookup is felt: the target is `asleep`, and its gets and flushes go to the
-// library as they are, untracked. A same-node neighbour thereby drops out within a few dozen gets, unless its
+// target is `watching`: of a quarter of the addresses, what is asked for again is looked up, and admitted, so
+// that a phase of reuse after a stream is found by its first reuse; all else goes to the library as it is.
+// Where a get is a load or two, even that is felt: the target is `asleep`, and all its gets and flushes go to
+// the library, untracked. A same-node neighbour thereby drops out within a few dozen gets, unless its
 // hits really pay.
 //
 // Some misses fetch more than they were asked for. What that takes longer than a plain get counts as lost; so

@@ -23,8 +23,8 @@
 //
 // Operations are counted per target, so that a flush with nothing outstanding need not enter the library.
 // Those of a target that nothing is kept of, because no get of it was seen yet or because it is asleep
-// (bet.hpp), pass in a few instructions; when a target wakes, what has passed counts as outstanding, and what
-// was cached of it before is used again if no update has passed.
+// (bet.hpp), and most gets of one that is watched, pass in a few instructions; when a target wakes, what has
+// passed counts as outstanding, and what was cached of it before is used again if no update has passed.
 //
 // Threads. If `threaded`, every member takes the window's mutex, and no network call is made under it: such a
 // call may block until another thread of this process has made a call of its own.
@@ -76,7 +76,7 @@ class CachedWindow {
     /// What the hot path did with a get or a flush.
     enum class Served : std::uint8_t {
         hit,   ///< all of it: the bytes have been copied, the flush was elided
-        pass,  ///< it has been counted and goes to the library as it is, because the target is asleep
+        pass,  ///< it has been counted and goes to the library as it is
         miss,  ///< a get that was looked up and not found at hand: ask try_get_further()
         no,    ///< nothing: ask try_get_slowly(), flush()
     };
@@ -85,9 +85,7 @@ class CachedWindow {
     [[gnu::always_inline]] bool passes(Rank target, std::uint64_t size) noexcept {
         Target& t = at(target);
         if (!t.may_pass() || !t.bet.passes()) return false;
-        ++t.passed_gets;
-        t.passed_bytes += size;
-        t.passed = t.passed | Passed::gets;
+        t.get_passes(size);
         return true;
     }
     /// The same where other threads may be at the window.
@@ -95,11 +93,11 @@ class CachedWindow {
         const Guard guard = lock();
         return passes(target, size);
     }
-    /// The hot path of a contiguous get that does not pass: never `pass`.
+    /// The hot path of a contiguous get of a target that is not asleep.
     Served try_get(Rank target, std::uint64_t offset, std::uint64_t size, void* origin) noexcept {
         Target& t = at(target);
         if (t.route < Route::look || !epochs_.may_access(target)) [[unlikely]]
-            return Served::no;
+            return passes_watched(target, offset, size) ? Served::pass : Served::no;
         if (t.route == Route::check) {
             const Piece piece{offset, size, nullptr};
             prepare(target, std::span(&piece, 1));
@@ -218,6 +216,10 @@ class CachedWindow {
         const Target& t = at(target);
         if (t.route < Route::look) [[unlikely]] {
             if (t.route == Route::slow) return Served::no;
+            if (t.route == Route::watch) {
+                if (!t.only_passed()) return Served::no;
+                polls_.completed();
+            }
             if (t.passed != Passed::nothing) {
                 ++passed_flushes_;
                 return Served::pass;
@@ -334,11 +336,14 @@ class CachedWindow {
     Rank rank_of(const Target& t) const noexcept { return static_cast<Rank>(&t - targets_.data()); }
     void set_route(Target& t) noexcept;
     bool untrack(Target& t) noexcept;
-    /// While watching, a part of the addresses is enough to find reuse: a lookup that finds nothing touches a
-    /// dozen lines that the network's code has pushed out of the processor's cache.
+    /// While watching, a part of the addresses is enough to find reuse: what is looked at touches lines that
+    /// the network's code has pushed out of the processor's cache.
     static bool unwatched(const Target& t, Rank target, std::uint64_t offset) noexcept {
         return t.bet.watching() && !TouchFilter::sampled(target, offset);
     }
+    static bool reuse_pays(const Target& t) noexcept;
+    bool asked_before(const Target& t, Rank target, std::uint64_t offset) noexcept;
+    bool passes_watched(Rank target, std::uint64_t offset, std::uint64_t size) noexcept;
     void wake(Rank target) noexcept;
     /// Before a lookup in mode acquire: forgets what the process may have learned to be old, or what it
     /// polls.
@@ -404,7 +409,7 @@ class CachedWindow {
     /// A get has been started. How long it takes is known if it is alone on its way.
     /// \param size_bytes 0 if nobody is to know
     void sent(Rank target, Target& t, std::uint64_t size_bytes, std::uint64_t call_ticks) noexcept {
-        t.lone_bytes = t.gets.outstanding() ? 0 : size_bytes;
+        t.lone_bytes = t.gets.outstanding() || t.passed != Passed::nothing ? 0 : size_bytes;
         t.lone_ticks = call_ticks;
         started(target, t, t.gets);
     }

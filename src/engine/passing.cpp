@@ -10,15 +10,16 @@
 
 namespace nearfetch {
 
-/// The hot path serves one thread, and targets that have a cache or want none. While watching, the slow way
-/// decides what is looked up.
+/// The hot path serves one thread, and targets that have a cache or want none.
 void CachedWindow::set_route(Target& t) noexcept {
     if (threaded_ || t.fetches.outstanding() || settings_.check_hits != 0)
         t.route = Route::slow;
     else if (t.bet.asleep() || t.bet.unread())
         t.route = untrack(t) ? Route::pass : Route::slow;
-    else if (cache_ == nullptr || outdated_ || !t.bet.caching())
+    else if (cache_ == nullptr || outdated_)
         t.route = Route::slow;
+    else if (t.bet.watching())
+        t.route = Route::watch;
     else
         t.route = learns_ ? Route::check : Route::look;
     if (t.route != Route::pass) t.puts_to_pass = 0;
@@ -51,25 +52,48 @@ void CachedWindow::wake(Rank target) noexcept {
     set_route(t);
 }
 
+/// While watching.
+bool CachedWindow::reuse_pays(const Target& t) noexcept {
+    const std::uint64_t hits = t.hits - t.settled_hits;
+    return hits >= enough_hits && t.bet.hits_pay(hits, t.hit_bytes - t.settled_hit_bytes);
+}
+
+/// While watching: whether these bytes, or their block, were asked for before.
+bool CachedWindow::asked_before(const Target& t, Rank target, std::uint64_t offset) noexcept {
+    const bool known = touched_.touched(target, offset);
+    const bool known_block = may_read_ahead(t) && touched_.touched(target, ~block_of(offset));
+    if (known || known_block) return true;
+    ++counters_.deferred;
+    return false;
+}
+
+/// The short way of what lets_pass() does while watching. What is asked for for the first time is not even
+/// looked up: to find nothing takes longer than all else.
+bool CachedWindow::passes_watched(Rank target, std::uint64_t offset, std::uint64_t size) noexcept {
+    Target& t = at(target);
+    if (t.route != Route::watch || holds_collected(target) || reuse_pays(t)) return false;
+    if ((TouchFilter::sampled(target, offset) && asked_before(t, target, offset)) || !t.bet.passes())
+        return false;
+    if (learns_) polls_.again(target, offset);
+    epochs_.accessed();
+    list(target, t);
+    t.lone_bytes = 0;
+    t.get_passes(size);
+    return true;
+}
+
 bool CachedWindow::lets_pass(Rank target, std::uint64_t offset) noexcept {
     const Guard guard = lock();
     Target& t = at(target);
     if (cache_ == nullptr) return false;
     if (t.bet.caching()) return settings_.bypass && t.bet.lets_go_by() && !holds_collected(target);
     if (holds_collected(target)) return false;
-    const std::uint64_t hits = t.hits - t.settled_hits;
-    const bool reused =
-        t.bet.watching() && hits >= enough_hits && t.bet.hits_pay(hits, t.hit_bytes - t.settled_hit_bytes);
-    if (reused || !t.bet.passes()) {
+    if ((t.bet.watching() && reuse_pays(t)) || !t.bet.passes()) {
         wake(target);
         return false;
     }
     if (t.bet.asleep() || unwatched(t, target, offset)) return true;
-    const bool known = touched_.touched(target, offset);
-    const bool known_block = may_read_ahead(t) && touched_.touched(target, ~block_of(offset));
-    if (known || known_block) return false;
-    ++counters_.deferred;
-    return true;
+    return !asked_before(t, target, offset);
 }
 
 /// With the mode off all targets are asleep for good, but for those that something is on its way from.

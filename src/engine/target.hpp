@@ -4,9 +4,9 @@
 // What a window keeps about one target: which way its gets and flushes take, what is under way, and the
 // accounts by which nearfetch stands back.
 //
-// Operations are counted, so that a flush with nothing outstanding need not enter the library. Of a target
-// that nothing is kept of (Route::pass) it is only noted that there were some: what passes there takes a few
-// instructions.
+// Operations are counted, so that a flush with nothing outstanding need not enter the library. Of what passes,
+// all of a target that nothing is kept of (Route::pass) and most gets of one that is watched, it is only noted
+// that there was some, in a few instructions.
 
 #include <algorithm>
 #include <cstdint>
@@ -54,8 +54,9 @@ constexpr bool has(Passed some, Passed kind) noexcept { return (some & kind) != 
 
 /// What the hot path may do with a target's operations, in one byte.
 enum class Route : std::uint8_t {
-    slow,   ///< several threads, no cache, watching, checking, fetching, or puts collected or sent together
+    slow,   ///< several threads, no cache, checking, fetching, or puts collected or sent together
     pass,   ///< nothing is kept of it: let them pass
+    watch,  ///< let most gets pass
     look,   ///< look gets up
     check,  ///< the same in mode acquire, after asking whether the process has learned something
 };
@@ -101,6 +102,11 @@ struct alignas(64) Target {
 
     /// It has to be listed, so that what completes everything finds it.
     bool may_pass() const noexcept { return route == Route::pass && listed; }
+    void get_passes(std::uint64_t size) noexcept {
+        ++passed_gets;
+        passed_bytes += size;
+        passed = passed | Passed::gets;
+    }
     void count_hit(std::uint64_t size) noexcept {
         ++hits;
         hit_bytes += size;
@@ -144,6 +150,10 @@ struct alignas(64) Target {
     void erase_flights_if(Visitor&& visit) {
         std::erase_if(in_flight, visit);
         std::erase_if(in_flight_of, [&](const auto& flight) { return visit(flight.second); });
+    }
+    /// Nothing is outstanding but what has passed.
+    bool only_passed() const noexcept {
+        return !gets.outstanding() && !updates.outstanding() && !local_updates.outstanding();
     }
     /// Nothing is outstanding that a flush would complete.
     bool idle(FlushKind kind) const noexcept {

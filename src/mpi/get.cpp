@@ -197,6 +197,11 @@ template <class Count>
             return MPI_SUCCESS;
         case CachedWindow::Served::miss:
             return get_after_miss<Count, true>(origin, count, type, target, displacement, count, type, win);
+        case CachedWindow::Served::pass: {
+            const int status = window->open_locks();
+            if (status != MPI_SUCCESS) return status;
+            return start(Access<Count>{origin, count, type, target, displacement, count, type, win}, nullptr);
+        }
         default:
             return get_after_miss<Count, false>(origin, count, type, target, displacement, count, type, win);
     }

@@ -328,13 +328,30 @@ struct WatchingTest : CachedWindowTest {
         change_setting(&Settings::bypass, true);
         rig.flush_all();
         rig.network_ticks = static_cast<std::uint64_t>(8000 / ns_per_tick());
+        for (std::size_t i = 0; i < 4000 && counters().bypassed == 0; ++i)
+            fetched(1, 8 * i, 8);
+        EXPECT_GT(counters().bypassed, 0u) << "what we do ourselves is felt";
+    }
+
+    /// 64 bytes that nobody asked for before, which are looked at when they are asked for again, or not even
+    /// then.
+    static std::uint64_t fresh(bool watched) {
+        std::uint64_t offset = 40000;
+        while (TouchFilter::sampled(1, offset) != watched)
+            offset += 64;
+        return offset;
+    }
+    CachedWindow::Served try_get(std::uint64_t offset, Buffer& into) {
+        const auto served = rig.window.try_get(1, offset, into.size(), into.data());
+        if (served == CachedWindow::Served::pass) {
+            const Piece piece{offset, into.size(), reinterpret_cast<std::byte*>(into.data())};
+            rig.start_get(1, {&piece, 1});
+        }
+        return served;
     }
 };
 
 TEST_F(WatchingTest, ReuseAfterAStreamIsFoundByItsFirstReuse) {
-    for (std::size_t i = 0; i < 4000 && counters().bypassed == 0; ++i)
-        fetched(1, 8 * i, 8);
-    ASSERT_GT(counters().bypassed, 0u) << "what we do ourselves is felt";
     // 64 ranges in turn, of which some 16 are watched: admitted at their second get, hits at their third.
     // Eight hits, and all are cached.
     for (std::size_t pass = 0; pass < 6; ++pass)
@@ -344,6 +361,77 @@ TEST_F(WatchingTest, ReuseAfterAStreamIsFoundByItsFirstReuse) {
     for (std::size_t i = 0; i < 64; ++i)
         fetched(1, 40000 + 64 * i, 64);
     EXPECT_EQ(counters().hits, hits + 64);
+}
+
+TEST_F(WatchingTest, WhatIsAskedForForTheFirstTimePasses) {
+    Buffer buffer(64);
+    for (const bool watched : {true, false}) {
+        const std::uint64_t bypassed = counters().bypassed, flushes = rig.library_flushes;
+        EXPECT_EQ(try_get(fresh(watched), buffer), CachedWindow::Served::pass);
+        EXPECT_EQ(counters().bypassed, bypassed + 1);
+        EXPECT_EQ(rig.window.try_flush(1, FlushKind::full), CachedWindow::Served::pass);
+        rig.flush(1);
+        EXPECT_EQ(rig.library_flushes, flushes + 1);
+        EXPECT_EQ(buffer, bytes(1, fresh(watched), 64));
+        rig.flush(1);
+        EXPECT_EQ(rig.library_flushes, flushes + 1) << "nothing is under way";
+    }
+    EXPECT_EQ(try_get(fresh(false), buffer), CachedWindow::Served::pass) << "nobody remembers it";
+    rig.flush(1);
+    EXPECT_EQ(try_get(fresh(true), buffer), CachedWindow::Served::no) << "it is to be cached";
+}
+
+TEST_F(WatchingTest, OneFlushCompletesWhatHasPassedAndWhatHasNot) {
+    fetched(1, fresh(true), 64);
+    Buffer kept(64), passed(64);
+    rig.get(1, fresh(true), 64, kept.data());
+    EXPECT_EQ(try_get(fresh(false), passed), CachedWindow::Served::pass);
+    EXPECT_EQ(rig.window.try_flush(1, FlushKind::full), CachedWindow::Served::no);
+    const std::uint64_t flushes = rig.library_flushes;
+    rig.flush(1);
+    rig.flush(1);
+    EXPECT_EQ(rig.library_flushes, flushes + 1);
+    EXPECT_EQ(kept, bytes(1, fresh(true), 64));
+    EXPECT_EQ(passed, bytes(1, fresh(false), 64));
+    const std::uint64_t messages = rig.messages;
+    fetched(1, fresh(true), 64);
+    EXPECT_EQ(rig.messages, messages) << "it has been cached";
+}
+
+TEST_F(WatchingTest, WhatCompletesAllCompletesWhatHasPassed) {
+    Buffer buffer(64);
+    ASSERT_EQ(try_get(fresh(false), buffer), CachedWindow::Served::pass);
+    EXPECT_EQ(rig.window.flush_all(FlushKind::full), Flush::needed);
+    rig.flush_all();
+    EXPECT_EQ(buffer, bytes(1, fresh(false), 64));
+    EXPECT_NE(rig.window.flush_all(FlushKind::full), Flush::needed);
+    ASSERT_EQ(try_get(fresh(false), buffer), CachedWindow::Served::pass) << "and it is listed again";
+    EXPECT_EQ(rig.window.flush_all(FlushKind::full), Flush::needed);
+}
+
+TEST_F(WatchingTest, APutThatIsUnderWayIsCompletedByTheLibrary) {
+    Buffer value(64, 0x3c), buffer(64);
+    rig.late_puts = true;
+    rig.put(1, 0, 64, value.data());
+    ASSERT_EQ(try_get(fresh(false), buffer), CachedWindow::Served::pass);
+    rig.flush(1, FlushKind::local);
+    EXPECT_EQ(rig.window.try_flush(1, FlushKind::full), CachedWindow::Served::no);
+    rig.flush(1);
+    EXPECT_EQ(bytes(1, 0, 64), value);
+}
+
+TEST_F(WatchingTest, NothingPassesWhatIsCollected) {
+    rig.window.set_extents(std::vector<std::uint64_t>(3, 65536));
+    Buffer value(64, 0x3c);
+    bool started = true;
+    for (int i = 0; i < 64 && started; ++i) {
+        rig.flush(1);
+        rig.put(1, fresh(false), 64, value.data(), &started);
+    }
+    ASSERT_FALSE(started);
+    Buffer buffer(64);
+    EXPECT_EQ(try_get(fresh(false), buffer), CachedWindow::Served::no);
+    EXPECT_EQ(fetched(1, fresh(false), 64), value);
 }
 
 TEST_F(CachedWindowTest, LargeRangesAreKeptAtTheirSecondGetWhenTheirCopyIsFelt) {
