@@ -10,8 +10,21 @@ constinit std::atomic<std::size_t> RequestTable::waiting_count_{0};
 constinit std::atomic<bool> RequestTable::sees_completions_{false};
 
 void RequestTable::count() noexcept {
-    count_.store(tracked_.size(), std::memory_order_relaxed);
+    count_.store(others_.size() + (first_request_ != MPI_REQUEST_NULL), std::memory_order_relaxed);
     waiting_count_.store(waiting_.size(), std::memory_order_relaxed);
+}
+
+TrackedRequest* RequestTable::lookup(MPI_Request request) noexcept {
+    if (request == first_request_) return request == MPI_REQUEST_NULL ? nullptr : &first_;
+    const auto found = others_.find(request);
+    return found == others_.end() ? nullptr : &found->second;
+}
+
+void RequestTable::erase(MPI_Request request) noexcept {
+    if (request == first_request_)
+        first_request_ = MPI_REQUEST_NULL;
+    else
+        others_.erase(request);
 }
 
 /// Nobody finds it by what it carries or awaits any more.
@@ -22,35 +35,41 @@ void RequestTable::unlink(const TrackedRequest& tracked) noexcept {
 
 void RequestTable::add(MPI_Request request, const TrackedRequest& tracked) {
     // Its handle was free to be given again, and nobody has seen that. Others in the table may have waited.
-    if (const auto older = remove(request, find(request).id); older && older->is_get()) {
+    if (const auto older = none() ? std::nullopt : remove(request, find(request).id);
+        older && older->is_get()) {
         see_completions(false);
         older->abandon();
     }
     const std::lock_guard guard(mutex_);
     try {
-        tracked_[request] = tracked;
+        if (first_request_ != MPI_REQUEST_NULL) {
+            others_[request] = tracked;
+        } else {
+            first_request_ = request;
+            first_ = tracked;
+        }
         if (tracked.carries != 0) carriers_.insert_or_assign({tracked.window, tracked.carries}, request);
         if (tracked.awaits != 0) waiting_.insert_or_assign(tracked.id, request);
     } catch (...) {
         unlink(tracked);
-        tracked_.erase(request);
+        erase(request);
         throw;
     }
     count();
 }
 
-TrackedRequest RequestTable::find(MPI_Request request) const {
+TrackedRequest RequestTable::find(MPI_Request request) noexcept {
     const std::lock_guard guard(mutex_);
-    const auto found = tracked_.find(request);
-    return found == tracked_.end() ? TrackedRequest{} : found->second;
+    const TrackedRequest* const found = lookup(request);
+    return found == nullptr ? TrackedRequest{} : *found;
 }
 
 std::optional<TrackedRequest> RequestTable::remove(MPI_Request request, RequestId id) {
     const std::lock_guard guard(mutex_);
-    const auto found = tracked_.find(request);
-    if (found == tracked_.end() || found->second.id != id) return {};
-    const TrackedRequest tracked = found->second;
-    tracked_.erase(found);
+    const TrackedRequest* const found = lookup(request);
+    if (found == nullptr || found->id != id) return {};
+    const TrackedRequest tracked = *found;
+    erase(request);
     unlink(tracked);
     count();
     return tracked;
@@ -58,36 +77,37 @@ std::optional<TrackedRequest> RequestTable::remove(MPI_Request request, RequestI
 
 std::optional<TrackedRequest> RequestTable::silence(MPI_Request request, RequestId id) {
     const std::lock_guard guard(mutex_);
-    const auto found = tracked_.find(request);
-    if (found == tracked_.end() || found->second.id != id) return {};
-    const TrackedRequest tracked = found->second;
+    TrackedRequest* const found = lookup(request);
+    if (found == nullptr || found->id != id) return {};
+    const TrackedRequest tracked = *found;
     unlink(tracked);
-    found->second = {.window = tracked.window, .id = id};
+    *found = {.window = tracked.window, .id = id};
     count();
     return tracked;
 }
 
 void RequestTable::waited(MPI_Request request, std::uint64_t ticks) {
     const std::lock_guard guard(mutex_);
-    if (const auto found = tracked_.find(request); found != tracked_.end())
-        found->second.waited_ticks += ticks;
+    if (TrackedRequest* const found = lookup(request)) found->waited_ticks += ticks;
 }
 
 void RequestTable::remove_all(const Window& window) {
     const std::lock_guard guard(mutex_);
-    std::erase_if(tracked_, [&](const auto& entry) {
-        if (entry.second.window != &window) return false;
-        unlink(entry.second);
+    const auto is_of_it = [&](const TrackedRequest& tracked) {
+        if (tracked.window != &window) return false;
+        unlink(tracked);
         return true;
-    });
+    };
+    if (first_request_ != MPI_REQUEST_NULL && is_of_it(first_)) first_request_ = MPI_REQUEST_NULL;
+    std::erase_if(others_, [&](const auto& entry) { return is_of_it(entry.second); });
     count();
 }
 
-MPI_Request RequestTable::carrier_of(MPI_Request request) const {
+MPI_Request RequestTable::carrier_of(MPI_Request request) noexcept {
     const std::lock_guard guard(mutex_);
-    const auto found = tracked_.find(request);
-    if (found == tracked_.end() || found->second.awaits == 0) return MPI_REQUEST_NULL;
-    const auto carrier = carriers_.find({found->second.window, found->second.awaits});
+    const TrackedRequest* const found = lookup(request);
+    if (found == nullptr || found->awaits == 0) return MPI_REQUEST_NULL;
+    const auto carrier = carriers_.find({found->window, found->awaits});
     return carrier == carriers_.end() ? MPI_REQUEST_NULL : carrier->second;
 }
 
@@ -97,7 +117,7 @@ MPI_Request RequestTable::arrived(RequestId waiting) {
     if (found == waiting_.end()) return MPI_REQUEST_NULL;
     const MPI_Request request = found->second;
     waiting_.erase(found);
-    tracked_[request].awaits = 0;
+    if (TrackedRequest* const tracked = lookup(request)) tracked->awaits = 0;
     count();
     return request;
 }

@@ -63,7 +63,7 @@ class RequestTable {
     /// \throws std::bad_alloc, and it is not there
     void add(MPI_Request request, const TrackedRequest& tracked);
     /// What is known of a request; id 0: nothing.
-    TrackedRequest find(MPI_Request request) const;
+    TrackedRequest find(MPI_Request request) noexcept;
     /// Forgets a request, unless its handle already stands for a younger one.
     std::optional<TrackedRequest> remove(MPI_Request request, RequestId id);
     /// It is known to be complete, but still has its handle. \return what it was until now
@@ -73,7 +73,7 @@ class RequestTable {
     void remove_all(const Window& window);
 
     /// The carrier that a request waits for, or MPI_REQUEST_NULL where it does not.
-    MPI_Request carrier_of(MPI_Request request) const;
+    MPI_Request carrier_of(MPI_Request request) noexcept;
     /// What it waits for has arrived. \return its handle
     MPI_Request arrived(RequestId waiting);
 
@@ -82,8 +82,14 @@ class RequestTable {
     void unlink(const TrackedRequest& tracked) noexcept;
     void count() noexcept;
 
-    mutable std::mutex mutex_;
-    std::unordered_map<MPI_Request, TrackedRequest> tracked_;
+    TrackedRequest* lookup(MPI_Request request) noexcept;
+    void erase(MPI_Request request) noexcept;
+
+    std::mutex mutex_;
+    // A program that waits for each has one at a time: it needs no memory of its own.
+    MPI_Request first_request_ = MPI_REQUEST_NULL;
+    TrackedRequest first_;
+    std::unordered_map<MPI_Request, TrackedRequest> others_;
     std::map<Carrier, MPI_Request> carriers_;
     std::unordered_map<RequestId, MPI_Request> waiting_;
     static constinit std::atomic<std::size_t> count_;
