@@ -92,6 +92,7 @@ bool CollectedPuts::any(Rank target, ByteRange range) const noexcept {
 }
 
 void CollectedPuts::discard(Rank target, ByteRange range) noexcept {
+    if (!any(target)) return;
     for_each_here(target, range, [this](std::uint32_t page, std::uint64_t begin, std::uint64_t end) {
         dirty_.clear(page, begin, end);
         return true;
