@@ -31,6 +31,8 @@ LIMIT = 0.97
 DEFAULT = Side("acquire", counted=False)
 """What `nearfetch run` does when nothing is said; and nobody asks for statistics."""
 SIDES = {"plain": PLAIN, "interposed": INTERPOSED, "nearfetch": DEFAULT}
+PROGRAM_ROUNDS = 3
+"""Of whole programs, to one of patterns: sides that are processes of their own differ by tens of percents."""
 KINDS = (("shm", "allocate"), ("shm", "create"), ("tcp", "create"))
 
 Patterns = dict[str, Row]
@@ -47,7 +49,8 @@ def run(options: Options) -> Report:
         for network, window in KINDS:
             report.rows += _patterns(Place(family, 2, network), window, rounds, samples, options)
         for network in ("shm", "tcp"):
-            report.rows += _programs(Place(family, 2, network), rounds, options)
+            more = options.choose(PROGRAM_ROUNDS, 1)
+            report.rows += _programs(Place(family, 2, network), more * rounds, options)
     report.columns = (
         "network",
         "window",
