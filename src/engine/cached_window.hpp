@@ -93,11 +93,11 @@ class CachedWindow {
         const Guard guard = lock();
         return passes(target, size);
     }
-    /// The hot path of a contiguous get of a target that is not asleep.
+    /// The hot path of a contiguous get that does not pass: never `pass`.
     Served try_get(Rank target, std::uint64_t offset, std::uint64_t size, void* origin) noexcept {
         Target& t = at(target);
         if (t.route < Route::look || !epochs_.may_access(target)) [[unlikely]]
-            return passes_watched(target, offset, size) ? Served::pass : Served::no;
+            return Served::no;
         if (t.route == Route::check) {
             const Piece piece{offset, size, nullptr};
             prepare(target, std::span(&piece, 1));
@@ -111,7 +111,10 @@ class CachedWindow {
     }
     /// After `miss`: looks for an entry that begins before, and for neighbours that have it together.
     Served try_get_further(Rank target, std::uint64_t offset, std::uint64_t size, void* origin) noexcept;
-    /// After `no`, or instead of both: never `no` itself.
+    /// After `no`, with one thread: whether it passes all the same, because its target is watched and it is
+    /// nothing that was asked for before.
+    bool passes_watched(Rank target, std::uint64_t offset, std::uint64_t size) noexcept;
+    /// After `no`, or instead of all these: never `no` itself.
     Served try_get_slowly(Rank target, std::uint64_t offset, std::uint64_t size, void* origin) noexcept;
 
     /// After a hit: whether it is to be checked (hit_checks.hpp).
@@ -343,7 +346,6 @@ class CachedWindow {
     }
     static bool reuse_pays(const Target& t) noexcept;
     bool asked_before(const Target& t, Rank target, std::uint64_t offset) noexcept;
-    bool passes_watched(Rank target, std::uint64_t offset, std::uint64_t size) noexcept;
     void wake(Rank target) noexcept;
     /// Before a lookup in mode acquire: forgets what the process may have learned to be old, or what it
     /// polls.

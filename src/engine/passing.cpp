@@ -67,8 +67,8 @@ bool CachedWindow::asked_before(const Target& t, Rank target, std::uint64_t offs
     return false;
 }
 
-/// The short way of what lets_pass() does while watching. What is asked for for the first time is not even
-/// looked up: to find nothing takes longer than all else.
+/// The short way of what lets_pass() does then. What is asked for for the first time is not even looked up:
+/// to find nothing takes longer than all else.
 bool CachedWindow::passes_watched(Rank target, std::uint64_t offset, std::uint64_t size) noexcept {
     Target& t = at(target);
     if (t.route != Route::watch || holds_collected(target) || reuse_pays(t)) return false;

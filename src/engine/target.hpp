@@ -4,9 +4,9 @@
 // What a window keeps about one target: which way its gets and flushes take, what is under way, and the
 // accounts by which nearfetch stands back.
 //
-// Operations are counted, so that a flush with nothing outstanding need not enter the library. Of what passes,
-// all of a target that nothing is kept of (Route::pass) and most gets of one that is watched, it is only noted
-// that there was some, in a few instructions.
+// Operations are counted, so that a flush with nothing outstanding need not enter the library. Of what
+// passes, all of a target that nothing is kept of (Route::pass) and most gets of one that is watched, it is
+// only noted that there was some, in a few instructions.
 
 #include <algorithm>
 #include <cstdint>

@@ -61,6 +61,13 @@ NEARFETCH_START(, int)
 NEARFETCH_START(_c, MPI_Count)
 #endif
 
+/// The same where a lock may have been kept back.
+template <class Count>
+int start_opened(Window& window, const Access<Count>& call, MPI_Request* request) noexcept {
+    const int status = window.open_locks();
+    return status == MPI_SUCCESS ? start(call, request) : status;
+}
+
 /// Starts the network's part of a get, with a request if one is to be given, for which its window has that
 /// id.
 template <class Count>
@@ -68,10 +75,7 @@ class Starter final : public GetStarter {
   public:
     Starter(Window& window, const Access<Count>& call, MPI_Request* request, RequestId id) noexcept
         : window_(window), call_(call), request_(request), id_(id) {}
-    int start_whole() override {
-        const int status = window_.open_locks();
-        return status == MPI_SUCCESS ? start(call_, request_) : status;
-    }
+    int start_whole() override { return start_opened(window_, call_, request_); }
     int start_pieces(std::span<const Piece> pieces) override {
         if (const int status = window_.open_locks(); status != MPI_SUCCESS) return status;
         if (request_ == nullptr) return window_.transport().start_get(call_.target, pieces);
@@ -104,10 +108,6 @@ template <class Count, bool looked_up>
         keep_at_hand(target_type);
     }
     CachedWindow& cached = window->cached();
-    const auto start_opened = [&] {
-        const int status = window->open_locks();
-        return status == MPI_SUCCESS ? start(call, nullptr) : status;
-    };
     // In pieces: nobody has to know which, if nothing of them is cached.
     const std::uint64_t in_one = run_bytes(call);
     const bool moves = window->has(target) && origin_count > 0 && target_count > 0;
@@ -124,9 +124,9 @@ template <class Count, bool looked_up>
             check_if_due(*window, target, offset, origin, size);
             return MPI_SUCCESS;
         }
-        if (served == CachedWindow::Served::pass) return start_opened();
+        if (served == CachedWindow::Served::pass) return start_opened(*window, call, nullptr);
         if (cached.lets_pass(target, offset)) {
-            const int status = start_opened();
+            const int status = start_opened(*window, call, nullptr);
             if (status == MPI_SUCCESS) cached.went_by(target, size);
             return status;
         }
@@ -181,6 +181,22 @@ template <class Count>
                  nullptr);
 }
 
+/// A plain get whose window and type are at hand, and that the hot path did not look up. With the arguments
+/// of a get, so that they stay where they are.
+template <class Count>
+[[gnu::noinline]] int get_not_looked_up(void* origin, Count origin_count, MPI_Datatype origin_type,
+                                        int target, MPI_Aint displacement, Count count, MPI_Datatype type,
+                                        MPI_Win win) noexcept {
+    Window& window = *detail::at_hand.window;
+    const std::uint64_t size = plain_bytes(origin_count, origin_type, count, type);
+    if (!window.cached().passes_watched(target, window.offset(target, displacement), size))
+        return get_after_miss<Count, false>(origin, origin_count, origin_type, target, displacement, count,
+                                            type, win);
+    return start_opened(
+        window, Access<Count>{origin, origin_count, origin_type, target, displacement, count, type, win},
+        nullptr);
+}
+
 /// A get whose window is at hand, and something kept of its target: the hit is here. A function of its own,
 /// so that what passes by does not pay for its registers; and of a plain get both sides have the same count
 /// and type, so that fewer of them are needed.
@@ -197,13 +213,8 @@ template <class Count>
             return MPI_SUCCESS;
         case CachedWindow::Served::miss:
             return get_after_miss<Count, true>(origin, count, type, target, displacement, count, type, win);
-        case CachedWindow::Served::pass: {
-            const int status = window->open_locks();
-            if (status != MPI_SUCCESS) return status;
-            return start(Access<Count>{origin, count, type, target, displacement, count, type, win}, nullptr);
-        }
         default:
-            return get_after_miss<Count, false>(origin, count, type, target, displacement, count, type, win);
+            return get_not_looked_up<Count>(origin, count, type, target, displacement, count, type, win);
     }
 }
 

@@ -107,7 +107,9 @@ class Rig : public WindowTransfers {
             case CachedWindow::Served::miss:
                 return window.try_get_further(target, offset, size, origin);
             case CachedWindow::Served::no:
-                return window.try_get_slowly(target, offset, size, origin);
+                return window.passes_watched(target, offset, size)
+                           ? CachedWindow::Served::pass
+                           : window.try_get_slowly(target, offset, size, origin);
             default:
                 return served;
         }
