@@ -80,9 +80,7 @@ def _places(options: Options) -> list[tuple[Place, str]]:
     return [(Place(family, 2, network), window) for family in families() for network, window in kinds]
 
 
-def _beside_past(
-    at: Callable[..., Rows], patterns: Sequence[str], config: str, side: Side = PLAIN
-) -> Rows:
+def _beside_past(at: Callable[..., Rows], patterns: Sequence[str], config: str, side: Side = PLAIN) -> Rows:
     """Once with the window made first and once with the one past it: where memory comes to lie can decide
     more than the calls do. The mean counts."""
     first, second = (at(patterns, configs=order, side=side) for order in ([config, PAST], [PAST, config]))
@@ -102,7 +100,7 @@ def _pairs(place: Place, window: str, results: dict[str, list[Rows]]) -> list[Ro
     where it leaves a get to MPI.
     """
     rows = []
-    for pattern, config, size in [key for config in WINDOWS for key in results[config][0]]:
+    for pattern, config, size in [key for name in WINDOWS for key in results[name][0]]:
         if config == PAST or pattern in REFERENCES:
             continue
         row: Row = {"network": str(place), "window": window, "pattern": pattern, "config": config}
