@@ -303,6 +303,29 @@ def test_results_of_all_sides_have_to_agree():
         pgas.compare("copy", [], stage, 1, QUIET, sides=sides, base="10")
 
 
+def test_pairs_that_are_below_are_measured_twice():
+    rows = [
+        {"what": name, "ratio": ratio, "interposed_ratio": passed}
+        for name, ratio, passed in (("a", 1, 1), ("b", 0.9, 1), ("c", 0.97, 0.96), ("d", 0.5, 0.5))
+    ]
+    asked = []
+
+    def again(below):
+        asked.extend(row["what"] for row in below)
+        return [{**row, "ratio": number + 2, "interposed_ratio": 3} for number, row in enumerate(below)]
+
+    twice = harness.twice(rows, again)
+    assert asked == ["b", "c", "d"]
+    assert [(row["what"], row["ratio"], row["first_ratio"]) for row in twice] == [
+        ("a", 1, 1),
+        ("b", 2, 0.9),
+        ("c", 3, 0.97),
+        ("d", 4, 0.5),
+    ]
+    assert [row["interposed_ratio"] for row in twice] == [1, 3, 3, 3]
+    assert harness.twice(rows[:1], None) == [{**rows[0], "first_ratio": 1}]
+
+
 def test_page_shows_claims_and_pictures(tmp_path):
     claim = harness.Claim.at_least("a < b", 5, 4.0, "times", "worst")
     for name in ("one", "two"):
