@@ -48,7 +48,7 @@ def run(options: Options) -> Report:
     Pairs of users' windows that are below are measured again, in as many rounds and AGAIN times.
     """
     sizes = rma.sizes(options)
-    samples, gets = options.choose(60, 20), options.choose(1000, 200)
+    samples, gets = options.choose(60, 20), options.choose(2000, 200)
     report = Report({"sizes_bytes": sizes, "rounds": _rounds(options), "samples": samples, "gets": gets})
     report.parameters.update(ranks=2, windows=rma.CONFIGS)
     for place, window in _places(options):

@@ -5,8 +5,9 @@
 // whose points are numbered with the bits of their place reversed: so each row needs elements of x from
 // everywhere. Its values are such that y is known. The first time is not measured.
 //
-// With `hand` each rank copies all of the vector. With `gather` it has what the columns of its rows mean
-// gathered. Nothing that is written here says which elements a rank needs: the matrix does.
+// With `hand` each rank copies all of the vector, and has a loop over it. With `gather` it has what the
+// columns of its rows mean gathered. Nothing that is written here says which elements a rank needs: the
+// matrix does.
 
 #include <CLI/CLI.hpp>
 #include <cmath>
@@ -70,27 +71,16 @@ std::vector<Triplet<double>> own_rows(const Options& options) {
     return own;
 }
 
-/// \param x(j) an element of the vector
+/// Of own rows. \param x(k, j) the element of the vector that the k-th own non-zero needs, in column j
 template <class X>
 void add_product(Vector& y, const Matrix& a, const X& x) {
-    y.for_each([&](const Index<1>& i, double& element) {
-        const SparseRow<const double> row = a.row(i[0]);
-        double sum = 0;
-        for (std::size_t k = 0; k < row.columns.size(); ++k)
-            sum += row.values[k] * x(row.columns[k]);
-        element += sum;
-    });
-}
-
-/// The same. \param x the k-th is what the column of the k-th own non-zero means
-void add_product(Vector& y, const Matrix& a, const Gather<double>& x) {
     const SparseRows<const double> own = a.local();
     std::size_t k = 0;
     y.for_each([&, row = std::size_t{0}](const Index<1>&, double& element) mutable {
         const auto end = static_cast<std::size_t>(own.starts[++row]);
         double sum = 0;
         for (; k < end; ++k)
-            sum += own.values[k] * x[k];
+            sum += own.values[k] * x(k, own.columns[k]);
         element += sum;
     });
 }
@@ -100,7 +90,7 @@ class Copy {
   public:
     explicit Copy(const Vector& x) : x_(x), elements_(static_cast<std::size_t>(x.bounds().size())) {}
     void bring() { x_.get(x_.bounds(), elements_); }
-    double operator()(std::int64_t j) const { return elements_[static_cast<std::size_t>(j)]; }
+    const double* elements() const { return elements_.data(); }
 
   private:
     const Vector& x_;
@@ -123,12 +113,12 @@ class Iteration {
         if (version_.is_manual()) x_.update_prefetch();
         if (version_.is_by_hand()) {
             copy_->bring();
-            add_product(y_, a_, *copy_);
+            add_product(y_, a_, [all = copy_->elements()](std::size_t, std::int64_t j) { return all[j]; });
         } else if (version_.is_gathered()) {
             near_->update();
-            add_product(y_, a_, *near_);
+            add_product(y_, a_, [&near = *near_](std::size_t k, std::int64_t) { return near[k]; });
         } else {
-            add_product(y_, a_, [this](std::int64_t j) { return x_.read({j}); });
+            a_.add_product(y_, x_);
         }
         if (version_.is_observed() && first) x_.prefetch_observed(version_.prefetch());
         version_.worked(run, a_.non_zeros(rank()));

@@ -287,6 +287,8 @@ class DistributedArray {
     friend class DistributedArray;
     template <class, Distribution>
     friend class Gather;
+    template <class>
+    friend class SparseMatrix;
     using Part = detail::ArrayPart<T, N, D>;
     /// What was prefetched, to ask for it again.
     struct Pattern {
@@ -401,6 +403,14 @@ class DistributedArray {
     template <std::invocable Ask>
     void request(std::string_view what, std::vector<std::uint64_t> arguments, const Prefetch& how, Ask&& ask);
     void ask_for(const std::vector<detail::IndexProduct<N>>& wanted, const Prefetch& how, bool later);
+    void make_image(std::int64_t elements);
+    /// Elements without a check, of a contiguous distribution; as in ImageReading.
+    detail::ImageReading read_image(std::uint64_t reader, std::span<const std::int64_t> indices) const
+        requires(N == 1)
+    {
+        if (own_box() == bounds()) return {own_, bounds().lower[0], sizeof(T)};
+        return {hook_, reader, indices, own_box(), own_};
+    }
     template <std::invocable Ask>
     void prefetch(std::string_view what, std::vector<std::uint64_t> arguments, const Prefetch& how,
                   Ask&& ask);

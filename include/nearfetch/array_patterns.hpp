@@ -21,10 +21,23 @@ void DistributedArray<T, N, D>::request(std::string_view what, std::vector<std::
 template <class T, std::size_t N, Distribution D>
 void DistributedArray<T, N, D>::ask_for(const std::vector<detail::IndexProduct<N>>& wanted,
                                         const Prefetch& how, bool later) {
-    for (const detail::IndexProduct<N>& product : wanted)
-        for (const Part& part : parts_of(product))
+    for (const detail::IndexProduct<N>& product : wanted) {
+        const std::vector<Part> parts = parts_of(product);
+        std::int64_t elements = 0;
+        for (const Part& part : parts)
+            if (part.owner != rank_) elements += part.local.size();
+        make_image(elements);
+        for (const Part& part : parts)
             if (part.owner != rank_)
                 hook_.request(part.slice, layout_.global(part.owner, part.local.lower), how, later);
+    }
+}
+
+/// Where so many elements of others are asked for that memory for all is not much more.
+template <class T, std::size_t N, Distribution D>
+void DistributedArray<T, N, D>::make_image(std::int64_t elements) {
+    if constexpr (N == 1 && D::contiguous)
+        if (elements > bounds().size() / 4) hook_.make_image(bounds().lower[0], bounds().size(), sizeof(T));
 }
 
 template <class T, std::size_t N, Distribution D>
@@ -132,6 +145,10 @@ Observation DistributedArray<T, N, D>::prefetch_observed(const Prefetch& how) {
 
 template <class T, std::size_t N, Distribution D>
 void DistributedArray<T, N, D>::ask_for_observed(detail::SetsByOwner sets, const Prefetch& how) {
+    std::int64_t elements = 0;
+    for (const auto& [owner, set] : sets)
+        if (owner != rank_) elements += set.size();
+    make_image(elements);
     for (auto& [owner, set] : sets) {
         if (owner == rank_) continue;
         // Each run takes its owner and this rank longer than a few bytes do. With manual consistency these

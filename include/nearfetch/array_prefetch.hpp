@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <nearfetch/array_image.hpp>
 #include <nearfetch/array_slices.hpp>
 #include <utility>
 #include <vector>
@@ -87,6 +88,11 @@ class PrefetchHook {
     /// \param first the index of the part's first element, where the distribution is contiguous
     void request_set(const Slice& part, IndexSet set, std::span<const std::int64_t> first,
                      const Prefetch& how);
+    /// What is asked for from now on stands in an image of the array, where there is memory for one.
+    /// \pre of one dimension and contiguous
+    void make_image(std::int64_t lower, std::int64_t elements, std::uint64_t element_bytes);
+    /// nullptr: there is none.
+    Image* image() const { return image_.get(); }
     /// Fetches all those of manual consistency, and of the others too if asked.
     void update(bool consistent_too);
     /// Begins to fetch all of them.
@@ -172,6 +178,7 @@ class PrefetchHook {
     friend class PrefetchTransfer::State;
     void request(const Slice& slice, std::unique_ptr<const IndexSet> only,
                  std::span<const std::int64_t> first, const Prefetch& how, bool later);
+    std::byte* place_of(const Slice& slice, const IndexSet* only, std::span<const std::int64_t> first) const;
     void show(PrefetchedSlice* slice);
     void forget_last();
     /// Where the indices are dealt out in blocks, each block has a place or a few, as good as its own.
@@ -190,6 +197,7 @@ class PrefetchHook {
     std::array<std::uint8_t, 4> block_bits_{};  ///< of the extents of parts
     std::array<std::int64_t, 4> reach_lower_{};
     std::array<std::uint64_t, 4> reach_extent_{};
+    std::unique_ptr<Image> image_;
     std::vector<PrefetchedSlice*> later_;
     std::atomic<std::uint64_t> writes_{0};
     std::uint64_t evictions_ = 0;

@@ -69,7 +69,7 @@ struct PrefetchedSlice {
     /// Of what the slice has, these elements only, numbered from the beginning of the owner's part, and
     /// packed in that order; or nullptr: all. \pre else the slice is the whole part
     std::unique_ptr<const IndexSet> only;
-    std::byte* data = nullptr;  ///< packed; aligned to 64 bytes
+    std::byte* data = nullptr;  ///< packed; aligned as its words are
     bool consistent = true;     ///< automatically
     Packer packer = Packer::owner;
     /// Index of its first element, where the others follow it; of a set, of the part's first.

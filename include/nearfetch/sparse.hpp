@@ -25,6 +25,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <nearfetch/array.hpp>
 #include <nearfetch/array_collective.hpp>
 #include <nearfetch/array_prefetch.hpp>
 #include <nearfetch/sparse_structure.hpp>
@@ -146,6 +147,21 @@ class SparseMatrix {
         }
     }
 
+    /// Adds this rank's rows of the product with a vector to its elements of another one: y += A x. Not
+    /// collective. Reads x as x(j) does; and where all that is needed is own or in boxes that are prefetched,
+    /// without asking for each element whose it is. By several threads of a rank one after the other then.
+    /// \throws Error unless x has the columns of the matrix, and y its rows
+    template <Distribution D>
+    void add_product(DistributedArray<T, 1>& y, const DistributedArray<T, 1, D>& x) const {
+        detail::check_vector("columns", columns(), x.bounds());
+        detail::check_vector("rows", rows(), y.bounds());
+        if constexpr (D::contiguous) {
+            const detail::ImageReading image = x.read_image(structure_.version(), structure_.own_columns());
+            if (image) return add_rows(y, [&](std::int64_t j) { return image.template element<T>(j); });
+        }
+        add_rows(y, [&](std::int64_t j) { return x.read({j}); });
+    }
+
     // All of it. Collective.
 
     /// combine() of init and map(value) of all non-zeros, as for dense arrays.
@@ -217,6 +233,18 @@ class SparseMatrix {
         Prefetch how;
     };
 
+    template <class Element>
+    void add_rows(DistributedArray<T, 1>& y, const Element& x) const {
+        const SparseRows<const T> own = local();
+        std::size_t k = 0;
+        y.for_each([&, row = std::size_t{0}](const Index<1>&, T& element) mutable {
+            const auto end = static_cast<std::size_t>(own.starts[++row]);
+            T sum{};
+            for (; k < end; ++k)
+                sum += own.values[k] * x(own.columns[k]);
+            element += sum;
+        });
+    }
     std::span<T> own_values() const { return {own_, static_cast<std::size_t>(non_zeros(rank_))}; }
     /// The slice that has a number, and where.
     std::pair<detail::PrefetchedSlice*, std::int64_t> find(Rank owner, std::int64_t number) const {

@@ -63,6 +63,8 @@ class SparseStructure {
     /// twice \return the numbers that those have now which were there before
     std::vector<std::int64_t> insert(const char* what, std::vector<Index<2>> indices, bool distinct,
                                      Gathering& gathering);
+    /// Another number for each structure of own rows that the process has had; not 0.
+    std::uint64_t version() const { return version_; }
     /// Non-zeros that each rank has memory for.
     std::size_t capacity() const { return columns_.size(); }
 
@@ -91,6 +93,7 @@ class SparseStructure {
     }
     void check_own(const char* what, std::span<const Index<2>> sorted, bool distinct) const;
 
+    std::uint64_t version_ = 0;
     std::int64_t first_row_ = 0;
     std::int64_t end_row_ = 0;
     std::int64_t* own_starts_ = nullptr;
@@ -104,6 +107,8 @@ class SparseStructure {
 
 [[noreturn]] void no_such_index(const Index<2>& i);
 [[noreturn]] void domain_is_static();
+/// \throws Error unless a vector has as many elements, from 0 on, as the matrix has rows or columns (`what`)
+void check_vector(const char* what, std::int64_t elements, const Box<1>& bounds);
 
 }  // namespace detail
 

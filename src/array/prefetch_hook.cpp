@@ -8,6 +8,7 @@
 #include <nearfetch/array_prefetch.hpp>
 #include <utility>
 
+#include "array/claim.hpp"
 #include "array/pieces.hpp"
 #include "core/prefetch_buffer/prefetch_buffer.hpp"
 #include "pgas/context.hpp"
@@ -67,8 +68,6 @@ class None : public PrefetchedSlice {
     None() { slice.extent = {}; }
 } none;
 
-PrefetchEntry& entry_of(PrefetchedSlice& slice) { return static_cast<PrefetchEntry&>(slice); }
-
 /// The smallest box of a part that has all of a set.
 Box<4> box_around(const Slice& part, const IndexSet& set) {
     if (set.size() == 0) return {};
@@ -94,25 +93,6 @@ Box<4> box_around(const Slice& part, const IndexSet& set) {
     });
     return box;
 }
-
-/// While it lives nobody else changes the entry.
-class Claim {
-  public:
-    Claim(PrefetchEntry& entry, Context& context) : entry_(&entry) {
-        while (!entry.try_claim())
-            context.transport().yield();
-    }
-    /// Of an entry that is claimed.
-    explicit Claim(PrefetchEntry& entry) : entry_(&entry) {}
-    Claim(Claim&& other) noexcept : entry_(std::exchange(other.entry_, nullptr)) {}
-    Claim& operator=(Claim&&) = delete;
-    ~Claim() {
-        if (entry_ != nullptr) entry_->unclaim();
-    }
-
-  private:
-    PrefetchEntry* entry_;
-};
 
 // Consistent ones arrive in other memory first: readers see all of an update or nothing of it.
 struct Arrival {
@@ -211,8 +191,10 @@ void PrefetchHook::requested(Code pack_code) { pack_ = pack_code; }
 void PrefetchHook::request(const Slice& slice, std::unique_ptr<const IndexSet> only,
                            std::span<const std::int64_t> first, const Prefetch& how, bool later) {
     if (slice.bytes() == 0 || (only != nullptr && only->size() == 0)) return;
-    PrefetchEntry* const entry = buffer().add(
-        this, slice, how.consistent, how.static_domain ? Packer::requester : Packer::owner, std::move(only));
+    std::byte* const place = place_of(slice, only.get(), first);
+    PrefetchEntry* const entry =
+        buffer().add(this, slice, how.consistent, how.static_domain ? Packer::requester : Packer::owner,
+                     std::move(only), place);
     if (entry == nullptr) return;
     if (by_owner_.empty()) by_owner_.resize(static_cast<std::size_t>(ranks()));
     const auto shown = of(slice.owner);
@@ -229,6 +211,25 @@ void PrefetchHook::request(const Slice& slice, std::unique_ptr<const IndexSet> o
         later_.push_back(entry);
         one_each_ = false;
     }
+}
+
+void PrefetchHook::make_image(std::int64_t lower, std::int64_t elements, std::uint64_t element_bytes) {
+    if (image_ != nullptr) return;
+    try {
+        image_ = std::make_unique<Image>(lower, elements, element_bytes);
+    } catch (const std::bad_alloc&) {
+        // Then slices have memory of their own.
+    }
+}
+
+/// Where in the image, which has one slice of each owner.
+std::byte* PrefetchHook::place_of(const Slice& slice, const IndexSet* only,
+                                  std::span<const std::int64_t> first) const {
+    const auto is_owners = [&](const PrefetchedSlice* other) { return other->slice.owner == slice.owner; };
+    if (image_ == nullptr || only != nullptr || !of(slice.owner).empty() ||
+        std::any_of(later_.begin(), later_.end(), is_owners))
+        return nullptr;
+    return image_->at(first[0]);
 }
 
 void PrefetchHook::request_set(const Slice& part, IndexSet set, std::span<const std::int64_t> first,
@@ -258,6 +259,7 @@ void PrefetchHook::show(PrefetchedSlice* slice) {
     std::erase(later_, slice);
     any_several_ = any_several_ || same_owner.size() > 1;
     one_each_ = !any_several_ && later_.empty();
+    if (image_ != nullptr) image_->changed();
 }
 
 void PrefetchHook::forget_last() {
@@ -318,6 +320,7 @@ void PrefetchHook::update(bool consistent_too) {
 
 void PrefetchHook::evict() {
     if (!by_owner_.empty()) buffer().evict(this);
+    image_.reset();
     by_owner_.clear();
     later_.clear();
     ++evictions_;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <atomic>
 #include <nearfetch/sparse_structure.hpp>
 #include <numeric>
 #include <string>
@@ -117,6 +118,8 @@ std::vector<std::int64_t> SparseStructure::insert(const char* what, std::vector<
     std::set_union(before.begin(), before.end(), indices.begin(), indices.end(), std::back_inserter(after));
     after.erase(std::unique(after.begin(), after.end()), after.end());
 
+    static std::atomic<std::uint64_t> versions{0};
+    version_ = ++versions;
     counts_ = gathering.all(static_cast<std::int64_t>(after.size()));
     const auto most = static_cast<std::size_t>(*std::max_element(counts_.begin(), counts_.end()));
     if (most > capacity() || capacity() == 0) {
@@ -176,6 +179,15 @@ SetsByOwner SparseStructure::fetch(std::span<const Box<2>> boxes, Code pack) {
 
 void no_such_index(const Index<2>& i) {
     throw Error("index " + text_of(i), "the matrix has no element there", "add() it first");
+}
+
+void check_vector(const char* what, std::int64_t elements, const Box<1>& bounds) {
+    if (bounds == Box<1>({0}, {elements})) return;
+    throw Error(
+        "add_product: a vector with the indices " + std::to_string(bounds.lower[0]) +
+            " up to, and without, " + std::to_string(bounds.upper[0]),
+        "the matrix has the " + std::string(what) + " 0 up to, and without, " + std::to_string(elements),
+        "use a vector with one element for each");
 }
 
 void domain_is_static() {

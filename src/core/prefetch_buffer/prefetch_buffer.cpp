@@ -16,7 +16,8 @@ bool has_all(const PrefetchEntry& entry, const detail::Slice& slice, const detai
 }  // namespace
 
 PrefetchEntry* PrefetchBuffer::add(Hook hook, const detail::Slice& slice, bool consistent,
-                                   detail::Packer packer, std::unique_ptr<const detail::IndexSet> only) {
+                                   detail::Packer packer, std::unique_ptr<const detail::IndexSet> only,
+                                   std::byte* place) {
     for (Hooked& other : entries_)
         if (other.hook == hook && other.entry.consistent == consistent &&
             has_all(other.entry, slice, only.get())) {
@@ -24,7 +25,7 @@ PrefetchEntry* PrefetchBuffer::add(Hook hook, const detail::Slice& slice, bool c
             return &other.entry;
         }
     try {
-        entries_.emplace_back(hook, slice, consistent, packer, std::move(only));
+        entries_.emplace_back(hook, slice, consistent, packer, std::move(only), place);
     } catch (const std::bad_alloc&) {
         return nullptr;
     }

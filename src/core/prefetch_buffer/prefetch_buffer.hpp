@@ -21,9 +21,9 @@ class PrefetchBuffer {
     using Hook = const void*;
 
     /// A new entry, or the one of that hook and consistency that has the slice already. Stays where it is
-    /// until it is evicted. \param only as in the entry \return nullptr: there is no memory
+    /// until it is evicted. \param only, place as in the entry \return nullptr: there is no memory
     PrefetchEntry* add(Hook hook, const detail::Slice& slice, bool consistent, detail::Packer packer,
-                       std::unique_ptr<const detail::IndexSet> only = nullptr);
+                       std::unique_ptr<const detail::IndexSet> only = nullptr, std::byte* place = nullptr);
     /// All of a hook's.
     void evict(Hook hook) noexcept;
     /// Calls visit(entry) for each of the hook that an entry belongs to, itself among them.
@@ -51,8 +51,8 @@ class PrefetchBuffer {
         Hook hook;
         PrefetchEntry entry;
         Hooked(Hook whose, const detail::Slice& slice, bool consistent, detail::Packer packer,
-               std::unique_ptr<const detail::IndexSet> only)
-            : hook(whose), entry(slice, consistent, packer, std::move(only)) {}
+               std::unique_ptr<const detail::IndexSet> only, std::byte* place)
+            : hook(whose), entry(slice, consistent, packer, std::move(only), place) {}
     };
     std::list<Hooked> entries_;
     std::uint64_t bytes_ = 0;

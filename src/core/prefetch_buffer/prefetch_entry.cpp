@@ -33,16 +33,19 @@ void store_words(std::byte* to, const void* from, std::uint64_t size_bytes) noex
 }  // namespace
 
 PrefetchEntry::PrefetchEntry(const detail::Slice& what, bool is_consistent, detail::Packer who_packs,
-                             std::unique_ptr<const detail::IndexSet> which) {
+                             std::unique_ptr<const detail::IndexSet> which, std::byte* place)
+    : owns_data_(place == nullptr) {
     slice = what;
     only = std::move(which);
     consistent = is_consistent;
     packer = who_packs;
-    data = static_cast<std::byte*>(::operator new(bytes(), alignment));
+    data = owns_data_ ? static_cast<std::byte*>(::operator new(bytes(), alignment)) : place;
     std::memset(data, 0, bytes());
 }
 
-PrefetchEntry::~PrefetchEntry() { ::operator delete(data, alignment); }
+PrefetchEntry::~PrefetchEntry() {
+    if (owns_data_) ::operator delete(data, alignment);
+}
 
 // With the largest word that an element is made of.
 template <class Use>

@@ -37,9 +37,10 @@ class PrefetchEntry : public detail::PrefetchedSlice {
     /// Counts a thread's releases.
     using Releases = std::shared_ptr<std::atomic<std::uint64_t>>;
 
-    /// Space for the slice, stale. \throws std::bad_alloc
+    /// Space for the slice, stale. \param place memory that outlives it; nullptr: its own
+    /// \throws std::bad_alloc
     PrefetchEntry(const detail::Slice& what, bool is_consistent, detail::Packer who_packs,
-                  std::unique_ptr<const detail::IndexSet> which = nullptr);
+                  std::unique_ptr<const detail::IndexSet> which = nullptr, std::byte* place = nullptr);
     PrefetchEntry(const PrefetchEntry&) = delete;
     PrefetchEntry& operator=(const PrefetchEntry&) = delete;
     ~PrefetchEntry();
@@ -86,6 +87,7 @@ class PrefetchEntry : public detail::PrefetchedSlice {
     void by_words(Use&& use) const noexcept;
     void store(std::uint64_t offset_bytes, const void* from, std::uint64_t size_bytes) noexcept;
 
+    bool owns_data_;
     Stamp unread_ = 0;  ///< of what arrived unread last
     std::atomic<bool> claimed_{false};
     Releases holder_;

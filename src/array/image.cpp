@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <nearfetch/array_prefetch.hpp>
+#include <new>
+
+#include "array/claim.hpp"
+
+namespace nearfetch::detail {
+
+namespace {
+
+constexpr std::align_val_t alignment{64};
+
+}  // namespace
+
+// Not touched: what no slice has takes no memory where there is much of it.
+Image::Image(std::int64_t lower, std::int64_t elements, std::uint64_t element_bytes)
+    : lower_(lower),
+      element_bytes_(element_bytes),
+      memory_(static_cast<std::byte*>(
+          ::operator new(static_cast<std::uint64_t>(elements) * element_bytes, alignment))) {}
+
+Image::~Image() { ::operator delete(memory_, alignment); }
+
+bool Image::find(const PrefetchHook& hook, std::uint64_t reader, std::span<const std::int64_t> indices,
+                 const Box<1>& own) {
+    if (reader_ == reader) return found_;
+    struct Run {
+        std::int64_t first, end;
+        PrefetchedSlice* slice;  ///< nullptr: own
+        bool wanted;
+    };
+    std::vector<Run> runs;
+    if (!own.empty()) runs.push_back({own.lower[0], own.upper[0], nullptr, false});
+    for (Rank owner = 0; owner < ranks(); ++owner) {
+        const auto slices = hook.of(owner);
+        // Of several an access finds the consistent one.
+        if (slices.size() != 1 || !has(*slices[0])) continue;
+        const std::int64_t first = slices[0]->first[3];
+        runs.push_back({first, first + slices[0]->slice.extent[3], slices[0], false});
+    }
+    std::ranges::sort(runs, {}, &Run::first);
+    wanted_.clear();
+    reader_ = reader;
+    found_ = !runs.empty() || indices.empty();
+    auto last = runs.begin();
+    for (const std::int64_t i : indices) {
+        if (!found_) return false;
+        if (i < last->first || i >= last->end) {
+            last = std::ranges::upper_bound(runs, i, {}, &Run::first);
+            found_ = last != runs.begin() && i < (--last)->end;
+        }
+        last->wanted = true;
+    }
+    for (const Run& run : runs)
+        if (run.wanted && run.slice != nullptr) wanted_.push_back(run.slice);
+    return found_;
+}
+
+ImageReading::ImageReading(const PrefetchHook& hook, std::uint64_t reader,
+                           std::span<const std::int64_t> indices, const Box<1>& own,
+                           const void* own_elements) {
+    Image* const image = hook.image();
+    if (image == nullptr) return;
+    pgas::Context& context = pgas::Context::here();
+    while (image->claimed_.exchange(true, std::memory_order_acquire))
+        context.transport().yield();
+    image_.reset(image);
+    if (!image->find(hook, reader, indices, own)) return;
+    freshen_prefetched(image->wanted_, hook.pack());
+    for (PrefetchedSlice* const slice : image->wanted_) {
+        PrefetchEntry& entry = entry_of(*slice);
+        Claim(entry, context).keep();
+        ++claimed_;
+        // Another thread has put something that it has not released: nobody fetches that now.
+        if (entry.consistent && !entry.fresh(context.acquired())) return;
+    }
+    if (!own.empty())
+        std::memcpy(image->at(own.lower[0]), own_elements,
+                    static_cast<std::uint64_t>(own.size()) * image->element_bytes_);
+    origin_ = address_of_zero(image->memory_, image->lower_, image->element_bytes_);
+    ready_ = true;
+}
+
+ImageReading::~ImageReading() {
+    for (std::size_t n = 0; n < claimed_; ++n)
+        entry_of(*image_->wanted_[n]).unclaim();
+}
+
+}  // namespace nearfetch::detail
