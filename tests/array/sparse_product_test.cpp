@@ -165,13 +165,7 @@ TEST(SparseProduct, ReadsWhatAnAccessReadsInRandomPrograms) {
                     for (const Triplet<long>& one : random_rows(shape, 10, again))
                         more.push_back({one.row, one.column});
                     barrier();
-                    bool is_static = false;
-                    try {
-                        a.add(more);
-                    } catch (const Error&) {
-                        is_static = true;
-                    }
-                    ASSERT_FALSE(is_static);
+                    a.add(more);
                     a.for_each([](const Index<2>& i, long& value) { value = value_at(i) % 1000; });
                 }
                 if (what == 5) set_all(x, ++round);
@@ -179,7 +173,6 @@ TEST(SparseProduct, ReadsWhatAnAccessReadsInRandomPrograms) {
                     barrier();
                     for (std::int64_t j = rank(); j < columns; j += ranks())
                         if ((again >> j % 32 & 1) != 0) x.write({j}, step);
-                    ASSERT_EQ(added(a, x, y), product(a, [&](std::int64_t j) { return x(j); }));
                     barrier();
                 }
                 ASSERT_EQ(added(a, x, y), product(a, [&](std::int64_t j) { return x(j); }))
