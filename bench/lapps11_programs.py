@@ -77,7 +77,7 @@ class Kernel(NamedTuple):
 
 
 KERNELS = (
-    Kernel("transpose", ["--order"], 2, 512, 96, 256, 64, 48, ["--iterations", 2], 2),
+    Kernel("transpose", ["--order"], 2, 512, 96, 1024, 64, 48, ["--iterations", 2], 2),
     Kernel("heat", ["--cells"], 3, 64, 32, 64, 32, 1.5, ["--steps", 5], 5),
     Kernel("sobel", ["--rows", "--columns"], 2, 2048, 512, 2048, 512, 2),
     Kernel("dgemm", ["--order"], 3, 192, 64, 192, 64, 70),
@@ -102,7 +102,7 @@ KERNELS = (
 
 def run(options: Options) -> Report:
     """Strong and weak scaling in virtual time; one size on the wall's clock and on MPI over TCP."""
-    rounds = options.rounds_or(3, 1)
+    rounds = options.rounds_or(7, 1)
     columns = ("program", "scaling", "network", "ranks", "size", "side", "seconds", "speed_up", "over_base")
     report = Report({"rounds": rounds, "network": NETWORK}, columns=columns)
     virtual = Stage(NETWORK, "virtual")

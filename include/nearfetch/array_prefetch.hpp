@@ -43,6 +43,7 @@ struct PrefetchStatistics {
     std::uint64_t bytes = 0;          ///< of their elements
     std::uint64_t updates = 0;        ///< times that one was fetched
     std::uint64_t updated_bytes = 0;  ///< by these
+    std::uint64_t image_reads = 0;    ///< products of sparse matrices that asked for no element whose it is
 };
 PrefetchStatistics prefetch_statistics();
 

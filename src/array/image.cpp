@@ -4,6 +4,8 @@
 #include <new>
 
 #include "array/claim.hpp"
+#include "core/prefetch_buffer/prefetch_buffer.hpp"
+#include "pgas/runtime.hpp"
 
 namespace nearfetch::detail {
 
@@ -79,6 +81,7 @@ ImageReading::ImageReading(const PrefetchHook& hook, std::uint64_t reader,
         std::memcpy(image->at(own.lower[0]), own_elements,
                     static_cast<std::uint64_t>(own.size()) * image->element_bytes_);
     origin_ = address_of_zero(image->memory_, image->lower_, image->element_bytes_);
+    context.runtime().prefetch_buffer().count_image_read();
     ready_ = true;
 }
 

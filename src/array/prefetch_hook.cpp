@@ -20,7 +20,7 @@ using pgas::Context;
 
 PrefetchStatistics prefetch_statistics() {
     const PrefetchBuffer& buffer = Context::here().runtime().prefetch_buffer();
-    return {buffer.entries(), buffer.bytes(), buffer.updates(), buffer.updated_bytes()};
+    return {buffer.entries(), buffer.bytes(), buffer.updates(), buffer.updated_bytes(), buffer.image_reads()};
 }
 
 // What comes waits in memory of its own until wait(), so that nothing is read that is not there yet, and

@@ -92,6 +92,7 @@ nb::dict statistics_dict() {
     result["prefetch_bytes"] = prefetched.bytes;
     result["prefetch_updates"] = prefetched.updates;
     result["prefetch_updated_bytes"] = prefetched.updated_bytes;
+    result["prefetch_image_reads"] = prefetched.image_reads;
     return result;
 }
 

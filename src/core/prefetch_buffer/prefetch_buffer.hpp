@@ -43,8 +43,11 @@ class PrefetchBuffer {
         updates_.fetch_add(1, std::memory_order_relaxed);
         updated_bytes_.fetch_add(bytes, std::memory_order_relaxed);
     }
+    /// An array was read in one piece, by any thread.
+    void count_image_read() noexcept { image_reads_.fetch_add(1, std::memory_order_relaxed); }
     std::uint64_t updates() const noexcept { return updates_.load(std::memory_order_relaxed); }
     std::uint64_t updated_bytes() const noexcept { return updated_bytes_.load(std::memory_order_relaxed); }
+    std::uint64_t image_reads() const noexcept { return image_reads_.load(std::memory_order_relaxed); }
 
   private:
     struct Hooked {
@@ -58,6 +61,7 @@ class PrefetchBuffer {
     std::uint64_t bytes_ = 0;
     std::atomic<std::uint64_t> updates_{0};
     std::atomic<std::uint64_t> updated_bytes_{0};
+    std::atomic<std::uint64_t> image_reads_{0};
 };
 
 }  // namespace nearfetch
