@@ -113,7 +113,9 @@ TEST(SparseProduct, ReadsWhatAnAccessReads) {
                         const std::uint64_t gets = statistics()["get_messages"];
                         ASSERT_EQ(added(a, x, y), product(a, of_round(round)));
                         ASSERT_EQ(statistics()["get_messages"], gets);
-                        if (has_image) ASSERT_EQ(image_reads(), reads + (how.consistent ? 2 : 3));
+                        if (has_image) {
+                            ASSERT_EQ(image_reads(), reads + (how.consistent ? 2 : 3));
+                        }
                         barrier();
                     }
                     x.evict_prefetch();
@@ -143,7 +145,9 @@ TEST(SparseProduct, OfWhatWasLearned) {
                     ASSERT_EQ(added(a, x, y), product(a, of_round(round)));
                 }
                 // All that is needed is all there is, or what is learned are boxes that have it.
-                if (rarely == 1) EXPECT_EQ(image_reads(), reads + 2);
+                if (rarely == 1) {
+                    EXPECT_EQ(image_reads(), reads + 2);
+                }
                 barrier();
             });
 }
