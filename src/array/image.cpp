@@ -42,20 +42,21 @@ bool Image::find(const PrefetchHook& hook, std::uint64_t reader, std::span<const
         runs.push_back({first, first + slices[0]->slice.extent[3], slices[0], false});
     }
     std::ranges::sort(runs, {}, &Run::first);
+    reader_ = 0;
     wanted_.clear();
-    reader_ = reader;
     found_ = !runs.empty() || indices.empty();
     auto last = runs.begin();
     for (const std::int64_t i : indices) {
-        if (!found_) return false;
-        if (i < last->first || i >= last->end) {
+        if (found_ && (i < last->first || i >= last->end)) {
             last = std::ranges::upper_bound(runs, i, {}, &Run::first);
             found_ = last != runs.begin() && i < (--last)->end;
         }
+        if (!found_) break;
         last->wanted = true;
     }
     for (const Run& run : runs)
         if (run.wanted && run.slice != nullptr) wanted_.push_back(run.slice);
+    reader_ = reader;
     return found_;
 }
 
