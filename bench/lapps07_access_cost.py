@@ -27,8 +27,8 @@ KINDS = (
     "write, mc",
 )
 """Where it is. Remote ones are in the page cache; `checked`: while the same array has something else
-prefetched. `learned`: each other element was seen to be read, and is prefetched with manual consistency. Writes
-are all remote, `ac` and `mc` to what is prefetched: it is written there, too."""
+prefetched. `learned`: each other element was seen to be read, and is prefetched with manual consistency.
+Writes are all remote, `ac` and `mc` to what is prefetched: it is written there, too."""
 
 
 def run(options: Options) -> Report:

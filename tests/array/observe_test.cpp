@@ -185,6 +185,7 @@ TEST(Observing, WhatIsNearlyAllIsABox) {
             for (long i = 0; i < each; i += 3)
                 EXPECT_EQ(a(other + i), 0);
             a.prefetch_observed({.consistent = consistent});
+            barrier();
             a.for_each([](const Index<1>& i, long& element) { element = value_at(i); });
             barrier();
             const auto gets = [] { return statistics()["get_messages"]; };
