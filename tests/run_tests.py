@@ -23,15 +23,17 @@ import lint  # noqa: E402
 ROOT = lint.ROOT
 PRESETS = ("release", "dev", "asan", "tsan")
 # Under the thread sanitizer everything else would only be slow: one thread cannot race.
-_TSAN_TESTS = "threads|transport_contract|transport_model|array_element|array_prefetch|array_random"
+_TSAN_TESTS = "threads|transport_contract|transport_model|array_(element|observe|prefetch|random|sparse)"
 _TSAN_TARGETS = (
     "nearfetch-settings",
     "interposers",
     "programs-threads",
     "programs-litmus_threads",
     "unit_array_element",
+    "unit_array_observe",
     "unit_array_prefetch",
     "unit_array_random",
+    "unit_array_sparse",
     "unit_engine_threads_test",
     "unit_pgas_threads_test",
     "unit_transport_contract_test",
