@@ -34,8 +34,8 @@ Writes are all remote, `ac` and `mc` to what is prefetched: it is written there,
 def run(options: Options) -> Report:
     """All kinds take turns within one process, for each stride."""
     strides = options.choose([1, 2, 4, 8, 16, 32, 64], [1, 64])
-    rounds = options.rounds_or(9, 1)
-    count = options.choose(2_000_000, 20_000)
+    rounds = options.rounds_or(61, 1)
+    count = options.choose(300_000, 20_000)
     report = Report({"rounds": rounds, "count": count})
     calls = {f"stride {stride}": partial(_measure, stride, count, rounds) for stride in strides}
     for stride, (times,) in zip(strides, alternate(calls, 1, options, "array_access_cost").values()):
