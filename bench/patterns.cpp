@@ -28,6 +28,9 @@ constexpr std::uint64_t window_bytes = 16u << 20;
 constexpr std::uint64_t stream_length = 64;
 constexpr std::uint64_t many = 1024;  ///< before they are completed
 constexpr double batch_ns = 200000;
+/// Where the fewest operations that make a batch take longer than that, there are fewer batches.
+constexpr std::uint64_t fewest_operations = 4;
+constexpr std::uint64_t fewest_share = 4;
 constexpr std::uint64_t largest = 65536;
 
 enum class Opened : std::uint8_t { no_window, nothing, lock_all };
@@ -260,12 +263,15 @@ void measure(const Pattern& pattern, int rank, bool allocate, bool past_first, s
     if (rank == origin_rank || pattern.both) {
         constexpr std::uint64_t few = 32;
         std::vector<double> took[2];
-        std::uint64_t operations = 0;
         time_ns(pattern, *sides[0], few);
-        operations = static_cast<std::uint64_t>(batch_ns * few / time_ns(pattern, *sides[1], few));
-        operations = std::clamp<std::uint64_t>(operations, 4, 1u << 16);
-        if (pattern.both) PMPI_Bcast(&operations, 1, MPI_UINT64_T, origin_rank, MPI_COMM_WORLD);
-        for (std::uint64_t sample = 0; sample < samples; ++sample)
+        const double wanted = batch_ns * few / time_ns(pattern, *sides[1], few);
+        const double share = std::clamp(wanted / fewest_operations, 1.0 / fewest_share, 1.0);
+        std::uint64_t plan[] = {
+            std::clamp<std::uint64_t>(static_cast<std::uint64_t>(wanted), fewest_operations, 1u << 16),
+            static_cast<std::uint64_t>(share * static_cast<double>(samples))};
+        if (pattern.both) PMPI_Bcast(plan, 2, MPI_UINT64_T, origin_rank, MPI_COMM_WORLD);
+        const auto [operations, batches] = plan;
+        for (std::uint64_t sample = 0; sample < batches; ++sample)
             for (const std::size_t turn : {std::size_t{0}, std::size_t{1}}) {
                 const std::size_t side = (turn + sample) % 2;
                 took[side].push_back(time_ns(pattern, *sides[side], operations));
@@ -299,7 +305,8 @@ int main(int argc, char** argv) {
         if (std::none_of(std::begin(patterns), std::end(patterns),
                          [&](const Pattern& pattern) { return pattern.name == name; }))
             give_up("unknown pattern " + name + " (see bench/patterns.cpp): correct --patterns");
-    if (samples == 0) give_up("bad --samples 0 (nothing to measure): give 1 or more");
+    if (samples < fewest_share)
+        give_up("bad --samples " + std::to_string(samples) + " (too few to measure): give 4 or more");
     return run_two_ranks(argc, argv, [&](const apps::MpiSession& mpi) {
         return run(mpi.rank(), wanted, allocate, past_first, samples);
     });
