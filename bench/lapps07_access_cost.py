@@ -6,8 +6,10 @@ from __future__ import annotations
 import json
 from functools import partial
 from pathlib import Path
+from typing import Optional
 
 from bench import harness, pgas, plots
+from bench.callgrind import instructions_each
 from bench.harness import Claim, Options, Report, Row, Spread, alternate
 
 TITLE = "Reading and writing an element: own, prefetched, remote (004, Fig. 7 and section 6.2.4)"
@@ -45,7 +47,10 @@ def run(options: Options) -> Report:
             remote = "write" if kind.startswith("write") else "remote"
             row.update(Spread.of_ratios(times[kind], times[remote]).columns("over_remote"))
             report.rows.append(row)
-    report.columns = ("stride", "kind", "ns", "ns_q1", "ns_q3", "over_own", "over_remote")
+    instructions = {kind: _instructions(kind) for kind in KINDS} if not options.quick else {}
+    for row in report.rows:
+        row["instructions"] = instructions.get(row["kind"])
+    report.columns = ("stride", "kind", "ns", "ns_q1", "ns_q3", "over_own", "over_remote", "instructions")
     for kind, column, most in (
         ("prefetched, mc", "over_own", 1.3),
         ("prefetched, ac", "over_own", 1.3),
@@ -56,7 +61,19 @@ def run(options: Options) -> Report:
         worst = max(pgas.find(report.rows, kind=kind), key=lambda row: row[column])
         text = f"{kind}, {column.replace('_', ' ')}"
         report.claims.append(Claim.at_most(text, most, worst[column], "times", f"stride {worst['stride']}"))
+    if instructions.get("remote, checked"):
+        checked, remote = instructions["remote, checked"], instructions["remote"]
+        text = "remote, checked, over remote, instructions"
+        detail = f"{checked:.5g} and {remote:.5g}, stride 1"
+        report.claims.append(Claim.at_most(text, 1.01, checked / remote, "times", detail))
     return report
+
+
+def _instructions(kind: str) -> Optional[float]:
+    """Of an access with stride 1, 8 of them the loop's; a number that is the same in every run."""
+    program = str(harness.core_program("array_access_cost"))
+    words = [program, "--rounds", "1", "--only", kind]
+    return instructions_each(lambda count: [*words, "--count", str(count)], 100_000, 200_000)
 
 
 def _measure(stride: int, count: int, rounds: int) -> Row:

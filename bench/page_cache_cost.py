@@ -4,14 +4,11 @@
 from __future__ import annotations
 
 import json
-import re
-import shutil
-import subprocess
 from functools import partial
 from pathlib import Path
-from typing import Optional
 
 from bench import harness, plots
+from bench.callgrind import instructions_each
 from bench.harness import Claim, Options, Report, Row, Spread, alternate
 
 TITLE = "Page cache: what a get or put of 8 bytes costs"
@@ -42,7 +39,10 @@ def run(options: Options) -> Report:
         row: Row = {"access": PATTERNS[pattern], "side": side}
         row.update(Spread.of([result["ns_each"] for result in rows]).columns("ns"))
         counted = side == "cached" or not options.quick
-        row["instructions"] = _instructions(pattern, side == "cached") if counted else None
+        words = partial(_words, pattern, cached=side == "cached")
+        # Only what the loop calls is counted: what threads do beside it is not the same in every run.
+        loops = ("*get_in_turn*", "*get_by_chance*", "*put_in_turn*")
+        row["instructions"] = instructions_each(words, 1000, 3000, loops) if counted else None
         row["hits"], row["misses"] = rows[0]["hits"], rows[0]["misses"]
         report.rows.append(row)
     report.columns = ("access", "side", "ns", "ns_q1", "ns_q3", "instructions")
@@ -63,28 +63,6 @@ def _words(pattern: str, count: int, cached: bool) -> list[str]:
     program = str(harness.core_program("page_cache_cost"))
     words = [program, "--pattern", pattern, "--count", str(count)]
     return words if cached else [*words, "--no-cache"]
-
-
-def _instructions(pattern: str, cached: bool) -> Optional[float]:
-    """Instructions of each access, what the loop itself takes included; None where callgrind cannot count.
-
-    It is not there, or cannot run a program that has a sanitizer.
-    """
-    if shutil.which("valgrind") is None:
-        return None
-    totals = []
-    few, many = 1000, 3000
-    for count in (few, many):
-        # Only what the loop calls is counted: what threads do beside it is not the same in every run.
-        words = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"]
-        words += ["--toggle-collect=*get_in_turn*", "--toggle-collect=*get_by_chance*"]
-        words += ["--toggle-collect=*put_in_turn*", *_words(pattern, count, cached)]
-        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=300)
-        collected = re.search(r"Collected : (\d+)", done.stderr)
-        if done.returncode != 0 or collected is None:
-            return None
-        totals.append(int(collected[1]))
-    return (totals[1] - totals[0]) / (many - few)
 
 
 def plot(report: Report, path: Path) -> None:
