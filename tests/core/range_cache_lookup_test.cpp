@@ -33,6 +33,39 @@ TEST(RangeCache, AnySubRangeOfAnEntryHits) {
     EXPECT_TRUE(hits(cache, 1, 1100, 100));
 }
 
+TEST(RangeCache, LargeEntriesThatAreUsedInTurnAreAtHand) {
+    RangeCache cache(small_config(1024), 2);
+    const auto at_hand = [&](Rank target, std::uint64_t offset) {
+        return cache.find_at_hand(target, offset, 8) != nullptr;
+    };
+    for (const std::uint64_t offset : {0u, 6000u, 12000u})
+        store(cache, 1, offset, 4096);
+    store(cache, 1, 20000, 64);
+    store(cache, 1, 20064, 64);
+    // Each is looked for after another one, in each of the blocks of 4 KiB that it touches; the last one
+    // counts.
+    for (const std::uint64_t offset : {2000u, 7000u, 12200u, 6900u, 14000u, 9000u, 20010u, 20070u})
+        EXPECT_TRUE(hits(cache, 1, offset, 8));
+    for (const std::uint64_t offset : {3000u, 12500u, 6500u, 15000u, 9500u, 4080u, 7900u})
+        EXPECT_TRUE(at_hand(1, offset)) << offset;
+    EXPECT_FALSE(at_hand(1, 12200)) << "there another one was used since";
+    EXPECT_FALSE(at_hand(1, 4092)) << "ends beyond the entry";
+    EXPECT_FALSE(at_hand(0, 3000)) << "another target's";
+    EXPECT_FALSE(at_hand(1, 20010)) << "small ones are not kept";
+    cache.check_invariants();
+    cache.drop(1, 6000, 8);
+    cache.check_invariants();
+    EXPECT_FALSE(at_hand(1, 6500));
+    EXPECT_FALSE(at_hand(1, 9500));
+    EXPECT_TRUE(at_hand(1, 3000));
+    cache.acquire(1);
+    EXPECT_FALSE(at_hand(1, 3000)) << "stale";
+    store(cache, 0, 64 * 4096, 4096);  // in the same place of the table
+    EXPECT_TRUE(hits(cache, 0, 64 * 4096 + 100, 8));
+    EXPECT_FALSE(at_hand(1, 100));
+    cache.check_invariants();
+}
+
 TEST(RangeCache, NeighboursAreReadTogetherOrNotAtAll) {
     RangeCache cache(small_config(), 2);
     for (const auto& [offset, size] : {std::pair{100u, 50u}, {150u, 30u}, {180u, 20u}, {300u, 10u}})

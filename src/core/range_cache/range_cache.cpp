@@ -31,6 +31,7 @@ RangeCache::RangeCache(const RangeCacheConfig& config, std::uint32_t ranks)
       ahead_(config.read_ahead_bytes),
       plan_(std::make_unique<Plan>()),
       config_(config) {
+    near_.fill(&nothing_);
     policy_ = make_eviction_policy(config.policy, *this, {config.sample_entries, config.seed});
     touch_rule_ = policy_->touch_rule();
 }
@@ -41,7 +42,10 @@ const std::byte* RangeCache::find_further(Rank target, std::uint64_t offset, std
     Entry* const entry = exact_match_ ? nullptr : covering(target, offset);
     if (entry != nullptr && entry->served_ != nullptr && fresh(*entry)) {
         const std::uint64_t skip = offset - entry->offset_;
-        if (size <= entry->bytes - skip) return serve(entry, target, skip, size);
+        if (size <= entry->bytes - skip) {
+            keep_near(entry, offset);
+            return serve(entry, target, skip, size);
+        }
     }
     ++gets_;
     requested_bytes_ += size;
@@ -217,6 +221,10 @@ void RangeCache::unlink(Entry& entry) noexcept {
         mru_ = &nothing_;
         mru_target_ = -1;
     }
+    const std::uint64_t last = entry.offset_ + (entry.bytes - 1);
+    const std::uint64_t blocks = last / near_block - entry.offset_ / near_block + 1;
+    for (std::uint64_t n = 0; n < std::min<std::uint64_t>(blocks, near_.size()); ++n)
+        if (Entry*& kept = near(entry.offset_ + n * near_block); kept == &entry) kept = &nothing_;
     index_.erase(entry.target_, entry.offset_);
     by_range_.erase(entry.target_, entry.offset_);
     auto after = by_age_.erase(by_age_.iterator_to(entry));
@@ -419,6 +427,9 @@ void RangeCache::check_invariants() const {
     ensure(pending == pending_, "pending entries are miscounted");
     const std::uint64_t allocated = buffer_.size_bytes() - buffer_.free_bytes();
     ensure(doomed_ > 0 ? stored_bytes <= allocated : stored_bytes == allocated, "buffer space leaked");
+    for (const Entry* const entry : near_)
+        ensure(entry == &nothing_ || index_.find(entry->target_, entry->offset_) == entry->id_,
+               "an entry is near that is gone");
     ensure(nothing_.bytes == 0 && (mru_ == &nothing_ || !mru_->is_pending()), "most recently used entry");
 }
 

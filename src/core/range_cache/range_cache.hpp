@@ -26,6 +26,7 @@
 // Pointers into the cache (find, Segment::data) are valid until the next call that is not find or survey.
 // Entries that admit() returned stay where they are until they are committed or abandoned. Not thread safe.
 
+#include <array>
 #include <boost/intrusive/list.hpp>
 #include <cstddef>
 #include <cstdint>
@@ -80,7 +81,7 @@ class RangeCache final : private EvictionView {
         return data != nullptr ? data : find_further(target, offset, size);
     }
     /// The two halves of find(), for callers that want only the first one inline: the entry that was used
-    /// last or one that begins there; then any other.
+    /// last, the large one that was used last near there, or one that begins there; then any other.
     const std::byte* find_at_hand(Rank target, std::uint64_t offset, std::uint64_t size) noexcept;
     const std::byte* find_further(Rank target, std::uint64_t offset, std::uint64_t size) noexcept;
 
@@ -174,6 +175,13 @@ class RangeCache final : private EvictionView {
         return entry->served_ + skip;
     }
 
+    /// The large entry that was used last of those in this block and in some far away: a program that reads
+    /// here and there finds those that it reads from.
+    Entry*& near(std::uint64_t offset) noexcept { return near_[offset / near_block % near_.size()]; }
+    void keep_near(Entry* entry, std::uint64_t offset) noexcept {
+        if (entry->bytes >= near_block / 2) near(offset) = entry;
+    }
+
     // Lookup off the hot path (range_cache.cpp).
     Entry* covering(Rank target, std::uint64_t offset) noexcept;
     std::uint64_t gap_end(Rank target, std::uint64_t offset, std::uint64_t end);
@@ -232,6 +240,8 @@ class RangeCache final : private EvictionView {
     // What a hit reads stands first.
     Entry* mru_;
     Rank mru_target_ = -1;
+    static constexpr std::uint64_t near_block = 4096;
+    std::array<Entry*, 64> near_;
     bool exact_match_;
     std::uint64_t gets_ = 0;
     std::uint64_t requested_bytes_ = 0;
@@ -278,11 +288,17 @@ inline const std::byte* RangeCache::find_at_hand(Rank target, std::uint64_t offs
     // One comparison each for "begins inside" and "ends inside": unsigned arithmetic wraps.
     if (target != mru_target_ || skip >= entry->bytes || size > entry->bytes - skip ||
         (exact_match_ && skip != 0)) {
-        const std::uint32_t id = index_.find(target, offset);
-        if (id == CuckooIndex::none) return nullptr;
-        entry = &pool_[id];
-        skip = 0;
-        if (size > entry->bytes) return nullptr;
+        entry = near(offset);
+        skip = offset - entry->offset_;
+        if (target != entry->target_ || skip >= entry->bytes || size > entry->bytes - skip ||
+            (exact_match_ && skip != 0)) {
+            const std::uint32_t id = index_.find(target, offset);
+            if (id == CuckooIndex::none) return nullptr;
+            entry = &pool_[id];
+            skip = 0;
+            if (size > entry->bytes) return nullptr;
+            keep_near(entry, offset);
+        }
     }
     if (entry->served_ == nullptr || !fresh(*entry)) return nullptr;
     return serve(entry, target, skip, size);
