@@ -6,7 +6,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cmath>
-#include <nearfetch/array.hpp>
+#include <nearfetch/array_parts.hpp>
 
 #include "pgas/arrays.hpp"
 #include "pgas/program.hpp"
@@ -42,12 +42,36 @@ Box<2> columns_needed(const Matrix& c) {
 }
 
 /// \param from anything that gives the element in a row and column
+/// \param to the elements of `box`, some of which are in `part`
 template <class From>
-void copy(const From& from, const Box<2>& box, double* to) {
-    for (std::int64_t i = box.lower[0]; i < box.upper[0]; ++i)
-        for (std::int64_t j = box.lower[1]; j < box.upper[1]; ++j)
-            *to++ = from(i, j);
+void copy(const From& from, const Box<2>& part, const Box<2>& box, double* to) {
+    for (std::int64_t i = part.lower[0]; i < part.upper[0]; ++i) {
+        double* element = to + (i - box.lower[0]) * box.extent(1) + part.lower[1] - box.lower[1];
+        for (std::int64_t j = part.lower[1]; j < part.upper[1]; ++j)
+            *element++ = from(i, j);
+    }
 }
+void copy(const Matrix& from, const Box<2>& box, double* to) {
+    for_each_part(from, box, [&](const Box<2>& part, const auto& element) { copy(element, part, box, to); });
+}
+
+/// A part of a matrix, copied here.
+class Copy {
+  public:
+    Copy(const Matrix& of, const Box<2>& part)
+        : part_(part), elements_(static_cast<std::size_t>(part.size())) {
+        of.get(part, elements_);
+    }
+    double operator()(std::int64_t i, std::int64_t j) const {
+        return elements_[static_cast<std::size_t>((i - part_.lower[0]) * part_.extent(1) + j -
+                                                  part_.lower[1])];
+    }
+
+  private:
+    Box<2> part_;
+    std::vector<double> elements_;
+};
+void copy(const Copy& from, const Box<2>& box, double* to) { copy(from, box, box, to); }
 
 /// Of blocks side by side.
 void add_product(const View<double, 2>& c, const double* a, const double* b, std::int64_t depth) {
@@ -60,7 +84,7 @@ void add_product(const View<double, 2>& c, const double* a, const double* b, std
         }
 }
 
-/// Adds A B to the own block of C. \param a,b anything that gives the element in a row and column
+/// Adds A B to the own block of C. \param a,b anything whose boxes can be copied
 template <class A, class B>
 void multiply(Matrix& c, const A& a, const B& b, const Options& options) {
     const Box<2> own = c.own_box();
@@ -81,23 +105,6 @@ void multiply(Matrix& c, const A& a, const B& b, const Options& options) {
             }
         }
 }
-
-/// A part of a matrix, copied here.
-class Copy {
-  public:
-    Copy(const Matrix& of, const Box<2>& part)
-        : part_(part), elements_(static_cast<std::size_t>(part.size())) {
-        of.get(part, elements_);
-    }
-    double operator()(std::int64_t i, std::int64_t j) const {
-        return elements_[static_cast<std::size_t>((i - part_.lower[0]) * part_.extent(1) + j -
-                                                  part_.lower[1])];
-    }
-
-  private:
-    Box<2> part_;
-    std::vector<double> elements_;
-};
 
 void iterate(Matrix& c, const Matrix& a, const Matrix& b, const Options& options, const programs::Run& run) {
     const auto add = [&](const auto& left, const auto& right) {

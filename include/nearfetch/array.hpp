@@ -38,8 +38,9 @@
 // not to), and end with one but for patterns.
 //
 // Here is what an array can do, and what an access to an element does; how boxes and whole arrays move stands
-// in array_bulk.hpp, what patterns ask for, and how a halo goes back, in array_patterns.hpp, how bounds
-// change in array_resize.hpp.
+// in array_bulk.hpp, where what is prefetched can be read in place in array_resident.hpp (loops that do so:
+// array_parts.hpp), what patterns ask for, and how a halo goes back, in array_patterns.hpp, how bounds change
+// in array_resize.hpp.
 
 #include <functional>
 #include <memory>
@@ -270,6 +271,13 @@ class DistributedArray {
     }
     /// Whether this rank reads the element from what it has prefetched. \throws Error out of bounds
     bool is_prefetched(const Index<N>& i) const;
+    /// Where the elements of a box lie in this process, with the values that a(i, j) has: if all are own, or
+    /// all in one slice that is prefetched and no set. What is stale is fetched. Until the thread acquires,
+    /// or what is prefetched is updated or evicted. Elements of several words are resident only where they
+    /// are own or of manual consistency.
+    /// \throws Error when the box is not inside
+    Resident<T, N> resident(const Box<N>& box) const
+        requires(D::contiguous);
 
     // Adding to what was prefetched (array_ghosts.hpp).
 
@@ -452,4 +460,5 @@ using BlockCyclicArray = DistributedArray<T, N, BlockCyclic>;
 #include <nearfetch/array_bulk.hpp>
 #include <nearfetch/array_element.hpp>
 #include <nearfetch/array_patterns.hpp>
+#include <nearfetch/array_resident.hpp>
 #include <nearfetch/array_resize.hpp>

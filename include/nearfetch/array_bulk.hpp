@@ -53,17 +53,6 @@ void DistributedArray<T, N, D>::take(const Layout<N, Other>& layout,
 
 namespace detail {
 
-/// What of a slice an array part has, too.
-template <std::size_t N>
-Box<N> common_box(const PrefetchedSlice& slice, const Box<N>& local) {
-    Box<N> box;
-    for (std::size_t d = 0; d < N; ++d) {
-        box.lower[d] = slice.slice.lower[4 - N + d];
-        box.upper[d] = box.lower[d] + slice.slice.extent[4 - N + d];
-    }
-    return intersection(box, local);
-}
-
 /// Calls visit(index, position in the slice, how many follow each other in both) for what of a slice is in a
 /// box of local numbers.
 template <bool Rows, std::size_t N, class Visit>

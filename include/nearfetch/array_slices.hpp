@@ -144,6 +144,17 @@ constexpr Index<N> index_at(const Index<N>& shape, std::int64_t position) {
     return i;
 }
 
+/// What of a slice an array part has, too.
+template <std::size_t N>
+Box<N> common_box(const PrefetchedSlice& slice, const Box<N>& local) {
+    Box<N> box;
+    for (std::size_t d = 0; d < N; ++d) {
+        box.lower[d] = slice.slice.lower[4 - N + d];
+        box.upper[d] = box.lower[d] + slice.slice.extent[4 - N + d];
+    }
+    return intersection(box, local);
+}
+
 /// What one owner has of something: a slice of the array, and its elements.
 template <class T, std::size_t N, Distribution D>
 struct ArrayPart {

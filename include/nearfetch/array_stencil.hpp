@@ -10,8 +10,9 @@
 //
 // Most elements have all that is near them on the same rank. For these near(...) is an access to memory at a
 // distance that is known before the loop, so that the loop is what a compiler makes of one over a local array
-// (LAPPS has the check of each access instead, and with it loses to copies made by hand, section 6.3). For
-// the others it is a(i, j): local, else prefetched, else remote.
+// (LAPPS has the check of each access instead, and with it loses to copies made by hand, section 6.3). Where
+// rows near them are others', each row is looked for once, own or prefetched. For what is left, where rows
+// begin and end, it is a(i, j): local, else prefetched, else remote.
 
 #include <nearfetch/array.hpp>
 
@@ -39,6 +40,73 @@ class NearHere {
     const T* centre_;
     Index<N> strides_;
 };
+
+/// Rows around one, each of which is looked for when the first of its elements is asked for.
+template <class T, std::size_t N>
+class NearRows {
+  public:
+    NearRows(const BlockArray<T, N>& array, std::int64_t depth) : array_(array), depth_(depth) {
+        std::size_t rows = 1;
+        for (std::size_t d = 0; d + 1 < N; ++d)
+            rows *= static_cast<std::size_t>(2 * depth + 1);
+        rows_.resize(rows);
+    }
+    /// The centre is one of so many side by side.
+    void begin(const Index<N>& centre, std::int64_t count) {
+        first_ = centre;
+        count_ = count;
+        done_ = 0;
+        std::ranges::fill(rows_, Row());
+    }
+    /// The centre is the next one.
+    void next() { ++done_; }
+
+    template <std::convertible_to<std::int64_t>... I>
+        requires(sizeof...(I) == N)
+    T operator()(I... away) const {
+        const Index<N> distance{static_cast<std::int64_t>(away)...};
+        std::int64_t number = 0;
+        for (std::size_t d = 0; d + 1 < N; ++d)
+            number = number * (2 * depth_ + 1) + distance[d] + depth_;
+        Row& row = rows_[static_cast<std::size_t>(number)];
+        if (row.first == nullptr) [[unlikely]]
+            return find_and_read(row, distance);
+        return load<true>(row.first[done_ + distance[N - 1]]);
+    }
+
+  private:
+    struct Row {
+        const T* first = nullptr;  ///< what is at that distance from the first centre, in this row
+        bool looked_for = false;
+    };
+
+    [[gnu::noinline]] T find_and_read(Row& row, const Index<N>& distance) const {
+        Index<N> there = first_;
+        for (std::size_t d = 0; d < N; ++d)
+            there[d] += distance[d];
+        there[N - 1] += done_;
+        if (!std::exchange(row.looked_for, true)) {
+            Box<N> wanted(there, there);
+            for (std::int64_t& i : wanted.upper)
+                ++i;
+            wanted.lower[N - 1] = first_[N - 1] - depth_;
+            wanted.upper[N - 1] = first_[N - 1] + count_ + depth_;
+            wanted = intersection(wanted, array_.bounds());
+            if (const Resident<T, N> here = array_.resident(wanted))
+                row.first = here.elements.data() + (first_[N - 1] - wanted.lower[N - 1]);
+        }
+        return array_.read(there);
+    }
+
+    const BlockArray<T, N>& array_;
+    std::int64_t depth_;
+    Index<N> first_{};
+    std::int64_t count_ = 0;
+    std::int64_t done_ = 0;
+    mutable std::vector<Row> rows_;
+};
+/// Looking for rows takes as long as reading some elements of each.
+inline constexpr std::int64_t row_is_long = 8;
 
 /// Anybody's.
 template <class T, std::size_t N>
@@ -78,6 +146,8 @@ void for_each_near(BlockArray<T, N>& to, const BlockArray<U, N>& of, const Box<N
     }
     Box<N> rows = wanted;
     rows.upper[N - 1] = std::min(wanted.upper[N - 1], wanted.lower[N - 1] + 1);
+    const std::int64_t columns = inner.upper[N - 1] - inner.lower[N - 1];
+    detail::NearRows<U, N> near_rows(of, depth);
     for_each_index(rows, [&](Index<N> i) {
         std::int64_t& last = i[N - 1];
         T* element = to.own(i);
@@ -92,6 +162,11 @@ void for_each_near(BlockArray<T, N>& to, const BlockArray<U, N>& of, const Box<N
             const U* centre = of.own(i);
             for (; last < inner.upper[N - 1]; ++last, ++element, ++centre)
                 visit(std::as_const(i), *element, detail::NearHere<U, N>(centre, local.strides()));
+        } else if (N > 1 && columns >= detail::row_is_long) {
+            anywhere(first[N - 1]);
+            near_rows.begin(i, columns);
+            for (; last < inner.upper[N - 1]; ++last, ++element, near_rows.next())
+                visit(std::as_const(i), *element, std::as_const(near_rows));
         }
         anywhere(wanted.upper[N - 1]);
     });

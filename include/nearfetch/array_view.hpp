@@ -162,4 +162,14 @@ class View<T, N>::iterator {
     T* at_ = nullptr;
 };
 
+/// Where elements of others lie in this process, or one's own, to be read.
+template <class T, std::size_t N>
+struct Resident {
+    View<const T, N> elements;
+    /// Other threads of the rank may be storing the same values there: read word by word.
+    bool shared = false;
+    /// Whether they are here at all.
+    explicit operator bool() const { return elements.data() != nullptr; }
+};
+
 }  // namespace nearfetch

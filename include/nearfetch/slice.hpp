@@ -57,6 +57,10 @@ using WordOf =
                        std::conditional_t<Bytes % 4 == 0, std::uint32_t,
                                           std::conditional_t<Bytes % 2 == 0, std::uint16_t, std::uint8_t>>>;
 
+/// Elements that are one word: whoever reads one while it is written has what it was, or what it is.
+template <class T>
+constexpr bool is_word = sizeof(T) == sizeof(WordOf<sizeof(T)>);
+
 /// Of the calling thread, and of no other; another one after each of its releases.
 [[gnu::visibility("default")]] extern thread_local constinit std::uint64_t put_epoch;
 
@@ -103,8 +107,7 @@ struct PrefetchedSlice {
     template <class T>
     bool read(std::int64_t position, T& value) const noexcept {
         using Word = WordOf<sizeof(T)>;
-        constexpr bool is_word = sizeof(T) == sizeof(Word);  // which is what it was, or what it is
-        const std::uint64_t before = is_word ? 0 : sequence.load(std::memory_order_acquire);
+        const std::uint64_t before = is_word<T> ? 0 : sequence.load(std::memory_order_acquire);
         if (before % 2 != 0 ||
             stamp.load(std::memory_order_acquire) < acquires->load(std::memory_order_relaxed)) [[unlikely]]
             return false;
@@ -113,7 +116,7 @@ struct PrefetchedSlice {
         for (Word& word : words)
             word = std::atomic_ref(*from++).load(std::memory_order_acquire);
         std::memcpy(&value, words, sizeof(T));
-        return is_word || sequence.load(std::memory_order_relaxed) == before;
+        return is_word<T> || sequence.load(std::memory_order_relaxed) == before;
     }
     /// Whether the thread may write() what it has put: nobody fetches the slice until it has released.
     bool may_write() const noexcept {

@@ -11,12 +11,13 @@ namespace {
 
 /// Reads everything within `depth` of each index of a box.
 template <std::size_t N>
-void check(const Box<N>& bounds, const Box<N>& box, std::int64_t depth, bool prefetch) {
+void check(const Box<N>& bounds, const Box<N>& box, std::int64_t depth, bool prefetch,
+           const Prefetch& how = {}) {
     BlockArray<long, N> of(bounds);
     BlockArray<short, N> to(bounds);
     of.for_each([](const Index<N>& i, long& element) { element = value_at(i); });
     barrier();
-    if (prefetch) of.prefetch_stencil(depth);
+    if (prefetch) of.prefetch_stencil(depth, true, how);
     Box<N> around;
     around.lower.fill(-depth);
     around.upper.fill(depth + 1);
@@ -59,6 +60,43 @@ TEST(Stencil, OneAndThreeDimensions) {
             check<1>({{-5}, {18}}, {{-4}, {17}}, 1, true);
             check<3>({{0, 1, 2}, {7, 6, 9}}, {{1, 2, 3}, {6, 5, 8}}, 1, true);
         });
+}
+
+TEST(Stencil, RowsOfOthers) {
+    for (const Rank count : {1, 4, 6, 9})
+        launch(array_options(count), [] {
+            for (const std::int64_t depth : {1, 3})
+                for (const bool consistent : {true, false}) {
+                    const Prefetch how{.consistent = consistent};
+                    check<2>({{-3, 2}, {11, 65}}, {{-3, 2}, {11, 65}}, depth, true, how);
+                    check<2>({{-3, 2}, {11, 65}}, {{-1, 5}, {11, 64}}, depth, true, how);
+                    check<3>({{0, 0, 0}, {6, 7, 30}}, {{0, 0, 0}, {6, 7, 30}}, depth, true, how);
+                }
+            check<2>({{-3, 2}, {11, 65}}, {{-3, 2}, {11, 65}}, 2, false);
+        });
+}
+
+/// Rows that nobody asks for are not fetched.
+TEST(Stencil, OnlyWhatIsAskedForIsFetched) {
+    launch(array_options(4), [] {
+        BlockArray<long, 2> of(Box<2>({0, 0}, {8, 40}), {4, 1}), to(Box<2>({0, 0}, {8, 40}), {4, 1});
+        of.for_each([](const Index<2>& i, long& element) { element = value_at(i); });
+        barrier();
+        of.prefetch_stencil(1, true, {.static_domain = true});
+        const std::uint64_t before = prefetch_statistics().updates;
+        const Box<2> inside({1, 1}, {7, 39});
+        for_each_near(to, of, inside, 1, [&](const Index<2>& i, long&, const auto& near) {
+            ASSERT_EQ(near(0, 0), value_at(i));
+        });
+        EXPECT_EQ(prefetch_statistics().updates, before);
+        for_each_near(to, of, inside, 1, [&](const Index<2>& i, long&, const auto& near) {
+            ASSERT_EQ(near(-1, 1), value_at(Index<2>{i[0] - 1, i[1] + 1}));
+        });
+        // The first of them brings all that is stale at the same time.
+        const std::uint64_t slices = rank() == 3 ? 1 : 2;
+        EXPECT_EQ(prefetch_statistics().updates - before, rank() == 0 ? 0 : slices);
+        barrier();
+    });
 }
 
 TEST(Stencil, OwnElementsAreReadWhereTheyAre) {
