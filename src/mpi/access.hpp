@@ -9,6 +9,7 @@
 #include <new>
 #include <vector>
 
+#include "mpi/flattener.hpp"
 #include "mpi/library.hpp"
 
 namespace nearfetch {
@@ -37,7 +38,8 @@ template <class Count>
 /// Bytes that `count` elements carry; 0 where the library cannot say.
 inline std::uint64_t target_bytes(MPI_Datatype type, MPI_Count count) noexcept {
     if (const std::uint64_t element = element_bytes(type); element != 0) return bytes_of(element, count);
-    if (type == MPI_DATATYPE_NULL || count <= 0) return 0;
+    // What is none is for the library's own call to refuse: by the window's error handler.
+    if (!is_datatype(type) || count <= 0) return 0;
     MPI_Count size = 0;
     if (PMPI_Type_size_x(type, &size) != MPI_SUCCESS || size < 0) return 0;
     return bytes_of(static_cast<std::uint64_t>(size), count);

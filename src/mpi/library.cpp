@@ -133,7 +133,8 @@ void Library::start() {
 }
 
 void Library::apply_info(Settings& settings, MPI_Info info) {
-    if (info == MPI_INFO_NULL) return;
+    // What is none is for the library's own call to refuse: by the right error handler.
+    if (info == MPI_INFO_NULL || info == MPI_Info{}) return;
     int keys = 0;
     if (PMPI_Info_get_nkeys(info, &keys) != MPI_SUCCESS) return;
     std::array<char, MPI_MAX_INFO_KEY + 1> key{};

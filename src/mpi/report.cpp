@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mpi/report.hpp"
 
+#include <unistd.h>
+
 #include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -37,16 +39,32 @@ nlohmann::ordered_json decisions_json(const std::vector<Decision>& decisions) {
 }
 
 std::string decision_line(const Decision& decision) {
-    char text[160];
+    char text[200];
     const std::string what(decision.what);
     const char* const targets = decision.targets == 1 ? "target" : "targets";
     if (decision.plain_ns == 0)
         std::snprintf(text, sizeof text, "    %s for %d %s\n", what.c_str(), decision.targets, targets);
     else
-        std::snprintf(
-            text, sizeof text, "    %s for %d %s (%d: %.0f ns each where this is done, %.0f ns where not)\n",
-            what.c_str(), decision.targets, targets, decision.example, decision.ours_ns, decision.plain_ns);
+        std::snprintf(text, sizeof text,
+                      "    %s for %d %s (%d, when it was decided: %.0f ns each without nearfetch, %.0f ns with it)\n",
+                      what.c_str(), decision.targets, targets, decision.example, decision.plain_ns,
+                      decision.ours_ns);
     return text;
+}
+
+std::string puts_line(const RangeCacheCounters& counters) {
+    if (counters.puts_collected == 0) return {};
+    return "    " + std::to_string(counters.puts) + " puts, " + std::to_string(counters.puts_collected) +
+           " of them collected and sent in " + std::to_string(counters.put_messages) + " messages\n";
+}
+
+/// Where the statistics of a process go. One that was spawned has its rank in a world of its own.
+std::string file_name(int rank) {
+    std::string name = "rank-" + std::to_string(rank);
+    MPI_Comm parent = MPI_COMM_NULL;
+    if (PMPI_Comm_get_parent(&parent) == MPI_SUCCESS && parent != MPI_COMM_NULL)
+        name += "-spawned-" + std::to_string(getpid());
+    return name + ".json";
 }
 
 }  // namespace
@@ -106,7 +124,7 @@ void Report::write_json(int rank) const {
     }
     const nlohmann::ordered_json document{
         {"rank", rank}, {"mpi", NEARFETCH_MPI_FAMILY}, {"windows", windows}};
-    const std::string path = stats_dir_ + "/rank-" + std::to_string(rank) + ".json";
+    const std::string path = stats_dir_ + "/" + file_name(rank);
     std::ofstream file(path);
     file << document.dump(2) << '\n';
     file.close();
@@ -137,9 +155,10 @@ void Report::write_summary(int rank) const {
             static_cast<unsigned long long>(c.gets), percent(c.hits, c.gets), percent(c.partial_hits, c.gets),
             percent(c.pending_hits, c.gets), percent(c.direct, c.gets), percent(c.conflicting, c.gets),
             percent(c.capacity, c.gets), percent(c.failing, c.gets), percent(c.bypassed, c.gets),
-            readable_bytes(c.bytes_from_cache).c_str(), readable_bytes(c.bytes_from_network).c_str(),
+            readable_bytes(c.bytes_from_cache).c_str(), readable_bytes(c.bytes_from_network + c.bytes_read_ahead).c_str(),
             static_cast<unsigned long long>(c.flushes_elided), static_cast<unsigned long long>(c.flushes));
         text += line;
+        text += puts_line(c);
         for (const Decision& decision : record.decisions)
             text += decision_line(decision);
     }

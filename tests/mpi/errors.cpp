@@ -78,6 +78,16 @@ void bad_arguments(MPI_Win win) {
     CHECK_EQ(error_class(MPI_Put(buffer, -1, MPI_BYTE, right(), 0, -1, MPI_BYTE, win)), MPI_ERR_COUNT);
     CHECK(MPI_Get(buffer, 1, MPI_DATATYPE_NULL, right(), 0, 1, MPI_BYTE, win) != MPI_SUCCESS);
     CHECK(MPI_Get(buffer, 1, MPI_BYTE, right(), 0, 1, MPI_DATATYPE_NULL, win) != MPI_SUCCESS);
+#ifdef OPEN_MPI
+    // Neither a type nor MPI_DATATYPE_NULL: for the window's error handler, too. MPICH takes such for its own.
+    const MPI_Datatype none = nullptr;
+    for (int pass = 0; pass < 40; ++pass) {
+        CHECK(MPI_Get(buffer, 1, none, right(), 0, 1, none, win) != MPI_SUCCESS);
+        CHECK(MPI_Put(buffer, 1, MPI_BYTE, right(), 0, 1, none, win) != MPI_SUCCESS);
+    }
+    CHECK(MPI_Win_set_info(win, nullptr) != MPI_SUCCESS);
+    still_right(win);
+#endif
     MPI_Datatype type;
     MPI_Type_vector(2, 1, 2, MPI_BYTE, &type);
     CHECK(MPI_Get(buffer, 2, MPI_BYTE, right(), 0, 1, type, win) != MPI_SUCCESS);
