@@ -126,12 +126,15 @@ foreach(package IN ITEMS nearfetch nearfetch-c nearfetch-pgas)
     install(FILES ${PROJECT_BINARY_DIR}/installed/${package}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endforeach()
 foreach(family IN LISTS NEARFETCH_MPI_FAMILIES)
-    configure_file(cmake/nearfetch-family.pc.in installed/nearfetch-${family}.pc @ONLY)
-    install(FILES ${PROJECT_BINARY_DIR}/installed/nearfetch-${family}.pc
-            DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+    foreach(package IN ITEMS nearfetch nearfetch-pgas)
+        configure_file(cmake/${package}-family.pc.in installed/${package}-${family}.pc @ONLY)
+        install(FILES ${PROJECT_BINARY_DIR}/installed/${package}-${family}.pc
+                DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+    endforeach()
 endforeach()
 
 install(FILES LICENSE TYPE DOC)
+install(DIRECTORY docs TYPE DOC)
 foreach(file IN ITEMS README.md ARCHITECTURE.md)
     if(EXISTS ${PROJECT_SOURCE_DIR}/${file})
         install(FILES ${file} TYPE DOC)

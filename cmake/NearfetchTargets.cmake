@@ -130,6 +130,33 @@ function(_nearfetch_need_no_libstdcxx target)
     endif()
 endfunction()
 
+# nearfetch_objects(<name> SOURCES a.cpp ... [USES layer ...])
+#
+# What several shared libraries have in common: compiled once, as object library nearfetch_<name>.
+function(nearfetch_objects name)
+    _nearfetch_parse(1 "" "" "SOURCES;USES")
+    add_library(nearfetch_${name} OBJECT ${arg_SOURCES})
+    set_target_properties(nearfetch_${name} PROPERTIES CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON
+                                                       POSITION_INDEPENDENT_CODE ON)
+    target_link_libraries(nearfetch_${name} PRIVATE nearfetch_options)
+    _nearfetch_use(nearfetch_${name} PRIVATE "" ${arg_USES})
+endfunction()
+
+# What makes `target` the library `name` in file <build>/lib/lib<file>.so, for programs outside of the project.
+function(_nearfetch_describe_shared target name file)
+    add_library(nearfetch::${name} ALIAS ${target})
+    set_target_properties(
+        ${target}
+        PROPERTIES OUTPUT_NAME ${file}
+                   EXPORT_NAME ${name}
+                   CXX_VISIBILITY_PRESET hidden
+                   VISIBILITY_INLINES_HIDDEN ON
+                   VERSION ${PROJECT_VERSION}
+                   SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
+    _nearfetch_export(${target} ${CMAKE_CURRENT_SOURCE_DIR}/exports.map)
+    _nearfetch_install(${target})
+endfunction()
+
 # nearfetch_shared_library(<name> FILE <file> SOURCES a.cpp ... [USES layer ...] [SELF_CONTAINED])
 #
 # A library for programs outside of the project: target nearfetch_<name>, alias nearfetch::<name> (here and where it is
@@ -139,22 +166,26 @@ function(nearfetch_shared_library name)
     _nearfetch_parse(1 "SELF_CONTAINED" "FILE" "SOURCES;USES")
     set(target nearfetch_${name})
     add_library(${target} SHARED ${arg_SOURCES})
-    add_library(nearfetch::${name} ALIAS ${target})
-    set_target_properties(
-        ${target}
-        PROPERTIES OUTPUT_NAME ${arg_FILE}
-                   EXPORT_NAME ${name}
-                   CXX_VISIBILITY_PRESET hidden
-                   VISIBILITY_INLINES_HIDDEN ON
-                   VERSION ${PROJECT_VERSION}
-                   SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
     target_link_libraries(${target} PRIVATE nearfetch_options)
     _nearfetch_use(${target} PRIVATE "" ${arg_USES})
-    _nearfetch_export(${target} ${CMAKE_CURRENT_SOURCE_DIR}/exports.map)
-    _nearfetch_install(${target})
+    _nearfetch_describe_shared(${target} ${name} ${arg_FILE})
     if(arg_SELF_CONTAINED)
         _nearfetch_need_no_libstdcxx(${target})
     endif()
+endfunction()
+
+# nearfetch_mpi_shared_library(<name> FILE <file> SOURCES a.cpp ... [USES layer ...])
+#
+# The same once for each family, as nearfetch_<name>_<family>, alias nearfetch::<name>_<family>, file
+# lib<FILE>_<family>.so, for programs that link libmpi themselves.
+function(nearfetch_mpi_shared_library name)
+    _nearfetch_parse(1 "" "FILE" "SOURCES;USES")
+    foreach(family IN LISTS NEARFETCH_MPI_FAMILIES)
+        set(target nearfetch_${name}_${family})
+        _nearfetch_add_preload(${target} ${family} ${arg_SOURCES})
+        _nearfetch_use(${target} PRIVATE ${family} ${arg_USES})
+        _nearfetch_describe_shared(${target} ${name}_${family} ${arg_FILE}_${family})
+    endforeach()
 endfunction()
 
 # The command line by which a family's mpi.h is preprocessed, in `result`.

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// SPMD programs whose ranks are the processes of an MPI program. Linked with the library for its MPI:
+// nearfetch::cpp_<family> in place of nearfetch::cpp, or by pkg-config nearfetch-pgas-<family>.
+
 #include <nearfetch/pgas.hpp>
 
-namespace nearfetch {
+namespace [[gnu::visibility("default")]] nearfetch {
 
 namespace detail {
 int launch_mpi(const LaunchOptions& options, int* argc, char*** argv, const std::function<void()>& main,

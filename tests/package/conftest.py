@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from nearfetch.mpiexec import without_nearfetch
+from nearfetch.mpiexec import launcher_of, without_nearfetch
 
 BUILD = Path(os.environ["NEARFETCH_BUILD"])
 
@@ -41,3 +41,10 @@ def prefix(tmp_path_factory) -> Path:
 def libdir(prefix: Path) -> Path:
     """The folder with the libraries, whatever the system calls it."""
     return next(prefix.rglob("libnearfetch_mpi_*.so")).parent
+
+
+def wrapper(family: str, name: str = "mpicc") -> str:
+    """A compiler wrapper of the MPI that the build used for `family`."""
+    if family == "openmpi":
+        return shutil.which(f"{name}.openmpi") or shutil.which(name) or ""
+    return str(Path(launcher_of(family, os.environ)).parent / (f"{name}_abi" if family == "mpiabi" else name))

@@ -11,23 +11,14 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import clean_environment, libdir, run
+from conftest import clean_environment, libdir, run, wrapper
 
 from nearfetch import __version__
-from nearfetch.mpiexec import launcher_of, mpiexec
+from nearfetch.mpiexec import mpiexec
 
 CONSUMER = Path(__file__).resolve().parent / "consumer"
 RUNTIME = CONSUMER.parents[1] / "capi" / "consumer"
 SYSTEM_PYTHON = shutil.which("python3", path="/usr/bin:/bin") or sys.executable
-
-
-def wrapper(family: str) -> str:
-    """The C compiler wrapper that the build used for `family`."""
-    if family == "openmpi":
-        return shutil.which("mpicc.openmpi") or shutil.which("mpicc") or ""
-    return str(
-        Path(launcher_of(family, os.environ)).parent / ("mpicc_abi" if family == "mpiabi" else "mpicc")
-    )
 
 
 def families(prefix: Path) -> list[str]:
@@ -102,8 +93,7 @@ def test_consumer_by_pkg_config(prefix, tmp_path, family):
     assert run("pkg-config", "--modversion", "nearfetch", env=env).strip() == __version__
     for name, package in (("plain", "nearfetch"), ("linked", f"nearfetch-{family}")):
         flags = run("pkg-config", "--cflags", "--libs", package, env=env).split()
-        rpath = f"-Wl,-rpath,{libdir(prefix)}"
-        run(wrapper(family), CONSUMER / "consumer.c", "-o", tmp_path / name, *flags, rpath, env=env)
+        run(wrapper(family), CONSUMER / "consumer.c", "-o", tmp_path / name, *flags, env=env)
     check_consumer(prefix, family, tmp_path / "plain", tmp_path / "linked")
 
 
@@ -141,9 +131,8 @@ def test_runtime_by_cmake(prefix, tmp_path):
 def test_runtime_by_pkg_config(prefix, tmp_path):
     env = {**clean_environment(), "PKG_CONFIG_PATH": str(libdir(prefix) / "pkgconfig")}
     flags = run("pkg-config", "--cflags", "--libs", "nearfetch-c", env=env).split()
-    rpath = f"-Wl,-rpath,{libdir(prefix)}"
     strict = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror"]
-    run("cc", *strict, RUNTIME / "runtime.c", "-o", tmp_path / "runtime", *flags, rpath, env=env)
+    run("cc", *strict, RUNTIME / "runtime.c", "-o", tmp_path / "runtime", *flags, env=env)
     check_runtime(tmp_path / "runtime")
 
 
