@@ -173,7 +173,8 @@ class SparseMatrix {
     T sum() { return reduce(T{}, std::plus<>()); }
     /// The matrix has these indices from now on, too; those that are new are zero. Each rank gives what is in
     /// its own rows. What is prefetched is asked for again.
-    /// \throws Error for indices that are not in an own row, and where static_domain was promised
+    /// \throws Error for indices that are not in an own row, where static_domain was promised, and, in all
+    /// ranks, where the segment has no room, which leaves the matrix as it was
     void add(std::span<const Index<2>> own) {
         agreement_.check("add", {});
         for (const Pattern& pattern : patterns_)
@@ -263,12 +264,14 @@ class SparseMatrix {
     /// Makes room for indices, and moves the values.
     void insert(const char* what, std::vector<Index<2>> indices, bool distinct) {
         const std::vector<T> before(own_values().begin(), own_values().end());
-        const std::vector<std::int64_t> numbers =
-            structure_.insert(what, std::move(indices), distinct, gathering_);
-        if (structure_.capacity() > values_.size()) {
-            values_ = detail::ArrayMemory<T>(structure_.capacity());
+        detail::SparseStructure::Insertion insertion =
+            structure_.prepare(what, std::move(indices), distinct, gathering_);
+        const std::vector<std::int64_t> numbers = insertion.numbers;
+        if (const std::size_t capacity = structure_.capacity(insertion); capacity > values_.size()) {
+            values_ = detail::ArrayMemory<T>(capacity);
             own_ = values_.local();
         }
+        structure_.insert(std::move(insertion));
         std::ranges::fill(own_values(), T{});
         for (std::size_t n = 0; n < before.size(); ++n)
             own_values()[static_cast<std::size_t>(numbers[n])] = before[n];

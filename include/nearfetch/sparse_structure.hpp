@@ -59,14 +59,23 @@ class SparseStructure {
         return {own_columns_, static_cast<std::size_t>(own_starts().back())};
     }
 
-    /// Own indices, some of which may be there. Collective. \param distinct it is an Error if one is there
-    /// twice \return the numbers that those have now which were there before
-    std::vector<std::int64_t> insert(const char* what, std::vector<Index<2>> indices, bool distinct,
-                                     Gathering& gathering);
+    /// Indices that are to be added, and the memory for them.
+    struct Insertion {
+        std::vector<Index<2>> indices;      ///< all own ones, in their order
+        std::vector<std::int64_t> numbers;  ///< that those will have which are there now
+        std::vector<std::int64_t> counts;
+        ArrayMemory<std::int64_t> columns;  ///< empty: there is enough
+    };
+    /// Own indices, some of which may be there. Changes nothing yet: whatever else needs memory for them may
+    /// fail first. Collective. \param distinct it is an Error if one is there twice
+    Insertion prepare(const char* what, std::vector<Index<2>> indices, bool distinct,
+                      Gathering& gathering) const;
+    void insert(Insertion insertion);
     /// Another number for each structure of own rows that the process has had; not 0.
     std::uint64_t version() const { return version_; }
-    /// Non-zeros that each rank has memory for.
+    /// Non-zeros that each rank has memory for; with an insertion.
     std::size_t capacity() const { return columns_.size(); }
+    std::size_t capacity(const Insertion& after) const { return std::max(capacity(), after.columns.size()); }
 
     /// The structure of others' rows that boxes touch: from now on it is known. \return the numbers that the
     /// boxes have

@@ -106,41 +106,46 @@ void SparseStructure::check_own(const char* what, std::span<const Index<2>> sort
     }
 }
 
-std::vector<std::int64_t> SparseStructure::insert(const char* what, std::vector<Index<2>> indices,
-                                                  bool distinct, Gathering& gathering) {
+SparseStructure::Insertion SparseStructure::prepare(const char* what, std::vector<Index<2>> indices,
+                                                    bool distinct, Gathering& gathering) const {
     std::sort(indices.begin(), indices.end());
     check_own(what, indices, distinct);
     std::vector<Index<2>> before;
     for (std::int64_t i = first_row_; i < end_row_; ++i)
         for (const std::int64_t column : own_row(i))
             before.push_back({i, column});
-    std::vector<Index<2>> after;
+    Insertion to;
+    std::vector<Index<2>>& after = to.indices;
     std::set_union(before.begin(), before.end(), indices.begin(), indices.end(), std::back_inserter(after));
     after.erase(std::unique(after.begin(), after.end()), after.end());
+    to.numbers.reserve(before.size());
+    for (std::size_t n = 0; n < after.size() && to.numbers.size() < before.size(); ++n)
+        if (before[to.numbers.size()] == after[n]) to.numbers.push_back(static_cast<std::int64_t>(n));
 
+    to.counts = gathering.all(static_cast<std::int64_t>(after.size()));
+    const auto most = static_cast<std::size_t>(*std::max_element(to.counts.begin(), to.counts.end()));
+    // Twice as much each time: what there was is at most as much again until it is needed.
+    if (most > capacity() || capacity() == 0)
+        to.columns = ArrayMemory<std::int64_t>(std::max({most, 2 * capacity(), std::size_t{1}}));
+    return to;
+}
+
+void SparseStructure::insert(Insertion insertion) {
     static std::atomic<std::uint64_t> versions{0};
     version_ = ++versions;
-    counts_ = gathering.all(static_cast<std::int64_t>(after.size()));
-    const auto most = static_cast<std::size_t>(*std::max_element(counts_.begin(), counts_.end()));
-    if (most > capacity() || capacity() == 0) {
-        // Twice as much each time: what there was is at most as much again until it is needed.
-        columns_ = ArrayMemory<std::int64_t>(std::max({most, 2 * capacity(), std::size_t{1}}));
+    counts_ = std::move(insertion.counts);
+    if (!insertion.columns.empty()) {
+        columns_ = std::move(insertion.columns);
         own_columns_ = columns_.local();
     }
     std::int64_t* const starts = own_starts_;
     std::fill_n(starts, end_row_ - first_row_ + 1, 0);
-    std::vector<std::int64_t> numbers;
-    std::size_t old = 0;
-    for (std::size_t n = 0; n < after.size(); ++n) {
-        if (old < before.size() && before[old] == after[n]) {
-            numbers.push_back(static_cast<std::int64_t>(n));
-            ++old;
-        }
-        own_columns_[n] = after[n][1];
-        ++starts[after[n][0] - first_row_ + 1];
+    std::int64_t* column = own_columns_;
+    for (const Index<2>& i : insertion.indices) {
+        *column++ = i[1];
+        ++starts[i[0] - first_row_ + 1];
     }
     std::partial_sum(starts, starts + (end_row_ - first_row_ + 1), starts);
-    return numbers;
 }
 
 SetsByOwner SparseStructure::fetch(std::span<const Box<2>> boxes, Code pack) {

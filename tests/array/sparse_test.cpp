@@ -270,6 +270,55 @@ TEST(Sparse, ThreadsReadWhileOneUpdates) {
     });
 }
 
+// All ranks find out together that there is no room; what they had, and what lies beside it, stays.
+TEST(Sparse, WhereThereIsNoRoomAddChangesNothing) {
+    struct Large {
+        std::int64_t words[8];
+        Large operator+(const Large& other) const { return {{words[0] + other.words[0]}}; }
+    };
+    LaunchOptions options = array_options(2);
+    options.segment_bytes = 1 << 16;
+    launch(options, [] {
+        SparseMatrix<Large> a(2, 2000);
+        std::vector<Index<2>> own;
+        for (std::int64_t j = 0; j < 100; ++j)
+            own.push_back({rank(), 3 * j});
+        a.add(own);
+        a.for_each([](const Index<2>& i, Large& value) { value.words[0] = value_at(i); });
+        BlockArray<long, 1> behind({2000});
+        behind.fill(7);
+        const auto expect_as_before = [&] {
+            EXPECT_EQ(a.non_zeros(), 200);
+            EXPECT_EQ(a.local().values.size(), 100u);
+            std::int64_t sum = 0;
+            for (std::int64_t i = 0; i < 2; ++i)
+                for (std::int64_t j = 0; j < 100; ++j) {
+                    EXPECT_EQ(a.read({i, 3 * j}).words[0], value_at(Index<2>{i, 3 * j}));
+                    sum += value_at(Index<2>{i, 3 * j});
+                }
+            EXPECT_EQ(a.sum().words[0], sum);
+            EXPECT_EQ(behind.sum(), 2000 * 7);
+        };
+        // Room for the columns and not for the values; then for neither.
+        for (const std::int64_t count : {800, 2000}) {
+            std::vector<Index<2>> more;
+            for (std::int64_t j = 0; j < count; ++j)
+                more.push_back({rank(), j});
+            EXPECT_THROW(a.add(more), Error);
+            expect_as_before();
+            a.add({});
+            expect_as_before();
+            barrier();
+        }
+        a.add(std::vector<Index<2>>{{rank(), 1}});
+        EXPECT_EQ(a.non_zeros(), 202);
+        EXPECT_EQ(a.read({1 - rank(), 3}).words[0], value_at(Index<2>{1 - rank(), 3}));
+        EXPECT_EQ(a.read({1 - rank(), 1}).words[0], 0);
+        EXPECT_EQ(behind.sum(), 2000 * 7);
+        barrier();
+    });
+}
+
 TEST(Sparse, WrongUseIsNamed) {
     const auto failure = [](const std::function<void()>& wrong) {
         try {
