@@ -68,9 +68,7 @@ class SparseMatrix {
     /// \throws Error for numbers of rows or columns that make no sense, an index that is not in an own row or
     /// out of bounds, and two values of one index
     SparseMatrix(std::int64_t rows, std::int64_t columns, std::span<const Triplet<T>> own = {})
-        : structure_(rows, columns) {
-        agreement_.check("SparseMatrix", {{static_cast<std::uint64_t>(rows),
-                                           static_cast<std::uint64_t>(columns), sizeof(T)}});
+        : structure_(rows, columns, sizeof(T), agreement_) {
         std::vector<Index<2>> indices;
         for (const Triplet<T>& one : own)
             indices.push_back({one.row, one.column});
@@ -296,8 +294,8 @@ class SparseMatrix {
 
     T* own_ = nullptr;
     Rank rank_ = nearfetch::rank();
+    detail::Agreement agreement_;  // before what is allocated when all agree
     detail::SparseStructure structure_;
-    detail::Agreement agreement_;
     detail::Gathering gathering_;
     detail::ArrayMemory<T> values_;
     detail::PrefetchHook hook_;

@@ -22,8 +22,9 @@ namespace detail {
 
 class SparseStructure {
   public:
-    /// Collective. \throws Error for numbers that make no sense
-    SparseStructure(std::int64_t rows, std::int64_t columns);
+    /// Collective. \throws Error for numbers that make no sense, and unless all ranks agree on them and on
+    /// the size of elements
+    SparseStructure(std::int64_t rows, std::int64_t columns, std::size_t element_bytes, Agreement& agreement);
 
     const Layout<2>& layout() const { return layout_; }
     static std::pair<std::int64_t, std::int64_t> rows_of(Rank rank, std::int64_t rows);

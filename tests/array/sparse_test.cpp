@@ -319,6 +319,21 @@ TEST(Sparse, WhereThereIsNoRoomAddChangesNothing) {
     });
 }
 
+TEST(Sparse, OneThatIsRefusedLeavesTheProgramAsItWas) {
+    launch(array_options(2), [] {
+        EXPECT_THROW(SparseMatrix<double>(10 + 1000 * rank(), 5), Error);
+        BlockArray<long, 1> a({8});
+        a.fill(3);
+        if (rank() == 0) a(7) = 5;
+        barrier();
+        EXPECT_EQ(a(7), 5);
+        EXPECT_EQ(a(0), 3);
+        SparseMatrix<long> b(4, 4);
+        EXPECT_EQ(b.non_zeros(), 0);
+        barrier();
+    });
+}
+
 TEST(Sparse, WrongUseIsNamed) {
     const auto failure = [](const std::function<void()>& wrong) {
         try {
