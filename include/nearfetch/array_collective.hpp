@@ -66,6 +66,9 @@ class Agreement {
     /// \param with_barrier false: nobody is waited for, and what is said now is compared at the next barrier
     /// \throws Error in at least two ranks if not all say the same
     void check(std::string_view what, std::span<const std::uint64_t> arguments, bool with_barrier = true);
+    /// So often have all ranks been waited for, those times included that ended with an Error: the same
+    /// number in all of them.
+    std::uint64_t calls() const { return calls_; }
 
   private:
     ArrayMemory<std::uint64_t> said_;  ///< by the rank before: of this call, and of the one before it

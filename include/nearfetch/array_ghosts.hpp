@@ -41,14 +41,19 @@ class GhostExchange {
   public:
     /// Called with elements that lie side by side: where in the own part, what is added, how much; in bytes.
     using Take = std::function<void(std::uint64_t there, const std::byte* sums, std::uint64_t bytes)>;
-    /// Collective; \param sums of each slice, packed
-    void send(std::span<const GhostSlice> slices, std::span<const std::span<const std::byte>> sums);
-    /// After a barrier: what others sent, in the order of the ranks.
-    void receive(const Take& take);
+    /// Once, before the first round. Collective.
+    void prepare();
+    bool is_prepared() const { return !announced_.empty(); }
+    /// \param round another one each time, the same in all ranks; not 0. It is over without receive() where
+    /// not all ranks have called the same
+    /// \param sums of each slice, packed
+    void send(std::uint64_t round, std::span<const GhostSlice> slices,
+              std::span<const std::span<const std::byte>> sums);
+    /// After a barrier: what others sent in a round, in the order of the ranks.
+    void receive(std::uint64_t round, const Take& take);
 
   private:
     ArrayMemory<std::uint64_t> announced_;  ///< by each rank, the round of its last letter
-    std::uint64_t round_ = 0;
 };
 
 /// As numbers add.
@@ -82,11 +87,11 @@ class GhostSums {
         current_.clear();
         last_ = {};
     }
-    void send(GhostExchange& exchange) const {
+    void send(GhostExchange& exchange, std::uint64_t round) const {
         std::vector<std::span<const std::byte>> sums;
         for (const std::vector<T>& each : sums_)
             sums.push_back(std::as_bytes(std::span(each)));
-        exchange.send(slices_, sums);
+        exchange.send(round, slices_, sums);
     }
 
   private:

@@ -182,10 +182,17 @@ void DistributedArray<T, N, D>::contribute(const Index<N>& i, const T& value, co
 template <class T, std::size_t N, Distribution D>
 template <class Add>
 void DistributedArray<T, N, D>::accumulate_ghosts(const Add& add) {
-    ghosts_.send(exchange_);
+    if (!exchange_.is_prepared()) {
+        agree("accumulate_ghosts", {});  // that it is time to allocate
+        exchange_.prepare();
+    }
+    // Sent before the barrier that agrees, which then is the only one. Where it does not, all of it is kept
+    // here: it is sent again in another round, and what is on its way is no part of that.
+    const std::uint64_t round = agreement_.calls() + 1;
+    ghosts_.send(exchange_, round);
     agree("accumulate_ghosts", {});
     ghosts_.clear();
-    exchange_.receive([&](std::uint64_t there, const std::byte* sums, std::uint64_t bytes) {
+    exchange_.receive(round, [&](std::uint64_t there, const std::byte* sums, std::uint64_t bytes) {
         T* element = own_ + there / sizeof(T);
         for (std::uint64_t at = 0; at < bytes; at += sizeof(T), ++element) {
             T sum;

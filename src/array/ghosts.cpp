@@ -32,10 +32,11 @@ GhostSlice::GhostSlice(const PrefetchedSlice& from) : slice(from.slice) {
     if (from.only != nullptr) text.assign(from.only->text().begin(), from.only->text().end());
 }
 
-void GhostExchange::send(std::span<const GhostSlice> slices,
+void GhostExchange::prepare() { announced_ = ArrayMemory<std::uint64_t>(static_cast<std::size_t>(ranks())); }
+
+void GhostExchange::send(std::uint64_t round, std::span<const GhostSlice> slices,
                          std::span<const std::span<const std::byte>> sums) {
-    if (announced_.empty()) announced_ = ArrayMemory<std::uint64_t>(static_cast<std::size_t>(ranks()));
-    const Heading heading{announced_.address(), ++round_};
+    const Heading heading{announced_.address(), round};
     std::map<Rank, std::vector<std::byte>> letters;
     for (std::size_t n = 0; n < slices.size(); ++n) {
         std::vector<std::byte>& letter = letters[slices[n].slice.owner];
@@ -48,21 +49,21 @@ void GhostExchange::send(std::span<const GhostSlice> slices,
     }
     for (const auto& [owner, letter] : letters) {
         Context::here().runtime().job().send(owner, pgas::Runtime::exchange_port, letter);
-        nearfetch::put(announced_.at_rank(owner) + rank(), round_);
+        nearfetch::put(announced_.at_rank(owner) + rank(), round);
     }
 }
 
-void GhostExchange::receive(const Take& take) {
+void GhostExchange::receive(std::uint64_t round, const Take& take) {
     std::map<Rank, std::vector<std::byte>> letters;
     for (Rank source = 0; source < ranks(); ++source)
-        if (announced_.local()[source] == round_) letters[source];
+        if (announced_.local()[source] == round) letters[source];
     for (std::size_t left = letters.size(); left > 0;) {
         Message message;
         Context::here().runtime().job().receive(pgas::Runtime::exchange_port, message, true);
         Heading heading;
         std::memcpy(&heading, message.bytes.data(), sizeof heading);
         // Others are of rounds in which not all ranks called the same.
-        if (heading.array != announced_.address() || heading.round != round_) continue;
+        if (heading.array != announced_.address() || heading.round != round) continue;
         letters.at(message.source) = std::move(message.bytes);
         --left;
     }

@@ -178,6 +178,35 @@ TEST(Ghost, AreAddedAsTheProgramSays) {
     });
 }
 
+// What was contributed is kept until all ranks want it, and the rounds are counted together.
+TEST(Ghost, AreSentAgainWhereACallWasRefused) {
+    for (const bool first : {true, false})
+        launch(array_options(2), [=] {
+            BlockArray<long, 1> a({4}), b({4});
+            a.prefetch_stencil();
+            b.prefetch_stencil();
+            if (!first) a.accumulate_ghosts();
+            const std::int64_t beyond = rank() == 0 ? 2 : 1;
+            for (long round = 1; round <= 3; ++round) {
+                a.contribute({beyond}, 1);
+                b.contribute({beyond}, 10);
+                for (int n = 0; n < round; ++n)
+                    if (rank() == 0)
+                        EXPECT_THROW(a.accumulate_ghosts(), Error);
+                    else
+                        EXPECT_THROW(a.fill(-1), Error);
+                EXPECT_EQ(a.sum(), 2 * (round - 1)) << "neither is done";
+                b.accumulate_ghosts();
+                a.accumulate_ghosts();
+                for (std::int64_t i = 0; i < 4; ++i) {
+                    EXPECT_EQ(a(i), i == 1 || i == 2 ? round : 0) << i;
+                    EXPECT_EQ(b(i), i == 1 || i == 2 ? 10 * round : 0) << i;
+                }
+                barrier();
+            }
+        });
+}
+
 TEST(Ghost, WrongUseIsNamed) {
     launch(array_options(2), [] {
         BlockArray<long, 1> a({10});
