@@ -111,7 +111,7 @@ class DistributedArray(ArrayPrefetching, Elements):
         arrays.
         """
         if self._read(key):
-            return self._cell[0]
+            return self._element_read()
         chosen = select(key, self._lower, self._upper)
         if chosen.is_empty:
             return np.empty(chosen.shape, self._dtype)

@@ -32,6 +32,7 @@ class Elements(Prefetching, ABC):
         native.set_cell(self._cell.ctypes.data)
         self._read = native.read
         self._write = native.write
+        self._has_fields = self._dtype.names is not None
         said = hashlib.blake2b(repr(self._dtype.descr).encode(), digest_size=16).digest()
         if len(set(self._of_all_ranks(np.frombuffer(said, "V16")).tolist())) > 1:
             raise Error(f"an array of {self._dtype} (other ranks made it with another dtype): use the same")
@@ -100,6 +101,11 @@ class Elements(Prefetching, ABC):
         True
         """
         return np.add.reduce(self._of_all_ranks(np.asarray(self._own_values().sum()).reshape(1)))
+
+    def _element_read(self) -> Any:
+        """What has been read into the cell."""
+        value = self._cell[0]
+        return value.copy() if self._has_fields else value  # which would be a view
 
     @abstractmethod
     def _own_values(self) -> np.ndarray:

@@ -118,7 +118,7 @@ class SparseMatrix(Elements):
         """An element as a numpy scalar; 0 where the matrix has no such index. Many of them: `take()`."""
         if not self._read(key):
             _not_an_element()
-        return self._cell[0]
+        return self._element_read()
 
     def __setitem__(self, key: Any, value: Any) -> None:
         """Writes an element. Raises Error where the matrix has no such index."""

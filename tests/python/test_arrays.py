@@ -6,7 +6,9 @@ from __future__ import annotations
 import pytest
 from ranks import FAMILIES, SOURCE, need_family, need_native, run
 
-CHECKS = [SOURCE / "tests" / "python" / f"{name}_checks.py" for name in ("array", "changing", "sparse")]
+CHECKS = [
+    SOURCE / "tests" / "python" / f"{name}_checks.py" for name in ("array", "changing", "numpy", "sparse")
+]
 
 
 @pytest.mark.parametrize("checks", CHECKS)

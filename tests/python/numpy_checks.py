@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where arrays do what numpy's users expect, or say that they do not.
+
+python numpy_checks.py [RANKS]      # threads; under mpiexec the ranks that there are
+"""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+from array_checks import refused
+
+import nearfetch
+from nearfetch import BlockArray, BlockCyclicArray, CyclicArray, barrier, launch, rank
+
+
+def records():
+    """What was read of a structured dtype stays as it was."""
+    array = BlockArray(3, [("x", "f8"), ("n", "i4"), ("tag", "S4")])
+    if rank() == 0:
+        for i in range(3):
+            array[i] = (i, i, b"ab")
+    barrier()
+    first, last = array[0], array[2]
+    assert first.item() == (0.0, 0, b"ab") and last.item() == (2.0, 2, b"ab")
+    assert [row["n"] for row in list(array)] == [0, 1, 2]
+    barrier()
+    if rank() == 0:
+        array[0], array[2] = array[2], array[0]
+    barrier()
+    assert first["n"] == 0 and array[...]["n"].tolist() == [2, 1, 0]
+    barrier()
+
+
+def main():
+    """All of it, in one program."""
+    records()
+    return rank()
+
+
+if __name__ == "__main__":
+    done = launch(main, ranks=int(sys.argv[1]) if len(sys.argv) > 1 else 1)
+    print(f"passed {len(done)}")
