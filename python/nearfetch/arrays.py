@@ -351,7 +351,9 @@ class DistributedArray(ArrayPrefetching, Elements):
         own = self.local
         value = getattr(own, name)() if own.size else np.zeros((), self._dtype)
         has = self._of_all_ranks(np.array([own.size > 0]))
-        return getattr(self._of_all_ranks(np.asarray(value).reshape(1))[has], name)()
+        # In the byte order that all ranks expect.
+        everyone = self._of_all_ranks(np.asarray(value, self._dtype).reshape(1))
+        return getattr(everyone[has], name)()
 
     def _own_values(self) -> np.ndarray:
         return self.local

@@ -33,9 +33,22 @@ def records():
     barrier()
 
 
+def byte_orders():
+    """Reductions of numbers that are not in this machine's order, and of ranks that have none."""
+    for dtype in (">i4", ">f8", ">M8[s]", "<i2"):
+        array = BlockArray(1, dtype)
+        array.fill(5)
+        expected = np.array([5], dtype)
+        assert (array.min(), array.max()) == (expected.min(), expected.max())
+        if array.dtype.kind != "M":
+            assert array.sum() == 5 and array.mean() == 5
+    barrier()
+
+
 def main():
     """All of it, in one program."""
     records()
+    byte_orders()
     return rank()
 
 
