@@ -100,7 +100,11 @@ class Elements(Prefetching, ABC):
         >>> launch(main, ranks=2) == [1000, 1000]
         True
         """
-        return np.add.reduce(self._of_all_ranks(np.asarray(self._own_values().sum()).reshape(1)))
+        return self._sum()
+
+    def _sum(self, dtype: Any = None) -> Any:
+        own = np.asarray(self._own_values().sum(dtype=dtype)).reshape(1)
+        return np.add.reduce(self._of_all_ranks(own), dtype=dtype)
 
     def _element_read(self) -> Any:
         """What has been read into the cell."""

@@ -45,10 +45,23 @@ def byte_orders():
     barrier()
 
 
+def means():
+    """Are numpy's, where a sum of the dtype would not hold, too."""
+    for dtype, value in (("i8", 2**62), ("u1", 255), ("?", True), ("f2", 1), (">f2", 3), ("f4", 0.1)):
+        array = BlockArray(5000, dtype)
+        array.fill(value)
+        expected = np.full(5000, value, dtype).mean()
+        mean = array.mean()
+        assert mean.dtype == expected.dtype and np.isclose(mean, expected), (dtype, mean, expected)
+    assert array.size == 5000 and np.isclose(BlockArray(3, "m8[s]").mean() / np.timedelta64(1, "s"), 0)
+    barrier()
+
+
 def main():
     """All of it, in one program."""
     records()
     byte_orders()
+    means()
     return rank()
 
 
