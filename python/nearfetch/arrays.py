@@ -15,9 +15,9 @@ same arguments. The memory of an array is used again when it, and all views of i
 from __future__ import annotations
 
 import operator
-from typing import Any, Iterator, Optional, Sequence, Union
+from typing import Any, Iterator, NoReturn, Optional, Sequence, Union
 
-from nearfetch.elements import Elements, bytes_of, checked_dtype, view_of
+from nearfetch.elements import Elements, bytes_of, checked_dtype, only_of_all, view_of
 from nearfetch.errors import Error
 from nearfetch.gathering import Gather
 from nearfetch.indexing import scattered, select, words_of
@@ -151,6 +151,19 @@ class DistributedArray(ArrayPrefetching, Elements):
 
     def __iter__(self) -> Iterator[Any]:
         return (self[index] for index in range(self._lower[0], self._upper[0]))
+
+    def __reversed__(self) -> Iterator[Any]:
+        return (self[index] for index in reversed(range(self._lower[0], self._upper[0])))
+
+    def _not_in_place(self, other: Any) -> NoReturn:
+        # Left to Python, `a += x` may make a numpy copy, call that `a`, and leave the array as it is.
+        raise Error(
+            f"an operator like += on a {type(self).__name__} (each rank changes its own elements, or a "
+            "slice): write a.local[...] += x, or a[...] = what they shall be"
+        )
+
+    __iadd__ = __isub__ = __imul__ = __imatmul__ = __itruediv__ = __ifloordiv__ = _not_in_place
+    __imod__ = __ipow__ = __ilshift__ = __irshift__ = __iand__ = __ixor__ = __ior__ = _not_in_place
 
     def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> np.ndarray:
         if copy is False:
@@ -333,7 +346,7 @@ class DistributedArray(ArrayPrefetching, Elements):
         # The native side adds numbers as this machine has them.
         return self._dtype.kind if self._dtype.isnative else "V"
 
-    def mean(self) -> Any:
+    def mean(self, axis: None = None, dtype: None = None, out: None = None) -> Any:
         """Of all elements, with numpy's dtype for it; the same on all ranks. Collective.
 
         >>> from nearfetch import launch
@@ -344,17 +357,20 @@ class DistributedArray(ArrayPrefetching, Elements):
         >>> launch(main, ranks=2)
         [True, True]
         """
+        only_of_all("mean", axis, dtype, out)
         # As numpy does: what sums of numbers of these kinds could not hold.
         wider = "f8" if self._dtype.kind in "biu" else "f4" if self._dtype.type is np.float16 else None
         mean = self._sum(wider) / self.size
         return np.float16(mean) if self._dtype.type is np.float16 else mean
 
-    def min(self) -> Any:
+    def min(self, axis: None = None, dtype: None = None, out: None = None) -> Any:
         """The smallest element. Collective. Raises Error where there is none."""
+        only_of_all("min", axis, dtype, out)
         return self._extreme("min")
 
-    def max(self) -> Any:
+    def max(self, axis: None = None, dtype: None = None, out: None = None) -> Any:
         """The largest element. Collective. Raises Error where there is none."""
+        only_of_all("max", axis, dtype, out)
         return self._extreme("max")
 
     def _extreme(self, name: str) -> Any:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+import numbers
 import operator
 from abc import ABC, abstractmethod
 from typing import Any, Sequence, Union
@@ -14,7 +15,7 @@ from nearfetch.native import _native
 from nearfetch.numerical import np
 from nearfetch.prefetching import Prefetching
 
-__all__ = ["Elements", "bytes_of", "checked_dtype", "view_of"]
+__all__ = ["Elements", "bytes_of", "checked_dtype", "only_of_all", "view_of"]
 
 _ELEMENT_BYTES = (1, 2, 4, 8, 16)
 
@@ -36,6 +37,19 @@ class Elements(Prefetching, ABC):
         said = hashlib.blake2b(repr(self._dtype.descr).encode(), digest_size=16).digest()
         if len(set(self._of_all_ranks(np.frombuffer(said, "V16")).tolist())) > 1:
             raise Error(f"an array of {self._dtype} (other ranks made it with another dtype): use the same")
+
+    def __eq__(self, other: object) -> bool:
+        """Of an array with itself. Raises Error for what could be compared with its elements."""
+        if other is self:
+            return True
+        if isinstance(other, (Elements, numbers.Number, list, tuple)) or hasattr(other, "__array__"):
+            raise Error(
+                f"== of a {type(self).__name__} (its elements are not all here): compare what was read of "
+                "it, or `local`; or use `is`"
+            )
+        return NotImplemented
+
+    __hash__ = object.__hash__
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -89,8 +103,10 @@ class Elements(Prefetching, ABC):
             self._native.read_many(bytes_of(rows), bytes_of(taken))
         return taken
 
-    def sum(self) -> Any:
+    def sum(self, axis: None = None, dtype: None = None, out: None = None) -> Any:
         """Of all elements, with numpy's dtype for it; the same on all ranks. Collective.
+
+        `np.sum(a)` is this. Raises Error for an `axis`, a `dtype` or an `out`.
 
         >>> from nearfetch import CyclicArray, launch
         >>> def main():
@@ -100,6 +116,7 @@ class Elements(Prefetching, ABC):
         >>> launch(main, ranks=2) == [1000, 1000]
         True
         """
+        only_of_all("sum", axis, dtype, out)
         return self._sum()
 
     def _sum(self, dtype: Any = None) -> Any:
@@ -152,6 +169,16 @@ def checked_dtype(dtype: Any) -> np.dtype:
     if known.subdtype is not None:
         raise Error(f"an array of {known} (its elements are arrays): make these one more dimension")
     return known
+
+
+def only_of_all(what: str, axis: Any, dtype: Any, out: Any) -> None:
+    """Raises Error for what numpy's reductions may be given beside the array."""
+    for word, given in (("axis", axis), ("dtype", dtype), ("out", out)):
+        if given is not None:
+            raise Error(
+                f"{what} with {word}={given!r} (it is one number, of all elements of all ranks): leave it "
+                "out, or use numpy on what was read, or `local`"
+            )
 
 
 def bytes_of(array: np.ndarray) -> np.ndarray:

@@ -114,6 +114,10 @@ class SparseMatrix(Elements):
 
     # Elements of all ranks.
 
+    # Not by numbers from 0 on, as Python would try.
+    __iter__ = None
+    __contains__ = None
+
     def __getitem__(self, key: Any) -> Any:
         """An element as a numpy scalar; 0 where the matrix has no such index. Many of them: `take()`."""
         if not self._read(key):

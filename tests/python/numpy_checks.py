@@ -6,6 +6,7 @@ python numpy_checks.py [RANKS]      # threads; under mpiexec the ranks that ther
 
 from __future__ import annotations
 
+import operator
 import sys
 
 import numpy as np
@@ -57,11 +58,37 @@ def means():
     barrier()
 
 
+def idioms():
+    """What numpy's users write means what it says, or is refused."""
+    array = same_array = BlockArray(bounds=[(1, 8)])
+    array.local[...] = array.local_indices[0]
+    barrier()
+    for change in (operator.iadd, operator.imul, operator.ipow, operator.ior):
+        for operand in (1, np.float64(1), array[...], array):
+            refused(lambda: change(array, operand), "write a.local[...]")  # noqa: B023
+    array[2] += 1 if rank() == 0 else 0
+    barrier()
+    assert list(array) == [1, 3, 3, 4, 5, 6, 7] and list(reversed(array)) == list(array)[::-1]
+    other = BlockArray(7)
+    for operand in (0, 1.5, np.float64(0), array[...], [1, 2], other):
+        refused(lambda: array == operand, "compare what was read")  # noqa: B023
+        refused(lambda: array != operand, "compare what was read")  # noqa: B023
+    assert array == same_array and array != None and array not in (None, "x")  # noqa: E711
+    assert {array: 1, other: 2}[array] == 1 and 3.0 in array and 2.0 not in array
+    for numpys in (np.sum, np.mean, np.min, np.max):
+        assert numpys(array) == numpys(array[...])
+        refused(lambda: numpys(array, axis=0), "axis=0")  # noqa: B023
+        refused(lambda: numpys(array, out=np.zeros(1)), "out=")  # noqa: B023
+    refused(lambda: array.mean(dtype="f4"), "dtype='f4'")
+    barrier()
+
+
 def main():
     """All of it, in one program."""
     records()
     byte_orders()
     means()
+    idioms()
     return rank()
 
 

@@ -240,6 +240,21 @@ def wrong_uses():
     barrier()
 
 
+def no_list():
+    """Python does not try numbers from 0 on."""
+    matrix = SparseMatrix((3, 3))
+    for attempt in (list, iter, lambda matrix: 0.0 in matrix, lambda matrix: [*matrix]):
+        try:
+            attempt(matrix)
+        except TypeError:
+            continue
+        raise AssertionError("not refused")
+    refused(lambda: matrix == 0, "compare what was read")
+    refused(lambda: np.sum(matrix, axis=1), "axis=1")
+    assert matrix == matrix and {matrix: 1}[matrix] == 1 and np.sum(matrix) == 0
+    barrier()
+
+
 def other_libraries():
     """What looks like a matrix of scipy is one; what is no CSR yet is asked to become it."""
     own = SparseMatrix.rows_of(5)
@@ -263,6 +278,7 @@ def main():
     added()
     wrong_matrices()
     wrong_uses()
+    no_list()
     other_libraries()
     return rank()
 
