@@ -99,7 +99,11 @@ class DistributedArray(ArrayPrefetching, Elements):
 
     def __repr__(self) -> str:
         where = f"shape={self.shape}" if not any(self._lower) else f"bounds={self.bounds}"
-        return f"{type(self).__name__}({where}, dtype={self._dtype}, grid={self.grid})"
+        try:
+            where += f", dtype={self._dtype}, grid={self.grid}"
+        except Error:  # the program has ended
+            where += f", dtype={self._dtype}"
+        return f"{type(self).__name__}({where})"
 
     # Elements of all ranks.
 
@@ -232,14 +236,29 @@ class DistributedArray(ArrayPrefetching, Elements):
         >>> launch(lambda: CyclicArray(5).local_indices[0].tolist(), ranks=2)
         [[0, 2, 4], [1, 3]]
         """
-        parts = (self._native.local_indices(dimension) for dimension in range(self.ndim))
-        return tuple(np.concatenate([np.arange(*one) for one in [(0, 0), *part]]) for part in parts)
+        return tuple(self._local_indices(dimension) for dimension in range(self.ndim))
+
+    def _local_indices(self, dimension: int) -> np.ndarray:
+        if self._dealt == BlockArray._dealt:
+            return np.concatenate(
+                [np.arange(*one) for one in [(0, 0), *self._native.local_indices(dimension)]]
+            )
+        # There may be as many ranges as indices, and a tuple of Python for each would take long.
+        first, end = self.bounds[dimension]
+        blocks = _numbers("block", self._block, self.ndim) or [1] * self.ndim
+        block = min(blocks[dimension], max(end - first, 1))
+        part = int(np.unravel_index(_native.rank(), self.grid)[dimension])
+        turns = np.arange(first + part * block, end, self.grid[dimension] * block)
+        own = turns[:, np.newaxis] + np.arange(block)
+        return own[own < end]
 
     def with_halo(self, depth: int = 1) -> tuple[np.ndarray, tuple[slice, ...]]:
         """A copy of what this rank owns and of what lies up to `depth` around it, and where that is.
 
-        With `prefetch_stencil(depth)` all of it is here. For blocks.
+        With `prefetch_stencil(depth)` all of it is here. For blocks. Raises Error for a depth below 0.
         """
+        if depth < 0:
+            raise Error(f"with_halo of depth {depth} (it is how far a halo reaches): use 0 or more")
         box = tuple(
             slice(max(own.start - depth, first), min(own.stop + depth, end)) if own.stop > own.start else own
             for own, (first, end) in zip(self.local_box, self.bounds)

@@ -110,7 +110,11 @@ class SparseMatrix(Elements):
         return len(self._own_rows), self._upper[1]
 
     def __repr__(self) -> str:
-        return f"SparseMatrix(shape={self.shape}, dtype={self._dtype}, nnz={self.nnz})"
+        try:
+            count = f", nnz={self.nnz}"
+        except Error:  # the program has ended
+            count = ""
+        return f"SparseMatrix(shape={self.shape}, dtype={self._dtype}{count})"
 
     # Elements of all ranks.
 

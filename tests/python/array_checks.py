@@ -377,6 +377,7 @@ def wrong_uses():
     refused(lambda: array.assign(BlockArray((4, 5), "i4")), "same dtype")
     refused(lambda: array.assign(BlockArray((4, 6), "f4")), "same bounds")
     refused(lambda: array.assign(np.zeros(3)), "source is a distributed array")
+    refused(lambda: array.with_halo(-1), "use 0 or more")
     refused(lambda: CyclicArray(4).local_box, "local_indices")
     refused(lambda: BlockArray(0).max(), "without elements")
     refused(lambda: launch(main), "where no rank runs")

@@ -83,15 +83,46 @@ def idioms():
     barrier()
 
 
+def ended():
+    """What a program has left can be printed."""
+    left = launch(lambda: (CyclicArray(3), nearfetch.SparseMatrix((2, 2))), ranks=2, mpi=False)[0]
+    assert repr(left[0]) == "CyclicArray(shape=(3,), dtype=float64)"
+    assert repr(left[1]) == "SparseMatrix(shape=(2, 2), dtype=float64)"
+
+
+def own_indices():
+    """Are those whose owner the rank is, in all distributions."""
+    lower, upper = (-3, 2), (10, 7)
+    for distribution, block in (
+        (BlockArray, 0),
+        (CyclicArray, 0),
+        (BlockCyclicArray, 3),
+        (BlockCyclicArray, 40),
+    ):
+        more = {"block": (block, 2)} if block else {}
+        array = distribution(bounds=list(zip(lower, upper)), **more)
+        for _ in range(2):
+            rows, columns = array.local_indices
+            assert rows.dtype == columns.dtype == np.int64 and array.local.shape == (len(rows), len(columns))
+            assert all(array.owner((i, j)) == rank() for i in rows for j in columns)
+            assert np.all(np.diff(rows) > 0) and np.all(np.diff(columns) > 0)
+            array.resize(bounds=[(-1, 4), (0, 9)])
+    assert CyclicArray(0).local_indices[0].size == 0
+    barrier()
+
+
 def main():
     """All of it, in one program."""
     records()
     byte_orders()
     means()
     idioms()
+    own_indices()
     return rank()
 
 
 if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        ended()
     done = launch(main, ranks=int(sys.argv[1]) if len(sys.argv) > 1 else 1)
     print(f"passed {len(done)}")
