@@ -143,7 +143,11 @@ int CachedWindow::fetch_ahead(const Get& get, GetStarter& starter, const Survey&
 
 int CachedWindow::prefetch(Rank target, ByteRange range) {
     Guard guard = lock();
-    if (range.empty() || !usable(target) || !may_keep(at(target), range)) return 0;
+    if (!usable(target)) return 0;
+    // A hint may go too far, as the last iterations of a loop do; below 0 it is beyond the end.
+    if (const std::uint64_t extent = at(target).extent_bytes; extent != 0)
+        range.end = std::min(range.end, extent);
+    if (range.begin >= range.end || !may_keep(at(target), range)) return 0;
     static thread_local std::vector<Segment> segments;
     cache_->survey(target, range.begin, range.size(), segments);
     for (const Segment& s : segments) {

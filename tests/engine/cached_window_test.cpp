@@ -345,6 +345,21 @@ TEST_F(CachedWindowTest, PrefetchMakesALaterGetAHit) {
     EXPECT_EQ(rig.messages, 1u) << "it is there already";
 }
 
+TEST_F(CachedWindowTest, PrefetchEndsWithTheWindow) {
+    rig.window.set_extents(std::array<std::uint64_t, 3>{1000, 1000, 1000});
+    EXPECT_EQ(rig.window.prefetch(1, {900, 4000}), 0);
+    rig.flush(1);
+    EXPECT_EQ(counters().prefetches, 1u);
+    EXPECT_EQ(rig.bytes, 100u);
+    EXPECT_EQ(fetched(1, 900, 100), bytes(1, 900, 100));
+    EXPECT_EQ(counters().hits, 1u);
+    constexpr std::uint64_t below = -std::uint64_t{64};
+    for (const ByteRange& outside : {ByteRange{1000, 1064}, ByteRange{1 << 20, 1 << 21},
+                                     ByteRange{below, below + 32}, ByteRange{below, 64}})
+        EXPECT_EQ(rig.window.prefetch(1, outside), 0);
+    EXPECT_EQ(rig.messages, 1u);
+}
+
 TEST_F(CachedWindowTest, GetBeforeThePrefetchArrivesWaitsForIt) {
     rig.window.prefetch(1, {256, 512});
     Buffer buffer(100, 0);

@@ -60,6 +60,8 @@ def user_defined():
         with window.reading() as same:
             assert same is window
             window.prefetch(TARGET, 100, 20, MPI.DOUBLE)
+            for outside in (200, 10**6, -(10**6), -5):  # where the window has nothing
+                window.prefetch(TARGET, outside, 10, MPI.DOUBLE)
             window.Flush(TARGET)
             for _ in range(3):
                 read(window, 100, 20, version)
