@@ -34,8 +34,8 @@
 // where it is read without being looked for (gather.hpp).
 //
 // What is collective is called by all ranks in the same order with the same arguments; that they are the same
-// is checked, and an Error if not. Collective functions begin with a barrier (patterns unless they are told
-// not to), and end with one but for patterns.
+// is checked, and an Error if not (of a value of fill() where T has no padding). Collective functions begin
+// with a barrier (patterns unless they are told not to), and end with one but for patterns.
 //
 // Here is what an array can do, and what an access to an element does; how boxes and whole arrays move stands
 // in array_bulk.hpp, where what is prefetched can be read in place in array_resident.hpp (loops that do so:
@@ -189,7 +189,7 @@ class DistributedArray {
     // The whole array. Collective.
 
     void fill(const T& value) {
-        agree("fill", {});
+        agree("fill", detail::describe_value(value));
         std::fill_n(own_, local().size(), value);
         barrier();
     }

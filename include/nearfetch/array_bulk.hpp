@@ -209,7 +209,9 @@ void DistributedArray<T, N, D>::assign(const DistributedArray<T, N, Other>& from
     if (from.bounds() != bounds())
         throw Error("assign: an array of other bounds", "each index gets the element of the same index",
                     "use arrays of the same bounds");
-    agree("assign", {});
+    std::vector<std::uint64_t> source = detail::describe(from.layout(), from.block_, sizeof(T));
+    source.push_back(from.parts_.address());
+    agree("assign", std::move(source));
     take(from.layout(), from.fetch_for(layout_, false));
     barrier();
 }

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <nearfetch/pgas.hpp>
 #include <span>
 #include <string>
@@ -75,6 +76,18 @@ class Agreement {
     std::uint64_t calls_ = 0;
     std::uint64_t unchecked_ = 0;  ///< what was said since the last barrier; 0: nothing
 };
+
+/// The bytes of a value that all ranks give; nothing of one that may have bytes without a meaning.
+template <class T>
+std::vector<std::uint64_t> describe_value(const T& value) {
+    constexpr bool is_number = std::is_floating_point_v<T> && sizeof(T) <= sizeof(std::uint64_t);
+    std::vector<std::uint64_t> words;
+    if constexpr (std::has_unique_object_representations_v<T> || is_number) {
+        words.resize((sizeof(T) + sizeof(std::uint64_t) - 1) / sizeof(std::uint64_t));
+        std::memcpy(words.data(), &value, sizeof(T));
+    }
+    return words;
+}
 
 /// As messages have it: (1, 2)
 std::string text_of(std::span<const std::int64_t> index);

@@ -17,7 +17,7 @@ from __future__ import annotations
 import operator
 from typing import Any, Iterator, NoReturn, Optional, Sequence, Union
 
-from nearfetch.elements import Elements, bytes_of, checked_dtype, only_of_all, view_of
+from nearfetch.elements import Elements, bytes_of, checked_dtype, only_of_all, view_of, without_padding
 from nearfetch.errors import Error
 from nearfetch.gathering import Gather
 from nearfetch.indexing import scattered, select, words_of
@@ -268,9 +268,10 @@ class DistributedArray(ArrayPrefetching, Elements):
     # The whole array.
 
     def fill(self, value: Any) -> None:
-        """Gives every element the value. Collective."""
+        """Gives every element the value. Collective. Raises Error when ranks give different ones."""
         self._cell[0] = value
-        self._native.fill(self._cell.ctypes.data)
+        same = without_padding(self._cell)  # its bytes are compared
+        self._native.fill(same.ctypes.data)
 
     def assign(self, source: DistributedArray) -> None:
         """Takes over another array's elements, whatever its distribution. Collective.

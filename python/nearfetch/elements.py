@@ -15,7 +15,7 @@ from nearfetch.native import _native
 from nearfetch.numerical import np
 from nearfetch.prefetching import Prefetching
 
-__all__ = ["Elements", "bytes_of", "checked_dtype", "only_of_all", "view_of"]
+__all__ = ["Elements", "bytes_of", "checked_dtype", "only_of_all", "view_of", "without_padding"]
 
 _ELEMENT_BYTES = (1, 2, 4, 8, 16)
 
@@ -184,6 +184,20 @@ def only_of_all(what: str, axis: Any, dtype: Any, out: Any) -> None:
 def bytes_of(array: np.ndarray) -> np.ndarray:
     """The same memory. `array` is contiguous."""
     return array.reshape(-1).view(np.uint8)
+
+
+def without_padding(elements: np.ndarray) -> np.ndarray:
+    """The same elements; bytes of them that mean nothing are zero."""
+    if elements.dtype.names is not None:
+        copied = np.zeros_like(elements)
+        for name in elements.dtype.names:
+            copied[name] = elements[name]
+        return copied
+    if elements.dtype.char == "g" and np.finfo("g").nmant == 63:
+        copied = elements.copy()
+        copied.view("u1").reshape(-1, copied.itemsize)[:, 10:] = 0
+        return copied
+    return elements
 
 
 def view_of(held: Any, dtype: Any) -> np.ndarray:

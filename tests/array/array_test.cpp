@@ -267,6 +267,27 @@ TEST(Array, RanksThatDoNotCallTheSameAreNamed) {
                       b.fill(1);
               }).find("it is collective"),
               std::string::npos);
+    EXPECT_NE(failure([] { BlockArray<long, 1>({10}).fill(rank() / 2); }).find("fill: rank "),
+              std::string::npos);
+    EXPECT_NE(failure([] {
+                  BlockArray<double, 1> a({10});
+                  a.fill(0.5 + rank());
+              }).find("fill: rank "),
+              std::string::npos);
+    EXPECT_NE(failure([] {
+                  BlockArray<long, 1> a({10}), b({10}), c({10});
+                  a.assign(rank() == 2 ? b : c);
+              }).find("assign: rank "),
+              std::string::npos);
+    EXPECT_NE(failure([] {
+                  BlockArray<long, 1> a({10}), b({10});
+                  CyclicArray<long, 1> c({10});
+                  if (rank() == 2)
+                      a.assign(b);
+                  else
+                      a.assign(c);
+              }).find("assign: rank "),
+              std::string::npos);
     EXPECT_NE(failure([] { BlockArray<long, 2> a({{0, 0}, {4, 4}}, {2, 2}); }).find("the program has 3"),
               std::string::npos);
     EXPECT_NE(failure([] {

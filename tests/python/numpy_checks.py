@@ -13,7 +13,7 @@ import numpy as np
 from array_checks import refused
 
 import nearfetch
-from nearfetch import BlockArray, BlockCyclicArray, CyclicArray, barrier, launch, rank
+from nearfetch import BlockArray, BlockCyclicArray, CyclicArray, barrier, launch, rank, ranks
 
 
 def records():
@@ -90,6 +90,26 @@ def ended():
     assert repr(left[1]) == "SparseMatrix(shape=(2, 2), dtype=float64)"
 
 
+def fills():
+    """All ranks give the same; bytes that mean nothing may differ."""
+    for dtype in (np.dtype([("x", "f8"), ("n", "i2")], align=True), np.dtype("g"), np.dtype([("n", "i4")])):
+        array = BlockArray(3, dtype)
+        value = np.frombuffer(bytes([rank()]) * dtype.itemsize, dtype).copy()
+        if dtype.names:
+            for name in dtype.names:
+                value[name] = 3
+        else:
+            value[...] = 3
+        array.fill(value[0])
+        assert array[2].item() == (value[0].item() if dtype.names else 3)
+    array = BlockArray(3, "f4")
+    if ranks() == 2:
+        refused(lambda: array.fill(rank()), "fill: rank")
+    array.fill(1.5)
+    assert array.sum() == 4.5
+    barrier()
+
+
 def own_indices():
     """Are those whose owner the rank is, in all distributions."""
     lower, upper = (-3, 2), (10, 7)
@@ -117,6 +137,7 @@ def main():
     byte_orders()
     means()
     idioms()
+    fills()
     own_indices()
     return rank()
 
