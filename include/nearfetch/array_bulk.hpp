@@ -33,7 +33,7 @@ auto DistributedArray<T, N, D>::fetch_for(const Layout<N, Other>& owned, bool ar
     -> std::vector<Part> {
     std::vector<Part> parts = parts_of(detail::own_product(owned, rank_));
     for (Part& part : parts)
-        part.packed.resize(static_cast<std::size_t>(part.local.size()));
+        part.packed = detail::Buffer<T>(static_cast<std::size_t>(part.local.size()));
     fetch(parts, around);
     return parts;
 }
@@ -144,7 +144,7 @@ void DistributedArray<T, N, D>::get(const Box<N>& box, std::span<T> to) const {
         known[k] = {part.local, get_prefetched(part, box, to)};
         part.local = detail::box_of_zeros(part.local, known[k].here);
         part.slice = detail::make_slice(layout_, part.owner, part.local, parts_.address(), sizeof(T));
-        part.packed.resize(static_cast<std::size_t>(part.local.size()));
+        part.packed = detail::Buffer<T>(static_cast<std::size_t>(part.local.size()));
     }
     fetch(parts, false);
     for (std::size_t k = 0; k < parts.size(); ++k) {

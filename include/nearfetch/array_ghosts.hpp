@@ -89,8 +89,8 @@ class GhostSums {
     }
     void send(GhostExchange& exchange, std::uint64_t round) const {
         std::vector<std::span<const std::byte>> sums;
-        for (const std::vector<T>& each : sums_)
-            sums.push_back(std::as_bytes(std::span(each)));
+        for (const Buffer<T>& each : sums_)
+            sums.push_back(std::as_bytes(each.span()));
         exchange.send(round, slices_, sums);
     }
 
@@ -106,7 +106,7 @@ class GhostSums {
 
     // In the order in which they were first contributed to.
     std::vector<GhostSlice> slices_;
-    std::vector<std::vector<T>> sums_;
+    std::vector<Buffer<T>> sums_;
     std::map<const PrefetchedSlice*, std::size_t> current_;
     std::pair<const PrefetchedSlice*, std::size_t> last_;
     std::uint64_t evictions_ = 0;

@@ -11,6 +11,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <nearfetch/distribution.hpp>
 #include <nearfetch/pgas.hpp>
 #include <nearfetch/slice.hpp>
@@ -21,6 +22,33 @@
 namespace [[gnu::visibility("default")]] nearfetch {
 
 namespace detail {
+
+/// Elements side by side, also where std::vector has bits. T{} at first.
+template <class T>
+class Buffer {
+  public:
+    Buffer() = default;
+    explicit Buffer(std::size_t count) : elements_(std::make_unique<T[]>(count)), size_(count) {}
+    Buffer(Buffer&& other) noexcept
+        : elements_(std::move(other.elements_)), size_(std::exchange(other.size_, 0)) {}
+    Buffer& operator=(Buffer&& other) noexcept {
+        std::swap(elements_, other.elements_);
+        std::swap(size_, other.size_);
+        return *this;
+    }
+
+    bool empty() const { return size_ == 0; }
+    std::size_t size() const { return size_; }
+    T* data() { return elements_.get(); }
+    const T* data() const { return elements_.get(); }
+    T& operator[](std::size_t n) { return elements_[n]; }
+    const T& operator[](std::size_t n) const { return elements_[n]; }
+    std::span<const T> span() const { return {data(), size_}; }
+
+  private:
+    std::unique_ptr<T[]> elements_;
+    std::size_t size_ = 0;
+};
 
 template <std::size_t N, Distribution D>
 Slice make_slice(const Layout<N, D>& layout, Rank owner, const Box<N>& local, std::uint64_t address,
@@ -161,7 +189,7 @@ struct ArrayPart {
     Rank owner;
     Box<N> local;
     Slice slice;
-    std::vector<T> packed;
+    Buffer<T> packed;
     T* direct = nullptr;  ///< where they go in place of `packed`
 
     /// Where all of its elements lie side by side in the program's memory for the box, that is where they go.
@@ -175,7 +203,7 @@ struct ArrayPart {
         if (side_by_side)
             direct = program + position(box, layout.global(owner, local.lower));
         else
-            packed.resize(static_cast<std::size_t>(local.size()));
+            packed = Buffer<T>(static_cast<std::size_t>(local.size()));
     }
     SliceMove move() {
         return {slice, reinterpret_cast<std::byte*>(direct != nullptr ? direct : packed.data())};

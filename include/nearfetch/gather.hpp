@@ -59,7 +59,7 @@ class Gather {
             elements += static_cast<std::uint64_t>(part.set.size());
         }
         detail::check_gathered(elements);
-        elements_.resize(elements);
+        elements_ = detail::Buffer<T>(elements);
         positions_.reserve(indices.size());
         for (const std::int64_t i : indices) {
             const Place<1> place = layout_.place({i});
@@ -95,7 +95,7 @@ class Gather {
     /// array of their own, as that of a matrix whose columns are numbered anew.
     std::span<const std::uint32_t> positions() const { return positions_; }
     /// Each that is needed once, owner by owner, and a few that lie between them.
-    std::span<const T> elements() const { return elements_; }
+    std::span<const T> elements() const { return elements_.span(); }
 
   private:
     /// What one owner has of it.
@@ -107,7 +107,7 @@ class Gather {
     const DistributedArray<T, 1, D>& array_;
     Layout<1, D> layout_;
     std::map<Rank, Part> parts_;
-    std::vector<T> elements_;
+    detail::Buffer<T> elements_;
     std::vector<std::uint32_t> positions_;
 };
 

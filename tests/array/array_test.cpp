@@ -2,6 +2,8 @@
 //
 // Distributed arrays against brute force, for each distribution, on 1 to 9 ranks.
 
+#include <nearfetch/gather.hpp>
+
 #include "array_rig.hpp"
 
 namespace nearfetch {
@@ -204,6 +206,50 @@ TEST(Array, ElementsReadAndWriteLikeNumbers) {
         }
         barrier();
         EXPECT_EQ(a(0), 8.5);
+        barrier();
+    });
+}
+
+// Of which std::vector would have bits.
+TEST(Array, OfTruthValues) {
+    launch(array_options(3), [] {
+        BlockArray<bool, 1> a({40});
+        CyclicArray<bool, 1> b({40});
+        const auto is_set = [](std::int64_t i) { return i % 3 == 0 || i > 30; };
+        const auto expect_set = [&](const auto& array) {
+            bool got[40];
+            array.get(array.bounds(), got);
+            for (std::int64_t i = 0; i < 40; ++i) {
+                EXPECT_EQ(got[i], is_set(i)) << i;
+                EXPECT_EQ(array(i), is_set(i)) << i;
+            }
+            barrier();
+        };
+        bool values[40];
+        for (std::int64_t i = 0; i < 40; ++i)
+            values[i] = is_set(i);
+        if (rank() == 1) a.put(a.bounds(), values);
+        barrier();
+        expect_set(a);
+        b.assign(a);
+        expect_set(b);
+        b.prefetch_all_to_all();
+        expect_set(b);
+        a.resize({50});
+        a.resize({40});
+        expect_set(a);
+        const std::int64_t indices[] = {39, 0, 1, 3, 0};
+        Gather near(a, indices);
+        near.update();
+        for (std::size_t k = 0; k < near.size(); ++k)
+            EXPECT_EQ(near[k], is_set(indices[k]));
+        a.prefetch_all_to_all();
+        a.contribute({1}, true, [](bool& sum, bool value) { sum = sum || value; });
+        a.accumulate_ghosts([](bool& sum, bool value) { sum = sum || value; });
+        EXPECT_TRUE(a(1));
+        EXPECT_FALSE(a(2));
+        a.fill(true);
+        EXPECT_EQ(a.reduce(0, std::plus<>()), 40);
         barrier();
     });
 }
