@@ -2,21 +2,23 @@
 """Decides which MPI family a command uses.
 
 There is one interposer per binary interface, so `nearfetch run` has to know which MPI the ranks will load
-before they are started. Asked in this order: the programs among the command's words (which libmpi do they
-link?), what mpi4py is told by its variables, the launcher (whose MPI is it?), and what module systems leave
-in the environment. A guess is never made: without an answer the user is asked to name the family.
+before they are started. Asked in this order: the programs that the launcher starts (which libmpi do they
+link?), what mpi4py is told by its variables, the launcher (whose MPI is it?), what module systems and a
+launcher of this process leave in the environment, and whatever else among the command's words links libmpi.
+A guess is never made: without an answer the user is asked to name the family. Nor is one started that cannot
+end well: what the user says, the launcher and the programs have to agree.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Mapping, NamedTuple, Optional, Sequence
 
 from nearfetch import NearfetchError
 from nearfetch.elf import dependencies, read_dynamic, system_library_folders
+from nearfetch.words import Part, find_program, is_wrapper, next_program, parts_of, shell_commands
 
 
 class Family(NamedTuple):
@@ -50,19 +52,8 @@ FAMILIES: dict[str, Family] = {
 }
 
 _LAUNCHER_NAMES = ("mpiexec", "mpirun", "orterun", "prterun", "hydra")
-_WRAPPERS = {
-    "env",
-    "time",
-    "nice",
-    "ionice",
-    "timeout",
-    "taskset",
-    "numactl",
-    "setsid",
-    "nohup",
-    "stdbuf",
-    "chrt",
-}
+_STARTED_BY = {"hydra": ("mpich", "mpiabi"), "openmpi": ("openmpi", "mpiabi")}
+"""The families that a kind of launcher serves, its own first."""
 _VERSION_TIMEOUT_S = 10.0
 
 
@@ -75,6 +66,18 @@ class Launcher(NamedTuple):
     """"hydra" or "openmpi": how it is told to set a variable for the ranks only."""
     path: Path
     """The program, symbolic links followed."""
+
+
+class Linked(NamedTuple):
+    """What a program of the command links."""
+
+    word: str
+    """The program, as the command calls it."""
+    family: str
+    soname: str
+    """The library that tells the family."""
+    libmpi: Optional[Path]
+    """The libmpi, where that could be found."""
 
 
 class Decision(NamedTuple):
@@ -91,44 +94,70 @@ class Decision(NamedTuple):
 def decide(command: Sequence[str], environ: Mapping[str, str], named: Optional[str] = None) -> Decision:
     """The MPI family of `command`; `named` is what the user says it is.
 
-    Raises NearfetchError where the family cannot be told or the command's programs disagree.
+    Raises NearfetchError where the family cannot be told, or where the command's programs, its launcher and
+    `named` contradict each other.
     """
     launcher = find_launcher(command, environ)
-    linked = _linked_families(command, environ)
+    inner = None if launcher else _find_in_shell(command, environ)
+    words, started_by = inner or (command, launcher)
+    linked = _linked_programs(words, started_by, environ)
     if named:
-        family, libmpi, links = named, linked.get(named), named in linked
-    elif len(linked) > 1:
+        _check_named(named, linked)
+    elif linked:
+        _check_agreement(linked, started_by)
+    argument = None if linked else _of_arguments(words, started_by, environ)
+    known = linked or ([argument] if argument else [])
+    mine = [found for found in known if found.family == (named or known[0].family)]
+    if mine:
+        return Decision(mine[0].family, launcher, True, mine[0].libmpi)
+    answer = (named, None) if named else _without_programs(words, started_by, environ)
+    if answer is None:
         raise NearfetchError(
-            f"the programs of the command link different MPI libraries ({' and '.join(linked)}; "
+            f"cannot tell which MPI the command uses ('{command[0]}' is no MPI launcher nearfetch knows, "
+            "and none of the command's words is a program that links libmpi): "
+            f"name it by --mpi {'|'.join(FAMILIES)}"
+        )
+    family, libmpi = answer
+    return Decision(family, launcher, False, libmpi or _libmpi_for(family, started_by, environ))
+
+
+def _without_programs(
+    command: Sequence[str], launcher: Optional[Launcher], environ: Mapping[str, str]
+) -> Optional[tuple[str, Optional[Path]]]:
+    """What tells the family where no program does."""
+    answer = of_mpi4py(environ) or _of_launcher(launcher) or _of_environment(environ)
+    if answer:
+        return answer
+    others = {found.family: found.libmpi for found in _linked_words(command, range(len(command)), environ)}
+    return next(iter(others.items())) if len(others) == 1 else None
+
+
+def _check_named(named: str, linked: Sequence[Linked]) -> None:
+    """Raises NearfetchError where programs are linked, and none of them to the family `named`."""
+    if linked and all(found.family != named for found in linked):
+        raise NearfetchError(f"--mpi {named}, but {_described(linked[0])}: leave --mpi out")
+
+
+def _check_agreement(linked: Sequence[Linked], launcher: Optional[Launcher]) -> None:
+    """Raises NearfetchError where programs differ in what they link, or the launcher is another MPI's."""
+    families = list(dict.fromkeys(found.family for found in linked))
+    if len(families) > 1:
+        raise NearfetchError(
+            f"the programs of the command link different MPI libraries ({' and '.join(families)}; "
             "one interposer cannot serve both): start them by separate commands, "
             "or name the one to serve by --mpi"
         )
-    elif linked:
-        ((family, libmpi),) = linked.items()
-        links = True
-    else:
-        links = False
-        answer = of_mpi4py(environ) or _of_launcher(launcher) or _of_environment(environ)
-        if answer is None:
-            raise NearfetchError(
-                f"cannot tell which MPI the command uses ('{command[0]}' is no MPI launcher nearfetch knows, "
-                "and none of the command's words is a program that links libmpi): "
-                f"name it by --mpi {'|'.join(FAMILIES)}"
-            )
-        family, libmpi = answer
-    if libmpi is None and not links:
-        libmpi = _libmpi_for(family, launcher, environ)
-    return Decision(family, launcher, links, libmpi)
+    if launcher and families[0] not in _STARTED_BY[launcher.kind]:
+        title = FAMILIES[families[0]].title
+        raise NearfetchError(
+            f"the launcher {launcher.path} is {FAMILIES[_STARTED_BY[launcher.kind][0]].title}'s, "
+            f"but {_described(linked[0])}: start it by {title}'s mpiexec, "
+            f"or write --mpi {families[0]} where this launcher is known to serve {title}, too"
+        )
 
 
-def find_program(word: str, environ: Mapping[str, str]) -> Optional[Path]:
-    """The executable that a launcher would start for `word`: by PATH, or in the current folder."""
-    if not word or "\0" in word:
-        return None
-    found = shutil.which(word, path=environ.get("PATH", os.defpath))
-    if found is None and "/" not in word:
-        found = shutil.which(os.path.join(os.curdir, word))
-    return Path(found) if found else None
+def _described(found: Linked) -> str:
+    return f"{found.word} links {FAMILIES[found.family].title} ({found.soname})"
 
 
 def family_of_soname(soname: str) -> Optional[str]:
@@ -141,19 +170,31 @@ def family_of_soname(soname: str) -> Optional[str]:
 
 def linked_mpi(program: Path, environ: Mapping[str, str]) -> Optional[tuple[str, Optional[Path]]]:
     """The family that the ELF file `program` links, and its libmpi where that could be found."""
-    family = None
+    found = _linked(str(program), program, environ)
+    return (found.family, found.libmpi) if found else None
+
+
+def _linked(word: str, program: Path, environ: Mapping[str, str]) -> Optional[Linked]:
+    first = None
     for soname, path in dependencies(program, environ):
-        found = family_of_soname(soname)
-        family = family or found
-        if found and found == family and soname in FAMILIES[family].libmpi:
-            return family, path
-    return (family, None) if family else None
+        family = family_of_soname(soname)
+        if family is None or (first and family != first.family):
+            continue
+        if is_libmpi(soname, family):
+            return Linked(word, family, soname, path)
+        first = first or Linked(word, family, soname, None)
+    return first
+
+
+def is_libmpi(soname: str, family: str) -> bool:
+    """Whether `soname` is the C library of `family`, not one of its language bindings."""
+    return soname in FAMILIES[family].libmpi
 
 
 def find_launcher(command: Sequence[str], environ: Mapping[str, str]) -> Optional[Launcher]:
     """The MPI launcher of `command`: its first word, or the one behind wrappers such as `env`."""
     first = os.path.basename(command[0])
-    candidates = range(len(command)) if first in _WRAPPERS else range(1)
+    candidates = range(len(command)) if is_wrapper(first) else range(1)
     for index in candidates:
         if not _may_be_launcher(command[index]):
             continue
@@ -190,14 +231,67 @@ def _launcher_kind(path: Path, environ: Mapping[str, str]) -> Optional[str]:
     return None
 
 
-def _linked_families(command: Sequence[str], environ: Mapping[str, str]) -> dict[str, Optional[Path]]:
-    linked: dict[str, Optional[Path]] = {}
-    for word in command:
-        path = find_program(word, environ)
-        found = linked_mpi(path, environ) if path else None
-        if found and linked.get(found[0]) is None:
-            linked[found[0]] = found[1]
-    return linked
+def _find_in_shell(
+    command: Sequence[str], environ: Mapping[str, str]
+) -> Optional[tuple[Sequence[str], Launcher]]:
+    """The first command with a launcher in the string of `sh -c STRING`, and that launcher."""
+    for words in shell_commands(command):
+        launcher = find_launcher(words, environ)
+        if launcher:
+            return words, launcher
+    return None
+
+
+def _linked_programs(
+    command: Sequence[str], launcher: Optional[Launcher], environ: Mapping[str, str]
+) -> list[Linked]:
+    """What the programs link that the launcher starts, or the command itself where it has none."""
+    places = _program_places(command, launcher, environ)
+    return [found for at, _ in places for found in _linked_words(command, range(at, at + 1), environ)]
+
+
+def _program_places(
+    command: Sequence[str], launcher: Optional[Launcher], environ: Mapping[str, str]
+) -> list[tuple[int, int]]:
+    """Where the programs stand in `command`, behind wrappers, and where the arguments of each end."""
+    whole = [Part(0, 0, len(command))]
+    parts = parts_of(command, launcher.index + 1, environ) if launcher else whole
+    places = []
+    for part in parts:
+        at = part.program
+        # The first word may be a launcher that is not known.
+        while at < part.end and (is_wrapper(command[at]) or (at == 0 and _may_be_launcher(command[at]))):
+            at = next_program(command, at + 1, part.end, environ)
+        if at < part.end:
+            places.append((at, part.end))
+    return places
+
+
+def _of_arguments(
+    command: Sequence[str], launcher: Optional[Launcher], environ: Mapping[str, str]
+) -> Optional[Linked]:
+    """The first argument that links an MPI which `launcher` serves.
+
+    Scripts that bind ranks to cores are given the program to start. Others are given one only to read it: so
+    it cannot contradict the launcher.
+    """
+    if launcher is None:
+        return None
+    for at, end in _program_places(command, launcher, environ):
+        for found in _linked_words(command, range(at + 1, end), environ):
+            if found.family in _STARTED_BY[launcher.kind]:
+                return found
+    return None
+
+
+def _linked_words(command: Sequence[str], places: range, environ: Mapping[str, str]) -> list[Linked]:
+    found = []
+    for place in places:
+        path = find_program(command[place], environ)
+        linked = _linked(command[place], path, environ) if path else None
+        if linked:
+            found.append(linked)
+    return found
 
 
 def of_mpi4py(environ: Mapping[str, str]) -> Optional[tuple[str, Optional[Path]]]:
@@ -220,7 +314,7 @@ def _of_launcher(launcher: Optional[Launcher]) -> Optional[tuple[str, Optional[P
 
 
 def _of_environment(environ: Mapping[str, str]) -> Optional[tuple[str, Optional[Path]]]:
-    """What module systems leave behind; nothing where the hints disagree."""
+    """What module systems, or a launcher of this process, leave behind; nothing where the hints disagree."""
     hints: dict[str, Optional[Path]] = {}
     for variable in (
         "MPI_HOME",
@@ -239,13 +333,20 @@ def _of_environment(environ: Mapping[str, str]) -> Optional[tuple[str, Optional[
     if len(hints) == 2 and set(hints) == {"mpich", "mpiabi"}:
         del hints["mpiabi"]
     if not hints:
-        starts = {"OMPI_": "openmpi", "I_MPI_": "mpich", "MPIR_CVAR_": "mpich", "MPICH_": "mpich"}
-        hints = {
-            family: None
-            for start, family in starts.items()
-            if any(name.startswith(start) for name in environ)
-        }
+        hints = dict.fromkeys(_of_own_launcher(environ))
     return next(iter(hints.items())) if len(hints) == 1 else None
+
+
+def _of_own_launcher(environ: Mapping[str, str]) -> list[str]:
+    """The family whose launcher has started this process.
+
+    Settings of an MPI (OMPI_CC, MPICH_*) say nothing: they stand in many a profile. Slurm sets PMI_RANK for
+    every MPI.
+    """
+    if "OMPI_COMM_WORLD_SIZE" in environ:
+        return ["openmpi"]
+    hydra = {"PMI_RANK", "PMI_SIZE"} <= environ.keys()
+    return ["mpich"] if hydra and not any(name.startswith("SLURM_") for name in environ) else []
 
 
 def _libmpi_for(family: str, launcher: Optional[Launcher], environ: Mapping[str, str]) -> Optional[Path]:

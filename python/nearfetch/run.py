@@ -13,8 +13,9 @@ from typing import Mapping, NamedTuple, Optional, Sequence
 
 from nearfetch import NearfetchError
 from nearfetch.elf import read_dynamic
-from nearfetch.families import Decision, decide, find_program
+from nearfetch.families import Decision, decide
 from nearfetch.layout import Layout
+from nearfetch.words import find_program
 
 _PREFIX = "NEARFETCH_"
 _SANITIZERS = ("libasan.so", "libtsan.so", "liblsan.so")

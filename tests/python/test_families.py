@@ -147,13 +147,69 @@ def test_mpi4py_variables_decide_for_python(elf, launchers):
 @pytest.mark.parametrize(
     ("environ", "family"),
     [
-        ({"OMPI_MCA_pml": "ob1"}, "openmpi"),
-        ({"MPIR_CVAR_NOLOCAL": "1"}, "mpich"),
-        ({"I_MPI_DEBUG": "1"}, "mpich"),
+        ({"OMPI_COMM_WORLD_SIZE": "2"}, "openmpi"),
+        ({"PMI_RANK": "0", "PMI_SIZE": "2"}, "mpich"),
     ],
 )
-def test_variables_of_an_mpi_are_a_hint(script, environ, family):
+def test_who_has_started_this_process_is_a_hint(script, environ, family):
     assert decide([str(script("srun", "true")), "python3"], {**ENV, **environ}).family == family
+
+
+@pytest.mark.parametrize(
+    "environ",
+    [
+        {"OMPI_CC": "gcc", "OMPI_ALLOW_RUN_AS_ROOT": "1"},
+        {"MPICH_VERSION": "5", "MPIR_CVAR_NOLOCAL": "1"},
+        {"I_MPI_DEBUG": "1"},
+        {"PMI_RANK": "0", "PMI_SIZE": "2", "SLURM_PROCID": "0"},
+    ],
+)
+def test_settings_of_an_mpi_are_no_hint(script, environ):
+    with pytest.raises(NearfetchError, match="cannot tell"):
+        decide([str(script("srun", "true")), "python3"], {**ENV, **environ})
+
+
+@pytest.mark.parametrize(
+    "text", ["{} -n 2 python3 app.py", "cd /; A=b exec {} -n 2 python3 app.py >log 2>&1"]
+)
+def test_a_launcher_in_a_shells_string_decides(launchers, text):
+    for family, path in launchers.items():
+        environ = {**ENV, "OMPI_COMM_WORLD_SIZE": "2"}
+        decision = decide(["env", "C=d", "bash", "-ec", text.format(path)], environ)
+        assert (decision.family, decision.launcher) == (family, None)
+    assert decide(["sh", "-c", "echo 'open"], environ).family == "openmpi"
+
+
+def test_a_named_family_that_the_program_contradicts_is_an_error(elf, launchers):
+    app = elf("app", "libmpi.so.12")
+    with pytest.raises(NearfetchError) as raised:
+        decide([str(launchers["mpich"]), "-n", "2", str(app)], ENV, named="openmpi")
+    text = f"--mpi openmpi, but {app} links MPICH (libmpi.so.12): leave --mpi out"
+    assert str(raised.value) == text
+
+
+def test_a_launcher_that_the_program_contradicts_is_an_error(elf, launchers):
+    command = [str(launchers["openmpi"]), "-x", "A", "env", "B=c", str(elf("app", "libmpi.so.12"))]
+    with pytest.raises(NearfetchError, match=r"is Open MPI's, but .*app links MPICH .*: start it by MPICH's"):
+        decide(command, ENV)
+    assert decide(command, ENV, named="mpich").family == "mpich"
+
+
+def test_what_a_script_is_given_does_not_contradict_the_launcher(elf, script, launchers):
+    wrap, other = str(script("wrap.sh", 'exec "$@"')), str(elf("other", "libmpi.so.40"))
+    for words in ([wrap, other], ["python3", "app.py", other], ["env", wrap, other]):
+        decision = decide([str(launchers["mpich"]), "-n", "2", *words], ENV)
+        assert (decision.family, decision.program_links_mpi) == ("mpich", False)
+    assert decide([wrap, other], ENV).family == "openmpi"
+    abi = str(elf("abi", "libmpi_abi.so.1"))
+    assert decide([str(launchers["mpich"]), "-n", "2", wrap, abi], ENV).family == "mpiabi"
+
+
+def test_the_value_of_an_option_is_no_program(elf, launchers, tmp_path):
+    library = elf("libother.so", "libmpi.so.40")
+    app = elf("app", "libmpi.so.12")
+    command = [str(launchers["mpich"]), "-genv", "LD_PRELOAD", str(library), "-n", "2", str(app)]
+    assert decide(command, ENV).family == "mpich"
 
 
 def test_an_installation_named_in_the_environment_is_a_hint(script, launchers, tmp_path):
@@ -162,7 +218,7 @@ def test_an_installation_named_in_the_environment_is_a_hint(script, launchers, t
     assert (decision.family, decision.libmpi) == ("mpich", tmp_path / "mpich" / "lib" / "libmpi.so.12")
 
 
-def test_hints_that_disagree_are_none(script):
-    environ = {**ENV, "OMPI_MCA_pml": "ob1", "MPICH_VERSION": "5"}
+def test_hints_that_disagree_are_none(script, launchers, tmp_path):
+    environ = {**ENV, "MPI_HOME": str(tmp_path / "mpich"), "OPAL_PREFIX": str(tmp_path / "openmpi")}
     with pytest.raises(NearfetchError, match="cannot tell"):
         decide([str(script("srun", "true")), "python3"], environ)

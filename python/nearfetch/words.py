@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads the words of a command: which are options of an MPI launcher, and which is the program it starts."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+from pathlib import Path
+from typing import Mapping, NamedTuple, Optional, Sequence
+
+# Launchers' options whose values might be taken for a program; the words behind others are no program's name.
+_VALUES = {
+    **dict.fromkeys(("n", "np", "c", "H", "N", "f", "x", "host", "hosts", "hostfile", "machinefile"), 1),
+    **dict.fromkeys(("wdir", "wd", "path", "ppn", "perhost", "npernode", "genvlist", "envlist"), 1),
+    **dict.fromkeys(("configfile", "app", "bind-to", "map-by", "rank-by", "membind", "topolib", "rmk"), 1),
+    **dict.fromkeys(("launcher", "launcher-exec", "demux", "iface", "prefix", "output-filename"), 1),
+    **dict.fromkeys(("timeout", "tune", "preload-files", "stdin", "am", "rankfile", "personality"), 1),
+    **dict.fromkeys(("genv", "env", "mca", "gmca", "omca", "pmixmca", "prtemca"), 2),
+}
+
+WRAPPERS = {
+    *("env", "time", "nice", "ionice", "timeout", "taskset", "numactl", "setsid", "nohup", "stdbuf", "chrt"),
+    *("valgrind", "gdb", "strace", "ltrace", "catchsegv", "xterm", "hwloc-bind"),
+    *("srun", "aprun", "jsrun", "ibrun", "lrun", "palsrun"),
+}
+"""Programs that start the program among their arguments."""
+_SHELLS = {"sh", "bash", "dash", "zsh", "ksh"}
+_INTERPRETER = re.compile(r"(python|pypy|perl|ruby|julia|lua|Rscript|R|java|node|octave|matlab)[\d.]*t?$")
+
+
+class Part(NamedTuple):
+    """One of the programs of `mpiexec OPTIONS PROGRAM ARGUMENTS : OPTIONS PROGRAM ...`, by places in it."""
+
+    begin: int
+    """The first option."""
+    program: int
+    """The program; `end` where none was found."""
+    end: int
+    """Behind the last argument."""
+
+
+def find_program(word: str, environ: Mapping[str, str]) -> Optional[Path]:
+    """The executable that a launcher would start for `word`: by PATH, or in the current folder."""
+    if not word or "\0" in word:
+        return None
+    found = shutil.which(word, path=environ.get("PATH", os.defpath))
+    if found is None and "/" not in word:
+        found = shutil.which(os.path.join(os.curdir, word))
+    return Path(found) if found else None
+
+
+def parts_of(command: Sequence[str], begin: int, environ: Mapping[str, str]) -> list[Part]:
+    """The parts of `command` from `begin` on, where the options of its launcher begin."""
+    parts = []
+    while begin <= len(command):
+        end = next((i for i in range(begin, len(command)) if command[i] == ":"), len(command))
+        parts.append(Part(begin, next_program(command, begin, end, environ), end))
+        begin = end + 1
+    return parts
+
+
+def next_program(command: Sequence[str], begin: int, end: int, environ: Mapping[str, str]) -> int:
+    """The place of the first program from `begin` on that is no option's value; `end` where there is none."""
+    at = begin
+    while at < end:
+        if command[at].startswith("-"):
+            at += 1 + values_of(command[at])
+        elif find_program(command[at], environ):
+            return at
+        else:
+            at += 1
+    return min(at, end)
+
+
+def values_of(option: str) -> int:
+    """How many words behind a launcher's `option` belong to it."""
+    return _VALUES.get(option.lstrip("-"), 0)
+
+
+def is_wrapper(word: str) -> bool:
+    """Whether the program `word` starts the program among its arguments."""
+    return os.path.basename(word) in WRAPPERS
+
+
+def is_interpreter(word: str) -> bool:
+    """Whether the program `word` runs a script: that it links no MPI says nothing."""
+    name = os.path.basename(word)
+    return name in _SHELLS or _INTERPRETER.match(name) is not None
+
+
+def shell_commands(command: Sequence[str]) -> list[list[str]]:
+    """The commands in the string of `sh -c STRING`, also behind wrappers; none without such a string."""
+    for at, word in enumerate(command):
+        if os.path.basename(word) in _SHELLS:
+            for option, text in zip(command[at + 1 :], command[at + 2 :]):
+                if re.fullmatch(r"-[a-z]*c", option):
+                    return _split(text)
+            return []
+        if at == 0 and not is_wrapper(word):
+            return []
+    return []
+
+
+def _split(text: str) -> list[list[str]]:
+    lexer = shlex.shlex(text.replace("\n", ";"), posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    commands: list[list[str]] = [[]]
+    try:
+        for token in lexer:
+            if token and set(token) <= set("();<>|&"):
+                commands.append([])
+            elif not (re.match(r"[A-Za-z_]\w*=", token) and not commands[-1]) and token != "exec":
+                commands[-1].append(token)
+    except ValueError:
+        return []
+    return [words for words in commands if words]
