@@ -18,7 +18,7 @@ from typing import Mapping, NamedTuple, Optional, Sequence
 
 from nearfetch import NearfetchError
 from nearfetch.elf import dependencies, read_dynamic, system_library_folders
-from nearfetch.words import Part, find_program, is_wrapper, next_program, parts_of, shell_commands
+from nearfetch.words import Part, find_program, is_wrapper, next_program, parts_of, program_of, shell_commands
 
 
 class Family(NamedTuple):
@@ -258,10 +258,10 @@ def _program_places(
     parts = parts_of(command, launcher.index + 1, environ) if launcher else whole
     places = []
     for part in parts:
-        at = part.program
-        # The first word may be a launcher that is not known.
-        while at < part.end and (is_wrapper(command[at]) or (at == 0 and _may_be_launcher(command[at]))):
-            at = next_program(command, at + 1, part.end, environ)
+        if launcher is None and _may_be_launcher(command[0]):
+            # One that is not known.
+            part = Part(0, next_program(command, 1, part.end, environ), part.end)
+        at = program_of(command, part, environ)
         if at < part.end:
             places.append((at, part.end))
     return places

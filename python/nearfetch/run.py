@@ -15,7 +15,7 @@ from nearfetch import NearfetchError
 from nearfetch.elf import read_dynamic
 from nearfetch.families import Decision, decide
 from nearfetch.layout import Layout
-from nearfetch.words import find_program
+from nearfetch.words import Part, find_program, options_of, parts_of, program_of
 
 _PREFIX = "NEARFETCH_"
 _SANITIZERS = ("libasan.so", "libtsan.so", "liblsan.so")
@@ -93,19 +93,72 @@ def preload(interposer: Path, decision: Decision, before: str) -> str:
 def inject(
     command: Sequence[str], decision: Decision, variables: Mapping[str, str], environ: Mapping[str, str]
 ) -> Prepared:
-    """`command` with `variables` set for its ranks."""
+    """`command` with `variables` set for its ranks.
+
+    What the command itself says about LD_PRELOAD is kept: it stands behind that of `variables`.
+    """
     launcher = decision.launcher
+    ours = variables.get("LD_PRELOAD", "")
     if launcher is None:
-        return Prepared(list(command), {**environ, **variables})
+        whole = Part(0, 0, len(command))
+        return Prepared(_with_preload(command, whole, ours, environ), {**environ, **variables})
     at = launcher.index + 1
+    words = list(command[:at])
     if launcher.kind == "hydra":
-        options = [word for item in variables.items() for word in ("-genv", *item)]
-        return Prepared([*command[:at], *options, *command[at:]], dict(environ))
-    options = [word for name, value in variables.items() for word in ("-x", f"{name}={value}")]
-    words = [*command[:at], *options]
-    for word in command[at:]:
-        words.append(word)
-        # Each program of a list `prog : prog` has its own -x options.
-        if word == ":":
-            words += options
+        words += [word for item in variables.items() for word in ("-genv", *item)]
+    for part in parts_of(command, at, environ):
+        if part.begin > at:
+            words.append(":")
+        kept = _with_preload(command, part, ours, environ)
+        if launcher.kind == "openmpi":
+            _refuse_file_of_programs(command, part)
+            # Each program of a list `prog : prog` has its own -x options; none may be given twice.
+            given = {
+                _name_of_export(command, place) for place, name in options_of(command, part) if name == "x"
+            }
+            for name, value in variables.items():
+                if name != "LD_PRELOAD" or name not in given:
+                    words += ["-x", f"{name}={value}"]
+        words += kept
     return Prepared(words, dict(environ))
+
+
+def _name_of_export(command: Sequence[str], place: int) -> str:
+    """The variable of Open MPI's option `-x NAME[=VALUE]`."""
+    return command[place + 1].split("=")[0] if place + 1 < len(command) else ""
+
+
+def _refuse_file_of_programs(command: Sequence[str], part: Part) -> None:
+    for place, name in options_of(command, part):
+        if name in ("app", "appfile"):
+            raise NearfetchError(
+                f"{command[place]} names a file of programs (Open MPI gives them none of the variables that "
+                "nearfetch needs): write the programs into the command, with ':' between them"
+            )
+
+
+def _with_preload(command: Sequence[str], part: Part, ours: str, environ: Mapping[str, str]) -> list[str]:
+    """The words of `part`, with `ours` in front wherever it sets LD_PRELOAD for its program."""
+    words = list(command)
+    start = "LD_PRELOAD="
+    for place, name in options_of(command, part):
+        value = place + 2
+        if name in ("genv", "env") and words[place + 1 : value] == ["LD_PRELOAD"] and value < part.program:
+            words[value] = _merged(ours, words[value])
+        elif name in ("genv", "env", "x") and place + 1 < part.program:
+            if words[place + 1].startswith(start):
+                words[place + 1] = start + _merged(ours, words[place + 1][len(start) :])
+            elif name == "x" and words[place + 1] == "LD_PRELOAD":
+                words[place + 1] = start + ours
+    for place in range(part.program, program_of(command, part, environ)):
+        # env LD_PRELOAD=... in front of the program
+        if words[place].startswith(start):
+            words[place] = start + _merged(ours, words[place][len(start) :])
+    return words[part.begin : part.end]
+
+
+def _merged(ours: str, before: str) -> str:
+    """`ours`, and behind it what else stands in `before`; a sanitizer's runtime has to come first of all."""
+    entries = ours.split(":")
+    entries += [entry for entry in before.replace(":", " ").split() if entry not in entries]
+    return ":".join(sorted(entries, key=lambda entry: not os.path.basename(entry).startswith(_SANITIZERS)))

@@ -8,7 +8,7 @@ import re
 import shlex
 import shutil
 from pathlib import Path
-from typing import Mapping, NamedTuple, Optional, Sequence
+from typing import Iterator, Mapping, NamedTuple, Optional, Sequence
 
 # Launchers' options whose values might be taken for a program; the words behind others are no program's name.
 _VALUES = {
@@ -66,7 +66,7 @@ def next_program(command: Sequence[str], begin: int, end: int, environ: Mapping[
     at = begin
     while at < end:
         if command[at].startswith("-"):
-            at += 1 + values_of(command[at])
+            at += 1 + _values(command, at)
         elif find_program(command[at], environ):
             return at
         else:
@@ -74,9 +74,31 @@ def next_program(command: Sequence[str], begin: int, end: int, environ: Mapping[
     return min(at, end)
 
 
-def values_of(option: str) -> int:
-    """How many words behind a launcher's `option` belong to it."""
-    return _VALUES.get(option.lstrip("-"), 0)
+def options_of(command: Sequence[str], part: Part) -> Iterator[tuple[int, str]]:
+    """The launcher's options of `part`: their places, and their names without dashes."""
+    at = part.begin
+    while at < part.program:
+        if command[at].startswith("-"):
+            yield at, command[at].lstrip("-")
+            at += _values(command, at)
+        at += 1
+
+
+def _values(command: Sequence[str], at: int) -> int:
+    """How many words behind the launcher's option at the place `at` belong to it."""
+    count = _VALUES.get(command[at].lstrip("-"), 0)
+    # -genv A b may also be written -genv A=b; --mca never.
+    if command[at].endswith("env") and at + 1 < len(command) and "=" in command[at + 1]:
+        return 1
+    return count
+
+
+def program_of(command: Sequence[str], part: Part, environ: Mapping[str, str]) -> int:
+    """The place of the program of `part`, behind wrappers; its end where there is none."""
+    at = part.program
+    while at < part.end and is_wrapper(command[at]):
+        at = next_program(command, at + 1, part.end, environ)
+    return at
 
 
 def is_wrapper(word: str) -> bool:

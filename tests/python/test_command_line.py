@@ -183,6 +183,51 @@ def test_options_go_right_behind_the_launcher():
     assert words == ["env", "A=b", "mpiexec", "-genv", "V", "1", "-n", "1", "app"]
 
 
+def injected(kind: str, *words: object) -> list[str]:
+    found = Decision("mpich", Launcher(0, kind, Path("/x/mpiexec")), True, None)
+    return inject(
+        ["mpiexec", *map(str, words)], found, {"V": "1", "LD_PRELOAD": "/nf.so"}, os.environ
+    ).command
+
+
+def test_open_mpis_own_preload_option_is_merged(elf):
+    app = str(elf("app"))
+    words = injected("openmpi", "-x", "LD_PRELOAD=/a.so", "-n", "1", app, ":", "-x", "LD_PRELOAD", app)
+    assert words == [
+        *("mpiexec", "-x", "V=1", "-x", "LD_PRELOAD=/nf.so:/a.so", "-n", "1", app),
+        *(":", "-x", "V=1", "-x", "LD_PRELOAD=/nf.so", app),
+    ]
+    # Behind the program it is an argument.
+    assert injected("openmpi", app, "-x", "LD_PRELOAD=/a.so")[-3:] == [app, "-x", "LD_PRELOAD=/a.so"]
+
+
+def test_hydras_own_preload_options_are_merged(elf):
+    app = str(elf("app"))
+    words = injected(
+        "hydra", "-genv", "LD_PRELOAD", "/a.so", app, ":", "-env", "LD_PRELOAD=/b/libasan.so.8", app
+    )
+    assert words == [
+        *("mpiexec", "-genv", "V", "1", "-genv", "LD_PRELOAD", "/nf.so"),
+        *("-genv", "LD_PRELOAD", "/nf.so:/a.so", app),
+        *(":", "-env", "LD_PRELOAD=/b/libasan.so.8:/nf.so", app),
+    ]
+
+
+def test_the_preload_of_env_is_merged(elf):
+    app = str(elf("app"))
+    assert injected("hydra", "env", "LD_PRELOAD=/a.so", app)[-2:] == ["LD_PRELOAD=/nf.so:/a.so", app]
+    alone = Decision("mpich", None, True, None)
+    words = inject(["env", "LD_PRELOAD=/a.so", app], alone, {"LD_PRELOAD": "/nf.so"}, os.environ).command
+    assert words == ["env", "LD_PRELOAD=/nf.so:/a.so", app]
+
+
+def test_a_file_of_programs_is_refused(nearfetch, launchers, tmp_path):
+    for option in ("--app", "-app"):
+        result = nearfetch("run", "--", launchers["openmpi"], option, tmp_path / "file")
+        assert (result.returncode, result.stdout) == (2, "")
+        assert f"{option} names a file of programs" in result.stderr
+
+
 def test_settings_are_listed(layout, capsys):
     assert main(["settings"], layout) == 0
     text = capsys.readouterr().out
