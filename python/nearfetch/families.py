@@ -12,6 +12,7 @@ end well: what the user says, the launcher and the programs have to agree.
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from pathlib import Path
 from typing import Mapping, NamedTuple, Optional, Sequence
@@ -51,6 +52,9 @@ FAMILIES: dict[str, Family] = {
     "mpiabi": Family("the MPI standard ABI", ("libmpi_abi.so.1",), ()),
 }
 
+# Cray MPICH has a library per compiler, all with MPICH's binary interface: libmpi_gnu_91.so.12.
+_CRAY_LIBMPI = re.compile(r"libmpi_(cray|gnu|intel|amd|aocc|nvidia|pgi)(_\d+)?\.so\.12")
+_CRAY_BINDING = re.compile(r"libmpi(fort|cxx)_(cray|gnu|intel|amd|aocc|nvidia|pgi)(_\d+)?\.so\.12")
 _LAUNCHER_NAMES = ("mpiexec", "mpirun", "orterun", "prterun", "hydra")
 _STARTED_BY = {"hydra": ("mpich", "mpiabi"), "openmpi": ("openmpi", "mpiabi")}
 """The families that a kind of launcher serves, its own first."""
@@ -165,7 +169,7 @@ def family_of_soname(soname: str) -> Optional[str]:
     for name, family in FAMILIES.items():
         if soname in family.libmpi or soname in family.bindings:
             return name
-    return None
+    return "mpich" if _CRAY_LIBMPI.fullmatch(soname) or _CRAY_BINDING.fullmatch(soname) else None
 
 
 def linked_mpi(program: Path, environ: Mapping[str, str]) -> Optional[tuple[str, Optional[Path]]]:
@@ -188,7 +192,8 @@ def _linked(word: str, program: Path, environ: Mapping[str, str]) -> Optional[Li
 
 def is_libmpi(soname: str, family: str) -> bool:
     """Whether `soname` is the C library of `family`, not one of its language bindings."""
-    return soname in FAMILIES[family].libmpi
+    cray = family == "mpich" and _CRAY_LIBMPI.fullmatch(soname) is not None
+    return cray or soname in FAMILIES[family].libmpi
 
 
 def find_launcher(command: Sequence[str], environ: Mapping[str, str]) -> Optional[Launcher]:
@@ -321,6 +326,7 @@ def _of_environment(environ: Mapping[str, str]) -> Optional[tuple[str, Optional[
         "MPI_ROOT",
         "MPI_DIR",
         "I_MPI_ROOT",
+        "CRAY_MPICH_DIR",
         "OPAL_PREFIX",
         "EBROOTOPENMPI",
         "EBROOTMPICH",
@@ -374,4 +380,6 @@ def _libmpi_under(prefix: Path, family: str) -> Optional[Path]:
             path = prefix / folder / soname
             if path.is_file():
                 return path
-    return None
+    # Cray's module names the folder of one compiler.
+    cray = [path for path in prefix.glob("lib/libmpi_*.so.12") if _CRAY_LIBMPI.fullmatch(path.name)]
+    return cray[0] if family == "mpich" and len(cray) == 1 else None

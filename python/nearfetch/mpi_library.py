@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Iterator, Mapping, NamedTuple, Optional
 
 from nearfetch.elf import system_library_folders
 from nearfetch.errors import Error
-from nearfetch.families import FAMILIES, family_of_soname, find_launcher, of_mpi4py
+from nearfetch.families import FAMILIES, family_of_soname, find_launcher, is_libmpi, of_mpi4py
 
 # What launchers leave in the environment of the processes they start, and whose they are.
 _LAUNCHERS = {
@@ -44,9 +45,10 @@ def loaded(maps: Path = Path("/proc/self/maps")) -> Optional[MpiLibrary]:
         return None
     for path in dict.fromkeys(line.split(None, 5)[-1] for line in lines if "/libmp" in line):
         # The file may have a longer number than the soname: libmpi.so.40.30.4.
-        for soname in (name for family in FAMILIES.values() for name in family.libmpi):
-            if os.path.basename(path).startswith(soname):
-                return MpiLibrary(str(family_of_soname(soname)), Path(path))
+        soname = re.match(r".*?\.so\.\d+", os.path.basename(path))
+        family = family_of_soname(soname.group()) if soname else None
+        if soname and family and is_libmpi(soname.group(), family):
+            return MpiLibrary(family, Path(path))
     return None
 
 

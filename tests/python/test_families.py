@@ -57,6 +57,9 @@ def test_reads_real_programs():
         ("libmpi.so.40", "openmpi"),
         ("libmpi_abi.so.1", "mpiabi"),
         ("libmpi_usempif08.so.40", "openmpi"),
+        ("libmpi_cray.so.12", "mpich"),
+        ("libmpi_gnu_91.so.12", "mpich"),
+        ("libmpifort_intel.so.12", "mpich"),
     ],
 )
 def test_family_of_a_linked_program(elf, soname, family):
@@ -216,6 +219,16 @@ def test_an_installation_named_in_the_environment_is_a_hint(script, launchers, t
     environ = {**ENV, "MPI_HOME": str(tmp_path / "mpich")}
     decision = decide([str(script("srun", "true")), "python3"], environ)
     assert (decision.family, decision.libmpi) == ("mpich", tmp_path / "mpich" / "lib" / "libmpi.so.12")
+
+
+def test_crays_mpich_is_preloaded_only_where_the_program_does_not_load_it(elf, script, tmp_path):
+    libmpi = elf("cray/lib/libmpi_gnu_91.so.12", soname="libmpi_gnu_91.so.12")
+    environ = {**ENV, "CRAY_MPICH_DIR": str(tmp_path / "cray")}
+    app = elf("app", "libmpi_gnu_91.so.12", runpath=str(libmpi.parent))
+    decision = decide([str(script("srun", "true")), str(app)], environ)
+    assert (decision.family, decision.program_links_mpi, decision.libmpi) == ("mpich", True, libmpi)
+    decision = decide([str(script("srun", "true")), "python3"], environ)
+    assert (decision.family, decision.program_links_mpi, decision.libmpi) == ("mpich", False, libmpi)
 
 
 def test_hints_that_disagree_are_none(script, launchers, tmp_path):
