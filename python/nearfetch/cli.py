@@ -16,6 +16,7 @@ from nearfetch import NearfetchError, __version__
 from nearfetch.families import FAMILIES
 from nearfetch.layout import Layout
 from nearfetch.run import prepare, variable
+from nearfetch.stats_folder import make_ready, run_and_look
 
 _RUN_EXAMPLES = """\
 examples:
@@ -27,7 +28,7 @@ Settings are also read from the environment (NEARFETCH_BUFFER_BYTES=64MiB); `nea
 
 
 def main(arguments: Optional[Sequence[str]] = None, layout: Optional[Layout] = None) -> int:
-    """Runs the command line; returns the exit code (`run` does not return: it becomes the command)."""
+    """Runs the command line; returns the exit code (`run` mostly does not return: it becomes the command)."""
     options = _parser().parse_args(arguments)
     layout = layout or Layout.of_this()
     try:
@@ -83,10 +84,15 @@ def _run(layout: Layout, options: argparse.Namespace) -> int:
         )
     settings = _checked_settings(layout, options)
     prepared = prepare(layout, command, settings, os.environ, options.mpi)
-    if "stats_dir" in settings:
-        _make_folder(Path(settings["stats_dir"]))
+    folder = settings.get("stats_dir")
+    if folder:
+        make_ready(Path(folder))
+    for doubt in prepared.doubts:
+        print(f"nearfetch: {doubt}", file=sys.stderr)
     sys.stdout.flush()
     try:
+        if folder:
+            return run_and_look(prepared, Path(folder))
         os.execvpe(prepared.command[0], prepared.command, prepared.environ)
     except OSError as error:
         raise NearfetchError(
@@ -117,20 +123,17 @@ def _checked_settings(layout: Layout, options: argparse.Namespace) -> dict[str, 
     if checked.returncode != 0:
         sys.stderr.write(checked.stderr)
         raise SystemExit(2)
-    return dict(word.split("=", 1) for word in words)
+    settings = dict(word.split("=", 1) for word in words)
+    folder = settings.get("stats_dir", os.environ.get(variable("stats_dir")))
+    if folder:
+        # Ranks may start in other folders.
+        settings["stats_dir"] = os.path.abspath(folder)
+    return settings
 
 
 def _inherits(row: dict[str, str]) -> bool:
-    return variable(row["name"]) in os.environ
-
-
-def _make_folder(path: Path) -> None:
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise NearfetchError(
-            f"cannot make the folder '{path}' ({error.strerror}): name another by --stats"
-        ) from error
+    # What is empty is as if it were not there, in the ranks, too.
+    return os.environ.get(variable(row["name"]), "") != ""
 
 
 def _settings(layout: Layout, as_json: bool) -> int:

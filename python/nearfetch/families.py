@@ -19,7 +19,16 @@ from typing import Mapping, NamedTuple, Optional, Sequence
 
 from nearfetch import NearfetchError
 from nearfetch.elf import dependencies, read_dynamic, system_library_folders
-from nearfetch.words import Part, find_program, is_wrapper, next_program, parts_of, program_of, shell_commands
+from nearfetch.words import (
+    Part,
+    find_program,
+    is_interpreter,
+    is_wrapper,
+    next_program,
+    parts_of,
+    program_of,
+    shell_commands,
+)
 
 
 class Family(NamedTuple):
@@ -93,6 +102,8 @@ class Decision(NamedTuple):
     """One of the command's words is a program that links libmpi itself."""
     libmpi: Optional[Path]
     """The libmpi that the ranks will use, where it could be found."""
+    doubts: tuple[str, ...] = ()
+    """What the user should know about programs into which nearfetch will not come."""
 
 
 def decide(command: Sequence[str], environ: Mapping[str, str], named: Optional[str] = None) -> Decision:
@@ -113,7 +124,8 @@ def decide(command: Sequence[str], environ: Mapping[str, str], named: Optional[s
     known = linked or ([argument] if argument else [])
     mine = [found for found in known if found.family == (named or known[0].family)]
     if mine:
-        return Decision(mine[0].family, launcher, True, mine[0].libmpi)
+        doubts = _doubts(words, started_by, environ)
+        return Decision(mine[0].family, launcher, True, mine[0].libmpi, doubts)
     answer = (named, None) if named else _without_programs(words, started_by, environ)
     if answer is None:
         raise NearfetchError(
@@ -122,7 +134,8 @@ def decide(command: Sequence[str], environ: Mapping[str, str], named: Optional[s
             f"name it by --mpi {'|'.join(FAMILIES)}"
         )
     family, libmpi = answer
-    return Decision(family, launcher, False, libmpi or _libmpi_for(family, started_by, environ))
+    libmpi = libmpi or _libmpi_for(family, started_by, environ)
+    return Decision(family, launcher, False, libmpi, _doubts(words, started_by, environ))
 
 
 def _without_programs(
@@ -287,6 +300,30 @@ def _of_arguments(
             if found.family in _STARTED_BY[launcher.kind]:
                 return found
     return None
+
+
+def _doubts(
+    command: Sequence[str], launcher: Optional[Launcher], environ: Mapping[str, str]
+) -> tuple[str, ...]:
+    """A sentence for each program that is no script and links no MPI, nor is given one that does."""
+    doubts = []
+    for at, end in _program_places(command, launcher, environ):
+        path = find_program(command[at], environ)
+        dynamic = read_dynamic(path) if path else None
+        if path is None or dynamic is None or is_interpreter(command[at]):
+            continue
+        if _linked_words(command, range(at, end), environ):
+            continue
+        if not dynamic.needed:
+            doubts.append(
+                f"{command[at]} is a static program (nothing can be preloaded into it): link it dynamically"
+            )
+        elif all(found for _, found in dependencies(path, environ)):
+            doubts.append(
+                f"{command[at]} links no libmpi (nearfetch is idle unless the program loads MPI later): "
+                "check that it is the program you mean"
+            )
+    return tuple(dict.fromkeys(doubts))
 
 
 def _linked_words(command: Sequence[str], places: range, environ: Mapping[str, str]) -> list[Linked]:

@@ -26,6 +26,8 @@ class Prepared(NamedTuple):
 
     command: list[str]
     environ: dict[str, str]
+    doubts: tuple[str, ...] = ()
+    """Warnings for the user: sentences without "nearfetch: "."""
 
 
 def variable(setting: str) -> str:
@@ -51,7 +53,9 @@ def prepare(
     decision = decide(command, environ, named)
     variables = {name: value for name, value in environ.items() if name.startswith(_PREFIX)}
     variables.update({variable(name): value for name, value in settings.items()})
-    return with_library(layout.interposer(decision.family), command, decision, variables, environ)
+    library = layout.interposer(decision.family)
+    prepared = with_library(library, command, decision, variables, environ)
+    return prepared._replace(doubts=decision.doubts)
 
 
 def with_library(

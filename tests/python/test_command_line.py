@@ -156,6 +156,66 @@ def test_stats_that_cannot_be_made_is_an_error(nearfetch, launchers, elf, tmp_pa
     assert "--stats" in result.stderr
 
 
+def test_a_stats_folder_of_the_environment_is_made(nearfetch, launchers, elf, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    app = elf("app", "libmpi.so.40")
+    lines = nearfetch("run", "--", launchers["openmpi"], app, NEARFETCH_STATS_DIR="new").stdout.split("\n")
+    assert (tmp_path / "new").is_dir()
+    assert f"NEARFETCH_STATS_DIR={tmp_path}/new" in lines
+
+
+def test_stats_that_cannot_be_written_is_an_error(nearfetch, launchers, elf):
+    # Root may write into any folder but those of the kernel.
+    result = nearfetch("run", "--stats", "/proc", "--", launchers["openmpi"], elf("app", "libmpi.so.40"))
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "cannot write in the folder '/proc'" in result.stderr
+
+
+def test_what_an_earlier_run_has_written_is_removed(nearfetch, launchers, elf, tmp_path):
+    for name in ("rank-7.json", "rank-x.json"):
+        (tmp_path / name).write_text("{}")
+    nearfetch("run", "--stats", tmp_path, "--", launchers["openmpi"], elf("app", "libmpi.so.40"))
+    assert not (tmp_path / "rank-7.json").exists()
+    assert (tmp_path / "rank-x.json").exists()
+
+
+def test_a_run_of_which_no_rank_has_written_says_so(nearfetch, script, tmp_path):
+    words = ["run", "--mpi", "mpich", "--stats", tmp_path / "out", "--"]
+    silent = nearfetch(*words, script("silent.sh", "true"))
+    assert (silent.returncode, silent.stdout) == (0, "")
+    assert silent.stderr.startswith("nearfetch: no rank has loaded nearfetch (")
+    assert silent.stderr.count("\n") == 1
+    # One that fails says itself why.
+    assert nearfetch(*words, script("fails.sh", "exit 5")).stderr == ""
+    assert nearfetch(*words, script("writes.sh", 'touch "$NEARFETCH_STATS_DIR/rank-0.json"')).stderr == ""
+
+
+def test_with_stats_the_exit_code_and_signals_are_the_commands(nearfetch, script, tmp_path):
+    words = ["run", "--mpi", "mpich", "--stats", tmp_path / "out", "--"]
+    assert nearfetch(*words, script("fails.sh", "exit 5")).returncode == 5
+    assert nearfetch(*words, script("killed.sh", "kill -KILL $$")).returncode == -9
+    # The parent of the shell is nearfetch, which passes the signal on.
+    caught = nearfetch(*words, script("caught.sh", "trap 'exit 3' TERM; kill -TERM $PPID; sleep 9 & wait"))
+    assert caught.returncode == 3
+
+
+def test_a_program_without_mpi_is_doubted(nearfetch, launchers, elf, script):
+    run = ["run", "--", launchers["openmpi"], "-n", "1"]
+    static = nearfetch(*run, elf("static")).stderr
+    assert "static is a static program" in static
+    assert "links no libmpi" in nearfetch(*run, elf("lone", "libc.so.6")).stderr
+    app = elf("app", "libmpi.so.40")
+    for words in (["python3", "x.py"], [script("a.sh", "")], [elf("tool", "libc.so.6"), app], ["env", app]):
+        assert nearfetch(*run, *words).stderr == ""
+    assert nearfetch(*run, elf("other", "libmissing.so.1")).stderr == ""
+
+
+def test_an_empty_variable_is_as_if_unset(nearfetch, launchers, elf):
+    command = ["run", "--", launchers["openmpi"], elf("app", "libmpi.so.40")]
+    result = nearfetch(*command, NEARFETCH_MODE="")
+    assert (result.returncode, result.stderr) == (7, "")
+
+
 def decision(links: bool = True) -> Decision:
     return Decision("mpich", None, links, Path("/mpi/libmpi.so.12"))
 

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The folder of `--stats`: made ready before the command runs, and looked at when it has run."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Optional, Sequence
+
+from nearfetch import NearfetchError
+from nearfetch.run import Prepared
+
+_PASSED_ON = ("SIGINT", "SIGQUIT", "SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2")
+_PR_SET_PDEATHSIG = 1
+
+
+def make_ready(path: Path) -> None:
+    """Makes the folder where it is missing, and removes what ranks of an earlier run have written there.
+
+    Raises NearfetchError where it cannot be made or written.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise NearfetchError(
+            f"cannot make the folder '{path}' ({error.strerror}): name another by --stats"
+        ) from error
+    try:
+        with tempfile.TemporaryFile(dir=path):
+            pass
+        for file in files_of_ranks(path):
+            file.unlink()
+    except OSError as error:
+        raise NearfetchError(
+            f"cannot write in the folder '{path}' ({error.strerror}): name another by --stats"
+        ) from error
+
+
+def files_of_ranks(path: Path) -> list[Path]:
+    """The files that ranks have written in the folder `path`."""
+    return [file for file in path.glob("rank-*.json") if re.fullmatch(r"rank-\d+\.json", file.name)]
+
+
+def run_and_look(prepared: Prepared, path: Path) -> int:
+    """Runs a command whose ranks write into the folder `path`; says so where none of them has.
+
+    Returns the command's exit code; where a signal ended it, the same signal ends this process. Raises
+    OSError where it cannot be started.
+    """
+    status = _run(prepared.command, prepared.environ)
+    if status < 0:
+        with contextlib.suppress(OSError, ValueError):
+            signal.signal(-status, signal.SIG_DFL)
+        os.kill(os.getpid(), -status)
+        return 128 - status
+    if status == 0 and not files_of_ranks(path):
+        print(
+            f"nearfetch: no rank has loaded nearfetch (none has written a rank-<N>.json into '{path}'): "
+            "check that the command starts a program that loads libmpi and ends with MPI_Finalize, "
+            "and that all nodes can write there",
+            file=sys.stderr,
+        )
+    return status
+
+
+def _run(command: Sequence[str], environ: dict[str, str]) -> int:
+    """Runs `command` as if it stood in the place of this process: signals are passed on to it."""
+    process: Optional[subprocess.Popen[bytes]] = None
+
+    def pass_on(number: int, _: object) -> None:
+        # Those of the terminal go to the command by themselves.
+        if process and not (number in (signal.SIGINT, signal.SIGQUIT) and _in_foreground()):
+            process.send_signal(number)
+
+    numbers = [getattr(signal, name) for name in _PASSED_ON]
+    libc = ctypes.CDLL(None)
+
+    def prepare_child() -> None:
+        libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+    # None may come between the command's start and the moment when it is known here.
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
+    for number in numbers:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, pass_on)
+    try:
+        process = subprocess.Popen(command, env=environ, close_fds=False, preexec_fn=prepare_child)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+    return process.wait()
+
+
+def _in_foreground() -> bool:
+    try:
+        terminal = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY)
+    except OSError:
+        return False
+    try:
+        return os.tcgetpgrp(terminal) == os.getpgrp()
+    except OSError:
+        return False
+    finally:
+        os.close(terminal)
