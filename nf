@@ -132,7 +132,10 @@ which_program() {
             ;;
         --mpi=*) family="${1#--mpi=}" ;;
         -*) fail "unknown option $1 (which knows --mpi): see ./nf help" 2 ;;
-        *) name="$1" ;;
+        *)
+            [ -z "$name" ] || fail "which names two programs, '$name' and '$1' (it knows one at a time): name one" 2
+            name="$1"
+            ;;
         esac
         shift
     done
@@ -200,7 +203,10 @@ command="$1"
 shift
 export PYTHONDONTWRITEBYTECODE=1
 case "$command" in
-setup) setup ;;
+setup)
+    [ $# -eq 0 ] || fail "setup is given '$1' (it takes nothing): write ./nf setup" 2
+    setup
+    ;;
 demo)
     setup
     exec "$python" "$root/examples/demo.py" "$@"

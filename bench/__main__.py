@@ -7,6 +7,7 @@ import argparse
 import importlib
 import json
 import sys
+import tempfile
 import time
 from pathlib import Path
 from types import ModuleType
@@ -59,6 +60,11 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         parser.error("no benchmark (nothing to run): name one of --list")
     if options.name == "all" and options.json:
         parser.error("--json with all (one file cannot take them all): leave it out")
+    problem = _unwritable(Path(options.json)) if options.json else ""
+    if problem:
+        parser.error(
+            f"--json {options.json} ({problem}; what is measured would be lost): name another file"
+        )
     names = NAMES if options.name == "all" else (options.name,)
     asked = Options(options.quick, options.rounds, not options.no_progress)
     failures: dict[str, str] = {}
@@ -100,6 +106,21 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--no-progress", action="store_true", help="no progress bar on standard error")
     return parser
+
+
+def _unwritable(path: Path) -> str:
+    """Why a file cannot be written at `path`, whose folder is made; empty where it can."""
+    if path.is_dir():
+        return "it is a folder"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+        if path.exists():
+            path.open("a").close()
+    except OSError as error:
+        return str(error.strerror)
+    return ""
 
 
 def _positive(text: str) -> int:

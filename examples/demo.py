@@ -68,12 +68,18 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="nf demo", description=__doc__.splitlines()[0])
     parser.add_argument("--mpi", choices=("openmpi", "mpich"), default="openmpi", help="which MPI library")
     parser.add_argument(
-        "--max-vertices", type=int, metavar="N", help="only the first N vertices of each rank (default: all)"
+        "--max-vertices", type=_positive, metavar="N", help="only the first N vertices of each rank (default: all)"
     )
     parser.add_argument(
         "--picture", type=Path, metavar="FILE", default=PICTURE, help="where the picture goes"
     )
     return parser.parse_args()
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number from 1 on")
+    return int(text)
 
 
 def measure(

@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import json
 import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -25,11 +27,13 @@ examples:
 
 Settings are also read from the environment (NEARFETCH_BUFFER_BYTES=64MiB); `nearfetch settings` lists them.
 """
+# Read by the Python package, and by the project's own tests and benchmarks.
+_OTHER_VARIABLES = {"NEARFETCH_BUILD", "NEARFETCH_PROGRAMS", "NEARFETCH_TEST_DATA"}
 
 
 def main(arguments: Optional[Sequence[str]] = None, layout: Optional[Layout] = None) -> int:
     """Runs the command line; returns the exit code (`run` mostly does not return: it becomes the command)."""
-    options = _parser().parse_args(arguments)
+    options = _parsed(arguments)
     layout = layout or Layout.of_this()
     try:
         if options.action == "settings":
@@ -44,7 +48,28 @@ def main(arguments: Optional[Sequence[str]] = None, layout: Optional[Layout] = N
         return 0
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parsed(arguments: Optional[Sequence[str]]) -> argparse.Namespace:
+    """The options; what is none of them ends the process with the usage of the action."""
+    parser, actions = _parsers()
+    options, unknown = parser.parse_known_args(arguments)
+    if unknown:
+        action = actions[options.action]
+        known = re.findall(r"--[a-z]+", action.format_usage())
+        action.error(
+            f"unknown option {unknown[0]} (nearfetch {options.action} has none of that name)"
+            f": {_nearest(unknown[0], known)}"
+        )
+    return options
+
+
+def _nearest(word: str, known: Sequence[str]) -> str:
+    """What to do about `word`, which is none of those that are known."""
+    near = difflib.get_close_matches(word, known, 1)
+    return f"do you mean {near[0]}?" if near else f"use one of {', '.join(known)}"
+
+
+def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]]:
+    """The parser of the command line, and those of its actions."""
     parser = argparse.ArgumentParser(
         prog="nearfetch", description="Caching for programs with one-sided communication.", allow_abbrev=False
     )
@@ -73,7 +98,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     settings = actions.add_parser("settings", help="list the settings", allow_abbrev=False)
     settings.add_argument("--json", action="store_true", help="as a JSON array")
-    return parser
+    return parser, {"run": run, "settings": settings}
 
 
 def _run(layout: Layout, options: argparse.Namespace) -> int:
@@ -82,6 +107,7 @@ def _run(layout: Layout, options: argparse.Namespace) -> int:
         raise NearfetchError(
             "no command (nothing to run): write it after --, as in nearfetch run -- mpiexec -n 4 ./app"
         )
+    _warn_of_unknown_variables(layout)
     settings = _checked_settings(layout, options)
     prepared = prepare(layout, command, settings, os.environ, options.mpi)
     folder = settings.get("stats_dir")
@@ -107,6 +133,11 @@ def _checked_settings(layout: Layout, options: argparse.Namespace) -> dict[str, 
     """
     words = list(options.set)
     if options.mode is not None:
+        set_modes = [word for word in words if word.startswith("mode=") and word != f"mode={options.mode}"]
+        if set_modes:
+            raise NearfetchError(
+                f"--mode {options.mode} and --set {set_modes[0]} (a run has one mode): leave one of them out"
+            )
         words.append(f"mode={options.mode}")
     if options.stats is not None:
         if not options.stats:
@@ -129,6 +160,18 @@ def _checked_settings(layout: Layout, options: argparse.Namespace) -> dict[str, 
         # Ranks may start in other folders.
         settings["stats_dir"] = os.path.abspath(folder)
     return settings
+
+
+def _warn_of_unknown_variables(layout: Layout) -> None:
+    known = [variable(row["name"]) for row in _table(layout)]
+    for name in sorted(os.environ):
+        if name.startswith("NEARFETCH_") and name not in known and name not in _OTHER_VARIABLES:
+            near = difflib.get_close_matches(name, known, 1)
+            advice = f"do you mean {near[0]}?" if near else "`nearfetch settings` lists those that there are"
+            print(
+                f"nearfetch: the variable {name} is ignored (no setting has this name): {advice}",
+                file=sys.stderr,
+            )
 
 
 def _inherits(row: dict[str, str]) -> bool:

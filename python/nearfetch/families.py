@@ -22,6 +22,7 @@ from nearfetch.elf import dependencies, read_dynamic, system_library_folders
 from nearfetch.words import (
     Part,
     find_program,
+    first_word,
     is_interpreter,
     is_wrapper,
     next_program,
@@ -129,8 +130,8 @@ def decide(command: Sequence[str], environ: Mapping[str, str], named: Optional[s
     answer = (named, None) if named else _without_programs(words, started_by, environ)
     if answer is None:
         raise NearfetchError(
-            f"cannot tell which MPI the command uses ('{command[0]}' is no MPI launcher nearfetch knows, "
-            "and none of the command's words is a program that links libmpi): "
+            f"cannot tell which MPI the command uses ('{first_word(words)}' is no MPI launcher nearfetch "
+            "knows, and none of the command's words is a program that links libmpi): "
             f"name it by --mpi {'|'.join(FAMILIES)}"
         )
     family, libmpi = answer

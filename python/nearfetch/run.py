@@ -8,6 +8,7 @@ stay as they are. Otherwise the environment carries it.
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import Mapping, NamedTuple, Optional, Sequence
 
@@ -44,18 +45,35 @@ def prepare(
 ) -> Prepared:
     """`command` with the interposer of its MPI family and `settings` in its ranks.
 
-    Raises NearfetchError where the command does not exist (status 127), its family cannot be told, or no
-    interposer was built for it.
+    Raises NearfetchError where the command does not exist (status 127) or is no program (126), its family
+    cannot be told, or no interposer was built for it.
     """
     if find_program(command[0], environ) is None:
-        reason = "no such file" if "/" in command[0] else "it is in no folder of PATH"
-        raise NearfetchError(f"cannot start '{command[0]}' ({reason}): check its name", status=127)
+        raise _cannot_start(command)
     decision = decide(command, environ, named)
     variables = {name: value for name, value in environ.items() if name.startswith(_PREFIX)}
     variables.update({variable(name): value for name, value in settings.items()})
     library = layout.interposer(decision.family)
     prepared = with_library(library, command, decision, variables, environ)
     return prepared._replace(doubts=decision.doubts)
+
+
+def _cannot_start(command: Sequence[str]) -> NearfetchError:
+    word = command[0]
+    status = 127
+    if os.path.isdir(word):
+        text, status = "it is a folder): name a program", 126
+    elif "/" in word and os.path.exists(word):
+        text, status = f"it is not executable): name a program, or make it one by chmod +x {word}", 126
+    elif re.match(r"[A-Za-z_]\w*=", word) and len(command) > 1:
+        text = f"it sets a variable and is no program): write env {' '.join(command[:2])}"
+    elif len(word.split()) > 1:
+        text = f"words in one pair of quotes?): write them as words of their own, {word}"
+    elif "/" in word:
+        text = "no such file): check its name"
+    else:
+        text = "it is in no folder of PATH): check its name"
+    return NearfetchError(f"cannot start '{word}' ({text}", status=status)
 
 
 def with_library(

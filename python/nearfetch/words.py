@@ -101,6 +101,15 @@ def program_of(command: Sequence[str], part: Part, environ: Mapping[str, str]) -
     return at
 
 
+def first_word(command: Sequence[str]) -> str:
+    """The first word that is neither a wrapper, as `env` is, nor looks like an argument of one."""
+    for at, word in enumerate(command):
+        argument = at > 0 and (word.startswith("-") or "=" in word or word[:1].isdigit())
+        if not argument and not is_wrapper(word):
+            return word
+    return command[0]
+
+
 def is_wrapper(word: str) -> bool:
     """Whether the program `word` starts the program among its arguments."""
     return os.path.basename(word) in WRAPPERS

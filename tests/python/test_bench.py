@@ -55,7 +55,15 @@ def test_list_names_every_benchmark(capsys):
 
 
 @pytest.mark.parametrize(
-    "words", [[], ["nothing"], ["all", "--json", "x.json"], ["fig10_occupancy", "--rounds", "0"]]
+    "words",
+    [
+        [],
+        ["nothing"],
+        ["all", "--json", "x.json"],
+        ["fig10_occupancy", "--rounds", "0"],
+        ["fig10_occupancy", "--quick", "--json", "/proc/x.json"],
+        ["fig10_occupancy", "--quick", "--json", "/"],
+    ],
 )
 def test_bad_command_lines(words, capsys):
     with pytest.raises(SystemExit) as end:

@@ -112,6 +112,49 @@ def test_a_missing_command_is_127(nearfetch):
     assert nearfetch("run", "--", "./no-such-file").returncode == 127
 
 
+@pytest.mark.parametrize(
+    ("words", "status", "text"),
+    [
+        (["/etc/passwd"], 126, "it is not executable"),
+        (["/tmp"], 126, "it is a folder"),
+        (["mpiexec -n 1 true"], 127, "words in one pair of quotes?"),
+        (["A=b", "mpiexec", "-n", "1"], 127, "write env A=b mpiexec"),
+        (["env", "A=b", "./job.sh", "x"], 2, "('./job.sh' is no MPI launcher"),
+    ],
+)
+def test_a_command_that_cannot_be_started_says_why(nearfetch, words, status, text):
+    result = nearfetch("run", "--", *words)
+    assert (result.returncode, result.stdout) == (status, "")
+    assert text in result.stderr
+
+
+def test_an_option_that_is_misspelt_names_the_nearest(nearfetch):
+    result = nearfetch("run", "--sumary", "--", "true")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith("usage: nearfetch run ")
+    assert "unknown option --sumary" in result.stderr
+    assert "do you mean --summary?" in result.stderr
+    assert nearfetch("settings", "--jsn").stderr.startswith("usage: nearfetch settings ")
+
+
+def test_two_modes_are_an_error(nearfetch, launchers, elf):
+    command = ["--", launchers["openmpi"], elf("app", "libmpi.so.40")]
+    refused = nearfetch("run", "--mode", "off", "--set", "mode=transparent", *command)
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "--mode off and --set mode=transparent" in refused.stderr
+    assert nearfetch("run", "--mode", "off", "--set", "mode=off", *command).returncode == 7
+
+
+def test_a_variable_that_is_misspelt_is_named(nearfetch, launchers, elf):
+    command = ["run", "--", launchers["openmpi"], elf("app", "libmpi.so.40")]
+    result = nearfetch(*command, NEARFETCH_BUFFER_BYTE="1MiB", NEARFETCH_BUILD="/x")
+    assert result.returncode == 7
+    assert result.stderr == (
+        "nearfetch: the variable NEARFETCH_BUFFER_BYTE is ignored (no setting has this name): "
+        "do you mean NEARFETCH_BUFFER_BYTES?\n"
+    )
+
+
 def test_no_command_is_an_error(nearfetch):
     for words in (["run"], ["run", "--"], ["run", "--mode", "off"]):
         result = nearfetch(*words)

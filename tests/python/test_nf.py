@@ -69,6 +69,8 @@ def test_help_and_bad_use(machine):
         ["which"],
         ["which", "--fly"],
         ["which", "lcc", "--mpi"],
+        ["which", "lcc", "get_sequence"],
+        ["setup", "now"],
         ["fuzz", "soon"],
         ["simulate", "--preset", "moon"],
     ):
