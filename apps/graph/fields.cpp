@@ -27,10 +27,10 @@ std::string_view take_word(std::string_view& rest) {
 }
 
 std::uint64_t parse_number(const LineReader& reader, std::string_view field, std::uint64_t largest,
-                           std::string_view role) {
+                           std::string_view role, std::string_view remedy) {
     const std::string called = std::string(role) + " " + quoted(field);
     if (field.size() > 1 && field[0] == '-' && field[1] >= '0' && field[1] <= '9') {
-        reader.fail(called + " is negative", "counting starts at 0", "renumber it");
+        reader.fail(called + " is negative", "counting starts at 0", remedy.empty() ? "renumber it" : remedy);
     }
     std::uint64_t value = 0;
     const auto [stop, status] = std::from_chars(field.data(), field.data() + field.size(), value);
@@ -40,7 +40,7 @@ std::uint64_t parse_number(const LineReader& reader, std::string_view field, std
     }
     if (status == std::errc::result_out_of_range || value > largest) {
         reader.fail(called + " is too large", "the largest allowed is " + std::to_string(largest),
-                    "renumber the vertices");
+                    remedy.empty() ? "renumber the vertices" : remedy);
     }
     return value;
 }

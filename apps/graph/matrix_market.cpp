@@ -35,6 +35,10 @@ Header parse_banner(const LineReader& reader, std::string_view rest) {
     const std::string layout = lower(take_word(rest));
     const std::string field = lower(take_word(rest));
     const std::string symmetry = lower(take_word(rest));
+    if (symmetry.empty()) {
+        reader.fail("the first line has too few words",
+                    "it reads %%MatrixMarket matrix coordinate FIELD SYMMETRY", "complete it");
+    }
     if (object != "matrix" || layout != "coordinate") {
         reader.fail("unsupported Matrix Market kind " + quoted(object + " " + layout),
                     "an edge list is a matrix coordinate file", "convert it");
@@ -109,10 +113,12 @@ EdgeList read_matrix_market(LineReader& reader, std::string_view banner,
     std::string_view line;
     if (!next_content(reader, line))
         reader.fail("the size line is missing", "the file ends before it", "fetch the file again");
-    const std::uint64_t rows = parse_number(reader, take_word(line), kMostVertices, "number of rows");
-    const std::uint64_t columns = parse_number(reader, take_word(line), kMostVertices, "number of columns");
-    const std::uint64_t declared =
-        parse_number(reader, take_word(line), std::numeric_limits<std::uint64_t>::max(), "number of entries");
+    const auto size = [&reader, &line](std::uint64_t largest, std::string_view role) {
+        return parse_number(reader, take_word(line), largest, role, "correct the size line");
+    };
+    const std::uint64_t rows = size(kMostVertices, "number of rows");
+    const std::uint64_t columns = size(kMostVertices, "number of columns");
+    const std::uint64_t declared = size(std::numeric_limits<std::uint64_t>::max(), "number of entries");
     expect_end(reader, line, "the number of entries");
     if (rows != columns) {
         reader.fail("the matrix is not square",
@@ -139,7 +145,7 @@ EdgeList read_matrix_market(LineReader& reader, std::string_view banner,
         ++entries;
     }
     if (entries != declared) {
-        reader.fail("only " + std::to_string(entries) + " entries",
+        reader.fail("only " + std::to_string(entries) + (entries == 1 ? " entry" : " entries"),
                     "the size line declares " + std::to_string(declared),
                     "fetch the file again or correct the size line");
     }
