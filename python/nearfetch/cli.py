@@ -28,7 +28,7 @@ examples:
 Settings are also read from the environment (NEARFETCH_BUFFER_BYTES=64MiB); `nearfetch settings` lists them.
 """
 # Read by the Python package, and by the project's own tests and benchmarks.
-_OTHER_VARIABLES = {"NEARFETCH_BUILD", "NEARFETCH_PROGRAMS", "NEARFETCH_TEST_DATA"}
+_OTHER_VARIABLES = {"NEARFETCH_BUILD", "NEARFETCH_PROGRAMS"}
 
 
 def main(arguments: Optional[Sequence[str]] = None, layout: Optional[Layout] = None) -> int:

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/settings.hpp"
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -33,6 +35,7 @@ class Field {
 struct BytesKind {
     Field<std::uint64_t> member;
     std::uint64_t least;
+    std::uint64_t power_of_two_to = 0;  ///< where it is no size but a power of two: the largest
 };
 template <class T>
 struct CountKind {
@@ -166,15 +169,15 @@ const std::array rows{
         Scope::program},
     Row{"page_cache_capacity_bytes", "bytes", BytesKind{&PageCacheConfig::capacity_bytes, 128},
         "data that a thread's page cache holds; all the rest adds less than half of it", Scope::program},
-    Row{"page_cache_page_bytes", "bytes", BytesKind{&PageCacheConfig::page_bytes, 64},
+    Row{"page_cache_page_bytes", "bytes", BytesKind{&PageCacheConfig::page_bytes, 64, 1u << 22},
         "size of its pages, a power of two and at most 64 lines", Scope::program},
-    Row{"page_cache_line_bytes", "bytes", BytesKind{&PageCacheConfig::line_bytes, 8},
+    Row{"page_cache_line_bytes", "bytes", BytesKind{&PageCacheConfig::line_bytes, 8, 1u << 16},
         "what its GETs are rounded up to, a power of two", Scope::program},
     Row{"page_cache_bulk_bytes", "bytes", BytesKind{&PageCacheConfig::bulk_bytes, 1},
         "size from which gets and puts go past its pages", Scope::program},
     Row{"page_cache_policy", "", ChoiceKind{&PageCacheConfig::policy, "2q s3fifo"},
         "which of its pages leaves when there is no room", Scope::program},
-    Row{"page_cache_dirty_pages", "pages", CountKind{&PageCacheConfig::dirty_pages, 1, any_count},
+    Row{"page_cache_dirty_pages", "pages", CountKind{&PageCacheConfig::dirty_pages, 1, 1u << 25},
         "written pages that it keeps back, at most half of its pages", Scope::program},
     Row{"page_cache_operations", "operations", CountKind{&PageCacheConfig::operations, 2, 65536},
         "GETs and PUTs that it has under way at a time", Scope::program},
@@ -204,9 +207,9 @@ std::string number(double value) {
 }
 
 std::string bytes_text(std::uint64_t bytes) {
-    constexpr std::string_view units[] = {"", "KiB", "MiB", "GiB"};
+    constexpr std::string_view units[] = {"", "KiB", "MiB", "GiB", "TiB"};
     std::size_t unit = 0;
-    while (unit < 3 && bytes >= 1024 && bytes % 1024 == 0) {
+    while (unit < 4 && bytes >= 1024 && bytes % 1024 == 0) {
         bytes /= 1024;
         ++unit;
     }
@@ -223,7 +226,13 @@ Overloaded(F...) -> Overloaded<F...>;
 std::string allowed_text(const Kind& kind) {
     return std::visit(
         Overloaded{
-            [](const BytesKind& k) { return "a size from " + bytes_text(k.least) + ", for example 4MiB"; },
+            [](const BytesKind& k) {
+                if (k.power_of_two_to != 0)
+                    return "a power of two from " + bytes_text(k.least) + " to " +
+                           bytes_text(k.power_of_two_to);
+                return "a size from " + bytes_text(k.least) + " to " + bytes_text(most_bytes) +
+                       " in B, KiB, MiB, GiB, TiB, KB, MB or GB, for example 4MiB";
+            },
             []<class T>(const CountKind<T>& k) {
                 return "a whole number from " + std::to_string(k.least) + " to " + std::to_string(k.most);
             },
@@ -268,12 +277,17 @@ bool is_choice(std::string_view choices, std::string_view text) {
     return padded.find(" " + std::string(text) + " ") != std::string::npos;
 }
 
+bool fits(const BytesKind& kind, std::uint64_t value) {
+    if (kind.power_of_two_to != 0 && !std::has_single_bit(value)) return false;
+    return value >= kind.least && value <= (kind.power_of_two_to != 0 ? kind.power_of_two_to : most_bytes);
+}
+
 /// True if `text` was a value of this kind and has been stored.
 bool store(const Kind& kind, Settings& s, std::string_view text) {
     return std::visit(Overloaded{
                           [&](const BytesKind& k) {
                               const auto value = parse_bytes(text);
-                              if (!value || *value < k.least || *value > most_bytes) return false;
+                              if (!value || !fits(k, *value)) return false;
                               k.member(s) = *value;
                               return true;
                           },
@@ -346,6 +360,25 @@ void apply_setting(Settings& settings, std::string_view name, std::string_view t
                     "allowed: " + allowed_text(row->kind), "give one of these");
 }
 
+void check_together(const Settings& settings, const std::function<bool(std::string_view)>& given) {
+    const PageCacheConfig& cache = settings.page_cache;
+    const auto refuse = [](std::string_view name, std::uint64_t value, const std::string& why,
+                           std::uint64_t least, std::uint64_t most) {
+        throw Error(std::string(name) + "=" + std::to_string(value), why,
+                    "use a value from " + std::to_string(least) + " to " + std::to_string(most));
+    };
+    if (given("page_cache_page_bytes") && given("page_cache_line_bytes") &&
+        (cache.page_bytes < cache.line_bytes || cache.page_bytes / cache.line_bytes > 64))
+        refuse("page_cache_page_bytes", cache.page_bytes,
+               "a page has 1 to 64 lines, and page_cache_line_bytes is " + std::to_string(cache.line_bytes),
+               std::max<std::uint64_t>(64, cache.line_bytes), 64 * cache.line_bytes);
+    const std::uint64_t pages = cache.capacity_bytes / cache.page_bytes;
+    if (given("page_cache_dirty_pages") && given("page_cache_capacity_bytes") && pages >= 2 &&
+        cache.dirty_pages > pages / 2)
+        refuse("page_cache_dirty_pages", cache.dirty_pages,
+               "half of the " + std::to_string(pages) + " pages are for reading", 1, pages / 2);
+}
+
 void apply_window_setting(Settings& settings, std::string_view name, std::string_view text) {
     const Row* row = find_row(name);
     if (row != nullptr && row->scope != Scope::window)
@@ -386,9 +419,9 @@ std::optional<std::uint64_t> parse_bytes(std::string_view text) noexcept {
     while (!unit.empty() && unit.front() == ' ')
         unit.remove_prefix(1);
     constexpr std::pair<std::string_view, std::uint64_t> units[] = {
-        {"", 1},           {"B", 1},          {"KB", 1000},       {"KiB", 1ull << 10},
-        {"MB", 1000000},   {"MiB", 1 << 20},  {"GB", 1000000000}, {"GiB", 1ull << 30},
-        {"K", 1ull << 10}, {"M", 1ull << 20}, {"G", 1ull << 30}};
+        {"", 1},           {"B", 1},           {"KB", 1000},        {"KiB", 1ull << 10}, {"MB", 1000000},
+        {"MiB", 1 << 20},  {"GB", 1000000000}, {"GiB", 1ull << 30}, {"TiB", 1ull << 40}, {"K", 1ull << 10},
+        {"M", 1ull << 20}, {"G", 1ull << 30}};
     for (const auto& [name, factor] : units)
         if (unit == name) {
             if (value > std::numeric_limits<std::uint64_t>::max() / factor) return std::nullopt;

@@ -79,6 +79,10 @@ std::vector<SettingInfo> settings_table();
 /// \throws Error naming the setting, the value and what is allowed; `settings` is then unchanged.
 void apply_setting(Settings& settings, std::string_view name, std::string_view text);
 
+/// Refuses values that cannot go together, where both are `given`: a program may set the others itself.
+/// Throws Error.
+void check_together(const Settings& settings, const std::function<bool(std::string_view)>& given);
+
 /// The same for one window's settings. \throws Error also where the setting is not a window's
 void apply_window_setting(Settings& settings, std::string_view name, std::string_view text);
 

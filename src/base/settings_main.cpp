@@ -4,8 +4,11 @@
 // so that the command line knows settings from the same table as the library.
 
 #include <cstdio>
+#include <functional>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
+#include <string_view>
 
 #include "base/error.hpp"
 #include "base/settings.hpp"
@@ -24,6 +27,7 @@ int main(int argc, char** argv) {
         return 0;
     }
     Settings settings;
+    std::set<std::string, std::less<>> given;
     bool good = true;
     const auto report = [&good](const std::string& message) {
         std::fprintf(stderr, "nearfetch: %s\n", message.c_str());
@@ -39,9 +43,15 @@ int main(int argc, char** argv) {
         }
         try {
             apply_setting(settings, argument.substr(0, equals), argument.substr(equals + 1));
+            given.insert(argument.substr(0, equals));
         } catch (const Error& error) {
             report(error.what());
         }
+    }
+    try {
+        check_together(settings, [&given](std::string_view name) { return given.contains(name); });
+    } catch (const Error& error) {
+        report(error.what());
     }
     return good ? 0 : 2;
 }

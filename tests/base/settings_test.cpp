@@ -133,6 +133,48 @@ TEST(ApplySetting, AlsoOfThePageCache) {
     EXPECT_NE(error_of("page_cache_policy", "lru").find("2q s3fifo"), std::string::npos);
 }
 
+TEST(ApplySetting, PagesAndLinesArePowersOfTwo) {
+    EXPECT_NE(error_of("page_cache_page_bytes", "1000").find("a power of two from 64 to 4MiB"),
+              std::string::npos);
+    EXPECT_NE(error_of("page_cache_line_bytes", "24").find("a power of two from 8 to 64KiB"),
+              std::string::npos);
+    EXPECT_NE(error_of("page_cache_line_bytes", "128KiB").find("bad value"), std::string::npos);
+    EXPECT_NE(error_of("page_cache_dirty_pages", "33554433").find("bad value"), std::string::npos);
+}
+
+TEST(ApplySetting, ASizeNamesItsUnitsAndBounds) {
+    EXPECT_NE(
+        error_of("buffer_bytes", "4kB").find("from 4KiB to 64TiB in B, KiB, MiB, GiB, TiB, KB, MB or GB"),
+        std::string::npos);
+    EXPECT_EQ(parse_bytes("64TiB"), 1ull << 46);
+}
+
+TEST(CheckTogether, RefusesOnlyWhatIsGiven) {
+    Settings s;
+    s.page_cache.line_bytes = 8;
+    s.page_cache.page_bytes = 1024;
+    s.page_cache.capacity_bytes = 16384;
+    s.page_cache.dirty_pages = 9;
+    EXPECT_NO_THROW(check_together(s, [](std::string_view) { return false; }));
+    const auto message = [&s](std::string_view text) -> std::string {
+        try {
+            check_together(s, [text](std::string_view name) { return text.find(name) != text.npos; });
+        } catch (const Error& error) {
+            return error.what();
+        }
+        return "";
+    };
+    EXPECT_EQ(message("page_cache_dirty_pages page_cache_capacity_bytes"),
+              "page_cache_dirty_pages=9 (half of the 16 pages are for reading): use a value from 1 to 8");
+    EXPECT_EQ(message("page_cache_page_bytes page_cache_line_bytes").substr(0, 27),
+              "page_cache_page_bytes=1024 ");
+    s.page_cache.dirty_pages = 8;
+    s.page_cache.line_bytes = 16;
+    EXPECT_EQ(message("dirty page_cache_dirty_pages page_cache_capacity_bytes page_cache_page_bytes "
+                      "page_cache_line_bytes"),
+              "");
+}
+
 TEST(Environment, OneVariablePerSetting) {
     EXPECT_EQ(environment_name("buffer_bytes"), "NEARFETCH_BUFFER_BYTES");
     Settings s;
