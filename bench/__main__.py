@@ -62,9 +62,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         parser.error("--json with all (one file cannot take them all): leave it out")
     problem = _unwritable(Path(options.json)) if options.json else ""
     if problem:
-        parser.error(
-            f"--json {options.json} ({problem}; what is measured would be lost): name another file"
-        )
+        parser.error(f"--json {options.json} ({problem}; what is measured would be lost): name another file")
     names = NAMES if options.name == "all" else (options.name,)
     asked = Options(options.quick, options.rounds, not options.no_progress)
     failures: dict[str, str] = {}
