@@ -227,7 +227,7 @@ def test_a_run_of_which_no_rank_has_written_says_so(nearfetch, script, tmp_path)
     words = ["run", "--mpi", "mpich", "--stats", tmp_path / "out", "--"]
     silent = nearfetch(*words, script("silent.sh", "true"))
     assert (silent.returncode, silent.stdout) == (0, "")
-    assert silent.stderr.startswith("nearfetch: no rank has loaded nearfetch (")
+    assert silent.stderr.startswith("nearfetch: no rank has used nearfetch (")
     assert silent.stderr.count("\n") == 1
     # One that fails says itself why.
     assert nearfetch(*words, script("fails.sh", "exit 5")).stderr == ""
