@@ -62,9 +62,9 @@ def run_and_look(prepared: Prepared, path: Path) -> int:
         return 128 - status
     if status == 0 and not files_of_ranks(path):
         print(
-            f"nearfetch: no rank has used nearfetch (none has written a rank-<N>.json into '{path}': it was not "
-            "loaded, or no window was made): check that the command starts a program that loads libmpi, makes a "
-            "window and ends with MPI_Finalize, and that all nodes can write there",
+            f"nearfetch: no rank has used nearfetch (none has written a rank-<N>.json into '{path}': it was "
+            "not loaded, or no window was made): check that the command starts a program that loads libmpi, "
+            "makes a window and ends with MPI_Finalize, and that all nodes can write there",
             file=sys.stderr,
         )
     return status

@@ -72,6 +72,13 @@ def test_bad_command_lines(words, capsys):
     assert "usage" in capsys.readouterr().err
 
 
+def test_demo_refuses_a_number_of_vertices_that_is_none():
+    words = [sys.executable, str(ROOT / "examples" / "demo.py"), "--max-vertices", "-3"]
+    result = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert result.returncode == 2
+    assert "'-3' is not a whole number from 1 on" in result.stderr
+
+
 def test_failing_program_is_shown_with_what_it_said():
     with pytest.raises(harness.BenchError, match=r"exit code 3.*\n(.*\n)*the reason"):
         harness.execute(["sh", "-c", "echo the reason >&2; exit 3"])
