@@ -68,7 +68,10 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="nf demo", description=__doc__.splitlines()[0])
     parser.add_argument("--mpi", choices=("openmpi", "mpich"), default="openmpi", help="which MPI library")
     parser.add_argument(
-        "--max-vertices", type=_positive, metavar="N", help="only the first N vertices of each rank (default: all)"
+        "--max-vertices",
+        type=_positive,
+        metavar="N",
+        help="only the first N vertices of each rank (default: all)",
     )
     parser.add_argument(
         "--picture", type=Path, metavar="FILE", default=PICTURE, help="where the picture goes"
