@@ -45,7 +45,9 @@ def make_ready(path: Path) -> None:
 
 def files_of_ranks(path: Path) -> list[Path]:
     """The files that ranks have written in the folder `path`."""
-    return [file for file in path.glob("rank-*.json") if re.fullmatch(r"rank-\d+\.json", file.name)]
+    return [
+        file for file in path.glob("rank-*.json") if re.fullmatch(r"rank-\d+(-spawned-\d+)?\.json", file.name)
+    ]
 
 
 def run_and_look(prepared: Prepared, path: Path) -> int:
