@@ -189,7 +189,7 @@ def bytes_of(array: np.ndarray) -> np.ndarray:
 def without_padding(elements: np.ndarray) -> np.ndarray:
     """The same elements; bytes of them that mean nothing are zero."""
     if elements.dtype.names is not None:
-        copied = np.zeros_like(elements)
+        copied = np.zeros(elements.shape, elements.dtype)
         for name in elements.dtype.names:
             copied[name] = elements[name]
         return copied

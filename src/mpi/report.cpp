@@ -45,10 +45,10 @@ std::string decision_line(const Decision& decision) {
     if (decision.plain_ns == 0)
         std::snprintf(text, sizeof text, "    %s for %d %s\n", what.c_str(), decision.targets, targets);
     else
-        std::snprintf(text, sizeof text,
-                      "    %s for %d %s (%d, when it was decided: %.0f ns each without nearfetch, %.0f ns with it)\n",
-                      what.c_str(), decision.targets, targets, decision.example, decision.plain_ns,
-                      decision.ours_ns);
+        std::snprintf(
+            text, sizeof text,
+            "    %s for %d %s (%d, when it was decided: %.0f ns each without nearfetch, %.0f ns with it)\n",
+            what.c_str(), decision.targets, targets, decision.example, decision.plain_ns, decision.ours_ns);
     return text;
 }
 
@@ -155,7 +155,8 @@ void Report::write_summary(int rank) const {
             static_cast<unsigned long long>(c.gets), percent(c.hits, c.gets), percent(c.partial_hits, c.gets),
             percent(c.pending_hits, c.gets), percent(c.direct, c.gets), percent(c.conflicting, c.gets),
             percent(c.capacity, c.gets), percent(c.failing, c.gets), percent(c.bypassed, c.gets),
-            readable_bytes(c.bytes_from_cache).c_str(), readable_bytes(c.bytes_from_network + c.bytes_read_ahead).c_str(),
+            readable_bytes(c.bytes_from_cache).c_str(),
+            readable_bytes(c.bytes_from_network + c.bytes_read_ahead).c_str(),
             static_cast<unsigned long long>(c.flushes_elided), static_cast<unsigned long long>(c.flushes));
         text += line;
         text += puts_line(c);

@@ -79,7 +79,8 @@ void bad_arguments(MPI_Win win) {
     CHECK(MPI_Get(buffer, 1, MPI_DATATYPE_NULL, right(), 0, 1, MPI_BYTE, win) != MPI_SUCCESS);
     CHECK(MPI_Get(buffer, 1, MPI_BYTE, right(), 0, 1, MPI_DATATYPE_NULL, win) != MPI_SUCCESS);
 #ifdef OPEN_MPI
-    // Neither a type nor MPI_DATATYPE_NULL: for the window's error handler, too. MPICH takes such for its own.
+    // Neither a type nor MPI_DATATYPE_NULL: for the window's error handler, too. MPICH takes such for its
+    // own.
     const MPI_Datatype none = nullptr;
     for (int pass = 0; pass < 40; ++pass) {
         CHECK(MPI_Get(buffer, 1, none, right(), 0, 1, none, win) != MPI_SUCCESS);
