@@ -75,6 +75,11 @@ void CachedWindow::refresh(Rank target, std::span<const Piece> pieces) noexcept 
 /// of others; then it is also time to look whether the program waits by hits (polls.hpp)
 bool CachedWindow::lived_on_hits() noexcept {
     polls_.completed();
+    return stayed_out();
+}
+
+/// The same where that completed no get.
+bool CachedWindow::stayed_out() noexcept {
     if (!progress_.step()) return false;
     if (learns_ && cache_ != nullptr && standstill_.step(counters_.bytes_from_network, process_acquires())) {
         ++counters_.polls;
@@ -379,7 +384,7 @@ void CachedWindow::change_settings(const Settings& settings) {
     settings_ = settings;
     keeps_data_ = keeps_data(settings.mode);
     learns_ = settings.mode == Mode::acquire;
-    broken_ = false;
+    broken_ = winding_up_ = false;
     outdated_ = cache_ != nullptr;
     if (cache_ != nullptr) cache_->acquire();
     for (Rank target = 0; target < ranks(); ++target) {

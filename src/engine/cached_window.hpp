@@ -134,14 +134,7 @@ class CachedWindow {
 
     /// True if nothing of this get is to be cached: then it goes to the network, and went_by() counts it.
     bool lets_pass(Rank target, std::uint64_t offset) noexcept;
-    void went_by(Rank target, std::uint64_t size_bytes) noexcept {
-        const Guard guard = lock();
-        Target& t = at(target);
-        ++t.passed_gets;
-        t.passed_bytes += size_bytes;
-        if (t.bet.caching()) t.bet.went_by();
-        sent(target, t, 0, 0);
-    }
+    void went_by(Rank target, std::uint64_t size_bytes) noexcept;
 
     /// Any get: from the cache what is there, from the network what is not.
     /// \return the starter's status, or 0 if nothing had to be started
@@ -161,7 +154,7 @@ class CachedWindow {
     int prefetch(Rank target, ByteRange range);
 
     /// The hot path of a put in one piece: true if it has been collected, to be sent later.
-    bool try_collect(Rank target, std::uint64_t offset, std::uint64_t size, const void* origin) noexcept;
+    bool try_collect(Rank target, std::uint64_t offset, std::uint64_t size) noexcept;
     /// The hot path of an accumulate or atomic of a target that nothing is kept of.
     /// \param fetches its result may be news
     /// \return true if it has been counted, and goes to the library as it is
@@ -206,6 +199,8 @@ class CachedWindow {
         const Guard guard = lock();
         return fetching_ != 0;
     }
+    /// Whether completions have to be seen even if the mode is off: of these, or of what it found under way.
+    bool must_see_completions() const noexcept;
 
     Moment now() const noexcept {
         const Guard guard = lock();
@@ -260,6 +255,9 @@ class CachedWindow {
     void all_passed(FlushKind kind, int status) noexcept {
         for (const Rank target : active_)
             passed_completed(at(target), kind, status);
+        polls_.completed();
+        if (!progress_.step_unless_due()) [[unlikely]]
+            lived_on_hits();
     }
 
     /// A request-based get has completed, and was waited for so long; `keep` false: its request was freed, so
@@ -318,10 +316,9 @@ class CachedWindow {
     std::vector<Decision> decisions() const;
 
     /// A request-based get was served, and is complete. \return true if it is time to serve others
-    bool request_served() noexcept {
-        const Guard guard = lock();
-        return lived_on_hits();
-    }
+    bool request_served() noexcept;
+    /// The same of a request-based put that waits.
+    bool put_waits() noexcept;
 
   private:
     static constexpr std::uint64_t not_started = ~std::uint64_t{0};
@@ -358,6 +355,8 @@ class CachedWindow {
     void catch_up() noexcept;
     void refresh(Rank target, std::span<const Piece> pieces) noexcept;
     bool lived_on_hits() noexcept;
+    bool stayed_out() noexcept;
+    void library_completed(bool gets) noexcept;
     /// A flush with nothing to complete.
     Flush elide() noexcept;
     bool usable(Rank target) noexcept;
@@ -391,14 +390,7 @@ class CachedWindow {
         active_.push_back(target);  // the constructor reserved a place for each target
     }
     /// Notes an operation of a target that nothing is kept of. \return false if something is
-    bool note_passed(Rank target, Passed what) noexcept {
-        Target& t = at(target);
-        if (t.route != Route::pass) return false;
-        list(target, t);
-        t.passed = t.passed | what;
-        if (has(what, Passed::updates)) ++passed_updates_;
-        return true;
-    }
+    bool note_passed(Rank target, Passed what) noexcept;
     /// A call that completes what has passed has returned. An atomic's result may be news even if it failed.
     static int passed_completed(Target& t, FlushKind kind, int status) noexcept {
         if (has(t.passed, Passed::fetches)) [[unlikely]] {
@@ -432,18 +424,9 @@ class CachedWindow {
     int make_room(Guard& guard) noexcept;
     int send(Rank target, std::span<const Piece> runs, Guard& guard) noexcept;
     /// A fetching atomic was started: its completion has to be seen.
-    void fetch_started(Target& t) noexcept {
-        if (!t.fetches.outstanding()) ++fetching_;
-        t.fetches.started = issued_;
-        set_route(t);
-    }
+    void fetch_started(Target& t) noexcept;
     /// Fetching atomics are complete: the program may know what they brought.
-    void fetches_completed(Target& t, Moment since) noexcept {
-        acquire_process();
-        t.fetches.complete(since);
-        if (!t.fetches.outstanding()) --fetching_;
-        set_route(t);
-    }
+    void fetches_completed(Target& t, Moment since) noexcept;
     bool may_keep(const Target& t, ByteRange range) const noexcept {
         return keeps_data_ && !(t.updates.outstanding() && t.updating.overlaps(range));
     }
@@ -468,6 +451,7 @@ class CachedWindow {
     bool broken_ = false;  ///< no memory: the window goes on without a cache
     /// The cache was made under other settings, and goes as soon as nothing is in flight.
     bool outdated_ = false;
+    bool winding_up_ = false;  ///< the mode is off, but something is in transit from before
     std::vector<Target> targets_;
     std::uint64_t elided_ = 0;          ///< flushes that try_flush() has elided
     std::uint64_t passed_flushes_ = 0;  ///< and has let pass

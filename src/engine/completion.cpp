@@ -58,11 +58,51 @@ bool CachedWindow::elide_lock(Rank target) noexcept {
     return lived_on_hits();
 }
 
+bool CachedWindow::request_served() noexcept {
+    const Guard guard = lock();
+    return lived_on_hits();
+}
+
+bool CachedWindow::put_waits() noexcept {
+    const Guard guard = lock();
+    return stayed_out();
+}
+
+bool CachedWindow::must_see_completions() const noexcept {
+    const Guard guard = lock();
+    return fetching_ != 0 || winding_up_;
+}
+
+void CachedWindow::fetch_started(Target& t) noexcept {
+    if (!t.fetches.outstanding()) ++fetching_;
+    t.fetches.started = issued_;
+    set_route(t);
+}
+
+void CachedWindow::fetches_completed(Target& t, Moment since) noexcept {
+    acquire_process();
+    t.fetches.complete(since);
+    if (!t.fetches.outstanding()) --fetching_;
+    set_route(t);
+}
+
 void CachedWindow::complete(Rank target, Moment since, FlushKind kind, int status,
                             std::uint64_t network_ticks) noexcept {
     const Guard guard = lock();
     if (cache_ != nullptr && !keeps_data_) cache_->acquire(target);
+    const bool gets = at(target).gets.outstanding();
     complete_locked(at(target), since, kind, status, network_ticks);
+    library_completed(gets);
+}
+
+/// The library has been entered to complete something. Where it was no get, the program may wait by hits all
+/// the same.
+void CachedWindow::library_completed(bool gets) noexcept {
+    if (winding_up_) stand_back();
+    if (!gets) {
+        lived_on_hits();
+        return;
+    }
     polls_.completed();
     progress_.entered();
 }
@@ -71,7 +111,7 @@ void CachedWindow::done_unseen(Rank target, Moment since, FlushKind kind) noexce
     const Guard guard = lock();
     Target& t = at(target);
     if (!keeps_data_ && cache_ != nullptr) cache_->acquire(target);
-    polls_.completed();
+    library_completed(t.gets.outstanding());
     if (t.fetches.outstanding()) fetches_completed(t, since);
     passed_completed(t, kind, 0);
     t.lone_bytes = 0;  // how long it took is not known
@@ -88,6 +128,8 @@ void CachedWindow::complete_all(Moment since, FlushKind kind, int status,
                                 std::uint64_t network_ticks) noexcept {
     const Guard guard = lock();
     if (cache_ != nullptr && !keeps_data_) cache_->acquire();
+    const bool gets =
+        std::ranges::any_of(active_, [this](Rank target) { return at(target).gets.outstanding(); });
     const std::uint64_t share = active_.empty() ? 0 : network_ticks / active_.size();
     for (Rank target : active_)
         complete_locked(at(target), since, kind, status, share);
@@ -96,8 +138,7 @@ void CachedWindow::complete_all(Moment since, FlushKind kind, int status,
         t.listed = t.route == Route::pass || !t.idle(FlushKind::local) || !t.idle(FlushKind::full);
         return !t.listed;
     });
-    polls_.completed();
-    progress_.entered();
+    library_completed(gets);
 }
 
 void CachedWindow::complete_locked(Target& t, Moment since, FlushKind kind, int status,

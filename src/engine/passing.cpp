@@ -39,6 +39,15 @@ bool CachedWindow::untrack(Target& t) noexcept {
     return true;
 }
 
+bool CachedWindow::note_passed(Rank target, Passed what) noexcept {
+    Target& t = at(target);
+    if (t.route != Route::pass) return false;
+    list(target, t);
+    t.passed = t.passed | what;
+    if (has(what, Passed::updates)) ++passed_updates_;
+    return true;
+}
+
 void CachedWindow::wake(Rank target) noexcept {
     Target& t = at(target);
     if (t.bet.asleep() && cache_ != nullptr && t.updates_when_asleep != passed_updates_)
@@ -96,10 +105,23 @@ bool CachedWindow::lets_pass(Rank target, std::uint64_t offset) noexcept {
     return !asked_before(t, target, offset);
 }
 
+void CachedWindow::went_by(Rank target, std::uint64_t size_bytes) noexcept {
+    const Guard guard = lock();
+    Target& t = at(target);
+    ++t.passed_gets;
+    t.passed_bytes += size_bytes;
+    if (t.bet.caching()) t.bet.went_by();
+    sent(target, t, 0, 0);
+}
+
 /// With the mode off all targets are asleep for good, but for those that something is on its way from.
 void CachedWindow::stand_back() noexcept {
+    winding_up_ = false;
     for (Target& t : targets_) {
-        if (!t.in_transit()) t.bet.give_up();
+        if (t.in_transit())
+            winding_up_ = true;
+        else
+            t.bet.give_up();
         set_route(t);
     }
 }

@@ -143,6 +143,8 @@ int CachedWindow::fetch_ahead(const Get& get, GetStarter& starter, const Survey&
 
 int CachedWindow::prefetch(Rank target, ByteRange range) {
     Guard guard = lock();
+    // Else the next get would do so, and forget what this brings.
+    if (learns_ && seen_acquires_ != process_acquires()) catch_up();
     if (!usable(target)) return 0;
     // A hint may go too far, as the last iterations of a loop do; below 0 it is beyond the end.
     if (const std::uint64_t extent = at(target).extent_bytes; extent != 0)

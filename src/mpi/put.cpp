@@ -86,8 +86,12 @@ int rput(const Access<Count>& put, MPI_Request* request, const Call& call) noexc
     bool started = true;
     const int status = put_slowly(put, &started, call);
     if (status != MPI_SUCCESS) return status;
-    // Its buffer may be used again, and a request says no more.
-    if (!started) return completed_request(*find_window(put.win), request);
+    if (!started) {
+        // Its buffer may be used again, and a request says no more. Nor has the library been entered.
+        Window& window = *find_window(put.win);
+        if (window.cached().put_waits()) window.transport().progress();
+        return completed_request(window, request);
+    }
     track_silent_request(*request, put.win);
     return status;
 }

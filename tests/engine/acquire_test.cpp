@@ -68,6 +68,17 @@ TEST_F(AcquireWindowTest, AGetThatWasUnderWayDuringAnAcquireIsNotUsedLater) {
     EXPECT_EQ(rig.messages, 3u);
 }
 
+TEST_F(AcquireWindowTest, WhatIsPrefetchedAfterAnAcquireIsUsed) {
+    fetched(1, 0, 8);
+    acquire_process();
+    change(1, 300);
+    EXPECT_EQ(rig.window.prefetch(1, {256, 512}), 0);
+    rig.flush(1);
+    EXPECT_EQ(rig.messages, 2u);
+    EXPECT_EQ(fetched(1, 256, 256), bytes(1, 256, 256));
+    EXPECT_EQ(rig.messages, 2u);
+}
+
 TEST_F(AcquireWindowTest, TheSameGetAfterAFlushIsAPoll) {
     for (int round = 0; round < 5; ++round) {
         change(1, 100);

@@ -144,6 +144,32 @@ void put_and_get_in_flight(const Window& window) {
     }
 }
 
+/// What was started before the window's mode becomes another is complete after the same calls.
+void mode_changed(const char* to) {
+    part("the mode changes between a get and its flush");
+    const auto flush = [](int target, MPI_Win window) { return MPI_Win_flush(target, window); };
+    const auto flush_all = [](int, MPI_Win window) { return MPI_Win_flush_all(window); };
+    for (int (*const complete)(int, MPI_Win) : {+flush, +flush_all, &flush_local}) {
+        const Window window(bytes);
+        const LockAll epoch(window);
+        store_all(window, 0);
+        unsigned char first[64] = {}, second[64] = {}, other[64] = {};
+        get(window, right(), first, 512, 64);
+        get(window, right(), second, 512, 64);  // waits for the first
+        get(window, rank(), other, 128, 64);
+        const Info info{{"nearfetch_mode", to}};
+        CHECK_MPI(MPI_Win_set_info(window, info));
+        CHECK_MPI(complete(right(), window));
+        CHECK_BYTES(first, 64, right(), 512);
+        CHECK_BYTES(second, 64, right(), 512);
+        get(window, right(), first, 640, 64);
+        CHECK_MPI(MPI_Win_flush_all(window));
+        CHECK_BYTES(first, 64, right(), 640);
+        CHECK_BYTES(other, 64, rank(), 128);
+        barrier();
+    }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -168,5 +194,7 @@ int main(int argc, char** argv) {
             barrier();
         }
     }
+    for (const char* const mode : {"off", "transparent", "acquire", "user-defined"})
+        mode_changed(mode);
     return program.finish();
 }

@@ -5,6 +5,7 @@
 // the network, and a rank that polls several places in turn refreshes what it has cached when nothing else
 // happens.
 #include <algorithm>
+#include <optional>
 
 #include "litmus.hpp"
 
@@ -67,16 +68,51 @@ std::int64_t requested_get(MPI_Win window, int target, MPI_Aint place) {
     return value;
 }
 
+/// With an update of the reader's own memory, so that each flush enters the library, also where the get hits.
+std::int64_t counted_get(MPI_Win window, int target, MPI_Aint place) {
+    std::int64_t value = -1;
+    const std::int64_t one = 1;
+    CHECK_MPI(MPI_Get(&value, 1, MPI_INT64_T, target, place, 1, MPI_INT64_T, window));
+    CHECK_MPI(MPI_Accumulate(&one, 1, MPI_INT64_T, rank(), 63, 1, MPI_INT64_T, MPI_SUM, window));
+    CHECK_MPI(MPI_Win_flush_all(window));
+    return value;
+}
+
+/// With an update of the target.
+std::int64_t counted_there_get(MPI_Win window, int target, MPI_Aint place) {
+    std::int64_t value = -1;
+    const std::int64_t one = 1;
+    CHECK_MPI(MPI_Get(&value, 1, MPI_INT64_T, target, place, 1, MPI_INT64_T, window));
+    CHECK_MPI(MPI_Accumulate(&one, 1, MPI_INT64_T, target, 63, 1, MPI_INT64_T, MPI_SUM, window));
+    CHECK_MPI(MPI_Win_flush(target, window));
+    return value;
+}
+
+/// Under a lock of all, which opens an epoch that nothing else may be done in.
+std::int64_t get_in_an_epoch(MPI_Win window, int target, MPI_Aint place) {
+    std::int64_t value = -1;
+    CHECK_MPI(MPI_Win_lock_all(0, window));
+    CHECK_MPI(MPI_Get(&value, 1, MPI_INT64_T, target, place, 1, MPI_INT64_T, window));
+    CHECK_MPI(MPI_Win_unlock_all(window));
+    return value;
+}
+
 /// One get after the other, each completed by itself, of one flag, or of several in turn, where no get is
 /// like the last one. The last flag is raised.
+/// \param own_epochs the reader opens them itself
 template <class Read>
-void by_gets(const char* name, const std::vector<int>& places, const Read& read) {
+void by_gets(const char* name, const std::vector<int>& places, const Read& read,
+             Settings settings = {IN_MODE_ACQUIRE}, bool own_epochs = false) {
     part(name);
-    const Flags flags({IN_MODE_ACQUIRE});
-    const LockAll epoch(flags);
+    const Flags flags(settings);
+    std::optional<LockAll> epoch;
+    if (!own_epochs || !reads()) epoch.emplace(flags);
     if (reads()) {
         const auto is_down = [&](int place) { return read(flags, writer, place) == 0; };
-        CHECK(std::all_of(places.begin(), places.end(), is_down));
+        for (int round = 0; round < 2; ++round) {
+            CHECK(std::all_of(places.begin(), places.end(), is_down));
+            CHECK(is_down(16));  // so that the loop begins with a hit
+        }
         ask();
         while (std::all_of(places.begin(), places.end(), is_down)) {
         }
@@ -206,6 +242,14 @@ void all() {
     by_gets("poll by gets in turn", {0, 8}, get);
     by_gets("poll by requests", {0}, requested_get);
     by_gets("poll by requests in turn", {0, 8}, requested_get);
+    by_gets("poll by gets beside updates", {0}, counted_get);
+    by_gets("poll by gets in turn beside updates", {0, 8}, counted_get);
+    const Settings exact{IN_MODE_ACQUIRE, EXACT_RANGES};
+    by_gets("poll by gets beside updates of the target", {0}, counted_there_get, exact);
+    by_gets("poll by gets in turn beside updates of the target", {0, 8}, counted_there_get, exact);
+    const Settings only_open{IN_MODE_ACQUIRE, {"nearfetch_locks", "access"}};
+    by_gets("poll by epochs", {0}, get_in_an_epoch, only_open, true);
+    by_gets("poll by epochs in turn", {0, 8}, get_in_an_epoch, only_open, true);
     by_locks("poll by locks", {IN_MODE_ACQUIRE});
     by_locks("poll by locks that only open epochs", {IN_MODE_ACQUIRE, {"nearfetch_locks", "access"}});
     promise_of_locks("locks synchronise", {IN_MODE_ACQUIRE, EXACT_RANGES}, 0);

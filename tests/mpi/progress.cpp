@@ -3,8 +3,11 @@
 // same bytes of its neighbour again and again until a flag in its own memory changes; the flag is put there
 // by the last rank, which first takes an exclusive lock of rank 0's window, reads it, and has to wait for
 // answers (over TCP only when rank 0 enters MPI). Nothing but the cache's own care for progress makes rank 0
-// enter it. So it is with reads under locks that are kept back (locks=access).
+// enter it. So it is with reads under locks that are kept back (locks=access), and with puts that are
+// collected.
+#include <chrono>
 #include <functional>
+#include <thread>
 
 #include "check.hpp"
 
@@ -14,8 +17,9 @@ namespace {
 
 constexpr int bytes = 256;
 
-/// Reads 64 bytes of the neighbour into `seen`, and returns from where.
+/// Reads 64 bytes of the neighbour into `seen`, and returns from where; or none, and returns `nowhere`.
 using Read = std::function<std::uint64_t(unsigned char* seen)>;
+constexpr std::uint64_t nowhere = ~std::uint64_t{0};
 
 /// The table that is read from the cache is one window, the flag another.
 void spin(const Read& read, const Window& flags, int writer, const char* name) {
@@ -32,7 +36,7 @@ void spin(const Read& read, const Window& flags, int writer, const char* name) {
         do {
             unsigned char seen[64];
             const std::uint64_t from = read(seen);
-            if (++gets % 1024 == 1) CHECK_BYTES(seen, 64, right(), from);
+            if (++gets % 1024 == 1 && from != nowhere) CHECK_BYTES(seen, 64, right(), from);
         } while (__atomic_load_n(flag, __ATOMIC_ACQUIRE) == 0);
         CHECK_EQ(flag[0], 1);
     } else if (rank() == writer) {
@@ -96,9 +100,34 @@ void locked_rounds() {
     if (counts_hits() && rank() == 0) CHECK(counter(table, "locks_elided") > 0);
 }
 
+/// A heartbeat by puts with requests: these are complete at once. In Open MPI's osc pt2pt they are so by
+/// themselves, and nobody is served.
+void put_rounds() {
+    if (!loaded() && !flushes_locally()) return;
+    const Info info{{"nearfetch_mode", "acquire"}};
+    const Window table(bytes, 1, Kind::create, info), flags(16, 1, Kind::create);
+    const LockAll epoch(table);
+    for (int round = 0; round < 3; ++round) {
+        std::int64_t beats = 0;
+        spin(
+            [&](unsigned char*) {
+                MPI_Request request;
+                ++beats;
+                CHECK_MPI(MPI_Rput(&beats, 8, MPI_BYTE, right(), 64, 8, MPI_BYTE, table, &request));
+                CHECK_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
+                // Puts that nobody completes pile up at the target.
+                std::this_thread::sleep_for(std::chrono::microseconds(50));
+                return nowhere;
+            },
+            flags, size() - 1, "spinning on puts");
+        CHECK_MPI(MPI_Win_flush_all(table));
+    }
+}
+
 void all() {
     all_rounds();
     locked_rounds();
+    put_rounds();
 }
 
 }  // namespace
