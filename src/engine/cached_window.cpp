@@ -35,6 +35,7 @@ CachedWindow::CachedWindow(const Settings& settings, Rank ranks, Rank self, bool
       settings_(settings) {
     NF_EXPECT(ranks > 0);
     active_.reserve(targets_.size());
+    receiving_.reserve(targets_.size());
     at(self_).bet.give_up();
     for (Target& t : targets_)
         set_route(t);
@@ -196,7 +197,8 @@ int CachedWindow::get(const Get& get, GetStarter& starter, Begun& begun) {
     }
     // What was looked up before has been noted: then this finds nothing new.
     if (learns_) prepare(get.target, get.pieces);
-    if (!usable(get.target)) return fetch_unseen(get, starter, guard);
+    const bool shares = shares_origin(get.pieces);
+    if (shares || !usable(get.target)) return fetch_unseen(get, starter, guard);
     Target& t = at(get.target);
     static thread_local Survey s;
     s.clear();
@@ -217,6 +219,7 @@ int CachedWindow::get(const Get& get, GetStarter& starter, Begun& begun) {
     if (waits && get.request != 0 && starter.start_waiting(s.waiting.front().entry->issued()) != 0)
         return fetch_unseen(get, starter, guard);
     s.copy_resident();
+    if (waits) note_origins(t, get.pieces);
     t.add(s.waiting);
     count(waits ? AccessType::pending_hit : AccessType::hit, get.size_bytes, 0);
     const std::uint64_t own_ticks = ticks() - begin_ticks;
@@ -257,6 +260,7 @@ int CachedWindow::fetch(const Get& get, GetStarter& starter, Survey& s, Guard& g
 
     Target& t = at(get.target);
     sent(get.target, t, get.size_bytes, started_ticks - start_ticks);
+    note_origins(t, get.pieces);
     t.add(s.waiting);
     const AccessType admitted = admit(get, t, s, stamp);
     count(s.partial() ? AccessType::partial_hit : admitted, get.size_bytes,
@@ -308,6 +312,7 @@ void CachedWindow::count(AccessType type, std::uint64_t size_bytes, std::uint64_
 
 void CachedWindow::count_bypassed(Rank target, std::uint64_t size_bytes) noexcept {
     const Guard guard = lock();
+    shares_origin(everything);
     count(AccessType::bypassed, size_bytes, size_bytes);
     sent(target, at(target), 0, 0);
 }

@@ -21,6 +21,8 @@
 // so that flushes of it have to enter the library and gets may not keep what it overlaps. Before the library
 // is told to complete updates, or starts what has to come after a put, the front end calls send_collected().
 //
+// Gets that are under way into the same buffer are not kept (shared_origins.cpp).
+//
 // Operations are counted per target, so that a flush with nothing outstanding need not enter the library.
 // Those of a target that nothing is kept of, because no get of it was seen yet or because it is asleep
 // (bet.hpp), and most gets of one that is watched, pass in a few instructions; when a target wakes, what has
@@ -113,7 +115,7 @@ class CachedWindow {
     Served try_get_further(Rank target, std::uint64_t offset, std::uint64_t size, void* origin) noexcept;
     /// After `no`, with one thread: whether it passes all the same, because its target is watched and it is
     /// nothing that was asked for before.
-    bool passes_watched(Rank target, std::uint64_t offset, std::uint64_t size) noexcept;
+    bool passes_watched(Rank target, std::uint64_t offset, std::uint64_t size, const void* origin) noexcept;
     /// After `no`, or instead of all these: never `no` itself.
     Served try_get_slowly(Rank target, std::uint64_t offset, std::uint64_t size, void* origin) noexcept;
 
@@ -134,7 +136,8 @@ class CachedWindow {
 
     /// True if nothing of this get is to be cached: then it goes to the network, and went_by() counts it.
     bool lets_pass(Rank target, std::uint64_t offset) noexcept;
-    void went_by(Rank target, std::uint64_t size_bytes) noexcept;
+    /// \param origin null: it is in pieces
+    void went_by(Rank target, std::uint64_t size_bytes, const void* origin) noexcept;
 
     /// Any get: from the cache what is there, from the network what is not.
     /// \return the starter's status, or 0 if nothing had to be started
@@ -154,7 +157,7 @@ class CachedWindow {
     int prefetch(Rank target, ByteRange range);
 
     /// The hot path of a put in one piece: true if it has been collected, to be sent later.
-    bool try_collect(Rank target, std::uint64_t offset, std::uint64_t size) noexcept;
+    bool try_collect(Rank target, std::uint64_t offset, std::uint64_t size, const void* origin) noexcept;
     /// The hot path of an accumulate or atomic of a target that nothing is kept of.
     /// \param fetches its result may be news
     /// \return true if it has been counted, and goes to the library as it is
@@ -434,6 +437,11 @@ class CachedWindow {
     void complete_locked(Target& t, Moment since, FlushKind kind, int status,
                          std::uint64_t network_ticks) noexcept;
     void doom(const Entry& entry) noexcept;
+    bool shares_origin(std::span<const Piece> pieces) noexcept;
+    bool doom_origin(const Piece& piece) noexcept;
+    void note_origins(Target& t, std::span<const Piece> pieces) noexcept;
+    void release_origins(Target& t) noexcept;
+    void release_origins() noexcept;
     std::uint64_t serve(std::span<const Waiter> waiters) noexcept;
     void arrived(Target& t, Entry& entry) noexcept;
     std::uint64_t serve_waiters(Target& t, Moment since) noexcept;
@@ -446,8 +454,8 @@ class CachedWindow {
     Rank ranks_;
     Rank self_;
     bool threaded_;
-    bool keeps_data_;      ///< the mode lets data outlive its epoch
-    bool learns_;          ///< mode acquire
+    bool keeps_data_;  ///< the mode lets data outlive its epoch
+    bool learns_;      ///< mode acquire
     bool broken_ = false;  ///< no memory: the window goes on without a cache
     /// The cache was made under other settings, and goes as soon as nothing is in flight.
     bool outdated_ = false;
@@ -462,6 +470,8 @@ class CachedWindow {
     PollDetector polls_;
     Epochs epochs_;
 
+    Origins origins_;              ///< of all targets
+    std::vector<Rank> receiving_;  ///< targets with such
     std::unique_ptr<WriteBehind> behind_;
     std::vector<Rank> active_;  ///< targets that may have something outstanding
     std::uint64_t issued_ = 0;

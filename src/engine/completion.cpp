@@ -92,6 +92,7 @@ void CachedWindow::complete(Rank target, Moment since, FlushKind kind, int statu
     if (cache_ != nullptr && !keeps_data_) cache_->acquire(target);
     const bool gets = at(target).gets.outstanding();
     complete_locked(at(target), since, kind, status, network_ticks);
+    release_origins(at(target));
     library_completed(gets);
 }
 
@@ -120,6 +121,7 @@ void CachedWindow::done_unseen(Rank target, Moment since, FlushKind kind) noexce
         complete_locked(t, since, kind, 0, 0);
     else
         t.complete(since, kind);
+    release_origins(t);
     if (behind_ != nullptr) behind_->completed(target, since);
     if (!t.bet.caching() || t.bet.unread()) set_route(t);
 }
@@ -138,6 +140,7 @@ void CachedWindow::complete_all(Moment since, FlushKind kind, int status,
         t.listed = t.route == Route::pass || !t.idle(FlushKind::local) || !t.idle(FlushKind::full);
         return !t.listed;
     });
+    release_origins();
     library_completed(gets);
 }
 
@@ -240,6 +243,7 @@ void CachedWindow::complete_request(Rank target, RequestId request, bool keep,
         }
     }
     if (!keep) return;
+    release_origins(t);
     polls_.completed();
     t.bet.request_completed(network_ticks, ticks() - begin_ticks);
     settle_bet(t);

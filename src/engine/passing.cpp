@@ -78,8 +78,10 @@ bool CachedWindow::asked_before(const Target& t, Rank target, std::uint64_t offs
 
 /// The short way of what lets_pass() does then. What is asked for for the first time is not even looked up:
 /// to find nothing takes longer than all else.
-bool CachedWindow::passes_watched(Rank target, std::uint64_t offset, std::uint64_t size) noexcept {
+bool CachedWindow::passes_watched(Rank target, std::uint64_t offset, std::uint64_t size,
+                                  const void* origin) noexcept {
     Target& t = at(target);
+    if (origins_.overlap(static_cast<const std::byte*>(origin), size)) return false;
     if (t.route != Route::watch || holds_collected(target) || reuse_pays(t)) return false;
     if ((TouchFilter::sampled(target, offset) && asked_before(t, target, offset)) || !t.bet.passes())
         return false;
@@ -105,16 +107,20 @@ bool CachedWindow::lets_pass(Rank target, std::uint64_t offset) noexcept {
     return !asked_before(t, target, offset);
 }
 
-void CachedWindow::went_by(Rank target, std::uint64_t size_bytes) noexcept {
+void CachedWindow::went_by(Rank target, std::uint64_t size_bytes, const void* origin) noexcept {
     const Guard guard = lock();
     Target& t = at(target);
+    auto* const to = static_cast<std::byte*>(const_cast<void*>(origin));
+    const Piece piece{0, size_bytes, to};
+    shares_origin(to == nullptr ? std::span<const Piece>(everything) : std::span(&piece, 1));
     ++t.passed_gets;
     t.passed_bytes += size_bytes;
     if (t.bet.caching()) t.bet.went_by();
     sent(target, t, 0, 0);
 }
 
-/// With the mode off all targets are asleep for good, but for those that something is on its way from.
+/// With the mode off all targets are asleep for good, but for those that
+/// something is on its way from.
 void CachedWindow::stand_back() noexcept {
     winding_up_ = false;
     for (Target& t : targets_) {

@@ -133,6 +133,7 @@ int CachedWindow::fetch_ahead(const Get& get, GetStarter& starter, const Survey&
     const int status = start_entry(
         entry, guard, [&](std::span<const Piece> pieces) { return starter.start_pieces(pieces); });
     if (status != 0) return status;
+    note_origins(t, get.pieces);
     t.add(s.waiting);
     count(s.partial() ? AccessType::partial_hit : ahead.type, get.size_bytes, gap.size);
     ++counters_.read_aheads;

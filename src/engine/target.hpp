@@ -9,6 +9,7 @@
 // only noted that there was some, in a few instructions.
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <unordered_map>
@@ -70,6 +71,22 @@ struct Waiter {
     RequestId request = 0;  ///< that is complete with it
 };
 
+/// Addresses between which the program wants all of some bytes that are on their way.
+struct Origins {
+    std::uintptr_t begin = ~std::uintptr_t{0};
+    std::uintptr_t end = 0;
+    bool overlap(const std::byte* origin, std::uint64_t size) const noexcept {
+        const auto address = reinterpret_cast<std::uintptr_t>(origin);
+        return address < end && begin < address + size;
+    }
+    bool none() const noexcept { return end == 0; }
+    void add(const Piece& piece) noexcept {
+        const auto address = reinterpret_cast<std::uintptr_t>(piece.origin);
+        begin = std::min(begin, address);
+        end = std::max(end, address + piece.size);
+    }
+};
+
 /// What passes needs the first cache line only.
 struct alignas(64) Target {
     Route route = Route::slow;
@@ -95,6 +112,7 @@ struct alignas(64) Target {
     std::uint64_t lone_ticks = 0;
     std::uint64_t checks = 0;               ///< hits under check
     std::uint64_t updates_when_asleep = 0;  ///< of the window, that had passed when it last fell asleep
+    Origins origins;                        ///< of what is in transit
     std::vector<Entry*> in_flight;          ///< transfers into entries of the cache
     std::unordered_multimap<RequestId, Entry*> in_flight_of;  ///< those that a request completes, too
     std::vector<Waiter> waiters;

@@ -127,7 +127,7 @@ template <class Count, bool looked_up>
         if (served == CachedWindow::Served::pass) return start_opened(*window, call, nullptr);
         if (cached.lets_pass(target, offset)) {
             const int status = start_opened(*window, call, nullptr);
-            if (status == MPI_SUCCESS) cached.went_by(target, size);
+            if (status == MPI_SUCCESS) cached.went_by(target, size, in_one != 0 ? origin : nullptr);
             return status;
         }
     }
@@ -189,7 +189,7 @@ template <class Count>
                                         MPI_Win win) noexcept {
     Window& window = *detail::at_hand.window;
     const std::uint64_t size = plain_bytes(origin_count, origin_type, count, type);
-    if (!window.cached().passes_watched(target, window.offset(target, displacement), size))
+    if (!window.cached().passes_watched(target, window.offset(target, displacement), size, origin))
         return get_after_miss<Count, false>(origin, origin_count, origin_type, target, displacement, count,
                                             type, win);
     return start_opened(
@@ -260,7 +260,7 @@ int rget(const Access<Count>& call, MPI_Request* request) noexcept {
         if (cached.lets_pass(call.target, offset)) {
             const int status = start(call, request);
             if (status != MPI_SUCCESS) return status;
-            cached.went_by(call.target, size);
+            cached.went_by(call.target, size, call.origin);
             track_silent_request(*request, call.win);
             return status;
         }

@@ -66,7 +66,7 @@ class Rig : public WindowTransfers {
             size += p.size;
         if (request == 0 && pieces.size() == 1 && window.lets_pass(target, pieces[0].offset)) {
             const int result = start_get(target, pieces);
-            if (result == 0) window.went_by(target, size);
+            if (result == 0) window.went_by(target, size, pieces[0].origin);
             return result;
         }
         Starter starter(*this, target, pieces, request);
@@ -107,7 +107,7 @@ class Rig : public WindowTransfers {
             case CachedWindow::Served::miss:
                 return window.try_get_further(target, offset, size, origin);
             case CachedWindow::Served::no:
-                return window.passes_watched(target, offset, size)
+                return window.passes_watched(target, offset, size, origin)
                            ? CachedWindow::Served::pass
                            : window.try_get_slowly(target, offset, size, origin);
             default:

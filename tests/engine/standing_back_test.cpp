@@ -343,7 +343,7 @@ struct WatchingTest : CachedWindowTest {
     }
     bool passes(std::uint64_t offset, Buffer& into) {
         EXPECT_EQ(rig.window.try_get(1, offset, into.size(), into.data()), CachedWindow::Served::no);
-        if (!rig.window.passes_watched(1, offset, into.size())) return false;
+        if (!rig.window.passes_watched(1, offset, into.size(), into.data())) return false;
         const Piece piece{offset, into.size(), reinterpret_cast<std::byte*>(into.data())};
         return rig.start_get(1, {&piece, 1}) == 0;
     }

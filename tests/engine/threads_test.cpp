@@ -81,7 +81,7 @@ struct Program {
                 Starter starter(memory, {&piece, 1});
                 if (window.lets_pass(target, offset)) {
                     ASSERT_EQ(starter.start_whole(), 0);
-                    window.went_by(target, size);
+                    window.went_by(target, size, buffer.data());
                 } else {
                     Begun begun{};
                     ASSERT_EQ(window.get({target, {&piece, 1}, size, 0}, starter, begun), 0);

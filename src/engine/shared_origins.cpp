@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Gets that are under way into the same buffer. What such a program finds there is open (MPI-4.0, section
+// 12.7), and it does not look; but whoever reads the same places later, into a buffer of its own, must not be
+// served what one get has brought for another. So a get that wants its bytes where others are on their way to
+// is not kept, nor are these.
+//
+// To know that costs a get that goes to the network one comparison where nothing is under way, and two where
+// gets fill a buffer from its beginning to its end: all origins that may be in use lie in one span of
+// addresses. Only a get within that span looks at what is under way, and not at more than the last few
+// hundred of each target, so that thousands of gets into places all over a large buffer do not wait for one
+// another's comparisons. A hit does not look: a program that has one copied to where a get is under way is
+// not helped.
+
+#include <algorithm>
+
+#include "engine/cached_window.hpp"
+
+namespace nearfetch {
+
+namespace {
+
+constexpr std::size_t most_compared = 256;
+
+/// The last ones of a list, without more.
+template <class List, class Visitor>
+void visit_last(const List& list, const Visitor& visit) {
+    std::size_t left = std::min(list.size(), most_compared);
+    for (auto one = list.rbegin(); left != 0; ++one, --left)
+        visit(*one);
+}
+
+bool overlap(const Piece& piece, const std::byte* origin, std::uint64_t size) noexcept {
+    Origins origins;
+    origins.add({0, size, const_cast<std::byte*>(origin)});
+    return origins.overlap(piece.origin, piece.size);
+}
+
+}  // namespace
+
+/// Whether bytes are on their way to where this get wants its own. Then neither will be kept.
+bool CachedWindow::shares_origin(std::span<const Piece> pieces) noexcept {
+    bool shares = false;
+    for (const Piece& piece : pieces)
+        if (origins_.overlap(piece.origin, piece.size)) [[unlikely]]
+            shares = doom_origin(piece) || shares;
+    return shares;
+}
+
+bool CachedWindow::doom_origin(const Piece& piece) noexcept {
+    bool found = false;
+    const auto look_at_flight = [&](Entry* entry) {
+        // What arrives in the cache's own memory is what it should be.
+        if (entry->source() == entry->data() || !overlap(piece, entry->source(), entry->size())) return;
+        doom(*entry);
+        found = true;
+    };
+    const auto look_at_waiter = [&](const Waiter& waiter) {
+        found = found || overlap(piece, waiter.origin, waiter.size);
+    };
+    for (const Rank target : receiving_) {
+        const Target& t = at(target);
+        if (!t.origins.overlap(piece.origin, piece.size)) continue;
+        visit_last(t.in_flight, look_at_flight);
+        visit_last(t.waiters, look_at_waiter);
+        std::size_t left = most_compared;
+        for (auto one = t.in_flight_of.begin(); one != t.in_flight_of.end() && left != 0; ++one, --left)
+            look_at_flight(one->second);
+        left = most_compared;
+        for (auto one = t.waiters_of.begin(); one != t.waiters_of.end() && left != 0; ++one, --left)
+            visit_last(one->second, look_at_waiter);
+    }
+    return found;
+}
+
+/// A get is under way.
+void CachedWindow::note_origins(Target& t, std::span<const Piece> pieces) noexcept {
+    if (t.origins.none())
+        receiving_.push_back(rank_of(t));  // the constructor reserved a place for each target
+    for (const Piece& piece : pieces) {
+        t.origins.add(piece);
+        origins_.add(piece);
+    }
+}
+
+/// If nothing of the target is in transit any more.
+void CachedWindow::release_origins(Target& t) noexcept {
+    if (t.origins.none() || t.in_transit()) return;
+    t.origins = {};
+    std::erase(receiving_, rank_of(t));
+    if (receiving_.empty()) origins_ = {};
+}
+
+/// The same for all targets.
+void CachedWindow::release_origins() noexcept {
+    std::erase_if(receiving_, [this](Rank target) {
+        Target& t = at(target);
+        if (t.in_transit()) return false;
+        t.origins = {};
+        return true;
+    });
+    if (receiving_.empty()) origins_ = {};
+}
+
+}  // namespace nearfetch
