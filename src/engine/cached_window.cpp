@@ -396,7 +396,7 @@ void CachedWindow::change_settings(const Settings& settings) {
         Target& t = at(target);
         t.passed = t.passed | (updated ? Passed::gets | Passed::updates : Passed::gets);
         list(target, t);
-        if (target != self_) t.bet = Bet();
+        if (target != self_ && !left_alone_) t.bet = Bet();
         set_route(t);
     }
     if (settings.mode == Mode::off) stand_back();

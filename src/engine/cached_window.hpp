@@ -308,6 +308,9 @@ class CachedWindow {
     /// \param updates how many
     void went_unseen(Passed kinds, double ticks, std::uint64_t updates) noexcept;
 
+    /// The program reaches all of the window by loads and stores: that is treated as its own part.
+    void leave_alone() noexcept;
+
     /// Takes over settings that change while the window lives; what is cached is forgotten.
     void change_settings(const Settings& settings);
     void set_score(std::function<double(Rank, std::uint64_t, std::uint64_t)> score);
@@ -456,6 +459,7 @@ class CachedWindow {
     bool threaded_;
     bool keeps_data_;  ///< the mode lets data outlive its epoch
     bool learns_;      ///< mode acquire
+    bool left_alone_ = false;
     bool broken_ = false;  ///< no memory: the window goes on without a cache
     /// The cache was made under other settings, and goes as soon as nothing is in flight.
     bool outdated_ = false;

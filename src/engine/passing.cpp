@@ -119,7 +119,7 @@ void CachedWindow::went_by(Rank target, std::uint64_t size_bytes, const void* or
     sent(target, t, 0, 0);
 }
 
-/// With the mode off all targets are asleep for good, but for those that
+/// With the mode off, or if they are left alone, all targets are asleep for good, but for those that
 /// something is on its way from.
 void CachedWindow::stand_back() noexcept {
     winding_up_ = false;
@@ -130,6 +130,12 @@ void CachedWindow::stand_back() noexcept {
             t.bet.give_up();
         set_route(t);
     }
+}
+
+void CachedWindow::leave_alone() noexcept {
+    const Guard guard = lock();
+    left_alone_ = true;
+    stand_back();
 }
 
 std::optional<Rest> CachedWindow::rest() const noexcept {

@@ -187,6 +187,7 @@ int Library::attach(MPI_Win win, MPI_Comm comm, Exposed exposed, const Settings&
         units.resize(1);
     auto window = std::make_unique<Window>(win, ranks, self, std::move(units), settings, threaded_);
     window->cached().set_extents(extents);
+    if (exposed.near) window->cached().leave_alone();
     const std::lock_guard guard(mutex_);
     windows_[win] = std::move(window);
     exposed_[win] = exposed;

@@ -38,6 +38,7 @@ struct Exposed {
     std::uint64_t size_bytes;  ///< 0 if that is not known, or changes
     const void* base;
     bool dynamic;              ///< it may come to expose anything
+    bool near = false;         ///< the program reaches the others' memory, too, by loads and stores
     bool overlapping = false;  ///< at its creation some process exposed the same memory by another window
 
     bool overlaps(const Exposed& other) const noexcept {

@@ -17,6 +17,20 @@ Exposed exposed_by(MPI_Aint size, MPI_Aint unit) noexcept {
     return {static_cast<std::uint64_t>(unit), static_cast<std::uint64_t>(size), nullptr, false};
 }
 
+/// The same where the others' memory is near.
+Exposed exposed_to(MPI_Aint size, MPI_Aint unit) noexcept {
+    Exposed exposed = exposed_by(size, unit);
+    exposed.near = true;
+    return exposed;
+}
+
+/// Whether the program asks for a mode of this window.
+bool names_mode(MPI_Info info) noexcept {
+    int length = 0, found = 0;
+    return info != MPI_INFO_NULL &&
+           PMPI_Info_get_valuelen(info, "nearfetch_mode", &length, &found) == MPI_SUCCESS && found;
+}
+
 /// \param base where the address of the memory stands when the window has been made; null: the window is
 /// dynamic
 template <class Create>
@@ -30,6 +44,7 @@ int create(const char* call, MPI_Comm comm, MPI_Info info, Exposed exposed, cons
         learned(call);
         if (status != MPI_SUCCESS) return status;
         exposed.dynamic = base == nullptr;
+        exposed.near = exposed.near && !names_mode(info);
         if (base != nullptr) exposed.base = *static_cast<void* const*>(base);
         return library.attach(*win, comm, exposed, settings);
     } catch (const Error& error) {
@@ -59,7 +74,7 @@ using namespace nearfetch;
     }                                                                                                    \
     int MPI_Win_allocate_shared##SUFFIX(MPI_Aint size, UNIT unit, MPI_Info info, MPI_Comm comm,          \
                                         void* baseptr, MPI_Win* win) {                                   \
-        return create("MPI_Win_allocate_shared", comm, info, exposed_by(size, unit), baseptr, win, [&] { \
+        return create("MPI_Win_allocate_shared", comm, info, exposed_to(size, unit), baseptr, win, [&] { \
             return PMPI_Win_allocate_shared##SUFFIX(size, unit, info, comm, baseptr, win);               \
         });                                                                                              \
     }

@@ -138,6 +138,16 @@ void shared() {
     CHECK_MPI(MPI_Win_flush(node_rank, win));
     CHECK_EQ(seen, base[4]);
     CHECK_EQ(base[7], 99);
+    // Nor does a get from there need more than a flush to bring it.
+    for (unsigned char value = 1; value < 20; ++value) {
+        unsigned char other = 0;
+        theirs[16] = value;
+        CHECK_MPI(MPI_Win_flush(target, win));
+        CHECK_MPI(MPI_Get(&seen, 1, MPI_BYTE, target, 4, 1, MPI_BYTE, win));
+        CHECK_MPI(MPI_Get(&other, 1, MPI_BYTE, target, 200, 1, MPI_BYTE, win));
+        CHECK_MPI(MPI_Win_flush(target, win));
+        CHECK_EQ(seen, value);
+    }
     CHECK_MPI(MPI_Win_unlock_all(win));
     CHECK_MPI(MPI_Win_free(&win));
     MPI_Comm_free(&node);
