@@ -447,6 +447,7 @@ class CachedWindow {
     void release_origins() noexcept;
     std::uint64_t serve(std::span<const Waiter> waiters) noexcept;
     void arrived(Target& t, Entry& entry) noexcept;
+    void commit(Entry& entry) noexcept;
     std::uint64_t serve_waiters(Target& t, Moment since) noexcept;
     void retire_cache() noexcept;
     void stand_back() noexcept;
@@ -490,6 +491,7 @@ class CachedWindow {
     std::function<double(Rank, std::uint64_t, std::uint64_t)> score_;
     HitWorth worth_;
     HitChecks checks_;
+    PolledBytes polled_;
     std::function<void(const StaleHit&)> report_stale_;
     std::function<void(RequestId)> report_arrival_;
     TouchFilter touched_;  ///< ranges, and (by their complement) blocks, that were asked for once

@@ -168,7 +168,7 @@ void CachedWindow::complete_locked(Target& t, Moment since, FlushKind kind, int 
     t.erase_flights_if([&](Entry* entry) {
         if (entry->issued() > since) return false;
         if (entry->source() != entry->data()) copied_bytes += entry->size();
-        cache_->commit(entry, entry->source());
+        commit(*entry);
         return true;
     });
     if (had_gets) {
@@ -254,6 +254,13 @@ void CachedWindow::complete_request(Rank target, RequestId request, bool keep,
 /// What a request has brought.
 void CachedWindow::arrived(Target& t, Entry& entry) noexcept {
     if (const auto waiting = t.waiters_of.extract(&entry)) serve(waiting.mapped());
+    commit(entry);
+}
+
+void CachedWindow::commit(Entry& entry) noexcept {
+    const ByteRange range{entry.offset(), entry.offset() + entry.size()};
+    if (polled_.any() && polled_.change_in(entry.target(), range, entry.source())) [[unlikely]]
+        acquire_process();
     cache_->commit(&entry, entry.source());
 }
 

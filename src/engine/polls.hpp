@@ -9,8 +9,16 @@
 //    for, but by what it does not do: for thousands of progress intervals everything hits and nothing is
 //    learned. Then the window forgets once, and next waits twice as long, so that a program that needs no
 //    fresh data pays for a few such refreshes in all.
+// A poll that brings other bytes than were there is what the program has waited for. What it reads next may
+// be what another process has written before, so it is an acquire. Where nobody races that never happens: a
+// change between two gets without an acquire between is a race.
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <utility>
 
 #include "base/types.hpp"
 
@@ -33,6 +41,29 @@ class PollDetector {
     static constexpr std::uint64_t none = ~std::uint64_t{0};
     std::uint64_t last_ = none;
     std::uint64_t completed_ = none;  ///< the last get, if nothing but a completion came after it
+};
+
+/// The bytes that a poll asks for again, as they were.
+class PolledBytes {
+  public:
+    void keep(Rank target, std::uint64_t offset, const std::byte* bytes, std::uint64_t size) noexcept {
+        target_ = target;
+        size_ = std::min<std::uint64_t>(size, bytes_.size());
+        offset_ = offset;
+        std::memcpy(bytes_.data(), bytes, size_);
+    }
+    bool any() const noexcept { return size_ != 0; }
+    /// \return whether these, which have been fetched from there, have others among them
+    bool change_in(Rank target, ByteRange range, const std::byte* bytes) noexcept {
+        if (target != target_ || !range.contains(offset_, size_)) return false;
+        return std::memcmp(bytes + (offset_ - range.begin), bytes_.data(), std::exchange(size_, 0)) != 0;
+    }
+
+  private:
+    Rank target_ = 0;
+    std::uint64_t offset_ = 0;
+    std::uint64_t size_ = 0;
+    std::array<std::byte, 64> bytes_{};
 };
 
 class StandstillDetector {

@@ -97,6 +97,21 @@ TEST_F(AcquireWindowTest, TheSameGetAfterAFlushIsAPoll) {
     EXPECT_TRUE(rig.hits(1, 100, 8, to.data()));
 }
 
+TEST_F(AcquireWindowTest, APollThatBringsNewsIsAnAcquire) {
+    const Buffer before = bytes(1, 4096, 8);
+    fetched(1, 4096, 8);
+    fetched(1, 0, 8);
+    change(1, 4096);
+    fetched(1, 0, 8);
+    EXPECT_EQ(counters().polls, 1u);
+    EXPECT_EQ(fetched(1, 4096, 8), before) << "it brought none";
+    fetched(1, 0, 8);
+    change(1, 0);
+    EXPECT_EQ(fetched(1, 0, 8), bytes(1, 0, 8));
+    EXPECT_EQ(counters().polls, 2u);
+    EXPECT_EQ(fetched(1, 4096, 8), bytes(1, 4096, 8));
+}
+
 TEST_F(AcquireWindowTest, APollInPiecesIsAPoll) {
     Buffer to(16);
     auto* const origin = reinterpret_cast<std::byte*>(to.data());

@@ -122,6 +122,25 @@ void by_gets(const char* name, const std::vector<int>& places, const Read& read,
     barrier();
 }
 
+/// What was written before the flag is there when a poll by gets has seen the flag.
+void behind_a_poll() {
+    part("what a poll tells of");
+    const Flags flags({IN_MODE_ACQUIRE, EXACT_RANGES});
+    const LockAll epoch(flags);
+    if (reads()) {
+        CHECK_EQ(get(flags, writer, 32), 0);
+        CHECK_EQ(get(flags, writer, 0), 0);
+        ask();
+        ask();
+        while (get(flags, writer, 0) == 0) {
+        }
+        CHECK_EQ(get(flags, writer, 32), 1);
+    }
+    flags.raise(32);
+    flags.raise(0);
+    barrier();
+}
+
 /// lock, get, unlock, ...: a lock acquires, and where it does not the same get again is still a poll.
 void by_locks(const char* name, Settings settings) {
     part(name);
@@ -250,6 +269,7 @@ void all() {
     const Settings only_open{IN_MODE_ACQUIRE, {"nearfetch_locks", "access"}};
     by_gets("poll by epochs", {0}, get_in_an_epoch, only_open, true);
     by_gets("poll by epochs in turn", {0, 8}, get_in_an_epoch, only_open, true);
+    behind_a_poll();
     by_locks("poll by locks", {IN_MODE_ACQUIRE});
     by_locks("poll by locks that only open epochs", {IN_MODE_ACQUIRE, {"nearfetch_locks", "access"}});
     promise_of_locks("locks synchronise", {IN_MODE_ACQUIRE, EXACT_RANGES}, 0);
