@@ -162,6 +162,7 @@ int CachedWindow::prefetch(Rank target, ByteRange range) {
         });
         if (status != 0) return status;
         ++counters_.prefetches;
+        polls_.again(target, ~range.begin);  // something came between: the same get again is no poll
     }
     return 0;
 }

@@ -77,6 +77,17 @@ TEST_F(AcquireWindowTest, WhatIsPrefetchedAfterAnAcquireIsUsed) {
     EXPECT_EQ(rig.messages, 2u);
     EXPECT_EQ(fetched(1, 256, 256), bytes(1, 256, 256));
     EXPECT_EQ(rig.messages, 2u);
+    // The same get again would be a poll, but for what came between.
+    acquire_process();
+    change(1, 300);
+    EXPECT_EQ(rig.window.prefetch(1, {256, 512}), 0);
+    rig.flush(1);
+    EXPECT_EQ(fetched(1, 256, 256), bytes(1, 256, 256));
+    EXPECT_EQ(rig.messages, 3u);
+    EXPECT_EQ(rig.window.prefetch(1, {256, 512}), 0);
+    rig.flush(1);
+    fetched(1, 256, 256);
+    EXPECT_EQ(rig.messages, 4u) << "it had all";
 }
 
 TEST_F(AcquireWindowTest, TheSameGetAfterAFlushIsAPoll) {
