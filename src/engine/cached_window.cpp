@@ -7,6 +7,7 @@
 
 #include "base/assert.hpp"
 #include "base/error.hpp"
+#include "base/thread_scratch.hpp"
 #include "engine/clock.hpp"
 #include "engine/survey.hpp"
 
@@ -209,7 +210,7 @@ int CachedWindow::get(const Get& get, GetStarter& starter, Begun& begun) {
     const bool shares = shares_origin(get.pieces);
     if (shares || !usable(get.target)) return fetch_unseen(get, starter, guard);
     Target& t = at(get.target);
-    static thread_local Survey s;
+    auto& s = thread_scratch<Survey, struct SurveyOfGet>();
     s.clear();
     try {
         survey(get, s);

@@ -22,6 +22,7 @@
 #include <new>
 
 #include "base/assert.hpp"
+#include "base/thread_scratch.hpp"
 #include "engine/cached_window.hpp"
 #include "engine/clock.hpp"
 #include "engine/survey.hpp"
@@ -151,7 +152,7 @@ int CachedWindow::prefetch(Rank target, ByteRange range) {
     if (const std::uint64_t extent = at(target).extent_bytes; extent != 0)
         range.end = std::min(range.end, extent);
     if (range.begin >= range.end || !may_keep(at(target), range)) return 0;
-    static thread_local std::vector<Segment> segments;
+    auto& segments = thread_scratch<std::vector<Segment>, struct SegmentsOfPrefetch>();
     cache_->survey(target, range.begin, range.size(), segments);
     for (const Segment& s : segments) {
         if (s.kind != Segment::Kind::gap) continue;

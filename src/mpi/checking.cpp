@@ -45,7 +45,7 @@ std::string place_of(void* address) {
 /// False where this place has been told of, or enough others.
 bool is_news(std::span<void* const> call_site) {
     static std::mutex mutex;
-    static std::vector<const void*> told;
+    static auto& told = *new std::vector<const void*>;  // not to go before a handler of atexit()
     const void* const place = call_site.empty() ? nullptr : call_site.front();
     const std::lock_guard guard(mutex);
     if (told.size() == most_reported || std::ranges::find(told, place) != told.end()) return false;

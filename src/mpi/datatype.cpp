@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/thread_scratch.hpp"
 #include "mpi/committed.hpp"
 #include "mpi/flattener.hpp"
 
@@ -146,7 +147,7 @@ const Layout& layout_of(MPI_Datatype type, std::uint64_t block_limit) {
         Layout computed = compute_layout(type, blocks);
         layout = Cache::instance().keep(type, blocks, computed);
         if (layout == nullptr) {
-            static thread_local std::array<Layout, 4> passing;
+            auto& passing = thread_scratch<std::array<Layout, 4>, struct PassingLayouts>();
             static thread_local std::size_t turn = 0;
             detail::layout_generation.fetch_add(1, std::memory_order_release);
             if (computed.blocks.size() > block_limit) return not_known;

@@ -8,6 +8,7 @@
 
 #include <vector>
 
+#include "base/thread_scratch.hpp"
 #include "mpi/access.hpp"
 #include "mpi/checking.hpp"
 #include "mpi/intercept.hpp"
@@ -24,7 +25,7 @@ int get_slowly(Window& window, const Access<Count>& call, RequestId request, Get
     // Nothing to move, nowhere to move it, or an error that is the library's to report.
     if (window.off() || !window.has(call.target) || call.origin_count <= 0 || call.target_count <= 0)
         return starter.start_whole();
-    static thread_local std::vector<Piece> pieces;
+    auto& pieces = thread_scratch<std::vector<Piece>, struct PiecesOfGet>();
     if (!find_pieces(window, call, pieces)) {
         // It may read what this process has put.
         window.cached().send_collected(call.target);

@@ -73,7 +73,7 @@ int at_finalize(MPI_Comm, int, void*, void*) {
 /// One code per message, so that a program that fails the same way again and again does not use codes up.
 int error_code(int error_class, const std::string& message) noexcept try {
     static std::mutex mutex;
-    static std::unordered_map<std::string, int> codes;
+    static auto& codes = *new std::unordered_map<std::string, int>;  // not to go before a handler of atexit()
     const std::lock_guard guard(mutex);
     if (const auto known = codes.find(message); known != codes.end()) return known->second;
     int code = error_class;

@@ -8,6 +8,7 @@
 
 #include <vector>
 
+#include "base/thread_scratch.hpp"
 #include "mpi/access.hpp"
 #include "mpi/intercept.hpp"
 #include "mpi/library.hpp"
@@ -43,7 +44,7 @@ template <class Count, class Call>
     if (!window->off()) {
         keep_at_hand(put.win, window);
         keep_at_hand(put.target_type);
-        static thread_local std::vector<Piece> pieces;
+        auto& pieces = thread_scratch<std::vector<Piece>, struct PiecesOfPut>();
         Starter<Call> starter(call);
         if (find_pieces(*window, put, pieces)) {
             status = cached.put(put.target, pieces, starter, !overlapping, started);

@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "base/thread_scratch.hpp"
 #include "mpi/access.hpp"
 #include "mpi/checking.hpp"
 #include "mpi/intercept.hpp"
@@ -101,7 +102,7 @@ int update(const char* name, const UpdateTarget& to, const Call& call) noexcept 
         return status;
     }
     keep_at_hand(to.win, window);
-    static thread_local std::vector<Piece> pieces;
+    auto& pieces = thread_scratch<std::vector<Piece>, struct PiecesOfUpdate>();
     find_target_pieces(*window, to, pieces);
     window->cached().forget(to.rank, pieces, brings_news(*window, name));
     return status;

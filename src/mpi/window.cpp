@@ -5,6 +5,7 @@
 #include <array>
 #include <utility>
 
+#include "base/thread_scratch.hpp"
 #include "mpi/checking.hpp"
 #include "mpi/library.hpp"
 #include "mpi/request.hpp"
@@ -67,7 +68,7 @@ int Window::open_locks_slowly() noexcept {
 
 bool make_target_pieces(const Window& window, int target, MPI_Aint displacement, std::uint64_t count,
                         MPI_Datatype type, std::vector<Piece>& pieces) {
-    static thread_local std::vector<Block> there;
+    auto& there = thread_scratch<std::vector<Block>, struct BlocksThere>();
     const std::uint64_t limit = window.block_limit();
     pieces.clear();
     if (!flatten(layout_of(type, limit), static_cast<std::int64_t>(window.offset(target, displacement)),
@@ -81,8 +82,8 @@ bool make_target_pieces(const Window& window, int target, MPI_Aint displacement,
 bool make_pieces(const Window& window, const void* origin, std::uint64_t origin_count,
                  MPI_Datatype origin_type, int target, MPI_Aint displacement, std::uint64_t target_count,
                  MPI_Datatype target_type, std::vector<Piece>& pieces) {
-    static thread_local std::vector<Block> here;
-    static thread_local std::vector<Piece> there;
+    auto& here = thread_scratch<std::vector<Block>, struct BlocksHere>();
+    auto& there = thread_scratch<std::vector<Piece>, struct PiecesThere>();
     const std::uint64_t limit = window.block_limit();
     pieces.clear();
     if (!make_target_pieces(window, target, displacement, target_count, target_type, there)) return false;
