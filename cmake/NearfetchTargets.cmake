@@ -123,10 +123,17 @@ function(_nearfetch_install target)
 endfunction()
 
 # Links libstdc++ into a library whose programs may have an older one, or none. The sanitizers intercept exceptions
-# inside the shared libstdc++ and need it.
+# inside the shared libstdc++ and need it. UNWINDS: exceptions of the program pass through the library, for which both
+# need the one libgcc_s, which comes with the C library.
 function(_nearfetch_need_no_libstdcxx target)
-    if(NOT NEARFETCH_SANITIZE)
-        target_link_options(${target} PRIVATE -static-libstdc++ -static-libgcc)
+    if(NEARFETCH_SANITIZE)
+        return()
+    endif()
+    target_link_options(${target} PRIVATE -static-libstdc++)
+    if("UNWINDS" IN_LIST ARGN)
+        target_link_options(${target} PRIVATE -shared-libgcc)
+    else()
+        target_link_options(${target} PRIVATE -static-libgcc)
     endif()
 endfunction()
 
@@ -206,7 +213,7 @@ macro(_nearfetch_add_interposer target family source exports)
     _nearfetch_use(${target} PRIVATE ${family} ${arg_USES})
     target_link_libraries(${target} PRIVATE ${CMAKE_DL_LIBS})
     _nearfetch_export(${target} ${exports})
-    _nearfetch_need_no_libstdcxx(${target})
+    _nearfetch_need_no_libstdcxx(${target} UNWINDS)
 endmacro()
 
 # nearfetch_interposer(SOURCES a.cpp ... CALLS table GENERATOR script.py [USES layer ...])

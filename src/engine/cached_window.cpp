@@ -328,7 +328,7 @@ void CachedWindow::count_bypassed(Rank target, std::uint64_t size_bytes) noexcep
 }
 
 void CachedWindow::check(Rank target, std::uint64_t offset, std::span<const std::byte> served,
-                         std::span<void* const> call_site) noexcept {
+                         std::span<void* const> call_site) {
     Guard guard = lock();
     Target& t = at(target);
     // The second get may overtake an update of this process, or see it although the first was before it.
@@ -341,9 +341,12 @@ void CachedWindow::check(Rank target, std::uint64_t offset, std::span<const std:
     }
     const Piece piece{offset, check->found.size(), check->found.data()};
     if (threaded_) guard.unlock();
-    const int status = transfers_.start_get(target, std::span(&piece, 1));
-    if (threaded_) guard.lock();
-    if (status != 0) return checks_.abandon(*check);
+    const int started = and_then([&] { return transfers_.start_get(target, std::span(&piece, 1)); },
+                                 [&](int status) {
+                                     if (threaded_) guard.lock();
+                                     if (status != 0) checks_.abandon(*check);
+                                 });
+    if (started != 0) return;
     sent(target, t, 0, 0);
     check->issued = issued_;
     ++t.checks;

@@ -41,6 +41,7 @@
 #include <vector>
 
 #include "base/copy.hpp"
+#include "base/finally.hpp"
 #include "base/settings.hpp"
 #include "base/types.hpp"
 #include "core/range_cache/range_cache.hpp"
@@ -128,7 +129,7 @@ class CachedWindow {
     }
     /// Fetches a hit again; what does not work out is left.
     void check(Rank target, std::uint64_t offset, std::span<const std::byte> served,
-               std::span<void* const> call_site) noexcept;
+               std::span<void* const> call_site);
     /// Who is told of stale hits.
     void set_stale_reporter(std::function<void(const StaleHit&)> reporter) {
         report_stale_ = std::move(reporter);
@@ -182,7 +183,7 @@ class CachedWindow {
     /// \param started if not null: whether the starter was called
     /// \return the starter's status, or that of earlier puts that made room by leaving
     int put(Rank target, std::span<const Piece> pieces, PutStarter& starter, bool may_wait,
-            bool* started = nullptr) noexcept;
+            bool* started = nullptr);
     static constexpr Rank all_targets = -1;
     /// Whether puts are collected for that target (for all_targets: for any).
     bool has_collected(Rank target) const noexcept {
@@ -190,7 +191,7 @@ class CachedWindow {
         return holds_collected(target);
     }
     /// Sends these puts. \return the first status that is not 0: puts that are not done
-    int send_collected(Rank target) noexcept;
+    int send_collected(Rank target);
     /// An accumulate was started, or a put of unknown layout: what it overlaps is forgotten. No pieces: all
     /// of the target.
     /// \param fetches it brings back what was there: an acquire when it is complete
@@ -234,9 +235,9 @@ class CachedWindow {
     }
     /// A flush that passes. \return the library's status
     template <class Call>
-    int flush_passing(Rank target, FlushKind kind, const Call& library_call) noexcept {
-        Target& t = at(target);
-        return passed_completed(t, kind, library_call());
+    int flush_passing(Rank target, FlushKind kind, const Call& library_call) {
+        return and_then(library_call,
+                        [&t = at(target), kind](int status) { passed_completed(t, kind, status); });
     }
     /// After Flush::needed_unseen.
     void done_unseen(Rank target, Moment since, FlushKind kind) noexcept;
@@ -425,10 +426,10 @@ class CachedWindow {
         return behind_ != nullptr &&
                (target == all_targets ? behind_->collected().any() : behind_->collected().any(target));
     }
-    int send_each_collected() noexcept;
-    bool read_collected(const Get& get, Guard& guard) noexcept;
-    int make_room(Guard& guard) noexcept;
-    int send(Rank target, std::span<const Piece> runs, Guard& guard) noexcept;
+    int send_each_collected();
+    bool read_collected(const Get& get, Guard& guard);
+    int make_room(Guard& guard);
+    int send(Rank target, std::span<const Piece> runs, Guard& guard);
     /// A fetching atomic was started: its completion has to be seen.
     void fetch_started(Target& t) noexcept;
     /// Fetching atomics are complete: the program may know what they brought.

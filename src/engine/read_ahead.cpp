@@ -112,12 +112,12 @@ int CachedWindow::start_entry(Entry& entry, Guard& guard, const Start& start) {
     const Piece piece{entry.offset(), entry.size(), entry.data()};
     const std::uint64_t start_ticks = ticks();
     if (threaded_) guard.unlock();
-    const int status = start(std::span(&piece, 1));
-    if (threaded_) guard.lock();
-    if (status != 0) {
-        forget_flight(entry);
-        return status;
-    }
+    const int status = and_then([&] { return start(std::span(&piece, 1)); },
+                                [&](int outcome) {
+                                    if (threaded_) guard.lock();
+                                    if (outcome != 0) forget_flight(entry);
+                                });
+    if (status != 0) return status;
     sent(entry.target(), t, piece.size, ticks() - start_ticks);
     entry.set_flight(entry.data(), issued_, entry.by_request());
     return 0;

@@ -128,7 +128,7 @@ std::uint32_t CachedWindow::puts_to_pass(Target& t, bool was_collectable) const 
 }
 
 int CachedWindow::put(Rank target, std::span<const Piece> pieces, PutStarter& starter, bool may_wait,
-                      bool* started) noexcept {
+                      bool* started) {
     if (started != nullptr) *started = false;
     Guard guard = lock();
     Target& t = at(target);
@@ -170,7 +170,7 @@ void CachedWindow::note_put(Rank target, std::span<const Piece> pieces, bool col
 
 /// A get sees what this process has put: all of it is here, or what is leaves before the get is started.
 /// \return whether it has been served
-bool CachedWindow::read_collected(const Get& get, Guard& guard) noexcept {
+bool CachedWindow::read_collected(const Get& get, Guard& guard) {
     const CollectedPuts& collected = behind_->collected();
     const auto is_served = [&](const Piece& piece) {
         return collected.read(get.target, piece.range(), piece.origin);
@@ -189,7 +189,7 @@ bool CachedWindow::read_collected(const Get& get, Guard& guard) noexcept {
 
 /// All that is collected leaves; and if that is not enough, what has been under way for longest is waited
 /// for, where the epoch allows it.
-int CachedWindow::make_room(Guard& guard) noexcept {
+int CachedWindow::make_room(Guard& guard) {
     const Moment since = issued_;
     const Rank oldest = behind_->oldest_target();
     const bool may_flush = oldest >= 0 && epochs_.may_flush(oldest);
@@ -201,7 +201,7 @@ int CachedWindow::make_room(Guard& guard) noexcept {
     return status != 0 ? status : flushed;
 }
 
-int CachedWindow::send_collected(Rank target) noexcept {
+int CachedWindow::send_collected(Rank target) {
     if (target == all_targets) return send_each_collected();
     // Who finds nothing collected because another thread is sending it has to find it sent.
     const SendGuard sending = threaded_ ? SendGuard(send_mutex_) : SendGuard();
@@ -212,7 +212,6 @@ int CachedWindow::send_collected(Rank target) noexcept {
     int status = 0;
     while (behind_->collected().any(target)) {
         const int sent = send(target, behind_->next_message(target), guard);
-        behind_->started(issued_);
         if (status == 0) status = sent;
     }
     t.put_bet.sent(ticks() - begin_ticks);
@@ -220,7 +219,7 @@ int CachedWindow::send_collected(Rank target) noexcept {
     return status;
 }
 
-int CachedWindow::send_each_collected() noexcept {
+int CachedWindow::send_each_collected() {
     int status = 0;
     const auto send = [&](Rank target) {
         const int sent = send_collected(target);
@@ -237,21 +236,32 @@ int CachedWindow::send_each_collected() noexcept {
 }
 
 /// Starts a message. What the library refuses is lost, as it would have been with a put of its own: then the
-/// cache must not have it.
-int CachedWindow::send(Rank target, std::span<const Piece> runs, Guard& guard) noexcept {
-    const bool together = runs.size() >= fewest_together;
+/// cache must not have it. What an exception leaves behind is collected again.
+int CachedWindow::send(Rank target, std::span<const Piece> runs, Guard& guard) {
+    const std::size_t each = runs.size() >= fewest_together ? runs.size() : 1;
+    std::size_t begun = 0;
+    const auto start = [&] {
+        int status = 0;
+        for (; begun < runs.size(); begun += each) {
+            const int one = transfers_.start_put(target, runs.subspan(begun, each));
+            if (status == 0) status = one;
+        }
+        return status;
+    };
     if (threaded_) guard.unlock();
-    int status = together ? transfers_.start_put(target, runs) : 0;
-    for (std::size_t i = 0; i < runs.size() && !together; ++i) {
-        const int one = transfers_.start_put(target, runs.subspan(i, 1));
-        if (status == 0) status = one;
-    }
-    if (threaded_) guard.lock();
-    counters_.put_messages += together ? 1 : runs.size();
-    if (status != 0 && cache_ != nullptr)
-        for (const Piece& run : runs)
-            cache_->drop(target, run.offset, run.size);
-    return status;
+    return and_then(start, [&](int status) {
+        if (threaded_) guard.lock();
+        behind_->started(issued_);
+        if (status == has_thrown) begun += each;
+        counters_.put_messages += begun / each;
+        if (status != 0 && cache_ != nullptr)
+            for (const Piece& run : runs)
+                cache_->drop(target, run.offset, run.size);
+        const std::span<const Piece> left = runs.subspan(std::min(begun, runs.size()));
+        if (!left.empty() && behind_->has_room(left))
+            for (const Piece& run : left)
+                behind_->add(target, run);
+    });
 }
 
 }  // namespace nearfetch

@@ -17,7 +17,7 @@ namespace {
 
 /// A window that nearfetch does not look after is no error: everything works without a cache.
 template <class Body>
-int with_window(MPI_Win win, const Body& body) noexcept {
+int with_window(MPI_Win win, const Body& body) {
     Window* const window = find_window(win);
     if (window == nullptr) return MPI_SUCCESS;
     try {

@@ -147,11 +147,17 @@ def fortran_names(call: Prototype, family: str) -> list[str]:
 
 def c_wrapper(call: Prototype, kind: str) -> str:
     """The wrapper for C."""
-    when = "if (outcome == MPI_SUCCESS && *flag) " if kind == "flag" else ""
-    return f"""int MPI_{call.name}({call.declared}) {{
-    const int outcome = PMPI_{call.name}({", ".join(call.names)});
-    {when}learned("MPI_{call.name}");
+    arguments = ", ".join(call.names)
+    if kind == "flag":
+        return f"""int MPI_{call.name}({call.declared}) {{
+    const int outcome = PMPI_{call.name}({arguments});
+    if (outcome == MPI_SUCCESS && *flag) learned("MPI_{call.name}");
     return outcome;
+}}
+"""
+    return f"""int MPI_{call.name}({call.declared}) {{
+    const Learning learning("MPI_{call.name}");
+    return PMPI_{call.name}({arguments});
 }}
 """
 
@@ -161,12 +167,15 @@ def fortran_wrapper(call: Prototype, name: str, kind: str) -> str:
     arguments = [f"a{i}" for i in range(len(call.names) + 1 + call.texts)]
     parameters = ", ".join(f"Argument {argument}" for argument in arguments)
     flag = f"a{call.names.index('flag')}" if kind == "flag" else ""
-    when = f"if (*static_cast<const MPI_Fint*>({flag}) != 0) " if kind == "flag" else ""
+    before, after = f'const Learning learning("MPI_{call.name}");', ""
+    if kind == "flag":
+        before, after = "", f'if (*static_cast<const MPI_Fint*>({flag}) != 0) learned("MPI_{call.name}");'
     return f"""void {name}({parameters}) {{
     static const auto next = reinterpret_cast<void (*)({", ".join(["Argument"] * len(arguments))})>(
         next_fortran("{name}"));
+    {before}
     next({", ".join(arguments)});
-    {when}learned("MPI_{call.name}");
+    {after}
 }}
 """
 

@@ -55,7 +55,7 @@ bool is_news(std::span<void* const> call_site) {
 
 }  // namespace
 
-void check_hit(Window& window, int target, std::uint64_t offset, std::span<const std::byte> served) noexcept {
+void check_hit(Window& window, int target, std::uint64_t offset, std::span<const std::byte> served) {
     if (window.open_locks() != MPI_SUCCESS) return;
     std::array<void*, frames_looked_at> frames{};
     const int count = backtrace(frames.data(), frames_looked_at);

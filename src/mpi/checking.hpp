@@ -14,10 +14,10 @@
 namespace nearfetch {
 
 /// Checks a hit that the program's call has just been given.
-void check_hit(Window& window, int target, std::uint64_t offset, std::span<const std::byte> served) noexcept;
+void check_hit(Window& window, int target, std::uint64_t offset, std::span<const std::byte> served);
 /// The same, if it belongs to the sample.
 inline void check_if_due(Window& window, int target, std::uint64_t offset, const void* served,
-                         std::uint64_t size) noexcept {
+                         std::uint64_t size) {
     if (window.cached().check_is_due()) [[unlikely]]
         check_hit(window, target, offset, {static_cast<const std::byte*>(served), size});
 }

@@ -31,7 +31,7 @@ using Choice = void*;             ///< a buffer of any type
 
 /// Stores what `call` returns; `ierror` is null where mpi_f08 left the optional argument out.
 template <class Call>
-void finish(Out ierror, const Call& call) noexcept {
+void finish(Out ierror, const Call& call) {
     int code = MPI_ERR_NO_MEM;
     try {
         code = call();

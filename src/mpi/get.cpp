@@ -50,7 +50,7 @@ namespace {
 
 /// The library's own call, as the program made it.
 #define NEARFETCH_START(SUFFIX, COUNT)                                                                 \
-    int start(const Access<COUNT>& c, MPI_Request* request) noexcept {                                 \
+    int start(const Access<COUNT>& c, MPI_Request* request) {                                          \
         if (request == nullptr)                                                                        \
             return PMPI_Get##SUFFIX(c.origin, c.origin_count, c.origin_type, c.target, c.displacement, \
                                     c.target_count, c.target_type, c.win);                             \
@@ -64,7 +64,7 @@ NEARFETCH_START(_c, MPI_Count)
 
 /// The same where a lock may have been kept back.
 template <class Count>
-int start_opened(Window& window, const Access<Count>& call, MPI_Request* request) noexcept {
+int start_opened(Window& window, const Access<Count>& call, MPI_Request* request) {
     const int status = window.open_locks();
     return status == MPI_SUCCESS ? start(call, request) : status;
 }
@@ -99,7 +99,7 @@ class Starter final : public GetStarter {
 template <class Count, bool looked_up>
 [[gnu::noinline]] int get_after_miss(void* origin, Count origin_count, MPI_Datatype origin_type, int target,
                                      MPI_Aint displacement, Count target_count, MPI_Datatype target_type,
-                                     MPI_Win win) noexcept {
+                                     MPI_Win win) {
     const Access<Count> call{origin,       origin_count, origin_type, target,
                              displacement, target_count, target_type, win};
     Window* const window = find_window(win);
@@ -167,8 +167,7 @@ template <class Count>
 /// that does not pass.
 template <class Count>
 [[gnu::noinline]] int get_asleep(void* origin, Count origin_count, MPI_Datatype origin_type, int target,
-                                 MPI_Aint displacement, Count count, MPI_Datatype type,
-                                 MPI_Win win) noexcept {
+                                 MPI_Aint displacement, Count count, MPI_Datatype type, MPI_Win win) {
     if (recess.begins_with_get())
         return start(Access<Count>{origin, origin_count, origin_type, target, displacement, count, type, win},
                      nullptr);
@@ -187,7 +186,7 @@ template <class Count>
 template <class Count>
 [[gnu::noinline]] int get_not_looked_up(void* origin, Count origin_count, MPI_Datatype origin_type,
                                         int target, MPI_Aint displacement, Count count, MPI_Datatype type,
-                                        MPI_Win win) noexcept {
+                                        MPI_Win win) {
     Window& window = *detail::at_hand.window;
     const std::uint64_t size = plain_bytes(origin_count, origin_type, count, type);
     if (!window.cached().passes_watched(target, window.offset(target, displacement), size, origin))
@@ -203,7 +202,7 @@ template <class Count>
 /// and type, so that fewer of them are needed.
 template <class Count>
 [[gnu::noinline]] int get_awake(void* origin, Count origin_count, MPI_Datatype origin_type, int target,
-                                MPI_Aint displacement, Count count, MPI_Datatype type, MPI_Win win) noexcept {
+                                MPI_Aint displacement, Count count, MPI_Datatype type, MPI_Win win) {
     const std::uint64_t size = plain_bytes(origin_count, origin_type, count, type);
     if (size == 0) [[unlikely]]
         return get_after_miss<Count, false>(origin, origin_count, origin_type, target, displacement, count,
@@ -222,7 +221,7 @@ template <class Count>
 /// Others may write as soon as the program has waited for its request, which is complete: so what is fetched
 /// again has to be there before.
 void check_now_if_due(Window& window, int target, std::uint64_t offset, const void* served,
-                      std::uint64_t size) noexcept {
+                      std::uint64_t size) {
     CachedWindow& cached = window.cached();
     if (!cached.check_is_due()) [[likely]]
         return;
@@ -232,13 +231,13 @@ void check_now_if_due(Window& window, int target, std::uint64_t offset, const vo
 }
 
 /// The request of a get that is complete.
-int served_request(Window& window, MPI_Request* request) noexcept {
+int served_request(Window& window, MPI_Request* request) {
     if (window.cached().request_served()) window.transport().progress();
     return completed_request(window, request);
 }
 
 template <class Count>
-int rget(const Access<Count>& call, MPI_Request* request) noexcept {
+int rget(const Access<Count>& call, MPI_Request* request) {
     if (recess.begins_with_get()) return start(call, request);
     Window* const window = find_window(call.win);
     if (window == nullptr || window->off()) return start(call, request);

@@ -18,6 +18,8 @@
 #include <array>
 #include <cstddef>
 
+#include "base/finally.hpp"
+
 namespace nearfetch {
 
 class LazyLocks {
@@ -40,14 +42,16 @@ class LazyLocks {
     /// Hands all that wait to the library. \param failed called with each target whose lock it refuses
     /// \return the first error, or MPI_SUCCESS
     template <class Failed>
-    int open(MPI_Win win, const Failed& failed) noexcept {
+    int open(MPI_Win win, const Failed& failed) {
         int first = MPI_SUCCESS;
-        const std::size_t count = count_;
-        count_ = 0;
-        for (std::size_t i = 0; i < count; ++i) {
-            const int status = PMPI_Win_lock(MPI_LOCK_SHARED, waiting_[i].target, waiting_[i].assert, win);
-            if (status == MPI_SUCCESS) continue;
-            failed(waiting_[i].target);
+        // One at a time: after an exception those that are left still wait.
+        while (any()) {
+            const Waiting next = waiting_[0];
+            remove(next.target);
+            const auto lock = [&] { return PMPI_Win_lock(MPI_LOCK_SHARED, next.target, next.assert, win); };
+            const int status = and_then(lock, [&](int outcome) {
+                if (outcome != MPI_SUCCESS) failed(next.target);
+            });
             if (first == MPI_SUCCESS) first = status;
         }
         return first;

@@ -21,4 +21,17 @@ inline void learned(const char* call) noexcept {
     if (!left_out(call)) acquire_process();
 }
 
+/// The same at the end of a scope, also where an error handler of the program throws: a call that fails may
+/// have learned something.
+class Learning {
+  public:
+    explicit Learning(const char* call) noexcept : call_(call) {}
+    ~Learning() { learned(call_); }
+    Learning(const Learning&) = delete;
+    Learning& operator=(const Learning&) = delete;
+
+  private:
+    const char* call_;
+};
+
 }  // namespace nearfetch

@@ -95,7 +95,7 @@ void tell_before_abort(MPI_Errhandler handler, const Error& error) noexcept {
 
 }  // namespace
 
-int raise_on_comm(MPI_Comm comm, int error_class, const Error& error) noexcept {
+int raise_on_comm(MPI_Comm comm, int error_class, const Error& error) {
     const int code = error_code(error_class, error.what());
     MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
     if (PMPI_Comm_get_errhandler(comm, &handler) == MPI_SUCCESS) tell_before_abort(handler, error);
@@ -103,7 +103,7 @@ int raise_on_comm(MPI_Comm comm, int error_class, const Error& error) noexcept {
     return code;
 }
 
-int raise_on_window(MPI_Win win, int error_class, const Error& error) noexcept {
+int raise_on_window(MPI_Win win, int error_class, const Error& error) {
     const int code = error_code(error_class, error.what());
     MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
     if (PMPI_Win_get_errhandler(win, &handler) == MPI_SUCCESS) tell_before_abort(handler, error);

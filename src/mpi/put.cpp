@@ -32,7 +32,7 @@ class Starter final : public PutStarter {
 /// A put that is not collected in its first few lines.
 /// \param started whether the library was called
 template <class Count, class Call>
-[[gnu::noinline]] int put_slowly(const Access<Count>& put, bool* started, const Call& call) noexcept {
+[[gnu::noinline]] int put_slowly(const Access<Count>& put, bool* started, const Call& call) {
     if (started != nullptr) *started = true;
     Window* const window = find_window(put.win);
     const bool overlapping = Library::overlapping();
@@ -83,7 +83,7 @@ template <class Count>
 }
 
 template <class Count, class Call>
-int rput(const Access<Count>& put, MPI_Request* request, const Call& call) noexcept {
+int rput(const Access<Count>& put, MPI_Request* request, const Call& call) {
     bool started = true;
     const int status = put_slowly(put, &started, call);
     if (status != MPI_SUCCESS) return status;
@@ -107,7 +107,7 @@ using namespace nearfetch;
 #define NEARFETCH_PUTS(SUFFIX, COUNT)                                                                        \
     [[gnu::noinline]] static int put_kept##SUFFIX(const void* origin, COUNT origin_count,                    \
                                                   MPI_Datatype origin_type, int rank, MPI_Aint disp,         \
-                                                  COUNT count, MPI_Datatype type, MPI_Win win) noexcept {    \
+                                                  COUNT count, MPI_Datatype type, MPI_Win win) {             \
         const Access<COUNT> put{                                                                             \
             const_cast<void*>(origin), origin_count, origin_type, rank, disp, count, type, win};             \
         if (is_collected(put)) return MPI_SUCCESS;                                                           \

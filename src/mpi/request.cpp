@@ -87,13 +87,13 @@ void learned_if_completed(const char* name, int status, const int* done) noexcep
 
 template <class Call>
 [[gnu::noinline]] int watch_tracked(const char* name, int count, MPI_Request* requests, const int* done,
-                                    const Call& call) noexcept {
+                                    const Call& call) {
     Watched watched(count, requests);
     const std::uint64_t begin_ticks = watched.any() ? ticks() : 0;
-    const int status = call();
-    if (watched.any()) watched.settle(requests, ticks() - begin_ticks);
-    if (!watched.silent()) learned_if_completed(name, status, done);
-    return status;
+    return and_then(call, [&](int status) {
+        if (watched.any()) watched.settle(requests, ticks() - begin_ticks);
+        if (!watched.silent()) learned_if_completed(name, status, done);
+    });
 }
 
 /// A request that was complete at once is not in the table; but who waits for one shows as well that such
@@ -106,14 +106,12 @@ void look_for_completions(int count, const MPI_Request* requests) noexcept {
 }
 
 template <class Call>
-int watch(const char* name, int count, MPI_Request* requests, const int* done, const Call& call) noexcept {
+int watch(const char* name, int count, MPI_Request* requests, const int* done, const Call& call) {
     look_for_completions(count, requests);
     if (!RequestTable::none()) [[unlikely]]
         return watch_tracked(name, count, requests, done, call);
     if (requests == nullptr || std::all_of(requests, requests + std::max(count, 0), is_done)) return call();
-    const int status = call();
-    learned_if_completed(name, status, done);
-    return status;
+    return and_then(call, [&](int status) { learned_if_completed(name, status, done); });
 }
 
 }  // namespace
@@ -125,19 +123,19 @@ RequestId next_request_id() noexcept {
 
 namespace {
 
-int get_from_nobody(const Window& window, MPI_Request* request) noexcept {
+int get_from_nobody(const Window& window, MPI_Request* request) {
     return PMPI_Rget(nullptr, 0, MPI_BYTE, MPI_PROC_NULL, 0, 0, MPI_BYTE, window.handle(), request);
 }
 
 }  // namespace
 
-int completed_request(const Window& window, MPI_Request* request) noexcept {
+int completed_request(const Window& window, MPI_Request* request) {
     const int status = get_from_nobody(window, request);
     if (status == MPI_SUCCESS) complete_at_once(window, *request);
     return status;
 }
 
-void detail::ask_for_complete_handle(const Window& window) noexcept {
+void detail::ask_for_complete_handle(const Window& window) {
     // Two at a time: only what both have is a handle that tells no request from another.
     std::array<MPI_Request, 2> complete{MPI_REQUEST_NULL, MPI_REQUEST_NULL};
     for (MPI_Request& one : complete)
@@ -148,7 +146,7 @@ void detail::ask_for_complete_handle(const Window& window) noexcept {
     asked_for_complete_handle.store(true, std::memory_order_relaxed);
 }
 
-void track_request(MPI_Request& request, Window& window, int target, RequestId id, Moment carries) noexcept {
+void track_request(MPI_Request& request, Window& window, int target, RequestId id, Moment carries) {
     const TrackedRequest tracked{.window = &window, .target = target, .id = id, .carries = carries};
     try {
         RequestTable::instance().add(request, tracked);
@@ -162,7 +160,7 @@ void track_request(MPI_Request& request, Window& window, int target, RequestId i
     }
 }
 
-void track_silent_request(MPI_Request request, MPI_Win win) noexcept try {
+void track_silent_request(MPI_Request request, MPI_Win win) try {
     Window* const window = find_window(win);
     if (window != nullptr && !window->off() && !complete_at_once(*window, request))
         RequestTable::instance().add(request, {.window = window, .id = next_request_id()});
@@ -185,8 +183,7 @@ int cancel_nothing(void*, int) { return MPI_SUCCESS; }
 
 }  // namespace
 
-int start_waiting_request(Window& window, int target, RequestId id, Moment carrier,
-                          MPI_Request* request) noexcept {
+int start_waiting_request(Window& window, int target, RequestId id, Moment carrier, MPI_Request* request) {
     const int status = PMPI_Grequest_start(query, free_nothing, cancel_nothing, nullptr, request);
     if (status != MPI_SUCCESS) return status;
     try {
@@ -314,35 +311,38 @@ int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
 #if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
 int MPI_Request_get_status_all(int count, const MPI_Request requests[], int* flag, MPI_Status statuses[]) {
     bring(count, requests, Patience::poll);
-    const int result = PMPI_Request_get_status_all(count, requests, flag, statuses);
-    bool news = result != MPI_SUCCESS;
-    if (!news && *flag)
-        for (int i = 0; i < count; ++i)
-            news = is_known_complete(requests[i]) || news;
-    if (news) learned("MPI_Request_get_status_all");
-    return result;
+    const auto look = [&] { return PMPI_Request_get_status_all(count, requests, flag, statuses); };
+    return and_then(look, [&](int result) {
+        bool news = result != MPI_SUCCESS;
+        if (!news && *flag)
+            for (int i = 0; i < count; ++i)
+                news = is_known_complete(requests[i]) || news;
+        if (news) learned("MPI_Request_get_status_all");
+    });
 }
 
 int MPI_Request_get_status_any(int count, const MPI_Request requests[], int* index, int* flag,
                                MPI_Status* status) {
     bring(count, requests, Patience::poll);
-    const int result = PMPI_Request_get_status_any(count, requests, index, flag, status);
-    const bool any = result == MPI_SUCCESS && *flag && *index != MPI_UNDEFINED;
-    if (result != MPI_SUCCESS || (any && is_known_complete(requests[*index])))
-        learned("MPI_Request_get_status_any");
-    return result;
+    const auto look = [&] { return PMPI_Request_get_status_any(count, requests, index, flag, status); };
+    return and_then(look, [&](int result) {
+        const bool any = result == MPI_SUCCESS && *flag && *index != MPI_UNDEFINED;
+        if (result != MPI_SUCCESS || (any && is_known_complete(requests[*index])))
+            learned("MPI_Request_get_status_any");
+    });
 }
 
 int MPI_Request_get_status_some(int count, const MPI_Request requests[], int* done, int indices[],
                                 MPI_Status statuses[]) {
     bring(count, requests, Patience::poll);
-    const int result = PMPI_Request_get_status_some(count, requests, done, indices, statuses);
-    bool news = result != MPI_SUCCESS;
-    if (!news && *done != MPI_UNDEFINED)
-        for (int i = 0; i < *done; ++i)
-            news = is_known_complete(requests[indices[i]]) || news;
-    if (news) learned("MPI_Request_get_status_some");
-    return result;
+    const auto look = [&] { return PMPI_Request_get_status_some(count, requests, done, indices, statuses); };
+    return and_then(look, [&](int result) {
+        bool news = result != MPI_SUCCESS;
+        if (!news && *done != MPI_UNDEFINED)
+            for (int i = 0; i < *done; ++i)
+                news = is_known_complete(requests[indices[i]]) || news;
+        if (news) learned("MPI_Request_get_status_some");
+    });
 }
 #endif
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mpi/request_table.hpp"
 
+#include "base/finally.hpp"
 #include "engine/clock.hpp"
 
 namespace nearfetch {
@@ -122,7 +123,7 @@ MPI_Request RequestTable::arrived(RequestId waiting) {
     return request;
 }
 
-void bring(int count, const MPI_Request* requests, Patience patience) noexcept {
+void bring(int count, const MPI_Request* requests, Patience patience) {
     if (RequestTable::none_waits() || requests == nullptr) [[likely]]
         return;
     RequestTable& table = RequestTable::instance();
@@ -132,15 +133,21 @@ void bring(int count, const MPI_Request* requests, Patience patience) noexcept {
         if (carrier == MPI_REQUEST_NULL || carrier == last) continue;
         last = carrier;
         const std::uint64_t begin_ticks = ticks();
-        int flag = 0, status = MPI_SUCCESS;
-        do
-            status = PMPI_Request_get_status(carrier, &flag, MPI_STATUS_IGNORE);
-        while (patience == Patience::wait && status == MPI_SUCCESS && !flag);
-        if (status == MPI_SUCCESS && !flag) continue;
-        const auto tracked = table.silence(carrier, table.find(carrier).id);
-        tracked->complete(true, ticks() - begin_ticks);
-        // What a failed transfer has left there is for nobody.
-        if (status != MPI_SUCCESS) tracked->window->cached().acquire();
+        int flag = 0;
+        const auto look = [&] {
+            int status = MPI_SUCCESS;
+            do
+                status = PMPI_Request_get_status(carrier, &flag, MPI_STATUS_IGNORE);
+            while (patience == Patience::wait && status == MPI_SUCCESS && !flag);
+            return status;
+        };
+        and_then(look, [&](int status) {
+            if (status == MPI_SUCCESS && !flag) return;
+            const auto tracked = table.silence(carrier, table.find(carrier).id);
+            tracked->complete(true, ticks() - begin_ticks);
+            // What a failed transfer has left there is for nobody.
+            if (status != MPI_SUCCESS) tracked->window->cached().acquire();
+        });
     }
 }
 

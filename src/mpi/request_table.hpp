@@ -100,6 +100,6 @@ class RequestTable {
 enum class Patience : bool { poll, wait };
 
 /// Hands out what the carriers of these requests have brought; with patience, of all of them.
-void bring(int count, const MPI_Request* requests, Patience patience) noexcept;
+void bring(int count, const MPI_Request* requests, Patience patience);
 
 }  // namespace nearfetch

@@ -34,7 +34,7 @@ void learned_by_lock(const Window* window, const char* call) noexcept {
 using FlushCall = int(int, MPI_Win);
 
 template <FlushKind kind, FlushCall call>
-[[gnu::noinline]] int flush_slowly(int target, MPI_Win win) noexcept {
+[[gnu::noinline]] int flush_slowly(int target, MPI_Win win) {
     Window* const window = active_window(win);
     const auto library = [&] {
         const int status = open_locks(window);
@@ -62,7 +62,7 @@ template <FlushKind kind, FlushCall call>
 
 /// A function of its own, so that what is elided does not pay for its registers.
 template <FlushKind kind, FlushCall call>
-[[gnu::noinline]] int flush_passing(Window& window, int target, MPI_Win win) noexcept {
+[[gnu::noinline]] int flush_passing(Window& window, int target, MPI_Win win) {
     const int status = window.cached().flush_passing(target, kind, [&] {
         const int opened = window.open_locks();
         return opened == MPI_SUCCESS ? call(target, win) : opened;
@@ -71,7 +71,6 @@ template <FlushKind kind, FlushCall call>
     return status;
 }
 
-/// Not noexcept, so that another function may end it.
 template <FlushKind kind, FlushCall call>
 [[gnu::always_inline]] inline int flush(int target, MPI_Win win) {
     if (recess.completion_passes()) return call(target, win);
@@ -109,7 +108,7 @@ auto after_locks(MPI_Win win, const Call& call) noexcept {
 }
 
 template <class Call>
-int flush_all(MPI_Win win, FlushKind kind, const Call& library_call) noexcept {
+int flush_all(MPI_Win win, FlushKind kind, const Call& library_call) {
     if (recess.completion_passes()) return library_call();
     Window* const window = active_window(win);
     const auto call = after_locks(win, library_call);
@@ -124,7 +123,7 @@ int flush_all(MPI_Win win, FlushKind kind, const Call& library_call) noexcept {
 
 /// Completes everything; if that went well, what all targets had open is closed.
 template <class Call>
-int close_all(MPI_Win win, const Call& library_call) noexcept {
+int close_all(MPI_Win win, const Call& library_call) {
     Window* const window = find_window(win);
     const auto call = after_locks(win, library_call);
     if (window == nullptr) return call();
@@ -165,15 +164,16 @@ extern "C" {
 
 int MPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win) {
     if (Window* const passed = passed_window(rank, win); passed != nullptr) {
+        const Learning learning("MPI_Win_lock");
         const int status = PMPI_Win_lock(lock_type, rank, assert, win);
-        learned("MPI_Win_lock");
         if (status == MPI_SUCCESS) passed->cached().lock_passed(rank);
         return status;
     }
     Window* const window = find_window(win);
     if (window != nullptr && window->keep_lock_back(lock_type, rank, assert)) return MPI_SUCCESS;
-    const int status = after_locks(win, [&] { return PMPI_Win_lock(lock_type, rank, assert, win); })();
-    learned_by_lock(window, "MPI_Win_lock");
+    const auto lock = [&] { return PMPI_Win_lock(lock_type, rank, assert, win); };
+    const int status =
+        and_then(after_locks(win, lock), [&](int) { learned_by_lock(window, "MPI_Win_lock"); });
     if (window != nullptr && status == MPI_SUCCESS && window->has(rank))
         window->cached().change_epochs([=](Epochs& epochs) { epochs.set(rank, Epoch::passive); });
     return status;
@@ -181,8 +181,8 @@ int MPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win) {
 
 int MPI_Win_unlock(int rank, MPI_Win win) {
     if (Window* const passed = passed_window(rank, win); passed != nullptr) {
-        const int status = PMPI_Win_unlock(rank, win);
-        passed->cached().unlock_passed(rank, status);
+        const int status = and_then([&] { return PMPI_Win_unlock(rank, win); },
+                                    [&](int outcome) { passed->cached().unlock_passed(rank, outcome); });
         recess.completion_passed();
         return status;
     }
@@ -201,8 +201,9 @@ int MPI_Win_unlock(int rank, MPI_Win win) {
 
 int MPI_Win_lock_all(int assert, MPI_Win win) {
     Window* const window = find_window(win);
-    const int status = after_locks(win, [&] { return PMPI_Win_lock_all(assert, win); })();
-    learned_by_lock(window, "MPI_Win_lock_all");
+    const auto lock = [&] { return PMPI_Win_lock_all(assert, win); };
+    const int status =
+        and_then(after_locks(win, lock), [&](int) { learned_by_lock(window, "MPI_Win_lock_all"); });
     if (window != nullptr && status == MPI_SUCCESS)
         window->cached().change_epochs([](Epochs& epochs) { epochs.set_all(Epoch::passive); });
     return status;
@@ -231,15 +232,15 @@ int MPI_Win_fence(int assert, MPI_Win win) {
     const bool passes = at_hand != nullptr && recess.completion_passes();
     Window* const window = passes ? at_hand : find_window(win);
     const auto call = [&] { return PMPI_Win_fence(assert, win); };
+    const Learning learning("MPI_Win_fence");
     const int status = passes ? call() : close_all(win, call);
-    learned("MPI_Win_fence");
     if (window != nullptr && status == MPI_SUCCESS) fenced(*window, assert);
     return status;
 }
 
 int MPI_Win_start(MPI_Group group, int assert, MPI_Win win) {
+    const Learning learning("MPI_Win_start");
     const int status = after_locks(win, [&] { return PMPI_Win_start(group, assert, win); })();
-    learned("MPI_Win_start");
     Window* const window = find_window(win);
     if (window == nullptr || status != MPI_SUCCESS) return status;
     try {
@@ -252,8 +253,8 @@ int MPI_Win_start(MPI_Group group, int assert, MPI_Win win) {
 }
 
 int MPI_Win_complete(MPI_Win win) {
+    const Learning learning("MPI_Win_complete");
     const int status = close_all(win, [&] { return PMPI_Win_complete(win); });
-    learned("MPI_Win_complete");
     Window* const window = find_window(win);
     if (window != nullptr && status == MPI_SUCCESS)
         window->cached().change_epochs([](Epochs& epochs) { epochs.complete(); });
@@ -261,8 +262,8 @@ int MPI_Win_complete(MPI_Win win) {
 }
 
 int MPI_Win_sync(MPI_Win win) {
+    const Learning learning("MPI_Win_sync");
     const int status = after_locks(win, [&] { return PMPI_Win_sync(win); })();
-    learned("MPI_Win_sync");
     Window* const window = active_window(win);
     if (window != nullptr && window->mode() == Mode::transparent) window->cached().acquire();
     return status;

@@ -49,7 +49,7 @@ void note_read(const UpdateTarget& to, const char* call) noexcept {
 }
 
 /// The request of an atomic: its end brings the news. Where it has ended already nobody will see that.
-void track_atomic_request(MPI_Request request, MPI_Win win) noexcept {
+void track_atomic_request(MPI_Request request, MPI_Win win) {
     const char* const call = "MPI_Rget_accumulate";
     const Window* const window = find_window(win);
     if (window != nullptr && !brings_news(*window, call))
@@ -61,7 +61,7 @@ void track_atomic_request(MPI_Request request, MPI_Win win) noexcept {
 /// Starts the atomic, after what this process has put to that target.
 /// \return the first error
 template <class Call>
-int start_in_order(Window* window, const UpdateTarget& to, const Call& call) noexcept {
+int start_in_order(Window* window, const UpdateTarget& to, const Call& call) {
     if (window == nullptr) return call();
     if (const int status = window->open_locks(); status != MPI_SUCCESS) return status;
     const int sent =
@@ -93,7 +93,7 @@ void find_target_pieces(const Window& window, const UpdateTarget& to, std::vecto
 }
 
 template <class Call>
-int update(const char* name, const UpdateTarget& to, const Call& call) noexcept {
+int update(const char* name, const UpdateTarget& to, const Call& call) {
     Window* const window = find_window(to.win);
     const int status = start_in_order(window, to, call);
     if (status != MPI_SUCCESS) return status;
@@ -132,7 +132,7 @@ class ReadStarter final : public GetStarter {
 /// An atomic that only reads, where the program has promised that a get would do.
 /// \return whether it was one, and `status` is its status
 template <class Count, class Call>
-bool read_by_get(const Access<Count>& access, MPI_Op op, const Call& call, int& status) noexcept {
+bool read_by_get(const Access<Count>& access, MPI_Op op, const Call& call, int& status) {
     if (op != MPI_NO_OP) [[likely]]
         return false;
     Window* const window = find_window(access.win);
@@ -158,7 +158,7 @@ bool read_by_get(const Access<Count>& access, MPI_Op op, const Call& call, int& 
 
 /// An accumulate with an operation: only those that change something make the cache forget.
 template <class Call>
-int accumulate(const char* name, const UpdateTarget& to, MPI_Op op, const Call& call) noexcept {
+int accumulate(const char* name, const UpdateTarget& to, MPI_Op op, const Call& call) {
     if (op != MPI_NO_OP) return update(name, to, call);
     const int status = start_in_order(find_window(to.win), to, call);
     if (status == MPI_SUCCESS) note_read(to, name);
@@ -166,7 +166,7 @@ int accumulate(const char* name, const UpdateTarget& to, MPI_Op op, const Call& 
 }
 
 [[gnu::noinline]] int fetch_and_op_kept(const void* origin, void* result, MPI_Datatype type, int rank,
-                                        MPI_Aint disp, MPI_Op op, MPI_Win win) noexcept {
+                                        MPI_Aint disp, MPI_Op op, MPI_Win win) {
     const auto call = [&] { return PMPI_Fetch_and_op(origin, result, type, rank, disp, op, win); };
     int status = MPI_SUCCESS;
     if (read_by_get(Access<int>{result, 1, type, rank, disp, 1, type, win}, op, call, status)) return status;
@@ -174,8 +174,7 @@ int accumulate(const char* name, const UpdateTarget& to, MPI_Op op, const Call& 
 }
 
 [[gnu::noinline]] int compare_and_swap_kept(const void* origin, const void* compare, void* result,
-                                            MPI_Datatype type, int rank, MPI_Aint disp,
-                                            MPI_Win win) noexcept {
+                                            MPI_Datatype type, int rank, MPI_Aint disp, MPI_Win win) {
     return update("MPI_Compare_and_swap", {rank, disp, 1, type, win},
                   [&] { return PMPI_Compare_and_swap(origin, compare, result, type, rank, disp, win); });
 }
@@ -205,7 +204,7 @@ using namespace nearfetch;
 #define NEARFETCH_UPDATES(SUFFIX, COUNT)                                                                     \
     [[gnu::noinline]] static int accumulate_kept##SUFFIX(                                                    \
         const void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank, MPI_Aint disp,           \
-        COUNT count, MPI_Datatype type, MPI_Op op, MPI_Win win) noexcept {                                   \
+        COUNT count, MPI_Datatype type, MPI_Op op, MPI_Win win) {                                            \
         return accumulate(nullptr, {rank, disp, count, type, win}, op, [&] {                                 \
             return PMPI_Accumulate##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, op,   \
                                            win);                                                             \

@@ -60,7 +60,7 @@ bool Window::elide_unlock(int target) noexcept {
     return true;
 }
 
-int Window::open_locks_slowly() noexcept {
+int Window::open_locks_slowly() {
     return locks_.open(handle_, [this](int target) {
         cached_.change_epochs([=](Epochs& epochs) { epochs.set(target, Epoch::none); });
     });

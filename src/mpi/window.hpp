@@ -56,11 +56,11 @@ class Window {
     bool elide_unlock(int target) noexcept;
     /// To be called before the library is, with anything that has to do with the window's epochs.
     /// \return the error of a lock that was kept back, or MPI_SUCCESS
-    int open_locks() noexcept { return locks_wait() ? open_locks_slowly() : MPI_SUCCESS; }
+    int open_locks() { return locks_wait() ? open_locks_slowly() : MPI_SUCCESS; }
     bool locks_wait() const noexcept { return locks_.any(); }
 
   private:
-    int open_locks_slowly() noexcept;
+    int open_locks_slowly();
     void note_promises() noexcept;
 
     LazyLocks locks_;

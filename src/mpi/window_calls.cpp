@@ -35,13 +35,12 @@ bool names_mode(MPI_Info info) noexcept {
 /// dynamic
 template <class Create>
 int create(const char* call, MPI_Comm comm, MPI_Info info, Exposed exposed, const void* base, MPI_Win* win,
-           const Create& make) noexcept {
+           const Create& make) {
     if (comm == MPI_COMM_NULL) return make();
     Library& library = Library::instance();
     try {
         const Settings settings = library.settings_for(info);
-        const int status = make();
-        learned(call);
+        const int status = and_then(make, [&](int) { learned(call); });
         if (status != MPI_SUCCESS) return status;
         exposed.dynamic = base == nullptr;
         exposed.near = exposed.near && !names_mode(info);
@@ -122,8 +121,7 @@ int MPI_Win_set_info(MPI_Win win, MPI_Info info) {
             return raise_on_window(win, MPI_ERR_INFO_VALUE, error);
         }
     }
-    const int status = PMPI_Win_set_info(win, info);
-    learned("MPI_Win_set_info");
-    return status;
+    const Learning learning("MPI_Win_set_info");
+    return PMPI_Win_set_info(win, info);
 }
 }

@@ -58,7 +58,7 @@ def test_the_interposers_ask_for_little(prefix):
         dynamic = read_dynamic(libdir(prefix) / f"libnearfetch_mpi_{family}.so")
         libmpi = [name for name in dynamic.needed if name.startswith("libmpi")]
         assert libmpi == (["libmpi.so.40"] if family == "openmpi" else [])
-        assert not [name for name in dynamic.needed if name.startswith(("libstdc++", "libgcc"))]
+        assert not [name for name in dynamic.needed if name.startswith("libstdc++")]
         assert dynamic.search == ()
 
 
