@@ -116,13 +116,28 @@ Library& Library::instance() {
     return *library;
 }
 
-void Library::start() {
-    if (started_) return;
-    const Settings settings = settings_of_environment();
+bool Library::has_world() noexcept {
+    int begun = 0, over = 0;
+    PMPI_Initialized(&begun);
+    PMPI_Finalized(&over);
+    return begun && !over;
+}
+
+/// Asked for each window: a session may bring more threads than MPI_Init has.
+void Library::look_for_threads() noexcept {
     int provided = MPI_THREAD_SINGLE;
     PMPI_Query_thread(&provided);
-    threaded_ = provided == MPI_THREAD_MULTIPLE;
-    settings_ = settings;
+    if (threaded_ || provided != MPI_THREAD_MULTIPLE) return;
+    recess.forbid();
+    detail::at_hand = {};
+    threaded_ = true;
+}
+
+void Library::start() {
+    look_for_threads();
+    if (started_) return;
+    settings_ = settings_of_environment();
+    const Settings& settings = settings_;
     report_.configure(settings);
     if (!threaded_ && !report_.wanted()) recess.allow(static_cast<std::uint32_t>(settings.recess_calls));
     int key = MPI_KEYVAL_INVALID;
@@ -151,6 +166,7 @@ void Library::apply_info(Settings& settings, MPI_Info info) {
 }
 
 Settings Library::settings_for(MPI_Info info) {
+    recess.stop();
     const std::lock_guard guard(mutex_);
     start();
     Settings settings = settings_;
@@ -172,7 +188,6 @@ int Library::attach(MPI_Win win, MPI_Comm comm, Exposed exposed, const Settings&
         std::uint64_t size_bytes;
         std::uint64_t overlaps;
     };
-    recess.stop();
     const Told mine{exposed.displacement_unit, exposed.size_bytes, overlaps_another(exposed) ? 1u : 0u};
     std::vector<Told> all(static_cast<std::size_t>(ranks));
     const int status = PMPI_Allgather(&mine, 3, MPI_UINT64_T, all.data(), 3, MPI_UINT64_T, comm);

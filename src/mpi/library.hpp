@@ -52,6 +52,9 @@ struct Exposed {
 class Library {
   public:
     static Library& instance();
+    /// Whether MPI_COMM_WORLD and MPI_COMM_SELF are there. In a program that knows sessions only they are
+    /// not, and nearfetch, which serves others and learns of the end by them, looks after no window.
+    static bool has_world() noexcept;
 
     /// Settings of the environment with the `nearfetch_` keys of `info` on top.
     /// \throws Error naming the setting, the value and what is allowed
@@ -81,6 +84,7 @@ class Library {
   private:
     Library() = default;
     void start();
+    void look_for_threads() noexcept;
     bool overlaps_another(const Exposed& exposed);
 
     static inline constinit std::atomic<int> overlapping_{

@@ -36,7 +36,7 @@ bool names_mode(MPI_Info info) noexcept {
 template <class Create>
 int create(const char* call, MPI_Comm comm, MPI_Info info, Exposed exposed, const void* base, MPI_Win* win,
            const Create& make) {
-    if (comm == MPI_COMM_NULL) return make();
+    if (comm == MPI_COMM_NULL || !Library::has_world()) return and_then(make, [&](int) { learned(call); });
     Library& library = Library::instance();
     try {
         const Settings settings = library.settings_for(info);
