@@ -1,0 +1,44 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Makes the references of a linked shared library to PMPI_* weak ones.
+
+The interposer of a family that it is not linked with takes libmpi from the program that it is loaded into. Where
+LD_BIND_NOW is set, the loader would end every program without libmpi for the first of these names, and an MPI program
+starts such programs, too (system()). A weak name that nobody has is no error until it is called.
+"""
+
+from __future__ import annotations
+
+import struct
+import sys
+from pathlib import Path
+
+_DYNSYM = 11
+_WEAK = 2
+_SYMBOL_BYTES = 24
+
+
+def main() -> None:
+    """Changes the file of the command line in place."""
+    path = Path(sys.argv[1])
+    data = bytearray(path.read_bytes())
+    if data[:6] != b"\x7fELF\x02\x01":
+        raise SystemExit(f"{path}: not a 64-bit little-endian ELF file")
+    (sections_at,) = struct.unpack_from("<Q", data, 40)
+    section_bytes, sections = struct.unpack_from("<HH", data, 58)
+    headers = [
+        struct.unpack_from("<IIQQQQIIQQ", data, sections_at + i * section_bytes) for i in range(sections)
+    ]
+    for header in headers:
+        if header[1] != _DYNSYM:
+            continue
+        start, size, names = header[4], header[5], headers[header[6]][4]
+        for at in range(start, start + size, _SYMBOL_BYTES):
+            name, info, _, section = struct.unpack_from("<IBBH", data, at)
+            if section == 0 and data.startswith(b"PMPI_", names + name):
+                data[at + 4] = _WEAK << 4 | info & 0xF
+    path.write_bytes(data)
+
+
+if __name__ == "__main__":
+    main()
