@@ -70,14 +70,8 @@ void CachedWindow::refresh(Rank target, std::span<const Piece> pieces) noexcept 
     ++counters_.polls;
     if (cache_ == nullptr) return;
     const Piece& first = pieces.front();
-    try {
-        std::vector<Segment> segments;
-        cache_->survey(target, first.offset, first.size, segments);
-        if (segments.front().kind == Segment::Kind::resident)
-            polled_.keep(target, first.offset, segments.front().data, segments.front().size);
-    } catch (const std::bad_alloc&) {
-        // Then it brings no news.
-    }
+    if (const std::byte* const data = cache_->peek(target, first.offset, first.size))
+        polled_.keep(target, first.offset, data, first.size);
     for (const Piece& piece : pieces)
         cache_->drop(target, piece.offset, piece.size);
 }

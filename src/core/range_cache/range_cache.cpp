@@ -52,6 +52,13 @@ const std::byte* RangeCache::find_further(Rank target, std::uint64_t offset, std
     return nullptr;
 }
 
+const std::byte* RangeCache::peek(Rank target, std::uint64_t offset, std::uint64_t size) noexcept {
+    const Entry* const entry = covering(target, offset);
+    if (entry == nullptr || entry->served_ == nullptr || !fresh(*entry)) return nullptr;
+    const std::uint64_t skip = offset - entry->offset_;
+    return size <= entry->bytes - skip ? entry->served_ + skip : nullptr;
+}
+
 // The entry that has the byte, fresh or stale. With exact_match the one that begins there.
 Entry* RangeCache::covering(Rank target, std::uint64_t offset) noexcept {
     if (exact_match_) {

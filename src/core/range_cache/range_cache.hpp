@@ -84,6 +84,8 @@ class RangeCache final : private EvictionView {
     /// last, the large one that was used last near there, or one that begins there; then any other.
     const std::byte* find_at_hand(Rank target, std::uint64_t offset, std::uint64_t size) noexcept;
     const std::byte* find_further(Rank target, std::uint64_t offset, std::uint64_t size) noexcept;
+    /// The same bytes; but this is no get, and no use of them.
+    const std::byte* peek(Rank target, std::uint64_t offset, std::uint64_t size) noexcept;
 
     /// After find() said nullptr: the range cut into segments, in order, without holes; resident neighbours
     /// are separate segments. Uses what it names (recency, frequency) and forgets stale entries that it
