@@ -24,7 +24,7 @@ constexpr std::size_t most_compared = 256;
 
 /// The last ones of a list, without more.
 template <class List, class Visitor>
-void visit_last(const List& list, const Visitor& visit) {
+void visit_last(List& list, const Visitor& visit) {
     std::size_t left = std::min(list.size(), most_compared);
     for (auto one = list.rbegin(); left != 0; ++one, --left)
         visit(*one);
@@ -55,11 +55,16 @@ bool CachedWindow::doom_origin(const Piece& piece) noexcept {
         doom(*entry);
         found = true;
     };
-    const auto look_at_waiter = [&](const Waiter& waiter) {
-        found = found || overlap(piece, waiter.origin, waiter.size);
+    const auto look_at_waiter = [&](Waiter& waiter) {
+        if (!overlap(piece, waiter.origin, waiter.size)) return;
+        found = true;
+        // As without a cache, the later get is the one whose bytes stay.
+        const std::byte* const end = waiter.origin + waiter.size;
+        const bool known = piece.origin != nullptr;
+        if (known && piece.origin <= waiter.origin && end <= piece.origin + piece.size) waiter.size = 0;
     };
     for (const Rank target : receiving_) {
-        const Target& t = at(target);
+        Target& t = at(target);
         if (!t.origins.overlap(piece.origin, piece.size)) continue;
         visit_last(t.in_flight, look_at_flight);
         visit_last(t.waiters, look_at_waiter);
