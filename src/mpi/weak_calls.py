@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the references of a linked shared library to PMPI_* weak ones.
 
-The interposer of a family that it is not linked with takes libmpi from the program that it is loaded into. Where
-LD_BIND_NOW is set, the loader would end every program without libmpi for the first of these names, and an MPI program
-starts such programs, too (system()). A weak name that nobody has is no error until it is called.
+The interposer of a family that it is not linked with takes libmpi from the program that it is loaded into.
+Where LD_BIND_NOW is set, the loader would end every program without libmpi for the first of these names, and
+an MPI program starts such programs, too (system()). A weak name that nobody has is no error until it is
+called.
 """
 
 from __future__ import annotations
