@@ -84,6 +84,9 @@ std::vector<Litmus> locks(const Window& flags) {
         CHECK_MPI(MPI_Win_unlock(writer, flags));
     };
     const auto look = [&flags](std::int64_t* value) {
+        // Between two looks, so that they are no poll, which is an acquire when it brings news.
+        static std::int64_t other;
+        CHECK_MPI(MPI_Get(&other, 1, MPI_INT64_T, writer, 1, 1, MPI_INT64_T, flags));
         CHECK_MPI(MPI_Get(value, 1, MPI_INT64_T, writer, 0, 1, MPI_INT64_T, flags));
     };
     return {by_flag("MPI_Win_lock", raised, raise,
