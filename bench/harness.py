@@ -244,7 +244,7 @@ def run_command(
             stats = scratch if side.counted else None
             words = nearfetch_run(BUILD, side.mode, side.settings, stats, place.family) + words
         elif side.interposed:
-            words, env = interposed(words, env, place.family)
+            words, env, _ = interposed(words, env, place.family)
         output = execute(words, env, timeout_s, show_errors, folder)
         return Outcome(output, read_counters(Path(scratch)))
 

@@ -395,7 +395,7 @@ def test_rma_latency(family):
 def test_bare_interposer_stands_in_the_ranks():
     place = harness.Place(harness.families()[-1], 2, "shm")
     launch = mpiexec(place.family, place.ranks, place.network)
-    words, env = harness.interposed(
+    words, env, _ = harness.interposed(
         [*launch.argv, "grep", "-c", "bare_interposer", "/proc/self/maps"], launch.env, place.family
     )
     counts = harness.execute(words, env).split()
