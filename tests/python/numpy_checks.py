@@ -66,7 +66,9 @@ def idioms():
     for change in (operator.iadd, operator.imul, operator.ipow, operator.ior):
         for operand in (1, np.float64(1), array[...], array):
             refused(lambda: change(array, operand), "write a.local[...]")  # noqa: B023
-    array[2] += 1 if rank() == 0 else 0
+    barrier()
+    if rank() == 0:
+        array[2] += 1
     barrier()
     assert list(array) == [1, 3, 3, 4, 5, 6, 7] and list(reversed(array)) == list(array)[::-1]
     other = BlockArray(7)
