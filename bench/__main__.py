@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import Optional, Sequence
 
 from bench import page
-from bench.harness import RESULTS, BenchError, Options, Report, shown_path
+from bench.harness import RESULTS, BenchError, Options, Report, positive, shown_path
 from nearfetch import NearfetchError
 
 NAMES = (
@@ -100,7 +100,7 @@ def _parser() -> argparse.ArgumentParser:
         "--quick", action="store_true", help="smaller parameters: shows that it runs, not how fast"
     )
     parser.add_argument(
-        "--rounds", type=_positive, metavar="N", help="times that each side of a comparison is run"
+        "--rounds", type=positive, metavar="N", help="times that each side of a comparison is run"
     )
     parser.add_argument("--no-progress", action="store_true", help="no progress bar on standard error")
     return parser
@@ -119,12 +119,6 @@ def _unwritable(path: Path) -> str:
     except OSError as error:
         return str(error.strerror)
     return ""
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number from 1 on")
-    return int(text)
 
 
 def module(name: str) -> ModuleType:

@@ -8,6 +8,7 @@ taken.
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import platform
@@ -54,6 +55,13 @@ K = TypeVar("K", str, tuple[str, str, int])
 
 class BenchError(Exception):
     """A benchmark that could not be measured; the text says why and shows what the program said."""
+
+
+def positive(text: str) -> int:
+    """A number of the command line, for argparse."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number from 1 on")
+    return int(text)
 
 
 @dataclass
@@ -244,7 +252,8 @@ def run_command(
             stats = scratch if side.counted else None
             words = nearfetch_run(BUILD, side.mode, side.settings, stats, place.family) + words
         elif side.interposed:
-            words, env, _ = interposed(words, env, place.family)
+            prepared = interposed(words, env, place.family)
+            words, env = prepared.command, prepared.environ
         output = execute(words, env, timeout_s, show_errors, folder)
         return Outcome(output, read_counters(Path(scratch)))
 

@@ -30,6 +30,7 @@ from bench.harness import (  # noqa: E402
     Outcome,
     Place,
     Side,
+    positive,
     run,
     shown_path,
 )
@@ -69,7 +70,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--mpi", choices=("openmpi", "mpich"), default="openmpi", help="which MPI library")
     parser.add_argument(
         "--max-vertices",
-        type=_positive,
+        type=positive,
         metavar="N",
         help="only the first N vertices of each rank (default: all)",
     )
@@ -77,12 +78,6 @@ def _options() -> argparse.Namespace:
         "--picture", type=Path, metavar="FILE", default=PICTURE, help="where the picture goes"
     )
     return parser.parse_args()
-
-
-def _positive(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number from 1 on")
-    return int(text)
 
 
 def measure(

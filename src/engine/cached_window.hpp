@@ -15,13 +15,12 @@
 // transparent mode each of these calls is an acquire, so that nothing outlives its epoch and PENDING entries
 // need no room at all. In mode acquire nothing of this window forgets: the process does (acquires.hpp), and
 // the window catches up with it at the next get. Only the completion of a fetching atomic, whose result may
-// be the news, is seen here. A get that may have overtaken an update of this process is not kept.
+// be the news, is seen here. A get that may have overtaken an update of this process is not kept, nor are
+// gets that are under way into the same buffer (shared_origins.cpp).
 //
 // The life of a put. A small one is collected (write_behind.hpp) and counts as an update that is under way,
 // so that flushes of it have to enter the library and gets may not keep what it overlaps. Before the library
 // is told to complete updates, or starts what has to come after a put, the front end calls send_collected().
-//
-// Gets that are under way into the same buffer are not kept (shared_origins.cpp).
 //
 // Operations are counted per target, so that a flush with nothing outstanding need not enter the library.
 // Those of a target that nothing is kept of, because no get of it was seen yet or because it is asleep
