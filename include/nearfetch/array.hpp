@@ -272,11 +272,12 @@ class DistributedArray {
     /// Whether this rank reads the element from what it has prefetched. \throws Error out of bounds
     bool is_prefetched(const Index<N>& i) const;
     /// Where the elements of a box lie in this process, with the values that a(i, j) has: if all are own, or
-    /// all in one slice that is prefetched and no set. What is stale is fetched. Until the thread acquires,
-    /// or what is prefetched is updated or evicted. Elements of several words are resident only where they
+    /// all in one slice that is prefetched and no set. Until the thread acquires, or what is prefetched is
+    /// updated or evicted. Elements of several words are resident only where they
     /// are own or of manual consistency.
+    /// \param fetch what is stale; else it is not resident
     /// \throws Error when the box is not inside
-    Resident<T, N> resident(const Box<N>& box) const
+    Resident<T, N> resident(const Box<N>& box, bool fetch = true) const
         requires(D::contiguous);
 
     // Adding to what was prefetched (array_ghosts.hpp).

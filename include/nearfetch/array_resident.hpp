@@ -12,7 +12,7 @@
 namespace nearfetch {
 
 template <class T, std::size_t N, Distribution D>
-Resident<T, N> DistributedArray<T, N, D>::resident(const Box<N>& box) const
+Resident<T, N> DistributedArray<T, N, D>::resident(const Box<N>& box, bool fetch) const
     requires(D::contiguous)
 {
     if (box.empty()) return {};
@@ -38,7 +38,7 @@ Resident<T, N> DistributedArray<T, N, D>::resident(const Box<N>& box) const
         if (slice->consistent) {
             if constexpr (!detail::is_word<T>) return {};
             T first;  // with it all of the slice is fetched anew, if it is stale
-            if (!hook_.read(*slice, at, first)) return {};
+            if (!slice->read(at, first) && !(fetch && hook_.read(*slice, at, &first, 1))) return {};
         }
         Index<N> shape;
         std::copy(slice->slice.extent.end() - N, slice->slice.extent.end(), shape.begin());
