@@ -5,7 +5,7 @@
 // and elided flushes would never be, so each of these counts down here, and when the interval is over the
 // rank enters the library once.
 //
-// Reading the clock costs half as much as a hit, so while the program is fast only every 16th step reads it.
+// Reading the clock costs as much as a hit, so while the program is fast only every 16th or 64th step does.
 // A program whose steps are far apart reads it each time: there it is free, and 16 such steps could be
 // seconds.
 
@@ -43,15 +43,14 @@ class ProgressTimer {
     bool look() noexcept {
         const std::uint64_t now = ticks();
         const std::uint64_t per_step = (now - last_look_ticks_) / stride_;
-        stride_ = per_step * most_steps * 4 < interval_ticks_ ? most_steps : 1;
+        const auto quick = [&](std::uint32_t steps) { return per_step * steps * 4 < interval_ticks_; };
+        stride_ = quick(64) ? 64 : quick(16) ? 16 : 1;
         steps_left_ = stride_;
         last_look_ticks_ = now;
         if (now - last_entry_ticks_ < interval_ticks_) return false;
         last_entry_ticks_ = now;
         return true;
     }
-
-    static constexpr std::uint32_t most_steps = 16;
 
     std::uint64_t interval_ticks_;
     std::uint64_t last_entry_ticks_ = 0;

@@ -111,6 +111,7 @@ template <class Count, bool looked_up>
     CachedWindow& cached = window->cached();
     // In pieces: nobody has to know which, if nothing of them is cached.
     const std::uint64_t in_one = run_bytes(call);
+    remember_bytes(target_type, target_count);
     const bool moves = window->has(target) && origin_count > 0 && target_count > 0;
     const std::uint64_t size = in_one != 0 || !moves ? in_one : target_bytes(target_type, target_count);
     if (moves && size != 0) {
@@ -154,6 +155,8 @@ template <class Count>
         return 0;
     if (origin_count != target_count) [[unlikely]]
         return 0;
+    if (const std::uint64_t size = remembered_bytes(target_type, target_count); size != 0) [[likely]]
+        return size;
     return bytes_of(dense_bytes_at_hand(target_type), target_count);
 }
 
@@ -176,7 +179,7 @@ template <class Count>
     if (window == nullptr || !passes(*window, target, size))
         return get_after_miss<Count, false>(origin, origin_count, origin_type, target, displacement, count,
                                             type, win);
-    keep_passed(type, count, size);
+    remember_bytes(type, count);
     return start(Access<Count>{origin, origin_count, origin_type, target, displacement, count, type, win},
                  nullptr);
 }
@@ -250,7 +253,7 @@ int rget(const Access<Count>& call, MPI_Request* request) {
         const auto served = cached.try_get_slowly(call.target, offset, size, call.origin);
         if (served == CachedWindow::Served::pass) {
             keep_at_hand(call.win, window);
-            keep_passed(call.target_type, call.target_count, size);
+            remember_bytes(call.target_type, call.target_count);
             return start(call, request);
         }
         if (served == CachedWindow::Served::hit) {
@@ -295,7 +298,7 @@ using namespace nearfetch;
                                                 win);                                                        \
         if (!window->cached().nothing_kept(rank))                                                            \
             return get_awake<COUNT>(origin, origin_count, origin_type, rank, disp, count, type, win);        \
-        if (!recess.falls_due() && passes(*window, rank, bytes_as_passed(type, count)))                      \
+        if (!recess.falls_due() && passes(*window, rank, remembered_bytes(type, count)))                     \
             return PMPI_Get##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, win);        \
         return get_asleep<COUNT>(origin, origin_count, origin_type, rank, disp, count, type, win);           \
     }                                                                                                        \
@@ -312,7 +315,7 @@ using namespace nearfetch;
                                      request);                                                               \
         Window* const window = near_window(rank, win);                                                       \
         if (window != nullptr && window->cached().nothing_kept(rank) && !recess.falls_due() &&               \
-            passes(*window, rank, bytes_as_passed(type, count)))                                             \
+            passes(*window, rank, remembered_bytes(type, count)))                                            \
             return PMPI_Rget##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, win,        \
                                      request);                                                               \
         return rget<COUNT>({origin, origin_count, origin_type, rank, disp, count, type, win}, request);      \

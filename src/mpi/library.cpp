@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <vector>
 
+#include "mpi/access.hpp"
 #include "mpi/committed.hpp"
 #include "mpi/flattener.hpp"
 
@@ -56,11 +57,12 @@ void keep_at_hand(MPI_Datatype type) noexcept {
     detail::at_hand.dense_bytes = known.element_bytes;
 }
 
-void keep_passed(MPI_Datatype type, MPI_Count count, std::uint64_t bytes) noexcept {
-    if (Library::instance().threaded() || !detail::find_type(type).predefined) return;
-    detail::at_hand.passed_type = type;
-    detail::at_hand.passed_count = count;
-    detail::at_hand.passed_bytes = bytes;
+void remember_bytes(MPI_Datatype type, MPI_Count count) noexcept {
+    const detail::LastSeen::KnownType known = detail::find_type(type);
+    if (Library::instance().threaded() || !known.predefined || !known.dense || count <= 0) return;
+    detail::at_hand.known_type = type;
+    detail::at_hand.known_count = count;
+    detail::at_hand.known_bytes = bytes_of(known.element_bytes, count);
 }
 
 namespace {

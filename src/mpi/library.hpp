@@ -145,10 +145,10 @@ struct AtHand {
     MPI_Datatype type;
     std::uint64_t type_generation;
     std::uint64_t dense_bytes;
-    // Of the last get that passed with a predefined type.
-    MPI_Datatype passed_type;
-    MPI_Count passed_count;
-    std::uint64_t passed_bytes;
+    // Of the last get that was looked at further, if its type is predefined and has no gaps.
+    MPI_Datatype known_type;
+    MPI_Count known_count;
+    std::uint64_t known_bytes;
 };
 extern constinit AtHand at_hand __attribute__((visibility("hidden")));
 
@@ -188,11 +188,10 @@ inline std::uint64_t dense_bytes_at_hand(MPI_Datatype type) noexcept {
     const detail::AtHand& hand = detail::at_hand;
     return hand.type == type && hand.type_generation == datatype_generation() ? hand.dense_bytes : 0;
 }
-/// Bytes of a get of so many elements if the last one that passed was such a get, else 0, or if it may not be
-/// remembered.
-[[gnu::always_inline]] inline std::uint64_t bytes_as_passed(MPI_Datatype type, MPI_Count count) noexcept {
+/// Bytes of so many elements, in one run, if they are remembered of a get, else 0.
+[[gnu::always_inline]] inline std::uint64_t remembered_bytes(MPI_Datatype type, MPI_Count count) noexcept {
     const detail::AtHand& hand = detail::at_hand;
-    return hand.passed_type == type && hand.passed_count == count ? hand.passed_bytes : 0;
+    return hand.known_type == type && hand.known_count == count ? hand.known_bytes : 0;
 }
 /// The window behind a handle; null if nearfetch does not look after it. Ends a recess.
 inline Window* find_window(MPI_Win win) noexcept {
@@ -220,7 +219,7 @@ inline std::uint64_t element_bytes(MPI_Datatype type) noexcept {
 void keep_at_hand(MPI_Win win, Window* window) noexcept;
 void forget_at_hand(const Window& window) noexcept;
 void keep_at_hand(MPI_Datatype type) noexcept;
-/// The same of a get that has passed.
-void keep_passed(MPI_Datatype type, MPI_Count count, std::uint64_t bytes) noexcept;
+/// For remembered_bytes(), if they are of a predefined type and in one run.
+void remember_bytes(MPI_Datatype type, MPI_Count count) noexcept;
 
 }  // namespace nearfetch
