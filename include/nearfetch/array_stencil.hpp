@@ -11,8 +11,9 @@
 // Most elements have all that is near them on the same rank. For these near(...) is an access to memory at a
 // distance that is known before the loop, so that the loop is what a compiler makes of one over a local array
 // (LAPPS has the check of each access instead, and with it loses to copies made by hand, section 6.3). Where
-// rows near them are others', each row is looked for once, own or prefetched. For what is left, where rows
-// begin and end, it is a(i, j): local, else prefetched, else remote.
+// rows near them are others', these are found before the row is gone over, own or prefetched, and the loop is
+// as plain; else each is looked for when it is asked for. For what is left, where rows begin and end, it is
+// a(i, j): local, else prefetched, else remote.
 
 #include <nearfetch/array.hpp>
 
@@ -65,17 +66,12 @@ class NearRows {
     template <class U, class Visit>
     void visit(const Index<N>& first_centre, U* element, Visit&& visit) {
         begin(first_centre);
-        const auto visit_as = [&]<class Near>(std::type_identity<Near>) {
-            Index<N> i = first_centre;
-            for (std::int64_t place = 0; place < centres_.extent(N - 1); ++place, ++i[N - 1])
-                visit(std::as_const(i), element[place], Near(*this, place));
-        };
         if (!all_resident())
-            visit_as(std::type_identity<Anywhere>());
+            visit_as<Anywhere>(first_centre, element, visit);
         else if (shared_)
-            visit_as(std::type_identity<Resident<true>>());
+            visit_as_plainly<Resident<true>>(first_centre, element, visit);
         else
-            visit_as(std::type_identity<Resident<false>>());
+            visit_as_plainly<Resident<false>>(first_centre, element, visit);
     }
 
   private:
@@ -118,6 +114,17 @@ class NearRows {
         NearRows& rows_;
         std::int64_t place_;
     };
+    template <class Near, class U, class Visit>
+    void visit_as(Index<N> i, U* element, Visit&& visit) {
+        for (std::int64_t place = 0; place < centres_.extent(N - 1); ++place, ++i[N - 1])
+            visit(std::as_const(i), element[place], Near(*this, place));
+    }
+    /// A loop in one piece, which compilers else take apart because there are others like it.
+    template <class Near, class U, class Visit>
+    [[gnu::flatten]] void visit_as_plainly(const Index<N>& first_centre, U* element, Visit&& visit) {
+        visit_as<Near>(first_centre, element, visit);
+    }
+
     /// Rows of a plane, one behind the other.
     struct Piece {
         std::int64_t lower = 0;
@@ -211,6 +218,14 @@ class NearRows {
 /// Looking for rows takes as long as reading some elements of each.
 inline constexpr std::int64_t row_is_long = 8;
 
+/// Visits so many elements side by side, near which there are own ones alone. In one piece, as above.
+template <class U, class T, std::size_t N, class Visit>
+[[gnu::flatten]] void visit_here(Index<N> i, std::int64_t count, U* element, const T* centre,
+                                 const Index<N>& strides, Visit&& visit) {
+    for (std::int64_t place = 0; place < count; ++place, ++i[N - 1])
+        visit(std::as_const(i), element[place], NearHere<T, N>(centre + place, strides));
+}
+
 /// Anybody's.
 template <class T, std::size_t N>
 class NearAnywhere {
@@ -252,7 +267,7 @@ void for_each_near(BlockArray<T, N>& to, const BlockArray<U, N>& of, const Box<N
     Box<N> long_rows = wanted;  // near which others' elements are in other rows alone
     long_rows.lower[N - 1] = inner.lower[N - 1];
     long_rows.upper[N - 1] = std::max(inner.lower[N - 1], inner.upper[N - 1]);
-    const bool has_long_rows = long_rows.extent(N - 1) >= detail::row_is_long;
+    const std::int64_t columns = long_rows.extent(N - 1);
     detail::NearRows<U, N> near_rows(of, long_rows, depth);
     for_each_index(rows, [&](Index<N> i) {
         std::int64_t& last = i[N - 1];
@@ -265,14 +280,14 @@ void for_each_near(BlockArray<T, N>& to, const BlockArray<U, N>& of, const Box<N
         first[N - 1] = inner.lower[N - 1];
         if (inner.contains(first)) {
             anywhere(first[N - 1]);
-            const U* centre = of.own(i);
-            for (; last < inner.upper[N - 1]; ++last, ++element, ++centre)
-                visit(std::as_const(i), *element, detail::NearHere<U, N>(centre, local.strides()));
+            detail::visit_here(i, columns, element, of.own(i), local.strides(), visit);
+            element += columns;
+            last = inner.upper[N - 1];
         } else if constexpr (N > 1) {
-            if (has_long_rows) {
+            if (columns >= detail::row_is_long) {
                 anywhere(first[N - 1]);
                 near_rows.visit(i, element, visit);
-                element += inner.upper[N - 1] - last;
+                element += columns;
                 last = inner.upper[N - 1];
             }
         }

@@ -76,6 +76,35 @@ TEST(Stencil, RowsOfOthers) {
         });
 }
 
+/// Of the planes next to one's own: every other row, or all in two slices.
+TEST(Stencil, PlanesThatAreInPieces) {
+    launch(array_options(4), [] {
+        const Box<3> bounds({0, 0, 0}, {8, 9, 20});
+        for (const bool consistent : {true, false})
+            for (const std::int64_t rows : {1, 5}) {
+                BlockArray<long, 3> of(bounds, {4, 1, 1}), to(bounds, {4, 1, 1});
+                of.for_each([](const Index<3>& i, long& element) { element = value_at(i); });
+                std::vector<std::vector<Box<3>>> table(4);
+                for (std::int64_t r = 0; r < 4; ++r)
+                    for (const std::int64_t plane : {2 * r - 1, 2 * r + 2})
+                        for (std::int64_t row = 0; row < 9; row += rows == 1 ? 2 : rows)
+                            table[static_cast<std::size_t>(r)].push_back(
+                                {{plane, row, 0}, {plane + 1, std::min<std::int64_t>(row + rows, 9), 20}});
+                barrier();
+                of.prefetch_custom(table, {.consistent = consistent});
+                for_each_near(to, of, {{1, 1, 1}, {7, 8, 19}}, 1,
+                              [&](const Index<3>& i, long&, const auto& near) {
+                                  const auto [x, y, z] = i;
+                                  ASSERT_EQ(near(-1, 0, 0), value_at(Index<3>{x - 1, y, z}));
+                                  ASSERT_EQ(near(1, -1, 1), value_at(Index<3>{x + 1, y - 1, z + 1}));
+                                  ASSERT_EQ(near(0, 1, -1), value_at(Index<3>{x, y + 1, z - 1}));
+                                  ASSERT_EQ(near(-1, 1, 0), value_at(Index<3>{x - 1, y + 1, z}));
+                              });
+                barrier();
+            }
+    });
+}
+
 /// Rows that nobody asks for are not fetched.
 TEST(Stencil, OnlyWhatIsAskedForIsFetched) {
     launch(array_options(4), [] {
