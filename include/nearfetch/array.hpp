@@ -412,7 +412,7 @@ class DistributedArray {
     template <std::invocable Ask>
     void request(std::string_view what, std::vector<std::uint64_t> arguments, const Prefetch& how, Ask&& ask);
     void ask_for(const std::vector<detail::IndexProduct<N>>& wanted, const Prefetch& how, bool later);
-    void make_image(std::int64_t elements);
+    void make_image(std::int64_t elements, bool in_sets);
     /// Elements without a check, of a contiguous distribution; as in ImageReading.
     detail::ImageReading read_image(std::uint64_t reader, std::span<const std::int64_t> indices) const
         requires(N == 1)

@@ -26,18 +26,20 @@ void DistributedArray<T, N, D>::ask_for(const std::vector<detail::IndexProduct<N
         std::int64_t elements = 0;
         for (const Part& part : parts)
             if (part.owner != rank_) elements += part.local.size();
-        make_image(elements);
+        make_image(elements, false);
         for (const Part& part : parts)
             if (part.owner != rank_)
                 hook_.request(part.slice, layout_.global(part.owner, part.local.lower), how, later);
     }
 }
 
-/// Where so many elements of others are asked for that memory for all is not much more.
+/// Where so many elements of others are asked for that memory for all is not much more: a quarter of them, or
+/// in sets, whose elements else are looked for one by one, an eighth.
 template <class T, std::size_t N, Distribution D>
-void DistributedArray<T, N, D>::make_image(std::int64_t elements) {
+void DistributedArray<T, N, D>::make_image(std::int64_t elements, bool in_sets) {
     if constexpr (N == 1 && D::contiguous)
-        if (elements > bounds().size() / 4) hook_.make_image(bounds().lower[0], bounds().size(), sizeof(T));
+        if (elements > bounds().size() / (in_sets ? 8 : 4))
+            hook_.make_image(bounds().lower[0], bounds().size(), sizeof(T));
 }
 
 template <class T, std::size_t N, Distribution D>
@@ -148,7 +150,7 @@ void DistributedArray<T, N, D>::ask_for_observed(detail::SetsByOwner sets, const
     std::int64_t elements = 0;
     for (const auto& [owner, set] : sets)
         if (owner != rank_) elements += set.size();
-    make_image(elements);
+    make_image(elements, true);
     for (auto& [owner, set] : sets) {
         if (owner == rank_) continue;
         // Each run takes its owner and this rank longer than a few bytes do. With manual consistency these

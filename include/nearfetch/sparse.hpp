@@ -146,8 +146,9 @@ class SparseMatrix {
     }
 
     /// Adds this rank's rows of the product with a vector to its elements of another one: y += A x. Not
-    /// collective. Reads x as x(j) does; and where all that is needed is own or in boxes that are prefetched,
-    /// without asking for each element whose it is. By several threads of a rank one after the other then.
+    /// collective. Reads x as x(j) does; and where all that is needed is own or prefetched, in boxes or
+    /// learned, without asking for each element whose it is. By several threads of a rank one after the other
+    /// then.
     /// \throws Error unless x has the columns of the matrix, and y its rows
     template <Distribution D>
     void add_product(DistributedArray<T, 1>& y, const DistributedArray<T, 1, D>& x) const {

@@ -51,6 +51,7 @@ bool Image::find(const PrefetchHook& hook, std::uint64_t reader, std::span<const
             last = std::ranges::upper_bound(runs, i, {}, &Run::first);
             found_ = last != runs.begin() && i < (--last)->end;
         }
+        found_ = found_ && (last->slice == nullptr || last->slice->position_of(Index<1>{i}) >= 0);
         if (!found_) break;
         last->wanted = true;
     }
@@ -58,6 +59,15 @@ bool Image::find(const PrefetchHook& hook, std::uint64_t reader, std::span<const
         if (run.wanted && run.slice != nullptr) wanted_.push_back(run.slice);
     reader_ = reader;
     return found_;
+}
+
+void Image::copy_in(const PrefetchedSlice& slice) {
+    const std::byte* from = slice.data;
+    slice.only->for_each_run([&](std::int64_t first, std::int64_t count) {
+        const std::uint64_t bytes = static_cast<std::uint64_t>(count) * element_bytes_;
+        std::memcpy(at(slice.first[3] + first), from, bytes);
+        from += bytes;
+    });
 }
 
 ImageReading::ImageReading(const PrefetchHook& hook, std::uint64_t reader,
@@ -77,6 +87,7 @@ ImageReading::ImageReading(const PrefetchHook& hook, std::uint64_t reader,
         ++claimed_;
         // Another thread has put something that it has not released: nobody fetches that now.
         if (entry.consistent && !entry.fresh(context.acquired())) return;
+        if (entry.only != nullptr) image->copy_in(entry);
     }
     if (!own.empty())
         std::memcpy(image->at(own.lower[0]), own_elements,
