@@ -273,8 +273,8 @@ class DistributedArray {
     bool is_prefetched(const Index<N>& i) const;
     /// Where the elements of a box lie in this process, with the values that a(i, j) has: if all are own, or
     /// all in one slice that is prefetched and no set. Until the thread acquires, or what is prefetched is
-    /// updated or evicted. Elements of several words are resident only where they
-    /// are own or of manual consistency.
+    /// updated or evicted. Elements of several words are resident only where they are own or of manual
+    /// consistency.
     /// \param fetch what is stale; else it is not resident
     /// \throws Error when the box is not inside
     Resident<T, N> resident(const Box<N>& box, bool fetch = true) const
@@ -412,7 +412,7 @@ class DistributedArray {
     template <std::invocable Ask>
     void request(std::string_view what, std::vector<std::uint64_t> arguments, const Prefetch& how, Ask&& ask);
     void ask_for(const std::vector<detail::IndexProduct<N>>& wanted, const Prefetch& how, bool later);
-    void make_image(std::int64_t elements, bool in_sets);
+    void make_image(std::int64_t elements, std::int64_t least_part);
     /// Elements without a check, of a contiguous distribution; as in ImageReading.
     detail::ImageReading read_image(std::uint64_t reader, std::span<const std::int64_t> indices) const
         requires(N == 1)

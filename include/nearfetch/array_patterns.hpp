@@ -8,6 +8,15 @@
 
 namespace nearfetch {
 
+namespace detail {
+
+/// One part in so many of an array that is to be asked for, to have memory for all of it.
+inline constexpr std::int64_t image_for_boxes = 4;
+/// Less of it in sets: their elements are else looked for one by one.
+inline constexpr std::int64_t image_for_sets = 8;
+
+}  // namespace detail
+
 template <class T, std::size_t N, Distribution D>
 template <std::invocable Ask>
 void DistributedArray<T, N, D>::request(std::string_view what, std::vector<std::uint64_t> arguments,
@@ -26,19 +35,18 @@ void DistributedArray<T, N, D>::ask_for(const std::vector<detail::IndexProduct<N
         std::int64_t elements = 0;
         for (const Part& part : parts)
             if (part.owner != rank_) elements += part.local.size();
-        make_image(elements, false);
+        make_image(elements, detail::image_for_boxes);
         for (const Part& part : parts)
             if (part.owner != rank_)
                 hook_.request(part.slice, layout_.global(part.owner, part.local.lower), how, later);
     }
 }
 
-/// Where so many elements of others are asked for that memory for all is not much more: a quarter of them, or
-/// in sets, whose elements else are looked for one by one, an eighth.
+/// If so many elements of others are asked for that they are more than one in `least_part`.
 template <class T, std::size_t N, Distribution D>
-void DistributedArray<T, N, D>::make_image(std::int64_t elements, bool in_sets) {
+void DistributedArray<T, N, D>::make_image(std::int64_t elements, std::int64_t least_part) {
     if constexpr (N == 1 && D::contiguous)
-        if (elements > bounds().size() / (in_sets ? 8 : 4))
+        if (elements > bounds().size() / least_part)
             hook_.make_image(bounds().lower[0], bounds().size(), sizeof(T));
 }
 
@@ -150,7 +158,7 @@ void DistributedArray<T, N, D>::ask_for_observed(detail::SetsByOwner sets, const
     std::int64_t elements = 0;
     for (const auto& [owner, set] : sets)
         if (owner != rank_) elements += set.size();
-    make_image(elements, true);
+    make_image(elements, detail::image_for_sets);
     for (auto& [owner, set] : sets) {
         if (owner == rank_) continue;
         // Each run takes its owner and this rank longer than a few bytes do. With manual consistency these

@@ -75,7 +75,7 @@ class NearRows {
     }
 
   private:
-    /// What is around a centre, \pre all of it is resident
+    /// What is around a centre. \pre all_resident()
     template <bool Shared>
     class Resident {
       public:
@@ -278,18 +278,15 @@ void for_each_near(BlockArray<T, N>& to, const BlockArray<U, N>& of, const Box<N
         };
         Index<N> first = i;
         first[N - 1] = inner.lower[N - 1];
-        if (inner.contains(first)) {
+        const bool all_own = inner.contains(first);
+        if (all_own || (N > 1 && columns >= detail::row_is_long)) {
             anywhere(first[N - 1]);
-            detail::visit_here(i, columns, element, of.own(i), local.strides(), visit);
+            if (all_own)
+                detail::visit_here(i, columns, element, of.own(i), local.strides(), visit);
+            else if constexpr (N > 1)
+                near_rows.visit(i, element, visit);
             element += columns;
             last = inner.upper[N - 1];
-        } else if constexpr (N > 1) {
-            if (columns >= detail::row_is_long) {
-                anywhere(first[N - 1]);
-                near_rows.visit(i, element, visit);
-                element += columns;
-                last = inner.upper[N - 1];
-            }
         }
         anywhere(wanted.upper[N - 1]);
     });

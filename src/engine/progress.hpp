@@ -6,7 +6,7 @@
 // rank enters the library once.
 //
 // Reading the clock costs as much as a hit, so while the program is fast only every 16th or 64th step does.
-// A program whose steps are far apart reads it each time: there it is free, and 16 such steps could be
+// A program whose steps are far apart reads it each time: there it is free, and so many of them could be
 // seconds.
 
 #include <cstdint>
