@@ -63,7 +63,8 @@ void for_each_common(const PrefetchedSlice& slice, const Box<N>& local, const In
         std::int64_t at = 0;
         slice.only->for_each_run([&](std::int64_t first, std::int64_t count) {
             for (const std::int64_t end = at + count; at < end; ++at, ++first)
-                if (const Index<N> i = index_at(shape, first); common.contains(i)) visit(i, at, 1);
+                if (const Index<N> i = index_at(shape, first); common.contains(i))
+                    visit(i, slice.spread == nullptr ? at : first, 1);
         });
         return;
     }

@@ -78,7 +78,7 @@ class GhostSums {
             evictions_ = evictions;
         }
         if (last_.first != &slice) last_ = {&slice, sums_of(slice)};
-        add(sums_[last_.second][static_cast<std::size_t>(position)], value);
+        add(sums_[last_.second][static_cast<std::size_t>(slice.packed_position(position))], value);
     }
     bool empty() const { return sums_.empty(); }
     void clear() {

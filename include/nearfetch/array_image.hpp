@@ -3,9 +3,8 @@
 
 // A one-dimensional array in one piece of memory: where much of one is prefetched, each element stands where
 // its index says, as in a copy that somebody made by hand. Own elements leave a gap, and are copied into it
-// by who reads the image, as are those of sets, which are packed elsewhere. A loop over indices that are all
-// there then needs no check whose an element is: nobody changes what is prefetched while an ImageReading
-// lives.
+// by who reads the image. A loop over indices that are all there then needs no check whose an element is:
+// nobody changes what is prefetched while an ImageReading lives.
 //
 // For array.hpp and sparse.hpp; nothing here is for programs.
 
@@ -36,10 +35,9 @@ class Image {
     std::byte* at(std::int64_t index) const {
         return memory_ + static_cast<std::uint64_t>(index - lower_) * element_bytes_;
     }
-    /// Whether the slice stands here, or is copied here before it is read.
-    bool has(const PrefetchedSlice& slice) const {
-        return slice.only != nullptr || slice.data == at(slice.first[3]);
-    }
+    bool has(const PrefetchedSlice& slice) const { return slice.data == at(slice.first[3]); }
+    /// Of the sets that stand here.
+    FetchChoice& fetch_choice() const { return *fetch_choice_; }
     /// Other slices are there than before.
     void changed() { reader_ = 0; }
 
@@ -48,12 +46,11 @@ class Image {
     /// Whether all of these indices are own, or in slices that are here: wanted_.
     bool find(const PrefetchHook& hook, std::uint64_t reader, std::span<const std::int64_t> indices,
               const Box<1>& own);
-    /// \pre of a set
-    void copy_in(const PrefetchedSlice& slice);
 
     std::int64_t lower_;
     std::uint64_t element_bytes_;
     std::byte* memory_;
+    std::unique_ptr<FetchChoice> fetch_choice_;
     std::atomic<bool> claimed_{false};
     // Of who read it last: looking for indices takes as long as reading what they mean.
     std::uint64_t reader_ = 0;

@@ -179,7 +179,7 @@ class PrefetchHook {
     friend class PrefetchTransfer::State;
     void request(const Slice& slice, std::unique_ptr<const IndexSet> only,
                  std::span<const std::int64_t> first, const Prefetch& how, bool later);
-    std::byte* place_of(const Slice& slice, const IndexSet* only, std::span<const std::int64_t> first) const;
+    std::byte* place_of(const Slice& slice, std::span<const std::int64_t> first) const;
     void show(PrefetchedSlice* slice);
     void forget_last();
     /// Where the indices are dealt out in blocks, each block has a place or a few, as good as its own.

@@ -14,6 +14,10 @@
 #include <nearfetch/types.hpp>
 #include <type_traits>
 
+namespace nearfetch {
+class FetchChoice;
+}
+
 namespace nearfetch::detail {
 
 /// A box in the local numbers of the owner. Four dimensions, those that an array does not have being of
@@ -70,11 +74,14 @@ inline constinit const std::atomic<std::uint64_t> no_acquires{0};
 /// What an access reads of a slice that was prefetched.
 struct PrefetchedSlice {
     Slice slice;
-    /// Of what the slice has, these elements only, numbered from the beginning of the owner's part, and
-    /// packed in that order; or nullptr: all. \pre else the slice is the whole part
+    /// Of what the slice has, these elements only, numbered from the beginning of the owner's part; or
+    /// nullptr: all. \pre else the slice is the whole part
     std::unique_ptr<const IndexSet> only;
-    std::byte* data = nullptr;  ///< packed; aligned as its words are
-    bool consistent = true;     ///< automatically
+    std::byte* data = nullptr;  ///< packed, or spread; aligned as its words are
+    /// Of a set that is spread: each element is where it would be if all of the part were there. Else
+    /// nullptr.
+    FetchChoice* spread = nullptr;
+    bool consistent = true;  ///< automatically
     Packer packer = Packer::owner;
     /// Index of its first element, where the others follow it; of a set, of the part's first.
     std::array<std::int64_t, 4> first{};
@@ -87,20 +94,26 @@ struct PrefetchedSlice {
     std::atomic<std::uint64_t> put_in{0};    ///< the epoch of what was put last
 
     std::uint64_t bytes() const noexcept { return bytes_of(slice, only.get()); }
+    /// Of `data`.
+    std::uint64_t data_bytes() const noexcept { return spread == nullptr ? bytes() : slice.bytes(); }
 
-    // Of an element in what is packed, counted in elements; -1 when the slice does not have it.
+    // Of an element in `data`, counted in elements; -1 when the slice does not have it.
 
     /// \param number how many of the owner's elements come before it
     template <std::size_t N>
     std::int64_t position(const std::array<std::int64_t, N>& local, std::int64_t number) const noexcept {
-        return only == nullptr ? position_from(slice.lower, local) : only->position(number);
+        return only == nullptr ? position_from(slice.lower, local) : position_in_set(number);
     }
     /// By its index. \pre of a contiguous distribution
     template <std::size_t N>
     std::int64_t position_of(const std::array<std::int64_t, N>& index) const noexcept {
         const std::int64_t at = position_from(first, index);
         if (at < 0 || only == nullptr) return at;
-        return only->position(at);
+        return position_in_set(at);
+    }
+    /// Of an element that it has, where all are packed.
+    std::int64_t packed_position(std::int64_t position) const noexcept {
+        return spread == nullptr ? position : only->position(position);
     }
 
     /// An element, in a few instructions. \return false: look closer, it is stale for some thread of the rank
@@ -135,6 +148,10 @@ struct PrefetchedSlice {
     }
 
   private:
+    std::int64_t position_in_set(std::int64_t number) const noexcept {
+        const std::int64_t packed = only->position(number);
+        return spread == nullptr || packed < 0 ? packed : number;
+    }
     template <std::size_t N>
     std::int64_t position_from(const std::array<std::int64_t, 4>& begin,
                                const std::array<std::int64_t, N>& wanted) const noexcept {

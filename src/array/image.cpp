@@ -4,6 +4,7 @@
 #include <new>
 
 #include "array/claim.hpp"
+#include "core/prefetch_buffer/fetch_choice.hpp"
 #include "core/prefetch_buffer/prefetch_buffer.hpp"
 #include "pgas/runtime.hpp"
 
@@ -20,7 +21,8 @@ Image::Image(std::int64_t lower, std::int64_t elements, std::uint64_t element_by
     : lower_(lower),
       element_bytes_(element_bytes),
       memory_(static_cast<std::byte*>(
-          ::operator new(static_cast<std::uint64_t>(elements) * element_bytes, alignment))) {}
+          ::operator new(static_cast<std::uint64_t>(elements) * element_bytes, alignment))),
+      fetch_choice_(std::make_unique<FetchChoice>()) {}
 
 Image::~Image() { ::operator delete(memory_, alignment); }
 
@@ -61,15 +63,6 @@ bool Image::find(const PrefetchHook& hook, std::uint64_t reader, std::span<const
     return found_;
 }
 
-void Image::copy_in(const PrefetchedSlice& slice) {
-    const std::byte* from = slice.data;
-    slice.only->for_each_run([&](std::int64_t first, std::int64_t count) {
-        const std::uint64_t bytes = static_cast<std::uint64_t>(count) * element_bytes_;
-        std::memcpy(at(slice.first[3] + first), from, bytes);
-        from += bytes;
-    });
-}
-
 ImageReading::ImageReading(const PrefetchHook& hook, std::uint64_t reader,
                            std::span<const std::int64_t> indices, const Box<1>& own,
                            const void* own_elements) {
@@ -87,7 +80,6 @@ ImageReading::ImageReading(const PrefetchHook& hook, std::uint64_t reader,
         ++claimed_;
         // Another thread has put something that it has not released: nobody fetches that now.
         if (entry.consistent && !entry.fresh(context.acquired())) return;
-        if (entry.only != nullptr) image->copy_in(entry);
     }
     if (!own.empty())
         std::memcpy(image->at(own.lower[0]), own_elements,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Does what the prefetch buffer's entries ask for: fetches them around the page cache, which would keep a
-// second copy and forget something else for it (LAPPS, section 5.4), stamps them, and writes through to them.
+// An array's side of the prefetch buffer: what is asked for, and where it stands; writing through to it; and
+// transfers that are on their way while the rank computes. How it is fetched else is refresh.cpp's.
 
 #include <algorithm>
 #include <bit>
@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "array/claim.hpp"
-#include "array/pieces.hpp"
+#include "array/refresh.hpp"
 #include "core/prefetch_buffer/prefetch_buffer.hpp"
 #include "pgas/context.hpp"
 #include "pgas/runtime.hpp"
@@ -55,11 +55,6 @@ namespace detail {
 
 namespace {
 
-// Slices that are fetched because another one of their array is.
-constexpr std::uint64_t most_together_bytes = std::uint64_t{1} << 20;
-// Of a slice that arrives beside what is read meanwhile.
-constexpr std::uint64_t most_twice_bytes = std::uint64_t{256} << 10;
-
 PrefetchBuffer& buffer() { return Context::here().runtime().prefetch_buffer(); }
 
 /// What was used last where nothing was: it has no elements.
@@ -94,92 +89,6 @@ Box<4> box_around(const Slice& part, const IndexSet& set) {
     return box;
 }
 
-// Consistent ones arrive in other memory first: readers see all of an update or nothing of it.
-struct Arrival {
-    explicit Arrival(PrefetchEntry& what) : entry(&what), bytes(what.consistent ? what.bytes() : 0) {}
-    std::byte* memory() { return bytes.empty() ? entry->data : bytes.data(); }
-
-    PrefetchEntry* entry;
-    std::vector<std::byte> bytes;
-};
-
-/// While it lives nobody reads the entry, which is consistent and claimed.
-class Overwriting {
-  public:
-    explicit Overwriting(PrefetchEntry& entry) : entry_(entry) { entry_.begin_pieces(); }
-    ~Overwriting() { entry_.end_pieces(); }
-    Overwriting(const Overwriting&) = delete;
-    Overwriting& operator=(const Overwriting&) = delete;
-
-  private:
-    PrefetchEntry& entry_;
-};
-
-// Readers wait for one that comes in pieces, which else would be in memory twice.
-bool comes_in_pieces(const PrefetchEntry& entry) {
-    return entry.consistent && entry.only == nullptr && entry.bytes() > most_twice_bytes;
-}
-
-// \pre the consistent ones are claimed
-// \param wanted by somebody now; nullptr: all of them are
-void refresh(std::span<PrefetchEntry* const> entries, Context& context, Code pack,
-             const PrefetchEntry* wanted = nullptr) {
-    const auto came = [&](PrefetchEntry& entry, Stamp issued) {
-        buffer().count_update(entry.bytes());
-        if (wanted == nullptr || wanted == &entry)
-            entry.arrived(issued);
-        else
-            entry.arrived_unread(issued);
-    };
-    for (const Packer packer : {Packer::requester, Packer::owner}) {
-        std::vector<Arrival> arrivals;
-        for (PrefetchEntry* const entry : entries)
-            if (entry->packer == packer && !comes_in_pieces(*entry)) arrivals.emplace_back(*entry);
-        std::vector<SliceMove> moves;
-        for (Arrival& arrival : arrivals)
-            moves.push_back({arrival.entry->slice, arrival.memory(), arrival.entry->only.get()});
-        const Stamp issued = context.runtime().clock().now();
-        get_slices(moves, packer, true, pack);
-        for (const Arrival& arrival : arrivals) {
-            if (arrival.entry->consistent) {
-                const Overwriting overwriting(*arrival.entry);
-                arrival.entry->publish_piece(0, arrival.bytes);
-            }
-            came(*arrival.entry, issued);
-        }
-    }
-    for (PrefetchEntry* const entry : entries) {
-        if (!comes_in_pieces(*entry)) continue;
-        const Stamp issued = context.runtime().clock().now();
-        {
-            const Overwriting overwriting(*entry);
-            get_pieces(
-                entry->slice, entry->packer, pack,
-                [&](std::uint64_t at, std::span<const std::byte> piece) { entry->publish_piece(at, piece); });
-        }
-        came(*entry, issued);
-    }
-}
-
-// What an acquire has made stale is wanted again soon if it was read after the last one. So the first access
-// to one of an array's slices brings all of these, at the same time, as far as they are small: what is large
-// takes its time on the network anyway, and is in memory twice while it comes.
-void refresh_together(PrefetchEntry& wanted, Context& context, Code pack) {
-    std::vector<PrefetchEntry*> entries{&wanted};
-    std::vector<Claim> claims;
-    std::uint64_t bytes = wanted.bytes();
-    buffer().for_each_beside(wanted, [&](PrefetchEntry& other) {
-        if (!other.consistent || &other == &wanted || bytes + other.bytes() > most_together_bytes) return;
-        if (!other.try_claim()) return;
-        claims.emplace_back(other);
-        if (!other.used() || other.fresh(context.acquired()) || other.held_by_other(context.release_count()))
-            return;
-        bytes += other.bytes();
-        entries.push_back(&other);
-    });
-    refresh(entries, context, pack, &wanted);
-}
-
 }  // namespace
 
 PrefetchHook::PrefetchHook() { forget_last(); }
@@ -191,7 +100,8 @@ void PrefetchHook::requested(Code pack_code) { pack_ = pack_code; }
 void PrefetchHook::request(const Slice& slice, std::unique_ptr<const IndexSet> only,
                            std::span<const std::int64_t> first, const Prefetch& how, bool later) {
     if (slice.bytes() == 0 || (only != nullptr && only->size() == 0)) return;
-    std::byte* const place = place_of(slice, only.get(), first);
+    EntryPlace place{place_of(slice, first)};
+    if (place.data != nullptr && only != nullptr) place.spread = &image_->fetch_choice();
     PrefetchEntry* const entry =
         buffer().add(this, slice, how.consistent, how.static_domain ? Packer::requester : Packer::owner,
                      std::move(only), place);
@@ -223,11 +133,9 @@ void PrefetchHook::make_image(std::int64_t lower, std::int64_t elements, std::ui
 }
 
 /// Where in the image, which has one slice of each owner.
-std::byte* PrefetchHook::place_of(const Slice& slice, const IndexSet* only,
-                                  std::span<const std::int64_t> first) const {
+std::byte* PrefetchHook::place_of(const Slice& slice, std::span<const std::int64_t> first) const {
     const auto is_owners = [&](const PrefetchedSlice* other) { return other->slice.owner == slice.owner; };
-    if (image_ == nullptr || only != nullptr || !of(slice.owner).empty() ||
-        std::any_of(later_.begin(), later_.end(), is_owners))
+    if (image_ == nullptr || !of(slice.owner).empty() || std::any_of(later_.begin(), later_.end(), is_owners))
         return nullptr;
     return image_->at(first[0]);
 }
@@ -334,37 +242,6 @@ void PrefetchHook::evict() {
 PrefetchTransfer PrefetchHook::start_update() {
     require_request();
     return PrefetchTransfer(std::make_unique<PrefetchTransfer::State>(*this));
-}
-
-bool read_prefetched(PrefetchedSlice& slice, Code pack, std::int64_t position, void* to, std::int64_t count) {
-    Context& context = Context::here();
-    PrefetchEntry& entry = entry_of(slice);
-    const std::uint64_t size = slice.slice.element_bytes * static_cast<std::uint64_t>(count);
-    const std::uint64_t offset = slice.slice.element_bytes * static_cast<std::uint64_t>(position);
-    if (entry.read(offset, to, size, context.acquired())) [[likely]]
-        return true;
-    const Claim claim(entry, context);
-    if (!entry.reveal(context.acquired())) {
-        if (entry.held_by_other(context.release_count())) return false;
-        refresh_together(entry, context, pack);
-    }
-    entry.copy(offset, to, size);
-    return true;
-}
-
-void freshen_prefetched(std::span<PrefetchedSlice* const> slices, Code pack) {
-    Context& context = Context::here();
-    std::vector<PrefetchEntry*> stale;
-    std::vector<Claim> claims;
-    for (PrefetchedSlice* const slice : slices) {
-        PrefetchEntry& entry = entry_of(*slice);
-        if (!entry.consistent || entry.fresh(context.acquired())) continue;
-        Claim claim(entry, context);
-        if (entry.reveal(context.acquired()) || entry.held_by_other(context.release_count())) continue;
-        claims.push_back(std::move(claim));
-        stale.push_back(&entry);
-    }
-    if (!stale.empty()) refresh(stale, context, pack);
 }
 
 void write_prefetched(PrefetchedSlice& slice, std::int64_t position, const void* from, std::int64_t count,

@@ -10,6 +10,9 @@
 #include <set>
 #include <utility>
 
+#include "core/prefetch_buffer/fetch_choice.hpp"
+#include "core/prefetch_buffer/prefetch_entry.hpp"
+
 namespace nearfetch::detail {
 namespace {
 
@@ -137,6 +140,34 @@ TEST(IndexSet, TravelsInAByteForEachSmallNumber) {
     none.complete();
     EXPECT_TRUE(none.text().empty());
     EXPECT_EQ(none.position(5), -1);
+}
+
+TEST(IndexSet, IsSpreadByAnEntryWhereAllOfThePartWouldBe) {
+    Slice part{1, 64, 4};
+    part.part[3] = part.extent[3] = 10;
+    IndexSet set;
+    for (const std::int64_t i : {2, 3, 7})
+        set.insert(i);
+    set.complete();
+    FetchChoice choice;
+    std::vector<std::uint32_t> place(10, 99);
+    PrefetchEntry entry(part, true, Packer::owner, std::make_unique<const IndexSet>(std::move(set)),
+                        {reinterpret_cast<std::byte*>(place.data()), &choice});
+    EXPECT_EQ(place, std::vector<std::uint32_t>(10, 0));
+    EXPECT_EQ(entry.bytes(), 12u);
+    EXPECT_EQ(entry.data_bytes(), 40u);
+    const std::vector<std::uint32_t> packed{20, 30, 70};
+    entry.publish(reinterpret_cast<const std::byte*>(packed.data()), 1);
+    EXPECT_EQ(place, (std::vector<std::uint32_t>{0, 0, 20, 30, 0, 0, 0, 70, 0, 0}));
+    const auto position = [&](std::int64_t i) { return entry.position(std::array<std::int64_t, 1>{i}, i); };
+    EXPECT_EQ(position(2), 2);
+    EXPECT_EQ(position(7), 7);
+    EXPECT_EQ(position(4), -1) << "it has room, but is not there";
+    EXPECT_EQ(entry.position_of(std::array<std::int64_t, 1>{3}), 3);
+    EXPECT_EQ(entry.packed_position(7), 2);
+    std::uint32_t value = 0;
+    EXPECT_TRUE(entry.read(7 * 4, &value, 4, 1));
+    EXPECT_EQ(value, 70u);
 }
 
 }  // namespace

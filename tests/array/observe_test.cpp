@@ -184,18 +184,24 @@ TEST(Observing, WhatIsNearlyAllIsABox) {
             a.observe();
             for (long i = 0; i < each; i += 3)
                 EXPECT_EQ(a(other + i), 0);
+            const auto gets = [] { return statistics()["get_messages"]; };
+            std::uint64_t before = gets(), bytes = prefetch_statistics().updated_bytes;
             a.prefetch_observed({.consistent = consistent});
+            const std::uint64_t first_gets = gets() - before;
+            const std::uint64_t first_bytes = prefetch_statistics().updated_bytes - bytes;
             barrier();
             a.for_each([](const Index<1>& i, long& element) { element = value_at(i); });
             barrier();
-            const auto gets = [] { return statistics()["get_messages"]; };
-            const std::uint64_t before = gets(), bytes = prefetch_statistics().updated_bytes;
+            before = gets();
+            bytes = prefetch_statistics().updated_bytes;
             a.update_prefetch();
             for (long i = 0; i < each; i += 3)
                 EXPECT_EQ(a(other + i), value_at(Index<1>{other + i}));
+            EXPECT_EQ(first_bytes, consistent ? 0 : (each / 3 + 1) * sizeof(long));
+            EXPECT_EQ(first_gets, 0u) << "the owner packs what is no box";
             EXPECT_EQ(prefetch_statistics().updated_bytes - bytes,
-                      (consistent ? last + 1 : each / 3 + 1) * sizeof(long));
-            EXPECT_EQ(gets() - before, consistent ? 1u : 0u) << "the owner packs what is no box";
+                      (consistent ? last + 1 : each) * sizeof(long));
+            EXPECT_EQ(gets() - before, 1u) << "the second time all of the part is tried";
             EXPECT_EQ(a.is_prefetched({other + 1}), consistent);
             EXPECT_FALSE(a.is_prefetched({other + last + 1}));
             // With manual consistency what nobody has asked for is what its owner has.
@@ -206,6 +212,102 @@ TEST(Observing, WhatIsNearlyAllIsABox) {
             EXPECT_EQ(a(other + 3), (consistent ? -1 : 1) * value_at(Index<1>{other + 3}));
             barrier();
         });
+}
+
+/// Of so many words of 4 bytes.
+template <std::size_t Words>
+struct Several {
+    std::array<std::int32_t, Words> words{};
+    static Several of(std::int64_t number) {
+        Several all;
+        all.words.fill(static_cast<std::int32_t>(number));
+        return all;
+    }
+    Several& operator+=(const Several& other) {
+        for (std::size_t w = 0; w < Words; ++w)
+            words[w] += other.words[w];
+        return *this;
+    }
+    friend bool operator==(const Several&, const Several&) = default;
+};
+
+// Of a vector of which much is learned, each element stands where its index says, and either they come alone,
+// or all that their owner has. Whatever is done with one is as if it stood anywhere else.
+template <class T>
+void check_what_stands_in_an_image(const Prefetch& how) {
+    constexpr std::int64_t each = 300;
+    const std::int64_t size = each * ranks();
+    BlockArray<T, 1> a({size});
+    const auto is_learned = [&](std::int64_t i) { return (i % each) % 7 == 2 || (i % each) % 7 == 6; };
+    const auto number = [](std::int64_t i, std::int64_t round) { return 1000 * round + i; };
+    const auto set_all_to = [&](std::int64_t round) {
+        barrier();
+        a.for_each([&](const Index<1>& i, T& element) { element = T::of(number(i[0], round)); });
+        barrier();
+    };
+    const auto check = [&](std::int64_t round) {
+        for (std::int64_t i = size; i-- > 0;)
+            ASSERT_EQ(a(i), T::of(number(i, round))) << i << " in round " << round;
+    };
+    set_all_to(0);
+    a.observe();
+    for (std::int64_t i = 0; i < size; ++i)
+        if (is_learned(i)) {
+            ASSERT_EQ(a(i), T::of(i));
+        }
+    a.prefetch_observed(how);
+    std::set<std::uint64_t> bytes;
+    for (std::int64_t round = 1; round <= 6; ++round) {
+        set_all_to(round);
+        const std::uint64_t before = prefetch_statistics().updated_bytes;
+        if (round == 5)
+            a.update_prefetch_async().wait();
+        else
+            a.update_prefetch();
+        bytes.insert(prefetch_statistics().updated_bytes - before);
+        check(round);
+        std::vector<T> all(static_cast<std::size_t>(size));
+        a.get(a.bounds(), all);
+        for (std::int64_t i = 0; i < size; ++i)
+            ASSERT_EQ(all[static_cast<std::size_t>(i)], T::of(number(i, round)));
+        barrier();
+        // Each writes to its neighbour, one by one and at once.
+        const std::int64_t next = (rank() + 1) % ranks() * each;
+        for (std::int64_t i = next; i < next + 50; ++i)
+            a(i) = T::of(-i);
+        a.put(Box<1>({next + 50}, {next + 100}), std::vector<T>(50, T::of(-7)));
+        for (std::int64_t i = next; i < next + 100; ++i)
+            ASSERT_EQ(a(i), T::of(i < next + 50 ? -i : -7)) << "its own writes";
+        set_all_to(round);
+        a.update_prefetch();
+        for (std::int64_t i = next; i < next + each; ++i)
+            if (a.is_prefetched({i})) a.contribute({i}, T::of(i));
+        a.accumulate_ghosts();
+        const std::int64_t from = rank() * each;
+        for (std::int64_t i = from; i < from + each; ++i) {
+            const bool twice = ranks() > 1 && a.layout().owner({i}) == rank() && is_learned(i);
+            if (is_learned(i)) {
+                ASSERT_EQ(a(i), T::of(number(i, round) + (twice ? i : 0)));
+            }
+        }
+        barrier();
+    }
+    // With automatic consistency 16 bytes between two come along.
+    const bool is_box = how.consistent && 3 * sizeof(T) <= 16;
+    if (ranks() > 1) {
+        EXPECT_EQ(bytes.size(), is_box ? 1u : 2u) << "some, and all of the part";
+    }
+    EXPECT_EQ(prefetch_statistics().entries, static_cast<std::uint64_t>(ranks() - 1));
+}
+
+TEST(Observing, WhatStandsInAnImageIsAsElsewhere) {
+    for (const Prefetch& how : ways)
+        for (const Rank count : {1, 2, 4})
+            launch(array_options(count), [&] {
+                check_what_stands_in_an_image<Several<1>>(how);
+                check_what_stands_in_an_image<Several<3>>(how);
+                check_what_stands_in_an_image<Several<4>>(how);
+            });
 }
 
 TEST(Observing, NothingIsRead) {

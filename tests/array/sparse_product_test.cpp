@@ -144,7 +144,7 @@ TEST(SparseProduct, OfWhatWasLearned) {
                     if (!how.consistent) x.update_prefetch();
                     ASSERT_EQ(added(a, x, y), product(a, of_round(round)));
                 }
-                EXPECT_EQ(image_reads(), reads + 2) << "boxes, or sets that are copied into the image";
+                EXPECT_EQ(image_reads(), reads + 2) << "boxes, or sets that are spread in the image";
                 barrier();
             });
 }

@@ -23,7 +23,7 @@ class PrefetchBuffer {
     /// A new entry, or the one of that hook and consistency that has the slice already. Stays where it is
     /// until it is evicted. \param only, place as in the entry \return nullptr: there is no memory
     PrefetchEntry* add(Hook hook, const detail::Slice& slice, bool consistent, detail::Packer packer,
-                       std::unique_ptr<const detail::IndexSet> only = nullptr, std::byte* place = nullptr);
+                       std::unique_ptr<const detail::IndexSet> only = nullptr, const EntryPlace& place = {});
     /// All of a hook's.
     void evict(Hook hook) noexcept;
     /// Calls visit(entry) for each of the hook that an entry belongs to, itself among them.
@@ -54,7 +54,7 @@ class PrefetchBuffer {
         Hook hook;
         PrefetchEntry entry;
         Hooked(Hook whose, const detail::Slice& slice, bool consistent, detail::Packer packer,
-               std::unique_ptr<const detail::IndexSet> only, std::byte* place)
+               std::unique_ptr<const detail::IndexSet> only, const EntryPlace& place)
             : hook(whose), entry(slice, consistent, packer, std::move(only), place) {}
     };
     std::list<Hooked> entries_;

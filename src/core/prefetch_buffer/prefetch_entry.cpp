@@ -33,14 +33,16 @@ void store_words(std::byte* to, const void* from, std::uint64_t size_bytes) noex
 }  // namespace
 
 PrefetchEntry::PrefetchEntry(const detail::Slice& what, bool is_consistent, detail::Packer who_packs,
-                             std::unique_ptr<const detail::IndexSet> which, std::byte* place)
-    : owns_data_(place == nullptr) {
+                             std::unique_ptr<const detail::IndexSet> which, const EntryPlace& place)
+    : owns_data_(place.data == nullptr) {
+    NF_EXPECT(place.spread == nullptr || (which != nullptr && !owns_data_));
     slice = what;
     only = std::move(which);
     consistent = is_consistent;
     packer = who_packs;
-    data = owns_data_ ? static_cast<std::byte*>(::operator new(bytes(), alignment)) : place;
-    std::memset(data, 0, bytes());
+    spread = place.spread;
+    data = owns_data_ ? static_cast<std::byte*>(::operator new(bytes(), alignment)) : place.data;
+    std::memset(data, 0, data_bytes());
 }
 
 PrefetchEntry::~PrefetchEntry() {
@@ -62,7 +64,7 @@ void PrefetchEntry::by_words(Use&& use) const noexcept {
 
 bool PrefetchEntry::read(std::uint64_t offset_bytes, void* to, std::uint64_t size_bytes,
                          Stamp acquired) const noexcept {
-    NF_EXPECT(offset_bytes + size_bytes <= bytes());
+    NF_EXPECT(offset_bytes + size_bytes <= data_bytes());
     const std::uint64_t before = sequence.load(std::memory_order_acquire);
     if (before % 2 != 0 || !fresh(acquired)) return false;
     copy(offset_bytes, to, size_bytes);
@@ -79,16 +81,31 @@ void PrefetchEntry::write(std::uint64_t offset_bytes, const void* from, std::uin
 }
 
 void PrefetchEntry::store(std::uint64_t offset_bytes, const void* from, std::uint64_t size_bytes) noexcept {
-    NF_EXPECT(offset_bytes + size_bytes <= bytes());
+    NF_EXPECT(offset_bytes + size_bytes <= data_bytes());
     by_words([&](auto word) { store_words<decltype(word)>(data + offset_bytes, from, size_bytes); });
 }
 
 void PrefetchEntry::publish(const std::byte* packed, Stamp issued) noexcept {
     NF_EXPECT(issued >= stamp.load(std::memory_order_relaxed));
     begin_pieces();
-    publish_piece(0, {packed, bytes()});
+    publish_packed(packed);
     arrived(issued);
     end_pieces();
+}
+
+void PrefetchEntry::publish_packed(const std::byte* packed) noexcept {
+    if (spread == nullptr) {
+        store(0, packed, bytes());
+        return;
+    }
+    by_words([&](auto word) {
+        only->for_each_run([&](std::int64_t number, std::int64_t count) {
+            const std::uint64_t run_bytes = static_cast<std::uint64_t>(count) * slice.element_bytes;
+            store_words<decltype(word)>(data + static_cast<std::uint64_t>(number) * slice.element_bytes,
+                                        packed, run_bytes);
+            packed += run_bytes;
+        });
+    });
 }
 
 void PrefetchEntry::begin_pieces() noexcept {

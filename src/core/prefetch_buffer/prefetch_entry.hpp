@@ -32,15 +32,20 @@
 
 namespace nearfetch {
 
+/// Where an entry stands in memory that outlives it; nowhere: in memory of its own.
+struct EntryPlace {
+    std::byte* data = nullptr;
+    FetchChoice* spread = nullptr;  ///< as in PrefetchedSlice
+};
+
 class PrefetchEntry : public detail::PrefetchedSlice {
   public:
     /// Counts a thread's releases.
     using Releases = std::shared_ptr<std::atomic<std::uint64_t>>;
 
-    /// Space for the slice, stale. \param place memory that outlives it; nullptr: its own
-    /// \throws std::bad_alloc
+    /// Space for the slice, stale. \throws std::bad_alloc
     PrefetchEntry(const detail::Slice& what, bool is_consistent, detail::Packer who_packs,
-                  std::unique_ptr<const detail::IndexSet> which = nullptr, std::byte* place = nullptr);
+                  std::unique_ptr<const detail::IndexSet> which = nullptr, const EntryPlace& place = {});
     PrefetchEntry(const PrefetchEntry&) = delete;
     PrefetchEntry& operator=(const PrefetchEntry&) = delete;
     ~PrefetchEntry();
@@ -55,13 +60,16 @@ class PrefetchEntry : public detail::PrefetchedSlice {
 
     // \pre claimed by the caller
 
-    /// The slice as GETs have brought it that were issued at that time.
+    /// What it has, packed, as GETs have brought it that were issued at that time.
     void publish(const std::byte* packed, Stamp issued) noexcept;
-    /// Elements of it, between a begin and an end; nobody reads meanwhile.
+    // Between a begin and an end nobody reads.
     void begin_pieces() noexcept;
-    void publish_piece(std::uint64_t offset_bytes, std::span<const std::byte> packed) noexcept {
-        store(offset_bytes, packed.data(), packed.size());
+    /// Of `data`.
+    void publish_piece(std::uint64_t offset_bytes, std::span<const std::byte> piece) noexcept {
+        store(offset_bytes, piece.data(), piece.size());
     }
+    /// All that it has.
+    void publish_packed(const std::byte* packed) noexcept;
     void end_pieces() noexcept;
     /// GETs that were issued at that time have brought it to `data`.
     void arrived(Stamp issued) noexcept { stamp.store(issued, std::memory_order_release); }

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How prefetched slices become fresh: fetched around the page cache, which would keep a second copy and
+// forget something else for it (LAPPS, section 5.4), published, and stamped.
+
+#include "array/refresh.hpp"
+
+#include <memory>
+#include <vector>
+
+#include "array/claim.hpp"
+#include "array/pieces.hpp"
+#include "core/prefetch_buffer/fetch_choice.hpp"
+#include "core/prefetch_buffer/prefetch_buffer.hpp"
+#include "pgas/runtime.hpp"
+
+namespace nearfetch::detail {
+
+using pgas::Context;
+
+namespace {
+
+// Slices that are fetched because another one of their array is.
+constexpr std::uint64_t most_together_bytes = std::uint64_t{1} << 20;
+// Of a slice that arrives beside what is read meanwhile.
+constexpr std::uint64_t most_twice_bytes = std::uint64_t{256} << 10;
+
+PrefetchBuffer& buffer() { return Context::here().runtime().prefetch_buffer(); }
+
+/// While it lives nobody reads the entry, if it is consistent, which then is claimed.
+class Overwriting {
+  public:
+    explicit Overwriting(PrefetchEntry& entry) : entry_(entry) {
+        if (entry_.consistent) entry_.begin_pieces();
+    }
+    ~Overwriting() {
+        if (entry_.consistent) entry_.end_pieces();
+    }
+    Overwriting(const Overwriting&) = delete;
+    Overwriting& operator=(const Overwriting&) = delete;
+
+  private:
+    PrefetchEntry& entry_;
+};
+
+/// What is fetched of an entry: what it has, or, where that is spread, all around it, too.
+class Arrival {
+  public:
+    Arrival(PrefetchEntry& what, FetchChoice::Way way)
+        : entry(&what),
+          whole_(what.only == nullptr || (what.spread != nullptr && way == FetchChoice::Way::whole)) {}
+
+    std::uint64_t bytes() const { return whole_ ? entry->slice.bytes() : entry->bytes(); }
+    // Readers wait for one that comes in pieces, which else would be in memory twice.
+    bool comes_in_pieces() const { return entry->consistent && whole_ && bytes() > most_twice_bytes; }
+    // Consistent ones arrive in other memory first: readers see all of an update or nothing of it.
+    SliceMove begin() {
+        const bool in_place = !entry->consistent && (whole_ || entry->spread == nullptr);
+        if (!in_place) memory_ = std::make_unique_for_overwrite<std::byte[]>(bytes());
+        return {entry->slice, in_place ? entry->data : memory_.get(), whole_ ? nullptr : entry->only.get()};
+    }
+    void publish() {
+        if (memory_ == nullptr) return;
+        const Overwriting overwriting(*entry);
+        if (whole_)
+            entry->publish_piece(0, {memory_.get(), bytes()});
+        else
+            entry->publish_packed(memory_.get());
+    }
+
+    PrefetchEntry* entry;
+
+  private:
+    bool whole_;
+    std::unique_ptr<std::byte[]> memory_;
+};
+
+/// What is fetched of sets that are spread, and how long it takes. Where owners do not answer they pack
+/// nothing, and what lies between comes anyway.
+class Trial {
+  public:
+    Trial(std::span<PrefetchEntry* const> entries, Context& context) : context_(context) {
+        for (const PrefetchEntry* const entry : entries) {
+            bytes_ += entry->bytes();
+            if (entry->spread != nullptr) choice_ = entry->spread;  // an array has one
+        }
+        if (!context.answered()) choice_ = nullptr;
+        if (choice_ == nullptr) return;
+        way_ = choice_->next();
+        begin_ns_ = context.transport().now_ns();
+    }
+    FetchChoice::Way way() const { return way_; }
+    void end() {
+        if (choice_ != nullptr) choice_->took(way_, context_.transport().now_ns() - begin_ns_, bytes_);
+    }
+
+  private:
+    Context& context_;
+    std::uint64_t bytes_ = 0;
+    FetchChoice* choice_ = nullptr;
+    FetchChoice::Way way_ = FetchChoice::Way::whole;
+    std::uint64_t begin_ns_ = 0;
+};
+
+// What an acquire has made stale is wanted again soon if it was read after the last one. So the first access
+// to one of an array's slices brings all of these, at the same time, as far as they are small: what is large
+// takes its time on the network anyway, and is in memory twice while it comes.
+void refresh_together(PrefetchEntry& wanted, Context& context, Code pack) {
+    std::vector<PrefetchEntry*> entries{&wanted};
+    std::vector<Claim> claims;
+    std::uint64_t bytes = wanted.bytes();
+    buffer().for_each_beside(wanted, [&](PrefetchEntry& other) {
+        if (!other.consistent || &other == &wanted || bytes + other.bytes() > most_together_bytes) return;
+        if (!other.try_claim()) return;
+        claims.emplace_back(other);
+        if (!other.used() || other.fresh(context.acquired()) || other.held_by_other(context.release_count()))
+            return;
+        bytes += other.bytes();
+        entries.push_back(&other);
+    });
+    refresh(entries, context, pack, &wanted);
+}
+
+}  // namespace
+
+void refresh(std::span<PrefetchEntry* const> entries, Context& context, Code pack,
+             const PrefetchEntry* wanted) {
+    Trial trial(entries, context);
+    std::vector<Arrival> arrivals;
+    for (PrefetchEntry* const entry : entries)
+        arrivals.emplace_back(*entry, trial.way());
+    const auto came = [&](const Arrival& arrival, Stamp issued) {
+        buffer().count_update(arrival.bytes());
+        if (wanted == nullptr || wanted == arrival.entry)
+            arrival.entry->arrived(issued);
+        else
+            arrival.entry->arrived_unread(issued);
+    };
+    for (const Packer packer : {Packer::requester, Packer::owner}) {
+        std::vector<Arrival*> together;
+        std::vector<SliceMove> moves;
+        for (Arrival& arrival : arrivals) {
+            if (arrival.entry->packer != packer || arrival.comes_in_pieces()) continue;
+            together.push_back(&arrival);
+            moves.push_back(arrival.begin());
+        }
+        const Stamp issued = context.runtime().clock().now();
+        get_slices(moves, packer, true, pack);
+        for (Arrival* const arrival : together) {
+            arrival->publish();
+            came(*arrival, issued);
+        }
+    }
+    for (const Arrival& arrival : arrivals) {
+        if (!arrival.comes_in_pieces()) continue;
+        PrefetchEntry& entry = *arrival.entry;
+        const Stamp issued = context.runtime().clock().now();
+        {
+            const Overwriting overwriting(entry);
+            get_pieces(
+                entry.slice, entry.packer, pack,
+                [&](std::uint64_t at, std::span<const std::byte> piece) { entry.publish_piece(at, piece); });
+        }
+        came(arrival, issued);
+    }
+    trial.end();
+}
+
+bool read_prefetched(PrefetchedSlice& slice, Code pack, std::int64_t position, void* to, std::int64_t count) {
+    Context& context = Context::here();
+    PrefetchEntry& entry = entry_of(slice);
+    const std::uint64_t size = slice.slice.element_bytes * static_cast<std::uint64_t>(count);
+    const std::uint64_t offset = slice.slice.element_bytes * static_cast<std::uint64_t>(position);
+    if (entry.read(offset, to, size, context.acquired())) [[likely]]
+        return true;
+    const Claim claim(entry, context);
+    if (!entry.reveal(context.acquired())) {
+        if (entry.held_by_other(context.release_count())) return false;
+        refresh_together(entry, context, pack);
+    }
+    entry.copy(offset, to, size);
+    return true;
+}
+
+void freshen_prefetched(std::span<PrefetchedSlice* const> slices, Code pack) {
+    Context& context = Context::here();
+    std::vector<PrefetchEntry*> stale;
+    std::vector<Claim> claims;
+    for (PrefetchedSlice* const slice : slices) {
+        PrefetchEntry& entry = entry_of(*slice);
+        if (!entry.consistent || entry.fresh(context.acquired())) continue;
+        Claim claim(entry, context);
+        if (entry.reveal(context.acquired()) || entry.held_by_other(context.release_count())) continue;
+        claims.push_back(std::move(claim));
+        stale.push_back(&entry);
+    }
+    if (!stale.empty()) refresh(stale, context, pack);
+}
+
+}  // namespace nearfetch::detail

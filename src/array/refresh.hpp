@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <nearfetch/array_prefetch.hpp>
+#include <span>
+
+#include "core/prefetch_buffer/prefetch_entry.hpp"
+#include "pgas/context.hpp"
+
+namespace nearfetch::detail {
+
+/// Fetches entries of one array, all at the same time. \pre the consistent ones are claimed
+/// \param wanted by somebody now; nullptr: all of them are
+void refresh(std::span<PrefetchEntry* const> entries, pgas::Context& context, Code pack,
+             const PrefetchEntry* wanted = nullptr);
+
+}  // namespace nearfetch::detail
