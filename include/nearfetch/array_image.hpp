@@ -49,8 +49,8 @@ class Image {
 
     std::int64_t lower_;
     std::uint64_t element_bytes_;
-    std::byte* memory_;
     std::unique_ptr<FetchChoice> fetch_choice_;
+    std::byte* memory_;
     std::atomic<bool> claimed_{false};
     // Of who read it last: looking for indices takes as long as reading what they mean.
     std::uint64_t reader_ = 0;

@@ -20,9 +20,9 @@ constexpr std::align_val_t alignment{64};
 Image::Image(std::int64_t lower, std::int64_t elements, std::uint64_t element_bytes)
     : lower_(lower),
       element_bytes_(element_bytes),
+      fetch_choice_(std::make_unique<FetchChoice>()),
       memory_(static_cast<std::byte*>(
-          ::operator new(static_cast<std::uint64_t>(elements) * element_bytes, alignment))),
-      fetch_choice_(std::make_unique<FetchChoice>()) {}
+          ::operator new(static_cast<std::uint64_t>(elements) * element_bytes, alignment))) {}
 
 Image::~Image() { ::operator delete(memory_, alignment); }
 
