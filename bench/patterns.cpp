@@ -52,13 +52,22 @@ class Side {
     Side(const Side&) = delete;
     Side& operator=(const Side&) = delete;
 
-    void get(std::uint64_t offset, std::uint64_t size) { window_->get(buffer.data(), offset, size); }
+    /// Before the next flush() to where no other one goes.
+    void get(std::uint64_t offset, std::uint64_t size) {
+        window_->get(buffer.data() + filled_, offset, size);
+        filled_ += size;
+    }
+    /// As bandwidth tests do, which do not look at what they get.
+    void get_into_one(std::uint64_t offset, std::uint64_t size) { window_->get(buffer.data(), offset, size); }
     void put(std::uint64_t offset, std::uint64_t size) {
         const int count = static_cast<int>(size);
         calls.put(buffer.data(), count, MPI_BYTE, target_rank, static_cast<MPI_Aint>(offset), count, MPI_BYTE,
                   win);
     }
-    void flush() { window_->flush(); }
+    void flush() {
+        window_->flush();
+        filled_ = 0;
+    }
     /// No place again before all others; not in an order that can be foreseen.
     std::uint64_t somewhere(std::uint64_t size) {
         return (cursor_++ * 0x9e3779b1u) % (window_bytes / size) * size;
@@ -75,6 +84,7 @@ class Side {
     Opened opened_;
     std::optional<BenchWindow> window_;
     std::uint64_t cursor_ = 1;
+    std::uint64_t filled_ = 0;  ///< of the buffer
 };
 
 using Access = void (Side::*)(std::uint64_t offset, std::uint64_t size);
@@ -102,9 +112,12 @@ void request(Side& side) {
 
 void requests(Side& side) {
     static std::array<MPI_Request, many> all;
-    for (MPI_Request& request : all)
-        side.calls.rget(side.buffer.data(), 8, MPI_BYTE, target_rank,
-                        static_cast<MPI_Aint>(side.somewhere(8)), 8, MPI_BYTE, side.win, &request);
+    std::byte* to = side.buffer.data();
+    for (MPI_Request& request : all) {
+        side.calls.rget(to, 8, MPI_BYTE, target_rank, static_cast<MPI_Aint>(side.somewhere(8)), 8, MPI_BYTE,
+                        side.win, &request);
+        to += 8;
+    }
     side.calls.waitall(many, all.data(), MPI_STATUSES_IGNORE);
 }
 
@@ -202,6 +215,7 @@ constexpr Pattern patterns[] = {
     {"get_stream_4096", Opened::lock_all, false, in_a_stream<&Side::get, 4096, 16>},
     {"get_many_8", Opened::lock_all, false, in_a_stream<&Side::get, 8, many>},
     {"get_many_random_8", Opened::lock_all, false, at_random<&Side::get, 8, many>},
+    {"get_many_into_one_8", Opened::lock_all, false, in_a_stream<&Side::get_into_one, 8, many>},
     {"rget_random_8", Opened::lock_all, false, request},
     {"rget_many_random_8", Opened::lock_all, false, requests},
     {"get_strided", Opened::lock_all, false, get_strided},

@@ -201,8 +201,9 @@ int CachedWindow::get(const Get& get, GetStarter& starter, Begun& begun) {
     }
     // What was looked up before has been noted: then this finds nothing new.
     if (learns_) prepare(get.target, get.pieces);
-    const bool shares = shares_origin(get.pieces);
-    if (shares || !usable(get.target)) return fetch_unseen(get, starter, guard);
+    if (shares_origin(get.pieces)) [[unlikely]]
+        return fetch_shared(get, starter, guard, begin_ticks);
+    if (!usable(get.target)) return fetch_unseen(get, starter, guard);
     Target& t = at(get.target);
     auto& s = thread_scratch<Survey, struct SurveyOfGet>();
     s.clear();
@@ -245,6 +246,15 @@ int CachedWindow::fetch_unseen(const Get& get, GetStarter& starter, Guard& guard
     count(AccessType::bypassed, get.size_bytes, get.size_bytes);
     sent(get.target, t, 0, 0);
     return 0;
+}
+
+/// Nothing is gained by such gets, which the account has to know of.
+int CachedWindow::fetch_shared(const Get& get, GetStarter& starter, Guard& guard, std::uint64_t begin_ticks) {
+    const std::uint64_t start_ticks = ticks();
+    const int status = fetch_unseen(get, starter, guard);
+    if (Target& t = at(get.target); status == 0 && t.bet.caching())
+        t.bet.missed(ticks() - start_ticks, start_ticks - begin_ticks);
+    return status;
 }
 
 int CachedWindow::fetch(const Get& get, GetStarter& starter, Survey& s, Guard& guard,

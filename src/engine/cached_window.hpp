@@ -381,6 +381,7 @@ class CachedWindow {
     int fetch_ahead(const Get& get, GetStarter& starter, const Survey& s, const Admission& ahead,
                     Guard& guard, std::uint64_t begin_ticks);
     int fetch_unseen(const Get& get, GetStarter& starter, Guard& guard);
+    int fetch_shared(const Get& get, GetStarter& starter, Guard& guard, std::uint64_t begin_ticks);
     AccessType admit(const Get& get, Target& t, const Survey& s, Stamp stamp) noexcept;
     bool on_probation(Rank target, const Target& t, const Piece& gap) noexcept;
     void count(AccessType type, std::uint64_t size_bytes, std::uint64_t network_bytes) noexcept;
@@ -476,6 +477,7 @@ class CachedWindow {
     Epochs epochs_;
 
     Origins origins_;              ///< of all targets
+    Origins shared_;               ///< of the last get that was found to share its own with others
     std::vector<Rank> receiving_;  ///< targets with such
     std::unique_ptr<WriteBehind> behind_;
     std::vector<Rank> active_;  ///< targets that may have something outstanding

@@ -9,8 +9,9 @@
 // gets fill a buffer from its beginning to its end: all origins that may be in use lie in one span of
 // addresses. Only a get within that span looks at what is under way, and not at more than the last few
 // hundred of each target, so that thousands of gets into places all over a large buffer do not wait for one
-// another's comparisons. A hit does not look: a program that has one copied to where a get is under way is
-// not helped.
+// another's comparisons; nor at any of them if the last that were found want the same place: a bandwidth test
+// has a thousand of them there. A hit does not look: a program that has one copied to where a get is under
+// way is not helped.
 
 #include <algorithm>
 
@@ -41,9 +42,17 @@ bool overlap(const Piece& piece, const std::byte* origin, std::uint64_t size) no
 /// Whether bytes are on their way to where this get wants its own. Then neither will be kept.
 bool CachedWindow::shares_origin(std::span<const Piece> pieces) noexcept {
     bool shares = false;
-    for (const Piece& piece : pieces)
-        if (origins_.overlap(piece.origin, piece.size)) [[unlikely]]
-            shares = doom_origin(piece) || shares;
+    for (const Piece& piece : pieces) {
+        if (!origins_.overlap(piece.origin, piece.size)) [[likely]]
+            continue;
+        if (shared_.cover(piece)) {
+            shares = true;
+        } else if (doom_origin(piece)) {
+            shared_ = {};
+            if (piece.origin != nullptr) shared_.add(piece);
+            shares = true;
+        }
+    }
     return shares;
 }
 
@@ -92,6 +101,7 @@ void CachedWindow::note_origins(Target& t, std::span<const Piece> pieces) noexce
 void CachedWindow::release_origins(Target& t) noexcept {
     if (t.origins.none() || t.in_transit()) return;
     t.origins = {};
+    shared_ = {};
     std::erase(receiving_, rank_of(t));
     if (receiving_.empty()) origins_ = {};
 }
@@ -102,6 +112,7 @@ void CachedWindow::release_origins() noexcept {
         Target& t = at(target);
         if (t.in_transit()) return false;
         t.origins = {};
+        shared_ = {};
         return true;
     });
     if (receiving_.empty()) origins_ = {};

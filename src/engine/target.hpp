@@ -79,6 +79,10 @@ struct Origins {
         const auto address = reinterpret_cast<std::uintptr_t>(origin);
         return address < end && begin < address + size;
     }
+    bool cover(const Piece& piece) const noexcept {
+        const auto address = reinterpret_cast<std::uintptr_t>(piece.origin);
+        return begin <= address && address + piece.size <= end;
+    }
     bool none() const noexcept { return end == 0; }
     void add(const Piece& piece) noexcept {
         const auto address = reinterpret_cast<std::uintptr_t>(piece.origin);

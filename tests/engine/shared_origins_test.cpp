@@ -54,5 +54,30 @@ TEST_F(CachedWindowTest, ABufferThatIsFilledInAnyOrderIsKept) {
     }
 }
 
+// As bandwidth tests do. The last place that was found to be shared is known without a look at what is on its
+// way, but only as long as that is.
+TEST_F(CachedWindowTest, ThousandsThatShareABufferAreNotKept) {
+    Buffer one(64), other(64);
+    for (std::size_t i = 0; i < 600; ++i) {
+        rig.get(1, i * 64, 64, one.data());
+        if (i % 3 == 0) rig.get(1, 40000 + i * 32, 32, one.data() + i % 32);
+        if (i % 100 == 50) rig.get(2, i * 64, 64, other.data());
+    }
+    rig.flush_all();
+    EXPECT_EQ(counters().hits, 0u);
+    for (std::size_t i = 0; i < 600; ++i)
+        EXPECT_EQ(fetched(1, i * 64, 64), bytes(1, i * 64, 64));
+    for (std::size_t i = 0; i < 600; i += 3)
+        EXPECT_EQ(fetched(1, 40000 + i * 32, 32), bytes(1, 40000 + i * 32, 32));
+    for (std::size_t i = 50; i < 600; i += 100)
+        EXPECT_EQ(fetched(2, i * 64, 64), bytes(2, i * 64, 64));
+    rig.get(1, 60000, 64, one.data());
+    rig.get(1, 60100, 64, one.data());
+    rig.flush(1);
+    rig.get(1, 60200, 64, one.data());
+    rig.flush(1);
+    EXPECT_TRUE(rig.hits(1, 60200, 64, one.data())) << "alone in it";
+}
+
 }  // namespace
 }  // namespace nearfetch
