@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // An array's side of the prefetch buffer: what is asked for, and where it stands; writing through to it; and
-// transfers that are on their way while the rank computes. How it is fetched else is refresh.cpp's.
+// transfers that are on their way while the rank computes. What is fetched at once is refresh.cpp's.
 
 #include <algorithm>
 #include <bit>

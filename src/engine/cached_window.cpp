@@ -36,7 +36,7 @@ CachedWindow::CachedWindow(const Settings& settings, Rank ranks, Rank self, bool
       settings_(settings) {
     NF_EXPECT(ranks > 0);
     active_.reserve(targets_.size());
-    receiving_.reserve(targets_.size());
+    origins_.targets.reserve(targets_.size());
     at(self_).bet.give_up();
     for (Target& t : targets_)
         set_route(t);

@@ -476,9 +476,7 @@ class CachedWindow {
     PollDetector polls_;
     Epochs epochs_;
 
-    Origins origins_;              ///< of all targets
-    Origins shared_;               ///< of the last get that was found to share its own with others
-    std::vector<Rank> receiving_;  ///< targets with such
+    OriginsInUse origins_;
     std::unique_ptr<WriteBehind> behind_;
     std::vector<Rank> active_;  ///< targets that may have something outstanding
     std::uint64_t issued_ = 0;

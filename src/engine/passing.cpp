@@ -81,7 +81,7 @@ bool CachedWindow::asked_before(const Target& t, Rank target, std::uint64_t offs
 bool CachedWindow::passes_watched(Rank target, std::uint64_t offset, std::uint64_t size,
                                   const void* origin) noexcept {
     Target& t = at(target);
-    if (origins_.overlap(static_cast<const std::byte*>(origin), size)) return false;
+    if (origins_.all.overlap(static_cast<const std::byte*>(origin), size)) return false;
     if (t.route != Route::watch || holds_collected(target) || reuse_pays(t)) return false;
     if ((TouchFilter::sampled(target, offset) && asked_before(t, target, offset)) || !t.bet.passes())
         return false;

@@ -43,13 +43,13 @@ bool overlap(const Piece& piece, const std::byte* origin, std::uint64_t size) no
 bool CachedWindow::shares_origin(std::span<const Piece> pieces) noexcept {
     bool shares = false;
     for (const Piece& piece : pieces) {
-        if (!origins_.overlap(piece.origin, piece.size)) [[likely]]
+        if (!origins_.all.overlap(piece.origin, piece.size)) [[likely]]
             continue;
-        if (shared_.cover(piece)) {
+        if (origins_.shared.cover(piece)) {
             shares = true;
         } else if (doom_origin(piece)) {
-            shared_ = {};
-            if (piece.origin != nullptr) shared_.add(piece);
+            origins_.shared = {};
+            if (piece.origin != nullptr) origins_.shared.add(piece);
             shares = true;
         }
     }
@@ -72,7 +72,7 @@ bool CachedWindow::doom_origin(const Piece& piece) noexcept {
         const bool known = piece.origin != nullptr;
         if (known && piece.origin <= waiter.origin && end <= piece.origin + piece.size) waiter.size = 0;
     };
-    for (const Rank target : receiving_) {
+    for (const Rank target : origins_.targets) {
         Target& t = at(target);
         if (!t.origins.overlap(piece.origin, piece.size)) continue;
         visit_last(t.in_flight, look_at_flight);
@@ -90,10 +90,10 @@ bool CachedWindow::doom_origin(const Piece& piece) noexcept {
 /// A get is under way.
 void CachedWindow::note_origins(Target& t, std::span<const Piece> pieces) noexcept {
     if (t.origins.none())
-        receiving_.push_back(rank_of(t));  // the constructor reserved a place for each target
+        origins_.targets.push_back(rank_of(t));  // the constructor reserved a place for each target
     for (const Piece& piece : pieces) {
         t.origins.add(piece);
-        origins_.add(piece);
+        origins_.all.add(piece);
     }
 }
 
@@ -101,21 +101,21 @@ void CachedWindow::note_origins(Target& t, std::span<const Piece> pieces) noexce
 void CachedWindow::release_origins(Target& t) noexcept {
     if (t.origins.none() || t.in_transit()) return;
     t.origins = {};
-    shared_ = {};
-    std::erase(receiving_, rank_of(t));
-    if (receiving_.empty()) origins_ = {};
+    origins_.shared = {};
+    std::erase(origins_.targets, rank_of(t));
+    if (origins_.targets.empty()) origins_.all = {};
 }
 
 /// The same for all targets.
 void CachedWindow::release_origins() noexcept {
-    std::erase_if(receiving_, [this](Rank target) {
+    std::erase_if(origins_.targets, [this](Rank target) {
         Target& t = at(target);
         if (t.in_transit()) return false;
         t.origins = {};
-        shared_ = {};
+        origins_.shared = {};
         return true;
     });
-    if (receiving_.empty()) origins_ = {};
+    if (origins_.targets.empty()) origins_.all = {};
 }
 
 }  // namespace nearfetch

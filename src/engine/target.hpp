@@ -91,6 +91,13 @@ struct Origins {
     }
 };
 
+/// Of the gets that are under way.
+struct OriginsInUse {
+    Origins all;
+    Origins shared;             ///< of the last one that was found to share its own with others
+    std::vector<Rank> targets;  ///< that bytes are on their way from
+};
+
 /// What passes needs the first cache line only.
 struct alignas(64) Target {
     Route route = Route::slow;
