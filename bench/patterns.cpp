@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -39,7 +40,7 @@ enum class Opened : std::uint8_t { no_window, nothing, lock_all };
 class Side {
   public:
     Side(const Calls& through_or_past, int own_rank, bool allocate, Opened opened)
-        : calls(through_or_past), rank(own_rank), buffer(largest), opened_(opened) {
+        : calls(through_or_past), rank(own_rank), buffer(largest), opened_(opened), got_(largest) {
         if (opened == Opened::no_window) return;
         window_.emplace(calls, apps::InfoPairs{}, rank, window_bytes, allocate);
         win = window_->handle();
@@ -52,13 +53,15 @@ class Side {
     Side(const Side&) = delete;
     Side& operator=(const Side&) = delete;
 
-    /// Before the next flush() to where no other one goes.
+    /// Before they are completed to where no other one goes.
     void get(std::uint64_t offset, std::uint64_t size) {
-        window_->get(buffer.data() + filled_, offset, size);
+        if (filled_ + size > got_.size())
+            throw std::logic_error("more is got before it is completed than there is room for");
+        window_->get(got_.data() + filled_, offset, size);
         filled_ += size;
     }
     /// As bandwidth tests do, which do not look at what they get.
-    void get_into_one(std::uint64_t offset, std::uint64_t size) { window_->get(buffer.data(), offset, size); }
+    void get_into_one(std::uint64_t offset, std::uint64_t size) { window_->get(got_.data(), offset, size); }
     void put(std::uint64_t offset, std::uint64_t size) {
         const int count = static_cast<int>(size);
         calls.put(buffer.data(), count, MPI_BYTE, target_rank, static_cast<MPI_Aint>(offset), count, MPI_BYTE,
@@ -66,7 +69,15 @@ class Side {
     }
     void flush() {
         window_->flush();
-        filled_ = 0;
+        completed();
+    }
+    void unlock() {
+        calls.unlock(target_rank, win);
+        completed();
+    }
+    void fence() {
+        calls.fence(0, win);
+        completed();
     }
     /// No place again before all others; not in an order that can be foreseen.
     std::uint64_t somewhere(std::uint64_t size) {
@@ -78,13 +89,16 @@ class Side {
     const Calls& calls;
     int rank;
     MPI_Win win = MPI_WIN_NULL;
-    std::vector<std::byte> buffer;
+    std::vector<std::byte> buffer;  ///< for what does not get()
 
   private:
+    void completed() { filled_ = 0; }
+
     Opened opened_;
+    std::vector<std::byte> got_;
     std::optional<BenchWindow> window_;
     std::uint64_t cursor_ = 1;
-    std::uint64_t filled_ = 0;  ///< of the buffer
+    std::uint64_t filled_ = 0;  ///< of got_, since all was complete
 };
 
 using Access = void (Side::*)(std::uint64_t offset, std::uint64_t size);
@@ -159,18 +173,18 @@ void accumulate_stream(Side& side) {
 void lock_get(Side& side) {
     side.calls.lock(MPI_LOCK_SHARED, target_rank, 0, side.win);
     side.get(side.somewhere(8), 8);
-    side.calls.unlock(target_rank, side.win);
+    side.unlock();
 }
 
 void fences(Side& side) {
-    side.calls.fence(0, side.win);
+    side.fence();
     if (side.rank == origin_rank) {
         for (int i = 0; i < 4; ++i)
             side.put(side.next(8), 8);
         for (int i = 0; i < 4; ++i)
             side.get(window_bytes / 2 + side.somewhere(16) / 2, 8);
     }
-    side.calls.fence(0, side.win);
+    side.fence();
 }
 
 void ping_pong(Side& side) {
