@@ -91,9 +91,28 @@ class Bet {
     void missed(std::uint64_t network_ticks, std::uint64_t own_ticks, std::uint64_t size_bytes = 0) noexcept {
         started_ticks_ += network_ticks;
         worked(own_ticks);
+        if (vain_misses_ < vain_row) vain_misses_ = vain_ticks_ = 0;
         ++misses_;
         ++under_way_;
         if (size_bytes != 0) started(size_bytes, network_ticks);
+    }
+    /// One of which nothing can be kept, however quick that is.
+    void missed_in_vain(std::uint64_t network_ticks) noexcept {
+        ++went_by_;
+        ++vain_misses_;
+        vain_ticks_ += network_ticks;
+    }
+    /// After many of these in a row the target falls asleep for as many gets, and for twice as many each time
+    /// that it wakes up to find more of them. \return whether it does now
+    bool rests_from_vain() noexcept {
+        if (vain_misses_ < vain_row) return false;
+        network_per_get_ =
+            static_cast<double>(vain_ticks_) / static_cast<double>(vain_misses_) + completion_per_get_;
+        state_ = State::asleep;
+        pause_left_ = std::max(vain_pause_, vain_misses_);
+        vain_pause_ = std::min(2 * pause_left_, most_vain_pause);
+        vain_misses_ = vain_ticks_ = 0;
+        return true;
     }
     /// Whether a get of bytes that are on their way goes to the network all the same: several in a row show
     /// what a start takes in a loop, of which those that miss now and then know nothing.
@@ -216,6 +235,7 @@ class Bet {
         const double looking = static_cast<double>(own_ticks_) + excess;
         const double lost = looking + hitting;
         lost_rounds_ = lost > avoided ? lost_rounds_ + 1 : 0;
+        if (lost_rounds_ == 0) vain_pause_ = vain_row;
         const double felt = lost_rounds_ > many_rounds ? small_share : felt_share;
         // Without a cache all would have been the network's.
         const double plain = avoided + network - excess;
@@ -319,6 +339,8 @@ class Bet {
     static constexpr std::uint64_t quick_completions = 10;
     static constexpr float start_ages = 1.001f;  ///< the quickest one was long ago
     static constexpr std::uint32_t most_aheads_to_plain = 256;
+    static constexpr std::uint64_t vain_row = 128;
+    static constexpr std::uint64_t most_vain_pause = 1 << 16;
     static constexpr std::uint64_t long_copy = 4096;
     static constexpr double look_share = 0.005;  ///< what looking again costs, of what the gets take
     static constexpr double least_pause = 64;
@@ -353,6 +375,9 @@ class Bet {
     std::uint32_t next_tries_ = 1;
     std::uint32_t aheads_asked_ = 0;  ///< since the last plain one
     std::uint32_t aheads_to_plain_ = 16;
+    std::uint64_t vain_misses_ = 0;  ///< in a row
+    std::uint64_t vain_ticks_ = 0;   ///< of the library, for their starts
+    std::uint64_t vain_pause_ = vain_row;
     double ahead_excess_ = 0;  ///< shares of what misses took, added up
     double network_per_get_ = 0;
     double long_copy_rate_ = 0;  ///< ticks per byte; 0: not known

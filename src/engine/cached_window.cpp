@@ -17,6 +17,8 @@ namespace {
 
 constexpr std::size_t piece_limit = 16;  ///< with more gaps than this the whole get is fetched again
 
+constexpr std::uint64_t standstill_intervals = 4096;
+
 bool keeps_data(Mode mode) noexcept { return mode != Mode::off && mode != Mode::transparent; }
 
 }  // namespace
@@ -30,8 +32,9 @@ CachedWindow::CachedWindow(const Settings& settings, Rank ranks, Rank self, bool
       learns_(settings.mode == Mode::acquire),
       targets_(static_cast<std::size_t>(ranks)),
       seen_acquires_(process_acquires()),
-      progress_(settings.progress_interval_us),
       epochs_(ranks),
+      progress_(settings.progress_interval_us, settings.quiet_progress_interval_us),
+      standstill_(standstill_intervals * ProgressTimer::ticks_of(settings.progress_interval_us)),
       transfers_(transfers),
       settings_(settings) {
     NF_EXPECT(ranks > 0);
@@ -86,11 +89,22 @@ bool CachedWindow::lived_on_hits() noexcept {
 /// The same where that completed no get.
 bool CachedWindow::stayed_out() noexcept {
     if (!progress_.step()) return false;
-    if (learns_ && cache_ != nullptr && standstill_.step(counters_.bytes_from_network, process_acquires())) {
+    if (learns_ && cache_ != nullptr &&
+        standstill_.step(ticks(), counters_.bytes_from_network, process_acquires())) {
         ++counters_.polls;
         cache_->acquire();
     }
     return true;
+}
+
+bool CachedWindow::has_served(std::uint64_t entry_ticks) noexcept {
+    const Guard guard = lock();
+    return progress_.has_served(entry_ticks);
+}
+
+void CachedWindow::found_nothing(std::uint64_t entry_ticks) noexcept {
+    const Guard guard = lock();
+    progress_.found_nothing(entry_ticks);
 }
 
 CachedWindow::Served CachedWindow::try_get_slowly(Rank target, std::uint64_t offset, std::uint64_t size,
@@ -202,7 +216,7 @@ int CachedWindow::get(const Get& get, GetStarter& starter, Begun& begun) {
     // What was looked up before has been noted: then this finds nothing new.
     if (learns_) prepare(get.target, get.pieces);
     if (shares_origin(get.pieces)) [[unlikely]]
-        return fetch_shared(get, starter, guard, begin_ticks);
+        return fetch_shared(get, starter, guard);
     if (!usable(get.target)) return fetch_unseen(get, starter, guard);
     Target& t = at(get.target);
     auto& s = thread_scratch<Survey, struct SurveyOfGet>();
@@ -248,12 +262,12 @@ int CachedWindow::fetch_unseen(const Get& get, GetStarter& starter, Guard& guard
     return 0;
 }
 
-/// Nothing is gained by such gets, which the account has to know of.
-int CachedWindow::fetch_shared(const Get& get, GetStarter& starter, Guard& guard, std::uint64_t begin_ticks) {
-    const std::uint64_t start_ticks = ticks();
+/// Nothing is gained by such gets, however quick they are.
+int CachedWindow::fetch_shared(const Get& get, GetStarter& starter, Guard& guard) {
+    const std::uint64_t begin_ticks = ticks();
     const int status = fetch_unseen(get, starter, guard);
-    if (Target& t = at(get.target); status == 0 && t.bet.caching())
-        t.bet.missed(ticks() - start_ticks, start_ticks - begin_ticks);
+    Target& t = at(get.target);
+    if (status == 0 && t.bet.caching()) t.bet.missed_in_vain(ticks() - begin_ticks);
     return status;
 }
 

@@ -325,6 +325,9 @@ class CachedWindow {
     bool request_served() noexcept;
     /// The same of a request-based put that waits.
     bool put_waits() noexcept;
+    /// It was time, and the library was entered: as ProgressTimer has it.
+    bool has_served(std::uint64_t entry_ticks) noexcept;
+    void found_nothing(std::uint64_t entry_ticks) noexcept;
 
   private:
     static constexpr std::uint64_t not_started = ~std::uint64_t{0};
@@ -381,7 +384,7 @@ class CachedWindow {
     int fetch_ahead(const Get& get, GetStarter& starter, const Survey& s, const Admission& ahead,
                     Guard& guard, std::uint64_t begin_ticks);
     int fetch_unseen(const Get& get, GetStarter& starter, Guard& guard);
-    int fetch_shared(const Get& get, GetStarter& starter, Guard& guard, std::uint64_t begin_ticks);
+    int fetch_shared(const Get& get, GetStarter& starter, Guard& guard);
     AccessType admit(const Get& get, Target& t, const Survey& s, Stamp stamp) noexcept;
     bool on_probation(Rank target, const Target& t, const Piece& gap) noexcept;
     void count(AccessType type, std::uint64_t size_bytes, std::uint64_t network_bytes) noexcept;
@@ -472,9 +475,9 @@ class CachedWindow {
     std::uint64_t passed_updates_ = 0;
     std::unique_ptr<RangeCache> cache_;
     std::uint64_t seen_acquires_;
-    ProgressTimer progress_;
     PollDetector polls_;
     Epochs epochs_;
+    ProgressTimer progress_;
 
     OriginsInUse origins_;
     std::unique_ptr<WriteBehind> behind_;

@@ -6,7 +6,7 @@
 //  - The same get again, after a call that completed it and with no other get between, is a poll: it goes to
 //    the network.
 //  - A program that polls several places in turn is not told from one that reads them again by what it asks
-//    for, but by what it does not do: for thousands of progress intervals everything hits and nothing is
+//    for, but by what it does not do: for a tenth of a second or so everything hits and nothing is
 //    learned. Then the window forgets once, and next waits twice as long, so that a program that needs no
 //    fresh data pays for a few such refreshes in all.
 // A poll that brings other bytes than were there is what the program has waited for. What it reads next may
@@ -68,28 +68,34 @@ class PolledBytes {
 
 class StandstillDetector {
   public:
-    /// To be asked once per progress interval in which the program lived on hits.
+    /// \param first_patience the time after which it forgets at first
+    explicit StandstillDetector(std::uint64_t first_patience) noexcept
+        : first_patience_(first_patience), patience_(first_patience) {}
+
+    /// To be asked now and then while the program lives on hits.
+    /// \param now in the unit of the patience
     /// \param fetched grows with every get that goes to the network
     /// \param acquires grows with every acquire
     /// \return true if the window should forget
-    bool step(std::uint64_t fetched, std::uint64_t acquires) noexcept {
-        if (acquires != acquires_) patience_ = first_patience;
-        if (acquires != acquires_ || fetched != fetched_) waited_ = 0;
+    bool step(std::uint64_t now, std::uint64_t fetched, std::uint64_t acquires) noexcept {
+        if (acquires != acquires_) patience_ = first_patience_;
+        if (acquires != acquires_ || fetched != fetched_) since_ = now;
         acquires_ = acquires;
         fetched_ = fetched;
-        if (++waited_ < patience_) return false;
-        waited_ = 0;
+        if (now - since_ < patience_) return false;
+        since_ = now;
         patience_ *= 2;
         return true;
     }
 
-    static constexpr std::uint64_t first_patience = 4096;
-
   private:
-    std::uint64_t patience_ = first_patience;
-    std::uint64_t waited_ = 0;
-    std::uint64_t fetched_ = 0;
-    std::uint64_t acquires_ = 0;
+    static constexpr std::uint64_t none = ~std::uint64_t{0};
+
+    std::uint64_t first_patience_;
+    std::uint64_t patience_;
+    std::uint64_t since_ = 0;
+    std::uint64_t fetched_ = none;
+    std::uint64_t acquires_ = none;
 };
 
 }  // namespace nearfetch

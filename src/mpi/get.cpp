@@ -235,7 +235,7 @@ void check_now_if_due(Window& window, int target, std::uint64_t offset, const vo
 
 /// The request of a get that is complete.
 int served_request(Window& window, MPI_Request* request) {
-    if (window.cached().request_served()) window.transport().progress();
+    if (window.cached().request_served()) window.serve_others();
     return completed_request(window, request);
 }
 

@@ -90,7 +90,7 @@ int rput(const Access<Count>& put, MPI_Request* request, const Call& call) {
     if (!started) {
         // Its buffer may be used again, and a request says no more. Nor has the library been entered.
         Window& window = *find_window(put.win);
-        if (window.cached().put_waits()) window.transport().progress();
+        if (window.cached().put_waits()) window.serve_others();
         return completed_request(window, request);
     }
     track_silent_request(*request, put.win);

@@ -46,7 +46,7 @@ template <FlushKind kind, FlushCall call>
         case Flush::elided:
             break;
         case Flush::elided_progress:
-            window->transport().progress();
+            window->serve_others();
             break;
         case Flush::needed:
             return complete_by(window->cached(), target, kind, library);
@@ -117,7 +117,7 @@ int flush_all(MPI_Win win, FlushKind kind, const Call& library_call) {
     const Flush flush = window->cached().flush_all(kind);
     if (flush == Flush::needed) return complete_all_by(window->cached(), kind, call);
     if (flush == Flush::elided_progress) [[unlikely]]
-        window->transport().progress();
+        window->serve_others();
     return MPI_SUCCESS;
 }
 

@@ -45,6 +45,15 @@ std::string Window::name() const {
     return {name.data(), static_cast<std::size_t>(length)};
 }
 
+void Window::serve_others() {
+    const auto enter = [this] {
+        const std::uint64_t begin = ticks();
+        transport_.progress();
+        return ticks() - begin;
+    };
+    if (cached_.has_served(enter())) cached_.found_nothing(enter());
+}
+
 bool Window::keep_lock_back(int lock_type, int target, int assert) noexcept {
     if (!has(target)) return false;
     const bool known = lock_type == MPI_LOCK_SHARED && (assert == 0 || assert == MPI_MODE_NOCHECK);
@@ -56,7 +65,7 @@ bool Window::keep_lock_back(int lock_type, int target, int assert) noexcept {
 bool Window::elide_unlock(int target) noexcept {
     if (!locks_.any() || !locks_.has(target)) return false;
     locks_.remove(target);
-    if (cached_.elide_lock(target)) transport_.progress();
+    if (cached_.elide_lock(target)) serve_others();
     return true;
 }
 

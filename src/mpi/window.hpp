@@ -46,6 +46,9 @@ class Window {
     }
     std::string name() const;
 
+    /// Enters the library because the engine says that it is time to serve others.
+    void serve_others();
+
     /// As CachedWindow has it.
     void change_settings(const Settings& settings);
 

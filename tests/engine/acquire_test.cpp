@@ -216,20 +216,21 @@ TEST_F(AcquireWindowTest, ModesChange) {
 }
 
 TEST(Standstill, RefreshesARankThatLivesOnHitsAloneLessAndLessOften) {
-    StandstillDetector detector;
-    const auto steps = [&](std::uint64_t fetched, std::uint64_t acquires) {
-        std::uint64_t n = 1;
-        while (!detector.step(fetched, acquires))
-            ++n;
-        return n;
+    constexpr std::uint64_t first = 4000;
+    StandstillDetector detector(first);
+    std::uint64_t now = 1'000'000;
+    const auto patience = [&](std::uint64_t fetched, std::uint64_t acquires) {
+        const std::uint64_t begin = now;
+        while (!detector.step(now, fetched, acquires))
+            now += 100;
+        return now - begin;
     };
-    constexpr std::uint64_t first = StandstillDetector::first_patience;
-    EXPECT_EQ(steps(5, 1), first);
-    EXPECT_EQ(steps(5, 1), 2 * first);
-    EXPECT_EQ(steps(6, 1), 4 * first);  // what it fetched since is the refresh
-    EXPECT_EQ(steps(6, 2), first);      // it learned something
-    for (std::uint64_t i = 0; i < 10 * first; ++i)
-        ASSERT_FALSE(detector.step(7 + i, 2));
+    EXPECT_EQ(patience(5, 1), first);
+    EXPECT_EQ(patience(5, 1), 2 * first);
+    EXPECT_EQ(patience(6, 1), 4 * first);  // what it fetched since is the refresh
+    EXPECT_EQ(patience(6, 2), first);      // it learned something
+    for (std::uint64_t i = 0; i < 100; ++i, now += 2 * first)
+        ASSERT_FALSE(detector.step(now, 7 + i, 2));
 }
 
 /// No epoch is open.

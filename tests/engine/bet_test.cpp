@@ -48,6 +48,42 @@ TEST(Bet, WatchingIsForSlowNetworksOnly) {
     EXPECT_TRUE(nothing_to_find.asleep());
 }
 
+TEST(Bet, GetsOfWhichNothingCanBeKeptRestTwiceAsLongEachTime) {
+    Bet bet;
+    const auto in_vain = [&](int gets) {
+        bet.wake();
+        for (int i = 0; i < gets; ++i)
+            bet.missed_in_vain(ticks_of(5'000));
+        bet.completed(ticks_of(1'000) * static_cast<std::uint64_t>(gets), 0);
+        return bet.rests_from_vain();
+    };
+    const auto pause = [&] {
+        std::uint64_t gets = 0;
+        while (bet.passes())
+            ++gets;
+        return gets;
+    };
+    EXPECT_FALSE(in_vain(127));
+    bet.missed(ticks_of(20'000), 0);
+    EXPECT_FALSE(in_vain(127)) << "not in a row";
+    EXPECT_TRUE(bet.caching());
+    EXPECT_TRUE(in_vain(1));
+    EXPECT_TRUE(bet.asleep());
+    EXPECT_NEAR(bet.network_per_get_ticks(), static_cast<double>(ticks_of(6'000)), 10);
+    EXPECT_EQ(pause(), 128u);
+    EXPECT_TRUE(in_vain(1000));
+    EXPECT_EQ(pause(), 1000u);
+    EXPECT_TRUE(in_vain(128));
+    EXPECT_EQ(pause(), 2000u);
+    for (int i = 0; i < 20; ++i)
+        EXPECT_TRUE(in_vain(128));
+    EXPECT_EQ(pause(), 65536u);
+    bet.wake();
+    play(bet, 20'000, 100, 1000, 8000);
+    EXPECT_TRUE(in_vain(128));
+    EXPECT_EQ(pause(), 128u) << "hits have been of use since";
+}
+
 TEST(Bet, GivingUpIsForGood) {
     Bet bet;
     bet.give_up();

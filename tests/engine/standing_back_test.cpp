@@ -39,6 +39,29 @@ TEST_F(SleepingTest, GetsAndFlushesPassAsTheyAre) {
     EXPECT_EQ(counters().flushes, before.flushes + 3);
 }
 
+TEST_F(CachedWindowTest, ATargetWhoseGetsAllWantOnePlaceFallsAsleep) {
+    change_setting(&Settings::bypass, true);
+    Buffer one(64);
+    const auto get_many = [&] {
+        for (std::size_t i = 0; i < 600; ++i)
+            rig.get(1, i * 64, 64, one.data());
+        rig.flush(1);
+    };
+    get_many();
+    EXPECT_TRUE(rig.window.nothing_kept(1));
+    int asleep = 0;
+    for (int i = 0; i < 100; ++i) {
+        get_many();
+        asleep += rig.window.nothing_kept(1) ? 1 : 0;
+    }
+    EXPECT_GE(asleep, 90) << "longer and longer";
+    Buffer many(600 * 64);
+    for (std::size_t i = 0; i < 600; ++i)
+        rig.get(1, i * 64, 64, many.data() + i * 64);
+    rig.flush(1);
+    EXPECT_EQ(many, bytes(1, 0, 600 * 64));
+}
+
 TEST_F(SleepingTest, WhatCompletesAllCompletesWhatHasPassed) {
     Buffer value(64, 0x3c);
     rig.flush_all();
