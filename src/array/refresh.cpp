@@ -46,18 +46,22 @@ class Overwriting {
 /// What is fetched of an entry: what it has, or, where that is spread, all around it, too.
 class Arrival {
   public:
-    Arrival(PrefetchEntry& what, FetchChoice::Way way)
+    /// \param unread nobody reads a consistent one meanwhile
+    Arrival(PrefetchEntry& what, FetchChoice::Way way, bool unread)
         : entry(&what),
-          whole_(what.only == nullptr || (what.spread != nullptr && way == FetchChoice::Way::whole)) {}
+          whole_(what.only == nullptr || (what.spread != nullptr && way == FetchChoice::Way::whole)),
+          in_place_((unread || !what.consistent) && (whole_ || what.spread == nullptr)) {}
 
     std::uint64_t bytes() const { return whole_ ? entry->slice.bytes() : entry->bytes(); }
     // Readers wait for one that comes in pieces, which else would be in memory twice.
-    bool comes_in_pieces() const { return entry->consistent && whole_ && bytes() > most_twice_bytes; }
-    // Consistent ones arrive in other memory first: readers see all of an update or nothing of it.
+    bool comes_in_pieces() const { return !in_place_ && whole_ && bytes() > most_twice_bytes; }
     SliceMove begin() {
-        const bool in_place = !entry->consistent && (whole_ || entry->spread == nullptr);
-        if (!in_place) memory_ = std::make_unique_for_overwrite<std::byte[]>(bytes());
-        return {entry->slice, in_place ? entry->data : memory_.get(), whole_ ? nullptr : entry->only.get()};
+        if (!in_place_) memory_ = std::make_unique_for_overwrite<std::byte[]>(bytes());
+        return {entry->slice, in_place_ ? entry->data : memory_.get(), whole_ ? nullptr : entry->only.get()};
+    }
+    /// Not all of it has come.
+    void fail() {
+        if (in_place_) entry->lost();
     }
     void publish() {
         if (memory_ == nullptr) return;
@@ -72,6 +76,7 @@ class Arrival {
 
   private:
     bool whole_;
+    bool in_place_;  ///< else it arrives in other memory: readers see all of an update or nothing of it
     std::unique_ptr<std::byte[]> memory_;
 };
 
@@ -127,8 +132,10 @@ void refresh(std::span<PrefetchEntry* const> entries, Context& context, Code pac
              const PrefetchEntry* wanted) {
     Trial trial(entries, context);
     std::vector<Arrival> arrivals;
+    // A thread that begins to read meanwhile waits for the claim: to it they are stale.
+    const bool unread = context.runtime().single_threaded();
     for (PrefetchEntry* const entry : entries)
-        arrivals.emplace_back(*entry, trial.way());
+        arrivals.emplace_back(*entry, trial.way(), unread);
     const auto came = [&](const Arrival& arrival, Stamp issued) {
         buffer().count_update(arrival.bytes());
         if (wanted == nullptr || wanted == arrival.entry)
@@ -145,7 +152,13 @@ void refresh(std::span<PrefetchEntry* const> entries, Context& context, Code pac
             moves.push_back(arrival.begin());
         }
         const Stamp issued = context.runtime().clock().now();
-        get_slices(moves, packer, true, pack);
+        try {
+            get_slices(moves, packer, true, pack);
+        } catch (...) {
+            for (Arrival* const arrival : together)
+                arrival->fail();
+            throw;
+        }
         for (Arrival* const arrival : together) {
             arrival->publish();
             came(*arrival, issued);

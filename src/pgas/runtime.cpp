@@ -54,6 +54,7 @@ Runtime::Runtime(Job& job, const LaunchOptions& options, void (*anchor)())
 void Runtime::run(const std::function<void()>& main) {
     if (job_.threads()) server_ = job_.start_thread([this] { serve(); });
     try {
+        const Running running(*this);
         Context context(*this);
         const Context::Use use(context);
         main();
@@ -244,6 +245,7 @@ void Runtime::give_port(Port port) {
 
 std::unique_ptr<Job::Thread> Runtime::start_task(std::function<void()> body) {
     return job_.start_thread([this, body = std::move(body)] {
+        const Running running(*this);
         Context context(*this);
         const Context::Use use(context);
         run_and_release(context, body);
@@ -303,7 +305,10 @@ void Runtime::work(Port port) {
         job_.receive(port, message, true);
         const Header header = header_of(message.bytes);
         if (header.kind == Header::Kind::stop) return;
-        const std::vector<std::byte> reply = answer(message.bytes, answering);
+        const std::vector<std::byte> reply = [&] {
+            const Running running(*this);
+            return answer(message.bytes, answering);
+        }();
         {
             const std::lock_guard lock(mutex_);
             idle_workers_.push_back(port);

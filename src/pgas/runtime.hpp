@@ -7,6 +7,7 @@
 // that a request may wait for another one, here or elsewhere. Workers stay for the next request. What is
 // short, and uses nothing but this rank's own memory, the server runs itself.
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -61,6 +62,9 @@ class Runtime {
     std::int64_t code_offset(detail::Code code) const noexcept {
         return reinterpret_cast<const std::byte*>(code) - reinterpret_cast<const std::byte*>(anchor_);
     }
+    /// Whether no thread but the caller runs what the program has written. One that begins after that
+    /// acquires first.
+    bool single_threaded() const noexcept { return running_.load() == 1; }
     /// Whether others' requests are answered.
     bool answers() const noexcept { return job_.threads(); }
 
@@ -75,6 +79,18 @@ class Runtime {
     struct Worker {
         Port port;
         std::unique_ptr<Job::Thread> thread;
+    };
+
+    /// While it lives, one more thread runs what the program has written.
+    class Running {
+      public:
+        explicit Running(Runtime& runtime) noexcept : running_(runtime.running_) { ++running_; }
+        ~Running() { --running_; }
+        Running(const Running&) = delete;
+        Running& operator=(const Running&) = delete;
+
+      private:
+        std::atomic<int>& running_;
     };
 
     /// What a thread that answers has from its first request on.
@@ -108,6 +124,7 @@ class Runtime {
     bool droppable_ = false;                       ///< something was allocated that may be dropped
     RankClock clock_;
     PrefetchBuffer prefetch_buffer_;
+    std::atomic<int> running_{0};
 
     std::mutex mutex_;  ///< of what follows
     std::vector<Port> spare_ports_;

@@ -131,22 +131,48 @@ TEST(Prefetching, PassiveOwnersGiveAlongWhatIsLittleAndPackWhatIsFar) {
         });
 }
 
-TEST(Prefetching, WhatIsLargeAndReadMeanwhileComesInPieces) {
+/// A task that does nothing, while this lives.
+class Beside {
+  public:
+    ~Beside() {
+        done_ = true;
+        task_.join();
+    }
+    void wait_for_it() const {
+        while (!runs_)
+            yield();
+    }
+
+  private:
+    std::atomic<bool> runs_ = false, done_ = false;
+    Task task_ = spawn([this] {
+        runs_ = true;
+        while (!done_)
+            yield();
+    });
+};
+
+TEST(Prefetching, WhatIsLargeComesInPiecesWhereOthersMayReadMeanwhile) {
     LaunchOptions options = array_options(2);
     options.segment_bytes = 1 << 21;
     struct Case {
         std::array<Rank, 2> grid;
         Box<2> box;
+        bool alone;
         std::uint64_t gets, bytes;
     };
     // Of the other rank: side by side, or packed by it.
-    for (const Case& each : {Case{{2, 1}, {{0, 0}, {512, 256}}, 8, 256 * 256 * 8},
-                             Case{{1, 2}, {{0, 1}, {512, 255}}, 0, 512 * 127 * 8}})
+    for (const Case& each : {Case{{2, 1}, {{0, 0}, {512, 256}}, true, 1, 256 * 256 * 8},
+                             Case{{2, 1}, {{0, 0}, {512, 256}}, false, 8, 256 * 256 * 8},
+                             Case{{1, 2}, {{0, 1}, {512, 255}}, true, 0, 512 * 127 * 8},
+                             Case{{1, 2}, {{0, 1}, {512, 255}}, false, 0, 512 * 127 * 8}})
         launch(options, [&each] {
             BlockArray<long, 2> a(Box<2>({}, {512, 256}), each.grid);
             a.for_each([](const Index<2>& i, long& element) { element = value_at(i); });
             a.prefetch_custom({{each.box}, {each.box}});
             const BlockArray<long, 2>& same = a;
+            std::optional<Beside> beside;
+            if (!each.alone) beside.emplace().wait_for_it();
             for (long round = 0; round < 3; ++round) {
                 const std::uint64_t before = statistics()["get_messages"];
                 for_each_index(each.box, [&](const Index<2>& i) { ASSERT_EQ(same[i], value_at(i) + round); });

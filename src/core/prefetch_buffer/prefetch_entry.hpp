@@ -76,6 +76,11 @@ class PrefetchEntry : public detail::PrefetchedSlice {
     /// The same, but it stays stale until somebody who wants to read it reveals it. So it is known whether it
     /// is read at all.
     void arrived_unread(Stamp issued) noexcept { unread_ = issued; }
+    /// What `data` has is neither old nor new.
+    void lost() noexcept {
+        unread_ = 0;
+        stamp.store(0, std::memory_order_release);
+    }
     /// What has arrived unread is there. \return whether that makes it fresh
     bool reveal(Stamp acquired) noexcept;
     /// Whether it has been read, or wanted, since it was fetched last; true if it never was.
