@@ -170,6 +170,10 @@ TEST(PrefetchEntry, WhatWasPublishedUnreadIsThereForWhoeverRevealsIt) {
     entry.publish(reinterpret_cast<const std::byte*>(&there), 6);
     EXPECT_TRUE(entry.used());
     EXPECT_EQ(entry.fetched(), 6u);
+    publish_unread(7);
+    entry.lost();
+    EXPECT_FALSE(entry.reveal(1));
+    EXPECT_FALSE(entry.read(0, &value, 8, 1));
 }
 
 TEST(PrefetchEntry, ElementsOfEverySizeAreCopied) {
