@@ -214,13 +214,14 @@ macro(_nearfetch_add_interposer target family source exports)
     target_link_libraries(${target} PRIVATE ${CMAKE_DL_LIBS})
     _nearfetch_export(${target} ${exports})
     _nearfetch_need_no_libstdcxx(${target} UNWINDS)
-    if(NOT "${family}" STREQUAL "openmpi")
-        add_custom_command(
-            TARGET ${target}
-            POST_BUILD
-            COMMAND ${NEARFETCH_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/weak_calls.py $<TARGET_FILE:${target}>
-            VERBATIM)
-    endif()
+    # A call that passes is felt by each jump on its way. So the library's calls are looked up when the interposer
+    # is loaded, and all of them, whichever the program makes: those that its MPI lacks must not matter.
+    target_compile_options(${target} PRIVATE -fno-plt)
+    add_custom_command(
+        TARGET ${target}
+        POST_BUILD
+        COMMAND ${NEARFETCH_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/weak_calls.py $<TARGET_FILE:${target}>
+        VERBATIM)
 endmacro()
 
 # nearfetch_interposer(SOURCES a.cpp ... CALLS table GENERATOR script.py [USES layer ...])

@@ -17,7 +17,7 @@ constexpr std::uint64_t first_wait = 64;  ///< calls that are seen before it
 constexpr std::uint64_t shortest_wait = 4;
 constexpr std::uint64_t longest_wait = 1u << 20;
 constexpr std::uint64_t most_targets = 4096;  ///< at its end each is looked at
-constexpr double quick_ns = 1000;     ///< where a call takes longer, what it takes to see it is not felt
+constexpr double quick_ns = 2000;     ///< where a call takes longer, what it takes to see it is not felt
 constexpr double usual_ns = 1e6;      ///< what a recess takes
 constexpr double shortest_ns = 20e3;  ///< one that is cut off, to be worth it
 

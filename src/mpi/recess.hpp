@@ -20,10 +20,9 @@ namespace nearfetch {
 class Recess {
   public:
     bool is_on() const noexcept { return on_; }
-    /// Whether gets pass, too: not if nothing was read before, because the first get is to be seen.
+    /// Whether gets pass, too: not if nothing was read before, because the first get is to be seen. They are
+    /// not counted: how long they take is measured.
     bool gets_pass() const noexcept { return gets_pass_; }
-    // Gets are not counted: how long they take is measured.
-    void get_passes() noexcept {}
     void update_passes() noexcept { ++updates_; }
     void atomic_passes() noexcept { ++atomics_; }
     /// Whether a completion passes, or a request-based get, which comes without one: not after so many of
