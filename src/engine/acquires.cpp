@@ -4,5 +4,6 @@
 namespace nearfetch::detail {
 
 constinit std::atomic<std::uint64_t> process_acquires{0};
+constinit std::atomic<bool> acquires_one_by_one{false};
 
 }  // namespace nearfetch::detail

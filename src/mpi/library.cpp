@@ -129,6 +129,7 @@ bool Library::has_world() noexcept {
 void Library::look_for_threads() noexcept {
     int provided = MPI_THREAD_SINGLE;
     PMPI_Query_thread(&provided);
+    acquire_one_by_one(!threaded_ && provided != MPI_THREAD_MULTIPLE);
     if (threaded_ || provided != MPI_THREAD_MULTIPLE) return;
     recess.forbid();
     detail::at_hand = {};

@@ -100,14 +100,15 @@ template <class Call>
 /// calls come by here.
 void look_for_completions(int count, const MPI_Request* requests) noexcept {
     const MPI_Request complete = detail::complete_handle.load(std::memory_order_relaxed);
-    if (complete == MPI_REQUEST_NULL || RequestTable::sees_completions() || requests == nullptr) return;
+    if (RequestTable::sees_completions() || requests == nullptr) return;
     if (std::find(requests, requests + std::max(count, 0), complete) != requests + std::max(count, 0))
         RequestTable::see_completions(true);
 }
 
 template <class Call>
 int watch(const char* name, int count, MPI_Request* requests, const int* done, const Call& call) {
-    look_for_completions(count, requests);
+    if (detail::complete_handle.load(std::memory_order_relaxed) != MPI_REQUEST_NULL)
+        look_for_completions(count, requests);
     if (!RequestTable::none()) [[unlikely]]
         return watch_tracked(name, count, requests, done, call);
     if (requests == nullptr || std::all_of(requests, requests + std::max(count, 0), is_done)) return call();

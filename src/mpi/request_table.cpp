@@ -123,9 +123,7 @@ MPI_Request RequestTable::arrived(RequestId waiting) {
     return request;
 }
 
-void bring(int count, const MPI_Request* requests, Patience patience) {
-    if (RequestTable::none_waits() || requests == nullptr) [[likely]]
-        return;
+void bring_slowly(int count, const MPI_Request* requests, Patience patience) {
     RequestTable& table = RequestTable::instance();
     MPI_Request last = MPI_REQUEST_NULL;  // often many in a row wait for the same one
     for (int i = 0; i < count; ++i) {

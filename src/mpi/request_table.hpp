@@ -100,6 +100,10 @@ class RequestTable {
 enum class Patience : bool { poll, wait };
 
 /// Hands out what the carriers of these requests have brought; with patience, of all of them.
-void bring(int count, const MPI_Request* requests, Patience patience);
+void bring_slowly(int count, const MPI_Request* requests, Patience patience);
+inline void bring(int count, const MPI_Request* requests, Patience patience) {
+    if (!RequestTable::none_waits() && requests != nullptr) [[unlikely]]
+        bring_slowly(count, requests, patience);
+}
 
 }  // namespace nearfetch

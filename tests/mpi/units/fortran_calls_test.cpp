@@ -75,6 +75,7 @@ TEST(FortranCalls, EachAcquiresUnlessItIsLeftOut) {
 namespace nearfetch {
 
 constinit std::atomic<std::uint64_t> detail::process_acquires = 0;
+constinit std::atomic<bool> detail::acquires_one_by_one = true;
 
 bool left_out(const char* call) noexcept { return left_out_call == call; }
 
