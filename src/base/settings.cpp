@@ -158,7 +158,8 @@ const std::array rows{
     Row{"progress_interval_us", "us", CountKind{&Settings::progress_interval_us, 1, 1000000},
         "longest time that a rank lives on hits and elided flushes without entering MPI"},
     Row{"quiet_progress_interval_us", "us", CountKind{&Settings::quiet_progress_interval_us, 1, 1000000},
-        "the same while nobody asks this rank for anything, and at most a 32nd of the time since somebody did"},
+        "the same while nobody asks this rank for anything, and at most a 32nd of the time since somebody "
+        "did"},
     Row{"recess_calls", "calls", CountKind{&Settings::recess_calls, 0, 1u << 30},
         "most completions that go to the library unseen, with what they complete, where nothing is kept of "
         "any target and calls are quick (0: each call is seen, as it is where statistics are asked for)",
