@@ -214,9 +214,11 @@ macro(_nearfetch_add_interposer target family source exports)
     target_link_libraries(${target} PRIVATE ${CMAKE_DL_LIBS})
     _nearfetch_export(${target} ${exports})
     _nearfetch_need_no_libstdcxx(${target} UNWINDS)
-    # A call that passes is felt by each jump on its way. So the library's calls are looked up when the interposer
-    # is loaded, and all of them, whichever the program makes: those that its MPI lacks must not matter.
-    target_compile_options(${target} PRIVATE -fno-plt)
+    # A call that passes is felt by each jump on its way. So where the interposer brings libmpi along, the library's
+    # calls are looked up when it is loaded; where it takes libmpi from the program, that may be loaded later.
+    if("${family}" STREQUAL "openmpi")
+        target_compile_options(${target} PRIVATE -fno-plt)
+    endif()
     add_custom_command(
         TARGET ${target}
         POST_BUILD

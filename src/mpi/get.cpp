@@ -304,7 +304,8 @@ using namespace nearfetch;
     }                                                                                                        \
     int MPI_Get##SUFFIX(void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank, MPI_Aint disp, \
                         COUNT count, MPI_Datatype type, MPI_Win win) {                                       \
-        static constexpr decltype(&PMPI_Get##SUFFIX) ways[] = {get_seen##SUFFIX, PMPI_Get##SUFFIX};          \
+        static constexpr decltype(&PMPI_Get##SUFFIX) ways[] = {                                              \
+            get_seen##SUFFIX, InRecess<&Recess::get_passes, PMPI_Get##SUFFIX>::run};                         \
         return ways[recess.gets_pass()](origin, origin_count, origin_type, rank, disp, count, type, win);    \
     }                                                                                                        \
     int MPI_Rget##SUFFIX(void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,               \

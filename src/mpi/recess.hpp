@@ -20,9 +20,10 @@ namespace nearfetch {
 class Recess {
   public:
     bool is_on() const noexcept { return on_; }
-    /// Whether gets pass, too: not if nothing was read before, because the first get is to be seen. They are
-    /// not counted: how long they take is measured.
+    /// Whether gets pass, too: not if nothing was read before, because the first get is to be seen.
     bool gets_pass() const noexcept { return gets_pass_; }
+    // Gets are not counted: how long they take is measured.
+    void get_passes() noexcept {}
     void update_passes() noexcept { ++updates_; }
     void atomic_passes() noexcept { ++atomics_; }
     /// Whether a completion passes, or a request-based get, which comes without one: not after so many of
@@ -82,7 +83,8 @@ class Recess {
 extern constinit Recess recess __attribute__((visibility("hidden")));
 
 /// The library's call in a recess. Ends in it, and leaves its arguments where they are. A function of its
-/// own, because a library that lacks the call may be loaded: then only who makes it fails.
+/// own, because its address has to be known before the library may be loaded (by a Python program, say), and
+/// because that may lack the call: then only who makes it fails.
 template <void (Recess::*passes)() noexcept, auto* call>
 struct InRecess;
 template <void (Recess::*passes)() noexcept, class... Arguments, int (*call)(Arguments...)>

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the references of a linked shared library to PMPI_* weak ones.
 
-They are looked up when the interposer is loaded. The loader would end a program for the first one that is not
-there: because its MPI is of another version than the one that the interposer was built with; or because it
-has none, and is only started by an MPI program (system()). A weak name that nobody has is no error until it
-is called.
+They are looked up when the interposer is loaded, of Open MPI's always, else where LD_BIND_NOW is set. The
+loader would end a program for the first one that is not there: because its MPI is of another version than the
+one that the interposer was built with; or because it has none, and is only started by an MPI program
+(system()). A weak name that nobody has is no error until it is called.
 """
 
 from __future__ import annotations
