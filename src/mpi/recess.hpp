@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Calls that nobody looks at. Where nothing is kept of any target of any window, and calls take less than a
-// microsecond, as in shared memory, all that nearfetch does for them is felt: it looks each up, counts it,
+// Calls that nobody looks at. Where nothing is kept of any target of any window, and calls take less than two
+// microseconds, as in shared memory, all that nearfetch does for them is felt: it looks each up, counts it,
 // and notes that something is under way. So there is a recess: for a millisecond or so gets, updates, atomics
 // and flushes go to the library as they are. Locks of single targets, their unlocks and fences stay seen, and
 // do not disturb it; whatever else asks for a window ends it (find_window), and so does one of the calls that
