@@ -314,13 +314,10 @@ class CachedWindow {
     /// Takes over settings that change while the window lives; what is cached is forgotten.
     void change_settings(const Settings& settings);
     void set_score(std::function<double(Rank, std::uint64_t, std::uint64_t)> score);
-
     /// All counters up to now.
     RangeCacheCounters counters() const;
-
     /// What was decided for the targets that were used.
     std::vector<Decision> decisions() const;
-
     /// A request-based get was served, and is complete. \return true if it is time to serve others
     bool request_served() noexcept;
     /// The same of a request-based put that waits.
