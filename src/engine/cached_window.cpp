@@ -34,7 +34,8 @@ CachedWindow::CachedWindow(const Settings& settings, Rank ranks, Rank self, bool
       seen_acquires_(process_acquires()),
       epochs_(ranks),
       progress_(settings.progress_interval_us, settings.quiet_progress_interval_us),
-      standstill_(standstill_intervals * ProgressTimer::ticks_of(settings.progress_interval_us)),
+      standstill_(standstill_intervals *
+                  ProgressTimer::ticks_of(static_cast<double>(settings.progress_interval_us))),
       transfers_(transfers),
       settings_(settings) {
     NF_EXPECT(ranks > 0);
@@ -97,9 +98,9 @@ bool CachedWindow::stayed_out() noexcept {
     return true;
 }
 
-bool CachedWindow::has_served(std::uint64_t entry_ticks) noexcept {
+bool CachedWindow::entered_for_others(std::uint64_t entry_ticks) noexcept {
     const Guard guard = lock();
-    return progress_.has_served(entry_ticks);
+    return progress_.entered_for_others(entry_ticks);
 }
 
 void CachedWindow::found_nothing(std::uint64_t entry_ticks) noexcept {

@@ -323,7 +323,7 @@ class CachedWindow {
     /// The same of a request-based put that waits.
     bool put_waits() noexcept;
     /// It was time, and the library was entered: as ProgressTimer has it.
-    bool has_served(std::uint64_t entry_ticks) noexcept;
+    bool entered_for_others(std::uint64_t entry_ticks) noexcept;
     void found_nothing(std::uint64_t entry_ticks) noexcept;
 
   private:

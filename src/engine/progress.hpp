@@ -25,8 +25,8 @@ class ProgressTimer {
   public:
     /// \param quiet_us the most that an interval grows to
     ProgressTimer(std::uint64_t interval_us, std::uint64_t quiet_us) noexcept
-        : least_ticks_(ticks_of(interval_us)),
-          most_ticks_(std::max(least_ticks_, ticks_of(quiet_us))),
+        : least_ticks_(ticks_of(static_cast<double>(interval_us))),
+          most_ticks_(std::max(least_ticks_, ticks_of(static_cast<double>(quiet_us)))),
           interval_ticks_(least_ticks_) {}
 
     /// True when the MPI library has to be entered now.
@@ -44,28 +44,33 @@ class ProgressTimer {
         return true;
     }
 
-    /// The library was entered for the sake of others, at a step, which took so long.
-    /// \return whether it has served somebody, as it seems: then it is to be entered once more, for
-    /// found_nothing()
-    bool has_served(std::uint64_t entry_ticks) noexcept {
+    /// The library has been entered for the sake of others, at a step, which took so long.
+    /// \return whether it is to be entered once more, for found_nothing(): only at first, because on a
+    /// machine with more ranks than cores an entry that finds nothing may give the processor away
+    bool entered_for_others(std::uint64_t entry_ticks) noexcept {
         const bool serves = entry_ticks > 2 * idle_ticks_;
         if (serves) last_serving_ticks_ = last_entry_ticks_;
         const std::uint64_t quiet = last_entry_ticks_ - last_serving_ticks_;
         interval_ticks_ = std::clamp(quiet / quiet_share, least_ticks_, most_ticks_);
-        return serves;
+        if (!serves || entries_to_learn_ == 0) return false;
+        --entries_to_learn_;
+        return true;
     }
-    /// That took so long, right after another entry.
+    /// That took so long, right after another entry; but who takes the processor may take it then, too.
     void found_nothing(std::uint64_t entry_ticks) noexcept {
-        idle_ticks_ = idle_ticks_ == 0 ? entry_ticks : std::min(idle_ticks_, entry_ticks);
+        const std::uint64_t most = idle_ticks_ == 0 ? ticks_of(most_idle_us) : idle_ticks_;
+        idle_ticks_ = std::min(most, entry_ticks);
     }
 
     /// The library has just been entered for another reason.
     void entered() noexcept { last_entry_ticks_ = ticks(); }
 
     static constexpr std::uint64_t quiet_share = 32;
+    static constexpr std::uint32_t entries_to_learn = 8;
+    static constexpr double most_idle_us = 1.25;
 
-    static std::uint64_t ticks_of(std::uint64_t us) noexcept {
-        return static_cast<std::uint64_t>(static_cast<double>(us) * 1000.0 / ns_per_tick());
+    static std::uint64_t ticks_of(double us) noexcept {
+        return static_cast<std::uint64_t>(us * 1000.0 / ns_per_tick());
     }
 
   private:
@@ -84,6 +89,7 @@ class ProgressTimer {
     // Each step looks at the first one.
     std::uint32_t steps_left_ = 1;
     std::uint32_t stride_ = 1;
+    std::uint32_t entries_to_learn_ = entries_to_learn;  ///< how long one takes that finds nothing
     std::uint64_t least_ticks_;
     std::uint64_t most_ticks_;
     std::uint64_t interval_ticks_;

@@ -51,7 +51,7 @@ void Window::serve_others() {
         transport_.progress();
         return ticks() - begin;
     };
-    if (cached_.has_served(enter())) cached_.found_nothing(enter());
+    if (cached_.entered_for_others(enter())) cached_.found_nothing(enter());
 }
 
 bool Window::keep_lock_back(int lock_type, int target, int assert) noexcept {

@@ -53,7 +53,7 @@ class ProgressTimerThatWaits : public testing::Test {
         return clock_.now - begin;
     }
     void enter(std::uint64_t took) {
-        if (timer_.has_served(took)) timer_.found_nothing(700);
+        if (timer_.entered_for_others(took)) timer_.found_nothing(700);
     }
     /// Many intervals, in which nobody asks for anything.
     void be_quiet(int intervals) {
@@ -84,6 +84,25 @@ TEST_F(ProgressTimerThatWaits, IntervalsGrowToAShareOfTheTimeInWhichNobodyAsks) 
     EXPECT_GE(next_entry(), 500'000u);
     enter(3000);
     EXPECT_LT(next_entry(), 30'000u) << "somebody has asked";
+}
+
+TEST_F(ProgressTimerThatWaits, OnlyTheFirstEntriesAreDoubled) {
+    std::uint32_t doubled = 0;
+    for (int i = 0; i < 100; ++i) {
+        next_entry();
+        if (!timer_.entered_for_others(9000)) continue;
+        ++doubled;
+        timer_.found_nothing(700);
+    }
+    EXPECT_EQ(doubled, ProgressTimer::entries_to_learn);
+}
+
+TEST_F(ProgressTimerThatWaits, OthersAreServedWhereWhatFindsNothingGivesTheProcessorAway) {
+    for (int i = 0; i < 1000; ++i) {
+        EXPECT_LT(next_entry(), 30'000u);
+        const std::uint64_t took = i % 2 == 0 ? 1'000'000 : 3000;
+        if (timer_.entered_for_others(took)) timer_.found_nothing(1'000'000);
+    }
 }
 
 TEST_F(ProgressTimerThatWaits, OthersThatAskAllTheTimeAreServedAllTheTime) {
