@@ -213,7 +213,7 @@ class PrefetchHook {
 bool read_prefetched(PrefetchedSlice& slice, Code pack, std::int64_t position, void* to, std::int64_t count);
 /// Fetches those of the consistent ones that are stale, all at the same time. \pre in the order of their
 /// owners, and for each owner in that of PrefetchHook::of()
-void freshen_prefetched(std::span<PrefetchedSlice* const> slices, Code pack);
+void freshen_prefetched(std::span<PrefetchedSlice* const> slices, Code pack, const Meanwhile& meanwhile = {});
 /// Writes `count` elements through, which were put at that address. Of either consistency.
 void write_prefetched(PrefetchedSlice& slice, std::int64_t position, const void* from, std::int64_t count,
                       std::uint64_t address);

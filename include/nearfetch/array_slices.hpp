@@ -11,6 +11,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <nearfetch/distribution.hpp>
 #include <nearfetch/pgas.hpp>
@@ -77,8 +78,12 @@ void unpack_here(const void* closure, void* result);
 inline void pack_at_owner(const void* closure, void* result) { pack_here(closure, result); }
 inline void unpack_at_owner(const void* closure, void* result) { unpack_here(closure, result); }
 
+/// What there is to do here while the network is busy: is called then, or not at all, or several times.
+using Meanwhile = std::function<void()>;
+
 /// \param around the cache: what is there now
-void get_slices(std::span<const SliceMove> moves, Packer packer, bool around, Code pack);
+void get_slices(std::span<const SliceMove> moves, Packer packer, bool around, Code pack,
+                const Meanwhile& meanwhile = {});
 /// Around the cache, the owners being passive. Their memory stays until all are done.
 std::vector<Transfer> start_get_slices(std::span<const SliceMove> moves);
 void put_slices(std::span<const SliceMove> moves, Code unpack);

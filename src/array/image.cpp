@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cstring>
+#include <functional>
 #include <nearfetch/array_prefetch.hpp>
 #include <new>
+#include <utility>
 
 #include "array/claim.hpp"
 #include "core/prefetch_buffer/fetch_choice.hpp"
@@ -73,7 +76,12 @@ ImageReading::ImageReading(const PrefetchHook& hook, std::uint64_t reader,
         context.transport().yield();
     image_.reset(image);
     if (!image->find(hook, reader, indices, own)) return;
-    freshen_prefetched(image->wanted_, hook.pack());
+    auto copy_own = [&, copied = own.empty()]() mutable {
+        if (std::exchange(copied, true)) return;
+        std::memcpy(image->at(own.lower[0]), own_elements,
+                    static_cast<std::uint64_t>(own.size()) * image->element_bytes_);
+    };
+    freshen_prefetched(image->wanted_, hook.pack(), std::ref(copy_own));
     for (PrefetchedSlice* const slice : image->wanted_) {
         PrefetchEntry& entry = entry_of(*slice);
         Claim(entry, context).keep();
@@ -81,9 +89,7 @@ ImageReading::ImageReading(const PrefetchHook& hook, std::uint64_t reader,
         // Another thread has put something that it has not released: nobody fetches that now.
         if (entry.consistent && !entry.fresh(context.acquired())) return;
     }
-    if (!own.empty())
-        std::memcpy(image->at(own.lower[0]), own_elements,
-                    static_cast<std::uint64_t>(own.size()) * image->element_bytes_);
+    copy_own();
     origin_ = address_of_zero(image->memory_, image->lower_, image->element_bytes_);
     context.runtime().prefetch_buffer().count_image_read();
     ready_ = true;

@@ -129,7 +129,7 @@ void refresh_together(PrefetchEntry& wanted, Context& context, Code pack) {
 }  // namespace
 
 void refresh(std::span<PrefetchEntry* const> entries, Context& context, Code pack,
-             const PrefetchEntry* wanted) {
+             const PrefetchEntry* wanted, const Meanwhile& meanwhile) {
     Trial trial(entries, context);
     std::vector<Arrival> arrivals;
     // A thread that begins to read meanwhile waits for the claim: to it they are stale.
@@ -153,7 +153,7 @@ void refresh(std::span<PrefetchEntry* const> entries, Context& context, Code pac
         }
         const Stamp issued = context.runtime().clock().now();
         try {
-            get_slices(moves, packer, true, pack);
+            get_slices(moves, packer, true, pack, moves.empty() ? Meanwhile{} : meanwhile);
         } catch (...) {
             for (Arrival* const arrival : together)
                 arrival->fail();
@@ -195,7 +195,7 @@ bool read_prefetched(PrefetchedSlice& slice, Code pack, std::int64_t position, v
     return true;
 }
 
-void freshen_prefetched(std::span<PrefetchedSlice* const> slices, Code pack) {
+void freshen_prefetched(std::span<PrefetchedSlice* const> slices, Code pack, const Meanwhile& meanwhile) {
     Context& context = Context::here();
     std::vector<PrefetchEntry*> stale;
     std::vector<Claim> claims;
@@ -207,7 +207,7 @@ void freshen_prefetched(std::span<PrefetchedSlice* const> slices, Code pack) {
         claims.push_back(std::move(claim));
         stale.push_back(&entry);
     }
-    if (!stale.empty()) refresh(stale, context, pack);
+    if (!stale.empty()) refresh(stale, context, pack, nullptr, meanwhile);
 }
 
 }  // namespace nearfetch::detail

@@ -12,6 +12,6 @@ namespace nearfetch::detail {
 /// Fetches entries of one array, all at the same time. \pre the consistent ones are claimed
 /// \param wanted by somebody now; nullptr: all of them are
 void refresh(std::span<PrefetchEntry* const> entries, pgas::Context& context, Code pack,
-             const PrefetchEntry* wanted = nullptr);
+             const PrefetchEntry* wanted = nullptr, const Meanwhile& meanwhile = {});
 
 }  // namespace nearfetch::detail

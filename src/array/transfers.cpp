@@ -215,7 +215,8 @@ void unpack_here(const void* closure, void* /*result*/) {
     unpack(order->slice, reinterpret_cast<const std::byte*>(order + 1));
 }
 
-void get_slices(std::span<const SliceMove> moves, Packer packer, bool around, Code pack_code) {
+void get_slices(std::span<const SliceMove> moves, Packer packer, bool around, Code pack_code,
+                const Meanwhile& meanwhile) {
     Context& context = Context::here();
     const Rank self = context.runtime().job().rank();
     Flight flight;
@@ -240,6 +241,7 @@ void get_slices(std::span<const SliceMove> moves, Packer packer, bool around, Co
             start_gets(move, begin, [&](Transfer transfer) { flight.add(std::move(transfer)); });
         }
     }
+    if (meanwhile) meanwhile();
     // Not all ranks ask the same one first.
     std::stable_partition(asked.begin(), asked.end(),
                           [&](const Context::Call& call) { return call.rank > self; });

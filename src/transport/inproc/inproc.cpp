@@ -53,7 +53,7 @@ void run_main(InprocWorld& world, Job& job, const std::function<void(Job&)>& mai
 }
 
 void run_on_wall(InprocWorld& world, const ModelSettings& settings, const std::function<void(Job&)>& main) {
-    WallClock clock(world.ranks() > static_cast<Rank>(std::thread::hardware_concurrency()));
+    WallClock clock(world.crowded());
     run_ranks(
         world.ranks(), [] {},
         [&](Rank rank) {

@@ -32,6 +32,8 @@ class InprocWorld {
 
     Rank ranks() const noexcept { return static_cast<Rank>(mailboxes_.size()); }
     bool has_rank(Rank rank) const noexcept { return rank >= 0 && rank < ranks(); }
+    /// Whether it has more ranks than the machine has processors.
+    bool crowded() const noexcept { return crowded_; }
     std::uint64_t segment_bytes() const noexcept { return segment_bytes_; }
     ByteRange addresses() const noexcept { return {0, segment_bytes_}; }
     std::span<std::byte> segment(Rank rank) noexcept;
@@ -62,12 +64,13 @@ class InprocWorld {
     };
 
     std::uint64_t segment_bytes_;
+    bool crowded_;  ///< there are more ranks than processors
     std::vector<std::shared_ptr<ReservedMemory>> segments_;
     std::vector<Mailbox> mailboxes_;
 
     std::mutex barrier_mutex_;
     std::condition_variable barrier_done_;
-    std::uint64_t barrier_generation_ = 0;
+    std::atomic<std::uint64_t> barrier_generation_ = 0;
     Rank barrier_arrived_ = 0;
     std::optional<Rank> ended_;  ///< a rank that has ended
 
