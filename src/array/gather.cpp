@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cstring>
 #include <nearfetch/gather.hpp>
 #include <string>
+#include <vector>
+
+#include "array/trial.hpp"
+#include "pgas/runtime.hpp"
 
 namespace nearfetch::detail {
 
@@ -14,6 +19,72 @@ void gathered_is_resized() {
     throw Error("Gather: the array was resized",
                 "who has its elements, and which there are, was looked up before",
                 "make another Gather for the new bounds");
+}
+
+std::shared_ptr<FetchChoice> make_fetch_choice() { return std::make_shared<FetchChoice>(); }
+
+std::uint64_t GatherPart::complete(std::uint64_t first, std::uint64_t element_bytes) {
+    begin_ = first;
+    set_.complete();
+    const std::int64_t around = last_ + 1 - first_;
+    spread_ = 4 * set_.size() >= around;
+    if (spread_) return static_cast<std::uint64_t>(around);
+    // Another run takes longer than a few bytes do.
+    set_.close_gaps(static_cast<std::int64_t>(most_closed_bytes / element_bytes));
+    return static_cast<std::uint64_t>(set_.size());
+}
+
+Slice GatherPart::around(Slice part) const {
+    part.lower[3] += first_;
+    part.extent[3] = last_ + 1 - first_;
+    return part;
+}
+
+void GatherPart::unpack(const std::byte* packed, std::byte* elements, std::uint64_t element_bytes) const {
+    std::byte* const to = among(elements, element_bytes);
+    set_.for_each_run([&](std::int64_t position, std::int64_t count) {
+        const std::uint64_t bytes = static_cast<std::uint64_t>(count) * element_bytes;
+        std::memcpy(to + static_cast<std::uint64_t>(position - first_) * element_bytes, packed, bytes);
+        packed += bytes;
+    });
+}
+
+void gather(const std::map<Rank, GatherPart>& parts, const std::function<Slice(Rank)>& part_of,
+            std::byte* elements, FetchChoice& choice, Code pack) {
+    struct Packed {
+        const GatherPart& part;
+        std::unique_ptr<std::byte[]> elements;
+    };
+    pgas::Context& context = pgas::Context::here();
+    const Rank self = context.runtime().job().rank();
+    const auto is_tried = [&](Rank owner, const GatherPart& part) {
+        return owner != self && part.spread() && part.set().runs() > 1;
+    };
+    std::uint64_t tried_bytes = 0;
+    for (const auto& [owner, part] : parts)
+        if (is_tried(owner, part)) tried_bytes += bytes_of(part_of(owner), &part.set());
+    const Trial trial(tried_bytes > 0 ? &choice : nullptr, tried_bytes, context);
+
+    std::uint64_t element_bytes = 0;
+    std::vector<SliceMove> moves;
+    std::vector<Packed> packed;
+    for (const auto& [owner, part] : parts) {
+        const Slice all = part_of(owner);
+        element_bytes = all.element_bytes;
+        std::byte* const here = part.among(elements, element_bytes);
+        if (!part.spread()) {
+            moves.push_back({all, here, &part.set()});
+        } else if (trial.way() == FetchChoice::Way::whole || !is_tried(owner, part)) {
+            moves.push_back({part.around(all), here});
+        } else {
+            packed.push_back({part, std::make_unique_for_overwrite<std::byte[]>(bytes_of(all, &part.set()))});
+            moves.push_back({all, packed.back().elements.get(), &part.set()});
+        }
+    }
+    get_slices(moves, Packer::requester, true, pack);
+    for (const auto& [part, its_elements] : packed)
+        part.unpack(its_elements.get(), elements, element_bytes);
+    trial.end();
 }
 
 }  // namespace nearfetch::detail

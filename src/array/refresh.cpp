@@ -10,7 +10,7 @@
 
 #include "array/claim.hpp"
 #include "array/pieces.hpp"
-#include "core/prefetch_buffer/fetch_choice.hpp"
+#include "array/trial.hpp"
 #include "core/prefetch_buffer/prefetch_buffer.hpp"
 #include "pgas/runtime.hpp"
 
@@ -80,33 +80,6 @@ class Arrival {
     std::unique_ptr<std::byte[]> memory_;
 };
 
-/// What is fetched of sets that are spread, and how long it takes. Where owners do not answer they pack
-/// nothing, and what lies between comes anyway.
-class Trial {
-  public:
-    Trial(std::span<PrefetchEntry* const> entries, Context& context) : context_(context) {
-        for (const PrefetchEntry* const entry : entries) {
-            bytes_ += entry->bytes();
-            if (entry->spread != nullptr) choice_ = entry->spread;  // an array has one
-        }
-        if (!context.answered()) choice_ = nullptr;
-        if (choice_ == nullptr) return;
-        way_ = choice_->next();
-        begin_ns_ = context.transport().now_ns();
-    }
-    FetchChoice::Way way() const { return way_; }
-    void end() {
-        if (choice_ != nullptr) choice_->took(way_, context_.transport().now_ns() - begin_ns_, bytes_);
-    }
-
-  private:
-    Context& context_;
-    std::uint64_t bytes_ = 0;
-    FetchChoice* choice_ = nullptr;
-    FetchChoice::Way way_ = FetchChoice::Way::whole;
-    std::uint64_t begin_ns_ = 0;
-};
-
 // What an acquire has made stale is wanted again soon if it was read after the last one. So the first access
 // to one of an array's slices brings all of these, at the same time, as far as they are small: what is large
 // takes its time on the network anyway, and is in memory twice while it comes.
@@ -130,7 +103,13 @@ void refresh_together(PrefetchEntry& wanted, Context& context, Code pack) {
 
 void refresh(std::span<PrefetchEntry* const> entries, Context& context, Code pack,
              const PrefetchEntry* wanted, const Meanwhile& meanwhile) {
-    Trial trial(entries, context);
+    FetchChoice* choice = nullptr;
+    std::uint64_t wanted_bytes = 0;
+    for (const PrefetchEntry* const entry : entries) {
+        wanted_bytes += entry->bytes();
+        if (entry->spread != nullptr) choice = entry->spread;  // an array has one
+    }
+    const Trial trial(choice, wanted_bytes, context);
     std::vector<Arrival> arrivals;
     // A thread that begins to read meanwhile waits for the claim: to it they are stale.
     const bool unread = context.runtime().single_threaded();

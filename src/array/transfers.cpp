@@ -6,7 +6,7 @@
 // Where what is wanted does not lie side by side, a GET also brings what is in between if that is little. A
 // network passes these bytes sooner than it starts another GET: on the modelled ones 1.5 to 8 KiB. An owner
 // is asked to pack where that takes many GETs, or they bring much in vain; one that is to stay passive where
-// that would be very many, or very much.
+// that would be very many, or very much. What a rank has itself is copied while the GETs are under way.
 
 #include <algorithm>
 #include <cstring>
@@ -222,11 +222,12 @@ void get_slices(std::span<const SliceMove> moves, Packer packer, bool around, Co
     Flight flight;
     std::deque<std::vector<std::byte>> orders;
     std::vector<Context::Call> asked;
+    std::vector<const SliceMove*> own;
     for (const SliceMove& move : moves) {
         const Slice& slice = move.slice;
         if (slice.bytes() == 0) continue;
         if (slice.owner == self) {
-            pack(slice, Runs(move), move.packed);
+            own.push_back(&move);
         } else if (owner_packs(context, move, packer)) {
             for_each_piece(move, [&](const SliceMove& piece) {
                 orders.push_back(message_of(piece.slice, Runs::text_of(piece), {}));
@@ -241,6 +242,8 @@ void get_slices(std::span<const SliceMove> moves, Packer packer, bool around, Co
             start_gets(move, begin, [&](Transfer transfer) { flight.add(std::move(transfer)); });
         }
     }
+    for (const SliceMove* const move : own)
+        pack(move->slice, Runs(*move), move->packed);
     if (meanwhile) meanwhile();
     // Not all ranks ask the same one first.
     std::stable_partition(asked.begin(), asked.end(),

@@ -99,6 +99,29 @@ TEST(ArrayGather, IsACopyOfThatMoment) {
     });
 }
 
+// Of 20,000 elements each rank needs the other one's 40th, 44th, ... up to the 19,960th.
+TEST(ArrayGather, WhereAtLeastAFourthIsWantedEitherTheOwnerPacksItOrAllComes) {
+    launch(array_options(2), [] {
+        BlockArray<long, 1> a({40'000});
+        Indices indices;
+        for (std::int64_t i = 40; i <= 19'960; i += 4)
+            indices.push_back(i + 20'000 * (1 - rank()));
+        Gather near(a, indices);
+        EXPECT_EQ(near.elements().size(), 19'960u - 40 + 1) << "they stand as they do at their owner";
+        std::vector<std::uint64_t> gets;
+        for (long round = 1; round <= 6; ++round) {
+            set_all(a, round);
+            const std::uint64_t before = statistics()["get_messages"];
+            near.update();
+            gets.push_back(statistics()["get_messages"] - before);
+            expect_round(near, indices, round);
+            barrier();
+        }
+        EXPECT_EQ(gets[0], 0u) << "the owner has packed them";
+        EXPECT_EQ(gets[1], 1u) << "all have come";
+    });
+}
+
 TEST(ArrayGather, FetchesEachElementOnceAndALittleBetween) {
     launch(array_options(2), [] {
         BlockArray<long, 1> a({2000});
