@@ -133,8 +133,8 @@ class Gather {
     /// Where elements()[positions()[k]] is the element of the k-th index; for libraries that take an index
     /// array of their own, as that of a matrix whose columns are numbered anew.
     std::span<const std::uint32_t> positions() const { return positions_; }
-    /// Each that is needed once, owner by owner, and a few that lie between them: all, where at least one of
-    /// four of these is needed.
+    /// Each that is needed once, owner by owner, and a few that lie between them, which may be older: all,
+    /// where at least one of four of these is needed.
     std::span<const T> elements() const { return elements_.span(); }
 
   private:
