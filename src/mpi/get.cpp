@@ -93,6 +93,11 @@ class Starter final : public GetStarter {
     RequestId id_;
 };
 
+/// Windows that are off are not at hand: their gets count to the next recess here.
+bool recess_begins(const Window& window) noexcept {
+    return window.off() && !Library::instance().threaded() && recess.falls_due() && recess.begins_with_get();
+}
+
 /// What the hot path did not finish. Not inlined, so that hits do not pay for what this needs of registers
 /// and stack.
 /// \param looked_up the hot path has seen that it is not at hand
@@ -103,7 +108,7 @@ template <class Count, bool looked_up>
     const Access<Count> call{origin,       origin_count, origin_type, target,
                              displacement, target_count, target_type, win};
     Window* const window = find_window(win);
-    if (window == nullptr) return start(call, nullptr);
+    if (window == nullptr || recess_begins(*window)) return start(call, nullptr);
     if constexpr (!looked_up) {
         keep_at_hand(win, window);
         keep_at_hand(target_type);

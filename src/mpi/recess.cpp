@@ -41,7 +41,7 @@ void Recess::begin() noexcept {
     const std::optional<Rest> rest = Library::instance().rest();
     if (!rest || rest->targets > most_targets || rest->longest_get_ticks * ns_per_tick() > quick_ns)
         return wait_longer();
-    gets_pass_ = rest->looks() && rest->ticks_to_next_look != 0;
+    gets_pass_ = rest->gets_may_pass();
     updates_ = atomics_ = completions_ = 0;
     on_ = true;
     calls_to_next_ = never;

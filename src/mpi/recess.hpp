@@ -20,7 +20,8 @@ namespace nearfetch {
 class Recess {
   public:
     bool is_on() const noexcept { return on_; }
-    /// Whether gets pass, too: not if nothing was read before, because the first get is to be seen.
+    /// Whether gets pass, too: not if nothing was read before, because the first get is to be seen, unless
+    /// all windows are off.
     bool gets_pass() const noexcept { return gets_pass_; }
     // Gets are not counted: how long they take is measured.
     void get_passes() noexcept {}

@@ -246,7 +246,70 @@ void windows() {
     }
 }
 
+/// A window that is off, alone; beside one that is not; and switched on.
+void off(Kind kind) {
+    part("off");
+    const Info info{{"nearfetch_mode", "off"}}, on{{"nearfetch_mode", "acquire"}};
+    const Window window(8 * slots, 8, kind, info);
+    const LockAll lock(window);
+    const auto check_all = [](const Window& of, int version) {
+        for (int i = 0; i < rounds(); ++i) {
+            const MPI_Aint slot = i % (slots - 1);
+            std::array<unsigned char, 8> seen{};
+            CHECK_MPI(MPI_Get(seen.data(), 8, MPI_BYTE, right(), slot, 8, MPI_BYTE, of));
+            CHECK_MPI(MPI_Win_flush(right(), of));
+            CHECK_BYTES(seen.data(), seen.size(), right(), static_cast<std::uint64_t>(8 * slot), version);
+        }
+    };
+#if defined(RECESS_CANARY)
+    const auto unseen = nearfetch_canary_unseen_calls();
+#endif
+    for (int version = 0; version < 4; ++version) {
+        store_all(window, version);
+        check_all(window, version);
+    }
+#if defined(RECESS_CANARY)
+    if (kind == Kind::allocate) CHECK(nearfetch_canary_unseen_calls() > unseen);
+#endif
+    {
+        // Who sees a turn by an atomic on the one sees what was put into the other one before.
+        const Window cached(8 * slots, 8, kind, on);
+        const LockAll cached_lock(cached);
+        std::fill_n(cached.as<std::int64_t>(), slots, 0);
+        window.as<std::int64_t>()[slots - 1] = 0;
+        publish(window);
+        publish(cached);
+        const std::int64_t one = 1;
+        const auto turn = [&](MPI_Op op) {
+            std::int64_t seen = -1;
+            CHECK_MPI(MPI_Fetch_and_op(&one, &seen, MPI_INT64_T, 0, slots - 1, op, window));
+            CHECK_MPI(MPI_Win_flush(0, window));
+            return seen;
+        };
+        for (std::int64_t mine = rank(); mine < (crowded() ? 40 : 400); mine += size()) {
+            while (turn(MPI_NO_OP) != mine) {
+            }
+            for (int i = 0; i < 20; ++i)
+                CHECK_EQ(get(cached, 0, i % 5), mine);
+            const std::int64_t value = mine + 1;
+            for (int i = 0; i < 5; ++i)
+                CHECK_MPI(MPI_Put(&value, 1, MPI_INT64_T, 0, i, 1, MPI_INT64_T, cached));
+            CHECK_MPI(MPI_Win_flush(0, cached));
+            CHECK_EQ(turn(MPI_SUM), mine);
+        }
+        barrier();
+    }
+    CHECK_MPI(MPI_Win_set_info(window, on));
+    for (int version = 5; version < 7; ++version) {
+        store_all(window, version);
+        check_all(window, version);
+    }
+    barrier();
+}
+
 void test() {
+    // First: where there were none for long, the next one is far away.
+    off(Kind::allocate);
     for (const Kind kind : {Kind::allocate, Kind::create}) {
         puts(kind);
         gets(kind);
@@ -256,6 +319,7 @@ void test() {
     acquires();
     turns();
     windows();
+    off(Kind::create);
 }
 
 }  // namespace
