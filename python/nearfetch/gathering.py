@@ -43,7 +43,8 @@ class Gather:
         """Brings what the elements are now: what was there at the last barrier, or later. Not collective.
 
         A few messages from each owner; where what is needed of it is in very many pieces it packs them, or
-        what lies between comes along, whichever takes less. Raises Error when the array has other bounds than when it was gathered from.
+        what lies between comes along, whichever takes less. Raises Error when the array has other bounds
+        than when it was gathered from.
         """
         self._native.update()
 
