@@ -216,9 +216,9 @@ def test_programs_in_versions(tmp_path):
         assert {row["side"] for row in rows} == set(kernel.sides())
         assert report.parameters[f"{kernel.name}_work_ns"] > 0
         places = {(row["scaling"], row["network"], row["ranks"]) for row in rows}
-        uncached = sum(scaling != "long" for scaling, *_ in places)
-        assert len(rows) == len(places) * len(kernel.cached_sides()) + uncached
-        assert len(places) - uncached == 2
+        whole = sum(scaling != "long" for scaling, *_ in places)
+        assert len(rows) == whole * len(kernel.sides()) + 2 * len(kernel.prefetched_sides())
+        assert len(places) - whole == 2
         claims = sum(claim.text.startswith(kernel.name) for claim in report.claims)
         assert claims == (10 if kernel.by_indices else 4)
         for row in pgas.find(rows, time="virtual", scaling="strong"):
