@@ -11,7 +11,7 @@
 namespace nearfetch {
 namespace {
 
-// For who comes last to a barrier; the system takes about as long to wake those who sleep.
+// For who comes last to a barrier: to sleep and be woken took 18 us of each in a loop with two of them.
 constexpr std::uint64_t attentive_ns = 50'000;
 
 std::unique_ptr<ReservedMemory> allocate(Rank rank, Rank ranks, std::uint64_t bytes) {
