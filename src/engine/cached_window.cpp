@@ -124,7 +124,8 @@ CachedWindow::Served CachedWindow::try_get_slowly(Rank target, std::uint64_t off
     }
     if (cache_ == nullptr || !epochs_.may_access(target) || t.bet.asleep() || unwatched(t, target, offset))
         return Served::miss;
-    const std::byte* const data = cache_->find_at_hand(target, offset, size);
+    const std::byte* data = cache_->find_in_last(target, offset, size);
+    if (data == nullptr) data = cache_->find_at_hand(target, offset, size);
     if (data == nullptr) return try_get_further(target, offset, size, origin);
     t.count_hit(size);
     copy_bytes(static_cast<std::byte*>(origin), data, size);

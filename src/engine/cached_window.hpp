@@ -82,6 +82,11 @@ class CachedWindow {
         miss,  ///< a get that was looked up and not found at hand: ask try_get_further()
         no,    ///< nothing: ask try_get_slowly(), flush()
     };
+    /// Where the hot path found the bytes of a get, which has been counted then.
+    struct Found {
+        const std::byte* data;  ///< null: see `served`
+        Served served;          ///< never `pass`
+    };
     /// True if the target is asleep: then a get of it has been counted, and goes to the library as it is. The
     /// get that wakes the target, or is the first one of it, takes the slow way.
     [[gnu::always_inline]] bool passes(Rank target, std::uint64_t size) noexcept {
@@ -95,23 +100,32 @@ class CachedWindow {
         const Guard guard = lock();
         return passes(target, size);
     }
-    /// The hot path of a contiguous get that does not pass: never `pass`.
-    Served try_get(Rank target, std::uint64_t offset, std::uint64_t size, void* origin) noexcept {
+    /// Whether gets are looked up without asking further.
+    bool looks_up(Rank target) const noexcept { return at(target).route >= Route::look; }
+    /// The hot path of a contiguous get then: a lookup in the entry that was used last. After
+    /// `miss`, find_at_hand().
+    [[gnu::always_inline]] Found find_in_last(Rank target, std::uint64_t offset,
+                                              std::uint64_t size) noexcept {
         Target& t = at(target);
-        if (t.route < Route::look || !epochs_.may_access(target)) [[unlikely]]
-            return Served::no;
-        if (t.route == Route::check) {
-            const Piece piece{offset, size, nullptr};
-            prepare(target, std::span(&piece, 1));
-        }
-        const std::byte* const data = cache_->find_at_hand(target, offset, size);
+        if (!epochs_.may_access(target)) [[unlikely]]
+            return {nullptr, Served::no};
+        if (t.route == Route::check &&
+            (seen_acquires_ != process_acquires() || !polls_.other(target, offset))) [[unlikely]]
+            return {nullptr, Served::no};
+        const std::byte* const data = cache_->find_in_last(target, offset, size);
         if (data == nullptr) [[unlikely]]
-            return Served::miss;
+            return {nullptr, Served::miss};
         t.count_hit(size);
-        copy_bytes(static_cast<std::byte*>(origin), data, size);
-        return Served::hit;
+        return {data, Served::hit};
     }
-    /// After `miss`: looks for an entry that begins before, and for neighbours that have it together.
+    /// Any other entry that is quickly found, or null.
+    [[gnu::always_inline]] const std::byte* find_at_hand(Rank target, std::uint64_t offset,
+                                                         std::uint64_t size) noexcept {
+        const std::byte* const data = cache_->find_at_hand(target, offset, size);
+        if (data != nullptr) at(target).count_hit(size);
+        return data;
+    }
+    /// After that: looks for an entry that begins before, and for neighbours that have it together.
     Served try_get_further(Rank target, std::uint64_t offset, std::uint64_t size, void* origin) noexcept;
     /// After `no`, with one thread: whether it passes all the same, because its target is watched and it is
     /// nothing that was asked for before.

@@ -27,9 +27,15 @@ class Epochs {
   public:
     explicit Epochs(Rank ranks) : of_(static_cast<std::size_t>(ranks), Epoch::none) {}
 
-    bool may_access(Rank target) const noexcept { return all_ != Epoch::none || at(target) != Epoch::none; }
+    bool may_access(Rank target) const noexcept {
+        if (all_ != Epoch::none) [[likely]]
+            return true;
+        return at(target) != Epoch::none;
+    }
     bool may_flush(Rank target) const noexcept {
-        return all_ == Epoch::passive || at(target) == Epoch::passive;
+        if (all_ == Epoch::passive) [[likely]]
+            return true;
+        return at(target) == Epoch::passive;
     }
     /// No epoch is open at the target, nor is it open whether one is.
     bool closed(Rank target) const noexcept {

@@ -28,17 +28,27 @@ class PollDetector {
   public:
     /// Notes a get. \return true if it is a poll
     bool again(Rank target, std::uint64_t offset) noexcept {
-        const std::uint64_t key = offset ^ (static_cast<std::uint64_t>(target) << 44);
-        const bool poll = key == completed_;
+        if (other(target, offset)) return false;
+        completed_ = none;
+        return true;
+    }
+    /// Notes a get that is none. \return false if it is one: then it is not noted, again() is to be asked
+    bool other(Rank target, std::uint64_t offset) noexcept {
+        const std::uint64_t key = key_of(target, offset);
+        if (key == completed_) [[unlikely]]
+            return false;
         completed_ = none;
         last_ = key;
-        return poll;
+        return true;
     }
     /// The last get is complete.
     void completed() noexcept { completed_ = last_; }
 
   private:
     static constexpr std::uint64_t none = ~std::uint64_t{0};
+    static std::uint64_t key_of(Rank target, std::uint64_t offset) noexcept {
+        return offset ^ (static_cast<std::uint64_t>(target) << 44);
+    }
     std::uint64_t last_ = none;
     std::uint64_t completed_ = none;  ///< the last get, if nothing but a completion came after it
 };

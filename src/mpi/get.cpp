@@ -6,8 +6,10 @@
 
 #include <mpi.h>
 
+#include <cstring>
 #include <vector>
 
+#include "base/copy.hpp"
 #include "base/thread_scratch.hpp"
 #include "mpi/access.hpp"
 #include "mpi/checking.hpp"
@@ -189,41 +191,76 @@ template <class Count>
                  nullptr);
 }
 
-/// A plain get whose window and type are at hand, and that the hot path did not look up. With the arguments
-/// of a get, so that they stay where they are.
+/// A plain get whose window and type are at hand, and that the hot path did not look up.
 template <class Count>
-[[gnu::noinline]] int get_not_looked_up(void* origin, Count origin_count, MPI_Datatype origin_type,
-                                        int target, MPI_Aint displacement, Count count, MPI_Datatype type,
-                                        MPI_Win win) {
+[[gnu::noinline]] int get_not_looked_up(void* origin, Count count, MPI_Datatype type, int target,
+                                        MPI_Aint displacement) {
+    const MPI_Win win = detail::at_hand.win;
     Window& window = *detail::at_hand.window;
-    const std::uint64_t size = plain_bytes(origin_count, origin_type, count, type);
+    const std::uint64_t size = plain_bytes(count, type, count, type);
     if (!window.cached().passes_watched(target, window.offset(target, displacement), size, origin))
-        return get_after_miss<Count, false>(origin, origin_count, origin_type, target, displacement, count,
-                                            type, win);
-    return start_opened(
-        window, Access<Count>{origin, origin_count, origin_type, target, displacement, count, type, win},
-        nullptr);
+        return get_after_miss<Count, false>(origin, count, type, target, displacement, count, type, win);
+    return start_opened(window, Access<Count>{origin, count, type, target, displacement, count, type, win},
+                        nullptr);
 }
 
-/// A get whose window is at hand, and something kept of its target: the hit is here. A function of its own,
-/// so that what passes by does not pay for its registers; and of a plain get both sides have the same count
-/// and type, so that fewer of them are needed.
+/// A hit of any size but the most frequent one.
+[[gnu::noinline]] int hit_of_some_size(void* origin, const std::byte* data, std::uint64_t size) noexcept {
+    copy_bytes(static_cast<std::byte*>(origin), data, size);
+    return MPI_SUCCESS;
+}
+
+[[gnu::always_inline]] inline int hit(void* origin, const std::byte* data, std::uint64_t size) noexcept {
+    if (size != 8) [[unlikely]]
+        return hit_of_some_size(origin, data, size);
+    std::memcpy(origin, data, 8);
+    return MPI_SUCCESS;
+}
+
+/// The same that was looked up in the entry that was used last, which has not all of it.
 template <class Count>
-[[gnu::noinline]] int get_awake(void* origin, Count origin_count, MPI_Datatype origin_type, int target,
-                                MPI_Aint displacement, Count count, MPI_Datatype type, MPI_Win win) {
+[[gnu::noinline]] int get_not_in_last(void* origin, Count count, MPI_Datatype type, int target,
+                                      MPI_Aint displacement) {
+    Window& window = *detail::at_hand.window;
+    const std::uint64_t size = plain_bytes(count, type, count, type);
+    const std::byte* const data =
+        window.cached().find_at_hand(target, window.offset(target, displacement), size);
+    if (data != nullptr) [[likely]]
+        return hit(origin, data, size);
+    return get_after_miss<Count, true>(origin, count, type, target, displacement, count, type,
+                                       detail::at_hand.win);
+}
+
+/// What is seen of a get: whether it passes, and whether it hits. Each call ends the function, so that it
+/// needs no stack; and once it is known that both sides have the same count and type, all that is left of the
+/// arguments is in registers.
+template <class Count, auto* library_get>
+int get_seen(void* origin, Count origin_count, MPI_Datatype origin_type, int target, MPI_Aint displacement,
+             Count count, MPI_Datatype type, MPI_Win win) {
+    Window* const window = near_window(target, win);
+    if (window == nullptr) [[unlikely]]
+        return get_after_miss<Count, false>(origin, origin_count, origin_type, target, displacement, count,
+                                            type, win);
+    CachedWindow& cached = window->cached();
+    const bool looks_up = cached.looks_up(target);
+    if (!looks_up && cached.nothing_kept(target)) {
+        if (!recess.falls_due() && passes(*window, target, remembered_bytes(type, count)))
+            return library_get(origin, origin_count, origin_type, target, displacement, count, type, win);
+        return get_asleep<Count>(origin, origin_count, origin_type, target, displacement, count, type, win);
+    }
     const std::uint64_t size = plain_bytes(origin_count, origin_type, count, type);
     if (size == 0) [[unlikely]]
         return get_after_miss<Count, false>(origin, origin_count, origin_type, target, displacement, count,
                                             type, win);
-    Window* const window = detail::at_hand.window;
-    switch (window->cached().try_get(target, window->offset(target, displacement), size, origin)) {
-        case CachedWindow::Served::hit:
-            return MPI_SUCCESS;
-        case CachedWindow::Served::miss:
-            return get_after_miss<Count, true>(origin, count, type, target, displacement, count, type, win);
-        default:
-            return get_not_looked_up<Count>(origin, count, type, target, displacement, count, type, win);
-    }
+    if (!looks_up) [[unlikely]]
+        return get_not_looked_up<Count>(origin, count, origin_type, target, displacement);
+    const CachedWindow::Found found =
+        cached.find_in_last(target, window->offset(target, displacement), size);
+    if (found.served == CachedWindow::Served::hit) [[likely]]
+        return hit(origin, found.data, size);
+    return found.served == CachedWindow::Served::miss
+               ? get_not_in_last<Count>(origin, count, origin_type, target, displacement)
+               : get_not_looked_up<Count>(origin, count, origin_type, target, displacement);
 }
 
 /// Others may write as soon as the program has waited for its request, which is complete: so what is fetched
@@ -295,22 +332,10 @@ using namespace nearfetch;
 
 // The bodies are the same for int and MPI_Count. Each call ends the function, so that it needs no stack.
 #define NEARFETCH_GETS(SUFFIX, COUNT)                                                                        \
-    static int get_seen##SUFFIX(void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,        \
-                                MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Win win) {                \
-        Window* const window = near_window(rank, win);                                                       \
-        if (window == nullptr)                                                                               \
-            return get_after_miss<COUNT, false>(origin, origin_count, origin_type, rank, disp, count, type,  \
-                                                win);                                                        \
-        if (!window->cached().nothing_kept(rank))                                                            \
-            return get_awake<COUNT>(origin, origin_count, origin_type, rank, disp, count, type, win);        \
-        if (!recess.falls_due() && passes(*window, rank, remembered_bytes(type, count)))                     \
-            return PMPI_Get##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, win);        \
-        return get_asleep<COUNT>(origin, origin_count, origin_type, rank, disp, count, type, win);           \
-    }                                                                                                        \
     int MPI_Get##SUFFIX(void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank, MPI_Aint disp, \
                         COUNT count, MPI_Datatype type, MPI_Win win) {                                       \
         static constexpr decltype(&PMPI_Get##SUFFIX) ways[] = {                                              \
-            get_seen##SUFFIX, InRecess<&Recess::get_passes, PMPI_Get##SUFFIX>::run};                         \
+            get_seen<COUNT, PMPI_Get##SUFFIX>, InRecess<&Recess::get_passes, PMPI_Get##SUFFIX>::run};        \
         return ways[recess.gets_pass()](origin, origin_count, origin_type, rank, disp, count, type, win);    \
     }                                                                                                        \
     int MPI_Rget##SUFFIX(void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,               \

@@ -73,7 +73,8 @@ template <FlushKind kind, FlushCall call>
 
 template <FlushKind kind, FlushCall call>
 [[gnu::always_inline]] inline int flush(int target, MPI_Win win) {
-    if (recess.completion_passes()) return call(target, win);
+    if (recess.completion_passes()) [[unlikely]]
+        return call(target, win);
     Window* const window = window_at_hand(win);
     if (window != nullptr && window->has(target)) [[likely]] {
         switch (window->cached().try_flush(target, kind)) {

@@ -81,16 +81,16 @@ TEST_F(CachedWindowTest, NeighboursThatAreWantedTogetherBecomeOneEntry) {
     fetched(1, 110, 90);
     Buffer buffer(100);
     auto* const to = buffer.data();
-    EXPECT_EQ(rig.window.try_get(1, 105, 95, to), Served::miss) << "two entries";
+    EXPECT_EQ(rig.try_get(1, 105, 95, to), Served::miss) << "two entries";
     EXPECT_EQ(rig.window.try_get_further(1, 105, 95, to), Served::hit);
     EXPECT_EQ(Buffer(to, to + 95), bytes(1, 105, 95));
-    EXPECT_EQ(rig.window.try_get(1, 100, 100, to), Served::hit) << "one entry";
+    EXPECT_EQ(rig.try_get(1, 100, 100, to), Served::hit) << "one entry";
     EXPECT_EQ(buffer, bytes(1, 100, 100));
     EXPECT_EQ(rig.messages, 2u);
     // Where most of the new entry would be what this get does not want, they stay as they are.
     fetched(1, 200, 100);
     for (int i = 0; i < 2; ++i) {
-        EXPECT_EQ(rig.window.try_get(1, 190, 20, to), Served::miss);
+        EXPECT_EQ(rig.try_get(1, 190, 20, to), Served::miss);
         EXPECT_EQ(rig.window.try_get_further(1, 190, 20, to), Served::hit);
         EXPECT_EQ(Buffer(to, to + 20), bytes(1, 190, 20));
     }

@@ -333,7 +333,7 @@ TEST_F(SleepingTest, AFlushThatFoundItAsleepServesWhatAnotherThreadHasStarted) {
     ASSERT_EQ(rig.window.flush(1, FlushKind::full), Flush::needed_unseen);
     // Before that flush enters the library, another thread's gets wake the target; the last one waits.
     for (int i = 0; i < 10'000'000; ++i)
-        if (rig.window.try_get(1, 4096, 64, passing.data()) != CachedWindow::Served::pass) break;
+        if (rig.try_get(1, 4096, 64, passing.data()) != CachedWindow::Served::pass) break;
     rig.get(1, 4096, 64, passing.data());
     rig.get(1, 4096, 64, first.data());
     rig.get(1, 4096, 64, second.data());
@@ -365,7 +365,7 @@ struct WatchingTest : CachedWindowTest {
         return offset;
     }
     bool passes(std::uint64_t offset, Buffer& into) {
-        EXPECT_EQ(rig.window.try_get(1, offset, into.size(), into.data()), CachedWindow::Served::no);
+        EXPECT_EQ(rig.try_get(1, offset, into.size(), into.data()), CachedWindow::Served::no);
         if (!rig.window.passes_watched(1, offset, into.size(), into.data())) return false;
         const Piece piece{offset, into.size(), reinterpret_cast<std::byte*>(into.data())};
         return rig.start_get(1, {&piece, 1}) == 0;

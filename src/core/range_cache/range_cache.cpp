@@ -40,11 +40,11 @@ RangeCache::~RangeCache() { by_age_.clear(); }
 
 const std::byte* RangeCache::find_further(Rank target, std::uint64_t offset, std::uint64_t size) noexcept {
     Entry* const entry = exact_match_ ? nullptr : covering(target, offset);
-    if (entry != nullptr && entry->served_ != nullptr && fresh(*entry)) {
+    if (entry != nullptr && serves(*entry)) {
         const std::uint64_t skip = offset - entry->offset_;
         if (size <= entry->bytes - skip) {
-            keep_near(entry, offset);
-            return serve(entry, target, skip, size);
+            keep_at_hand(*entry, offset);
+            return serve(*entry, skip, size);
         }
     }
     ++gets_;
@@ -438,6 +438,7 @@ void RangeCache::check_invariants() const {
         ensure(entry == &nothing_ || index_.find(entry->target_, entry->offset_) == entry->id_,
                "an entry is near that is gone");
     ensure(nothing_.bytes == 0 && (mru_ == &nothing_ || !mru_->is_pending()), "most recently used entry");
+    ensure(!exact_match_ || mru_ == &nothing_, "parts of entries are found");
 }
 
 }  // namespace nearfetch

@@ -77,11 +77,13 @@ class RangeCache final : private EvictionView {
     /// The bytes of the range when one fresh entry has them all, else nullptr. Counts as one get. \pre size >
     /// 0
     const std::byte* find(Rank target, std::uint64_t offset, std::uint64_t size) noexcept {
+        if (const std::byte* const data = find_in_last(target, offset, size)) return data;
         const std::byte* const data = find_at_hand(target, offset, size);
         return data != nullptr ? data : find_further(target, offset, size);
     }
-    /// The two halves of find(), for callers that want only the first one inline: the entry that was used
-    /// last, the large one that was used last near there, or one that begins there; then any other.
+    /// The parts of find(), one after the other, for callers that want only the first ones inline: the entry
+    /// that was used last; the large one that was used last near there, or one that begins there; any other.
+    const std::byte* find_in_last(Rank target, std::uint64_t offset, std::uint64_t size) noexcept;
     const std::byte* find_at_hand(Rank target, std::uint64_t offset, std::uint64_t size) noexcept;
     const std::byte* find_further(Rank target, std::uint64_t offset, std::uint64_t size) noexcept;
     /// The same bytes; but this is no get, and no use of them.
@@ -168,20 +170,28 @@ class RangeCache final : private EvictionView {
         ++entry.frequency;
         entry.weight = entry.weight * touch_rule_.keep + touch_rule_.add;
     }
-    const std::byte* serve(Entry* entry, Rank target, std::uint64_t skip, std::uint64_t size) noexcept {
+    const std::byte* serve(Entry& entry, std::uint64_t skip, std::uint64_t size) noexcept {
         ++gets_;
         requested_bytes_ += size;
-        mru_ = entry;
-        mru_target_ = target;
-        touch(*entry);
-        return entry->served_ + skip;
+        touch(entry);
+        return entry.served_ + skip;
+    }
+    bool serves(const Entry& entry) const noexcept { return entry.served_ != nullptr && fresh(entry); }
+    /// Whether an entry that begins so far before has all of so many bytes. One comparison each for "begins
+    /// inside" and "ends inside": unsigned arithmetic wraps.
+    static bool has_all(const Entry& entry, std::uint64_t skip, std::uint64_t size) noexcept {
+        return skip < entry.bytes && size <= entry.bytes - skip;
     }
 
     /// The large entry that was used last of those in this block and in some far away: a program that reads
     /// here and there finds those that it reads from.
     Entry*& near(std::uint64_t offset) noexcept { return near_[offset / near_block % near_.size()]; }
-    void keep_near(Entry* entry, std::uint64_t offset) noexcept {
-        if (entry->bytes >= near_block / 2) near(offset) = entry;
+    /// Notes an entry that has been found, for gets of other parts of it: with exact_match there are none.
+    void keep_at_hand(Entry& entry, std::uint64_t offset) noexcept {
+        if (exact_match_) return;
+        mru_ = &entry;
+        mru_target_ = entry.target_;
+        if (entry.bytes >= near_block / 2) near(offset) = &entry;
     }
 
     // Lookup off the hot path (range_cache.cpp).
@@ -245,9 +255,10 @@ class RangeCache final : private EvictionView {
     static constexpr std::uint64_t near_block = 4096;
     std::array<Entry*, 64> near_;
     bool exact_match_;
+    // Not side by side: a compiler would count neighbours by vectors, which takes longer.
     std::uint64_t gets_ = 0;
-    std::uint64_t requested_bytes_ = 0;
     TouchRule touch_rule_;
+    std::uint64_t requested_bytes_ = 0;
     SyncClock sync_;
     EntryPool pool_;
     CuckooIndex index_;
@@ -282,28 +293,30 @@ class RangeCache final : private EvictionView {
     Entry nothing_;  ///< what mru_ points to when there is no entry: of size 0
 };
 
+[[gnu::always_inline]] inline const std::byte* RangeCache::find_in_last(Rank target, std::uint64_t offset,
+                                                                        std::uint64_t size) noexcept {
+    NF_EXPECT(size > 0 && target >= 0 && static_cast<std::uint32_t>(target) < sync_.ranks());
+    Entry& entry = *mru_;
+    const std::uint64_t skip = offset - entry.offset_;
+    // It is never pending.
+    const bool found = target == mru_target_ && has_all(entry, skip, size) && fresh(entry);
+    return found ? serve(entry, skip, size) : nullptr;
+}
+
 inline const std::byte* RangeCache::find_at_hand(Rank target, std::uint64_t offset,
                                                  std::uint64_t size) noexcept {
-    NF_EXPECT(size > 0 && target >= 0 && static_cast<std::uint32_t>(target) < sync_.ranks());
-    Entry* entry = mru_;
+    Entry* entry = near(offset);
     std::uint64_t skip = offset - entry->offset_;
-    // One comparison each for "begins inside" and "ends inside": unsigned arithmetic wraps.
-    if (target != mru_target_ || skip >= entry->bytes || size > entry->bytes - skip ||
-        (exact_match_ && skip != 0)) {
-        entry = near(offset);
-        skip = offset - entry->offset_;
-        if (target != entry->target_ || skip >= entry->bytes || size > entry->bytes - skip ||
-            (exact_match_ && skip != 0)) {
-            const std::uint32_t id = index_.find(target, offset);
-            if (id == CuckooIndex::none) return nullptr;
-            entry = &pool_[id];
-            skip = 0;
-            if (size > entry->bytes) return nullptr;
-            keep_near(entry, offset);
-        }
+    if (target != entry->target_ || !has_all(*entry, skip, size)) {
+        const std::uint32_t id = index_.find(target, offset);
+        if (id == CuckooIndex::none) return nullptr;
+        entry = &pool_[id];
+        skip = 0;
+        if (size > entry->bytes) return nullptr;
     }
-    if (entry->served_ == nullptr || !fresh(*entry)) return nullptr;
-    return serve(entry, target, skip, size);
+    if (!serves(*entry)) return nullptr;
+    keep_at_hand(*entry, offset);
+    return serve(*entry, skip, size);
 }
 
 }  // namespace nearfetch
