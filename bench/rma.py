@@ -32,6 +32,9 @@ as it is without nearfetch; never giving up."""
 HITS = ("hits", "partial_hits", "pending_hits")
 """Access types that no miss may be."""
 
+BYTES_PER_SIZE = 16 << 20
+"""Of memory that misses walk through."""
+
 Key = tuple[str, str, int]
 """Pattern, configuration, size in bytes."""
 Rows = dict[Key, Row]
@@ -51,13 +54,16 @@ def measure(
     gets: int,
     configs: Sequence[str] = (),
     side: Side = PLAIN,
+    bytes_per_size: int = BYTES_PER_SIZE,
 ) -> Rows:
     """One run, on a window for each of `configs`, or on one; their settings are for nearfetch alone.
 
+    Of misses there are `gets` per size, or as many as `bytes_per_size` of memory have room for.
     Rows have nearfetch's counters unless the side is not `counted`.
     """
     arguments: list[object] = ["--window", window, "--patterns", ",".join(patterns)]
     arguments += ["--sizes", ",".join(map(str, sizes)), "--samples", samples, "--gets", gets]
+    arguments += ["--bytes-per-size", bytes_per_size]
     for name in configs:
         settings = ",".join(f"{key}={value}" for key, value in CONFIGS[name].items())
         arguments += ["--config", f"{name}:{settings}" if settings else name]
