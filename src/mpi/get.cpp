@@ -254,8 +254,7 @@ int get_seen(void* origin, Count origin_count, MPI_Datatype origin_type, int tar
                                             type, win);
     if (!looks_up) [[unlikely]]
         return get_not_looked_up<Count>(origin, count, origin_type, target, displacement);
-    const CachedWindow::Found found =
-        cached.find_in_last(target, window->offset(target, displacement), size);
+    const CachedWindow::Found found = cached.find_in_last(target, window->offset(target, displacement), size);
     if (found.served == CachedWindow::Served::hit) [[likely]]
         return hit(origin, found.data, size);
     return found.served == CachedWindow::Served::miss
