@@ -21,6 +21,9 @@ namespace {
 /// again.
 constexpr std::uint64_t most_ahead_bytes = 64 << 10;
 
+/// What a large page is on most systems.
+constexpr std::uint64_t large_page_bytes = 2 << 20;
+
 std::uint64_t page_bytes() noexcept {
     static const auto bytes = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
     return bytes;
@@ -42,10 +45,17 @@ ReservedMemory::ReservedMemory(std::uint64_t bytes_max) {
     if (bytes_max > std::numeric_limits<std::size_t>::max() / 2)
         refuse(bytes_max, "no address space is that large");
     reserved_bytes_ = whole_pages(bytes_max == 0 ? 1 : bytes_max);
-    void* mapped =
-        mmap(nullptr, reserved_bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    // Where it begins must not decide how many large pages it is spread over.
+    const std::uint64_t spare_bytes = reserved_bytes_ < large_page_bytes ? 0 : large_page_bytes;
+    void* mapped = mmap(nullptr, reserved_bytes_ + spare_bytes, PROT_NONE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (mapped == MAP_FAILED) refuse(bytes_max, std::strerror(errno));
     data_ = static_cast<std::byte*>(mapped);
+    if (spare_bytes == 0) return;
+    const std::uint64_t skip = -reinterpret_cast<std::uintptr_t>(data_) % large_page_bytes;
+    if (skip != 0) munmap(data_, skip);
+    data_ += skip;
+    munmap(data_ + reserved_bytes_, spare_bytes - skip);
 }
 
 ReservedMemory::~ReservedMemory() { munmap(data_, reserved_bytes_); }
