@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <sys/mman.h>
-
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <nearfetch/array_prefetch.hpp>
@@ -18,32 +15,19 @@ namespace nearfetch::detail {
 
 namespace {
 
-constexpr std::uint64_t line_bytes = 64;
-constexpr std::uint64_t large_page_bytes = 2 << 20;
-
-/// Not touched. It is read here and there, so it has large pages, where the system has them, as far as it
-/// fills them.
-std::byte* memory_of(std::uint64_t bytes) {
-    const std::uint64_t large_bytes = bytes / large_page_bytes * large_page_bytes;
-    void* memory = nullptr;
-    if (posix_memalign(&memory, large_bytes == 0 ? line_bytes : large_page_bytes,
-                       std::max(bytes, line_bytes)) != 0)
-        throw std::bad_alloc();
-#ifdef MADV_HUGEPAGE
-    if (large_bytes != 0) madvise(memory, large_bytes, MADV_HUGEPAGE);
-#endif
-    return static_cast<std::byte*>(memory);
-}
+constexpr std::align_val_t alignment{64};
 
 }  // namespace
 
+// Not touched: what no slice has takes no memory where there is much of it.
 Image::Image(std::int64_t lower, std::int64_t elements, std::uint64_t element_bytes)
     : lower_(lower),
       element_bytes_(element_bytes),
       fetch_choice_(std::make_unique<FetchChoice>()),
-      memory_(memory_of(static_cast<std::uint64_t>(elements) * element_bytes)) {}
+      memory_(static_cast<std::byte*>(
+          ::operator new(static_cast<std::uint64_t>(elements) * element_bytes, alignment))) {}
 
-Image::~Image() { std::free(memory_); }
+Image::~Image() { ::operator delete(memory_, alignment); }
 
 bool Image::find(const PrefetchHook& hook, std::uint64_t reader, std::span<const std::int64_t> indices,
                  const Box<1>& own) {
