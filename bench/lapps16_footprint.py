@@ -18,8 +18,6 @@ SIDES = ("base", "ac", "ac-sd", "mc", "mc-sd", HAND)
 RANKS = 8
 OVER_HAND = {"ac": 1.04, "mc": 1.04, "ac-sd": 1.0, "mc-sd": 1.0}
 """The most memory that the prefetched versions may take, over what the hand-optimised one takes."""
-DIGITS = 3
-"""Of ratios: runs of one version differ by up to seven ten-thousandths."""
 
 
 class Source(NamedTuple):
@@ -76,8 +74,8 @@ def _rows(source: Source, ranks: int, rounds: int, options: Options) -> list[Row
             "program": source.name,
             "side": side,
             "peak_bytes": peak,
-            "over_base": round(peak / peaks["base"], DIGITS),
-            "over_hand": round(peak / peaks[HAND], DIGITS),
+            "over_base": round(peak / peaks["base"], 4),
+            "over_hand": round(peak / peaks[HAND], 4),
             "added_lines": lines[side],
         }
         for side, peak in peaks.items()

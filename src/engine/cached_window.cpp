@@ -108,8 +108,8 @@ void CachedWindow::found_nothing(std::uint64_t entry_ticks) noexcept {
     progress_.found_nothing(entry_ticks);
 }
 
-CachedWindow::Served CachedWindow::try_get_slowly(Rank target, std::uint64_t offset, std::uint64_t size,
-                                                  void* origin) noexcept {
+Served CachedWindow::try_get_slowly(Rank target, std::uint64_t offset, std::uint64_t size,
+                                    void* origin) noexcept {
     const Guard guard = lock();
     Target& t = at(target);
     if (t.route == Route::pass) list(target, t);
@@ -132,8 +132,8 @@ CachedWindow::Served CachedWindow::try_get_slowly(Rank target, std::uint64_t off
     return Served::hit;
 }
 
-CachedWindow::Served CachedWindow::try_get_further(Rank target, std::uint64_t offset, std::uint64_t size,
-                                                   void* origin) noexcept {
+Served CachedWindow::try_get_further(Rank target, std::uint64_t offset, std::uint64_t size,
+                                     void* origin) noexcept {
     auto* const to = static_cast<std::byte*>(origin);
     Target& t = at(target);
     const std::uint64_t begin_ticks = t.bet.looks_further() ? ticks() : 0;

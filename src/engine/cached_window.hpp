@@ -75,18 +75,6 @@ class CachedWindow {
     Rank ranks() const noexcept { return ranks_; }
     const Settings& settings() const noexcept { return settings_; }
 
-    /// What the hot path did with a get or a flush.
-    enum class Served : std::uint8_t {
-        hit,   ///< all of it: the bytes have been copied, the flush was elided
-        pass,  ///< it has been counted and goes to the library as it is
-        miss,  ///< a get that was looked up and not found at hand: ask try_get_further()
-        no,    ///< nothing: ask try_get_slowly(), flush()
-    };
-    /// Where the hot path found the bytes of a get, which has been counted then.
-    struct Found {
-        const std::byte* data;  ///< null: see `served`
-        Served served;          ///< never `pass`
-    };
     /// True if the target is asleep: then a get of it has been counted, and goes to the library as it is. The
     /// get that wakes the target, or is the first one of it, takes the slow way.
     [[gnu::always_inline]] bool passes(Rank target, std::uint64_t size) noexcept {
@@ -102,15 +90,13 @@ class CachedWindow {
     }
     /// Whether gets are looked up without asking further.
     bool looks_up(Rank target) const noexcept { return at(target).route >= Route::look; }
-    /// The hot path of a contiguous get then: a lookup in the entry that was used last. After
-    /// `miss`, find_at_hand().
+    /// The hot path of a contiguous get then: in the entry used last. After `miss`, find_at_hand().
     [[gnu::always_inline]] Found find_in_last(Rank target, std::uint64_t offset,
                                               std::uint64_t size) noexcept {
         Target& t = at(target);
-        if (!epochs_.may_access(target)) [[unlikely]]
-            return {nullptr, Served::no};
-        if (t.route == Route::check &&
-            (seen_acquires_ != process_acquires() || !polls_.other(target, offset))) [[unlikely]]
+        if (!epochs_.may_access(target) ||
+            (t.route == Route::check &&
+             (seen_acquires_ != process_acquires() || !polls_.other(target, offset)))) [[unlikely]]
             return {nullptr, Served::no};
         const std::byte* const data = cache_->find_in_last(target, offset, size);
         if (data == nullptr) [[unlikely]]

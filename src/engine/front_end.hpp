@@ -3,6 +3,7 @@
 
 // What a front end and a window's engine hand each other.
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -40,6 +41,20 @@ enum class Begun : std::uint8_t {
     started,  ///< its starter was called
     carrier,  ///< the same, at now(), and gets with other requests may wait for what this one brings
     waiting,  ///< for what is on its way: with a request, for a carrier
+};
+
+/// What the hot path did with a get or a flush.
+enum class Served : std::uint8_t {
+    hit,   ///< all of it: the bytes are there, the flush was elided
+    pass,  ///< it has been counted and goes to the library as it is
+    miss,  ///< a get that was looked up and not found at hand: ask try_get_further()
+    no,    ///< nothing: ask try_get_slowly(), flush()
+};
+
+/// Where the hot path found the bytes of a get, which has been counted then.
+struct Found {
+    const std::byte* data;  ///< null: see `served`
+    Served served;          ///< never `pass`
 };
 
 /// Starts a put as the program asked.

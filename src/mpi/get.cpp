@@ -123,17 +123,17 @@ template <class Count, bool looked_up>
     const std::uint64_t size = in_one != 0 || !moves ? in_one : target_bytes(target_type, target_count);
     if (moves && size != 0) {
         const std::uint64_t offset = window->offset(target, displacement);
-        CachedWindow::Served served = CachedWindow::Served::miss;
+        Served served = Served::miss;
         if (in_one == 0)
-            served = cached.passes_slowly(target, size) ? CachedWindow::Served::pass : served;
+            served = cached.passes_slowly(target, size) ? Served::pass : served;
         else
             served = looked_up ? cached.try_get_further(target, offset, size, origin)
                                : cached.try_get_slowly(target, offset, size, origin);
-        if (served == CachedWindow::Served::hit) {
+        if (served == Served::hit) {
             check_if_due(*window, target, offset, origin, size);
             return MPI_SUCCESS;
         }
-        if (served == CachedWindow::Served::pass) return start_opened(*window, call, nullptr);
+        if (served == Served::pass) return start_opened(*window, call, nullptr);
         if (cached.lets_pass(target, offset)) {
             const int status = start_opened(*window, call, nullptr);
             if (status == MPI_SUCCESS) cached.went_by(target, size, in_one != 0 ? origin : nullptr);
@@ -254,10 +254,10 @@ int get_seen(void* origin, Count origin_count, MPI_Datatype origin_type, int tar
                                             type, win);
     if (!looks_up) [[unlikely]]
         return get_not_looked_up<Count>(origin, count, origin_type, target, displacement);
-    const CachedWindow::Found found = cached.find_in_last(target, window->offset(target, displacement), size);
-    if (found.served == CachedWindow::Served::hit) [[likely]]
+    const Found found = cached.find_in_last(target, window->offset(target, displacement), size);
+    if (found.served == Served::hit) [[likely]]
         return hit(origin, found.data, size);
-    return found.served == CachedWindow::Served::miss
+    return found.served == Served::miss
                ? get_not_in_last<Count>(origin, count, origin_type, target, displacement)
                : get_not_looked_up<Count>(origin, count, origin_type, target, displacement);
 }
@@ -292,12 +292,12 @@ int rget(const Access<Count>& call, MPI_Request* request) {
     if (const std::uint64_t size = run_bytes(call); size != 0) {
         const std::uint64_t offset = window->offset(call.target, call.displacement);
         const auto served = cached.try_get_slowly(call.target, offset, size, call.origin);
-        if (served == CachedWindow::Served::pass) {
+        if (served == Served::pass) {
             keep_at_hand(call.win, window);
             remember_bytes(call.target_type, call.target_count);
             return start(call, request);
         }
-        if (served == CachedWindow::Served::hit) {
+        if (served == Served::hit) {
             check_now_if_due(*window, call.target, offset, call.origin, size);
             return served_request(*window, request);
         }

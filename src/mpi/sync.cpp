@@ -78,9 +78,9 @@ template <FlushKind kind, FlushCall call>
     Window* const window = window_at_hand(win);
     if (window != nullptr && window->has(target)) [[likely]] {
         switch (window->cached().try_flush(target, kind)) {
-            case CachedWindow::Served::hit:
+            case Served::hit:
                 return MPI_SUCCESS;
-            case CachedWindow::Served::pass:
+            case Served::pass:
                 return flush_passing<kind, call>(*window, target, win);
             default:
                 break;

@@ -139,15 +139,15 @@ bool read_by_get(const Access<Count>& access, MPI_Op op, const Call& call, int& 
     if (window == nullptr || !window->caches_atomic_reads()) return false;
     ReadStarter<Call> starter(*window, access.target, call);
     const std::uint64_t size = window->has(access.target) ? run_bytes(access) : 0;
-    CachedWindow::Served served = CachedWindow::Served::no;
+    Served served = Served::no;
     const std::uint64_t offset = size == 0 ? 0 : window->offset(access.target, access.displacement);
     if (size != 0) served = window->cached().try_get_slowly(access.target, offset, size, access.origin);
     status = MPI_SUCCESS;
-    if (served == CachedWindow::Served::hit) {
+    if (served == Served::hit) {
         check_if_due(*window, access.target, offset, access.origin, size);
         return true;
     }
-    if (served == CachedWindow::Served::pass) {
+    if (served == Served::pass) {
         status = starter.start_whole();
         return true;
     }

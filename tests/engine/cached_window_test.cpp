@@ -76,7 +76,6 @@ TEST_F(CachedWindowTest, PartialHitFetchesOnlyTheGaps) {
 }
 
 TEST_F(CachedWindowTest, NeighboursThatAreWantedTogetherBecomeOneEntry) {
-    using Served = CachedWindow::Served;
     fetched(1, 100, 10);
     fetched(1, 110, 90);
     Buffer buffer(100);

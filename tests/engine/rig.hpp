@@ -51,15 +51,14 @@ class Rig : public WindowTransfers {
     int get(Rank target, std::span<const Piece> pieces, RequestId request = 0) {
         begun = Begun::started;
         if (pieces.size() == 1) {
-            const CachedWindow::Served served =
-                look(target, pieces[0].offset, pieces[0].size, pieces[0].origin);
-            if (served == CachedWindow::Served::hit) begun = Begun::served;
-            if (served == CachedWindow::Served::hit) {
+            const Served served = look(target, pieces[0].offset, pieces[0].size, pieces[0].origin);
+            if (served == Served::hit) begun = Begun::served;
+            if (served == Served::hit) {
                 if (request == 0 && window.check_is_due())
                     window.check(target, pieces[0].offset, {pieces[0].origin, pieces[0].size}, call_site);
                 return 0;
             }
-            if (served == CachedWindow::Served::pass) return start_get(target, pieces);
+            if (served == Served::pass) return start_get(target, pieces);
         }
         std::uint64_t size = 0;
         for (const Piece& p : pieces)
@@ -99,27 +98,26 @@ class Rig : public WindowTransfers {
 
     /// A hit or nothing.
     bool hits(Rank target, std::uint64_t offset, std::uint64_t size, void* origin) {
-        return look(target, offset, size, origin) == CachedWindow::Served::hit;
+        return look(target, offset, size, origin) == Served::hit;
     }
     /// The hot path: never `pass`.
-    CachedWindow::Served try_get(Rank target, std::uint64_t offset, std::uint64_t size, void* origin) {
-        if (!window.looks_up(target)) return CachedWindow::Served::no;
-        const CachedWindow::Found found = window.find_in_last(target, offset, size);
-        const std::byte* const data = found.served == CachedWindow::Served::miss
-                                          ? window.find_at_hand(target, offset, size)
-                                          : found.data;
+    Served try_get(Rank target, std::uint64_t offset, std::uint64_t size, void* origin) {
+        if (!window.looks_up(target)) return Served::no;
+        const Found found = window.find_in_last(target, offset, size);
+        const std::byte* const data =
+            found.served == Served::miss ? window.find_at_hand(target, offset, size) : found.data;
         if (data == nullptr) return found.served;
         std::memcpy(origin, data, size);
-        return CachedWindow::Served::hit;
+        return Served::hit;
     }
-    CachedWindow::Served look(Rank target, std::uint64_t offset, std::uint64_t size, void* origin) {
-        if (window.passes(target, size)) return CachedWindow::Served::pass;
-        switch (const CachedWindow::Served served = try_get(target, offset, size, origin)) {
-            case CachedWindow::Served::miss:
+    Served look(Rank target, std::uint64_t offset, std::uint64_t size, void* origin) {
+        if (window.passes(target, size)) return Served::pass;
+        switch (const Served served = try_get(target, offset, size, origin)) {
+            case Served::miss:
                 return window.try_get_further(target, offset, size, origin);
-            case CachedWindow::Served::no:
+            case Served::no:
                 return window.passes_watched(target, offset, size, origin)
-                           ? CachedWindow::Served::pass
+                           ? Served::pass
                            : window.try_get_slowly(target, offset, size, origin);
             default:
                 return served;
@@ -148,9 +146,9 @@ class Rig : public WindowTransfers {
 
     void flush(Rank target, FlushKind kind = FlushKind::full) {
         switch (window.try_flush(target, kind)) {
-            case CachedWindow::Served::hit:
+            case Served::hit:
                 return;
-            case CachedWindow::Served::pass:
+            case Served::pass:
                 window.flush_passing(target, kind, [&] {
                     ++library_flushes;
                     arrive(target);

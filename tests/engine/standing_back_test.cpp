@@ -118,9 +118,9 @@ TEST_F(CachedWindowTest, WhatIsUnderWayWhenATargetFallsAsleepIsNotForgotten) {
 TEST_F(SleepingTest, AFlushThatFailsCompletesNothing) {
     Buffer buffer(64);
     rig.get(1, 0, 64, buffer.data());
-    ASSERT_EQ(rig.window.try_flush(1, FlushKind::full), CachedWindow::Served::pass);
+    ASSERT_EQ(rig.window.try_flush(1, FlushKind::full), Served::pass);
     rig.window.flush_passing(1, FlushKind::full, [] { return 1; });
-    EXPECT_EQ(rig.window.try_flush(1, FlushKind::full), CachedWindow::Served::pass);
+    EXPECT_EQ(rig.window.try_flush(1, FlushKind::full), Served::pass);
     rig.window.flush_passing(1, FlushKind::full, [] { return 0; });
     const Flush again = rig.window.flush(1, FlushKind::full);
     EXPECT_TRUE(again == Flush::elided || again == Flush::elided_progress);
@@ -161,7 +161,7 @@ TEST_F(UnreadTest, UpdatesAndTheirFlushesPass) {
     EXPECT_TRUE(rig.window.put_passes(1));
     EXPECT_TRUE(rig.window.update_passes(1));
     EXPECT_EQ(counters().puts, puts + 2);
-    EXPECT_EQ(rig.window.try_flush(1, FlushKind::full), CachedWindow::Served::pass);
+    EXPECT_EQ(rig.window.try_flush(1, FlushKind::full), Served::pass);
     rig.window.flush_passing(1, FlushKind::full, [] { return 0; });
     rig.flush(1);
     EXPECT_EQ(rig.library_flushes, flushes) << "there is nothing outstanding";
@@ -230,7 +230,7 @@ TEST_F(SleepingTest, WhatPassedIsCompletedAfterItWakes) {
     for (int i = 0; i < 10'000'000; ++i) {
         if (rig.window.passes(1, 64)) continue;
         Buffer buffer(64, 0);
-        EXPECT_EQ(rig.window.try_get_slowly(1, 4096, 64, buffer.data()), CachedWindow::Served::miss);
+        EXPECT_EQ(rig.window.try_get_slowly(1, 4096, 64, buffer.data()), Served::miss);
         EXPECT_EQ(rig.window.flush(1, FlushKind::full), Flush::needed);
         return;
     }
@@ -333,7 +333,7 @@ TEST_F(SleepingTest, AFlushThatFoundItAsleepServesWhatAnotherThreadHasStarted) {
     ASSERT_EQ(rig.window.flush(1, FlushKind::full), Flush::needed_unseen);
     // Before that flush enters the library, another thread's gets wake the target; the last one waits.
     for (int i = 0; i < 10'000'000; ++i)
-        if (rig.try_get(1, 4096, 64, passing.data()) != CachedWindow::Served::pass) break;
+        if (rig.try_get(1, 4096, 64, passing.data()) != Served::pass) break;
     rig.get(1, 4096, 64, passing.data());
     rig.get(1, 4096, 64, first.data());
     rig.get(1, 4096, 64, second.data());
@@ -365,7 +365,7 @@ struct WatchingTest : CachedWindowTest {
         return offset;
     }
     bool passes(std::uint64_t offset, Buffer& into) {
-        EXPECT_EQ(rig.try_get(1, offset, into.size(), into.data()), CachedWindow::Served::no);
+        EXPECT_EQ(rig.try_get(1, offset, into.size(), into.data()), Served::no);
         if (!rig.window.passes_watched(1, offset, into.size(), into.data())) return false;
         const Piece piece{offset, into.size(), reinterpret_cast<std::byte*>(into.data())};
         return rig.start_get(1, {&piece, 1}) == 0;
@@ -390,7 +390,7 @@ TEST_F(WatchingTest, WhatIsAskedForForTheFirstTimePasses) {
         const std::uint64_t bypassed = counters().bypassed, flushes = rig.library_flushes;
         EXPECT_TRUE(passes(fresh(watched), buffer));
         EXPECT_EQ(counters().bypassed, bypassed + 1);
-        EXPECT_EQ(rig.window.try_flush(1, FlushKind::full), CachedWindow::Served::pass);
+        EXPECT_EQ(rig.window.try_flush(1, FlushKind::full), Served::pass);
         rig.flush(1);
         EXPECT_EQ(rig.library_flushes, flushes + 1);
         EXPECT_EQ(buffer, bytes(1, fresh(watched), 64));
@@ -407,7 +407,7 @@ TEST_F(WatchingTest, OneFlushCompletesWhatHasPassedAndWhatHasNot) {
     Buffer kept(64), passed(64);
     rig.get(1, fresh(true), 64, kept.data());
     EXPECT_TRUE(passes(fresh(false), passed));
-    EXPECT_EQ(rig.window.try_flush(1, FlushKind::full), CachedWindow::Served::no);
+    EXPECT_EQ(rig.window.try_flush(1, FlushKind::full), Served::no);
     const std::uint64_t flushes = rig.library_flushes;
     rig.flush(1);
     rig.flush(1);
@@ -436,7 +436,7 @@ TEST_F(WatchingTest, APutThatIsUnderWayIsCompletedByTheLibrary) {
     rig.put(1, 0, 64, value.data());
     ASSERT_TRUE(passes(fresh(false), buffer));
     rig.flush(1, FlushKind::local);
-    EXPECT_EQ(rig.window.try_flush(1, FlushKind::full), CachedWindow::Served::no);
+    EXPECT_EQ(rig.window.try_flush(1, FlushKind::full), Served::no);
     rig.flush(1);
     EXPECT_EQ(bytes(1, 0, 64), value);
 }

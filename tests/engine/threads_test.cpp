@@ -77,7 +77,7 @@ struct Program {
             const std::uint64_t offset = random() % (memory_bytes - 512);
             const Piece piece{offset, size, reinterpret_cast<std::byte*>(buffer.data())};
             const auto target = static_cast<Rank>(1 + random() % 2);
-            if (window.try_get_slowly(target, offset, size, buffer.data()) != CachedWindow::Served::hit) {
+            if (window.try_get_slowly(target, offset, size, buffer.data()) != Served::hit) {
                 Starter starter(memory, {&piece, 1});
                 if (window.lets_pass(target, offset)) {
                     ASSERT_EQ(starter.start_whole(), 0);
