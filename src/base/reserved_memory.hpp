@@ -11,7 +11,8 @@ namespace nearfetch {
 /// no memory and is not counted by strict overcommit accounting.
 class ReservedMemory {
   public:
-    /// Reserves `bytes_max` bytes of address space (rounded up to whole pages); none of it is usable yet.
+    /// Reserves `bytes_max` bytes of address space (rounded up to whole pages; from 2 MiB on it begins at
+    /// a multiple of 2 MiB, as large pages do); none of it is usable yet.
     /// \throws Error when the address space is not to be had.
     explicit ReservedMemory(std::uint64_t bytes_max);
     ~ReservedMemory();

@@ -47,7 +47,7 @@ enum class Begun : std::uint8_t {
 enum class Served : std::uint8_t {
     hit,   ///< all of it: the bytes are there, the flush was elided
     pass,  ///< it has been counted and goes to the library as it is
-    miss,  ///< a get that was looked up and not found at hand: ask try_get_further()
+    miss,  ///< a get that was looked up and not found: ask find_at_hand(), then try_get_further()
     no,    ///< nothing: ask try_get_slowly(), flush()
 };
 
