@@ -303,10 +303,9 @@ class CachedWindow {
     /// Nothing unless nothing is kept of any target. With the mode off the atomics have to be seen, for the
     /// sake of other windows.
     std::optional<Rest> rest() const noexcept;
-    /// For so long calls of these kinds have passed, or may have, and nobody saw of which target.
+    /// Calls have passed, and nobody saw of which target.
     /// \pre rest()
-    /// \param updates how many
-    void went_unseen(Passed kinds, double ticks, std::uint64_t updates) noexcept;
+    void went_unseen(const Unseen& unseen) noexcept;
 
     /// The program reaches all of the window by loads and stores: that is treated as its own part.
     void leave_alone() noexcept;
@@ -494,6 +493,7 @@ class CachedWindow {
     PolledBytes polled_;
     std::function<void(const StaleHit&)> report_stale_;
     std::function<void(RequestId)> report_arrival_;
+    GetsUnseen gets_unseen_;
     TouchFilter touched_;  ///< ranges, and (by their complement) blocks, that were asked for once
 };
 

@@ -151,14 +151,18 @@ std::optional<Rest> CachedWindow::rest() const noexcept {
     return rest;
 }
 
-void CachedWindow::went_unseen(Passed kinds, double ticks, std::uint64_t updates) noexcept {
+void CachedWindow::went_unseen(const Unseen& unseen) noexcept {
     constexpr std::uint64_t never = ~std::uint64_t{0};
+    std::uint64_t gets_seen = 0;
+    for (const Target& t : targets_)
+        gets_seen += t.passed_gets;
+    const double most_gets = gets_unseen_.at_most(gets_seen, passed_flushes_ + counters_.flushes, unseen);
     for (Target& t : targets_) {
         list(rank_of(t), t);
-        t.passed = t.passed | kinds;
-        if (has(kinds, Passed::gets) && t.bet.pauses()) t.bet.shorten_pause(ticks);
-        t.puts_to_pass -= static_cast<std::uint32_t>(std::min<std::uint64_t>(t.puts_to_pass, updates));
-        if (has(kinds, Passed::updates)) t.updates_when_asleep = never;
+        t.passed = t.passed | unseen.kinds;
+        if (has(unseen.kinds, Passed::gets) && t.bet.pauses()) t.bet.shorten_pause(unseen.ticks, most_gets);
+        t.puts_to_pass -= static_cast<std::uint32_t>(std::min<std::uint64_t>(t.puts_to_pass, unseen.updates));
+        if (has(unseen.kinds, Passed::updates)) t.updates_when_asleep = never;
     }
 }
 

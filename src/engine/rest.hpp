@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <utility>
+
+#include "engine/target.hpp"
 
 namespace nearfetch {
 
@@ -22,6 +25,36 @@ struct Rest {
         longest_get_ticks = std::max(longest_get_ticks, other.longest_get_ticks);
         ticks_to_next_look = std::min(ticks_to_next_look, other.ticks_to_next_look);
     }
+};
+
+/// What passed in a recess, of any target.
+struct Unseen {
+    Passed kinds;               ///< that have passed, or may have
+    double ticks;               ///< that it took
+    std::uint64_t updates;      ///< how many
+    std::uint64_t completions;  ///< how many
+};
+
+/// How many gets pass in a recess. They are not counted there, and the program's own work may be most of the
+/// time that it takes. So, where those that were seen before it came one by one, there were no more of them
+/// than that for each completion. Where many come to a completion, the few calls that are seen do not tell how
+/// many: then the time has to do.
+class GetsUnseen {
+  public:
+    /// \param gets, completions that were seen up to now
+    /// \return at most so many in the recess that is over; infinity: nobody knows
+    double at_most(std::uint64_t gets, std::uint64_t completions, const Unseen& unseen) noexcept {
+        const std::uint64_t new_gets = gets - std::exchange(gets_, gets);
+        const std::uint64_t new_completions = completions - std::exchange(completions_, completions);
+        if (new_gets > few * new_completions) return std::numeric_limits<double>::infinity();
+        return static_cast<double>(few * unseen.completions);
+    }
+
+  private:
+    static constexpr std::uint64_t few = 2;
+
+    std::uint64_t gets_ = 0;
+    std::uint64_t completions_ = 0;
 };
 
 }  // namespace nearfetch

@@ -255,10 +255,10 @@ std::optional<Rest> Library::rest() noexcept {
     return all;
 }
 
-void Library::went_unseen(Passed kinds, double ticks, std::uint64_t updates) noexcept {
+void Library::went_unseen(const Unseen& unseen) noexcept {
     const std::lock_guard guard(mutex_);
     for (const auto& [win, window] : windows_)
-        window->cached().went_unseen(kinds, ticks, updates);
+        window->cached().went_unseen(unseen);
 }
 
 void Library::finalize() noexcept {

@@ -77,7 +77,7 @@ class Library {
     /// That of all windows, if all are at rest.
     std::optional<Rest> rest() noexcept;
     /// The same for all windows as CachedWindow has it.
-    void went_unseen(Passed kinds, double ticks, std::uint64_t updates) noexcept;
+    void went_unseen(const Unseen& unseen) noexcept;
     /// Records the windows that were never freed, and writes what was asked for.
     void finalize() noexcept;
 
