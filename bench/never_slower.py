@@ -32,8 +32,9 @@ TITLE = "never slower: plain over nearfetch"
 DEFAULT = Side("acquire", counted=False)
 """What `nearfetch run` does when nothing is said; and nobody asks for statistics."""
 SIDES = {"plain": PLAIN, "interposed": INTERPOSED, "nearfetch": DEFAULT}
-PROGRAM_ROUNDS = 3
-"""Of whole programs, to one of patterns: sides that are processes of their own differ by tens of percents."""
+PROGRAM_ROUNDS = 9
+"""Of whole programs, to one of patterns: sides that are processes of their own differ by tens of percents,
+and the median of three of them by a fifth."""
 AGAIN = 3
 KINDS = (("shm", "allocate"), ("shm", "create"), ("tcp", "create"))
 

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -157,6 +158,15 @@ void mixed(Side& side) {
     side.flush();
 }
 
+/// What the program has just written, as programs do that are none of benchmarks.
+void put_written(Side& side) {
+    const std::uint64_t offset = side.somewhere(64);
+    for (std::uint64_t i = 0; i < 64; i += sizeof offset)
+        std::memcpy(side.buffer.data() + i, &offset, sizeof offset);
+    side.put(offset, 64);
+    side.flush();
+}
+
 void count(Side& side) {
     const std::int64_t one = 1;
     side.calls.fetch_and_op(&one, side.buffer.data(), MPI_INT64_T, target_rank, 0, MPI_SUM, side.win);
@@ -234,6 +244,7 @@ constexpr Pattern patterns[] = {
     {"rget_many_random_8", Opened::lock_all, false, requests},
     {"get_strided", Opened::lock_all, false, get_strided},
     {"put_flush_8", Opened::lock_all, false, at_random<&Side::put, 8>},
+    {"put_written_64", Opened::lock_all, false, put_written},
     {"put_stream_8", Opened::lock_all, false, in_a_stream<&Side::put, 8, stream_length>},
     {"put_stream_4096", Opened::lock_all, false, in_a_stream<&Side::put, 4096, 16>},
     {"mixed_8", Opened::lock_all, false, mixed},

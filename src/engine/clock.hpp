@@ -33,17 +33,27 @@ inline std::uint64_t ticks() noexcept {
 #endif
 }
 
-/// Measured once per process, over at least 100 us.
+#if defined(__x86_64__)
+namespace detail {
+struct Instant {
+    std::uint64_t ns = steady_ns();
+    std::uint64_t ticks = __rdtsc();
+};
+inline const Instant loaded;  ///< when this was
+}  // namespace detail
+#endif
+
+/// Measured once per process: over the time since it was loaded, so that nobody has to wait, but over at
+/// least 100 us.
 inline double ns_per_tick() noexcept {
 #if defined(__x86_64__)
     if (simulated_ticks != nullptr) return 1.0;
     static const double ratio = [] {
-        const std::uint64_t ns0 = steady_ns(), t0 = ticks();
-        std::uint64_t ns1 = ns0;
-        while (ns1 - ns0 < 100'000)
-            ns1 = steady_ns();
-        const std::uint64_t t1 = ticks();
-        return static_cast<double>(ns1 - ns0) / static_cast<double>(t1 > t0 ? t1 - t0 : 1);
+        const auto ns_since = [] { return steady_ns() - detail::loaded.ns; };
+        while (ns_since() < 100'000) {
+        }
+        const std::uint64_t ns = ns_since(), since = __rdtsc() - detail::loaded.ticks;
+        return static_cast<double>(ns) / static_cast<double>(since > 0 ? since : 1);
     }();
     return ratio;
 #else

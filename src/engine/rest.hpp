@@ -37,8 +37,8 @@ struct Unseen {
 
 /// How many gets pass in a recess. They are not counted there, and the program's own work may be most of the
 /// time that it takes. So, where those that were seen before it came one by one, there were no more of them
-/// than that for each completion. Where many come to a completion, the few calls that are seen do not tell how
-/// many: then the time has to do.
+/// than that for each completion. Where many come to a completion, the few calls that are seen do not tell
+/// how many: then the time has to do.
 class GetsUnseen {
   public:
     /// \param gets, completions that were seen up to now

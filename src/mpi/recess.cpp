@@ -18,9 +18,7 @@ constexpr std::uint64_t shortest_wait = 4;
 constexpr std::uint64_t longest_wait = 1u << 20;
 constexpr std::uint64_t most_targets = 4096;  ///< at its end each is looked at
 constexpr double quick_ns = 2000;     ///< where a call takes longer, what it takes to see it is not felt
-constexpr double usual_ns = 1e6;      ///< what a recess takes,
-constexpr double usual_calls = 2048;  ///< or what so many calls do, if most of it is the program's own work,
-constexpr double longest_ns = 10e6;   ///< but no longer than that
+constexpr double longest_ns = 10e6;   ///< most of which is the program's own work
 constexpr double shortest_ns = 20e3;  ///< one that is cut off, to be worth it
 
 }  // namespace
@@ -68,9 +66,7 @@ void Recess::end() noexcept {
         calls_ = std::min(first_calls, most_calls_);
         return wait_longer();
     }
-    const double calls_per_ns = static_cast<double>(completions_) / ns;
-    const double enough = std::max(usual_ns * calls_per_ns, std::min(usual_calls, longest_ns * calls_per_ns));
-    const double usual = std::min(enough, 4.0 * static_cast<double>(calls_));
+    const double usual = static_cast<double>(calls_) * std::min(longest_ns / ns, 4.0);
     calls_ = static_cast<std::uint32_t>(std::clamp(usual, 1.0, static_cast<double>(most_calls_)));
     calls_to_next_ = wait_ = shortest_wait;
 }

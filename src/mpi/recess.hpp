@@ -3,12 +3,12 @@
 
 // Calls that nobody looks at. Where nothing is kept of any target of any window, and calls take less than two
 // microseconds, as in shared memory, all that nearfetch does for them is felt: it looks each up, counts it,
-// and notes that something is under way. So there is a recess: for a millisecond or so gets, updates, atomics
-// and flushes go to the library as they are. Locks of single targets, their unlocks and fences stay seen, and
-// do not disturb it; whatever else asks for a window ends it (find_window), and so does one of the calls that
-// complete others, after so many of them. Then all targets count as having something of these kinds under
-// way. After updates and atomics that means that nothing is used that was cached before. What gets could have
-// taken in that time is subtracted from the pauses after which targets are looked at again.
+// and notes that something is under way. So there is a recess: for up to ten milliseconds gets, updates,
+// atomics and flushes go to the library as they are. Locks of single targets, their unlocks and fences stay
+// seen, and do not disturb it; whatever else asks for a window ends it (find_window), and so does one of the
+// calls that complete others, after so many of them. Then all targets count as having something of these
+// kinds under way. After updates and atomics that means that nothing is used that was cached before. What
+// gets could have taken in that time is subtracted from the pauses after which targets are looked at again.
 //
 // There is none with MPI_THREAD_MULTIPLE, while memory is exposed by two windows (then the end of an update
 // is an acquire), or where somebody asks how many calls there were.

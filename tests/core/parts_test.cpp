@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <random>
 #include <set>
 #include <vector>
 
@@ -103,6 +104,26 @@ TEST(GhostMemory, RemembersOnceAndForgetsTheLeast) {
     ghosts.set_capacity(1000);
     EXPECT_EQ(ghosts.recall(4 * 16), 2.0);
     EXPECT_EQ(ghosts.recall(2 * 16), 1.0);
+}
+
+TEST(GhostMemory, GrowsAndForgetsFewWhileThereIsRoom) {
+    constexpr std::uint64_t keys = 4096;
+    GhostMemory ghosts;
+    ghosts.set_capacity(4 * keys);
+    std::mt19937_64 random(5);
+    std::vector<std::uint64_t> all(keys);
+    for (std::uint64_t& key : all) {
+        key = random();
+        ghosts.remember(key, static_cast<double>(key % 1000));
+    }
+    std::uint64_t known = 0;
+    for (const std::uint64_t key : all) {
+        const auto number = ghosts.recall(key);
+        known += number ? 1 : 0;
+        EXPECT_EQ(number.value_or(static_cast<double>(key % 1000)), static_cast<double>(key % 1000));
+    }
+    EXPECT_GE(known, keys * 99 / 100);
+    EXPECT_FALSE(ghosts.recall(all[0]));
 }
 
 }  // namespace

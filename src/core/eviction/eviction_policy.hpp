@@ -98,6 +98,8 @@ class EvictionPolicy {
     /// Appends up to `count` distinct inserted items in the order in which they should leave.
     virtual void candidates(std::size_t count, EvictionCandidates& out) = 0;
 
+    /// Whether it looks for candidates in the slots of the index, and counts the empty ones.
+    virtual bool visits_slots() const noexcept { return false; }
     /// True when scores add up and a newcomer has to be worth more than what it displaces.
     virtual bool weighs_newcomers() const noexcept { return false; }
     /// What a free byte is worth, in units of score (only asked when weighs_newcomers()).

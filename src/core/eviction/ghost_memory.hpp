@@ -3,9 +3,10 @@
 
 // What is remembered of items that are not cached: one number per key, 16 bytes each, bounded.
 //
-// Four keys share a CPU cache line; when it is full the least number is forgotten. Memory is taken when the
-// first item is remembered, so a cache that never evicts pays nothing.
+// Four keys share a CPU cache line; when it is full the least number is forgotten. Memory is taken for a few
+// when the first item is remembered, and for four times as many when there is one to two lines.
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
@@ -19,30 +20,16 @@ class GhostMemory {
   public:
     /// Room for about `keys`; what is remembered is kept as far as it fits.
     void set_capacity(std::uint64_t keys) {
-        const std::uint64_t lines = std::bit_ceil(keys / ways + 1);
-        if (lines == wanted_lines_) return;
-        if (lines_.empty()) {
-            wanted_lines_ = lines;
-            return;
-        }
-        std::vector<Line> before(lines);
-        before.swap(lines_);
-        wanted_lines_ = lines;
-        for (const Line& line : before)
-            for (const Ghost& ghost : line)
-                if (ghost.key != 0) put(ghost);
+        most_lines_ = std::bit_ceil(keys / ways + 1);
+        if (lines_.size() > most_lines_) take(most_lines_);
     }
+    /// Takes the memory for all of them now.
+    void take_all() { take(most_lines_); }
 
-    /// Without memory to be had nothing is remembered.
+    /// Without memory to be had less is remembered, or nothing.
     void remember(std::uint64_t key, double number) noexcept {
-        if (lines_.empty()) {
-            try {
-                lines_.resize(wanted_lines_);
-            } catch (const std::bad_alloc&) {
-                return;
-            }
-        }
-        put({key | 1, number});
+        if (2 * remembered_ >= lines_.size() && lines_.size() < most_lines_) grow();
+        if (!lines_.empty()) put({key | 1, number});
     }
 
     /// The number, which is then forgotten.
@@ -52,6 +39,7 @@ class GhostMemory {
             if (ghost.key == (key | 1)) {
                 const double number = ghost.number;
                 ghost = Ghost{};
+                --remembered_;
                 return number;
             }
         return std::nullopt;
@@ -70,7 +58,24 @@ class GhostMemory {
         double number = 0;
     };
     static constexpr std::uint64_t ways = 4;
+    static constexpr std::uint64_t first_lines = 64;
+    static constexpr std::uint64_t growth = 4;
     using Line = std::array<Ghost, ways>;
+
+    void take(std::uint64_t lines) {
+        std::vector<Line> before(lines);
+        before.swap(lines_);
+        remembered_ = 0;
+        for (const Line& line : before)
+            for (const Ghost& ghost : line)
+                if (ghost.key != 0) put(ghost);
+    }
+    void grow() noexcept {
+        try {
+            take(std::min(std::max(lines_.size() * growth, first_lines), most_lines_));
+        } catch (const std::bad_alloc&) {
+        }
+    }
 
     Line& line_of(std::uint64_t key) noexcept { return lines_[(key >> 1) & (lines_.size() - 1)]; }
 
@@ -79,6 +84,7 @@ class GhostMemory {
         Ghost* least = &line[0];
         for (Ghost& other : line) {
             if (other.key == 0 || other.key == ghost.key) {
+                if (other.key == 0) ++remembered_;
                 other = ghost;
                 return;
             }
@@ -88,7 +94,8 @@ class GhostMemory {
     }
 
     std::vector<Line> lines_;
-    std::uint64_t wanted_lines_ = 1;
+    std::uint64_t most_lines_ = 1;
+    std::uint64_t remembered_ = 0;  ///< keys
 };
 
 }  // namespace nearfetch

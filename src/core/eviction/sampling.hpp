@@ -17,6 +17,7 @@ class SamplingPolicy : public EvictionPolicy {
     void insert(EvictionItem& item) override { item.position = 0; }
     void erase(EvictionItem& item, bool) noexcept override { item.position = EvictionItem::nowhere; }
 
+    bool visits_slots() const noexcept override { return true; }
     /// Each candidate costs one sample, as each eviction of the paper does. A sample that only has candidates
     /// that were chosen before is widened, as one is that has none.
     void candidates(std::size_t count, EvictionCandidates& out) override {

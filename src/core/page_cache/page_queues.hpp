@@ -33,8 +33,7 @@ class PageQueues {
           first_most_(policy == Policy::two_queues ? std::max(1u, count / 4) : std::max(1u, count / 10)),
           names_most_(policy == Policy::two_queues ? std::max(1u, count / 2) : count) {
         names_.set_capacity(names_most_);
-        names_.remember(0, 0);  // takes its memory now
-        names_.recall(0);
+        names_.take_all();
     }
 
     void used(Page& page) noexcept {

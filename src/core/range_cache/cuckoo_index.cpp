@@ -2,6 +2,8 @@
 #include "core/range_cache/cuckoo_index.hpp"
 
 #include <algorithm>
+#include <new>
+#include <utility>
 
 #include "base/assert.hpp"
 
@@ -17,13 +19,35 @@ constexpr std::uint32_t least_searched = 8;
 }  // namespace
 
 CuckooIndex::CuckooIndex(std::uint32_t slots, std::uint64_t seed)
+    : CuckooIndex(std::min(slots, first_slots), slots, seed) {}
+
+CuckooIndex::CuckooIndex(std::uint32_t slots, std::uint32_t most_slots, std::uint64_t seed)
     : slots_(slots),
+      most_slots_(most_slots),
       reached_from_(slots),
       visited_in_(slots, 0),
       searched_(most_searched),
       random_state_(seed * 2 + 1) {
     NF_EXPECT(slots > 0 && slots != none);
     path_.reserve(functions * (walk_steps + most_searched + 1));
+}
+
+void CuckooIndex::take_all() {
+    if (slots_.size() < most_slots_) take(most_slots_);
+}
+
+// Where they find no place, which is hardly possible, the few slots have to do.
+void CuckooIndex::take(std::uint32_t slots) {
+    CuckooIndex larger(slots, most_slots_, random_state_ / 2);
+    for (const Slot& slot : slots_)
+        if (slot.id != none && !larger.insert(slot.target, slot.offset, slot.id)) return;
+    *this = std::move(larger);
+}
+
+// Without memory to be had the slots that are there have to do.
+void CuckooIndex::grow() noexcept try {
+    take(most_slots_ / growth < slots_.size() ? most_slots_ : slots_taken() * growth);
+} catch (const std::bad_alloc&) {
 }
 
 std::array<std::uint32_t, CuckooIndex::functions> CuckooIndex::positions(
@@ -53,6 +77,8 @@ bool CuckooIndex::visit(std::uint32_t slot, std::uint32_t from) {
 
 bool CuckooIndex::plan(Rank target, std::uint64_t offset) {
     NF_EXPECT(find(target, offset) == none);
+    if (used_ >= slots_.size() / 2 && slots_.size() < most_slots_) [[unlikely]]
+        grow();
     newcomer_ = {offset, target, none};
     path_.clear();
     planned_ = none;

@@ -29,8 +29,12 @@ class CuckooIndex {
     static constexpr std::uint32_t none = 0xffffffff;
     static constexpr std::uint32_t functions = 4;
 
-    /// \param slots |I_w|  \param seed of the walks' random choices
+    /// \param slots |I_w|; memory is taken for a few, and for more when these are half full
+    /// \param seed of the walks' random choices
     CuckooIndex(std::uint32_t slots, std::uint64_t seed);
+    /// Takes the memory of all slots: for who visits them, and counts the empty ones.
+    /// \throws std::bad_alloc, and nothing has changed
+    void take_all();
 
     /// The number stored under this key, or none.
     std::uint32_t find(Rank target, std::uint64_t offset) const noexcept {
@@ -61,10 +65,14 @@ class CuckooIndex {
     bool erase(Rank target, std::uint64_t offset) noexcept;
     void clear() noexcept;
 
-    std::uint32_t slot_count() const noexcept { return static_cast<std::uint32_t>(slots_.size()); }
+    std::uint32_t slot_count() const noexcept { return most_slots_; }
+    /// The first so many have memory; the others are empty.
+    std::uint32_t slots_taken() const noexcept { return static_cast<std::uint32_t>(slots_.size()); }
     std::uint32_t used() const noexcept { return used_; }
     /// The number stored in a slot, or none.
-    std::uint32_t at(std::uint32_t slot) const noexcept { return slots_[slot].id; }
+    std::uint32_t at(std::uint32_t slot) const noexcept {
+        return slot < slots_.size() ? slots_[slot].id : none;
+    }
     /// 64 well mixed bits of a key.
     static std::uint64_t mix(Rank target, std::uint64_t offset) noexcept {
         std::uint64_t x = offset + 0x9e3779b97f4a7c15ull * (static_cast<std::uint32_t>(target) + 1ull);
@@ -80,6 +88,10 @@ class CuckooIndex {
         std::uint32_t id = none;
     };
     static constexpr Rank no_target = -1;
+    static constexpr std::uint32_t first_slots = 1024;
+    static constexpr std::uint32_t growth = 4;
+
+    CuckooIndex(std::uint32_t slots, std::uint32_t most_slots, std::uint64_t seed);
 
     static std::uint64_t second_mix(std::uint64_t hash) noexcept {
         const std::uint64_t x = (hash ^ (hash >> 32)) * 0xbf58476d1ce4e5b9ull;
@@ -93,8 +105,11 @@ class CuckooIndex {
     std::uint32_t walk(std::uint32_t current);
     std::uint32_t search();
     std::uint32_t random(std::uint32_t bound) noexcept;
+    void take(std::uint32_t slots);
+    void grow() noexcept;
 
     std::vector<Slot> slots_;
+    std::uint32_t most_slots_;
     std::vector<std::uint32_t> reached_from_;  ///< per slot, for the last plan
     std::vector<std::uint32_t> visited_in_;    ///< per slot: number of the plan that visited it last
     std::vector<std::uint32_t> path_;

@@ -33,6 +33,7 @@ RangeCache::RangeCache(const RangeCacheConfig& config, std::uint32_t ranks)
       config_(config) {
     near_.fill(&nothing_);
     policy_ = make_eviction_policy(config.policy, *this, {config.sample_entries, config.seed});
+    if (policy_->visits_slots()) index_.take_all();
     touch_rule_ = policy_->touch_rule();
 }
 

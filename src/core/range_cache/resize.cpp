@@ -77,6 +77,7 @@ bool RangeCache::resize_index(std::uint64_t entries) {
     if (entries == index_.slot_count()) return true;
     try {
         CuckooIndex resized(static_cast<std::uint32_t>(entries), config_.seed);
+        if (policy_->visits_slots()) resized.take_all();
         if (!config_.keep_on_resize) {
             invalidate();
             index_ = std::move(resized);
