@@ -68,6 +68,12 @@ class Side {
         calls.put(buffer.data(), count, MPI_BYTE, target_rank, static_cast<MPI_Aint>(offset), count, MPI_BYTE,
                   win);
     }
+    /// As programs do that compute what they put: whole words.
+    void put_written(std::uint64_t offset, std::uint64_t size) {
+        for (std::uint64_t at = 0; at < size; at += sizeof offset)
+            std::memcpy(buffer.data() + at, &offset, sizeof offset);
+        put(offset, size);
+    }
     void flush() {
         window_->flush();
         completed();
@@ -158,15 +164,6 @@ void mixed(Side& side) {
     side.flush();
 }
 
-/// What the program has just written, as programs do that are none of benchmarks.
-void put_written(Side& side) {
-    const std::uint64_t offset = side.somewhere(64);
-    for (std::uint64_t i = 0; i < 64; i += sizeof offset)
-        std::memcpy(side.buffer.data() + i, &offset, sizeof offset);
-    side.put(offset, 64);
-    side.flush();
-}
-
 void count(Side& side) {
     const std::int64_t one = 1;
     side.calls.fetch_and_op(&one, side.buffer.data(), MPI_INT64_T, target_rank, 0, MPI_SUM, side.win);
@@ -244,7 +241,7 @@ constexpr Pattern patterns[] = {
     {"rget_many_random_8", Opened::lock_all, false, requests},
     {"get_strided", Opened::lock_all, false, get_strided},
     {"put_flush_8", Opened::lock_all, false, at_random<&Side::put, 8>},
-    {"put_written_64", Opened::lock_all, false, put_written},
+    {"put_written_64", Opened::lock_all, false, at_random<&Side::put_written, 64>},
     {"put_stream_8", Opened::lock_all, false, in_a_stream<&Side::put, 8, stream_length>},
     {"put_stream_4096", Opened::lock_all, false, in_a_stream<&Side::put, 4096, 16>},
     {"mixed_8", Opened::lock_all, false, mixed},

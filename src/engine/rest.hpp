@@ -36,13 +36,13 @@ struct Unseen {
 };
 
 /// How many gets pass in a recess. They are not counted there, and the program's own work may be most of the
-/// time that it takes. So, where those that were seen before it came one by one, there were no more of them
-/// than that for each completion. Where many come to a completion, the few calls that are seen do not tell
-/// how many: then the time has to do.
+/// time that it takes. But where no more than two came to a completion, of those that were seen before it, it
+/// was the same in the recess. Where many do, the few calls that are seen do not tell how many: then the time
+/// has to do.
 class GetsUnseen {
   public:
-    /// \param gets, completions that were seen up to now
-    /// \return at most so many in the recess that is over; infinity: nobody knows
+    /// \param gets that were seen up to now  \param completions the same of these
+    /// \return no more can have passed in the recess that is over; infinity: nobody knows
     double at_most(std::uint64_t gets, std::uint64_t completions, const Unseen& unseen) noexcept {
         const std::uint64_t new_gets = gets - std::exchange(gets_, gets);
         const std::uint64_t new_completions = completions - std::exchange(completions_, completions);

@@ -267,7 +267,7 @@ TEST_F(SleepingTest, WhatItHadIsThereWhenItWakes) {
     EXPECT_NE(kept, bytes(1, 0, 64));
 }
 
-constexpr std::uint64_t most = 1u << 30;
+constexpr std::uint64_t countless = 1u << 30;  ///< completions: the time is what counts
 
 TEST_F(SleepingTest, AtRestIsWhoKeepsNothing) {
     const auto rest = rig.window.rest();
@@ -277,9 +277,9 @@ TEST_F(SleepingTest, AtRestIsWhoKeepsNothing) {
     fetched(1, 0, 64);
     const double pause = rest->ticks_to_next_look - rest->longest_get_ticks;
     EXPECT_NEAR(rig.window.rest()->ticks_to_next_look, pause, 1e-6 * pause) << "of one get";
-    rig.window.went_unseen({Passed::gets, pause / 2, 0, most});
+    rig.window.went_unseen({Passed::gets, pause / 2, 0, countless});
     EXPECT_NEAR(rig.window.rest()->ticks_to_next_look, pause / 2, rest->longest_get_ticks);
-    rig.window.went_unseen({Passed::gets, 2 * pause, 0, most});
+    rig.window.went_unseen({Passed::gets, 2 * pause, 0, countless});
     EXPECT_EQ(rig.window.rest()->ticks_to_next_look, 0);
     fetched(2, 0, 64);
     EXPECT_FALSE(rig.window.rest());
@@ -328,7 +328,7 @@ TEST_F(SleepingTest, WhatWentUnseenIsCompletedAtAnyTarget) {
 
 TEST_F(SleepingTest, WhatItHadIsThereAfterUnseenGets) {
     rig.memory[1][0] ^= 0xff;  // against the mode's rules: so the old byte shows where it came from
-    rig.window.went_unseen({Passed::gets, 1e18, 0, most});
+    rig.window.went_unseen({Passed::gets, 1e18, 0, countless});
     const std::uint64_t messages = rig.messages;
     EXPECT_NE(fetched(1, 0, 64), bytes(1, 0, 64));
     EXPECT_EQ(rig.messages, messages);
@@ -337,7 +337,7 @@ TEST_F(SleepingTest, WhatItHadIsThereAfterUnseenGets) {
 TEST_F(SleepingTest, NothingOlderIsThereAfterUnseenUpdates) {
     std::fill_n(rig.memory[1].begin(), 64, 0x3c);  // a put of this process that nobody saw
     rig.window.went_unseen({Passed::updates, 0, 1, 1});
-    rig.window.went_unseen({Passed::gets, 1e18, 0, most});
+    rig.window.went_unseen({Passed::gets, 1e18, 0, countless});
     EXPECT_EQ(fetched(1, 0, 64), Buffer(64, 0x3c));
     EXPECT_EQ(fetched(1, 0, 64), Buffer(64, 0x3c));
 }

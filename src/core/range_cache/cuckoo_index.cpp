@@ -28,7 +28,7 @@ CuckooIndex::CuckooIndex(std::uint32_t slots, std::uint32_t most_slots, std::uin
       visited_in_(slots, 0),
       searched_(most_searched),
       random_state_(seed * 2 + 1) {
-    NF_EXPECT(slots > 0 && slots != none);
+    NF_EXPECT(slots > 0 && most_slots != none);
     path_.reserve(functions * (walk_steps + most_searched + 1));
 }
 

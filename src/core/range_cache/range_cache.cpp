@@ -25,19 +25,24 @@ RangeCache::RangeCache(const RangeCacheConfig& config, std::uint32_t ranks)
       exact_match_(config.checked().exact_match),
       sync_(ranks),
       pool_(2 * config.index_entries_max),
-      index_(static_cast<std::uint32_t>(config.index_entries), config.seed),
+      policy_(make_eviction_policy(config.policy, *this, {config.sample_entries, config.seed})),
+      index_(new_index(config, config.index_entries)),
       buffer_(config.buffer_bytes, config.buffer_bytes_max),
       granted_bytes_(buffer_.size_bytes()),
       ahead_(config.read_ahead_bytes),
       plan_(std::make_unique<Plan>()),
       config_(config) {
     near_.fill(&nothing_);
-    policy_ = make_eviction_policy(config.policy, *this, {config.sample_entries, config.seed});
-    if (policy_->visits_slots()) index_.take_all();
     touch_rule_ = policy_->touch_rule();
 }
 
 RangeCache::~RangeCache() { by_age_.clear(); }
+
+CuckooIndex RangeCache::new_index(const RangeCacheConfig& config, std::uint64_t entries) const {
+    CuckooIndex index(static_cast<std::uint32_t>(entries), config.seed);
+    if (policy_->visits_slots()) index.take_all();
+    return index;
+}
 
 const std::byte* RangeCache::find_further(Rank target, std::uint64_t offset, std::uint64_t size) noexcept {
     Entry* const entry = exact_match_ ? nullptr : covering(target, offset);

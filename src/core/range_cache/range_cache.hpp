@@ -232,6 +232,8 @@ class RangeCache final : private EvictionView {
     void reap_stale(std::uint32_t most, std::uint64_t payload_bytes) noexcept;
     Entry* cached_at(std::uint32_t slot) noexcept;
 
+    CuckooIndex new_index(const RangeCacheConfig& config, std::uint64_t entries) const;
+
     // Adaptation (resize.cpp).
     void adapt();
     bool resize_index(std::uint64_t entries);
@@ -261,9 +263,9 @@ class RangeCache final : private EvictionView {
     std::uint64_t requested_bytes_ = 0;
     SyncClock sync_;
     EntryPool pool_;
+    std::unique_ptr<EvictionPolicy> policy_;
     CuckooIndex index_;
     RangeIndex by_range_;
-    std::unique_ptr<EvictionPolicy> policy_;
     StorageBuffer buffer_;
 
     AgeList by_age_;             ///< in the order of admission, which is that of the stamps

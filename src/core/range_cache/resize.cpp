@@ -76,8 +76,7 @@ bool RangeCache::resize(std::uint64_t buffer_bytes, std::uint64_t index_entries)
 bool RangeCache::resize_index(std::uint64_t entries) {
     if (entries == index_.slot_count()) return true;
     try {
-        CuckooIndex resized(static_cast<std::uint32_t>(entries), config_.seed);
-        if (policy_->visits_slots()) resized.take_all();
+        CuckooIndex resized = new_index(config_, entries);
         if (!config_.keep_on_resize) {
             invalidate();
             index_ = std::move(resized);
