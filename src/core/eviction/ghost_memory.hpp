@@ -4,7 +4,7 @@
 // What is remembered of items that are not cached: one number per key, 16 bytes each, bounded.
 //
 // Four keys share a CPU cache line; when it is full the least number is forgotten. Memory is taken for a few
-// when the first item is remembered, and for four times as many when there is one to two lines.
+// when the first item is remembered, and for four times as many when there are half as many keys as lines.
 
 #include <algorithm>
 #include <array>
