@@ -51,20 +51,32 @@ TEST(CuckooIndex, KeepsAThousandOfAThousandAt97PercentLoadWhateverTheStride) {
 }
 
 // Of tables filled to 97 % with random keys every fifteenth has no place for a few of them, however they are
-// inserted; for how many is a matter of the seed, then.
+// inserted.
 TEST(CuckooIndex, StridesOverSeveralTargetsAreNoWorseThanRandomKeys) {
-    constexpr std::uint32_t seeds = 8;
     for (const std::uint32_t slots : {1024u, 4099u})
         for (const std::uint64_t stride : strides) {
+            CuckooIndex index(slots, 1);
+            index.take_all();
             const auto count = static_cast<std::uint32_t>(slots * 0.97);
-            std::uint32_t homeless = 0;
-            for (std::uint32_t seed = 1; seed <= seeds; ++seed) {
-                CuckooIndex index(slots, seed);
-                for (std::uint32_t i = 0; i < count; ++i)
-                    homeless += index.insert(static_cast<Rank>(i % 7), i * stride, i) ? 0 : 1;
-            }
-            EXPECT_LE(homeless, seeds * count / 400) << slots << " slots, stride " << stride;
+            std::uint32_t kept = 0;
+            for (std::uint32_t i = 0; i < count; ++i)
+                kept += index.insert(static_cast<Rank>(i % 7), i * stride, i) ? 1 : 0;
+            EXPECT_GE(kept + 5, count) << slots << " slots, stride " << stride;
         }
+}
+
+// How many have no place is a matter of the seed, too: 0 to 18 in tables that have grown, 0 to 14 in others.
+TEST(CuckooIndex, TablesThatHaveGrownAreAsGood) {
+    constexpr std::uint32_t slots = 4099, count = 3976, seeds = 8;
+    for (const std::uint64_t stride : strides) {
+        std::uint32_t homeless = 0;
+        for (std::uint32_t seed = 1; seed <= seeds; ++seed) {
+            CuckooIndex index(slots, seed);
+            for (std::uint32_t i = 0; i < count; ++i)
+                homeless += index.insert(static_cast<Rank>(i % 7), i * stride, i) ? 0 : 1;
+        }
+        EXPECT_LE(homeless, seeds * count / 400) << "stride " << stride;
+    }
 }
 
 TEST(CuckooIndex, PowersOfTwoDoNotCollide) {
