@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from statistics import geometric_mean, median
+from statistics import median
 from typing import Callable, Sequence
 
 from bench import plots, rma
@@ -44,10 +44,10 @@ Measure = Callable[..., Rows]
 
 
 def run(options: Options) -> Report:
-    """A window that is read through nearfetch and one past it take turns inside one process.
+    """Reads of one window through nearfetch and past it take turns inside one process.
 
-    So do whole processes with and without it, with the same windows; between these the place of their
-    memory decides more than nearfetch does. Nobody asks for counters, but where access types are measured.
+    So do whole processes with and without it; between these the place of the windows' memory decides more
+    than nearfetch does. Nobody asks for counters, but where access types are measured.
     Pairs of users' windows that are below are measured again, in AGAIN times as many rounds, each LONGER.
     """
     sizes = rma.sizes(options)
@@ -120,12 +120,7 @@ def _users(at: Measure, patterns: Sequence[str]) -> dict[str, Callable[[], Rows]
 
 
 def _beside_past(at: Measure, patterns: Sequence[str], config: str, side: Side = PLAIN) -> Rows:
-    """Once with the window made first and once with the one past it: where memory comes to lie can decide
-    more than the calls do. The mean counts."""
-    first, second = (at(patterns, configs=order, side=side) for order in ([config, PAST], [PAST, config]))
-    return {
-        key: {"median": geometric_mean((row["median"], second[key]["median"]))} for key, row in first.items()
-    }
+    return at(patterns, configs=[config, PAST], side=side)
 
 
 def _medians(runs: list[Rows], key: rma.Key) -> list[float]:

@@ -137,14 +137,16 @@ class Side(NamedTuple):
 
     mode: Optional[str] = None
     settings: Mapping[str, object] = {}
-    interposed: bool = False
-    """Without nearfetch, but under a library that does nothing but pass the calls on."""
+    interposed: Optional[str] = None
+    """Without nearfetch, but under a library of this name that does nothing but pass the calls on, or count
+    them, too."""
     counted: bool = True
     """With statistics, for which nearfetch looks at every call: `Outcome.counters`."""
 
 
 PLAIN = Side()
-INTERPOSED = Side(interposed=True)
+INTERPOSED = Side(interposed="bare_interposer")
+COUNTING = Side(interposed="counting_interposer")
 CACHED = Side("always-cache")
 
 
@@ -202,14 +204,6 @@ def core_program(name: str, folder: str = "bench") -> Path:
     return _built(BUILD / folder / name)
 
 
-def bare_interposer(family: str) -> Path:
-    """The path of the library that does nothing but pass calls on.
-
-    Raises BenchError where it was not built.
-    """
-    return _built(BUILD / "bench" / f"bare_interposer_{family}.so")
-
-
 def families() -> list[str]:
     """The MPI libraries that the figures compare, of those that nearfetch was built for."""
     built = [name for name in ("mpich", "openmpi") if (BUILD / "programs" / name / "lcc").exists()]
@@ -251,16 +245,20 @@ def run_command(
         if side.mode is not None:
             stats = scratch if side.counted else None
             words = nearfetch_run(BUILD, side.mode, side.settings, stats, place.family) + words
-        elif side.interposed:
-            prepared = interposed(words, env, place.family)
+        elif side.interposed is not None:
+            prepared = interposed(words, env, place.family, side.interposed)
             words, env = prepared.command, prepared.environ
         output = execute(words, env, timeout_s, show_errors, folder)
         return Outcome(output, read_counters(Path(scratch)))
 
 
-def interposed(words: Sequence[str], env: Mapping[str, str], family: str) -> Prepared:
-    """A command of `family` with the library in its ranks that does nothing but pass calls on."""
-    return with_library(bare_interposer(family), words, decide(words, env, family), {}, env)
+def interposed(words: Sequence[str], env: Mapping[str, str], family: str, library: str) -> Prepared:
+    """A command of `family` with a library in its ranks that passes calls on, as `Side.interposed` has it.
+
+    Raises BenchError where it was not built.
+    """
+    path = _built(BUILD / "bench" / f"{library}_{family}.so")
+    return with_library(path, words, decide(words, env, family), {}, env)
 
 
 def execute(

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from statistics import geometric_mean, median
+from statistics import median
 from typing import Callable, Sequence
 
 from bench import apps, harness, plots
 from bench.harness import (
     GRAPH,
+    COUNTING,
     INTERPOSED,
     NEVER_SLOWER,
     PLAIN,
@@ -32,6 +33,8 @@ TITLE = "never slower: plain over nearfetch"
 DEFAULT = Side("acquire", counted=False)
 """What `nearfetch run` does when nothing is said; and nobody asks for statistics."""
 SIDES = {"plain": PLAIN, "interposed": INTERPOSED, "nearfetch": DEFAULT}
+BOUND = {"counting": COUNTING}
+"""What is measured beside these where something is below."""
 PROGRAM_ROUNDS = 9
 """Of whole programs, to one of patterns: sides that are processes of their own differ by tens of percents,
 and the median of three of them by a fifth."""
@@ -40,8 +43,6 @@ KINDS = (("shm", "allocate"), ("shm", "create"), ("tcp", "create"))
 
 Patterns = dict[str, Row]
 """What bench/patterns.cpp reports, by the name of the pattern."""
-_MEANS = ("through_ns", "past_ns", "ratio", "ratio_of_sums")
-"""What of it is averaged over runs."""
 
 
 def run(options: Options) -> Report:
@@ -85,7 +86,8 @@ def _patterns(
     place: Place, window: str, samples: int, options: Options, rounds: int, chosen: Sequence[str] = ()
 ) -> list[Row]:
     """A row for each pattern, or for the `chosen` ones."""
-    calls = {name: _side(place, window, samples, side, chosen) for name, side in SIDES.items()}
+    sides = {**SIDES, **(BOUND if chosen else {})}
+    calls = {name: _side(place, window, samples, side, chosen) for name, side in sides.items()}
     results = alternate(calls, rounds, options, f"{place} {window}")
     rows = []
     for pattern in results["plain"][0]:
@@ -95,7 +97,8 @@ def _patterns(
         row["nearfetch_ns"] = median(one["through_ns"] for one in each["nearfetch"])
         row.update(Spread.of([one["ratio"] for one in each["nearfetch"]]).columns("ratio"))
         row.update(Spread.of([one["ratio_of_sums"] for one in each["nearfetch"]]).columns("ratio_of_sums"))
-        row.update(Spread.of([one["ratio"] for one in each["interposed"]]).columns("interposed_ratio"))
+        for name in each.keys() & {"interposed", "counting"}:
+            row.update(Spread.of([one["ratio"] for one in each[name]]).columns(f"{name}_ratio"))
         row.update(Spread.of([one["ratio"] for one in each["plain"]]).columns("plain_ratio"))
         times = ([one["through_ns"] for one in each[name]] for name in ("plain", "nearfetch"))
         row.update(Spread.of_ratios(*times).columns("process_ratio"))
@@ -106,21 +109,11 @@ def _patterns(
 def _side(
     place: Place, window: str, samples: int, side: Side, chosen: Sequence[str]
 ) -> Callable[[], Patterns]:
-    """Runs of the patterns. Where the two windows' memory comes to lie can decide more than the calls do, and
-    depends on which is made first: so one and then the other is, and the mean counts."""
-
-    def once(past_first: int) -> Patterns:
-        arguments = ["--window", window, "--samples", samples, "--past-first", past_first]
-        arguments += ["--patterns", ",".join(chosen)]
-        outcome = harness.run("patterns", arguments, place, side)
-        return {row["pattern"]: row for row in outcome.json_lines()}
+    arguments = ["--window", window, "--samples", samples, "--patterns", ",".join(chosen)]
 
     def measured() -> Patterns:
-        first, second = once(0), once(1)
-        return {
-            pattern: {key: geometric_mean((row[key], second[pattern][key])) for key in _MEANS}
-            for pattern, row in first.items()
-        }
+        outcome = harness.run("patterns", arguments, place, side)
+        return {row["pattern"]: row for row in outcome.json_lines()}
 
     return measured
 
@@ -131,7 +124,8 @@ def _programs(place: Place, options: Options, rounds: int, chosen: Sequence[str]
     for name, arguments, value in _all_programs(place, options):
         if chosen and name not in chosen:
             continue
-        calls = {key: partial(apps.measure, name, arguments, place, side) for key, side in SIDES.items()}
+        sides = {**SIDES, **(BOUND if chosen else {})}
+        calls = {key: partial(apps.measure, name, arguments, place, side) for key, side in sides.items()}
         seconds = {
             key: [result.report[value] for result in runs]
             for key, runs in alternate(calls, rounds, options, f"{place} {name}").items()
@@ -140,7 +134,8 @@ def _programs(place: Place, options: Options, rounds: int, chosen: Sequence[str]
         row["plain_ns"] = 1e9 * median(seconds["plain"])
         row["nearfetch_ns"] = 1e9 * median(seconds["nearfetch"])
         row.update(Spread.of_ratios(seconds["plain"], seconds["nearfetch"]).columns("ratio"))
-        row.update(Spread.of_ratios(seconds["plain"], seconds["interposed"]).columns("interposed_ratio"))
+        for key in seconds.keys() & {"interposed", "counting"}:
+            row.update(Spread.of_ratios(seconds["plain"], seconds[key]).columns(f"{key}_ratio"))
         rows.append(row)
     return rows
 
@@ -172,7 +167,10 @@ def _claims(rows: list[Row]) -> list[Claim]:
         here = sorted((row for row in rows if row["network"] == network), key=lambda row: row["ratio"])
         below = [row for row in here if row["ratio"] < NEVER_SLOWER]
         first = sum(row["first_ratio"] < NEVER_SLOWER for row in here)
+        counting = sum(row["counting_ratio"] < NEVER_SLOWER for row in below)
         counts = f"{len(below)} are below twice, {first} at first"
+        if below:
+            counts += f"; in {counting} of them a library is, too, that only counts the calls it passes on"
         text = f"{network}: plain time over nearfetch's, the worst of {len(here)} ({counts})"
         named = "; ".join(f"{row['ratio']:.3g}: {_what(row)}" for row in below or here[:1])
         claims.append(Claim.at_least(text, NEVER_SLOWER, here[0]["ratio"], "times", named))

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What nearfetch costs programs that it cannot help, and such as it can: small loops of MPI calls, two ranks.
-// Each pattern is run by the program's calls (MPI_X, through whatever is preloaded) and by PMPI_X, past it,
-// each on a window of its own, which take turns, batch by batch. Rank 0 communicates and rank 1 sits inside
-// MPI, but for the patterns that are calls of both.
+// Each pattern is run by the program's calls (MPI_X, through whatever is preloaded) and by PMPI_X, past it, on
+// the same window and from the same memory, which take turns, batch by batch. Rank 0 communicates and rank 1
+// sits inside MPI, but for the patterns that are calls of both.
 //
 // One JSON object per line: pattern, operations of a batch, ns of an operation through and past (medians over
 // the batches), and the ratio past / through: median and quartiles over the pairs of neighbouring batches,
@@ -13,7 +13,6 @@
 #include <array>
 #include <cstdio>
 #include <cstring>
-#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -37,32 +36,46 @@ constexpr std::uint64_t largest = 65536;
 
 enum class Opened : std::uint8_t { no_window, nothing, lock_all };
 
-/// One of the two that take turns.
-class Side {
-  public:
-    Side(const Calls& through_or_past, int own_rank, bool allocate, Opened opened)
-        : calls(through_or_past), rank(own_rank), buffer(largest), opened_(opened), got_(largest) {
+/// What both sides that take turns work on: where memory comes to lie can decide more than the calls do.
+struct Ground {
+    Ground(int own_rank, bool allocate, Opened what_is_opened)
+        : rank(own_rank), opened(what_is_opened), buffer(largest), got(largest) {
         if (opened == Opened::no_window) return;
-        window_.emplace(calls, apps::InfoPairs{}, rank, window_bytes, allocate);
-        win = window_->handle();
-        if (rank == origin_rank && opened == Opened::lock_all) window_->lock_all();
+        window.emplace(through, apps::InfoPairs{}, rank, window_bytes, allocate);
+        if (rank == origin_rank && opened == Opened::lock_all) window->lock_all();
     }
-    ~Side() {
-        if (rank == origin_rank && opened_ == Opened::lock_all) window_->unlock_all();
+    ~Ground() {
+        if (rank == origin_rank && opened == Opened::lock_all) window->unlock_all();
         PMPI_Barrier(MPI_COMM_WORLD);
     }
-    Side(const Side&) = delete;
-    Side& operator=(const Side&) = delete;
+    Ground(const Ground&) = delete;
+    Ground& operator=(const Ground&) = delete;
+
+    int rank;
+    Opened opened;
+    std::vector<std::byte> buffer;  ///< for what does not Side::get()
+    std::vector<std::byte> got;
+    std::optional<BenchWindow> window;
+};
+
+/// One of the two.
+class Side {
+  public:
+    /// \param from how much of the window lies before the first place that it visits
+    Side(const Calls& through_or_past, Ground& ground, double from)
+        : calls(through_or_past), rank(ground.rank), buffer(ground.buffer), got_(ground.got), from_(from) {
+        if (ground.window) win = ground.window->handle();
+    }
 
     /// Before they are completed to where no other one goes.
     void get(std::uint64_t offset, std::uint64_t size) {
         if (filled_ + size > got_.size())
             throw std::logic_error("more is got before it is completed than there is room for");
-        window_->get(got_.data() + filled_, offset, size);
+        get(got_.data() + filled_, offset, size);
         filled_ += size;
     }
     /// As bandwidth tests do, which do not look at what they get.
-    void get_into_one(std::uint64_t offset, std::uint64_t size) { window_->get(got_.data(), offset, size); }
+    void get_into_one(std::uint64_t offset, std::uint64_t size) { get(got_.data(), offset, size); }
     void put(std::uint64_t offset, std::uint64_t size) {
         const int count = static_cast<int>(size);
         calls.put(buffer.data(), count, MPI_BYTE, target_rank, static_cast<MPI_Aint>(offset), count, MPI_BYTE,
@@ -75,7 +88,7 @@ class Side {
         put(offset, size);
     }
     void flush() {
-        window_->flush();
+        calls.flush(target_rank, win);
         completed();
     }
     void unlock() {
@@ -87,23 +100,28 @@ class Side {
         completed();
     }
     /// No place again before all others; not in an order that can be foreseen.
-    std::uint64_t somewhere(std::uint64_t size) {
-        return (cursor_++ * 0x9e3779b1u) % (window_bytes / size) * size;
-    }
+    std::uint64_t somewhere(std::uint64_t size) { return place(cursor_++ * 0x9e3779b1u, size); }
     /// One after the other.
-    std::uint64_t next(std::uint64_t size) { return cursor_++ % (window_bytes / size) * size; }
+    std::uint64_t next(std::uint64_t size) { return place(cursor_++, size); }
 
     const Calls& calls;
     int rank;
     MPI_Win win = MPI_WIN_NULL;
-    std::vector<std::byte> buffer;  ///< for what does not get()
+    std::vector<std::byte>& buffer;
 
   private:
+    void get(std::byte* into, std::uint64_t offset, std::uint64_t size) {
+        const int count = static_cast<int>(size);
+        calls.get(into, count, MPI_BYTE, target_rank, static_cast<MPI_Aint>(offset), count, MPI_BYTE, win);
+    }
     void completed() { filled_ = 0; }
+    std::uint64_t place(std::uint64_t index, std::uint64_t size) const {
+        const std::uint64_t places = window_bytes / size;
+        return (index + static_cast<std::uint64_t>(from_ * static_cast<double>(places))) % places * size;
+    }
 
-    Opened opened_;
-    std::vector<std::byte> got_;
-    std::optional<BenchWindow> window_;
+    std::vector<std::byte>& got_;
+    double from_;
     std::uint64_t cursor_ = 1;
     std::uint64_t filled_ = 0;  ///< of got_, since all was complete
 };
@@ -287,20 +305,16 @@ void print(const Pattern& pattern, std::uint64_t operations, const std::vector<d
     std::fflush(stdout);
 }
 
-/// \param past_first which of the two windows is made first: where its memory comes to lie decides as much as
-/// the calls
-void measure(const Pattern& pattern, int rank, bool allocate, bool past_first, std::uint64_t samples) {
-    std::unique_ptr<Side> sides[2];
-    for (const std::size_t turn : {std::size_t{0}, std::size_t{1}}) {
-        const bool is_past = (turn == 1) != past_first;
-        sides[is_past] = std::make_unique<Side>(is_past ? past : through, rank, allocate, pattern.opened);
-    }
+void measure(const Pattern& pattern, int rank, bool allocate, std::uint64_t samples) {
+    Ground ground(rank, allocate, pattern.opened);
+    // Neither finds in the processor's cache what the other has just read.
+    Side sides[] = {{through, ground, 0}, {past, ground, 0.5}};
     PMPI_Barrier(MPI_COMM_WORLD);
     if (rank == origin_rank || pattern.both) {
         constexpr std::uint64_t few = 32;
         std::vector<double> took[2];
-        time_ns(pattern, *sides[0], few);
-        const double wanted = batch_ns * few / time_ns(pattern, *sides[1], few);
+        time_ns(pattern, sides[0], few);
+        const double wanted = batch_ns * few / time_ns(pattern, sides[1], few);
         const double share = std::clamp(wanted / fewest_operations, 1.0 / fewest_share, 1.0);
         std::uint64_t plan[] = {
             std::clamp<std::uint64_t>(static_cast<std::uint64_t>(wanted), fewest_operations, 1u << 16),
@@ -310,7 +324,7 @@ void measure(const Pattern& pattern, int rank, bool allocate, bool past_first, s
         for (std::uint64_t sample = 0; sample < batches; ++sample)
             for (const std::size_t turn : {std::size_t{0}, std::size_t{1}}) {
                 const std::size_t side = (turn + sample) % 2;
-                took[side].push_back(time_ns(pattern, *sides[side], operations));
+                took[side].push_back(time_ns(pattern, sides[side], operations));
             }
         if (rank == origin_rank) print(pattern, operations, took[0], took[1]);
     }
@@ -318,11 +332,10 @@ void measure(const Pattern& pattern, int rank, bool allocate, bool past_first, s
     PMPI_Barrier(MPI_COMM_WORLD);
 }
 
-int run(int rank, const std::vector<std::string>& wanted, bool allocate, bool past_first,
-        std::uint64_t samples) {
+int run(int rank, const std::vector<std::string>& wanted, bool allocate, std::uint64_t samples) {
     for (const Pattern& pattern : patterns)
         if (wanted.empty() || std::find(wanted.begin(), wanted.end(), pattern.name) != wanted.end())
-            measure(pattern, rank, allocate, past_first, samples);
+            measure(pattern, rank, allocate, samples);
     return 0;
 }
 
@@ -332,9 +345,8 @@ int run(int rank, const std::vector<std::string>& wanted, bool allocate, bool pa
 int main(int argc, char** argv) {
     using namespace nearfetch;
     using namespace nearfetch::bench;
-    const Arguments arguments(argc, argv, {"--window", "--patterns", "--samples", "--past-first"});
+    const Arguments arguments(argc, argv, {"--window", "--patterns", "--samples"});
     const bool allocate = arguments.text("--window", "create") == "allocate";
-    const bool past_first = arguments.number("--past-first", 0) != 0;
     const std::vector<std::string> wanted = split(arguments.text("--patterns", ""), ',');
     const std::uint64_t samples = arguments.number("--samples", 100);
     for (const std::string& name : wanted)
@@ -344,6 +356,6 @@ int main(int argc, char** argv) {
     if (samples < fewest_share)
         give_up("bad --samples " + std::to_string(samples) + " (too few to measure): give 4 or more");
     return run_two_ranks(argc, argv, [&](const apps::MpiSession& mpi) {
-        return run(mpi.rank(), wanted, allocate, past_first, samples);
+        return run(mpi.rank(), wanted, allocate, samples);
     });
 }

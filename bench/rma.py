@@ -26,8 +26,8 @@ CONFIGS: Mapping[str, Mapping[str, object]] = {
     "hit": {"bypass": "off"},
     **{name: {"bypass": "off", "adaptive": "off", **settings} for name, settings in TYPES.items()},
 }
-"""The windows that are compared: as users get them, in two modes; without a cache; past what is preloaded,
-as it is without nearfetch; never giving up."""
+"""The windows that are compared: as users get them, in two modes; without a cache; never giving up. And the
+window of the configuration before by calls past what is preloaded, as they are without nearfetch."""
 
 HITS = ("hits", "partial_hits", "pending_hits")
 """Access types that no miss may be."""
@@ -59,7 +59,7 @@ def measure(
     """One run, on a window for each of `configs`, or on one; their settings are for nearfetch alone.
 
     Of misses there are `gets` per size, or as many as `bytes_per_size` of memory have room for.
-    Rows have nearfetch's counters unless the side is not `counted`.
+    Rows have nearfetch's counters unless the side is not `counted`, or the calls go past it.
     """
     arguments: list[object] = ["--window", window, "--patterns", ",".join(patterns)]
     arguments += ["--sizes", ",".join(map(str, sizes)), "--samples", samples, "--gets", gets]

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What single one-sided operations cost: 001, section IV-A, Fig. 7 and 8. Rank 0 reads from rank 1, which
-// sits inside MPI. A plain MPI program; under nearfetch each --config is a window with settings of its own,
-// and all windows take turns, batch by batch.
+// sits inside MPI. A plain MPI program; under nearfetch each --config is a window with settings of its own
+// (windows.hpp), and all take turns, batch by batch.
 //
 // Patterns:
 //   hit      get + flush of one address, again and again
@@ -18,12 +18,13 @@
 //            a hit costs that needs no lookup
 //
 // One JSON object per line: pattern, config, size_bytes, and median, quartiles and mean of the time of one
-// operation in ns over `samples` batches (for overlap: ratios); unless with --counted 0, for nearfetch looks
-// at every call then, the counters of nearfetch over that time.
+// operation in ns over `samples` batches (for overlap: ratios); the counters of nearfetch over that time, unless
+// with --counted 0, for nearfetch looks at every call then, or where it does not see the calls.
 
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -68,11 +69,13 @@ struct Plan {
     }
     std::uint64_t overlap_samples(std::uint64_t size) const { return std::min(samples, misses(size) / 4); }
     /// Memory of the target: a hot range for each size, then what misses and overlaps walk through.
-    std::uint64_t window_bytes() const {
+    /// \param users configurations that share the window
+    std::uint64_t window_bytes(std::uint64_t users) const {
         std::uint64_t bytes = 0;
         for (const std::uint64_t size : sizes)
-            bytes += stride(size) * hot_ranges +
-                     miss_stride(size) * (misses(size) + 2 * overlap_samples(size) + 3 * warm_up_gets);
+            bytes += stride(size) * hot_ranges + users * miss_stride(size) *
+                                                     (misses(size) + 2 * overlap_samples(size) +
+                                                      3 * warm_up_gets);
         return bytes;
     }
 };
@@ -125,12 +128,12 @@ class Origin {
     Origin(const Plan& plan, const std::vector<std::unique_ptr<BenchWindow>>& windows)
         : plan_(plan),
           windows_(windows),
-          buffer_(new (std::align_val_t{64}) std::byte[plan.sizes.back()]),
-          cursors_(windows.size()) {
+          buffer_(new (std::align_val_t{64}) std::byte[plan.sizes.back()]) {
         std::uint64_t hot_bytes = 0;
         for (const std::uint64_t size : plan.sizes)
             hot_bytes += hot_ranges * Plan::stride(size);
-        std::fill(cursors_.begin(), cursors_.end(), hot_bytes);
+        for (const auto& window : windows)
+            cursors_[window->handle()] = hot_bytes;
     }
 
     void run() {
@@ -167,8 +170,9 @@ class Origin {
         get_flush(window, next(window, size), size);
     }
     std::uint64_t next(std::size_t window, std::uint64_t size) {
-        const std::uint64_t offset = cursors_[window] + miss_gap;
-        cursors_[window] += Plan::miss_stride(size);
+        std::uint64_t& cursor = cursors_.at(windows_[window]->handle());
+        const std::uint64_t offset = cursor + miss_gap;
+        cursor += Plan::miss_stride(size);
         return offset;
     }
 
@@ -179,27 +183,32 @@ class Origin {
             visit(turn % 2 == 0 ? i : windows_.size() - 1 - i);
     }
 
-    /// Of each window; none where they are not wanted.
-    std::vector<Counters> counters() const {
-        std::vector<Counters> all;
-        for (const auto& window : windows_)
-            if (plan_.counted) all.push_back(Counters::of(*window));
+    using AllCounters = std::vector<std::optional<Counters>>;
+
+    /// Of each window; none where they are not wanted, or the calls go past nearfetch.
+    AllCounters counters() const {
+        AllCounters all;
+        for (std::size_t w = 0; w < windows_.size(); ++w) {
+            const bool is_seen = plan_.counted && !BenchWindow::goes_past(plan_.configs[w]);
+            all.push_back(is_seen ? std::optional(Counters::of(*windows_[w])) : std::nullopt);
+        }
         return all;
     }
     /// \param before what counters() were before that
     void report(const char* pattern, std::uint64_t size, const std::vector<std::vector<double>>& values,
-                const std::vector<std::uint64_t>& batches, const std::vector<Counters>& before) const {
-        const std::vector<Counters> after = counters();
-        for (std::size_t w = 0; w < windows_.size(); ++w)
-            print(pattern, plan_.configs[w].name, size, values[w], batches[w],
-                  after.empty() ? std::nullopt : std::optional(after[w].since(before[w])));
+                const std::vector<std::uint64_t>& batches, const AllCounters& before) const {
+        AllCounters during = counters();
+        for (std::size_t w = 0; w < windows_.size(); ++w) {
+            if (during[w]) during[w] = during[w]->since(*before[w]);
+            print(pattern, plan_.configs[w].name, size, values[w], batches[w], during[w]);
+        }
     }
 
     /// Batches of `operation(window)` on each window in turn.
     template <class Operation>
     void measure_batches(const char* pattern, std::uint64_t size, std::uint64_t samples,
                          std::vector<std::uint64_t> batches, const Operation& operation) {
-        const std::vector<Counters> before = counters();
+        const AllCounters before = counters();
         std::vector<std::vector<double>> values(windows_.size());
         for (std::uint64_t sample = 0; sample < samples; ++sample) {
             each_window(sample, [&](std::size_t w) {
@@ -260,7 +269,7 @@ class Origin {
             std::vector<std::vector<double>> alone_ns(windows_.size());
             std::vector<std::vector<double>> overlaps(windows_.size());
             each_window(0, [&](std::size_t w) { time_ns(warm_up_gets, [&] { get_flush_next(w, size); }); });
-            const std::vector<Counters> before = counters();
+            const AllCounters before = counters();
             for (std::uint64_t i = 0; i < samples; ++i)
                 each_window(i, [&](std::size_t w) {
                     alone_ns[w].push_back(time_ns(1, [&] { get_flush_next(w, size); }));
@@ -341,14 +350,20 @@ class Origin {
     const Plan& plan_;
     const std::vector<std::unique_ptr<BenchWindow>>& windows_;
     std::unique_ptr<std::byte[], Free> buffer_;
-    std::vector<std::uint64_t> cursors_;
+    std::map<MPI_Win, std::uint64_t> cursors_;  ///< where their next misses are
     std::uint64_t hot_ = 0;  ///< where the next hot range begins
 };
 
 int run(const apps::MpiSession& mpi, const Plan& plan) {
     std::vector<std::unique_ptr<BenchWindow>> windows;
-    for (const Config& config : plan.configs)
-        windows.push_back(std::make_unique<BenchWindow>(mpi, config, plan.window_bytes(), plan.allocate));
+    const auto& configs = plan.configs;
+    for (std::size_t i = 0; i < configs.size(); ++i) {
+        const bool is_shared = i + 1 < configs.size() && BenchWindow::goes_past(configs[i + 1]);
+        windows.push_back(i > 0 && BenchWindow::goes_past(configs[i])
+                              ? std::make_unique<BenchWindow>(past, *windows.back())
+                              : std::make_unique<BenchWindow>(
+                                    mpi, configs[i], plan.window_bytes(is_shared ? 2 : 1), plan.allocate));
+    }
     if (mpi.rank() == origin_rank) {
         for (const auto& window : windows)
             window->lock_all();

@@ -3,8 +3,9 @@
 
 // What the benchmarks' MPI programs share: two ranks, one of which reads from the other, and windows, one per
 // configuration, with its settings as info keys. A program that runs without nearfetch has the same windows;
-// the keys mean nothing to MPI. The setting calls=PMPI is the program's own: all calls of such a window go
-// past whatever is preloaded, which does not know of it.
+// the keys mean nothing to MPI. The setting calls=PMPI is the program's own: all calls of such a
+// configuration go past whatever is preloaded. Its window is that of the configuration before it, if there is
+// one: where the memory of two windows comes to lie can decide more than the calls do.
 
 #include <mpi.h>
 
@@ -50,7 +51,7 @@ class BenchWindow {
     /// \param allocate let MPI allocate the memory
     BenchWindow(const Calls& calls, const apps::InfoPairs& infos, int rank, std::uint64_t bytes,
                 bool allocate)
-        : calls_(calls) {
+        : calls_(calls), is_owner_(true) {
         const apps::Info info(infos);
         const std::uint64_t own_bytes = rank == target_rank ? bytes : 0;
         void* memory = nullptr;
@@ -67,14 +68,22 @@ class BenchWindow {
     }
     BenchWindow(const apps::MpiSession& mpi, const Config& config, std::uint64_t bytes, bool allocate)
         : BenchWindow(calls_of(config), infos_of(config), mpi.rank(), bytes, allocate) {}
-    ~BenchWindow() { calls_.win_free(&window_); }
+    /// The same window by other calls, within its life and its epochs.
+    BenchWindow(const Calls& calls, const BenchWindow& other) : calls_(calls), window_(other.window_) {}
+    ~BenchWindow() {
+        if (is_owner_) calls_.win_free(&window_);
+    }
     BenchWindow(const BenchWindow&) = delete;
     BenchWindow& operator=(const BenchWindow&) = delete;
 
     MPI_Win handle() const { return window_; }
 
-    void lock_all() const { calls_.lock_all(MPI_MODE_NOCHECK, window_); }
-    void unlock_all() const { calls_.unlock_all(window_); }
+    void lock_all() const {
+        if (is_owner_) calls_.lock_all(MPI_MODE_NOCHECK, window_);
+    }
+    void unlock_all() const {
+        if (is_owner_) calls_.unlock_all(window_);
+    }
     /// Starts a get of the target's bytes.
     void get(std::byte* into, std::uint64_t offset, std::uint64_t size) const {
         const int count = static_cast<int>(size);
@@ -83,17 +92,19 @@ class BenchWindow {
     }
     void flush() const { calls_.flush(target_rank, window_); }
 
-  private:
-    inline static const std::pair<std::string, std::string> goes_past{"calls", "PMPI"};
-
-    static const Calls& calls_of(const Config& config) {
+    static bool goes_past(const Config& config) {
         const auto& settings = config.settings;
-        return std::find(settings.begin(), settings.end(), goes_past) == settings.end() ? through : past;
+        return std::find(settings.begin(), settings.end(), past_setting) != settings.end();
     }
+
+  private:
+    inline static const std::pair<std::string, std::string> past_setting{"calls", "PMPI"};
+
+    static const Calls& calls_of(const Config& config) { return goes_past(config) ? past : through; }
     static apps::InfoPairs infos_of(const Config& config) {
         apps::InfoPairs infos;
         for (const auto& setting : config.settings)
-            if (setting != goes_past) infos.emplace_back("nearfetch_" + setting.first, setting.second);
+            if (setting != past_setting) infos.emplace_back("nearfetch_" + setting.first, setting.second);
         return infos;
     }
 
@@ -111,6 +122,7 @@ class BenchWindow {
     }
 
     const Calls& calls_;
+    bool is_owner_ = false;
     std::vector<std::byte> own_;
     MPI_Win window_ = MPI_WIN_NULL;
 };

@@ -269,10 +269,11 @@ endfunction()
 #
 # A library to preload in nearfetch's place, to compare with: <build>/bench/<name>_<family>.so. Not installed.
 function(nearfetch_preload name)
-    _nearfetch_parse(1 "" "" "SOURCES")
+    _nearfetch_parse(1 "" "" "SOURCES;DEFINITIONS")
     foreach(family IN LISTS NEARFETCH_MPI_FAMILIES)
         set(target ${name}_${family})
         _nearfetch_add_preload(${target} ${family} ${arg_SOURCES})
+        target_compile_definitions(${target} PRIVATE ${arg_DEFINITIONS})
         set_target_properties(${target} PROPERTIES PREFIX "" LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bench)
     endforeach()
 endfunction()
