@@ -8,6 +8,7 @@
 // A fence opens an epoch only if an access follows, and the library refuses a lock from then on. So it has to
 // see that access: until accessed() was called nothing may hit.
 
+#include <algorithm>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -42,6 +43,10 @@ class Epochs {
         return all_ == Epoch::none && at(target) == Epoch::none && group_.empty() && !fenced_;
     }
     bool may_flush_all() const noexcept { return all_ == Epoch::passive; }
+    /// An epoch of single targets is open.
+    bool any_single() const noexcept {
+        return std::ranges::any_of(of_, [](Epoch epoch) { return epoch != Epoch::none; });
+    }
 
     /// MPI_Win_lock and unlock.
     void set(Rank target, Epoch epoch) noexcept {
@@ -68,6 +73,12 @@ class Epochs {
     void fence() noexcept {
         set_all(Epoch::none);
         fenced_ = true;
+    }
+    /// Locks of single targets were opened, and closed, and nobody knows which: none counts as open, nor does
+    /// what a lock ends.
+    /// \pre !any_single()
+    void locked_unseen() noexcept {
+        if (all_ != Epoch::passive) set_all(Epoch::none);
     }
     /// The library has seen an access.
     void accessed() noexcept {

@@ -142,6 +142,7 @@ std::optional<Rest> CachedWindow::rest() const noexcept {
     if (settings_.mode == Mode::off) return std::nullopt;
     Rest rest;
     rest.targets = targets_.size();
+    rest.lock_is_open = epochs_.any_single();
     for (const Target& t : targets_) {
         if (t.route != Route::pass) return std::nullopt;
         if (!t.bet.pauses()) continue;
@@ -156,7 +157,9 @@ void CachedWindow::went_unseen(const Unseen& unseen) noexcept {
     std::uint64_t gets_seen = 0;
     for (const Target& t : targets_)
         gets_seen += t.passed_gets;
-    const double most_gets = gets_unseen_.at_most(gets_seen, passed_flushes_ + counters_.flushes, unseen);
+    const std::uint64_t completions_seen = passed_flushes_ + counters_.flushes + counters_.locks;
+    const double most_gets = gets_unseen_.at_most(gets_seen, completions_seen, unseen);
+    if (unseen.locks != 0) epochs_.locked_unseen();
     for (Target& t : targets_) {
         list(rank_of(t), t);
         t.passed = t.passed | unseen.kinds;

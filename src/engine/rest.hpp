@@ -17,6 +17,8 @@ struct Rest {
     double longest_get_ticks = 0;  ///< of targets that are looked at again; 0: there are none
     double ticks_to_next_look = std::numeric_limits<double>::infinity();
     bool for_good = false;  ///< nothing is ever looked at
+    bool lock_is_open = false;      ///< of a single target, or it was started
+    bool locks_synchronize = true;  ///< all of them do
 
     bool looks() const noexcept { return longest_get_ticks != 0; }
     bool gets_may_pass() const noexcept { return for_good || (looks() && ticks_to_next_look != 0); }
@@ -24,6 +26,8 @@ struct Rest {
         targets += other.targets;
         longest_get_ticks = std::max(longest_get_ticks, other.longest_get_ticks);
         ticks_to_next_look = std::min(ticks_to_next_look, other.ticks_to_next_look);
+        lock_is_open = lock_is_open || other.lock_is_open;
+        locks_synchronize = locks_synchronize && other.locks_synchronize;
     }
 };
 
@@ -33,6 +37,7 @@ struct Unseen {
     double ticks;               ///< that it took
     std::uint64_t updates;      ///< how many
     std::uint64_t completions;  ///< how many
+    std::uint64_t locks = 0;    ///< of single targets, how many
 };
 
 /// How many gets pass in a recess. They are not counted there, and the program's own work may be most of the

@@ -251,6 +251,7 @@ std::optional<Rest> Library::rest() noexcept {
                                              : window->cached().rest();
         if (!rest || window->locks_wait()) return std::nullopt;
         all.add(*rest);
+        all.locks_synchronize = all.locks_synchronize && window->locks_synchronize();
     }
     return all;
 }

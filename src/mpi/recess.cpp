@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "engine/clock.hpp"
+#include "mpi/learned.hpp"
 #include "mpi/library.hpp"
 
 namespace nearfetch {
@@ -16,6 +17,7 @@ constexpr std::uint32_t first_calls = 256;
 constexpr std::uint64_t first_wait = 64;  ///< calls that are seen before it
 constexpr std::uint64_t shortest_wait = 4;
 constexpr std::uint64_t longest_wait = 1u << 20;
+constexpr std::uint64_t most_to_unlock = 16;  ///< calls that are seen before an unlock that is waited for
 constexpr std::uint64_t most_targets = 4096;  ///< at its end each is looked at
 constexpr double quick_ns = 2000;     ///< where a call takes longer, what it takes to see it is not felt
 constexpr double longest_ns = 10e6;   ///< most of which is the program's own work
@@ -41,8 +43,15 @@ void Recess::begin() noexcept {
     const std::optional<Rest> rest = Library::instance().rest();
     if (!rest || rest->targets > most_targets || rest->longest_get_ticks * ns_per_tick() > quick_ns)
         return wait_longer();
+    // Where each access has a lock of its own, none is open after the next unlock.
+    if (rest->lock_is_open && !std::exchange(waits_for_unlock_, true)) {
+        calls_to_next_ = most_to_unlock;
+        return;
+    }
+    waits_for_unlock_ = false;
     gets_pass_ = rest->gets_may_pass();
-    updates_ = atomics_ = completions_ = 0;
+    locks_pass_ = rest->locks_synchronize && !rest->lock_is_open;
+    updates_ = atomics_ = locks_ = completions_ = 0;
     on_ = true;
     calls_to_next_ = never;
     hide_window_at_hand();
@@ -56,10 +65,12 @@ void Recess::end() noexcept {
     if (atomics_ != 0) kinds = kinds | Passed::updates | Passed::fetches;
     const std::uint64_t updates = std::uint64_t{updates_} + atomics_, calls = updates + completions_;
     const bool gets_passed = std::exchange(gets_pass_, false);
-    on_ = false;
+    on_ = locks_pass_ = false;
     show_window_at_hand();
-    if (kinds != Passed::nothing) Library::instance().went_unseen({kinds, taken, updates, completions_});
-    count_unseen(calls);
+    if (locks_ != 0) learned("MPI_Win_lock");
+    if (kinds != Passed::nothing || locks_ != 0)
+        Library::instance().went_unseen({kinds, taken, updates, completions_, locks_});
+    count_unseen(calls + locks_);
     const double ns = taken * ns_per_tick();
     const bool is_quick = gets_passed || ns < quick_ns * static_cast<double>(calls);
     if (!is_quick || (completions_ <= calls_ && ns < shortest_ns)) {

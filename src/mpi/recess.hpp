@@ -4,11 +4,13 @@
 // Calls that nobody looks at. Where nothing is kept of any target of any window, and calls take less than two
 // microseconds, as in shared memory, all that nearfetch does for them is felt: it looks each up, counts it,
 // and notes that something is under way. So there is a recess: for up to ten milliseconds gets, updates,
-// atomics and flushes go to the library as they are. Locks of single targets, their unlocks and fences stay
-// seen, and do not disturb it; whatever else asks for a window ends it (find_window), and so does one of the
-// calls that complete others, after so many of them. Then all targets count as having something of these
-// kinds under way. After updates and atomics that means that nothing is used that was cached before. What
-// gets could have taken in that time is subtracted from the pauses after which targets are looked at again.
+// atomics, flushes, and locks and unlocks of single targets go to the library as they are. Fences stay seen,
+// and do not disturb it, and so do locks if one was open when it began, or if they do not synchronize;
+// whatever else asks for a window ends it (find_window), and so does one of the calls that complete others,
+// after so many of them. Then all targets count as having something of these kinds under way. After updates,
+// atomics and locks that means that nothing is used that was cached before; and after locks, that it is not
+// known which are open, so that nothing hits before the next one. What gets could have taken in that time is
+// subtracted from the pauses after which targets are looked at again.
 //
 // There is none with MPI_THREAD_MULTIPLE, while memory is exposed by two windows (then the end of an update
 // is an acquire), or where somebody asks how many calls there were.
@@ -27,10 +29,18 @@ class Recess {
     void get_passes() noexcept {}
     void update_passes() noexcept { ++updates_; }
     void atomic_passes() noexcept { ++atomics_; }
+    /// Whether a lock of a single target passes.
+    bool lock_passes() noexcept {
+        if (!locks_pass_) [[likely]]
+            return false;
+        ++locks_;
+        return true;
+    }
     /// Whether a completion passes, or a request-based get, which comes without one: not after so many of
     /// them that it is time for the end.
     bool completion_passes() noexcept { return on_ && ++completions_ <= calls_; }
     bool request_passes() noexcept { return gets_pass_ && completion_passes(); }
+    bool unlock_passes() noexcept { return locks_pass_ && ++completions_ <= calls_; }
 
     /// Counts a call that passes after it has been seen. \return true if it is time to begin()
     bool falls_due() noexcept { return --calls_to_next_ == 0; }
@@ -53,6 +63,13 @@ class Recess {
             begin();
         }
     }
+    /// The same of an unlock: now the lock is not open that a recess has waited for.
+    void unlock_passed() noexcept {
+        if (waits_for_unlock_ && !on_)
+            begin();
+        else
+            completion_passed();
+    }
 
     /// From now on there are recesses, of so many calls at most.
     void allow(std::uint32_t calls) noexcept;
@@ -69,9 +86,12 @@ class Recess {
 
     bool on_ = false;
     bool gets_pass_ = false;
+    bool locks_pass_ = false;
+    bool waits_for_unlock_ = false;
     // What has passed.
     std::uint32_t updates_ = 0;
     std::uint32_t atomics_ = 0;
+    std::uint32_t locks_ = 0;
     std::uint32_t completions_ = 0;
     std::uint32_t calls_ = 0;  ///< completions that may pass
     std::uint32_t most_calls_ = 0;

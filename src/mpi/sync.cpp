@@ -122,6 +122,44 @@ int flush_all(MPI_Win win, FlushKind kind, const Call& library_call) {
     return MPI_SUCCESS;
 }
 
+/// Both are functions of their own, so that what passes in a recess does not pay for their registers.
+[[gnu::noinline]] int lock_seen(int lock_type, int rank, int assert, MPI_Win win) {
+    if (Window* const passed = passed_window(rank, win); passed != nullptr) {
+        const Learning learning("MPI_Win_lock");
+        const int status = PMPI_Win_lock(lock_type, rank, assert, win);
+        if (status == MPI_SUCCESS) passed->cached().lock_passed(rank);
+        return status;
+    }
+    Window* const window = find_window(win);
+    if (window != nullptr && window->keep_lock_back(lock_type, rank, assert)) return MPI_SUCCESS;
+    const auto lock = [&] { return PMPI_Win_lock(lock_type, rank, assert, win); };
+    const int status =
+        and_then(after_locks(win, lock), [&](int) { learned_by_lock(window, "MPI_Win_lock"); });
+    if (window != nullptr && status == MPI_SUCCESS && window->has(rank))
+        window->cached().change_epochs([=](Epochs& epochs) { epochs.set(rank, Epoch::passive); });
+    return status;
+}
+
+[[gnu::noinline]] int unlock_seen(int rank, MPI_Win win) {
+    if (Window* const passed = passed_window(rank, win); passed != nullptr) {
+        const int status = and_then([&] { return PMPI_Win_unlock(rank, win); },
+                                    [&](int outcome) { passed->cached().unlock_passed(rank, outcome); });
+        recess.unlock_passed();
+        return status;
+    }
+    Window* const window = find_window(win);
+    if (window == nullptr) return PMPI_Win_unlock(rank, win);
+    keep_at_hand(win, window);
+    if (window->elide_unlock(rank)) return MPI_SUCCESS;
+    const auto unlock = [&] { return PMPI_Win_unlock(rank, win); };
+    const auto call = after_locks(win, unlock);
+    if (!window->has(rank)) return call();
+    const int status = complete_by(window->cached(), rank, FlushKind::full, call);
+    if (status == MPI_SUCCESS)
+        window->cached().change_epochs([=](Epochs& epochs) { epochs.set(rank, Epoch::none); });
+    return status;
+}
+
 /// Completes everything; if that went well, what all targets had open is closed.
 template <class Call>
 int close_all(MPI_Win win, const Call& library_call) {
@@ -164,40 +202,12 @@ using namespace nearfetch;
 extern "C" {
 
 int MPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win) {
-    if (Window* const passed = passed_window(rank, win); passed != nullptr) {
-        const Learning learning("MPI_Win_lock");
-        const int status = PMPI_Win_lock(lock_type, rank, assert, win);
-        if (status == MPI_SUCCESS) passed->cached().lock_passed(rank);
-        return status;
-    }
-    Window* const window = find_window(win);
-    if (window != nullptr && window->keep_lock_back(lock_type, rank, assert)) return MPI_SUCCESS;
-    const auto lock = [&] { return PMPI_Win_lock(lock_type, rank, assert, win); };
-    const int status =
-        and_then(after_locks(win, lock), [&](int) { learned_by_lock(window, "MPI_Win_lock"); });
-    if (window != nullptr && status == MPI_SUCCESS && window->has(rank))
-        window->cached().change_epochs([=](Epochs& epochs) { epochs.set(rank, Epoch::passive); });
-    return status;
+    return recess.lock_passes() ? PMPI_Win_lock(lock_type, rank, assert, win)
+                                : lock_seen(lock_type, rank, assert, win);
 }
 
 int MPI_Win_unlock(int rank, MPI_Win win) {
-    if (Window* const passed = passed_window(rank, win); passed != nullptr) {
-        const int status = and_then([&] { return PMPI_Win_unlock(rank, win); },
-                                    [&](int outcome) { passed->cached().unlock_passed(rank, outcome); });
-        recess.completion_passed();
-        return status;
-    }
-    Window* const window = find_window(win);
-    if (window == nullptr) return PMPI_Win_unlock(rank, win);
-    keep_at_hand(win, window);
-    if (window->elide_unlock(rank)) return MPI_SUCCESS;
-    const auto unlock = [&] { return PMPI_Win_unlock(rank, win); };
-    const auto call = after_locks(win, unlock);
-    if (!window->has(rank)) return call();
-    const int status = complete_by(window->cached(), rank, FlushKind::full, call);
-    if (status == MPI_SUCCESS)
-        window->cached().change_epochs([=](Epochs& epochs) { epochs.set(rank, Epoch::none); });
-    return status;
+    return recess.unlock_passes() ? PMPI_Win_unlock(rank, win) : unlock_seen(rank, win);
 }
 
 int MPI_Win_lock_all(int assert, MPI_Win win) {

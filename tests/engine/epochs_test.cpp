@@ -77,5 +77,28 @@ TEST(Epochs, ATargetIsClosedWhenNothingIsOpenForIt) {
     EXPECT_TRUE(epochs.closed(1));
 }
 
+TEST(Epochs, LocksThatNobodySawLeaveNothingOpenButALockOfAll) {
+    Epochs epochs(2);
+    EXPECT_FALSE(epochs.any_single());
+    epochs.set(1, Epoch::passive);
+    EXPECT_TRUE(epochs.any_single());
+    epochs.set(1, Epoch::none);
+    EXPECT_FALSE(epochs.any_single());
+    epochs.start({0});
+    EXPECT_TRUE(epochs.any_single());
+    epochs.complete();
+    epochs.fence();
+    epochs.accessed();
+    epochs.locked_unseen();
+    EXPECT_TRUE(epochs.closed(0) && epochs.closed(1));
+    epochs.fence();
+    epochs.locked_unseen();
+    epochs.accessed();
+    EXPECT_FALSE(epochs.may_access(0));
+    epochs.set_all(Epoch::passive);
+    epochs.locked_unseen();
+    EXPECT_TRUE(epochs.may_access(0) && epochs.may_flush_all()) << "of another window";
+}
+
 }  // namespace
 }  // namespace nearfetch

@@ -14,17 +14,7 @@ namespace {
 using testing::Buffer;
 using testing::CachedWindowTest;
 using testing::Rig;
-
-/// A window whose targets fall asleep, because its network takes no time.
-struct SleepingTest : CachedWindowTest {
-    SleepingTest() {
-        change_setting(&Settings::bypass, true);
-        rig.flush_all();
-        Buffer buffer(64);
-        for (std::size_t i = 0; i < 64; ++i)
-            fetched(1, i * 64, 64);
-    }
-};
+using testing::SleepingTest;
 
 TEST_F(SleepingTest, GetsAndFlushesPassAsTheyAre) {
     const std::uint64_t messages = rig.messages, flushes = rig.library_flushes;
@@ -265,89 +255,6 @@ TEST_F(SleepingTest, WhatItHadIsThereWhenItWakes) {
     const Buffer kept = fetched(1, 0, 64);
     EXPECT_EQ(rig.messages, messages);
     EXPECT_NE(kept, bytes(1, 0, 64));
-}
-
-constexpr std::uint64_t countless = 1u << 30;  ///< completions: the time is what counts
-
-TEST_F(SleepingTest, AtRestIsWhoKeepsNothing) {
-    const auto rest = rig.window.rest();
-    ASSERT_TRUE(rest) << "target 1 is asleep, and nothing was read of the others";
-    EXPECT_EQ(rest->targets, 3u);
-    EXPECT_TRUE(rest->looks());
-    fetched(1, 0, 64);
-    const double pause = rest->ticks_to_next_look - rest->longest_get_ticks;
-    EXPECT_NEAR(rig.window.rest()->ticks_to_next_look, pause, 1e-6 * pause) << "of one get";
-    rig.window.went_unseen({Passed::gets, pause / 2, 0, countless});
-    EXPECT_NEAR(rig.window.rest()->ticks_to_next_look, pause / 2, rest->longest_get_ticks);
-    rig.window.went_unseen({Passed::gets, 2 * pause, 0, countless});
-    EXPECT_EQ(rig.window.rest()->ticks_to_next_look, 0);
-    fetched(2, 0, 64);
-    EXPECT_FALSE(rig.window.rest());
-    change_setting(&Settings::mode, Mode::off);
-    EXPECT_FALSE(rig.window.rest()) << "atomics are to be seen";
-}
-
-TEST_F(SleepingTest, UnseenGetsThatComeOneByOneAreNoMoreThanTheirCompletions) {
-    const auto left = [&] {
-        const auto rest = rig.window.rest();
-        return rest->ticks_to_next_look / rest->longest_get_ticks;
-    };
-    rig.window.went_unseen({Passed::gets, 1, 0, 1});  // what was seen until here
-    double before = left();
-    for (int i = 0; i < 4; ++i)
-        fetched(1, 0, 64);
-    rig.window.went_unseen({Passed::gets, 1e18, 0, 10});
-    EXPECT_NEAR(before - left(), 4 + 2 * 10, 1e-6) << "the program's own work took the time";
-    before = left();
-    Buffer buffers[3] = {Buffer(64), Buffer(64), Buffer(64)};
-    for (Buffer& buffer : buffers)
-        rig.get(1, 0, 64, buffer.data());
-    rig.flush(1);
-    const double get_ticks = rig.window.rest()->longest_get_ticks;
-    rig.window.went_unseen({Passed::gets, 100 * get_ticks, 0, 10});
-    EXPECT_NEAR(before - left(), 3 + 100, 1) << "many may have come to a completion";
-}
-
-TEST_F(SleepingTest, WhatWentUnseenIsCompletedAtAnyTarget) {
-    rig.flush_all();
-    for (const Passed kind : {Passed::gets, Passed::updates}) {
-        rig.window.went_unseen({kind, 1, 1, 1});
-        for (const Rank target : {1, 2}) {
-            const std::uint64_t flushes = rig.library_flushes;
-            rig.flush(target);
-            EXPECT_EQ(rig.library_flushes, flushes + 1);
-            rig.flush(target);
-            EXPECT_EQ(rig.library_flushes, flushes + 1);
-        }
-    }
-    const std::uint64_t before = process_acquires();
-    rig.window.went_unseen({Passed::gets | Passed::updates | Passed::fetches, 0, 1, 1});
-    rig.flush(2);
-    EXPECT_EQ(process_acquires(), before + 1) << "an atomic may have brought news";
-}
-
-TEST_F(SleepingTest, WhatItHadIsThereAfterUnseenGets) {
-    rig.memory[1][0] ^= 0xff;  // against the mode's rules: so the old byte shows where it came from
-    rig.window.went_unseen({Passed::gets, 1e18, 0, countless});
-    const std::uint64_t messages = rig.messages;
-    EXPECT_NE(fetched(1, 0, 64), bytes(1, 0, 64));
-    EXPECT_EQ(rig.messages, messages);
-}
-
-TEST_F(SleepingTest, NothingOlderIsThereAfterUnseenUpdates) {
-    std::fill_n(rig.memory[1].begin(), 64, 0x3c);  // a put of this process that nobody saw
-    rig.window.went_unseen({Passed::updates, 0, 1, 1});
-    rig.window.went_unseen({Passed::gets, 1e18, 0, countless});
-    EXPECT_EQ(fetched(1, 0, 64), Buffer(64, 0x3c));
-    EXPECT_EQ(fetched(1, 0, 64), Buffer(64, 0x3c));
-}
-
-TEST_F(SleepingTest, UnseenPutsCountForTheNextLook) {
-    Buffer value(64, 0x3c);
-    rig.put(1, 0, 64, value.data());
-    ASSERT_TRUE(rig.window.put_passes(1));
-    rig.window.went_unseen({Passed::updates, 0, 1u << 20, 1});
-    EXPECT_FALSE(rig.window.put_passes(1)) << "it is time to look at one";
 }
 
 TEST_F(SleepingTest, AFlushThatFoundItAsleepServesWhatAnotherThreadHasStarted) {

@@ -41,4 +41,15 @@ struct CachedWindowTest : ::testing::Test {
     Rig rig;
 };
 
+/// A window whose targets fall asleep, because its network takes no time.
+struct SleepingTest : CachedWindowTest {
+    SleepingTest() {
+        change_setting(&Settings::bypass, true);
+        rig.flush_all();
+        Buffer buffer(64);
+        for (std::size_t i = 0; i < 64; ++i)
+            fetched(1, i * 64, 64);
+    }
+};
+
 }  // namespace nearfetch::testing

@@ -223,6 +223,69 @@ void updates(Kind kind) {
     CHECK_EQ(seen, 1);
 }
 
+/// A counter that everybody reads and writes under an exclusive lock, each access of its own; locks that are
+/// held for longer; and epochs of all after those of one.
+void locks(Kind kind) {
+    part("locks");
+    const Window window(8 * slots, 8, kind);
+    std::fill_n(window.as<std::int64_t>(), slots, 0);
+    barrier();
+    const auto under_lock = [&](int type, int target, const auto& access) {
+        CHECK_MPI(MPI_Win_lock(type, target, 0, window));
+        access();
+        CHECK_MPI(MPI_Win_unlock(target, window));
+    };
+    const auto get_one = [&](int target, MPI_Aint slot) {
+        std::int64_t value = -1;
+        under_lock(MPI_LOCK_SHARED, target, [&] {
+            CHECK_MPI(MPI_Get(&value, 1, MPI_INT64_T, target, slot, 1, MPI_INT64_T, window));
+        });
+        return value;
+    };
+    const auto count = [&](std::int64_t times) {
+        for (std::int64_t i = 0; i < times; ++i)
+            under_lock(MPI_LOCK_EXCLUSIVE, 0, [&] {
+                const std::int64_t next = get(window, 0, 0) + 1;
+                CHECK_MPI(MPI_Put(&next, 1, MPI_INT64_T, 0, 0, 1, MPI_INT64_T, window));
+            });
+    };
+    const std::int64_t times = crowded() ? 20 : 500;
+    for (std::int64_t version = 1; version <= 3; ++version) {
+#if defined(RECESS_CANARY) && defined(OMPI_MAJOR_VERSION)
+        const auto unseen = nearfetch_canary_unseen_calls();
+#endif
+        for (int i = 0; i < rounds(); ++i)
+            CHECK_EQ(get_one(right(), 1 + i % 7), i % 7 == 0 ? version - 1 : 0);
+#if defined(RECESS_CANARY) && defined(OMPI_MAJOR_VERSION)
+        // More than one for each access: not only its unlock has gone unseen. (MPICH's locks take two
+        // microseconds, so that there may be no recess.)
+        { const LockAll ends_the_recess(window); }
+        if (kind == Kind::allocate && version > 1)
+            CHECK(nearfetch_canary_unseen_calls() - unseen > static_cast<unsigned>(rounds()) * 5 / 4);
+#endif
+        barrier();
+        count(times);
+        // What a lock of the other target says while one is held is not lost.
+        under_lock(MPI_LOCK_SHARED, right(), [&] {
+            for (int i = 0; i < rounds(); ++i)
+                CHECK_EQ(get(window, right(), 1), version - 1);
+        });
+        barrier();
+        CHECK_EQ(get_one(0, 0), version * size() * times);
+        {
+            const LockAll lock(window);
+            for (int i = 0; i < 20; ++i)
+                CHECK_EQ(get(window, 0, 0), version * size() * times);
+            CHECK_MPI(MPI_Win_flush_all(window));
+        }
+        barrier();
+        under_lock(MPI_LOCK_EXCLUSIVE, right(), [&] {
+            CHECK_MPI(MPI_Put(&version, 1, MPI_INT64_T, right(), 1, 1, MPI_INT64_T, window));
+        });
+        barrier();
+    }
+}
+
 /// A window that comes while calls of another pass, and one that goes.
 void windows() {
     part("windows");
@@ -309,6 +372,7 @@ void off(Kind kind) {
 
 void test() {
     // First: where there were none for long, the next one is far away.
+    locks(Kind::allocate);
     off(Kind::allocate);
     for (const Kind kind : {Kind::allocate, Kind::create}) {
         puts(kind);
@@ -316,6 +380,7 @@ void test() {
         updates(kind);
         fences(kind);
     }
+    locks(Kind::create);
     acquires();
     turns();
     windows();

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// What a window makes of calls that nobody saw (engine/rest.hpp).
+
+#include "engine/rest.hpp"
+
+#include <gtest/gtest.h>
+
+#include "engine/acquires.hpp"
+#include "engine/cached_window.hpp"
+#include "window_fixture.hpp"
+
+namespace nearfetch {
+namespace {
+
+using testing::Buffer;
+using testing::Rig;
+using testing::SleepingTest;
+
+constexpr std::uint64_t countless = 1u << 30;  ///< completions: the time is what counts
+
+TEST_F(SleepingTest, AtRestIsWhoKeepsNothing) {
+    const auto rest = rig.window.rest();
+    ASSERT_TRUE(rest) << "target 1 is asleep, and nothing was read of the others";
+    EXPECT_EQ(rest->targets, 3u);
+    EXPECT_TRUE(rest->looks());
+    fetched(1, 0, 64);
+    const double pause = rest->ticks_to_next_look - rest->longest_get_ticks;
+    EXPECT_NEAR(rig.window.rest()->ticks_to_next_look, pause, 1e-6 * pause) << "of one get";
+    rig.window.went_unseen({Passed::gets, pause / 2, 0, countless});
+    EXPECT_NEAR(rig.window.rest()->ticks_to_next_look, pause / 2, rest->longest_get_ticks);
+    rig.window.went_unseen({Passed::gets, 2 * pause, 0, countless});
+    EXPECT_EQ(rig.window.rest()->ticks_to_next_look, 0);
+    fetched(2, 0, 64);
+    EXPECT_FALSE(rig.window.rest());
+    change_setting(&Settings::mode, Mode::off);
+    EXPECT_FALSE(rig.window.rest()) << "atomics are to be seen";
+}
+
+TEST_F(SleepingTest, UnseenGetsThatComeOneByOneAreNoMoreThanTheirCompletions) {
+    const auto left = [&] {
+        const auto rest = rig.window.rest();
+        return rest->ticks_to_next_look / rest->longest_get_ticks;
+    };
+    rig.window.went_unseen({Passed::gets, 1, 0, 1});  // what was seen until here
+    double before = left();
+    for (int i = 0; i < 4; ++i)
+        fetched(1, 0, 64);
+    rig.window.went_unseen({Passed::gets, 1e18, 0, 10});
+    EXPECT_NEAR(before - left(), 4 + 2 * 10, 1e-6) << "the program's own work took the time";
+    before = left();
+    Buffer buffers[3] = {Buffer(64), Buffer(64), Buffer(64)};
+    for (Buffer& buffer : buffers)
+        rig.get(1, 0, 64, buffer.data());
+    rig.flush(1);
+    const double get_ticks = rig.window.rest()->longest_get_ticks;
+    rig.window.went_unseen({Passed::gets, 100 * get_ticks, 0, 10});
+    EXPECT_NEAR(before - left(), 3 + 100, 1) << "many may have come to a completion";
+}
+
+TEST_F(SleepingTest, WhatWentUnseenIsCompletedAtAnyTarget) {
+    rig.flush_all();
+    for (const Passed kind : {Passed::gets, Passed::updates}) {
+        rig.window.went_unseen({kind, 1, 1, 1});
+        for (const Rank target : {1, 2}) {
+            const std::uint64_t flushes = rig.library_flushes;
+            rig.flush(target);
+            EXPECT_EQ(rig.library_flushes, flushes + 1);
+            rig.flush(target);
+            EXPECT_EQ(rig.library_flushes, flushes + 1);
+        }
+    }
+    const std::uint64_t before = process_acquires();
+    rig.window.went_unseen({Passed::gets | Passed::updates | Passed::fetches, 0, 1, 1});
+    rig.flush(2);
+    EXPECT_EQ(process_acquires(), before + 1) << "an atomic may have brought news";
+}
+
+TEST_F(SleepingTest, WhatItHadIsThereAfterUnseenGets) {
+    rig.memory[1][0] ^= 0xff;  // against the mode's rules: so the old byte shows where it came from
+    rig.window.went_unseen({Passed::gets, 1e18, 0, countless});
+    const std::uint64_t messages = rig.messages;
+    EXPECT_NE(fetched(1, 0, 64), bytes(1, 0, 64));
+    EXPECT_EQ(rig.messages, messages);
+}
+
+TEST_F(SleepingTest, NothingOlderIsThereAfterUnseenUpdates) {
+    std::fill_n(rig.memory[1].begin(), 64, 0x3c);  // a put of this process that nobody saw
+    rig.window.went_unseen({Passed::updates, 0, 1, 1});
+    rig.window.went_unseen({Passed::gets, 1e18, 0, countless});
+    EXPECT_EQ(fetched(1, 0, 64), Buffer(64, 0x3c));
+    EXPECT_EQ(fetched(1, 0, 64), Buffer(64, 0x3c));
+}
+
+TEST_F(SleepingTest, UnseenPutsCountForTheNextLook) {
+    Buffer value(64, 0x3c);
+    rig.put(1, 0, 64, value.data());
+    ASSERT_TRUE(rig.window.put_passes(1));
+    rig.window.went_unseen({Passed::updates, 0, 1u << 20, 1});
+    EXPECT_FALSE(rig.window.put_passes(1)) << "it is time to look at one";
+}
+
+/// The rig holds a lock of all; here each access has one of its own.
+struct LockingTest : SleepingTest {
+    LockingTest() {
+        rig.window.change_epochs([](Epochs& epochs) { epochs.set_all(Epoch::none); });
+    }
+    void lock(Rank target) { rig.window.lock_passed(target); }
+    void unlock(Rank target) { rig.window.unlock_passed(target, 0); }
+    bool lock_is_open() const { return rig.window.rest()->lock_is_open; }
+};
+
+TEST_F(LockingTest, ALockIsOpenUntilItsUnlock) {
+    EXPECT_FALSE(lock_is_open());
+    lock(1);
+    lock(2);
+    EXPECT_TRUE(lock_is_open());
+    unlock(1);
+    EXPECT_TRUE(lock_is_open());
+    unlock(2);
+    EXPECT_FALSE(lock_is_open());
+}
+
+TEST_F(LockingTest, NothingHitsUnderALockThatNobodySaw) {
+    const auto get = [&](bool seen) {
+        if (seen) rig.window.change_epochs([](Epochs& epochs) { epochs.set(1, Epoch::passive); });
+        const std::uint64_t messages = rig.messages;
+        for (int i = 0; i < 2; ++i)
+            EXPECT_EQ(fetched(1, 0, 64), bytes(1, 0, 64));
+        return rig.messages - messages;
+    };
+    rig.window.went_unseen({Passed::gets, 1e18, 0, countless, 1});  // so that the target is looked at
+    EXPECT_EQ(get(false), 2u);
+    EXPECT_LT(get(true), 2u);
+}
+
+TEST_F(LockingTest, ALockThatNobodySawEndsAFence) {
+    const auto may_access = [&] {
+        bool may = false;
+        rig.window.change_epochs([&](Epochs& epochs) {
+            epochs.accessed();
+            may = epochs.may_access(1);
+        });
+        return may;
+    };
+    for (const std::uint64_t locks : {0u, 1u}) {
+        rig.window.change_epochs([](Epochs& epochs) { epochs.fence(); });
+        rig.window.went_unseen({Passed::updates, 1, 1, 1, locks});
+        EXPECT_EQ(may_access(), locks == 0);
+    }
+}
+
+TEST_F(LockingTest, GetsThatHaveALockEachComeOneByOne) {
+    const auto left = [&] {
+        const auto rest = rig.window.rest();
+        return rest->ticks_to_next_look / rest->longest_get_ticks;
+    };
+    rig.window.went_unseen({Passed::gets, 1, 0, 1, 1});  // what was seen until here
+    const double before = left();
+    Buffer buffer(64);
+    for (int i = 0; i < 4; ++i) {
+        lock(1);
+        rig.get(1, 0, 64, buffer.data());
+        unlock(1);
+    }
+    rig.window.went_unseen({Passed::gets, 1e18, 0, 10, 10});
+    EXPECT_NEAR(before - left(), 4 + 2 * 10, 1e-6) << "the program's own work took the time";
+}
+
+}  // namespace
+}  // namespace nearfetch
