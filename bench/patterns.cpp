@@ -5,9 +5,10 @@
 // the same window and from the same memory, which take turns, batch by batch. Rank 0 communicates and rank 1
 // sits inside MPI, but for the patterns that are calls of both.
 //
-// One JSON object per line: pattern, operations of a batch, ns of an operation through and past (medians over
-// the batches), and the ratio past / through: median and quartiles over the pairs of neighbouring batches,
-// and of the sums.
+// One JSON object per line: pattern, operations of a sample, ns of an operation through and past (medians over
+// the samples), and the ratio past / through: median and quartiles over the samples, and of the sums. A sample
+// is four batches, of which the past ones are in the middle: what the first of two batches does to the second,
+// in the processor's cache, say, it does to both sides.
 
 #include <algorithm>
 #include <array>
@@ -28,8 +29,8 @@ namespace {
 constexpr std::uint64_t window_bytes = 16u << 20;
 constexpr std::uint64_t stream_length = 64;
 constexpr std::uint64_t many = 1024;  ///< before they are completed
-constexpr double batch_ns = 200000;
-/// Where the fewest operations that make a batch take longer than that, there are fewer batches.
+constexpr double batch_ns = 100000;
+/// Where the fewest operations that make a batch take longer than that, there are fewer samples.
 constexpr std::uint64_t fewest_operations = 4;
 constexpr std::uint64_t fewest_share = 4;
 constexpr std::uint64_t largest = 65536;
@@ -320,13 +321,15 @@ void measure(const Pattern& pattern, int rank, bool allocate, std::uint64_t samp
             std::clamp<std::uint64_t>(static_cast<std::uint64_t>(wanted), fewest_operations, 1u << 16),
             static_cast<std::uint64_t>(share * static_cast<double>(samples))};
         if (pattern.both) PMPI_Bcast(plan, 2, MPI_UINT64_T, origin_rank, MPI_COMM_WORLD);
-        const auto [operations, batches] = plan;
-        for (std::uint64_t sample = 0; sample < batches; ++sample)
-            for (const std::size_t turn : {std::size_t{0}, std::size_t{1}}) {
-                const std::size_t side = (turn + sample) % 2;
-                took[side].push_back(time_ns(pattern, sides[side], operations));
-            }
-        if (rank == origin_rank) print(pattern, operations, took[0], took[1]);
+        const auto [operations, samples_to_take] = plan;
+        for (std::uint64_t sample = 0; sample < samples_to_take; ++sample) {
+            double ns[2] = {};
+            for (const std::size_t side : {0, 1, 1, 0})
+                ns[side] += time_ns(pattern, sides[side], operations);
+            for (const std::size_t side : {0, 1})
+                took[side].push_back(ns[side]);
+        }
+        if (rank == origin_rank) print(pattern, 2 * operations, took[0], took[1]);
     }
     // The target waits inside MPI, where it serves.
     PMPI_Barrier(MPI_COMM_WORLD);
