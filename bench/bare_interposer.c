@@ -11,7 +11,9 @@
 
 #if defined(NEARFETCH_COUNTING)
 __attribute__((visibility("hidden"))) unsigned long interposed_calls;
-static inline void count(void) { __atomic_store_n(&interposed_calls, interposed_calls + 1, __ATOMIC_RELAXED); }
+static inline void count(void) {
+    __atomic_store_n(&interposed_calls, interposed_calls + 1, __ATOMIC_RELAXED);
+}
 #else
 static inline void count(void) {}
 #endif

@@ -10,8 +10,8 @@ from typing import Callable, Sequence
 
 from bench import apps, harness, plots
 from bench.harness import (
-    GRAPH,
     COUNTING,
+    GRAPH,
     INTERPOSED,
     NEVER_SLOWER,
     PLAIN,

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What nearfetch costs programs that it cannot help, and such as it can: small loops of MPI calls, two ranks.
-// Each pattern is run by the program's calls (MPI_X, through whatever is preloaded) and by PMPI_X, past it, on
-// the same window and from the same memory, which take turns, batch by batch. Rank 0 communicates and rank 1
-// sits inside MPI, but for the patterns that are calls of both.
+// Each pattern is run by the program's calls (MPI_X, through whatever is preloaded) and by PMPI_X, past it,
+// on the same window and from the same memory, which take turns, batch by batch. Rank 0 communicates and rank
+// 1 sits inside MPI, but for the patterns that are calls of both.
 //
-// One JSON object per line: pattern, operations of a sample, ns of an operation through and past (medians over
-// the samples), and the ratio past / through: median and quartiles over the samples, and of the sums. A sample
-// is four batches, of which the past ones are in the middle: what the first of two batches does to the second,
-// in the processor's cache, say, it does to both sides.
+// One JSON object per line: pattern, operations of a sample, ns of an operation through and past (medians
+// over the samples), and the ratio past / through: median and quartiles over the samples, and of the sums. A
+// sample is four batches, of which the past ones are in the middle: what the first of two batches does to the
+// second, in the processor's cache, say, it does to both sides.
 
 #include <algorithm>
 #include <array>
@@ -358,7 +358,6 @@ int main(int argc, char** argv) {
             give_up("unknown pattern " + name + " (see bench/patterns.cpp): correct --patterns");
     if (samples < fewest_share)
         give_up("bad --samples " + std::to_string(samples) + " (too few to measure): give 4 or more");
-    return run_two_ranks(argc, argv, [&](const apps::MpiSession& mpi) {
-        return run(mpi.rank(), wanted, allocate, samples);
-    });
+    return run_two_ranks(
+        argc, argv, [&](const apps::MpiSession& mpi) { return run(mpi.rank(), wanted, allocate, samples); });
 }

@@ -18,8 +18,8 @@
 //            a hit costs that needs no lookup
 //
 // One JSON object per line: pattern, config, size_bytes, and median, quartiles and mean of the time of one
-// operation in ns over `samples` batches (for overlap: ratios); the counters of nearfetch over that time, unless
-// with --counted 0, for nearfetch looks at every call then, or where it does not see the calls.
+// operation in ns over `samples` batches (for overlap: ratios); the counters of nearfetch over that time,
+// unless with --counted 0, for nearfetch looks at every call then, or where it does not see the calls.
 
 #include <algorithm>
 #include <cstdio>
@@ -73,9 +73,9 @@ struct Plan {
     std::uint64_t window_bytes(std::uint64_t users) const {
         std::uint64_t bytes = 0;
         for (const std::uint64_t size : sizes)
-            bytes += stride(size) * hot_ranges + users * miss_stride(size) *
-                                                     (misses(size) + 2 * overlap_samples(size) +
-                                                      3 * warm_up_gets);
+            bytes +=
+                stride(size) * hot_ranges +
+                users * miss_stride(size) * (misses(size) + 2 * overlap_samples(size) + 3 * warm_up_gets);
         return bytes;
     }
 };
@@ -126,9 +126,7 @@ std::uint64_t calibrate(const Operation& operation) {
 class Origin {
   public:
     Origin(const Plan& plan, const std::vector<std::unique_ptr<BenchWindow>>& windows)
-        : plan_(plan),
-          windows_(windows),
-          buffer_(new (std::align_val_t{64}) std::byte[plan.sizes.back()]) {
+        : plan_(plan), windows_(windows), buffer_(new (std::align_val_t{64}) std::byte[plan.sizes.back()]) {
         std::uint64_t hot_bytes = 0;
         for (const std::uint64_t size : plan.sizes)
             hot_bytes += hot_ranges * Plan::stride(size);
@@ -351,7 +349,7 @@ class Origin {
     const std::vector<std::unique_ptr<BenchWindow>>& windows_;
     std::unique_ptr<std::byte[], Free> buffer_;
     std::map<MPI_Win, std::uint64_t> cursors_;  ///< where their next misses are
-    std::uint64_t hot_ = 0;  ///< where the next hot range begins
+    std::uint64_t hot_ = 0;                     ///< where the next hot range begins
 };
 
 int run(const apps::MpiSession& mpi, const Plan& plan) {

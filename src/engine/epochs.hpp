@@ -74,10 +74,10 @@ class Epochs {
         set_all(Epoch::none);
         fenced_ = true;
     }
-    /// Locks of single targets were opened, and closed, and nobody knows which: none counts as open, nor does
-    /// what a lock ends.
+    /// Locks of single targets and fences have opened and closed epochs, and nobody knows which: none of them
+    /// counts as open.
     /// \pre !any_single()
-    void locked_unseen() noexcept {
+    void changed_unseen() noexcept {
         if (all_ != Epoch::passive) set_all(Epoch::none);
     }
     /// The library has seen an access.

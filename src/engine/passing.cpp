@@ -159,7 +159,7 @@ void CachedWindow::went_unseen(const Unseen& unseen) noexcept {
         gets_seen += t.passed_gets;
     const std::uint64_t completions_seen = passed_flushes_ + counters_.flushes + counters_.locks;
     const double most_gets = gets_unseen_.at_most(gets_seen, completions_seen, unseen);
-    if (unseen.locks != 0) epochs_.locked_unseen();
+    if (unseen.epochs != 0) epochs_.changed_unseen();
     for (Target& t : targets_) {
         list(rank_of(t), t);
         t.passed = t.passed | unseen.kinds;

@@ -16,7 +16,7 @@ struct Rest {
     std::uint64_t targets = 0;
     double longest_get_ticks = 0;  ///< of targets that are looked at again; 0: there are none
     double ticks_to_next_look = std::numeric_limits<double>::infinity();
-    bool for_good = false;  ///< nothing is ever looked at
+    bool for_good = false;          ///< nothing is ever looked at
     bool lock_is_open = false;      ///< of a single target, or it was started
     bool locks_synchronize = true;  ///< all of them do
 
@@ -37,7 +37,7 @@ struct Unseen {
     double ticks;               ///< that it took
     std::uint64_t updates;      ///< how many
     std::uint64_t completions;  ///< how many
-    std::uint64_t locks = 0;    ///< of single targets, how many
+    std::uint64_t epochs = 0;   ///< opened by locks of single targets and by fences, how many
 };
 
 /// How many gets pass in a recess. They are not counted there, and the program's own work may be most of the

@@ -331,23 +331,26 @@ using namespace nearfetch;
 
 // The bodies are the same for int and MPI_Count. Each call ends the function, so that it needs no stack.
 #define NEARFETCH_GETS(SUFFIX, COUNT)                                                                        \
-    int MPI_Get##SUFFIX(void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank, MPI_Aint disp, \
-                        COUNT count, MPI_Datatype type, MPI_Win win) {                                       \
-        static constexpr decltype(&PMPI_Get##SUFFIX) ways[] = {                                              \
-            get_seen<COUNT, PMPI_Get##SUFFIX>, InRecess<&Recess::get_passes, PMPI_Get##SUFFIX>::run};        \
-        return ways[recess.gets_pass()](origin, origin_count, origin_type, rank, disp, count, type, win);    \
-    }                                                                                                        \
-    int MPI_Rget##SUFFIX(void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,               \
-                         MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Win win, MPI_Request* request) { \
-        if (recess.request_passes())                                                                         \
-            return PMPI_Rget##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, win,        \
-                                     request);                                                               \
+    static int rget_seen##SUFFIX(void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,       \
+                                 MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Win win,                 \
+                                 MPI_Request* request) {                                                     \
         Window* const window = near_window(rank, win);                                                       \
         if (window != nullptr && window->cached().nothing_kept(rank) && !recess.falls_due() &&               \
             passes(*window, rank, remembered_bytes(type, count)))                                            \
             return PMPI_Rget##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, win,        \
                                      request);                                                               \
         return rget<COUNT>({origin, origin_count, origin_type, rank, disp, count, type, win}, request);      \
+    }                                                                                                        \
+    using WayOfGet##SUFFIX = Way<get_seen<COUNT, PMPI_Get##SUFFIX>, Passing<PMPI_Get##SUFFIX>>;              \
+    using WayOfRget##SUFFIX = Way<rget_seen##SUFFIX, PassingInTime<PMPI_Rget##SUFFIX, rget_seen##SUFFIX>>;   \
+    int MPI_Get##SUFFIX(void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank, MPI_Aint disp, \
+                        COUNT count, MPI_Datatype type, MPI_Win win) {                                       \
+        return WayOfGet##SUFFIX::now(origin, origin_count, origin_type, rank, disp, count, type, win);       \
+    }                                                                                                        \
+    int MPI_Rget##SUFFIX(void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,               \
+                         MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Win win, MPI_Request* request) { \
+        return WayOfRget##SUFFIX::now(origin, origin_count, origin_type, rank, disp, count, type, win,       \
+                                      request);                                                              \
     }
 
 extern "C" {
@@ -355,5 +358,14 @@ extern "C" {
 NEARFETCH_GETS(, int)
 #if NEARFETCH_LARGE_COUNT
 NEARFETCH_GETS(_c, MPI_Count)
+#endif
+}
+
+void nearfetch::let_gets_pass(bool pass) noexcept {
+    WayOfGet::pass(pass, "PMPI_Get");
+    WayOfRget::pass(pass, "PMPI_Rget");
+#if NEARFETCH_LARGE_COUNT
+    WayOfGet_c::pass(pass, "PMPI_Get_c");
+    WayOfRget_c::pass(pass, "PMPI_Rget_c");
 #endif
 }

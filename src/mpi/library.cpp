@@ -42,7 +42,7 @@ LastSeen::KnownType find_type_slowly(MPI_Datatype type) noexcept try {
 void keep_at_hand(MPI_Win win, Window* window) noexcept {
     if (Library::instance().threaded() || window->off()) return;
     detail::at_hand.win = win;
-    detail::at_hand.window = detail::at_hand.window_of_locks = window;
+    detail::at_hand.window = window;
 }
 
 void forget_at_hand(const Window& window) noexcept {
@@ -225,7 +225,7 @@ void Library::detach(MPI_Win win) {
         overlapping_ -= exposed_.at(win).overlapping ? 1 : 0;
         exposed_.erase(win);
         detail::window_generation.fetch_add(1, std::memory_order_release);
-        if (!threaded_) detail::at_hand.window = detail::at_hand.window_of_locks = nullptr;
+        if (!threaded_) put_window_away();
     }
     const std::lock_guard guard(mutex_);
     report_.add(*window);

@@ -141,7 +141,6 @@ extern std::atomic<std::uint64_t> window_generation;
 struct AtHand {
     MPI_Win win;
     Window* window;  ///< null: none; emptied when a window goes, so that only the handle has to be compared
-    Window* window_of_locks;  ///< the same; in a recess locks alone have it at hand
     MPI_Datatype type;
     std::uint64_t type_generation;
     std::uint64_t dense_bytes;
@@ -168,13 +167,8 @@ inline LastSeen::KnownType find_type(MPI_Datatype type) noexcept {
 inline Window* window_at_hand(MPI_Win win) noexcept {
     return detail::at_hand.win == win ? detail::at_hand.window : nullptr;
 }
-/// The same for the lock of a target, and its unlock.
-inline Window* window_at_hand_for_lock(MPI_Win win) noexcept {
-    return detail::at_hand.win == win ? detail::at_hand.window_of_locks : nullptr;
-}
-/// At the beginning and the end of a recess.
-inline void hide_window_at_hand() noexcept { detail::at_hand.window = nullptr; }
-inline void show_window_at_hand() noexcept { detail::at_hand.window = detail::at_hand.window_of_locks; }
+/// Until it is looked up again.
+inline void put_window_away() noexcept { detail::at_hand.window = nullptr; }
 /// The same as window_at_hand(), if what is started at that target may go to the library, or be kept back,
 /// without asking further: no lock waits, and no other window exposes the memory.
 [[gnu::always_inline]] inline Window* undisturbed_window(int target, MPI_Win win) noexcept {

@@ -121,11 +121,10 @@ using namespace nearfetch;
             return PMPI_Put##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, win);        \
         return put_kept##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, win);            \
     }                                                                                                        \
+    using WayOfPut##SUFFIX = Way<put_seen##SUFFIX, Passing<PMPI_Put##SUFFIX, &Recess::update_passes>>;       \
     int MPI_Put##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,          \
                         MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Win win) {                        \
-        static constexpr decltype(&PMPI_Put##SUFFIX) ways[] = {                                              \
-            put_seen##SUFFIX, InRecess<&Recess::update_passes, PMPI_Put##SUFFIX>::run};                      \
-        return ways[recess.is_on()](origin, origin_count, origin_type, rank, disp, count, type, win);        \
+        return WayOfPut##SUFFIX::now(origin, origin_count, origin_type, rank, disp, count, type, win);       \
     }                                                                                                        \
     int MPI_Rput##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,         \
                          MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Win win, MPI_Request* request) { \
@@ -142,5 +141,12 @@ extern "C" {
 NEARFETCH_PUTS(, int)
 #if NEARFETCH_LARGE_COUNT
 NEARFETCH_PUTS(_c, MPI_Count)
+#endif
+}
+
+void nearfetch::let_puts_pass(bool pass) noexcept {
+    WayOfPut::pass(pass, "PMPI_Put");
+#if NEARFETCH_LARGE_COUNT
+    WayOfPut_c::pass(pass, "PMPI_Put_c");
 #endif
 }

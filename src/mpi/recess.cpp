@@ -5,8 +5,8 @@
 #include <optional>
 #include <utility>
 
+#include "engine/acquires.hpp"
 #include "engine/clock.hpp"
-#include "mpi/learned.hpp"
 #include "mpi/library.hpp"
 
 namespace nearfetch {
@@ -37,24 +37,29 @@ void Recess::forbid() noexcept {
     if (wait_ == never) return;  // with several threads nothing is written here
     stop();
     calls_to_next_ = wait_ = never;
+    waits_for_unlock_ = false;
 }
 
 void Recess::begin() noexcept {
+    const bool waited = std::exchange(waits_for_unlock_, false);
     const std::optional<Rest> rest = Library::instance().rest();
     if (!rest || rest->targets > most_targets || rest->longest_get_ticks * ns_per_tick() > quick_ns)
         return wait_longer();
     // Where each access has a lock of its own, none is open after the next unlock.
-    if (rest->lock_is_open && !std::exchange(waits_for_unlock_, true)) {
+    if (rest->lock_is_open && !waited) {
+        waits_for_unlock_ = true;
         calls_to_next_ = most_to_unlock;
         return;
     }
-    waits_for_unlock_ = false;
     gets_pass_ = rest->gets_may_pass();
-    locks_pass_ = rest->locks_synchronize && !rest->lock_is_open;
-    updates_ = atomics_ = locks_ = completions_ = 0;
+    epochs_pass_ = rest->locks_synchronize && !rest->lock_is_open;
+    updates_ = atomics_ = epochs_ = 0;
+    has_waited_ = false;
+    completions_left_ = calls_;
     on_ = true;
     calls_to_next_ = never;
-    hide_window_at_hand();
+    put_window_away();
+    change_ways();
     begin_ticks_ = ticks();
 }
 
@@ -63,23 +68,35 @@ void Recess::end() noexcept {
     Passed kinds = gets_pass_ ? Passed::gets : Passed::nothing;
     if (updates_ != 0) kinds = kinds | Passed::updates;
     if (atomics_ != 0) kinds = kinds | Passed::updates | Passed::fetches;
-    const std::uint64_t updates = std::uint64_t{updates_} + atomics_, calls = updates + completions_;
-    const bool gets_passed = std::exchange(gets_pass_, false);
-    on_ = locks_pass_ = false;
-    show_window_at_hand();
-    if (locks_ != 0) learned("MPI_Win_lock");
-    if (kinds != Passed::nothing || locks_ != 0)
-        Library::instance().went_unseen({kinds, taken, updates, completions_, locks_});
-    count_unseen(calls + locks_);
+    const bool was_in_time = completions_left_ < 0;
+    const auto completions =
+        static_cast<std::uint64_t>(calls_ - std::max<std::int64_t>(completions_left_, 0));
+    const std::uint64_t updates = std::uint64_t{updates_} + atomics_, calls = updates + completions;
+    const bool gets_passed = gets_pass_;
+    on_ = gets_pass_ = epochs_pass_ = false;
+    change_ways();
+    if (epochs_ != 0 || has_waited_) acquire_process();
+    if (kinds != Passed::nothing || epochs_ != 0)
+        Library::instance().went_unseen({kinds, taken, updates, completions, epochs_});
+    count_unseen(calls + epochs_);
     const double ns = taken * ns_per_tick();
     const bool is_quick = gets_passed || ns < quick_ns * static_cast<double>(calls);
-    if (!is_quick || (completions_ <= calls_ && ns < shortest_ns)) {
+    if (!is_quick || (!was_in_time && ns < shortest_ns)) {
         calls_ = std::min(first_calls, most_calls_);
         return wait_longer();
     }
     const double usual = static_cast<double>(calls_) * std::min(longest_ns / ns, 4.0);
     calls_ = static_cast<std::uint32_t>(std::clamp(usual, 1.0, static_cast<double>(most_calls_)));
     calls_to_next_ = wait_ = shortest_wait;
+}
+
+void Recess::change_ways() noexcept {
+    let_gets_pass(gets_pass_);
+    let_puts_pass(on_);
+    let_updates_pass(on_);
+    let_completions_pass(on_);
+    let_epochs_pass(epochs_pass_);
+    let_waits_pass(on_);
 }
 
 void Recess::wait_longer() noexcept {

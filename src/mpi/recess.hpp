@@ -4,43 +4,37 @@
 // Calls that nobody looks at. Where nothing is kept of any target of any window, and calls take less than two
 // microseconds, as in shared memory, all that nearfetch does for them is felt: it looks each up, counts it,
 // and notes that something is under way. So there is a recess: for up to ten milliseconds gets, updates,
-// atomics, flushes, and locks and unlocks of single targets go to the library as they are. Fences stay seen,
-// and do not disturb it, and so do locks if one was open when it began, or if they do not synchronize;
-// whatever else asks for a window ends it (find_window), and so does one of the calls that complete others,
-// after so many of them. Then all targets count as having something of these kinds under way. After updates,
-// atomics and locks that means that nothing is used that was cached before; and after locks, that it is not
-// known which are open, so that nothing hits before the next one. What gets could have taken in that time is
-// subtracted from the pauses after which targets are looked at again.
+// atomics, flushes, locks and unlocks of single targets, fences and waits go to the library as they are.
+// Locks and fences do not if a lock was open when it began, or if they do not synchronize; waits do not if a
+// request was known then. Whatever else asks for a window ends it (find_window), and so does one of the calls
+// that complete others, after so many of them.
+//
+// Then all targets count as having something of these kinds under way. After updates, atomics, locks, fences
+// and waits that means that nothing is used that was cached before; and after locks and fences, that it is
+// not known which epochs are open, so that nothing hits before the next one. What gets could have taken in
+// that time is subtracted from the pauses after which targets are looked at again.
 //
 // There is none with MPI_THREAD_MULTIPLE, while memory is exposed by two windows (then the end of an update
 // is an acquire), or where somebody asks how many calls there were.
 
+#include <dlfcn.h>
+
 #include <cstdint>
+#include <utility>
 
 namespace nearfetch {
 
 class Recess {
   public:
-    bool is_on() const noexcept { return on_; }
-    /// Whether gets pass, too: not if nothing was read before, because the first get is to be seen, unless
-    /// all windows are off.
-    bool gets_pass() const noexcept { return gets_pass_; }
-    // Gets are not counted: how long they take is measured.
-    void get_passes() noexcept {}
+    // What passes is counted, but for gets: how long they take is measured.
+    void uncounted() noexcept {}
     void update_passes() noexcept { ++updates_; }
     void atomic_passes() noexcept { ++atomics_; }
-    /// Whether a lock of a single target passes.
-    bool lock_passes() noexcept {
-        if (!locks_pass_) [[likely]]
-            return false;
-        ++locks_;
-        return true;
-    }
-    /// Whether a completion passes, or a request-based get, which comes without one: not after so many of
-    /// them that it is time for the end.
-    bool completion_passes() noexcept { return on_ && ++completions_ <= calls_; }
-    bool request_passes() noexcept { return gets_pass_ && completion_passes(); }
-    bool unlock_passes() noexcept { return locks_pass_ && ++completions_ <= calls_; }
+    void epoch_passes() noexcept { ++epochs_; }
+    void wait_passes() noexcept { has_waited_ = true; }
+    /// Whether a completion passes in the recess that is on, or a request-based get, which comes without one:
+    /// not after so many of them that it is time for the end.
+    bool completion_passes() noexcept { return --completions_left_ >= 0; }
 
     /// Counts a call that passes after it has been seen. \return true if it is time to begin()
     bool falls_due() noexcept { return --calls_to_next_ == 0; }
@@ -57,18 +51,11 @@ class Recess {
     }
     /// At the end of a completion that was seen, and passed.
     void completion_passed() noexcept {
-        if (on_) {
-            if (!completion_passes()) end();
-        } else if (falls_due()) {
-            begin();
-        }
+        if (falls_due()) begin();
     }
     /// The same of an unlock: now the lock is not open that a recess has waited for.
     void unlock_passed() noexcept {
-        if (waits_for_unlock_ && !on_)
-            begin();
-        else
-            completion_passed();
+        if (falls_due() || waits_for_unlock_) begin();
     }
 
     /// From now on there are recesses, of so many calls at most.
@@ -82,17 +69,20 @@ class Recess {
     /// If that may be.
     [[gnu::noinline]] void begin() noexcept;
     [[gnu::noinline]] void end() noexcept;
+    void change_ways() noexcept;
     void wait_longer() noexcept;
 
     bool on_ = false;
+    /// Not if nothing was read before, because the first get is to be seen, unless all windows are off.
     bool gets_pass_ = false;
-    bool locks_pass_ = false;
+    bool epochs_pass_ = false;
     bool waits_for_unlock_ = false;
     // What has passed.
     std::uint32_t updates_ = 0;
     std::uint32_t atomics_ = 0;
-    std::uint32_t locks_ = 0;
-    std::uint32_t completions_ = 0;
+    std::uint32_t epochs_ = 0;  ///< that were opened
+    bool has_waited_ = false;   ///< for a request that may have brought news
+    std::int64_t completions_left_ = 0;
     std::uint32_t calls_ = 0;  ///< completions that may pass
     std::uint32_t most_calls_ = 0;
     std::uint64_t calls_to_next_ = never;
@@ -103,18 +93,75 @@ class Recess {
 /// The process's.
 extern constinit Recess recess __attribute__((visibility("hidden")));
 
-/// The library's call in a recess. Ends in it, and leaves its arguments where they are. A function of its
-/// own, because its address has to be known before the library may be loaded (by a Python program, say), and
-/// because that may lack the call: then only who makes it fails.
-template <void (Recess::*passes)() noexcept, auto* call>
-struct InRecess;
-template <void (Recess::*passes)() noexcept, class... Arguments, int (*call)(Arguments...)>
-struct InRecess<passes, call> {
+/// The library's call in a recess: where it is, once that has been looked up. Until then, and where it cannot
+/// be found, by the table of procedures' addresses, which is a jump more.
+template <auto* call>
+class LibraryCall;
+template <class... Arguments, int (*call)(Arguments...)>
+class LibraryCall<call> {
+    using Function = int (*)(Arguments...);
+    static int by_table(Arguments... arguments) { return call(arguments...); }
+
+  public:
+    static inline constinit Function now = by_table;
+
+    /// \param name "PMPI_Get"
+    static void look_up(const char* name) noexcept {
+        if (std::exchange(is_looked_up_, true)) return;
+        if (void* const found = dlsym(RTLD_DEFAULT, name)) now = reinterpret_cast<Function>(found);
+    }
+
+  private:
+    static inline constinit bool is_looked_up_ = false;
+};
+
+/// What passes ends in the library's call, and leaves its arguments where they are.
+template <auto* call, void (Recess::*passes)() noexcept = &Recess::uncounted>
+struct Passing;
+template <class... Arguments, int (*call)(Arguments...), void (Recess::*passes)() noexcept>
+struct Passing<call, passes> {
+    using Library = LibraryCall<call>;
     static int run(Arguments... arguments) {
         (recess.*passes)();
-        return call(arguments...);
+        return Library::now(arguments...);
     }
 };
+
+/// The same of a call that completes others, until it is time for the end: then it is seen.
+template <auto* call, auto* seen, void (Recess::*passes)() noexcept = &Recess::uncounted>
+struct PassingInTime;
+template <class... Arguments, int (*call)(Arguments...), int (*seen)(Arguments...),
+          void (Recess::*passes)() noexcept>
+struct PassingInTime<call, seen, passes> {
+    using Library = LibraryCall<call>;
+    static int run(Arguments... arguments) {
+        if (!recess.completion_passes()) [[unlikely]]
+            return seen(arguments...);
+        (recess.*passes)();
+        return Library::now(arguments...);
+    }
+};
+
+/// The way that a call of the program takes at the moment: to where it is seen, or to the library. One jump,
+/// because a hit pays for it, too.
+template <auto* seen, class Passes>
+struct Way {
+    static inline constinit decltype(seen) now = seen;
+
+    /// \param name of the library's call
+    static void pass(bool passes, const char* name) noexcept {
+        if (passes) Passes::Library::look_up(name);
+        now = passes ? Passes::run : seen;
+    }
+};
+
+// Each file of calls has one of these, for its own.
+void let_gets_pass(bool pass) noexcept;
+void let_puts_pass(bool pass) noexcept;
+void let_updates_pass(bool pass) noexcept;
+void let_completions_pass(bool pass) noexcept;
+void let_epochs_pass(bool pass) noexcept;
+void let_waits_pass(bool pass) noexcept;
 
 #if defined(NEARFETCH_CANARY)
 /// So that a test can see that there were recesses.

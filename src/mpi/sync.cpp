@@ -72,9 +72,7 @@ template <FlushKind kind, FlushCall call>
 }
 
 template <FlushKind kind, FlushCall call>
-[[gnu::always_inline]] inline int flush(int target, MPI_Win win) {
-    if (recess.completion_passes()) [[unlikely]]
-        return call(target, win);
+int flush_seen(int target, MPI_Win win) {
     Window* const window = window_at_hand(win);
     if (window != nullptr && window->has(target)) [[likely]] {
         switch (window->cached().try_flush(target, kind)) {
@@ -92,7 +90,7 @@ template <FlushKind kind, FlushCall call>
 /// What the first few lines of a lock and of an unlock ask: the window of a target that nothing is kept of,
 /// where no lock waits and none may.
 [[gnu::always_inline]] inline Window* passed_window(int target, MPI_Win win) noexcept {
-    Window* const window = window_at_hand_for_lock(win);
+    Window* const window = window_at_hand(win);
     return window != nullptr && window->locks_synchronize() && window->has(target) &&
                    window->cached().nothing_kept(target)
                ? window
@@ -108,11 +106,11 @@ auto after_locks(MPI_Win win, const Call& call) noexcept {
     };
 }
 
-template <class Call>
-int flush_all(MPI_Win win, FlushKind kind, const Call& library_call) {
-    if (recess.completion_passes()) return library_call();
+template <FlushKind kind, int library_call(MPI_Win)>
+int flush_all_seen(MPI_Win win) {
     Window* const window = active_window(win);
-    const auto call = after_locks(win, library_call);
+    const auto library = [win] { return library_call(win); };
+    const auto call = after_locks(win, library);
     if (window == nullptr) [[unlikely]]
         return call();
     const Flush flush = window->cached().flush_all(kind);
@@ -122,8 +120,7 @@ int flush_all(MPI_Win win, FlushKind kind, const Call& library_call) {
     return MPI_SUCCESS;
 }
 
-/// Both are functions of their own, so that what passes in a recess does not pay for their registers.
-[[gnu::noinline]] int lock_seen(int lock_type, int rank, int assert, MPI_Win win) {
+int lock_seen(int lock_type, int rank, int assert, MPI_Win win) {
     if (Window* const passed = passed_window(rank, win); passed != nullptr) {
         const Learning learning("MPI_Win_lock");
         const int status = PMPI_Win_lock(lock_type, rank, assert, win);
@@ -140,7 +137,7 @@ int flush_all(MPI_Win win, FlushKind kind, const Call& library_call) {
     return status;
 }
 
-[[gnu::noinline]] int unlock_seen(int rank, MPI_Win win) {
+int unlock_seen(int rank, MPI_Win win) {
     if (Window* const passed = passed_window(rank, win); passed != nullptr) {
         const int status = and_then([&] { return PMPI_Win_unlock(rank, win); },
                                     [&](int outcome) { passed->cached().unlock_passed(rank, outcome); });
@@ -179,6 +176,26 @@ void fenced(Window& window, int assert) noexcept {
         [=](Epochs& epochs) { opens ? epochs.fence() : epochs.set_all(Epoch::none); });
 }
 
+int fence_seen(int assert, MPI_Win win) {
+    Window* const window = find_window(win);
+    const Learning learning("MPI_Win_fence");
+    const int status = close_all(win, [&] { return PMPI_Win_fence(assert, win); });
+    if (window != nullptr && status == MPI_SUCCESS) fenced(*window, assert);
+    return status;
+}
+
+template <auto* call, auto* seen>
+using InTime = Way<seen, PassingInTime<call, seen>>;
+
+using WayOfFlush = InTime<PMPI_Win_flush, flush_seen<FlushKind::full, PMPI_Win_flush>>;
+using WayOfFlushLocal = InTime<PMPI_Win_flush_local, flush_seen<FlushKind::local, PMPI_Win_flush_local>>;
+using WayOfFlushAll = InTime<PMPI_Win_flush_all, flush_all_seen<FlushKind::full, PMPI_Win_flush_all>>;
+using WayOfFlushLocalAll =
+    InTime<PMPI_Win_flush_local_all, flush_all_seen<FlushKind::local, PMPI_Win_flush_local_all>>;
+using WayOfLock = Way<lock_seen, Passing<PMPI_Win_lock, &Recess::epoch_passes>>;
+using WayOfUnlock = InTime<PMPI_Win_unlock, unlock_seen>;
+using WayOfFence = Way<fence_seen, PassingInTime<PMPI_Win_fence, fence_seen, &Recess::epoch_passes>>;
+
 /// The ranks in the window of a group's members. \throws std::bad_alloc
 std::vector<Rank> ranks_of(MPI_Win win, MPI_Group group) {
     MPI_Group all = MPI_GROUP_NULL;
@@ -195,6 +212,19 @@ std::vector<Rank> ranks_of(MPI_Win win, MPI_Group group) {
 
 }  // namespace
 
+void let_completions_pass(bool pass) noexcept {
+    WayOfFlush::pass(pass, "PMPI_Win_flush");
+    WayOfFlushLocal::pass(pass, "PMPI_Win_flush_local");
+    WayOfFlushAll::pass(pass, "PMPI_Win_flush_all");
+    WayOfFlushLocalAll::pass(pass, "PMPI_Win_flush_local_all");
+}
+
+void let_epochs_pass(bool pass) noexcept {
+    WayOfLock::pass(pass, "PMPI_Win_lock");
+    WayOfUnlock::pass(pass, "PMPI_Win_unlock");
+    WayOfFence::pass(pass, "PMPI_Win_fence");
+}
+
 }  // namespace nearfetch
 
 using namespace nearfetch;
@@ -202,13 +232,10 @@ using namespace nearfetch;
 extern "C" {
 
 int MPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win) {
-    return recess.lock_passes() ? PMPI_Win_lock(lock_type, rank, assert, win)
-                                : lock_seen(lock_type, rank, assert, win);
+    return WayOfLock::now(lock_type, rank, assert, win);
 }
 
-int MPI_Win_unlock(int rank, MPI_Win win) {
-    return recess.unlock_passes() ? PMPI_Win_unlock(rank, win) : unlock_seen(rank, win);
-}
+int MPI_Win_unlock(int rank, MPI_Win win) { return WayOfUnlock::now(rank, win); }
 
 int MPI_Win_lock_all(int assert, MPI_Win win) {
     Window* const window = find_window(win);
@@ -224,30 +251,11 @@ int MPI_Win_unlock_all(MPI_Win win) {
     return close_all(win, [&] { return PMPI_Win_unlock_all(win); });
 }
 
-int MPI_Win_flush(int rank, MPI_Win win) { return flush<FlushKind::full, PMPI_Win_flush>(rank, win); }
-
-int MPI_Win_flush_local(int rank, MPI_Win win) {
-    return flush<FlushKind::local, PMPI_Win_flush_local>(rank, win);
-}
-
-int MPI_Win_flush_all(MPI_Win win) {
-    return flush_all(win, FlushKind::full, [&] { return PMPI_Win_flush_all(win); });
-}
-
-int MPI_Win_flush_local_all(MPI_Win win) {
-    return flush_all(win, FlushKind::local, [&] { return PMPI_Win_flush_local_all(win); });
-}
-
-int MPI_Win_fence(int assert, MPI_Win win) {
-    Window* const at_hand = window_at_hand_for_lock(win);
-    const bool passes = at_hand != nullptr && recess.completion_passes();
-    Window* const window = passes ? at_hand : find_window(win);
-    const auto call = [&] { return PMPI_Win_fence(assert, win); };
-    const Learning learning("MPI_Win_fence");
-    const int status = passes ? call() : close_all(win, call);
-    if (window != nullptr && status == MPI_SUCCESS) fenced(*window, assert);
-    return status;
-}
+int MPI_Win_flush(int rank, MPI_Win win) { return WayOfFlush::now(rank, win); }
+int MPI_Win_flush_local(int rank, MPI_Win win) { return WayOfFlushLocal::now(rank, win); }
+int MPI_Win_flush_all(MPI_Win win) { return WayOfFlushAll::now(win); }
+int MPI_Win_flush_local_all(MPI_Win win) { return WayOfFlushLocalAll::now(win); }
+int MPI_Win_fence(int assert, MPI_Win win) { return WayOfFence::now(assert, win); }
 
 int MPI_Win_start(MPI_Group group, int assert, MPI_Win win) {
     const Learning learning("MPI_Win_start");

@@ -218,11 +218,12 @@ using namespace nearfetch;
                                            win);                                                             \
         return accumulate_kept##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, op, win); \
     }                                                                                                        \
+    using WayOfAccumulate##SUFFIX =                                                                          \
+        Way<accumulate_seen##SUFFIX, Passing<PMPI_Accumulate##SUFFIX, &Recess::update_passes>>;              \
     int MPI_Accumulate##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,   \
                                MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Win win) {      \
-        static constexpr decltype(&PMPI_Accumulate##SUFFIX) ways[] = {                                       \
-            accumulate_seen##SUFFIX, InRecess<&Recess::update_passes, PMPI_Accumulate##SUFFIX>::run};        \
-        return ways[recess.is_on()](origin, origin_count, origin_type, rank, disp, count, type, op, win);    \
+        return WayOfAccumulate##SUFFIX::now(origin, origin_count, origin_type, rank, disp, count, type, op,  \
+                                            win);                                                            \
     }                                                                                                        \
     int MPI_Raccumulate##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,  \
                                 MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Win win,       \
@@ -247,14 +248,13 @@ using namespace nearfetch;
         if (read_by_get(access, op, call, status)) return status;                                            \
         return accumulate("MPI_Get_accumulate", {rank, disp, count, type, win}, op, call);                   \
     }                                                                                                        \
+    using WayOfGetAccumulate##SUFFIX =                                                                       \
+        Way<get_accumulate_seen##SUFFIX, Passing<PMPI_Get_accumulate##SUFFIX, &Recess::atomic_passes>>;      \
     int MPI_Get_accumulate##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type,         \
                                    void* result, COUNT result_count, MPI_Datatype result_type, int rank,     \
                                    MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Win win) {  \
-        static constexpr decltype(&PMPI_Get_accumulate##SUFFIX) ways[] = {                                   \
-            get_accumulate_seen##SUFFIX,                                                                     \
-            InRecess<&Recess::atomic_passes, PMPI_Get_accumulate##SUFFIX>::run};                             \
-        return ways[recess.is_on()](origin, origin_count, origin_type, result, result_count, result_type,    \
-                                    rank, disp, count, type, op, win);                                       \
+        return WayOfGetAccumulate##SUFFIX::now(origin, origin_count, origin_type, result, result_count,      \
+                                               result_type, rank, disp, count, type, op, win);               \
     }                                                                                                        \
     int MPI_Rget_accumulate##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type,        \
                                     void* result, COUNT result_count, MPI_Datatype result_type, int rank,    \
@@ -275,17 +275,28 @@ NEARFETCH_UPDATES(, int)
 NEARFETCH_UPDATES(_c, MPI_Count)
 #endif
 
+using WayOfFetchAndOp = Way<fetch_and_op_seen, Passing<PMPI_Fetch_and_op, &Recess::atomic_passes>>;
+using WayOfCompareAndSwap =
+    Way<compare_and_swap_seen, Passing<PMPI_Compare_and_swap, &Recess::atomic_passes>>;
+
 int MPI_Fetch_and_op(const void* origin, void* result, MPI_Datatype type, int rank, MPI_Aint disp, MPI_Op op,
                      MPI_Win win) {
-    static constexpr decltype(&PMPI_Fetch_and_op) ways[] = {
-        fetch_and_op_seen, InRecess<&Recess::atomic_passes, PMPI_Fetch_and_op>::run};
-    return ways[recess.is_on()](origin, result, type, rank, disp, op, win);
+    return WayOfFetchAndOp::now(origin, result, type, rank, disp, op, win);
 }
 
 int MPI_Compare_and_swap(const void* origin, const void* compare, void* result, MPI_Datatype type, int rank,
                          MPI_Aint disp, MPI_Win win) {
-    static constexpr decltype(&PMPI_Compare_and_swap) ways[] = {
-        compare_and_swap_seen, InRecess<&Recess::atomic_passes, PMPI_Compare_and_swap>::run};
-    return ways[recess.is_on()](origin, compare, result, type, rank, disp, win);
+    return WayOfCompareAndSwap::now(origin, compare, result, type, rank, disp, win);
 }
+}
+
+void nearfetch::let_updates_pass(bool pass) noexcept {
+    WayOfAccumulate::pass(pass, "PMPI_Accumulate");
+    WayOfGetAccumulate::pass(pass, "PMPI_Get_accumulate");
+#if NEARFETCH_LARGE_COUNT
+    WayOfAccumulate_c::pass(pass, "PMPI_Accumulate_c");
+    WayOfGetAccumulate_c::pass(pass, "PMPI_Get_accumulate_c");
+#endif
+    WayOfFetchAndOp::pass(pass, "PMPI_Fetch_and_op");
+    WayOfCompareAndSwap::pass(pass, "PMPI_Compare_and_swap");
 }

@@ -89,14 +89,14 @@ TEST(Epochs, LocksThatNobodySawLeaveNothingOpenButALockOfAll) {
     epochs.complete();
     epochs.fence();
     epochs.accessed();
-    epochs.locked_unseen();
+    epochs.changed_unseen();
     EXPECT_TRUE(epochs.closed(0) && epochs.closed(1));
     epochs.fence();
-    epochs.locked_unseen();
+    epochs.changed_unseen();
     epochs.accessed();
     EXPECT_FALSE(epochs.may_access(0));
     epochs.set_all(Epoch::passive);
-    epochs.locked_unseen();
+    epochs.changed_unseen();
     EXPECT_TRUE(epochs.may_access(0) && epochs.may_flush_all()) << "of another window";
 }
 

@@ -143,10 +143,10 @@ TEST_F(LockingTest, ALockThatNobodySawEndsAFence) {
         });
         return may;
     };
-    for (const std::uint64_t locks : {0u, 1u}) {
+    for (const std::uint64_t unseen : {0u, 1u}) {
         rig.window.change_epochs([](Epochs& epochs) { epochs.fence(); });
-        rig.window.went_unseen({Passed::updates, 1, 1, 1, locks});
-        EXPECT_EQ(may_access(), locks == 0);
+        rig.window.went_unseen({Passed::updates, 1, 1, 1, unseen});
+        EXPECT_EQ(may_access(), unseen == 0);
     }
 }
 

@@ -4,6 +4,7 @@
 // default ones. Linked with the canary, which counts unseen calls, it also shows that there were some.
 #include <algorithm>
 #include <array>
+#include <thread>
 
 #include "check.hpp"
 
@@ -160,6 +161,88 @@ void acquires() {
     }
 }
 
+/// The same, but that something was changed is told by `tell(version)` alone, which the reader asks its
+/// writer by, and is answered by: the writer waits for `asked()`.
+template <class Tell, class Asked>
+void read_what_is_told(const Window& window, int many_slots, const Tell& tell, Asked asked) {
+    const int reader = rank() - rank() % 2, writer = reader + 1;
+    if (rank() == writer) {
+        while (const std::int64_t version = asked(reader)) {
+            CHECK_MPI(MPI_Put(&version, 1, MPI_INT64_T, rank(), 0, 1, MPI_INT64_T, window));
+            CHECK_MPI(MPI_Win_flush(rank(), window));
+            tell(version, reader);
+        }
+    } else {
+        Random random(static_cast<unsigned>(rank()));
+        const double end = MPI_Wtime() + 0.5;
+        for (std::int64_t version = 1; MPI_Wtime() < end; ++version) {
+            tell(version, writer);
+            CHECK_EQ(asked(writer), version);
+            for (int i = 0; i < 1000; ++i) {
+                if (i % 8 == 0)
+                    CHECK_EQ(get(window, writer, 0), version);
+                else
+                    (void)get(window, writer, random.between(1, many_slots - 1));
+            }
+        }
+        tell(0, writer);
+    }
+    barrier();
+}
+
+/// By messages, which are waited for.
+void messages() {
+    part("messages");
+    constexpr int many_slots = 1 << 16;
+    const Window window(8 * many_slots, 8);
+    const LockAll lock(window);
+    store_all(window, 0);
+    read_what_is_told(
+        window, many_slots,
+        [](std::int64_t version, int to) {
+            MPI_Request request;
+            CHECK_MPI(MPI_Isend(&version, 1, MPI_INT64_T, to, 0, MPI_COMM_WORLD, &request));
+            CHECK_MPI(MPI_Waitall(1, &request, MPI_STATUSES_IGNORE));
+        },
+        [](int from) {
+            std::int64_t version = -1;
+            MPI_Request request;
+            CHECK_MPI(MPI_Irecv(&version, 1, MPI_INT64_T, from, 0, MPI_COMM_WORLD, &request));
+            CHECK_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
+            return version;
+        });
+}
+
+/// By a word that each has in another window, under a lock for each access. The reader makes no updates:
+/// after these nothing is used that is older.
+void locked_words() {
+    part("locked words");
+    if (crowded()) return;  // whoever has no processor does not come to its lock
+    constexpr int many_slots = 1 << 16;
+    const Window window(8 * many_slots, 8), words(8, 8);
+    const LockAll lock(window);
+    store_all(window, 0);
+    std::int64_t& own = *words.as<std::int64_t>();
+    own = -1;
+    barrier();
+    read_what_is_told(
+        window, many_slots,
+        [&](std::int64_t version, int) {
+            CHECK_MPI(MPI_Win_lock(MPI_LOCK_EXCLUSIVE, rank(), 0, words));
+            own = version;
+            CHECK_MPI(MPI_Win_unlock(rank(), words));
+        },
+        [&, last = std::int64_t{-1}](int from) mutable {
+            for (std::int64_t version = last;;) {
+                CHECK_MPI(MPI_Win_lock(MPI_LOCK_SHARED, from, 0, words));
+                CHECK_MPI(MPI_Get(&version, 1, MPI_INT64_T, from, 0, 1, MPI_INT64_T, words));
+                CHECK_MPI(MPI_Win_unlock(from, words));
+                if (version != last) return last = version;
+                std::this_thread::yield();
+            }
+        });
+}
+
 /// Halos that neighbours exchange between fences, by puts and by gets.
 void fences(Kind kind) {
     part("fences");
@@ -237,9 +320,8 @@ void locks(Kind kind) {
     };
     const auto get_one = [&](int target, MPI_Aint slot) {
         std::int64_t value = -1;
-        under_lock(MPI_LOCK_SHARED, target, [&] {
-            CHECK_MPI(MPI_Get(&value, 1, MPI_INT64_T, target, slot, 1, MPI_INT64_T, window));
-        });
+        under_lock(MPI_LOCK_SHARED, target,
+                   [&] { CHECK_MPI(MPI_Get(&value, 1, MPI_INT64_T, target, slot, 1, MPI_INT64_T, window)); });
         return value;
     };
     const auto count = [&](std::int64_t times) {
@@ -259,7 +341,9 @@ void locks(Kind kind) {
 #if defined(RECESS_CANARY) && defined(OMPI_MAJOR_VERSION)
         // More than one for each access: not only its unlock has gone unseen. (MPICH's locks take two
         // microseconds, so that there may be no recess.)
-        { const LockAll ends_the_recess(window); }
+        {
+            const LockAll ends_the_recess(window);
+        }
         if (kind == Kind::allocate && version > 1)
             CHECK(nearfetch_canary_unseen_calls() - unseen > static_cast<unsigned>(rounds()) * 5 / 4);
 #endif
@@ -279,9 +363,8 @@ void locks(Kind kind) {
             CHECK_MPI(MPI_Win_flush_all(window));
         }
         barrier();
-        under_lock(MPI_LOCK_EXCLUSIVE, right(), [&] {
-            CHECK_MPI(MPI_Put(&version, 1, MPI_INT64_T, right(), 1, 1, MPI_INT64_T, window));
-        });
+        under_lock(MPI_LOCK_EXCLUSIVE, right(),
+                   [&] { CHECK_MPI(MPI_Put(&version, 1, MPI_INT64_T, right(), 1, 1, MPI_INT64_T, window)); });
         barrier();
     }
 }
@@ -382,6 +465,8 @@ void test() {
     }
     locks(Kind::create);
     acquires();
+    messages();
+    locked_words();
     turns();
     windows();
     off(Kind::create);
