@@ -239,7 +239,6 @@ Window* Library::find(MPI_Win win) noexcept {
 
 std::optional<Rest> Library::rest() noexcept {
     const std::lock_guard guard(mutex_);
-    if (overlapping()) return std::nullopt;
     Rest all;
     // Where a window is not off, atomics on those that are off are to be seen: their ends are acquires.
     all.for_good = !windows_.empty() && std::ranges::all_of(windows_, [](const auto& each) {

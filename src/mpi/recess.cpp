@@ -67,7 +67,9 @@ void Recess::end() noexcept {
     const auto taken = static_cast<double>(ticks() - begin_ticks_);
     Passed kinds = gets_pass_ ? Passed::gets : Passed::nothing;
     if (updates_ != 0) kinds = kinds | Passed::updates;
-    if (atomics_ != 0) kinds = kinds | Passed::updates | Passed::fetches;
+    // Where other windows may expose the same memory, the end of an update is news, too.
+    if (atomics_ != 0 || (updates_ != 0 && Library::overlapping()))
+        kinds = kinds | Passed::updates | Passed::fetches;
     const bool was_in_time = completions_left_ < 0;
     const auto completions =
         static_cast<std::uint64_t>(calls_ - std::max<std::int64_t>(completions_left_, 0));

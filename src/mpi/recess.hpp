@@ -14,8 +14,7 @@
 // not known which epochs are open, so that nothing hits before the next one. What gets could have taken in
 // that time is subtracted from the pauses after which targets are looked at again.
 //
-// There is none with MPI_THREAD_MULTIPLE, while memory is exposed by two windows (then the end of an update
-// is an acquire), or where somebody asks how many calls there were.
+// There is none with MPI_THREAD_MULTIPLE, or where somebody asks how many calls there were.
 
 #include <dlfcn.h>
 

@@ -243,6 +243,34 @@ void locked_words() {
         });
 }
 
+/// Two windows of the same memory: what every other rank puts through the one is read through the other.
+void overlapping() {
+    part("overlapping");
+    if (!can_create()) return;
+    constexpr int many_slots = 1 << 16;
+    const Window window(8 * many_slots, 8);
+    MPI_Win other = MPI_WIN_NULL;
+    CHECK_MPI(MPI_Win_create(window.bytes(), window.size_bytes(), 8, MPI_INFO_NULL, MPI_COMM_WORLD, &other));
+    {
+        const LockAll lock(window), other_lock(other);
+        store_all(window, 0);
+        Random random(static_cast<unsigned>(rank()));
+        const double end = MPI_Wtime() + 0.5;
+        for (std::int64_t version = 1; rank() % 2 == 0 && MPI_Wtime() < end; ++version) {
+            CHECK_MPI(MPI_Put(&version, 1, MPI_INT64_T, right(), 0, 1, MPI_INT64_T, window));
+            CHECK_MPI(MPI_Win_flush(right(), window));
+            for (int i = 0; i < 1000; ++i) {
+                if (i % 8 == 0)
+                    CHECK_EQ(get(other, right(), 0), version);
+                else
+                    (void)get(other, right(), random.between(1, many_slots - 1));
+            }
+        }
+        barrier();
+    }
+    CHECK_MPI(MPI_Win_free(&other));
+}
+
 /// Halos that neighbours exchange between fences, by puts and by gets.
 void fences(Kind kind) {
     part("fences");
@@ -467,6 +495,7 @@ void test() {
     acquires();
     messages();
     locked_words();
+    overlapping();
     turns();
     windows();
     off(Kind::create);
