@@ -152,7 +152,7 @@ void acquires() {
         }
         barrier();
         if (rank() % 2 != 0 || right() % 2 == 0) continue;
-        for (int i = 0; i < 1000; ++i) {
+        for (int i = 0; i < 1000 && MPI_Wtime() < end; ++i) {
             if (i % 8 == 0)
                 CHECK_EQ(get(window, right(), 0), version);
             else
@@ -178,7 +178,7 @@ void read_what_is_told(const Window& window, int many_slots, const Tell& tell, A
         for (std::int64_t version = 1; MPI_Wtime() < end; ++version) {
             tell(version, writer);
             CHECK_EQ(asked(writer), version);
-            for (int i = 0; i < 1000; ++i) {
+            for (int i = 0; i < 1000 && MPI_Wtime() < end; ++i) {
                 if (i % 8 == 0)
                     CHECK_EQ(get(window, writer, 0), version);
                 else
@@ -259,7 +259,7 @@ void overlapping() {
         for (std::int64_t version = 1; rank() % 2 == 0 && MPI_Wtime() < end; ++version) {
             CHECK_MPI(MPI_Put(&version, 1, MPI_INT64_T, right(), 0, 1, MPI_INT64_T, window));
             CHECK_MPI(MPI_Win_flush(right(), window));
-            for (int i = 0; i < 1000; ++i) {
+            for (int i = 0; i < 1000 && MPI_Wtime() < end; ++i) {
                 if (i % 8 == 0)
                     CHECK_EQ(get(other, right(), 0), version);
                 else
