@@ -93,8 +93,8 @@ def _sanitizer_environment(env: dict[str, str], build: Path) -> dict[str, str]:
         "UBSAN_OPTIONS": "print_stacktrace=1",
         "TSAN_OPTIONS": f"suppressions={suppressions}:ignore_noninstrumented_modules=1:history_size=4",
     }
-    # MPICH's UCX tries whether it can read another process's memory: into the vector that says where to. On the
-    # rare occasion that it can, the address sanitizer follows what is left of that.
+    # MPICH's UCX tries whether it can read another process's memory: into the vector that says where to. On
+    # the rare occasion that it can, the address sanitizer follows what is left of that.
     if "address" in chosen:
         added["UCX_TLS"] = "^cma"
     # UCX is told when memory goes, also by threads that are no longer the thread sanitizer's: a crash.

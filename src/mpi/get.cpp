@@ -361,11 +361,13 @@ NEARFETCH_GETS(_c, MPI_Count)
 #endif
 }
 
-void nearfetch::let_gets_pass(bool pass) noexcept {
-    WayOfGet::pass(pass, "PMPI_Get");
-    WayOfRget::pass(pass, "PMPI_Rget");
+void nearfetch::change_ways_of_gets(bool pass) noexcept {
+    const Passage gets = pass ? Passage::straight : Passage::seen;
+    const Passage requests = pass ? Passage::counted : Passage::seen;
+    WayOfGet::change(gets, "PMPI_Get");
+    WayOfRget::change(requests, "PMPI_Rget");
 #if NEARFETCH_LARGE_COUNT
-    WayOfGet_c::pass(pass, "PMPI_Get_c");
-    WayOfRget_c::pass(pass, "PMPI_Rget_c");
+    WayOfGet_c::change(gets, "PMPI_Get_c");
+    WayOfRget_c::change(requests, "PMPI_Rget_c");
 #endif
 }

@@ -183,6 +183,7 @@ bool Library::overlaps_another(const Exposed& exposed) {
 }
 
 int Library::attach(MPI_Win win, MPI_Comm comm, Exposed exposed, const Settings& settings) {
+    recess.start_over();
     int ranks = 0, self = 0;
     PMPI_Comm_size(comm, &ranks);
     PMPI_Comm_rank(comm, &self);
@@ -215,6 +216,7 @@ int Library::attach(MPI_Win win, MPI_Comm comm, Exposed exposed, const Settings&
 }
 
 void Library::detach(MPI_Win win) {
+    recess.start_over();
     std::unique_ptr<Window> window;
     {
         const std::lock_guard guard(mutex_);

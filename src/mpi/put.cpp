@@ -144,9 +144,9 @@ NEARFETCH_PUTS(_c, MPI_Count)
 #endif
 }
 
-void nearfetch::let_puts_pass(bool pass) noexcept {
-    WayOfPut::pass(pass, "PMPI_Put");
+void nearfetch::change_ways_of_puts(Passage passage) noexcept {
+    WayOfPut::change(passage, "PMPI_Put");
 #if NEARFETCH_LARGE_COUNT
-    WayOfPut_c::pass(pass, "PMPI_Put_c");
+    WayOfPut_c::change(passage, "PMPI_Put_c");
 #endif
 }

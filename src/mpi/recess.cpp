@@ -17,6 +17,8 @@ constexpr std::uint32_t first_calls = 256;
 constexpr std::uint64_t first_wait = 64;  ///< calls that are seen before it
 constexpr std::uint64_t shortest_wait = 4;
 constexpr std::uint64_t longest_wait = 1u << 20;
+constexpr std::uint32_t assumed_recesses =
+    7;                                        ///< whose updates are not counted, after one of which they were
 constexpr std::uint64_t most_to_unlock = 16;  ///< calls that are seen before an unlock that is waited for
 constexpr std::uint64_t most_targets = 4096;  ///< at its end each is looked at
 constexpr double quick_ns = 2000;     ///< where a call takes longer, what it takes to see it is not felt
@@ -28,13 +30,21 @@ constexpr double shortest_ns = 20e3;  ///< one that is cut off, to be worth it
 constinit Recess recess;
 
 void Recess::allow(std::uint32_t calls) noexcept {
+    if (calls == 0) return;
     most_calls_ = calls;
     calls_ = std::min(first_calls, calls);
-    calls_to_next_ = wait_ = calls == 0 ? never : std::min<std::uint64_t>(first_wait, calls);
+    calls_to_next_ = wait_ = std::min<std::uint64_t>(first_wait, calls);
+}
+
+void Recess::start_over() noexcept {
+    stop();
+    if (wait_ == never) return;  // with several threads nothing is written here
+    wait_ = std::min<std::uint64_t>({wait_, first_wait, most_calls_});
+    calls_to_next_ = std::min(calls_to_next_, wait_);
 }
 
 void Recess::forbid() noexcept {
-    if (wait_ == never) return;  // with several threads nothing is written here
+    if (wait_ == never) return;
     stop();
     calls_to_next_ = wait_ = never;
     waits_for_unlock_ = false;
@@ -55,6 +65,10 @@ void Recess::begin() noexcept {
     epochs_pass_ = rest->locks_synchronize && !rest->lock_is_open;
     updates_ = atomics_ = epochs_ = 0;
     has_waited_ = false;
+    if (recesses_to_next_count_ == 0)
+        assumed_ = Passed::nothing;
+    else
+        --recesses_to_next_count_;
     completions_left_ = calls_;
     on_ = true;
     calls_to_next_ = never;
@@ -65,15 +79,15 @@ void Recess::begin() noexcept {
 
 void Recess::end() noexcept {
     const auto taken = static_cast<double>(ticks() - begin_ticks_);
-    Passed kinds = gets_pass_ ? Passed::gets : Passed::nothing;
-    if (updates_ != 0) kinds = kinds | Passed::updates;
-    // Where other windows may expose the same memory, the end of an update is news, too.
-    if (atomics_ != 0 || (updates_ != 0 && Library::overlapping()))
-        kinds = kinds | Passed::updates | Passed::fetches;
     const bool was_in_time = completions_left_ < 0;
     const auto completions =
         static_cast<std::uint64_t>(calls_ - std::max<std::int64_t>(completions_left_, 0));
-    const std::uint64_t updates = std::uint64_t{updates_} + atomics_, calls = updates + completions;
+    const std::uint64_t updates = updates_to(completions), calls = updates + completions;
+    Passed kinds = assumed_ | (gets_pass_ ? Passed::gets : Passed::nothing);
+    if (updates_ != 0) kinds = kinds | Passed::updates;
+    if (atomics_ != 0 || has(kinds, Passed::fetches)) kinds = kinds | Passed::updates | Passed::fetches;
+    // Where other windows may expose the same memory, the end of an update is news, too.
+    if (has(kinds, Passed::updates) && Library::overlapping()) kinds = kinds | Passed::fetches;
     const bool gets_passed = gets_pass_;
     on_ = gets_pass_ = epochs_pass_ = false;
     change_ways();
@@ -92,13 +106,31 @@ void Recess::end() noexcept {
     calls_to_next_ = wait_ = shortest_wait;
 }
 
+std::uint64_t Recess::updates_to(std::uint64_t completions) noexcept {
+    const std::uint64_t counted = std::uint64_t{updates_} + atomics_;
+    if (assumed_ != Passed::nothing)
+        return counted +
+               static_cast<std::uint64_t>(updates_to_completion_ * static_cast<double>(completions));
+    if (counted == 0 || completions == 0) return counted;
+    if (updates_ != 0) assumed_ = assumed_ | Passed::updates;
+    if (atomics_ != 0) assumed_ = assumed_ | Passed::fetches;
+    recesses_to_next_count_ = assumed_recesses;
+    updates_to_completion_ = static_cast<double>(counted) / static_cast<double>(completions);
+    return counted;
+}
+
+Passage Recess::passage(Passed kind) const noexcept {
+    if (!on_) return Passage::seen;
+    return has(assumed_, kind) ? Passage::straight : Passage::counted;
+}
+
 void Recess::change_ways() noexcept {
-    let_gets_pass(gets_pass_);
-    let_puts_pass(on_);
-    let_updates_pass(on_);
-    let_completions_pass(on_);
-    let_epochs_pass(epochs_pass_);
-    let_waits_pass(on_);
+    change_ways_of_gets(gets_pass_);
+    change_ways_of_puts(passage(Passed::updates));
+    change_ways_of_updates(passage(Passed::updates), passage(Passed::fetches));
+    change_ways_of_completions(on_);
+    change_ways_of_epochs(epochs_pass_);
+    change_ways_of_waits(on_);
 }
 
 void Recess::wait_longer() noexcept {

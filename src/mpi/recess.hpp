@@ -14,6 +14,9 @@
 // not known which epochs are open, so that nothing hits before the next one. What gets could have taken in
 // that time is subtracted from the pauses after which targets are looked at again.
 //
+// An update or atomic that is noted costs a jump more than one that is not. So what passed in one recess is
+// taken to pass in the next seven, whether it does or not: nothing is lost by it that was cached.
+//
 // There is none with MPI_THREAD_MULTIPLE, or where somebody asks how many calls there were.
 
 #include <dlfcn.h>
@@ -21,11 +24,21 @@
 #include <cstdint>
 #include <utility>
 
+#include "engine/target.hpp"
+
 namespace nearfetch {
+
+/// What becomes of a call of the program.
+enum class Passage {
+    seen,      ///< nearfetch looks at it
+    counted,   ///< it goes to the library, and is noted
+    straight,  ///< it goes to the library: a jump
+};
 
 class Recess {
   public:
-    // What passes is counted, but for gets: how long they take is measured.
+    // What passes is counted, but for gets, of which it is measured how long they take, and for what is
+    // assumed to pass.
     void uncounted() noexcept {}
     void update_passes() noexcept { ++updates_; }
     void atomic_passes() noexcept { ++atomics_; }
@@ -59,6 +72,8 @@ class Recess {
 
     /// From now on there are recesses, of so many calls at most.
     void allow(std::uint32_t calls) noexcept;
+    /// A window comes or goes: that there were none for long says nothing any more.
+    void start_over() noexcept;
     /// From now on there is none.
     void forbid() noexcept;
 
@@ -68,6 +83,9 @@ class Recess {
     /// If that may be.
     [[gnu::noinline]] void begin() noexcept;
     [[gnu::noinline]] void end() noexcept;
+    Passage passage(Passed kind) const noexcept;
+    /// \return how many passed, counted or assumed
+    std::uint64_t updates_to(std::uint64_t completions) noexcept;
     void change_ways() noexcept;
     void wait_longer() noexcept;
 
@@ -81,6 +99,11 @@ class Recess {
     std::uint32_t atomics_ = 0;
     std::uint32_t epochs_ = 0;  ///< that were opened
     bool has_waited_ = false;   ///< for a request that may have brought news
+    /// Updates and atomics that passed when they were last counted are not counted in the next recesses, but
+    /// taken to have passed.
+    Passed assumed_ = Passed::nothing;
+    std::uint32_t recesses_to_next_count_ = 0;
+    double updates_to_completion_ = 0;  ///< of the last recess in which they were counted
     std::int64_t completions_left_ = 0;
     std::uint32_t calls_ = 0;  ///< completions that may pass
     std::uint32_t most_calls_ = 0;
@@ -105,9 +128,10 @@ class LibraryCall<call> {
     static inline constinit Function now = by_table;
 
     /// \param name "PMPI_Get"
-    static void look_up(const char* name) noexcept {
-        if (std::exchange(is_looked_up_, true)) return;
-        if (void* const found = dlsym(RTLD_DEFAULT, name)) now = reinterpret_cast<Function>(found);
+    static Function look_up(const char* name) noexcept {
+        if (!std::exchange(is_looked_up_, true))
+            if (void* const found = dlsym(RTLD_DEFAULT, name)) now = reinterpret_cast<Function>(found);
+        return now;
     }
 
   private:
@@ -148,19 +172,23 @@ struct Way {
     static inline constinit decltype(seen) now = seen;
 
     /// \param name of the library's call
-    static void pass(bool passes, const char* name) noexcept {
-        if (passes) Passes::Library::look_up(name);
-        now = passes ? Passes::run : seen;
+    static void change(Passage passage, const char* name) noexcept {
+        if (passage == Passage::seen) {
+            now = seen;
+            return;
+        }
+        const auto library = Passes::Library::look_up(name);
+        now = passage == Passage::straight ? library : Passes::run;
     }
 };
 
 // Each file of calls has one of these, for its own.
-void let_gets_pass(bool pass) noexcept;
-void let_puts_pass(bool pass) noexcept;
-void let_updates_pass(bool pass) noexcept;
-void let_completions_pass(bool pass) noexcept;
-void let_epochs_pass(bool pass) noexcept;
-void let_waits_pass(bool pass) noexcept;
+void change_ways_of_gets(bool pass) noexcept;
+void change_ways_of_puts(Passage passage) noexcept;
+void change_ways_of_updates(Passage updates, Passage atomics) noexcept;
+void change_ways_of_completions(bool pass) noexcept;
+void change_ways_of_epochs(bool pass) noexcept;
+void change_ways_of_waits(bool pass) noexcept;
 
 #if defined(NEARFETCH_CANARY)
 /// So that a test can see that there were recesses.

@@ -255,10 +255,10 @@ using WayOfWaitall = Way<waitall_seen, WaitallPassing>;
 
 }  // namespace
 
-void let_waits_pass(bool pass) noexcept {
-    const bool none_is_known = RequestTable::none();
-    WayOfWait::pass(pass && none_is_known, "PMPI_Wait");
-    WayOfWaitall::pass(pass && none_is_known, "PMPI_Waitall");
+void change_ways_of_waits(bool pass) noexcept {
+    const Passage passage = pass && RequestTable::none() ? Passage::counted : Passage::seen;
+    WayOfWait::change(passage, "PMPI_Wait");
+    WayOfWaitall::change(passage, "PMPI_Waitall");
 }
 
 }  // namespace nearfetch

@@ -212,17 +212,19 @@ std::vector<Rank> ranks_of(MPI_Win win, MPI_Group group) {
 
 }  // namespace
 
-void let_completions_pass(bool pass) noexcept {
-    WayOfFlush::pass(pass, "PMPI_Win_flush");
-    WayOfFlushLocal::pass(pass, "PMPI_Win_flush_local");
-    WayOfFlushAll::pass(pass, "PMPI_Win_flush_all");
-    WayOfFlushLocalAll::pass(pass, "PMPI_Win_flush_local_all");
+void change_ways_of_completions(bool pass) noexcept {
+    const Passage passage = pass ? Passage::counted : Passage::seen;
+    WayOfFlush::change(passage, "PMPI_Win_flush");
+    WayOfFlushLocal::change(passage, "PMPI_Win_flush_local");
+    WayOfFlushAll::change(passage, "PMPI_Win_flush_all");
+    WayOfFlushLocalAll::change(passage, "PMPI_Win_flush_local_all");
 }
 
-void let_epochs_pass(bool pass) noexcept {
-    WayOfLock::pass(pass, "PMPI_Win_lock");
-    WayOfUnlock::pass(pass, "PMPI_Win_unlock");
-    WayOfFence::pass(pass, "PMPI_Win_fence");
+void change_ways_of_epochs(bool pass) noexcept {
+    const Passage passage = pass ? Passage::counted : Passage::seen;
+    WayOfLock::change(passage, "PMPI_Win_lock");
+    WayOfUnlock::change(passage, "PMPI_Win_unlock");
+    WayOfFence::change(passage, "PMPI_Win_fence");
 }
 
 }  // namespace nearfetch

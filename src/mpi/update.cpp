@@ -290,13 +290,13 @@ int MPI_Compare_and_swap(const void* origin, const void* compare, void* result, 
 }
 }
 
-void nearfetch::let_updates_pass(bool pass) noexcept {
-    WayOfAccumulate::pass(pass, "PMPI_Accumulate");
-    WayOfGetAccumulate::pass(pass, "PMPI_Get_accumulate");
+void nearfetch::change_ways_of_updates(Passage updates, Passage atomics) noexcept {
+    WayOfAccumulate::change(updates, "PMPI_Accumulate");
+    WayOfGetAccumulate::change(atomics, "PMPI_Get_accumulate");
 #if NEARFETCH_LARGE_COUNT
-    WayOfAccumulate_c::pass(pass, "PMPI_Accumulate_c");
-    WayOfGetAccumulate_c::pass(pass, "PMPI_Get_accumulate_c");
+    WayOfAccumulate_c::change(updates, "PMPI_Accumulate_c");
+    WayOfGetAccumulate_c::change(atomics, "PMPI_Get_accumulate_c");
 #endif
-    WayOfFetchAndOp::pass(pass, "PMPI_Fetch_and_op");
-    WayOfCompareAndSwap::pass(pass, "PMPI_Compare_and_swap");
+    WayOfFetchAndOp::change(atomics, "PMPI_Fetch_and_op");
+    WayOfCompareAndSwap::change(atomics, "PMPI_Compare_and_swap");
 }
