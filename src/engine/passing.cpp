@@ -158,12 +158,12 @@ void CachedWindow::went_unseen(const Unseen& unseen) noexcept {
     for (const Target& t : targets_)
         gets_seen += t.passed_gets;
     const std::uint64_t completions_seen = passed_flushes_ + counters_.flushes + counters_.locks;
-    const double most_gets = gets_unseen_.at_most(gets_seen, completions_seen, unseen);
+    const double gets = gets_unseen_.expected(gets_seen, completions_seen, unseen);
     if (unseen.epochs != 0) epochs_.changed_unseen();
     for (Target& t : targets_) {
         list(rank_of(t), t);
         t.passed = t.passed | unseen.kinds;
-        if (has(unseen.kinds, Passed::gets) && t.bet.pauses()) t.bet.shorten_pause(unseen.ticks, most_gets);
+        if (has(unseen.kinds, Passed::gets) && t.bet.pauses()) t.bet.shorten_pause(unseen.ticks, gets);
         t.puts_to_pass -= static_cast<std::uint32_t>(std::min<std::uint64_t>(t.puts_to_pass, unseen.updates));
         if (has(unseen.kinds, Passed::updates)) t.updates_when_asleep = never;
     }

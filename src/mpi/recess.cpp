@@ -53,8 +53,7 @@ void Recess::forbid() noexcept {
 void Recess::begin() noexcept {
     const bool waited = std::exchange(waits_for_unlock_, false);
     const std::optional<Rest> rest = Library::instance().rest();
-    if (!rest || rest->targets > most_targets || rest->longest_get_ticks * ns_per_tick() > quick_ns)
-        return wait_longer();
+    if (!rest || rest->targets > most_targets || (!waited && !are_quick(*rest))) return wait_longer();
     // Where each access has a lock of its own, none is open after the next unlock.
     if (rest->lock_is_open && !waited) {
         waits_for_unlock_ = true;
@@ -75,6 +74,11 @@ void Recess::begin() noexcept {
     put_window_away();
     change_ways();
     begin_ticks_ = ticks();
+}
+
+bool Recess::are_quick(const Rest& rest) noexcept {
+    const std::uint64_t now = ticks(), since = now - std::exchange(asked_ticks_, now);
+    return rest.call_ticks(since, wait_) * ns_per_tick() <= quick_ns;
 }
 
 void Recess::end() noexcept {

@@ -24,7 +24,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "engine/target.hpp"
+#include "engine/rest.hpp"
 
 namespace nearfetch {
 
@@ -83,6 +83,7 @@ class Recess {
     /// If that may be.
     [[gnu::noinline]] void begin() noexcept;
     [[gnu::noinline]] void end() noexcept;
+    bool are_quick(const Rest& rest) noexcept;
     Passage passage(Passed kind) const noexcept;
     /// \return how many passed, counted or assumed
     std::uint64_t updates_to(std::uint64_t completions) noexcept;
@@ -110,6 +111,7 @@ class Recess {
     std::uint64_t calls_to_next_ = never;
     std::uint64_t wait_ = never;
     std::uint64_t begin_ticks_ = 0;
+    std::uint64_t asked_ticks_ = 0;  ///< when it was last asked whether calls are quick
 };
 
 /// The process's.
