@@ -17,10 +17,9 @@ constexpr std::uint32_t first_calls = 256;
 constexpr std::uint64_t first_wait = 64;  ///< calls that are seen before it
 constexpr std::uint64_t shortest_wait = 4;
 constexpr std::uint64_t longest_wait = 1u << 20;
-constexpr std::uint32_t assumed_recesses =
-    7;                                        ///< whose updates are not counted, after one of which they were
-constexpr std::uint64_t most_to_unlock = 16;  ///< calls that are seen before an unlock that is waited for
-constexpr std::uint64_t most_targets = 4096;  ///< at its end each is looked at
+constexpr std::uint32_t uncounted_recesses = 7;  ///< after one in which updates were counted
+constexpr std::uint64_t most_to_unlock = 16;     ///< calls that are seen before an unlock that is waited for
+constexpr std::uint64_t most_targets = 4096;     ///< at its end each is looked at
 constexpr double quick_ns = 2000;     ///< where a call takes longer, what it takes to see it is not felt
 constexpr double longest_ns = 10e6;   ///< most of which is the program's own work
 constexpr double shortest_ns = 20e3;  ///< one that is cut off, to be worth it
@@ -65,7 +64,7 @@ void Recess::begin() noexcept {
     updates_ = atomics_ = epochs_ = 0;
     has_waited_ = false;
     if (recesses_to_next_count_ == 0)
-        assumed_ = Passed::nothing;
+        assume(Passed::nothing, 0);
     else
         --recesses_to_next_count_;
     completions_left_ = calls_;
@@ -86,12 +85,17 @@ void Recess::end() noexcept {
     const bool was_in_time = completions_left_ < 0;
     const auto completions =
         static_cast<std::uint64_t>(calls_ - std::max<std::int64_t>(completions_left_, 0));
-    const std::uint64_t updates = updates_to(completions), calls = updates + completions;
-    Passed kinds = assumed_ | (gets_pass_ ? Passed::gets : Passed::nothing);
-    if (updates_ != 0) kinds = kinds | Passed::updates;
-    if (atomics_ != 0 || has(kinds, Passed::fetches)) kinds = kinds | Passed::updates | Passed::fetches;
+    const std::uint64_t counted = std::uint64_t{updates_} + atomics_;
+    const auto assumed =
+        static_cast<std::uint64_t>(updates_to_completion_ * static_cast<double>(completions));
+    const std::uint64_t updates = counted + assumed, calls = updates + completions;
+    Passed kinds = assumed_ | changes_counted() | (gets_pass_ ? Passed::gets : Passed::nothing);
     // Where other windows may expose the same memory, the end of an update is news, too.
     if (has(kinds, Passed::updates) && Library::overlapping()) kinds = kinds | Passed::fetches;
+    if (assumed_ == Passed::nothing && counted != 0 && completions != 0) {
+        assume(changes_counted(), static_cast<double>(counted) / static_cast<double>(completions));
+        recesses_to_next_count_ = uncounted_recesses;
+    }
     const bool gets_passed = gets_pass_;
     on_ = gets_pass_ = epochs_pass_ = false;
     change_ways();
@@ -110,17 +114,14 @@ void Recess::end() noexcept {
     calls_to_next_ = wait_ = shortest_wait;
 }
 
-std::uint64_t Recess::updates_to(std::uint64_t completions) noexcept {
-    const std::uint64_t counted = std::uint64_t{updates_} + atomics_;
-    if (assumed_ != Passed::nothing)
-        return counted +
-               static_cast<std::uint64_t>(updates_to_completion_ * static_cast<double>(completions));
-    if (counted == 0 || completions == 0) return counted;
-    if (updates_ != 0) assumed_ = assumed_ | Passed::updates;
-    if (atomics_ != 0) assumed_ = assumed_ | Passed::fetches;
-    recesses_to_next_count_ = assumed_recesses;
-    updates_to_completion_ = static_cast<double>(counted) / static_cast<double>(completions);
-    return counted;
+void Recess::assume(Passed changes, double updates_to_completion) noexcept {
+    assumed_ = changes;
+    updates_to_completion_ = updates_to_completion;
+}
+
+Passed Recess::changes_counted() const noexcept {
+    if (atomics_ != 0) return Passed::updates | Passed::fetches;
+    return updates_ != 0 ? Passed::updates : Passed::nothing;
 }
 
 Passage Recess::passage(Passed kind) const noexcept {

@@ -85,8 +85,8 @@ class Recess {
     [[gnu::noinline]] void end() noexcept;
     bool are_quick(const Rest& rest) noexcept;
     Passage passage(Passed kind) const noexcept;
-    /// \return how many passed, counted or assumed
-    std::uint64_t updates_to(std::uint64_t completions) noexcept;
+    Passed changes_counted() const noexcept;
+    void assume(Passed changes, double updates_to_completion) noexcept;
     void change_ways() noexcept;
     void wait_longer() noexcept;
 
@@ -104,7 +104,7 @@ class Recess {
     /// taken to have passed.
     Passed assumed_ = Passed::nothing;
     std::uint32_t recesses_to_next_count_ = 0;
-    double updates_to_completion_ = 0;  ///< of the last recess in which they were counted
+    double updates_to_completion_ = 0;  ///< of these, when they were counted
     std::int64_t completions_left_ = 0;
     std::uint32_t calls_ = 0;  ///< completions that may pass
     std::uint32_t most_calls_ = 0;

@@ -347,6 +347,9 @@ void locks(Kind kind) {
 }
 
 void test() {
+#if defined(RECESS_CANARY)
+    CHECK(counts_unseen());
+#endif
     // First: where unseen calls are counted, puts() asks for counters, and then there are none.
     after_a_window_that_is_kept();
     locks(Kind::allocate);
