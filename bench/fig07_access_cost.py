@@ -98,7 +98,8 @@ def _measured(
 
     def again(below: list[Row]) -> list[Row]:
         patterns = list(dict.fromkeys(row["pattern"] for row in below))
-        there = partial(longer, sizes=sorted({row["size_bytes"] for row in below}))
+        # A flush has no size, and is measured beside any.
+        there = partial(longer, sizes=sorted({row["size_bytes"] for row in below} - {0}) or sizes[:1])
         anew = alternate(
             _users(there, patterns), AGAIN * _rounds(options), options, f"{place} {window}, again"
         )
