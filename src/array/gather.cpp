@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cstring>
 #include <nearfetch/gather.hpp>
 #include <string>
 #include <vector>
 
 #include "array/trial.hpp"
+#include "base/copy.hpp"
 #include "pgas/runtime.hpp"
 
 namespace nearfetch::detail {
@@ -44,7 +44,7 @@ void GatherPart::unpack(const std::byte* packed, std::byte* elements, std::uint6
     std::byte* const to = among(elements, element_bytes);
     set_.for_each_run([&](std::int64_t position, std::int64_t count) {
         const std::uint64_t bytes = static_cast<std::uint64_t>(count) * element_bytes;
-        std::memcpy(to + static_cast<std::uint64_t>(position - first_) * element_bytes, packed, bytes);
+        copy_bytes(to + static_cast<std::uint64_t>(position - first_) * element_bytes, packed, bytes);
         packed += bytes;
     });
 }

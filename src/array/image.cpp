@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "array/claim.hpp"
+#include "base/copy.hpp"
 #include "core/prefetch_buffer/fetch_choice.hpp"
 #include "core/prefetch_buffer/prefetch_buffer.hpp"
 #include "pgas/runtime.hpp"
@@ -78,8 +79,8 @@ ImageReading::ImageReading(const PrefetchHook& hook, std::uint64_t reader,
     if (!image->find(hook, reader, indices, own)) return;
     auto copy_own = [&, copied = own.empty()]() mutable {
         if (std::exchange(copied, true)) return;
-        std::memcpy(image->at(own.lower[0]), own_elements,
-                    static_cast<std::uint64_t>(own.size()) * image->element_bytes_);
+        copy_bytes(image->at(own.lower[0]), static_cast<const std::byte*>(own_elements),
+                   static_cast<std::uint64_t>(own.size()) * image->element_bytes_);
     };
     freshen_prefetched(image->wanted_, hook.pack(), std::ref(copy_own));
     for (PrefetchedSlice* const slice : image->wanted_) {

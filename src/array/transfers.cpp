@@ -15,6 +15,7 @@
 
 #include "array/pieces.hpp"
 #include "array/runs.hpp"
+#include "base/copy.hpp"
 #include "pgas/context.hpp"
 #include "pgas/runtime.hpp"
 
@@ -74,7 +75,7 @@ class Cover final : public Transfer::State {
   private:
     void take_runs() {
         for (const Run& run : runs_)
-            std::memcpy(packed_ + run.here, covered_.data() + (run.there - runs_.front().there), run.bytes);
+            copy_bytes(packed_ + run.here, covered_.data() + (run.there - runs_.front().there), run.bytes);
         runs_.clear();  // once
     }
 
@@ -144,13 +145,12 @@ std::byte* own_part(const Slice& slice) {
 
 void pack(const Slice& slice, const Runs& runs, std::byte* packed) {
     const std::byte* const part = own_part(slice);
-    runs.for_each([&](const Run& run) { std::memcpy(packed + run.here, part + run.there, run.bytes); });
+    runs.for_each([&](const Run& run) { copy_bytes(packed + run.here, part + run.there, run.bytes); });
 }
 
 void unpack(const Slice& slice, const std::byte* packed) {
     std::byte* const part = own_part(slice);
-    Runs(slice).for_each(
-        [&](const Run& run) { std::memcpy(part + run.there, packed + run.here, run.bytes); });
+    Runs(slice).for_each([&](const Run& run) { copy_bytes(part + run.there, packed + run.here, run.bytes); });
 }
 
 bool may_ask(const Context& context, const SliceMove& move) {

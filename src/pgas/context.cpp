@@ -5,6 +5,7 @@
 #include <limits>
 #include <nearfetch/slice.hpp>
 
+#include "base/copy.hpp"
 #include "pgas/message.hpp"
 #include "pgas/runtime.hpp"
 
@@ -47,8 +48,8 @@ class PendingTransfer final : public Transfer::State {
 };
 
 // What a get and a put differ in: the program's bytes are written, or read.
-void copy(std::byte* segment, std::byte* to, std::size_t bytes) { std::memcpy(to, segment, bytes); }
-void copy(std::byte* segment, const std::byte* from, std::size_t bytes) { std::memcpy(segment, from, bytes); }
+void copy(std::byte* segment, std::byte* to, std::size_t bytes) { copy_bytes(to, segment, bytes); }
+void copy(std::byte* segment, const std::byte* from, std::size_t bytes) { copy_bytes(segment, from, bytes); }
 GetRequest request_of(const PageEngine& engine, Rank rank, std::uint64_t address, std::size_t bytes,
                       std::byte* to) {
     return engine.get_request(rank, address, bytes, to);

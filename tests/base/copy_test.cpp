@@ -36,5 +36,21 @@ TEST(CopyBytes, WhereTheWayOfCopyingChanges) {
             copies(size, skew, 63 - skew);
 }
 
+// Where the destination follows the source closely in their pages, long copies are made another way.
+TEST(CopyBytes, ClosePlacesOfTwoPages) {
+    constexpr std::uint64_t page = 4096;
+    constexpr std::uint64_t most = 70000;
+    std::vector<std::byte> memory(2 * most + 3 * page);
+    for (const std::uint64_t size : {std::uint64_t{2049}, std::uint64_t{4096}, most})
+        for (const std::uint64_t after : {0, 1, 16, 31, 63, 64, 4095}) {
+            const std::uint64_t to = (size + page - 1) / page * page + after;
+            for (std::uint64_t i = 0; i < memory.size(); ++i)
+                memory[i] = value(i);
+            copy_bytes(memory.data() + to, memory.data(), size);
+            for (std::uint64_t i = 0; i < memory.size(); ++i)
+                ASSERT_EQ(memory[i], value(i >= to && i < to + size ? i - to : i)) << i << " of " << size;
+        }
+}
+
 }  // namespace
 }  // namespace nearfetch

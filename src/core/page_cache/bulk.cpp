@@ -8,8 +8,8 @@
 // written back any more.
 
 #include <algorithm>
-#include <cstring>
 
+#include "base/copy.hpp"
 #include "core/page_cache/page_cache.hpp"
 #include "core/page_cache/parts.hpp"
 
@@ -44,7 +44,7 @@ std::uint64_t PageCache::copy_prefix(const TaskClock& task, GetRequest& r) noexc
             to = line_end;
         }
         if (to == begin) break;
-        std::memcpy(r.to + (at - r.offset), data(*page) + begin, to - begin);
+        copy_bytes(r.to + (at - r.offset), data(*page) + begin, to - begin);
         use(*page, line_mask(begin >> line_shift_, (to - 1) >> line_shift_) & valid);
         counters_.bulk_bytes_from_cache += to - begin;
         at += to - begin;
@@ -127,7 +127,7 @@ void PageCache::update(const PutRequest& r) noexcept {
         const std::uint64_t begin = std::max(r.offset, base) - base;
         const std::uint64_t end = std::min(r.range().end - base, page_mask_ + 1);
         if (page.valid() != 0)
-            std::memcpy(data(page) + begin, r.from + (base + begin - r.offset), end - begin);
+            copy_bytes(data(page) + begin, r.from + (base + begin - r.offset), end - begin);
         if (page.dirty != Page::nothing) set_clean(page, begin, end);
     });
 }

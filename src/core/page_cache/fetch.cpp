@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 #include <utility>
 
+#include "base/copy.hpp"
 #include "core/page_cache/page_cache.hpp"
 #include "core/page_cache/parts.hpp"
 
@@ -168,8 +168,7 @@ void PageCache::copy_resident(GetRequest& r, const Window& window) {
         for_each_run(resident, [&](std::uint64_t first, std::uint64_t last) {
             const std::uint64_t begin = std::max(part.begin, first << line_shift_);
             const std::uint64_t end = std::min(part.end, (last + 1) << line_shift_);
-            std::memcpy(r.to + (part.offset + begin - part.begin - r.offset), data(page) + begin,
-                        end - begin);
+            copy_bytes(r.to + (part.offset + begin - part.begin - r.offset), data(page) + begin, end - begin);
         });
         queues_.used(page);
         if (page.mark != 0 && (page.ahead & resident) != 0) trigger(r, page, part.offset);
@@ -390,12 +389,12 @@ void PageCache::copy_clean(const Page& page, std::uint64_t begin, std::uint64_t 
                            const std::byte* from) noexcept {
     std::byte* const to = data(page);
     if (page.dirty == Page::nothing) {
-        std::memcpy(to + begin, from, end - begin);
+        copy_bytes(to + begin, from, end - begin);
         return;
     }
     for (std::uint64_t at = dirty_.next_clear(page.dirty, begin); at < end;) {
         const std::uint64_t stop = std::min(end, dirty_.next_set(page.dirty, at));
-        std::memcpy(to + at, from + (at - begin), stop - at);
+        copy_bytes(to + at, from + (at - begin), stop - at);
         at = dirty_.next_clear(page.dirty, stop);
     }
 }
@@ -429,7 +428,7 @@ void PageCache::copy_written(const Page& page, std::uint64_t begin, std::uint64_
                              std::byte* to) const noexcept {
     for (std::uint64_t at = dirty_.next_set(page.dirty, begin); at < end;) {
         const std::uint64_t stop = std::min(end, dirty_.next_clear(page.dirty, at));
-        std::memcpy(to + (at - begin), data(page) + at, stop - at);
+        copy_bytes(to + (at - begin), data(page) + at, stop - at);
         at = dirty_.next_set(page.dirty, stop);
     }
 }

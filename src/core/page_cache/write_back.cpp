@@ -3,8 +3,8 @@
 // Puts, the cleaning of dirty pages, and releases (000, section III-C).
 
 #include <algorithm>
-#include <cstring>
 
+#include "base/copy.hpp"
 #include "core/page_cache/page_cache.hpp"
 #include "core/page_cache/parts.hpp"
 
@@ -146,7 +146,7 @@ Step PageCache::put(PutRequest& r) {
         }
         if (page->dirty == Page::nothing)
             page->dirty = dirty_.attach(static_cast<std::uint32_t>(page - pages_.data()));
-        std::memcpy(data(*page) + skip, r.from + (r.next_ - r.offset), size);
+        copy_bytes(data(*page) + skip, r.from + (r.next_ - r.offset), size);
         dirty_.set(page->dirty, skip, skip + size);
         written_ = page;
         r.next_ += size;
@@ -190,7 +190,7 @@ PageCache::Run PageCache::run_at(const Page& page, std::uint64_t begin) noexcept
 void PageCache::take_run(const Run& run, Operation& op) noexcept {
     for_each_part(run.range, [&](const Part& part) {
         Page& page = *lookup(run.target, part.number);
-        std::memcpy(op.buffer + (part.offset - run.range.begin), data(page) + part.begin, part.size());
+        copy_bytes(op.buffer + (part.offset - run.range.begin), data(page) + part.begin, part.size());
         set_clean(page, part.begin, part.end);
         // A line that is wholly ours needs no fetching: nobody else may have written it since.
         const std::uint64_t first = (part.begin + (1u << line_shift_) - 1) >> line_shift_;

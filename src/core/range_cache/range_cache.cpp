@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <new>
 
+#include "base/copy.hpp"
 #include "base/error.hpp"
 #include "core/range_cache/plan.hpp"
 
@@ -173,7 +173,7 @@ ByteRange RangeCache::read_across(Rank target, std::uint64_t offset, std::uint64
         Entry& entry = pool_[place.id()];
         const std::uint64_t skip = offset - entry.offset_;
         const std::uint64_t part = std::min(end - offset, entry.bytes - skip);
-        std::memcpy(to, entry.served_ + skip, part);
+        copy_bytes(to, entry.served_ + skip, part);
         touch(entry);
         to += part;
         offset += part;
@@ -312,7 +312,7 @@ bool RangeCache::commit(Entry* entry, const std::byte* source) {
         remove(*entry, false);
         return false;
     }
-    if (source != entry->storage_) std::memcpy(entry->storage_, source, entry->bytes);
+    if (source != entry->storage_) copy_bytes(entry->storage_, source, entry->bytes);
     entry->served_ = entry->storage_;
     --pending_;
     ++counters_.committed;
@@ -337,7 +337,7 @@ void RangeCache::update(Rank target, std::uint64_t offset, std::uint64_t size, c
         }
         const std::uint64_t begin = std::max(offset, entry.offset_);
         const std::uint64_t end = std::min(offset + size, entry.offset_ + entry.bytes);
-        std::memcpy(entry.storage_ + (begin - entry.offset_), bytes + (begin - offset), end - begin);
+        copy_bytes(entry.storage_ + (begin - entry.offset_), bytes + (begin - offset), end - begin);
     });
 }
 

@@ -8,9 +8,9 @@
 // from the size that was set comes back here with the first entry that has no room.
 
 #include <algorithm>
-#include <cstring>
 #include <new>
 
+#include "base/copy.hpp"
 #include "core/range_cache/range_cache.hpp"
 
 namespace nearfetch {
@@ -129,7 +129,7 @@ bool RangeCache::clear_tail(std::uint64_t bytes) {
         auto& entry = *static_cast<Entry*>(region->owner);
         if (StorageBuffer::Region* place = buffer_.allocate(entry.stored_bytes(), &entry, bytes)) {
             entry.storage_ = buffer_.data(place) + entry.skew_;
-            std::memcpy(entry.storage_, entry.served_, entry.bytes);
+            copy_bytes(entry.storage_, entry.served_, entry.bytes);
             entry.region_ = place;
             entry.served_ = entry.storage_;
             buffer_.release(region);

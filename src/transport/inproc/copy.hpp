@@ -8,7 +8,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
+
+#include "base/copy.hpp"
 
 namespace nearfetch {
 
@@ -32,7 +33,7 @@ __attribute__((no_sanitize("thread"), noinline)) inline void copy_as_network(std
 }
 #else
 inline void copy_as_network(std::byte* to, const std::byte* from, std::uint64_t size) {
-    std::memcpy(to, from, size);
+    copy_bytes(to, from, size);
 }
 #endif
 
