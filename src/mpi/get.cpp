@@ -330,7 +330,7 @@ int rget(const Access<Count>& call, MPI_Request* request) {
 using namespace nearfetch;
 
 // The bodies are the same for int and MPI_Count. Each call ends the function, so that it needs no stack.
-#define NEARFETCH_GETS(SUFFIX, COUNT)                                                                        \
+#define NEARFETCH_GETS(SUFFIX, COUNT, LINE)                                                                  \
     static int rget_seen##SUFFIX(void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,       \
                                  MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Win win,                 \
                                  MPI_Request* request) {                                                     \
@@ -343,8 +343,8 @@ using namespace nearfetch;
     }                                                                                                        \
     using WayOfGet##SUFFIX = Way<get_seen<COUNT, PMPI_Get##SUFFIX>, Passing<PMPI_Get##SUFFIX>>;              \
     using WayOfRget##SUFFIX = Way<rget_seen##SUFFIX, PassingInTime<PMPI_Rget##SUFFIX, rget_seen##SUFFIX>>;   \
-    int MPI_Get##SUFFIX(void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank, MPI_Aint disp, \
-                        COUNT count, MPI_Datatype type, MPI_Win win) {                                       \
+    LINE int MPI_Get##SUFFIX(void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,           \
+                             MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Win win) {                   \
         return WayOfGet##SUFFIX::now(origin, origin_count, origin_type, rank, disp, count, type, win);       \
     }                                                                                                        \
     int MPI_Rget##SUFFIX(void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,               \
@@ -355,9 +355,9 @@ using namespace nearfetch;
 
 extern "C" {
 
-NEARFETCH_GETS(, int)
+NEARFETCH_GETS(, int, NEARFETCH_IN_LINE("1") [[gnu::aligned(64)]])
 #if NEARFETCH_LARGE_COUNT
-NEARFETCH_GETS(_c, MPI_Count)
+NEARFETCH_GETS(_c, MPI_Count, NEARFETCH_IN_LINE("3"))
 #endif
 }
 

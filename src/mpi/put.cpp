@@ -104,7 +104,7 @@ int rput(const Access<Count>& put, MPI_Request* request, const Call& call) {
 using namespace nearfetch;
 
 // The bodies are the same for int and MPI_Count. What passes ends in the library's call, and needs no stack.
-#define NEARFETCH_PUTS(SUFFIX, COUNT)                                                                        \
+#define NEARFETCH_PUTS(SUFFIX, COUNT, LINE)                                                                  \
     [[gnu::noinline]] static int put_kept##SUFFIX(const void* origin, COUNT origin_count,                    \
                                                   MPI_Datatype origin_type, int rank, MPI_Aint disp,         \
                                                   COUNT count, MPI_Datatype type, MPI_Win win) {             \
@@ -122,8 +122,8 @@ using namespace nearfetch;
         return put_kept##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, win);            \
     }                                                                                                        \
     using WayOfPut##SUFFIX = Way<put_seen##SUFFIX, Passing<PMPI_Put##SUFFIX, &Recess::update_passes>>;       \
-    int MPI_Put##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,          \
-                        MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Win win) {                        \
+    LINE int MPI_Put##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,     \
+                             MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Win win) {                   \
         return WayOfPut##SUFFIX::now(origin, origin_count, origin_type, rank, disp, count, type, win);       \
     }                                                                                                        \
     int MPI_Rput##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,         \
@@ -138,9 +138,9 @@ using namespace nearfetch;
 
 extern "C" {
 
-NEARFETCH_PUTS(, int)
+NEARFETCH_PUTS(, int, NEARFETCH_IN_LINE("1"))
 #if NEARFETCH_LARGE_COUNT
-NEARFETCH_PUTS(_c, MPI_Count)
+NEARFETCH_PUTS(_c, MPI_Count, NEARFETCH_IN_LINE("3"))
 #endif
 }
 

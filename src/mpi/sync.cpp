@@ -72,7 +72,7 @@ template <FlushKind kind, FlushCall call>
 }
 
 template <FlushKind kind, FlushCall call>
-int flush_seen(int target, MPI_Win win) {
+[[gnu::noinline]] int flush_seen(int target, MPI_Win win) {
     Window* const window = window_at_hand(win);
     if (window != nullptr && window->has(target)) [[likely]] {
         switch (window->cached().try_flush(target, kind)) {
@@ -107,7 +107,7 @@ auto after_locks(MPI_Win win, const Call& call) noexcept {
 }
 
 template <FlushKind kind, int library_call(MPI_Win)>
-int flush_all_seen(MPI_Win win) {
+[[gnu::noinline]] int flush_all_seen(MPI_Win win) {
     Window* const window = active_window(win);
     const auto library = [win] { return library_call(win); };
     const auto call = after_locks(win, library);
@@ -184,16 +184,27 @@ int fence_seen(int assert, MPI_Win win) {
     return status;
 }
 
-template <auto* call, auto* seen>
-using InTime = Way<seen, PassingInTime<call, seen>>;
+// As Way and PassingInTime, for functions that are placed.
+#define NEARFETCH_WAY_OF_FLUSH(WAY, CALL, LINE, PARAMETERS, ARGUMENTS, ...)                     \
+    struct WAY##Passing {                                                                       \
+        using Library = LibraryCall<CALL>;                                                      \
+        NEARFETCH_IN_LINE(LINE) static int run PARAMETERS {                                     \
+            return recess.completion_passes() ? Library::now ARGUMENTS : __VA_ARGS__ ARGUMENTS; \
+        }                                                                                       \
+    };                                                                                          \
+    using WAY = Way<__VA_ARGS__, WAY##Passing>;
 
-using WayOfFlush = InTime<PMPI_Win_flush, flush_seen<FlushKind::full, PMPI_Win_flush>>;
-using WayOfFlushLocal = InTime<PMPI_Win_flush_local, flush_seen<FlushKind::local, PMPI_Win_flush_local>>;
-using WayOfFlushAll = InTime<PMPI_Win_flush_all, flush_all_seen<FlushKind::full, PMPI_Win_flush_all>>;
-using WayOfFlushLocalAll =
-    InTime<PMPI_Win_flush_local_all, flush_all_seen<FlushKind::local, PMPI_Win_flush_local_all>>;
+NEARFETCH_WAY_OF_FLUSH(WayOfFlush, PMPI_Win_flush, "1", (int rank, MPI_Win win), (rank, win),
+                       flush_seen<FlushKind::full, PMPI_Win_flush>)
+NEARFETCH_WAY_OF_FLUSH(WayOfFlushLocal, PMPI_Win_flush_local, "2", (int rank, MPI_Win win), (rank, win),
+                       flush_seen<FlushKind::local, PMPI_Win_flush_local>)
+NEARFETCH_WAY_OF_FLUSH(WayOfFlushAll, PMPI_Win_flush_all, "2", (MPI_Win win), (win),
+                       flush_all_seen<FlushKind::full, PMPI_Win_flush_all>)
+NEARFETCH_WAY_OF_FLUSH(WayOfFlushLocalAll, PMPI_Win_flush_local_all, "3", (MPI_Win win), (win),
+                       flush_all_seen<FlushKind::local, PMPI_Win_flush_local_all>)
+
 using WayOfLock = Way<lock_seen, Passing<PMPI_Win_lock, &Recess::epoch_passes>>;
-using WayOfUnlock = InTime<PMPI_Win_unlock, unlock_seen>;
+using WayOfUnlock = Way<unlock_seen, PassingInTime<PMPI_Win_unlock, unlock_seen>>;
 using WayOfFence = Way<fence_seen, PassingInTime<PMPI_Win_fence, fence_seen, &Recess::epoch_passes>>;
 
 /// The ranks in the window of a group's members. \throws std::bad_alloc
@@ -253,10 +264,12 @@ int MPI_Win_unlock_all(MPI_Win win) {
     return close_all(win, [&] { return PMPI_Win_unlock_all(win); });
 }
 
-int MPI_Win_flush(int rank, MPI_Win win) { return WayOfFlush::now(rank, win); }
-int MPI_Win_flush_local(int rank, MPI_Win win) { return WayOfFlushLocal::now(rank, win); }
-int MPI_Win_flush_all(MPI_Win win) { return WayOfFlushAll::now(win); }
-int MPI_Win_flush_local_all(MPI_Win win) { return WayOfFlushLocalAll::now(win); }
+NEARFETCH_IN_LINE("1") int MPI_Win_flush(int rank, MPI_Win win) { return WayOfFlush::now(rank, win); }
+NEARFETCH_IN_LINE("2") int MPI_Win_flush_local(int rank, MPI_Win win) {
+    return WayOfFlushLocal::now(rank, win);
+}
+NEARFETCH_IN_LINE("2") int MPI_Win_flush_all(MPI_Win win) { return WayOfFlushAll::now(win); }
+NEARFETCH_IN_LINE("3") int MPI_Win_flush_local_all(MPI_Win win) { return WayOfFlushLocalAll::now(win); }
 int MPI_Win_fence(int assert, MPI_Win win) { return WayOfFence::now(assert, win); }
 
 int MPI_Win_start(MPI_Group group, int assert, MPI_Win win) {
