@@ -26,6 +26,8 @@
 // A cold cache over a slow network must not be judged by its first gets, which miss of necessity. So a loss
 // has to be felt: a tenth of what the gets take anyway, and only after many lost rounds in a row is a small
 // one enough: so few that a short program without reuse does not spend most of its gets on finding that out.
+// Where nothing outlives its epoch each one begins with a cold cache: there the first lost round is enough,
+// unless one was won before.
 // What is measured of our own work is capped, because on a machine with more ranks than cores it
 // may contain somebody else's time slice.
 //
@@ -218,8 +220,9 @@ class Bet {
     bool round_over() const noexcept { return misses_ + piece_hits_ + pending_hits_ >= round_gets; }
 
     /// Settles the account of a round in which `hits` gets of `hit_bytes` in all were served from the cache.
-    /// \param may_watch false where there is nothing to be found by watching
-    void settle(std::uint64_t hits, std::uint64_t hit_bytes, bool may_watch) noexcept {
+    /// \param keeps_data false where nothing outlives its epoch: then watching finds nothing, and a round,
+    /// which ends with an epoch, is not lost because the cache was cold
+    void settle(std::uint64_t hits, std::uint64_t hit_bytes, bool keeps_data) noexcept {
         const HitCost& cost = hit_cost();
         const auto misses = static_cast<double>(misses_), pending = static_cast<double>(pending_hits_);
         const auto network = static_cast<double>(started_ticks_ + network_ticks_);
@@ -235,8 +238,12 @@ class Bet {
         const double looking = static_cast<double>(own_ticks_) + excess;
         const double lost = looking + hitting;
         lost_rounds_ = lost > avoided ? lost_rounds_ + 1 : 0;
-        if (lost_rounds_ == 0) vain_pause_ = vain_row;
-        const double felt = lost_rounds_ > many_rounds ? small_share : felt_share;
+        if (lost_rounds_ == 0) {
+            vain_pause_ = vain_row;
+            has_won_ = true;
+        }
+        const std::uint32_t patience = keeps_data || has_won_ ? many_rounds : 0;
+        const double felt = lost_rounds_ > patience ? small_share : felt_share;
         // Without a cache all would have been the network's.
         const double plain = avoided + network - excess;
         const double gets = static_cast<double>(hits + piece_hits_) + pending + misses;
@@ -247,7 +254,7 @@ class Bet {
             pause_left_ = static_cast<std::uint64_t>(std::clamp(pause, least_pause, most_pause));
             const bool slow = network_per_get_ > lookups_per_get * cost.hit_ticks;
             const bool pays = hits == 0 || hits_pay(hits, hit_bytes);
-            state_ = slow && may_watch && pays ? State::watching : State::asleep;
+            state_ = slow && keeps_data && pays ? State::watching : State::asleep;
         }
         if (starts_matter() && --rounds_to_tries_ == 0) {
             tries_left_ = tries;
@@ -356,6 +363,7 @@ class Bet {
     static constexpr std::size_t size_classes = 28;
 
     State state_ = State::unread;
+    bool has_won_ = false;           ///< a round
     std::uint32_t lost_rounds_ = 0;  ///< in a row
     std::uint64_t pause_left_ = 0;   ///< gets, unless caching
     std::uint64_t misses_ = 0;

@@ -13,10 +13,11 @@ namespace {
 std::uint64_t ticks_of(double ns) { return static_cast<std::uint64_t>(ns / ns_per_tick()); }
 
 /// One round in which each miss took `network_ns` plus `own_ns` of ours, beside `hits` of `hit_bytes` in all.
-void play(Bet& bet, double network_ns, double own_ns, std::uint64_t hits, std::uint64_t hit_bytes = 0) {
+void play(Bet& bet, double network_ns, double own_ns, std::uint64_t hits, std::uint64_t hit_bytes = 0,
+          bool keeps_data = true) {
     while (!bet.round_over())
         bet.missed(ticks_of(network_ns), ticks_of(own_ns));
-    bet.settle(hits, hit_bytes, true);
+    bet.settle(hits, hit_bytes, keeps_data);
 }
 
 TEST(Bet, SlowNetworkIsWorthAColdCache) {
@@ -42,10 +43,28 @@ TEST(Bet, WatchingIsForSlowNetworksOnly) {
     EXPECT_TRUE(slow.watching());
     play(fast, 600, 300, 0);
     EXPECT_TRUE(fast.asleep());
-    while (!nothing_to_find.round_over())
-        nothing_to_find.missed(ticks_of(20'000), ticks_of(12'000));
-    nothing_to_find.settle(0, 0, false);
+    play(nothing_to_find, 20'000, 12'000, 0, 0, false);
     EXPECT_TRUE(nothing_to_find.asleep());
+}
+
+// A loss of 5 %, which is none of a cold cache if each epoch begins with one.
+TEST(Bet, WhereNothingOutlivesItsEpochOneLostRoundIsEnough) {
+    Bet bet;
+    play(bet, 20'000, 1'000, 0, 0, false);
+    EXPECT_TRUE(bet.asleep());
+    Bet hardly_felt;
+    for (int round = 0; round < 20; ++round)
+        play(hardly_felt, 20'000, 100, 0, 0, false);
+    EXPECT_TRUE(hardly_felt.caching());
+}
+
+TEST(Bet, WhereARoundWasWonEpochsWithoutReuseAreToBeMany) {
+    Bet bet;
+    play(bet, 20'000, 1'000, 100, 800, false);
+    int rounds = 0;
+    for (; bet.caching() && rounds < 1000; ++rounds)
+        play(bet, 20'000, 1'000, 0, 0, false);
+    EXPECT_EQ(rounds, 7);
 }
 
 TEST(Bet, GetsOfWhichNothingCanBeKeptRestTwiceAsLongEachTime) {
