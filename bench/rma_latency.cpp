@@ -16,6 +16,8 @@
 //   memcpy_rotating  for reference: a copy of `size` bytes, from 64 places in turn
 //   call_memcpy, call_memcpy_rotating  for reference: the two calls, the first of which makes that copy: what
 //            a hit costs that needs no lookup
+// Copies take turns with the hits, or rotating ones, that they are compared with: what the others leave in
+// the processor's caches is the same for both, and so is the processor's speed, which is not always.
 //
 // One JSON object per line: pattern, config, size_bytes, and median, quartiles and mean of the time of one
 // operation in ns over `samples` batches (for overlap: ratios); the counters of nearfetch over that time,
@@ -24,6 +26,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <memory>
 #include <numeric>
@@ -114,13 +117,18 @@ double time_ns(std::uint64_t count, const Operation& operation) {
 }
 
 /// Operations per batch, so that the clock is not what is measured; nor one operation that takes long.
-template <class Operation>
-std::uint64_t calibrate(const Operation& operation) {
+/// \param batch_ns(n) what n of them take
+template <class BatchNs>
+std::uint64_t calibrate(const BatchNs& batch_ns) {
     std::uint64_t batch = 1;
-    const auto twice = [&] { return std::min(time_ns(batch, operation), time_ns(batch, operation)); };
-    while (twice() < batch_ns_least && batch < (1u << 20))
+    while (std::min(batch_ns(batch), batch_ns(batch)) < batch_ns_least && batch < (1u << 20))
         batch *= 2;
     return batch;
+}
+/// The same of an operation that is made again and again.
+template <class Operation>
+std::uint64_t calibrate_each(const Operation& operation) {
+    return calibrate([&](std::uint64_t batch) { return time_ns(batch, operation); });
 }
 
 class Origin {
@@ -136,8 +144,6 @@ class Origin {
 
     void run() {
         if (plan_.has("call")) measure_call();
-        for (const Copying& each : copyings)
-            if (plan_.has(each.pattern)) measure_memcpy(each);
         if (plan_.has("hit")) measure_hits("hit", 1);
         if (plan_.has("rotating")) measure_hits("rotating", rotating_ranges);
         if (plan_.has("flush")) measure_flush();
@@ -150,6 +156,13 @@ class Origin {
         const char* pattern;
         std::uint64_t ranges;
         bool in_calls;
+    };
+    /// A copy for reference: its times, and what takes the time of a batch.
+    struct Reference {
+        const char* pattern;
+        std::function<double(std::uint64_t)> batch_ns;
+        std::uint64_t batch;
+        std::vector<double> values;
     };
     static constexpr Copying copyings[] = {{"memcpy", 1, false},
                                            {"memcpy_rotating", rotating_ranges, false},
@@ -202,10 +215,11 @@ class Origin {
         }
     }
 
-    /// Batches of `operation(window)` on each window in turn.
+    /// Batches of `operation(window)` on each window, and of the references, in turn.
     template <class Operation>
     void measure_batches(const char* pattern, std::uint64_t size, std::uint64_t samples,
-                         std::vector<std::uint64_t> batches, const Operation& operation) {
+                         std::vector<std::uint64_t> batches, const Operation& operation,
+                         std::vector<Reference> references = {}) {
         const AllCounters before = counters();
         std::vector<std::vector<double>> values(windows_.size());
         for (std::uint64_t sample = 0; sample < samples; ++sample) {
@@ -213,8 +227,12 @@ class Origin {
                 values[w].push_back(time_ns(batches[w], [&] { operation(w); }) /
                                     static_cast<double>(batches[w]));
             });
+            for (Reference& each : references)
+                each.values.push_back(each.batch_ns(each.batch) / static_cast<double>(each.batch));
         }
         report(pattern, size, values, batches, before);
+        for (const Reference& each : references)
+            print(each.pattern, "reference", size, each.values, each.batch, {});
     }
 
     /// Get + flush of `ranges` addresses in turn, all of them asked for before.
@@ -231,16 +249,16 @@ class Origin {
             for (std::size_t w = 0; w < windows_.size(); ++w) {
                 // More than once: a large range is cached when it is asked for again.
                 time_ns(ranges * warm_up_turns, [&] { get_next(w); });
-                batches.push_back(calibrate([&] { get_next(w); }));
+                batches.push_back(calibrate_each([&] { get_next(w); }));
             }
-            measure_batches(pattern, size, plan_.samples, batches, get_next);
+            measure_batches(pattern, size, plan_.samples, batches, get_next, references(ranges, size));
         }
     }
 
     void measure_flush() {
         std::vector<std::uint64_t> batches;
         for (const auto& window : windows_)
-            batches.push_back(calibrate([&] { window->flush(); }));
+            batches.push_back(calibrate_each([&] { window->flush(); }));
         measure_batches("flush", 0, plan_.samples, batches, [&](std::size_t w) { windows_[w]->flush(); });
     }
 
@@ -310,15 +328,25 @@ class Origin {
         measure_reference("call", 0, both);
     }
 
-    void measure_memcpy(const Copying& copying) {
-        void* (*volatile copy)(void*, const void*, std::size_t) = std::memcpy;
-        decltype(&copying_get) volatile get = copying_get;
-        decltype(&nothing_flush) volatile flush = nothing_flush;
-        const std::vector<std::byte> source(copying.ranges * Plan::stride(plan_.sizes.back()));
-        for (const std::uint64_t size : plan_.sizes) {
-            std::uint64_t turn = 0;
+    /// The copies that are compared with hits of `ranges` addresses.
+    std::vector<Reference> references(std::uint64_t ranges, std::uint64_t size) {
+        std::vector<Reference> all;
+        for (const Copying& each : copyings)
+            if (each.ranges == ranges && plan_.has(each.pattern)) all.push_back(reference(each, size));
+        return all;
+    }
+
+    Reference reference(const Copying& copying, std::uint64_t size) {
+        auto memory = std::make_shared<std::vector<std::byte>>(copying.ranges * Plan::stride(size));
+        const auto batch_ns = [=, this, skip = std::uint64_t{0}](std::uint64_t batch) mutable {
+            // Volatile: the compiler may not see through them.
+            void* (*volatile copy)(void*, const void*, std::size_t) = std::memcpy;
+            decltype(&copying_get) volatile get = copying_get;
+            decltype(&nothing_flush) volatile flush = nothing_flush;
+            const std::byte* const source = memory->data();
+            std::uint64_t turn = skip;
             const auto next_source = [&] {
-                const std::byte* from = source.data() + turn * Plan::stride(size);
+                const std::byte* from = source + turn * Plan::stride(size);
                 turn = turn + 1 == copying.ranges ? 0 : turn + 1;
                 return from;
             };
@@ -329,16 +357,18 @@ class Origin {
                     count, MPI_BYTE, MPI_WIN_NULL);
                 flush(target_rank, MPI_WIN_NULL);
             };
-            if (copying.in_calls)
-                measure_reference(copying.pattern, size, in_calls);
-            else
-                measure_reference(copying.pattern, size, alone);
-        }
+            const double ns = copying.in_calls ? time_ns(batch, in_calls) : time_ns(batch, alone);
+            skip = turn;
+            return ns;
+        };
+        std::function<double(std::uint64_t)> timed = batch_ns;
+        const std::uint64_t batch = calibrate(timed);
+        return {copying.pattern, std::move(timed), batch, {}};
     }
 
     template <class Operation>
     void measure_reference(const char* pattern, std::uint64_t size, const Operation& operation) {
-        const std::uint64_t batch = calibrate(operation);
+        const std::uint64_t batch = calibrate_each(operation);
         std::vector<double> values;
         for (std::uint64_t i = 0; i < plan_.samples; ++i)
             values.push_back(time_ns(batch, operation) / static_cast<double>(batch));
@@ -393,6 +423,10 @@ int main(int argc, char** argv) {
     plan.samples = arguments.number("--samples", 100);
     plan.gets = arguments.number("--gets", 1000);
     plan.bytes_per_size = arguments.number("--bytes-per-size", 16u << 20);
+    for (const char* const copy : {"memcpy", "call_memcpy"})
+        if ((plan.has(copy) && !plan.has("hit")) ||
+            (plan.has(std::string(copy) + "_rotating") && !plan.has("rotating")))
+            give_up("bad --patterns (a copy takes turns with hits): add hit, or rotating");
     if (plan.sizes.empty() || !std::is_sorted(plan.sizes.begin(), plan.sizes.end()) ||
         plan.sizes.front() == 0 || plan.sizes.back() > (1u << 30) || plan.samples < 2)
         give_up("bad --sizes or --samples (sizes ascend from 1, samples are 2 or more): correct them");

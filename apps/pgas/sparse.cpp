@@ -71,26 +71,23 @@ std::vector<Triplet<double>> own_rows(const Options& options) {
     return own;
 }
 
-/// Of own rows. \param x(k, j) the element of the vector that the k-th own non-zero needs, in column j
-template <class X>
-void add_product(Vector& y, const Matrix& a, const X& x) {
-    const SparseRows<const double> own = a.local();
-    std::size_t k = 0;
-    y.for_each([&, row = std::size_t{0}](const Index<1>&, double& element) mutable {
-        const auto end = static_cast<std::size_t>(own.starts[++row]);
-        double sum = 0;
-        for (; k < end; ++k)
-            sum += own.values[k] * x(k, own.columns[k]);
-        element += sum;
-    });
-}
-
 /// All of the vector, brought by hand.
 class Copy {
   public:
     explicit Copy(const Vector& x) : x_(x), elements_(static_cast<std::size_t>(x.bounds().size())) {}
     void bring() { x_.get(x_.bounds(), elements_); }
-    const double* elements() const { return elements_.data(); }
+    /// Of own rows.
+    void add_product(Vector& y, const Matrix& a) const {
+        const SparseRows<const double> own = a.local();
+        std::size_t k = 0;
+        y.for_each([&, row = std::size_t{0}](const Index<1>&, double& element) mutable {
+            const auto end = static_cast<std::size_t>(own.starts[++row]);
+            double sum = 0;
+            for (; k < end; ++k)
+                sum += own.values[k] * elements_[static_cast<std::size_t>(own.columns[k])];
+            element += sum;
+        });
+    }
 
   private:
     const Vector& x_;
@@ -113,10 +110,10 @@ class Iteration {
         if (version_.is_manual()) x_.update_prefetch();
         if (version_.is_by_hand()) {
             copy_->bring();
-            add_product(y_, a_, [all = copy_->elements()](std::size_t, std::int64_t j) { return all[j]; });
+            copy_->add_product(y_, a_);
         } else if (version_.is_gathered()) {
             near_->update();
-            add_product(y_, a_, [&near = *near_](std::size_t k, std::int64_t) { return near[k]; });
+            a_.add_product(y_, *near_);
         } else {
             a_.add_product(y_, x_);
         }

@@ -28,6 +28,7 @@
 #include <nearfetch/array.hpp>
 #include <nearfetch/array_collective.hpp>
 #include <nearfetch/array_prefetch.hpp>
+#include <nearfetch/gather.hpp>
 #include <nearfetch/sparse_structure.hpp>
 #include <span>
 #include <utility>
@@ -153,12 +154,19 @@ class SparseMatrix {
     template <Distribution D>
     void add_product(DistributedArray<T, 1>& y, const DistributedArray<T, 1, D>& x) const {
         detail::check_vector("columns", columns(), x.bounds());
-        detail::check_vector("rows", rows(), y.bounds());
+        const std::span<const std::int64_t> own = structure_.own_columns();
         if constexpr (D::contiguous) {
-            const detail::ImageReading image = x.read_image(structure_.version(), structure_.own_columns());
-            if (image) return add_rows(y, [&](std::int64_t j) { return image.template element<T>(j); });
+            const detail::ImageReading image = x.read_image(structure_.version(), own);
+            if (image) return add_rows(y, [&](std::size_t k) { return image.template element<T>(own[k]); });
         }
-        add_rows(y, [&](std::int64_t j) { return x.read({j}); });
+        add_rows(y, [&](std::size_t k) { return x.read({own[k]}); });
+    }
+    /// The same with what a Gather has brought of the vector. \param near made of local().columns
+    /// \throws Error unless it has as many indices as there are own non-zeros, as after add(), and y the rows
+    template <Distribution D>
+    void add_product(DistributedArray<T, 1>& y, const Gather<T, D>& near) const {
+        detail::check_gathered_columns(near.size(), non_zeros(rank_));
+        add_rows(y, [&](std::size_t k) { return near[k]; });
     }
 
     // All of it. Collective.
@@ -233,13 +241,15 @@ class SparseMatrix {
         Prefetch how;
     };
 
+    /// \param x(k) the vector's element that own non-zero k is multiplied with
     template <class Element>
     void add_rows(DistributedArray<T, 1>& y, const Element& x) const {
+        detail::check_vector("rows", rows(), y.bounds());
         const SparseRows<const T> own = local();
         std::size_t k = 0;
         y.for_each([&, row = std::size_t{0}](const Index<1>&, T& element) mutable {
             const auto end = static_cast<std::size_t>(own.starts[++row]);
-            const auto product = [&](std::size_t at) { return own.values[at] * x(own.columns[at]); };
+            const auto product = [&](std::size_t at) { return own.values[at] * x(at); };
             // In their order, so that the sum is that of the plain loop, of which GCC makes vectors that it
             // fills one by one: on a short row that takes longer than it saves.
             T sum{};

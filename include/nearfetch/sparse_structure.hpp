@@ -119,6 +119,8 @@ class SparseStructure {
 [[noreturn]] void domain_is_static();
 /// \throws Error unless a vector has as many elements, from 0 on, as the matrix has rows or columns (`what`)
 void check_vector(const char* what, std::int64_t elements, const Box<1>& bounds);
+/// \throws Error unless there is an index for each of a rank's non-zeros
+void check_gathered_columns(std::size_t indices, std::int64_t non_zeros);
 
 }  // namespace detail
 

@@ -4,6 +4,7 @@
 #include <nearfetch/sparse_structure.hpp>
 #include <numeric>
 #include <string>
+#include <utility>
 
 namespace nearfetch::detail {
 
@@ -197,6 +198,13 @@ void check_vector(const char* what, std::int64_t elements, const Box<1>& bounds)
             " up to, and without, " + std::to_string(bounds.upper[0]),
         "the matrix has the " + std::string(what) + " 0 up to, and without, " + std::to_string(elements),
         "use a vector with one element for each");
+}
+
+void check_gathered_columns(std::size_t indices, std::int64_t non_zeros) {
+    if (std::cmp_equal(indices, non_zeros)) return;
+    throw Error("add_product: a Gather of " + std::to_string(indices) + " indices",
+                "this rank has " + std::to_string(non_zeros) + " non-zeros, each of which needs one",
+                "make it of local().columns, and anew after add()");
 }
 
 void domain_is_static() {

@@ -20,7 +20,7 @@ constexpr std::uint64_t longest_wait = 1u << 20;
 constexpr std::uint32_t uncounted_recesses = 7;  ///< after one in which updates were counted
 constexpr std::uint64_t most_to_unlock = 16;     ///< calls that are seen before an unlock that is waited for
 constexpr std::uint64_t most_targets = 4096;     ///< at its end each is looked at
-constexpr double quick_ns = 2000;     ///< where a call takes longer, what it takes to see it is not felt
+constexpr double quick_ns = 5000;     ///< where a call takes longer, what it takes to see it is not felt
 constexpr double longest_ns = 10e6;   ///< most of which is the program's own work
 constexpr double shortest_ns = 20e3;  ///< one that is cut off, to be worth it
 

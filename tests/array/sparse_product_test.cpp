@@ -48,9 +48,9 @@ std::vector<long> product(const Matrix& a, const X& x) {
     return sums;
 }
 
-/// What add_product() adds to elements that were not zero.
-template <class D>
-std::vector<long> added(const Matrix& a, const DistributedArray<long, 1, D>& x, Vector& y) {
+/// What add_product() adds to elements that were not zero. \param x a vector, or what is gathered of one
+template <class X>
+std::vector<long> added(const Matrix& a, const X& x, Vector& y) {
     y.for_each([](const Index<1>& i, long& element) { element = 7 * i[0] + 3; });
     a.add_product(y, x);
     std::vector<long> sums;
@@ -219,6 +219,27 @@ TEST(SparseProduct, OfOtherDistributions) {
     });
 }
 
+TEST(SparseProduct, OfWhatIsGathered) {
+    for (Rank count = 1; count <= 5; ++count)
+        for (const Index<2>& shape : {Index<2>{0, 5}, {5, 0}, {13, 1}, {20, 17}, {40, 60}})
+            launch(array_options(count, count % 4 != 3), [&] {
+                Matrix a(shape[0], shape[1], random_rows(shape, 3, 5));
+                Vector x({shape[1]}), y({shape[0]});
+                CyclicArray<long, 1> dealt({shape[1]});
+                Gather near(x, a.local().columns);
+                Gather near_dealt(dealt, a.local().columns);
+                for (long round = 1; round <= 3; ++round) {
+                    set_all(x, round);
+                    set_all(dealt, round);
+                    near.update();
+                    near_dealt.update();
+                    ASSERT_EQ(added(a, near, y), product(a, of_round(round)));
+                    ASSERT_EQ(added(a, near_dealt, y), product(a, of_round(round)));
+                }
+                barrier();
+            });
+}
+
 // Each has a y of its own; they acquire, so that one of them fetches what the others are about to read.
 TEST(SparseProduct, ByThreadsWhileTheyAcquire) {
     launch(array_options(2), [] {
@@ -294,6 +315,31 @@ TEST(SparseProduct, WrongVectorsAreNamed) {
     EXPECT_NE(failure(5, 6).find("the matrix has the columns 0 up to, and without, 4"), std::string::npos);
     EXPECT_NE(failure(4, 6, 1).find("a vector with the indices 1 up to, and without, 4"), std::string::npos);
     EXPECT_NE(failure(4, 5).find("the matrix has the rows 0 up to, and without, 6"), std::string::npos);
+}
+
+TEST(SparseProduct, WhatIsGatheredHasAnIndexForEachNonZero) {
+    launch(array_options(2), [] {
+        Matrix a(6, 4, random_rows({6, 4}, 1, 1));  // 12 of each rank
+        Vector x({4}), y({6}), short_y({5});
+        set_all(x, 1);
+        Gather near(x, a.local().columns);
+        Gather one_less(x, a.local().columns.first(11));
+        near.update();
+        const auto failure = [&](Vector& sums, const Gather<long>& gathered) {
+            try {
+                a.add_product(sums, gathered);
+            } catch (const Error& error) {
+                return std::string(error.what());
+            }
+            return std::string("none");
+        };
+        EXPECT_EQ(failure(y, near), "none");
+        EXPECT_NE(failure(y, one_less).find("a Gather of 11 indices"), std::string::npos);
+        EXPECT_NE(failure(y, one_less).find("this rank has 12 non-zeros"), std::string::npos);
+        EXPECT_NE(failure(short_y, near).find("the matrix has the rows 0 up to, and without, 6"),
+                  std::string::npos);
+        barrier();
+    });
 }
 
 }  // namespace
