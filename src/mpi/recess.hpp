@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Calls that nobody looks at. Where nothing is kept of any target of any window, and calls take less than five
-// microseconds, as in shared memory, all that nearfetch does for them is felt: it looks each up, counts it,
-// and notes that something is under way. So there is a recess: for up to ten milliseconds gets, updates,
+// Calls that nobody looks at. Where nothing is kept of any target of any window, and calls take less than
+// five microseconds, as in shared memory, all that nearfetch does for them is felt: it looks each up, counts
+// it, and notes that something is under way. So there is a recess: for up to ten milliseconds gets, updates,
 // atomics, flushes, locks and unlocks of single targets, fences and waits go to the library as they are.
 // Locks and fences do not if a lock was open when it began, or if they do not synchronize; waits do not if a
 // request was known then. Whatever else asks for a window ends it (find_window), and so does one of the calls
