@@ -3,7 +3,8 @@
 """Compares calls.txt with the mpi.h at hand and with the interposer that was built.
 
 Every MPI_X of the header has to be in the table, so that a new call of a new MPI cannot slip through; and
-every call that the table says is interposed has to be exported.
+every call that the table says is interposed has to be exported. Calls that are told to be in one line of the
+instruction cache (NEARFETCH_IN_LINE) are, where the library is optimised.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], allow_abbrev=False)
     parser.add_argument("--family", required=True)
     parser.add_argument("--library", required=True)
+    parser.add_argument("--in-line", action="append", default=[], help="a call; all of these are in one line")
     parser.add_argument("compile", nargs="+", help="-- compiler and options")
     options = parser.parse_args()
     compiler, arguments = options.compile[:1], options.compile[1:]
@@ -37,7 +39,13 @@ def main() -> int:
         for name in calls.unknown(table, list(declared))
     ]
     problems += unread(text, declared)
-    problems += not_exported(table, declared, options.family, options.library)
+    addresses = exported(options.library)
+    problems += not_exported(table, declared, options.family, set(addresses), options.library)
+    lines = {addresses[name] // 64 for name in options.in_line}
+    if len(lines) > 1:
+        problems.append(
+            f"{', '.join(options.in_line)} take {len(lines)} lines of the instruction cache, not one"
+        )
     if not notices_a_new_call(compiler, arguments, table):
         problems.append("a call that is new in mpi.h would not be noticed (calls.py did not read it)")
     print(f"{len(declared)} calls in mpi.h, {len(calls.wrapped(table, declared))} wrappers")
@@ -52,14 +60,18 @@ def unread(text: str, declared: dict[str, calls.Prototype]) -> list[str]:
     return [f"MPI_{name} was not read from mpi.h" for name in sorted(profiled - set(declared))]
 
 
+def exported(library: str) -> dict[str, int]:
+    """What the library exports, and where it is."""
+    command = ["nm", "-D", "--defined-only", library]
+    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    symbols = (line.split() for line in output.splitlines())
+    return {name: int(address, 16) for address, _, name in symbols}
+
+
 def not_exported(
-    table: calls.Table, declared: dict[str, calls.Prototype], family: str, library: str
+    table: calls.Table, declared: dict[str, calls.Prototype], family: str, defined: set[str], library: str
 ) -> list[str]:
     """Interposed calls that the library lacks."""
-    lines = subprocess.run(
-        ["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True
-    )
-    defined = {line.split()[-1] for line in lines.stdout.splitlines()}
     wanted = {f"MPI_{name}" for name in declared if calls.kind_of(table, name) in ("returns", "flag", "own")}
     for call in calls.wrapped(table, declared):
         wanted |= set(calls.fortran_names(call, family))
