@@ -325,7 +325,11 @@ class Origin {
             get(buffer_.get(), 8, MPI_BYTE, target_rank, 0, 8, MPI_BYTE, MPI_WIN_NULL);
             flush(target_rank, MPI_WIN_NULL);
         };
-        measure_reference("call", 0, both);
+        const std::uint64_t batch = calibrate_each(both);
+        std::vector<double> values;
+        for (std::uint64_t i = 0; i < plan_.samples; ++i)
+            values.push_back(time_ns(batch, both) / static_cast<double>(batch));
+        print("call", "reference", 0, values, batch, {});
     }
 
     /// The copies that are compared with hits of `ranges` addresses.
@@ -364,15 +368,6 @@ class Origin {
         std::function<double(std::uint64_t)> timed = batch_ns;
         const std::uint64_t batch = calibrate(timed);
         return {copying.pattern, std::move(timed), batch, {}};
-    }
-
-    template <class Operation>
-    void measure_reference(const char* pattern, std::uint64_t size, const Operation& operation) {
-        const std::uint64_t batch = calibrate_each(operation);
-        std::vector<double> values;
-        for (std::uint64_t i = 0; i < plan_.samples; ++i)
-            values.push_back(time_ns(batch, operation) / static_cast<double>(batch));
-        print(pattern, "reference", size, values, batch, {});
     }
 
     const Plan& plan_;

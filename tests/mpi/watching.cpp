@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gets of a target that is watched: over a slow network, after many of them with nothing asked for again.
-// Most pass there without being looked at; others come between, and all are right.
+// Most pass there without being looked at; others come between, and all are right. How many do pass depends
+// on the network's time and is told, not asked for; WatchingTest of the engine has a clock of its own.
 #include "check.hpp"
 
 using namespace check;
 
 namespace {
 
-constexpr int apart =
-    520;  ///< not a multiple of what is read ahead, so that a quarter of the offsets is watched
+/// More than what is read ahead, so that no get brings what another one asks for.
+constexpr int apart = 8192 + 64;
 constexpr int gets = 2000;
 constexpr int window_bytes = apart * (gets + 8);
 constexpr int again_bytes = 512;
@@ -133,6 +134,9 @@ void run() {
     part("a stream again");
     change(window, 3);
     stream(window, 3);
+    unsigned long long passed = 0;
+    if (nearfetch_win_stats != nullptr && nearfetch_win_stats(window, "bypassed", &passed) == MPI_SUCCESS)
+        std::cout << "rank " << rank() << ": " << passed << " gets passed\n";
     CHECK_MPI(MPI_Win_unlock_all(again));
     CHECK_MPI(MPI_Win_unlock_all(window));
 }
