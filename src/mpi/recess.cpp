@@ -71,6 +71,7 @@ void Recess::begin() noexcept {
     on_ = true;
     calls_to_next_ = never;
     put_window_away();
+    look_up_flushes();
     change_ways();
     begin_ticks_ = ticks();
 }
@@ -82,9 +83,8 @@ bool Recess::are_quick(const Rest& rest) noexcept {
 
 void Recess::end() noexcept {
     const auto taken = static_cast<double>(ticks() - begin_ticks_);
-    const bool was_in_time = completions_left_ < 0;
-    const auto completions =
-        static_cast<std::uint64_t>(calls_ - std::max<std::int64_t>(completions_left_, 0));
+    const std::uint32_t left = std::exchange(completions_left_, 0);
+    const std::uint64_t completions = calls_ - left;
     const std::uint64_t counted = std::uint64_t{updates_} + atomics_;
     const auto assumed =
         static_cast<std::uint64_t>(updates_to_completion_ * static_cast<double>(completions));
@@ -105,7 +105,7 @@ void Recess::end() noexcept {
     count_unseen(calls + epochs_);
     const double ns = taken * ns_per_tick();
     const bool is_quick = gets_passed || ns < quick_ns * static_cast<double>(calls);
-    if (!is_quick || (!was_in_time && ns < shortest_ns)) {
+    if (!is_quick || (left != 0 && ns < shortest_ns)) {
         calls_ = std::min(first_calls, most_calls_);
         return wait_longer();
     }
@@ -133,7 +133,6 @@ void Recess::change_ways() noexcept {
     change_ways_of_gets(gets_pass_);
     change_ways_of_puts(passage(Passed::updates));
     change_ways_of_updates(passage(Passed::updates), passage(Passed::fetches));
-    change_ways_of_completions(on_);
     change_ways_of_epochs(epochs_pass_);
     change_ways_of_waits(on_);
 }

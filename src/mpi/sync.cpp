@@ -184,25 +184,6 @@ int fence_seen(int assert, MPI_Win win) {
     return status;
 }
 
-// As Way and PassingInTime, for functions that are placed.
-#define NEARFETCH_WAY_OF_FLUSH(WAY, CALL, LINE, PARAMETERS, ARGUMENTS, ...)                     \
-    struct WAY##Passing {                                                                       \
-        using Library = LibraryCall<CALL>;                                                      \
-        NEARFETCH_IN_LINE(LINE) static int run PARAMETERS {                                     \
-            return recess.completion_passes() ? Library::now ARGUMENTS : __VA_ARGS__ ARGUMENTS; \
-        }                                                                                       \
-    };                                                                                          \
-    using WAY = Way<__VA_ARGS__, WAY##Passing>;
-
-NEARFETCH_WAY_OF_FLUSH(WayOfFlush, PMPI_Win_flush, "1", (int rank, MPI_Win win), (rank, win),
-                       flush_seen<FlushKind::full, PMPI_Win_flush>)
-NEARFETCH_WAY_OF_FLUSH(WayOfFlushLocal, PMPI_Win_flush_local, "2", (int rank, MPI_Win win), (rank, win),
-                       flush_seen<FlushKind::local, PMPI_Win_flush_local>)
-NEARFETCH_WAY_OF_FLUSH(WayOfFlushAll, PMPI_Win_flush_all, "2", (MPI_Win win), (win),
-                       flush_all_seen<FlushKind::full, PMPI_Win_flush_all>)
-NEARFETCH_WAY_OF_FLUSH(WayOfFlushLocalAll, PMPI_Win_flush_local_all, "3", (MPI_Win win), (win),
-                       flush_all_seen<FlushKind::local, PMPI_Win_flush_local_all>)
-
 using WayOfLock = Way<lock_seen, Passing<PMPI_Win_lock, &Recess::epoch_passes>>;
 using WayOfUnlock = Way<unlock_seen, PassingInTime<PMPI_Win_unlock, unlock_seen>>;
 using WayOfFence = Way<fence_seen, PassingInTime<PMPI_Win_fence, fence_seen, &Recess::epoch_passes>>;
@@ -223,12 +204,11 @@ std::vector<Rank> ranks_of(MPI_Win win, MPI_Group group) {
 
 }  // namespace
 
-void change_ways_of_completions(bool pass) noexcept {
-    const Passage passage = pass ? Passage::counted : Passage::seen;
-    WayOfFlush::change(passage, "PMPI_Win_flush");
-    WayOfFlushLocal::change(passage, "PMPI_Win_flush_local");
-    WayOfFlushAll::change(passage, "PMPI_Win_flush_all");
-    WayOfFlushLocalAll::change(passage, "PMPI_Win_flush_local_all");
+void look_up_flushes() noexcept {
+    LibraryCall<PMPI_Win_flush>::look_up("PMPI_Win_flush");
+    LibraryCall<PMPI_Win_flush_local>::look_up("PMPI_Win_flush_local");
+    LibraryCall<PMPI_Win_flush_all>::look_up("PMPI_Win_flush_all");
+    LibraryCall<PMPI_Win_flush_local_all>::look_up("PMPI_Win_flush_local_all");
 }
 
 void change_ways_of_epochs(bool pass) noexcept {
@@ -264,12 +244,17 @@ int MPI_Win_unlock_all(MPI_Win win) {
     return close_all(win, [&] { return PMPI_Win_unlock_all(win); });
 }
 
-NEARFETCH_IN_LINE("1") int MPI_Win_flush(int rank, MPI_Win win) { return WayOfFlush::now(rank, win); }
-NEARFETCH_IN_LINE("2") int MPI_Win_flush_local(int rank, MPI_Win win) {
-    return WayOfFlushLocal::now(rank, win);
-}
-NEARFETCH_IN_LINE("2") int MPI_Win_flush_all(MPI_Win win) { return WayOfFlushAll::now(win); }
-NEARFETCH_IN_LINE("3") int MPI_Win_flush_local_all(MPI_Win win) { return WayOfFlushLocalAll::now(win); }
+#define NEARFETCH_FLUSH(NAME, KIND, SEEN, LINE, PARAMETERS, ARGUMENTS)                      \
+    NEARFETCH_IN_LINE(LINE) int MPI_Win_##NAME PARAMETERS {                                 \
+        if (recess.completion_passes()) return LibraryCall<PMPI_Win_##NAME>::now ARGUMENTS; \
+        return SEEN<FlushKind::KIND, PMPI_Win_##NAME> ARGUMENTS;                            \
+    }
+
+NEARFETCH_FLUSH(flush, full, flush_seen, "1", (int rank, MPI_Win win), (rank, win))
+NEARFETCH_FLUSH(flush_local, local, flush_seen, "2", (int rank, MPI_Win win), (rank, win))
+NEARFETCH_FLUSH(flush_all, full, flush_all_seen, "2", (MPI_Win win), (win))
+NEARFETCH_FLUSH(flush_local_all, local, flush_all_seen, "3", (MPI_Win win), (win))
+
 int MPI_Win_fence(int assert, MPI_Win win) { return WayOfFence::now(assert, win); }
 
 int MPI_Win_start(MPI_Group group, int assert, MPI_Win win) {
