@@ -156,6 +156,8 @@ class Place(NamedTuple):
     family: str = "openmpi"
     ranks: int = 4
     network: str = "tcp"
+    bound: bool = False
+    """Whether each rank stays on one core."""
 
     def __str__(self) -> str:
         return f"{self.family} {self.network}"
@@ -239,7 +241,8 @@ def run_command(
     With `show_errors` its standard error goes to the terminal as it comes. Raises BenchError, with what the
     program said, where it fails or is still running after `timeout_s`.
     """
-    launch = mpiexec(place.family, place.ranks, place.network, {**without_nearfetch(os.environ), **more_env})
+    environ = {**without_nearfetch(os.environ), **more_env}
+    launch = mpiexec(place.family, place.ranks, place.network, environ, bound=place.bound)
     words, env = [*launch.argv, *map(str, command)], launch.env
     with tempfile.TemporaryDirectory(prefix="nearfetch-bench-") as scratch:
         if side.mode is not None:

@@ -139,7 +139,7 @@ KERNELS = (
         6,
         9,
         ["--log-size", 8, "--iterations", 100],
-        ["--log-size", 8, "--iterations", 200],
+        ["--log-size", 8, "--iterations", 800],
         ["--iterations", 3],
         3 * 9,
         quick=4,

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import sys
@@ -16,6 +17,7 @@ NETWORKS = ("shm", "tcp")
 
 _OPENMPI_TCP = ["--mca", "pml", "ob1", "--mca", "btl", "tcp,self", "--mca", "osc", "pt2pt"]
 _OPENMPI_TCP += ["--mca", "btl_tcp_if_include", "lo"]
+_OPENMPI_BOUND = ["--map-by", "core:OVERSUBSCRIBE", "--bind-to", "core:overload-allowed"]
 _MPICH_TCP = {
     "MPIR_CVAR_CH4_NETMOD": "ofi",
     "FI_PROVIDER": "tcp",
@@ -39,12 +41,14 @@ def mpiexec(
     network: str = "shm",
     environ: Optional[Mapping[str, str]] = None,
     launcher: Optional[str] = None,
+    bound: bool = False,
 ) -> Launch:
     """How to start `ranks` ranks of a program of `family` on `network`.
 
     `network` is "shm" (shared memory) or "tcp" (TCP over the loopback interface, also between ranks that
-    could share memory). More ranks than cores are allowed, ranks are not bound to cores. `environ` is what to
-    start from (default: os.environ) and `launcher` a launcher to use in place of the family's own.
+    could share memory). More ranks than cores are allowed; if they are `bound`, each stays on one core, and
+    the cores are taken in turn. `environ` is what to start from (default: os.environ) and `launcher` a
+    launcher to use in place of the family's own.
 
     Raises NearfetchError where the family has no launcher, ValueError for an unknown family or network.
     """
@@ -55,13 +59,17 @@ def mpiexec(
     env = dict(os.environ if environ is None else environ)
     argv = [launcher or launcher_of(family, env)]
     if family == "openmpi":
-        argv += ["--oversubscribe", "--bind-to", "none"]
+        argv += _OPENMPI_BOUND if bound else ["--oversubscribe", "--bind-to", "none"]
         if network == "tcp":
             argv += _OPENMPI_TCP
         if os.geteuid() == 0:
             env.update({"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"})
-    elif network == "tcp":
-        env.update(_MPICH_TCP)
+    else:
+        if network == "tcp":
+            env.update(_MPICH_TCP)
+        if bound:
+            cores = itertools.cycle(sorted(os.sched_getaffinity(0)))
+            argv += ["-bind-to", "user:" + ",".join(str(core) for core in itertools.islice(cores, ranks))]
     return Launch([*argv, "-n", str(ranks)], env)
 
 

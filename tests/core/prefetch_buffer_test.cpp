@@ -105,10 +105,17 @@ TEST(FetchChoice, TriesBothAndTakesTheOneThatTakesLess) {
     EXPECT_EQ(ways_taken(whole, 20, 150, 100), "wAwA" + std::string(16, 'A'));
 }
 
-TEST(FetchChoice, DoesNotTryAgainSoonWhatTakesMuchLonger) {
+TEST(FetchChoice, TriesAgainWhenThatIsASmallShare) {
     FetchChoice choice;
-    EXPECT_EQ(ways_taken(choice, 2 + 32 * 3 + 1, 100, 300), "wA" + std::string(32 * 3, 'w') + "A");
-    EXPECT_EQ(ways_taken(choice, 64 * 3 + 1, 100, 300), std::string(64 * 3, 'w') + "A") << "twice as late";
+    constexpr std::size_t rest = 256 * 2;  // of 100 ns, until the 200 ns that it takes longer are 1/256
+    EXPECT_EQ(ways_taken(choice, 2 + rest + 1, 100, 300), "wA" + std::string(rest, 'w') + "A");
+    EXPECT_EQ(ways_taken(choice, 2 * rest + 1, 100, 300), std::string(2 * rest, 'w') + "A")
+        << "twice as late";
+}
+
+TEST(FetchChoice, TriesAgainSoonestAfter32) {
+    FetchChoice choice;
+    EXPECT_EQ(ways_taken(choice, 4 + 32 + 1, 100, 110), "wAwA" + std::string(32, 'w') + "A");
 }
 
 TEST(FetchChoice, FollowsWhatChanges) {

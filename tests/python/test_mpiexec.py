@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import collections
 import importlib.util
 import os
+import subprocess
 import sys
 import time
 import uuid
@@ -43,6 +45,22 @@ def test_mpich_is_told_by_variables(launchers):
     assert launch.env["FI_PROVIDER"] == "tcp"
     assert launch.env["MPIR_CVAR_NOLOCAL"] == "1"
     assert mpiexec("mpich", 2, "shm", {}, str(launchers["mpich"])).env == {}
+
+
+@pytest.mark.parametrize("family", ["mpich", "openmpi"])
+def test_bound_ranks_stay_on_one_core_each_and_share_them_evenly(family):
+    try:
+        launch = mpiexec(family, 4, bound=True)
+    except NearfetchError as missing:
+        pytest.skip(str(missing))
+    cores = sorted(os.sched_getaffinity(0))
+    script = "import os; print(sorted(os.sched_getaffinity(0)))"
+    words = [*launch.argv, sys.executable, "-c", script]
+    run = subprocess.run(words, env=launch.env, capture_output=True, text=True, check=True, timeout=60)
+    ranks = collections.Counter(run.stdout.split("\n")[:-1])
+    assert sum(ranks.values()) == 4
+    assert set(ranks) <= {f"[{core}]" for core in cores}
+    assert len(ranks) == min(4, len(cores))
 
 
 def test_unknown_families_and_networks_are_errors(launchers):

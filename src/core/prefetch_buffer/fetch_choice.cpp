@@ -33,10 +33,11 @@ void FetchChoice::took(Way way, std::uint64_t ns, std::uint64_t bytes) {
         --left_;
         return;
     } else if (better() != before) {
-        rest_ = least_rest;
+        patience_ = 1;
     }
-    left_ = static_cast<std::uint32_t>(std::min<double>(rest_ * ratio(), most_rest));
-    rest_ = std::min(2 * rest_, most_rest);
+    const double rest = std::max<double>(least_rest, (ratio() - 1) / most_share);
+    left_ = static_cast<std::uint32_t>(std::min<double>(patience_ * rest, most_rest));
+    patience_ = std::min(2 * patience_, most_rest);
 }
 
 }  // namespace nearfetch

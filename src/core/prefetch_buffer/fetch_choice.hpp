@@ -17,13 +17,15 @@ class FetchChoice {
     enum class Way : std::uint8_t { wanted, whole };
 
     /// The one to take now: both in turn at first, twice, unless `whole` takes more than twice as long;
-    /// then the one that takes less. The other one is tried again after a while, the later the longer
-    /// it took, and twice as late each time that it is tried in vain.
+    /// then the one that takes less. The other one is tried again when what it takes longer is `most_share`
+    /// of what has been taken since, and twice as late each time that it is tried in vain.
     Way next() const;
     /// Which it was, and how long that took for so many bytes that were wanted. \pre bytes > 0
     void took(Way way, std::uint64_t ns, std::uint64_t bytes);
 
   private:
+    // Small, for where ranks wait for each other, all of them wait for each one that tries.
+    static constexpr double most_share = 1.0 / 256;
     static constexpr std::uint32_t least_rest = 32;
     static constexpr std::uint32_t most_rest = 1 << 20;
     struct Taken {
@@ -39,9 +41,9 @@ class FetchChoice {
 
     mutable std::mutex mutex_;
     std::array<Taken, 2> taken_;
-    bool known_ = false;               ///< both were tried
-    std::uint32_t left_ = 0;           ///< then: times until the other one is tried again
-    std::uint32_t rest_ = least_rest;  ///< what that will be next, if it takes as long
+    bool known_ = false;          ///< both were tried
+    std::uint32_t left_ = 0;      ///< then: times until the other one is tried again
+    std::uint32_t patience_ = 1;  ///< how much later that is than it could be
 };
 
 }  // namespace nearfetch
