@@ -119,7 +119,7 @@ def programs(options: Options) -> list[Program]:
 
 def run(options: Options) -> Report:
     """All modes of a program take turns; its results have to be the same."""
-    rounds = options.rounds_or(3, 1)
+    rounds = options.rounds_or(7, 1)
     chosen = programs(options)
     report = Report({"rounds": rounds, "ranks": 2})
     report.parameters["programs"] = [
