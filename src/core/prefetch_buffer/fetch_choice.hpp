@@ -18,7 +18,8 @@ class FetchChoice {
 
     /// The one to take now: both in turn at first, twice, unless `whole` takes more than twice as long;
     /// then the one that takes less. The other one is tried again when what it takes longer is `most_share`
-    /// of what has been taken since, and twice as late each time that it is tried in vain.
+    /// of what has been taken since, after `least_rest` times at least, and twice as late each time that it
+    /// is tried in vain.
     Way next() const;
     /// Which it was, and how long that took for so many bytes that were wanted. \pre bytes > 0
     void took(Way way, std::uint64_t ns, std::uint64_t bytes);
