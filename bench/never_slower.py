@@ -6,7 +6,7 @@ from __future__ import annotations
 from functools import partial
 from pathlib import Path
 from statistics import median
-from typing import Callable, Sequence
+from typing import Callable, Iterator, Mapping, NamedTuple, Sequence
 
 from bench import apps, harness, plots
 from bench.harness import (
@@ -39,6 +39,8 @@ PROGRAM_ROUNDS = 9
 """Of whole programs, to one of patterns: sides that are processes of their own differ by tens of percents,
 and the median of three of them by a fifth."""
 AGAIN = 3
+TURNS = 4
+"""Groups of four repetitions that a program goes through in one process: through, past, past, through."""
 KINDS = (("shm", "allocate"), ("shm", "create"), ("tcp", "create"))
 
 Patterns = dict[str, Row]
@@ -120,40 +122,101 @@ def _side(
 
 def _programs(place: Place, options: Options, rounds: int, chosen: Sequence[str] = ()) -> list[Row]:
     """A row for each program, or for the `chosen` ones."""
-    rows = []
-    for name, arguments, value in _all_programs(place, options):
-        if chosen and name not in chosen:
-            continue
-        sides = {**SIDES, **(BOUND if chosen else {})}
-        calls = {key: partial(apps.measure, name, arguments, place, side) for key, side in sides.items()}
-        seconds = {
-            key: [result.report[value] for result in runs]
-            for key, runs in alternate(calls, rounds, options, f"{place} {name}").items()
+    sides = {**SIDES, **(BOUND if chosen else {})}
+    return [
+        program.row(place, sides, rounds, options)
+        for program in _all_programs(place, options)
+        if not chosen or program.title in chosen
+    ]
+
+
+class Program(NamedTuple):
+    """A whole program, and the time that is compared."""
+
+    name: str
+    arguments: Sequence[object]
+    value: str
+    title: str
+    """Of its row."""
+
+    def row(self, place: Place, sides: Mapping[str, Side], rounds: int, options: Options) -> Row:
+        """Compares processes."""
+        calls = {
+            name: partial(apps.measure, self.name, self.arguments, place, side)
+            for name, side in sides.items()
         }
-        row: Row = {"network": str(place), "window": "", "what": name}
-        row["plain_ns"] = 1e9 * median(seconds["plain"])
-        row["nearfetch_ns"] = 1e9 * median(seconds["nearfetch"])
+        seconds = {
+            name: [result.report[self.value] for result in runs]
+            for name, runs in alternate(calls, rounds, options, f"{place} {self.title}").items()
+        }
+        row = self._row(place, seconds["plain"], seconds["nearfetch"])
         row.update(Spread.of_ratios(seconds["plain"], seconds["nearfetch"]).columns("ratio"))
-        for key in seconds.keys() & {"interposed", "counting"}:
-            row.update(Spread.of_ratios(seconds["plain"], seconds[key]).columns(f"{key}_ratio"))
-        rows.append(row)
-    return rows
+        for name in seconds.keys() & {"interposed", "counting"}:
+            row.update(Spread.of_ratios(seconds["plain"], seconds[name]).columns(f"{name}_ratio"))
+        return row
+
+    def _row(self, place: Place, plain: Sequence[float], nearfetch: Sequence[float]) -> Row:
+        row: Row = {"network": str(place), "window": "", "what": self.title}
+        return {**row, "plain_ns": 1e9 * median(plain), "nearfetch_ns": 1e9 * median(nearfetch)}
 
 
-def _all_programs(place: Place, options: Options) -> list[tuple[str, Sequence[object], str]]:
-    """Programs, their arguments and the time that is compared; larger ones where the network is quick."""
+class ProgramInTurn(Program):
+    """One whose repetitions go through nearfetch and past it in turn (bench/in_turn.cpp), of which `value` is
+    the time of each."""
+
+    def row(self, place: Place, sides: Mapping[str, Side], rounds: int, options: Options) -> Row:
+        """Compares repetitions within processes, four by four."""
+        arguments = [*self.arguments, "--repeat", 4 * options.choose(TURNS, 1)]
+        calls = {
+            name: partial(apps.measure, f"{self.name}_in_turn", arguments, place, side)
+            for name, side in sides.items()
+        }
+        results = alternate(calls, rounds, options, f"{place} {self.title}")
+        # What each four repetitions took through the library, and past it.
+        through, past = {}, {}
+        for name, runs in results.items():
+            all_turns = [turn for result in runs for turn in turns(result.report[self.value])]
+            through[name], past[name] = zip(*all_turns)
+        row = self._row(
+            place, [two / 2 for two in past["nearfetch"]], [two / 2 for two in through["nearfetch"]]
+        )
+        row.update(Spread.of_ratios(past["nearfetch"], through["nearfetch"]).columns("ratio"))
+        row["ratio_of_sums"] = sum(past["nearfetch"]) / sum(through["nearfetch"])
+        for name in sides.keys() - {"nearfetch"}:
+            row.update(Spread.of_ratios(past[name], through[name]).columns(f"{name}_ratio"))
+        row.update(Spread.of_ratios(through["plain"], through["nearfetch"]).columns("process_ratio"))
+        return row
+
+
+def turns(seconds: Sequence[float]) -> Iterator[tuple[float, float]]:
+    """What each four repetitions took through the library, and past it."""
+    for at in range(0, len(seconds), 4):
+        first, second, third, fourth = seconds[at : at + 4]
+        yield first + fourth, second + third
+
+
+def _all_programs(place: Place, options: Options) -> list[Program]:
+    """Larger ones where the network is quick. Where nothing of `lcc` is kept, in shared memory and with a lock
+    for each get, its repetitions take turns."""
     more = options.choose(20, 1) if place.network == "shm" else 1
-    vertices, bodies = options.choose((1000, 2000), (20, 200))
+    vertices, locked, bodies = options.choose((1000, 200, 2000), (20, 20, 200))
+    graph = [GRAPH, "--max-vertices", vertices * more]
+    locks = [GRAPH, "--max-vertices", locked * more, "--lock-each"]
     tree = ["--bodies", bodies * more, "--steps", 2, "--max-bodies", options.choose(100, 10) * more]
-    programs: list[tuple[str, Sequence[object], str]] = [
-        ("lcc", [GRAPH, "--max-vertices", vertices * more], "communication_seconds"),
-        ("barnes_hut", tree, "force_seconds_per_body"),
-        ("nearby", ["--rounds", options.choose(20, 2) * more], "communication_seconds"),
+    rounds = ["--rounds", options.choose(20, 2) * more]
+    seconds, each = "communication_seconds", "communication_seconds_per_repetition"
+    programs = [
+        ProgramInTurn("lcc", graph, each, "lcc")
+        if place.network == "shm"
+        else Program("lcc", graph, seconds, "lcc"),
+        ProgramInTurn("lcc", locks, each, "lcc, a lock for each get"),
+        Program("barnes_hut", tree, "force_seconds_per_body", "barnes_hut"),
+        Program("nearby", rounds, seconds, "nearby"),
     ]
     if not is_built(place.family, "coarray_transpose"):
         return programs
-    columns = options.choose(100, 10) * (4 if more > 1 else 1)
-    return [*programs, ("coarray_transpose", ["--columns", columns, "--rounds", 3], "communication_seconds")]
+    columns = ["--columns", options.choose(100, 10) * (4 if more > 1 else 1), "--rounds", 3]
+    return [*programs, Program("coarray_transpose", columns, seconds, "coarray_transpose")]
 
 
 def _what(row: Row) -> str:

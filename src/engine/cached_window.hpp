@@ -216,11 +216,8 @@ class CachedWindow {
     Served try_flush(Rank target, FlushKind kind) noexcept {
         const Target& t = at(target);
         if (t.route < Route::look) [[unlikely]] {
-            if (t.route == Route::slow) return Served::no;
-            if (t.route == Route::watch) {
-                if (!t.only_passed()) return Served::no;
-                polls_.completed();
-            }
+            if (!t.completes_only_passed()) return Served::no;
+            if (t.route == Route::watch) polls_.completed();
             if (t.passed != Passed::nothing) {
                 ++passed_flushes_;
                 return Served::pass;
@@ -289,14 +286,17 @@ class CachedWindow {
     /// others
     bool elide_lock(Rank target) noexcept;
 
-    /// The hot paths of both, for a target that nothing is kept of and whose lock does not wait.
     bool nothing_kept(Rank target) const noexcept { return at(target).route == Route::pass; }
+    /// The hot paths of both, where locks do not wait.
+    bool lock_passes(Rank target) const noexcept { return at(target).route != Route::slow; }
+    bool unlock_passes(Rank target) const noexcept { return at(target).completes_only_passed(); }
     void lock_passed(Rank target) noexcept {
         ++counters_.locks;
         epochs_.set(target, Epoch::passive);
     }
     void unlock_passed(Rank target, int status) noexcept {
         passed_completed(at(target), FlushKind::full, status);
+        polls_.completed();
         if (status == 0) epochs_.set(target, Epoch::none);
     }
 

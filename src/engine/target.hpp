@@ -180,9 +180,10 @@ struct alignas(64) Target {
         std::erase_if(in_flight, visit);
         std::erase_if(in_flight_of, [&](const auto& flight) { return visit(flight.second); });
     }
-    /// Nothing is outstanding but what has passed.
-    bool only_passed() const noexcept {
-        return !gets.outstanding() && !updates.outstanding() && !local_updates.outstanding();
+    /// What completes it need not be looked at, because nothing can be outstanding but what has passed.
+    bool completes_only_passed() const noexcept {
+        return route == Route::pass || (route == Route::watch && !gets.outstanding() &&
+                                        !updates.outstanding() && !local_updates.outstanding());
     }
     /// Nothing is outstanding that a flush would complete.
     bool idle(FlushKind kind) const noexcept {

@@ -87,12 +87,10 @@ template <FlushKind kind, FlushCall call>
     return flush_slowly<kind, call>(target, win);
 }
 
-/// What the first few lines of a lock and of an unlock ask: the window of a target that nothing is kept of,
-/// where no lock waits and none may.
-[[gnu::always_inline]] inline Window* passed_window(int target, MPI_Win win) noexcept {
+/// What the first few lines of a lock and of an unlock ask: the window, where no lock waits and none may.
+[[gnu::always_inline]] inline Window* window_of_locks(int target, MPI_Win win) noexcept {
     Window* const window = window_at_hand(win);
-    return window != nullptr && window->locks_synchronize() && window->has(target) &&
-                   window->cached().nothing_kept(target)
+    return window != nullptr && window->locks_synchronize() && window->has(target)
                ? window
                : nullptr;
 }
@@ -121,7 +119,8 @@ template <FlushKind kind, int library_call(MPI_Win)>
 }
 
 int lock_seen(int lock_type, int rank, int assert, MPI_Win win) {
-    if (Window* const passed = passed_window(rank, win); passed != nullptr) {
+    if (Window* const passed = window_of_locks(rank, win);
+        passed != nullptr && passed->cached().lock_passes(rank)) {
         const Learning learning("MPI_Win_lock");
         const int status = PMPI_Win_lock(lock_type, rank, assert, win);
         if (status == MPI_SUCCESS) passed->cached().lock_passed(rank);
@@ -138,7 +137,8 @@ int lock_seen(int lock_type, int rank, int assert, MPI_Win win) {
 }
 
 int unlock_seen(int rank, MPI_Win win) {
-    if (Window* const passed = passed_window(rank, win); passed != nullptr) {
+    if (Window* const passed = window_of_locks(rank, win);
+        passed != nullptr && passed->cached().unlock_passes(rank)) {
         const int status = and_then([&] { return PMPI_Win_unlock(rank, win); },
                                     [&](int outcome) { passed->cached().unlock_passed(rank, outcome); });
         recess.unlock_passed();
