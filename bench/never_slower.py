@@ -196,8 +196,8 @@ def turns(seconds: Sequence[float]) -> Iterator[tuple[float, float]]:
 
 
 def _all_programs(place: Place, options: Options) -> list[Program]:
-    """Larger ones where the network is quick. Where nothing of `lcc` is kept, in shared memory and with a lock
-    for each get, its repetitions take turns."""
+    """Larger ones where the network is quick. Repetitions of `lcc` take turns where nothing of it is kept: in
+    shared memory, and with a lock for each get."""
     more = options.choose(20, 1) if place.network == "shm" else 1
     vertices, locked, bodies = options.choose((1000, 200, 2000), (20, 20, 200))
     graph = [GRAPH, "--max-vertices", vertices * more]

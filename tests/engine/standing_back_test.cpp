@@ -349,6 +349,38 @@ TEST_F(WatchingTest, OneFlushCompletesWhatHasPassedAndWhatHasNot) {
     EXPECT_EQ(rig.messages, messages) << "it has been cached";
 }
 
+TEST_F(WatchingTest, AnUnlockOfWhatHasPassedIsNotLookedAt) {
+    fetched(1, fresh(true), 64);
+    Buffer value(64, 0x3c), kept(64), passed(64);
+    ASSERT_TRUE(rig.window.lock_passes(1));
+    rig.window.lock_passed(1);
+    ASSERT_TRUE(passes(fresh(false), passed));
+    ASSERT_TRUE(rig.window.unlock_passes(1));
+    rig.window.unlock_passed(1, 1);
+    EXPECT_EQ(rig.window.try_flush(1, FlushKind::full), Served::pass) << "it has failed";
+    rig.window.unlock_passed(1, 0);
+    EXPECT_NE(rig.window.try_flush(1, FlushKind::full), Served::pass) << "nothing is under way";
+
+    rig.get(1, fresh(true), 64, kept.data());
+    EXPECT_FALSE(rig.window.unlock_passes(1)) << "this one waits to be cached";
+    EXPECT_TRUE(rig.window.lock_passes(1));
+    rig.flush(1);
+    EXPECT_TRUE(rig.window.unlock_passes(1));
+    EXPECT_EQ(kept, bytes(1, fresh(true), 64));
+
+    rig.late_puts = true;
+    rig.put(1, 0, 64, value.data());
+    EXPECT_FALSE(rig.window.unlock_passes(1)) << "the put is not there yet";
+    rig.flush(1);
+    EXPECT_TRUE(rig.window.unlock_passes(1));
+}
+
+TEST(StandingBack, WithSeveralThreadsLocksAreLookedAt) {
+    const Rig threads(Rig::settings(Mode::always_cache), 3, 4096, true);
+    EXPECT_FALSE(threads.window.lock_passes(1));
+    EXPECT_FALSE(threads.window.unlock_passes(1));
+}
+
 TEST_F(WatchingTest, WhatCompletesAllCompletesWhatHasPassed) {
     Buffer buffer(64);
     ASSERT_TRUE(passes(fresh(false), buffer));
