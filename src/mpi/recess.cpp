@@ -67,7 +67,7 @@ void Recess::begin() noexcept {
         assume(Passed::nothing, 0);
     else
         --recesses_to_next_count_;
-    completions_left_ = calls_;
+    (updates_passed_ ? flushes_left_ : completions_left_) = calls_;
     on_ = true;
     calls_to_next_ = never;
     put_window_away();
@@ -83,12 +83,13 @@ bool Recess::are_quick(const Rest& rest) noexcept {
 
 void Recess::end() noexcept {
     const auto taken = static_cast<double>(ticks() - begin_ticks_);
-    const std::uint32_t left = std::exchange(completions_left_, 0);
+    const std::uint32_t left = std::exchange(completions_left_, 0) + std::exchange(flushes_left_, 0);
     const std::uint64_t completions = calls_ - left;
     const std::uint64_t counted = std::uint64_t{updates_} + atomics_;
     const auto assumed =
         static_cast<std::uint64_t>(updates_to_completion_ * static_cast<double>(completions));
     const std::uint64_t updates = counted + assumed, calls = updates + completions;
+    if (assumed_ == Passed::nothing) updates_passed_ = updates_ != 0;
     Passed kinds = assumed_ | changes_counted() | (gets_pass_ ? Passed::gets : Passed::nothing);
     // Where other windows may expose the same memory, the end of an update is news, too.
     if (has(kinds, Passed::updates) && Library::overlapping()) kinds = kinds | Passed::fetches;

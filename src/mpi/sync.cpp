@@ -33,6 +33,14 @@ void learned_by_lock(const Window* window, const char* call) noexcept {
 
 using FlushCall = int(int, MPI_Win);
 
+/// In a recess in which updates pass.
+template <class Call>
+int flush_unseen(const Call& library_call) {
+    const int status = library_call();
+    recess.flush_passed();
+    return status;
+}
+
 template <FlushKind kind, FlushCall call>
 [[gnu::noinline]] int flush_slowly(int target, MPI_Win win) {
     Window* const window = active_window(win);
@@ -74,6 +82,7 @@ template <FlushKind kind, FlushCall call>
 template <FlushKind kind, FlushCall call>
 [[gnu::noinline]] int flush_seen(int target, MPI_Win win) {
     Window* const window = window_at_hand(win);
+    if (window == nullptr && recess.flush_passes()) return flush_unseen([=] { return call(target, win); });
     if (window != nullptr && window->has(target)) [[likely]] {
         switch (window->cached().try_flush(target, kind)) {
             case Served::hit:
@@ -90,9 +99,7 @@ template <FlushKind kind, FlushCall call>
 /// What the first few lines of a lock and of an unlock ask: the window, where no lock waits and none may.
 [[gnu::always_inline]] inline Window* window_of_locks(int target, MPI_Win win) noexcept {
     Window* const window = window_at_hand(win);
-    return window != nullptr && window->locks_synchronize() && window->has(target)
-               ? window
-               : nullptr;
+    return window != nullptr && window->locks_synchronize() && window->has(target) ? window : nullptr;
 }
 
 /// Calls the library when it has seen all locks.
@@ -106,8 +113,9 @@ auto after_locks(MPI_Win win, const Call& call) noexcept {
 
 template <FlushKind kind, int library_call(MPI_Win)>
 [[gnu::noinline]] int flush_all_seen(MPI_Win win) {
-    Window* const window = active_window(win);
     const auto library = [win] { return library_call(win); };
+    if (recess.flush_passes()) return flush_unseen(library);
+    Window* const window = active_window(win);
     const auto call = after_locks(win, library);
     if (window == nullptr) [[unlikely]]
         return call();

@@ -36,6 +36,32 @@ void puts(Kind kind) {
     CHECK_EQ(unseen_calls(), unseen);
 }
 
+/// Where puts pass, whatever completes them counts after the library's call.
+void completions_of_puts(Kind kind) {
+    part("completions of puts");
+    const Window window(8 * slots, 8, kind);
+    const LockAll lock(window);
+    const auto unseen = unseen_calls();
+    std::vector<std::uint64_t> values(slots);
+    for (int version = 0; version < (crowded() ? 2 : 8); ++version) {
+        for (int i = 0; i < slots; ++i) {
+            const auto slot = static_cast<std::size_t>(i);
+            values[slot] = pattern(rank(), slot, version);
+            CHECK_MPI(MPI_Put(&values[slot], 1, MPI_UINT64_T, right(), i, 1, MPI_UINT64_T, window));
+            if (i % 3 == 0) CHECK_MPI(MPI_Win_flush(right(), window));
+            if (i % 3 == 1) CHECK_MPI(MPI_Win_flush_all(window));
+            if (i % 3 == 2) CHECK_MPI(MPI_Win_flush_local(right(), window));
+        }
+        CHECK_MPI(MPI_Win_flush_local_all(window));
+        CHECK_MPI(MPI_Win_flush_all(window));
+        publish(window);
+        check_own(window, version);
+        barrier();
+    }
+    if (counts_unseen()) CHECK(unseen_calls() > unseen);
+    CHECK_EQ(get(window, right(), 1), pattern(rank(), 1, crowded() ? 1 : 7));
+}
+
 /// Gets without reuse until the target is left alone, and further ones while its owner changes what is read.
 void gets(Kind kind) {
     part("gets");
@@ -354,6 +380,8 @@ void test() {
     after_a_window_that_is_kept();
     locks(Kind::allocate);
     off(Kind::allocate);
+    for (const Kind kind : {Kind::allocate, Kind::create})
+        completions_of_puts(kind);
     for (const Kind kind : {Kind::allocate, Kind::create}) {
         puts(kind);
         gets(kind);
