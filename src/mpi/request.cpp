@@ -236,13 +236,6 @@ bool is_news(int count, const MPI_Request* requests) noexcept {
     return requests != nullptr && !std::all_of(requests, requests + std::max(count, 0), is_done);
 }
 
-struct WaitPassing {
-    using Library = LibraryCall<PMPI_Wait>;
-    static int run(MPI_Request* request, MPI_Status* status) {
-        if (is_news(1, request)) recess.wait_passes();
-        return Library::now(request, status);
-    }
-};
 struct WaitallPassing {
     using Library = LibraryCall<PMPI_Waitall>;
     static int run(int count, MPI_Request requests[], MPI_Status statuses[]) {
@@ -250,7 +243,8 @@ struct WaitallPassing {
         return Library::now(count, requests, statuses);
     }
 };
-using WayOfWait = Way<wait_seen, WaitPassing>;
+/// Of one request it is not asked whether it was complete, and no news.
+using WayOfWait = Way<wait_seen, Passing<PMPI_Wait, &Recess::wait_passes>>;
 using WayOfWaitall = Way<waitall_seen, WaitallPassing>;
 
 }  // namespace
