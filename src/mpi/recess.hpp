@@ -58,7 +58,10 @@ class Recess {
 
     /// The same of flushes that count when the library is done: whether one passes now.
     bool flush_passes() const noexcept { return flushes_left_ != 0; }
-    void flush_passed() noexcept { --flushes_left_; }
+    /// An error handler may have ended the recess meanwhile.
+    void flush_passed() noexcept {
+        if (flushes_left_ != 0) --flushes_left_;
+    }
     /// A completion that may do either.
     bool passes_in_time() noexcept {
         if (completion_passes()) return true;
