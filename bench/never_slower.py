@@ -136,8 +136,12 @@ class Program(NamedTuple):
     name: str
     arguments: Sequence[object]
     value: str
-    title: str
-    """Of its row."""
+    what: str = ""
+
+    @property
+    def title(self) -> str:
+        """What it does, where one program does several things."""
+        return self.what or self.name
 
     def row(self, place: Place, sides: Mapping[str, Side], rounds: int, options: Options) -> Row:
         """Compares processes."""
@@ -206,17 +210,15 @@ def _all_programs(place: Place, options: Options) -> list[Program]:
     rounds = ["--rounds", options.choose(20, 2) * more]
     seconds, each = "communication_seconds", "communication_seconds_per_repetition"
     programs = [
-        ProgramInTurn("lcc", graph, each, "lcc")
-        if place.network == "shm"
-        else Program("lcc", graph, seconds, "lcc"),
+        ProgramInTurn("lcc", graph, each) if place.network == "shm" else Program("lcc", graph, seconds),
         ProgramInTurn("lcc", locks, each, "lcc, a lock for each get"),
-        Program("barnes_hut", tree, "force_seconds_per_body", "barnes_hut"),
-        Program("nearby", rounds, seconds, "nearby"),
+        Program("barnes_hut", tree, "force_seconds_per_body"),
+        Program("nearby", rounds, seconds),
     ]
     if not is_built(place.family, "coarray_transpose"):
         return programs
     columns = ["--columns", options.choose(100, 10) * (4 if more > 1 else 1), "--rounds", 3]
-    return [*programs, Program("coarray_transpose", columns, seconds, "coarray_transpose")]
+    return [*programs, Program("coarray_transpose", columns, seconds)]
 
 
 def _what(row: Row) -> str:

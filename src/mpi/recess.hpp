@@ -56,7 +56,7 @@ class Recess {
         return true;
     }
 
-    /// The same of flushes that count when the library is done: whether one passes now.
+    /// Where completions count when the library is done: whether a flush passes now.
     bool flush_passes() const noexcept { return flushes_left_ != 0; }
     /// An error handler may have ended the recess meanwhile.
     void flush_passed() noexcept {
