@@ -100,7 +100,22 @@ struct Last : Work {
 };
 
 State& state_that_stays = state();  // it goes after what is made later
-Last object;
+#if defined(OPEN_MPI)
+Last made_before_init;
+#endif
+
+/// An object with static storage that goes as late as the library allows. MPICH tells its launcher that MPI
+/// has ended from a handler that MPI_Init has left with atexit(): what was made before goes after it, and
+/// then the launcher takes the first process to exit for one that has failed, and kills the others (5.0.2).
+Work& object() {
+#if defined(OPEN_MPI)
+    return made_before_init;
+#else
+    static Last made_after_init;
+    return made_after_init;
+#endif
+}
+
 auto& handled = *new Work;
 
 }  // namespace
@@ -108,7 +123,7 @@ auto& handled = *new Work;
 int main(int argc, char** argv) {
     const Program program(argc, argv);
     const bool by_handler = argc > 1;
-    Work& work = by_handler ? handled : object;
+    Work& work = by_handler ? handled : object();
     if (by_handler) std::atexit([] { handled.end(); });
     work.begin();
     work.read(0);
