@@ -75,9 +75,10 @@ class Bet {
     bool pauses() const noexcept { return asleep() && pause_left_ < for_good / 2; }
     /// What the gets take that are to pass before that.
     double pause_ticks() const noexcept { return static_cast<double>(pause_left_) * network_per_get_; }
-    /// For so long gets have passed without asking, about so many of them if that is known.
-    void shorten_pause(double ticks, double gets) noexcept {
-        const double passed = network_per_get_ == 0 ? gets : std::min(ticks / network_per_get_, gets);
+    /// So many gets have passed without asking, of any target, and for so long.
+    void shorten_pause(double ticks, std::uint64_t gets) noexcept {
+        const auto all = static_cast<double>(gets);
+        const double passed = network_per_get_ == 0 ? all : std::min(ticks / network_per_get_, all);
         pause_left_ = static_cast<std::uint64_t>(std::max(static_cast<double>(pause_left_) - passed, 0.0));
     }
     void wake() noexcept { state_ = State::caching; }

@@ -493,7 +493,6 @@ class CachedWindow {
     PolledBytes polled_;
     std::function<void(const StaleHit&)> report_stale_;
     std::function<void(RequestId)> report_arrival_;
-    GetsUnseen gets_unseen_;
     TouchFilter touched_;  ///< ranges, and (by their complement) blocks, that were asked for once
 };
 

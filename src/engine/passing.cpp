@@ -154,18 +154,13 @@ std::optional<Rest> CachedWindow::rest() const noexcept {
 
 void CachedWindow::went_unseen(const Unseen& unseen) noexcept {
     constexpr std::uint64_t never = ~std::uint64_t{0};
-    std::uint64_t gets_seen = 0;
-    for (const Target& t : targets_)
-        gets_seen += t.passed_gets;
-    const std::uint64_t completions_seen = passed_flushes_ + counters_.flushes + counters_.locks;
-    const double gets = gets_unseen_.expected(gets_seen, completions_seen, unseen);
-    if (unseen.epochs != 0) epochs_.changed_unseen();
+    if (unseen.epochs) epochs_.changed_unseen();
     for (Target& t : targets_) {
         list(rank_of(t), t);
-        t.passed = t.passed | unseen.kinds;
-        if (has(unseen.kinds, Passed::gets) && t.bet.pauses()) t.bet.shorten_pause(unseen.ticks, gets);
+        t.passed = t.passed | unseen.kinds();
+        if (t.bet.pauses()) t.bet.shorten_pause(unseen.ticks, unseen.gets);
         t.puts_to_pass -= static_cast<std::uint32_t>(std::min<std::uint64_t>(t.puts_to_pass, unseen.updates));
-        if (has(unseen.kinds, Passed::updates)) t.updates_when_asleep = never;
+        if (unseen.updates != 0) t.updates_when_asleep = never;
     }
 }
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
-#include <utility>
 
 #include "engine/target.hpp"
 
@@ -38,36 +37,17 @@ struct Rest {
 
 /// What passed in a recess, of any target.
 struct Unseen {
-    Passed kinds;               ///< that have passed, or may have
-    double ticks;               ///< that it took
-    std::uint64_t updates;      ///< how many
-    std::uint64_t completions;  ///< how many
-    std::uint64_t epochs = 0;   ///< opened by locks of single targets and by fences, how many
-};
+    double ticks = 0;           ///< that it took
+    std::uint64_t gets = 0;     ///< how many
+    std::uint64_t updates = 0;  ///< and atomics, how many
+    bool epochs = false;        ///< locks of single targets, or fences, may have opened some
+    bool bring_news = false;    ///< the ends of updates or atomics may be news of others
 
-/// How many gets pass in a recess. They are not counted there, and the program's own work may be most of the
-/// time that it takes. But where no more than two came to a completion, of those that were seen before it, as
-/// many did in the recess. Where many do, the few calls that are seen do not tell how many: then the time has
-/// to do.
-class GetsUnseen {
-  public:
-    /// \param gets that were seen up to now  \param completions the same of these
-    /// \return how many passed in the recess that is over; infinity: nobody knows
-    double expected(std::uint64_t gets, std::uint64_t completions, const Unseen& unseen) noexcept {
-        const std::uint64_t new_gets = gets - std::exchange(gets_, gets);
-        const std::uint64_t new_completions = completions - std::exchange(completions_, completions);
-        if (new_gets > few * new_completions) return std::numeric_limits<double>::infinity();
-        const double seen =
-            new_completions == 0 ? 0 : static_cast<double>(new_gets) / static_cast<double>(new_completions);
-        return std::max(seen, least) * static_cast<double>(unseen.completions);
+    Passed kinds() const noexcept {
+        return (gets != 0 ? Passed::gets : Passed::nothing) |
+               (updates != 0 ? Passed::updates : Passed::nothing) |
+               (bring_news ? Passed::fetches : Passed::nothing);
     }
-
-  private:
-    static constexpr std::uint64_t few = 2;
-    static constexpr double least = 0.25;  ///< to a completion: few of these are seen, perhaps the wrong ones
-
-    std::uint64_t gets_ = 0;
-    std::uint64_t completions_ = 0;
 };
 
 }  // namespace nearfetch

@@ -341,33 +341,21 @@ using namespace nearfetch;
                                      request);                                                               \
         return rget<COUNT>({origin, origin_count, origin_type, rank, disp, count, type, win}, request);      \
     }                                                                                                        \
-    using WayOfGet##SUFFIX = Way<get_seen<COUNT, PMPI_Get##SUFFIX>, Passing<PMPI_Get##SUFFIX>>;              \
-    using WayOfRget##SUFFIX = Way<rget_seen##SUFFIX, PassingInTime<PMPI_Rget##SUFFIX, rget_seen##SUFFIX>>;   \
     LINE int MPI_Get##SUFFIX(void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,           \
                              MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Win win) {                   \
-        return WayOfGet##SUFFIX::now(origin, origin_count, origin_type, rank, disp, count, type, win);       \
+        return recess.gets.way<PMPI_Get##SUFFIX>(get_seen<COUNT, PMPI_Get##SUFFIX>)(                         \
+            origin, origin_count, origin_type, rank, disp, count, type, win);                                \
     }                                                                                                        \
     int MPI_Rget##SUFFIX(void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,               \
                          MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Win win, MPI_Request* request) { \
-        return WayOfRget##SUFFIX::now(origin, origin_count, origin_type, rank, disp, count, type, win,       \
-                                      request);                                                              \
+        return recess.gets.way<PMPI_Rget##SUFFIX>(rget_seen##SUFFIX)(origin, origin_count, origin_type,      \
+                                                                     rank, disp, count, type, win, request); \
     }
 
 extern "C" {
 
 NEARFETCH_GETS(, int, NEARFETCH_IN_LINE("1") [[gnu::aligned(64)]])
 #if NEARFETCH_LARGE_COUNT
-NEARFETCH_GETS(_c, MPI_Count, NEARFETCH_IN_LINE("3"))
-#endif
-}
-
-void nearfetch::change_ways_of_gets(bool pass) noexcept {
-    const Passage gets = pass ? Passage::straight : Passage::seen;
-    const Passage requests = pass ? Passage::counted : Passage::seen;
-    WayOfGet::change(gets, "PMPI_Get");
-    WayOfRget::change(requests, "PMPI_Rget");
-#if NEARFETCH_LARGE_COUNT
-    WayOfGet_c::change(gets, "PMPI_Get_c");
-    WayOfRget_c::change(requests, "PMPI_Rget_c");
+NEARFETCH_GETS(_c, MPI_Count, NEARFETCH_IN_LINE("4"))
 #endif
 }

@@ -121,10 +121,10 @@ using namespace nearfetch;
             return PMPI_Put##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, win);        \
         return put_kept##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, win);            \
     }                                                                                                        \
-    using WayOfPut##SUFFIX = Way<put_seen##SUFFIX, Passing<PMPI_Put##SUFFIX, &Recess::update_passes>>;       \
     LINE int MPI_Put##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,     \
                              MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Win win) {                   \
-        return WayOfPut##SUFFIX::now(origin, origin_count, origin_type, rank, disp, count, type, win);       \
+        return recess.updates.way<PMPI_Put##SUFFIX>(put_seen##SUFFIX)(origin, origin_count, origin_type,     \
+                                                                      rank, disp, count, type, win);         \
     }                                                                                                        \
     int MPI_Rput##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,         \
                          MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Win win, MPI_Request* request) { \
@@ -138,15 +138,8 @@ using namespace nearfetch;
 
 extern "C" {
 
-NEARFETCH_PUTS(, int, NEARFETCH_IN_LINE("1"))
+NEARFETCH_PUTS(, int, NEARFETCH_IN_LINE("3") [[gnu::aligned(64)]])
 #if NEARFETCH_LARGE_COUNT
-NEARFETCH_PUTS(_c, MPI_Count, NEARFETCH_IN_LINE("3"))
-#endif
-}
-
-void nearfetch::change_ways_of_puts(Passage passage) noexcept {
-    WayOfPut::change(passage, "PMPI_Put");
-#if NEARFETCH_LARGE_COUNT
-    WayOfPut_c::change(passage, "PMPI_Put_c");
+NEARFETCH_PUTS(_c, MPI_Count, NEARFETCH_IN_LINE("4"))
 #endif
 }

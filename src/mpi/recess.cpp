@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mpi/recess.hpp"
 
+#include <mpi.h>
+
 #include <algorithm>
 #include <optional>
 #include <utility>
 
 #include "engine/acquires.hpp"
 #include "engine/clock.hpp"
+#include "mpi/intercept.hpp"
 #include "mpi/library.hpp"
+#include "mpi/request_table.hpp"
 
 namespace nearfetch {
 
@@ -17,12 +21,39 @@ constexpr std::uint32_t first_calls = 256;
 constexpr std::uint64_t first_wait = 64;  ///< calls that are seen before it
 constexpr std::uint64_t shortest_wait = 4;
 constexpr std::uint64_t longest_wait = 1u << 20;
-constexpr std::uint32_t uncounted_recesses = 7;  ///< after one in which updates were counted
-constexpr std::uint64_t most_to_unlock = 16;     ///< calls that are seen before an unlock that is waited for
-constexpr std::uint64_t most_targets = 4096;     ///< at its end each is looked at
+constexpr std::uint64_t most_to_unlock = 16;  ///< calls that are seen before an unlock that is waited for
+constexpr std::uint64_t most_targets = 4096;  ///< at its end each is looked at
 constexpr double quick_ns = 5000;     ///< where a call takes longer, what it takes to see it is not felt
 constexpr double longest_ns = 10e6;   ///< most of which is the program's own work
 constexpr double shortest_ns = 20e3;  ///< one that is cut off, to be worth it
+
+void look_up_calls() noexcept {
+#define NEARFETCH_LOOK_UP(CALL) LibraryCall<PMPI_##CALL>::look_up("PMPI_" #CALL)
+    NEARFETCH_LOOK_UP(Get);
+    NEARFETCH_LOOK_UP(Rget);
+    NEARFETCH_LOOK_UP(Put);
+    NEARFETCH_LOOK_UP(Accumulate);
+    NEARFETCH_LOOK_UP(Get_accumulate);
+#if NEARFETCH_LARGE_COUNT
+    NEARFETCH_LOOK_UP(Get_c);
+    NEARFETCH_LOOK_UP(Rget_c);
+    NEARFETCH_LOOK_UP(Put_c);
+    NEARFETCH_LOOK_UP(Accumulate_c);
+    NEARFETCH_LOOK_UP(Get_accumulate_c);
+#endif
+    NEARFETCH_LOOK_UP(Fetch_and_op);
+    NEARFETCH_LOOK_UP(Compare_and_swap);
+    NEARFETCH_LOOK_UP(Win_lock);
+    NEARFETCH_LOOK_UP(Win_unlock);
+    NEARFETCH_LOOK_UP(Win_fence);
+    NEARFETCH_LOOK_UP(Win_flush);
+    NEARFETCH_LOOK_UP(Win_flush_local);
+    NEARFETCH_LOOK_UP(Win_flush_all);
+    NEARFETCH_LOOK_UP(Win_flush_local_all);
+    NEARFETCH_LOOK_UP(Wait);
+    NEARFETCH_LOOK_UP(Waitall);
+#undef NEARFETCH_LOOK_UP
+}
 
 }  // namespace
 
@@ -30,6 +61,7 @@ constinit Recess recess;
 
 void Recess::allow(std::uint32_t calls) noexcept {
     if (calls == 0) return;
+    look_up_calls();
     most_calls_ = calls;
     calls_ = std::min(first_calls, calls);
     calls_to_next_ = wait_ = std::min<std::uint64_t>(first_wait, calls);
@@ -59,20 +91,14 @@ void Recess::begin() noexcept {
         calls_to_next_ = most_to_unlock;
         return;
     }
-    gets_pass_ = rest->gets_may_pass();
-    epochs_pass_ = rest->locks_synchronize && !rest->lock_is_open;
-    updates_ = atomics_ = epochs_ = 0;
-    has_waited_ = false;
-    if (recesses_to_next_count_ == 0)
-        assume(Passed::nothing, 0);
-    else
-        --recesses_to_next_count_;
-    (updates_passed_ ? flushes_left_ : completions_left_) = calls_;
+    gets.begin(rest->gets_may_pass() ? calls_ : 0);
+    updates.begin(calls_);
+    atomics.begin(calls_);
+    epochs.begin(rest->locks_synchronize && !rest->lock_is_open);
+    waits.begin(RequestTable::none());
     on_ = true;
     calls_to_next_ = never;
     put_window_away();
-    look_up_flushes();
-    change_ways();
     begin_ticks_ = ticks();
 }
 
@@ -83,59 +109,29 @@ bool Recess::are_quick(const Rest& rest) noexcept {
 
 void Recess::end() noexcept {
     const auto taken = static_cast<double>(ticks() - begin_ticks_);
-    const std::uint32_t left = std::exchange(completions_left_, 0) + std::exchange(flushes_left_, 0);
-    const std::uint64_t completions = calls_ - left;
-    const std::uint64_t counted = std::uint64_t{updates_} + atomics_;
-    const auto assumed =
-        static_cast<std::uint64_t>(updates_to_completion_ * static_cast<double>(completions));
-    const std::uint64_t updates = counted + assumed, calls = updates + completions;
-    if (assumed_ == Passed::nothing) updates_passed_ = updates_ != 0;
-    Passed kinds = assumed_ | changes_counted() | (gets_pass_ ? Passed::gets : Passed::nothing);
+    const bool used_up = gets.is_used_up() || updates.is_used_up() || atomics.is_used_up();
+    const std::uint32_t written = updates.end(), fetched = atomics.end();
     // Where other windows may expose the same memory, the end of an update is news, too.
-    if (has(kinds, Passed::updates) && Library::overlapping()) kinds = kinds | Passed::fetches;
-    if (assumed_ == Passed::nothing && counted != 0 && completions != 0) {
-        assume(changes_counted(), static_cast<double>(counted) / static_cast<double>(completions));
-        recesses_to_next_count_ = uncounted_recesses;
-    }
-    const bool gets_passed = gets_pass_;
-    on_ = gets_pass_ = epochs_pass_ = false;
-    change_ways();
-    if (epochs_ != 0 || has_waited_) acquire_process();
-    if (kinds != Passed::nothing || epochs_ != 0)
-        Library::instance().went_unseen({kinds, taken, updates, completions, epochs_});
-    count_unseen(calls + epochs_);
+    const Unseen unseen{.ticks = taken,
+                        .gets = gets.end(),
+                        .updates = std::uint64_t{written} + fetched,
+                        .epochs = epochs.end(),
+                        .bring_news = fetched != 0 || (written != 0 && Library::overlapping())};
+    on_ = false;
+    if (waits.end() || unseen.epochs) acquire_process();
+    const std::uint64_t started = unseen.gets + unseen.updates;
+    if (started != 0 || unseen.epochs) Library::instance().went_unseen(unseen);
+    count_unseen(started);
     const double ns = taken * ns_per_tick();
-    const bool is_quick = gets_passed || ns < quick_ns * static_cast<double>(calls);
-    if (!is_quick || (left != 0 && ns < shortest_ns)) {
+    // Each is completed by a call of its own, or by one of more.
+    const bool is_quick = unseen.gets != 0 || ns < quick_ns * 2 * static_cast<double>(started);
+    if (!is_quick || (!used_up && ns < shortest_ns)) {
         calls_ = std::min(first_calls, most_calls_);
         return wait_longer();
     }
     const double usual = static_cast<double>(calls_) * std::min(longest_ns / ns, 4.0);
     calls_ = static_cast<std::uint32_t>(std::clamp(usual, 1.0, static_cast<double>(most_calls_)));
     calls_to_next_ = wait_ = shortest_wait;
-}
-
-void Recess::assume(Passed changes, double updates_to_completion) noexcept {
-    assumed_ = changes;
-    updates_to_completion_ = updates_to_completion;
-}
-
-Passed Recess::changes_counted() const noexcept {
-    if (atomics_ != 0) return Passed::updates | Passed::fetches;
-    return updates_ != 0 ? Passed::updates : Passed::nothing;
-}
-
-Passage Recess::passage(Passed kind) const noexcept {
-    if (!on_) return Passage::seen;
-    return has(assumed_, kind) ? Passage::straight : Passage::counted;
-}
-
-void Recess::change_ways() noexcept {
-    change_ways_of_gets(gets_pass_);
-    change_ways_of_puts(passage(Passed::updates));
-    change_ways_of_updates(passage(Passed::updates), passage(Passed::fetches));
-    change_ways_of_epochs(epochs_pass_);
-    change_ways_of_waits(on_);
 }
 
 void Recess::wait_longer() noexcept {

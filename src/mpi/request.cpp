@@ -218,42 +218,11 @@ bool is_known_complete(MPI_Request request) noexcept {
     return false;
 }
 
-int wait_seen(MPI_Request* request, MPI_Status* status) {
-    return watch("MPI_Wait", 1, request, nullptr, [=] {
-        bring(1, request, Patience::wait);
-        return PMPI_Wait(request, status);
-    });
-}
-
-int waitall_seen(int count, MPI_Request requests[], MPI_Status statuses[]) {
-    return watch("MPI_Waitall", count, requests, nullptr, [=] {
-        bring(count, requests, Patience::wait);
-        return PMPI_Waitall(count, requests, statuses);
-    });
-}
-
 bool is_news(int count, const MPI_Request* requests) noexcept {
     return requests != nullptr && !std::all_of(requests, requests + std::max(count, 0), is_done);
 }
 
-struct WaitallPassing {
-    using Library = LibraryCall<PMPI_Waitall>;
-    static int run(int count, MPI_Request requests[], MPI_Status statuses[]) {
-        if (is_news(count, requests)) recess.wait_passes();
-        return Library::now(count, requests, statuses);
-    }
-};
-/// Of one request it is not asked whether it was complete, and no news.
-using WayOfWait = Way<wait_seen, Passing<PMPI_Wait, &Recess::wait_passes>>;
-using WayOfWaitall = Way<waitall_seen, WaitallPassing>;
-
 }  // namespace
-
-void change_ways_of_waits(bool pass) noexcept {
-    const Passage passage = pass && RequestTable::none() ? Passage::counted : Passage::seen;
-    WayOfWait::change(passage, "PMPI_Wait");
-    WayOfWaitall::change(passage, "PMPI_Waitall");
-}
 
 }  // namespace nearfetch
 
@@ -261,10 +230,22 @@ using namespace nearfetch;
 
 extern "C" {
 
-int MPI_Wait(MPI_Request* request, MPI_Status* status) { return WayOfWait::now(request, status); }
+int MPI_Wait(MPI_Request* request, MPI_Status* status) {
+    // In a recess it is not asked of one request whether it was complete, and no news.
+    if (recess.waits.passes()) return LibraryCall<PMPI_Wait>::now(request, status);
+    return watch("MPI_Wait", 1, request, nullptr, [=] {
+        bring(1, request, Patience::wait);
+        return PMPI_Wait(request, status);
+    });
+}
 
 int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[]) {
-    return WayOfWaitall::now(count, requests, statuses);
+    if (recess.waits.given() && (!is_news(count, requests) || recess.waits.passes()))
+        return LibraryCall<PMPI_Waitall>::now(count, requests, statuses);
+    return watch("MPI_Waitall", count, requests, nullptr, [=] {
+        bring(count, requests, Patience::wait);
+        return PMPI_Waitall(count, requests, statuses);
+    });
 }
 
 int MPI_Waitany(int count, MPI_Request requests[], int* index, MPI_Status* status) {

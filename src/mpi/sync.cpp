@@ -33,14 +33,6 @@ void learned_by_lock(const Window* window, const char* call) noexcept {
 
 using FlushCall = int(int, MPI_Win);
 
-/// In a recess in which updates pass.
-template <class Call>
-int flush_unseen(const Call& library_call) {
-    const int status = library_call();
-    recess.flush_passed();
-    return status;
-}
-
 template <FlushKind kind, FlushCall call>
 [[gnu::noinline]] int flush_slowly(int target, MPI_Win win) {
     Window* const window = active_window(win);
@@ -82,7 +74,6 @@ template <FlushKind kind, FlushCall call>
 template <FlushKind kind, FlushCall call>
 [[gnu::noinline]] int flush_seen(int target, MPI_Win win) {
     Window* const window = window_at_hand(win);
-    if (window == nullptr && recess.flush_passes()) return flush_unseen([=] { return call(target, win); });
     if (window != nullptr && window->has(target)) [[likely]] {
         switch (window->cached().try_flush(target, kind)) {
             case Served::hit:
@@ -113,9 +104,8 @@ auto after_locks(MPI_Win win, const Call& call) noexcept {
 
 template <FlushKind kind, int library_call(MPI_Win)>
 [[gnu::noinline]] int flush_all_seen(MPI_Win win) {
-    const auto library = [win] { return library_call(win); };
-    if (recess.flush_passes()) return flush_unseen(library);
     Window* const window = active_window(win);
+    const auto library = [win] { return library_call(win); };
     const auto call = after_locks(win, library);
     if (window == nullptr) [[unlikely]]
         return call();
@@ -126,7 +116,7 @@ template <FlushKind kind, int library_call(MPI_Win)>
     return MPI_SUCCESS;
 }
 
-int lock_seen(int lock_type, int rank, int assert, MPI_Win win) {
+[[gnu::noinline]] int lock_seen(int lock_type, int rank, int assert, MPI_Win win) {
     if (Window* const passed = window_of_locks(rank, win);
         passed != nullptr && passed->cached().lock_passes(rank)) {
         const Learning learning("MPI_Win_lock");
@@ -144,7 +134,7 @@ int lock_seen(int lock_type, int rank, int assert, MPI_Win win) {
     return status;
 }
 
-int unlock_seen(int rank, MPI_Win win) {
+[[gnu::noinline]] int unlock_seen(int rank, MPI_Win win) {
     if (Window* const passed = window_of_locks(rank, win);
         passed != nullptr && passed->cached().unlock_passes(rank)) {
         const int status = and_then([&] { return PMPI_Win_unlock(rank, win); },
@@ -184,17 +174,13 @@ void fenced(Window& window, int assert) noexcept {
         [=](Epochs& epochs) { opens ? epochs.fence() : epochs.set_all(Epoch::none); });
 }
 
-int fence_seen(int assert, MPI_Win win) {
+[[gnu::noinline]] int fence_seen(int assert, MPI_Win win) {
     Window* const window = find_window(win);
     const Learning learning("MPI_Win_fence");
     const int status = close_all(win, [&] { return PMPI_Win_fence(assert, win); });
     if (window != nullptr && status == MPI_SUCCESS) fenced(*window, assert);
     return status;
 }
-
-using WayOfLock = Way<lock_seen, Passing<PMPI_Win_lock, &Recess::epoch_passes>>;
-using WayOfUnlock = Way<unlock_seen, PassingInTime<PMPI_Win_unlock, unlock_seen>>;
-using WayOfFence = Way<fence_seen, PassingInTime<PMPI_Win_fence, fence_seen, &Recess::epoch_passes>>;
 
 /// The ranks in the window of a group's members. \throws std::bad_alloc
 std::vector<Rank> ranks_of(MPI_Win win, MPI_Group group) {
@@ -212,31 +198,22 @@ std::vector<Rank> ranks_of(MPI_Win win, MPI_Group group) {
 
 }  // namespace
 
-void look_up_flushes() noexcept {
-    LibraryCall<PMPI_Win_flush>::look_up("PMPI_Win_flush");
-    LibraryCall<PMPI_Win_flush_local>::look_up("PMPI_Win_flush_local");
-    LibraryCall<PMPI_Win_flush_all>::look_up("PMPI_Win_flush_all");
-    LibraryCall<PMPI_Win_flush_local_all>::look_up("PMPI_Win_flush_local_all");
-}
-
-void change_ways_of_epochs(bool pass) noexcept {
-    const Passage passage = pass ? Passage::counted : Passage::seen;
-    WayOfLock::change(passage, "PMPI_Win_lock");
-    WayOfUnlock::change(passage, "PMPI_Win_unlock");
-    WayOfFence::change(passage, "PMPI_Win_fence");
-}
-
 }  // namespace nearfetch
 
 using namespace nearfetch;
 
 extern "C" {
 
-int MPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win) {
-    return WayOfLock::now(lock_type, rank, assert, win);
+NEARFETCH_IN_LINE("2")
+[[gnu::aligned(64)]] int MPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win) {
+    if (recess.epochs.passes()) return LibraryCall<PMPI_Win_lock>::now(lock_type, rank, assert, win);
+    return lock_seen(lock_type, rank, assert, win);
 }
 
-int MPI_Win_unlock(int rank, MPI_Win win) { return WayOfUnlock::now(rank, win); }
+NEARFETCH_IN_LINE("2") int MPI_Win_unlock(int rank, MPI_Win win) {
+    if (recess.unlocks_pass()) return LibraryCall<PMPI_Win_unlock>::now(rank, win);
+    return unlock_seen(rank, win);
+}
 
 int MPI_Win_lock_all(int assert, MPI_Win win) {
     Window* const window = find_window(win);
@@ -252,18 +229,21 @@ int MPI_Win_unlock_all(MPI_Win win) {
     return close_all(win, [&] { return PMPI_Win_unlock_all(win); });
 }
 
-#define NEARFETCH_FLUSH(NAME, KIND, SEEN, LINE, PARAMETERS, ARGUMENTS)                      \
-    NEARFETCH_IN_LINE(LINE) int MPI_Win_##NAME PARAMETERS {                                 \
-        if (recess.completion_passes()) return LibraryCall<PMPI_Win_##NAME>::now ARGUMENTS; \
-        return SEEN<FlushKind::KIND, PMPI_Win_##NAME> ARGUMENTS;                            \
+#define NEARFETCH_FLUSH(NAME, KIND, SEEN, LINE, PARAMETERS, ARGUMENTS)                 \
+    NEARFETCH_IN_LINE(LINE) int MPI_Win_##NAME PARAMETERS {                            \
+        if (recess.flushes_pass()) return LibraryCall<PMPI_Win_##NAME>::now ARGUMENTS; \
+        return SEEN<FlushKind::KIND, PMPI_Win_##NAME> ARGUMENTS;                       \
     }
 
 NEARFETCH_FLUSH(flush, full, flush_seen, "1", (int rank, MPI_Win win), (rank, win))
-NEARFETCH_FLUSH(flush_local, local, flush_seen, "2", (int rank, MPI_Win win), (rank, win))
-NEARFETCH_FLUSH(flush_all, full, flush_all_seen, "2", (MPI_Win win), (win))
-NEARFETCH_FLUSH(flush_local_all, local, flush_all_seen, "3", (MPI_Win win), (win))
+NEARFETCH_FLUSH(flush_local, local, flush_seen, "3", (int rank, MPI_Win win), (rank, win))
+NEARFETCH_FLUSH(flush_all, full, flush_all_seen, "4", (MPI_Win win), (win))
+NEARFETCH_FLUSH(flush_local_all, local, flush_all_seen, "4", (MPI_Win win), (win))
 
-int MPI_Win_fence(int assert, MPI_Win win) { return WayOfFence::now(assert, win); }
+int MPI_Win_fence(int assert, MPI_Win win) {
+    if (recess.epochs.passes()) return LibraryCall<PMPI_Win_fence>::now(assert, win);
+    return fence_seen(assert, win);
+}
 
 int MPI_Win_start(MPI_Group group, int assert, MPI_Win win) {
     const Learning learning("MPI_Win_start");

@@ -218,12 +218,10 @@ using namespace nearfetch;
                                            win);                                                             \
         return accumulate_kept##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, op, win); \
     }                                                                                                        \
-    using WayOfAccumulate##SUFFIX =                                                                          \
-        Way<accumulate_seen##SUFFIX, Passing<PMPI_Accumulate##SUFFIX, &Recess::update_passes>>;              \
     int MPI_Accumulate##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,   \
                                MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Win win) {      \
-        return WayOfAccumulate##SUFFIX::now(origin, origin_count, origin_type, rank, disp, count, type, op,  \
-                                            win);                                                            \
+        return recess.updates.way<PMPI_Accumulate##SUFFIX>(accumulate_seen##SUFFIX)(                         \
+            origin, origin_count, origin_type, rank, disp, count, type, op, win);                            \
     }                                                                                                        \
     int MPI_Raccumulate##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,  \
                                 MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Win win,       \
@@ -248,13 +246,12 @@ using namespace nearfetch;
         if (read_by_get(access, op, call, status)) return status;                                            \
         return accumulate("MPI_Get_accumulate", {rank, disp, count, type, win}, op, call);                   \
     }                                                                                                        \
-    using WayOfGetAccumulate##SUFFIX =                                                                       \
-        Way<get_accumulate_seen##SUFFIX, Passing<PMPI_Get_accumulate##SUFFIX, &Recess::atomic_passes>>;      \
     int MPI_Get_accumulate##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type,         \
                                    void* result, COUNT result_count, MPI_Datatype result_type, int rank,     \
                                    MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Win win) {  \
-        return WayOfGetAccumulate##SUFFIX::now(origin, origin_count, origin_type, result, result_count,      \
-                                               result_type, rank, disp, count, type, op, win);               \
+        return recess.atomics.way<PMPI_Get_accumulate##SUFFIX>(get_accumulate_seen##SUFFIX)(                 \
+            origin, origin_count, origin_type, result, result_count, result_type, rank, disp, count, type,   \
+            op, win);                                                                                        \
     }                                                                                                        \
     int MPI_Rget_accumulate##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type,        \
                                     void* result, COUNT result_count, MPI_Datatype result_type, int rank,    \
@@ -275,28 +272,15 @@ NEARFETCH_UPDATES(, int)
 NEARFETCH_UPDATES(_c, MPI_Count)
 #endif
 
-using WayOfFetchAndOp = Way<fetch_and_op_seen, Passing<PMPI_Fetch_and_op, &Recess::atomic_passes>>;
-using WayOfCompareAndSwap =
-    Way<compare_and_swap_seen, Passing<PMPI_Compare_and_swap, &Recess::atomic_passes>>;
-
 int MPI_Fetch_and_op(const void* origin, void* result, MPI_Datatype type, int rank, MPI_Aint disp, MPI_Op op,
                      MPI_Win win) {
-    return WayOfFetchAndOp::now(origin, result, type, rank, disp, op, win);
+    return recess.atomics.way<PMPI_Fetch_and_op>(fetch_and_op_seen)(origin, result, type, rank, disp, op,
+                                                                    win);
 }
 
 int MPI_Compare_and_swap(const void* origin, const void* compare, void* result, MPI_Datatype type, int rank,
                          MPI_Aint disp, MPI_Win win) {
-    return WayOfCompareAndSwap::now(origin, compare, result, type, rank, disp, win);
+    return recess.atomics.way<PMPI_Compare_and_swap>(compare_and_swap_seen)(origin, compare, result, type,
+                                                                            rank, disp, win);
 }
-}
-
-void nearfetch::change_ways_of_updates(Passage updates, Passage atomics) noexcept {
-    WayOfAccumulate::change(updates, "PMPI_Accumulate");
-    WayOfGetAccumulate::change(atomics, "PMPI_Get_accumulate");
-#if NEARFETCH_LARGE_COUNT
-    WayOfAccumulate_c::change(updates, "PMPI_Accumulate_c");
-    WayOfGetAccumulate_c::change(atomics, "PMPI_Get_accumulate_c");
-#endif
-    WayOfFetchAndOp::change(atomics, "PMPI_Fetch_and_op");
-    WayOfCompareAndSwap::change(atomics, "PMPI_Compare_and_swap");
 }

@@ -14,10 +14,9 @@ namespace nearfetch {
 namespace {
 
 using testing::Buffer;
-using testing::Rig;
 using testing::SleepingTest;
 
-constexpr std::uint64_t countless = 1u << 30;  ///< completions: the time is what counts
+constexpr std::uint64_t countless = 1u << 30;  ///< gets: the time is what counts
 
 TEST_F(SleepingTest, AtRestIsWhoKeepsNothing) {
     const auto rest = rig.window.rest();
@@ -27,9 +26,9 @@ TEST_F(SleepingTest, AtRestIsWhoKeepsNothing) {
     fetched(1, 0, 64);
     const double pause = rest->ticks_to_next_look - rest->longest_get_ticks;
     EXPECT_NEAR(rig.window.rest()->ticks_to_next_look, pause, 1e-6 * pause) << "of one get";
-    rig.window.went_unseen({Passed::gets, pause / 2, 0, countless});
+    rig.window.went_unseen({.ticks = pause / 2, .gets = countless});
     EXPECT_NEAR(rig.window.rest()->ticks_to_next_look, pause / 2, rest->longest_get_ticks);
-    rig.window.went_unseen({Passed::gets, 2 * pause, 0, countless});
+    rig.window.went_unseen({.ticks = 2 * pause, .gets = countless});
     EXPECT_EQ(rig.window.rest()->ticks_to_next_look, 0);
     fetched(2, 0, 64);
     EXPECT_FALSE(rig.window.rest());
@@ -45,41 +44,35 @@ TEST(Rest, ACallTakesNoLongerThanAGetDidNorThanTheOnesSeenSince) {
     EXPECT_EQ(rest.call_ticks(100, 10), 10) << "the first gets took long";
 }
 
-TEST(GetsUnseen, AsManyComeToACompletionAsWereSeenBefore) {
-    GetsUnseen gets;
-    const Unseen ten{Passed::gets, 0, 0, 10};
-    EXPECT_EQ(gets.expected(8, 8, ten), 10);
-    EXPECT_EQ(gets.expected(10, 12, ten), 5) << "every other completion was of a put";
-    EXPECT_EQ(gets.expected(18, 16, ten), 20);
-    EXPECT_EQ(gets.expected(18, 20, ten), 2.5) << "those that were seen may have been the wrong ones";
-    EXPECT_EQ(gets.expected(27, 24, ten), std::numeric_limits<double>::infinity());
+TEST(Unseen, IsOfTheKindsThatPassed) {
+    EXPECT_EQ(Unseen{.epochs = true}.kinds(), Passed::nothing);
+    EXPECT_EQ(Unseen{.gets = 1}.kinds(), Passed::gets);
+    EXPECT_EQ(Unseen{.updates = 2}.kinds(), Passed::updates);
+    EXPECT_EQ((Unseen{.gets = 1, .updates = 2, .bring_news = true}.kinds()),
+              Passed::gets | Passed::updates | Passed::fetches);
 }
 
-TEST_F(SleepingTest, UnseenGetsThatComeOneByOneAreAsManyToACompletionAsThoseSeen) {
+TEST_F(SleepingTest, UnseenGetsShortenThePauseByAsManyButByNoMoreThanTheyCanHaveTaken) {
     const auto left = [&] {
         const auto rest = rig.window.rest();
         return rest->ticks_to_next_look / rest->longest_get_ticks;
     };
-    rig.window.went_unseen({Passed::gets, 1, 0, 1});  // what was seen until here
     double before = left();
-    for (int i = 0; i < 4; ++i)
-        fetched(1, 0, 64);
-    rig.window.went_unseen({Passed::gets, 1e18, 0, 10});
-    EXPECT_NEAR(before - left(), 4 + 10, 1e-6) << "the program's own work took the time";
+    rig.window.went_unseen({.ticks = 1e18, .gets = 10});
+    EXPECT_NEAR(before - left(), 10, 1e-6) << "the program's own work took the time";
     before = left();
-    Buffer buffers[3] = {Buffer(64), Buffer(64), Buffer(64)};
-    for (Buffer& buffer : buffers)
-        rig.get(1, 0, 64, buffer.data());
-    rig.flush(1);
     const double get_ticks = rig.window.rest()->longest_get_ticks;
-    rig.window.went_unseen({Passed::gets, 100 * get_ticks, 0, 10});
-    EXPECT_NEAR(before - left(), 3 + 100, 1) << "many may have come to a completion";
+    rig.window.went_unseen({.ticks = 100 * get_ticks, .gets = countless});
+    EXPECT_NEAR(before - left(), 100, 1) << "they were of other targets";
+    before = left();
+    rig.window.went_unseen({.ticks = 1e18, .updates = 10, .epochs = true});
+    EXPECT_EQ(left(), before) << "there were none";
 }
 
 TEST_F(SleepingTest, WhatWentUnseenIsCompletedAtAnyTarget) {
     rig.flush_all();
-    for (const Passed kind : {Passed::gets, Passed::updates}) {
-        rig.window.went_unseen({kind, 1, 1, 1});
+    for (const Unseen& unseen : {Unseen{.gets = 1}, Unseen{.updates = 1}}) {
+        rig.window.went_unseen(unseen);
         for (const Rank target : {1, 2}) {
             const std::uint64_t flushes = rig.library_flushes;
             rig.flush(target);
@@ -89,14 +82,14 @@ TEST_F(SleepingTest, WhatWentUnseenIsCompletedAtAnyTarget) {
         }
     }
     const std::uint64_t before = process_acquires();
-    rig.window.went_unseen({Passed::gets | Passed::updates | Passed::fetches, 0, 1, 1});
+    rig.window.went_unseen({.gets = 1, .updates = 1, .bring_news = true});
     rig.flush(2);
     EXPECT_EQ(process_acquires(), before + 1) << "an atomic may have brought news";
 }
 
 TEST_F(SleepingTest, WhatItHadIsThereAfterUnseenGets) {
     rig.memory[1][0] ^= 0xff;  // against the mode's rules: so the old byte shows where it came from
-    rig.window.went_unseen({Passed::gets, 1e18, 0, countless});
+    rig.window.went_unseen({.ticks = 1e18, .gets = countless});
     const std::uint64_t messages = rig.messages;
     EXPECT_NE(fetched(1, 0, 64), bytes(1, 0, 64));
     EXPECT_EQ(rig.messages, messages);
@@ -104,8 +97,8 @@ TEST_F(SleepingTest, WhatItHadIsThereAfterUnseenGets) {
 
 TEST_F(SleepingTest, NothingOlderIsThereAfterUnseenUpdates) {
     std::fill_n(rig.memory[1].begin(), 64, 0x3c);  // a put of this process that nobody saw
-    rig.window.went_unseen({Passed::updates, 0, 1, 1});
-    rig.window.went_unseen({Passed::gets, 1e18, 0, countless});
+    rig.window.went_unseen({.updates = 1});
+    rig.window.went_unseen({.ticks = 1e18, .gets = countless});
     EXPECT_EQ(fetched(1, 0, 64), Buffer(64, 0x3c));
     EXPECT_EQ(fetched(1, 0, 64), Buffer(64, 0x3c));
 }
@@ -114,7 +107,7 @@ TEST_F(SleepingTest, UnseenPutsCountForTheNextLook) {
     Buffer value(64, 0x3c);
     rig.put(1, 0, 64, value.data());
     ASSERT_TRUE(rig.window.put_passes(1));
-    rig.window.went_unseen({Passed::updates, 0, 1u << 20, 1});
+    rig.window.went_unseen({.updates = 1u << 20});
     EXPECT_FALSE(rig.window.put_passes(1)) << "it is time to look at one";
 }
 
@@ -147,7 +140,8 @@ TEST_F(LockingTest, NothingHitsUnderALockThatNobodySaw) {
             EXPECT_EQ(fetched(1, 0, 64), bytes(1, 0, 64));
         return rig.messages - messages;
     };
-    rig.window.went_unseen({Passed::gets, 1e18, 0, countless, 1});  // so that the target is looked at
+    rig.window.went_unseen(
+        {.ticks = 1e18, .gets = countless, .epochs = true});  // so that the target is looked at
     EXPECT_EQ(get(false), 2u);
     EXPECT_LT(get(true), 2u);
 }
@@ -161,28 +155,11 @@ TEST_F(LockingTest, ALockThatNobodySawEndsAFence) {
         });
         return may;
     };
-    for (const std::uint64_t unseen : {0u, 1u}) {
+    for (const bool unseen : {false, true}) {
         rig.window.change_epochs([](Epochs& epochs) { epochs.fence(); });
-        rig.window.went_unseen({Passed::updates, 1, 1, 1, unseen});
-        EXPECT_EQ(may_access(), unseen == 0);
+        rig.window.went_unseen({.updates = 1, .epochs = unseen});
+        EXPECT_EQ(may_access(), !unseen);
     }
-}
-
-TEST_F(LockingTest, GetsThatHaveALockEachComeOneByOne) {
-    const auto left = [&] {
-        const auto rest = rig.window.rest();
-        return rest->ticks_to_next_look / rest->longest_get_ticks;
-    };
-    rig.window.went_unseen({Passed::gets, 1, 0, 1, 1});  // what was seen until here
-    const double before = left();
-    Buffer buffer(64);
-    for (int i = 0; i < 4; ++i) {
-        lock(1);
-        rig.get(1, 0, 64, buffer.data());
-        unlock(1);
-    }
-    rig.window.went_unseen({Passed::gets, 1e18, 0, 10, 10});
-    EXPECT_NEAR(before - left(), 4 + 10, 1e-6) << "the program's own work took the time";
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ void puts(Kind kind) {
     CHECK_EQ(unseen_calls(), unseen);
 }
 
-/// Where puts pass, whatever completes them counts after the library's call.
+/// Where puts pass, so does whatever completes them.
 void completions_of_puts(Kind kind) {
     part("completions of puts");
     const Window window(8 * slots, 8, kind);
@@ -70,10 +70,10 @@ void ends_recess(MPI_Win* win, int*, ...) {
     MPI_Win_sync(*win);
 }
 
-/// Flushes that fail, and whose error handler ends the recess in which they were. Not on Open MPI, which
-/// takes any rank.
-void failing_flushes() {
-    part("failing flushes");
+/// Puts and flushes that fail, and whose error handler ends the recess in which they were. Not on Open MPI,
+/// which flushes any rank.
+void failing_calls() {
+    part("failing calls");
     const Window window(8 * slots, 8, Kind::allocate);
     const LockAll lock(window);
     MPI_Errhandler handler;
@@ -86,8 +86,10 @@ void failing_flushes() {
         MPI_Win_flush(size() + 1, window);
         put_all(window, version);
         MPI_Win_flush_local(size() + 1, window);
+        put_all(window, version);
+        MPI_Put(&last, 1, MPI_INT, size() + 1, 0, 1, MPI_INT, window);
     }
-    CHECK_EQ(failures, 2 * (last + 1));
+    CHECK_EQ(failures, 3 * (last + 1));
     publish(window);
     check_own(window, last);
     if (!counts_unseen()) return;
@@ -378,12 +380,13 @@ void locks(Kind kind) {
         const auto unseen = unseen_calls();
         for (int i = 0; i < rounds(); ++i)
             CHECK_EQ(get_one(right(), 1 + i % 7), i % 7 == 0 ? version - 1 : 0);
-        // Not only its unlock has gone unseen. (MPICH's locks take 2 us: there may be no recess.)
+        // Of a lock that is seen no recess has more than one get. (MPICH's locks take 2 us: there may be
+        // none.)
         if (counts_unseen() && openmpi && kind == Kind::allocate) {
             {
                 const LockAll ends_the_recess(window);
             }
-            if (version > 1) CHECK(unseen_calls() - unseen > static_cast<unsigned>(rounds()) * 5 / 4);
+            if (version > 1) CHECK(unseen_calls() - unseen > static_cast<unsigned>(rounds()) * 3 / 4);
         }
         barrier();
         count(times);
@@ -418,7 +421,7 @@ void test() {
     for (const Kind kind : {Kind::allocate, Kind::create})
         completions_of_puts(kind);
 #if !defined(OPEN_MPI)
-    failing_flushes();
+    failing_calls();
 #endif
     for (const Kind kind : {Kind::allocate, Kind::create}) {
         puts(kind);

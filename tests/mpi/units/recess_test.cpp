@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// What counts the calls that pass in a recess, with a stand-in for the library's call of eight arguments, two
+// of which are on the stack.
+
+#include "mpi/recess.hpp"
+
+#include <gtest/gtest.h>
+
+namespace nearfetch {
+namespace {
+
+int library(const void*, int a, long b, int c, long d, int e, int f, int g) {
+    return static_cast<int>(a + 2 * b + 3 * c + 4 * d + 5 * e + 6 * f + 7 * g);
+}
+int seen(const void* origin, int a, long b, int c, long d, int e, int f, int g) {
+    return -library(origin, a, b, c, d, e, f, g);
+}
+[[gnu::noinline]] int call(Allowance& allowance, int a, long b, int c, long d, int e, int f, int g) {
+    return allowance.way<library>(seen)(nullptr, a, b, c, d, e, f, g);
+}
+
+TEST(Allowance, LetsSoManyCallsPassAndCountsThem) {
+    Allowance allowance;
+    EXPECT_FALSE(allowance.passes());
+    EXPECT_FALSE(allowance.is_used_up()) << "none were allowed";
+    allowance.begin(3);
+    EXPECT_TRUE(allowance.passes());
+    EXPECT_FALSE(allowance.is_used_up());
+    EXPECT_TRUE(allowance.passes());
+    EXPECT_TRUE(allowance.passes());
+    EXPECT_TRUE(allowance.is_used_up());
+    EXPECT_FALSE(allowance.passes());
+    EXPECT_EQ(allowance.end(), 3u);
+    EXPECT_EQ(allowance.end(), 0u);
+    allowance.begin(3);
+    EXPECT_TRUE(allowance.passes());
+    EXPECT_EQ(allowance.end(), 1u);
+    EXPECT_FALSE(allowance.passes()) << "it is over";
+}
+
+TEST(Allowance, IsTheWayToTheLibraryWithAllArguments) {
+    constexpr int sum = 1 + 4 + 9 + 16 + 25 + 36 + 49;
+    Allowance allowance;
+    EXPECT_EQ(call(allowance, 1, 2, 3, 4, 5, 6, 7), -sum);
+    allowance.begin(2);
+    EXPECT_EQ(call(allowance, 1, 2, 3, 4, 5, 6, 7), sum);
+    EXPECT_EQ(call(allowance, 1, 2, 3, 4, 5, 6, 7), sum);
+    EXPECT_EQ(call(allowance, 1, 2, 3, 4, 5, 6, 7), -sum);
+    EXPECT_EQ(allowance.end(), 2u);
+}
+
+TEST(Permission, KnowsWhetherItWasUsed) {
+    Permission permission;
+    EXPECT_FALSE(permission.given());
+    EXPECT_FALSE(permission.passes());
+    EXPECT_FALSE(permission.end());
+    permission.begin(true);
+    EXPECT_TRUE(permission.given());
+    EXPECT_FALSE(permission.end()) << "nothing passed";
+    permission.begin(true);
+    EXPECT_TRUE(permission.passes());
+    EXPECT_TRUE(permission.passes());
+    EXPECT_TRUE(permission.given());
+    EXPECT_TRUE(permission.end());
+    EXPECT_FALSE(permission.passes()) << "it is over";
+    permission.begin(false);
+    EXPECT_FALSE(permission.passes());
+    EXPECT_FALSE(permission.end());
+}
+
+}  // namespace
+}  // namespace nearfetch
