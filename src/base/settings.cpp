@@ -161,8 +161,9 @@ const std::array rows{
         "the same while nobody asks this rank for anything, and at most a 32nd of the time since somebody "
         "did"},
     Row{"recess_calls", "calls", CountKind{&Settings::recess_calls, 0, 1u << 30},
-        "most completions that go to the library unseen, with what they complete, where nothing is kept of "
-        "any target and calls are quick (0: each call is seen, as it is where statistics are asked for)",
+        "most gets, most updates and most atomics that go to the library unseen, with what completes them, "
+        "where nothing is kept of any target and calls are quick (0: each call is seen, as it is where "
+        "statistics are asked for)",
         Scope::program},
     Row{"seed", "", CountKind{&Settings::seed, 0, any_count}, "seed of the cache's own random choices"},
     Row{"stats_dir", "path", TextKind{&Settings::stats_dir},

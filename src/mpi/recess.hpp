@@ -6,8 +6,8 @@
 // it, and notes that something is under way. So there is a recess: for up to ten milliseconds gets, updates,
 // atomics, flushes, locks and unlocks of single targets, fences and waits go to the library as they are.
 // Locks, unlocks and fences do not if a lock was open when it began, or if they do not synchronize; waits do
-// not if a request was known then. Whatever else asks for a window ends it (find_window), and so does a call
-// of a kind of which so many have passed.
+// not if a request was known then. Whatever else asks for a window ends it (find_window), and so does the
+// get, update or atomic after so many of its kind.
 //
 // Then all targets count as having something of the kinds under way that have passed. After updates, atomics,
 // locks, fences and waits that means that nothing is used that was cached before; and after locks and fences,
@@ -109,8 +109,7 @@ class Permission {
 
 class alignas(64) Recess {
   public:
-    Allowance
-        gets;  ///< none if nothing was read before, so that the first is seen, unless all windows are off
+    Allowance gets;  ///< none where the first get is to be seen: nothing was read before
     Allowance updates;
     Allowance atomics;
     Permission epochs;  ///< of locks of single targets and of fences, to open them
@@ -172,8 +171,8 @@ extern constinit Recess recess __attribute__((visibility("hidden")));
 /// What a get and its flush run through in a recess stands together in one line of the processor's cache of
 /// instructions. That has room for eight lines at the same place of their pages (32 KiB in 64 sets), and
 /// three or four of MPICH's 64 are full on its path through shared memory: there a ninth line is 5 ns, of 90.
-/// \param line "1", the first, has room for a get and a flush  \pre it is no template's, of which GCC takes
-/// no notice
+/// \param line "1" has a get and a flush, "2" a lock and an unlock, "3" a put and a local flush, "4" the rest
+/// \pre it is no template's, of which GCC takes no notice
 #define NEARFETCH_IN_LINE(line) [[gnu::section(".text.sorted.nearfetch." line), gnu::aligned(8)]]
 
 #if defined(NEARFETCH_CANARY)
