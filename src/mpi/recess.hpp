@@ -7,7 +7,7 @@
 // atomics, flushes, locks and unlocks of single targets, fences and waits go to the library as they are.
 // Locks, unlocks and fences do not if a lock was open when it began, or if they do not synchronize; waits do
 // not if a request was known then. Whatever else asks for a window ends it (find_window), and so does the
-// get, update or atomic after so many of its kind.
+// get, update or atomic after so many of its kind; where none of these comes, it lasts.
 //
 // Then all targets count as having something of the kinds under way that have passed. After updates, atomics,
 // locks, fences and waits that means that nothing is used that was cached before; and after locks and fences,
