@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Linked into a program that repeats itself, and begins each repetition with a barrier: its repetitions take
-// turns, four at a time, through whatever is preloaded, past it, past it, and through it. Two processes, with
-// a library and without, differ by more than the library does: by where their memory lies, and by what else
-// the machine has to do meanwhile.
+// turns, four at a time, through whatever is preloaded, past it, past it, and through it, each four with a
+// lead-in of their own (lead_in.hpp). Two processes, with a library and without, differ by more than the
+// library does: by where their memory lies, and by what else the machine has to do meanwhile.
 //
 // Barriers always go through, because a layer that keeps what was read has to know of them.
 
@@ -14,14 +14,17 @@
 #include <cstdlib>
 
 #include "calls.hpp"
+#include "lead_in.hpp"
 
 namespace {
 
 using nearfetch::bench::Calls;
+using nearfetch::bench::LeadIn;
 using nearfetch::bench::past;
 
-/// How many barriers come before that of the first repetition: lcc has one when its graph is there.
-constexpr unsigned barriers_before = 1;
+/// How many barriers come before that of the first repetition, and how many each repetition has.
+constexpr unsigned barriers_before = NEARFETCH_BARRIERS_BEFORE;
+constexpr unsigned barriers_each = NEARFETCH_BARRIERS_EACH;
 
 template <class Function>
 void find_next(Function*& call, const char* name) {
@@ -48,7 +51,19 @@ Calls find_all_next() {
 
 const Calls next = find_all_next();
 const Calls* now = &next;
+LeadIn lead_in;
 unsigned barriers = 0;
+
+/// To choose one of and make it, after a lead-in.
+[[gnu::always_inline]] inline const Calls& calls() noexcept {
+    lead_in.run();
+    return *now;
+}
+
+void begin(unsigned repetition) noexcept {
+    now = repetition % 4 == 0 || repetition % 4 == 3 ? &next : &past;
+    lead_in.choose(repetition / 4);
+}
 
 }  // namespace
 
@@ -56,22 +71,22 @@ extern "C" {
 
 int MPI_Get(void* origin, int origin_count, MPI_Datatype origin_type, int target, MPI_Aint displacement,
             int target_count, MPI_Datatype target_type, MPI_Win win) {
-    return now->get(origin, origin_count, origin_type, target, displacement, target_count, target_type, win);
+    return calls().get(origin, origin_count, origin_type, target, displacement, target_count, target_type,
+                       win);
 }
-int MPI_Win_flush(int target, MPI_Win win) { return now->flush(target, win); }
+int MPI_Win_flush(int target, MPI_Win win) { return calls().flush(target, win); }
 int MPI_Win_lock(int type, int target, int assert, MPI_Win win) {
-    return now->lock(type, target, assert, win);
+    return calls().lock(type, target, assert, win);
 }
-int MPI_Win_unlock(int target, MPI_Win win) { return now->unlock(target, win); }
-int MPI_Win_lock_all(int assert, MPI_Win win) { return now->lock_all(assert, win); }
-int MPI_Win_unlock_all(MPI_Win win) { return now->unlock_all(win); }
+int MPI_Win_unlock(int target, MPI_Win win) { return calls().unlock(target, win); }
+int MPI_Win_lock_all(int assert, MPI_Win win) { return calls().lock_all(assert, win); }
+int MPI_Win_unlock_all(MPI_Win win) { return calls().unlock_all(win); }
 
 int MPI_Barrier(MPI_Comm comm) {
     const int status = next.barrier(comm);
-    if (barriers++ >= barriers_before) {
-        const unsigned repetition = barriers - 1 - barriers_before;
-        now = repetition % 4 == 0 || repetition % 4 == 3 ? &next : &past;
-    }
+    const unsigned before = barriers++;
+    if (before >= barriers_before && (before - barriers_before) % barriers_each == 0)
+        begin((before - barriers_before) / barriers_each);
     return status;
 }
 }

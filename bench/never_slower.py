@@ -39,7 +39,7 @@ PROGRAM_ROUNDS = 9
 """Of whole programs, to one of patterns: sides that are processes of their own differ by tens of percents,
 and the median of three of them by a fifth."""
 AGAIN = 3
-TURNS = 4
+TURNS = 8
 """Groups of four repetitions that a program goes through in one process: through, past, past, through."""
 KINDS = (("shm", "allocate"), ("shm", "create"), ("tcp", "create"))
 
@@ -137,6 +137,8 @@ class Program(NamedTuple):
     arguments: Sequence[object]
     value: str
     what: str = ""
+    repeats: str = "--repeat"
+    """The option that says how often, of one that repeats itself."""
 
     @property
     def title(self) -> str:
@@ -170,7 +172,7 @@ class ProgramInTurn(Program):
 
     def row(self, place: Place, sides: Mapping[str, Side], rounds: int, options: Options) -> Row:
         """Compares repetitions within processes, four by four."""
-        arguments = [*self.arguments, "--repeat", 4 * options.choose(TURNS, 1)]
+        arguments = [*self.arguments, self.repeats, 4 * options.choose(TURNS, 1)]
         calls = {
             name: partial(apps.measure, f"{self.name}_in_turn", arguments, place, side)
             for name, side in sides.items()
@@ -200,8 +202,8 @@ def turns(seconds: Sequence[float]) -> Iterator[tuple[float, float]]:
 
 
 def _all_programs(place: Place, options: Options) -> list[Program]:
-    """Larger ones where the network is quick. Repetitions of `lcc` take turns where nothing of it is kept: in
-    shared memory, and with a lock for each get."""
+    """Larger ones where the network is quick. Repetitions take turns where nothing of them is kept: those of
+    `lcc` in shared memory, and with a lock for each get."""
     more = options.choose(20, 1) if place.network == "shm" else 1
     vertices, locked, bodies = options.choose((1000, 200, 2000), (20, 20, 200))
     graph = [GRAPH, "--max-vertices", vertices * more]
@@ -217,8 +219,9 @@ def _all_programs(place: Place, options: Options) -> list[Program]:
     ]
     if not is_built(place.family, "coarray_transpose"):
         return programs
-    columns = ["--columns", options.choose(100, 10) * (4 if more > 1 else 1), "--rounds", 3]
-    return [*programs, Program("coarray_transpose", columns, seconds)]
+    columns = ["--columns", options.choose(40, 10) * (10 if more > 1 else 1)]
+    each = "communication_seconds_per_round"
+    return [*programs, ProgramInTurn("coarray_transpose", columns, each, repeats="--rounds")]
 
 
 def _what(row: Row) -> str:

@@ -17,14 +17,14 @@ program coarray_transpose
     character(:), allocatable :: json
     integer :: order, first, round
     real(real64), allocatable :: matrix(:, :)[:], transposed(:, :)
-    real(real64) :: seconds
+    real(real64), allocatable :: seconds(:)  ! of each round, of this image; then of the slowest
+    real(real64) :: all_seconds
     integer(int64) :: wrong, checksum
 
     call read_arguments()
     order = columns * num_images()
     first = columns * (this_image() - 1)
-    allocate (matrix(order, columns)[*], transposed(order, columns))
-    seconds = 0
+    allocate (matrix(order, columns)[*], transposed(order, columns), seconds(rounds))
     wrong = 0
     checksum = 0
     do round = 1, rounds
@@ -36,6 +36,8 @@ program coarray_transpose
     end do
     call co_sum(wrong)
     call co_sum(checksum)
+    all_seconds = sum(seconds)
+    call co_max(all_seconds)
     call co_max(seconds)
     if (this_image() == 1) call deliver()
     sync all
@@ -70,7 +72,7 @@ contains
             end do
         end do
         call system_clock(end)
-        seconds = seconds + real(end - begin, real64) / real(per_second, real64)
+        seconds(round) = real(end - begin, real64) / real(per_second, real64)
     end subroutine
 
     subroutine check()
@@ -85,12 +87,18 @@ contains
 
     subroutine deliver()
         character(:), allocatable :: text
-        integer :: unit, status
+        character(:), allocatable :: each
+        integer :: unit, status, i
+        each = decimal(seconds(1))
+        do i = 2, rounds
+            each = each // ', ' // decimal(seconds(i))
+        end do
         text = '  "ranks": ' // number(int(num_images(), int64)) // ',' // new_line('a') // &
             '  "reads": ' // number(int(order, int64)**2 * rounds) // ',' // new_line('a') // &
             '  "checksum": ' // number(checksum) // ',' // new_line('a') // &
             '  "wrong": ' // number(wrong) // ',' // new_line('a') // &
-            '  "communication_seconds": ' // decimal(seconds)
+            '  "communication_seconds": ' // decimal(all_seconds) // ',' // new_line('a') // &
+            '  "communication_seconds_per_round": [' // each // ']'
         write (output_unit, '(a)') as_lines(text)
         flush (output_unit)
         if (.not. allocated(json)) return

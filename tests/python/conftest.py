@@ -15,6 +15,9 @@ import pytest
 from nearfetch.elf import dependencies
 from nearfetch.layout import Layout
 
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
+
 SETTINGS_PROGRAM = """\
 #!/bin/sh
 # Stands for nearfetch-settings: one table, and the check of mode.
@@ -66,6 +69,17 @@ def elf_image(
         return struct.pack(order + "IIIIIIII", kind, offset, address + offset, 0, length, length, 4, 8)
 
     return ident + head + segment(1, 0, size) + segment(2, dynamic_at, len(dynamic)) + dynamic + strings
+
+
+@pytest.fixture
+def bench_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That of the tests' own MPI jobs."""
+    from launch import environment
+
+    from bench import harness
+
+    for name, value in environment(dict(os.environ), harness.BUILD, 4).items():
+        monkeypatch.setenv(name, value)
 
 
 @pytest.fixture

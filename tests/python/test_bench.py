@@ -4,21 +4,14 @@
 from __future__ import annotations
 
 import json
-import os
 import platform
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from conftest import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
-
-from launch import environment  # noqa: E402
-
-from bench import (  # noqa: E402
-    apps,
+from bench import (
     core,
     fig07_access_cost,
     harness,
@@ -28,22 +21,18 @@ from bench import (  # noqa: E402
     lapps11_programs,
     lapps16_footprint,
     modes,
-    never_slower,
     page,
     pgas,
     rma,
     workload,
 )
-from bench.__main__ import NAMES, main, measure, module, table  # noqa: E402
-from nearfetch.mpiexec import mpiexec  # noqa: E402
+from bench.__main__ import NAMES, main, measure, module, table
+from nearfetch.mpiexec import mpiexec
 
 QUIET = harness.Options(quick=True, rounds=1, shown=False)
 
 
-@pytest.fixture(autouse=True)
-def surroundings(monkeypatch):
-    for name, value in environment(dict(os.environ), harness.BUILD, 4).items():
-        monkeypatch.setenv(name, value)
+pytestmark = pytest.mark.usefixtures("bench_environment")
 
 
 def test_list_names_every_benchmark(capsys):
@@ -405,29 +394,6 @@ def test_interposers_stand_in_the_ranks(side):
     words, env, _ = harness.interposed(words, launch.env, place.family, side.interposed)
     counts = harness.execute(words, env).split()
     assert len(counts) == 2 and all(int(count) > 0 for count in counts)
-
-
-@pytest.mark.parametrize("family", harness.families())
-def test_repetitions_take_turns(family):
-    place, graph = harness.Place(family, 2, "shm"), ["--rmat-scale", 6]
-    average = apps.measure("lcc", graph, place).report["average"]
-    # The second and the third of four go past nearfetch.
-    for repetitions, through in ((1, 1), (2, 1), (3, 1), (4, 2), (5, 3)):
-        result = apps.measure("lcc_in_turn", [*graph, "--repeat", repetitions], place, harness.CACHED)
-        assert result.outcome.total("gets") == through * result.report["remote_gets"] > 0
-        assert result.report["average"] == average
-
-
-def test_programs_that_take_turns():
-    place = harness.Place(harness.families()[0], 2, "shm")
-    assert list(never_slower.turns([1, 2, 4, 8, 16, 32, 64, 128])) == [(9, 6), (144, 96)]
-    value = "communication_seconds_per_repetition"
-    program = never_slower.ProgramInTurn("lcc", ["--rmat-scale", 6], value, "a graph")
-    row = program.row(place, never_slower.SIDES, 2, QUIET)
-    assert (row["what"], row["network"], row["window"]) == ("a graph", str(place), "")
-    for name in ("ratio", "plain_ratio", "interposed_ratio", "process_ratio"):
-        assert 0 < row[f"{name}_q1"] <= row[name] <= row[f"{name}_q3"]
-    assert row["plain_ns"] > 0 and row["nearfetch_ns"] > 0
 
 
 def test_get_sequence(tmp_path):
