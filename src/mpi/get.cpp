@@ -343,13 +343,13 @@ using namespace nearfetch;
     }                                                                                                        \
     LINE int MPI_Get##SUFFIX(void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,           \
                              MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Win win) {                   \
-        return recess.gets.way<PMPI_Get##SUFFIX>(get_seen<COUNT, PMPI_Get##SUFFIX>)(                         \
+        return recess.gets.way(recess.library.Get##SUFFIX, get_seen<COUNT, PMPI_Get##SUFFIX>)(               \
             origin, origin_count, origin_type, rank, disp, count, type, win);                                \
     }                                                                                                        \
     int MPI_Rget##SUFFIX(void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,               \
                          MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Win win, MPI_Request* request) { \
-        return recess.gets.way<PMPI_Rget##SUFFIX>(rget_seen##SUFFIX)(origin, origin_count, origin_type,      \
-                                                                     rank, disp, count, type, win, request); \
+        return recess.gets.way(recess.library.Rget##SUFFIX, rget_seen##SUFFIX)(                              \
+            origin, origin_count, origin_type, rank, disp, count, type, win, request);                       \
     }
 
 extern "C" {

@@ -9,16 +9,9 @@
 
 #include "base/finally.hpp"
 #include "engine/clock.hpp"
+#include "mpi/large_count.hpp"
 #include "mpi/learned.hpp"
 #include "mpi/library.hpp"
-
-// MPI-4 has a variant with large counts of every call that takes a count; a library that lacks them is not
-// asked for them.
-#if MPI_VERSION >= 4
-#define NEARFETCH_LARGE_COUNT 1
-#else
-#define NEARFETCH_LARGE_COUNT 0
-#endif
 
 namespace nearfetch {
 

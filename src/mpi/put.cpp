@@ -123,8 +123,8 @@ using namespace nearfetch;
     }                                                                                                        \
     LINE int MPI_Put##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,     \
                              MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Win win) {                   \
-        return recess.updates.way<PMPI_Put##SUFFIX>(put_seen##SUFFIX)(origin, origin_count, origin_type,     \
-                                                                      rank, disp, count, type, win);         \
+        return recess.updates.way(recess.library.Put##SUFFIX, put_seen##SUFFIX)(                             \
+            origin, origin_count, origin_type, rank, disp, count, type, win);                                \
     }                                                                                                        \
     int MPI_Rput##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,         \
                          MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Win win, MPI_Request* request) { \

@@ -4,6 +4,7 @@
 #include <mpi.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <optional>
 #include <utility>
 
@@ -27,41 +28,25 @@ constexpr double quick_ns = 5000;     ///< where a call takes longer, what it ta
 constexpr double longest_ns = 10e6;   ///< most of which is the program's own work
 constexpr double shortest_ns = 20e3;  ///< one that is cut off, to be worth it
 
-void look_up_calls() noexcept {
-#define NEARFETCH_LOOK_UP(CALL) LibraryCall<PMPI_##CALL>::look_up("PMPI_" #CALL)
-    NEARFETCH_LOOK_UP(Get);
-    NEARFETCH_LOOK_UP(Rget);
-    NEARFETCH_LOOK_UP(Put);
-    NEARFETCH_LOOK_UP(Accumulate);
-    NEARFETCH_LOOK_UP(Get_accumulate);
-#if NEARFETCH_LARGE_COUNT
-    NEARFETCH_LOOK_UP(Get_c);
-    NEARFETCH_LOOK_UP(Rget_c);
-    NEARFETCH_LOOK_UP(Put_c);
-    NEARFETCH_LOOK_UP(Accumulate_c);
-    NEARFETCH_LOOK_UP(Get_accumulate_c);
-#endif
-    NEARFETCH_LOOK_UP(Fetch_and_op);
-    NEARFETCH_LOOK_UP(Compare_and_swap);
-    NEARFETCH_LOOK_UP(Win_lock);
-    NEARFETCH_LOOK_UP(Win_unlock);
-    NEARFETCH_LOOK_UP(Win_fence);
-    NEARFETCH_LOOK_UP(Win_flush);
-    NEARFETCH_LOOK_UP(Win_flush_local);
-    NEARFETCH_LOOK_UP(Win_flush_all);
-    NEARFETCH_LOOK_UP(Win_flush_local_all);
-    NEARFETCH_LOOK_UP(Wait);
-    NEARFETCH_LOOK_UP(Waitall);
-#undef NEARFETCH_LOOK_UP
-}
-
 }  // namespace
 
 constinit Recess recess;
 
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Winvalid-offsetof"
+static_assert(offsetof(Recess, library) + offsetof(LibraryCalls, Put) == 64);
+#pragma GCC diagnostic pop
+
+void LibraryCalls::look_up() noexcept {
+#define NEARFETCH_LOOK_UP(NAME) NAME.look_up("PMPI_" #NAME);
+    NEARFETCH_PASSING_CALLS(NEARFETCH_LOOK_UP)
+    NEARFETCH_PASSING_LARGE_CALLS(NEARFETCH_LOOK_UP)
+#undef NEARFETCH_LOOK_UP
+}
+
 void Recess::allow(std::uint32_t calls) noexcept {
     if (calls == 0) return;
-    look_up_calls();
+    library.look_up();
     most_calls_ = calls;
     calls_ = std::min(first_calls, calls);
     calls_to_next_ = wait_ = std::min<std::uint64_t>(first_wait, calls);

@@ -21,92 +21,41 @@
 //
 // There is none with MPI_THREAD_MULTIPLE, or where somebody asks how many calls there were.
 
-#include <dlfcn.h>
+#include <mpi.h>
 
 #include <cstdint>
-#include <utility>
 
 #include "engine/rest.hpp"
+#include "mpi/allowance.hpp"
+#include "mpi/large_count.hpp"
 
 namespace nearfetch {
 
-/// The library's call in a recess: where it is, once that has been looked up. Until then, and where it cannot
-/// be found, by the table of procedures' addresses, which is a jump more.
-template <auto* call>
-class LibraryCall;
-template <class... Arguments, int (*call)(Arguments...)>
-class LibraryCall<call> {
-    using Function = int (*)(Arguments...);
-    static int by_table(Arguments... arguments) { return call(arguments...); }
-
-  public:
-    [[gnu::visibility("hidden")]] static inline constinit Function now = by_table;
-
-    /// \param name "PMPI_Get"
-    static void look_up(const char* name) noexcept {
-        if (void* const found = dlsym(RTLD_DEFAULT, name)) now = reinterpret_cast<Function>(found);
-    }
-};
-
-/// How many calls of one kind pass in the recess that is on.
-class Allowance {
-  public:
-    /// Counts one that does. Writes nothing where none does.
-    bool passes() noexcept {
-        if (left_ == 0) return false;
-        --left_;
-        return true;
-    }
-    /// The same of a call of the program: where it goes on, to the library or to where it is seen.
-    template <auto* call>
-    auto way(decltype(call) seen) noexcept {
-#if defined(__x86_64__)
-        // Where it sees a branch GCC 12 loads the arguments that are on the stack, and stores them again
-        // where they were: 1 ns of a get's 30.
-        asm("cmpl $0, %[left]\n\t"
-            "je 1f\n\t"
-            "subl $1, %[left]\n\t"
-            "movq %[library], %[seen]\n"
-            "1:"
-            : [seen] "+r"(seen), [left] "+m"(left_)
-            : [library] "m"(LibraryCall<call>::now)
-            : "cc");
-        return seen;
+/// Those that pass. A get and its flush, and a lock and its unlock, are called most.
+// clang-format off
+#define NEARFETCH_PASSING_CALLS(OF)                                                  \
+    OF(Get) OF(Win_flush) OF(Win_lock) OF(Win_unlock)                                \
+    OF(Put) OF(Win_flush_local) OF(Rget) OF(Wait) OF(Waitall)                        \
+    OF(Win_fence) OF(Win_flush_all) OF(Win_flush_local_all)                          \
+    OF(Fetch_and_op) OF(Compare_and_swap) OF(Accumulate) OF(Get_accumulate)
+// clang-format on
+#if NEARFETCH_LARGE_COUNT
+#define NEARFETCH_PASSING_LARGE_CALLS(OF) OF(Get_c) OF(Rget_c) OF(Put_c) OF(Accumulate_c) OF(Get_accumulate_c)
 #else
-        return passes() ? LibraryCall<call>::now : seen;
+#define NEARFETCH_PASSING_LARGE_CALLS(OF)
 #endif
-    }
-    void begin(std::uint32_t calls) noexcept { allowed_ = left_ = calls; }
-    bool is_used_up() const noexcept { return allowed_ != 0 && left_ == 0; }
-    /// \return how many have passed
-    std::uint32_t end() noexcept { return std::exchange(allowed_, 0) - std::exchange(left_, 0); }
 
-  private:
-    std::uint32_t left_ = 0;
-    std::uint32_t allowed_ = 0;
+/// Each has the name of its call.
+struct LibraryCalls {
+#define NEARFETCH_MEMBER(NAME) LibraryCall<PMPI_##NAME> NAME;
+    NEARFETCH_PASSING_CALLS(NEARFETCH_MEMBER)
+    NEARFETCH_PASSING_LARGE_CALLS(NEARFETCH_MEMBER)
+#undef NEARFETCH_MEMBER
+    void look_up() noexcept;
 };
 
-/// Whether calls of one kind pass in the recess that is on, of which it matters only whether there were any:
-/// then there are no more writes, of which the library's own might have to wait.
-class Permission {
-  public:
-    /// Notes one that does.
-    bool passes() noexcept {
-        if (state_ == State::used) [[likely]]
-            return true;
-        if (state_ == State::none) return false;
-        state_ = State::used;
-        return true;
-    }
-    bool given() const noexcept { return state_ != State::none; }
-    void begin(bool pass) noexcept { state_ = pass ? State::given : State::none; }
-    /// \return whether one has passed
-    bool end() noexcept { return std::exchange(state_, State::none) == State::used; }
-
-  private:
-    enum class State : std::uint8_t { none, given, used } state_ = State::none;
-};
-
+/// All that gets and their flushes, or locks, gets and unlocks, run through in one stands together in a line
+/// of the processor's cache (recess.cpp).
 class alignas(64) Recess {
   public:
     Allowance gets;  ///< none where the first get is to be seen: nothing was read before
@@ -114,6 +63,15 @@ class alignas(64) Recess {
     Allowance atomics;
     Permission epochs;  ///< of locks of single targets and of fences, to open them
     Permission waits;   ///< that may bring news
+
+  private:
+    bool on_ = false;
+    bool waits_for_unlock_ = false;
+    std::uint32_t calls_ = 0;  ///< of each kind that may pass in the next one
+
+  public:
+    LibraryCalls library;
+
     bool unlocks_pass() const noexcept { return epochs.given(); }
     bool flushes_pass() const noexcept { return on_; }
 
@@ -155,9 +113,6 @@ class alignas(64) Recess {
     bool are_quick(const Rest& rest) noexcept;
     void wait_longer() noexcept;
 
-    bool on_ = false;
-    bool waits_for_unlock_ = false;
-    std::uint32_t calls_ = 0;  ///< of each kind that may pass in the next one
     std::uint32_t most_calls_ = 0;
     std::uint64_t calls_to_next_ = never;
     std::uint64_t wait_ = never;

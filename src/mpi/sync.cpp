@@ -206,12 +206,12 @@ extern "C" {
 
 NEARFETCH_IN_LINE("2")
 [[gnu::aligned(64)]] int MPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win) {
-    if (recess.epochs.passes()) return LibraryCall<PMPI_Win_lock>::now(lock_type, rank, assert, win);
+    if (recess.epochs.passes()) return recess.library.Win_lock(lock_type, rank, assert, win);
     return lock_seen(lock_type, rank, assert, win);
 }
 
 NEARFETCH_IN_LINE("2") int MPI_Win_unlock(int rank, MPI_Win win) {
-    if (recess.unlocks_pass()) return LibraryCall<PMPI_Win_unlock>::now(rank, win);
+    if (recess.unlocks_pass()) return recess.library.Win_unlock(rank, win);
     return unlock_seen(rank, win);
 }
 
@@ -229,10 +229,10 @@ int MPI_Win_unlock_all(MPI_Win win) {
     return close_all(win, [&] { return PMPI_Win_unlock_all(win); });
 }
 
-#define NEARFETCH_FLUSH(NAME, KIND, SEEN, LINE, PARAMETERS, ARGUMENTS)                 \
-    NEARFETCH_IN_LINE(LINE) int MPI_Win_##NAME PARAMETERS {                            \
-        if (recess.flushes_pass()) return LibraryCall<PMPI_Win_##NAME>::now ARGUMENTS; \
-        return SEEN<FlushKind::KIND, PMPI_Win_##NAME> ARGUMENTS;                       \
+#define NEARFETCH_FLUSH(NAME, KIND, SEEN, LINE, PARAMETERS, ARGUMENTS)         \
+    NEARFETCH_IN_LINE(LINE) int MPI_Win_##NAME PARAMETERS {                    \
+        if (recess.flushes_pass()) return recess.library.Win_##NAME ARGUMENTS; \
+        return SEEN<FlushKind::KIND, PMPI_Win_##NAME> ARGUMENTS;               \
     }
 
 NEARFETCH_FLUSH(flush, full, flush_seen, "1", (int rank, MPI_Win win), (rank, win))
@@ -241,7 +241,7 @@ NEARFETCH_FLUSH(flush_all, full, flush_all_seen, "4", (MPI_Win win), (win))
 NEARFETCH_FLUSH(flush_local_all, local, flush_all_seen, "4", (MPI_Win win), (win))
 
 int MPI_Win_fence(int assert, MPI_Win win) {
-    if (recess.epochs.passes()) return LibraryCall<PMPI_Win_fence>::now(assert, win);
+    if (recess.epochs.passes()) return recess.library.Win_fence(assert, win);
     return fence_seen(assert, win);
 }
 

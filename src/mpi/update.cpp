@@ -220,7 +220,7 @@ using namespace nearfetch;
     }                                                                                                        \
     int MPI_Accumulate##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,   \
                                MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Win win) {      \
-        return recess.updates.way<PMPI_Accumulate##SUFFIX>(accumulate_seen##SUFFIX)(                         \
+        return recess.updates.way(recess.library.Accumulate##SUFFIX, accumulate_seen##SUFFIX)(               \
             origin, origin_count, origin_type, rank, disp, count, type, op, win);                            \
     }                                                                                                        \
     int MPI_Raccumulate##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,  \
@@ -249,7 +249,7 @@ using namespace nearfetch;
     int MPI_Get_accumulate##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type,         \
                                    void* result, COUNT result_count, MPI_Datatype result_type, int rank,     \
                                    MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Win win) {  \
-        return recess.atomics.way<PMPI_Get_accumulate##SUFFIX>(get_accumulate_seen##SUFFIX)(                 \
+        return recess.atomics.way(recess.library.Get_accumulate##SUFFIX, get_accumulate_seen##SUFFIX)(       \
             origin, origin_count, origin_type, result, result_count, result_type, rank, disp, count, type,   \
             op, win);                                                                                        \
     }                                                                                                        \
@@ -274,13 +274,13 @@ NEARFETCH_UPDATES(_c, MPI_Count)
 
 int MPI_Fetch_and_op(const void* origin, void* result, MPI_Datatype type, int rank, MPI_Aint disp, MPI_Op op,
                      MPI_Win win) {
-    return recess.atomics.way<PMPI_Fetch_and_op>(fetch_and_op_seen)(origin, result, type, rank, disp, op,
-                                                                    win);
+    return recess.atomics.way(recess.library.Fetch_and_op, fetch_and_op_seen)(origin, result, type, rank,
+                                                                              disp, op, win);
 }
 
 int MPI_Compare_and_swap(const void* origin, const void* compare, void* result, MPI_Datatype type, int rank,
                          MPI_Aint disp, MPI_Win win) {
-    return recess.atomics.way<PMPI_Compare_and_swap>(compare_and_swap_seen)(origin, compare, result, type,
-                                                                            rank, disp, win);
+    return recess.atomics.way(recess.library.Compare_and_swap, compare_and_swap_seen)(origin, compare, result,
+                                                                                      type, rank, disp, win);
 }
 }

@@ -3,7 +3,7 @@
 // What counts the calls that pass in a recess, with a stand-in for the library's call of eight arguments, two
 // of which are on the stack.
 
-#include "mpi/recess.hpp"
+#include "mpi/allowance.hpp"
 
 #include <gtest/gtest.h>
 
@@ -17,7 +17,8 @@ int seen(const void* origin, int a, long b, int c, long d, int e, int f, int g) 
     return -library(origin, a, b, c, d, e, f, g);
 }
 [[gnu::noinline]] int call(Allowance& allowance, int a, long b, int c, long d, int e, int f, int g) {
-    return allowance.way<library>(seen)(nullptr, a, b, c, d, e, f, g);
+    static constinit LibraryCall<library> of_library;
+    return allowance.way(of_library, seen)(nullptr, a, b, c, d, e, f, g);
 }
 
 TEST(Allowance, LetsSoManyCallsPassAndCountsThem) {
