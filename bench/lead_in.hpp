@@ -13,8 +13,12 @@ namespace nearfetch::bench {
 
 class LeadIn {
   public:
-    /// \param turn few in a row have lengths from all over, 32 have each once
-    void choose(std::uint64_t turn) noexcept { length_ = turn * 13 % 32; }
+    static constexpr std::uint64_t lengths = 32;
+
+    /// \param length in instructions, less than `lengths`
+    void set(std::uint64_t length) noexcept { length_ = length; }
+    /// \param turn few in a row have lengths from all over, `lengths` of them have each once
+    void choose(std::uint64_t turn) noexcept { set(turn * 13 % lengths); }
 
     /// Elsewhere than on x86-64 it is empty.
     [[gnu::always_inline]] void run() const noexcept {

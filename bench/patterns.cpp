@@ -9,7 +9,8 @@
 // over the samples), and the ratio past / through: median and quartiles over the samples, and of the sums. A
 // sample is four batches, of which the past ones are in the middle: what the first of two batches does to the
 // second, in the processor's cache, say, it does to both sides. Each sample has a lead-in of its own
-// (lead_in.hpp).
+// (lead_in.hpp); or, to see what that does where nothing is preloaded, the calls through have the one of
+// --lead-in, and those past have none.
 
 #include <algorithm>
 #include <array>
@@ -314,10 +315,18 @@ void print(const Pattern& pattern, std::uint64_t operations, const std::vector<d
     std::fflush(stdout);
 }
 
-void measure(const Pattern& pattern, int rank, bool allocate, std::uint64_t samples) {
-    Ground ground(rank, allocate, pattern.opened);
+struct Choice {
+    std::vector<std::string> names;  ///< none: all patterns
+    bool allocate = false;
+    std::uint64_t samples = 0;
+    std::optional<std::uint64_t> lead_in;  ///< of the calls that go through, those past have none then
+};
+
+void measure(const Pattern& pattern, int rank, const Choice& choice) {
+    Ground ground(rank, choice.allocate, pattern.opened);
     // Neither finds in the processor's cache what the other has just read.
     Side sides[] = {{through, ground, 0}, {past, ground, 0.5}};
+    sides[0].lead_in.set(choice.lead_in.value_or(0));
     PMPI_Barrier(MPI_COMM_WORLD);
     if (rank == origin_rank || pattern.both) {
         constexpr std::uint64_t few = 32;
@@ -327,13 +336,13 @@ void measure(const Pattern& pattern, int rank, bool allocate, std::uint64_t samp
         const double share = std::clamp(wanted / fewest_operations, 1.0 / fewest_share, 1.0);
         std::uint64_t plan[] = {
             std::clamp<std::uint64_t>(static_cast<std::uint64_t>(wanted), fewest_operations, 1u << 16),
-            static_cast<std::uint64_t>(share * static_cast<double>(samples))};
+            static_cast<std::uint64_t>(share * static_cast<double>(choice.samples))};
         if (pattern.both) PMPI_Bcast(plan, 2, MPI_UINT64_T, origin_rank, MPI_COMM_WORLD);
         const auto [operations, samples_to_take] = plan;
         for (std::uint64_t sample = 0; sample < samples_to_take; ++sample) {
             double ns[2] = {};
             for (Side& side : sides)
-                side.lead_in.choose(sample);
+                if (!choice.lead_in) side.lead_in.choose(sample);
             for (const std::size_t side : {0, 1, 1, 0})
                 ns[side] += time_ns(pattern, sides[side], operations);
             for (const std::size_t side : {0, 1})
@@ -345,11 +354,32 @@ void measure(const Pattern& pattern, int rank, bool allocate, std::uint64_t samp
     PMPI_Barrier(MPI_COMM_WORLD);
 }
 
-int run(int rank, const std::vector<std::string>& wanted, bool allocate, std::uint64_t samples) {
+int run(int rank, const Choice& choice) {
+    const auto& names = choice.names;
     for (const Pattern& pattern : patterns)
-        if (wanted.empty() || std::find(wanted.begin(), wanted.end(), pattern.name) != wanted.end())
-            measure(pattern, rank, allocate, samples);
+        if (names.empty() || std::find(names.begin(), names.end(), pattern.name) != names.end())
+            measure(pattern, rank, choice);
     return 0;
+}
+
+Choice read(const Arguments& arguments) {
+    Choice choice{.names = split(arguments.text("--patterns", ""), ','),
+                  .allocate = arguments.text("--window", "create") == "allocate",
+                  .samples = arguments.number("--samples", 100),
+                  .lead_in = {}};
+    for (const std::string& name : choice.names)
+        if (std::none_of(std::begin(patterns), std::end(patterns),
+                         [&](const Pattern& pattern) { return pattern.name == name; }))
+            give_up("unknown pattern " + name + " (see bench/patterns.cpp): correct --patterns");
+    if (choice.samples < fewest_share)
+        give_up("bad --samples " + std::to_string(choice.samples) + " (too few to measure): give 4 or more");
+    if (const std::string length = arguments.text("--lead-in", ""); !length.empty()) {
+        choice.lead_in = to_number(length);
+        if (*choice.lead_in >= LeadIn::lengths)
+            give_up("bad --lead-in " + length + " (too long): give less than " +
+                    std::to_string(LeadIn::lengths));
+    }
+    return choice;
 }
 
 }  // namespace
@@ -358,16 +388,6 @@ int run(int rank, const std::vector<std::string>& wanted, bool allocate, std::ui
 int main(int argc, char** argv) {
     using namespace nearfetch;
     using namespace nearfetch::bench;
-    const Arguments arguments(argc, argv, {"--window", "--patterns", "--samples"});
-    const bool allocate = arguments.text("--window", "create") == "allocate";
-    const std::vector<std::string> wanted = split(arguments.text("--patterns", ""), ',');
-    const std::uint64_t samples = arguments.number("--samples", 100);
-    for (const std::string& name : wanted)
-        if (std::none_of(std::begin(patterns), std::end(patterns),
-                         [&](const Pattern& pattern) { return pattern.name == name; }))
-            give_up("unknown pattern " + name + " (see bench/patterns.cpp): correct --patterns");
-    if (samples < fewest_share)
-        give_up("bad --samples " + std::to_string(samples) + " (too few to measure): give 4 or more");
-    return run_two_ranks(
-        argc, argv, [&](const apps::MpiSession& mpi) { return run(mpi.rank(), wanted, allocate, samples); });
+    const Choice choice = read({argc, argv, {"--window", "--patterns", "--samples", "--lead-in"}});
+    return run_two_ranks(argc, argv, [&](const apps::MpiSession& mpi) { return run(mpi.rank(), choice); });
 }

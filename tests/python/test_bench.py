@@ -386,6 +386,29 @@ def test_rma_latency(family):
     assert interposed["hit", "hit", 8]["counters"]["gets"] == 0
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--lead-in", 32], r"bad --lead-in 32 \(too long\): give less than 32"),
+        (["--lead-in", "long"], "'long' is not a whole number"),
+        (["--patterns", "gets"], "unknown pattern gets"),
+        (["--samples", 3], r"bad --samples 3 \(too few to measure\): give 4 or more"),
+    ],
+)
+def test_bad_patterns(arguments, said):
+    with pytest.raises(harness.BenchError, match=said):
+        harness.run("patterns", arguments, harness.Place(harness.families()[0], 2, "shm"))
+
+
+def test_patterns_with_lead_ins():
+    place = harness.Place(harness.families()[0], 2, "shm")
+    for lead_in in ([], ["--lead-in", 0], ["--lead-in", 31]):
+        chosen = ["--patterns", "get_random_8", "--samples", 40, *lead_in]
+        (row,) = harness.run("patterns", chosen, place).json_lines()
+        assert row["pattern"] == "get_random_8" and row["operations"] > 0
+        assert 0 < row["ratio_q1"] <= row["ratio"] <= row["ratio_q3"]
+
+
 @pytest.mark.parametrize("side", [harness.INTERPOSED, harness.COUNTING])
 def test_interposers_stand_in_the_ranks(side):
     place = harness.Place(harness.families()[-1], 2, "shm")
