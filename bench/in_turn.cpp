@@ -19,7 +19,7 @@
 namespace {
 
 using nearfetch::bench::Calls;
-using nearfetch::bench::LeadIn;
+using nearfetch::bench::LeadIns;
 using nearfetch::bench::past;
 
 /// How many barriers come before that of the first repetition, and how many each repetition has.
@@ -49,20 +49,14 @@ Calls find_all_next() {
     return calls;
 }
 
-const Calls next = find_all_next();
-const Calls* now = &next;
-LeadIn lead_in;
+const LeadIns all_next(find_all_next());
+const LeadIns all_past(past);
+const Calls* now = &all_next.of(0);
 unsigned barriers = 0;
 
-/// To choose one of and make it, after a lead-in.
-[[gnu::always_inline]] inline const Calls& calls() noexcept {
-    lead_in.run();
-    return *now;
-}
-
 void begin(unsigned repetition) noexcept {
-    now = repetition % 4 == 0 || repetition % 4 == 3 ? &next : &past;
-    lead_in.choose(repetition / 4);
+    const bool through = repetition % 4 == 0 || repetition % 4 == 3;
+    now = &(through ? all_next : all_past).in(repetition / 4);
 }
 
 }  // namespace
@@ -71,19 +65,18 @@ extern "C" {
 
 int MPI_Get(void* origin, int origin_count, MPI_Datatype origin_type, int target, MPI_Aint displacement,
             int target_count, MPI_Datatype target_type, MPI_Win win) {
-    return calls().get(origin, origin_count, origin_type, target, displacement, target_count, target_type,
-                       win);
+    return now->get(origin, origin_count, origin_type, target, displacement, target_count, target_type, win);
 }
-int MPI_Win_flush(int target, MPI_Win win) { return calls().flush(target, win); }
+int MPI_Win_flush(int target, MPI_Win win) { return now->flush(target, win); }
 int MPI_Win_lock(int type, int target, int assert, MPI_Win win) {
-    return calls().lock(type, target, assert, win);
+    return now->lock(type, target, assert, win);
 }
-int MPI_Win_unlock(int target, MPI_Win win) { return calls().unlock(target, win); }
-int MPI_Win_lock_all(int assert, MPI_Win win) { return calls().lock_all(assert, win); }
-int MPI_Win_unlock_all(MPI_Win win) { return calls().unlock_all(win); }
+int MPI_Win_unlock(int target, MPI_Win win) { return now->unlock(target, win); }
+int MPI_Win_lock_all(int assert, MPI_Win win) { return now->lock_all(assert, win); }
+int MPI_Win_unlock_all(MPI_Win win) { return now->unlock_all(win); }
 
 int MPI_Barrier(MPI_Comm comm) {
-    const int status = next.barrier(comm);
+    const int status = all_next.of(0).barrier(comm);
     const unsigned before = barriers++;
     if (before >= barriers_before && (before - barriers_before) % barriers_each == 0)
         begin((before - barriers_before) / barriers_each);

@@ -7,36 +7,63 @@
 // and one with 24 of them at 1.07 (Zen 5, docs/never-slower.md). A loop that always has the same number
 // measures that. So turns have lead-ins of all lengths, one after the other, and both sides the same.
 
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "calls.hpp"
 
 namespace nearfetch::bench {
 
-class LeadIn {
+/// Calls with lead-ins of each length: for each a stub of its own, so that no jump has more than one target.
+/// Elsewhere than on x86-64 they are empty.
+class LeadIns {
   public:
-    static constexpr std::uint64_t lengths = 32;
+    static constexpr std::size_t lengths = 32;
 
-    /// \param length in instructions, less than `lengths`
-    void set(std::uint64_t length) noexcept { length_ = length; }
-    /// \param turn few in a row have lengths from all over, `lengths` of them have each once
-    void choose(std::uint64_t turn) noexcept { set(turn * 13 % lengths); }
-
-    /// Elsewhere than on x86-64 it is empty.
-    [[gnu::always_inline]] void run() const noexcept {
+    explicit LeadIns(const Calls& calls) : calls_(lengths, calls) {
 #if defined(__x86_64__)
-        asm volatile(
-            "leaq 1f(%%rip), %%rax\n\t"
-            "subq %[length], %%rax\n\t"
-            "jmp *%%rax\n\t"
-            ".skip 31, 0x90\n"
-            "1:"
-            :
-            : [length] "r"(length_)
-            : "rax", "cc");
+        constexpr std::size_t all = lengths * std::tuple_size_v<Addresses> * stub_bytes;
+        void* const memory = mmap(nullptr, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (memory == MAP_FAILED) return;
+        auto* stub = static_cast<std::byte*>(memory);
+        for (std::size_t length = 0; length < lengths; ++length) {
+            auto addresses = std::bit_cast<Addresses>(calls);
+            for (void*& address : addresses) {
+                write(stub, length, address);
+                address = stub;
+                stub += stub_bytes;
+            }
+            calls_[length] = std::bit_cast<Calls>(addresses);
+        }
+        if (mprotect(memory, all, PROT_READ | PROT_EXEC) != 0) std::fill(calls_.begin(), calls_.end(), calls);
 #endif
     }
 
+    /// \param length in instructions
+    const Calls& of(std::size_t length) const noexcept { return calls_[length]; }
+    /// \param turn few in a row have lengths from all over, `lengths` of them have each once
+    const Calls& in(std::uint64_t turn) const noexcept { return of(turn * 13 % lengths); }
+
   private:
-    std::uint64_t length_ = 0;
+    using Addresses = std::array<void*, sizeof(Calls) / sizeof(void*)>;
+    static constexpr std::size_t stub_bytes = 64;
+
+    /// nop..., jmp *0(%rip), and where to
+    static void write(std::byte* stub, std::size_t length, const void* address) noexcept {
+        constexpr std::array<std::uint8_t, 6> jump{0xff, 0x25, 0, 0, 0, 0};
+        std::memset(stub, 0x90, length);
+        std::memcpy(stub + length, jump.data(), jump.size());
+        std::memcpy(stub + length + jump.size(), &address, sizeof address);
+    }
+
+    std::vector<Calls> calls_;
 };
 
 }  // namespace nearfetch::bench

@@ -67,15 +67,10 @@ class Side {
   public:
     /// \param from how much of the window lies before the first place that it visits
     Side(const Calls& through_or_past, Ground& ground, double from)
-        : rank(ground.rank), buffer(ground.buffer), calls_(through_or_past), got_(ground.got), from_(from) {
+        : rank(ground.rank), buffer(ground.buffer), lead_ins(through_or_past), got_(ground.got), from_(from) {
         if (ground.window) win = ground.window->handle();
     }
 
-    /// To choose one of and make it, after a lead-in.
-    const Calls& calls() const noexcept {
-        lead_in.run();
-        return calls_;
-    }
     /// Before they are completed to where no other one goes.
     void get(std::uint64_t offset, std::uint64_t size) {
         if (filled_ + size > got_.size())
@@ -87,8 +82,8 @@ class Side {
     void get_into_one(std::uint64_t offset, std::uint64_t size) { get(got_.data(), offset, size); }
     void put(std::uint64_t offset, std::uint64_t size) {
         const int count = static_cast<int>(size);
-        calls().put(buffer.data(), count, MPI_BYTE, target_rank, static_cast<MPI_Aint>(offset), count,
-                    MPI_BYTE, win);
+        calls->put(buffer.data(), count, MPI_BYTE, target_rank, static_cast<MPI_Aint>(offset), count,
+                   MPI_BYTE, win);
     }
     /// As programs do that compute what they put: whole words.
     void put_written(std::uint64_t offset, std::uint64_t size) {
@@ -97,15 +92,15 @@ class Side {
         put(offset, size);
     }
     void flush() {
-        calls().flush(target_rank, win);
+        calls->flush(target_rank, win);
         completed();
     }
     void unlock() {
-        calls().unlock(target_rank, win);
+        calls->unlock(target_rank, win);
         completed();
     }
     void fence() {
-        calls().fence(0, win);
+        calls->fence(0, win);
         completed();
     }
     /// No place again before all others; not in an order that can be foreseen.
@@ -116,12 +111,13 @@ class Side {
     int rank;
     MPI_Win win = MPI_WIN_NULL;
     std::vector<std::byte>& buffer;
-    LeadIn lead_in;
+    const LeadIns lead_ins;
+    const Calls* calls = &lead_ins.of(0);
 
   private:
     void get(std::byte* into, std::uint64_t offset, std::uint64_t size) {
         const int count = static_cast<int>(size);
-        calls().get(into, count, MPI_BYTE, target_rank, static_cast<MPI_Aint>(offset), count, MPI_BYTE, win);
+        calls->get(into, count, MPI_BYTE, target_rank, static_cast<MPI_Aint>(offset), count, MPI_BYTE, win);
     }
     void completed() { filled_ = 0; }
     std::uint64_t place(std::uint64_t index, std::uint64_t size) const {
@@ -129,7 +125,6 @@ class Side {
         return (index + static_cast<std::uint64_t>(from_ * static_cast<double>(places))) % places * size;
     }
 
-    const Calls& calls_;
     std::vector<std::byte>& got_;
     double from_;
     std::uint64_t cursor_ = 1;
@@ -154,20 +149,20 @@ void in_a_stream(Side& side) {
 
 void request(Side& side) {
     MPI_Request request;
-    side.calls().rget(side.buffer.data(), 8, MPI_BYTE, target_rank, static_cast<MPI_Aint>(side.somewhere(8)),
-                      8, MPI_BYTE, side.win, &request);
-    side.calls().wait(&request, MPI_STATUS_IGNORE);
+    side.calls->rget(side.buffer.data(), 8, MPI_BYTE, target_rank, static_cast<MPI_Aint>(side.somewhere(8)),
+                     8, MPI_BYTE, side.win, &request);
+    side.calls->wait(&request, MPI_STATUS_IGNORE);
 }
 
 void requests(Side& side) {
     static std::array<MPI_Request, many> all;
     std::byte* to = side.buffer.data();
     for (MPI_Request& request : all) {
-        side.calls().rget(to, 8, MPI_BYTE, target_rank, static_cast<MPI_Aint>(side.somewhere(8)), 8, MPI_BYTE,
-                          side.win, &request);
+        side.calls->rget(to, 8, MPI_BYTE, target_rank, static_cast<MPI_Aint>(side.somewhere(8)), 8, MPI_BYTE,
+                         side.win, &request);
         to += 8;
     }
-    side.calls().waitall(many, all.data(), MPI_STATUSES_IGNORE);
+    side.calls->waitall(many, all.data(), MPI_STATUSES_IGNORE);
 }
 
 /// 16 elements of 8 bytes, one in each line.
@@ -178,8 +173,8 @@ void get_strided(Side& side) {
         PMPI_Type_commit(&made);
         return made;
     }();
-    side.calls().get(side.buffer.data(), 128, MPI_BYTE, target_rank,
-                     static_cast<MPI_Aint>(side.somewhere(1024)), 1, type, side.win);
+    side.calls->get(side.buffer.data(), 128, MPI_BYTE, target_rank,
+                    static_cast<MPI_Aint>(side.somewhere(1024)), 1, type, side.win);
     side.flush();
 }
 
@@ -194,19 +189,19 @@ void mixed(Side& side) {
 
 void count(Side& side) {
     const std::int64_t one = 1;
-    side.calls().fetch_and_op(&one, side.buffer.data(), MPI_INT64_T, target_rank, 0, MPI_SUM, side.win);
+    side.calls->fetch_and_op(&one, side.buffer.data(), MPI_INT64_T, target_rank, 0, MPI_SUM, side.win);
     side.flush();
 }
 
 void accumulate_stream(Side& side) {
     for (std::uint64_t i = 0; i < stream_length; ++i)
-        side.calls().accumulate(side.buffer.data(), 1, MPI_INT64_T, target_rank,
-                                static_cast<MPI_Aint>(side.next(8)), 1, MPI_INT64_T, MPI_SUM, side.win);
+        side.calls->accumulate(side.buffer.data(), 1, MPI_INT64_T, target_rank,
+                               static_cast<MPI_Aint>(side.next(8)), 1, MPI_INT64_T, MPI_SUM, side.win);
     side.flush();
 }
 
 void lock_get(Side& side) {
-    side.calls().lock(MPI_LOCK_SHARED, target_rank, 0, side.win);
+    side.calls->lock(MPI_LOCK_SHARED, target_rank, 0, side.win);
     side.get(side.somewhere(8), 8);
     side.unlock();
 }
@@ -224,26 +219,26 @@ void fences(Side& side) {
 
 void ping_pong(Side& side) {
     const int other = 1 - side.rank;
-    if (side.rank == 0) side.calls().send(side.buffer.data(), 8, MPI_BYTE, other, 0, MPI_COMM_WORLD);
-    side.calls().recv(side.buffer.data(), 8, MPI_BYTE, other, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    if (side.rank == 1) side.calls().send(side.buffer.data(), 8, MPI_BYTE, other, 0, MPI_COMM_WORLD);
+    if (side.rank == 0) side.calls->send(side.buffer.data(), 8, MPI_BYTE, other, 0, MPI_COMM_WORLD);
+    side.calls->recv(side.buffer.data(), 8, MPI_BYTE, other, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (side.rank == 1) side.calls->send(side.buffer.data(), 8, MPI_BYTE, other, 0, MPI_COMM_WORLD);
 }
 
 void exchange(Side& side) {
     MPI_Request requests[2];
     const int other = 1 - side.rank;
-    side.calls().irecv(side.buffer.data(), 1024, MPI_BYTE, other, 0, MPI_COMM_WORLD, &requests[0]);
-    side.calls().isend(side.buffer.data() + 1024, 1024, MPI_BYTE, other, 0, MPI_COMM_WORLD, &requests[1]);
-    side.calls().waitall(2, requests, MPI_STATUSES_IGNORE);
+    side.calls->irecv(side.buffer.data(), 1024, MPI_BYTE, other, 0, MPI_COMM_WORLD, &requests[0]);
+    side.calls->isend(side.buffer.data() + 1024, 1024, MPI_BYTE, other, 0, MPI_COMM_WORLD, &requests[1]);
+    side.calls->waitall(2, requests, MPI_STATUSES_IGNORE);
 }
 
 void allreduce(Side& side) {
     double sum = 0;
     const double own = side.rank;
-    side.calls().allreduce(&own, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    side.calls->allreduce(&own, &sum, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
 }
 
-void barrier(Side& side) { side.calls().barrier(MPI_COMM_WORLD); }
+void barrier(Side& side) { side.calls->barrier(MPI_COMM_WORLD); }
 
 struct Pattern {
     const char* name;
@@ -326,7 +321,7 @@ void measure(const Pattern& pattern, int rank, const Choice& choice) {
     Ground ground(rank, choice.allocate, pattern.opened);
     // Neither finds in the processor's cache what the other has just read.
     Side sides[] = {{through, ground, 0}, {past, ground, 0.5}};
-    sides[0].lead_in.set(choice.lead_in.value_or(0));
+    sides[0].calls = &sides[0].lead_ins.of(choice.lead_in.value_or(0));
     PMPI_Barrier(MPI_COMM_WORLD);
     if (rank == origin_rank || pattern.both) {
         constexpr std::uint64_t few = 32;
@@ -342,7 +337,7 @@ void measure(const Pattern& pattern, int rank, const Choice& choice) {
         for (std::uint64_t sample = 0; sample < samples_to_take; ++sample) {
             double ns[2] = {};
             for (Side& side : sides)
-                if (!choice.lead_in) side.lead_in.choose(sample);
+                if (!choice.lead_in) side.calls = &side.lead_ins.in(sample);
             for (const std::size_t side : {0, 1, 1, 0})
                 ns[side] += time_ns(pattern, sides[side], operations);
             for (const std::size_t side : {0, 1})
@@ -375,9 +370,9 @@ Choice read(const Arguments& arguments) {
         give_up("bad --samples " + std::to_string(choice.samples) + " (too few to measure): give 4 or more");
     if (const std::string length = arguments.text("--lead-in", ""); !length.empty()) {
         choice.lead_in = to_number(length);
-        if (*choice.lead_in >= LeadIn::lengths)
+        if (*choice.lead_in >= LeadIns::lengths)
             give_up("bad --lead-in " + length + " (too long): give less than " +
-                    std::to_string(LeadIn::lengths));
+                    std::to_string(LeadIns::lengths));
     }
     return choice;
 }
