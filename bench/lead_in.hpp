@@ -9,11 +9,12 @@
 
 #include <sys/mman.h>
 
-#include <algorithm>
 #include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <vector>
 
@@ -31,7 +32,7 @@ class LeadIns {
 #if defined(__x86_64__)
         constexpr std::size_t all = lengths * std::tuple_size_v<Addresses> * stub_bytes;
         void* const memory = mmap(nullptr, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (memory == MAP_FAILED) return;
+        if (memory == MAP_FAILED) give_up();
         auto* stub = static_cast<std::byte*>(memory);
         for (std::size_t length = 0; length < lengths; ++length) {
             auto addresses = std::bit_cast<Addresses>(calls);
@@ -42,7 +43,7 @@ class LeadIns {
             }
             calls_[length] = std::bit_cast<Calls>(addresses);
         }
-        if (mprotect(memory, all, PROT_READ | PROT_EXEC) != 0) std::fill(calls_.begin(), calls_.end(), calls);
+        if (mprotect(memory, all, PROT_READ | PROT_EXEC) != 0) give_up();
 #endif
     }
 
@@ -52,6 +53,11 @@ class LeadIns {
     const Calls& in(std::uint64_t turn) const noexcept { return of(turn * 13 % lengths); }
 
   private:
+    [[noreturn]] static void give_up() {
+        std::perror("no memory for lead-ins (the system refuses pages of instructions): allow them");
+        std::exit(2);
+    }
+
     using Addresses = std::array<void*, sizeof(Calls) / sizeof(void*)>;
     static constexpr std::size_t stub_bytes = 64;
 
