@@ -3,8 +3,8 @@
 
 // Instructions that do nothing, before a call. How many a processor has run since it last waited can decide
 // more of what a call takes than the instructions themselves: with a thousand MPI_Rget on MPICH, in shared
-// memory, a library of a jump to PMPI and 16 instructions before it that do nothing is at 0.93 of plain,
-// and one with 24 of them at 1.07 (Zen 5, docs/never-slower.md). A loop that always has the same number
+// memory, a library of a jump to PMPI and 16 instructions before it that do nothing is at 0.92 of plain,
+// and one with 24 of them at 1.08 (Zen 5, docs/never-slower.md). A loop that always has the same number
 // measures that. So turns have lead-ins of all lengths, one after the other, and both sides the same.
 
 #include <sys/mman.h>
