@@ -23,11 +23,12 @@
 namespace nearfetch::bench {
 
 /// Calls with lead-ins of each length: for each a stub of its own, so that no jump has more than one target.
-/// Elsewhere than on x86-64 they are empty.
+/// The stubs stay until the process ends. Elsewhere than on x86-64 there are none.
 class LeadIns {
   public:
     static constexpr std::size_t lengths = 32;
 
+    /// Ends the program with an error where the system refuses the stubs.
     explicit LeadIns(const Calls& calls) : calls_(lengths, calls) {
 #if defined(__x86_64__)
         constexpr std::size_t all = lengths * std::tuple_size_v<Addresses> * stub_bytes;

@@ -217,7 +217,7 @@ def _all_programs(place: Place, options: Options) -> list[Program]:
         Program("barnes_hut", tree, "force_seconds_per_body"),
         Program("nearby", rounds, seconds),
     ]
-    if not is_built(place.family, "coarray_transpose"):
+    if not is_built(place.family, "coarray_transpose_in_turn"):
         return programs
     columns = ["--columns", options.choose(40, 10) * (10 if more > 1 else 1)]
     each = "communication_seconds_per_round"

@@ -66,7 +66,7 @@ struct Ground {
 class Side {
   public:
     /// \param from how much of the window lies before the first place that it visits
-    Side(const Calls& through_or_past, Ground& ground, double from)
+    Side(const LeadIns& through_or_past, Ground& ground, double from)
         : rank(ground.rank), buffer(ground.buffer), lead_ins(through_or_past), got_(ground.got), from_(from) {
         if (ground.window) win = ground.window->handle();
     }
@@ -111,7 +111,7 @@ class Side {
     int rank;
     MPI_Win win = MPI_WIN_NULL;
     std::vector<std::byte>& buffer;
-    const LeadIns lead_ins;
+    const LeadIns& lead_ins;
     const Calls* calls = &lead_ins.of(0);
 
   private:
@@ -320,7 +320,9 @@ struct Choice {
 void measure(const Pattern& pattern, int rank, const Choice& choice) {
     Ground ground(rank, choice.allocate, pattern.opened);
     // Neither finds in the processor's cache what the other has just read.
-    Side sides[] = {{through, ground, 0}, {past, ground, 0.5}};
+    static const LeadIns all_through(through);
+    static const LeadIns all_past(past);
+    Side sides[] = {{all_through, ground, 0}, {all_past, ground, 0.5}};
     sides[0].calls = &sides[0].lead_ins.of(choice.lead_in.value_or(0));
     PMPI_Barrier(MPI_COMM_WORLD);
     if (rank == origin_rank || pattern.both) {

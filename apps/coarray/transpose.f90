@@ -86,8 +86,7 @@ contains
     end subroutine
 
     subroutine deliver()
-        character(:), allocatable :: text
-        character(:), allocatable :: each
+        character(:), allocatable :: text, each
         integer :: unit, status, i
         each = decimal(seconds(1))
         do i = 2, rounds

@@ -34,7 +34,8 @@ constinit Recess recess;
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Winvalid-offsetof"
-static_assert(offsetof(Recess, library) + offsetof(LibraryCalls, Put) == 64);
+static_assert(offsetof(Recess, library) + offsetof(LibraryCalls, Put) == 64,
+              "what comes before is one line of the cache");
 #pragma GCC diagnostic pop
 
 void LibraryCalls::look_up() noexcept {

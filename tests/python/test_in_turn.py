@@ -29,11 +29,11 @@ def test_rounds_of_coarrays():
     if not harness.is_built("openmpi", "coarray_transpose_in_turn"):
         pytest.skip("no coarray_transpose (OpenCoarrays was not found)")
     columns, place = 8, harness.Place("openmpi", 2, "shm")
+    looked_at = harness.Side("acquire", {"bypass": "off"})
     for rounds, through in THROUGH:
         arguments = ["--columns", columns, "--rounds", rounds]
         plain = apps.measure("coarray_transpose", arguments, place).report
-        side = harness.Side("acquire", {"bypass": "off"})
-        result = apps.measure("coarray_transpose_in_turn", arguments, place, side)
+        result = apps.measure("coarray_transpose_in_turn", arguments, place, looked_at)
         # Each image gets the other's elements.
         assert result.outcome.total("gets") == through * 2 * columns**2
         assert (result.report["wrong"], result.report["checksum"]) == (0, plain["checksum"])
