@@ -352,7 +352,7 @@ void CachedWindow::check(Rank target, std::uint64_t offset, std::span<const std:
     Guard guard = lock();
     Target& t = at(target);
     // The second get may overtake an update of this process, or see it although the first was before it.
-    if (t.updates.outstanding() && t.updating.overlaps({offset, offset + served.size()})) return;
+    if (t.update_under_way() && t.updating.overlaps({offset, offset + served.size()})) return;
     HitChecks::Check* check = nullptr;
     try {
         check = &checks_.begin(target, offset, served, call_site);
@@ -376,14 +376,10 @@ void CachedWindow::check(Rank target, std::uint64_t offset, std::span<const std:
 /// \param collected its origin may be used again already
 void CachedWindow::update_started(Rank target, std::span<const Piece> pieces, bool collected) noexcept {
     Target& t = at(target);
-    if (!t.updates.outstanding()) t.updating = {};
-    for (const Piece& piece : pieces) {
-        const ByteRange range = piece.range();
-        if (t.checks != 0) checks_.overwritten(target, range);
-        t.updating = t.updating.empty() ? range
-                                        : ByteRange{std::min(t.updating.begin, range.begin),
-                                                    std::max(t.updating.end, range.end)};
-    }
+    if (t.checks != 0)
+        for (const Piece& piece : pieces)
+            checks_.overwritten(target, piece.range());
+    t.updates_also(pieces);
     started(target, t, t.updates);
     if (!collected) t.local_updates.started = issued_;
 }

@@ -177,6 +177,15 @@ class CachedWindow {
         ++passed_updates_;
         return true;
     }
+    /// After `false`, with one thread, of a put in one piece: whether it goes to the library all the same,
+    /// because its target is watched and it would go alone; then put_went_by().
+    bool put_goes_by(Rank target) noexcept {
+        Target& t = at(target);
+        if (t.route != Route::watch || t.puts_to_pass == 0 || holds_collected(target)) return false;
+        --t.puts_to_pass;
+        return true;
+    }
+    void put_went_by(Rank target, const Piece& piece) noexcept;
     /// Any put: collected, or started.
     /// \param may_wait it may be collected
     /// \param started if not null: whether the starter was called
@@ -233,7 +242,7 @@ class CachedWindow {
     template <class Call>
     int flush_passing(Rank target, FlushKind kind, const Call& library_call) {
         return and_then(library_call,
-                        [&t = at(target), kind](int status) { passed_completed(t, kind, status); });
+                        [&t = at(target), kind](int status) { t.passed_completed(kind, status); });
     }
     /// After Flush::needed_unseen.
     void done_unseen(Rank target, Moment since, FlushKind kind) noexcept;
@@ -254,7 +263,7 @@ class CachedWindow {
     /// \pre all_pass() before the library was called
     void all_passed(FlushKind kind, int status) noexcept {
         for (const Rank target : active_)
-            passed_completed(at(target), kind, status);
+            at(target).passed_completed(kind, status);
         polls_.completed();
         if (!progress_.step_unless_due()) [[unlikely]]
             lived_on_hits();
@@ -295,7 +304,7 @@ class CachedWindow {
         epochs_.set(target, Epoch::passive);
     }
     void unlock_passed(Rank target, int status) noexcept {
-        passed_completed(at(target), FlushKind::full, status);
+        at(target).passed_completed(FlushKind::full, status);
         polls_.completed();
         if (status == 0) epochs_.set(target, Epoch::none);
     }
@@ -397,15 +406,6 @@ class CachedWindow {
     }
     /// Notes an operation of a target that nothing is kept of. \return false if something is
     bool note_passed(Rank target, Passed what) noexcept;
-    /// A call that completes what has passed has returned. An atomic's result may be news even if it failed.
-    static int passed_completed(Target& t, FlushKind kind, int status) noexcept {
-        if (has(t.passed, Passed::fetches)) [[unlikely]] {
-            acquire_process();
-            t.passed = t.passed & ~Passed::fetches;
-        }
-        if (status == 0) t.passed = kind == FlushKind::full ? Passed::nothing : t.passed & Passed::updates;
-        return status;
-    }
     /// A get has been started. How long it takes is known if it is alone on its way.
     /// \param size_bytes 0 if nobody is to know
     void sent(Rank target, Target& t, std::uint64_t size_bytes, std::uint64_t call_ticks) noexcept {
@@ -434,7 +434,7 @@ class CachedWindow {
     /// Fetching atomics are complete: the program may know what they brought.
     void fetches_completed(Target& t, Moment since) noexcept;
     bool may_keep(const Target& t, ByteRange range) const noexcept {
-        return keeps_data_ && !(t.updates.outstanding() && t.updating.overlaps(range));
+        return keeps_data_ && !(t.update_under_way() && t.updating.overlaps(range));
     }
     void complete_checks(Target& t, Moment since) noexcept;
     void complete_locked(Target& t, Moment since, FlushKind kind, int status,

@@ -114,7 +114,7 @@ void CachedWindow::done_unseen(Rank target, Moment since, FlushKind kind) noexce
     if (!keeps_data_ && cache_ != nullptr) cache_->acquire(target);
     library_completed(t.gets.outstanding());
     if (t.fetches.outstanding()) fetches_completed(t, since);
-    passed_completed(t, kind, 0);
+    t.passed_completed(kind, 0);
     t.lone_bytes = 0;  // how long it took is not known
     // Since flush() was asked, another thread may have started what waits for this completion.
     if (t.in_transit())
@@ -148,7 +148,7 @@ void CachedWindow::complete_locked(Target& t, Moment since, FlushKind kind, int 
                                    std::uint64_t network_ticks) noexcept {
     const std::uint64_t begin_ticks = ticks();
     if (t.fetches.outstanding()) fetches_completed(t, since);
-    passed_completed(t, kind, status);
+    t.passed_completed(kind, status);
     const bool had_gets = t.gets.outstanding();
     const std::uint64_t lone_bytes = std::exchange(t.lone_bytes, 0);
     if (status != 0) {

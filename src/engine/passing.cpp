@@ -22,7 +22,7 @@ void CachedWindow::set_route(Target& t) noexcept {
         t.route = Route::watch;
     else
         t.route = learns_ ? Route::check : Route::look;
-    if (t.route != Route::pass) t.puts_to_pass = 0;
+    if (t.route != Route::pass && t.route != Route::watch) t.puts_to_pass = 0;
 }
 
 /// From now on what is under way of a target that wants no cache counts as passed; unless somebody waits for

@@ -46,7 +46,7 @@ bool CachedWindow::may_read_ahead(const Target& t) const noexcept {
     if (learns_) return true;
     const bool read_only = settings_.mode == Mode::always_cache ||
                            (settings_.mode == Mode::user_defined && settings_.read_only_phases);
-    return read_only && puts() == puts_before_ && !t.updates.outstanding();
+    return read_only && puts() == puts_before_ && !t.update_under_way();
 }
 
 /// A PENDING entry for the gap of this get and what is missing around it in its block, if it is the second

@@ -17,6 +17,7 @@
 
 #include "base/types.hpp"
 #include "core/range_cache/range_cache.hpp"
+#include "engine/acquires.hpp"
 #include "engine/bet.hpp"
 #include "engine/write_behind.hpp"
 
@@ -156,6 +157,26 @@ struct alignas(64) Target {
     void add(std::span<const Waiter> waiting) {
         for (const Waiter& waiter : waiting)
             waiting_with(waiter).push_back(waiter);
+    }
+    /// An update of these bytes is started, or passes while the target is watched.
+    void updates_also(std::span<const Piece> pieces) noexcept {
+        if (!update_under_way()) updating = {};
+        for (const Piece& piece : pieces) {
+            const ByteRange range = piece.range();
+            updating = updating.empty() ? range
+                                        : ByteRange{std::min(updating.begin, range.begin),
+                                                    std::max(updating.end, range.end)};
+        }
+    }
+    /// Of a target that something is kept of.
+    bool update_under_way() const noexcept { return updates.outstanding() || has(passed, Passed::updates); }
+    /// A call that completes what has passed has returned. An atomic's result may be news even if it failed.
+    void passed_completed(FlushKind kind, int status) noexcept {
+        if (has(passed, Passed::fetches)) [[unlikely]] {
+            acquire_process();
+            passed = passed & ~Passed::fetches;
+        }
+        if (status == 0) passed = kind == FlushKind::full ? Passed::nothing : passed & Passed::updates;
     }
     /// Something waits for a completion beside the program.
     bool in_transit() const noexcept {

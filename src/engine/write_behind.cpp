@@ -153,7 +153,7 @@ int CachedWindow::put(Rank target, std::span<const Piece> pieces, PutStarter& st
         for (const Piece& piece : pieces)
             behind_->discard(target, piece.range());
     note_put(target, pieces, false);
-    if (t.route == Route::pass) t.puts_to_pass = puts_to_pass(t, is_collectable);
+    if (t.route == Route::pass || t.route == Route::watch) t.puts_to_pass = puts_to_pass(t, is_collectable);
     return made_room;
 }
 
@@ -166,6 +166,16 @@ void CachedWindow::note_put(Rank target, std::span<const Piece> pieces, bool col
     if (cache_ == nullptr) return;
     for (const Piece& piece : pieces)
         cache_->update(target, piece.offset, piece.size, piece.origin);
+}
+
+void CachedWindow::put_went_by(Rank target, const Piece& piece) noexcept {
+    Target& t = at(target);
+    t.updates_also({&piece, 1});
+    t.passed = t.passed | Passed::updates;
+    ++passed_updates_;
+    epochs_.accessed();
+    list(target, t);
+    if (cache_ != nullptr) cache_->update(target, piece.offset, piece.size, piece.origin);
 }
 
 /// A get sees what this process has put: all of it is here, or what is leaves before the get is started.

@@ -6,6 +6,7 @@
 
 #include <mpi.h>
 
+#include <optional>
 #include <vector>
 
 #include "base/thread_scratch.hpp"
@@ -70,16 +71,26 @@ template <class Count, class Call>
     return window != nullptr && window->cached().put_passes(target);
 }
 
-/// A plain put that is collected in a few lines.
-template <class Count>
-[[gnu::always_inline]] inline bool is_collected(const Access<Count>& put) noexcept {
+/// A plain put that is collected in a few lines, or that nobody has to look at further because its target is
+/// watched. \return whether it was one, and its status
+template <class Count, class Call>
+[[gnu::always_inline]] inline std::optional<int> try_put(const Access<Count>& put, const Call& call) {
     // What is collected is sent under the lock of its target.
     Window* const window = undisturbed_window(put.target, put.win);
     if (window == nullptr || put.origin_type != put.target_type || put.origin_count != put.target_count)
-        return false;
+        return std::nullopt;
     const std::uint64_t size = bytes_of(dense_bytes_at_hand(put.target_type), put.target_count);
-    return size != 0 && window->cached().try_collect(put.target, window->offset(put.target, put.displacement),
-                                                     size, put.origin);
+    if (size == 0) return std::nullopt;
+    CachedWindow& cached = window->cached();
+    const std::uint64_t offset = window->offset(put.target, put.displacement);
+    if (cached.put_goes_by(put.target)) {
+        const int status = call();
+        if (status == MPI_SUCCESS)
+            cached.put_went_by(put.target, {offset, size, static_cast<std::byte*>(put.origin)});
+        return status;
+    }
+    if (cached.try_collect(put.target, offset, size, put.origin)) return MPI_SUCCESS;
+    return std::nullopt;
 }
 
 template <class Count, class Call>
@@ -110,10 +121,11 @@ using namespace nearfetch;
                                                   COUNT count, MPI_Datatype type, MPI_Win win) {             \
         const Access<COUNT> put{                                                                             \
             const_cast<void*>(origin), origin_count, origin_type, rank, disp, count, type, win};             \
-        if (is_collected(put)) return MPI_SUCCESS;                                                           \
-        return put_slowly(put, nullptr, [&] {                                                                \
+        const auto call = [&] {                                                                              \
             return PMPI_Put##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, win);        \
-        });                                                                                                  \
+        };                                                                                                   \
+        if (const std::optional<int> status = try_put(put, call)) return *status;                            \
+        return put_slowly(put, nullptr, call);                                                               \
     }                                                                                                        \
     static int put_seen##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,  \
                                 MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Win win) {                \

@@ -132,6 +132,12 @@ class Rig : public WindowTransfers {
             if (started != nullptr) *started = true;
             return start_put(target, pieces);
         }
+        if (pieces.size() == 1 && window.put_goes_by(target)) {
+            if (started != nullptr) *started = true;
+            const int outcome = start_put(target, pieces);
+            if (outcome == 0) window.put_went_by(target, first);
+            return outcome;
+        }
         if (pieces.size() == 1 && window.try_collect(target, first.offset, first.size, first.origin))
             return 0;
         PutWhole starter(*this, target, pieces);

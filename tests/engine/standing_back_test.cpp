@@ -288,8 +288,8 @@ struct WatchingTest : CachedWindowTest {
 
     /// 64 bytes that nobody asked for before, which are looked at when they are asked for again, or not even
     /// then.
-    static std::uint64_t fresh(bool watched) {
-        std::uint64_t offset = 40000;
+    static std::uint64_t fresh(bool watched, std::uint64_t from = 40000) {
+        std::uint64_t offset = from;
         while (TouchFilter::sampled(1, offset) != watched)
             offset += 64;
         return offset;
@@ -401,6 +401,61 @@ TEST_F(WatchingTest, APutThatIsUnderWayIsCompletedByTheLibrary) {
     EXPECT_EQ(rig.window.try_flush(1, FlushKind::full), Served::no);
     rig.flush(1);
     EXPECT_EQ(bytes(1, 0, 64), value);
+}
+
+TEST_F(WatchingTest, PutsThatGoAlonePassUntilOneIsLookedAt) {
+    Buffer value(64, 0x3c), buffer(64);
+    const std::uint64_t puts = counters().puts, flushes = rig.library_flushes;
+    EXPECT_FALSE(rig.window.put_goes_by(1));
+    rig.put(1, 0, 64, value.data());
+    rig.flush(1);
+    rig.put(1, 64, 64, value.data());
+    EXPECT_EQ(rig.window.try_flush(1, FlushKind::full), Served::pass);
+    rig.flush(1, FlushKind::local);
+    EXPECT_EQ(rig.window.try_flush(1, FlushKind::full), Served::pass) << "it may not be there yet";
+    rig.flush(1);
+    EXPECT_NE(rig.window.try_flush(1, FlushKind::full), Served::pass) << "nothing is under way";
+    EXPECT_EQ(counters().puts, puts + 2);
+    EXPECT_EQ(rig.library_flushes, flushes + 3);
+    ASSERT_TRUE(passes(fresh(false), buffer)) << "it is watched as before";
+    int passed = 1;
+    while (rig.window.put_goes_by(1))
+        ++passed;
+    EXPECT_EQ(passed, 255);
+    rig.put(1, 128, 64, value.data());
+    EXPECT_TRUE(rig.window.put_goes_by(1)) << "that one was looked at";
+}
+
+TEST_F(WatchingTest, CachedBytesTakeTheValuesOfPutsThatPass) {
+    for (int i = 0; i < 2; ++i)
+        fetched(1, fresh(true), 64);
+    Buffer value(64, 0x3c), other(64, 0x55);
+    rig.put(1, 0, 64, value.data());
+    rig.put(1, fresh(true), 64, value.data());
+    rig.put_status = 1;
+    EXPECT_EQ(rig.put(1, fresh(true) + 8, 8, other.data()), 1);
+    rig.flush(1);
+    const std::uint64_t messages = rig.messages;
+    EXPECT_EQ(fetched(1, fresh(true), 64), value);
+    EXPECT_EQ(rig.messages, messages) << "it is a hit";
+}
+
+TEST_F(WatchingTest, AGetThatMayOvertakeAPutThatPassedIsNotKept) {
+    Buffer value(64, 0x3c), buffer(64);
+    rig.late_puts = true;
+    rig.put(1, 0, 64, value.data());
+    rig.flush(1);
+    for (const std::uint64_t offset : {fresh(true), fresh(true, 50000)}) {
+        ASSERT_TRUE(passes(offset, buffer));
+        rig.flush(1);
+        rig.put(1, fresh(true), 64, value.data());
+        ASSERT_FALSE(passes(offset, buffer)) << "it was asked for before";
+        rig.get(1, offset, 64, buffer.data());
+        rig.flush(1);
+        const std::uint64_t messages = rig.messages;
+        EXPECT_EQ(fetched(1, offset, 64), bytes(1, offset, 64));
+        EXPECT_EQ(rig.messages, messages + (offset == fresh(true) ? 1 : 0));
+    }
 }
 
 TEST_F(WatchingTest, NothingPassesWhatIsCollected) {
