@@ -134,6 +134,7 @@ class Rig : public WindowTransfers {
         }
         if (pieces.size() == 1 && window.put_goes_by(target)) {
             if (started != nullptr) *started = true;
+            ++puts_gone_by;
             const int outcome = start_put(target, pieces);
             if (outcome == 0) window.put_went_by(target, first);
             return outcome;
@@ -258,6 +259,7 @@ class Rig : public WindowTransfers {
     std::uint64_t messages = 0;
     std::uint64_t bytes = 0;
     std::uint64_t put_messages = 0;
+    std::uint64_t puts_gone_by = 0;
     std::uint64_t library_flushes = 0;
     std::uint64_t local_flushes = 0;  ///< that the window has made itself
     std::uint64_t network_ticks = 0;  ///< what a completing call is said to take

@@ -87,6 +87,7 @@ std::optional<Finding> examine(const Program& program, Fault fault, Outcome& tot
     const Outcome outcome = run_one(program, fault);
     total.ops += outcome.ops;
     total.bytes += outcome.bytes;
+    total.watched_puts += outcome.watched_puts;
     if (outcome.failure.empty()) return std::nullopt;
     const Clock clock;
     const auto fails = [&](const Program& one) {

@@ -16,16 +16,19 @@ namespace {
 using Kind = RangeOp::Kind;
 using testing::Rig;
 
-/// While it lives the engine measures nothing.
-class Timeless {
+/// While it lives the engine does not measure, but is told that its own work takes so long between two
+/// readings.
+class ToldTime {
   public:
-    Timeless() noexcept { simulated_ticks = &ticks_; }
-    ~Timeless() { simulated_ticks = nullptr; }
-    Timeless(const Timeless&) = delete;
-    Timeless& operator=(const Timeless&) = delete;
+    explicit ToldTime(std::uint64_t step_ticks) noexcept : ticks_{.now = 0, .step = step_ticks} {
+        simulated_ticks = &ticks_;
+    }
+    ~ToldTime() { simulated_ticks = nullptr; }
+    ToldTime(const ToldTime&) = delete;
+    ToldTime& operator=(const ToldTime&) = delete;
 
   private:
-    SimulatedTicks ticks_{.now = 0, .step = 100};
+    SimulatedTicks ticks_;
 };
 
 /// What a faulty engine calls complete may still be on its way: to a check's memory, which is gone then.
@@ -40,6 +43,8 @@ class RangeRun {
         : program_(program),
           fault_(fault),
           dice_(program.chance),
+          // Where that is felt, targets of a slow network are watched.
+          told_time_(dice_.one_of<std::uint64_t>({100, 100, 20'000})),
           rig_(settings_for(program.settings, fault), RangeProgram::ranks, RangeProgram::memory_bytes),
           updates_(RangeProgram::ranks) {
         rig_.network_ticks = dice_.one_of<std::uint64_t>({0, 1000, 50'000});
@@ -62,6 +67,7 @@ class RangeRun {
         flush_all(FlushKind::full);
         if (outcome_.failure.empty()) check_counters();
         counters.add(rig_.window.counters());
+        outcome_.watched_puts = rig_.puts_gone_by;
         return outcome_;
     }
 
@@ -402,10 +408,10 @@ class RangeRun {
         if (!rig_.transfers.empty()) fail("transfers stay under way after a flush of all", op_);
     }
 
-    Timeless timeless_;
     const RangeProgram& program_;
     Fault fault_;
     Dice dice_;
+    ToldTime told_time_;
     Rig rig_;
     std::vector<std::unique_ptr<Access>> under_way_;
     std::vector<std::vector<Update>> updates_;  ///< by target, until they are complete
