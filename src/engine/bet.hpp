@@ -11,6 +11,8 @@
 // How far it stands back depends on the network. Where a get takes as long as hundreds of lookups, the
 // target is `watching`: of a quarter of the addresses, what is asked for again is looked up, and admitted, so
 // that a phase of reuse after a stream is found by its first reuse; all else goes to the library as it is.
+// What is admitted in vain costs, too, a block of a few KiB half a get and more: so it has to be paid for by
+// the gets that pass, as looking again is, or by hits.
 // Where a get is a load or two, even that is felt: the target is `asleep`, and all its gets and flushes go to
 // the library, untracked. A same-node neighbour thereby drops out within a few dozen gets, unless its
 // hits really pay.
@@ -82,6 +84,15 @@ class Bet {
         pause_left_ = static_cast<std::uint64_t>(std::max(static_cast<double>(pause_left_) - passed, 0.0));
     }
     void wake() noexcept { state_ = State::caching; }
+    /// While watching: whether what was asked for before may be admitted; if so, that counts. It may cost as
+    /// much as looking again does, and up to two rounds' worth at once.
+    /// \param passed_gets, hits of the target so far; a hit pays for as many as its get would have taken
+    bool may_admit(std::uint64_t passed_gets, std::uint64_t hits) noexcept {
+        const std::uint64_t paid = passed_gets + hits * gets_per_hit;
+        if (admissions_ >= paid + 2 * round_gets * gets_per_look_) return false;
+        admissions_ = std::max(admissions_, paid) + gets_per_look_;
+        return true;
+    }
     /// Leaves the target alone for good.
     void give_up() noexcept {
         state_ = State::asleep;
@@ -253,6 +264,7 @@ class Bet {
         if (lost_rounds_ != 0 && lost - avoided > felt * plain) {
             const double pause = looking / (look_share * std::max(network_per_get_, 1.0));
             pause_left_ = static_cast<std::uint64_t>(std::clamp(pause, least_pause, most_pause));
+            gets_per_look_ = pause_left_ / std::max(misses_, std::uint64_t{round_gets});
             const bool slow = network_per_get_ > lookups_per_get * cost.hit_ticks;
             const bool pays = hits == 0 || hits_pay(hits, hit_bytes);
             state_ = slow && keeps_data && pays ? State::watching : State::asleep;
@@ -350,7 +362,8 @@ class Bet {
     static constexpr std::uint64_t vain_row = 128;
     static constexpr std::uint64_t most_vain_pause = 1 << 16;
     static constexpr std::uint64_t long_copy = 4096;
-    static constexpr double look_share = 0.005;  ///< what looking again costs, of what the gets take
+    static constexpr double look_share = 0.005;         ///< what looking again costs, of what the gets take
+    static constexpr std::uint64_t gets_per_hit = 200;  ///< 1 / look_share
     static constexpr double least_pause = 64;
     static constexpr double most_pause = 1e9;
     static constexpr std::uint64_t for_good = ~std::uint64_t{0};
@@ -364,9 +377,11 @@ class Bet {
     static constexpr std::size_t size_classes = 28;
 
     State state_ = State::unread;
-    bool has_won_ = false;           ///< a round
-    std::uint32_t lost_rounds_ = 0;  ///< in a row
-    std::uint64_t pause_left_ = 0;   ///< gets, unless caching
+    bool has_won_ = false;             ///< a round
+    std::uint32_t lost_rounds_ = 0;    ///< in a row
+    std::uint64_t pause_left_ = 0;     ///< gets, unless caching
+    std::uint64_t gets_per_look_ = 0;  ///< that have to pass for a miss of the last lost round
+    std::uint64_t admissions_ = 0;     ///< while watching, in gets that pay for them
     std::uint64_t misses_ = 0;
     std::uint64_t under_way_ = 0;      ///< misses and pending hits, until all are completed
     std::uint64_t went_by_ = 0;        ///< the same of gets that passed

@@ -104,7 +104,7 @@ bool CachedWindow::lets_pass(Rank target, std::uint64_t offset) noexcept {
         return false;
     }
     if (t.bet.asleep() || unwatched(t, target, offset)) return true;
-    return !asked_before(t, target, offset);
+    return !asked_before(t, target, offset) || !t.bet.may_admit(t.passed_gets, t.hits);
 }
 
 void CachedWindow::went_by(Rank target, std::uint64_t size_bytes, const void* origin) noexcept {

@@ -150,6 +150,23 @@ TEST(Bet, ASlowTargetIsNotLeftAloneForLong) {
     EXPECT_LT(gets, 800u);
 }
 
+TEST(Bet, WatchingAdmitsTwoRoundsAtOnceAndThenWhatIsPaidFor) {
+    Bet bet;
+    play(bet, 100'000, 12'000, 0);
+    ASSERT_TRUE(bet.watching());
+    const auto admitted = [&bet](std::uint64_t passed, std::uint64_t hits) {
+        int count = 0;
+        while (bet.may_admit(passed, hits))
+            ++count;
+        return count;
+    };
+    EXPECT_EQ(admitted(0, 0), 64);
+    // A 32nd of what a round costs is half a percent of what 768 / 32 gets take, and a hit saves one get.
+    EXPECT_NEAR(admitted(240, 0), 10, 1);
+    EXPECT_NEAR(admitted(240, 1), 200 / 24, 1);
+    EXPECT_EQ(admitted(1'000'000, 1), 64) << "no more than that is saved up";
+}
+
 TEST(Bet, HitsThatPayKeepEvenACheapTarget) {
     Bet bet;
     play(bet, 600, 200, 10'000);
