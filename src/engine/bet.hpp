@@ -362,8 +362,8 @@ class Bet {
     static constexpr std::uint64_t vain_row = 128;
     static constexpr std::uint64_t most_vain_pause = 1 << 16;
     static constexpr std::uint64_t long_copy = 4096;
-    static constexpr double look_share = 0.005;         ///< what looking again costs, of what the gets take
-    static constexpr std::uint64_t gets_per_hit = 200;  ///< 1 / look_share
+    static constexpr double look_share = 0.005;  ///< what looking again costs, of what the gets take
+    static constexpr auto gets_per_hit = static_cast<std::uint64_t>(1 / look_share);
     static constexpr double least_pause = 64;
     static constexpr double most_pause = 1e9;
     static constexpr std::uint64_t for_good = ~std::uint64_t{0};

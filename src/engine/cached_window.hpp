@@ -177,8 +177,8 @@ class CachedWindow {
         ++passed_updates_;
         return true;
     }
-    /// After `false`, with one thread, of a put in one piece: whether it goes to the library all the same,
-    /// because its target is watched and it would go alone; then put_went_by().
+    /// Of a put in one piece that does not pass, with one thread: whether it goes to the library all the
+    /// same, because its target is watched and it would go alone; then put_went_by().
     bool put_goes_by(Rank target) noexcept {
         Target& t = at(target);
         if (t.route != Route::watch || t.puts_to_pass == 0 || holds_collected(target)) return false;
@@ -406,6 +406,7 @@ class CachedWindow {
     }
     /// Notes an operation of a target that nothing is kept of. \return false if something is
     bool note_passed(Rank target, Passed what) noexcept;
+    void note(Rank target, Target& t, Passed what) noexcept;
     /// A get has been started. How long it takes is known if it is alone on its way.
     /// \param size_bytes 0 if nobody is to know
     void sent(Rank target, Target& t, std::uint64_t size_bytes, std::uint64_t call_ticks) noexcept {

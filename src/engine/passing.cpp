@@ -22,7 +22,7 @@ void CachedWindow::set_route(Target& t) noexcept {
         t.route = Route::watch;
     else
         t.route = learns_ ? Route::check : Route::look;
-    if (t.route != Route::pass && t.route != Route::watch) t.puts_to_pass = 0;
+    if (!t.is_left_alone()) t.puts_to_pass = 0;
 }
 
 /// From now on what is under way of a target that wants no cache counts as passed; unless somebody waits for
@@ -42,10 +42,14 @@ bool CachedWindow::untrack(Target& t) noexcept {
 bool CachedWindow::note_passed(Rank target, Passed what) noexcept {
     Target& t = at(target);
     if (t.route != Route::pass) return false;
+    note(target, t, what);
+    return true;
+}
+
+void CachedWindow::note(Rank target, Target& t, Passed what) noexcept {
     list(target, t);
     t.passed = t.passed | what;
     if (has(what, Passed::updates)) ++passed_updates_;
-    return true;
 }
 
 void CachedWindow::wake(Rank target) noexcept {

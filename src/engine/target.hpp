@@ -132,6 +132,8 @@ struct alignas(64) Target {
 
     /// It has to be listed, so that what completes everything finds it.
     bool may_pass() const noexcept { return route == Route::pass && listed; }
+    /// Most of what is started there goes to the library as it is.
+    bool is_left_alone() const noexcept { return route == Route::pass || route == Route::watch; }
     void get_passes(std::uint64_t size) noexcept {
         ++passed_gets;
         passed_bytes += size;

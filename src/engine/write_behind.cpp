@@ -153,7 +153,7 @@ int CachedWindow::put(Rank target, std::span<const Piece> pieces, PutStarter& st
         for (const Piece& piece : pieces)
             behind_->discard(target, piece.range());
     note_put(target, pieces, false);
-    if (t.route == Route::pass || t.route == Route::watch) t.puts_to_pass = puts_to_pass(t, is_collectable);
+    if (t.is_left_alone()) t.puts_to_pass = puts_to_pass(t, is_collectable);
     return made_room;
 }
 
@@ -171,10 +171,8 @@ void CachedWindow::note_put(Rank target, std::span<const Piece> pieces, bool col
 void CachedWindow::put_went_by(Rank target, const Piece& piece) noexcept {
     Target& t = at(target);
     t.updates_also({&piece, 1});
-    t.passed = t.passed | Passed::updates;
-    ++passed_updates_;
+    note(target, t, Passed::updates);
     epochs_.accessed();
-    list(target, t);
     if (cache_ != nullptr) cache_->update(target, piece.offset, piece.size, piece.origin);
 }
 
