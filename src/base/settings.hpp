@@ -55,7 +55,7 @@ struct Settings {
     std::uint64_t check_hits = 0;
     std::uint64_t progress_interval_us = 20;
     std::uint64_t quiet_progress_interval_us = 500;
-    std::uint64_t recess_calls = 32768;
+    std::uint64_t recess_calls = 131072;
     std::uint64_t seed = 1;
     std::string stats_dir;
     bool summary = false;

@@ -60,14 +60,34 @@ class Allowance {
         return passes() ? library.now() : seen;
 #endif
     }
-    void begin(std::uint32_t calls) noexcept { allowed_ = left_ = calls; }
-    bool is_used_up() const noexcept { return allowed_ != 0 && left_ == 0; }
-    /// \return how many have passed
-    std::uint32_t end() noexcept { return std::exchange(allowed_, 0) - std::exchange(left_, 0); }
+    /// The same of a call that comes here only while the recess is on, which the first one that does not pass
+    /// ends.
+    template <auto* call>
+    auto way_until_used_up(const LibraryCall<call>& library, decltype(call) seen) noexcept {
+#if defined(__x86_64__)
+        asm("subl $1, %[left]\n\t"
+            "cmovnc %[library], %[seen]"
+            : [seen] "+r"(seen), [left] "+m"(left_)
+            : [library] "m"(library.now())
+            : "cc");
+        return seen;
+#else
+        return left_-- != 0 ? library.now() : seen;
+#endif
+    }
+    void begin(std::uint32_t calls) noexcept { left_ = calls; }
+    std::uint32_t left() const noexcept { return left_ != used_up ? left_ : 0; }
+    /// \return how many were left
+    std::uint32_t end() noexcept {
+        const std::uint32_t were_left = left();
+        left_ = 0;
+        return were_left;
+    }
 
   private:
+    static constexpr std::uint32_t used_up = ~std::uint32_t{0};  ///< one more has come
+
     std::uint32_t left_ = 0;
-    std::uint32_t allowed_ = 0;
 };
 
 /// Whether calls of one kind pass in the recess that is on, of which it matters only whether there were any:
@@ -83,6 +103,7 @@ class Permission {
         return true;
     }
     bool given() const noexcept { return state_ != State::none; }
+    bool was_used() const noexcept { return state_ == State::used; }
     void begin(bool pass) noexcept { state_ = pass ? State::given : State::none; }
     /// \return whether one has passed
     bool end() noexcept { return std::exchange(state_, State::none) == State::used; }

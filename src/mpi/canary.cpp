@@ -16,6 +16,7 @@ namespace nearfetch {
 namespace {
 std::string calls;  // "MPI_Recv MPI_Wait"
 unsigned long long unseen_calls = 0;
+unsigned long long series_completions = 0;
 }  // namespace
 
 bool left_out(const char* call) noexcept {
@@ -28,6 +29,7 @@ bool left_out(const char* call) noexcept {
 }
 
 void count_unseen(unsigned long long calls) noexcept { unseen_calls += calls; }
+void count_in_series(unsigned long long completions) noexcept { series_completions += completions; }
 
 }  // namespace nearfetch
 
@@ -36,5 +38,7 @@ extern "C" void nearfetch_canary_leave_out(const char* names) { nearfetch::calls
 
 /// Calls that have passed in recesses that have ended.
 extern "C" unsigned long long nearfetch_canary_unseen_calls() { return nearfetch::unseen_calls; }
+/// Completions that were counted in place of what they complete.
+extern "C" unsigned long long nearfetch_canary_series_completions() { return nearfetch::series_completions; }
 
 #endif

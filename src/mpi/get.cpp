@@ -235,8 +235,9 @@ template <class Count>
 /// needs no stack; and once it is known that both sides have the same count and type, all that is left of the
 /// arguments is in registers.
 template <class Count, auto* library_get>
-int get_seen(void* origin, Count origin_count, MPI_Datatype origin_type, int target, MPI_Aint displacement,
-             Count count, MPI_Datatype type, MPI_Win win) {
+[[gnu::always_inline]] inline int see_get(void* origin, Count origin_count, MPI_Datatype origin_type,
+                                          int target, MPI_Aint displacement, Count count, MPI_Datatype type,
+                                          MPI_Win win) {
     Window* const window = near_window(target, win);
     if (window == nullptr) [[unlikely]]
         return get_after_miss<Count, false>(origin, origin_count, origin_type, target, displacement, count,
@@ -329,33 +330,50 @@ int rget(const Access<Count>& call, MPI_Request* request) {
 
 using namespace nearfetch;
 
+#define NEARFETCH_PARAMETERS(COUNT)                                                                   \
+    void *origin, COUNT origin_count, MPI_Datatype origin_type, int rank, MPI_Aint disp, COUNT count, \
+        MPI_Datatype type, MPI_Win win
+#define NEARFETCH_ARGUMENTS origin, origin_count, origin_type, rank, disp, count, type, win
+
 // The bodies are the same for int and MPI_Count. Each call ends the function, so that it needs no stack.
-#define NEARFETCH_GETS(SUFFIX, COUNT, LINE)                                                                  \
-    static int rget_seen##SUFFIX(void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,       \
-                                 MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Win win,                 \
-                                 MPI_Request* request) {                                                     \
-        Window* const window = near_window(rank, win);                                                       \
-        if (window != nullptr && window->cached().nothing_kept(rank) && !recess.falls_due() &&               \
-            passes(*window, rank, remembered_bytes(type, count)))                                            \
-            return PMPI_Rget##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, win,        \
-                                     request);                                                               \
-        return rget<COUNT>({origin, origin_count, origin_type, rank, disp, count, type, win}, request);      \
-    }                                                                                                        \
-    LINE int MPI_Get##SUFFIX(void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,           \
-                             MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Win win) {                   \
-        return recess.gets.way(recess.library.Get##SUFFIX, get_seen<COUNT, PMPI_Get##SUFFIX>)(               \
-            origin, origin_count, origin_type, rank, disp, count, type, win);                                \
-    }                                                                                                        \
-    int MPI_Rget##SUFFIX(void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,               \
-                         MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Win win, MPI_Request* request) { \
-        return recess.gets.way(recess.library.Rget##SUFFIX, rget_seen##SUFFIX)(                              \
-            origin, origin_count, origin_type, rank, disp, count, type, win, request);                       \
+#define NEARFETCH_RGET(SUFFIX, COUNT)                                                               \
+    static int rget_seen##SUFFIX(NEARFETCH_PARAMETERS(COUNT), MPI_Request* request) {               \
+        Window* const window = near_window(rank, win);                                              \
+        if (window != nullptr && window->cached().nothing_kept(rank) && !recess.falls_due() &&      \
+            passes(*window, rank, remembered_bytes(type, count)))                                   \
+            return PMPI_Rget##SUFFIX(NEARFETCH_ARGUMENTS, request);                                 \
+        return rget<COUNT>({NEARFETCH_ARGUMENTS}, request);                                         \
+    }                                                                                               \
+    int MPI_Rget##SUFFIX(NEARFETCH_PARAMETERS(COUNT), MPI_Request* request) {                       \
+        return recess.gets.way(recess.library.Rget##SUFFIX, rget_seen##SUFFIX)(NEARFETCH_ARGUMENTS, \
+                                                                               request);            \
     }
 
 extern "C" {
+NEARFETCH_IN_LINE("1") [[gnu::aligned(64)]] int MPI_Get(NEARFETCH_PARAMETERS(int)) {
+    return recess.ways.get(NEARFETCH_ARGUMENTS);
+}
+}
 
-NEARFETCH_GETS(, int, NEARFETCH_IN_LINE("1") [[gnu::aligned(64)]])
+namespace nearfetch {
+
+int get_seen(NEARFETCH_PARAMETERS(int)) { return see_get<int, PMPI_Get>(NEARFETCH_ARGUMENTS); }
+
+NEARFETCH_IN_LINE("1") int get_counted(NEARFETCH_PARAMETERS(int)) {
+    return recess.gets.way_until_used_up(recess.library.Get, get_seen)(NEARFETCH_ARGUMENTS);
+}
+
+}  // namespace nearfetch
+
+extern "C" {
+NEARFETCH_RGET(, int)
 #if NEARFETCH_LARGE_COUNT
-NEARFETCH_GETS(_c, MPI_Count, NEARFETCH_IN_LINE("4"))
+static int get_seen_c(NEARFETCH_PARAMETERS(MPI_Count)) {
+    return see_get<MPI_Count, PMPI_Get_c>(NEARFETCH_ARGUMENTS);
+}
+NEARFETCH_IN_LINE("4") int MPI_Get_c(NEARFETCH_PARAMETERS(MPI_Count)) {
+    return recess.gets.way(recess.library.Get_c, get_seen_c)(NEARFETCH_ARGUMENTS);
+}
+NEARFETCH_RGET(_c, MPI_Count)
 #endif
 }

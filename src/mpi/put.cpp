@@ -114,44 +114,52 @@ int rput(const Access<Count>& put, MPI_Request* request, const Call& call) {
 
 using namespace nearfetch;
 
+#define NEARFETCH_PARAMETERS(COUNT)                                                                         \
+    const void *origin, COUNT origin_count, MPI_Datatype origin_type, int rank, MPI_Aint disp, COUNT count, \
+        MPI_Datatype type, MPI_Win win
+#define NEARFETCH_ARGUMENTS origin, origin_count, origin_type, rank, disp, count, type, win
+
 // The bodies are the same for int and MPI_Count. What passes ends in the library's call, and needs no stack.
-#define NEARFETCH_PUTS(SUFFIX, COUNT, LINE)                                                                  \
-    [[gnu::noinline]] static int put_kept##SUFFIX(const void* origin, COUNT origin_count,                    \
-                                                  MPI_Datatype origin_type, int rank, MPI_Aint disp,         \
-                                                  COUNT count, MPI_Datatype type, MPI_Win win) {             \
-        const Access<COUNT> put{                                                                             \
-            const_cast<void*>(origin), origin_count, origin_type, rank, disp, count, type, win};             \
-        const auto call = [&] {                                                                              \
-            return PMPI_Put##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, win);        \
-        };                                                                                                   \
-        if (const std::optional<int> status = try_put(put, call)) return *status;                            \
-        return put_slowly(put, nullptr, call);                                                               \
-    }                                                                                                        \
-    static int put_seen##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,  \
-                                MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Win win) {                \
-        if (passes(rank, win))                                                                               \
-            return PMPI_Put##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, win);        \
-        return put_kept##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, win);            \
-    }                                                                                                        \
-    LINE int MPI_Put##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,     \
-                             MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Win win) {                   \
-        return recess.updates.way(recess.library.Put##SUFFIX, put_seen##SUFFIX)(                             \
-            origin, origin_count, origin_type, rank, disp, count, type, win);                                \
-    }                                                                                                        \
-    int MPI_Rput##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,         \
-                         MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Win win, MPI_Request* request) { \
-        return rput(Access<COUNT>{const_cast<void*>(origin), origin_count, origin_type, rank, disp, count,   \
-                                  type, win},                                                                \
-                    request, [&] {                                                                           \
-                        return PMPI_Rput##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, \
-                                                 win, request);                                              \
-                    });                                                                                      \
+#define NEARFETCH_PUTS(SUFFIX, COUNT)                                                                      \
+    [[gnu::noinline]] static int put_kept##SUFFIX(NEARFETCH_PARAMETERS(COUNT)) {                           \
+        const Access<COUNT> put{                                                                           \
+            const_cast<void*>(origin), origin_count, origin_type, rank, disp, count, type, win};           \
+        const auto call = [&] { return PMPI_Put##SUFFIX(NEARFETCH_ARGUMENTS); };                           \
+        if (const std::optional<int> status = try_put(put, call)) return *status;                          \
+        return put_slowly(put, nullptr, call);                                                             \
+    }                                                                                                      \
+    [[gnu::always_inline]] static inline int see_put##SUFFIX(NEARFETCH_PARAMETERS(COUNT)) {                \
+        if (passes(rank, win)) return PMPI_Put##SUFFIX(NEARFETCH_ARGUMENTS);                               \
+        return put_kept##SUFFIX(NEARFETCH_ARGUMENTS);                                                      \
+    }                                                                                                      \
+    extern "C" int MPI_Rput##SUFFIX(NEARFETCH_PARAMETERS(COUNT), MPI_Request* request) {                   \
+        return rput(Access<COUNT>{const_cast<void*>(origin), origin_count, origin_type, rank, disp, count, \
+                                  type, win},                                                              \
+                    request, [&] { return PMPI_Rput##SUFFIX(NEARFETCH_ARGUMENTS, request); });             \
     }
 
 extern "C" {
-
-NEARFETCH_PUTS(, int, NEARFETCH_IN_LINE("3") [[gnu::aligned(64)]])
-#if NEARFETCH_LARGE_COUNT
-NEARFETCH_PUTS(_c, MPI_Count, NEARFETCH_IN_LINE("4"))
-#endif
+NEARFETCH_IN_LINE("3") [[gnu::aligned(64)]] int MPI_Put(NEARFETCH_PARAMETERS(int)) {
+    return recess.ways.put(NEARFETCH_ARGUMENTS);
 }
+}
+
+NEARFETCH_PUTS(, int)
+
+namespace nearfetch {
+
+int put_seen(NEARFETCH_PARAMETERS(int)) { return see_put(NEARFETCH_ARGUMENTS); }
+
+NEARFETCH_IN_LINE("3") int put_counted(NEARFETCH_PARAMETERS(int)) {
+    return recess.updates.way_until_used_up(recess.library.Put, put_seen)(NEARFETCH_ARGUMENTS);
+}
+
+}  // namespace nearfetch
+
+#if NEARFETCH_LARGE_COUNT
+NEARFETCH_PUTS(_c, MPI_Count)
+static int put_seen_c(NEARFETCH_PARAMETERS(MPI_Count)) { return see_put_c(NEARFETCH_ARGUMENTS); }
+extern "C" NEARFETCH_IN_LINE("4") int MPI_Put_c(NEARFETCH_PARAMETERS(MPI_Count)) {
+    return recess.updates.way(recess.library.Put_c, put_seen_c)(NEARFETCH_ARGUMENTS);
+}
+#endif

@@ -22,8 +22,9 @@ constexpr std::uint32_t first_calls = 256;
 constexpr std::uint64_t first_wait = 64;  ///< calls that are seen before it
 constexpr std::uint64_t shortest_wait = 4;
 constexpr std::uint64_t longest_wait = 1u << 20;
-constexpr std::uint64_t most_to_unlock = 16;  ///< calls that are seen before an unlock that is waited for
-constexpr std::uint64_t most_targets = 4096;  ///< at its end each is looked at
+constexpr std::uint64_t most_to_unlock = 16;      ///< calls that are seen before an unlock that is waited for
+constexpr std::uint64_t most_targets = 4096;      ///< at its end each is looked at
+constexpr std::uint32_t completions_to_tell = 4;  ///< of flushes, or of fences, whether there is a series
 constexpr double quick_ns = 5000;     ///< where a call takes longer, what it takes to see it is not felt
 constexpr double longest_ns = 10e6;   ///< most of which is the program's own work
 constexpr double shortest_ns = 20e3;  ///< one that is cut off, to be worth it
@@ -77,12 +78,17 @@ void Recess::begin() noexcept {
         calls_to_next_ = most_to_unlock;
         return;
     }
-    gets.begin(rest->gets_may_pass() ? calls_ : 0);
+    const bool epochs_may_pass = rest->locks_synchronize && !rest->lock_is_open;
+    allowed_.gets = rest->gets_may_pass() ? calls_ : 0;
+    gets.begin(allowed_.gets);
     updates.begin(calls_);
     atomics.begin(calls_);
-    epochs.begin(rest->locks_synchronize && !rest->lock_is_open);
+    locks.begin(epochs_may_pass);
     waits.begin(RequestTable::none());
-    on_ = true;
+    allow_completions(completions_to_tell - 1, epochs_may_pass ? completions_to_tell - 1 : 0);
+    ways = {.get = allowed_.gets != 0 ? get_counted : get_seen, .put = put_counted};
+    on_ = seeks_series_ = true;
+    fenced_ = false;
     calls_to_next_ = never;
     put_window_away();
     begin_ticks_ = ticks();
@@ -93,24 +99,73 @@ bool Recess::are_quick(const Rest& rest) noexcept {
     return rest.call_ticks(since, wait_) * ns_per_tick() <= quick_ns;
 }
 
+void Recess::find_series(std::uint32_t least) noexcept {
+    const auto before_each = [=](std::uint32_t started) {
+        const std::uint32_t each = started / completions_to_tell;
+        return each >= least ? each : 0;
+    };
+    seeks_series_ = false;
+    fenced_ = fenced_ || fences.left() != allowed_.fences;
+    Series found{.gets = before_each(allowed_.gets - gets.left()),
+                 .updates = before_each(calls_ - updates.left())};
+    if (locks.was_used()) found = {};
+    const std::uint32_t most = std::max(found.gets, found.updates), fences_counted = allowed_.fences;
+    if (most == 0) {
+        flushes_pass_ = true;
+        return allow_completions(0, fences_counted != 0 ? calls_ : 0);
+    }
+    const std::uint32_t completions = std::max(calls_ / most, 1u);
+    allow_completions(completions, fences_counted != 0 ? completions : 0);
+    series_ = found;
+    locks.begin(false);  // unlocks complete something, too, and are not counted
+    if (found.gets != 0) ways.get = library.Get.now();
+    if (found.updates != 0) ways.put = library.Put.now();
+}
+
+void Recess::allow_completions(std::uint32_t flushes_counted, std::uint32_t fences_counted) noexcept {
+    flushes.begin(allowed_.flushes = flushes_counted);
+    fences.begin(allowed_.fences = fences_counted);
+}
+
+bool Recess::has_used_up() const noexcept {
+    const bool completions_are =
+        (allowed_.flushes != 0 && flushes.left() == 0) || (allowed_.fences != 0 && fences.left() == 0);
+    return (allowed_.gets != 0 && gets.left() == 0) || updates.left() == 0 || atomics.left() == 0 ||
+           (completions_are && !seeks_series_);
+}
+
+/// What has passed, and then nothing does any more. In a series it is taken to go on as it began.
+Unseen Recess::count() noexcept {
+    const std::uint32_t fenced = allowed_.fences - fences.end();
+    const std::uint64_t completed = std::uint64_t{allowed_.flushes} - flushes.end() + fenced;
+    const Series each = std::exchange(series_, {});
+    if (each.gets != 0 || each.updates != 0) count_in_series(completed);
+    const std::uint64_t read = allowed_.gets - gets.end() + completed * each.gets;
+    const std::uint64_t written = calls_ - updates.end() + completed * each.updates;
+    const std::uint64_t fetched = calls_ - atomics.end();
+    const bool locked = locks.end();
+    // Where other windows may expose the same memory, the end of an update is news, too.
+    return {.gets = read,
+            .updates = written + fetched,
+            .epochs = locked || fenced_ || fenced != 0,
+            .bring_news = fetched != 0 || (written != 0 && Library::overlapping())};
+}
+
 void Recess::end() noexcept {
     const auto taken = static_cast<double>(ticks() - begin_ticks_);
-    const bool used_up = gets.is_used_up() || updates.is_used_up() || atomics.is_used_up();
-    const std::uint32_t written = updates.end(), fetched = atomics.end();
-    // Where other windows may expose the same memory, the end of an update is news, too.
-    const Unseen unseen{.ticks = taken,
-                        .gets = gets.end(),
-                        .updates = std::uint64_t{written} + fetched,
-                        .epochs = epochs.end(),
-                        .bring_news = fetched != 0 || (written != 0 && Library::overlapping())};
-    on_ = false;
+    const bool used_up = has_used_up();
+    const std::uint32_t fenced = allowed_.fences - fences.left();
+    Unseen unseen = count();
+    unseen.ticks = taken;
+    on_ = seeks_series_ = flushes_pass_ = false;
+    ways = {};
     if (waits.end() || unseen.epochs) acquire_process();
     const std::uint64_t started = unseen.gets + unseen.updates;
     if (started != 0 || unseen.epochs) Library::instance().went_unseen(unseen);
     count_unseen(started);
     const double ns = taken * ns_per_tick();
     // Each is completed by a call of its own, or by one of more.
-    const bool is_quick = unseen.gets != 0 || ns < quick_ns * 2 * static_cast<double>(started);
+    const bool is_quick = unseen.gets != 0 || ns < quick_ns * static_cast<double>(2 * started + fenced);
     if (!is_quick || (!used_up && ns < shortest_ns)) {
         calls_ = std::min(first_calls, most_calls_);
         return wait_longer();

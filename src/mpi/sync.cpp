@@ -35,6 +35,7 @@ using FlushCall = int(int, MPI_Win);
 
 template <FlushKind kind, FlushCall call>
 [[gnu::noinline]] int flush_slowly(int target, MPI_Win win) {
+    if (recess.flush_tells()) return call(target, win);
     Window* const window = active_window(win);
     const auto library = [&] {
         const int status = open_locks(window);
@@ -60,7 +61,13 @@ template <FlushKind kind, FlushCall call>
     return MPI_SUCCESS;
 }
 
-/// A function of its own, so that what is elided does not pay for its registers.
+/// Functions of their own, so that what is elided does not pay for their registers.
+template <FlushKind kind, FlushCall call>
+[[gnu::noinline]] int flush_not_at_hand(int target, MPI_Win win) {
+    if (recess.flushes.passes()) return call(target, win);
+    return flush_slowly<kind, call>(target, win);
+}
+
 template <FlushKind kind, FlushCall call>
 [[gnu::noinline]] int flush_passing(Window& window, int target, MPI_Win win) {
     const int status = window.cached().flush_passing(target, kind, [&] {
@@ -84,7 +91,7 @@ template <FlushKind kind, FlushCall call>
                 break;
         }
     }
-    return flush_slowly<kind, call>(target, win);
+    return flush_not_at_hand<kind, call>(target, win);
 }
 
 /// What the first few lines of a lock and of an unlock ask: the window, where no lock waits and none may.
@@ -104,6 +111,7 @@ auto after_locks(MPI_Win win, const Call& call) noexcept {
 
 template <FlushKind kind, int library_call(MPI_Win)>
 [[gnu::noinline]] int flush_all_seen(MPI_Win win) {
+    if (recess.flushes.passes() || recess.flush_tells()) return library_call(win);
     Window* const window = active_window(win);
     const auto library = [win] { return library_call(win); };
     const auto call = after_locks(win, library);
@@ -175,6 +183,7 @@ void fenced(Window& window, int assert) noexcept {
 }
 
 [[gnu::noinline]] int fence_seen(int assert, MPI_Win win) {
+    if (recess.fence_tells()) return PMPI_Win_fence(assert, win);
     Window* const window = find_window(win);
     const Learning learning("MPI_Win_fence");
     const int status = close_all(win, [&] { return PMPI_Win_fence(assert, win); });
@@ -206,7 +215,7 @@ extern "C" {
 
 NEARFETCH_IN_LINE("2")
 [[gnu::aligned(64)]] int MPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win) {
-    if (recess.epochs.passes()) return recess.library.Win_lock(lock_type, rank, assert, win);
+    if (recess.locks.passes()) return recess.library.Win_lock(lock_type, rank, assert, win);
     return lock_seen(lock_type, rank, assert, win);
 }
 
@@ -241,7 +250,7 @@ NEARFETCH_FLUSH(flush_all, full, flush_all_seen, "4", (MPI_Win win), (win))
 NEARFETCH_FLUSH(flush_local_all, local, flush_all_seen, "4", (MPI_Win win), (win))
 
 int MPI_Win_fence(int assert, MPI_Win win) {
-    if (recess.epochs.passes()) return recess.library.Win_fence(assert, win);
+    if (recess.fences.passes()) return recess.library.Win_fence(assert, win);
     return fence_seen(assert, win);
 }
 

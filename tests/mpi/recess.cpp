@@ -418,6 +418,7 @@ void test() {
     after_a_window_that_is_kept();
     locks(Kind::allocate);
     off(Kind::allocate);
+    series();
     for (const Kind kind : {Kind::allocate, Kind::create})
         completions_of_puts(kind);
 #if !defined(OPEN_MPI)

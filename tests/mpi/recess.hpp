@@ -13,6 +13,7 @@
 #include "check.hpp"
 
 extern "C" unsigned long long nearfetch_canary_unseen_calls() __attribute__((weak));
+extern "C" unsigned long long nearfetch_canary_series_completions() __attribute__((weak));
 
 namespace recess {
 
@@ -27,6 +28,11 @@ inline constexpr bool openmpi = false;
 inline bool counts_unseen() { return nearfetch_canary_unseen_calls != nullptr; }
 /// In recesses that are over; 0 where nobody counts them.
 inline unsigned long long unseen_calls() { return counts_unseen() ? nearfetch_canary_unseen_calls() : 0; }
+
+/// Completions of series in these.
+inline unsigned long long series_completions() {
+    return counts_unseen() ? nearfetch_canary_series_completions() : 0;
+}
 
 inline constexpr int slots = 512;
 inline constexpr int many_slots = 1 << 16;
@@ -57,7 +63,8 @@ inline void check_own(const Window& window, int version) {
         CHECK_EQ(window.as<std::uint64_t>()[i], pattern(left(), i, version));
 }
 
-// Parts, of recess_windows.cpp: each is to be called by all ranks.
+// Parts, of recess_windows.cpp and recess_series.cpp: each is to be called by all ranks.
+void series();
 void windows();
 void after_a_window_that_is_kept();
 void off(Kind kind);
