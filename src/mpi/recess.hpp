@@ -23,7 +23,8 @@
 // counted, and MPI_Get or MPI_Put is no more than a jump to the library. For what the processor has under way
 // at once is so many instructions, and with five more for each of a thousand gets at random it may be one
 // cache miss less of three: 104 us in place of 75 (Zen 5, Open MPI). Whether there is a series is told by the
-// first completions of each recess, while both are counted.
+// first completions of each recess, while both are counted. Locks do not pass in one: what unlocks complete
+// is not counted.
 //
 // There is none with MPI_THREAD_MULTIPLE, or where somebody asks how many calls there were.
 
@@ -182,7 +183,8 @@ extern constinit Recess recess __attribute__((visibility("hidden")));
 /// What a get and its flush run through in a recess stands together in one line of the processor's cache of
 /// instructions. That has room for eight lines at the same place of their pages (32 KiB in 64 sets), and
 /// three or four of MPICH's 64 are full on its path through shared memory: there a ninth line is 5 ns, of 90.
-/// \param line "1" has a get and a flush, "2" a lock and an unlock, "3" a put and a local flush, "4" the rest
+/// \param line "1" has a get, where it is counted, and a flush, "2" a lock and an unlock, "3" a put, where it
+/// is counted, and a local flush, "4" the rest
 /// \pre it is no template's, of which GCC takes no notice
 #define NEARFETCH_IN_LINE(line) [[gnu::section(".text.sorted.nearfetch." line), gnu::aligned(8)]]
 
