@@ -28,8 +28,10 @@
 // A cold cache over a slow network must not be judged by its first gets, which miss of necessity. So a loss
 // has to be felt: a tenth of what the gets take anyway, and only after many lost rounds in a row is a small
 // one enough: so few that a short program without reuse does not spend most of its gets on finding that out.
-// Where nothing outlives its epoch each one begins with a cold cache: there the first lost round is enough,
-// unless one was won before.
+// Where nothing outlives its epoch, or the process learns something between any two gets, as with a lock for
+// each, the next one begins with a cold cache: there the first lost round is enough, unless one was won
+// before, and watching would find nothing. Nor would looking again in the second case, until the program
+// does something else: then it is done ever more rarely.
 // What is measured of our own work is capped, because on a machine with more ranks than cores it
 // may contain somebody else's time slice.
 //
@@ -123,8 +125,8 @@ class Bet {
         network_per_get_ =
             static_cast<double>(vain_ticks_) / static_cast<double>(vain_misses_) + completion_per_get_;
         state_ = State::asleep;
-        pause_left_ = std::max(vain_pause_, vain_misses_);
-        vain_pause_ = std::min(2 * pause_left_, most_vain_pause);
+        pause_left_ = vain_misses_;
+        lengthen_pause();
         vain_misses_ = vain_ticks_ = 0;
         return true;
     }
@@ -229,12 +231,14 @@ class Bet {
         return hit_ticks(hit_bytes / hits) < network_per_hit(hits, hit_bytes);
     }
 
+    static constexpr std::uint64_t each_epoch = ~std::uint64_t{0};
+
     bool round_over() const noexcept { return misses_ + piece_hits_ + pending_hits_ >= round_gets; }
 
     /// Settles the account of a round in which `hits` gets of `hit_bytes` in all were served from the cache.
-    /// \param keeps_data false where nothing outlives its epoch: then watching finds nothing, and a round,
-    /// which ends with an epoch, is not lost because the cache was cold
-    void settle(std::uint64_t hits, std::uint64_t hit_bytes, bool keeps_data) noexcept {
+    /// \param forgotten how often all that was cached has been forgotten before a get, since wake() or the last
+    /// round; or `each_epoch`
+    void settle(std::uint64_t hits, std::uint64_t hit_bytes, std::uint64_t forgotten) noexcept {
         const HitCost& cost = hit_cost();
         const auto misses = static_cast<double>(misses_), pending = static_cast<double>(pending_hits_);
         const auto network = static_cast<double>(started_ticks_ + network_ticks_);
@@ -254,16 +258,19 @@ class Bet {
             vain_pause_ = vain_row;
             has_won_ = true;
         }
+        const double gets = static_cast<double>(hits + piece_hits_) + pending + misses;
+        const bool keeps_data = static_cast<double>(forgotten) < gets;
+        const bool in_vain = !keeps_data && forgotten != each_epoch;
         const std::uint32_t patience = keeps_data || has_won_ ? many_rounds : 0;
         const double felt = lost_rounds_ > patience ? small_share : felt_share;
         // Without a cache all would have been the network's.
         const double plain = avoided + network - excess;
-        const double gets = static_cast<double>(hits + piece_hits_) + pending + misses;
         plain_per_get_ = plain / gets;
         ours_per_get_ = (lost + network - excess) / gets;
         if (lost_rounds_ != 0 && lost - avoided > felt * plain) {
             const double pause = looking / (look_share * std::max(network_per_get_, 1.0));
             pause_left_ = static_cast<std::uint64_t>(std::clamp(pause, least_pause, most_pause));
+            if (in_vain) lengthen_pause();
             gets_per_look_ = pause_left_ / std::max(misses_, std::uint64_t{round_gets});
             const bool slow = network_per_get_ > lookups_per_get * cost.hit_ticks;
             const bool pays = hits == 0 || hits_pay(hits, hit_bytes);
@@ -303,6 +310,12 @@ class Bet {
 
     static std::size_t size_class(std::uint64_t size_bytes) noexcept {
         return std::min<std::size_t>(static_cast<std::size_t>(std::bit_width(size_bytes)), size_classes - 1);
+    }
+
+    /// Nothing could have been found: twice as long as the last time.
+    void lengthen_pause() noexcept {
+        pause_left_ = std::max(vain_pause_, pause_left_);
+        vain_pause_ = std::min(2 * pause_left_, most_vain_pause);
     }
 
     /// Adds our own work, up to what it can have taken.

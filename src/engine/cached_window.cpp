@@ -67,6 +67,7 @@ bool CachedWindow::make_cache() noexcept {
 
 void CachedWindow::catch_up() noexcept {
     seen_acquires_ = process_acquires();
+    ++caught_up_;
     if (cache_ != nullptr) cache_->acquire();
 }
 

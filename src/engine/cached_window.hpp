@@ -462,9 +462,8 @@ class CachedWindow {
     bool keeps_data_;  ///< the mode lets data outlive its epoch
     bool learns_;      ///< mode acquire
     bool left_alone_ = false;
-    bool broken_ = false;  ///< no memory: the window goes on without a cache
-    /// The cache was made under other settings, and goes as soon as nothing is in flight.
-    bool outdated_ = false;
+    bool broken_ = false;      ///< no memory: the window goes on without a cache
+    bool outdated_ = false;    ///< the cache was made under other settings: it goes when nothing is in flight
     bool winding_up_ = false;  ///< the mode is off, but something is in transit from before
     std::vector<Target> targets_;
     std::uint64_t elided_ = 0;          ///< flushes that try_flush() has elided
@@ -472,6 +471,7 @@ class CachedWindow {
     std::uint64_t passed_updates_ = 0;
     std::unique_ptr<RangeCache> cache_;
     std::uint64_t seen_acquires_;
+    std::uint64_t caught_up_ = 0;  ///< how often a get was the first one after acquires of the process
     PollDetector polls_;
     Epochs epochs_;
     ProgressTimer progress_;

@@ -285,13 +285,15 @@ void CachedWindow::settle_bet(Target& t) noexcept {
     if (t.in_transit()) return;
     const bool round_over = t.bet.round_over();
     if (round_over && settings_.bypass) {
-        t.bet.settle(t.hits - t.settled_hits, t.hit_bytes - t.settled_hit_bytes, keeps_data_);
+        t.bet.settle(t.hits - t.settled_hits, t.hit_bytes - t.settled_hit_bytes,
+                     keeps_data_ ? caught_up_ - t.settled_caught_up : Bet::each_epoch);
         worth_.round_over(t.bet.network_per_get_ticks());
     }
     const bool rests = settings_.bypass && t.bet.rests_from_vain();
     if (!round_over && !rests) return;
     // From now on nobody looks at what this process puts there.
     if (t.bet.asleep()) t.updates_when_asleep = passed_updates_;
+    t.settled_caught_up = caught_up_;
     t.settled_hits = t.hits;
     t.settled_hit_bytes = t.hit_bytes;
     set_route(t);

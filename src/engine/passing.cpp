@@ -57,6 +57,7 @@ void CachedWindow::wake(Rank target) noexcept {
     if (t.bet.asleep() && cache_ != nullptr && t.updates_when_asleep != passed_updates_)
         cache_->acquire(target);
     t.bet.wake();
+    t.settled_caught_up = caught_up_;
     // What has passed of late may be on its way.
     const Passed passed = std::exchange(t.passed, Passed::nothing);
     if (has(passed, Passed::gets)) started(target, t, t.gets);

@@ -113,11 +113,12 @@ struct alignas(64) Target {
     Bet bet;  ///< while it is asleep, nothing is in transit
     PutBet put_bet;
     Operations gets;
-    Operations updates;              ///< until they are complete at the target
-    Operations local_updates;        ///< until they are complete here
-    Operations fetches;              ///< fetching atomics
-    ByteRange updating;              ///< spans the updates that are not complete at the target
-    std::uint64_t extent_bytes = 0;  ///< of the target's window memory; 0: not known
+    Operations updates;                   ///< until they are complete at the target
+    Operations local_updates;             ///< until they are complete here
+    Operations fetches;                   ///< fetching atomics
+    ByteRange updating;                   ///< spans the updates that are not complete at the target
+    std::uint64_t extent_bytes = 0;       ///< of the target's window memory; 0: not known
+    std::uint64_t settled_caught_up = 0;  ///< of the window, when its round began
     std::uint64_t settled_hits = 0;
     std::uint64_t settled_hit_bytes = 0;
     std::uint64_t lone_bytes = 0;  ///< size and ticks of the only get on its way, for Bet::observed

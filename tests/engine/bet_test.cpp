@@ -14,10 +14,10 @@ std::uint64_t ticks_of(double ns) { return static_cast<std::uint64_t>(ns / ns_pe
 
 /// One round in which each miss took `network_ns` plus `own_ns` of ours, beside `hits` of `hit_bytes` in all.
 void play(Bet& bet, double network_ns, double own_ns, std::uint64_t hits, std::uint64_t hit_bytes = 0,
-          bool keeps_data = true) {
+          std::uint64_t forgotten = 0) {
     while (!bet.round_over())
         bet.missed(ticks_of(network_ns), ticks_of(own_ns));
-    bet.settle(hits, hit_bytes, keeps_data);
+    bet.settle(hits, hit_bytes, forgotten);
 }
 
 TEST(Bet, SlowNetworkIsWorthAColdCache) {
@@ -43,27 +43,39 @@ TEST(Bet, WatchingIsForSlowNetworksOnly) {
     EXPECT_TRUE(slow.watching());
     play(fast, 600, 300, 0);
     EXPECT_TRUE(fast.asleep());
-    play(nothing_to_find, 20'000, 12'000, 0, 0, false);
+    play(nothing_to_find, 20'000, 12'000, 0, 0, Bet::each_epoch);
     EXPECT_TRUE(nothing_to_find.asleep());
 }
 
 // A loss of 5 %, which is none of a cold cache if each epoch begins with one.
 TEST(Bet, WhereNothingOutlivesItsEpochOneLostRoundIsEnough) {
     Bet bet;
-    play(bet, 20'000, 1'000, 0, 0, false);
+    play(bet, 20'000, 1'000, 0, 0, Bet::each_epoch);
     EXPECT_TRUE(bet.asleep());
     Bet hardly_felt;
     for (int round = 0; round < 20; ++round)
-        play(hardly_felt, 20'000, 100, 0, 0, false);
+        play(hardly_felt, 20'000, 100, 0, 0, Bet::each_epoch);
     EXPECT_TRUE(hardly_felt.caching());
+}
+
+TEST(Bet, WhereAllIsForgottenBeforeEachGetOneLostRoundIsEnoughToo) {
+    Bet before_each, before_most;
+    play(before_each, 20'000, 1'000, 0, 0, 32);
+    EXPECT_TRUE(before_each.asleep());
+    play(before_most, 20'000, 1'000, 0, 0, 31);
+    EXPECT_TRUE(before_most.caching());
+    // A hit is a get, too.
+    Bet with_hits;
+    play(with_hits, 20'000, 12'000, 1, 8, 32);
+    EXPECT_TRUE(with_hits.watching());
 }
 
 TEST(Bet, WhereARoundWasWonEpochsWithoutReuseAreToBeMany) {
     Bet bet;
-    play(bet, 20'000, 1'000, 100, 800, false);
+    play(bet, 20'000, 1'000, 100, 800, Bet::each_epoch);
     int rounds = 0;
     for (; bet.caching() && rounds < 1000; ++rounds)
-        play(bet, 20'000, 1'000, 0, 0, false);
+        play(bet, 20'000, 1'000, 0, 0, Bet::each_epoch);
     EXPECT_EQ(rounds, 7);
 }
 
@@ -116,7 +128,7 @@ TEST(Bet, SomebodyElsesTimeSliceIsNotOurWork) {
     // A miss in thirty is interrupted for 4 ms: uncapped that would be four times what the network takes.
     for (int i = 0; !bet.round_over(); ++i)
         bet.missed(ticks_of(30'000), ticks_of(i % 30 == 7 ? 4'000'000 : 500));
-    bet.settle(0, 0, true);
+    bet.settle(0, 0, 0);
     EXPECT_TRUE(bet.caching());
 }
 
@@ -148,6 +160,26 @@ TEST(Bet, ASlowTargetIsNotLeftAloneForLong) {
     const std::uint64_t gets = pause_of(bet);
     EXPECT_GT(gets, 740u);
     EXPECT_LT(gets, 800u);
+}
+
+TEST(Bet, WhereAllIsForgottenBeforeEachGetPausesGetTwiceAsLong) {
+    Bet each_get, each_epoch;
+    std::vector<std::uint64_t> pauses;
+    for (int i = 0; i < 10; ++i) {
+        play(each_get, 20'000, 1'000, 0, 0, 32);
+        pauses.push_back(pause_of(each_get));
+        play(each_epoch, 20'000, 1'000, 0, 0, Bet::each_epoch);
+        // 32 us are half a percent of 320 x 20 us.
+        EXPECT_NEAR(static_cast<double>(pause_of(each_epoch)), 320, 5) << "hits are possible";
+    }
+    EXPECT_NEAR(static_cast<double>(pauses[0]), 320, 5);
+    for (std::size_t i = 1; i < 8; ++i)
+        EXPECT_EQ(pauses[i], 2 * pauses[i - 1]);
+    EXPECT_EQ(pauses[8], 65536u);
+    EXPECT_EQ(pauses[9], 65536u);
+    play(each_get, 20'000, 1'000, 100, 800);
+    play(each_get, 20'000, 12'000, 0, 0, 32);
+    EXPECT_LT(pause_of(each_get), 5000u) << "hits have been of use since";
 }
 
 TEST(Bet, WatchingAdmitsTwoRoundsAtOnceAndThenWhatIsPaidFor) {
@@ -203,13 +235,13 @@ TEST(Bet, WhatReadingAheadTakesLongerIsLost) {
     };
     while (!bet.round_over())
         miss_ahead();
-    bet.settle(0, 0, true);
+    bet.settle(0, 0, 0);
     EXPECT_TRUE(bet.caching()) << "what a plain get takes is not known";
     for (int i = 0; i < 100; ++i)
         bet.observed(8, ticks_of(10'000));
     while (!bet.round_over())
         miss_ahead();
-    bet.settle(0, 0, true);
+    bet.settle(0, 0, 0);
     EXPECT_TRUE(bet.watching());
     // A third of 15 us is lost, of plain gets of 10 us.
     EXPECT_NEAR(bet.plain_per_get_ticks() * ns_per_tick(), 10'000, 100);
@@ -235,7 +267,7 @@ TEST(Bet, HitsInPiecesAreSettledWithoutMisses) {
     for (Bet* const bet : {&quick, &slow}) {
         while (!bet->round_over())
             bet->hit_in_pieces(128, ticks_of(1'500));
-        bet->settle(0, 0, true);
+        bet->settle(0, 0, 0);
     }
     EXPECT_TRUE(quick.asleep()) << "the network is faster";
     EXPECT_TRUE(slow.caching());
@@ -254,7 +286,7 @@ TEST(Bet, BytesOnTheirWaySaveWhatOneGetMoreTakes) {
                 bet.hit_pending(8, ticks_of(120));
             bet.completed(ticks_of(message_ns), 0);
         }
-        bet.settle(0, 0, true);
+        bet.settle(0, 0, 0);
         EXPECT_EQ(bet.caching(), message_ns != 0);
     }
 }
@@ -276,7 +308,7 @@ TEST(Bet, ManyQuickGetsGoByUntilSomeAreComplete) {
     start_many(quick, 40);
     EXPECT_TRUE(quick.lets_go_by()) << "40 and 20 ns are less than four hits take";
     quick.completed(ticks_of(many * 20), 0);
-    quick.settle(0, 0, true);
+    quick.settle(0, 0, 0);
     EXPECT_NEAR(quick.network_per_get_ticks() * ns_per_tick(), 60, 2) << "without those that went by";
 
     Bet slow_to_complete;
@@ -314,7 +346,7 @@ TEST(Bet, WhatStartsTakeInALoopIsTriedNowAndThen) {
         for (int i = 0; i < 100; ++i)
             bet.hit_pending(8, ticks_of(60));
         bet.completed(ticks_of(100), 0);
-        bet.settle(0, 0, true);
+        bet.settle(0, 0, 0);
         EXPECT_NEAR(bet.plain_per_get_ticks() * ns_per_tick(), round == 0 ? 1'000 : 150, 30);
     }
     EXPECT_EQ(rounds_with_tries, (std::vector{1, 3, 7, 15, 31}));
@@ -328,7 +360,7 @@ TEST(Bet, StartsAreNotTriedWhereTheNetworkIsSlow) {
         for (int i = 0; i < 100; ++i)
             bet.hit_pending(8, ticks_of(60));
         bet.completed(ticks_of(20'000), 0);
-        bet.settle(0, 0, true);
+        bet.settle(0, 0, 0);
         EXPECT_FALSE(bet.tries_start());
     }
 }
@@ -339,7 +371,7 @@ TEST(Bet, ManyRangesTakeTheirTime) {
         while (!bet->round_over())
             bet->missed(ticks_of(600), 0);
         bet->completed(0, ticks_of(400'000), bet == &many ? 10'000 : 0);
-        bet->settle(0, 0, true);
+        bet->settle(0, 0, 0);
     }
     const auto own_ns = [](const Bet& bet) { return 32 * (bet.ours_per_get_ticks() * ns_per_tick() - 600); };
     EXPECT_NEAR(own_ns(few), 50'000, 1'000) << "most of it was somebody else's time slice";

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "engine/acquires.hpp"
 #include "engine/cached_window.hpp"
 #include "engine/clock.hpp"
 #include "window_fixture.hpp"
@@ -222,6 +223,29 @@ TEST_F(WatchingTest, WhatIsAskedForAgainInVainIsSeldomAdmitted) {
     EXPECT_LT(forgotten(20'000), 1000u);
     EXPECT_GT(forgotten(20'000), 20u);
     simulated_ticks = nullptr;
+}
+
+/// What is decided for a target of gets without reuse, before every `gets`-th of which the process learns
+/// something, as often as `acquires` says.
+std::string_view decided_where(std::size_t gets, int acquires) {
+    struct AcquireTest : CachedWindowTest {
+        AcquireTest() : CachedWindowTest(Mode::acquire) {}
+        void TestBody() override {}
+    } test;
+    test.change_setting(&Settings::bypass, true);
+    test.rig.network_ticks = static_cast<std::uint64_t>(8000 / ns_per_tick());
+    for (std::size_t i = 0; i < 4000 && test.counters().bypassed == 0; ++i) {
+        for (int n = 0; n < acquires && i % gets == 0; ++n)
+            acquire_process();
+        test.fetched(1, 8 * i, 8);
+    }
+    return test.rig.window.decisions().front().what;
+}
+
+TEST(Watching, WhereEachGetBeginsWithAColdCacheThereIsNothingToFind) {
+    EXPECT_EQ(decided_where(1, 1), "gets: left alone");
+    EXPECT_EQ(decided_where(2, 1), "gets: watched") << "every other get may hit";
+    EXPECT_EQ(decided_where(32, 1000), "gets: watched") << "what is learned at once is forgotten once";
 }
 
 }  // namespace
