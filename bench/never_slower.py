@@ -38,7 +38,10 @@ BOUND = {"counting": COUNTING}
 PROGRAM_ROUNDS = 9
 """Of whole programs, to one of patterns: sides that are processes of their own differ by tens of percents,
 and the median of three of them by a fifth."""
-AGAIN = 3
+PATTERNS_AGAIN = 9
+PROGRAMS_AGAIN = 3
+"""Times as many rounds for what is below: patterns take a second, and a minute in which the machine is busy
+makes three of them slow."""
 TURNS = 8
 """Groups of four repetitions that a program goes through in one process: through, past, past, through."""
 KINDS = (("shm", "allocate"), ("shm", "create"), ("tcp", "create"))
@@ -50,18 +53,18 @@ Patterns = dict[str, Row]
 def run(options: Options) -> Report:
     """Patterns of MPI calls, through nearfetch and past it in one process; and whole programs in pairs.
 
-    Each cell that is below is measured again, in as many rounds and AGAIN times.
+    Each cell that is below is measured again, in more rounds (PATTERNS_AGAIN, PROGRAMS_AGAIN times).
     """
     rounds, samples = options.rounds_or(3, 1), options.choose(400, 10)
     report = Report({"rounds": rounds, "samples": samples, "ranks": 2})
     for family in families():
         for network, window in KINDS:
             patterns = partial(_patterns, Place(family, 2, network), window, samples, options)
-            report.rows += twice(patterns(rounds), partial(_again, patterns, AGAIN * rounds))
+            report.rows += twice(patterns(rounds), partial(_again, patterns, PATTERNS_AGAIN * rounds))
         for network in ("shm", "tcp"):
             programs = partial(_programs, Place(family, 2, network), options)
             more = options.choose(PROGRAM_ROUNDS, 1) * rounds
-            report.rows += twice(programs(more), partial(_again, programs, AGAIN * more))
+            report.rows += twice(programs(more), partial(_again, programs, PROGRAMS_AGAIN * more))
     report.columns = (
         "network",
         "window",
