@@ -236,8 +236,8 @@ class Bet {
     bool round_over() const noexcept { return misses_ + piece_hits_ + pending_hits_ >= round_gets; }
 
     /// Settles the account of a round in which `hits` gets of `hit_bytes` in all were served from the cache.
-    /// \param forgotten how often all that was cached has been forgotten before a get, since wake() or the last
-    /// round; or `each_epoch`
+    /// \param forgotten how often all that was cached has been forgotten before a get, since wake() or the
+    /// last round; or `each_epoch`
     void settle(std::uint64_t hits, std::uint64_t hit_bytes, std::uint64_t forgotten) noexcept {
         const HitCost& cost = hit_cost();
         const auto misses = static_cast<double>(misses_), pending = static_cast<double>(pending_hits_);

@@ -471,7 +471,7 @@ class CachedWindow {
     std::uint64_t passed_updates_ = 0;
     std::unique_ptr<RangeCache> cache_;
     std::uint64_t seen_acquires_;
-    std::uint64_t caught_up_ = 0;  ///< how often a get was the first one after acquires of the process
+    std::uint64_t caught_up_ = 0;  ///< how often it was asked for something after acquires of the process
     PollDetector polls_;
     Epochs epochs_;
     ProgressTimer progress_;
