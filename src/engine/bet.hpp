@@ -231,10 +231,10 @@ class Bet {
         return hit_ticks(hit_bytes / hits) < network_per_hit(hits, hit_bytes);
     }
 
-    static constexpr std::uint64_t each_epoch = ~std::uint64_t{0};
-
     bool round_over() const noexcept { return misses_ + piece_hits_ + pending_hits_ >= round_gets; }
 
+    /// For settle(): nothing outlives its epoch.
+    static constexpr std::uint64_t each_epoch = ~std::uint64_t{0};
     /// Settles the account of a round in which `hits` gets of `hit_bytes` in all were served from the cache.
     /// \param forgotten how often all that was cached has been forgotten before a get, since wake() or the
     /// last round; or `each_epoch`
