@@ -86,9 +86,7 @@ void Recess::begin() noexcept {
     locks.begin(epochs_may_pass);
     waits.begin(RequestTable::none());
     allow_completions(completions_to_tell - 1, epochs_may_pass ? completions_to_tell - 1 : 0);
-    ways.get = allowed_.gets != 0 ? get_counted : get_seen;
-    ways.put = put_counted;
-    count_flushes();
+    ways = {.get = allowed_.gets != 0 ? get_counted : get_seen, .put = put_counted};
     on_ = seeks_series_ = true;
     fenced_ = false;
     calls_to_next_ = never;
@@ -113,7 +111,7 @@ void Recess::find_series(std::uint32_t least) noexcept {
     if (locks.was_used()) found = {};
     const std::uint32_t most = std::max(found.gets, found.updates), fences_counted = allowed_.fences;
     if (most == 0) {
-        let_flushes_pass();
+        flushes_pass_ = true;
         return allow_completions(0, fences_counted != 0 ? calls_ : 0);
     }
     const std::uint32_t completions = std::max(calls_ / most, 1u);
@@ -127,17 +125,6 @@ void Recess::find_series(std::uint32_t least) noexcept {
 void Recess::allow_completions(std::uint32_t flushes_counted, std::uint32_t fences_counted) noexcept {
     flushes.begin(allowed_.flushes = flushes_counted);
     fences.begin(allowed_.fences = fences_counted);
-}
-
-void Recess::count_flushes() noexcept {
-    ways.flush = flush_counted;
-    other_ways = {flush_local_counted, flush_all_counted, flush_local_all_counted};
-}
-
-void Recess::let_flushes_pass() noexcept {
-    ways.flush = library.Win_flush.now();
-    other_ways = {library.Win_flush_local.now(), library.Win_flush_all.now(),
-                  library.Win_flush_local_all.now()};
 }
 
 bool Recess::has_used_up() const noexcept {
@@ -170,9 +157,8 @@ void Recess::end() noexcept {
     const std::uint32_t fenced = allowed_.fences - fences.left();
     Unseen unseen = count();
     unseen.ticks = taken;
-    on_ = seeks_series_ = false;
+    on_ = seeks_series_ = flushes_pass_ = false;
     ways = {};
-    other_ways = {};
     if (waits.end() || unseen.epochs) acquire_process();
     const std::uint64_t started = unseen.gets + unseen.updates;
     if (started != 0 || unseen.epochs) Library::instance().went_unseen(unseen);

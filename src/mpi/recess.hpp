@@ -38,11 +38,11 @@
 
 namespace nearfetch {
 
-/// Those that pass. A get, a lock and its unlock are called most.
+/// Those that pass. A get and its flush, and a lock and its unlock, are called most.
 // clang-format off
 #define NEARFETCH_PASSING_CALLS(OF)                                                  \
-    OF(Get) OF(Win_lock) OF(Win_unlock)                                              \
-    OF(Put) OF(Win_flush) OF(Win_flush_local) OF(Rget) OF(Wait) OF(Waitall)          \
+    OF(Get) OF(Win_flush) OF(Win_lock) OF(Win_unlock)                                \
+    OF(Put) OF(Win_flush_local) OF(Rget) OF(Wait) OF(Waitall)                        \
     OF(Win_fence) OF(Win_flush_all) OF(Win_flush_local_all)                          \
     OF(Fetch_and_op) OF(Compare_and_swap) OF(Accumulate) OF(Get_accumulate)
 // clang-format on
@@ -61,43 +61,40 @@ struct LibraryCalls {
     void look_up() noexcept;
 };
 
-/// The program's calls where they are seen, and where they pass and are counted, until they are used up.
+/// The program's MPI_Get and MPI_Put where they are seen, and where they pass and are counted, until they are
+/// used up.
 decltype(PMPI_Get) get_seen, get_counted;
 decltype(PMPI_Put) put_seen, put_counted;
-decltype(PMPI_Win_flush) flush_seen, flush_counted;
-decltype(PMPI_Win_flush_local) flush_local_seen, flush_local_counted;
-decltype(PMPI_Win_flush_all) flush_all_seen, flush_all_counted;
-decltype(PMPI_Win_flush_local_all) flush_local_all_seen, flush_local_all_counted;
 
 /// Where these go: to one of those, or to the library.
 struct Ways {
     decltype(&PMPI_Get) get = get_seen;
     decltype(&PMPI_Put) put = put_seen;
-    decltype(&PMPI_Win_flush) flush = flush_seen;
-};
-struct OtherWays {
-    decltype(&PMPI_Win_flush_local) flush_local = flush_local_seen;
-    decltype(&PMPI_Win_flush_all) flush_all = flush_all_seen;
-    decltype(&PMPI_Win_flush_local_all) flush_local_all = flush_local_all_seen;
 };
 
 /// All that gets and their flushes, or locks, gets and unlocks, run through in one stands together in a line
-/// of the processor's cache (recess.cpp), but in a series.
+/// of the processor's cache (recess.cpp).
 class alignas(64) Recess {
   public:
     Ways ways;
     Allowance gets;  ///< none where the first get is to be seen: nothing was read before
     Allowance updates;
-    Allowance flushes;  ///< that are counted
-    Permission locks;   ///< of single targets, that synchronize
-    Permission waits;   ///< that may bring news
-    LibraryCalls library;
-    OtherWays other_ways;
     Allowance atomics;
-    Allowance fences;  ///< that synchronize
+    Permission locks;  ///< of single targets, that synchronize
+    Permission waits;  ///< that may bring news
+
+  private:
+    bool flushes_pass_ = false;
+
+  public:
+    LibraryCalls library;
+    Allowance flushes;  ///< that are counted
+    Allowance fences;   ///< that synchronize
 
     bool unlocks_pass() const noexcept { return locks.given(); }
-    /// Of a flush that none of that lets pass: whether it does because it tells whether there is a series.
+    /// Without being counted.
+    bool flushes_pass() const noexcept { return flushes_pass_; }
+    /// Of one that none of that lets pass: whether it does because it tells whether there is a series.
     bool flush_tells() noexcept {
         if (!seeks_series_) return false;
         find_series(least_before_flush);
@@ -161,8 +158,6 @@ class alignas(64) Recess {
     [[gnu::noinline]] void end() noexcept;
     [[gnu::noinline]] void find_series(std::uint32_t least) noexcept;
     void allow_completions(std::uint32_t flushes_counted, std::uint32_t fences_counted) noexcept;
-    void count_flushes() noexcept;
-    void let_flushes_pass() noexcept;
     bool has_used_up() const noexcept;
     Unseen count() noexcept;
     bool are_quick(const Rest& rest) noexcept;
@@ -188,7 +183,8 @@ extern constinit Recess recess __attribute__((visibility("hidden")));
 /// What a get and its flush run through in a recess stands together in one line of the processor's cache of
 /// instructions. That has room for eight lines at the same place of their pages (32 KiB in 64 sets), and
 /// three or four of MPICH's 64 are full on its path through shared memory: there a ninth line is 5 ns, of 90.
-/// \param line "1" has a get and a flush, "2" a lock and an unlock, "3" a put and a local flush, "4" the rest
+/// \param line "1" has a get, where it is counted, and a flush, "2" a lock and an unlock, "3" a put, where it
+/// is counted, and a local flush, "4" the rest
 /// \pre it is no template's, of which GCC takes no notice
 #define NEARFETCH_IN_LINE(line) [[gnu::section(".text.sorted.nearfetch." line), gnu::aligned(8)]]
 

@@ -33,7 +33,6 @@ void learned_by_lock(const Window* window, const char* call) noexcept {
 
 using FlushCall = int(int, MPI_Win);
 
-/// Functions of their own, so that what is elided does not pay for their registers.
 template <FlushKind kind, FlushCall call>
 [[gnu::noinline]] int flush_slowly(int target, MPI_Win win) {
     if (recess.flush_tells()) return call(target, win);
@@ -62,6 +61,13 @@ template <FlushKind kind, FlushCall call>
     return MPI_SUCCESS;
 }
 
+/// Functions of their own, so that what is elided does not pay for their registers.
+template <FlushKind kind, FlushCall call>
+[[gnu::noinline]] int flush_not_at_hand(int target, MPI_Win win) {
+    if (recess.flushes.passes()) return call(target, win);
+    return flush_slowly<kind, call>(target, win);
+}
+
 template <FlushKind kind, FlushCall call>
 [[gnu::noinline]] int flush_passing(Window& window, int target, MPI_Win win) {
     const int status = window.cached().flush_passing(target, kind, [&] {
@@ -73,7 +79,7 @@ template <FlushKind kind, FlushCall call>
 }
 
 template <FlushKind kind, FlushCall call>
-[[gnu::always_inline]] inline int see_flush(int target, MPI_Win win) {
+[[gnu::noinline]] int flush_seen(int target, MPI_Win win) {
     Window* const window = window_at_hand(win);
     if (window != nullptr && window->has(target)) [[likely]] {
         switch (window->cached().try_flush(target, kind)) {
@@ -85,7 +91,7 @@ template <FlushKind kind, FlushCall call>
                 break;
         }
     }
-    return flush_slowly<kind, call>(target, win);
+    return flush_not_at_hand<kind, call>(target, win);
 }
 
 /// What the first few lines of a lock and of an unlock ask: the window, where no lock waits and none may.
@@ -104,8 +110,8 @@ auto after_locks(MPI_Win win, const Call& call) noexcept {
 }
 
 template <FlushKind kind, int library_call(MPI_Win)>
-int see_flush_all(MPI_Win win) {
-    if (recess.flush_tells()) return library_call(win);
+[[gnu::noinline]] int flush_all_seen(MPI_Win win) {
+    if (recess.flushes.passes() || recess.flush_tells()) return library_call(win);
     Window* const window = active_window(win);
     const auto library = [win] { return library_call(win); };
     const auto call = after_locks(win, library);
@@ -205,18 +211,6 @@ std::vector<Rank> ranks_of(MPI_Win win, MPI_Group group) {
 
 using namespace nearfetch;
 
-#define NEARFETCH_FLUSH(NAME, KIND, SEE, WAYS, LINE, PARAMETERS, ARGUMENTS)                                 \
-    extern "C" NEARFETCH_IN_LINE(LINE) int MPI_Win_##NAME PARAMETERS { return recess.WAYS.NAME ARGUMENTS; } \
-    int nearfetch::NAME##_seen PARAMETERS { return SEE<FlushKind::KIND, PMPI_Win_##NAME> ARGUMENTS; }       \
-    NEARFETCH_IN_LINE(LINE) int nearfetch::NAME##_counted PARAMETERS {                                      \
-        return recess.flushes.way_until_used_up(recess.library.Win_##NAME, NAME##_seen) ARGUMENTS;          \
-    }
-
-NEARFETCH_FLUSH(flush, full, see_flush, ways, "1", (int rank, MPI_Win win), (rank, win))
-NEARFETCH_FLUSH(flush_local, local, see_flush, other_ways, "3", (int rank, MPI_Win win), (rank, win))
-NEARFETCH_FLUSH(flush_all, full, see_flush_all, other_ways, "4", (MPI_Win win), (win))
-NEARFETCH_FLUSH(flush_local_all, local, see_flush_all, other_ways, "4", (MPI_Win win), (win))
-
 extern "C" {
 
 NEARFETCH_IN_LINE("2")
@@ -243,6 +237,17 @@ int MPI_Win_lock_all(int assert, MPI_Win win) {
 int MPI_Win_unlock_all(MPI_Win win) {
     return close_all(win, [&] { return PMPI_Win_unlock_all(win); });
 }
+
+#define NEARFETCH_FLUSH(NAME, KIND, SEEN, LINE, PARAMETERS, ARGUMENTS)         \
+    NEARFETCH_IN_LINE(LINE) int MPI_Win_##NAME PARAMETERS {                    \
+        if (recess.flushes_pass()) return recess.library.Win_##NAME ARGUMENTS; \
+        return SEEN<FlushKind::KIND, PMPI_Win_##NAME> ARGUMENTS;               \
+    }
+
+NEARFETCH_FLUSH(flush, full, flush_seen, "1", (int rank, MPI_Win win), (rank, win))
+NEARFETCH_FLUSH(flush_local, local, flush_seen, "3", (int rank, MPI_Win win), (rank, win))
+NEARFETCH_FLUSH(flush_all, full, flush_all_seen, "4", (MPI_Win win), (win))
+NEARFETCH_FLUSH(flush_local_all, local, flush_all_seen, "4", (MPI_Win win), (win))
 
 int MPI_Win_fence(int assert, MPI_Win win) {
     if (recess.fences.passes()) return recess.library.Win_fence(assert, win);
