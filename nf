@@ -94,9 +94,18 @@ need_python() {
     changed=1
 }
 
+# need_space PRESET: ends before a first build for which there is no room.
+need_space() {
+    local needed=4 free
+    { read -r _ && read -r _ _ _ free _; } < <(df -Pk -- "$root") || return 0
+    [ "$((free >> 20))" -ge "$needed" ] ||
+        fail "$((free >> 10)) MiB are free for build/$1 (a first build takes up to $needed GiB): make room, and try again"
+}
+
 # configure_and_build PRESET [TARGET...]
 configure_and_build() {
     local folder="$root/build/$1" targets=("${@:2}")
+    [ -e "$folder/build.ninja" ] || need_space "$1"
     if [ ! -e "$folder/build.ninja" ] || [ "$changed" -eq 1 ]; then
         echo "nf: configuring build/$1"
         (cd "$root" && cmake --preset "$1" --log-level=WARNING >/dev/null)

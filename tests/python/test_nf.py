@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 NF = Path(__file__).resolve().parents[2] / "nf"
+PACKAGES = NF.read_text().split("packages=(")[1].split(")")[0].split()
 TOOLS = (
     "bash",
     "env",
@@ -28,10 +29,11 @@ TOOLS = (
 
 @pytest.fixture
 def machine(tmp_path, script):
-    """A checkout and a PATH of just a few tools; programs are added by `script("bin/...")`."""
+    """A checkout, a disk of 1 TiB and a PATH of just a few tools; others are added by `script("bin/...")`."""
     (tmp_path / "bin").mkdir()
     for tool in TOOLS:
         (tmp_path / "bin" / tool).symlink_to(shutil.which(tool))
+    free(script, 1 << 30)
     (tmp_path / "checkout").mkdir()
     shutil.copy(NF, tmp_path / "checkout" / "nf")
     (tmp_path / "checkout" / "requirements.txt").write_text("numpy==1\n")
@@ -57,6 +59,25 @@ def debian(script, user: int, installed: str) -> None:
     script("bin/apt-get", 'echo "$@" >> "${0%/*}/../apt.log"')
     script("bin/id", f"echo {user}")
     script("bin/python3", "exit 9")
+
+
+def free(script, kibibytes: int) -> None:
+    """Makes so much of the disk free."""
+    script(
+        "bin/df",
+        f"echo Filesystem 1024-blocks Used Available Capacity Mounted on; echo / 9 9 {kibibytes} 9% /",
+    )
+
+
+def has_all_packages(script, tmp_path) -> None:
+    """Makes the machine one on which nothing is to be installed, ninja builds and cmake notes what for."""
+    debian(script, 0, " ".join(PACKAGES))
+    script("bin/ninja", "echo ninja: no work to do.")
+    script("bin/cmake", 'echo "$@" >> "${0%/*}/../cmake.log"')
+    script("checkout/.venv/bin/python", 'echo "ran ${1##*/}"')
+    shutil.copy(
+        tmp_path / "checkout/requirements.txt", tmp_path / "checkout/.venv/nearfetch-requirements.txt"
+    )
 
 
 def test_help_and_bad_use(machine):
@@ -98,8 +119,7 @@ def test_without_root_it_says_what_to_install(machine, script, tmp_path):
 
 
 def test_as_root_it_installs_what_is_missing_and_nothing_else(machine, script, tmp_path):
-    everything = NF.read_text().split("packages=(")[1].split(")")[0].split()
-    debian(script, 0, " ".join(name for name in everything if name not in ("gfortran", "ccache")))
+    debian(script, 0, " ".join(name for name in PACKAGES if name not in ("gfortran", "ccache")))
     machine("setup")
     words = (tmp_path / "apt.log").read_text().split()
     assert words[:3] == ["install", "-y", "--no-install-recommends"]
@@ -107,21 +127,40 @@ def test_as_root_it_installs_what_is_missing_and_nothing_else(machine, script, t
 
 
 def test_a_virtual_environment_that_cannot_be_made_ends_it(machine, script, tmp_path):
-    everything = NF.read_text().split("packages=(")[1].split(")")[0]
-    debian(script, 0, everything.replace("\n", " "))
+    debian(script, 0, " ".join(PACKAGES))
     assert machine("setup").returncode == 9
     assert not (tmp_path / "apt.log").exists()
 
 
+def test_a_first_build_without_room_for_it_does_not_begin(machine, script, tmp_path):
+    has_all_packages(script, tmp_path)
+    free(script, (4 << 20) - 1)
+    result = machine("setup")
+    assert result.returncode == 1
+    assert "4095 MiB are free for build/release (a first build takes up to 4 GiB)" in result.stderr
+    assert not (tmp_path / "cmake.log").exists()
+    free(script, 4 << 20)
+    assert machine("setup").returncode == 0
+    assert "--preset release" in (tmp_path / "cmake.log").read_text()
+
+
+def test_a_build_that_is_there_goes_on_however_little_room_is_left(machine, script, tmp_path):
+    has_all_packages(script, tmp_path)
+    free(script, 1)
+    (tmp_path / "checkout/build/release").mkdir(parents=True)
+    (tmp_path / "checkout/build/release/build.ninja").touch()
+    assert machine("setup").returncode == 0
+
+
+def test_a_build_goes_on_where_nobody_knows_how_much_room_there_is(machine, script, tmp_path):
+    has_all_packages(script, tmp_path)
+    script("bin/df", "exit 1")
+    assert machine("setup").returncode == 0
+
+
 def test_it_goes_on_without_programs_that_cannot_be_had(machine, script, tmp_path):
-    everything = NF.read_text().split("packages=(")[1].split(")")[0]
-    debian(script, 0, everything.replace("\n", " "))
+    has_all_packages(script, tmp_path)
     script("bin/apt-get", 'echo "$@" >> "${0%/*}/../apt.log"; exit 100')
-    script("bin/ninja", "echo ninja: no work to do.")
-    script("checkout/.venv/bin/python", 'echo "ran ${1##*/}"')
-    shutil.copy(
-        tmp_path / "checkout/requirements.txt", tmp_path / "checkout/.venv/nearfetch-requirements.txt"
-    )
     (tmp_path / "checkout/build/release").mkdir(parents=True)
     (tmp_path / "checkout/build/release/build.ninja").touch()
     result = machine("test")
