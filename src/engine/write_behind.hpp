@@ -20,10 +20,10 @@
 namespace nearfetch {
 
 /// Never slower: collecting a target's puts is a bet like caching its gets (bet.hpp), and a simpler one. What
-/// a put's own call takes is measured on puts that are sent alone; what a collected one takes is its copy and
-/// its share of the messages in which they leave. Where that is no less (one put for each flush, a neighbour
-/// in shared memory, a library that collects puts itself) the target's puts go alone for a while, at first
-/// for a short one.
+/// a put's own call takes is measured on puts that are sent alone; what a collected one takes is what a hit
+/// does, its copy, and its share of the messages in which they leave. Where that is no less (one put for each
+/// flush, a neighbour in shared memory, a library that collects puts itself) the target's puts go alone for a
+/// while, at first for a short one.
 class PutBet {
   public:
     bool collects() const noexcept { return alone_left_ == 0; }
@@ -51,19 +51,29 @@ class PutBet {
         return static_cast<std::uint32_t>(left);
     }
 
-    bool times_collecting() const noexcept { return collected_ % timed == 0; }
-    /// A put was collected.
+    /// Whether the next put that is collected is to be timed.
+    bool times_collecting() const noexcept { return copies_to_timed_ == 0; }
+    /// A put was collected, which took so long; 0: nobody knows.
     void collected(std::uint64_t ticks) noexcept {
         ++collected_;
+        if (copies_to_timed_ != 0) --copies_to_timed_;
         if (ticks == 0) return;
-        copy_ticks_ = steady_mean(copy_ticks_, static_cast<double>(ticks));
+        copies_to_timed_ = timed - 1;
+        const auto seen = static_cast<double>(ticks);
+        if (learning_copies_ != 0) {
+            // The first ones find memory that is not there yet: 40 times as long.
+            --learning_copies_;
+            copy_ticks_ = copy_ticks_ == 0 ? seen : std::min(copy_ticks_, seen);
+        } else {
+            copy_ticks_ = steady_mean(copy_ticks_, seen);
+        }
     }
     /// All that was collected has been sent.
     void sent(std::uint64_t ticks) noexcept {
         send_ticks_ += ticks;
         if (collected_ < round_puts) return;
-        const double each = ours_ticks_ =
-            copy_ticks_ + static_cast<double>(send_ticks_) / static_cast<double>(collected_);
+        const double each = ours_ticks_ = hit_cost().hit_ticks + copy_ticks_ +
+                                          static_cast<double>(send_ticks_) / static_cast<double>(collected_);
         if (each < gain * alone_ticks_) {
             lost_rounds_ = 0;
             pause_ = least_pause;
@@ -81,15 +91,19 @@ class PutBet {
 
   private:
     static constexpr std::uint32_t first_alone = 8;
-    static constexpr std::uint64_t timed = 32;
+    /// Odd, so that it is not always the first one after a flush, which takes twice as long as the others.
+    static constexpr std::uint32_t timed = 31;
     /// In shared memory a put is as short as looking at it.
     static constexpr std::uint64_t timed_alone = 256;
     static constexpr std::uint64_t round_puts = 32;
     static constexpr std::uint64_t least_pause = 256;
     static constexpr std::uint64_t most_pause = 1u << 24;
     static constexpr double gain = 0.9;
+    static constexpr std::uint32_t first_copies = 8;
 
     std::uint32_t learning_ = first_alone;
+    std::uint32_t learning_copies_ = first_copies;
+    std::uint32_t copies_to_timed_ = 0;
     std::uint32_t lost_rounds_ = 0;
     std::uint64_t alone_left_ = first_alone;  ///< puts that still go alone
     std::uint64_t pause_ = least_pause;

@@ -250,6 +250,16 @@ TEST(WriteBehindBet, PutsGoAloneUntilTheirCostIsKnown) {
     simulated_ticks = nullptr;
 }
 
+/// Where a hit takes 20 ticks.
+class PutBetTest : public ::testing::Test {
+  protected:
+    PutBetTest() { simulated_ticks = &clock_; }
+    ~PutBetTest() override { simulated_ticks = nullptr; }
+
+  private:
+    SimulatedTicks clock_;
+};
+
 /// Rounds of 32 puts in which a put alone takes `alone` ticks, and sending what was collected takes `send`.
 bool still_collects(std::uint64_t alone, std::uint64_t send, int rounds) {
     PutBet bet;
@@ -263,15 +273,16 @@ bool still_collects(std::uint64_t alone, std::uint64_t send, int rounds) {
     return bet.collects();
 }
 
-TEST(PutBetTest, CollectsWhereItPays) {
+TEST_F(PutBetTest, CollectsWhereItPays) {
     EXPECT_TRUE(still_collects(3000, 3000, 50));     // one message in place of 32
     EXPECT_FALSE(still_collects(3000, 96'000, 50));  // as many messages as puts
     EXPECT_FALSE(still_collects(30, 30, 50));        // a load and a store are no more than a copy
-    EXPECT_TRUE(still_collects(70, 300, 50));
-    EXPECT_TRUE(still_collects(3000, 96'000, 1));  // one round says nothing
+    EXPECT_TRUE(still_collects(70, 300, 50));        // 20 + 30 + 300 / 32 of 63
+    EXPECT_FALSE(still_collects(65, 300, 50));       // of 58.5
+    EXPECT_TRUE(still_collects(3000, 96'000, 1));    // one round says nothing
 }
 
-TEST(PutBetTest, TriesAgainEverMoreSeldom) {
+TEST_F(PutBetTest, TriesAgainEverMoreSeldom) {
     PutBet bet;
     std::vector<int> alone;
     for (int trial = 0; trial < 4; ++trial) {
@@ -284,6 +295,33 @@ TEST(PutBetTest, TriesAgainEverMoreSeldom) {
         }
     }
     EXPECT_EQ(alone, (std::vector<int>{8, 256, 1024, 4096}));
+}
+
+TEST_F(PutBetTest, IsNotMisledByCopiesIntoColdMemory) {
+    PutBet bet;
+    while (!bet.collects())
+        bet.went_alone(180);
+    for (int round = 0; round < 8; ++round) {
+        for (int i = 0; i < 64; ++i) {
+            const std::uint64_t takes = i != 0 ? 50 : round == 0 ? 2200 : 150;
+            bet.collected(bet.times_collecting() ? takes : 0);
+        }
+        bet.sent(1000);
+        EXPECT_TRUE(bet.collects()) << round;
+        EXPECT_LT(bet.ours_ticks(), 110) << round;
+    }
+}
+
+TEST_F(PutBetTest, TimesCopiesAtAllPlacesOfARow) {
+    PutBet bet;
+    std::vector<int> timed(8);
+    for (int put = 0; put < 8 * 8 * 31; ++put) {
+        const bool is_timed = bet.times_collecting();
+        if (is_timed) ++timed[static_cast<std::size_t>(put % 8)];
+        bet.collected(is_timed ? 50 : 0);
+        if (put % 8 == 7) bet.sent(100);
+    }
+    EXPECT_EQ(timed, std::vector<int>(8, 8));
 }
 
 }  // namespace
