@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/types.hpp"
@@ -34,14 +35,14 @@ class PutBet {
     void went_alone(std::uint64_t ticks) noexcept {
         if (alone_left_ != 0) --alone_left_;
         if (ticks == 0) return;
+        if (learning_ != 0) --learning_;
+        // The least of a few: the first ones find cold caches and connections that are not there yet, and
+        // what others make of a slow minute must not look like a gain for as long as nothing goes alone.
         const auto seen = static_cast<double>(ticks);
-        if (learning_ != 0) {
-            // The first ones find cold caches and connections that are not there yet.
-            --learning_;
-            alone_ticks_ = alone_ticks_ == 0 ? seen : std::min(alone_ticks_, seen);
-        } else {
-            alone_ticks_ = steady_mean(alone_ticks_, seen);
-        }
+        least_alone_ = least_alone_ == 0 ? seen : std::min(least_alone_, seen);
+        if (++timed_alones_ < first_alone) return;
+        alone_ticks_ = std::exchange(least_alone_, 0);
+        timed_alones_ = 0;
     }
 
     /// How many puts need not be looked at until one is to be timed, or collected; they are taken as gone.
@@ -109,6 +110,8 @@ class PutBet {
     std::uint64_t pause_ = least_pause;
     std::uint64_t collected_ = 0;  ///< in this round
     std::uint64_t send_ticks_ = 0;
+    std::uint32_t timed_alones_ = 0;
+    double least_alone_ = 0;  ///< of these
     double alone_ticks_ = 0;
     double copy_ticks_ = 0;
     double ours_ticks_ = 0;

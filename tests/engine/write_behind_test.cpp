@@ -312,6 +312,23 @@ TEST_F(PutBetTest, IsNotMisledByCopiesIntoColdMemory) {
     }
 }
 
+TEST_F(PutBetTest, DoesNotTakeASlowMinuteForAGain) {
+    PutBet bet;
+    while (!bet.collects())
+        bet.went_alone(30);
+    int timed = 0;
+    for (int trial = 0; trial < 6; ++trial) {
+        while (!bet.collects())
+            bet.went_alone(!bet.times_alone() ? 0 : ++timed % 8 != 0 ? 300 : 30);
+        for (int put = 0; put < 64; ++put) {
+            bet.collected(bet.times_collecting() ? 30 : 0);
+            if (put % 32 == 31) bet.sent(300);
+        }
+        EXPECT_FALSE(bet.collects()) << trial;
+    }
+    EXPECT_GT(timed, 8);
+}
+
 TEST_F(PutBetTest, TimesCopiesAtAllPlacesOfARow) {
     PutBet bet;
     std::vector<int> timed(8);
