@@ -30,12 +30,11 @@ class PutBet {
     bool collects() const noexcept { return alone_left_ == 0; }
 
     /// Whether the next put that goes alone is to be timed.
-    bool times_alone() const noexcept { return learning_ != 0 || alone_left_ % timed_alone == 0; }
+    bool times_alone() const noexcept { return is_new() || alone_left_ % timed_alone == 0; }
     /// A put went alone and took so long; 0: nobody knows.
     void went_alone(std::uint64_t ticks) noexcept {
         if (alone_left_ != 0) --alone_left_;
         if (ticks == 0) return;
-        if (learning_ != 0) --learning_;
         // The least of a few: the first ones find cold caches and connections that are not there yet, and
         // what others make of a slow minute must not look like a gain for as long as nothing goes alone.
         const auto seen = static_cast<double>(ticks);
@@ -47,7 +46,7 @@ class PutBet {
 
     /// How many puts need not be looked at until one is to be timed, or collected; they are taken as gone.
     std::uint32_t go_alone() noexcept {
-        const std::uint64_t left = learning_ != 0 ? 0 : alone_left_ % timed_alone;
+        const std::uint64_t left = is_new() ? 0 : alone_left_ % timed_alone;
         alone_left_ -= left;
         return static_cast<std::uint32_t>(left);
     }
@@ -91,6 +90,9 @@ class PutBet {
     double ours_ticks() const noexcept { return ours_ticks_; }
 
   private:
+    /// It is not known yet what a put takes that goes alone.
+    bool is_new() const noexcept { return alone_ticks_ == 0; }
+
     static constexpr std::uint32_t first_alone = 8;
     /// Odd, so that it is not always the first one after a flush, which takes twice as long as the others.
     static constexpr std::uint32_t timed = 31;
@@ -102,7 +104,6 @@ class PutBet {
     static constexpr double gain = 0.9;
     static constexpr std::uint32_t first_copies = 8;
 
-    std::uint32_t learning_ = first_alone;
     std::uint32_t learning_copies_ = first_copies;
     std::uint32_t copies_to_timed_ = 0;
     std::uint32_t lost_rounds_ = 0;
