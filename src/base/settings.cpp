@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
+#include <span>
 #include <variant>
 
 #include "base/error.hpp"
@@ -54,6 +55,7 @@ struct SwitchKind {
     Field<bool> member;
 };
 struct ModeKind {};
+struct BypassKind {};
 struct ChoiceKind {
     Field<std::string> member;
     std::string_view choices;  ///< separated by blanks
@@ -62,7 +64,7 @@ struct TextKind {
     Field<std::string> member;
 };
 using Kind = std::variant<BytesKind, CountKind<std::uint64_t>, CountKind<std::uint32_t>, RatioKind,
-                          SwitchKind, ModeKind, ChoiceKind, TextKind>;
+                          SwitchKind, ModeKind, BypassKind, ChoiceKind, TextKind>;
 
 /// What may have a value of its own.
 enum class Scope : std::uint8_t { window, program };
@@ -78,6 +80,7 @@ struct Row {
 constexpr std::uint64_t any_count = std::numeric_limits<std::uint32_t>::max();
 constexpr std::uint64_t most_bytes = 1ull << 46;
 constexpr std::string_view mode_names[] = {"off", "transparent", "acquire", "always-cache", "user-defined"};
+constexpr std::string_view bypass_names[] = {"off", "on", "sampling", "always", "passthrough"};
 constexpr std::string_view policies = "density gdsf s3fifo lru clampi temporal positional application";
 
 const std::array rows{
@@ -126,9 +129,10 @@ const std::array rows{
         "by how much the buffer shrinks"},
     Row{"adapt_interval_gets", "gets", CountKind{&Settings::adapt_interval_gets, 16, any_count},
         "gets between two looks at the thresholds"},
-    Row{"bypass", "", SwitchKind{&Settings::bypass},
-        "leave targets alone whose plain gets are measured to be as cheap as a hit, and windows without "
-        "reuse; collect no puts where that is measured to save nothing"},
+    Row{"bypass", "", BypassKind{},
+        "on: leave targets alone whose plain gets are measured to be as cheap as a hit, and windows without "
+        "reuse; collect no puts where that is measured to save nothing. The last three are for tests: they "
+        "hold every target in that state"},
     Row{"block_limit", "blocks", CountKind{&Settings::block_limit, 1, 1u << 24},
         "contiguous blocks of one access above which it goes to the network unseen"},
     Row{"read_ahead_bytes", "bytes", BytesKind{&Settings::read_ahead_bytes, 0},
@@ -227,6 +231,13 @@ struct Overloaded : F... {
 template <class... F>
 Overloaded(F...) -> Overloaded<F...>;
 
+std::string joined(std::span<const std::string_view> names) {
+    std::string all;
+    for (const std::string_view name : names)
+        all += (all.empty() ? "" : " ") + std::string(name);
+    return all;
+}
+
 std::string allowed_text(const Kind& kind) {
     return std::visit(
         Overloaded{
@@ -242,12 +253,8 @@ std::string allowed_text(const Kind& kind) {
             },
             [](const RatioKind& k) { return "a number from " + number(k.least) + " to " + number(k.most); },
             [](const SwitchKind&) { return std::string("on off"); },
-            [](const ModeKind&) {
-                std::string all;
-                for (std::string_view name : mode_names)
-                    all += (all.empty() ? "" : " ") + std::string(name);
-                return all;
-            },
+            [](const ModeKind&) { return joined(mode_names); },
+            [](const BypassKind&) { return joined(bypass_names); },
             [](const ChoiceKind& k) { return std::string(k.choices); },
             [](const TextKind&) { return std::string("a path"); },
         },
@@ -261,6 +268,9 @@ std::string value_text(const Kind& kind, const Settings& s) {
                           [&](const RatioKind& k) { return number(k.member(s)); },
                           [&](const SwitchKind& k) { return std::string(k.member(s) ? "on" : "off"); },
                           [&](const ModeKind&) { return std::string(mode_name(s.mode)); },
+                          [&](const BypassKind&) {
+                              return std::string(bypass_names[static_cast<std::size_t>(s.bypass)]);
+                          },
                           [&](const ChoiceKind& k) { return k.member(s); },
                           [&](const TextKind& k) { return k.member(s); },
                       },
@@ -286,6 +296,21 @@ bool fits(const BytesKind& kind, std::uint64_t value) {
     return value >= kind.least && value <= (kind.power_of_two_to != 0 ? kind.power_of_two_to : most_bytes);
 }
 
+std::optional<bool> parse_switch(std::string_view text) {
+    if (is_choice("on true yes 1", text)) return true;
+    if (is_choice("off false no 0", text)) return false;
+    return std::nullopt;
+}
+
+/// True if `text` is one of the names, and the value of that number has been stored.
+template <class Enum>
+bool store_name(std::span<const std::string_view> names, std::string_view text, Enum& value) {
+    const auto found = std::ranges::find(names, text);
+    if (found == names.end()) return false;
+    value = static_cast<Enum>(found - names.begin());
+    return true;
+}
+
 /// True if `text` was a value of this kind and has been stored.
 bool store(const Kind& kind, Settings& s, std::string_view text) {
     return std::visit(Overloaded{
@@ -308,18 +333,15 @@ bool store(const Kind& kind, Settings& s, std::string_view text) {
                               return true;
                           },
                           [&](const SwitchKind& k) {
-                              const bool on = is_choice("on true yes 1", text);
-                              if (!on && !is_choice("off false no 0", text)) return false;
-                              k.member(s) = on;
-                              return true;
+                              const auto on = parse_switch(text);
+                              if (on) k.member(s) = *on;
+                              return on.has_value();
                           },
-                          [&](const ModeKind&) {
-                              for (std::size_t i = 0; i < std::size(mode_names); ++i)
-                                  if (mode_names[i] == text) {
-                                      s.mode = static_cast<Mode>(i);
-                                      return true;
-                                  }
-                              return false;
+                          [&](const ModeKind&) { return store_name(mode_names, text, s.mode); },
+                          [&](const BypassKind&) {
+                              const auto on = parse_switch(text);
+                              if (on) s.bypass = *on ? Bypass::on : Bypass::off;
+                              return on || store_name(bypass_names, text, s.bypass);
                           },
                           [&](const ChoiceKind& k) {
                               if (!is_choice(k.choices, text)) return false;

@@ -21,6 +21,9 @@ enum class Mode : std::uint8_t { off, transparent, acquire, always_cache, user_d
 /// The mode's name as it is written in settings, reports and info keys.
 std::string_view mode_name(Mode mode) noexcept;
 
+/// When targets are bypassed. The last three hold every target in one state, for tests.
+enum class Bypass : std::uint8_t { off, on, sampling, always, passthrough };
+
 struct Settings {
     Mode mode = Mode::acquire;
     std::uint64_t buffer_bytes = 32ull << 20;
@@ -43,7 +46,7 @@ struct Settings {
     double free_threshold = 0.5;
     double memory_decrease_factor = 0.5;
     std::uint64_t adapt_interval_gets = 1000;
-    bool bypass = true;
+    Bypass bypass = Bypass::on;
     std::uint64_t block_limit = 4096;
     std::uint64_t read_ahead_bytes = 4096;
     bool read_only_phases = false;

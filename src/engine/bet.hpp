@@ -101,6 +101,13 @@ class Bet {
         pause_left_ = for_good;
     }
 
+    /// Watches the target for good.
+    void hold_sampling() noexcept {
+        state_ = State::watching;
+        pause_left_ = for_good;
+    }
+    bool is_held() const noexcept { return pause_left_ >= for_good / 2; }
+
     /// One get that went to the network.
     /// \param network_ticks inside the MPI library, \param own_ticks our work around it
     /// \param size_bytes 0 where more was fetched than it asked for

@@ -42,12 +42,14 @@ CachedWindow::CachedWindow(const Settings& settings, Rank ranks, Rank self, bool
     active_.reserve(targets_.size());
     origins_.targets.reserve(targets_.size());
     at(self_).bet.give_up();
-    for (Target& t : targets_)
-        set_route(t);
+    hold_targets();
     if (settings_.mode == Mode::off) stand_back();
+    if (learns_) count_learning_windows(1);
 }
 
-CachedWindow::~CachedWindow() = default;
+CachedWindow::~CachedWindow() {
+    if (learns_) count_learning_windows(-1);
+}
 
 bool CachedWindow::make_cache() noexcept {
     try {
@@ -71,14 +73,26 @@ void CachedWindow::catch_up() noexcept {
     if (cache_ != nullptr) cache_->acquire();
 }
 
-void CachedWindow::refresh(Rank target, std::span<const Piece> pieces) noexcept {
+void CachedWindow::refresh(Rank target, std::span<const Piece> pieces, std::uint64_t size) noexcept {
     ++counters_.polls;
     if (cache_ == nullptr) return;
     const Piece& first = pieces.front();
     if (const std::byte* const data = cache_->peek(target, first.offset, first.size))
-        polled_.keep(target, first.offset, data, first.size);
+        look_.keep({.target = target, .offset = first.offset, .size = size}, data, first.size);
     for (const Piece& piece : pieces)
         cache_->drop(target, piece.offset, piece.size);
+}
+
+/// What the last get has brought is there, or never will be.
+void CachedWindow::look_over(int status) noexcept {
+    probe_.end();
+    if (status == 0 ? look_.arrived() : look_.lost()) acquire_process();
+}
+
+/// Nobody sees when it is.
+void CachedWindow::look_lost() noexcept {
+    probe_.end();
+    if (look_.lost()) acquire_process();
 }
 
 /// What was asked for was there, and is complete. \return true if the library has to be entered for the sake
@@ -109,9 +123,9 @@ void CachedWindow::found_nothing(std::uint64_t entry_ticks) noexcept {
     progress_.found_nothing(entry_ticks);
 }
 
-Served CachedWindow::try_get_slowly(Rank target, std::uint64_t offset, std::uint64_t size,
-                                    void* origin) noexcept {
+Served CachedWindow::try_get_slowly(const Look& look) noexcept {
     const Guard guard = lock();
+    const auto& [target, offset, size, origin, request] = look;
     Target& t = at(target);
     if (t.route == Route::pass) list(target, t);
     if (passes(target, size)) return Served::pass;
@@ -119,29 +133,28 @@ Served CachedWindow::try_get_slowly(Rank target, std::uint64_t offset, std::uint
         wake(target);
         return Served::miss;
     }
-    if (learns_) {
-        const Piece piece{offset, size, nullptr};
-        prepare(target, std::span(&piece, 1));
-    }
+    const Piece piece{offset, size, origin};
+    if (learns_) prepare(target, {&piece, 1}, size);
     if (cache_ == nullptr || !epochs_.may_access(target) || t.bet.asleep() || unwatched(t, target, offset))
         return Served::miss;
+    // What is on its way to where a hit is copied is not kept.
+    if (origins_.all.overlap(origin, size)) shares_origin({&piece, 1});
     const std::byte* data = cache_->find_in_last(target, offset, size);
     if (data == nullptr) data = cache_->find_at_hand(target, offset, size);
-    if (data == nullptr) return try_get_further(target, offset, size, origin);
+    if (data == nullptr) return try_get_further(look);
     t.count_hit(size);
-    copy_bytes(static_cast<std::byte*>(origin), data, size);
+    copy_bytes(origin, data, size);
     return Served::hit;
 }
 
-Served CachedWindow::try_get_further(Rank target, std::uint64_t offset, std::uint64_t size,
-                                     void* origin) noexcept {
-    auto* const to = static_cast<std::byte*>(origin);
+Served CachedWindow::try_get_further(const Look& look) noexcept {
+    const auto& [target, offset, size, origin, request] = look;
     Target& t = at(target);
     const std::uint64_t begin_ticks = t.bet.looks_further() ? ticks() : 0;
     if (const std::byte* const data = cache_->find_further(target, offset, size)) {
-        copy_bytes(to, data, size);
+        copy_bytes(origin, data, size);
     } else {
-        const ByteRange united = cache_->read_across(target, offset, size, to);
+        const ByteRange united = cache_->read_across(target, offset, size, origin);
         if (united.empty()) return Served::miss;
         if (united.size() <= most_united * size) join(target, united);
     }
@@ -170,8 +183,8 @@ bool CachedWindow::usable(Rank target) noexcept {
 
 /// Whether the get may wait for bytes that are on their way. One with a request waits for a carrier, and for
 /// one only: that is what the program is made to wait for.
-bool CachedWindow::may_wait(const Get& get, const Entry& entry, const Survey& s) noexcept {
-    if (entry.source() == nullptr) return false;
+bool CachedWindow::may_wait(const Get& get, const Entry& entry, const Survey& s) const noexcept {
+    if (entry.source() == nullptr || at(get.target).delivery != Delivery::later) return false;
     return get.request == 0 || (entry.carries() && (s.waiting.empty() || s.waiting.front().entry == &entry));
 }
 
@@ -217,7 +230,10 @@ int CachedWindow::get(const Get& get, GetStarter& starter, Begun& begun) {
         return 0;
     }
     // What was looked up before has been noted: then this finds nothing new.
-    if (learns_) prepare(get.target, get.pieces);
+    if (learns_)
+        prepare(get.target, get.pieces, get.size_bytes);
+    else
+        polls_.again(get.target, get.pieces.front().offset, get.size_bytes);
     if (shares_origin(get.pieces)) [[unlikely]]
         return fetch_shared(get, starter, guard);
     if (!usable(get.target)) return fetch_unseen(get, starter, guard);
@@ -231,10 +247,16 @@ int CachedWindow::get(const Get& get, GetStarter& starter, Begun& begun) {
         return fetch_unseen(get, starter, guard);
     }
     if (!s.gaps.empty()) {
-        const Admission ahead = make_room_around(get, s);
+        Admission ahead = make_room_around(get, s);
+        const bool in_one = get.pieces.size() == 1 || (s.gaps.size() == 1 && s.partial());
+        if (ahead.entry == nullptr && get.request != 0 && !in_one) {
+            ahead = make_room_of_its_own(get, s);
+            if (ahead.entry == nullptr) return fetch_unseen(get, starter, guard);
+        }
         if (ahead.entry == nullptr) return fetch(get, starter, s, guard, begin_ticks);
-        if (get.request != 0) begun = Begun::carrier;
-        return fetch_ahead(get, starter, s, ahead, guard, begin_ticks);
+        const int status = fetch_ahead(get, starter, s, ahead, guard, begin_ticks);
+        if (get.request != 0 && t.in_flight_of.contains(get.request)) begun = Begun::carrier;
+        return status;
     }
     const bool waits = !s.waiting.empty();
     if (waits && t.bet.tries_start()) return fetch_unseen(get, starter, guard);
@@ -242,6 +264,7 @@ int CachedWindow::get(const Get& get, GetStarter& starter, Begun& begun) {
         return fetch_unseen(get, starter, guard);
     s.copy_resident();
     if (waits) note_origins(t, get.pieces);
+    if (waits) look_started(get);
     t.add(s.waiting);
     count(waits ? AccessType::pending_hit : AccessType::hit, get.size_bytes, 0);
     const std::uint64_t own_ticks = ticks() - begin_ticks;
@@ -262,6 +285,7 @@ int CachedWindow::fetch_unseen(const Get& get, GetStarter& starter, Guard& guard
     t.bet.started(get.size_bytes, start_ticks);
     count(AccessType::bypassed, get.size_bytes, get.size_bytes);
     sent(get.target, t, 0, 0);
+    look_started(get);
     return 0;
 }
 
@@ -274,10 +298,22 @@ int CachedWindow::fetch_shared(const Get& get, GetStarter& starter, Guard& guard
     return status;
 }
 
+/// Whether it is to be seen when the bytes of this get are there. What another thread's request brings may be
+/// its program's again at any time.
+bool CachedWindow::probes_delivery(const Get& get) const noexcept {
+    const Target& t = at(get.target);
+    return t.memory.is_on_this_node && t.delivery != Delivery::at_once &&
+           (get.request == 0 || (!threaded_ && get.may_carry));
+}
+
 int CachedWindow::fetch(const Get& get, GetStarter& starter, Survey& s, Guard& guard,
                         std::uint64_t begin_ticks) {
-    const bool whole = s.gap_bytes == get.size_bytes || s.gaps.size() > piece_limit;
+    // Some libraries complete a request of more than one run of bytes before they are there.
+    const bool whole = s.gap_bytes == get.size_bytes || s.gaps.size() > piece_limit ||
+                       (get.request != 0 && s.gaps.size() > 1);
     const Stamp stamp = cache_->now();
+    DeliveryProbe probe;
+    if (probes_delivery(get)) probe.begin(s.gaps.front());
     if (threaded_) {
         s.copy_resident();
         guard.unlock();
@@ -290,7 +326,10 @@ int CachedWindow::fetch(const Get& get, GetStarter& starter, Survey& s, Guard& g
     if (!threaded_) s.copy_resident();
 
     Target& t = at(get.target);
+    if (probe.has_changed()) t.delivery = Delivery::at_once;
     sent(get.target, t, get.size_bytes, started_ticks - start_ticks);
+    look_started(get);
+    probe_ = probe;
     note_origins(t, get.pieces);
     t.add(s.waiting);
     const AccessType admitted = admit(get, t, s, stamp);
@@ -318,6 +357,10 @@ AccessType CachedWindow::admit(const Get& get, Target& t, const Survey& s, Stamp
             if (entry == nullptr) continue;
             entry->set_flight(gap.origin, issued_, get.request != 0);
             t.add_flight(entry, get.request);
+            if (t.delivery != Delivery::later && entry->data() != nullptr) {
+                copy_bytes(entry->data(), gap.origin, gap.size);
+                entry->note_copied();
+            }
         } catch (const std::bad_alloc&) {
             if (entry != nullptr) cache_->abandon(entry);
             worst = AccessType::failing;
@@ -329,7 +372,7 @@ AccessType CachedWindow::admit(const Get& get, Target& t, const Survey& s, Stamp
 /// A range that is admitted only at its second get: a large one whose copy would be felt, and any while
 /// watching (bet.hpp).
 bool CachedWindow::on_probation(Rank target, const Target& t, const Piece& gap) noexcept {
-    if (!settings_.bypass || !(t.bet.watching() || t.bet.copy_is_felt(gap.size))) return false;
+    if (settings_.bypass == Bypass::off || !(t.bet.watching() || t.bet.copy_is_felt(gap.size))) return false;
     if (touched_.touched(target, gap.offset)) return false;
     ++counters_.deferred;
     return true;
@@ -341,36 +384,12 @@ void CachedWindow::count(AccessType type, std::uint64_t size_bytes, std::uint64_
     counters_.bytes_from_cache += size_bytes - network_bytes;
 }
 
-void CachedWindow::count_bypassed(Rank target, std::uint64_t size_bytes) noexcept {
+void CachedWindow::count_bypassed(const Look& look) noexcept {
     const Guard guard = lock();
     shares_origin(everything);
-    count(AccessType::bypassed, size_bytes, size_bytes);
-    sent(target, at(target), 0, 0);
-}
-
-void CachedWindow::check(Rank target, std::uint64_t offset, std::span<const std::byte> served,
-                         std::span<void* const> call_site) {
-    Guard guard = lock();
-    Target& t = at(target);
-    // The second get may overtake an update of this process, or see it although the first was before it.
-    if (t.update_under_way() && t.updating.overlaps({offset, offset + served.size()})) return;
-    HitChecks::Check* check = nullptr;
-    try {
-        check = &checks_.begin(target, offset, served, call_site);
-    } catch (const std::bad_alloc&) {
-        return;
-    }
-    const Piece piece{offset, check->found.size(), check->found.data()};
-    if (threaded_) guard.unlock();
-    const int started = and_then([&] { return transfers_.start_get(target, std::span(&piece, 1)); },
-                                 [&](int status) {
-                                     if (threaded_) guard.lock();
-                                     if (status != 0) checks_.abandon(*check);
-                                 });
-    if (started != 0) return;
-    sent(target, t, 0, 0);
-    check->issued = issued_;
-    ++t.checks;
+    count(AccessType::bypassed, look.size, look.size);
+    sent(look.target, at(look.target), 0, 0);
+    note_look(look);
 }
 
 /// Until it is complete, a get of the same bytes may bring what was there before it.
@@ -414,11 +433,16 @@ void CachedWindow::acquire() noexcept {
 
 void CachedWindow::change_settings(const Settings& settings) {
     const Guard guard = lock();
+    Settings only_bypass = settings_;
+    only_bypass.bypass = settings.bypass;
+    if (only_bypass == settings) return change_bypass(settings.bypass);
     // While the mode was off, operations went by uncounted; updates among them, unless nobody writes.
     const bool updated = settings_.mode == Mode::off && settings.mode != Mode::always_cache;
     settings_ = settings;
     keeps_data_ = keeps_data(settings.mode);
+    const bool learned = learns_;
     learns_ = settings.mode == Mode::acquire;
+    count_learning_windows(int{learns_} - int{learned});
     broken_ = winding_up_ = false;
     outdated_ = cache_ != nullptr;
     if (cache_ != nullptr) cache_->acquire();
@@ -427,8 +451,8 @@ void CachedWindow::change_settings(const Settings& settings) {
         t.passed = t.passed | (updated ? Passed::gets | Passed::updates : Passed::gets);
         list(target, t);
         if (target != self_ && !left_alone_) t.bet = Bet();
-        set_route(t);
     }
+    hold_targets();
     if (settings.mode == Mode::off) stand_back();
 }
 

@@ -48,6 +48,7 @@
 #include "engine/acquires.hpp"
 #include "engine/bet.hpp"
 #include "engine/decisions.hpp"
+#include "engine/delivery.hpp"
 #include "engine/epochs.hpp"
 #include "engine/front_end.hpp"
 #include "engine/hit_checks.hpp"
@@ -77,47 +78,31 @@ class CachedWindow {
 
     /// True if the target is asleep: then a get of it has been counted, and goes to the library as it is. The
     /// get that wakes the target, or is the first one of it, takes the slow way.
-    [[gnu::always_inline]] bool passes(Rank target, std::uint64_t size) noexcept {
-        Target& t = at(target);
-        if (!t.may_pass() || !t.bet.passes()) return false;
-        t.get_passes(size);
-        return true;
-    }
+    [[gnu::always_inline]] bool passes(Rank target, std::uint64_t size) noexcept;
     /// The same where other threads may be at the window.
     bool passes_slowly(Rank target, std::uint64_t size) noexcept {
         const Guard guard = lock();
         return passes(target, size);
     }
+    /// The library has started a get that passes, or one that is not even counted because the mode is off: it
+    /// may be a poll.
+    void note_passing(const Look& look) noexcept {
+        const Guard guard = lock();
+        note_look(look);
+    }
     /// Whether gets are looked up without asking further.
     bool looks_up(Rank target) const noexcept { return at(target).route >= Route::look; }
     /// The hot path of a contiguous get then: in the entry used last. After `miss`, find_at_hand().
-    [[gnu::always_inline]] Found find_in_last(Rank target, std::uint64_t offset,
-                                              std::uint64_t size) noexcept {
-        Target& t = at(target);
-        if (!epochs_.may_access(target) ||
-            (t.route == Route::check &&
-             (seen_acquires_ != process_acquires() || !polls_.other(target, offset)))) [[unlikely]]
-            return {nullptr, Served::no};
-        const std::byte* const data = cache_->find_in_last(target, offset, size);
-        if (data == nullptr) [[unlikely]]
-            return {nullptr, Served::miss};
-        t.count_hit(size);
-        return {data, Served::hit};
-    }
+    [[gnu::always_inline]] Found find_in_last(const Look& look) noexcept;
     /// Any other entry that is quickly found, or null.
-    [[gnu::always_inline]] const std::byte* find_at_hand(Rank target, std::uint64_t offset,
-                                                         std::uint64_t size) noexcept {
-        const std::byte* const data = cache_->find_at_hand(target, offset, size);
-        if (data != nullptr) at(target).count_hit(size);
-        return data;
-    }
+    [[gnu::always_inline]] const std::byte* find_at_hand(const Look& look) noexcept;
     /// After that: looks for an entry that begins before, and for neighbours that have it together.
-    Served try_get_further(Rank target, std::uint64_t offset, std::uint64_t size, void* origin) noexcept;
+    Served try_get_further(const Look& look) noexcept;
     /// After `no`, with one thread: whether it passes all the same, because its target is watched and it is
     /// nothing that was asked for before.
-    bool passes_watched(Rank target, std::uint64_t offset, std::uint64_t size, const void* origin) noexcept;
+    bool passes_watched(const Look& look) noexcept;
     /// After `no`, or instead of all these: never `no` itself.
-    Served try_get_slowly(Rank target, std::uint64_t offset, std::uint64_t size, void* origin) noexcept;
+    Served try_get_slowly(const Look& look) noexcept;
 
     /// After a hit: whether it is to be checked (hit_checks.hpp).
     bool check_is_due() noexcept {
@@ -136,8 +121,7 @@ class CachedWindow {
 
     /// True if nothing of this get is to be cached: then it goes to the network, and went_by() counts it.
     bool lets_pass(Rank target, std::uint64_t offset) noexcept;
-    /// \param origin null: it is in pieces
-    void went_by(Rank target, std::uint64_t size_bytes, const void* origin) noexcept;
+    void went_by(const Look& look) noexcept;
 
     /// Any get: from the cache what is there, from the network what is not.
     /// \return the starter's status, or 0 if nothing had to be started
@@ -148,10 +132,10 @@ class CachedWindow {
     }
 
     /// A get of unknown layout went to the network.
-    void count_bypassed(Rank target, std::uint64_t size_bytes) noexcept;
+    void count_bypassed(const Look& look) noexcept;
 
-    /// Says how much memory each rank exposes, bytes. Without this nothing is read ahead.
-    void set_extents(std::span<const std::uint64_t> bytes) noexcept;
+    /// Says what memory each rank exposes. Without this nothing is read ahead.
+    void describe_memory(std::span<const TargetMemory> of_each) noexcept;
 
     /// Asks for a range ahead of its use; the transfer goes straight into the cache.
     int prefetch(Rank target, ByteRange range);
@@ -161,30 +145,12 @@ class CachedWindow {
     /// The hot path of an accumulate or atomic of a target that nothing is kept of.
     /// \param fetches its result may be news
     /// \return true if it has been counted, and goes to the library as it is
-    bool update_passes(Rank target, bool fetches = false) noexcept {
-        Target& t = at(target);
-        if (!t.may_pass()) return false;
-        t.passed = t.passed | (fetches ? Passed::updates | Passed::fetches : Passed::updates);
-        ++passed_updates_;
-        return true;
-    }
+    bool update_passes(Rank target, bool fetches = false) noexcept;
     /// The same for a put that is not to be looked at more closely.
-    bool put_passes(Rank target) noexcept {
-        Target& t = at(target);
-        if (t.puts_to_pass == 0 || !t.may_pass()) return false;
-        --t.puts_to_pass;
-        t.passed = t.passed | Passed::updates;
-        ++passed_updates_;
-        return true;
-    }
+    bool put_passes(Rank target) noexcept;
     /// Of a put in one piece that does not pass, with one thread: whether it goes to the library all the
     /// same, because its target is watched and it would go alone; then put_went_by().
-    bool put_goes_by(Rank target) noexcept {
-        Target& t = at(target);
-        if (t.route != Route::watch || t.puts_to_pass == 0 || holds_collected(target)) return false;
-        --t.puts_to_pass;
-        return true;
-    }
+    bool put_goes_by(Rank target) noexcept;
     void put_went_by(Rank target, const Piece& piece) noexcept;
     /// Any put: collected, or started.
     /// \param may_wait it may be collected
@@ -213,6 +179,8 @@ class CachedWindow {
     }
     /// Whether completions have to be seen even if the mode is off: of these, or of what it found under way.
     bool must_see_completions() const noexcept;
+    /// The same also for the sake of a get that may be a poll.
+    bool sees_completions() const noexcept;
 
     Moment now() const noexcept {
         const Guard guard = lock();
@@ -222,27 +190,14 @@ class CachedWindow {
     /// Counts a flush of `target` (of all targets) and says whether it has to enter the library.
     Flush flush(Rank target, FlushKind kind) noexcept;
     /// The hot path of a flush: never `miss`. After `pass`, flush_passing().
-    Served try_flush(Rank target, FlushKind kind) noexcept {
-        const Target& t = at(target);
-        if (t.route < Route::look) [[unlikely]] {
-            if (!t.completes_only_passed()) return Served::no;
-            if (t.route == Route::watch) polls_.completed();
-            if (t.passed != Passed::nothing) {
-                ++passed_flushes_;
-                return Served::pass;
-            }
-        }
-        if (!epochs_.may_flush(target) || !t.idle(kind) || !progress_.step_unless_due()) [[unlikely]]
-            return Served::no;
-        ++elided_;
-        polls_.completed();
-        return Served::hit;
-    }
+    Served try_flush(Rank target, FlushKind kind) noexcept;
     /// A flush that passes. \return the library's status
     template <class Call>
     int flush_passing(Rank target, FlushKind kind, const Call& library_call) {
-        return and_then(library_call,
-                        [&t = at(target), kind](int status) { t.passed_completed(kind, status); });
+        return and_then(library_call, [=, this](int status) {
+            at(target).passed_completed(kind, status);
+            look_completed(target, issued_, status);
+        });
     }
     /// After Flush::needed_unseen.
     void done_unseen(Rank target, Moment since, FlushKind kind) noexcept;
@@ -264,6 +219,7 @@ class CachedWindow {
     void all_passed(FlushKind kind, int status) noexcept {
         for (const Rank target : active_)
             at(target).passed_completed(kind, status);
+        look_completed(look_.target(), issued_, status);
         polls_.completed();
         if (!progress_.step_unless_due()) [[unlikely]]
             lived_on_hits();
@@ -273,6 +229,8 @@ class CachedWindow {
     /// that only a flush completes it.
     void complete_request(Rank target, RequestId request, bool keep,
                           std::uint64_t network_ticks = 0) noexcept;
+    /// One that passed has completed.
+    void passed_request_completed(RequestId request) noexcept;
     /// A request-based get that has completed, nobody knows when: what came to the program's buffer is not
     /// kept.
     void abandon_request(Rank target, RequestId request) noexcept;
@@ -305,6 +263,7 @@ class CachedWindow {
     }
     void unlock_passed(Rank target, int status) noexcept {
         at(target).passed_completed(FlushKind::full, status);
+        look_completed(target, issued_, status);
         polls_.completed();
         if (status == 0) epochs_.set(target, Epoch::none);
     }
@@ -360,14 +319,30 @@ class CachedWindow {
     void wake(Rank target) noexcept;
     /// Before a lookup in mode acquire: forgets what the process may have learned to be old, or what it
     /// polls.
-    void prepare(Rank target, std::span<const Piece> pieces) noexcept {
+    void prepare(Rank target, std::span<const Piece> pieces, std::uint64_t size) noexcept {
+        // What is polled had been read before what was acquired since.
+        if (polls_.again(target, pieces.front().offset, size)) [[unlikely]]
+            refresh(target, pieces, size);
         if (seen_acquires_ != process_acquires()) [[unlikely]]
             catch_up();
-        if (polls_.again(target, pieces.front().offset)) [[unlikely]]
-            refresh(target, pieces);
     }
     void catch_up() noexcept;
-    void refresh(Rank target, std::span<const Piece> pieces) noexcept;
+    void refresh(Rank target, std::span<const Piece> pieces, std::uint64_t size) noexcept;
+    void note_look(const Look& look) noexcept;
+    void look_started(const Look& look, std::uint64_t in_one) noexcept;
+    void look_started(const Get& get) noexcept {
+        const Piece& first = get.pieces.front();
+        std::byte* const origin = get.may_carry ? first.origin : nullptr;
+        look_started({get.target, first.offset, get.size_bytes, origin, get.request}, first.size);
+    }
+    void look_completed(Rank target, Moment since, int status) noexcept {
+        if (look_.under_way(target, since)) look_over(status);
+    }
+    void look_over(int status) noexcept;
+    void look_lost() noexcept;
+    bool probes_delivery(const Get& get) const noexcept;
+    void note_delivery(Target& t) noexcept;
+    void arrived_at_once(Target& t, Entry& entry) noexcept;
     bool lived_on_hits() noexcept;
     bool stayed_out() noexcept;
     void library_completed(bool gets) noexcept;
@@ -375,13 +350,14 @@ class CachedWindow {
     Flush elide() noexcept;
     bool usable(Rank target) noexcept;
     bool make_cache() noexcept;
-    static bool may_wait(const Get& get, const Entry& entry, const Survey& s) noexcept;
+    bool may_wait(const Get& get, const Entry& entry, const Survey& s) const noexcept;
     void survey(const Get& get, Survey& s) const;
     int fetch(const Get& get, GetStarter& starter, Survey& s, Guard& guard, std::uint64_t begin_ticks);
     void join(Rank target, ByteRange united) noexcept;
-    std::uint64_t block_of(std::uint64_t offset) const noexcept;
+    std::uint64_t block_of(const Target& t, std::uint64_t offset) const noexcept;
     bool may_read_ahead(const Target& t) const noexcept;
     Admission make_room_around(const Get& get, Survey& s) noexcept;
+    Admission make_room_of_its_own(const Get& get, Survey& s) noexcept;
     template <class Start>
     int start_entry(Entry& entry, Guard& guard, const Start& start);
     bool note_flight(Entry& entry, RequestId request, std::span<const Waiter> waiting) noexcept;
@@ -447,11 +423,13 @@ class CachedWindow {
     void release_origins(Target& t) noexcept;
     void release_origins() noexcept;
     std::uint64_t serve(std::span<const Waiter> waiters) noexcept;
-    void arrived(Target& t, Entry& entry) noexcept;
     void commit(Entry& entry) noexcept;
+    void arrived(Target& t, Entry& entry) noexcept;
     std::uint64_t serve_waiters(Target& t, Moment since) noexcept;
     void retire_cache() noexcept;
     void stand_back() noexcept;
+    void hold_targets() noexcept;
+    void change_bypass(Bypass bypass) noexcept;
     void settle_bet(Target& t) noexcept;
 
     // What passes, and what hits, finds what it needs here side by side: between two gets the program has
@@ -473,6 +451,8 @@ class CachedWindow {
     std::uint64_t seen_acquires_;
     std::uint64_t caught_up_ = 0;  ///< how often it was asked for something after acquires of the process
     PollDetector polls_;
+    LastLook look_;
+    DeliveryProbe probe_;  ///< of the last get
     Epochs epochs_;
     ProgressTimer progress_;
 
@@ -491,10 +471,11 @@ class CachedWindow {
     std::function<double(Rank, std::uint64_t, std::uint64_t)> score_;
     HitWorth worth_;
     HitChecks checks_;
-    PolledBytes polled_;
     std::function<void(const StaleHit&)> report_stale_;
     std::function<void(RequestId)> report_arrival_;
     TouchFilter touched_;  ///< ranges, and (by their complement) blocks, that were asked for once
 };
 
 }  // namespace nearfetch
+
+#include "engine/hot_path.hpp"  // what of it is inlined where calls arrive

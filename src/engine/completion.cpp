@@ -73,6 +73,11 @@ bool CachedWindow::must_see_completions() const noexcept {
     return fetching_ != 0 || winding_up_;
 }
 
+bool CachedWindow::sees_completions() const noexcept {
+    const Guard guard = lock();
+    return fetching_ != 0 || winding_up_ || look_.under_way();
+}
+
 void CachedWindow::fetch_started(Target& t) noexcept {
     if (!t.fetches.outstanding()) ++fetching_;
     t.fetches.started = issued_;
@@ -115,6 +120,7 @@ void CachedWindow::done_unseen(Rank target, Moment since, FlushKind kind) noexce
     library_completed(t.gets.outstanding());
     if (t.fetches.outstanding()) fetches_completed(t, since);
     t.passed_completed(kind, 0);
+    look_completed(target, since, 0);
     t.lone_bytes = 0;  // how long it took is not known
     // Since flush() was asked, another thread may have started what waits for this completion.
     if (t.in_transit())
@@ -156,9 +162,11 @@ void CachedWindow::complete_locked(Target& t, Moment since, FlushKind kind, int 
             if (entry->issued() <= since) doom(*entry);
             return false;
         });
+        look_completed(rank_of(t), since, status);
         return;
     }
     t.complete(since, kind);
+    if (look_.under_way(rank_of(t), since)) note_delivery(t);
     if (behind_ != nullptr) behind_->completed(rank_of(t), since);
     if (t.checks != 0) complete_checks(t, since);
     if (lone_bytes != 0) t.bet.observed(lone_bytes, t.lone_ticks + network_ticks);
@@ -171,6 +179,7 @@ void CachedWindow::complete_locked(Target& t, Moment since, FlushKind kind, int 
         commit(*entry);
         return true;
     });
+    look_completed(rank_of(t), since, 0);
     if (had_gets) {
         const std::uint64_t own_ticks = ticks() - begin_ticks;
         t.bet.completed(network_ticks, own_ticks, ranges - t.ranges_in_transit(),
@@ -179,6 +188,31 @@ void CachedWindow::complete_locked(Target& t, Moment since, FlushKind kind, int 
         settle_bet(t);
     }
     set_route(t);
+}
+
+void CachedWindow::check(Rank target, std::uint64_t offset, std::span<const std::byte> served,
+                         std::span<void* const> call_site) {
+    Guard guard = lock();
+    Target& t = at(target);
+    // The second get may overtake an update of this process, or see it although the first was before it.
+    if (t.update_under_way() && t.updating.overlaps({offset, offset + served.size()})) return;
+    HitChecks::Check* check = nullptr;
+    try {
+        check = &checks_.begin(target, offset, served, call_site);
+    } catch (const std::bad_alloc&) {
+        return;
+    }
+    const Piece piece{offset, check->found.size(), check->found.data()};
+    if (threaded_) guard.unlock();
+    const int started = and_then([&] { return transfers_.start_get(target, std::span(&piece, 1)); },
+                                 [&](int status) {
+                                     if (threaded_) guard.lock();
+                                     if (status != 0) checks_.abandon(*check);
+                                 });
+    if (started != 0) return;
+    sent(target, t, 0, 0);
+    check->issued = issued_;
+    ++t.checks;
 }
 
 void CachedWindow::complete_checks(Target& t, Moment since) noexcept {
@@ -233,6 +267,7 @@ void CachedWindow::complete_request(Rank target, RequestId request, bool keep,
     const Guard guard = lock();
     Target& t = at(target);
     const std::uint64_t begin_ticks = ticks();
+    if (keep && look_.under_way_by(request)) note_delivery(t);
     // Of a get with several gaps each is a flight of its own.
     while (auto flight = t.in_flight_of.extract(request)) {
         if (keep) {
@@ -243,6 +278,7 @@ void CachedWindow::complete_request(Rank target, RequestId request, bool keep,
         }
     }
     if (!keep) return;
+    if (look_.under_way_by(request)) look_over(0);
     release_origins(t);
     polls_.completed();
     t.bet.request_completed(network_ticks, ticks() - begin_ticks);
@@ -251,17 +287,33 @@ void CachedWindow::complete_request(Rank target, RequestId request, bool keep,
     if (cache_ != nullptr && !keeps_data_) cache_->acquire(target);
 }
 
+void CachedWindow::passed_request_completed(RequestId request) noexcept {
+    const Guard guard = lock();
+    if (look_.under_way_by(request)) look_over(0);
+    polls_.completed();
+}
+
 /// What a request has brought.
 void CachedWindow::arrived(Target& t, Entry& entry) noexcept {
     if (const auto waiting = t.waiters_of.extract(&entry)) serve(waiting.mapped());
     commit(entry);
 }
 
+/// Where the library delivers at once, the program may have changed its buffer since: then what it has there
+/// now is not kept. Where nothing has been seen to come at once, what has changed has come since.
 void CachedWindow::commit(Entry& entry) noexcept {
-    const ByteRange range{entry.offset(), entry.offset() + entry.size()};
-    if (polled_.any() && polled_.change_in(entry.target(), range, entry.source())) [[unlikely]]
-        acquire_process();
-    cache_->commit(&entry, entry.source());
+    Delivery& delivery = at(entry.target()).delivery;
+    const bool checked = entry.is_copied() && !entry.is_doomed();
+    const bool changed = checked && std::memcmp(entry.data(), entry.source(), entry.size()) != 0;
+    if (changed && delivery == Delivery::at_once) return cache_->abandon(&entry);
+    if (changed) delivery = Delivery::later;
+    cache_->commit(&entry, checked && !changed ? entry.data() : entry.source());
+}
+
+/// The last get is complete: the same of it, where nothing is kept.
+void CachedWindow::note_delivery(Target& t) noexcept {
+    if (t.delivery == Delivery::unknown && probe_.has_changed()) t.delivery = Delivery::later;
+    probe_.end();
 }
 
 void CachedWindow::abandon_request(Rank target, RequestId request) noexcept {
@@ -278,18 +330,19 @@ void CachedWindow::abandon_request(Rank target, RequestId request) noexcept {
             ++flight;
         }
     }
+    if (look_.under_way_by(request)) look_lost();
 }
 
 /// If a round is over, and nothing is under way that belongs to it.
 void CachedWindow::settle_bet(Target& t) noexcept {
     if (t.in_transit()) return;
     const bool round_over = t.bet.round_over();
-    if (round_over && settings_.bypass) {
+    if (round_over && settings_.bypass == Bypass::on) {
         t.bet.settle(t.hits - t.settled_hits, t.hit_bytes - t.settled_hit_bytes,
                      keeps_data_ ? caught_up_ - t.settled_caught_up : Bet::each_epoch);
         worth_.round_over(t.bet.network_per_get_ticks());
     }
-    const bool rests = settings_.bypass && t.bet.rests_from_vain();
+    const bool rests = settings_.bypass == Bypass::on && t.bet.rests_from_vain();
     if (!round_over && !rests) return;
     // From now on nobody looks at what this process puts there.
     if (t.bet.asleep()) t.updates_when_asleep = passed_updates_;

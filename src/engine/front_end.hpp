@@ -21,6 +21,15 @@ struct Get {
     bool may_carry = true;  ///< with a request: the front end is going to see when that completes
 };
 
+/// A get as the hot paths see it.
+struct Look {
+    Rank target = 0;
+    std::uint64_t offset = 0;     ///< of its first byte in the target's window
+    std::uint64_t size = 0;       ///< bytes
+    std::byte* origin = nullptr;  ///< where it is one run of bytes; null: it is not, or nobody knows
+    RequestId request = 0;
+};
+
 /// Starts the network's part of one get: all of it, as the program asked, or the missing pieces only.
 class GetStarter {
   public:

@@ -69,13 +69,13 @@ void CachedWindow::wake(Rank target) noexcept {
 /// While watching.
 bool CachedWindow::reuse_pays(const Target& t) noexcept {
     const std::uint64_t hits = t.hits - t.settled_hits;
-    return hits >= enough_hits && t.bet.hits_pay(hits, t.hit_bytes - t.settled_hit_bytes);
+    return !t.bet.is_held() && hits >= enough_hits && t.bet.hits_pay(hits, t.hit_bytes - t.settled_hit_bytes);
 }
 
 /// While watching: whether these bytes, or their block, were asked for before.
 bool CachedWindow::asked_before(const Target& t, Rank target, std::uint64_t offset) noexcept {
     const bool known = touched_.touched(target, offset);
-    const bool known_block = may_read_ahead(t) && touched_.touched(target, ~block_of(offset));
+    const bool known_block = may_read_ahead(t) && touched_.touched(target, ~block_of(t, offset));
     if (known || known_block) return true;
     ++counters_.deferred;
     return false;
@@ -83,14 +83,13 @@ bool CachedWindow::asked_before(const Target& t, Rank target, std::uint64_t offs
 
 /// The short way of what lets_pass() does then. What is asked for for the first time is not even looked up:
 /// to find nothing takes longer than all else.
-bool CachedWindow::passes_watched(Rank target, std::uint64_t offset, std::uint64_t size,
-                                  const void* origin) noexcept {
+bool CachedWindow::passes_watched(const Look& look) noexcept {
+    const auto& [target, offset, size, origin, request] = look;
     Target& t = at(target);
-    if (origins_.all.overlap(static_cast<const std::byte*>(origin), size)) return false;
+    if (origins_.all.overlap(origin, size)) return false;
     if (t.route != Route::watch || holds_collected(target) || reuse_pays(t)) return false;
     if ((TouchFilter::sampled(target, offset) && asked_before(t, target, offset)) || !t.bet.passes())
         return false;
-    if (learns_) polls_.again(target, offset);
     epochs_.accessed();
     list(target, t);
     t.lone_bytes = 0;
@@ -102,7 +101,7 @@ bool CachedWindow::lets_pass(Rank target, std::uint64_t offset) noexcept {
     const Guard guard = lock();
     Target& t = at(target);
     if (cache_ == nullptr) return false;
-    if (t.bet.caching()) return settings_.bypass && t.bet.lets_go_by() && !holds_collected(target);
+    if (t.bet.caching()) return settings_.bypass != Bypass::off && t.bet.lets_go_by() && !holds_collected(target);
     if (holds_collected(target)) return false;
     if ((t.bet.watching() && reuse_pays(t)) || !t.bet.passes()) {
         wake(target);
@@ -112,16 +111,16 @@ bool CachedWindow::lets_pass(Rank target, std::uint64_t offset) noexcept {
     return !asked_before(t, target, offset) || !t.bet.may_admit(t.passed_gets, t.hits);
 }
 
-void CachedWindow::went_by(Rank target, std::uint64_t size_bytes, const void* origin) noexcept {
+void CachedWindow::went_by(const Look& look) noexcept {
     const Guard guard = lock();
-    Target& t = at(target);
-    auto* const to = static_cast<std::byte*>(const_cast<void*>(origin));
-    const Piece piece{0, size_bytes, to};
-    shares_origin(to == nullptr ? std::span<const Piece>(everything) : std::span(&piece, 1));
+    Target& t = at(look.target);
+    const Piece piece{0, look.size, look.origin};
+    shares_origin(look.origin == nullptr ? std::span<const Piece>(everything) : std::span(&piece, 1));
     ++t.passed_gets;
-    t.passed_bytes += size_bytes;
+    t.passed_bytes += look.size;
     if (t.bet.caching()) t.bet.went_by();
-    sent(target, t, 0, 0);
+    sent(look.target, t, 0, 0);
+    note_look(look);
 }
 
 /// With the mode off, or if they are left alone, all targets are asleep for good, but for those that
@@ -135,6 +134,32 @@ void CachedWindow::stand_back() noexcept {
             t.bet.give_up();
         set_route(t);
     }
+}
+
+/// Puts targets into the state in which the setting holds them.
+void CachedWindow::hold_targets() noexcept {
+    for (Target& t : targets_) {
+        if (!left_alone_ && rank_of(t) != self_) {
+            if (settings_.bypass == Bypass::sampling) t.bet.hold_sampling();
+            if (settings_.bypass >= Bypass::always) t.bet.give_up();
+            t.updates_when_asleep = passed_updates_;
+        }
+        set_route(t);
+    }
+}
+
+/// What is cached stays, and all that was outstanding.
+void CachedWindow::change_bypass(Bypass bypass) noexcept {
+    settings_.bypass = bypass;
+    if (settings_.mode == Mode::off) return;
+    for (Rank target = 0; target < ranks(); ++target) {
+        Target& t = at(target);
+        if (target == self_ || left_alone_ || t.bet.unread()) continue;
+        wake(target);
+        t.bet = Bet();
+        t.bet.wake();
+    }
+    hold_targets();
 }
 
 void CachedWindow::leave_alone() noexcept {
@@ -154,12 +179,15 @@ std::optional<Rest> CachedWindow::rest() const noexcept {
         rest.longest_get_ticks = std::max(rest.longest_get_ticks, t.bet.network_per_get_ticks());
         rest.ticks_to_next_look = std::min(rest.ticks_to_next_look, t.bet.pause_ticks());
     }
+    if (settings_.bypass == Bypass::passthrough) rest.longest_get_ticks = 1;
     return rest;
 }
 
 void CachedWindow::went_unseen(const Unseen& unseen) noexcept {
     constexpr std::uint64_t never = ~std::uint64_t{0};
     if (unseen.epochs) epochs_.changed_unseen();
+    // Its end may have passed; and what has passed may have been polls: then all of it is an acquire.
+    look_lost();
     for (Target& t : targets_) {
         list(rank_of(t), t);
         t.passed = t.passed | unseen.kinds();

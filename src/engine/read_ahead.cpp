@@ -20,6 +20,8 @@
 
 #include <algorithm>
 #include <new>
+#include <optional>
+#include <vector>
 
 #include "base/assert.hpp"
 #include "base/thread_scratch.hpp"
@@ -29,15 +31,31 @@
 
 namespace nearfetch {
 
-void CachedWindow::set_extents(std::span<const std::uint64_t> bytes) noexcept {
-    const Guard guard = lock();
-    NF_EXPECT(bytes.size() == targets_.size());
-    for (std::size_t i = 0; i < bytes.size(); ++i)
-        targets_[i].extent_bytes = bytes[i];
+namespace {
+
+/// The bytes of a target that lie in the pages which these lie in.
+ByteRange pages_around(const TargetMemory& memory, ByteRange range) noexcept {
+    const std::uint64_t begin = range.begin + memory.page_phase, end = range.end + memory.page_phase;
+    const std::uint64_t first = begin - begin % memory_page_bytes;
+    const std::uint64_t last = end + (memory_page_bytes - end % memory_page_bytes) % memory_page_bytes;
+    return {std::max(first, memory.page_phase) - memory.page_phase, last - memory.page_phase};
 }
 
-std::uint64_t CachedWindow::block_of(std::uint64_t offset) const noexcept {
-    return offset - offset % cache_->ahead_bytes();
+}  // namespace
+
+void CachedWindow::describe_memory(std::span<const TargetMemory> of_each) noexcept {
+    const Guard guard = lock();
+    NF_EXPECT(of_each.size() == targets_.size());
+    for (std::size_t i = 0; i < of_each.size(); ++i) {
+        targets_[i].memory = of_each[i];
+        targets_[i].delivery = of_each[i].is_on_this_node ? Delivery::unknown : Delivery::later;
+    }
+}
+
+/// Where the block begins that these bytes are in, which lies in the target's memory as pages do; the first
+/// one of a window may begin before it, at a number that has wrapped around.
+std::uint64_t CachedWindow::block_of(const Target& t, std::uint64_t offset) const noexcept {
+    return offset - (offset + t.memory.page_phase) % cache_->ahead_bytes();
 }
 
 /// Whether bytes of the target may be fetched that nobody has asked for.
@@ -56,14 +74,19 @@ Admission CachedWindow::make_room_around(const Get& get, Survey& s) noexcept {
     const Piece& piece = s.gaps.front();
     const ByteRange gap{piece.offset, piece.offset + piece.size};
     const std::uint64_t block_bytes = cache_->ahead_bytes();
-    if (s.gaps.size() != 1 || !may_read_ahead(t) || gap.size() >= block_bytes || gap.end > t.extent_bytes)
+    if (s.gaps.size() != 1 || !may_read_ahead(t) || gap.size() >= block_bytes || gap.end > t.memory.extent_bytes)
         return {};
     // What another thread's request brings cannot be waited for: it may complete that at any time.
     if (get.request != 0 && (threaded_ || !get.may_carry)) return {};
-    const std::uint64_t block = block_of(gap.begin);
+    const std::uint64_t block = block_of(t, gap.begin);
     if (!touched_.touched(get.target, ~block)) return {};
-    const std::uint64_t block_end = std::min(block + block_bytes, t.extent_bytes);
-    const ByteRange around = cache_->gap_around(get.target, gap, {block, std::max(gap.end, block_end)});
+    ByteRange bounds{block > gap.begin ? 0 : block, std::min(block + block_bytes, t.memory.extent_bytes)};
+    if (t.memory.is_declared) {
+        const ByteRange pages = pages_around(t.memory, gap);
+        bounds = {std::max(bounds.begin, pages.begin), std::min(bounds.end, pages.end)};
+    }
+    bounds.end = std::max(bounds.end, gap.end);
+    const ByteRange around = cache_->gap_around(get.target, gap, bounds);
     // With several threads, or a request, a gap may hold bytes that are on their way (survey()).
     if (around == gap || !around.contains(gap) || !may_keep(t, around)) return {};
     if (!cache_->ahead_pays(around.size(), !learns_) || !t.bet.may_read_ahead()) return {};
@@ -74,6 +97,30 @@ Admission CachedWindow::make_room_around(const Get& get, Survey& s) noexcept {
         if (entry == nullptr) return {};
         const Waiter waiter{entry, entry->data() + (gap.begin - entry->offset()), piece.origin, piece.size};
         return note_flight(*entry, get.request, std::span(&waiter, 1)) ? ahead : Admission();
+    } catch (const std::bad_alloc&) {
+        return {};
+    }
+}
+
+/// The same for a get with a request, in pieces that lie side by side at the target: the library may complete
+/// the request before their bytes are in the program's buffer, but not before one run of bytes is in memory of
+/// our own.
+Admission CachedWindow::make_room_of_its_own(const Get& get, Survey& s) noexcept {
+    ByteRange range{s.gaps.front().offset, s.gaps.front().offset};
+    for (const Piece& gap : s.gaps) {
+        if (gap.offset != range.end) return {};
+        range.end += gap.size;
+    }
+    if (threaded_ || !get.may_carry || !may_keep(at(get.target), range)) return {};
+    s.copy_resident();  // making room may evict it
+    try {
+        const Admission own = cache_->admit(get.target, range.begin, range.size(), cache_->now(), true);
+        Entry* const entry = own.entry;
+        if (entry == nullptr) return {};
+        std::vector<Waiter> waiters;
+        for (const Piece& gap : s.gaps)
+            waiters.push_back({entry, entry->data() + (gap.offset - range.begin), gap.origin, gap.size});
+        return note_flight(*entry, get.request, waiters) ? own : Admission();
     } catch (const std::bad_alloc&) {
         return {};
     }
@@ -105,11 +152,14 @@ void CachedWindow::forget_flight(Entry& entry) noexcept {
     cache_->abandon(&entry);
 }
 
-/// Starts the transfer; where that fails it is forgotten. \pre note_flight()
+/// Starts the transfer; where that fails it is forgotten. Where it is there at once the entry is committed.
+/// \pre note_flight()
 template <class Start>
 int CachedWindow::start_entry(Entry& entry, Guard& guard, const Start& start) {
     Target& t = at(entry.target());
     const Piece piece{entry.offset(), entry.size(), entry.data()};
+    std::optional<DeliveryMark> mark;
+    if (t.memory.is_on_this_node) mark.emplace(piece.origin, piece.size);
     const std::uint64_t start_ticks = ticks();
     if (threaded_) guard.unlock();
     const int status = and_then([&] { return start(std::span(&piece, 1)); },
@@ -120,26 +170,42 @@ int CachedWindow::start_entry(Entry& entry, Guard& guard, const Start& start) {
     if (status != 0) return status;
     sent(entry.target(), t, piece.size, ticks() - start_ticks);
     entry.set_flight(entry.data(), issued_, entry.by_request());
+    if (mark && mark->is_gone())
+        arrived_at_once(t, entry);
+    else if (mark && t.delivery == Delivery::unknown)
+        t.delivery = Delivery::later;
     return 0;
 }
 
-/// Fetches an entry that is larger than what the program asked for.
+/// What was started into memory of our own is there: nobody has to wait for it.
+void CachedWindow::arrived_at_once(Target& t, Entry& entry) noexcept {
+    t.delivery = Delivery::at_once;
+    std::erase_if(t.waiters, [&](const Waiter& waiter) {
+        if (waiter.entry != &entry) return false;
+        serve(std::span(&waiter, 1));
+        return true;
+    });
+    t.erase_flights_if([&](const Entry* flying) { return flying == &entry; });
+    arrived(t, entry);
+}
+
+/// Fetches an entry that is larger than what the program asked for, or that is not its own buffer.
 int CachedWindow::fetch_ahead(const Get& get, GetStarter& starter, const Survey& s, const Admission& ahead,
                               Guard& guard, std::uint64_t begin_ticks) {
-    const Piece gap = s.gaps.front();
     Entry& entry = *ahead.entry;
-    const std::uint64_t beside = entry.size() - gap.size;
+    const std::uint64_t fetched = entry.size(), beside = fetched - s.gap_bytes;
     Target& t = at(get.target);
     const std::uint64_t before_ticks = ticks() - begin_ticks;
     const int status = start_entry(
         entry, guard, [&](std::span<const Piece> pieces) { return starter.start_pieces(pieces); });
     if (status != 0) return status;
+    look_started(get);
     note_origins(t, get.pieces);
     t.add(s.waiting);
-    count(s.partial() ? AccessType::partial_hit : ahead.type, get.size_bytes, gap.size);
-    ++counters_.read_aheads;
+    count(s.partial() ? AccessType::partial_hit : ahead.type, get.size_bytes, s.gap_bytes);
+    if (beside != 0) ++counters_.read_aheads;
     counters_.bytes_read_ahead += beside;
-    t.bet.missed_ahead(get.size_bytes, entry.size(), t.lone_ticks, before_ticks);
+    t.bet.missed_ahead(get.size_bytes, fetched, t.lone_ticks, before_ticks);
     return 0;
 }
 
@@ -149,7 +215,7 @@ int CachedWindow::prefetch(Rank target, ByteRange range) {
     if (learns_ && seen_acquires_ != process_acquires()) catch_up();
     if (!usable(target)) return 0;
     // A hint may go too far, as the last iterations of a loop do; below 0 it is beyond the end.
-    if (const std::uint64_t extent = at(target).extent_bytes; extent != 0)
+    if (const std::uint64_t extent = at(target).memory.extent_bytes; extent != 0)
         range.end = std::min(range.end, extent);
     if (range.begin >= range.end || !may_keep(at(target), range)) return 0;
     auto& segments = thread_scratch<std::vector<Segment>, struct SegmentsOfPrefetch>();
@@ -163,7 +229,7 @@ int CachedWindow::prefetch(Rank target, ByteRange range) {
         });
         if (status != 0) return status;
         ++counters_.prefetches;
-        polls_.again(target, ~range.begin);  // something came between: the same get again is no poll
+        polls_.again(target, ~range.begin, 0);  // something came between: the same get again is no poll
     }
     return 0;
 }

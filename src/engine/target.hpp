@@ -19,6 +19,7 @@
 #include "core/range_cache/range_cache.hpp"
 #include "engine/acquires.hpp"
 #include "engine/bet.hpp"
+#include "engine/delivery.hpp"
 #include "engine/write_behind.hpp"
 
 namespace nearfetch {
@@ -99,6 +100,20 @@ struct OriginsInUse {
     std::vector<Rank> targets;  ///< that bytes are on their way from
 };
 
+/// Of memory's pages: the smallest that any machine has.
+inline constexpr std::uint64_t memory_page_bytes = 4096;
+
+/// What is known of a target's memory.
+struct TargetMemory {
+    std::uint64_t extent_bytes = 0;  ///< that it exposes; 0: not known
+    /// How far into a page of memory it begins, bytes.
+    std::uint64_t page_phase = 0;
+    /// Only the program says that it is there: nothing may be fetched of pages that nobody has asked for.
+    bool is_declared = false;
+    /// The library may deliver at once.
+    bool is_on_this_node = false;
+};
+
 /// What passes needs the first cache line only.
 struct alignas(64) Target {
     Route route = Route::slow;
@@ -117,7 +132,8 @@ struct alignas(64) Target {
     Operations local_updates;             ///< until they are complete here
     Operations fetches;                   ///< fetching atomics
     ByteRange updating;                   ///< spans the updates that are not complete at the target
-    std::uint64_t extent_bytes = 0;       ///< of the target's window memory; 0: not known
+    TargetMemory memory;
+    Delivery delivery = Delivery::later;
     std::uint64_t settled_caught_up = 0;  ///< of the window, when its round began
     std::uint64_t settled_hits = 0;
     std::uint64_t settled_hit_bytes = 0;

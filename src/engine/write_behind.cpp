@@ -71,7 +71,7 @@ void WriteBehind::completed(Rank target, std::uint64_t since) noexcept {
 
 /// Whether a target's puts are collected, if they can be.
 bool CachedWindow::collects(const Target& t) const noexcept {
-    return !settings_.bypass || t.put_bet.collects();
+    return settings_.bypass == Bypass::off || t.put_bet.collects();
 }
 
 /// Whether these can be.
@@ -81,7 +81,7 @@ bool CachedWindow::collectable(Rank target, const Target& t, std::span<const Pie
     for (const Piece& piece : pieces) {
         // What the library might refuse meets the library.
         if (piece.origin == nullptr || piece.size > settings_.write_behind_bytes ||
-            !ByteRange{0, t.extent_bytes}.contains(piece.offset, piece.size))
+            !ByteRange{0, t.memory.extent_bytes}.contains(piece.offset, piece.size))
             return false;
         size += piece.size;
     }

@@ -89,7 +89,9 @@ void report_stale_hit(const Window& window, const StaleHit& stale) noexcept try 
         number(static_cast<std::uint64_t>(stale.found)) +
         " at the target: the program has a race, or breaks what mode " + mode +
         " asks for): use another mode, or call nearfetch_win_invalidate before it; called by " + callers +
-        "\n";
+        ". It was fetched under the same stamp: this process has called nothing since by which it could have "
+        "learned of the change. If the program has no race, and keeps to the mode, that is an error of "
+        "nearfetch: report it as docs/consistency.md says\n";
     std::fputs(text.c_str(), stderr);
 } catch (const std::bad_alloc&) {
 }

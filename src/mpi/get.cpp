@@ -20,20 +20,40 @@
 
 namespace nearfetch {
 
+namespace {
+
+/// Where nobody says when a request has ended, its buffer must not be looked at.
+template <class Count>
+Look look_of(const Window& window, const Access<Count>& call, RequestId request = 0) noexcept {
+    const bool is_seen = run_bytes(call) != 0 && (request == 0 || RequestTable::sees_completions());
+    return {.target = call.target,
+            .offset = window.offset(call.target, call.displacement),
+            .size = target_bytes(call.target_type, call.target_count),
+            .origin = is_seen ? static_cast<std::byte*>(call.origin) : nullptr,
+            .request = request};
+}
+
+}  // namespace
+
 template <class Count>
 int get_slowly(Window& window, const Access<Count>& call, RequestId request, GetStarter& starter,
                Begun& begun) {
     begun = Begun::started;
     // Nothing to move, nowhere to move it, or an error that is the library's to report.
-    if (window.off() || !window.has(call.target) || call.origin_count <= 0 || call.target_count <= 0)
+    if (!window.has(call.target) || call.origin_count <= 0 || call.target_count <= 0)
         return starter.start_whole();
+    if (window.off()) {
+        const int status = starter.start_whole();
+        if (status == MPI_SUCCESS && any_window_learns())
+            window.cached().note_passing(look_of(window, call, request));
+        return status;
+    }
     auto& pieces = thread_scratch<std::vector<Piece>, struct PiecesOfGet>();
     if (!find_pieces(window, call, pieces)) {
         // It may read what this process has put.
         window.cached().send_collected(call.target);
         const int status = starter.start_whole();
-        if (status == MPI_SUCCESS)
-            window.cached().count_bypassed(call.target, target_bytes(call.target_type, call.target_count));
+        if (status == MPI_SUCCESS) window.cached().count_bypassed(look_of(window, call, request));
         return status;
     }
     std::uint64_t size = 0;
@@ -69,6 +89,15 @@ template <class Count>
 int start_opened(Window& window, const Access<Count>& call, MPI_Request* request) {
     const int status = window.open_locks();
     return status == MPI_SUCCESS ? start(call, request) : status;
+}
+
+/// The library's call of a get that passes.
+template <class Count>
+[[gnu::always_inline]] inline int start_passing(Window& window, const Access<Count>& call, const Look& look,
+                                                MPI_Request* request) {
+    const int status = start_opened(window, call, request);
+    if (status == MPI_SUCCESS) window.cached().note_passing(look);
+    return status;
 }
 
 /// Starts the network's part of a get, with a request if one is to be given, for which its window has that
@@ -123,20 +152,23 @@ template <class Count, bool looked_up>
     const std::uint64_t size = in_one != 0 || !moves ? in_one : target_bytes(target_type, target_count);
     if (moves && size != 0) {
         const std::uint64_t offset = window->offset(target, displacement);
+        const Look look{.target = target,
+                        .offset = offset,
+                        .size = size,
+                        .origin = in_one == 0 ? nullptr : static_cast<std::byte*>(origin)};
         Served served = Served::miss;
         if (in_one == 0)
             served = cached.passes_slowly(target, size) ? Served::pass : served;
         else
-            served = looked_up ? cached.try_get_further(target, offset, size, origin)
-                               : cached.try_get_slowly(target, offset, size, origin);
+            served = looked_up ? cached.try_get_further(look) : cached.try_get_slowly(look);
         if (served == Served::hit) {
             check_if_due(*window, target, offset, origin, size);
             return MPI_SUCCESS;
         }
-        if (served == Served::pass) return start_opened(*window, call, nullptr);
+        if (served == Served::pass) return start_passing(*window, call, look, nullptr);
         if (cached.lets_pass(target, offset)) {
             const int status = start_opened(*window, call, nullptr);
-            if (status == MPI_SUCCESS) cached.went_by(target, size, in_one != 0 ? origin : nullptr);
+            if (status == MPI_SUCCESS) cached.went_by(look);
             return status;
         }
     }
@@ -178,17 +210,15 @@ template <class Count>
 template <class Count>
 [[gnu::noinline]] int get_asleep(void* origin, Count origin_count, MPI_Datatype origin_type, int target,
                                  MPI_Aint displacement, Count count, MPI_Datatype type, MPI_Win win) {
-    if (recess.begins_with_get())
-        return start(Access<Count>{origin, origin_count, origin_type, target, displacement, count, type, win},
-                     nullptr);
+    const Access<Count> call{origin, origin_count, origin_type, target, displacement, count, type, win};
+    if (recess.begins_with_get()) return start(call, nullptr);
     Window* const window = near_window(target, win);
     const std::uint64_t size = origin_count > 0 ? target_bytes(type, count) : 0;
     if (window == nullptr || !passes(*window, target, size))
         return get_after_miss<Count, false>(origin, origin_count, origin_type, target, displacement, count,
                                             type, win);
     remember_bytes(type, count);
-    return start(Access<Count>{origin, origin_count, origin_type, target, displacement, count, type, win},
-                 nullptr);
+    return start_passing(*window, call, look_of(*window, call), nullptr);
 }
 
 /// A plain get whose window and type are at hand, and that the hot path did not look up.
@@ -197,11 +227,11 @@ template <class Count>
                                         MPI_Aint displacement) {
     const MPI_Win win = detail::at_hand.win;
     Window& window = *detail::at_hand.window;
-    const std::uint64_t size = plain_bytes(count, type, count, type);
-    if (!window.cached().passes_watched(target, window.offset(target, displacement), size, origin))
+    const Access<Count> call{origin, count, type, target, displacement, count, type, win};
+    const Look look = look_of(window, call);
+    if (!window.cached().passes_watched(look))
         return get_after_miss<Count, false>(origin, count, type, target, displacement, count, type, win);
-    return start_opened(window, Access<Count>{origin, count, type, target, displacement, count, type, win},
-                        nullptr);
+    return start_passing(window, call, look, nullptr);
 }
 
 /// A hit of any size but the most frequent one.
@@ -223,8 +253,8 @@ template <class Count>
                                       MPI_Aint displacement) {
     Window& window = *detail::at_hand.window;
     const std::uint64_t size = plain_bytes(count, type, count, type);
-    const std::byte* const data =
-        window.cached().find_at_hand(target, window.offset(target, displacement), size);
+    const std::byte* const data = window.cached().find_at_hand(
+        {.target = target, .offset = window.offset(target, displacement), .size = size});
     if (data != nullptr) [[likely]]
         return hit(origin, data, size);
     return get_after_miss<Count, true>(origin, count, type, target, displacement, count, type,
@@ -245,8 +275,18 @@ template <class Count, auto* library_get>
     CachedWindow& cached = window->cached();
     const bool looks_up = cached.looks_up(target);
     if (!looks_up && cached.nothing_kept(target)) {
-        if (!recess.falls_due() && passes(*window, target, remembered_bytes(type, count)))
-            return library_get(origin, origin_count, origin_type, target, displacement, count, type, win);
+        const std::uint64_t size = remembered_bytes(type, count);
+        if (!recess.falls_due() && passes(*window, target, size)) {
+            const int status =
+                library_get(origin, origin_count, origin_type, target, displacement, count, type, win);
+            const bool in_one = origin_type == type && origin_count == count;
+            if (status == MPI_SUCCESS)
+                cached.note_passing({.target = target,
+                                     .offset = window->offset(target, displacement),
+                                     .size = size,
+                                     .origin = in_one ? static_cast<std::byte*>(origin) : nullptr});
+            return status;
+        }
         return get_asleep<Count>(origin, origin_count, origin_type, target, displacement, count, type, win);
     }
     const std::uint64_t size = plain_bytes(origin_count, origin_type, count, type);
@@ -255,7 +295,10 @@ template <class Count, auto* library_get>
                                             type, win);
     if (!looks_up) [[unlikely]]
         return get_not_looked_up<Count>(origin, count, origin_type, target, displacement);
-    const Found found = cached.find_in_last(target, window->offset(target, displacement), size);
+    const Found found = cached.find_in_last({.target = target,
+                                             .offset = window->offset(target, displacement),
+                                             .size = size,
+                                             .origin = static_cast<std::byte*>(origin)});
     if (found.served == Served::hit) [[likely]]
         return hit(origin, found.data, size);
     return found.served == Served::miss
@@ -281,32 +324,49 @@ int served_request(Window& window, MPI_Request* request) {
     return completed_request(window, request);
 }
 
+/// One that nothing is kept of: its end is no news.
+template <class Count>
+int rget_passing(Window& window, const Access<Count>& call, MPI_Request* request) {
+    const RequestId id = next_request_id();
+    const int status = start(call, request);
+    if (status != MPI_SUCCESS) return status;
+    window.cached().note_passing(look_of(window, call, id));
+    track_passing_get(*request, window, id);
+    return status;
+}
+
 template <class Count>
 int rget(const Access<Count>& call, MPI_Request* request) {
     if (recess.begins_with_get()) return start(call, request);
     Window* const window = find_window(call.win);
-    if (window == nullptr || window->off()) return start(call, request);
+    if (window == nullptr) return start(call, request);
     // The request is the library's also where everything hits.
     if (const int status = window->open_locks(); status != MPI_SUCCESS) return status;
-    if (!window->has(call.target)) return start(call, request);
+    if (!window->has(call.target) || call.origin_count <= 0 || call.target_count <= 0) {
+        const int status = start(call, request);
+        if (status == MPI_SUCCESS) track_silent_request(*request, call.win);
+        return status;
+    }
+    if (window->off()) return rget_passing(*window, call, request);
     CachedWindow& cached = window->cached();
     if (const std::uint64_t size = run_bytes(call); size != 0) {
-        const std::uint64_t offset = window->offset(call.target, call.displacement);
-        const auto served = cached.try_get_slowly(call.target, offset, size, call.origin);
+        const Look look = look_of(*window, call);
+        const auto served = cached.try_get_slowly(look);
         if (served == Served::pass) {
             keep_at_hand(call.win, window);
             remember_bytes(call.target_type, call.target_count);
-            return start(call, request);
+            return rget_passing(*window, call, request);
         }
         if (served == Served::hit) {
-            check_now_if_due(*window, call.target, offset, call.origin, size);
+            check_now_if_due(*window, call.target, look.offset, call.origin, size);
             return served_request(*window, request);
         }
-        if (cached.lets_pass(call.target, offset)) {
+        if (cached.lets_pass(call.target, look.offset)) {
+            const RequestId id = next_request_id();
             const int status = start(call, request);
             if (status != MPI_SUCCESS) return status;
-            cached.went_by(call.target, size, call.origin);
-            track_silent_request(*request, call.win);
+            cached.went_by(look_of(*window, call, id));
+            track_passing_get(*request, *window, id);
             return status;
         }
     }
@@ -335,13 +395,13 @@ using namespace nearfetch;
         MPI_Datatype type, MPI_Win win
 #define NEARFETCH_ARGUMENTS origin, origin_count, origin_type, rank, disp, count, type, win
 
-// The bodies are the same for int and MPI_Count. Each call ends the function, so that it needs no stack.
+// The bodies are the same for int and MPI_Count.
 #define NEARFETCH_RGET(SUFFIX, COUNT)                                                               \
     static int rget_seen##SUFFIX(NEARFETCH_PARAMETERS(COUNT), MPI_Request* request) {               \
         Window* const window = near_window(rank, win);                                              \
         if (window != nullptr && window->cached().nothing_kept(rank) && !recess.falls_due() &&      \
             passes(*window, rank, remembered_bytes(type, count)))                                   \
-            return PMPI_Rget##SUFFIX(NEARFETCH_ARGUMENTS, request);                                 \
+            return rget_passing<COUNT>(*window, {NEARFETCH_ARGUMENTS}, request);                    \
         return rget<COUNT>({NEARFETCH_ARGUMENTS}, request);                                         \
     }                                                                                               \
     int MPI_Rget##SUFFIX(NEARFETCH_PARAMETERS(COUNT), MPI_Request* request) {                       \

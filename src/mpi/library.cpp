@@ -72,6 +72,14 @@ int at_finalize(MPI_Comm, int, void*, void*) {
     return MPI_SUCCESS;
 }
 
+/// What tells this process's node from others'.
+std::uint64_t this_node() noexcept {
+    std::array<char, MPI_MAX_PROCESSOR_NAME> name{};
+    int length = 0;
+    if (PMPI_Get_processor_name(name.data(), &length) != MPI_SUCCESS) return 0;
+    return std::hash<std::string_view>{}({name.data(), static_cast<std::size_t>(length)});
+}
+
 /// One code per message, so that a program that fails the same way again and again does not use codes up.
 int error_code(int error_class, const std::string& message) noexcept try {
     static std::mutex mutex;
@@ -142,7 +150,9 @@ void Library::start() {
     settings_ = settings_of_environment();
     const Settings& settings = settings_;
     report_.configure(settings);
-    if (!threaded_ && !report_.wanted()) recess.allow(static_cast<std::uint32_t>(settings.recess_calls));
+    if (!threaded_ && !report_.wanted())
+        recess.allow(static_cast<std::uint32_t>(settings.recess_calls),
+                     settings.bypass == Bypass::passthrough);
     int key = MPI_KEYVAL_INVALID;
     if (PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, at_finalize, &key, nullptr) == MPI_SUCCESS &&
         PMPI_Comm_set_attr(MPI_COMM_SELF, key, nullptr) == MPI_SUCCESS)
@@ -190,22 +200,33 @@ int Library::attach(MPI_Win win, MPI_Comm comm, Exposed exposed, const Settings&
     struct Told {
         std::uint64_t unit;
         std::uint64_t size_bytes;
+        std::uint64_t base;  ///< where it begins
+        std::uint64_t node;
         std::uint64_t overlaps;
+        std::uint64_t declared;
     };
-    const Told mine{exposed.displacement_unit, exposed.size_bytes, overlaps_another(exposed) ? 1u : 0u};
+    constexpr int words = sizeof(Told) / sizeof(std::uint64_t);
+    const Told mine{exposed.displacement_unit,        exposed.size_bytes,
+                    reinterpret_cast<std::uintptr_t>(exposed.base), this_node(),
+                    overlaps_another(exposed) ? 1u : 0u, exposed.declared ? 1u : 0u};
     std::vector<Told> all(static_cast<std::size_t>(ranks));
-    const int status = PMPI_Allgather(&mine, 3, MPI_UINT64_T, all.data(), 3, MPI_UINT64_T, comm);
+    const int status = PMPI_Allgather(&mine, words, MPI_UINT64_T, all.data(), words, MPI_UINT64_T, comm);
     if (status != MPI_SUCCESS) return status;
-    std::vector<std::uint64_t> units, extents;
+    std::vector<std::uint64_t> units;
+    std::vector<TargetMemory> memory;
     for (const Told& told : all) {
         units.push_back(told.unit);
-        extents.push_back(told.size_bytes);
+        const bool is_declared = told.declared != 0;
+        memory.push_back({.extent_bytes = told.size_bytes,
+                          .page_phase = is_declared ? told.base % memory_page_bytes : 0,
+                          .is_declared = is_declared,
+                          .is_on_this_node = told.node == mine.node});
         exposed.overlapping |= told.overlaps != 0;
     }
     if (std::ranges::all_of(units, [&](std::uint64_t unit) { return unit == units.front(); }))
         units.resize(1);
     auto window = std::make_unique<Window>(win, ranks, self, std::move(units), settings, threaded_);
-    window->cached().set_extents(extents);
+    window->cached().describe_memory(memory);
     if (exposed.near) window->cached().leave_alone();
     const std::lock_guard guard(mutex_);
     windows_[win] = std::move(window);

@@ -39,6 +39,7 @@ struct Exposed {
     const void* base;
     bool dynamic;              ///< it may come to expose anything
     bool near = false;         ///< the program reaches the others' memory, too, by loads and stores
+    bool declared = true;      ///< the library has not allocated it: only the program knows how much is there
     bool overlapping = false;  ///< at its creation some process exposed the same memory by another window
 
     bool overlaps(const Exposed& other) const noexcept {

@@ -46,12 +46,13 @@ void LibraryCalls::look_up() noexcept {
 #undef NEARFETCH_LOOK_UP
 }
 
-void Recess::allow(std::uint32_t calls) noexcept {
+void Recess::allow(std::uint32_t calls, bool held) noexcept {
     if (calls == 0) return;
     library.look_up();
     most_calls_ = calls;
     calls_ = std::min(first_calls, calls);
-    calls_to_next_ = wait_ = std::min<std::uint64_t>(first_wait, calls);
+    held_ = held;
+    calls_to_next_ = wait_ = held_ ? 1 : std::min<std::uint64_t>(first_wait, calls);
 }
 
 void Recess::start_over() noexcept {
@@ -159,8 +160,9 @@ void Recess::end() noexcept {
     unseen.ticks = taken;
     on_ = seeks_series_ = flushes_pass_ = false;
     ways = {};
-    if (waits.end() || unseen.epochs) acquire_process();
     const std::uint64_t started = unseen.gets + unseen.updates;
+    // A get may have been a poll.
+    if (waits.end() || unseen.epochs || unseen.gets != 0) acquire_process();
     if (started != 0 || unseen.epochs) Library::instance().went_unseen(unseen);
     count_unseen(started);
     const double ns = taken * ns_per_tick();
@@ -172,11 +174,11 @@ void Recess::end() noexcept {
     }
     const double usual = static_cast<double>(calls_) * std::min(longest_ns / ns, 4.0);
     calls_ = static_cast<std::uint32_t>(std::clamp(usual, 1.0, static_cast<double>(most_calls_)));
-    calls_to_next_ = wait_ = shortest_wait;
+    calls_to_next_ = wait_ = held_ ? 1 : shortest_wait;
 }
 
 void Recess::wait_longer() noexcept {
-    if (wait_ != never) calls_to_next_ = wait_ = std::min(2 * wait_, longest_wait);
+    if (wait_ != never) calls_to_next_ = wait_ = held_ ? 1 : std::min(2 * wait_, longest_wait);
 }
 
 }  // namespace nearfetch

@@ -130,7 +130,8 @@ class alignas(64) Recess {
     }
 
     /// From now on there are recesses, of so many calls at most.
-    void allow(std::uint32_t calls) noexcept;
+    /// \param held where there may be one, there is one
+    void allow(std::uint32_t calls, bool held) noexcept;
     /// A window comes or goes: that there were none for long says nothing any more.
     void start_over() noexcept;
     /// From now on there is none.
@@ -164,6 +165,7 @@ class alignas(64) Recess {
     void wait_longer() noexcept;
 
     bool on_ = false;
+    bool held_ = false;
     bool seeks_series_ = false;
     bool fenced_ = false;  ///< before it was found
     bool waits_for_unlock_ = false;

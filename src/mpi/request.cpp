@@ -161,9 +161,18 @@ void track_request(MPI_Request& request, Window& window, int target, RequestId i
     }
 }
 
+void track_passing_get(MPI_Request request, Window& window, RequestId id) try {
+    if (complete_at_once(window, request))
+        window.cached().passed_request_completed(id);
+    else
+        RequestTable::instance().add(request, {.window = &window, .id = id, .passes = true});
+} catch (const std::bad_alloc&) {
+    // Its end is taken for news.
+}
+
 void track_silent_request(MPI_Request request, MPI_Win win) try {
     Window* const window = find_window(win);
-    if (window != nullptr && !window->off() && !complete_at_once(*window, request))
+    if (window != nullptr && !complete_at_once(*window, request))
         RequestTable::instance().add(request, {.window = window, .id = next_request_id()});
 } catch (const std::bad_alloc&) {
     // Its end is taken for news.

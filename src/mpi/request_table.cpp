@@ -41,7 +41,7 @@ void RequestTable::add(MPI_Request request, const TrackedRequest& tracked) {
         see_completions(false);
         older->abandon();
     }
-    const std::lock_guard guard(mutex_);
+    const Guard guard = lock();
     try {
         if (first_request_ != MPI_REQUEST_NULL) {
             others_[request] = tracked;
@@ -60,13 +60,13 @@ void RequestTable::add(MPI_Request request, const TrackedRequest& tracked) {
 }
 
 TrackedRequest RequestTable::find(MPI_Request request) noexcept {
-    const std::lock_guard guard(mutex_);
+    const Guard guard = lock();
     const TrackedRequest* const found = lookup(request);
     return found == nullptr ? TrackedRequest{} : *found;
 }
 
 std::optional<TrackedRequest> RequestTable::remove(MPI_Request request, RequestId id) {
-    const std::lock_guard guard(mutex_);
+    const Guard guard = lock();
     const TrackedRequest* const found = lookup(request);
     if (found == nullptr || found->id != id) return {};
     const TrackedRequest tracked = *found;
@@ -77,7 +77,7 @@ std::optional<TrackedRequest> RequestTable::remove(MPI_Request request, RequestI
 }
 
 std::optional<TrackedRequest> RequestTable::silence(MPI_Request request, RequestId id) {
-    const std::lock_guard guard(mutex_);
+    const Guard guard = lock();
     TrackedRequest* const found = lookup(request);
     if (found == nullptr || found->id != id) return {};
     const TrackedRequest tracked = *found;
@@ -88,12 +88,12 @@ std::optional<TrackedRequest> RequestTable::silence(MPI_Request request, Request
 }
 
 void RequestTable::waited(MPI_Request request, std::uint64_t ticks) {
-    const std::lock_guard guard(mutex_);
+    const Guard guard = lock();
     if (TrackedRequest* const found = lookup(request)) found->waited_ticks += ticks;
 }
 
 void RequestTable::remove_all(const Window& window) {
-    const std::lock_guard guard(mutex_);
+    const Guard guard = lock();
     const auto is_of_it = [&](const TrackedRequest& tracked) {
         if (tracked.window != &window) return false;
         unlink(tracked);
@@ -105,7 +105,7 @@ void RequestTable::remove_all(const Window& window) {
 }
 
 MPI_Request RequestTable::carrier_of(MPI_Request request) noexcept {
-    const std::lock_guard guard(mutex_);
+    const Guard guard = lock();
     const TrackedRequest* const found = lookup(request);
     if (found == nullptr || found->awaits == 0) return MPI_REQUEST_NULL;
     const auto carrier = carriers_.find({found->window, found->awaits});
@@ -113,7 +113,7 @@ MPI_Request RequestTable::carrier_of(MPI_Request request) noexcept {
 }
 
 MPI_Request RequestTable::arrived(RequestId waiting) {
-    const std::lock_guard guard(mutex_);
+    const Guard guard = lock();
     const auto found = waiting_.find(waiting);
     if (found == waiting_.end()) return MPI_REQUEST_NULL;
     const MPI_Request request = found->second;

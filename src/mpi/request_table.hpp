@@ -31,11 +31,13 @@ struct TrackedRequest {
     RequestId id = 0;
     Moment carries = 0;  ///< a carrier: since then
     Moment awaits = 0;   ///< waits for the carrier of that moment
+    bool passes = false;  ///< a get that nothing is kept of
     std::uint64_t waited_ticks = 0;
 
     bool is_get() const noexcept { return target != MPI_PROC_NULL; }
     void complete(bool keep, std::uint64_t last_ticks = 0) const noexcept {
         if (is_get()) window->cached().complete_request(target, id, keep, waited_ticks + last_ticks);
+        if (passes && keep) window->cached().passed_request_completed(id);
     }
     /// No call that is watched said when it ended: its buffer may have been reused.
     void abandon() const noexcept {
@@ -79,6 +81,8 @@ class RequestTable {
 
   private:
     using Carrier = std::pair<const Window*, Moment>;
+    using Guard = std::unique_lock<std::mutex>;
+    Guard lock() noexcept { return acquires_one_by_one() ? Guard() : Guard(mutex_); }
     void unlink(const TrackedRequest& tracked) noexcept;
     void count() noexcept;
 

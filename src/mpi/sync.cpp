@@ -19,11 +19,10 @@ namespace nearfetch {
 namespace {
 
 /// The window if nearfetch has something to do with it. Where nothing is cached it still has to see the end
-/// of fetching atomics, and of what was started when something was.
+/// of fetching atomics, of what may be polls, and of what was started when something was.
 Window* active_window(MPI_Win win) noexcept {
     Window* const window = find_window(win);
-    return window == nullptr || (window->off() && !window->cached().must_see_completions()) ? nullptr
-                                                                                            : window;
+    return window == nullptr || (window->off() && !window->cached().sees_completions()) ? nullptr : window;
 }
 
 /// After a lock was opened: unless the program has promised that this says nothing.

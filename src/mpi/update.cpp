@@ -141,7 +141,11 @@ bool read_by_get(const Access<Count>& access, MPI_Op op, const Call& call, int& 
     const std::uint64_t size = window->has(access.target) ? run_bytes(access) : 0;
     Served served = Served::no;
     const std::uint64_t offset = size == 0 ? 0 : window->offset(access.target, access.displacement);
-    if (size != 0) served = window->cached().try_get_slowly(access.target, offset, size, access.origin);
+    const Look look{.target = access.target,
+                    .offset = offset,
+                    .size = size,
+                    .origin = static_cast<std::byte*>(access.origin)};
+    if (size != 0) served = window->cached().try_get_slowly(look);
     status = MPI_SUCCESS;
     if (served == Served::hit) {
         check_if_due(*window, access.target, offset, access.origin, size);
@@ -149,6 +153,7 @@ bool read_by_get(const Access<Count>& access, MPI_Op op, const Call& call, int& 
     }
     if (served == Served::pass) {
         status = starter.start_whole();
+        if (status == MPI_SUCCESS) window->cached().note_passing(look);
         return true;
     }
     Begun begun{};

@@ -17,9 +17,16 @@ Exposed exposed_by(MPI_Aint size, MPI_Aint unit) noexcept {
     return {static_cast<std::uint64_t>(unit), static_cast<std::uint64_t>(size), nullptr, false};
 }
 
+/// The same where the library allocates it.
+Exposed allocated_by(MPI_Aint size, MPI_Aint unit) noexcept {
+    Exposed exposed = exposed_by(size, unit);
+    exposed.declared = false;
+    return exposed;
+}
+
 /// The same where the others' memory is near.
 Exposed exposed_to(MPI_Aint size, MPI_Aint unit) noexcept {
-    Exposed exposed = exposed_by(size, unit);
+    Exposed exposed = allocated_by(size, unit);
     exposed.near = true;
     return exposed;
 }
@@ -68,7 +75,7 @@ using namespace nearfetch;
     }                                                                                                    \
     int MPI_Win_allocate##SUFFIX(MPI_Aint size, UNIT unit, MPI_Info info, MPI_Comm comm, void* baseptr,  \
                                  MPI_Win* win) {                                                         \
-        return create("MPI_Win_allocate", comm, info, exposed_by(size, unit), baseptr, win,              \
+        return create("MPI_Win_allocate", comm, info, allocated_by(size, unit), baseptr, win,            \
                       [&] { return PMPI_Win_allocate##SUFFIX(size, unit, info, comm, baseptr, win); });  \
     }                                                                                                    \
     int MPI_Win_allocate_shared##SUFFIX(MPI_Aint size, UNIT unit, MPI_Info info, MPI_Comm comm,          \

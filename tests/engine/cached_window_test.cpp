@@ -81,7 +81,7 @@ TEST_F(CachedWindowTest, NeighboursThatAreWantedTogetherBecomeOneEntry) {
     Buffer buffer(100);
     auto* const to = buffer.data();
     EXPECT_EQ(rig.try_get(1, 105, 95, to), Served::miss) << "two entries";
-    EXPECT_EQ(rig.window.try_get_further(1, 105, 95, to), Served::hit);
+    EXPECT_EQ(rig.window.try_get_further({1, 105, 95, reinterpret_cast<std::byte*>(to)}), Served::hit);
     EXPECT_EQ(Buffer(to, to + 95), bytes(1, 105, 95));
     EXPECT_EQ(rig.try_get(1, 100, 100, to), Served::hit) << "one entry";
     EXPECT_EQ(buffer, bytes(1, 100, 100));
@@ -90,7 +90,7 @@ TEST_F(CachedWindowTest, NeighboursThatAreWantedTogetherBecomeOneEntry) {
     fetched(1, 200, 100);
     for (int i = 0; i < 2; ++i) {
         EXPECT_EQ(rig.try_get(1, 190, 20, to), Served::miss);
-        EXPECT_EQ(rig.window.try_get_further(1, 190, 20, to), Served::hit);
+        EXPECT_EQ(rig.window.try_get_further({1, 190, 20, reinterpret_cast<std::byte*>(to)}), Served::hit);
         EXPECT_EQ(Buffer(to, to + 20), bytes(1, 190, 20));
     }
     EXPECT_EQ(rig.messages, 3u);
@@ -345,7 +345,7 @@ TEST_F(CachedWindowTest, PrefetchMakesALaterGetAHit) {
 }
 
 TEST_F(CachedWindowTest, PrefetchEndsWithTheWindow) {
-    rig.window.set_extents(std::array<std::uint64_t, 3>{1000, 1000, 1000});
+    rig.window.describe_memory(std::array<TargetMemory, 3>{{{.extent_bytes = 1000}, {.extent_bytes = 1000}, {.extent_bytes = 1000}}});
     EXPECT_EQ(rig.window.prefetch(1, {900, 4000}), 0);
     rig.flush(1);
     EXPECT_EQ(counters().prefetches, 1u);

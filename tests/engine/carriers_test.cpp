@@ -16,13 +16,13 @@ using testing::Buffer;
 using testing::CachedWindowTest;
 using testing::Rig;
 
-constexpr std::array<std::uint64_t, 3> extents{10000, 10000, 10000};
+const std::array<TargetMemory, 3> memory{{{.extent_bytes = 10000}, {.extent_bytes = 10000}, {.extent_bytes = 10000}}};
 
 /// Blocks of 1024 bytes are read ahead. Of two of them something has been read, and is there.
 struct CarriersTest : CachedWindowTest {
     CarriersTest() {
         change_setting(&Settings::read_ahead_bytes, 1024);
-        rig.window.set_extents(extents);
+        rig.window.describe_memory(memory);
         rig.window.complete_all(rig.window.now(), FlushKind::full, 0, 0);
         fetched(1, 1100, 8);
         fetched(1, 2200, 8);
@@ -174,7 +174,7 @@ TEST(CarriersOfThreads, ThereAreNone) {
     Settings settings = Rig::settings(Mode::always_cache);
     settings.read_ahead_bytes = 1024;
     Rig rig(settings, 2, 10000, true);
-    rig.window.set_extents(std::span(extents).first(2));
+    rig.window.describe_memory(std::span(memory).first(2));
     Buffer buffer(8);
     for (RequestId request = 1; request <= 3; ++request) {
         rig.get(1, 1000 * request, 8, buffer.data(), request);

@@ -44,7 +44,7 @@ double speed_up(const Program& program, std::uint64_t read_ahead_bytes) {
     settings.buffer_bytes = settings.buffer_bytes_max = program.buffer_bytes;
     settings.read_ahead_bytes = read_ahead_bytes;
     Rig rig(settings, 2, program.memory_bytes);
-    rig.window.set_extents(std::vector<std::uint64_t>(2, program.memory_bytes));
+    rig.window.describe_memory(std::vector<TargetMemory>(2, {.extent_bytes = program.memory_bytes}));
     rig.window.complete_all(rig.window.now(), FlushKind::full, 0, 0);
     std::vector<unsigned char> to(mebibyte);
     std::uint64_t plain_ns = 0;

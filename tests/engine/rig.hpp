@@ -40,7 +40,7 @@ class Rig : public WindowTransfers {
     static Settings settings(Mode mode) {
         Settings s;
         s.mode = mode;
-        s.bypass = false;
+        s.bypass = Bypass::off;
         s.adaptive = false;
         s.buffer_bytes = 1 << 20;
         s.index_entries = 1024;
@@ -58,14 +58,18 @@ class Rig : public WindowTransfers {
                     window.check(target, pieces[0].offset, {pieces[0].origin, pieces[0].size}, call_site);
                 return 0;
             }
-            if (served == Served::pass) return start_get(target, pieces);
+            if (served == Served::pass) {
+                const int result = start_get(target, pieces);
+                if (result == 0) window.note_passing(look_of(target, pieces[0]));
+                return result;
+            }
         }
         std::uint64_t size = 0;
         for (const Piece& p : pieces)
             size += p.size;
         if (request == 0 && pieces.size() == 1 && window.lets_pass(target, pieces[0].offset)) {
             const int result = start_get(target, pieces);
-            if (result == 0) window.went_by(target, size, pieces[0].origin);
+            if (result == 0) window.went_by(look_of(target, pieces[0]));
             return result;
         }
         Starter starter(*this, target, pieces, request);
@@ -76,6 +80,10 @@ class Rig : public WindowTransfers {
     int get(Rank target, std::uint64_t offset, std::uint64_t size, void* origin, RequestId request = 0) {
         const Piece piece{offset, size, static_cast<std::byte*>(origin)};
         return get(target, {&piece, 1}, request);
+    }
+
+    static Look look_of(Rank target, const Piece& piece) {
+        return {target, piece.offset, piece.size, piece.origin};
     }
 
     /// As a front end does it when the program waits for a request: what it waits for arrives first.
@@ -103,22 +111,22 @@ class Rig : public WindowTransfers {
     /// The hot path: never `pass`.
     Served try_get(Rank target, std::uint64_t offset, std::uint64_t size, void* origin) {
         if (!window.looks_up(target)) return Served::no;
-        const Found found = window.find_in_last(target, offset, size);
+        const Look asked{target, offset, size, static_cast<std::byte*>(origin)};
+        const Found found = window.find_in_last(asked);
         const std::byte* const data =
-            found.served == Served::miss ? window.find_at_hand(target, offset, size) : found.data;
+            found.served == Served::miss ? window.find_at_hand(asked) : found.data;
         if (data == nullptr) return found.served;
         std::memcpy(origin, data, size);
         return Served::hit;
     }
     Served look(Rank target, std::uint64_t offset, std::uint64_t size, void* origin) {
+        const Look asked{target, offset, size, static_cast<std::byte*>(origin)};
         if (window.passes(target, size)) return Served::pass;
         switch (const Served served = try_get(target, offset, size, origin)) {
             case Served::miss:
-                return window.try_get_further(target, offset, size, origin);
+                return window.try_get_further(asked);
             case Served::no:
-                return window.passes_watched(target, offset, size, origin)
-                           ? Served::pass
-                           : window.try_get_slowly(target, offset, size, origin);
+                return window.passes_watched(asked) ? Served::pass : window.try_get_slowly(asked);
             default:
                 return served;
         }
@@ -216,6 +224,7 @@ class Rig : public WindowTransfers {
         for (const Piece& p : pieces)
             bytes += p.size;
         transfers.push_back({target, {pieces.begin(), pieces.end()}});
+        if (delivers_at_once) arrive(target);
         return 0;
     }
     int start_put(Rank target, std::span<const Piece> pieces) override {
@@ -254,6 +263,7 @@ class Rig : public WindowTransfers {
     std::vector<Transfer> transfers;
     std::vector<Put> puts;
     std::vector<void*> call_site;  ///< of hits that are checked
+    bool delivers_at_once = false;  ///< as many libraries do on one node
     bool late_puts = false;        ///< they land when they are flushed: gets overtake them
     bool keeps_puts = false;       ///< a faulty front end: flushes do not send what is collected
     std::uint64_t messages = 0;

@@ -30,7 +30,7 @@ TEST_F(SleepingTest, GetsAndFlushesPassAsTheyAre) {
 }
 
 TEST_F(CachedWindowTest, ATargetWhoseGetsAllWantOnePlaceFallsAsleep) {
-    change_setting(&Settings::bypass, true);
+    change_setting(&Settings::bypass, Bypass::on);
     Buffer one(64);
     const auto get_many = [&] {
         for (std::size_t i = 0; i < 600; ++i)
@@ -87,7 +87,7 @@ TEST_F(SleepingTest, ALocalFlushDoesNotCompleteUpdates) {
 }
 
 TEST_F(CachedWindowTest, WhatIsUnderWayWhenATargetFallsAsleepIsNotForgotten) {
-    change_setting(&Settings::bypass, true);
+    change_setting(&Settings::bypass, Bypass::on);
     rig.flush_all();
     Buffer value(64, 0x55), buffer(64);
     rig.get(1, 0, 64, buffer.data());
@@ -172,7 +172,7 @@ TEST_F(UnreadTest, TheFirstGetEndsThat) {
 }
 
 TEST_F(CachedWindowTest, SmallPutsOfAnUnreadTargetAreCollected) {
-    rig.window.set_extents(std::vector<std::uint64_t>{4096, 4096, 4096});
+    rig.window.describe_memory(std::vector<TargetMemory>{{.extent_bytes = 4096}, {.extent_bytes = 4096}, {.extent_bytes = 4096}});
     Buffer value(8, 0x55);
     for (int i = 0; i < 100; ++i)
         rig.put(1, static_cast<std::uint64_t>(i) * 8, 8, value.data());
@@ -183,8 +183,8 @@ TEST_F(CachedWindowTest, SmallPutsOfAnUnreadTargetAreCollected) {
 }
 
 TEST_F(CachedWindowTest, PutsThatGoAloneAreLookedAtNowAndThen) {
-    change_setting(&Settings::bypass, true);
-    rig.window.set_extents(std::vector<std::uint64_t>{4096, 4096, 4096});
+    change_setting(&Settings::bypass, Bypass::on);
+    rig.window.describe_memory(std::vector<TargetMemory>{{.extent_bytes = 4096}, {.extent_bytes = 4096}, {.extent_bytes = 4096}});
     rig.flush_all();
     Buffer value(8, 0x55);
     int passed = 0;
@@ -220,7 +220,7 @@ TEST_F(SleepingTest, WhatPassedIsCompletedAfterItWakes) {
     for (int i = 0; i < 10'000'000; ++i) {
         if (rig.window.passes(1, 64)) continue;
         Buffer buffer(64, 0);
-        EXPECT_EQ(rig.window.try_get_slowly(1, 4096, 64, buffer.data()), Served::miss);
+        EXPECT_EQ(rig.window.try_get_slowly({1, 4096, 64, reinterpret_cast<std::byte*>(buffer.data())}), Served::miss);
         EXPECT_EQ(rig.window.flush(1, FlushKind::full), Flush::needed);
         return;
     }
@@ -283,7 +283,7 @@ TEST(StandingBack, WithSeveralThreadsLocksAreLookedAt) {
 
 TEST_F(CachedWindowTest, LargeRangesAreKeptAtTheirSecondGetWhenTheirCopyIsFelt) {
     Settings s = Rig::settings(Mode::always_cache);
-    s.bypass = true;
+    s.bypass = Bypass::on;
     Rig fast(s, 2, 1 << 20);
     Buffer buffer(32768);
     // This network is as fast as a copy, so each copy into the cache is felt.

@@ -77,11 +77,12 @@ struct Program {
             const std::uint64_t offset = random() % (memory_bytes - 512);
             const Piece piece{offset, size, reinterpret_cast<std::byte*>(buffer.data())};
             const auto target = static_cast<Rank>(1 + random() % 2);
-            if (window.try_get_slowly(target, offset, size, buffer.data()) != Served::hit) {
+            const Look look{target, offset, size, piece.origin};
+            if (window.try_get_slowly(look) != Served::hit) {
                 Starter starter(memory, {&piece, 1});
                 if (window.lets_pass(target, offset)) {
                     ASSERT_EQ(starter.start_whole(), 0);
-                    window.went_by(target, size, buffer.data());
+                    window.went_by(look);
                 } else {
                     Begun begun{};
                     ASSERT_EQ(window.get({target, {&piece, 1}, size, 0}, starter, begun), 0);
@@ -128,7 +129,7 @@ Settings small_cache(Mode mode) {
     s.mode = mode;
     s.buffer_bytes = 8192;
     s.index_entries = 64;
-    s.bypass = false;
+    s.bypass = Bypass::off;
     return s;
 }
 
@@ -141,7 +142,7 @@ RangeCacheCounters run(const Settings& settings, bool read_only) {
     Network network(memory);
     CachedWindow window(settings, 3, 0, true, network);
     window.change_epochs([](Epochs& epochs) { epochs.set_all(Epoch::passive); });
-    window.set_extents(std::array<std::uint64_t, 3>{memory_bytes, memory_bytes, memory_bytes});
+    window.describe_memory(std::array<TargetMemory, 3>{{{.extent_bytes = memory_bytes}, {.extent_bytes = memory_bytes}, {.extent_bytes = memory_bytes}}});
     std::atomic<std::uint64_t> gets{0};
     std::vector<std::thread> threads;
     for (int t = 0; t < thread_count; ++t)
@@ -170,7 +171,7 @@ TEST(EngineThreadsReadOnly, ReadAhead) {
 
 TEST_P(EngineThreads, TargetsThatFallAsleepAndWake) {
     Settings s = small_cache(GetParam());
-    s.bypass = true;
+    s.bypass = Bypass::on;
     EXPECT_GT(run(s, false).bypassed, 0u);
 }
 

@@ -21,7 +21,7 @@ using namespace testing;
 /// A window over a network on which a get takes as long as hundreds of lookups.
 struct WatchingTest : CachedWindowTest {
     WatchingTest() {
-        change_setting(&Settings::bypass, true);
+        change_setting(&Settings::bypass, Bypass::on);
         rig.flush_all();
         rig.network_ticks = static_cast<std::uint64_t>(8000 / ns_per_tick());
         for (std::size_t i = 0; i < 4000 && counters().bypassed == 0; ++i)
@@ -39,9 +39,11 @@ struct WatchingTest : CachedWindowTest {
     }
     bool passes(std::uint64_t offset, Buffer& into) {
         EXPECT_EQ(rig.try_get(1, offset, into.size(), into.data()), Served::no);
-        if (!rig.window.passes_watched(1, offset, into.size(), into.data())) return false;
         const Piece piece{offset, into.size(), reinterpret_cast<std::byte*>(into.data())};
-        return rig.start_get(1, {&piece, 1}) == 0;
+        const Look look = Rig::look_of(1, piece);
+        if (!rig.window.passes_watched(look) || rig.start_get(1, {&piece, 1}) != 0) return false;
+        rig.window.note_passing(look);
+        return true;
     }
 };
 
@@ -196,7 +198,7 @@ TEST_F(WatchingTest, AGetThatMayOvertakeAPutThatPassedIsNotKept) {
 }
 
 TEST_F(WatchingTest, NothingPassesWhatIsCollected) {
-    rig.window.set_extents(std::vector<std::uint64_t>(3, 65536));
+    rig.window.describe_memory(std::vector<TargetMemory>(3, {.extent_bytes = 65536}));
     Buffer value(64, 0x3c);
     bool started = true;
     for (int i = 0; i < 64 && started; ++i) {
@@ -234,7 +236,7 @@ TEST_F(WatchingTest, WhatIsAskedForAgainInVainIsSeldomAdmitted) {
 struct LearningTest : CachedWindowTest {
     LearningTest() : CachedWindowTest(Mode::acquire) {
         simulated_ticks = &clock;
-        change_setting(&Settings::bypass, true);
+        change_setting(&Settings::bypass, Bypass::on);
         rig.network_ticks = 8000;
     }
     ~LearningTest() override { simulated_ticks = nullptr; }

@@ -44,7 +44,7 @@ struct CachedWindowTest : ::testing::Test {
 /// A window whose targets fall asleep, because its network takes no time.
 struct SleepingTest : CachedWindowTest {
     SleepingTest() {
-        change_setting(&Settings::bypass, true);
+        change_setting(&Settings::bypass, Bypass::on);
         rig.flush_all();
         Buffer buffer(64);
         for (std::size_t i = 0; i < 64; ++i)

@@ -25,7 +25,7 @@ class WriteBehindTest : public ::testing::Test {
   protected:
     explicit WriteBehindTest(Settings settings = Rig::settings(Mode::acquire))
         : rig(settings, 3, memory_bytes) {
-        rig.window.set_extents(std::array<std::uint64_t, 3>{memory_bytes, memory_bytes, memory_bytes});
+        rig.window.describe_memory(std::array<TargetMemory, 3>{{{.extent_bytes = memory_bytes}, {.extent_bytes = memory_bytes}, {.extent_bytes = memory_bytes}}});
         rig.late_puts = true;
     }
 
@@ -216,7 +216,7 @@ TEST_F(SmallWriteBehindTest, WhereNothingCanBeFlushedTheRestGoesAlone) {
 TEST(WriteBehindModes, OffAndTransparentCollectNothing) {
     for (const Mode mode : {Mode::off, Mode::transparent}) {
         Rig rig(Rig::settings(mode), 2, 4096);
-        rig.window.set_extents(std::array<std::uint64_t, 2>{4096, 4096});
+        rig.window.describe_memory(std::vector<TargetMemory>(2, {.extent_bytes = 4096}));
         unsigned char byte = 1;
         for (int i = 0; i < 1000; ++i)
             rig.put(1, static_cast<std::uint64_t>(i), 1, &byte);
@@ -229,9 +229,9 @@ TEST(WriteBehindBet, PutsGoAloneUntilTheirCostIsKnown) {
     SimulatedTicks clock{.now = 0, .step = 1000};
     simulated_ticks = &clock;
     Settings settings = Rig::settings(Mode::acquire);
-    settings.bypass = true;
+    settings.bypass = Bypass::on;
     Rig rig(settings, 2, 4096);
-    rig.window.set_extents(std::array<std::uint64_t, 2>{4096, 4096});
+    rig.window.describe_memory(std::vector<TargetMemory>(2, {.extent_bytes = 4096}));
     unsigned char byte = 1;
     for (std::uint64_t i = 0; i < 100; ++i)
         rig.put(1, i, 1, &byte);

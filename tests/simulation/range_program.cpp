@@ -63,7 +63,7 @@ Settings make_settings(Dice& dice, bool read_only) {
     s.keep_on_resize = !dice.one_in(3);
     s.adaptive = dice.one_in(2);
     s.adapt_interval_gets = 50;
-    s.bypass = dice.one_in(8);
+    s.bypass = dice.one_in(8) ? Bypass::on : Bypass::off;
     const bool ahead = read_only || s.mode == Mode::acquire;
     s.read_ahead_bytes = ahead ? dice.one_of<std::uint64_t>({0, 256, 512, 1000}) : 0;
     s.read_only_phases = read_only;
@@ -143,10 +143,10 @@ std::string to_text(const RangeProgram& program) {
          << mode_name(s.mode) << ",\n  policy " << s.policy << ", buffer_bytes " << s.buffer_bytes
          << ", index_entries " << s.index_entries << ", exact_match " << s.exact_match << ", weak_admission "
          << s.weak_admission << ", keep_on_resize " << s.keep_on_resize << ", adaptive " << s.adaptive
-         << ",\n  bypass " << s.bypass << ", read_ahead_bytes " << s.read_ahead_bytes << ", read_only_phases "
+         << ",\n  bypass " << (s.bypass == Bypass::on ? "on" : "off") << ", read_ahead_bytes " << s.read_ahead_bytes << ", read_only_phases "
          << s.read_only_phases << ", check_hits " << s.check_hits << ",\n  write_behind_bytes "
          << s.write_behind_bytes << ", write_behind_buffer_bytes " << s.write_behind_buffer_bytes;
-    if (s.bypass) text << " (with bypass, decisions depend on measured times: it may not fail every time)";
+    if (s.bypass == Bypass::on) text << " (with bypass, decisions depend on measured times: it may not fail every time)";
     return text.str();
 }
 

@@ -49,8 +49,8 @@ class RangeRun {
           updates_(RangeProgram::ranks) {
         rig_.network_ticks = dice_.one_of<std::uint64_t>({0, 1000, 50'000});
         rig_.keeps_puts = fault == Fault::kept_puts;
-        const std::vector<std::uint64_t> extents(RangeProgram::ranks, RangeProgram::memory_bytes);
-        rig_.window.set_extents(extents);
+        rig_.window.describe_memory(
+            std::vector<TargetMemory>(RangeProgram::ranks, {.extent_bytes = RangeProgram::memory_bytes}));
         for (auto& memory : rig_.memory)
             for (auto& byte : memory)
                 byte = static_cast<unsigned char>(dice_.below(256));
@@ -373,7 +373,7 @@ class RangeRun {
     }
     /// A target that is left alone is not watched for them.
     bool polls_are_seen() const noexcept {
-        return program_.settings.mode == Mode::acquire && !program_.settings.bypass;
+        return program_.settings.mode == Mode::acquire && program_.settings.bypass == Bypass::off;
     }
     void prefetch(const RangeOp& op) {
         make_way(op, false);

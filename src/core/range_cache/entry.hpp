@@ -36,7 +36,11 @@ class alignas(64) Entry : public EvictionItem {
         source_ = source;
         issued_ = issued;
         by_request_ = by_request;
+        copied_ = false;
     }
+    /// Whether data() has what was at the source when the transfer had been started.
+    bool is_copied() const noexcept { return copied_; }
+    void note_copied() noexcept { copied_ = true; }
     bool by_request() const noexcept { return by_request_; }
     /// A request brings it into its own memory, whatever the program does with that request.
     bool carries() const noexcept { return by_request_ && source_ == storage_; }
@@ -67,6 +71,7 @@ class alignas(64) Entry : public EvictionItem {
     bool ahead_ = false;   ///< admitted for more than what was asked for
     bool victim_ = false;  ///< marked while victims are chosen
     bool by_request_ = false;
+    bool copied_ = false;
     /// How far into a CPU cache line storage_ is. Entries that are more than what was asked for lie there as
     /// in the target's memory, so that a get of aligned bytes out of their middle is an aligned copy.
     std::uint8_t skew_ = 0;

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What of a window is inlined where calls arrive: hits, what passes, and flushes of either.
+
+#include "engine/cached_window.hpp"
+
+namespace nearfetch {
+
+/// Notes a get that goes to the library as it is: whether it is a poll, and what it brings.
+inline void CachedWindow::note_look(const Look& look) noexcept {
+    if (polls_.again(look.target, look.offset, look.size)) [[unlikely]]
+        ++counters_.polls;
+    look_started(look, look.size);
+}
+
+inline void CachedWindow::look_started(const Look& look, std::uint64_t in_one) noexcept {
+    probe_.end();
+    look_.started(look, in_one, issued_, polls_.is_poll());
+}
+
+inline bool CachedWindow::passes(Rank target, std::uint64_t size) noexcept {
+    Target& t = at(target);
+    if (!t.may_pass() || !t.bet.passes()) return false;
+    t.get_passes(size);
+    return true;
+}
+
+inline Found CachedWindow::find_in_last(const Look& look) noexcept {
+    Target& t = at(look.target);
+    // Bytes may be on their way to where these are wanted: then neither is to be kept.
+    if (!epochs_.may_access(look.target) || origins_.all.overlap(look.origin, look.size) ||
+        (t.route == Route::check && (seen_acquires_ != process_acquires() ||
+                                     !polls_.other(look.target, look.offset, look.size)))) [[unlikely]]
+        return {nullptr, Served::no};
+    const std::byte* const data = cache_->find_in_last(look.target, look.offset, look.size);
+    if (data == nullptr) [[unlikely]]
+        return {nullptr, Served::miss};
+    t.count_hit(look.size);
+    return {data, Served::hit};
+}
+
+inline const std::byte* CachedWindow::find_at_hand(const Look& look) noexcept {
+    const std::byte* const data = cache_->find_at_hand(look.target, look.offset, look.size);
+    if (data != nullptr) at(look.target).count_hit(look.size);
+    return data;
+}
+
+inline bool CachedWindow::update_passes(Rank target, bool fetches) noexcept {
+    Target& t = at(target);
+    if (!t.may_pass()) return false;
+    t.passed = t.passed | (fetches ? Passed::updates | Passed::fetches : Passed::updates);
+    ++passed_updates_;
+    return true;
+}
+
+inline bool CachedWindow::put_passes(Rank target) noexcept {
+    Target& t = at(target);
+    if (t.puts_to_pass == 0 || !t.may_pass()) return false;
+    --t.puts_to_pass;
+    t.passed = t.passed | Passed::updates;
+    ++passed_updates_;
+    return true;
+}
+
+inline bool CachedWindow::put_goes_by(Rank target) noexcept {
+    Target& t = at(target);
+    if (t.route != Route::watch || t.puts_to_pass == 0 || holds_collected(target)) return false;
+    --t.puts_to_pass;
+    return true;
+}
+
+inline Served CachedWindow::try_flush(Rank target, FlushKind kind) noexcept {
+    const Target& t = at(target);
+    if (t.route < Route::look) [[unlikely]] {
+        if (!t.completes_only_passed()) return Served::no;
+        polls_.completed();
+        if (t.passed != Passed::nothing) {
+            ++passed_flushes_;
+            return Served::pass;
+        }
+    }
+    if (!epochs_.may_flush(target) || !t.idle(kind) || !progress_.step_unless_due()) [[unlikely]]
+        return Served::no;
+    ++elided_;
+    polls_.completed();
+    return Served::hit;
+}
+
+}  // namespace nearfetch
