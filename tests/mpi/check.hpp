@@ -50,8 +50,8 @@ inline void report(const char* file, int line, const std::string& what) {
     State& s = state();
     if (++s.failures > 20) return;
     std::ostringstream text;
-    text << file << ':' << line << ": rank " << s.rank << " of " << s.size << ", seed " << s.seed << ": "
-         << what << '\n';
+    text << file << ':' << line << ": rank " << s.rank << " of " << s.size << ", seed " << s.seed << ", at "
+         << s.at << ": " << what << '\n';
     std::cerr << text.str() << std::flush;
 }
 
