@@ -74,9 +74,8 @@ int start(const Window& window, Origin& origin, const Shape& into, const Shape& 
 
 enum class Then { nothing, store, hit, own_get, get_of_another_window, miss };
 
-constexpr Then all_thens[] = {Then::nothing, Then::store,
-                              Then::hit,     Then::own_get,
-                              Then::miss,    Then::get_of_another_window};
+constexpr Then all_thens[] = {Then::nothing, Then::store, Then::hit,
+                              Then::own_get, Then::miss,  Then::get_of_another_window};
 
 /// \param spare a displacement that nothing has been read of
 void reuse(const Windows& w, Origin& origin, Then then, int spare) {
@@ -147,9 +146,8 @@ void overlapping(const Windows& w, const Way& way) {
         };
         const auto region = [&](int i) { return number * row + i; };
         for (int i = 0; i < number; ++i)
-            CHECK_MPI(MPI_Rget(origin.at() + 4 * (i % 3), 1, shape(i / 2).type(), right(),
-                               disp_of(region(i)), 1, shape(i).type(), w.window,
-                               &requests[static_cast<std::size_t>(i)]));
+            CHECK_MPI(MPI_Rget(origin.at() + 4 * (i % 3), 1, shape(i / 2).type(), right(), disp_of(region(i)),
+                               1, shape(i).type(), w.window, &requests[static_cast<std::size_t>(i)]));
         way.complete(requests, [](int) {});
         CHECK_MPI(MPI_Win_flush(right(), w.window));
         for (int i = 0; i < number; ++i)
@@ -165,7 +163,8 @@ void after_a_local_flush(const Windows& w) {
     for (const Shape& from : shapes)
         for (const Shape& into : shapes) {
             Origin origin;
-            CHECK_MPI(MPI_Get(origin.at(), 1, into.type(), right(), disp_of(region), 1, from.type(), w.window));
+            CHECK_MPI(
+                MPI_Get(origin.at(), 1, into.type(), right(), disp_of(region), 1, from.type(), w.window));
             CHECK_MPI(flush_local(right(), w.window));
             origin.overwrite();
             CHECK_MPI(MPI_Win_flush(right(), w.window));
