@@ -242,6 +242,10 @@ class Info {
     MPI_Info info_ = MPI_INFO_NULL;
 };
 
+/// For a window's info, where hits are counted: nothing is forgotten for standing still, however long a run
+/// on a busy machine takes.
+#define NEVER_STANDS_STILL {"nearfetch_progress_interval_us", "10000"}
+
 enum class Kind { allocate, create };
 
 /// Whether this MPI makes windows by MPI_Win_create on `comm`: Open MPI 4.1 does not for one process in

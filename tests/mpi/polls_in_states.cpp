@@ -24,7 +24,7 @@ constexpr int places = flag_place + 64;
 using Settings = std::initializer_list<std::pair<const char*, const char*>>;
 
 #define IN_MODE_ACQUIRE {"nearfetch_mode", "acquire"}
-#define ALWAYS_CACHED {"nearfetch_bypass", "off"}, {"nearfetch_read_ahead_bytes", "0"}
+#define ALWAYS_CACHED {"nearfetch_bypass", "off"}, {"nearfetch_read_ahead_bytes", "0"}, NEVER_STANDS_STILL
 
 /// A window of int64 with data and a flag per rank, all 0.
 class Board {
