@@ -82,7 +82,7 @@ class Starter:
         if "--json" not in arguments:
             self._json.unlink(missing_ok=True)
             command += ["--json", str(self._json)]
-        code, stdout, stderr = _finish(command, env)
+        code, stdout, stderr = finish(command, env)
         if code != 0:
             return Run(code, {}, {}, stderr, [])
         results = dict(line.split(" ", 1) for line in stdout.splitlines())
@@ -102,7 +102,7 @@ class Starter:
         return run
 
 
-def _finish(command: list[str], env: dict[str, str]) -> tuple[int, str, str]:
+def finish(command: list[str], env: dict[str, str]) -> tuple[int, str, str]:
     """Exit code and output of `command`; at the time limit the test fails and the launcher ends its ranks."""
     with subprocess.Popen(
         command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

@@ -15,7 +15,7 @@ namespace {
 /// Who has the data and the flag: neither the reader nor, if there is a third, the writer.
 int owner() { return size() > 2 ? 1 : writer; }
 
-constexpr int data_number = 64;
+constexpr int data_number = 32;
 /// So that each lies in a block of its own.
 constexpr int data_step = 1024;
 constexpr int flag_place = data_number * data_step;
@@ -206,7 +206,7 @@ void in_two_windows() {
     forgets_nothing(one_target, gets);
     for (const Poll& poll : others)
         forgets_nothing(one_target, poll);
-    behind_the_flag(one_target, gets, 8, crowded() ? 500 : 3000);
+    behind_the_flag(one_target, gets, 8, crowded() ? 200 : 3000);
     if (size() > 2) behind_the_flag({data, flags, owner(), writer}, gets, 8);
     part("the flag in the reader's own memory");
     behind_the_flag({data, flags, owner(), reader()}, gets, 8);

@@ -176,4 +176,4 @@ void all() {
 
 }  // namespace
 
-int main(int argc, char** argv) { return Program(argc, argv, 30).run_with_others(all); }
+int main(int argc, char** argv) { return Program(argc, argv, 60).run_with_others(all); }
