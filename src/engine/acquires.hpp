@@ -22,7 +22,6 @@ namespace nearfetch {
 namespace detail {
 extern constinit std::atomic<std::uint64_t> process_acquires __attribute__((visibility("hidden")));
 extern constinit std::atomic<bool> acquires_one_by_one __attribute__((visibility("hidden")));
-extern constinit std::atomic<int> learning_windows __attribute__((visibility("hidden")));
 }  // namespace detail
 
 /// Later gets of this process may not use what was fetched earlier, in any window in mode acquire.
@@ -41,14 +40,6 @@ inline void acquire_one_by_one(bool one_by_one) noexcept {
 /// Whether no two threads are in MPI at a time.
 inline bool acquires_one_by_one() noexcept {
     return detail::acquires_one_by_one.load(std::memory_order_relaxed);
-}
-/// A window in mode acquire comes or goes.
-inline void count_learning_windows(int more) noexcept {
-    detail::learning_windows.fetch_add(more, std::memory_order_relaxed);
-}
-/// Whether there is any, so that an acquire has something to forget.
-inline bool any_window_learns() noexcept {
-    return detail::learning_windows.load(std::memory_order_relaxed) != 0;
 }
 
 inline std::uint64_t process_acquires() noexcept {

@@ -44,11 +44,10 @@ CachedWindow::CachedWindow(const Settings& settings, Rank ranks, Rank self, bool
     at(self_).bet.give_up();
     hold_targets();
     if (settings_.mode == Mode::off) stand_back();
-    if (learns_) count_learning_windows(1);
 }
 
 CachedWindow::~CachedWindow() {
-    if (learns_) count_learning_windows(-1);
+    have_origins(false);
 }
 
 bool CachedWindow::make_cache() noexcept {
@@ -138,7 +137,7 @@ Served CachedWindow::try_get_slowly(const Look& look) noexcept {
     if (cache_ == nullptr || !epochs_.may_access(target) || t.bet.asleep() || unwatched(t, target, offset))
         return Served::miss;
     // What is on its way to where a hit is copied is not kept.
-    if (origins_.all.overlap(origin, size)) shares_origin({&piece, 1});
+    if (is_origin_in_use(origin, size)) shares_origin({&piece, 1});
     const std::byte* data = cache_->find_in_last(target, offset, size);
     if (data == nullptr) data = cache_->find_at_hand(target, offset, size);
     if (data == nullptr) return try_get_further(look);
@@ -440,9 +439,7 @@ void CachedWindow::change_settings(const Settings& settings) {
     const bool updated = settings_.mode == Mode::off && settings.mode != Mode::always_cache;
     settings_ = settings;
     keeps_data_ = keeps_data(settings.mode);
-    const bool learned = learns_;
     learns_ = settings.mode == Mode::acquire;
-    count_learning_windows(int{learns_} - int{learned});
     broken_ = winding_up_ = false;
     outdated_ = cache_ != nullptr;
     if (cache_ != nullptr) cache_->acquire();

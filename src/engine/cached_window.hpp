@@ -88,6 +88,9 @@ class CachedWindow {
     /// may be a poll.
     void note_passing(const Look& look) noexcept {
         const Guard guard = lock();
+        const Piece piece{0, look.size, look.origin};
+        if (look.origin != nullptr && is_origin_in_use(look.origin, look.size)) [[unlikely]]
+            shares_origin({&piece, 1});
         note_look(look);
     }
     /// Whether gets are looked up without asking further.
@@ -417,7 +420,10 @@ class CachedWindow {
     void complete_locked(Target& t, Moment since, FlushKind kind, int status,
                          std::uint64_t network_ticks) noexcept;
     void doom(const Entry& entry) noexcept;
+    bool is_origin_in_use(const std::byte* origin, std::uint64_t size) const noexcept;
     bool shares_origin(std::span<const Piece> pieces) noexcept;
+    bool shares_with_others(const Piece& piece) noexcept;
+    void have_origins(bool any) noexcept;
     bool doom_origin(const Piece& piece) noexcept;
     void note_origins(Target& t, std::span<const Piece> pieces) noexcept;
     void release_origins(Target& t) noexcept;

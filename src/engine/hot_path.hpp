@@ -7,6 +7,10 @@
 
 namespace nearfetch {
 
+inline bool CachedWindow::is_origin_in_use(const std::byte* origin, std::uint64_t size) const noexcept {
+    return (threaded_ ? origins_.all : origins_of_process.all).overlap(origin, size);
+}
+
 /// Notes a get that goes to the library as it is: whether it is a poll, and what it brings.
 inline void CachedWindow::note_look(const Look& look) noexcept {
     if (polls_.again(look.target, look.offset, look.size)) [[unlikely]]
@@ -29,7 +33,7 @@ inline bool CachedWindow::passes(Rank target, std::uint64_t size) noexcept {
 inline Found CachedWindow::find_in_last(const Look& look) noexcept {
     Target& t = at(look.target);
     // Bytes may be on their way to where these are wanted: then neither is to be kept.
-    if (!epochs_.may_access(look.target) || origins_.all.overlap(look.origin, look.size) ||
+    if (!epochs_.may_access(look.target) || origins_of_process.all.overlap(look.origin, look.size) ||
         (t.route == Route::check && (seen_acquires_ != process_acquires() ||
                                      !polls_.other(look.target, look.offset, look.size)))) [[unlikely]]
         return {nullptr, Served::no};

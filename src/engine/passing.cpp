@@ -86,7 +86,7 @@ bool CachedWindow::asked_before(const Target& t, Rank target, std::uint64_t offs
 bool CachedWindow::passes_watched(const Look& look) noexcept {
     const auto& [target, offset, size, origin, request] = look;
     Target& t = at(target);
-    if (origins_.all.overlap(origin, size)) return false;
+    if (is_origin_in_use(origin, size)) return false;
     if (t.route != Route::watch || holds_collected(target) || reuse_pays(t)) return false;
     if ((TouchFilter::sampled(target, offset) && asked_before(t, target, offset)) || !t.bet.passes())
         return false;

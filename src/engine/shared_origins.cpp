@@ -5,6 +5,9 @@
 // served what one get has brought for another. So a get that wants its bytes where others are on their way to
 // is not kept, nor are these.
 //
+// The same holds for gets of several windows, unless the program has several threads in MPI: then only those of
+// one window are compared.
+//
 // To know that costs a get that goes to the network one comparison where nothing is under way, and two where
 // gets fill a buffer from its beginning to its end: all origins that may be in use lie in one span of
 // addresses. Only a get within that span looks at what is under way, and not at more than the last few
@@ -39,12 +42,39 @@ bool overlap(const Piece& piece, const std::byte* origin, std::uint64_t size) no
 
 }  // namespace
 
+OriginsOfProcess origins_of_process;
+
+/// The window has origins in use, or none any more.
+void CachedWindow::have_origins(bool any) noexcept {
+    if (threaded_) return;
+    auto& [all, windows] = origins_of_process;
+    if (any) try {
+            windows.push_back(this);
+        } catch (const std::bad_alloc&) {
+            // Then it does not know of others' gets, nor they of its own.
+        }
+    else
+        std::erase(windows, this);
+    if (windows.empty()) all = {};
+}
+
+/// The same as shares_origin() with the gets of other windows.
+bool CachedWindow::shares_with_others(const Piece& piece) noexcept {
+    bool shares = false;
+    for (CachedWindow* const other : origins_of_process.windows)
+        if (other != this && other->origins_.all.overlap(piece.origin, piece.size))
+            shares = other->doom_origin(piece) || shares;
+    return shares;
+}
+
 /// Whether bytes are on their way to where this get wants its own. Then neither will be kept.
 bool CachedWindow::shares_origin(std::span<const Piece> pieces) noexcept {
     bool shares = false;
     for (const Piece& piece : pieces) {
-        if (!origins_.all.overlap(piece.origin, piece.size)) [[likely]]
+        if (!is_origin_in_use(piece.origin, piece.size)) [[likely]]
             continue;
+        if (shares_with_others(piece)) shares = true;
+        if (!origins_.all.overlap(piece.origin, piece.size)) continue;
         if (origins_.shared.cover(piece)) {
             shares = true;
         } else if (doom_origin(piece)) {
@@ -89,11 +119,13 @@ bool CachedWindow::doom_origin(const Piece& piece) noexcept {
 
 /// A get is under way.
 void CachedWindow::note_origins(Target& t, std::span<const Piece> pieces) noexcept {
+    if (origins_.targets.empty()) have_origins(true);
     if (t.origins.none())
         origins_.targets.push_back(rank_of(t));  // the constructor reserved a place for each target
     for (const Piece& piece : pieces) {
         t.origins.add(piece);
         origins_.all.add(piece);
+        if (!threaded_) origins_of_process.all.add(piece);
     }
 }
 
@@ -103,7 +135,9 @@ void CachedWindow::release_origins(Target& t) noexcept {
     t.origins = {};
     origins_.shared = {};
     std::erase(origins_.targets, rank_of(t));
-    if (origins_.targets.empty()) origins_.all = {};
+    if (!origins_.targets.empty()) return;
+    origins_.all = {};
+    have_origins(false);
 }
 
 /// The same for all targets.
@@ -115,7 +149,9 @@ void CachedWindow::release_origins() noexcept {
         origins_.shared = {};
         return true;
     });
-    if (origins_.targets.empty()) origins_.all = {};
+    if (!origins_.targets.empty() || origins_.all.none()) return;
+    origins_.all = {};
+    have_origins(false);
 }
 
 }  // namespace nearfetch

@@ -93,7 +93,16 @@ struct Origins {
     }
 };
 
-/// Of the gets that are under way.
+class CachedWindow;
+
+/// Of the gets that are under way in all windows of the process. With several threads it stays empty.
+struct OriginsOfProcess {
+    Origins all;
+    std::vector<CachedWindow*> windows;  ///< that have some
+};
+extern OriginsOfProcess origins_of_process __attribute__((visibility("hidden")));
+
+/// Of the gets that are under way in a window.
 struct OriginsInUse {
     Origins all;
     Origins shared;             ///< of the last one that was found to share its own with others

@@ -44,8 +44,7 @@ int get_slowly(Window& window, const Access<Count>& call, RequestId request, Get
         return starter.start_whole();
     if (window.off()) {
         const int status = starter.start_whole();
-        if (status == MPI_SUCCESS && any_window_learns())
-            window.cached().note_passing(look_of(window, call, request));
+        if (status == MPI_SUCCESS) window.cached().note_passing(look_of(window, call, request));
         return status;
     }
     auto& pieces = thread_scratch<std::vector<Piece>, struct PiecesOfGet>();
