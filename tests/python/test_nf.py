@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -78,6 +79,16 @@ def has_all_packages(script, tmp_path) -> None:
     shutil.copy(
         tmp_path / "checkout/requirements.txt", tmp_path / "checkout/.venv/nearfetch-requirements.txt"
     )
+
+
+def has_a_build(script, tmp_path) -> None:
+    """Makes the machine one that has built everything, the programs of the project included."""
+    has_all_packages(script, tmp_path)
+    script("bin/dpkg-query", f"for p in {' '.join(PACKAGES)} nwchem-openmpi; do echo $p installed; done")
+    (tmp_path / "checkout/build/release").mkdir(parents=True)
+    (tmp_path / "checkout/build/release/build.ninja").touch()
+    for program in ("programs/openmpi/lcc", "tests/simulate"):
+        script(f"checkout/build/release/{program}", "echo ran simulate")
 
 
 def test_help_and_bad_use(machine):
@@ -169,3 +180,48 @@ def test_it_goes_on_without_programs_that_cannot_be_had(machine, script, tmp_pat
     assert result.stderr.splitlines()[-1] == "nf: going on without nwchem-openmpi"
     assert "nwchem-openmpi" in (tmp_path / "apt.log").read_text()
     assert machine("setup").returncode == 0
+
+
+VERBS = {
+    "setup": "",
+    "run -- true": "ran nearfetch",
+    "settings": "ran nearfetch",
+    "demo": "ran demo.py",
+    "test": "ran run_tests.py",
+    "bench --list": "ran -m",
+    "simulate": "ran simulate",
+    "which lcc": "",
+}
+
+
+@pytest.mark.parametrize("words", VERBS)
+def test_a_verb_that_has_nothing_to_build_says_nothing_of_its_own(machine, script, tmp_path, words):
+    has_a_build(script, tmp_path)
+    result = machine(*words.split())
+    assert (result.returncode, result.stderr) == (0, "")
+    if words == "which lcc":
+        assert result.stdout == f"{tmp_path}/checkout/build/release/programs/openmpi/lcc\n"
+    else:
+        assert result.stdout == (f"{VERBS[words]}\n" if VERBS[words] else "")
+    assert not (tmp_path / "cmake.log").exists()
+
+
+def test_a_build_shows_its_progress_beside_the_output(machine, script, tmp_path):
+    has_a_build(script, tmp_path)
+    script("bin/ninja", "echo [1/2] Building CXX object x.o")
+    script("bin/cmake", "echo [1/2] Building CXX object x.o")
+    script("bin/nproc", "echo 2")
+    result = machine("run", "--", "true")
+    assert (result.returncode, result.stdout) == (0, "ran nearfetch\n")
+    assert result.stderr == "nf: building build/release\n[1/2] Building CXX object x.o\n"
+
+
+def test_whether_there_is_something_to_build_is_told_in_silence():
+    # CMake writes rules for folders that it checks at each build, and so does ninja's dry run.
+    build = Path(os.environ.get("NEARFETCH_BUILD", NF.parent / "build" / "release"))
+    if not (build / "build.ninja").exists():
+        pytest.skip("no build by ninja")
+    assert "VERIFY_GLOBS" not in (build / "build.ninja").read_text(encoding="utf-8")
+    words = ["ninja", "-n", "-C", str(build), "build.ninja"]
+    said = subprocess.run(words, capture_output=True, text=True, check=True, timeout=60).stdout
+    assert "globbed" not in said
