@@ -3,8 +3,9 @@
 
 There is one interposer per binary interface, so `nearfetch run` has to know which MPI the ranks will load
 before they are started. Asked in this order: the programs that the launcher starts (which libmpi do they
-link?), what mpi4py is told by its variables, the launcher (whose MPI is it?), what module systems and a
-launcher of this process leave in the environment, and whatever else among the command's words links libmpi.
+link?), what mpi4py is told by its variables, the launcher (whose MPI is it?), the environment of the Python
+that the command names, what module systems and a launcher of this process leave behind, and whatever else
+among the command's words links libmpi.
 A guess is never made: without an answer the user is asked to name the family. Nor is one started that cannot
 end well: what the user says, the launcher and the programs have to agree.
 """
@@ -18,7 +19,8 @@ from pathlib import Path
 from typing import Mapping, NamedTuple, Optional, Sequence
 
 from nearfetch import NearfetchError
-from nearfetch.elf import dependencies, read_dynamic, system_library_folders
+from nearfetch.elf import dependencies, read_dynamic
+from nearfetch.pythons import library_folders
 from nearfetch.words import (
     Part,
     find_program,
@@ -131,11 +133,13 @@ def decide(command: Sequence[str], environ: Mapping[str, str], named: Optional[s
     if answer is None:
         raise NearfetchError(
             f"cannot tell which MPI the command uses ('{first_word(words)}' is no MPI launcher nearfetch "
-            "knows, and none of the command's words is a program that links libmpi): "
-            f"name it by --mpi {'|'.join(FAMILIES)}"
+            "knows, and none of the command's words is a program that links libmpi, or a Python with one MPI "
+            f"in its environment): name it by --mpi {'|'.join(FAMILIES)}"
         )
-    family, libmpi = answer
-    libmpi = libmpi or _libmpi_for(family, started_by, environ)
+    family, hinted = answer
+    libmpi = _libmpi_for(family, words, environ) or hinted
+    if libmpi is None and started_by:
+        libmpi = _libmpi_under(started_by.path.parent.parent, family)
     return Decision(family, launcher, False, libmpi, _doubts(words, started_by, environ))
 
 
@@ -143,7 +147,10 @@ def _without_programs(
     command: Sequence[str], launcher: Optional[Launcher], environ: Mapping[str, str]
 ) -> Optional[tuple[str, Optional[Path]]]:
     """What tells the family where no program does."""
-    answer = of_mpi4py(environ) or _of_launcher(launcher) or _of_environment(environ)
+    told = of_mpi4py(environ)
+    if told or launcher:
+        return told or ("mpich" if launcher and launcher.kind == "hydra" else "openmpi", None)
+    answer = _of_python(command, environ) or _of_environment(environ)
     if answer:
         return answer
     others = {found.family: found.libmpi for found in _linked_words(command, range(len(command)), environ)}
@@ -349,16 +356,22 @@ def of_mpi4py(environ: Mapping[str, str]) -> Optional[tuple[str, Optional[Path]]
     return (named, None) if named in FAMILIES else None
 
 
-def _of_launcher(launcher: Optional[Launcher]) -> Optional[tuple[str, Optional[Path]]]:
-    if launcher is None:
-        return None
-    family = "mpich" if launcher.kind == "hydra" else "openmpi"
-    return family, _libmpi_beside(family, launcher)
+def _of_python(command: Sequence[str], environ: Mapping[str, str]) -> Optional[tuple[str, Optional[Path]]]:
+    """The only MPI in the environment of the Python that `command` names."""
+    return _only_one({family: _libmpi_for(family, command, environ) for family in FAMILIES})
+
+
+def _only_one(found: Mapping[str, Optional[Path]]) -> Optional[tuple[str, Optional[Path]]]:
+    """The family of which a library was found, if it is but one. MPICH brings the standard ABI's along."""
+    there = {family: path for family, path in found.items() if path}
+    if set(there) == {"mpich", "mpiabi"}:
+        del there["mpiabi"]
+    return next(iter(there.items())) if len(there) == 1 else None
 
 
 def _of_environment(environ: Mapping[str, str]) -> Optional[tuple[str, Optional[Path]]]:
     """What module systems, or a launcher of this process, leave behind; nothing where the hints disagree."""
-    hints: dict[str, Optional[Path]] = {}
+    hints: dict[str, Path] = {}
     for variable in (
         "MPI_HOME",
         "MPI_ROOT",
@@ -374,40 +387,30 @@ def _of_environment(environ: Mapping[str, str]) -> Optional[tuple[str, Optional[
                 path = _libmpi_under(Path(environ[variable]), family)
                 if path:
                     hints.setdefault(family, path)
-    if len(hints) == 2 and set(hints) == {"mpich", "mpiabi"}:
-        del hints["mpiabi"]
-    if not hints:
-        hints = dict.fromkeys(_of_own_launcher(environ))
-    return next(iter(hints.items())) if len(hints) == 1 else None
+    own = _of_own_launcher(environ)
+    return _only_one(hints) if hints else (own, None) if own else None
 
 
-def _of_own_launcher(environ: Mapping[str, str]) -> list[str]:
+def _of_own_launcher(environ: Mapping[str, str]) -> Optional[str]:
     """The family whose launcher has started this process.
 
     Settings of an MPI (OMPI_CC, MPICH_*) say nothing: they stand in many a profile. Slurm sets PMI_RANK for
     every MPI.
     """
     if "OMPI_COMM_WORLD_SIZE" in environ:
-        return ["openmpi"]
+        return "openmpi"
     hydra = {"PMI_RANK", "PMI_SIZE"} <= environ.keys()
-    return ["mpich"] if hydra and not any(name.startswith("SLURM_") for name in environ) else []
+    return "mpich" if hydra and not any(name.startswith("SLURM_") for name in environ) else None
 
 
-def _libmpi_for(family: str, launcher: Optional[Launcher], environ: Mapping[str, str]) -> Optional[Path]:
-    """The libmpi that programs of `family` would load: beside the launcher, else where the loader looks."""
-    beside = _libmpi_beside(family, launcher) if launcher else None
-    if beside:
-        return beside
-    for folder in [*environ.get("LD_LIBRARY_PATH", "").split(":"), *system_library_folders()]:
-        for soname in FAMILIES[family].libmpi:
-            path = os.path.join(folder, soname)
-            if folder and os.path.isfile(path):
-                return Path(path)
-    return None
-
-
-def _libmpi_beside(family: str, launcher: Launcher) -> Optional[Path]:
-    return _libmpi_under(launcher.path.parent.parent, family)
+def _libmpi_for(family: str, command: Sequence[str], environ: Mapping[str, str]) -> Optional[Path]:
+    """The libmpi of `family` that mpi4py loads in the Python that `command` names; None: not known."""
+    told = of_mpi4py(environ)
+    if told and told[0] == family and told[1]:
+        return told[1]
+    folders = library_folders(command, environ)
+    paths = (folder / soname for folder in folders for soname in FAMILIES[family].libmpi)
+    return next((path for path in paths if path.is_file()), None)
 
 
 def _libmpi_under(prefix: Path, family: str) -> Optional[Path]:

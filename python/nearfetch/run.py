@@ -84,15 +84,16 @@ def with_library(
     environ: Mapping[str, str],
 ) -> Prepared:
     """`command` with `library` preloaded and `variables` set in its ranks."""
-    value = preload(library, decision, environ.get("LD_PRELOAD", ""))
+    value = preload(library, decision, environ.get("LD_PRELOAD", ""), bool(environ.get("LD_BIND_NOW")))
     return inject(command, decision, {**variables, "LD_PRELOAD": value}, environ)
 
 
-def preload(interposer: Path, decision: Decision, before: str) -> str:
-    """The value of LD_PRELOAD; `before` is the user's own.
+def preload(interposer: Path, decision: Decision, before: str, bind_now: bool = False) -> str:
+    """The value of LD_PRELOAD; `before` is the user's own, `bind_now` whether LD_BIND_NOW is set.
 
-    A sanitizer's runtime has to come first of all. Behind the interposer stands libmpi where no program links
-    it: Python opens libmpi only later and privately, and the interposer would not find its symbols.
+    A sanitizer's runtime has to come first of all. Python opens libmpi only later, and the interposer finds
+    it then. But Open MPI's interposer brings a libmpi along, which has to be the program's, and with
+    LD_BIND_NOW later is too late: there libmpi stands behind the interposer.
     """
     kept = [entry for entry in before.replace(":", " ").split() if entry]
     runtimes = [entry for entry in kept if os.path.basename(entry).startswith(_SANITIZERS)]
@@ -100,7 +101,8 @@ def preload(interposer: Path, decision: Decision, before: str) -> str:
     if dynamic and not runtimes:
         runtimes = [name for name in dynamic.needed if name.startswith(_SANITIZERS)]
     entries = [*runtimes, str(interposer)]
-    if not decision.program_links_mpi and decision.libmpi:
+    early = decision.family == "openmpi" or bind_now
+    if early and not decision.program_links_mpi and decision.libmpi:
         entries.append(str(decision.libmpi))
     entries += [entry for entry in kept if entry not in entries]
     for entry in entries:

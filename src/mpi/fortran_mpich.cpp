@@ -37,6 +37,14 @@ using namespace nearfetch::fortran;  // NOLINT: the table below is the file
 
 #define F08(name, parameters, call) NEARFETCH_FORTRAN(name##_f08, parameters, call)
 
+F08(init, (Out ierror), MPI_Init(nullptr, nullptr))
+F08(init_thread, (In required, Out provided, Out ierror),
+    MPI_Init_thread(nullptr, nullptr, *required, Number(provided)))
+#if MPI_VERSION >= 4
+F08(session_init, (In info, In errhandler, Out session, Out ierror),
+    MPI_Session_init(*info, *errhandler, session))
+#endif
+
 F08(win_allocate, (Address size, In unit, In info, In comm, void* base, Out win, Out ierror),
     MPI_Win_allocate(*size, *unit, *info, *comm, base, win))
 F08(win_allocate_shared, (Address size, In unit, In info, In comm, void* base, Out win, Out ierror),

@@ -119,6 +119,10 @@ using namespace nearfetch::fortran;  // NOLINT: the table below is the file
     NEARFETCH_FORTRAN(name, parameters, call) \
     NEARFETCH_FORTRAN_ALIAS(name, name##_f08, parameters)
 
+BOTH(init, (Out ierror), MPI_Init(nullptr, nullptr))
+BOTH(init_thread, (In required, Out provided, Out ierror),
+     MPI_Init_thread(nullptr, nullptr, *required, Number(provided)))
+
 BOTH(get, (Choice o, In on, In ot, In rank, Address disp, In tn, In tt, In w, Out ierror),
      MPI_Get(buffer(o), *on, type(ot), *rank, *disp, *tn, type(tt), win(w)))
 BOTH(put, (Choice o, In on, In ot, In rank, Address disp, In tn, In tt, In w, Out ierror),

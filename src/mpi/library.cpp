@@ -9,6 +9,7 @@
 #include "mpi/access.hpp"
 #include "mpi/committed.hpp"
 #include "mpi/flattener.hpp"
+#include "mpi/mpi_library.hpp"
 
 namespace nearfetch {
 
@@ -127,6 +128,7 @@ Library& Library::instance() {
 }
 
 bool Library::has_world() noexcept {
+    need_mpi_library();
     int begun = 0, over = 0;
     PMPI_Initialized(&begun);
     PMPI_Finalized(&over);

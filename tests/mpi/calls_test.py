@@ -4,7 +4,8 @@
 
 Every MPI_X of the header has to be in the table, so that a new call of a new MPI cannot slip through; and
 every call that the table says is interposed has to be exported. Calls that are told to be in one line of the
-instruction cache (NEARFETCH_IN_LINE) are, where the library is optimised.
+instruction cache (NEARFETCH_IN_LINE) are, where the library is optimised. The library's functions are looked
+for when they are first called, as libmpi may be loaded after the interposer (src/mpi/mpi_library.cpp).
 """
 
 from __future__ import annotations
@@ -43,6 +44,8 @@ def main() -> int:
     problems += unread(text, declared)
     addresses = exported(options.library)
     problems += not_exported(table, declared, options.family, set(addresses), options.library)
+    if options.family != "openmpi":
+        problems += found_too_early(options.library)
     for names in options.in_line:
         lines = {addresses[name] // 64 for name in names}
         if len(lines) > 1:
@@ -77,6 +80,18 @@ def not_exported(
     for call in calls.wrapped(table, declared):
         wanted |= set(calls.fortran_names(call, family))
     return [f"{name} is not exported by {Path(library).name}" for name in sorted(wanted - defined)]
+
+
+def found_too_early(library: str) -> list[str]:
+    """Functions of MPI whose address the loader needs when it loads the interposer."""
+    output = subprocess.run(["readelf", "-rW", library], capture_output=True, text=True, check=True).stdout
+    lines = [line.split() for line in output.splitlines() if " PMPI_" in line]
+    # One of which nothing but that address is used, and which is never called.
+    early = {line[4] for line in lines if "JUMP_SLO" not in line[2]} - {"PMPI_Get_version"}
+    problems = [
+        f"{name} is not found if libmpi is loaded later: do not take its address" for name in sorted(early)
+    ]
+    return problems if lines else [f"readelf shows no call of PMPI in {library}"]
 
 
 def notices_a_new_call(compiler: list[str], arguments: list[str], table: calls.Table) -> bool:

@@ -100,10 +100,18 @@ def test_a_signal_is_passed_on(nearfetch, script):
     assert nearfetch("run", "--mpi", "mpich", "--", script("job.sh", "kill -TERM $$")).returncode == -15
 
 
-def test_python_gets_libmpi_behind_the_interposer(nearfetch, launchers, layout, tmp_path):
-    result = nearfetch("run", "--", launchers["mpich"], "-n", "2", "python3", "app.py")
+def test_libmpi_stands_behind_the_interposer_only_where_it_has_to(nearfetch, launchers, layout, tmp_path):
+    def preloaded(family: str, **environ: str) -> str:
+        result = nearfetch("run", "--", launchers[family], "-n", "2", "python3", "app.py", **environ)
+        return next(word for word in result.stdout.split("\n") if str(layout.interposer(family)) in word)
+
+    # Open MPI's interposer would bring along any that the loader finds.
+    libmpi = tmp_path / "openmpi" / "lib" / "libmpi.so.40"
+    assert preloaded("openmpi").endswith(f"{layout.interposer('openmpi')}:{libmpi}")
+    # The other one finds that which the program loads, which need not be the launcher's.
+    assert preloaded("mpich") == str(layout.interposer("mpich"))
     libmpi = tmp_path / "mpich" / "lib" / "libmpi.so.12"
-    assert f"{layout.interposer('mpich')}:{libmpi}" in result.stdout.split("\n")
+    assert preloaded("mpich", LD_BIND_NOW="1") == f"{layout.interposer('mpich')}:{libmpi}"
 
 
 def test_a_missing_command_is_127(nearfetch):
@@ -278,7 +286,9 @@ def decision(links: bool = True) -> Decision:
 def test_the_users_preload_is_kept(elf):
     interposer = elf("libnearfetch_mpi_mpich.so", "libc.so.6")
     assert preload(interposer, decision(), "/a.so /b.so:/c.so") == f"{interposer}:/a.so:/b.so:/c.so"
-    assert preload(interposer, decision(links=False), "/a.so") == f"{interposer}:/mpi/libmpi.so.12:/a.so"
+    assert (
+        preload(interposer, decision(links=False), "/a.so", True) == f"{interposer}:/mpi/libmpi.so.12:/a.so"
+    )
 
 
 def test_a_sanitizers_runtime_comes_first(elf):

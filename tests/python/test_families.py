@@ -235,3 +235,71 @@ def test_hints_that_disagree_are_none(script, launchers, tmp_path):
     environ = {**ENV, "MPI_HOME": str(tmp_path / "mpich"), "OPAL_PREFIX": str(tmp_path / "openmpi")}
     with pytest.raises(NearfetchError, match="cannot tell"):
         decide([str(script("srun", "true")), "python3"], environ)
+
+
+@pytest.fixture
+def python(elf, script, tmp_path):
+    """Makes a virtual environment in which mpi4py would find these libraries; the path of its Python."""
+
+    def make(name: str, *libraries: str, venv: bool = True) -> Path:
+        for library in libraries:
+            elf(f"{name}/lib/{library}", soname=library)
+        if venv:
+            (tmp_path / name).mkdir(exist_ok=True)
+            (tmp_path / name / "pyvenv.cfg").write_text("")
+        return script(f"{name}/bin/python3", "exec true")
+
+    return make
+
+
+def test_the_python_of_the_command_decides_where_no_launcher_does(python, script, tmp_path):
+    venv = python("venv", "libmpi.so.12", "libmpi_abi.so.1")
+    libmpi = tmp_path / "venv" / "lib" / "libmpi.so.12"
+    srun, wrap = str(script("srun", "true")), str(script("wrap.sh", "true"))
+    tool = str(script("venv/bin/tool", f"#!{venv}\n"))
+    for words in (
+        [str(venv), "app.py"],
+        [srun, "-n", "2", str(venv), "app.py"],
+        ["env", "A=b", str(venv), "app.py"],
+        ["env", f"PATH={venv.parent}:/bin", "python3", "app.py"],
+        ["bash", "-c", f"cd / && A=b exec {venv} app.py"],
+        [wrap, "--verbose", str(venv), "app.py"],
+        [srun, tool, "--flag"],
+    ):
+        decision = decide(words, ENV)
+        assert (decision.family, decision.libmpi, decision.launcher) == ("mpich", libmpi, None), words
+
+
+def test_a_pythons_own_library_comes_before_the_launchers(python, launchers, tmp_path):
+    venv = python("venv", "libmpi.so.40", "libmpi.so.12")
+    for family, libmpi in (("mpich", "libmpi.so.12"), ("openmpi", "libmpi.so.40")):
+        decision = decide([str(launchers[family]), "-n", "2", str(venv), "app.py"], ENV)
+        assert (decision.family, decision.libmpi) == (family, tmp_path / "venv" / "lib" / libmpi)
+    # Two are no answer.
+    with pytest.raises(NearfetchError, match="cannot tell"):
+        decide([str(venv), "app.py"], ENV)
+    assert decide([str(venv), "app.py"], ENV, "openmpi").libmpi == tmp_path / "venv" / "lib" / "libmpi.so.40"
+    told = {**ENV, "MPI4PY_LIBMPI": str(launchers["mpich"].parent.parent / "lib" / "libmpi.so.12")}
+    assert decide([str(venv), "app.py"], told).libmpi == Path(told["MPI4PY_LIBMPI"])
+
+
+def test_a_python_without_an_environment_has_its_prefix_and_the_users(python, elf, tmp_path):
+    alone = python("opt", "libmpi.so.40", venv=False)
+    assert decide([str(alone), "app.py"], ENV).libmpi == tmp_path / "opt" / "lib" / "libmpi.so.40"
+    # A link to it from elsewhere is the same Python.
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "python3").symlink_to(alone)
+    assert decide(["python3", "app.py"], {"PATH": str(tmp_path / "bin")}).family == "openmpi"
+    users = elf("home/.local/lib/libmpi.so.40", soname="libmpi.so.40")
+    assert decide([str(alone), "app.py"], {**ENV, "HOME": str(tmp_path / "home")}).libmpi == users
+    assert (
+        decide([str(alone), "app.py"], {**ENV, "PYTHONUSERBASE": str(tmp_path / "home/.local")}).libmpi
+        == users
+    )
+
+
+def test_no_library_is_a_guess(elf, script, launchers, tmp_path):
+    # What the loader would find is of the right family, but need not be what the program loads.
+    environ = {**ENV, "LD_LIBRARY_PATH": str(elf("system/libmpi.so.12", soname="libmpi.so.12").parent)}
+    for words in (["python3", "app.py"], [str(script("wrap.sh", "true"))]):
+        assert decide(words, environ, named="mpich").libmpi is None
