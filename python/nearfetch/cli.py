@@ -8,6 +8,7 @@ import difflib
 import json
 import os
 import re
+import secrets
 import subprocess
 import sys
 import textwrap
@@ -88,7 +89,11 @@ def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentPars
     run.add_argument(
         "--set", metavar="KEY=VALUE", action="append", default=[], help="a setting, may be repeated"
     )
-    run.add_argument("--stats", metavar="DIR", help="each rank writes its counters to DIR/rank-<N>.json")
+    run.add_argument(
+        "--stats",
+        metavar="DIR",
+        help="each rank writes its counters to DIR/rank-<N>.json (spawned ones: world-<W>-rank-<N>.json)",
+    )
     run.add_argument("--summary", action="store_true", help="print a summary per window at the end")
     run.add_argument(
         "--mpi", choices=list(FAMILIES), help="the command's MPI family, where it is not recognised"
@@ -109,10 +114,14 @@ def _run(layout: Layout, options: argparse.Namespace) -> int:
         )
     _warn_of_unknown_variables(layout)
     settings = _checked_settings(layout, options)
-    prepared = prepare(layout, command, settings, os.environ, options.mpi)
     folder = settings.get("stats_dir")
     if folder:
-        make_ready(Path(folder))
+        settings.setdefault("job", _inherited("job") or secrets.token_hex(6))
+    prepared = prepare(layout, command, settings, os.environ, options.mpi)
+    if folder:
+        # One that another has started, and that writes where that one does, is a part of its job.
+        inside = bool(_inherited("job")) and folder == _inherited("stats_dir")
+        make_ready(Path(folder), inside)
     for doubt in prepared.doubts:
         print(f"nearfetch: {doubt}", file=sys.stderr)
     sys.stdout.flush()
@@ -148,14 +157,14 @@ def _checked_settings(layout: Layout, options: argparse.Namespace) -> dict[str, 
     if options.summary:
         words.append("summary=on")
     inherited = [
-        f"{row['name']}={os.environ[variable(row['name'])]}" for row in _table(layout) if _inherits(row)
+        f"{row['name']}={_inherited(row['name'])}" for row in _table(layout) if _inherited(row["name"])
     ]
     checked = _ask_settings_program(layout, [*inherited, *words])
     if checked.returncode != 0:
         sys.stderr.write(checked.stderr)
         raise SystemExit(2)
     settings = dict(word.split("=", 1) for word in words)
-    folder = settings.get("stats_dir", os.environ.get(variable("stats_dir")))
+    folder = settings.get("stats_dir", _inherited("stats_dir"))
     if folder:
         # Ranks may start in other folders.
         settings["stats_dir"] = os.path.abspath(folder)
@@ -174,9 +183,9 @@ def _warn_of_unknown_variables(layout: Layout) -> None:
             )
 
 
-def _inherits(row: dict[str, str]) -> bool:
+def _inherited(setting: str) -> str:
     # What is empty is as if it were not there, in the ranks, too.
-    return os.environ.get(variable(row["name"]), "") != ""
+    return os.environ.get(variable(setting), "")
 
 
 def _settings(layout: Layout, as_json: bool) -> int:

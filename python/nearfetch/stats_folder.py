@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import fcntl
 import os
 import re
 import signal
@@ -21,10 +22,11 @@ _PASSED_ON = ("SIGINT", "SIGQUIT", "SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2")
 _PR_SET_PDEATHSIG = 1
 
 
-def make_ready(path: Path) -> None:
-    """Makes the folder where it is missing, and removes what ranks of an earlier run have written there.
+def make_ready(path: Path, inside: bool = False) -> None:
+    """Makes the folder where it is missing, keeps it for this run, and removes an earlier run's files.
 
-    Raises NearfetchError where it cannot be made or written.
+    Where another run writes there the folder is left as it is, if this run is a part of that (`inside`).
+    Raises NearfetchError where it is not, or the folder cannot be made or written.
     """
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -32,10 +34,17 @@ def make_ready(path: Path) -> None:
         raise NearfetchError(
             f"cannot make the folder '{path}' ({error.strerror}): name another by --stats"
         ) from error
+    if not _lock(path):
+        if inside:
+            return
+        raise NearfetchError(
+            f"cannot write in the folder '{path}' (another run by nearfetch writes its statistics there, and "
+            "the two would be mixed): name another by --stats, or wait for its end"
+        )
     try:
         with tempfile.TemporaryFile(dir=path):
             pass
-        for file in files_of_ranks(path):
+        for file in [*files_of_ranks(path), *path.glob(".world-*.json.part")]:
             file.unlink()
     except OSError as error:
         raise NearfetchError(
@@ -43,11 +52,24 @@ def make_ready(path: Path) -> None:
         ) from error
 
 
+def _lock(path: Path) -> bool:
+    """Keeps the folder for this process as long as it lives. False: another one has it.
+
+    Not every file system knows of locks. There nothing is kept, and the job that stands in each file tells.
+    """
+    try:
+        fcntl.flock(os.open(path, os.O_RDONLY), fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        pass
+    return True
+
+
 def files_of_ranks(path: Path) -> list[Path]:
     """The files that ranks have written in the folder `path`."""
-    return [
-        file for file in path.glob("rank-*.json") if re.fullmatch(r"rank-\d+(-spawned-\d+)?\.json", file.name)
-    ]
+    name = re.compile(r"(world-[0-9a-f]+-)?rank-\d+\.json")
+    return [file for file in path.glob("*rank-*.json") if name.fullmatch(file.name)]
 
 
 def run_and_look(prepared: Prepared, path: Path) -> int:

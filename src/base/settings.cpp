@@ -62,6 +62,7 @@ struct ChoiceKind {
 };
 struct TextKind {
     Field<std::string> member;
+    std::string_view allowed;
 };
 using Kind = std::variant<BytesKind, CountKind<std::uint64_t>, CountKind<std::uint32_t>, RatioKind,
                           SwitchKind, ModeKind, BypassKind, ChoiceKind, TextKind>;
@@ -170,9 +171,12 @@ const std::array rows{
         "statistics are asked for)",
         Scope::program},
     Row{"seed", "", CountKind{&Settings::seed, 0, any_count}, "seed of the cache's own random choices"},
-    Row{"stats_dir", "path", TextKind{&Settings::stats_dir},
-        "folder for rank-<N>.json with every counter of every window, written at MPI_Finalize",
+    Row{"stats_dir", "path", TextKind{&Settings::stats_dir, "a path"},
+        "folder for rank-<N>.json, or world-<W>-rank-<N>.json of spawned processes, with every counter of "
+        "every window, written at MPI_Finalize",
         Scope::program},
+    Row{"job", "", TextKind{&Settings::job, "a name"},
+        "name of the job in these files; nearfetch run --stats makes one up", Scope::program},
     Row{"summary", "", SwitchKind{&Settings::summary}, "print a summary per window at MPI_Finalize",
         Scope::program},
     Row{"page_cache_capacity_bytes", "bytes", BytesKind{&PageCacheConfig::capacity_bytes, 128},
@@ -256,7 +260,7 @@ std::string allowed_text(const Kind& kind) {
             [](const ModeKind&) { return joined(mode_names); },
             [](const BypassKind&) { return joined(bypass_names); },
             [](const ChoiceKind& k) { return std::string(k.choices); },
-            [](const TextKind&) { return std::string("a path"); },
+            [](const TextKind& k) { return std::string(k.allowed); },
         },
         kind);
 }

@@ -61,6 +61,7 @@ struct Settings {
     std::uint64_t recess_calls = 131072;
     std::uint64_t seed = 1;
     std::string stats_dir;
+    std::string job;
     bool summary = false;
     PageCacheConfig page_cache;  ///< of SPMD programs and of runtimes, not of windows
 

@@ -10,6 +10,7 @@
 #include "mpi/committed.hpp"
 #include "mpi/flattener.hpp"
 #include "mpi/mpi_library.hpp"
+#include "mpi/world.hpp"
 
 namespace nearfetch {
 
@@ -149,6 +150,7 @@ void Library::look_for_threads() noexcept {
 void Library::start() {
     look_for_threads();
     if (started_) return;
+    world.look();
     settings_ = settings_of_environment();
     const Settings& settings = settings_;
     report_.configure(settings);
@@ -206,18 +208,21 @@ int Library::attach(MPI_Win win, MPI_Comm comm, Exposed exposed, const Settings&
         std::uint64_t node;
         std::uint64_t overlaps;
         std::uint64_t declared;
+        std::uint64_t world;
     };
     constexpr int words = sizeof(Told) / sizeof(std::uint64_t);
     const Told mine{exposed.displacement_unit,        exposed.size_bytes,
                     reinterpret_cast<std::uintptr_t>(exposed.base), this_node(),
-                    overlaps_another(exposed) ? 1u : 0u, exposed.declared ? 1u : 0u};
+                    overlaps_another(exposed) ? 1u : 0u, exposed.declared ? 1u : 0u,
+                    world.number()};
     std::vector<Told> all(static_cast<std::size_t>(ranks));
     const int status = PMPI_Allgather(&mine, words, MPI_UINT64_T, all.data(), words, MPI_UINT64_T, comm);
     if (status != MPI_SUCCESS) return status;
-    std::vector<std::uint64_t> units;
+    std::vector<std::uint64_t> units, worlds;
     std::vector<TargetMemory> memory;
     for (const Told& told : all) {
         units.push_back(told.unit);
+        worlds.push_back(told.world);
         const bool is_declared = told.declared != 0;
         memory.push_back({.extent_bytes = told.size_bytes,
                           .page_phase = is_declared ? told.base % memory_page_bytes : 0,
@@ -225,6 +230,7 @@ int Library::attach(MPI_Win win, MPI_Comm comm, Exposed exposed, const Settings&
                           .is_on_this_node = told.node == mine.node});
         exposed.overlapping |= told.overlaps != 0;
     }
+    if (report_.wanted()) world.meet(comm, worlds);
     if (std::ranges::all_of(units, [&](std::uint64_t unit) { return unit == units.front(); }))
         units.resize(1);
     auto window = std::make_unique<Window>(win, ranks, self, std::move(units), settings, threaded_);

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mpi/report.hpp"
 
-#include <unistd.h>
-
 #include <cstdio>
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <system_error>
+
+#include "mpi/stats_file.hpp"
+#include "mpi/world.hpp"
 
 namespace nearfetch {
 
@@ -58,20 +57,12 @@ std::string puts_line(const RangeCacheCounters& counters) {
            " of them collected and sent in " + std::to_string(counters.put_messages) + " messages\n";
 }
 
-/// Where the statistics of a process go. One that was spawned has its rank in a world of its own.
-std::string file_name(int rank) {
-    std::string name = "rank-" + std::to_string(rank);
-    MPI_Comm parent = MPI_COMM_NULL;
-    if (PMPI_Comm_get_parent(&parent) == MPI_SUCCESS && parent != MPI_COMM_NULL)
-        name += "-spawned-" + std::to_string(getpid());
-    return name + ".json";
-}
-
 }  // namespace
 
 void Report::configure(const Settings& settings) {
     summary_ = settings.summary;
     stats_dir_ = settings.stats_dir;
+    job_ = settings.job;
 }
 
 void Report::add(Window& window) noexcept {
@@ -105,8 +96,11 @@ void Report::write() noexcept {
         if (!stats_dir_.empty()) write_json(rank);
         if (summary_) write_summary(rank);
     } catch (const std::exception& error) {
-        std::fprintf(stderr, "nearfetch: rank %d: no statistics (%s): check %s\n", rank, error.what(),
-                     environment_name("stats_dir").c_str());
+        std::fprintf(
+            stderr,
+            "nearfetch: rank %d: no statistics (%s): see to it that it can be written, or name another "
+            "folder by %s\n",
+            rank, error.what(), environment_name("stats_dir").c_str());
     }
 }
 
@@ -123,19 +117,17 @@ void Report::write_json(int rank) const {
         windows.push_back(std::move(row));
     }
     const nlohmann::ordered_json document{
+        {"job", job_},  {"world", world.name()},       {"spawned", world.spawned()},
         {"rank", rank}, {"mpi", NEARFETCH_MPI_FAMILY}, {"windows", windows}};
-    const std::string path = stats_dir_ + "/" + file_name(rank);
-    std::ofstream file(path);
-    file << document.dump(2) << '\n';
-    file.close();
-    if (!file) throw std::system_error(errno, std::generic_category(), "writing " + path);
+    write_stats_file({stats_dir_, job_, world.name(), rank, world.spawned()}, document.dump(2) + "\n");
 }
 
 /// One screen: the windows that were used, of rank 0 (the others have their files).
 void Report::write_summary(int rank) const {
     if (rank != 0) return;
     std::string text =
-        "nearfetch: summary of rank 0\n"
+        "nearfetch: summary of rank 0" + (world.spawned() ? " of world " + world.name() : "") +
+        "\n"
         "  window                mode               gets   hit%  partial%  pending%  direct%  confl.%  "
         "capac.%  fail.%  byp.%  from cache  from network  flushes elided\n";
     int shown = 0, silent = 0;

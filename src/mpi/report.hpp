@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What is told at the end, if asked: a file rank-<N>.json for programs, a summary for people. Windows come
+// What is told at the end, if asked: a file for programs (stats_file.hpp), a summary for people. Windows come
 // and go, so a report keeps one record of each up to a limit, and adds the others up in one last record.
 
 #include <mpi.h>
@@ -45,6 +45,7 @@ class Report {
 
     bool summary_ = false;
     std::string stats_dir_;
+    std::string job_;
     std::vector<Record> records_;
 };
 

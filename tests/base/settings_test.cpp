@@ -57,6 +57,7 @@ TEST(ApplySetting, StoresEveryKind) {
     apply_setting(s, "adaptive", "off");
     apply_setting(s, "policy", "gdsf");
     apply_setting(s, "stats_dir", "some/where");
+    apply_setting(s, "job", "Monday, 9:00");
     EXPECT_EQ(s.mode, Mode::always_cache);
     EXPECT_EQ(s.buffer_bytes, 4u << 20);
     EXPECT_EQ(s.index_entries, 1500u);
@@ -64,6 +65,7 @@ TEST(ApplySetting, StoresEveryKind) {
     EXPECT_FALSE(s.adaptive);
     EXPECT_EQ(s.policy, "gdsf");
     EXPECT_EQ(s.stats_dir, "some/where");
+    EXPECT_EQ(s.job, "Monday, 9:00");
 }
 
 TEST(ApplySetting, NamesTheSettingTheValueAndWhatIsAllowed) {
@@ -101,7 +103,7 @@ TEST(ApplySetting, WindowsHaveNotAllOfThem) {
     Settings settings;
     apply_window_setting(settings, "buffer_bytes", "8KiB");
     EXPECT_EQ(settings.buffer_bytes, 8192u);
-    for (const char* name : {"page_cache_page_bytes", "stats_dir", "summary"}) {
+    for (const char* name : {"page_cache_page_bytes", "stats_dir", "job", "summary"}) {
         try {
             apply_window_setting(settings, name, "on");
             FAIL() << name;

@@ -24,12 +24,13 @@ SETTINGS_PROGRAM = """\
 if [ $# -eq 0 ]; then
     echo '[{"name":"mode","default":"transparent","unit":"","allowed":"off","meaning":"when to forget"},
            {"name":"buffer_bytes","default":"32MiB","unit":"bytes","allowed":"a size","meaning":"buffer"},
-           {"name":"stats_dir","default":"","unit":"","allowed":"","meaning":"where"}]'
+           {"name":"stats_dir","default":"","unit":"","allowed":"","meaning":"where"},
+           {"name":"job","default":"","unit":"","allowed":"","meaning":"whose"}]'
     exit 0
 fi
 for word in "$@"; do
     case "$word" in
-    mode=off | mode=transparent | buffer_bytes=* | stats_dir=* | summary=*) ;;
+    mode=off | mode=transparent | buffer_bytes=* | stats_dir=* | job=* | summary=*) ;;
     *) echo "nearfetch: bad $word" >&2; exit 2 ;;
     esac
 done

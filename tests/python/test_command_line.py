@@ -224,11 +224,48 @@ def test_stats_that_cannot_be_written_is_an_error(nearfetch, launchers, elf):
 
 
 def test_what_an_earlier_run_has_written_is_removed(nearfetch, launchers, elf, tmp_path):
-    for name in ("rank-7.json", "rank-x.json"):
+    written = ("rank-7.json", "world-0123456789ab-rank-0.json", ".world-0123456789ab-rank-1.json.part")
+    others = ("rank-x.json", "world-cup-rank-0.json", "my-rank-7.json")
+    for name in (*written, *others):
         (tmp_path / name).write_text("{}")
     nearfetch("run", "--stats", tmp_path, "--", launchers["openmpi"], elf("app", "libmpi.so.40"))
-    assert not (tmp_path / "rank-7.json").exists()
-    assert (tmp_path / "rank-x.json").exists()
+    assert [name for name in written if (tmp_path / name).exists()] == []
+    assert [name for name in others if (tmp_path / name).exists()] == list(others)
+
+
+def test_each_run_with_stats_is_a_job_of_its_own(nearfetch, launchers, elf, tmp_path):
+    def job(*words: object, **environ: str) -> list[str]:
+        lines = nearfetch(
+            "run", *words, "--", launchers["openmpi"], elf("app", "libmpi.so.40"), **environ
+        ).stdout
+        return [line for line in lines.split("\n") if line.startswith("NEARFETCH_JOB=")]
+
+    stats = ("--stats", tmp_path / "out")
+    assert job() == []
+    assert len({*job(*stats), *job(*stats), "NEARFETCH_JOB="}) == 3
+    assert job(*stats, "--set", "job=mine") == ["NEARFETCH_JOB=mine"]
+    assert job(*stats, NEARFETCH_JOB="ours") == ["NEARFETCH_JOB=ours"]
+
+
+def test_two_runs_do_not_write_into_one_folder(nearfetch, script, tmp_path):
+    folder = tmp_path / "out"
+    places = f"{tmp_path}/nf/lib {tmp_path}/nf/bin/nearfetch-settings"
+    run = f"{sys.executable} -c '{DRIVER}' {places} run --mpi mpich"
+    inner = script("inner.sh", 'touch "$NEARFETCH_STATS_DIR/rank-1.json"')
+    # Not even where the environment, as it does here, names the folder: another job does not join in.
+    outer = script(
+        "outer.sh",
+        f'touch {folder}/rank-0.json\n[ "$1" = other ] && unset NEARFETCH_JOB\n{run} -- {inner}',
+    )
+    words = ["run", "--mpi", "mpich", "--stats", folder, "--", outer]
+    refused = nearfetch(*words, "other")
+    assert refused.returncode == 2
+    assert f"cannot write in the folder '{folder}' (another run by nearfetch writes" in refused.stderr
+    assert [file.name for file in folder.iterdir()] == ["rank-0.json"]
+    # What the job itself starts is a part of it, and removes nothing.
+    joined = nearfetch(*words, "inside")
+    assert (joined.returncode, joined.stderr) == (0, "")
+    assert sorted(file.name for file in folder.iterdir()) == ["rank-0.json", "rank-1.json"]
 
 
 def test_a_run_of_which_no_rank_has_written_says_so(nearfetch, script, tmp_path):
@@ -371,6 +408,7 @@ def test_settings_are_listed(layout, capsys):
         "mode",
         "buffer_bytes",
         "stats_dir",
+        "job",
     ]
 
 

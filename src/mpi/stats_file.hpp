@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace nearfetch {
+
+/// Whose statistics they are, and where they go.
+struct StatsOwner {
+    std::string folder;
+    std::string job;    ///< empty: not known
+    std::string world;  ///< unlike that of any other world
+    int rank = 0;       ///< in it
+    bool spawned = false;
+};
+
+/// Writes `text` into the owner's file, whole or not at all: rank-<N>.json, or world-<W>-rank-<N>.json where
+/// the world was spawned, or another world of the same job has written that name before.
+/// \return the file's path
+/// \throws std::system_error naming the file; then there is none, or the one of before
+std::string write_stats_file(const StatsOwner& owner, std::string_view text);
+
+}  // namespace nearfetch
