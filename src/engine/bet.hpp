@@ -86,6 +86,8 @@ class Bet {
         pause_left_ = static_cast<std::uint64_t>(std::max(static_cast<double>(pause_left_) - passed, 0.0));
     }
     void wake() noexcept { state_ = State::caching; }
+    /// The first so many gets pass, and caching begins with the next one. \pre unread()
+    void postpone(std::uint64_t gets) noexcept { pause_left_ = gets; }
     /// While watching: whether what was asked for before may be admitted; if so, that counts. It may cost as
     /// much as looking again does, and up to two rounds' worth at once.
     /// \param passed_gets, hits of the target so far; a hit pays for as many as its get would have taken

@@ -17,6 +17,9 @@ namespace {
 
 constexpr std::size_t piece_limit = 16;  ///< with more gaps than this the whole get is fetched again
 
+/// Of a hit in many pieces each piece is looked for by itself, and mostly not at hand.
+constexpr double hits_per_piece = 2;
+
 constexpr std::uint64_t standstill_intervals = 4096;
 
 bool keeps_data(Mode mode) noexcept { return mode != Mode::off && mode != Mode::transparent; }
@@ -173,7 +176,10 @@ void CachedWindow::join(Rank target, ByteRange united) noexcept {
 bool CachedWindow::usable(Rank target) noexcept {
     Target& t = at(target);
     if (settings_.mode == Mode::off || broken_ || !epochs_.may_access(target) || t.bet.asleep()) return false;
-    if (t.bet.unread()) wake(target);
+    if (t.bet.unread()) {
+        if (t.bet.passes()) return false;
+        wake(target);
+    }
     if (outdated_) retire_cache();
     const bool good = cache_ != nullptr || make_cache();
     set_route(t);
@@ -383,11 +389,29 @@ void CachedWindow::count(AccessType type, std::uint64_t size_bytes, std::uint64_
     counters_.bytes_from_cache += size_bytes - network_bytes;
 }
 
-void CachedWindow::count_bypassed(const Look& look) noexcept {
+bool CachedWindow::asked_again(Rank target, std::uint64_t what) noexcept {
+    if (settings_.bypass == Bypass::off) return true;
     const Guard guard = lock();
-    shares_origin(everything);
+    const Stamp stamp = learns_ ? process_acquires() : cache_ != nullptr ? cache_->now() : 0;
+    if (touched_.touched(target, what + stamp * 0xbf58476d1ce4e5b9ull)) return true;
+    ++counters_.deferred;
+    return false;
+}
+
+bool CachedWindow::pieces_pay(Rank target, std::uint64_t pieces, std::uint64_t size_bytes) const noexcept {
+    if (settings_.bypass == Bypass::off) return true;
+    const Guard guard = lock();
+    const double network = at(target).bet.network_ticks(size_bytes);
+    return network == 0 || static_cast<double>(pieces) * hits_per_piece * hit_cost().hit_ticks < network;
+}
+
+void CachedWindow::count_bypassed(const Look& look, const Piece& origins, std::uint64_t call_ticks) noexcept {
+    const Guard guard = lock();
+    Target& t = at(look.target);
+    shares_origin({&origins, 1});
     count(AccessType::bypassed, look.size, look.size);
-    sent(look.target, at(look.target), 0, 0);
+    if (t.bet.caching()) t.bet.went_by();
+    sent(look.target, t, look.size, call_ticks);
     note_look(look);
 }
 

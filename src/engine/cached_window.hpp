@@ -79,9 +79,10 @@ class CachedWindow {
     /// True if the target is asleep: then a get of it has been counted, and goes to the library as it is. The
     /// get that wakes the target, or is the first one of it, takes the slow way.
     [[gnu::always_inline]] bool passes(Rank target, std::uint64_t size) noexcept;
-    /// The same where other threads may be at the window.
+    /// The same where other threads may be at the window, also of the first get of a target.
     bool passes_slowly(Rank target, std::uint64_t size) noexcept {
         const Guard guard = lock();
+        if (nothing_kept(target)) list(target, at(target));
         return passes(target, size);
     }
     /// The library has started a get that passes, or one that is not even counted because the mode is off: it
@@ -134,8 +135,25 @@ class CachedWindow {
         report_arrival_ = std::move(reporter);
     }
 
-    /// A get of unknown layout went to the network.
-    void count_bypassed(const Look& look) noexcept;
+    /// More pieces than these are many: to keep them takes as long as some gets do.
+    static constexpr std::uint64_t few_pieces = 16;
+    /// Whether a get in many pieces is worth to be looked at in pieces: it was asked for before, and what it
+    /// brought then would still be fresh.
+    /// \param what names its bytes
+    bool asked_again(Rank target, std::uint64_t what) noexcept;
+    /// Whether a hit in so many pieces takes less than the network.
+    bool pieces_pay(Rank target, std::uint64_t pieces, std::uint64_t size_bytes) const noexcept;
+    /// A get that is not looked at in pieces went to the network.
+    /// \param origins spans where its bytes go
+    /// \param call_ticks what the library's call took
+    void count_bypassed(const Look& look, const Piece& origins, std::uint64_t call_ticks) noexcept;
+
+    /// The first so many gets of each target pass before any is cached, because the program's windows have
+    /// gone so early.
+    void postpone_caching(std::uint64_t gets) noexcept;
+    /// Gets of each target that it was used for, if caching has gained nothing by them; a large number if it
+    /// has, or may have.
+    std::uint64_t gets_in_vain() const noexcept;
 
     /// Says what memory each rank exposes. Without this nothing is read ahead.
     void describe_memory(std::span<const TargetMemory> of_each) noexcept;

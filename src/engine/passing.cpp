@@ -168,6 +168,26 @@ void CachedWindow::leave_alone() noexcept {
     stand_back();
 }
 
+void CachedWindow::postpone_caching(std::uint64_t gets) noexcept {
+    const Guard guard = lock();
+    for (Target& t : targets_)
+        if (t.bet.unread()) t.bet.postpone(gets);
+}
+
+std::uint64_t CachedWindow::gets_in_vain() const noexcept {
+    constexpr std::uint64_t gained = ~std::uint64_t{0};
+    const Guard guard = lock();
+    const RangeCacheCounters& c = counters_;
+    if (c.hits + c.partial_hits + c.pending_hits + c.puts_collected != 0) return gained;
+    std::uint64_t gets = c.gets, used = 0;
+    for (const Target& t : targets_) {
+        if (t.hits != 0) return gained;
+        gets += t.passed_gets;
+        used += t.passed_gets != 0 || t.gets.started != 0 ? 1 : 0;
+    }
+    return used == 0 ? 0 : (gets + used - 1) / used;
+}
+
 std::optional<Rest> CachedWindow::rest() const noexcept {
     if (settings_.mode == Mode::off) return std::nullopt;
     Rest rest;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <vector>
 
 #include "base/types.hpp"
@@ -14,11 +15,13 @@ namespace nearfetch {
 /// wrong.
 class TouchFilter {
   public:
-    /// \throws std::bad_alloc
-    void reset() { marks_.assign(slots, 0); }
+    void reset() noexcept { marks_.clear(); }
 
-    /// Whether this was asked for before; from now on it was.
+    /// Whether this was asked for before; from now on it was. Its memory is taken when it is asked first;
+    /// without any, nothing was.
     bool touched(Rank target, std::uint64_t what) noexcept {
+        if (marks_.empty() && !take_memory()) [[unlikely]]
+            return false;
         const std::uint64_t h = hash(target, what);
         std::uint16_t& slot = marks_[h % slots];
         const auto mark = static_cast<std::uint16_t>((h >> 48) | 1u);
@@ -37,6 +40,13 @@ class TouchFilter {
         std::uint64_t h = what + 0x9e3779b97f4a7c15ull * (static_cast<std::uint64_t>(target) + 1);
         h = (h ^ (h >> 32)) * 0xd6e8feb86659fd93ull;
         return h ^ (h >> 29);
+    }
+
+    bool take_memory() noexcept try {
+        marks_.assign(slots, 0);
+        return true;
+    } catch (const std::bad_alloc&) {
+        return false;
     }
 
     static constexpr std::size_t slots = 1u << 15;

@@ -5,7 +5,9 @@
 
 #include <mpi.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <new>
 #include <vector>
 
@@ -51,6 +53,43 @@ std::uint64_t run_bytes(const Access<Count>& access) noexcept {
     const std::uint64_t size = bytes_of(dense_bytes(access.target_type), access.target_count);
     if (access.origin_type == access.target_type && access.origin_count == access.target_count) return size;
     return bytes_of(dense_bytes(access.origin_type), access.origin_count) == size ? size : 0;
+}
+
+/// So many pieces at least, as far as these go: `block_limit` + 1 stands for any number above.
+/// \throws std::bad_alloc
+inline std::uint64_t least_pieces(MPI_Datatype type, MPI_Count count, std::uint64_t block_limit) {
+    const Layout& layout = layout_of(type, block_limit);
+    const std::uint64_t many = block_limit + 1;
+    if (!layout.known) return many;
+    if (layout.blocks.empty() || count <= 0) return 0;
+    const Block &first = layout.blocks.front(), &last = layout.blocks.back();
+    const bool joined = first.offset + layout.extent == last.offset + static_cast<std::int64_t>(last.size);
+    const std::uint64_t each = layout.blocks.size() - (joined ? 1 : 0);
+    std::uint64_t all = 0;
+    if (__builtin_mul_overflow(each, static_cast<std::uint64_t>(count), &all)) return many;
+    return std::min(all + (joined ? 1 : 0), many);
+}
+template <class Count>
+std::uint64_t least_pieces(const Access<Count>& access, std::uint64_t block_limit) noexcept try {
+    return std::max(least_pieces(access.origin_type, access.origin_count, block_limit),
+                    least_pieces(access.target_type, access.target_count, block_limit));
+} catch (const std::bad_alloc&) {
+    return block_limit + 1;
+}
+
+/// All addresses between which the bytes of an access lie at its origin; any where the library cannot say.
+template <class Count>
+Piece origins_of(const Access<Count>& access) noexcept {
+    constexpr Piece any{0, ~std::uint64_t{0}, nullptr};
+    MPI_Count first = 0, bytes = 0, lower = 0, extent = 0, to_last = 0;
+    if (PMPI_Type_get_true_extent_x(access.origin_type, &first, &bytes) != MPI_SUCCESS ||
+        PMPI_Type_get_extent_x(access.origin_type, &lower, &extent) != MPI_SUCCESS ||
+        __builtin_mul_overflow(extent, MPI_Count{access.origin_count} - 1, &to_last))
+        return any;
+    const auto begin = reinterpret_cast<std::uintptr_t>(access.origin) +
+                       static_cast<std::uintptr_t>(first + std::min<MPI_Count>(to_last, 0));
+    const auto size = static_cast<std::uint64_t>(bytes) + static_cast<std::uint64_t>(std::abs(to_last));
+    return {0, size, reinterpret_cast<std::byte*>(begin)};
 }
 
 /// \return false if the layouts are not known, or it is not one that could be cached: then it stays unseen

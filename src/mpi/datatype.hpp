@@ -35,8 +35,9 @@ struct Layout {
 };
 
 /// Types of up to this many blocks are flattened at once, however few were asked for: the caller that wants
-/// one block at most is mostly followed by one that wants them all.
-inline constexpr std::uint64_t blocks_at_once = 4096;
+/// one block at most is mostly followed by one that wants them all. Of types of more blocks most gets are
+/// bypassed, and nobody has to know which blocks these are.
+inline constexpr std::uint64_t blocks_at_once = 64;
 
 /// The layout of `type`, kept until the type is freed (from whichever language) and then forgotten, because
 /// MPI reuses handles. Layouts of more than `block_limit` blocks are not known. Valid until `type` is freed,

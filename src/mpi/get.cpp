@@ -7,6 +7,7 @@
 #include <mpi.h>
 
 #include <cstring>
+#include <functional>
 #include <vector>
 
 #include "base/copy.hpp"
@@ -33,6 +34,31 @@ Look look_of(const Window& window, const Access<Count>& call, RequestId request 
             .request = request};
 }
 
+/// Whether a get is not to be looked at in pieces, because these are many. Where nobody asks again for what
+/// would still be fresh, they are not even counted.
+template <class Count>
+bool is_in_too_many_pieces(Window& window, const Access<Count>& call, std::uint64_t size) {
+    CachedWindow& cached = window.cached();
+    if (least_pieces(call, blocks_at_once) <= CachedWindow::few_pieces) return false;
+    const std::uint64_t offset = window.offset(call.target, call.displacement);
+    const std::uint64_t shape = std::hash<MPI_Datatype>{}(call.target_type) + size;
+    if (!cached.asked_again(call.target, offset ^ (shape << 32))) return true;
+    return !cached.pieces_pay(call.target, least_pieces(call, window.block_limit()), size);
+}
+
+/// The library's own call of a get that is not looked at in pieces.
+template <class Count>
+int get_unseen(Window& window, const Access<Count>& call, RequestId request, GetStarter& starter) {
+    // It may read what this process has put.
+    window.cached().send_collected(call.target);
+    const std::uint64_t begin_ticks = ticks();
+    const int status = starter.start_whole();
+    if (status == MPI_SUCCESS)
+        window.cached().count_bypassed(look_of(window, call, request), origins_of(call),
+                                       ticks() - begin_ticks);
+    return status;
+}
+
 }  // namespace
 
 template <class Count>
@@ -48,16 +74,9 @@ int get_slowly(Window& window, const Access<Count>& call, RequestId request, Get
         return status;
     }
     auto& pieces = thread_scratch<std::vector<Piece>, struct PiecesOfGet>();
-    if (!find_pieces(window, call, pieces)) {
-        // It may read what this process has put.
-        window.cached().send_collected(call.target);
-        const int status = starter.start_whole();
-        if (status == MPI_SUCCESS) window.cached().count_bypassed(look_of(window, call, request));
-        return status;
-    }
-    std::uint64_t size = 0;
-    for (const Piece& piece : pieces)
-        size += piece.size;
+    const std::uint64_t size = target_bytes(call.target_type, call.target_count);
+    if (is_in_too_many_pieces(window, call, size) || !find_pieces(window, call, pieces))
+        return get_unseen(window, call, request, starter);
     return window.cached().get({call.target, pieces, size, request, RequestTable::sees_completions()},
                                starter, begun);
 }

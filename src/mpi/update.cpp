@@ -103,7 +103,8 @@ int update(const char* name, const UpdateTarget& to, const Call& call) {
     }
     keep_at_hand(to.win, window);
     auto& pieces = thread_scratch<std::vector<Piece>, struct PiecesOfUpdate>();
-    find_target_pieces(*window, to, pieces);
+    pieces.clear();
+    if (!window->cached().nothing_kept(to.rank)) find_target_pieces(*window, to, pieces);
     window->cached().forget(to.rank, pieces, brings_news(*window, name));
     return status;
 }
