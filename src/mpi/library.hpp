@@ -23,6 +23,7 @@
 #include "mpi/recess.hpp"
 #include "mpi/report.hpp"
 #include "mpi/window.hpp"
+#include "mpi/window_habits.hpp"
 
 #if defined(__GNUC__)
 #define NEARFETCH_FAST_TLS __attribute__((tls_model("initial-exec")))
@@ -96,7 +97,7 @@ class Library {
     bool threaded_ = false;
     Settings settings_;
     std::unordered_map<MPI_Win, std::unique_ptr<Window>> windows_;
-    std::size_t attached_ = 0;
+    WindowHabits habits_;
     Report report_;
 };
 
