@@ -237,7 +237,7 @@ int Library::attach(MPI_Win win, MPI_Comm comm, Exposed exposed, const Settings&
     window->cached().describe_memory(memory);
     if (exposed.near) window->cached().leave_alone();
     const std::lock_guard guard(mutex_);
-    if (settings.bypass) window->cached().postpone_caching(habits_.gets_to_postpone());
+    if (settings.bypass == Bypass::on) window->cached().postpone_caching(habits_.gets_to_postpone());
     windows_[win] = std::move(window);
     exposed_[win] = exposed;
     overlapping_ += exposed.overlapping ? 1 : 0;
