@@ -105,7 +105,7 @@ class Starter:
 def finish(command: list[str], env: dict[str, str]) -> tuple[int, str, str]:
     """Exit code and output of `command`; at the time limit the test fails and the launcher ends its ranks."""
     with subprocess.Popen(
-        command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace"
     ) as process:
         try:
             stdout, stderr = process.communicate(timeout=TIMEOUT_SECONDS)
