@@ -18,6 +18,10 @@ constexpr int regions = 160;
 constexpr int warm_disp = regions * region_bytes;
 constexpr int window_bytes = warm_disp + 1024;
 
+std::size_t number_of_ways = 100;
+/// Where ranks share cores, or each get takes long.
+bool few() { return crowded() || number_of_ways < 100; }
+
 int disp_of(int region) { return region * region_bytes + Shape::reach; }
 
 struct Windows {
@@ -77,6 +81,12 @@ enum class Then { nothing, store, hit, own_get, get_of_another_window, miss };
 constexpr Then all_thens[] = {Then::nothing, Then::store, Then::hit,
                               Then::own_get, Then::miss,  Then::get_of_another_window};
 
+const char* name_of(Then then) {
+    constexpr const char* names[] = {"nothing", "a store", "a hit", "an own get", "a get of another window",
+                                     "a miss"};
+    return names[static_cast<std::size_t>(then)];
+}
+
 /// \param spare a displacement that nothing has been read of
 void reuse(const Windows& w, Origin& origin, Then then, int spare) {
     const auto get = [&](MPI_Win window, int target, int disp) {
@@ -90,21 +100,21 @@ void reuse(const Windows& w, Origin& origin, Then then, int spare) {
     if (then == Then::get_of_another_window) get(w.other, right(), 8);
 }
 
-void part_by(const char* test, const Way& way) {
+void part_by(const char* test, const Way& way, const char* then = "") {
     static std::string name;
-    name = std::string(test) + ", " + way.name;
+    name = std::string(test) + ", " + way.name + (*then ? ", by " : "") + then;
     part(name.c_str());
 }
 
 /// One request after the other, each into a buffer that is used again at once after it is complete (or
 /// before), all of them completed by one flush.
 void reused_at_once(const Windows& w, const Way& way, bool before_completion) {
-    part_by(before_completion ? "reused before completion" : "reused at once", way);
+    const char* const test = before_completion ? "reused before completion" : "reused at once";
+    part_by(test, way);
     const std::vector<Shape> shapes = all_shapes();
     int region = 0;
     for (const Shape& from : shapes) {
-        // Few where ranks share cores.
-        if (crowded() && &from != &shapes[0] && &from != &shapes[1]) continue;
+        if (few() && &from != &shapes[0] && &from != &shapes[1]) continue;
         for (const Shape& into : shapes) {
             std::vector<Origin> origins(std::size(all_thens));
             const int first = region;
@@ -119,8 +129,10 @@ void reused_at_once(const Windows& w, const Way& way, bool before_completion) {
             }
             CHECK_MPI(MPI_Win_flush(right(), w.window));
             origins[0].check(into, from.expected(right(), disp_of(first), w.version));
-            for (int i = first; i < region; ++i)
+            for (int i = first; i < region; ++i) {
+                part_by(test, way, name_of(all_thens[i - first]));
                 read_again(w, from, disp_of(i));
+            }
         }
     }
     CHECK(region < regions);
@@ -138,7 +150,7 @@ void overlapping(const Windows& w, const Way& way) {
     part_by("overlapping origins", way);
     const std::vector<Shape> shapes = all_shapes();
     constexpr int number = 8;
-    for (int row = 0; row < (crowded() ? 2 : 5); ++row) {
+    for (int row = 0; row < (few() ? 2 : 5); ++row) {
         Origin origin;
         std::vector<MPI_Request> requests(number);
         const auto shape = [&](int i) -> const Shape& {
@@ -177,7 +189,7 @@ void after_a_local_flush(const Windows& w) {
 void partly_cached(const Windows& w, const Way& way) {
     part_by("partly cached", way);
     const std::vector<Shape> shapes = all_shapes();
-    for (int region = 0; region < (crowded() ? 8 : 24); ++region) {
+    for (int region = 0; region < (few() ? 8 : 24); ++region) {
         const int disp = disp_of(region), count = region % 2 != 0 ? 250 : 96;
         const bool contiguous = region % 4 < 2;
         const Shape& into = shapes[contiguous ? 0 : static_cast<std::size_t>(1 + region % 3)];
@@ -212,7 +224,8 @@ void at_random(const Windows& w, std::uint64_t seed) {
     const auto any_shape = [&]() -> const Shape& { return shapes[random.below(shapes.size())]; };
     std::vector<Origin> origins(3);
     std::vector<MPI_Request> requests;
-    for (int step = 0; step < (crowded() ? 100 : 400); ++step) {
+    bool unflushed = false;
+    for (int step = 0; step < (few() ? 200 : 400); ++step) {
         Origin& origin = origins[random.below(origins.size())];
         const int disp = disp_of(random.between(0, 30)) + 8 * random.between(0, 8);
         switch (random.below(7)) {
@@ -228,13 +241,20 @@ void at_random(const Windows& w, std::uint64_t seed) {
                 for (; !requests.empty(); requests.pop_back())
                     CHECK_MPI(MPI_Wait(&requests.back(), MPI_STATUS_IGNORE));
                 break;
-            case 4:
-                reuse(w, origin, all_thens[random.below(std::size(all_thens))], disp);
+            case 4: {
+                const Then then = all_thens[random.below(std::size(all_thens))];
+                // The program may not store where something is still to arrive.
+                if (then == Then::store && (!requests.empty() || unflushed)) break;
+                reuse(w, origin, then, disp);
+                unflushed |= then == Then::miss || then == Then::hit;
                 break;
+            }
             case 5:
                 CHECK_MPI(MPI_Win_flush(right(), w.window));
+                unflushed = false;
                 break;
             default:
+                unflushed = false;
                 read_plainly(w.window, right(), disp - 8, random.between(1, 120), w.version);
         }
     }
@@ -277,8 +297,6 @@ void run(Kind kind, std::initializer_list<std::pair<const char*, const char*>> o
     state().seed = 0;
     barrier();
 }
-
-std::size_t number_of_ways = 100;
 
 void all() {
     run(Kind::allocate, {}, number_of_ways);
