@@ -16,7 +16,9 @@ constexpr int region_bytes = 2 * Shape::reach;
 constexpr int regions = 160;
 /// What is read before a test, so that it hits.
 constexpr int warm_disp = regions * region_bytes;
-constexpr int window_bytes = warm_disp + 1024;
+/// What nothing has been read of, 64 bytes for each test.
+constexpr int spare_disp = warm_disp + 128;
+constexpr int window_bytes = spare_disp + 4096;
 
 std::size_t number_of_ways = 100;
 /// Where ranks share cores, or each get takes long.
@@ -117,14 +119,15 @@ void reused_at_once(const Windows& w, const Way& way, bool before_completion) {
         if (few() && &from != &shapes[0] && &from != &shapes[1]) continue;
         for (const Shape& into : shapes) {
             std::vector<Origin> origins(std::size(all_thens));
-            const int first = region;
+            const int first = region,
+                      spare = spare_disp + 64 * (region / static_cast<int>(std::size(all_thens)));
             for (const Then then : all_thens) {
                 Origin& origin = origins[static_cast<std::size_t>(region - first)];
                 std::vector<MPI_Request> one(1);
                 CHECK_MPI(start(w.window, origin, into, from, disp_of(region), one[0]));
-                if (before_completion) reuse(w, origin, then, disp_of(regions - 1));
+                if (before_completion) reuse(w, origin, then, spare);
                 way.complete(one, [](int) {});
-                if (!before_completion) reuse(w, origin, then, disp_of(regions - 1));
+                if (!before_completion) reuse(w, origin, then, spare);
                 ++region;
             }
             CHECK_MPI(MPI_Win_flush(right(), w.window));
@@ -133,6 +136,8 @@ void reused_at_once(const Windows& w, const Way& way, bool before_completion) {
                 part_by(test, way, name_of(all_thens[i - first]));
                 read_again(w, from, disp_of(i));
             }
+            part_by(test, way, "what the miss has brought");
+            read_plainly(w.window, right(), spare, 64, w.version);
         }
     }
     CHECK(region < regions);
@@ -144,23 +149,27 @@ const Way freeing{"Request_free", [](auto& requests, const auto&) {
                           CHECK_MPI(MPI_Request_free(&request));
                   }};
 
-/// Several requests whose origins overlap one another, all under way at the same time: the standard forbids
-/// it, and nobody looks at them.
-void overlapping(const Windows& w, const Way& way) {
-    part_by("overlapping origins", way);
+/// Several requests whose origins overlap one another, before one flush: each complete before the next, or
+/// all under way at the same time, which the standard forbids, so that nobody looks at them.
+void overlapping(const Windows& w, const Way& way, bool one_by_one) {
+    part_by(one_by_one ? "overlapping origins one by one" : "overlapping origins", way);
     const std::vector<Shape> shapes = all_shapes();
     constexpr int number = 8;
     for (int row = 0; row < (few() ? 2 : 5); ++row) {
         Origin origin;
-        std::vector<MPI_Request> requests(number);
+        std::vector<MPI_Request> requests;
         const auto shape = [&](int i) -> const Shape& {
             return shapes[static_cast<std::size_t>(i + row) % shapes.size()];
         };
         const auto region = [&](int i) { return number * row + i; };
-        for (int i = 0; i < number; ++i)
+        for (int i = 0; i < number; ++i) {
             CHECK_MPI(MPI_Rget(origin.at() + 4 * (i % 3), 1, shape(i / 2).type(), right(), disp_of(region(i)),
-                               1, shape(i).type(), w.window, &requests[static_cast<std::size_t>(i)]));
-        way.complete(requests, [](int) {});
+                               1, shape(i).type(), w.window, &requests.emplace_back()));
+            if (!one_by_one) continue;
+            way.complete(requests, [](int) {});
+            requests.clear();
+        }
+        if (!one_by_one) way.complete(requests, [](int) {});
         CHECK_MPI(MPI_Win_flush(right(), w.window));
         for (int i = 0; i < number; ++i)
             read_again(w, shape(i), disp_of(region(i)));
@@ -287,7 +296,8 @@ void run(Kind kind, std::initializer_list<std::pair<const char*, const char*>> o
     for (const Way& way : ways) {
         reused_at_once(renewed(), way, false);
         partly_cached(renewed(), way);
-        overlapping(renewed(), way);
+        for (const bool one_by_one : {false, true})
+            overlapping(renewed(), way, one_by_one);
     }
     reused_at_once(renewed(), ways[0], true);
     if (frees_requests()) reused_at_once(renewed(), freeing, false);
