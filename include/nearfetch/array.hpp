@@ -34,8 +34,9 @@
 // where it is read without being looked for (gather.hpp).
 //
 // What is collective is called by all ranks in the same order with the same arguments; that they are the same
-// is checked, and an Error if not (of a value of fill() where T has no padding). Collective functions begin
-// with a barrier (patterns unless they are told not to), and end with one but for patterns.
+// is checked, and a CollectiveError if not (of a value of fill() where T has no padding): it names what the
+// ranks are in, and where (`where`) they called it. Collective functions begin with a barrier (patterns unless
+// they are told not to), and end with one but for patterns.
 //
 // Here is what an array can do, and what an access to an element does; how boxes and whole arrays move stands
 // in array_bulk.hpp, where what is prefetched can be read in place in array_resident.hpp (loops that do so:
@@ -75,16 +76,19 @@ class DistributedArray {
     /// \throws Error when the bounds, the grid or the blocks make no sense, or the grid is not all ranks
     explicit DistributedArray(const Box<N>& bounds,
                               const std::array<Rank, N>& grid = balanced_grid<N>(ranks()),
-                              const Index<N>& block = Layout<N, D>::ones())
+                              const Index<N>& block = Layout<N, D>::ones(),
+                              const Where& where = Where::current())
         : layout_(bounds, grid, block), rank_(nearfetch::rank()), block_(block) {
         detail::check_ranks(layout_.ranks());
-        agree("DistributedArray", detail::describe(layout_, block, sizeof(T)));
+        const detail::Collective call("DistributedArray", where);
+        agreement_.check(detail::describe(layout_, block, sizeof(T)));
         parts_ = detail::ArrayMemory<T>(static_cast<std::size_t>(layout_.most()));
         find_own();
         barrier();
     }
     /// Indices from 0.
-    explicit DistributedArray(const Index<N>& shape) : DistributedArray(Box<N>({}, shape)) {}
+    explicit DistributedArray(const Index<N>& shape, const Where& where = Where::current())
+        : DistributedArray(Box<N>({}, shape), balanced_grid<N>(ranks()), Layout<N, D>::ones(), where) {}
     DistributedArray(const DistributedArray&) = delete;
     DistributedArray& operator=(const DistributedArray&) = delete;
 
@@ -188,14 +192,15 @@ class DistributedArray {
 
     // The whole array. Collective.
 
-    void fill(const T& value) {
-        agree("fill", detail::describe_value(value));
+    void fill(const T& value, const Where& where = Where::current()) {
+        const detail::Collective call("fill", where);
+        agreement_.check(detail::describe_value(value));
         std::fill_n(own_, local().size(), value);
         barrier();
     }
     /// Another one's elements, whatever its distribution. \throws Error when the bounds differ
     template <Distribution Other>
-    void assign(const DistributedArray<T, N, Other>& from);
+    void assign(const DistributedArray<T, N, Other>& from, const Where& where = Where::current());
     /// From now on the array has other bounds, on the same grid of ranks or another one. Indices that it had
     /// before keep their elements, new ones are zero; who owns what follows from the new bounds. What is
     /// prefetched is asked for again, for the new bounds: a stencil goes around the elements that the rank
@@ -207,19 +212,28 @@ class DistributedArray {
     /// its way is an Error, and no other thread of any rank uses the array meanwhile.
     /// \throws Error, in all ranks, which leaves the array as it was, when the bounds or the grid make no
     /// sense, the segment has no room, static_domain was promised, or contributions were not accumulated
-    void resize(const Box<N>& bounds, const std::array<Rank, N>& grid);
-    void resize(const Box<N>& bounds) { resize(bounds, layout_.grid()); }
+    void resize(const Box<N>& bounds, const std::array<Rank, N>& grid,
+                const Where& where = Where::current());
+    void resize(const Box<N>& bounds, const Where& where = Where::current()) {
+        resize(bounds, layout_.grid(), where);
+    }
     /// Indices from 0.
-    void resize(const Index<N>& shape) { resize(Box<N>({}, shape)); }
+    void resize(const Index<N>& shape, const Where& where = Where::current()) {
+        resize(Box<N>({}, shape), where);
+    }
     /// combine() of init and map(element) of all elements; the same in all ranks: first each rank's own in
     /// their order, then the ranks' in theirs. `combine` is associative.
     template <class U, class Combine, class Map = std::identity>
-    U reduce(U init, Combine combine, Map map = {}) {
-        agree("reduce", {{sizeof(U)}});
+    U reduce(U init, Combine combine, Map map = {}, const Where& where = Where::current()) {
+        const detail::Collective call("reduce", where);
+        agreement_.check({{sizeof(U)}});
         return gathering_.reduce(std::span<const T>(own_, static_cast<std::size_t>(local().size())), init,
                                  combine, map);
     }
-    T sum() { return reduce(T{}, std::plus<>()); }
+    T sum(const Where& where = Where::current()) {
+        const detail::Collective call("sum", where);
+        return reduce(T{}, std::plus<>());
+    }
 
     // Prefetching (LAPPS, appendix A): what this rank is going to read of others' elements. Patterns are
     // collective, and add up. What they bring is read by a(i, j) as everything is, until it is evicted; what
@@ -230,19 +244,21 @@ class DistributedArray {
     /// What lies up to `depth` away from own elements: in all dimensions at once, or without corners along
     /// one.
     /// \throws Error for a depth below 1
-    void prefetch_stencil(std::int64_t depth = 1, bool corners = true, const Prefetch& how = {});
+    void prefetch_stencil(std::int64_t depth = 1, bool corners = true, const Prefetch& how = {},
+                          const Where& where = Where::current());
     /// All that differs from own elements in the last index only.
-    void prefetch_row_wise(const Prefetch& how = {});
+    void prefetch_row_wise(const Prefetch& how = {}, const Where& where = Where::current());
     /// All that differs from own elements in the first index only.
-    void prefetch_column_wise(const Prefetch& how = {});
+    void prefetch_column_wise(const Prefetch& how = {}, const Where& where = Where::current());
     /// a(j, i) for each own a(i, j), where there is one.
-    void prefetch_transpose(const Prefetch& how = {})
+    void prefetch_transpose(const Prefetch& how = {}, const Where& where = Where::current())
         requires(N == 2);
     /// Everything.
-    void prefetch_all_to_all(const Prefetch& how = {});
+    void prefetch_all_to_all(const Prefetch& how = {}, const Where& where = Where::current());
     /// What rank r needs stands in row r, the same table on all ranks. Own indices, and such as do not exist,
     /// are left out. \throws Error unless there is a row for each rank
-    void prefetch_custom(const std::vector<std::vector<Box<N>>>& table, const Prefetch& how = {});
+    void prefetch_custom(const std::vector<std::vector<Box<N>>>& table, const Prefetch& how = {},
+                         const Where& where = Where::current());
     /// Remembers from now on which elements this rank reads from others, one by one and unprefetched. What it
     /// remembered before it forgets. Not collective; no other thread of the rank reads the array meanwhile.
     /// \param most_bytes of memory for that
@@ -253,7 +269,7 @@ class DistributedArray {
     Observation observed() const { return observer_ != nullptr ? observer_->seen() : Observation(); }
     /// What was read since observe(), which ends there. \return what that was
     /// \throws Error unless observe() was called
-    Observation prefetch_observed(const Prefetch& how = {});
+    Observation prefetch_observed(const Prefetch& how = {}, const Where& where = Where::current());
     /// Fetches all that this rank has prefetched: what was there at the last barrier, or later. Not
     /// collective; with manual consistency no other thread of the rank reads the array meanwhile.
     /// \throws Error when no pattern was called, or what it had brought was evicted
@@ -262,7 +278,8 @@ class DistributedArray {
     [[nodiscard]] PrefetchTransfer update_prefetch_async() { return hook_.start_update(); }
     /// Likewise.
     [[nodiscard]] PrefetchTransfer prefetch_stencil_async(std::int64_t depth = 1, bool corners = true,
-                                                          const Prefetch& how = {});
+                                                          const Prefetch& how = {},
+                                                          const Where& where = Where::current());
     /// Forgets it, and gives its memory back. Not collective; no other thread of the rank reads the array
     /// meanwhile.
     void evict_prefetch() {
@@ -289,7 +306,7 @@ class DistributedArray {
     void contribute(const Index<N>& i, const T& value, const Add& add = {});
     /// Adds what ranks have contributed to elements of others, in the order of the ranks. Collective.
     template <class Add = detail::Plus>
-    void accumulate_ghosts(const Add& add = {});
+    void accumulate_ghosts(const Add& add = {}, const Where& where = Where::current());
 
   private:
     template <class, std::size_t, Distribution>
@@ -334,9 +351,6 @@ class DistributedArray {
     /// Of a part that is wanted for a box: what is prefetched. \return for each element whether it was
     std::vector<char> get_prefetched(const Part& part, const Box<N>& box, std::span<T> to) const;
 
-    void agree(std::string_view what, std::vector<std::uint64_t> arguments) {
-        agreement_.check(what, arguments);
-    }
     void check(const Index<N>& i) const {
         if (!bounds().contains(i)) [[unlikely]]
             detail::out_of_bounds(i, bounds().lower, bounds().upper);
@@ -410,7 +424,7 @@ class DistributedArray {
     /// What was put in bulk.
     void write_through(const Part& part);
     template <std::invocable Ask>
-    void request(std::string_view what, std::vector<std::uint64_t> arguments, const Prefetch& how, Ask&& ask);
+    void request(std::vector<std::uint64_t> arguments, const Prefetch& how, Ask&& ask);
     void ask_for(const std::vector<detail::IndexProduct<N>>& wanted, const Prefetch& how, bool later);
     void make_image(std::int64_t elements, std::int64_t least_part);
     /// Elements without a check, of a contiguous distribution; as in ImageReading.
@@ -421,10 +435,9 @@ class DistributedArray {
         return {hook_, reader, indices, own_box(), own_};
     }
     template <std::invocable Ask>
-    void prefetch(std::string_view what, std::vector<std::uint64_t> arguments, const Prefetch& how,
-                  Ask&& ask);
-    void prefetch_wanted(std::string_view what, std::vector<std::uint64_t> arguments, const Prefetch& how,
-                         const Wanted& wanted);
+    void prefetch(std::vector<std::uint64_t> arguments, const Prefetch& how, Ask&& ask);
+    void prefetch_wanted(const char* what, std::vector<std::uint64_t> arguments, const Prefetch& how,
+                         const Wanted& wanted, const Where& where);
     void remember(Pattern pattern);
     void ask_for_observed(detail::SetsByOwner sets, const Prefetch& how);
     std::uint64_t resize_state();

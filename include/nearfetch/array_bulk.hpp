@@ -206,13 +206,14 @@ void DistributedArray<T, N, D>::write_through(const Part& part) {
 
 template <class T, std::size_t N, Distribution D>
 template <Distribution Other>
-void DistributedArray<T, N, D>::assign(const DistributedArray<T, N, Other>& from) {
+void DistributedArray<T, N, D>::assign(const DistributedArray<T, N, Other>& from, const Where& where) {
     if (from.bounds() != bounds())
         throw Error("assign: an array of other bounds", "each index gets the element of the same index",
                     "use arrays of the same bounds");
     std::vector<std::uint64_t> source = detail::describe(from.layout(), from.block_, sizeof(T));
     source.push_back(from.parts_.address());
-    agree("assign", std::move(source));
+    const detail::Collective call("assign", where);
+    agreement_.check(source);
     take(from.layout(), from.fetch_for(layout_, false));
     barrier();
 }

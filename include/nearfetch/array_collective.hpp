@@ -59,22 +59,18 @@ class ArrayMemory {
     std::size_t bytes_ = 0;
 };
 
-/// A barrier at which all ranks find out whether they call the same with the same arguments.
+/// An array's barrier at which all ranks find out whether they call the same function of it with the same
+/// arguments.
 class Agreement {
   public:
-    /// Collective.
-    Agreement();
-    /// \param with_barrier false: nobody is waited for, and what is said now is compared at the next barrier
-    /// \throws Error in at least two ranks if not all say the same
-    void check(std::string_view what, std::span<const std::uint64_t> arguments, bool with_barrier = true);
-    /// So often have all ranks been waited for, those times included that ended with an Error: the same
-    /// number in all of them.
-    std::uint64_t calls() const { return calls_; }
+    /// In a Collective. \param with_barrier false: nobody is waited for, and it is compared at the next one
+    /// \throws CollectiveError in all ranks if not all say the same
+    void check(std::span<const std::uint64_t> arguments, bool with_barrier = true);
 
   private:
-    ArrayMemory<std::uint64_t> said_;  ///< by the rank before: of this call, and of the one before it
-    std::uint64_t calls_ = 0;
-    std::uint64_t unchecked_ = 0;  ///< what was said since the last barrier; 0: nothing
+    std::uint64_t number_ = 0;       ///< of the array, when all ranks have agreed to make it
+    std::uint64_t earlier_sum_ = 0;  ///< what was said since the last barrier; 0: nothing
+    std::string earlier_text_;
 };
 
 /// The bytes of a value that all ranks give; nothing of one that may have bytes without a meaning.
@@ -99,7 +95,7 @@ void check_ranks(Rank ranks);
 /// Memory for what all ranks tell each other. Collective.
 class Gathering {
   public:
-    /// Each rank's bytes, in the order of the ranks.
+    /// Each rank's bytes, in the order of the ranks. In a Collective.
     void all(const void* from, std::size_t bytes, std::byte* to);
     template <class T>
     std::vector<T> all(const T& own) {
@@ -128,6 +124,7 @@ class Gathering {
     }
 
   private:
+    std::uint64_t number_ = 0;  ///< from its first use on
     ArrayMemory<std::byte> scratch_;
 };
 

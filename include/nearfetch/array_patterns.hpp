@@ -19,10 +19,10 @@ inline constexpr std::int64_t image_for_sets = 8;
 
 template <class T, std::size_t N, Distribution D>
 template <std::invocable Ask>
-void DistributedArray<T, N, D>::request(std::string_view what, std::vector<std::uint64_t> arguments,
-                                        const Prefetch& how, Ask&& ask) {
+void DistributedArray<T, N, D>::request(std::vector<std::uint64_t> arguments, const Prefetch& how,
+                                        Ask&& ask) {
     arguments.insert(arguments.end(), {how.consistent, how.static_domain});
-    agreement_.check(what, arguments, how.barrier);
+    agreement_.check(arguments, how.barrier);
     ask();
     hook_.requested(&detail::pack_at_owner);
 }
@@ -52,16 +52,18 @@ void DistributedArray<T, N, D>::make_image(std::int64_t elements, std::int64_t l
 
 template <class T, std::size_t N, Distribution D>
 template <std::invocable Ask>
-void DistributedArray<T, N, D>::prefetch(std::string_view what, std::vector<std::uint64_t> arguments,
-                                         const Prefetch& how, Ask&& ask) {
-    request(what, std::move(arguments), how, ask);
+void DistributedArray<T, N, D>::prefetch(std::vector<std::uint64_t> arguments, const Prefetch& how,
+                                         Ask&& ask) {
+    request(std::move(arguments), how, ask);
     if (!how.consistent) hook_.update(false);
 }
 
 template <class T, std::size_t N, Distribution D>
-void DistributedArray<T, N, D>::prefetch_wanted(std::string_view what, std::vector<std::uint64_t> arguments,
-                                                const Prefetch& how, const Wanted& wanted) {
-    prefetch(what, arguments, how, [&] { ask_for(wanted(), how, false); });
+void DistributedArray<T, N, D>::prefetch_wanted(const char* what, std::vector<std::uint64_t> arguments,
+                                                const Prefetch& how, const Wanted& wanted,
+                                                const Where& where) {
+    const detail::Collective call(what, where);
+    prefetch(arguments, how, [&] { ask_for(wanted(), how, false); });
     remember({what, std::move(arguments), how,
               [this, how, wanted](const Layout<N, D>&) { ask_for(wanted(), how, false); }});
 }
@@ -75,68 +77,72 @@ void DistributedArray<T, N, D>::remember(Pattern pattern) {
 }
 
 template <class T, std::size_t N, Distribution D>
-void DistributedArray<T, N, D>::prefetch_stencil(std::int64_t depth, bool corners, const Prefetch& how) {
+void DistributedArray<T, N, D>::prefetch_stencil(std::int64_t depth, bool corners, const Prefetch& how,
+                                                 const Where& where) {
     detail::check_depth(depth);
     prefetch_wanted("prefetch_stencil", {static_cast<std::uint64_t>(depth), corners}, how,
-                    [=, this] { return detail::stencil_pattern(layout_, rank_, depth, corners); });
+                    [=, this] { return detail::stencil_pattern(layout_, rank_, depth, corners); }, where);
 }
 
 template <class T, std::size_t N, Distribution D>
 PrefetchTransfer DistributedArray<T, N, D>::prefetch_stencil_async(std::int64_t depth, bool corners,
-                                                                   const Prefetch& how) {
+                                                                   const Prefetch& how, const Where& where) {
     detail::check_depth(depth);
+    const detail::Collective call("prefetch_stencil_async", where);
     const std::vector<std::uint64_t> arguments{static_cast<std::uint64_t>(depth), corners};
     const Wanted wanted = [=, this] { return detail::stencil_pattern(layout_, rank_, depth, corners); };
-    request("prefetch_stencil_async", arguments, how, [&] { ask_for(wanted(), how, true); });
+    request(arguments, how, [&] { ask_for(wanted(), how, true); });
     remember({"prefetch_stencil", arguments, how,
               [this, how, wanted](const Layout<N, D>&) { ask_for(wanted(), how, false); }});
     return hook_.start_update();
 }
 
 template <class T, std::size_t N, Distribution D>
-void DistributedArray<T, N, D>::prefetch_row_wise(const Prefetch& how) {
+void DistributedArray<T, N, D>::prefetch_row_wise(const Prefetch& how, const Where& where) {
     prefetch_wanted("prefetch_row_wise", {}, how,
-                    [this] { return detail::line_pattern(layout_, rank_, N - 1); });
+                    [this] { return detail::line_pattern(layout_, rank_, N - 1); }, where);
 }
 
 template <class T, std::size_t N, Distribution D>
-void DistributedArray<T, N, D>::prefetch_column_wise(const Prefetch& how) {
+void DistributedArray<T, N, D>::prefetch_column_wise(const Prefetch& how, const Where& where) {
     prefetch_wanted("prefetch_column_wise", {}, how,
-                    [this] { return detail::line_pattern(layout_, rank_, 0); });
+                    [this] { return detail::line_pattern(layout_, rank_, 0); }, where);
 }
 
 template <class T, std::size_t N, Distribution D>
-void DistributedArray<T, N, D>::prefetch_transpose(const Prefetch& how)
+void DistributedArray<T, N, D>::prefetch_transpose(const Prefetch& how, const Where& where)
     requires(N == 2)
 {
     prefetch_wanted("prefetch_transpose", {}, how,
-                    [this] { return detail::transpose_pattern(layout_, rank_); });
+                    [this] { return detail::transpose_pattern(layout_, rank_); }, where);
 }
 
 template <class T, std::size_t N, Distribution D>
-void DistributedArray<T, N, D>::prefetch_all_to_all(const Prefetch& how) {
+void DistributedArray<T, N, D>::prefetch_all_to_all(const Prefetch& how, const Where& where) {
     prefetch_wanted("prefetch_all_to_all", {}, how,
-                    [this] { return std::vector{detail::product_of(bounds())}; });
+                    [this] { return std::vector{detail::product_of(bounds())}; }, where);
 }
 
 template <class T, std::size_t N, Distribution D>
 void DistributedArray<T, N, D>::prefetch_custom(const std::vector<std::vector<Box<N>>>& table,
-                                                const Prefetch& how) {
+                                                const Prefetch& how, const Where& where) {
     detail::check_table(table.size());
+    const detail::Collective call("prefetch_custom", where);
     const std::vector<Box<N>>& row = table[static_cast<std::size_t>(rank_)];
     const auto ask = [this, row, how](const Layout<N, D>&) {
         detail::request_boxes(hook_, layout_, rank_, std::span<const Box<N>>(row), parts_.address(),
                               sizeof(T), how);
     };
-    prefetch("prefetch_custom", detail::describe(table), how, [&] { ask(layout_); });
+    prefetch(detail::describe(table), how, [&] { ask(layout_); });
     remember({"prefetch_custom", detail::describe(std::vector<std::vector<Box<N>>>{row}), how, ask});
 }
 
 template <class T, std::size_t N, Distribution D>
-Observation DistributedArray<T, N, D>::prefetch_observed(const Prefetch& how) {
+Observation DistributedArray<T, N, D>::prefetch_observed(const Prefetch& how, const Where& where) {
+    const detail::Collective call("prefetch_observed", where);
     const Observation seen = observed();
     detail::SetTexts learned;
-    prefetch("prefetch_observed", {observer_ != nullptr}, how, [&] {
+    prefetch({observer_ != nullptr}, how, [&] {
         detail::require_observer(observer_.get());
         detail::SetsByOwner sets = observer_->take();
         observer_.reset();
@@ -191,16 +197,17 @@ void DistributedArray<T, N, D>::contribute(const Index<N>& i, const T& value, co
 
 template <class T, std::size_t N, Distribution D>
 template <class Add>
-void DistributedArray<T, N, D>::accumulate_ghosts(const Add& add) {
+void DistributedArray<T, N, D>::accumulate_ghosts(const Add& add, const Where& where) {
+    const detail::Collective call("accumulate_ghosts", where);
     if (!exchange_.is_prepared()) {
-        agree("accumulate_ghosts", {});  // that it is time to allocate
+        agreement_.check({});  // that it is time to allocate
         exchange_.prepare();
     }
     // Sent before the barrier that agrees, which then is the only one. Where it does not, all of it is kept
     // here: it is sent again in another round, and what is on its way is no part of that.
-    const std::uint64_t round = agreement_.calls() + 1;
+    const std::uint64_t round = detail::barriers() + 1;
     ghosts_.send(exchange_, round);
-    agree("accumulate_ghosts", {});
+    agreement_.check({});
     ghosts_.clear();
     exchange_.receive(round, [&](std::uint64_t there, const std::byte* sums, std::uint64_t bytes) {
         T* element = own_ + there / sizeof(T);

@@ -16,10 +16,12 @@
 namespace nearfetch {
 
 template <class T, std::size_t N, Distribution D>
-void DistributedArray<T, N, D>::resize(const Box<N>& bounds, const std::array<Rank, N>& grid) {
+void DistributedArray<T, N, D>::resize(const Box<N>& bounds, const std::array<Rank, N>& grid,
+                                       const Where& where) {
     const Layout<N, D> after(bounds, grid, block_);
     detail::check_ranks(after.ranks());
-    agree("resize", detail::describe(after, block_, sizeof(T)));
+    const detail::Collective call("resize", where);
+    agreement_.check(detail::describe(after, block_, sizeof(T)));
     const std::uint64_t states = detail::check_resize(gathering_.all(resize_state()));
     const Layout<N, D> before = layout_;
     move_to(after);

@@ -15,4 +15,11 @@ class [[gnu::visibility("default")]] Error : public std::runtime_error {
         : std::runtime_error(problem + " (" + why + "): " + what_to_do) {}
 };
 
+/// Ranks have met in different collective functions, or in the same one with different arguments. All that
+/// wait there throw it. It names what each is in, where that was called, and the ranks.
+class [[gnu::visibility("default")]] CollectiveError : public Error {
+  public:
+    using Error::Error;
+};
+
 }  // namespace nearfetch

@@ -28,6 +28,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <nearfetch/collective.hpp>
 #include <nearfetch/error.hpp>
 #include <nearfetch/page_cache_config.hpp>
 #include <nearfetch/types.hpp>
@@ -74,7 +75,7 @@ void release(Rank rank, std::uint64_t address, std::size_t bytes);
 std::uint64_t atomic(Rank rank, std::uint64_t address, AtomicOp op, std::uint64_t operand,
                      std::uint64_t compare, std::memory_order order);
 std::byte* local(std::uint64_t address, std::size_t bytes);
-std::uint64_t allocate(std::size_t bytes);
+std::uint64_t allocate(std::size_t bytes, const Where& where);
 std::uint64_t allocate_droppable(std::size_t bytes);
 void drop(std::uint64_t address, std::size_t bytes) noexcept;
 std::uint64_t reallocate(std::uint64_t address, std::size_t bytes, std::size_t wanted_bytes);
@@ -303,14 +304,20 @@ void release(GlobalPtr<T> of, std::size_t count) {
 
 /// Nobody leaves before all ranks have come, with a release before and an acquire after it; with
 /// memory_order_relaxed without. One thread of each rank calls it.
-void barrier(std::memory_order order = std::memory_order_seq_cst);
+///
+/// This, the end of `main`, and all that is called collective: ranks that meet in different ones, or with
+/// different arguments, get a CollectiveError, which names what they are in and where they called it (`where`).
+void barrier(std::memory_order order = std::memory_order_seq_cst,
+             const Where& where = Where::current());
 
 /// `count` elements in each rank's segment, at the same address everywhere, zero; named for the calling rank.
 /// Collective: the main thread of every rank calls it, in the same order. Lives as long as the program.
+/// It waits for nobody: that all ranks have called it is compared at the next barrier.
 template <class T>
-GlobalPtr<T> allocate(std::size_t count) {
+GlobalPtr<T> allocate(std::size_t count,
+                      const Where& where = Where::current()) {
     static_assert(alignof(T) <= 64);
-    return {rank(), detail::allocate(detail::bytes_of<T>(count))};
+    return {rank(), detail::allocate(detail::bytes_of<T>(count), where)};
 }
 
 /// Atomic operations on 8 bytes, whoever else works on them. With an order that releases, what was put before

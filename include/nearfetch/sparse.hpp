@@ -68,8 +68,10 @@ class SparseMatrix {
     /// memory is used again as that of dense arrays is.
     /// \throws Error for numbers of rows or columns that make no sense, an index that is not in an own row or
     /// out of bounds, and two values of one index
-    SparseMatrix(std::int64_t rows, std::int64_t columns, std::span<const Triplet<T>> own = {})
-        : structure_(rows, columns, sizeof(T), agreement_) {
+    SparseMatrix(std::int64_t rows, std::int64_t columns, std::span<const Triplet<T>> own = {},
+                 const Where& where = Where::current())
+        : structure_(rows, columns, sizeof(T), agreement_, where) {
+        const detail::Collective call("SparseMatrix", where);
         std::vector<Index<2>> indices;
         for (const Triplet<T>& one : own)
             indices.push_back({one.row, one.column});
@@ -173,17 +175,22 @@ class SparseMatrix {
 
     /// combine() of init and map(value) of all non-zeros, as for dense arrays.
     template <class U, class Combine, class Map = std::identity>
-    U reduce(U init, Combine combine, Map map = {}) {
-        agreement_.check("reduce", {{sizeof(U)}});
+    U reduce(U init, Combine combine, Map map = {}, const Where& where = Where::current()) {
+        const detail::Collective call("reduce", where);
+        agreement_.check({{sizeof(U)}});
         return gathering_.reduce(std::span<const T>(own_values()), init, combine, map);
     }
-    T sum() { return reduce(T{}, std::plus<>()); }
+    T sum(const Where& where = Where::current()) {
+        const detail::Collective call("sum", where);
+        return reduce(T{}, std::plus<>());
+    }
     /// The matrix has these indices from now on, too; those that are new are zero. Each rank gives what is in
     /// its own rows. What is prefetched is asked for again.
     /// \throws Error for indices that are not in an own row, where static_domain was promised, and, in all
     /// ranks, where the segment has no room, which leaves the matrix as it was
-    void add(std::span<const Index<2>> own) {
-        agreement_.check("add", {});
+    void add(std::span<const Index<2>> own, const Where& where = Where::current()) {
+        const detail::Collective call("add", where);
+        agreement_.check({});
         for (const Pattern& pattern : patterns_)
             if (pattern.how.static_domain) detail::domain_is_static();
         insert("add", std::vector<Index<2>>(own.begin(), own.end()), false);
@@ -201,24 +208,26 @@ class SparseMatrix {
 
     /// All non-zeros of rows; rank r needs the ranges of row r of the table, each from its first up to, and
     /// without, its second. The same table on all ranks. \throws Error unless there is a row for each rank
-    void prefetch_rows(const std::vector<detail::IndexRanges>& table, const Prefetch& how = {}) {
+    void prefetch_rows(const std::vector<detail::IndexRanges>& table, const Prefetch& how = {},
+                       const Where& where = Where::current()) {
         std::vector<std::vector<Box<2>>> boxes;
         for (const detail::IndexRanges& ranges : table) {
             boxes.emplace_back();
             for (const auto& [first, end] : ranges)
                 boxes.back().push_back(Box<2>({first, 0}, {end, columns()}));
         }
-        prefetch("prefetch_rows", boxes, how);
+        prefetch("prefetch_rows", boxes, how, where);
     }
     /// The non-zeros that are in boxes; rank r needs those of row r of the table.
-    void prefetch_custom(const std::vector<std::vector<Box<2>>>& table, const Prefetch& how = {}) {
-        prefetch("prefetch_custom", table, how);
+    void prefetch_custom(const std::vector<std::vector<Box<2>>>& table, const Prefetch& how = {},
+                         const Where& where = Where::current()) {
+        prefetch("prefetch_custom", table, how, where);
     }
     /// Everything.
-    void prefetch_all_to_all(const Prefetch& how = {}) {
+    void prefetch_all_to_all(const Prefetch& how = {}, const Where& where = Where::current()) {
         prefetch("prefetch_all_to_all",
                  std::vector<std::vector<Box<2>>>(static_cast<std::size_t>(ranks()), {layout().bounds()}),
-                 how);
+                 how, where);
     }
     void update_prefetch() { hook_.update(true); }
     [[nodiscard]] PrefetchTransfer update_prefetch_async() { return hook_.start_update(); }
@@ -296,11 +305,13 @@ class SparseMatrix {
         for (std::size_t n = 0; n < before.size(); ++n)
             own_values()[static_cast<std::size_t>(numbers[n])] = before[n];
     }
-    void prefetch(const char* what, const std::vector<std::vector<Box<2>>>& table, const Prefetch& how) {
+    void prefetch(const char* what, const std::vector<std::vector<Box<2>>>& table, const Prefetch& how,
+                  const Where& where) {
         detail::check_table(table.size());
         std::vector<std::uint64_t> arguments = detail::describe(table);
         arguments.insert(arguments.end(), {how.consistent, how.static_domain});
-        agreement_.check(what, arguments, how.barrier);
+        const detail::Collective call(what, where);
+        agreement_.check(arguments, how.barrier);
         ask_for({table[static_cast<std::size_t>(rank_)], how});
     }
     void ask_for(const Pattern& pattern) {

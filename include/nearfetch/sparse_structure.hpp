@@ -24,7 +24,8 @@ class SparseStructure {
   public:
     /// Collective. \throws Error for numbers that make no sense, and unless all ranks agree on them and on
     /// the size of elements
-    SparseStructure(std::int64_t rows, std::int64_t columns, std::size_t element_bytes, Agreement& agreement);
+    SparseStructure(std::int64_t rows, std::int64_t columns, std::size_t element_bytes, Agreement& agreement,
+                    const Where& where);
 
     const Layout<2>& layout() const { return layout_; }
     static std::pair<std::int64_t, std::int64_t> rows_of(Rank rank, std::int64_t rows);

@@ -19,7 +19,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-from nearfetch.errors import Error, IndexingError, NearfetchError
+from nearfetch.errors import CollectiveError, Error, IndexingError, NearfetchError
 
 if TYPE_CHECKING:
     from nearfetch.arrays import (
@@ -52,6 +52,7 @@ __version__ = "0.1.0"
 __all__ = [
     "BlockArray",
     "BlockCyclicArray",
+    "CollectiveError",
     "CyclicArray",
     "DistributedArray",
     "Error",

@@ -380,7 +380,7 @@ class DistributedArray(ArrayPrefetching, Elements):
         only_of_all("mean", axis, dtype, out)
         # As numpy does: what sums of numbers of these kinds could not hold.
         wider = "f8" if self._dtype.kind in "biu" else "f4" if self._dtype.type is np.float16 else None
-        mean = self._sum(wider) / self.size
+        mean = self._sum("mean", wider) / self.size
         return np.float16(mean) if self._dtype.type is np.float16 else mean
 
     def min(self, axis: None = None, dtype: None = None, out: None = None) -> Any:
@@ -398,9 +398,9 @@ class DistributedArray(ArrayPrefetching, Elements):
             raise Error(f"{name} of an array without elements (it has none): use an array that has some")
         own = self.local
         value = getattr(own, name)() if own.size else np.zeros((), self._dtype)
-        has = self._of_all_ranks(np.array([own.size > 0]))
+        has = self._of_all_ranks(name, np.array([own.size > 0]))
         # In the byte order that all ranks expect.
-        everyone = self._of_all_ranks(np.asarray(value, self._dtype).reshape(1))
+        everyone = self._of_all_ranks(name, np.asarray(value, self._dtype).reshape(1))
         return getattr(everyone[has], name)()
 
     def _own_values(self) -> np.ndarray:

@@ -35,7 +35,7 @@ class Elements(Prefetching, ABC):
         self._write = native.write
         self._has_fields = self._dtype.names is not None
         said = hashlib.blake2b(repr(self._dtype.descr).encode(), digest_size=16).digest()
-        if len(set(self._of_all_ranks(np.frombuffer(said, "V16")).tolist())) > 1:
+        if len(set(self._of_all_ranks(type(self).__name__, np.frombuffer(said, "V16")).tolist())) > 1:
             raise Error(f"an array of {self._dtype} (other ranks made it with another dtype): use the same")
 
     def __eq__(self, other: object) -> bool:
@@ -117,11 +117,11 @@ class Elements(Prefetching, ABC):
         True
         """
         only_of_all("sum", axis, dtype, out)
-        return self._sum()
+        return self._sum("sum")
 
-    def _sum(self, dtype: Any = None) -> Any:
+    def _sum(self, what: str, dtype: Any = None) -> Any:
         own = np.asarray(self._own_values().sum(dtype=dtype)).reshape(1)
-        return np.add.reduce(self._of_all_ranks(own), dtype=dtype)
+        return np.add.reduce(self._of_all_ranks(what, own), dtype=dtype)
 
     def _element_read(self) -> Any:
         """What has been read into the cell."""
@@ -132,15 +132,15 @@ class Elements(Prefetching, ABC):
     def _own_values(self) -> np.ndarray:
         """Of this rank, in any order."""
 
-    def _of_all_ranks(self, own: np.ndarray) -> np.ndarray:
-        """One element of each rank, in their order."""
+    def _of_all_ranks(self, what: str, own: np.ndarray) -> np.ndarray:
+        """One element of each rank, in their order, for the collective function `what`."""
         everyone = np.empty(_native.ranks(), own.dtype)
-        self._native.gather(bytes_of(own), bytes_of(everyone))
+        self._native.gather(what, bytes_of(own), bytes_of(everyone))
         return everyone
 
     def _check_no_views(self, what: str) -> None:
         """Before own elements move. Collective. Raises Error, in all ranks, while views of them exist."""
-        held = np.flatnonzero(self._of_all_ranks(np.array([self._native.views()])))
+        held = np.flatnonzero(self._of_all_ranks(what, np.array([self._native.views()])))
         if held.size:
             raise Error(
                 f"{what}: rank {held[0]} still has a view of its part (the elements move, and the view would "

@@ -8,6 +8,10 @@ class Error(RuntimeError):
     """A problem that the user can solve."""
 
 
+class CollectiveError(Error):
+    """Ranks have met in different collective functions, or in the same one with different arguments."""
+
+
 class IndexingError(Error, IndexError):
     """An index that an array does not have, or a kind of index that it does not know."""
 

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import sys
 import traceback
+from types import FrameType
 from typing import Any, Callable, Iterator, Mapping, Optional, Sequence
 
 from nearfetch import mpi_library
-from nearfetch.errors import Error
+from nearfetch.errors import CollectiveError, Error
 from nearfetch.layout import Layout
 from nearfetch.native import _native
 
@@ -110,7 +112,7 @@ def _launch_threads(
     options: Mapping[str, Any], body: Callable[[], None], failures: Sequence[BaseException]
 ) -> None:
     try:
-        _native.launch_threads(options, body)
+        _native.launch_threads(options, body, _site)
     except KeyboardInterrupt:
         raise
     except BaseException:
@@ -128,10 +130,34 @@ def _launch_processes(options: Mapping[str, Any], body: Callable[[], None]) -> N
         # MPI starts once in a process: it stays for the next launch.
         atexit.register(_native.finish_processes)
         _finish_is_registered = True
-    _native.launch_processes(options, body, _text_of, str(ours), str(library.path))
+
+    def interruptible() -> None:
+        try:
+            body()
+        except KeyboardInterrupt as problem:
+            # At once: what unwinds may wait for ranks that do not come.
+            _native.end_interrupted(f"rank {_native.rank()}: {_text_of(problem)}")
+
+    _native.launch_processes(options, interruptible, _site, _text_of, str(ours), str(library.path))
+
+
+# Below the program's own frames: numpy's functions and context managers call ours.
+_NOT_THE_PROGRAM = ("nearfetch", "numpy", "contextlib")
+
+
+def _site() -> str:
+    """Where the program's own code stands in the calling thread."""
+    frame: Optional[FrameType] = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] in _NOT_THE_PROGRAM:
+        frame = frame.f_back
+    return "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 
 def _text_of(problem: BaseException) -> str:
+    """What is printed of it where it ends an MPI job, which drops what is not written yet."""
+    sys.stdout.flush()
+    if isinstance(problem, CollectiveError):
+        return str(problem)  # the same in all ranks, so that it is printed once
     return "".join(traceback.format_exception(type(problem), problem, problem.__traceback__)).rstrip()
 
 

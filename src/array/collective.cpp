@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What distributed arrays do together, and how they say that something is wrong (nearfetch/array.hpp).
-//
-// Agreement: each rank tells the next one, in a ring, what it is about to do, and compares after a barrier.
-// If not all ranks say the same, two neighbours differ somewhere. That costs one small message beside the
-// barrier that a collective function needs anyway. There is a place for this call and one for the next, which
-// another rank may begin while this one still compares.
 
 #include <cstring>
 #include <nearfetch/array_collective.hpp>
@@ -14,23 +9,6 @@
 
 namespace nearfetch::detail {
 
-namespace {
-
-std::uint64_t hash(std::uint64_t sum, std::uint64_t word) {
-    sum = (sum ^ word) * 0x9e3779b97f4a7c15;
-    return sum ^ (sum >> 29);
-}
-
-std::uint64_t hash(std::uint64_t sum, std::string_view what, std::span<const std::uint64_t> arguments) {
-    for (const char letter : what)
-        sum = hash(sum, static_cast<unsigned char>(letter));
-    for (const std::uint64_t argument : arguments)
-        sum = hash(sum, argument);
-    return sum;
-}
-
-}  // namespace
-
 std::string text_of(std::span<const std::int64_t> index) {
     std::string all = "(";
     for (const std::int64_t i : index)
@@ -38,23 +16,20 @@ std::string text_of(std::span<const std::int64_t> index) {
     return all + ")";
 }
 
-Agreement::Agreement() : said_(2) {}
-
-void Agreement::check(std::string_view what, std::span<const std::uint64_t> arguments, bool with_barrier) {
-    const std::uint64_t before = unchecked_;
-    unchecked_ = hash(hash(before, 1), what, arguments);
-    if (!with_barrier) return;
-    const std::uint64_t say = hash(unchecked_, ++calls_);
-    unchecked_ = 0;
-    const GlobalPtr<std::uint64_t> place = said_.own() + static_cast<std::ptrdiff_t>(calls_ % 2);
-    atomic_store(place.at_rank((rank() + 1) % ranks()), say, std::memory_order_relaxed);
-    barrier();
-    if (atomic_load(place, std::memory_order_relaxed) != say)
-        throw Error(std::string(what) + ": rank " + std::to_string((rank() + ranks() - 1) % ranks()) +
-                        " calls something else or with other arguments than rank " + std::to_string(rank()) +
-                        (before != 0 ? ", or has called another pattern without a barrier before" : ""),
-                    "it is collective",
-                    "let all ranks call the same with the same arguments, in the same order");
+void Agreement::check(std::span<const std::uint64_t> arguments, bool with_barrier) {
+    Collective& call = Collective::here();
+    call.add({&number_, 1});
+    call.add(arguments);
+    if (earlier_sum_ != 0) call.add_earlier(earlier_sum_, with_barrier ? earlier_text_ : "");
+    earlier_sum_ = 0;
+    if (with_barrier) {
+        earlier_text_.clear();
+        barrier();
+        if (number_ == 0) number_ = barriers();
+    } else {
+        earlier_sum_ = call.sum();
+        earlier_text_ += (earlier_text_.empty() ? "" : ", ") + call.text();
+    }
 }
 
 void out_of_bounds(std::span<const std::int64_t> index, std::span<const std::int64_t> lower,
@@ -78,11 +53,13 @@ void check_ranks(Rank ranks) {
 void Gathering::all(const void* from, std::size_t bytes, std::byte* to) {
     const std::size_t all_bytes = bytes * static_cast<std::size_t>(ranks());
     if (all_bytes > scratch_.size()) scratch_ = ArrayMemory<std::byte>(all_bytes);
+    Collective::here().add({{number_, bytes}});
     // By way of rank 0: one message there and one back for everybody.
     const GlobalPtr<std::byte> all = scratch_.at_rank(0);
     nearfetch::put<std::byte>(all + static_cast<std::ptrdiff_t>(bytes) * rank(),
                               std::span(static_cast<const std::byte*>(from), bytes));
     barrier();
+    if (number_ == 0) number_ = barriers();
     nearfetch::get<std::byte>(all, std::span(to, all_bytes));
     // Nobody writes there again before everybody has read.
     barrier(std::memory_order_relaxed);

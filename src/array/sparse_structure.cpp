@@ -54,11 +54,11 @@ void insert_wanted(IndexSet& numbers, std::int64_t i, std::int64_t first,
 }  // namespace
 
 SparseStructure::SparseStructure(std::int64_t rows, std::int64_t columns, std::size_t element_bytes,
-                                 Agreement& agreement)
+                                 Agreement& agreement, const Where& where)
     : layout_(layout_of(rows, columns)), counts_(static_cast<std::size_t>(ranks())) {
+    const Collective call("SparseMatrix", where);
     // Before anything is allocated whose size follows from them.
-    agreement.check("SparseMatrix",
-                    {{static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(columns), element_bytes}});
+    agreement.check({{static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(columns), element_bytes}});
     std::tie(first_row_, end_row_) = rows_of(rank(), rows);
     const std::int64_t most = rows_of(0, rows).second;  // the first rank has the most
     starts_ = ArrayMemory<std::int64_t>(static_cast<std::size_t>(most + 1));

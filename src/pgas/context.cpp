@@ -225,7 +225,7 @@ std::uint64_t Context::atomic(Rank rank, std::uint64_t address, AtomicOp op, std
 
 void Context::barrier(std::memory_order order) {
     if (releases(order)) release();
-    runtime_.job().barrier();
+    runtime_.barrier(collective_);
     if (acquires(order)) acquire();
 }
 

@@ -78,6 +78,8 @@ class Context {
     std::uint64_t atomic(Rank rank, std::uint64_t address, AtomicOp op, std::uint64_t operand,
                          std::uint64_t compare, std::memory_order order);
     void barrier(std::memory_order order);
+    /// What it is in; nullptr: nothing collective.
+    detail::Collective*& collective() noexcept { return collective_; }
     /// What a rank is to run, and who takes its result.
     struct Call {
         using Take = std::function<void(std::span<const std::byte> result)>;
@@ -173,6 +175,7 @@ class Context {
     Port port_;
     void send(const Call& call);
     std::uint32_t calls_ = 0;  ///< so many were made
+    detail::Collective* collective_ = nullptr;
 };
 
 }  // namespace nearfetch::pgas

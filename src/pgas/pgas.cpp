@@ -19,7 +19,10 @@ void fence() {
     release();
     acquire();
 }
-void barrier(std::memory_order order) { Context::here().barrier(order); }
+void barrier(std::memory_order order, const Where& where) {
+    const detail::Collective call("barrier", where);
+    Context::here().barrier(order);
+}
 void yield() { Context::here().transport().yield(); }
 void compute(std::uint64_t ns) { Context::here().runtime().job().compute(ns); }
 std::uint64_t now_ns() { return Context::here().transport().now_ns(); }
@@ -113,7 +116,15 @@ std::uint64_t atomic(Rank rank, std::uint64_t address, AtomicOp op, std::uint64_
     return Context::here().atomic(rank, address, op, operand, compare, order);
 }
 std::byte* local(std::uint64_t address, std::size_t bytes) { return Context::here().local(address, bytes); }
-std::uint64_t allocate(std::size_t bytes) { return Context::here().runtime().allocate(bytes); }
+std::uint64_t allocate(std::size_t bytes, const Where& where) {
+    Collective call("allocate", where);
+    const std::uint64_t argument = bytes;
+    call.add({&argument, 1});
+    pgas::Runtime& runtime = Context::here().runtime();
+    const std::uint64_t there = runtime.allocate(bytes);
+    runtime.add_earlier(call);
+    return there;
+}
 std::uint64_t allocate_droppable(std::size_t bytes) {
     return Context::here().runtime().allocate_droppable(bytes);
 }

@@ -48,8 +48,8 @@ std::uint64_t segment_bytes(const LaunchOptions& options) noexcept {
     return std::max(rounded, options.segment_bytes);
 }
 
-Runtime::Runtime(Job& job, const LaunchOptions& options, void (*anchor)())
-    : job_(job), options_(options), anchor_(anchor) {}
+Runtime::Runtime(Job& job, const LaunchOptions& options, void (*anchor)(), Site site)
+    : job_(job), options_(options), anchor_(anchor), site_(std::move(site)) {}
 
 void Runtime::run(const std::function<void()>& main) {
     if (job_.threads()) server_ = job_.start_thread([this] { serve(); });
@@ -59,6 +59,7 @@ void Runtime::run(const std::function<void()>& main) {
         const Context::Use use(context);
         main();
         // All is released; from here on nobody asks this rank for anything.
+        const detail::Collective end("the end of main", {});
         context.barrier(std::memory_order_seq_cst);
     } catch (...) {
         try {

@@ -8,6 +8,7 @@
 // short, and uses nothing but this rank's own memory, the server runs itself.
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -27,8 +28,12 @@ std::uint64_t segment_bytes(const LaunchOptions& options) noexcept;
 
 class Runtime {
   public:
+    /// Where the program, in the calling thread, has called what it is in: "file:line".
+    using Site = std::function<std::string()>;
+
     /// \param anchor a place in the program's code
-    Runtime(Job& job, const LaunchOptions& options, void (*anchor)());
+    /// \param site for programs in another language; else it is what C++ says
+    Runtime(Job& job, const LaunchOptions& options, void (*anchor)(), Site site = nullptr);
     Runtime(const Runtime&) = delete;
     Runtime& operator=(const Runtime&) = delete;
 
@@ -51,6 +56,13 @@ class Runtime {
     void drop(std::uint64_t address, std::size_t bytes) noexcept;
     std::unique_ptr<Job::Thread> start_task(std::function<void()> body);
 
+    /// All ranks come, with the same. \param collective that of the calling thread, or nullptr
+    void barrier(detail::Collective* collective);
+    /// The next barrier finds out whether all ranks have called it.
+    void add_earlier(const detail::Collective& collective);
+    std::uint64_t barriers() const noexcept { return barriers_.load(std::memory_order_relaxed); }
+    const Site& site() const noexcept { return site_; }
+
     /// Of all its threads.
     RankClock& clock() noexcept { return clock_; }
     PrefetchBuffer& prefetch_buffer() noexcept { return prefetch_buffer_; }
@@ -71,7 +83,7 @@ class Runtime {
     static constexpr Port server_port = 0;
     static constexpr Port exchange_port = 1;  ///< of collective functions
     static constexpr Port memory_port = 2;    ///< of what is dropped
-    static constexpr Port last_port = 32767;
+    static constexpr Port last_port = port_max;
 
   private:
     /// Of the segment: from where to where.
@@ -119,6 +131,10 @@ class Runtime {
     Job& job_;
     LaunchOptions options_;
     void (*anchor_)();
+    Site site_;
+    std::atomic<std::uint64_t> barriers_{0};
+    std::uint64_t earlier_sum_ = 0;  ///< of what was called since the last barrier, and waits for nobody
+    std::string earlier_text_;
     std::uint64_t allocated_ = 0;                  ///< up to here, but for what was given back
     std::map<std::uint64_t, std::uint64_t> free_;  ///< from where to where; apart from each other, and zero
     bool droppable_ = false;                       ///< something was allocated that may be dropped

@@ -34,7 +34,8 @@ class AnyElements : public Owned {
     /// Elements one by one.
     virtual void read_many(Indices indices, std::span<std::byte> to) const = 0;
     /// What each rank says, in the order of the ranks. Collective; as many bytes on all of them.
-    virtual void gather(std::span<const std::byte> own, std::byte* to) = 0;
+    /// \param what the function that it is for
+    virtual void gather(const char* what, std::span<const std::byte> own, std::byte* to) = 0;
 
     virtual void prefetch_custom(const AnyTable& table, const Prefetch& how) = 0;
     virtual void prefetch_all_to_all(const Prefetch& how) = 0;

@@ -5,6 +5,7 @@
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
@@ -62,10 +63,10 @@ class Elements {
         const Any& elements = any();
         buffer.move([&] { elements.read_many(from.elements<const std::int64_t>(), buffer.bytes()); });
     }
-    void gather(nanobind::handle own, nanobind::handle to) const {
+    void gather(const std::string& what, nanobind::handle own, nanobind::handle to) const {
         const Buffer from(own, false), all(to, true);
         const nanobind::gil_scoped_release unlocked;
-        any().gather(from.bytes(), all.bytes().data());
+        any().gather(what.c_str(), from.bytes(), all.bytes().data());
     }
     Rank owner(const Ints& i) const { return any().owner(checked(i)); }
 
@@ -137,7 +138,7 @@ void define_elements(nanobind::class_<Self>& elements) {
     elements.def("local",
                  [](nanobind::handle self) { return nanobind::cast<const Self&>(self).local(self); });
     elements.def("views", &Self::views);
-    elements.def("gather", &Self::gather, "own"_a, "to"_a);
+    elements.def("gather", &Self::gather, "what"_a, "own"_a, "to"_a);
     elements.def("prefetch_custom", &Self::prefetch_custom, "table"_a, "how"_a, Unlocked());
     elements.def("prefetch_all_to_all", &Self::prefetch_all_to_all, "how"_a, Unlocked());
     elements.def("update_prefetch", &Self::update_prefetch, Unlocked());

@@ -55,7 +55,8 @@ class ElementsOf : public Any {
             element += Bytes;
         });
     }
-    void gather(std::span<const std::byte> own, std::byte* to) override {
+    void gather(const char* what, std::span<const std::byte> own, std::byte* to) override {
+        const detail::Collective call(what, {});
         gathering_.all(own.data(), own.size(), to);
     }
 

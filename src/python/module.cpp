@@ -13,6 +13,7 @@
 
 #include "base/settings.hpp"
 #include "python/array_binding.hpp"
+#include "python/interrupt.hpp"
 #include "python/keys.hpp"
 #include "python/program.hpp"
 #include "python/rank_state.hpp"
@@ -99,15 +100,20 @@ nb::dict statistics_dict() {
 void define_program(nb::module_& module) {
     module.def(
         "launch_threads",
-        [](const nb::dict& options, const nb::callable& main) { launch_threads(options_of(options), main); },
-        "options"_a, "main"_a, "Runs main() in ranks that are threads of this process.");
+        [](const nb::dict& options, const nb::callable& main, const nb::callable& site) {
+            launch_threads(options_of(options), main, site);
+        },
+        "options"_a, "main"_a, "site"_a, "Runs main() in ranks that are threads of this process.");
     module.def(
         "launch_processes",
-        [](const nb::dict& options, const nb::callable& main, const nb::callable& text,
-           const std::string& library,
-           const std::string& libmpi) { launch_processes(options_of(options), main, text, library, libmpi); },
-        "options"_a, "main"_a, "text"_a, "library"_a, "libmpi"_a,
+        [](const nb::dict& options, const nb::callable& main, const nb::callable& site,
+           const nb::callable& text, const std::string& library, const std::string& libmpi) {
+            launch_processes(options_of(options), main, site, text, library, libmpi);
+        },
+        "options"_a, "main"_a, "site"_a, "text"_a, "library"_a, "libmpi"_a,
         "Runs main() in this rank of an MPI job; text(exception) is printed when it fails.");
+    module.def("end_interrupted", &end_interrupted, "text"_a,
+               "Prints it and ends the process as an interrupt does.");
     module.def("finish_processes", &finish_processes, "Ends MPI if launch_processes() has started it.");
     module.def("load_globally", &load_globally, "library"_a,
                "Loads a library for all that are loaded later.");
@@ -139,6 +145,9 @@ NB_MODULE(_native, module) {
             std::rethrow_exception(problem);
         } catch (const OutOfBounds& error) {
             PyErr_SetString(nb::module_::import_("nearfetch.errors").attr("IndexingError").ptr(),
+                            error.what());
+        } catch (const CollectiveError& error) {
+            PyErr_SetString(nb::module_::import_("nearfetch.errors").attr("CollectiveError").ptr(),
                             error.what());
         } catch (const Error& error) {
             PyErr_SetString(nb::module_::import_("nearfetch.errors").attr("Error").ptr(), error.what());

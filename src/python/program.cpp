@@ -7,12 +7,16 @@
 #include <condition_variable>
 #include <exception>
 #include <future>
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "pgas/launch.hpp"
+#include "python/interrupt.hpp"
 #include "python/mpi/family.hpp"
 #include "python/rank_state.hpp"
 #include "python/waiting_job.hpp"
@@ -37,10 +41,20 @@ void run_main(Job& job, const nb::callable& main) {
                     "MPI takes the memory back when launch() returns", "keep a copy: array.local.copy()");
 }
 
+/// Where the calling thread's Python stands, by site(); nothing where that fails.
+std::string place_of(const nb::callable& site) {
+    const nb::gil_scoped_acquire lock;
+    try {
+        return nb::str(site()).c_str();
+    } catch (const nb::python_error&) {
+        return "";
+    }
+}
+
 /// Runs main() in a rank, wherever that is.
-void run_rank(Job& inner, const LaunchOptions& options, const nb::callable& main) {
+void run_rank(Job& inner, const LaunchOptions& options, const nb::callable& main, const nb::callable& site) {
     WaitingJob job(inner);
-    pgas::Runtime(job, options, &anchor).run([&] {
+    pgas::Runtime(job, options, &anchor, [&site] { return place_of(site); }).run([&] {
         const nb::gil_scoped_acquire lock;
         run_main(job, main);
     });
@@ -94,6 +108,20 @@ class Running {
     std::vector<Rank> ranks_;
 };
 
+/// A program whose ranks are threads. They may outlive the launch that was interrupted.
+struct Threads {
+    Threads(const LaunchOptions& with, const nb::callable& run, const nb::callable& where)
+        : options(with), main(run), site(where) {}
+
+    LaunchOptions options;
+    nb::callable main, site;
+    Running running;
+    std::promise<void> promise;
+};
+
+/// How often launch_threads() looks whether it is interrupted; how long it waits for the ranks' end then.
+constexpr std::chrono::milliseconds look_interval{50}, end_patience{300};
+
 [[noreturn]] void fail_to_load(const std::string& what) {
     const char* const why = dlerror();
     throw Error(what + " cannot be loaded", why == nullptr ? "the system does not say why" : why,
@@ -114,6 +142,7 @@ void* load(const std::string& library, const std::string& libmpi) {
 struct Process {
     const LaunchOptions& options;
     const nb::callable& main;
+    const nb::callable& site;
     const nb::callable& text;
 };
 
@@ -124,8 +153,9 @@ std::string text_of(const nb::python_error& error, const nb::callable& text) {
 
 void run_process(Job& job, void* context) {
     const Process& process = *static_cast<const Process*>(context);
+    const InterruptWatch watch("rank " + std::to_string(job.rank()));
     try {
-        run_rank(job, process.options, process.main);
+        run_rank(job, process.options, process.main, process.site);
     } catch (const nb::python_error& error) {
         throw std::runtime_error(text_of(error, process.text));
     }
@@ -133,42 +163,47 @@ void run_process(Job& job, void* context) {
 
 }  // namespace
 
-void launch_threads(const LaunchOptions& options, const nb::callable& main) {
-    Running running;
-    std::promise<void> promise;
-    std::future<void> done = promise.get_future();
-    std::thread thread([&] {
+void launch_threads(const LaunchOptions& options, const nb::callable& main, const nb::callable& site) {
+    const auto threads = std::make_shared<Threads>(options, main, site);
+    std::future<void> done = threads->promise.get_future();
+    std::thread thread([threads] {
         try {
-            launch_inproc(pgas::inproc_config(options), [&](Job& job) {
-                const Running::Entry entry(running, job);
-                run_rank(job, options, main);
+            launch_inproc(pgas::inproc_config(threads->options), [&](Job& job) {
+                const Running::Entry entry(threads->running, job);
+                run_rank(job, threads->options, threads->main, threads->site);
             });
-            promise.set_value();
+            threads->promise.set_value();
         } catch (...) {
-            promise.set_exception(std::current_exception());
+            threads->promise.set_exception(std::current_exception());
         }
     });
-    bool interrupted = false;
+    std::optional<nb::python_error> interrupt;
+    bool abandoned = false;
     {
         const nb::gil_scoped_release unlocked;
-        while (done.wait_for(std::chrono::milliseconds(50)) != std::future_status::ready) {
+        std::chrono::steady_clock::time_point end;
+        while (!abandoned && done.wait_for(look_interval) != std::future_status::ready) {
+            abandoned = interrupt && std::chrono::steady_clock::now() > end;
             const nb::gil_scoped_acquire lock;
-            if (interrupted || PyErr_CheckSignals() == 0) continue;
-            interrupted = true;
-            PyErr_Clear();
-            running.interrupt();
+            if (PyErr_CheckSignals() == 0) continue;
+            abandoned = interrupt.has_value();  // twice
+            interrupt.emplace();
+            threads->running.interrupt();
+            end = std::chrono::steady_clock::now() + end_patience;
         }
-        thread.join();
+        if (abandoned)
+            thread.detach();
+        else
+            thread.join();
     }
-    if (interrupted) {
-        PyErr_SetNone(PyExc_KeyboardInterrupt);
-        throw nb::python_error();
-    }
+    // A rank that sleeps, say, comes to its end later, and needs all of it until then.
+    if (abandoned) new std::shared_ptr<Threads>(threads);
+    if (interrupt) throw nb::python_error(*interrupt);
     done.get();
 }
 
-void launch_processes(const LaunchOptions& options, const nb::callable& main, const nb::callable& text,
-                      const std::string& library, const std::string& libmpi) {
+void launch_processes(const LaunchOptions& options, const nb::callable& main, const nb::callable& site,
+                      const nb::callable& text, const std::string& library, const std::string& libmpi) {
     void* const handle = load(library, libmpi);
     const auto launch =
         reinterpret_cast<nearfetch_python_launch_t*>(dlsym(handle, "nearfetch_python_launch"));
@@ -177,7 +212,7 @@ void launch_processes(const LaunchOptions& options, const nb::callable& main, co
     MpiJobConfig config;
     config.segment_bytes = pgas::segment_bytes(options);
     config.leave_started = true;
-    Process process{options, main, text};
+    Process process{options, main, site, text};
     char error[1000] = "";
     const nb::gil_scoped_release unlocked;
     if (!launch(&config, &run_process, &process, error, sizeof error)) throw Error(error);

@@ -111,9 +111,9 @@ bool WaitingJob::receive(Port port, Message& message, bool wait) {
     return inner_.receive(port, message, wait);
 }
 
-void WaitingJob::barrier() {
+void WaitingJob::barrier(const CollectiveCall& call) {
     const Unlocked unlocked;
-    inner_.barrier();
+    inner_.barrier(call);
 }
 
 void WaitingJob::compute(std::uint64_t ns) {

@@ -25,7 +25,8 @@ class WaitingJob final : public Job {
                          std::uint64_t compare) override;
     void send(Rank target, Port port, std::span<const std::byte> bytes) override;
     bool receive(Port port, Message& message, bool wait) override;
-    void barrier() override;
+    using Job::barrier;
+    void barrier(const CollectiveCall& call) override;
     void compute(std::uint64_t ns) override;
     bool virtual_time() const noexcept override { return inner_.virtual_time(); }
     std::unique_ptr<Thread> start_thread(std::function<void()> body) override;

@@ -13,13 +13,14 @@
 #include <vector>
 
 #include "base/types.hpp"
+#include "transport/collective.hpp"
 #include "transport/transport.hpp"
 
 namespace nearfetch {
 
-/// Where a rank receives: a number from 0 to 32767 that its threads agree on.
+/// Where a rank receives: a number from 0 to 32766 that its threads agree on.
 using Port = std::uint32_t;
-inline constexpr Port port_max = 32767;
+inline constexpr Port port_max = 32766;
 
 /// What a rank was sent. Messages from one rank to a port of another arrive in the order in which they were
 /// sent.
@@ -61,7 +62,11 @@ class Job {
     /// after wait). One thread per port at a time.
     virtual bool receive(Port port, Message& message, bool wait) = 0;
     /// Process synchronisation only: nobody leaves before all have come. One thread per rank at a time.
-    virtual void barrier() = 0;
+    /// \throws CollectiveError in all ranks that have come, when they come with calls of different ids. It is
+    /// over in all ranks then, as if it had been complete; unless a rank does not come within a second: then
+    /// it, and all that follow, can never be complete.
+    virtual void barrier(const CollectiveCall& call) = 0;
+    void barrier() { barrier(CollectiveCall()); }
     /// The program computes for so long: virtual time passes; on the wall's clock the processor is busy.
     virtual void compute(std::uint64_t ns) = 0;
     /// Whether time is virtual: nothing takes any that is not said (compute) or the network's.

@@ -64,7 +64,7 @@ class FailingJob final : public Job {
     bool receive(Port port, Message& message, bool wait) override {
         return working_.receive(port, message, wait);
     }
-    void barrier() override { working_.barrier(); }
+    void barrier(const CollectiveCall& call) override { working_.barrier(call); }
     void compute(std::uint64_t ns) override { working_.compute(ns); }
     bool virtual_time() const noexcept override { return working_.virtual_time(); }
     std::unique_ptr<Thread> start_thread(std::function<void()> body) override {

@@ -22,7 +22,8 @@ class InprocJob final : public Job {
                          std::uint64_t compare) override;
     void send(Rank target, Port port, std::span<const std::byte> bytes) override;
     bool receive(Port port, Message& message, bool wait) override;
-    void barrier() override { world_.barrier(); }
+    using Job::barrier;
+    void barrier(const CollectiveCall& call) override { world_.barrier(rank_, call); }
     void compute(std::uint64_t ns) override;
     bool virtual_time() const noexcept override { return false; }
     std::unique_ptr<Thread> start_thread(std::function<void()> body) override;

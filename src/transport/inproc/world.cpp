@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/inproc/world.hpp"
 
+#include <chrono>
 #include <string>
 #include <thread>
 #include <utility>
@@ -72,27 +73,73 @@ bool InprocWorld::take(Rank rank, Port port, Message& message, bool wait) {
     return true;
 }
 
-void InprocWorld::barrier() {
+void InprocWorld::barrier(Rank rank, const CollectiveCall& call) {
     std::unique_lock lock(barrier_mutex_);
     const std::uint64_t generation = barrier_generation_;
-    if (++barrier_arrived_ == ranks()) {
-        barrier_arrived_ = 0;
-        ++barrier_generation_;
+    if (barrier_arrived_ == 0) barrier_id_ = call.id;
+    if (call.id != barrier_id_ && differ_deadline_ns_ == 0) {
+        differ_deadline_ns_ = steady_ns() + collective_patience_ns;
         barrier_done_.notify_all();
-        return;
     }
+    ++barrier_arrived_;
+    if (differ_deadline_ns_ != 0) return tell_difference(lock, generation, rank, call);
+    if (barrier_arrived_ == ranks()) return complete_barrier();
     if (!crowded_) {
         lock.unlock();
         for (const std::uint64_t end_ns = steady_ns() + attentive_ns; steady_ns() < end_ns;)
-            if (barrier_generation_ != generation) return;
+            if (barrier_generation_ != generation) return throw_if_differed(generation);
         lock.lock();
     }
-    barrier_done_.wait(lock, [&] { return barrier_generation_ != generation || failed_ || ended_; });
-    if (barrier_generation_ != generation) return;
+    const auto over = [&] { return barrier_generation_ != generation || failed_; };
+    barrier_done_.wait(lock, [&] { return over() || ended_ || differ_deadline_ns_ != 0; });
+    if (!over() && differ_deadline_ns_ != 0) return tell_difference(lock, generation, rank, call);
+    if (barrier_generation_ != generation) return throw_if_differed(generation);
     throw_if_failed();
     throw Error("the barrier can never be complete",
                 "rank " + std::to_string(*ended_) + " has returned from its main without it",
                 "let every rank call barrier() equally often");
+}
+
+void InprocWorld::complete_barrier() {
+    barrier_arrived_ = 0;
+    ++barrier_generation_;
+    barrier_done_.notify_all();
+}
+
+/// What this rank is in, for the one that comes last, or has waited long enough for others.
+void InprocWorld::tell_difference(std::unique_lock<std::mutex>& lock, std::uint64_t generation, Rank rank,
+                                  const CollectiveCall& call) {
+    lock.unlock();
+    CollectiveArrival arrival{rank, call.id, call.text()};
+    lock.lock();
+    differing_.push_back(std::move(arrival));
+    const auto over = [&] { return barrier_generation_ != generation || failed_; };
+    while (differing_.size() < mailboxes_.size() && !over()) {
+        const std::uint64_t now_ns = steady_ns();
+        if (now_ns >= differ_deadline_ns_) break;
+        barrier_done_.wait_for(lock, std::chrono::nanoseconds(differ_deadline_ns_ - now_ns));
+    }
+    if (!over()) {
+        difference_ = collective_error(differing_, ranks());
+        if (differing_.size() < mailboxes_.size()) {
+            abandoned_ = true;
+            const std::exception_ptr failure = std::make_exception_ptr(*difference_);
+            lock.unlock();
+            fail(failure);
+            std::rethrow_exception(failure);
+        }
+        differing_.clear();
+        differ_deadline_ns_ = 0;
+        differed_generation_ = generation;
+        complete_barrier();
+    }
+    if (barrier_generation_ != generation) return throw_if_differed(generation);
+    if (abandoned_) throw CollectiveError(*difference_);
+    throw_if_failed();
+}
+
+void InprocWorld::throw_if_differed(std::uint64_t generation) const {
+    if (differed_generation_ == generation) throw CollectiveError(*difference_);
 }
 
 void InprocWorld::fail(const std::exception_ptr& failure) {

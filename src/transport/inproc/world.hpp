@@ -43,8 +43,8 @@ class InprocWorld {
     void post(Rank target, Port port, Message message);
     /// \param wait for a message \throws Error when another rank has failed
     bool take(Rank rank, Port port, Message& message, bool wait);
-    /// \throws Error when it can never be complete: a rank has failed, or ended
-    void barrier();
+    /// \throws Error when it can never be complete: a rank has failed, or ended; CollectiveError as Job says
+    void barrier(Rank rank, const CollectiveCall& call);
 
     /// Remembers `failure` if it is the first one, and ends all waiting.
     void fail(const std::exception_ptr& failure);
@@ -63,6 +63,11 @@ class InprocWorld {
         std::unordered_map<Port, std::deque<Message>> messages;
     };
 
+    void complete_barrier();
+    void tell_difference(std::unique_lock<std::mutex>& lock, std::uint64_t generation, Rank rank,
+                         const CollectiveCall& call);
+    void throw_if_differed(std::uint64_t generation) const;
+
     std::uint64_t segment_bytes_;
     bool crowded_;  ///< there are more ranks than processors
     std::vector<std::shared_ptr<ReservedMemory>> segments_;
@@ -72,7 +77,13 @@ class InprocWorld {
     std::condition_variable barrier_done_;
     std::atomic<std::uint64_t> barrier_generation_ = 0;
     Rank barrier_arrived_ = 0;
-    std::optional<Rank> ended_;  ///< a rank that has ended
+    std::uint64_t barrier_id_ = 0;              ///< that of the first to come
+    std::uint64_t differ_deadline_ns_ = 0;      ///< 0: all that have come do the same
+    std::vector<CollectiveArrival> differing_;  ///< those that have told what they are in
+    std::atomic<std::uint64_t> differed_generation_ = ~std::uint64_t{0};  ///< the last one that did
+    std::optional<CollectiveError> difference_;                           ///< its error
+    bool abandoned_ = false;  ///< not all have come to one in which ranks differed
+    std::optional<Rank> ended_;                                           ///< a rank that has ended
 
     std::mutex failure_mutex_;
     std::exception_ptr failure_;

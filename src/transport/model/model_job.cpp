@@ -126,10 +126,10 @@ bool ModelJob::receive(Port port, Message& message, bool wait) {
     }
 }
 
-void ModelJob::barrier() {
+void ModelJob::barrier(const CollectiveCall& call) {
     const std::uint64_t cost_ns = settings_.network.barrier_ns(ranks());
-    if (ranks_ != nullptr) return ranks_->barrier(cost_ns);
-    inner_.barrier();
+    if (ranks_ != nullptr) return ranks_->barrier(rank(), call, cost_ns);
+    inner_.barrier(call);
     clock_.wait_until(clock_.now_ns() + cost_ns);
 }
 

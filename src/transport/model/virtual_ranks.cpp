@@ -1,18 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/model/virtual_ranks.hpp"
 
+#include <algorithm>
+
 namespace nearfetch {
 
-void VirtualRanks::barrier(std::uint64_t cost_ns) {
+void VirtualRanks::barrier(Rank rank, const CollectiveCall& call, std::uint64_t cost_ns) {
     simulation_.note_progress();
     simulation_.let_others_come();
     const std::uint64_t generation = barrier_generation_;
+    const auto throw_if_differed = [&] {
+        if (differed_generation_ == generation) throw CollectiveError(*difference_);
+    };
+    arrivals_.push_back({rank, call.id, call.text()});
     if (in_barrier_.size() + 1 < coming_.size()) {
         in_barrier_.push_back(&simulation_.self());
         while (barrier_generation_ == generation)
             simulation_.block_until(never_ns, "in a barrier");
-        return;
+        return throw_if_differed();
     }
+    if (std::any_of(arrivals_.begin(), arrivals_.end(),
+                    [&](const CollectiveArrival& other) { return other.id != call.id; })) {
+        difference_ = collective_error(arrivals_, static_cast<Rank>(coming_.size()));
+        differed_generation_ = generation;
+    }
+    arrivals_.clear();
     // Others came earlier on their clocks, too: this one has let them.
     const std::uint64_t end_ns = simulation_.now_ns() + cost_ns;
     ++barrier_generation_;
@@ -20,6 +32,7 @@ void VirtualRanks::barrier(std::uint64_t cost_ns) {
         simulation_.wake(*actor, end_ns);
     in_barrier_.clear();
     simulation_.sleep_until(end_ns);
+    throw_if_differed();
 }
 
 void VirtualRanks::announce(Rank target, Port port, std::uint64_t due_ns) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <queue>
 #include <utility>
 #include <vector>
@@ -24,8 +25,8 @@ class VirtualRanks {
     Simulation& simulation() noexcept { return simulation_; }
     ModelClock& clock() noexcept { return clock_; }
 
-    /// Returns `cost_ns` after the last rank has come.
-    void barrier(std::uint64_t cost_ns);
+    /// Returns `cost_ns` after the last rank has come. \throws CollectiveError where they differ, then
+    void barrier(Rank rank, const CollectiveCall& call, std::uint64_t cost_ns);
     /// A message is on its way that can be received at `due_ns`.
     void announce(Rank target, Port port, std::uint64_t due_ns);
     /// Returns at `ns` or when a message is due before.
@@ -41,7 +42,10 @@ class VirtualRanks {
     Simulation simulation_;
     VirtualClock clock_;
     std::vector<Simulation::Actor*> in_barrier_;
+    std::vector<CollectiveArrival> arrivals_;
     std::uint64_t barrier_generation_ = 0;
+    std::uint64_t differed_generation_ = ~std::uint64_t{0};  ///< the last in which ranks differed
+    std::optional<CollectiveError> difference_;              ///< its error
     std::vector<Times> coming_;  ///< by target
     std::map<std::pair<Rank, Port>, Simulation::Actor*> receivers_;
 };

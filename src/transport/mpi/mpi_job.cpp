@@ -19,6 +19,7 @@
 #include "base/clock.hpp"
 #include "base/error.hpp"
 #include "transport/job_thread.hpp"
+#include "transport/mpi/mpi_job_barrier.hpp"
 #include "transport/mpi/mpi_job_endpoint.hpp"
 #include "transport/mpi/mpi_job_messages.hpp"
 #include "transport/mpi/mpi_job_segments.hpp"
@@ -88,7 +89,11 @@ class MpiJob final : public Job {
   public:
     /// \param ends for give_up()
     MpiJob(std::uint64_t segment_bytes, bool threads, MPI_Comm ends)
-        : messages_(comm_), segments_(comm_, segment_bytes), threads_(threads), ends_(ends) {
+        : messages_(comm_),
+          barrier_(comm_, messages_),
+          segments_(comm_, segment_bytes),
+          threads_(threads),
+          ends_(ends) {
         PMPI_Comm_rank(comm_, &rank_);
     }
 
@@ -101,7 +106,8 @@ class MpiJob final : public Job {
                          std::uint64_t compare) override;
     void send(Rank target, Port port, std::span<const std::byte> bytes) override;
     bool receive(Port port, Message& message, bool wait) override;
-    void barrier() override;
+    using Job::barrier;
+    void barrier(const CollectiveCall& call) override;
     void compute(std::uint64_t ns) override;
     bool virtual_time() const noexcept override { return false; }
     std::unique_ptr<Thread> start_thread(std::function<void()> body) override;
@@ -115,6 +121,7 @@ class MpiJob final : public Job {
   private:
     Communicator comm_;
     MpiJobMessages messages_;
+    MpiJobBarrier barrier_;
     MpiJobSegments segments_;
     Rank rank_ = 0;
     const bool threads_;
@@ -215,9 +222,9 @@ bool MpiJob::receive(Port port, Message& message, bool wait) {
     return true;
 }
 
-void MpiJob::barrier() {
+void MpiJob::barrier(const CollectiveCall& call) {
     segments_.sync();
-    messages_.barrier();
+    barrier_.meet(call);
     segments_.sync();
 }
 

@@ -86,21 +86,15 @@ bool MpiJobMessages::receive(Port port, Message& message) {
     return true;
 }
 
-void MpiJobMessages::barrier() {
-    MPI_Request request = MPI_REQUEST_NULL;
-    check_mpi(PMPI_Ibarrier(comm_, &request), "MPI_Ibarrier", ask_the_others);
-    int done = 0;
-    for (Patience patience;; patience.wait(*this)) {
-        check_mpi(PMPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Ibarrier", ask_the_others);
-        if (done) return;
-    }
-}
-
 /// Who has nothing under way comes to the barrier, and goes on taking while it waits for the others there.
 void MpiJobMessages::finish() {
     for (Patience patience; !forget_sent(); patience.wait(*this))
         serve();
-    barrier();
+    MPI_Request request = MPI_REQUEST_NULL;
+    check_mpi(PMPI_Ibarrier(comm_, &request), "MPI_Ibarrier", ask_the_others);
+    int done = 0;
+    for (Patience patience; !done; patience.wait(*this))
+        check_mpi(PMPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Ibarrier", ask_the_others);
     while (!arriving_.empty())
         serve();
 }

@@ -24,6 +24,9 @@
 
 namespace nearfetch {
 
+/// Beside those of the program: of what ranks wait in.
+inline constexpr Port notice_port = port_max + 1;
+
 class MpiJobMessages {
   public:
     explicit MpiJobMessages(MPI_Comm comm) noexcept : comm_(comm) {}
@@ -34,8 +37,6 @@ class MpiJobMessages {
     bool receive(Port port, Message& message);
     /// Takes what has arrived; lets MPI serve the other ranks.
     void serve();
-    /// All processes come. Collective.
-    void barrier();
     /// Collective, at the end of the program: takes what nobody has received, until no message is under way,
     /// which MPI would wait for.
     void finish();
