@@ -35,8 +35,8 @@
 //
 // What is collective is called by all ranks in the same order with the same arguments; that they are the same
 // is checked, and a CollectiveError if not (of a value of fill() where T has no padding): it names what the
-// ranks are in, and where (`where`) they called it. Collective functions begin with a barrier (patterns unless
-// they are told not to), and end with one but for patterns.
+// ranks are in, and where (`where`) they called it. Collective functions begin with a barrier (patterns
+// unless they are told not to), and end with one but for patterns.
 //
 // Here is what an array can do, and what an access to an element does; how boxes and whole arrays move stands
 // in array_bulk.hpp, where what is prefetched can be read in place in array_resident.hpp (loops that do so:
@@ -212,8 +212,7 @@ class DistributedArray {
     /// its way is an Error, and no other thread of any rank uses the array meanwhile.
     /// \throws Error, in all ranks, which leaves the array as it was, when the bounds or the grid make no
     /// sense, the segment has no room, static_domain was promised, or contributions were not accumulated
-    void resize(const Box<N>& bounds, const std::array<Rank, N>& grid,
-                const Where& where = Where::current());
+    void resize(const Box<N>& bounds, const std::array<Rank, N>& grid, const Where& where = Where::current());
     void resize(const Box<N>& bounds, const Where& where = Where::current()) {
         resize(bounds, layout_.grid(), where);
     }

@@ -80,8 +80,9 @@ template <class T, std::size_t N, Distribution D>
 void DistributedArray<T, N, D>::prefetch_stencil(std::int64_t depth, bool corners, const Prefetch& how,
                                                  const Where& where) {
     detail::check_depth(depth);
-    prefetch_wanted("prefetch_stencil", {static_cast<std::uint64_t>(depth), corners}, how,
-                    [=, this] { return detail::stencil_pattern(layout_, rank_, depth, corners); }, where);
+    prefetch_wanted(
+        "prefetch_stencil", {static_cast<std::uint64_t>(depth), corners}, how,
+        [=, this] { return detail::stencil_pattern(layout_, rank_, depth, corners); }, where);
 }
 
 template <class T, std::size_t N, Distribution D>
@@ -99,28 +100,28 @@ PrefetchTransfer DistributedArray<T, N, D>::prefetch_stencil_async(std::int64_t 
 
 template <class T, std::size_t N, Distribution D>
 void DistributedArray<T, N, D>::prefetch_row_wise(const Prefetch& how, const Where& where) {
-    prefetch_wanted("prefetch_row_wise", {}, how,
-                    [this] { return detail::line_pattern(layout_, rank_, N - 1); }, where);
+    prefetch_wanted(
+        "prefetch_row_wise", {}, how, [this] { return detail::line_pattern(layout_, rank_, N - 1); }, where);
 }
 
 template <class T, std::size_t N, Distribution D>
 void DistributedArray<T, N, D>::prefetch_column_wise(const Prefetch& how, const Where& where) {
-    prefetch_wanted("prefetch_column_wise", {}, how,
-                    [this] { return detail::line_pattern(layout_, rank_, 0); }, where);
+    prefetch_wanted(
+        "prefetch_column_wise", {}, how, [this] { return detail::line_pattern(layout_, rank_, 0); }, where);
 }
 
 template <class T, std::size_t N, Distribution D>
 void DistributedArray<T, N, D>::prefetch_transpose(const Prefetch& how, const Where& where)
     requires(N == 2)
 {
-    prefetch_wanted("prefetch_transpose", {}, how,
-                    [this] { return detail::transpose_pattern(layout_, rank_); }, where);
+    prefetch_wanted(
+        "prefetch_transpose", {}, how, [this] { return detail::transpose_pattern(layout_, rank_); }, where);
 }
 
 template <class T, std::size_t N, Distribution D>
 void DistributedArray<T, N, D>::prefetch_all_to_all(const Prefetch& how, const Where& where) {
-    prefetch_wanted("prefetch_all_to_all", {}, how,
-                    [this] { return std::vector{detail::product_of(bounds())}; }, where);
+    prefetch_wanted(
+        "prefetch_all_to_all", {}, how, [this] { return std::vector{detail::product_of(bounds())}; }, where);
 }
 
 template <class T, std::size_t N, Distribution D>

@@ -306,16 +306,15 @@ void release(GlobalPtr<T> of, std::size_t count) {
 /// memory_order_relaxed without. One thread of each rank calls it.
 ///
 /// This, the end of `main`, and all that is called collective: ranks that meet in different ones, or with
-/// different arguments, get a CollectiveError, which names what they are in and where they called it (`where`).
-void barrier(std::memory_order order = std::memory_order_seq_cst,
-             const Where& where = Where::current());
+/// different arguments, get a CollectiveError, which names what they are in and where they called it
+/// (`where`).
+void barrier(std::memory_order order = std::memory_order_seq_cst, const Where& where = Where::current());
 
 /// `count` elements in each rank's segment, at the same address everywhere, zero; named for the calling rank.
 /// Collective: the main thread of every rank calls it, in the same order. Lives as long as the program.
 /// It waits for nobody: that all ranks have called it is compared at the next barrier.
 template <class T>
-GlobalPtr<T> allocate(std::size_t count,
-                      const Where& where = Where::current()) {
+GlobalPtr<T> allocate(std::size_t count, const Where& where = Where::current()) {
     static_assert(alignof(T) <= 64);
     return {rank(), detail::allocate(detail::bytes_of<T>(count), where)};
 }

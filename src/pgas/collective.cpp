@@ -2,8 +2,8 @@
 //
 // How ranks find out that they are not in the same collective function. Each of the program's says what it is
 // while it runs (Collective). At each of its barriers an id goes along, made of its name, what it adds (its
-// arguments, the array's number), and what was called before without a barrier. The job compares ids, and asks
-// for words where they differ.
+// arguments, the array's number), and what was called before without a barrier. The job compares ids, and
+// asks for words where they differ.
 
 #include <nearfetch/pgas.hpp>
 #include <string_view>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Ctrl-C in a process that is a rank of an MPI job. Python's own handler only notes it, for when the main thread
-// comes back to Python: from a barrier, or a get whose target does not answer, that is never.
+// Ctrl-C in a process that is a rank of an MPI job. Python's own handler only notes it, for when the main
+// thread comes back to Python: from a barrier, or a get whose target does not answer, that is never.
 
 #include <semaphore.h>
 #include <signal.h>
@@ -13,8 +13,8 @@
 
 namespace nearfetch::python {
 
-/// While it lives, an interrupt that the main thread's Python does not notice soon ends the process as it ends
-/// those without a handler; the launcher then ends the job. Nothing where Python does not handle SIGINT.
+/// While it lives, an interrupt that the main thread's Python does not notice soon ends the process as it
+/// ends those without a handler; the launcher then ends the job. Nothing where Python does not handle SIGINT.
 class InterruptWatch {
   public:
     explicit InterruptWatch(std::string who);

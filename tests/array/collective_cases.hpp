@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Programs in which rank 0 calls another collective function than all others, or the same with other arguments.
-// What is caught in all ranks leaves them in step, so that one program goes through all of them.
+// Programs in which rank 0 calls another collective function than all others, or the same with other
+// arguments. What is caught in all ranks leaves them in step, so that one program goes through all of them.
 
 #include <functional>
 #include <nearfetch/array.hpp>
@@ -54,7 +54,8 @@ inline const std::vector<Mismatch>& mismatches() {
         {"array_sparse", "DistributedArray", [](A&) { BlockArray<long, 1>({9}); }, "SparseMatrix",
          [](A&) { SparseMatrix<double>(5, 5); }},
         {"assign_fill", "assign", [](A& x) { x.a.assign(x.b); }, "fill", [](A& x) { x.a.fill(3); }},
-        {"assign_both_ways", "assign", [](A& x) { x.a.assign(x.b); }, "assign", [](A& x) { x.b.assign(x.a); }},
+        {"assign_both_ways", "assign", [](A& x) { x.a.assign(x.b); }, "assign",
+         [](A& x) { x.b.assign(x.a); }},
         {"resize_sum", "resize", [](A& x) { x.a.resize({20}); }, "sum", [](A& x) { x.a.sum(); }},
         {"two_resizes", "resize", [](A& x) { x.a.resize({20}); }, "resize", [](A& x) { x.a.resize({21}); }},
         {"two_depths_of_stencil", "prefetch_stencil", [](A& x) { x.b.prefetch_stencil(1); },

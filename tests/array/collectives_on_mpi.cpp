@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Collective functions that not all ranks call, on a real network. Each mismatch is told in all ranks, which then
-// go on together. Two that differ while a third one does not come end the program, last: that is the argument.
+// Collective functions that not all ranks call, on a real network. Each mismatch is told in all ranks, which
+// then go on together. Two that differ while a third one does not come end the program, last: that is the
+// argument.
 
 #include <chrono>
 #include <cstdio>

@@ -67,8 +67,8 @@ std::pair<std::string, std::chrono::milliseconds> failure_of(const LaunchOptions
     } catch (const CollectiveError& error) {
         text = error.what();
     }
-    return {text, std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() -
-                                                                        begin)};
+    return {text,
+            std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - begin)};
 }
 
 TEST(Collectives, TheEndOfMainIsOne) {

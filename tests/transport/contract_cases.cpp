@@ -265,6 +265,24 @@ void nobody_leaves_a_barrier_before_all_have_come(Job& job) {
     }
 }
 
+void ranks_that_come_to_a_barrier_with_different_calls_are_told(Job& job) {
+    if (job.ranks() == 1) return;
+    for (Rank odd = 0; odd < job.ranks(); ++odd) {
+        const auto told = [&](std::uint64_t id, const char* what) {
+            try {
+                job.barrier({id, [what] { return std::string(what); }});
+            } catch (const CollectiveError& error) {
+                return std::string(error.what());
+            }
+            return std::string("nothing");
+        };
+        const std::string text = job.rank() == odd ? told(1, "one thing") : told(2, "another");
+        EXPECT_NE(text.find("rank " + std::to_string(odd) + " in one thing"), std::string::npos) << text;
+        EXPECT_NE(text.find(" in another"), std::string::npos) << text;
+        EXPECT_EQ(told(3, odd == job.rank() ? "here" : "there"), "nothing");
+    }
+}
+
 // --- messages
 
 void messages_to_a_port_arrive_in_order_of_each_sender(Job& job) {
@@ -397,6 +415,7 @@ constexpr ContractCase cases[] = {
     NF_CASE(atomics_do_what_they_say_and_tell_what_was_there),
     NF_CASE(atomics_of_all_ranks_add_up),
     NF_CASE(nobody_leaves_a_barrier_before_all_have_come),
+    NF_CASE(ranks_that_come_to_a_barrier_with_different_calls_are_told),
     NF_CASE(messages_to_a_port_arrive_in_order_of_each_sender),
     NF_CASE(ports_are_apart_and_empty_messages_are_messages),
     NF_CASE(sending_waits_for_no_receiver_whatever_the_size),

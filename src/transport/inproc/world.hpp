@@ -82,8 +82,8 @@ class InprocWorld {
     std::vector<CollectiveArrival> differing_;  ///< those that have told what they are in
     std::atomic<std::uint64_t> differed_generation_ = ~std::uint64_t{0};  ///< the last one that did
     std::optional<CollectiveError> difference_;                           ///< its error
-    bool abandoned_ = false;  ///< not all have come to one in which ranks differed
-    std::optional<Rank> ended_;                                           ///< a rank that has ended
+    bool abandoned_ = false;     ///< not all have come to one in which ranks differed
+    std::optional<Rank> ended_;  ///< a rank that has ended
 
     std::mutex failure_mutex_;
     std::exception_ptr failure_;

@@ -46,7 +46,7 @@ class VirtualRanks {
     std::uint64_t barrier_generation_ = 0;
     std::uint64_t differed_generation_ = ~std::uint64_t{0};  ///< the last in which ranks differed
     std::optional<CollectiveError> difference_;              ///< its error
-    std::vector<Times> coming_;  ///< by target
+    std::vector<Times> coming_;                              ///< by target
     std::map<std::pair<Rank, Port>, Simulation::Actor*> receivers_;
 };
 

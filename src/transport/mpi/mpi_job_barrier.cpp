@@ -37,8 +37,9 @@ void MpiJobBarrier::meet(const CollectiveCall& call) {
     ++round_;
     ids_->mine = {call.id, ~call.id};
     MPI_Request request = MPI_REQUEST_NULL;
-    check_mpi(PMPI_Iallreduce(ids_->mine.data(), ids_->most.data(), 2, MPI_UINT64_T, MPI_MAX, comm_, &request),
-              "MPI_Iallreduce", ask_the_others);
+    check_mpi(
+        PMPI_Iallreduce(ids_->mine.data(), ids_->most.data(), 2, MPI_UINT64_T, MPI_MAX, comm_, &request),
+        "MPI_Iallreduce", ask_the_others);
     wait(request, call);
     if (ids_->most != ids_->mine) exchange_and_throw(call);
 }
@@ -86,9 +87,8 @@ void MpiJobBarrier::listen() {
 }
 
 bool MpiJobBarrier::differs(std::uint64_t id) const {
-    return std::any_of(heard_.begin(), heard_.end(), [&](const auto& one) {
-        return one.second.round == round_ && one.second.id != id;
-    });
+    return std::any_of(heard_.begin(), heard_.end(),
+                       [&](const auto& one) { return one.second.round == round_ && one.second.id != id; });
 }
 
 void MpiJobBarrier::give_up(const CollectiveCall& call) {

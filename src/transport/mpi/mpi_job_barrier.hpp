@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The barrier of an MPI job. It is an MPI_Iallreduce of ids, which finds out at once whether all ranks come with
-// the same: each sees the largest one, and the largest complement. All ranks make the same MPI calls, whatever
-// they are in. Where ids differ, they tell each other what they are in.
+// The barrier of an MPI job. It is an MPI_Iallreduce of ids, which finds out at once whether all ranks come
+// with the same: each sees the largest one, and the largest complement. All ranks make the same MPI calls,
+// whatever they are in. Where ids differ, they tell each other what they are in.
 //
-// That takes all of them. Who waits for long tells the others by a message what it waits in, so that those who
-// do wait find out that they differ though another rank never comes.
+// That takes all of them. Who waits for long tells the others by a message what it waits in, so that those
+// who do wait find out that they differ though another rank never comes.
 
 #include <mpi.h>
 

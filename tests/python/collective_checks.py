@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs in which rank 0 calls another collective function than all others, or with other arguments.
+
+Each is caught in all ranks, which leaves them in step: one program goes through all of them.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Callable
+
+import numpy as np
+
+from nearfetch import (
+    BlockArray,
+    CollectiveError,
+    CyclicArray,
+    SparseMatrix,
+    barrier,
+    launch,
+    phase,
+    rank,
+    ranks,
+)
+
+
+class Arrays:
+    """What the programs use."""
+
+    def __init__(self) -> None:
+        self.a = BlockArray(12)
+        self.b = BlockArray(12)
+        self.s = SparseMatrix((4, 4))
+
+
+Use = Callable[[Arrays], Any]
+
+
+def _empty_phase(_: Arrays) -> None:
+    with phase():
+        pass
+
+
+def _wait(_: Arrays) -> None:
+    barrier()
+
+
+# Title, what rank 0 is in and does, what the others are in and do.
+MISMATCHES: list[tuple[str, str, Use, str, Use]] = [
+    ("sum and barrier", "sum", lambda x: x.a.sum(), "barrier", _wait),
+    ("barrier and sum", "barrier", _wait, "sum", lambda x: x.a.sum()),
+    ("sum and max", "sum", lambda x: x.a.sum(), "max", lambda x: x.a.max()),
+    ("min and max", "min", lambda x: x.a.min(), "max", lambda x: x.a.max()),
+    ("sum and mean", "sum", lambda x: x.a.sum(), "mean", lambda x: x.a.mean()),
+    ("numpy's sum and a sum", "sum", lambda x: np.sum(x.a), "sum", lambda x: x.b.sum()),
+    ("dense and sparse sum", "sum", lambda x: x.a.sum(), "sum", lambda x: x.s.sum()),
+    ("max and phase", "max", lambda x: x.a.max(), "barrier", _empty_phase),
+    ("fill and barrier", "fill", lambda x: x.a.fill(1), "barrier", _wait),
+    ("fill with two values", "fill", lambda x: x.a.fill(1), "fill", lambda x: x.a.fill(2)),
+    ("fill of two arrays", "fill", lambda x: x.a.fill(1), "fill", lambda x: x.b.fill(1)),
+    ("array and barrier", "DistributedArray", lambda _: BlockArray(9), "barrier", _wait),
+    ("array and sum", "DistributedArray", lambda _: BlockArray(9), "sum", lambda x: x.a.sum()),
+    ("two shapes", "DistributedArray", lambda _: BlockArray(9), "DistributedArray", lambda _: BlockArray(8)),
+    (
+        "two sizes",
+        "DistributedArray",
+        lambda _: BlockArray(9, "f4"),
+        "DistributedArray",
+        lambda _: BlockArray(9),
+    ),
+    ("two kinds", "BlockArray", lambda _: BlockArray((1, 1)), "CyclicArray", lambda _: CyclicArray((1, 1))),
+    (
+        "array and matrix",
+        "DistributedArray",
+        lambda _: BlockArray(9),
+        "SparseMatrix",
+        lambda _: SparseMatrix((5, 5)),
+    ),
+    ("assign and fill", "assign", lambda x: x.a.assign(x.b), "fill", lambda x: x.a.fill(3)),
+    ("assign both ways", "assign", lambda x: x.a.assign(x.b), "assign", lambda x: x.b.assign(x.a)),
+    ("resize and sum", "resize", lambda x: x.a.resize(20), "sum", lambda x: x.a.sum()),
+    ("two resizes", "resize", lambda x: x.a.resize(20), "resize", lambda x: x.a.resize(21)),
+    (
+        "two stencils",
+        "prefetch_stencil",
+        lambda x: x.b.prefetch_stencil(1),
+        "prefetch_stencil",
+        lambda x: x.b.prefetch_stencil(2),
+    ),
+    (
+        "two patterns",
+        "prefetch_row_wise",
+        lambda x: x.b.prefetch_row_wise(),
+        "prefetch_all_to_all",
+        lambda x: x.b.prefetch_all_to_all(),
+    ),
+    ("ghosts and barrier", "accumulate_ghosts", lambda x: x.a.accumulate_ghosts(), "barrier", _wait),
+    ("sparse add and sum", "add", lambda x: x.s.add(([], [])), "sum", lambda x: x.s.sum()),
+]
+
+
+def told(mismatch: tuple[str, str, Use, str, Use], arrays: Arrays) -> str:
+    """What the calling rank is told, if it names both, the lines where they are called, and the ranks."""
+    title, odd, first, even, others = mismatch
+    try:
+        (first if rank() == 0 else others)(arrays)
+    except CollectiveError as problem:
+        who = {2: "rank 1", 3: "ranks 1 and 2"}.get(ranks(), f"ranks 1 to {ranks() - 1}")
+        here = re.escape(__file__) + r":\d+"
+        if re.search(rf"rank 0 in {odd} at {here}; {who} in {even} at {here}", str(problem)):
+            return str(problem)
+        return f"{title}: {problem}"
+    return f"{title}: nothing"
+
+
+def main() -> list[str]:
+    """Goes through all of them; returns what is wrong."""
+    wrong = []
+    arrays = Arrays()
+    for mismatch in MISMATCHES:
+        text = told(mismatch, arrays)
+        if not text.startswith("ranks meet"):
+            wrong.append(text)
+        arrays.b.evict_prefetch()
+        arrays.a.fill(2)
+        if arrays.a.sum() != 24 or BlockArray(7).sum() != 0:
+            wrong.append(f"after {mismatch[0]}")
+    return wrong
+
+
+if __name__ == "__main__":
+    (found,) = launch(main)
+    print("\n".join(found) or "passed")
