@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import signal
 import sys
+import threading
 import traceback
 from types import FrameType
 from typing import Any, Callable, Iterator, Mapping, Optional, Sequence
@@ -138,7 +140,28 @@ def _launch_processes(options: Mapping[str, Any], body: Callable[[], None]) -> N
             # At once: what unwinds may wait for ranks that do not come.
             _native.end_interrupted(f"rank {_native.rank()}: {_text_of(problem)}")
 
-    _native.launch_processes(options, interruptible, _site, _text_of, str(ours), str(library.path))
+    with _interrupts_noticed():
+        _native.launch_processes(options, interruptible, _site, _text_of, str(ours), str(library.path))
+
+
+@contextlib.contextmanager
+def _interrupts_noticed() -> Iterator[None]:
+    """Tells those that the program handles from those that come while it waits where Python does not look."""
+    handler = signal.getsignal(signal.SIGINT)
+    if not callable(handler) or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def notice(number: int, frame: Optional[FrameType]) -> Any:
+        _native.notice_interrupt()
+        return handler(number, frame)
+
+    signal.signal(signal.SIGINT, notice)
+    try:
+        yield
+    finally:
+        if signal.getsignal(signal.SIGINT) is notice:
+            signal.signal(signal.SIGINT, handler)
 
 
 # Below the program's own frames: numpy's functions and context managers call ours.

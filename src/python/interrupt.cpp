@@ -21,11 +21,13 @@ std::atomic<sem_t*> told = nullptr;
 std::atomic<unsigned> interrupts = 0, noticed = 0;
 
 int notice(void*) {
-    noticed = interrupts.load();
+    notice_interrupt();
     return 0;
 }
 
 }  // namespace
+
+void notice_interrupt() { noticed = interrupts.load(); }
 
 InterruptWatch::InterruptWatch(std::string who) : who_(std::move(who)) {
     sem_init(&interrupted_, 0, 0);
@@ -56,6 +58,7 @@ InterruptWatch::~InterruptWatch() {
 
 void InterruptWatch::handle(int number, siginfo_t* info, void* context) {
     const struct sigaction* const action = python_action;
+    ++interrupts;
     if ((action->sa_flags & SA_SIGINFO) != 0)
         action->sa_sigaction(number, info, context);
     else
@@ -68,13 +71,13 @@ void InterruptWatch::watch() {
         while (sem_wait(&interrupted_) != 0) {
         }
         if (over_) return;
-        const unsigned number = ++interrupts;
+        // Where the program runs in another thread; the handler in Python notices in the main one.
         Py_AddPendingCall(&notice, nullptr);
         const auto end = std::chrono::steady_clock::now() + patience;
-        while (noticed != number && !over_ && std::chrono::steady_clock::now() < end)
+        while (noticed != interrupts && !over_ && std::chrono::steady_clock::now() < end)
             std::this_thread::sleep_for(std::chrono::milliseconds(5));
         if (over_) return;
-        if (noticed != number) end_interrupted(who_ + ": interrupted");
+        if (noticed != interrupts) end_interrupted(who_ + ": interrupted");
     }
 }
 
@@ -84,9 +87,7 @@ void end_interrupted(const std::string& text) {
     std::fflush(stderr);
     // Launchers drop what they have not passed on yet when they end the job.
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    signal(SIGINT, SIG_DFL);
-    raise(SIGINT);
-    std::_Exit(130);
+    std::_Exit(128 + SIGINT);
 }
 
 }  // namespace nearfetch::python

@@ -13,8 +13,8 @@
 
 namespace nearfetch::python {
 
-/// While it lives, an interrupt that the main thread's Python does not notice soon ends the process as it
-/// ends those without a handler; the launcher then ends the job. Nothing where Python does not handle SIGINT.
+/// While it lives, an interrupt that the main thread's Python does not notice soon ends the process; the launcher
+/// then ends the job. Nothing where Python does not handle SIGINT. One at a time.
 class InterruptWatch {
   public:
     explicit InterruptWatch(std::string who);
@@ -34,7 +34,9 @@ class InterruptWatch {
     std::thread thread_;
 };
 
-/// Prints it and ends the process as an interrupt does.
+/// The main thread's Python has noticed all interrupts so far.
+void notice_interrupt();
+/// Prints it and ends the process with the exit code of an interrupt.
 [[noreturn]] void end_interrupted(const std::string& text);
 
 }  // namespace nearfetch::python

@@ -112,6 +112,7 @@ void define_program(nb::module_& module) {
         },
         "options"_a, "main"_a, "site"_a, "text"_a, "library"_a, "libmpi"_a,
         "Runs main() in this rank of an MPI job; text(exception) is printed when it fails.");
+    module.def("notice_interrupt", &notice_interrupt, "Python handles what has interrupted it.");
     module.def("end_interrupted", &end_interrupted, "text"_a,
                "Prints it and ends the process as an interrupt does.");
     module.def("finish_processes", &finish_processes, "Ends MPI if launch_processes() has started it.");

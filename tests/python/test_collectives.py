@@ -47,7 +47,7 @@ def test_ranks_that_meet_in_different_ones_are_told(ranks):
 def test_and_on_mpi(family, ranks):
     need_family(family)
     said = run([Path(collective_checks.__file__)], family, ranks)
-    assert said.splitlines() == ["passed"] * ranks
+    assert said.count("passed") == ranks and not said.replace("passed", "").split(), said
 
 
 @pytest.mark.parametrize("family", [None, *FAMILIES])
