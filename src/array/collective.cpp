@@ -53,6 +53,7 @@ void check_ranks(Rank ranks) {
 void Gathering::all(const void* from, std::size_t bytes, std::byte* to) {
     const std::size_t all_bytes = bytes * static_cast<std::size_t>(ranks());
     if (all_bytes > scratch_.size()) scratch_ = ArrayMemory<std::byte>(all_bytes);
+    const Collective exchange("an exchange", {});  // where it is no part of another
     Collective::here().add({{number_, bytes}});
     // By way of rank 0: one message there and one back for everybody.
     const GlobalPtr<std::byte> all = scratch_.at_rank(0);

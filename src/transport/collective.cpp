@@ -24,6 +24,9 @@ std::string names_of(const std::vector<Rank>& ranks) {
     return names;
 }
 
+/// Of ranks that are in the same; more are nobody's to read.
+constexpr std::size_t most_groups = 8;
+
 }  // namespace
 
 CollectiveError collective_error(std::vector<CollectiveArrival> arrivals, Rank ranks) {
@@ -39,6 +42,10 @@ CollectiveError collective_error(std::vector<CollectiveArrival> arrivals, Rank r
             if (arrivals[m].id != arrivals[n].id || arrivals[m].text != arrivals[n].text) continue;
             told[m] = true;
             same.push_back(arrivals[m].rank);
+        }
+        if (texts.size() == most_groups) {
+            all += "; and others";
+            break;
         }
         const bool again = std::find(texts.begin(), texts.end(), arrivals[n].text) != texts.end();
         texts.push_back(arrivals[n].text);

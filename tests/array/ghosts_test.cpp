@@ -240,7 +240,7 @@ TEST(Ghost, WrongUseIsNamed) {
                       a.accumulate_ghosts();
                   else
                       a.fill(1);
-              }).find(": rank "),
+              }).find(" in accumulate_ghosts at "),
               std::string::npos);
 }
 

@@ -220,7 +220,7 @@ TEST(Resizing, WrongUseIsNamed) {
     const auto differ = [&](const std::string& what, const std::function<void(BlockArray<long, 1>&)>& wrong) {
         EXPECT_NE(failure(wrong).find(what), std::string::npos) << failure(wrong);
     };
-    differ("resize: rank ", [](auto& a) { a.resize({10 + rank() / 2}); });
+    differ(" in resize at ", [](auto& a) { a.resize({10 + rank() / 2}); });
     differ("a grid of 2 ranks (the program has 3)", [](auto& a) { a.resize(a.bounds(), {2}); });
     differ("bounds", [](auto& a) { a.resize(Box<1>({3}, {2})); });
     // One rank has evicted, the others have not: all find out, and nothing has happened.

@@ -106,7 +106,7 @@ def fills():
         assert array[2].item() == (value[0].item() if dtype.names else 3)
     array = BlockArray(3, "f4")
     if ranks() > 1:
-        refused(lambda: array.fill(rank()), "fill: rank")
+        refused(lambda: array.fill(rank()), "in fill at ")
     array.fill(1.5)
     assert array.sum() == 4.5
     barrier()
