@@ -18,7 +18,7 @@
 
 #include <unordered_map>
 
-#include "random_steps.hpp"
+#include "random_extra.hpp"
 
 namespace random_programs {
 
@@ -38,6 +38,9 @@ struct Act {
     bool begun = false;     ///< a message whose receive was posted before
     int expected = 0;       ///< the flag's value from which on it is raised
     std::uint64_t bit = 0;  ///< what an addition adds to each of its words
+    int memory = 0;         ///< of an access; two windows may have the same
+    std::uint64_t base = 0;  ///< where its window begins there
+    ExtraWindow extra;      ///< of an access of one, and where one is made or freed
     int read = -1;          ///< index of what it reads
     int write = -1;
 };
@@ -62,10 +65,15 @@ struct Read {
     std::uint32_t complete = never;
 };
 
-/// The bytes of a rank's part at the beginning of a program.
-inline unsigned char byte_at_first(std::uint64_t fill, int window, int rank, std::uint64_t offset) {
-    if (offset >= data_bytes(window, rank)) return 0;
-    return check::pattern_byte(rank + 16 * window, offset, static_cast<int>(fill % 1000));
+/// Whether there are words that are only added to.
+inline bool is_of_sums(int memory, int rank, std::uint64_t offset) {
+    return memory < windows && offset >= data_bytes(memory, rank);
+}
+
+/// The bytes of a rank's part at the beginning.
+inline unsigned char byte_at_first(std::uint64_t fill, int memory, int rank, std::uint64_t offset) {
+    if (is_of_sums(memory, rank, offset)) return 0;
+    return check::pattern_byte(rank + 16 * memory, offset, static_cast<int>(fill % 1000));
 }
 
 /// All reads and writes of a program, and their order.
@@ -80,7 +88,7 @@ class History {
     std::string check(const Act& act, const unsigned char* bytes, bool strict) const {
         const Read& read = reads_[static_cast<std::size_t>(act.read)];
         for (std::uint64_t i = 0; i < act.step.size_bytes; ++i) {
-            std::string wrong = check_byte(act, read, act.step.place(i), bytes[i], strict);
+            std::string wrong = check_byte(act, read, act.base + act.step.place(i), bytes[i], strict);
             if (!wrong.empty()) return wrong;
         }
         return {};
@@ -91,20 +99,22 @@ class History {
         const Read& read = reads_[static_cast<std::size_t>(act.read)];
         int number = 0;
         for (int value = 0; value < 256; ++value)
-            if (check_byte(act, read, act.step.place(0), static_cast<unsigned char>(value), strict).empty())
+            if (check_byte(act, read, act.base + act.step.place(0), static_cast<unsigned char>(value), strict)
+                    .empty())
                 ++number;
         return number;
     }
 
-    /// \return what is wrong with a rank's part after all is over
-    std::string check_part(int window, int rank, const unsigned char* bytes) const {
+    /// \return what is wrong with a rank's part of a memory of so many bytes after all is over
+    std::string check_part(int memory, int rank, const unsigned char* bytes, std::uint64_t size_bytes) const {
         Act act;
-        act.step.window = window;
+        act.memory = memory;
+        act.step.window = std::min(memory, static_cast<int>(extra));
         act.step.peer = act.step.rank = rank;
         act.number = never - 1;
         Read read{act.number, nobody, false, {}, {}, never};
         read.issued.fill(never - 1);
-        for (std::uint64_t at = 0; at < part_bytes(window, rank); ++at) {
+        for (std::uint64_t at = 0; at < size_bytes; ++at) {
             std::string wrong = check_byte(act, read, at, bytes[at], true);
             if (!wrong.empty()) return wrong;
         }
@@ -126,7 +136,7 @@ class History {
     std::vector<Act> acts_;
     std::vector<Read> reads_;
     std::vector<Write> writes_;
-    std::unordered_map<std::uint64_t, std::vector<Entry>> entries_;  ///< by window, rank and offset
+    std::unordered_map<std::uint64_t, std::vector<Entry>> entries_;  ///< by memory, rank and offset
 
   private:
     enum class Relation { before, concurrent, after };
@@ -162,11 +172,11 @@ class History {
     std::string check_byte(const Act& act, const Read& read, std::uint64_t at, unsigned char value,
                            bool strict) const {
         const Step& step = act.step;
-        const unsigned char first = byte_at_first(fill_, step.window, step.peer, at);
-        const auto found = entries_.find(key(step.window, step.peer, at));
+        const unsigned char first = byte_at_first(fill_, act.memory, step.peer, at);
+        const auto found = entries_.find(key(act.memory, step.peer, at));
         static const std::vector<Entry> none;
         const std::vector<Entry>& entries = found == entries_.end() ? none : found->second;
-        if (at >= data_bytes(step.window, step.peer)) return check_sum(entries, act, read, at, value, strict);
+        if (is_of_sums(act.memory, step.peer, at)) return check_sum(entries, act, read, at, value, strict);
         bool first_allowed = true;
         for (const Entry& entry : entries) {
             const Write& write = writes_[entry.write];

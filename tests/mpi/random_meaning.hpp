@@ -5,6 +5,8 @@
 // completes, and who learns by it what. Which values the reads may then return says random_history.hpp. No
 // MPI is called here; every rank works out the same from the list of steps.
 
+#include <optional>
+
 #include "random_history.hpp"
 
 namespace random_programs {
@@ -22,18 +24,17 @@ class Meaning : public History {
   private:
     // --- what is legal
 
-    static bool passive(int window) { return window <= locked; }
-
     bool clip(Step& step) const {
         const Kind kind = step.kind;
         const std::uint64_t data = data_bytes(step.window, step.peer);
+        if (is_extra(step.window)) return clip_extra(step);
         if (kind == Kind::sum || kind == Kind::fetch_sum) {
             const std::uint64_t word = step.offset / 8 % (sum_bytes / 8);
             const std::uint64_t words =
                 kind == Kind::sum ? std::max<std::uint64_t>(1, step.size_bytes / 8) : 1;
             step.offset = data + 8 * word;
             step.size_bytes = 8 * std::min(words, sum_bytes / 8 - word);
-            step.block = 0;
+            step.target = step.origin = {};
             return true;
         }
         const bool by_words = kind == Kind::replace || kind == Kind::read_atomic;
@@ -46,16 +47,32 @@ class Meaning : public History {
             step.size_bytes = std::max<std::uint64_t>(8, step.size_bytes - step.size_bytes % 8);
         }
         if (step.size_bytes == 0) return false;
-        if (by_words || step.end() > limit) step.block = 0;
+        if (by_words || step.end() > limit) step.target = {};
+        if (by_words) step.origin = {};
         step.size_bytes = std::min(step.size_bytes, limit - step.offset);
         return true;
     }
 
+    /// Gets and puts of whole units; a window over the memory of another has nothing else.
+    bool clip_extra(Step& step) const {
+        const std::uint64_t limit = part_bytes(step.window, step.peer);
+        const std::uint64_t unit = open_[step.window - extra]->unit(step.peer);
+        step.offset %= limit;
+        step.offset -= step.offset % unit;
+        if (step.size_bytes == 0) return false;
+        if (step.end() > limit) step.target = {};
+        step.size_bytes = std::min(step.size_bytes, limit - step.offset);
+        if (step.kind == Kind::read_atomic) step.kind = Kind::get;
+        if (step.kind > Kind::rput) step.kind = Kind::put;
+        return true;
+    }
+
     bool legal_access(Step& step) {
+        if (is_extra(step.window) && !open_[step.window - extra]) return false;
         const bool own = step.kind == Kind::load || step.kind == Kind::store;
         if (own && (step.rank != step.peer || step.window > created)) return false;
         if (step.window == started && access_[step.rank] != step.peer) return false;
-        if (!passive(step.window)) {
+        if (!is_passive(step.window)) {
             if (step.kind == Kind::rget) step.kind = Kind::get;
             if (step.kind == Kind::rput) step.kind = Kind::put;
         }
@@ -83,6 +100,8 @@ class Meaning : public History {
             add_access(act);
         else if (is_completion(step.kind))
             act.legal = add_completion(act.step);
+        else if (step.kind >= Kind::make_window)
+            act.legal = add_change(act);
         else
             act.legal = add_synchronisation(act);
         acts_.push_back(act);
@@ -99,6 +118,12 @@ class Meaning : public History {
             if (act.bit == 0) return;
         }
         act.legal = true;
+        act.memory = step.window;
+        if (is_extra(step.window)) {
+            act.extra = *open_[step.window - extra];
+            act.memory = act.extra.memory;
+            act.base = act.extra.base;
+        }
         if (step.window == locked) is_locked_[step.rank][step.peer] = true;
         const std::uint32_t now = tick(step.rank);
         Clock issued = clock(step.rank);
@@ -120,7 +145,9 @@ class Meaning : public History {
             }
             reads_.push_back(read);
             if (!own) under.reads.push_back(act.read);
-            if (step.kind == Kind::rget) requests_[step.rank].push_back(act.read);
+            // Some libraries complete the request before the bytes are in a buffer with gaps.
+            if (step.kind == Kind::rget && step.origin.block == 0)
+                requests_[step.rank].push_back(act.read);
             if (step.window == started) has_read_[step.rank] = true;
         }
         if (writes) {
@@ -128,7 +155,7 @@ class Meaning : public History {
             writes_.push_back({act.number, step.rank, ordered, issued, step.rank, own ? now : never});
             if (!own) under.writes.push_back(act.write);
             for (std::uint64_t i = 0; i < step.size_bytes; ++i)
-                entries_[key(step.window, step.peer, step.place(i))].push_back(
+                entries_[key(act.memory, step.peer, act.base + step.place(i))].push_back(
                     {static_cast<std::uint32_t>(act.write), static_cast<std::uint32_t>(i)});
         }
     }
@@ -148,16 +175,22 @@ class Meaning : public History {
         under.writes.clear();
     }
 
+    /// For a rank's requests.
+    void wait(int rank) {
+        const std::uint32_t now = tick(rank);
+        for (const int read : requests_[rank])
+            reads_[static_cast<std::size_t>(read)].complete =
+                std::min(reads_[static_cast<std::size_t>(read)].complete, now);
+        requests_[rank].clear();
+    }
+
     bool add_completion(Step& step) {
         if (step.kind == Kind::wait) {
-            const std::uint32_t now = tick(step.rank);
-            for (const int read : requests_[step.rank])
-                reads_[static_cast<std::size_t>(read)].complete =
-                    std::min(reads_[static_cast<std::size_t>(read)].complete, now);
-            requests_[step.rank].clear();
+            wait(step.rank);
             return true;
         }
-        if (!passive(step.window)) return false;
+        if (!is_passive(step.window)) return false;
+        if (is_extra(step.window) && !open_[step.window - extra]) return false;
         if (step.window == locked) {
             if (!is_locked_[step.rank][step.peer]) return false;
             if (step.kind == Kind::flush_all) step.kind = Kind::flush;
@@ -206,7 +239,8 @@ class Meaning : public History {
             case Kind::flag:
             case Kind::lock_flag:
                 if (alone) return false;
-                act.expected = ++raised_[key(step.kind == Kind::flag ? step.variant % 6 == 5 : 2, step.window,
+                if (step.kind == Kind::flag && has_handshake(step.variant)) learn(from, tell(to));
+                act.expected = ++raised_[key(place_of_flag(step), step.window,
                                              static_cast<std::uint64_t>(from * most_ranks + to))];
                 learn(to, tell(from));
                 return true;
@@ -217,6 +251,37 @@ class Meaning : public History {
             default:
                 return add_collective(step);
         }
+    }
+
+    static int place_of_flag(const Step& step) {
+        if (step.kind == Kind::lock_flag) return 0;
+        return is_poll(step.variant) ? step.variant % 10 == poll_in_allocated ? 3 : 2 : 1;
+    }
+
+    /// Windows come and go, which all ranks do together, and change. Nobody learns by a change.
+    bool add_change(Act& act) {
+        const Step& step = act.step;
+        if (step.kind == Kind::set_state) return true;
+        auto& open = open_[step.window - extra];
+        if (open.has_value() == (step.kind == Kind::make_window)) return false;
+        if (step.kind == Kind::make_window)
+            open.emplace(step, made_++);
+        act.extra = *open;
+        if (step.kind == Kind::free_window) {
+            open.reset();
+            for (int rank = 0; rank < ranks_; ++rank) {
+                wait(rank);
+                for (int target = 0; target < ranks_; ++target)
+                    complete(rank, step.window, target, true);
+            }
+        }
+        std::array<Clock, most_ranks> known{};
+        for (int rank = 0; rank < ranks_; ++rank)
+            known[static_cast<std::size_t>(rank)] = tell(rank);
+        for (int rank = 0; rank < ranks_; ++rank)
+            for (int other = 0; other < ranks_; ++other)
+                learn(rank, known[static_cast<std::size_t>(other)]);
+        return true;
     }
 
     bool start(int origin, int target) {
@@ -331,6 +396,8 @@ class Meaning : public History {
             for (int target = 0; target < ranks_; ++target)
                 step(Kind::reopen, rank, target, locked);
         }
+        for (int window = extra; window < all_windows; ++window)
+            if (open_[window - extra]) step(Kind::free_window, 0, 0, window);
         step(Kind::fence, 0, 0);
         step(Kind::collective, 0, 0);
     }
@@ -347,7 +414,7 @@ class Meaning : public History {
     std::unordered_map<std::uint64_t, int> raised_;           ///< flags
 
     std::array<Clock, most_ranks> clocks_{}, barrier_clocks_{};
-    Under under_[most_ranks][windows][most_ranks];
+    Under under_[most_ranks][all_windows][most_ranks];
     std::vector<int> requests_[most_ranks];
     bool is_locked_[most_ranks][most_ranks] = {};
     bool begun_[most_ranks][most_ranks] = {};  ///< a receive is posted
@@ -355,6 +422,8 @@ class Meaning : public History {
     bool has_read_[most_ranks] = {};
     Clock post_clock_[most_ranks] = {};
     bool barrier_open_ = false;
+    std::optional<ExtraWindow> open_[extra_windows];
+    int made_ = 0;
 };
 
 }  // namespace random_programs

@@ -4,8 +4,10 @@
 // Executes a random program: this rank's accesses, each value that it reads compared with what is allowed.
 
 #include <list>
+#include <optional>
 
 #include "random_sync.hpp"
+#include "random_transfer.hpp"
 
 namespace random_programs {
 
@@ -14,17 +16,19 @@ struct Outcome {
     std::string failure;  ///< the first wrong value
     std::uint64_t reads = 0, bytes = 0, writes = 0, synchronisations = 0;
     std::uint64_t determined = 0;  ///< reads of which the first byte may have one value only
+    MoveCounts moves{};
 };
 
 class Player {
   public:
-    Player(const Windows& all, const Meaning& meaning, std::uint64_t fill, Outcome& outcome)
+    Player(Windows& all, Twins& twins, const Meaning& meaning, std::uint64_t fill, Outcome& outcome)
         : windows_(all),
+          twins_(twins),
           meaning_(meaning),
           fill_(fill),
           outcome_(outcome),
           strict_(mode() == "acquire" || mode() == "plain"),
-          sync_(all) {}
+          sync_(all, outcome.moves) {}
 
     void play() {
         prepare();
@@ -37,6 +41,8 @@ class Player {
                 if (act.step.rank == rank()) access(act);
             } else if (is_completion(act.step.kind)) {
                 if (act.step.rank == rank()) complete(act.step);
+            } else if (act.step.kind >= Kind::make_window) {
+                change(act);
             } else {
                 synchronise(act);
             }
@@ -49,14 +55,22 @@ class Player {
     /// An access that is not over.
     struct Operation {
         const Act* act;
-        std::vector<unsigned char> buffer;
-        std::uint64_t first =
-            0;  ///< the place in the window that the buffer begins with, if it has gaps, too
-        bool has_gaps = false;
+        std::vector<unsigned char> buffer;  ///< from the origin's first address to its last
         MPI_Request request = MPI_REQUEST_NULL;
         bool over = false;
+        bool spoilt = false;              ///< the program has written to the buffer, which may not be final
+        bool changed = false;             ///< the program has changed what it has looked at
+        std::vector<unsigned char> seen;  ///< when it returned, or since it was changed
 
-        unsigned char& at(std::uint64_t i) { return buffer[has_gaps ? act->step.place(i) - first : i]; }
+        unsigned char& at(std::uint64_t i) {
+            return buffer[act->step.origin.place(i, act->step.size_bytes)];
+        }
+        std::vector<unsigned char> bytes() {
+            std::vector<unsigned char> all(act->step.size_bytes);
+            for (std::uint64_t i = 0; i < all.size(); ++i)
+                all[i] = at(i);
+            return all;
+        }
     };
 
     void prepare() {
@@ -65,6 +79,7 @@ class Player {
             unsigned char* const bytes = windows_.bytes(id);
             for (std::uint64_t at = 0; at < part_bytes(id, rank()); ++at)
                 bytes[at] = byte_at_first(fill_, id, rank(), at);
+            if (id == allocated) std::memset(bytes + part_bytes(id, rank()), 0, Windows::flag_bytes);
             CHECK_MPI(MPI_Win_unlock(rank(), windows_[id]));
         }
         for (const Window* flags : {windows_.flags.get(), windows_.lock_flags.get()}) {
@@ -72,6 +87,9 @@ class Player {
             std::memset(flags->bytes(), 0, Windows::flag_bytes);
             CHECK_MPI(MPI_Win_unlock(rank(), *flags));
         }
+        for (int id = 0; id <= all_windows; ++id)
+            if (windows_.has_changed[id]) windows_.states->reset(windows_[id]);
+        windows_.has_changed.reset();
         barrier();
         windows_.forget_all();
         for (const MPI_Win win : {windows_[allocated], windows_[created], MPI_Win{*windows_.flags}})
@@ -86,7 +104,7 @@ class Player {
         barrier();
         for (int id = 0; id < windows; ++id) {
             CHECK_MPI(MPI_Win_lock(MPI_LOCK_SHARED, rank(), 0, windows_[id]));
-            note(meaning_.check_part(id, rank(), windows_.bytes(id)));
+            note(meaning_.check_part(id, rank(), windows_.bytes(id), part_bytes(id, rank())));
             CHECK_MPI(MPI_Win_unlock(rank(), windows_[id]));
         }
         barrier();
@@ -94,6 +112,34 @@ class Player {
 
     void note(const std::string& wrong) {
         if (!wrong.empty() && outcome_.failure.empty()) outcome_.failure = wrong;
+    }
+
+    void count(Move move) { ++outcome_.moves[static_cast<std::size_t>(move)]; }
+
+    /// All ranks do it together; the first counts.
+    void change(const Act& act) {
+        const Step& step = act.step;
+        if (rank() == 0) count(step.move);
+        if (step.kind == Kind::set_state) {
+            windows_.has_changed.set(static_cast<std::size_t>(step.window));
+            // Each rank may say something else.
+            return windows_.states->change(windows_[step.window],
+                                           step.variant + (step.variant / 64 % 2 == 0 ? 0 : rank()));
+        }
+        auto& made = windows_.made[step.window - extra];
+        if (step.kind == Kind::make_window) {
+            if (rank() == 0) count(act.extra.overlaps() ? Move::overlap : Move::made);
+            made.emplace(act.extra, step.window, fill_, windows_.bytes(created), *windows_.states);
+        } else {
+            wait(step.variant);
+            CHECK_MPI(MPI_Win_unlock_all(windows_[step.window]));
+            for (int target = 0; target < size(); ++target)
+                over(step.window, target);
+            note(made->free(meaning_));
+            made.reset();
+        }
+        ++outcome_.synchronisations;
+        windows_.forget_all();
     }
 
     void synchronise(const Act& act) {
@@ -121,21 +167,47 @@ class Player {
             windows_.forget_all();
             is_locked_[step.peer] = true;
         }
-        operations_.emplace_back();
-        Operation& operation = operations_.back();
-        operation.act = &act;
-        operation.first = step.offset;
-        operation.has_gaps = step.block != 0 && step.variant % 2 != 0;
-        operation.buffer.assign(operation.has_gaps ? step.end() - step.offset : step.size_bytes, 0xA5);
+        count(step.move);
+        if (step.kind == Kind::rget && step.origin.block != 0) count(Move::typed);
+        Operation& operation = begin(act);
         if (!reads(act)) ++outcome_.writes;
         if (!reads(act) && act.bit == 0)
             for (std::uint64_t i = 0; i < step.size_bytes; ++i)
                 operation.at(i) = value_of(step.id, i);
         if (act.bit != 0) addends_.assign(step.size_bytes / 8, act.bit);
-        if (step.kind <= Kind::rput)
-            transfer(act, operation);
-        else
-            by_words(act, operation);
+        if (step.kind > Kind::rput) return by_words(act, operation);
+        transfer(step, operation.buffer.data(), windows_.displacement(step.window, step.peer, step.offset),
+                 windows_[step.window], &operation.request);
+        if (step.look && reads(act) && twins_.are_prompt(step)) look(operation);
+    }
+
+    /// Some have the buffer of one that is over.
+    Operation& begin(const Act& act) {
+        operations_.emplace_back();
+        Operation& operation = operations_.back();
+        operation.act = &act;
+        if (!used_.empty() && act.step.variant % 3 != 0) {
+            operation.buffer = std::move(used_.back());
+            used_.pop_back();
+            count(Move::reuse);
+        }
+        operation.buffer.assign(act.step.origin.span(act.step.size_bytes), 0xA5);
+        return operation;
+    }
+
+    /// At what a get has brought that has returned and is not complete.
+    void look(Operation& operation) {
+        const Act& act = *operation.act;
+        operation.seen = operation.bytes();
+        if (!twins_.delivers(act.step)) return operation.seen.clear();
+        count(Move::look);
+        const std::string wrong = meaning_.check(act, operation.seen.data(), strict_);
+        if (!wrong.empty()) note(wrong + ", when the get returned. The library delivers at once");
+        if (act.step.variant % 2 != 0) return;
+        count(Move::change);
+        operation.changed = true;
+        for (std::uint64_t i = 0; i < act.step.size_bytes; ++i)
+            operation.at(i) = operation.seen[i] = static_cast<unsigned char>(0x3C + i);
     }
 
     /// The program's own part, by the processor.
@@ -155,50 +227,6 @@ class Player {
         for (std::uint64_t i = 0; i < step.size_bytes; ++i)
             bytes[step.place(i)] = value_of(step.id, i);
         CHECK_MPI(MPI_Win_sync(win));
-    }
-
-    /// A type with the step's places, from its first on.
-    static MPI_Datatype strided(const Step& step) {
-        MPI_Datatype type;
-        const std::uint64_t blocks = step.size_bytes / step.block, rest = step.size_bytes % step.block;
-        const auto length = static_cast<int>(step.block);
-        if (rest == 0 && step.variant % 4 < 2) {
-            CHECK_MPI(MPI_Type_vector(static_cast<int>(blocks), length,
-                                      static_cast<int>(step.block + step.gap), MPI_BYTE, &type));
-        } else {
-            std::vector<int> lengths(blocks, length);
-            if (rest != 0) lengths.push_back(static_cast<int>(rest));
-            std::vector<MPI_Aint> places;
-            for (std::size_t i = 0; i < lengths.size(); ++i)
-                places.push_back(static_cast<MPI_Aint>(i * (step.block + step.gap)));
-            CHECK_MPI(MPI_Type_create_hindexed(static_cast<int>(lengths.size()), lengths.data(),
-                                               places.data(), MPI_BYTE, &type));
-        }
-        CHECK_MPI(MPI_Type_commit(&type));
-        return type;
-    }
-
-    void transfer(const Act& act, Operation& operation) {
-        const Step& step = act.step;
-        const MPI_Win win = windows_[step.window];
-        const auto bytes = static_cast<int>(step.size_bytes);
-        const auto at = static_cast<MPI_Aint>(step.offset);
-        MPI_Datatype there = step.block == 0 ? MPI_BYTE : strided(step);
-        const int there_count = step.block == 0 ? bytes : 1;
-        const MPI_Datatype here = operation.has_gaps ? there : MPI_BYTE;
-        const int here_count = operation.has_gaps ? 1 : bytes;
-        unsigned char* const buffer = operation.buffer.data();
-        if (step.kind == Kind::get)
-            CHECK_MPI(MPI_Get(buffer, here_count, here, step.peer, at, there_count, there, win));
-        else if (step.kind == Kind::rget)
-            CHECK_MPI(MPI_Rget(buffer, here_count, here, step.peer, at, there_count, there, win,
-                               &operation.request));
-        else if (step.kind == Kind::put)
-            CHECK_MPI(MPI_Put(buffer, here_count, here, step.peer, at, there_count, there, win));
-        else
-            CHECK_MPI(MPI_Rput(buffer, here_count, here, step.peer, at, there_count, there, win,
-                               &operation.request));
-        if (step.block != 0) CHECK_MPI(MPI_Type_free(&there));
     }
 
     void by_words(const Act& act, Operation& operation) {
@@ -231,10 +259,9 @@ class Player {
     // --- completions
 
     void complete(const Step& step) {
+        if (step.kind == Kind::wait) return wait(step.variant);
         const MPI_Win win = windows_[step.window];
         switch (step.kind) {
-            case Kind::wait:
-                return wait(step.variant);
             case Kind::flush:
                 CHECK_MPI(MPI_Win_flush(step.peer, win));
                 return over(step.window, step.peer);
@@ -277,7 +304,14 @@ class Player {
         for (Operation& operation : operations_) {
             if (operation.request == MPI_REQUEST_NULL) continue;
             operation.request = MPI_REQUEST_NULL;
-            finish(operation);
+            if (operation.over || operation.act->step.kind == Kind::rput ||
+                operation.act->step.origin.block == 0) {
+                finish(operation);
+            } else if (operation.act->step.variant % 5 < 2) {
+                // Its bytes may come until a flush. Nobody looks at them then.
+                operation.spoilt = true;
+                spoil(operation);
+            }
         }
         remove_finished();
     }
@@ -319,19 +353,26 @@ class Player {
         if (operation.over) return;
         operation.over = true;
         const Act& act = *operation.act;
-        if (reads(act)) {
-            std::vector<unsigned char> seen(act.step.size_bytes);
-            for (std::uint64_t i = 0; i < seen.size(); ++i)
-                seen[i] = operation.at(i);
+        if (reads(act) && !operation.spoilt) {
+            const std::vector<unsigned char> bytes = operation.bytes();
             count(act);
-            note(meaning_.check(act, seen.data(), strict_));
+            if (!operation.changed) note(meaning_.check(act, bytes.data(), strict_));
+            if (!operation.seen.empty() && bytes != operation.seen)
+                note(to_text(act.step) + ": other bytes than when the get returned, and none are to come");
         }
+        spoil(operation);
+    }
+
+    /// The program uses its buffer for something else.
+    static void spoil(Operation& operation) {
         std::fill(operation.buffer.begin(), operation.buffer.end(), static_cast<unsigned char>(0xBD));
     }
 
     void remove_finished() {
-        operations_.remove_if([](const Operation& operation) {
-            return operation.over && operation.request == MPI_REQUEST_NULL;
+        operations_.remove_if([this](Operation& operation) {
+            if (!operation.over || operation.request != MPI_REQUEST_NULL) return false;
+            if (used_.size() < 3) used_.push_back(std::move(operation.buffer));
+            return true;
         });
         if (operations_.empty()) operands_.clear();
     }
@@ -342,13 +383,15 @@ class Player {
         if (outcome_.reads % 8 == 0 && meaning_.choices(act, strict_) == 1) outcome_.determined += 8;
     }
 
-    const Windows& windows_;
+    Windows& windows_;
+    Twins& twins_;
     const Meaning& meaning_;
     std::uint64_t fill_;
     Outcome& outcome_;
     bool strict_;
     Synchroniser sync_;
     std::list<Operation> operations_;
+    std::vector<std::vector<unsigned char>> used_;  ///< buffers of accesses that are over
     std::list<std::vector<std::uint64_t>> operands_;
     std::vector<std::uint64_t> addends_;
     bool is_locked_[most_ranks] = {};

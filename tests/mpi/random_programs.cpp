@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random SPMD programs through the whole interposer, held against a reference model. Ranks synchronise in
 // pairs and irregularly, by many kinds of calls, and may race; every value that is read has to be one that
-// the MPI standard allows there (random_meaning.hpp). A program that fails is shrunk to the shortest that
-// still does.
+// the MPI standard allows there (random_meaning.hpp), or that the library at hand gives (random_transfer.hpp).
+// What they do on purpose because a cache may get it wrong stands in random_moves.hpp.
 //
-//   random_programs [--programs N] [--seconds S] [--seed N]   N programs (or for S seconds) from this seed on
-//                   [--program N]                             just this one
-//                   [--canary N]                              with the canary: where the acquire of a call is
-//                   left
-//                                                             out, one of N programs that use it has to fail
-#include <algorithm>
-#include <chrono>
-#include <optional>
+//   random_programs [--programs N]     so many programs (default: 30)
+//                   [--operations N]   or until these have made so many operations; tells how far it is
+//                   [--seconds S]      or for so long
+//                   [--seed N]         the same seed makes the same programs
+//                   [--program N]      just this one
+//                   [--without MOVES]  names of moves that are left out, separated by commas
+//                   [--spawn N]        N more ranks, which the others spawn
+//                   [--canary N]       with the canary: where the acquire of a call is left out, one of N
+//                                      programs that use it has to fail
 
-#include "../simulation/shrink.hpp"
-#include "random_player.hpp"
+#include "random_campaign.hpp"
 
 extern "C" void nearfetch_canary_leave_out(const char* names) __attribute__((weak));
 
@@ -22,138 +22,77 @@ namespace random_programs {
 
 namespace {
 
-constexpr int shrink_runs = 400, shrink_tries = 2;
-constexpr double shrink_s = 30;
-
-struct Options {
-    std::uint64_t programs = 0, seed = 1;
-    double seconds = 0;
-    std::optional<std::uint64_t> program;
-    bool canary = false;
-};
+/// \return whether it is understood
+bool read_option(std::string_view name, const char* value, Options& options) {
+    const auto number = [value] { return std::strtoull(value, nullptr, 10); };
+    if (name == "--programs")
+        options.programs = number();
+    else if (name == "--operations")
+        options.operations = number();
+    else if (name == "--seconds")
+        options.seconds = std::strtod(value, nullptr);
+    else if (name == "--seed")
+        options.seed = number();
+    else if (name == "--program")
+        options.program = number();
+    else if (name == "--without")
+        return read_moves(value, options.without);
+    else if (name == "--spawn")
+        options.spawned = static_cast<int>(number());
+    else if (name == "--canary")
+        options.canary = true, options.programs = number();
+    else
+        return false;
+    return true;
+}
 
 Options read_options(int argc, char** argv) {
     Options options;
-    for (int i = 1; i + 1 < argc; i += 2) {
-        const std::string_view name = argv[i];
-        const char* const value = argv[i + 1];
-        if (name == "--programs") options.programs = std::strtoull(value, nullptr, 10);
-        if (name == "--seconds") options.seconds = std::strtod(value, nullptr);
-        if (name == "--seed") options.seed = std::strtoull(value, nullptr, 10);
-        if (name == "--program") options.program = std::strtoull(value, nullptr, 10);
-        if (name == "--canary") {
-            options.canary = true;
-            options.programs = std::strtoull(value, nullptr, 10);
+    for (int i = 1; i < argc; i += 2)
+        if (i + 1 == argc || !read_option(argv[i], argv[i + 1], options)) {
+            std::cerr << "random_programs: '" << argv[i] << (i + 1 == argc ? "" : " ")
+                      << (i + 1 == argc ? "" : argv[i + 1])
+                      << "' is no option with a value that it knows: its source lists them" << std::endl;
+            MPI_Abort(MPI_COMM_WORLD, 2);
         }
+    if (options.programs == 0) {
+        const bool by_itself = options.seconds > 0 || options.operations > 0;
+        options.programs = by_itself ? ~std::uint64_t{0} : crowded() ? 6 : 30;
     }
-    if (options.programs == 0)
-        options.programs = options.seconds > 0 ? ~std::uint64_t{0} : crowded() ? 6 : 30;
+    // A move more may make up for the acquire that is left out.
+    if (options.canary) options.without.set();
     return options;
 }
 
-class Campaign {
+/// The ranks of this world, and of those that it spawns or that have spawned it.
+class AllRanks {
   public:
-    Campaign(const Options& options, const Windows& all) : options_(options), windows_(all) {}
-
-    /// \return how many programs were run until one failed; none if all went well
-    std::optional<std::uint64_t> run(bool tell, const Way* favourite = nullptr) {
-        const auto begin = std::chrono::steady_clock::now();
-        for (std::uint64_t i = 0; i < (options_.program ? 1 : options_.programs); ++i) {
-            const std::uint64_t seed =
-                options_.program ? *options_.program : check::pattern(3, i, 5) ^ options_.seed;
-            state().seed = seed;
-            if (options_.seconds > 0 && i % 8 == 0) {
-                const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
-                if (!agreed(passed.count() < options_.seconds)) break;
-                alarm(100);
-            }
-            const std::vector<Step> program = Generator(seed, size(), favourite).make();
-            ++programs_;
-            const std::string failure = play(program, seed, total_);
-            if (!fails_somewhere(failure)) continue;
-            if (tell) explain(program, seed, failure);
-            return i + 1;
-        }
-        return std::nullopt;
+    AllRanks(char** argv, int spawned) {
+        MPI_Comm_get_parent(&others_);
+        is_spawned_ = others_ != MPI_COMM_NULL;
+        if (!is_spawned_ && spawned == 0) return;
+        if (!is_spawned_)
+            CHECK_MPI(MPI_Comm_spawn(argv[0], argv + 1, spawned, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &others_,
+                                     MPI_ERRCODES_IGNORE));
+        CHECK_MPI(MPI_Intercomm_merge(others_, is_spawned_, &world()));
+        MPI_Comm_rank(world(), &state().rank);
+        MPI_Comm_size(world(), &state().size);
     }
-
-    void summarise() const {
-        std::uint64_t mine[] = {total_.reads, total_.bytes, total_.writes, total_.synchronisations,
-                                total_.determined};
-        std::uint64_t all[5] = {};
-        MPI_Allreduce(mine, all, 5, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
-        unsigned long long hits = 0, all_hits = 0;
-        for (const auto& window : windows_.data)
-            hits += counter(*window, "hits") + counter(*window, "partial_hits");
-        MPI_Allreduce(&hits, &all_hits, 1, MPI_UNSIGNED_LONG_LONG, MPI_SUM, MPI_COMM_WORLD);
-        if (rank() == 0)
-            std::cout << programs_ << " programs: " << all[0] << " reads of " << all[1] << " bytes ("
-                      << all_hits << " hits), " << all[2] << " writes, " << all[3] << " synchronisations; "
-                      << all[4] * 100 / std::max<std::uint64_t>(all[0], 1)
-                      << " % of the reads have one value only" << std::endl;
-        // Programs that say nothing would pass, too.
-        if (programs_ >= 10) CHECK(all[4] * 3 > all[0] && all[2] > all[0] / 10 && all[3] > 10 * programs_);
+    AllRanks(const AllRanks&) = delete;
+    AllRanks& operator=(const AllRanks&) = delete;
+    /// A failure of one is one of all.
+    ~AllRanks() {
+        if (others_ == MPI_COMM_NULL) return;
+        int all = 0;
+        MPI_Allreduce(&state().failures, &all, 1, MPI_INT, MPI_SUM, world());
+        state().failures = all;
+        MPI_Comm_free(&world());
+        MPI_Comm_disconnect(&others_);
     }
 
   private:
-    static bool agreed(bool mine) {
-        int yes = mine;
-        MPI_Bcast(&yes, 1, MPI_INT, 0, MPI_COMM_WORLD);
-        return yes != 0;
-    }
-
-    static bool fails_somewhere(const std::string& failure) {
-        int mine = !failure.empty(), any = 0;
-        MPI_Allreduce(&mine, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
-        return any != 0;
-    }
-
-    std::string play(const std::vector<Step>& program, std::uint64_t seed, Outcome& outcome) {
-        const Meaning meaning(program, size(), seed);
-        outcome.failure.clear();
-        Player(windows_, meaning, seed, outcome).play();
-        return outcome.failure;
-    }
-
-    /// Shrinks the program and tells all about it. All ranks do it together.
-    static std::string history(const std::vector<Step>& program, std::uint64_t seed) {
-        std::ostringstream text;
-        const Meaning meaning(program, size(), seed);
-        for (const Act& act : meaning.acts())
-            if (act.legal && act.step.id != 0) text << "  " << to_text(act.step) << '\n';
-        return text.str();
-    }
-
-    void explain(const std::vector<Step>& program, std::uint64_t seed, const std::string& failure) {
-        const auto begin = std::chrono::steady_clock::now();
-        Outcome trial;
-        std::string last = failure;
-        const auto fails = [&](const std::vector<Step>& steps) {
-            const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
-            if (!agreed(passed.count() < shrink_s)) return false;
-            for (int i = 0; i < shrink_tries; ++i) {
-                const std::string wrong = play(steps, seed, trial);
-                if (!fails_somewhere(wrong)) continue;
-                last = wrong;
-                return true;
-            }
-            return false;
-        };
-        alarm(100);
-        const std::vector<Step> small = nearfetch::simulation::shrunk(program, fails, shrink_runs);
-        std::ostringstream text;
-        text << "program " << seed << ": " << failure << "\n  shrunk to " << small.size() << " steps of "
-             << program.size() << ": " << last;
-        if (!failure.empty() || !last.empty()) report(__FILE__, __LINE__, text.str());
-        if (rank() != 0) return;
-        std::cerr << history(small, seed) << "To run it again: random_programs --program " << seed << " on "
-                  << size() << " ranks" << std::endl;
-    }
-
-    const Options& options_;
-    const Windows& windows_;
-    Outcome total_;
-    std::uint64_t programs_ = 0;
+    MPI_Comm others_ = MPI_COMM_NULL;
+    bool is_spawned_ = false;
 };
 
 /// Acquires that are left out together, and the way of synchronising that then says nothing.
@@ -186,15 +125,16 @@ constexpr Omission omissions[] = {
     {"MPI_Get_accumulate", {Kind::flag, 1}},
     {"MPI_Rget_accumulate MPI_Wait", {Kind::flag, 2}},
     {"MPI_Win_lock", {Kind::lock_flag, 0}},
+    {"MPI_Win_create MPI_Win_free", {Kind::make_window, ExtraWindow::by_create}},
 };
 
-void leave_out(const Options& options, const Windows& all) {
+void leave_out(const Options& options, Windows& all, Twins& twins) {
     CHECK(nearfetch_canary_leave_out != nullptr);
     if (nearfetch_canary_leave_out == nullptr) return;
     for (const Omission& omission : omissions) {
         part(omission.calls);
         nearfetch_canary_leave_out(omission.calls);
-        const auto found = Campaign(options, all).run(false, &omission.way);
+        const auto found = Campaign(options, all, twins).run(false, &omission.way);
         nearfetch_canary_leave_out("");
         if (!found) report(__FILE__, __LINE__, std::string(omission.calls) + ": not missed when left out");
         if (rank() == 0 && found)
@@ -204,18 +144,21 @@ void leave_out(const Options& options, const Windows& all) {
 
 int main(int argc, char** argv) {
     Program program(argc, argv, 100);
-    const Options options = read_options(argc, argv);
-    if (size() > most_ranks) return program.skip("its arrays are for fewer ranks");
-    if (size() == 1) return program.skip("it needs two ranks");
     {
+        Options options = read_options(argc, argv);
+        const AllRanks ranks(argv, options.spawned);
+        if (size() > most_ranks) return program.skip("its arrays are for fewer ranks");
+        if (size() == 1) return program.skip("it needs two ranks");
+        can_create(world());  // asked of all ranks
         const Info acquire{{"nearfetch_mode", "acquire"}, {"nearfetch_bypass", "off"}};
-        const Windows all(options.canary ? MPI_Info{acquire} : MPI_INFO_NULL);
+        Windows all(options.canary ? MPI_Info{acquire} : MPI_INFO_NULL);
+        Twins twins;
         if (!options.canary) {
-            Campaign campaign(options, all);
+            Campaign campaign(options, all, twins);
             campaign.run(true);
             campaign.summarise();
         } else {
-            leave_out(options, all);
+            leave_out(options, all, twins);
         }
     }
     return program.finish();
