@@ -85,7 +85,8 @@ class Campaign {
     bool is_expected(Move move) const {
         if (options_.without[static_cast<std::size_t>(move)]) return false;
         const bool looks = move == Move::look || move == Move::change;
-        return !looks || twins_.is_prompt_somewhere();
+        return !looks || (twins_.is_prompt_somewhere() &&
+                          !options_.without[static_cast<std::size_t>(Move::look)]);
     }
 
     /// Shows how far it is, and sets the time until something is called stuck anew.

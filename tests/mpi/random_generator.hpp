@@ -18,7 +18,7 @@ class Generator {
   public:
     /// \param favourite null: chosen by chance
     Generator(std::uint64_t seed, int ranks, const MovesOut& out, const Way* favourite = nullptr)
-        : random_(seed), ranks_(ranks) {
+        : random_(seed), ranks_(ranks), out_(out) {
         length_ = 80 + random_.below(160);
         bursts_ = 1 + pick(6);
         for (auto& place : hot_)
@@ -32,7 +32,6 @@ class Generator {
         // A program makes a few of the moves, and these often.
         for (std::size_t move = 0; move < moves; ++move)
             makes_[move] = pick(3) == 0 && !out[move];
-        polls_ = !out[static_cast<std::size_t>(Move::poll)];
         if (makes(Move::poll)) way_ = {Kind::flag, any_poll()};
         if (favourite != nullptr) way_ = *favourite;
     }
@@ -55,7 +54,8 @@ class Generator {
     }
 
   private:
-    bool makes(Move move) const { return makes_[static_cast<std::size_t>(move)]; }
+    static std::size_t index(Move move) { return static_cast<std::size_t>(move); }
+    bool makes(Move move) const { return makes_[index(move)]; }
     int pick(int bound) { return static_cast<int>(random_.below(static_cast<std::uint64_t>(bound))); }
     int any_window() {
         if (makes(Move::made) && pick(3) == 0) return extra + pick(extra_windows);
@@ -94,7 +94,7 @@ class Generator {
         step.look = kind <= Kind::rget && makes(Move::look) && pick(2) != 0;
         if (bytes >= 4 && pick(6) == 0) {
             step.target = strides(bytes);
-            if (pick(2) != 0) step.origin = step.target;
+            if (pick(2) != 0 && (kind != Kind::rget || !out_[index(Move::typed)])) step.origin = step.target;
         }
         if (bytes >= 2 && makes(Move::typed) && pick(3) == 0) step.origin = strides(bytes);
         return step;
@@ -238,7 +238,7 @@ class Generator {
 
     Way any_way() {
         Way way = some_way();
-        if (way.kind == Kind::flag && is_poll(way.variant) && !polls_) way.variant -= 5;
+        if (way.kind == Kind::flag && is_poll(way.variant) && out_[index(Move::poll)]) way.variant -= 5;
         return way;
     }
     Way some_way() {
@@ -318,8 +318,8 @@ class Generator {
     std::array<std::uint64_t, 4> hot_{};
     int favourite_, favourite_target_;
     Way way_{};
-    bool loyal_, polls_;
-    MovesOut makes_;
+    bool loyal_;
+    MovesOut out_, makes_;
     std::vector<Step> steps_;
 };
 
