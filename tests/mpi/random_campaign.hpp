@@ -83,10 +83,12 @@ class Campaign {
     bool is_long() const { return options_.seconds > 0 || options_.operations > 0; }
 
     bool is_expected(Move move) const {
-        if (options_.without[static_cast<std::size_t>(move)]) return false;
-        const bool looks = move == Move::look || move == Move::change;
-        return !looks || (twins_.is_prompt_somewhere() &&
-                          !options_.without[static_cast<std::size_t>(Move::look)]);
+        const auto is_out = [this](Move one) { return options_.without[index(one)]; };
+        if (is_out(move)) return false;
+        if (move == Move::overlap) return !is_out(Move::made);
+        if (move == Move::look || move == Move::change)
+            return twins_.is_prompt_somewhere() && !is_out(Move::look);
+        return true;
     }
 
     /// Shows how far it is, and sets the time until something is called stuck anew.
@@ -132,7 +134,7 @@ class Campaign {
         outcome.failure.clear();
         for (const Act& act : meaning.acts())
             operations_ += act.legal && act.step.id != 0;
-        Player(windows_, twins_, meaning, seed, outcome).play();
+        Player(windows_, twins_, meaning, seed, options_.without, outcome).play();
         return outcome.failure;
     }
 

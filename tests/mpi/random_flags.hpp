@@ -26,7 +26,8 @@ class Flags {
             CHECK_MPI(MPI_Recv(nullptr, 0, MPI_BYTE, act.step.peer, tag, world(), MPI_STATUS_IGNORE));
         const Place at = place(act.step);
         if (is_poll(variant))
-            CHECK_MPI(MPI_Put(&value, 1, MPI_INT64_T, home, at.displacement(at.word), 1, MPI_INT64_T, at.win));
+            CHECK_MPI(
+                MPI_Put(&value, 1, MPI_INT64_T, home, at.displacement(at.word), 1, MPI_INT64_T, at.win));
         else
             CHECK_MPI(MPI_Accumulate(&one, 1, MPI_INT64_T, home, at.displacement(at.word), 1, MPI_INT64_T,
                                      MPI_SUM, at.win));
@@ -74,7 +75,8 @@ class Flags {
         if (!is_poll(step.variant)) return {*windows_.flags, word(step), 0, 1};
         constexpr MPI_Aint words = most_ranks * most_ranks;
         if (step.variant % 10 != poll_in_allocated) return {*windows_.flags, word(step), words, 1};
-        return {windows_[allocated], word(step), static_cast<MPI_Aint>(part_bytes(allocated, step.window)), 8};
+        return {windows_[allocated], word(step), static_cast<MPI_Aint>(part_bytes(allocated, step.window)),
+                8};
     }
 
     void ask(const Act& act) const {
@@ -113,7 +115,7 @@ class Flags {
             // Only its completion has come between this look and the one before.
             const bool is_poll = looks > (handshake ? 1 : 0) && looks % looks_in_row != 0;
             if (raised && is_poll) {
-                ++counts_[static_cast<std::size_t>(Move::poll)];
+                ++counts_[index(Move::poll)];
                 return;
             }
             if (raised) return CHECK_MPI(MPI_Win_sync(at.win));
@@ -135,7 +137,8 @@ class Flags {
         const MPI_Aint there = at.displacement(first);
         if (how == poll_by_wait) {
             MPI_Request request = MPI_REQUEST_NULL;
-            CHECK_MPI(MPI_Rget(words, number, MPI_INT64_T, home, there, number, MPI_INT64_T, at.win, &request));
+            CHECK_MPI(
+                MPI_Rget(words, number, MPI_INT64_T, home, there, number, MPI_INT64_T, at.win, &request));
             return CHECK_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
         }
         CHECK_MPI(MPI_Get(words, number, MPI_INT64_T, home, there, number, MPI_INT64_T, at.win));

@@ -3,7 +3,7 @@
 
 // Makes random programs (random_steps.hpp).
 
-#include "random_steps.hpp"
+#include "random_extra.hpp"
 
 namespace random_programs {
 
@@ -54,7 +54,6 @@ class Generator {
     }
 
   private:
-    static std::size_t index(Move move) { return static_cast<std::size_t>(move); }
     bool makes(Move move) const { return makes_[index(move)]; }
     int pick(int bound) { return static_cast<int>(random_.below(static_cast<std::uint64_t>(bound))); }
     int any_window() {
@@ -169,8 +168,8 @@ class Generator {
         const std::uint64_t header = 1 + random_.below(16), record = header + 1 + random_.below(200);
         for (int i = 1 + pick(4); i > 0; --i, offset += record) {
             for (const std::uint64_t bytes : {header, record, header}) {
-                Step& step = add_access(pick(4) == 0 ? Kind::rget : Kind::get, rank, window, target, offset,
-                                        bytes);
+                Step& step =
+                    add_access(pick(4) == 0 ? Kind::rget : Kind::get, rank, window, target, offset, bytes);
                 step.move = Move::sizes;
                 step.target = {};
                 complete(rank, window, target, pick(2) != 0);
@@ -179,7 +178,8 @@ class Generator {
         }
     }
     void blocks() {
-        const int rank = pick(ranks_), window = pick(4) == 0 ? any_window() : created, target = target_of(rank);
+        const int rank = pick(ranks_), window = pick(4) == 0 ? any_window() : created,
+                  target = target_of(rank);
         const std::uint64_t offset = hot_place(), bytes = 200 + random_.below(pick(8) == 0 ? 5000 : 600);
         constexpr Kind some[] = {Kind::get, Kind::get, Kind::rget, Kind::put};
         for (int i = 1 + pick(2); i > 0; --i) {
@@ -193,7 +193,9 @@ class Generator {
     }
     void make_or_free() {
         const int window = extra + pick(extra_windows);
-        add(pick(3) == 0 ? Kind::free_window : Kind::make_window, 0, 0, window);
+        Step& step = add(pick(3) == 0 ? Kind::free_window : Kind::make_window, 0, 0, window);
+        if (ExtraWindow(step, 0).overlaps() && out_[index(Move::overlap)])
+            step.variant -= ExtraWindow::over_created;
     }
     /// One, or many small ones that are neighbours.
     void write(int rank, int window, int target, std::uint64_t offset, std::uint64_t bytes) {

@@ -35,13 +35,13 @@ struct Act {
     Step step;
     std::uint32_t number = 0;  ///< of the act
     bool legal = false;
-    bool begun = false;     ///< a message whose receive was posted before
-    int expected = 0;       ///< the flag's value from which on it is raised
-    std::uint64_t bit = 0;  ///< what an addition adds to each of its words
-    int memory = 0;         ///< of an access; two windows may have the same
+    bool begun = false;      ///< a message whose receive was posted before
+    int expected = 0;        ///< the flag's value from which on it is raised
+    std::uint64_t bit = 0;   ///< what an addition adds to each of its words
+    int memory = 0;          ///< of an access; two windows may have the same
     std::uint64_t base = 0;  ///< where its window begins there
-    ExtraWindow extra;      ///< of an access of one, and where one is made or freed
-    int read = -1;          ///< index of what it reads
+    ExtraWindow extra;       ///< of an access of one, and where one is made or freed
+    int read = -1;           ///< index of what it reads
     int write = -1;
 };
 

@@ -146,8 +146,7 @@ class Meaning : public History {
             reads_.push_back(read);
             if (!own) under.reads.push_back(act.read);
             // Some libraries complete the request before the bytes are in a buffer with gaps.
-            if (step.kind == Kind::rget && step.origin.block == 0)
-                requests_[step.rank].push_back(act.read);
+            if (step.kind == Kind::rget && step.origin.block == 0) requests_[step.rank].push_back(act.read);
             if (step.window == started) has_read_[step.rank] = true;
         }
         if (writes) {
@@ -264,8 +263,7 @@ class Meaning : public History {
         if (step.kind == Kind::set_state) return true;
         auto& open = open_[step.window - extra];
         if (open.has_value() == (step.kind == Kind::make_window)) return false;
-        if (step.kind == Kind::make_window)
-            open.emplace(step, made_++);
+        if (step.kind == Kind::make_window) open.emplace(step, made_++);
         act.extra = *open;
         if (step.kind == Kind::free_window) {
             open.reset();

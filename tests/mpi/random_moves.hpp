@@ -29,9 +29,11 @@ enum class Move : std::uint8_t {
     moves
 };
 constexpr std::size_t moves = static_cast<std::size_t>(Move::moves);
-constexpr const char* move_names[] = {"",       "typed",  "reuse", "look",    "change", "poll",
-                                      "sizes",  "blocks", "made",  "overlap", "state"};
+constexpr const char* move_names[] = {"",      "typed",  "reuse", "look",    "change", "poll",
+                                      "sizes", "blocks", "made",  "overlap", "state"};
 static_assert(std::size(move_names) == moves);
+
+constexpr std::size_t index(Move move) { return static_cast<std::size_t>(move); }
 
 /// How often each move was made.
 using MoveCounts = std::array<std::uint64_t, moves>;

@@ -21,11 +21,13 @@ struct Outcome {
 
 class Player {
   public:
-    Player(Windows& all, Twins& twins, const Meaning& meaning, std::uint64_t fill, Outcome& outcome)
+    Player(Windows& all, Twins& twins, const Meaning& meaning, std::uint64_t fill, const MovesOut& without,
+           Outcome& outcome)
         : windows_(all),
           twins_(twins),
           meaning_(meaning),
           fill_(fill),
+          without_(without),
           outcome_(outcome),
           strict_(mode() == "acquire" || mode() == "plain"),
           sync_(all, outcome.moves) {}
@@ -62,9 +64,7 @@ class Player {
         bool changed = false;             ///< the program has changed what it has looked at
         std::vector<unsigned char> seen;  ///< when it returned, or since it was changed
 
-        unsigned char& at(std::uint64_t i) {
-            return buffer[act->step.origin.place(i, act->step.size_bytes)];
-        }
+        unsigned char& at(std::uint64_t i) { return buffer[act->step.origin.place(i, act->step.size_bytes)]; }
         std::vector<unsigned char> bytes() {
             std::vector<unsigned char> all(act->step.size_bytes);
             for (std::uint64_t i = 0; i < all.size(); ++i)
@@ -114,7 +114,7 @@ class Player {
         if (!wrong.empty() && outcome_.failure.empty()) outcome_.failure = wrong;
     }
 
-    void count(Move move) { ++outcome_.moves[static_cast<std::size_t>(move)]; }
+    void count(Move move) { ++outcome_.moves[index(move)]; }
 
     /// All ranks do it together; the first counts.
     void change(const Act& act) {
@@ -186,7 +186,7 @@ class Player {
         operations_.emplace_back();
         Operation& operation = operations_.back();
         operation.act = &act;
-        if (!used_.empty() && act.step.variant % 3 != 0) {
+        if (!used_.empty() && act.step.variant % 3 != 0 && !without_[index(Move::reuse)]) {
             operation.buffer = std::move(used_.back());
             used_.pop_back();
             count(Move::reuse);
@@ -203,7 +203,7 @@ class Player {
         count(Move::look);
         const std::string wrong = meaning_.check(act, operation.seen.data(), strict_);
         if (!wrong.empty()) note(wrong + ", when the get returned. The library delivers at once");
-        if (act.step.variant % 2 != 0) return;
+        if (act.step.variant % 2 != 0 || without_[index(Move::change)]) return;
         count(Move::change);
         operation.changed = true;
         for (std::uint64_t i = 0; i < act.step.size_bytes; ++i)
@@ -387,6 +387,7 @@ class Player {
     Twins& twins_;
     const Meaning& meaning_;
     std::uint64_t fill_;
+    const MovesOut& without_;
     Outcome& outcome_;
     bool strict_;
     Synchroniser sync_;

@@ -57,8 +57,8 @@ class Side {
 /// \param buffer where the first byte of the origin is
 inline void transfer(const Step& step, unsigned char* buffer, MPI_Aint displacement, MPI_Win win,
                      MPI_Request* request) {
-    const Side here(step.origin, step.size_bytes, step.variant), there(step.target, step.size_bytes,
-                                                                       step.variant / 4);
+    const Side here(step.origin, step.size_bytes, step.variant),
+        there(step.target, step.size_bytes, step.variant / 4);
     buffer += here.shift();
     if (step.kind == Kind::get)
         CHECK_MPI(MPI_Get(buffer, here.count(), here.type(), step.peer, displacement, there.count(),
@@ -82,9 +82,9 @@ class Twins {
         const Info off{{"nearfetch_mode", "off"}};
         for (int id = 0; id < twins; ++id) {
             const std::uint64_t bytes = part_bytes(id, rank());
-            windows_[id] = std::make_unique<Window>(static_cast<MPI_Aint>(bytes), 1,
-                                                    id == created ? check::Kind::create : check::Kind::allocate,
-                                                    off, world());
+            windows_[id] = std::make_unique<Window>(
+                static_cast<MPI_Aint>(bytes), 1, id == created ? check::Kind::create : check::Kind::allocate,
+                off, world());
             fill(windows_[id]->bytes(), bytes, rank(), version);
         }
         barrier();
@@ -102,13 +102,10 @@ class Twins {
 
     /// Whether all such gets have been delivered at once until now.
     bool are_prompt(const Step& step) const {
-        return step.window < twins && step.peer != rank() && !late_[step.window][shape(step)];
+        return step.window < twins && step.peer != rank() && !late_[shape(step)];
     }
 
-    bool is_prompt_somewhere() const {
-        const auto& flat = late_;
-        return !std::all_of(&flat[0][0], &flat[0][0] + sizeof flat, [](bool late) { return late; });
-    }
+    bool is_prompt_somewhere() const { return std::find(late_.begin(), late_.end(), false) != late_.end(); }
 
     /// Gets the same. \return whether all its bytes are there when the get has returned
     bool delivers(const Step& step) {
@@ -125,15 +122,16 @@ class Twins {
             all = all && buffer[step.origin.place(i, step.size_bytes)] == byte(step, i);
         if (request != MPI_REQUEST_NULL) CHECK_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
         CHECK_MPI(step.window == locked ? MPI_Win_unlock(step.peer, win) : MPI_Win_flush(step.peer, win));
-        late_[step.window][shape(step)] |= !all;
+        late_[shape(step)] = late_[shape(step)] || !all;
         return all;
     }
 
   private:
     static constexpr int twins = locked + 1, version = 77, shapes = 4;
 
-    static int shape(const Step& step) {
-        return (step.kind == Kind::rget ? 1 : 0) + (step.origin.block + step.target.block != 0 ? 2 : 0);
+    static std::size_t shape(const Step& step) {
+        return static_cast<std::size_t>(shapes * step.window + (step.kind == Kind::rget ? 1 : 0) +
+                                        (step.origin.block + step.target.block != 0 ? 2 : 0));
     }
     static unsigned char byte(const Step& step, std::uint64_t i) {
         return pattern_byte(step.peer, step.place(i), version);
@@ -154,7 +152,7 @@ class Twins {
     }
 
     std::unique_ptr<Window> windows_[twins];
-    bool late_[twins][shapes] = {};
+    std::array<bool, twins * shapes> late_{};
 };
 
 }  // namespace random_programs

@@ -43,9 +43,7 @@ class States {
     void reset(MPI_Win win) const { CHECK_MPI(set(win, first_.c_str())); }
 
   private:
-    static int set(MPI_Win win, const char* value) {
-        return MPI_Win_set_info(win, Info{{key, value}});
-    }
+    static int set(MPI_Win win, const char* value) { return MPI_Win_set_info(win, Info{{key, value}}); }
 
     std::string first_;
     std::vector<std::string> values_;
