@@ -6,9 +6,11 @@
 
 #include <mpi.h>
 
+#include <algorithm>
 #include <array>
 #include <bitset>
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <string_view>
 

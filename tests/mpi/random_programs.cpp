@@ -142,26 +142,31 @@ void leave_out(const Options& options, Windows& all, Twins& twins) {
     }
 }
 
+void run(Options options) {
+    if (!can_create(world())) options.without.set(index(Move::made));
+    const Info acquire{{"nearfetch_mode", "acquire"}, {"nearfetch_bypass", "off"}};
+    Windows all(options.canary ? MPI_Info{acquire} : MPI_INFO_NULL);
+    Twins twins;
+    if (options.canary) return leave_out(options, all, twins);
+    Campaign campaign(options, all, twins);
+    campaign.run(true);
+    campaign.summarise();
+}
+
 int main(int argc, char** argv) {
     Program program(argc, argv, 100);
+    const Options options = read_options(argc, argv);
+    const char* cannot_run = nullptr;
     {
-        Options options = read_options(argc, argv);
         const AllRanks ranks(argv, options.spawned);
-        if (size() > most_ranks) return program.skip("its arrays are for fewer ranks");
-        if (size() == 1) return program.skip("it needs two ranks");
-        if (!can_create(world())) options.without.set(index(Move::made));
-        const Info acquire{{"nearfetch_mode", "acquire"}, {"nearfetch_bypass", "off"}};
-        Windows all(options.canary ? MPI_Info{acquire} : MPI_INFO_NULL);
-        Twins twins;
-        if (!options.canary) {
-            Campaign campaign(options, all, twins);
-            campaign.run(true);
-            campaign.summarise();
-        } else {
-            leave_out(options, all, twins);
-        }
+        if (size() > most_ranks)
+            cannot_run = "its arrays are for fewer ranks";
+        else if (size() == 1)
+            cannot_run = "it needs two ranks";
+        else
+            run(options);
     }
-    return program.finish();
+    return cannot_run != nullptr ? program.skip(cannot_run) : program.finish();
 }
 
 }  // namespace
