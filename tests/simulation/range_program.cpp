@@ -39,6 +39,8 @@ constexpr std::array kinds{
     KindInfo{Kind::accumulate, 4, true, "accumulate"},
     KindInfo{Kind::change, 6, true, "change by another process"},
     KindInfo{Kind::poll, 2, false, "poll"},
+    KindInfo{Kind::record, 3, false, "header and record"},
+    KindInfo{Kind::state, 1, false, "change of `bypass`"},
     KindInfo{Kind::prefetch, 4, false, "prefetch"},
     KindInfo{Kind::invalidate, 1, false, "invalidate"},
     KindInfo{Kind::lock, 3, false, "get under a lock"},
@@ -116,6 +118,7 @@ class Generator {
             case Kind::abandon_request:
             case Kind::flush_all:
             case Kind::invalidate:
+            case Kind::state:
             case Kind::flush:
             case Kind::flush_local:
             case Kind::flush_fails:
@@ -155,7 +158,8 @@ std::string to_text(const RangeOp& op) {
     text << '#' << op.id << " ";
     for (const KindInfo& info : kinds)
         if (info.kind == op.kind) text << info.name;
-    if (op.kind != Kind::flush_all && op.kind != Kind::invalidate) text << ", target " << op.target;
+    if (op.kind != Kind::flush_all && op.kind != Kind::invalidate && op.kind != Kind::state)
+        text << ", target " << op.target;
     if (op.size_bytes != 0) text << ": " << op.offset << '+' << op.size_bytes;
     return text.str();
 }

@@ -32,7 +32,9 @@ struct RangeOp {
         puts,  ///< many small neighbours
         accumulate,
         change,  ///< by another process
-        poll,    ///< a get, a flush, and the same get again, perhaps after a change that nobody tells of
+        poll,    ///< a get, a flush, and the same get again, perhaps after changes that only it tells of
+        record,  ///< a header, and then the record that it begins, from the same displacement
+        state,   ///< the setting `bypass` changes
         prefetch,
         invalidate,
         lock,  ///< of a target alone: a get in an epoch of its own, whose lock may be kept back

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "../engine/rig.hpp"
+#include "base/error.hpp"
 #include "dice.hpp"
 #include "engine/clock.hpp"
 
@@ -126,6 +127,10 @@ class RangeRun {
                 return change(op);
             case Kind::poll:
                 return poll(op);
+            case Kind::record:
+                return record(op);
+            case Kind::state:
+                return change_state();
             case Kind::prefetch:
                 return prefetch(op);
             case Kind::invalidate:
@@ -183,7 +188,10 @@ class RangeRun {
     /// The pieces of a get: the range itself, or some of it in any order.
     void cut(const RangeOp& op, Access& access) {
         if (op.kind != Kind::get_pieces) return access.pieces.push_back({op.offset, op.size_bytes, nullptr});
-        for (std::uint64_t count = 2 + dice_.below(dice_.one_in(5) ? 30 : 5); count > 0; --count) {
+        for (std::uint64_t count = 2 + dice_.below(dice_.one_in(60)  ? 300
+                                                   : dice_.one_in(5) ? 30
+                                                                     : 5);
+             count > 0; --count) {
             const std::uint64_t begin = dice_.below(op.size_bytes);
             const std::uint64_t size = 1 + dice_.below(op.size_bytes - begin);
             access.pieces.push_back({op.offset + begin, size, nullptr});
@@ -239,9 +247,12 @@ class RangeRun {
         for (const RangeOp& op : program_.ops) {
             if (op.id >= op_) break;
             const bool writes = op.kind == Kind::put || op.kind == Kind::puts ||
-                                op.kind == Kind::accumulate || op.kind == Kind::change ||
-                                (op.kind == Kind::poll && polls_are_seen());
-            if (writes && op.target == target && op.range().begin <= offset && offset < op.range().end)
+                                op.kind == Kind::accumulate || op.kind == Kind::change;
+            const bool polls = op.kind == Kind::poll && polls_are_seen();
+            const auto has = [&](const RangeOp& one) {
+                return one.target == target && one.range().begin <= offset && offset < one.range().end;
+            };
+            if (((writes || polls) && has(op)) || (polls && has(data_behind(op))))
                 text = "written by #" + std::to_string(op.id);
         }
         return text;
@@ -342,11 +353,46 @@ class RangeRun {
         rig_.window.count_read(target, true);
         flush(target, dice_.one_in(2) ? FlushKind::local : FlushKind::full);
     }
+    /// Of a flag, which is raised after something else has been changed: the poll that sees it is an acquire.
     void poll(const RangeOp& op) {
+        const RangeOp data = data_behind(op);
+        if (polls_are_seen()) make_way(data, true);
         get(op);
         flush(op.target, FlushKind::full);
-        if (polls_are_seen()) overwrite(op);
+        if (polls_are_seen()) {
+            overwrite(data);
+            const unsigned char before = memory_of(op.target)[op.offset];
+            overwrite(op);
+            memory_of(op.target)[op.offset] = static_cast<unsigned char>(before + 1);
+        }
         get(op);
+        flush(op.target, FlushKind::full);
+    }
+    static RangeOp data_behind(const RangeOp& poll) {
+        RangeOp data = poll;
+        data.target = static_cast<Rank>((poll.target + poll.id % 2) % RangeProgram::ranks);
+        data.offset =
+            (poll.offset + RangeProgram::memory_bytes / 3) % (RangeProgram::memory_bytes - poll.size_bytes);
+        return data;
+    }
+    void record(const RangeOp& op) {
+        RangeOp header = op;
+        header.size_bytes = 1 + op.size_bytes / 8;
+        for (const RangeOp& one : {header, op, header}) {
+            get(one);
+            flush(op.target, dice_.one_in(2) ? FlushKind::local : FlushKind::full);
+        }
+    }
+    void change_state() {
+        Settings settings = rig_.window.settings();
+        try {
+            apply_setting(settings, "bypass",
+                          dice_.one_of({"off", "on", "sampling", "always", "passthrough"}));
+        } catch (const Error&) {
+            return;  // not all values are known everywhere
+        }
+        flush_all(FlushKind::full);
+        rig_.window.change_settings(settings);
     }
     /// A get under a lock that the library sees only if the get, or the check of its hit, is sent.
     void lock(const RangeOp& op) {
@@ -371,10 +417,7 @@ class RangeRun {
     void set_epochs(const Change& change) {
         rig_.window.change_epochs(change);
     }
-    /// A target that is left alone is not watched for them.
-    bool polls_are_seen() const noexcept {
-        return program_.settings.mode == Mode::acquire && program_.settings.bypass == Bypass::off;
-    }
+    bool polls_are_seen() const noexcept { return program_.settings.mode == Mode::acquire; }
     void prefetch(const RangeOp& op) {
         make_way(op, false);
         if (rig_.window.prefetch(op.target, op.range()) != 0)
