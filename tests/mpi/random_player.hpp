@@ -380,7 +380,7 @@ class Player {
     void count(const Act& act) {
         ++outcome_.reads;
         outcome_.bytes += act.step.size_bytes;
-        if (outcome_.reads % 8 == 0 && meaning_.choices(act, strict_) == 1) outcome_.determined += 8;
+        if (outcome_.reads % 32 == 0 && meaning_.choices(act, strict_) == 1) outcome_.determined += 32;
     }
 
     Windows& windows_;

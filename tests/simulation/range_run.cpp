@@ -386,8 +386,9 @@ class RangeRun {
     void change_state() {
         Settings settings = rig_.window.settings();
         try {
-            apply_setting(settings, "bypass",
-                          dice_.one_of({"off", "on", "sampling", "always", "passthrough"}));
+            apply_setting(
+                settings, "bypass",
+                dice_.one_of({"off", "off", "off", "off", "off", "on", "sampling", "always", "passthrough"}));
         } catch (const Error&) {
             return;  // not all values are known everywhere
         }
