@@ -13,8 +13,8 @@
 
 namespace nearfetch::python {
 
-/// While it lives, an interrupt that the main thread's Python does not notice soon ends the process; the launcher
-/// then ends the job. Nothing where Python does not handle SIGINT. One at a time.
+/// While it lives, an interrupt that the main thread's Python does not notice soon ends the process; the
+/// launcher then ends the job. Nothing where Python does not handle SIGINT. One at a time.
 class InterruptWatch {
   public:
     explicit InterruptWatch(std::string who);

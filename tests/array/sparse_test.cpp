@@ -378,7 +378,8 @@ TEST(Sparse, WrongUseIsNamed) {
             a.add({});
     });
     expect("a table of 3 rows", [](auto& a) { a.prefetch_custom({{}, {}, {}}); });
-    expect(" in prefetch_custom at ", [](auto& a) { a.prefetch_custom({{Box<2>({0, 0}, {rank(), 1})}, {}}); });
+    expect(" in prefetch_custom at ",
+           [](auto& a) { a.prefetch_custom({{Box<2>({0, 0}, {rank(), 1})}, {}}); });
     expect(" in prefetch_rows at ", [](auto& a) { a.prefetch_rows({{}, {}}, {.consistent = rank() == 0}); });
     expect("add: something is prefetched with static_domain", [](auto& a) {
         a.prefetch_all_to_all({.static_domain = true});

@@ -68,7 +68,13 @@ MISMATCHES: list[tuple[str, str, Use, str, Use]] = [
         "DistributedArray",
         lambda _: BlockArray(9),
     ),
-    ("two kinds", "DistributedArray", lambda _: BlockArray((1, 1)), "DistributedArray", lambda _: CyclicArray((1, 1))),
+    (
+        "two kinds",
+        "DistributedArray",
+        lambda _: BlockArray((1, 1)),
+        "DistributedArray",
+        lambda _: CyclicArray((1, 1)),
+    ),
     (
         "array and matrix",
         "DistributedArray",
