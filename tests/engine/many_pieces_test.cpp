@@ -17,7 +17,7 @@ constexpr std::uint64_t column = 42;  ///< names a get
 
 struct ManyPiecesTest : CachedWindowTest {
     ManyPiecesTest() : CachedWindowTest(Mode::acquire) {
-        change_setting(&Settings::bypass, true);
+        change_setting(&Settings::bypass, Bypass::on);
         rig.flush_all();
     }
 };
@@ -43,7 +43,7 @@ TEST_F(ManyPiecesTest, PayOnlyIfAHitTakesLessThanTheNetwork) {
     Buffer buffer(4096);
     const Piece origins{0, buffer.size(), reinterpret_cast<std::byte*>(buffer.data())};
     const double hit_ticks = hit_cost().hit_ticks;
-    rig.window.count_bypassed(1, buffer.size(), origins, 0);
+    rig.window.count_bypassed({.target = 1, .size = buffer.size()}, origins, 0);
     const Moment since = rig.window.now();
     rig.window.complete(1, since, FlushKind::full, 0, static_cast<std::uint64_t>(1000 * hit_ticks));
     EXPECT_TRUE(rig.window.pieces_pay(1, 400, buffer.size()));
@@ -53,12 +53,12 @@ TEST_F(ManyPiecesTest, PayOnlyIfAHitTakesLessThanTheNetwork) {
 TEST_F(ManyPiecesTest, WhatIsNotLookedAtSharesOnlyTheOriginsThatItHas) {
     Buffer kept(64), other(64);
     EXPECT_EQ(rig.get(1, 0, 64, kept.data()), 0);
-    rig.window.count_bypassed(1, 64, {0, 64, reinterpret_cast<std::byte*>(other.data())}, 0);
+    rig.window.count_bypassed({.target = 1, .size = 64}, {0, 64, reinterpret_cast<std::byte*>(other.data())}, 0);
     rig.flush(1);
     fetched(2, 0, 64);  // so that the next one is no poll
     EXPECT_TRUE(rig.hits(1, 0, 64, other.data()));
     EXPECT_EQ(rig.get(1, 8192, 64, kept.data()), 0);
-    rig.window.count_bypassed(1, 64, {0, 64, reinterpret_cast<std::byte*>(kept.data())}, 0);
+    rig.window.count_bypassed({.target = 1, .size = 64}, {0, 64, reinterpret_cast<std::byte*>(kept.data())}, 0);
     rig.flush(1);
     fetched(2, 0, 64);
     EXPECT_FALSE(rig.hits(1, 8192, 64, other.data())) << "it may be the other get's bytes";

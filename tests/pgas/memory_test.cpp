@@ -277,7 +277,7 @@ TEST_P(Memory, IsReallocated) {
         };
         std::vector<Block> blocks;
         for (int n = 0; n < 20; ++n) {
-            blocks.push_back({detail::allocate(100), 100});
+            blocks.push_back({detail::allocate(100, Where::current()), 100});
             check_and_fill(blocks.back(), static_cast<std::byte>(n + 1));
         }
         // In all 160 times as much as the segment has, never more than a quarter of it at a time.
