@@ -266,19 +266,18 @@ std::string allowed_text(const Kind& kind) {
 }
 
 std::string value_text(const Kind& kind, const Settings& s) {
-    return std::visit(Overloaded{
-                          [&](const BytesKind& k) { return bytes_text(k.member(s)); },
-                          [&]<class T>(const CountKind<T>& k) { return std::to_string(k.member(s)); },
-                          [&](const RatioKind& k) { return number(k.member(s)); },
-                          [&](const SwitchKind& k) { return std::string(k.member(s) ? "on" : "off"); },
-                          [&](const ModeKind&) { return std::string(mode_name(s.mode)); },
-                          [&](const BypassKind&) {
-                              return std::string(bypass_names[static_cast<std::size_t>(s.bypass)]);
-                          },
-                          [&](const ChoiceKind& k) { return k.member(s); },
-                          [&](const TextKind& k) { return k.member(s); },
-                      },
-                      kind);
+    return std::visit(
+        Overloaded{
+            [&](const BytesKind& k) { return bytes_text(k.member(s)); },
+            [&]<class T>(const CountKind<T>& k) { return std::to_string(k.member(s)); },
+            [&](const RatioKind& k) { return number(k.member(s)); },
+            [&](const SwitchKind& k) { return std::string(k.member(s) ? "on" : "off"); },
+            [&](const ModeKind&) { return std::string(mode_name(s.mode)); },
+            [&](const BypassKind&) { return std::string(bypass_names[static_cast<std::size_t>(s.bypass)]); },
+            [&](const ChoiceKind& k) { return k.member(s); },
+            [&](const TextKind& k) { return k.member(s); },
+        },
+        kind);
 }
 
 template <class T>

@@ -17,9 +17,6 @@ namespace {
 
 constexpr std::size_t piece_limit = 16;  ///< with more gaps than this the whole get is fetched again
 
-/// Of a hit in many pieces each piece is looked for by itself, and mostly not at hand.
-constexpr double hits_per_piece = 2;
-
 constexpr std::uint64_t standstill_intervals = 4096;
 
 bool keeps_data(Mode mode) noexcept { return mode != Mode::off && mode != Mode::transparent; }
@@ -49,9 +46,7 @@ CachedWindow::CachedWindow(const Settings& settings, Rank ranks, Rank self, bool
     if (settings_.mode == Mode::off) stand_back();
 }
 
-CachedWindow::~CachedWindow() {
-    have_origins(false);
-}
+CachedWindow::~CachedWindow() { have_origins(false); }
 
 bool CachedWindow::make_cache() noexcept {
     try {
@@ -83,6 +78,13 @@ void CachedWindow::refresh(Rank target, std::span<const Piece> pieces, std::uint
         look_.keep({.target = target, .offset = first.offset, .size = size}, data, first.size);
     for (const Piece& piece : pieces)
         cache_->drop(target, piece.offset, piece.size);
+}
+
+/// The program's get is on its way.
+void CachedWindow::look_started(const Get& get) noexcept {
+    const Piece& first = get.pieces.front();
+    std::byte* const origin = get.may_carry ? first.origin : nullptr;
+    look_started({get.target, first.offset, get.size_bytes, origin, get.request}, first.size);
 }
 
 /// What the last get has brought is there, or never will be.
@@ -254,7 +256,8 @@ int CachedWindow::get(const Get& get, GetStarter& starter, Begun& begun) {
     if (!s.gaps.empty()) {
         Admission ahead = make_room_around(get, s);
         const bool in_one = get.pieces.size() == 1 || (s.gaps.size() == 1 && s.partial());
-        if (ahead.entry == nullptr && get.request != 0 && !in_one) {
+        const bool comes_late = get.request != 0 && !in_one && t.delivery != Delivery::at_once;
+        if (ahead.entry == nullptr && comes_late) {
             ahead = make_room_of_its_own(get, s);
             if (ahead.entry == nullptr) return fetch_unseen(get, starter, guard);
         }
@@ -291,6 +294,8 @@ int CachedWindow::fetch_unseen(const Get& get, GetStarter& starter, Guard& guard
     count(AccessType::bypassed, get.size_bytes, get.size_bytes);
     sent(get.target, t, 0, 0);
     look_started(get);
+    // Its request may be complete before its bytes are there.
+    if (get.request != 0 && get.pieces.size() > 1) note_late(t, get.pieces);
     return 0;
 }
 
@@ -387,32 +392,6 @@ void CachedWindow::count(AccessType type, std::uint64_t size_bytes, std::uint64_
     counters_.count(type);
     counters_.bytes_from_network += network_bytes;
     counters_.bytes_from_cache += size_bytes - network_bytes;
-}
-
-bool CachedWindow::asked_again(Rank target, std::uint64_t what) noexcept {
-    if (settings_.bypass == Bypass::off) return true;
-    const Guard guard = lock();
-    const Stamp stamp = learns_ ? process_acquires() : cache_ != nullptr ? cache_->now() : 0;
-    if (touched_.touched(target, what + stamp * 0xbf58476d1ce4e5b9ull)) return true;
-    ++counters_.deferred;
-    return false;
-}
-
-bool CachedWindow::pieces_pay(Rank target, std::uint64_t pieces, std::uint64_t size_bytes) const noexcept {
-    if (settings_.bypass == Bypass::off) return true;
-    const Guard guard = lock();
-    const double network = at(target).bet.network_ticks(size_bytes);
-    return network == 0 || static_cast<double>(pieces) * hits_per_piece * hit_cost().hit_ticks < network;
-}
-
-void CachedWindow::count_bypassed(const Look& look, const Piece& origins, std::uint64_t call_ticks) noexcept {
-    const Guard guard = lock();
-    Target& t = at(look.target);
-    shares_origin({&origins, 1});
-    count(AccessType::bypassed, look.size, look.size);
-    if (t.bet.caching()) t.bet.went_by();
-    sent(look.target, t, look.size, call_ticks);
-    note_look(look);
 }
 
 /// Until it is complete, a get of the same bytes may bring what was there before it.

@@ -85,15 +85,12 @@ class CachedWindow {
         if (nothing_kept(target)) list(target, at(target));
         return passes(target, size);
     }
+    /// The library has started a get with a request, in pieces whose origins lie in there: they may come
+    /// later than the request says.
+    void note_late(Rank target, const Piece& origins) noexcept;
     /// The library has started a get that passes, or one that is not even counted because the mode is off: it
     /// may be a poll.
-    void note_passing(const Look& look) noexcept {
-        const Guard guard = lock();
-        const Piece piece{0, look.size, look.origin};
-        if (look.origin != nullptr && is_origin_in_use(look.origin, look.size)) [[unlikely]]
-            shares_origin({&piece, 1});
-        note_look(look);
-    }
+    void note_passing(const Look& look) noexcept;
     /// Whether gets are looked up without asking further.
     bool looks_up(Rank target) const noexcept { return at(target).route >= Route::look; }
     /// The hot path of a contiguous get then: in the entry used last. After `miss`, find_at_hand().
@@ -109,12 +106,7 @@ class CachedWindow {
     Served try_get_slowly(const Look& look) noexcept;
 
     /// After a hit: whether it is to be checked (hit_checks.hpp).
-    bool check_is_due() noexcept {
-        if (settings_.check_hits == 0) [[likely]]
-            return false;
-        const Guard guard = lock();
-        return checks_.due(settings_.check_hits);
-    }
+    bool check_is_due() noexcept;
     /// Fetches a hit again; what does not work out is left.
     void check(Rank target, std::uint64_t offset, std::span<const std::byte> served,
                std::span<void* const> call_site);
@@ -218,6 +210,7 @@ class CachedWindow {
         return and_then(library_call, [=, this](int status) {
             at(target).passed_completed(kind, status);
             look_completed(target, issued_, status);
+            release_late(at(target), status);
         });
     }
     /// After Flush::needed_unseen.
@@ -238,8 +231,10 @@ class CachedWindow {
     }
     /// \pre all_pass() before the library was called
     void all_passed(FlushKind kind, int status) noexcept {
-        for (const Rank target : active_)
+        for (const Rank target : active_) {
             at(target).passed_completed(kind, status);
+            release_late(at(target), status);
+        }
         look_completed(look_.target(), issued_, status);
         polls_.completed();
         if (!progress_.step_unless_due()) [[unlikely]]
@@ -285,6 +280,7 @@ class CachedWindow {
     void unlock_passed(Rank target, int status) noexcept {
         at(target).passed_completed(FlushKind::full, status);
         look_completed(target, issued_, status);
+        release_late(at(target), status);
         polls_.completed();
         if (status == 0) epochs_.set(target, Epoch::none);
     }
@@ -351,11 +347,7 @@ class CachedWindow {
     void refresh(Rank target, std::span<const Piece> pieces, std::uint64_t size) noexcept;
     void note_look(const Look& look) noexcept;
     void look_started(const Look& look, std::uint64_t in_one) noexcept;
-    void look_started(const Get& get) noexcept {
-        const Piece& first = get.pieces.front();
-        std::byte* const origin = get.may_carry ? first.origin : nullptr;
-        look_started({get.target, first.offset, get.size_bytes, origin, get.request}, first.size);
-    }
+    void look_started(const Get& get) noexcept;
     void look_completed(Rank target, Moment since, int status) noexcept {
         if (look_.under_way(target, since)) look_over(status);
     }
@@ -444,6 +436,8 @@ class CachedWindow {
     void have_origins(bool any) noexcept;
     bool doom_origin(const Piece& piece) noexcept;
     void note_origins(Target& t, std::span<const Piece> pieces) noexcept;
+    void note_late(Target& t, std::span<const Piece> pieces) noexcept;
+    void release_late(Target& t, int status) noexcept;
     void release_origins(Target& t) noexcept;
     void release_origins() noexcept;
     std::uint64_t serve(std::span<const Waiter> waiters) noexcept;

@@ -97,6 +97,7 @@ void CachedWindow::complete(Rank target, Moment since, FlushKind kind, int statu
     if (cache_ != nullptr && !keeps_data_) cache_->acquire(target);
     const bool gets = at(target).gets.outstanding();
     complete_locked(at(target), since, kind, status, network_ticks);
+    release_late(at(target), status);
     release_origins(at(target));
     library_completed(gets);
 }
@@ -127,6 +128,7 @@ void CachedWindow::done_unseen(Rank target, Moment since, FlushKind kind) noexce
         complete_locked(t, since, kind, 0, 0);
     else
         t.complete(since, kind);
+    release_late(t, 0);
     release_origins(t);
     if (behind_ != nullptr) behind_->completed(target, since);
     if (!t.bet.caching() || t.bet.unread()) set_route(t);
@@ -139,8 +141,10 @@ void CachedWindow::complete_all(Moment since, FlushKind kind, int status,
     const bool gets =
         std::ranges::any_of(active_, [this](Rank target) { return at(target).gets.outstanding(); });
     const std::uint64_t share = active_.empty() ? 0 : network_ticks / active_.size();
-    for (Rank target : active_)
+    for (Rank target : active_) {
         complete_locked(at(target), since, kind, status, share);
+        release_late(at(target), status);
+    }
     std::erase_if(active_, [this](Rank target) {
         Target& t = at(target);
         t.listed = t.route == Route::pass || !t.idle(FlushKind::local) || !t.idle(FlushKind::full);

@@ -50,9 +50,7 @@ class DeliveryProbe {
 class DeliveryMark {
   public:
     DeliveryMark(std::byte* memory, std::uint64_t size) noexcept
-        : begin_(memory),
-          size_(std::min<std::uint64_t>(size, mark.size())),
-          end_(memory + (size - size_)) {
+        : begin_(memory), size_(std::min<std::uint64_t>(size, mark.size())), end_(memory + (size - size_)) {
         std::memcpy(end_, mark.data(), size_);
         std::memcpy(begin_, mark.data(), size_);
     }

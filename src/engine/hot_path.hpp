@@ -23,6 +23,14 @@ inline void CachedWindow::look_started(const Look& look, std::uint64_t in_one) n
     look_.started(look, in_one, issued_, polls_.is_poll());
 }
 
+inline void CachedWindow::note_passing(const Look& look) noexcept {
+    const Guard guard = lock();
+    const Piece piece{0, look.size, look.origin};
+    if (look.origin != nullptr && is_origin_in_use(look.origin, look.size)) [[unlikely]]
+        shares_origin({&piece, 1});
+    note_look(look);
+}
+
 inline bool CachedWindow::passes(Rank target, std::uint64_t size) noexcept {
     Target& t = at(target);
     if (!t.may_pass() || !t.bet.passes()) return false;
@@ -48,6 +56,13 @@ inline const std::byte* CachedWindow::find_at_hand(const Look& look) noexcept {
     const std::byte* const data = cache_->find_at_hand(look.target, look.offset, look.size);
     if (data != nullptr) at(look.target).count_hit(look.size);
     return data;
+}
+
+inline bool CachedWindow::check_is_due() noexcept {
+    if (settings_.check_hits == 0) [[likely]]
+        return false;
+    const Guard guard = lock();
+    return checks_.due(settings_.check_hits);
 }
 
 inline bool CachedWindow::update_passes(Rank target, bool fetches) noexcept {

@@ -10,6 +10,13 @@
 
 namespace nearfetch {
 
+namespace {
+
+/// Of a hit in many pieces each piece is looked for by itself, and mostly not at hand.
+constexpr double hits_per_piece = 2;
+
+}  // namespace
+
 /// The hot path serves one thread, and targets that have a cache or want none.
 void CachedWindow::set_route(Target& t) noexcept {
     if (threaded_ || t.fetches.outstanding() || settings_.check_hits != 0)
@@ -101,7 +108,8 @@ bool CachedWindow::lets_pass(Rank target, std::uint64_t offset) noexcept {
     const Guard guard = lock();
     Target& t = at(target);
     if (cache_ == nullptr) return false;
-    if (t.bet.caching()) return settings_.bypass != Bypass::off && t.bet.lets_go_by() && !holds_collected(target);
+    if (t.bet.caching())
+        return settings_.bypass != Bypass::off && t.bet.lets_go_by() && !holds_collected(target);
     if (holds_collected(target)) return false;
     if ((t.bet.watching() && reuse_pays(t)) || !t.bet.passes()) {
         wake(target);
@@ -120,6 +128,33 @@ void CachedWindow::went_by(const Look& look) noexcept {
     t.passed_bytes += look.size;
     if (t.bet.caching()) t.bet.went_by();
     sent(look.target, t, 0, 0);
+    note_look(look);
+}
+
+bool CachedWindow::asked_again(Rank target, std::uint64_t what) noexcept {
+    if (settings_.bypass == Bypass::off) return true;
+    const Guard guard = lock();
+    const Stamp stamp = learns_ ? process_acquires() : cache_ != nullptr ? cache_->now() : 0;
+    if (touched_.touched(target, what + stamp * 0xbf58476d1ce4e5b9ull)) return true;
+    ++counters_.deferred;
+    return false;
+}
+
+bool CachedWindow::pieces_pay(Rank target, std::uint64_t pieces, std::uint64_t size_bytes) const noexcept {
+    if (settings_.bypass == Bypass::off) return true;
+    const Guard guard = lock();
+    const double network = at(target).bet.network_ticks(size_bytes);
+    return network == 0 || static_cast<double>(pieces) * hits_per_piece * hit_cost().hit_ticks < network;
+}
+
+void CachedWindow::count_bypassed(const Look& look, const Piece& origins, std::uint64_t call_ticks) noexcept {
+    const Guard guard = lock();
+    Target& t = at(look.target);
+    shares_origin({&origins, 1});
+    count(AccessType::bypassed, look.size, look.size);
+    if (t.bet.caching()) t.bet.went_by();
+    sent(look.target, t, look.size, call_ticks);
+    if (look.request != 0) note_late(t, {&origins, 1});
     note_look(look);
 }
 

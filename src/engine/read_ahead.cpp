@@ -74,7 +74,10 @@ Admission CachedWindow::make_room_around(const Get& get, Survey& s) noexcept {
     const Piece& piece = s.gaps.front();
     const ByteRange gap{piece.offset, piece.offset + piece.size};
     const std::uint64_t block_bytes = cache_->ahead_bytes();
-    if (s.gaps.size() != 1 || !may_read_ahead(t) || gap.size() >= block_bytes || gap.end > t.memory.extent_bytes)
+    // What a poll brings beside its own bytes may be older than these.
+    if (polls_.is_poll()) return {};
+    if (s.gaps.size() != 1 || !may_read_ahead(t) || gap.size() >= block_bytes ||
+        gap.end > t.memory.extent_bytes)
         return {};
     // What another thread's request brings cannot be waited for: it may complete that at any time.
     if (get.request != 0 && (threaded_ || !get.may_carry)) return {};
@@ -103,8 +106,8 @@ Admission CachedWindow::make_room_around(const Get& get, Survey& s) noexcept {
 }
 
 /// The same for a get with a request, in pieces that lie side by side at the target: the library may complete
-/// the request before their bytes are in the program's buffer, but not before one run of bytes is in memory of
-/// our own.
+/// the request before their bytes are in the program's buffer, but not before one run of bytes is in memory
+/// of our own.
 Admission CachedWindow::make_room_of_its_own(const Get& get, Survey& s) noexcept {
     ByteRange range{s.gaps.front().offset, s.gaps.front().offset};
     for (const Piece& gap : s.gaps) {

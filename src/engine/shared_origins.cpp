@@ -5,8 +5,8 @@
 // served what one get has brought for another. So a get that wants its bytes where others are on their way to
 // is not kept, nor are these.
 //
-// The same holds for gets of several windows, unless the program has several threads in MPI: then only those of
-// one window are compared.
+// The same holds for gets of several windows, unless the program has several threads in MPI: then only those
+// of one window are compared.
 //
 // To know that costs a get that goes to the network one comparison where nothing is under way, and two where
 // gets fill a buffer from its beginning to its end: all origins that may be in use lie in one span of
@@ -105,6 +105,7 @@ bool CachedWindow::doom_origin(const Piece& piece) noexcept {
     for (const Rank target : origins_.targets) {
         Target& t = at(target);
         if (!t.origins.overlap(piece.origin, piece.size)) continue;
+        found = found || t.late.overlap(piece.origin, piece.size);
         visit_last(t.in_flight, look_at_flight);
         visit_last(t.waiters, look_at_waiter);
         std::size_t left = most_compared;
@@ -129,9 +130,28 @@ void CachedWindow::note_origins(Target& t, std::span<const Piece> pieces) noexce
     }
 }
 
+/// Bytes may come there until the next flush of the target.
+void CachedWindow::note_late(Target& t, std::span<const Piece> pieces) noexcept {
+    note_origins(t, pieces);
+    for (const Piece& piece : pieces)
+        t.late.add(piece);
+}
+
+void CachedWindow::note_late(Rank target, const Piece& origins) noexcept {
+    const Guard guard = lock();
+    note_late(at(target), {&origins, 1});
+}
+
+/// A flush has completed all of it.
+void CachedWindow::release_late(Target& t, int status) noexcept {
+    if (t.late.none() || status != 0) return;
+    t.late = {};
+    release_origins(t);
+}
+
 /// If nothing of the target is in transit any more.
 void CachedWindow::release_origins(Target& t) noexcept {
-    if (t.origins.none() || t.in_transit()) return;
+    if (t.origins.none() || t.in_transit() || !t.late.none()) return;
     t.origins = {};
     origins_.shared = {};
     std::erase(origins_.targets, rank_of(t));
@@ -144,7 +164,7 @@ void CachedWindow::release_origins(Target& t) noexcept {
 void CachedWindow::release_origins() noexcept {
     std::erase_if(origins_.targets, [this](Rank target) {
         Target& t = at(target);
-        if (t.in_transit()) return false;
+        if (t.in_transit() || !t.late.none()) return false;
         t.origins = {};
         origins_.shared = {};
         return true;

@@ -137,10 +137,10 @@ struct alignas(64) Target {
     Bet bet;  ///< while it is asleep, nothing is in transit
     PutBet put_bet;
     Operations gets;
-    Operations updates;                   ///< until they are complete at the target
-    Operations local_updates;             ///< until they are complete here
-    Operations fetches;                   ///< fetching atomics
-    ByteRange updating;                   ///< spans the updates that are not complete at the target
+    Operations updates;        ///< until they are complete at the target
+    Operations local_updates;  ///< until they are complete here
+    Operations fetches;        ///< fetching atomics
+    ByteRange updating;        ///< spans the updates that are not complete at the target
     TargetMemory memory;
     Delivery delivery = Delivery::later;
     std::uint64_t settled_caught_up = 0;  ///< of the window, when its round began
@@ -151,6 +151,7 @@ struct alignas(64) Target {
     std::uint64_t checks = 0;               ///< hits under check
     std::uint64_t updates_when_asleep = 0;  ///< of the window, that had passed when it last fell asleep
     Origins origins;                        ///< of what is in transit
+    Origins late;                           ///< where bytes may come until a flush, whatever a request says
     std::vector<Entry*> in_flight;          ///< transfers into entries of the cache
     std::unordered_multimap<RequestId, Entry*> in_flight_of;  ///< those that a request completes, too
     std::vector<Waiter> waiters;

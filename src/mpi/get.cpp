@@ -349,6 +349,7 @@ int rget_passing(Window& window, const Access<Count>& call, MPI_Request* request
     const int status = start(call, request);
     if (status != MPI_SUCCESS) return status;
     window.cached().note_passing(look_of(window, call, id));
+    if (run_bytes(call) == 0) window.cached().note_late(call.target, origins_of(call));
     track_passing_get(*request, window, id);
     return status;
 }

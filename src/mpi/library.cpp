@@ -76,10 +76,13 @@ int at_finalize(MPI_Comm, int, void*, void*) {
 
 /// What tells this process's node from others'.
 std::uint64_t this_node() noexcept {
-    std::array<char, MPI_MAX_PROCESSOR_NAME> name{};
-    int length = 0;
-    if (PMPI_Get_processor_name(name.data(), &length) != MPI_SUCCESS) return 0;
-    return std::hash<std::string_view>{}({name.data(), static_cast<std::size_t>(length)});
+    static const std::uint64_t node = [] {
+        std::array<char, MPI_MAX_PROCESSOR_NAME> name{};
+        int length = 0;
+        if (PMPI_Get_processor_name(name.data(), &length) != MPI_SUCCESS) return std::size_t{0};
+        return std::hash<std::string_view>{}({name.data(), static_cast<std::size_t>(length)});
+    }();
+    return node;
 }
 
 /// One code per message, so that a program that fails the same way again and again does not use codes up.
@@ -211,9 +214,12 @@ int Library::attach(MPI_Win win, MPI_Comm comm, Exposed exposed, const Settings&
         std::uint64_t world;
     };
     constexpr int words = sizeof(Told) / sizeof(std::uint64_t);
-    const Told mine{exposed.displacement_unit,        exposed.size_bytes,
-                    reinterpret_cast<std::uintptr_t>(exposed.base), this_node(),
-                    overlaps_another(exposed) ? 1u : 0u, exposed.declared ? 1u : 0u,
+    const Told mine{exposed.displacement_unit,
+                    exposed.size_bytes,
+                    reinterpret_cast<std::uintptr_t>(exposed.base),
+                    this_node(),
+                    overlaps_another(exposed) ? 1u : 0u,
+                    exposed.declared ? 1u : 0u,
                     world.number()};
     std::vector<Told> all(static_cast<std::size_t>(ranks));
     const int status = PMPI_Allgather(&mine, words, MPI_UINT64_T, all.data(), words, MPI_UINT64_T, comm);

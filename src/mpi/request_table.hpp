@@ -29,8 +29,8 @@ struct TrackedRequest {
     Window* window = nullptr;
     int target = MPI_PROC_NULL;  ///< of a get
     RequestId id = 0;
-    Moment carries = 0;  ///< a carrier: since then
-    Moment awaits = 0;   ///< waits for the carrier of that moment
+    Moment carries = 0;   ///< a carrier: since then
+    Moment awaits = 0;    ///< waits for the carrier of that moment
     bool passes = false;  ///< a get that nothing is kept of
     std::uint64_t waited_ticks = 0;
 

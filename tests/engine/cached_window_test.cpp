@@ -345,7 +345,8 @@ TEST_F(CachedWindowTest, PrefetchMakesALaterGetAHit) {
 }
 
 TEST_F(CachedWindowTest, PrefetchEndsWithTheWindow) {
-    rig.window.describe_memory(std::array<TargetMemory, 3>{{{.extent_bytes = 1000}, {.extent_bytes = 1000}, {.extent_bytes = 1000}}});
+    rig.window.describe_memory(std::array<TargetMemory, 3>{
+        {{.extent_bytes = 1000}, {.extent_bytes = 1000}, {.extent_bytes = 1000}}});
     EXPECT_EQ(rig.window.prefetch(1, {900, 4000}), 0);
     rig.flush(1);
     EXPECT_EQ(counters().prefetches, 1u);

@@ -16,7 +16,8 @@ using testing::Buffer;
 using testing::CachedWindowTest;
 using testing::Rig;
 
-const std::array<TargetMemory, 3> memory{{{.extent_bytes = 10000}, {.extent_bytes = 10000}, {.extent_bytes = 10000}}};
+const std::array<TargetMemory, 3> memory{
+    {{.extent_bytes = 10000}, {.extent_bytes = 10000}, {.extent_bytes = 10000}}};
 
 /// Blocks of 1024 bytes are read ahead. Of two of them something has been read, and is there.
 struct CarriersTest : CachedWindowTest {
@@ -102,9 +103,10 @@ TEST_F(CarriersTest, RequestsWaitForNoOtherGets) {
 TEST_F(CarriersTest, WhatNeedsTwoOfThemGoesToTheNetwork) {
     get(1200, first, 7);
     get(2300, second, 8);
-    Buffer both(16);
+    Buffer two(16), both(16);
+    auto* const to_two = reinterpret_cast<std::byte*>(two.data());
     auto* const to = reinterpret_cast<std::byte*>(both.data());
-    const std::array<Piece, 2> pieces{{{1400, 8, to}, {2500, 8, to + 8}}};
+    const std::array<Piece, 2> pieces{{{1400, 8, to_two}, {2500, 8, to_two + 8}}};
     EXPECT_EQ(rig.get(1, pieces, 9), 0);
     EXPECT_EQ(rig.begun, Begun::started);
     const std::array<Piece, 2> same{{{1400, 8, to}, {1500, 8, to + 8}}};

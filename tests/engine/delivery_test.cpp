@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs that look at a get's bytes before they complete it: where the network delivers at once, so does the
-// window, and it keeps nothing that the program may have changed since. And requests that are complete before
-// their bytes are there.
+// Programs that look at a get's bytes before they complete it: where the network delivers at once, so does
+// the window, and it keeps nothing that the program may have changed since. And requests that are complete
+// before their bytes are there.
 #include <gtest/gtest.h>
 
 #include <list>
@@ -135,6 +135,23 @@ TEST_F(CachedWindowTest, TheWordOfARequestIsNotEnoughForPieces) {
     }
 }
 
+TEST_F(CachedWindowTest, WhatComesLaterThanItsRequestSpoilsNoOtherGet) {
+    Buffer to(64, 0xee);
+    const std::array apart{Piece{1000, 8, at(to)}, Piece{1016, 8, at(to, 16)}};
+    for (int round = 0; round < 2; ++round) {
+        rig.get(1, apart, 5);
+        rig.finish(1, 5);
+        rig.get(2, 5000, 64, to.data());  // the buffer is the program's again
+        std::swap(rig.transfers.front(), rig.transfers.back());
+        rig.flush(2);
+        rig.flush(1);
+        EXPECT_EQ(fetched(2, 5000, 64), bytes(2, 5000, 64));
+    }
+    rig.get(2, 6000, 64, to.data());
+    rig.flush(2);
+    EXPECT_TRUE(rig.hits(2, 6000, 64, to.data())) << "after the flush it is a buffer like any other";
+}
+
 TEST_F(CachedWindowTest, PiecesThatLieSideBySideAreFetchedIntoMemoryOfOurOwn) {
     Buffer to(64, 0xee);
     const std::array pieces{Piece{96, 8, at(to)}, Piece{104, 8, at(to, 16)}, Piece{112, 8, at(to, 32)}};
@@ -178,8 +195,8 @@ TEST_F(CachedWindowTest, AHitIntoABufferThatBytesAreOnTheirWayTo) {
 /// Nothing is fetched of pages that no get has asked for.
 TEST_F(CachedWindowTest, ReadAheadStaysWithinThePagesOfWhatIsAskedFor) {
     for (const std::uint64_t phase : {0ul, 16ul, 2048ul, 4080ul}) {
-        rig.window.describe_memory(std::vector<TargetMemory>(
-            3, {.extent_bytes = 65536, .page_phase = phase, .is_declared = true}));
+        rig.window.describe_memory(
+            std::vector<TargetMemory>(3, {.extent_bytes = 65536, .page_phase = phase, .is_declared = true}));
         const auto page_of = [=](std::uint64_t offset) { return (offset + phase) / 4096; };
         Buffer to(8);
         std::set<std::uint64_t> asked;

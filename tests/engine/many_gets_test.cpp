@@ -45,7 +45,8 @@ TEST_F(ManyGetsTest, OfDifferentBytes) {
 
 TEST_F(ManyGetsTest, OfBytesThatAreReadAhead) {
     change_setting(&Settings::read_ahead_bytes, 4096);
-    rig.window.describe_memory(std::array<TargetMemory, 3>{{{.extent_bytes = 65536}, {.extent_bytes = 65536}, {.extent_bytes = 65536}}});
+    rig.window.describe_memory(std::array<TargetMemory, 3>{
+        {{.extent_bytes = 65536}, {.extent_bytes = 65536}, {.extent_bytes = 65536}}});
     EXPECT_LE(start(16, 16), gets * most_for_each);
     EXPECT_LT(rig.messages, gets / 50);
     rig.flush(1);
@@ -76,7 +77,8 @@ TEST_F(ManyGetsTest, WithARequestEach) {
 
 TEST_F(ManyGetsTest, WithARequestEachOfBytesThatAreReadAhead) {
     change_setting(&Settings::read_ahead_bytes, 4096);
-    rig.window.describe_memory(std::array<TargetMemory, 3>{{{.extent_bytes = 65536}, {.extent_bytes = 65536}, {.extent_bytes = 65536}}});
+    rig.window.describe_memory(std::array<TargetMemory, 3>{
+        {{.extent_bytes = 65536}, {.extent_bytes = 65536}, {.extent_bytes = 65536}}});
     rig.transfers.reserve(gets);
     const std::uint64_t before = allocated_bytes;
     for (std::size_t i = 0; i < gets; ++i)

@@ -53,12 +53,14 @@ TEST_F(ManyPiecesTest, PayOnlyIfAHitTakesLessThanTheNetwork) {
 TEST_F(ManyPiecesTest, WhatIsNotLookedAtSharesOnlyTheOriginsThatItHas) {
     Buffer kept(64), other(64);
     EXPECT_EQ(rig.get(1, 0, 64, kept.data()), 0);
-    rig.window.count_bypassed({.target = 1, .size = 64}, {0, 64, reinterpret_cast<std::byte*>(other.data())}, 0);
+    rig.window.count_bypassed({.target = 1, .size = 64}, {0, 64, reinterpret_cast<std::byte*>(other.data())},
+                              0);
     rig.flush(1);
     fetched(2, 0, 64);  // so that the next one is no poll
     EXPECT_TRUE(rig.hits(1, 0, 64, other.data()));
     EXPECT_EQ(rig.get(1, 8192, 64, kept.data()), 0);
-    rig.window.count_bypassed({.target = 1, .size = 64}, {0, 64, reinterpret_cast<std::byte*>(kept.data())}, 0);
+    rig.window.count_bypassed({.target = 1, .size = 64}, {0, 64, reinterpret_cast<std::byte*>(kept.data())},
+                              0);
     rig.flush(1);
     fetched(2, 0, 64);
     EXPECT_FALSE(rig.hits(1, 8192, 64, other.data())) << "it may be the other get's bytes";

@@ -17,7 +17,8 @@ using testing::CachedWindowTest;
 struct ReadAheadTest : CachedWindowTest {
     explicit ReadAheadTest(Mode mode = Mode::always_cache) : CachedWindowTest(mode) {
         change_setting(&Settings::read_ahead_bytes, 1024);
-        rig.window.describe_memory(std::array<TargetMemory, 3>{{{.extent_bytes = 10000}, {.extent_bytes = 10000}, {.extent_bytes = 10000}}});
+        rig.window.describe_memory(std::array<TargetMemory, 3>{
+            {{.extent_bytes = 10000}, {.extent_bytes = 10000}, {.extent_bytes = 10000}}});
         rig.window.complete_all(rig.window.now(), FlushKind::full, 0, 0);
     }
 };

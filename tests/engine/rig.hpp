@@ -113,8 +113,7 @@ class Rig : public WindowTransfers {
         if (!window.looks_up(target)) return Served::no;
         const Look asked{target, offset, size, static_cast<std::byte*>(origin)};
         const Found found = window.find_in_last(asked);
-        const std::byte* const data =
-            found.served == Served::miss ? window.find_at_hand(asked) : found.data;
+        const std::byte* const data = found.served == Served::miss ? window.find_at_hand(asked) : found.data;
         if (data == nullptr) return found.served;
         std::memcpy(origin, data, size);
         return Served::hit;
@@ -262,10 +261,10 @@ class Rig : public WindowTransfers {
     std::vector<std::vector<unsigned char>> memory;
     std::vector<Transfer> transfers;
     std::vector<Put> puts;
-    std::vector<void*> call_site;  ///< of hits that are checked
+    std::vector<void*> call_site;   ///< of hits that are checked
     bool delivers_at_once = false;  ///< as many libraries do on one node
-    bool late_puts = false;        ///< they land when they are flushed: gets overtake them
-    bool keeps_puts = false;       ///< a faulty front end: flushes do not send what is collected
+    bool late_puts = false;         ///< they land when they are flushed: gets overtake them
+    bool keeps_puts = false;        ///< a faulty front end: flushes do not send what is collected
     std::uint64_t messages = 0;
     std::uint64_t bytes = 0;
     std::uint64_t put_messages = 0;

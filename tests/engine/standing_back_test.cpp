@@ -172,7 +172,8 @@ TEST_F(UnreadTest, TheFirstGetEndsThat) {
 }
 
 TEST_F(CachedWindowTest, SmallPutsOfAnUnreadTargetAreCollected) {
-    rig.window.describe_memory(std::vector<TargetMemory>{{.extent_bytes = 4096}, {.extent_bytes = 4096}, {.extent_bytes = 4096}});
+    rig.window.describe_memory(
+        std::vector<TargetMemory>{{.extent_bytes = 4096}, {.extent_bytes = 4096}, {.extent_bytes = 4096}});
     Buffer value(8, 0x55);
     for (int i = 0; i < 100; ++i)
         rig.put(1, static_cast<std::uint64_t>(i) * 8, 8, value.data());
@@ -184,7 +185,8 @@ TEST_F(CachedWindowTest, SmallPutsOfAnUnreadTargetAreCollected) {
 
 TEST_F(CachedWindowTest, PutsThatGoAloneAreLookedAtNowAndThen) {
     change_setting(&Settings::bypass, Bypass::on);
-    rig.window.describe_memory(std::vector<TargetMemory>{{.extent_bytes = 4096}, {.extent_bytes = 4096}, {.extent_bytes = 4096}});
+    rig.window.describe_memory(
+        std::vector<TargetMemory>{{.extent_bytes = 4096}, {.extent_bytes = 4096}, {.extent_bytes = 4096}});
     rig.flush_all();
     Buffer value(8, 0x55);
     int passed = 0;
@@ -220,7 +222,8 @@ TEST_F(SleepingTest, WhatPassedIsCompletedAfterItWakes) {
     for (int i = 0; i < 10'000'000; ++i) {
         if (rig.window.passes(1, 64)) continue;
         Buffer buffer(64, 0);
-        EXPECT_EQ(rig.window.try_get_slowly({1, 4096, 64, reinterpret_cast<std::byte*>(buffer.data())}), Served::miss);
+        EXPECT_EQ(rig.window.try_get_slowly({1, 4096, 64, reinterpret_cast<std::byte*>(buffer.data())}),
+                  Served::miss);
         EXPECT_EQ(rig.window.flush(1, FlushKind::full), Flush::needed);
         return;
     }

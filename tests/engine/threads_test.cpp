@@ -142,7 +142,8 @@ RangeCacheCounters run(const Settings& settings, bool read_only) {
     Network network(memory);
     CachedWindow window(settings, 3, 0, true, network);
     window.change_epochs([](Epochs& epochs) { epochs.set_all(Epoch::passive); });
-    window.describe_memory(std::array<TargetMemory, 3>{{{.extent_bytes = memory_bytes}, {.extent_bytes = memory_bytes}, {.extent_bytes = memory_bytes}}});
+    window.describe_memory(std::array<TargetMemory, 3>{
+        {{.extent_bytes = memory_bytes}, {.extent_bytes = memory_bytes}, {.extent_bytes = memory_bytes}}});
     std::atomic<std::uint64_t> gets{0};
     std::vector<std::thread> threads;
     for (int t = 0; t < thread_count; ++t)

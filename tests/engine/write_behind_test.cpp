@@ -25,7 +25,9 @@ class WriteBehindTest : public ::testing::Test {
   protected:
     explicit WriteBehindTest(Settings settings = Rig::settings(Mode::acquire))
         : rig(settings, 3, memory_bytes) {
-        rig.window.describe_memory(std::array<TargetMemory, 3>{{{.extent_bytes = memory_bytes}, {.extent_bytes = memory_bytes}, {.extent_bytes = memory_bytes}}});
+        rig.window.describe_memory(std::array<TargetMemory, 3>{{{.extent_bytes = memory_bytes},
+                                                                {.extent_bytes = memory_bytes},
+                                                                {.extent_bytes = memory_bytes}}});
         rig.late_puts = true;
     }
 

@@ -125,6 +125,7 @@ class Data {
         if (told_ == Told::outside) outside_.wait(2 * version_ + 1);
         litmus.learn();
         const std::int64_t seen = reads() ? get(window_, writer, 0) - version_ : 0;
+        if (reads()) get(window_, writer, 16);  // else the next get would be a poll
         litmus.after();
         barrier();
         return seen;

@@ -146,10 +146,12 @@ std::string to_text(const RangeProgram& program) {
          << mode_name(s.mode) << ",\n  policy " << s.policy << ", buffer_bytes " << s.buffer_bytes
          << ", index_entries " << s.index_entries << ", exact_match " << s.exact_match << ", weak_admission "
          << s.weak_admission << ", keep_on_resize " << s.keep_on_resize << ", adaptive " << s.adaptive
-         << ",\n  bypass " << (s.bypass == Bypass::on ? "on" : "off") << ", read_ahead_bytes " << s.read_ahead_bytes << ", read_only_phases "
-         << s.read_only_phases << ", check_hits " << s.check_hits << ",\n  write_behind_bytes "
-         << s.write_behind_bytes << ", write_behind_buffer_bytes " << s.write_behind_buffer_bytes;
-    if (s.bypass == Bypass::on) text << " (with bypass, decisions depend on measured times: it may not fail every time)";
+         << ",\n  bypass " << (s.bypass == Bypass::on ? "on" : "off") << ", read_ahead_bytes "
+         << s.read_ahead_bytes << ", read_only_phases " << s.read_only_phases << ", check_hits "
+         << s.check_hits << ",\n  write_behind_bytes " << s.write_behind_bytes
+         << ", write_behind_buffer_bytes " << s.write_behind_buffer_bytes;
+    if (s.bypass == Bypass::on)
+        text << " (with bypass, decisions depend on measured times: it may not fail every time)";
     return text.str();
 }
 
