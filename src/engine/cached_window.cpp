@@ -83,7 +83,8 @@ void CachedWindow::refresh(Rank target, std::span<const Piece> pieces, std::uint
 /// The program's get is on its way.
 void CachedWindow::look_started(const Get& get) noexcept {
     const Piece& first = get.pieces.front();
-    std::byte* const origin = get.may_carry ? first.origin : nullptr;
+    // Where nobody says when a request has ended, its buffer must not be looked at.
+    std::byte* const origin = get.request == 0 || get.may_carry ? first.origin : nullptr;
     look_started({get.target, first.offset, get.size_bytes, origin, get.request}, first.size);
 }
 

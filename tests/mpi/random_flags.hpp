@@ -49,9 +49,12 @@ class Flags {
         const MPI_Win win = *windows_.lock_flags;
         const int home = act.step.window;
         const int type = act.step.variant % 2 ? MPI_LOCK_EXCLUSIVE : MPI_LOCK_SHARED;
-        for (std::int64_t value = 0;;) {
+        const int beside = word(act.step) == 0 ? 1 : 0;
+        for (std::int64_t value = 0, other = 0;;) {
             CHECK_MPI(MPI_Win_lock(type, home, 0, win));
             CHECK_MPI(MPI_Get(&value, 1, MPI_INT64_T, home, word(act.step), 1, MPI_INT64_T, win));
+            // So that it is no poll: it is the lock that tells.
+            CHECK_MPI(MPI_Get(&other, 1, MPI_INT64_T, home, beside, 1, MPI_INT64_T, win));
             CHECK_MPI(MPI_Win_unlock(home, win));
             if (value >= act.expected) break;
             windows_.forget_all();
