@@ -98,8 +98,10 @@ TEST_F(CachedWindowTest, OnOneNodeWhatComesLaterIsKept) {
     rig.flush(1);
     EXPECT_EQ(c, bytes(1, 16384, 64));
     EXPECT_EQ(counters().pending_hits, 1u) << "now it is known";
-    for (const std::size_t offset : {0ul, 8192ul, 16384ul})
+    for (const std::size_t offset : {0ul, 8192ul, 16384ul}) {
         EXPECT_TRUE(rig.hits(1, offset, 64, a.data()));
+        EXPECT_EQ(a, bytes(1, offset, 64));
+    }
     EXPECT_EQ(rig.messages, 3u);
 }
 
@@ -142,7 +144,8 @@ TEST_F(CachedWindowTest, WhatComesLaterThanItsRequestSpoilsNoOtherGet) {
         rig.get(1, apart, 5);
         rig.finish(1, 5);
         rig.get(2, 5000, 64, to.data());  // the buffer is the program's again
-        std::swap(rig.transfers.front(), rig.transfers.back());
+        rig.arrive(2);
+        rig.arrive(1);
         rig.flush(2);
         rig.flush(1);
         EXPECT_EQ(fetched(2, 5000, 64), bytes(2, 5000, 64));
@@ -194,6 +197,7 @@ TEST_F(CachedWindowTest, AHitIntoABufferThatBytesAreOnTheirWayTo) {
 
 /// Nothing is fetched of pages that no get has asked for.
 TEST_F(CachedWindowTest, ReadAheadStaysWithinThePagesOfWhatIsAskedFor) {
+    change_setting(&Settings::read_ahead_bytes, 16384);
     for (const std::uint64_t phase : {0ul, 16ul, 2048ul, 4080ul}) {
         rig.window.describe_memory(
             std::vector<TargetMemory>(3, {.extent_bytes = 65536, .page_phase = phase, .is_declared = true}));
@@ -212,9 +216,9 @@ TEST_F(CachedWindowTest, ReadAheadStaysWithinThePagesOfWhatIsAskedFor) {
             rig.flush(1);
             EXPECT_EQ(to, bytes(1, offset, 8));
         }
+        EXPECT_GT(counters().read_aheads, 0u);
         rig.window.acquire();
     }
-    EXPECT_LE(rig.messages, 4u * 2 * 3) << "two for each page";
 }
 
 }  // namespace
