@@ -46,7 +46,9 @@ CachedWindow::CachedWindow(const Settings& settings, Rank ranks, Rank self, bool
     if (settings_.mode == Mode::off) stand_back();
 }
 
-CachedWindow::~CachedWindow() { have_origins(false); }
+CachedWindow::~CachedWindow() {
+    if (!threaded_) origins_of_process.remove(this);
+}
 
 bool CachedWindow::make_cache() noexcept {
     try {
@@ -75,29 +77,29 @@ void CachedWindow::refresh(Rank target, std::span<const Piece> pieces, std::uint
     if (cache_ == nullptr) return;
     const Piece& first = pieces.front();
     if (const std::byte* const data = cache_->peek(target, first.offset, first.size))
-        look_.keep({.target = target, .offset = first.offset, .size = size}, data, first.size);
+        last_get_.keep({.target = target, .offset = first.offset, .size = size}, data, first.size);
     for (const Piece& piece : pieces)
         cache_->drop(target, piece.offset, piece.size);
 }
 
 /// The program's get is on its way.
-void CachedWindow::look_started(const Get& get) noexcept {
+void CachedWindow::last_get_started(const Get& get) noexcept {
     const Piece& first = get.pieces.front();
     // Where nobody says when a request has ended, its buffer must not be looked at.
     std::byte* const origin = get.request == 0 || get.may_carry ? first.origin : nullptr;
-    look_started({get.target, first.offset, get.size_bytes, origin, get.request}, first.size);
+    last_get_started({get.target, first.offset, get.size_bytes, origin, get.request}, first.size);
 }
 
 /// What the last get has brought is there, or never will be.
-void CachedWindow::look_over(int status) noexcept {
+void CachedWindow::last_get_over(int status) noexcept {
     probe_.end();
-    if (status == 0 ? look_.arrived() : look_.lost()) acquire_process();
+    if (status == 0 ? last_get_.arrived() : last_get_.lost()) acquire_process();
 }
 
 /// Nobody sees when it is.
-void CachedWindow::look_lost() noexcept {
+void CachedWindow::last_get_lost() noexcept {
     probe_.end();
-    if (look_.lost()) acquire_process();
+    if (last_get_.lost()) acquire_process();
 }
 
 /// What was asked for was there, and is complete. \return true if the library has to be entered for the sake
@@ -128,9 +130,9 @@ void CachedWindow::found_nothing(std::uint64_t entry_ticks) noexcept {
     progress_.found_nothing(entry_ticks);
 }
 
-Served CachedWindow::try_get_slowly(const Look& look) noexcept {
+Served CachedWindow::try_get_slowly(const RangeGet& get) noexcept {
     const Guard guard = lock();
-    const auto& [target, offset, size, origin, request] = look;
+    const auto& [target, offset, size, origin, request] = get;
     Target& t = at(target);
     if (t.route == Route::pass) list(target, t);
     if (passes(target, size)) return Served::pass;
@@ -146,14 +148,14 @@ Served CachedWindow::try_get_slowly(const Look& look) noexcept {
     if (is_origin_in_use(origin, size)) shares_origin({&piece, 1});
     const std::byte* data = cache_->find_in_last(target, offset, size);
     if (data == nullptr) data = cache_->find_at_hand(target, offset, size);
-    if (data == nullptr) return try_get_further(look);
+    if (data == nullptr) return try_get_further(get);
     t.count_hit(size);
     copy_bytes(origin, data, size);
     return Served::hit;
 }
 
-Served CachedWindow::try_get_further(const Look& look) noexcept {
-    const auto& [target, offset, size, origin, request] = look;
+Served CachedWindow::try_get_further(const RangeGet& get) noexcept {
+    const auto& [target, offset, size, origin, request] = get;
     Target& t = at(target);
     const std::uint64_t begin_ticks = t.bet.looks_further() ? ticks() : 0;
     if (const std::byte* const data = cache_->find_further(target, offset, size)) {
@@ -259,7 +261,7 @@ int CachedWindow::get(const Get& get, GetStarter& starter, Begun& begun) {
         const bool in_one = get.pieces.size() == 1 || (s.gaps.size() == 1 && s.partial());
         const bool comes_late = get.request != 0 && !in_one && t.delivery != Delivery::at_once;
         if (ahead.entry == nullptr && comes_late) {
-            ahead = make_room_of_its_own(get, s);
+            ahead = make_room_for_request(get, s);
             if (ahead.entry == nullptr) return fetch_unseen(get, starter, guard);
         }
         if (ahead.entry == nullptr) return fetch(get, starter, s, guard, begin_ticks);
@@ -273,7 +275,7 @@ int CachedWindow::get(const Get& get, GetStarter& starter, Begun& begun) {
         return fetch_unseen(get, starter, guard);
     s.copy_resident();
     if (waits) note_origins(t, get.pieces);
-    if (waits) look_started(get);
+    if (waits) last_get_started(get);
     t.add(s.waiting);
     count(waits ? AccessType::pending_hit : AccessType::hit, get.size_bytes, 0);
     const std::uint64_t own_ticks = ticks() - begin_ticks;
@@ -294,7 +296,7 @@ int CachedWindow::fetch_unseen(const Get& get, GetStarter& starter, Guard& guard
     t.bet.started(get.size_bytes, start_ticks);
     count(AccessType::bypassed, get.size_bytes, get.size_bytes);
     sent(get.target, t, 0, 0);
-    look_started(get);
+    last_get_started(get);
     // Its request may be complete before its bytes are there.
     if (get.request != 0 && get.pieces.size() > 1) note_late(t, get.pieces);
     return 0;
@@ -339,7 +341,7 @@ int CachedWindow::fetch(const Get& get, GetStarter& starter, Survey& s, Guard& g
     Target& t = at(get.target);
     if (probe.has_changed()) t.delivery = Delivery::at_once;
     sent(get.target, t, get.size_bytes, started_ticks - start_ticks);
-    look_started(get);
+    last_get_started(get);
     probe_ = probe;
     note_origins(t, get.pieces);
     t.add(s.waiting);

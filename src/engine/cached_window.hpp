@@ -90,20 +90,20 @@ class CachedWindow {
     void note_late(Rank target, const Piece& origins) noexcept;
     /// The library has started a get that passes, or one that is not even counted because the mode is off: it
     /// may be a poll.
-    void note_passing(const Look& look) noexcept;
+    void note_bypassed_get(const RangeGet& get) noexcept;
     /// Whether gets are looked up without asking further.
     bool looks_up(Rank target) const noexcept { return at(target).route >= Route::look; }
     /// The hot path of a contiguous get then: in the entry used last. After `miss`, find_at_hand().
-    [[gnu::always_inline]] Found find_in_last(const Look& look) noexcept;
+    [[gnu::always_inline]] Found find_in_last(const RangeGet& get) noexcept;
     /// Any other entry that is quickly found, or null.
-    [[gnu::always_inline]] const std::byte* find_at_hand(const Look& look) noexcept;
+    [[gnu::always_inline]] const std::byte* find_at_hand(const RangeGet& get) noexcept;
     /// After that: looks for an entry that begins before, and for neighbours that have it together.
-    Served try_get_further(const Look& look) noexcept;
+    Served try_get_further(const RangeGet& get) noexcept;
     /// After `no`, with one thread: whether it passes all the same, because its target is watched and it is
     /// nothing that was asked for before.
-    bool passes_watched(const Look& look) noexcept;
+    bool passes_watched(const RangeGet& get) noexcept;
     /// After `no`, or instead of all these: never `no` itself.
-    Served try_get_slowly(const Look& look) noexcept;
+    Served try_get_slowly(const RangeGet& get) noexcept;
 
     /// After a hit: whether it is to be checked (hit_checks.hpp).
     bool check_is_due() noexcept;
@@ -117,7 +117,7 @@ class CachedWindow {
 
     /// True if nothing of this get is to be cached: then it goes to the network, and went_by() counts it.
     bool lets_pass(Rank target, std::uint64_t offset) noexcept;
-    void went_by(const Look& look) noexcept;
+    void went_by(const RangeGet& get) noexcept;
 
     /// Any get: from the cache what is there, from the network what is not.
     /// \return the starter's status, or 0 if nothing had to be started
@@ -138,14 +138,14 @@ class CachedWindow {
     /// A get that is not looked at in pieces went to the network.
     /// \param origins spans where its bytes go
     /// \param call_ticks what the library's call took
-    void count_bypassed(const Look& look, const Piece& origins, std::uint64_t call_ticks) noexcept;
+    void count_bypassed(const RangeGet& get, const Piece& origins, std::uint64_t call_ticks) noexcept;
 
     /// The first so many gets of each target pass before any is cached, because the program's windows have
     /// gone so early.
     void postpone_caching(std::uint64_t gets) noexcept;
     /// Gets of each target that it was used for, if caching has gained nothing by them; a large number if it
     /// has, or may have.
-    std::uint64_t gets_in_vain() const noexcept;
+    std::uint64_t gets_without_gain() const noexcept;
 
     /// Says what memory each rank exposes. Without this nothing is read ahead.
     void describe_memory(std::span<const TargetMemory> of_each) noexcept;
@@ -192,8 +192,8 @@ class CachedWindow {
     }
     /// Whether completions have to be seen even if the mode is off: of these, or of what it found under way.
     bool must_see_completions() const noexcept;
-    /// The same also for the sake of a get that may be a poll.
-    bool sees_completions() const noexcept;
+    /// Whether a completion may be of a get that is a poll, or that has origins in use.
+    bool gets_under_way() const noexcept;
 
     Moment now() const noexcept {
         const Guard guard = lock();
@@ -207,11 +207,7 @@ class CachedWindow {
     /// A flush that passes. \return the library's status
     template <class Call>
     int flush_passing(Rank target, FlushKind kind, const Call& library_call) {
-        return and_then(library_call, [=, this](int status) {
-            at(target).passed_completed(kind, status);
-            look_completed(target, issued_, status);
-            release_late(at(target), status);
-        });
+        return and_then(library_call, [=, this](int status) { passed_completed(target, kind, status); });
     }
     /// After Flush::needed_unseen.
     void done_unseen(Rank target, Moment since, FlushKind kind) noexcept;
@@ -231,11 +227,8 @@ class CachedWindow {
     }
     /// \pre all_pass() before the library was called
     void all_passed(FlushKind kind, int status) noexcept {
-        for (const Rank target : active_) {
-            at(target).passed_completed(kind, status);
-            release_late(at(target), status);
-        }
-        look_completed(look_.target(), issued_, status);
+        for (const Rank target : active_)
+            passed_completed(target, kind, status);
         polls_.completed();
         if (!progress_.step_unless_due()) [[unlikely]]
             lived_on_hits();
@@ -245,8 +238,8 @@ class CachedWindow {
     /// that only a flush completes it.
     void complete_request(Rank target, RequestId request, bool keep,
                           std::uint64_t network_ticks = 0) noexcept;
-    /// One that passed has completed.
-    void passed_request_completed(RequestId request) noexcept;
+    /// The request of a get that was bypassed, or of another transfer, has completed.
+    void bypassed_request_completed(RequestId request) noexcept;
     /// A request-based get that has completed, nobody knows when: what came to the program's buffer is not
     /// kept.
     void abandon_request(Rank target, RequestId request) noexcept;
@@ -278,9 +271,7 @@ class CachedWindow {
         epochs_.set(target, Epoch::passive);
     }
     void unlock_passed(Rank target, int status) noexcept {
-        at(target).passed_completed(FlushKind::full, status);
-        look_completed(target, issued_, status);
-        release_late(at(target), status);
+        passed_completed(target, FlushKind::full, status);
         polls_.completed();
         if (status == 0) epochs_.set(target, Epoch::none);
     }
@@ -345,14 +336,24 @@ class CachedWindow {
     }
     void catch_up() noexcept;
     void refresh(Rank target, std::span<const Piece> pieces, std::uint64_t size) noexcept;
-    void note_look(const Look& look) noexcept;
-    void look_started(const Look& look, std::uint64_t in_one) noexcept;
-    void look_started(const Get& get) noexcept;
-    void look_completed(Rank target, Moment since, int status) noexcept {
-        if (look_.under_way(target, since)) look_over(status);
+    void note_poll(const RangeGet& get) noexcept;
+    void last_get_started(const RangeGet& get, std::uint64_t in_one) noexcept;
+    void last_get_started(const Get& get) noexcept;
+    void last_get_completed(Rank target, Moment since, int status) noexcept {
+        if (last_get_.under_way(target, since)) last_get_over(status);
     }
-    void look_over(int status) noexcept;
-    void look_lost() noexcept;
+    void last_get_over(int status) noexcept;
+    /// The library has completed what has passed.
+    void passed_completed(Rank target, FlushKind kind, int status) noexcept {
+        Target& t = at(target);
+        t.passed_completed(kind, status);
+        last_get_completed(target, issued_, status);
+        if (status != 0 || t.late.none()) [[likely]]
+            return;
+        t.late = {};
+        release_origins(t);
+    }
+    void last_get_lost() noexcept;
     bool probes_delivery(const Get& get) const noexcept;
     void note_delivery(Target& t) noexcept;
     void arrived_at_once(Target& t, Entry& entry) noexcept;
@@ -370,7 +371,7 @@ class CachedWindow {
     std::uint64_t block_of(const Target& t, std::uint64_t offset) const noexcept;
     bool may_read_ahead(const Target& t) const noexcept;
     Admission make_room_around(const Get& get, Survey& s) noexcept;
-    Admission make_room_of_its_own(const Get& get, Survey& s) noexcept;
+    Admission make_room_for_request(const Get& get, Survey& s) noexcept;
     template <class Start>
     int start_entry(Entry& entry, Guard& guard, const Start& start);
     bool note_flight(Entry& entry, RequestId request, std::span<const Waiter> waiting) noexcept;
@@ -433,13 +434,12 @@ class CachedWindow {
     bool is_origin_in_use(const std::byte* origin, std::uint64_t size) const noexcept;
     bool shares_origin(std::span<const Piece> pieces) noexcept;
     bool shares_with_others(const Piece& piece) noexcept;
-    void have_origins(bool any) noexcept;
     bool doom_origin(const Piece& piece) noexcept;
     void note_origins(Target& t, std::span<const Piece> pieces) noexcept;
     void note_late(Target& t, std::span<const Piece> pieces) noexcept;
-    void release_late(Target& t, int status) noexcept;
     void release_origins(Target& t) noexcept;
     void release_origins() noexcept;
+    void no_origins_in_use() noexcept;
     std::uint64_t serve(std::span<const Waiter> waiters) noexcept;
     void commit(Entry& entry) noexcept;
     void arrived(Target& t, Entry& entry) noexcept;
@@ -469,7 +469,7 @@ class CachedWindow {
     std::uint64_t seen_acquires_;
     std::uint64_t caught_up_ = 0;  ///< how often it was asked for something after acquires of the process
     PollDetector polls_;
-    LastLook look_;
+    LastGet last_get_;
     DeliveryProbe probe_;  ///< of the last get
     Epochs epochs_;
     ProgressTimer progress_;

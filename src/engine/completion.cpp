@@ -73,9 +73,9 @@ bool CachedWindow::must_see_completions() const noexcept {
     return fetching_ != 0 || winding_up_;
 }
 
-bool CachedWindow::sees_completions() const noexcept {
+bool CachedWindow::gets_under_way() const noexcept {
     const Guard guard = lock();
-    return fetching_ != 0 || winding_up_ || look_.under_way();
+    return last_get_.under_way() || !origins_.targets.empty();
 }
 
 void CachedWindow::fetch_started(Target& t) noexcept {
@@ -97,7 +97,6 @@ void CachedWindow::complete(Rank target, Moment since, FlushKind kind, int statu
     if (cache_ != nullptr && !keeps_data_) cache_->acquire(target);
     const bool gets = at(target).gets.outstanding();
     complete_locked(at(target), since, kind, status, network_ticks);
-    release_late(at(target), status);
     release_origins(at(target));
     library_completed(gets);
 }
@@ -121,14 +120,14 @@ void CachedWindow::done_unseen(Rank target, Moment since, FlushKind kind) noexce
     library_completed(t.gets.outstanding());
     if (t.fetches.outstanding()) fetches_completed(t, since);
     t.passed_completed(kind, 0);
-    look_completed(target, since, 0);
+    last_get_completed(target, since, 0);
     t.lone_bytes = 0;  // how long it took is not known
     // Since flush() was asked, another thread may have started what waits for this completion.
     if (t.in_transit())
         complete_locked(t, since, kind, 0, 0);
     else
         t.complete(since, kind);
-    release_late(t, 0);
+    t.late = {};
     release_origins(t);
     if (behind_ != nullptr) behind_->completed(target, since);
     if (!t.bet.caching() || t.bet.unread()) set_route(t);
@@ -141,10 +140,8 @@ void CachedWindow::complete_all(Moment since, FlushKind kind, int status,
     const bool gets =
         std::ranges::any_of(active_, [this](Rank target) { return at(target).gets.outstanding(); });
     const std::uint64_t share = active_.empty() ? 0 : network_ticks / active_.size();
-    for (Rank target : active_) {
+    for (Rank target : active_)
         complete_locked(at(target), since, kind, status, share);
-        release_late(at(target), status);
-    }
     std::erase_if(active_, [this](Rank target) {
         Target& t = at(target);
         t.listed = t.route == Route::pass || !t.idle(FlushKind::local) || !t.idle(FlushKind::full);
@@ -166,11 +163,12 @@ void CachedWindow::complete_locked(Target& t, Moment since, FlushKind kind, int 
             if (entry->issued() <= since) doom(*entry);
             return false;
         });
-        look_completed(rank_of(t), since, status);
+        last_get_completed(rank_of(t), since, status);
         return;
     }
     t.complete(since, kind);
-    if (look_.under_way(rank_of(t), since)) note_delivery(t);
+    t.late = {};
+    if (last_get_.under_way(rank_of(t), since)) note_delivery(t);
     if (behind_ != nullptr) behind_->completed(rank_of(t), since);
     if (t.checks != 0) complete_checks(t, since);
     if (lone_bytes != 0) t.bet.observed(lone_bytes, t.lone_ticks + network_ticks);
@@ -183,7 +181,7 @@ void CachedWindow::complete_locked(Target& t, Moment since, FlushKind kind, int 
         commit(*entry);
         return true;
     });
-    look_completed(rank_of(t), since, 0);
+    last_get_completed(rank_of(t), since, 0);
     if (had_gets) {
         const std::uint64_t own_ticks = ticks() - begin_ticks;
         t.bet.completed(network_ticks, own_ticks, ranges - t.ranges_in_transit(),
@@ -271,7 +269,7 @@ void CachedWindow::complete_request(Rank target, RequestId request, bool keep,
     const Guard guard = lock();
     Target& t = at(target);
     const std::uint64_t begin_ticks = ticks();
-    if (keep && look_.under_way_by(request)) note_delivery(t);
+    if (keep && last_get_.under_way_by(request)) note_delivery(t);
     // Of a get with several gaps each is a flight of its own.
     while (auto flight = t.in_flight_of.extract(request)) {
         if (keep) {
@@ -282,7 +280,7 @@ void CachedWindow::complete_request(Rank target, RequestId request, bool keep,
         }
     }
     if (!keep) return;
-    if (look_.under_way_by(request)) look_over(0);
+    if (last_get_.under_way_by(request)) last_get_over(0);
     release_origins(t);
     polls_.completed();
     t.bet.request_completed(network_ticks, ticks() - begin_ticks);
@@ -291,9 +289,10 @@ void CachedWindow::complete_request(Rank target, RequestId request, bool keep,
     if (cache_ != nullptr && !keeps_data_) cache_->acquire(target);
 }
 
-void CachedWindow::passed_request_completed(RequestId request) noexcept {
+void CachedWindow::bypassed_request_completed(RequestId request) noexcept {
     const Guard guard = lock();
-    if (look_.under_way_by(request)) look_over(0);
+    if (!last_get_.under_way_by(request)) return;
+    last_get_over(0);
     polls_.completed();
 }
 
@@ -334,7 +333,7 @@ void CachedWindow::abandon_request(Rank target, RequestId request) noexcept {
             ++flight;
         }
     }
-    if (look_.under_way_by(request)) look_lost();
+    if (last_get_.under_way_by(request)) last_get_lost();
 }
 
 /// If a round is over, and nothing is under way that belongs to it.

@@ -22,7 +22,7 @@ struct Get {
 };
 
 /// A get as the hot paths see it.
-struct Look {
+struct RangeGet {
     Rank target = 0;
     std::uint64_t offset = 0;     ///< of its first byte in the target's window
     std::uint64_t size = 0;       ///< bytes

@@ -12,23 +12,24 @@ inline bool CachedWindow::is_origin_in_use(const std::byte* origin, std::uint64_
 }
 
 /// Notes a get that goes to the library as it is: whether it is a poll, and what it brings.
-inline void CachedWindow::note_look(const Look& look) noexcept {
-    if (polls_.again(look.target, look.offset, look.size)) [[unlikely]]
+inline void CachedWindow::note_poll(const RangeGet& get) noexcept {
+    if (polls_.again(get.target, get.offset, get.size)) [[unlikely]]
         ++counters_.polls;
-    look_started(look, look.size);
+    last_get_started(get, get.size);
 }
 
-inline void CachedWindow::look_started(const Look& look, std::uint64_t in_one) noexcept {
+inline void CachedWindow::last_get_started(const RangeGet& get, std::uint64_t in_one) noexcept {
     probe_.end();
-    look_.started(look, in_one, issued_, polls_.is_poll());
+    last_get_.started(get, in_one, issued_, polls_.is_poll());
 }
 
-inline void CachedWindow::note_passing(const Look& look) noexcept {
+inline void CachedWindow::note_bypassed_get(const RangeGet& get) noexcept {
     const Guard guard = lock();
-    const Piece piece{0, look.size, look.origin};
-    if (look.origin != nullptr && is_origin_in_use(look.origin, look.size)) [[unlikely]]
+    const Piece piece{0, get.size, get.origin};
+    if (get.origin != nullptr && is_origin_in_use(get.origin, get.size)) [[unlikely]]
         shares_origin({&piece, 1});
-    note_look(look);
+    list(get.target, at(get.target));
+    note_poll(get);
 }
 
 inline bool CachedWindow::passes(Rank target, std::uint64_t size) noexcept {
@@ -38,23 +39,23 @@ inline bool CachedWindow::passes(Rank target, std::uint64_t size) noexcept {
     return true;
 }
 
-inline Found CachedWindow::find_in_last(const Look& look) noexcept {
-    Target& t = at(look.target);
+inline Found CachedWindow::find_in_last(const RangeGet& get) noexcept {
+    Target& t = at(get.target);
     // Bytes may be on their way to where these are wanted: then neither is to be kept.
-    if (!epochs_.may_access(look.target) || origins_of_process.all.overlap(look.origin, look.size) ||
+    if (!epochs_.may_access(get.target) || origins_of_process.all.overlap(get.origin, get.size) ||
         (t.route == Route::check && (seen_acquires_ != process_acquires() ||
-                                     !polls_.other(look.target, look.offset, look.size)))) [[unlikely]]
+                                     !polls_.other(get.target, get.offset, get.size)))) [[unlikely]]
         return {nullptr, Served::no};
-    const std::byte* const data = cache_->find_in_last(look.target, look.offset, look.size);
+    const std::byte* const data = cache_->find_in_last(get.target, get.offset, get.size);
     if (data == nullptr) [[unlikely]]
         return {nullptr, Served::miss};
-    t.count_hit(look.size);
+    t.count_hit(get.size);
     return {data, Served::hit};
 }
 
-inline const std::byte* CachedWindow::find_at_hand(const Look& look) noexcept {
-    const std::byte* const data = cache_->find_at_hand(look.target, look.offset, look.size);
-    if (data != nullptr) at(look.target).count_hit(look.size);
+inline const std::byte* CachedWindow::find_at_hand(const RangeGet& get) noexcept {
+    const std::byte* const data = cache_->find_at_hand(get.target, get.offset, get.size);
+    if (data != nullptr) at(get.target).count_hit(get.size);
     return data;
 }
 

@@ -90,8 +90,8 @@ bool CachedWindow::asked_before(const Target& t, Rank target, std::uint64_t offs
 
 /// The short way of what lets_pass() does then. What is asked for for the first time is not even looked up:
 /// to find nothing takes longer than all else.
-bool CachedWindow::passes_watched(const Look& look) noexcept {
-    const auto& [target, offset, size, origin, request] = look;
+bool CachedWindow::passes_watched(const RangeGet& get) noexcept {
+    const auto& [target, offset, size, origin, request] = get;
     Target& t = at(target);
     if (is_origin_in_use(origin, size)) return false;
     if (t.route != Route::watch || holds_collected(target) || reuse_pays(t)) return false;
@@ -119,16 +119,16 @@ bool CachedWindow::lets_pass(Rank target, std::uint64_t offset) noexcept {
     return !asked_before(t, target, offset) || !t.bet.may_admit(t.passed_gets, t.hits);
 }
 
-void CachedWindow::went_by(const Look& look) noexcept {
+void CachedWindow::went_by(const RangeGet& get) noexcept {
     const Guard guard = lock();
-    Target& t = at(look.target);
-    const Piece piece{0, look.size, look.origin};
-    shares_origin(look.origin == nullptr ? std::span<const Piece>(everything) : std::span(&piece, 1));
+    Target& t = at(get.target);
+    const Piece piece{0, get.size, get.origin};
+    shares_origin(get.origin == nullptr ? std::span<const Piece>(everything) : std::span(&piece, 1));
     ++t.passed_gets;
-    t.passed_bytes += look.size;
+    t.passed_bytes += get.size;
     if (t.bet.caching()) t.bet.went_by();
-    sent(look.target, t, 0, 0);
-    note_look(look);
+    sent(get.target, t, 0, 0);
+    note_poll(get);
 }
 
 bool CachedWindow::asked_again(Rank target, std::uint64_t what) noexcept {
@@ -147,15 +147,16 @@ bool CachedWindow::pieces_pay(Rank target, std::uint64_t pieces, std::uint64_t s
     return network == 0 || static_cast<double>(pieces) * hits_per_piece * hit_cost().hit_ticks < network;
 }
 
-void CachedWindow::count_bypassed(const Look& look, const Piece& origins, std::uint64_t call_ticks) noexcept {
+void CachedWindow::count_bypassed(const RangeGet& get, const Piece& origins,
+                                  std::uint64_t call_ticks) noexcept {
     const Guard guard = lock();
-    Target& t = at(look.target);
+    Target& t = at(get.target);
     shares_origin({&origins, 1});
-    count(AccessType::bypassed, look.size, look.size);
+    count(AccessType::bypassed, get.size, get.size);
     if (t.bet.caching()) t.bet.went_by();
-    sent(look.target, t, look.size, call_ticks);
-    if (look.request != 0) note_late(t, {&origins, 1});
-    note_look(look);
+    sent(get.target, t, get.size, call_ticks);
+    if (get.request != 0) note_late(t, {&origins, 1});
+    note_poll(get);
 }
 
 /// With the mode off, or if they are left alone, all targets are asleep for good, but for those that
@@ -209,7 +210,7 @@ void CachedWindow::postpone_caching(std::uint64_t gets) noexcept {
         if (t.bet.unread()) t.bet.postpone(gets);
 }
 
-std::uint64_t CachedWindow::gets_in_vain() const noexcept {
+std::uint64_t CachedWindow::gets_without_gain() const noexcept {
     constexpr std::uint64_t gained = ~std::uint64_t{0};
     const Guard guard = lock();
     const RangeCacheCounters& c = counters_;
@@ -242,7 +243,7 @@ void CachedWindow::went_unseen(const Unseen& unseen) noexcept {
     constexpr std::uint64_t never = ~std::uint64_t{0};
     if (unseen.epochs) epochs_.changed_unseen();
     // Its end may have passed; and what has passed may have been polls: then all of it is an acquire.
-    look_lost();
+    last_get_lost();
     for (Target& t : targets_) {
         list(rank_of(t), t);
         t.passed = t.passed | unseen.kinds();

@@ -63,46 +63,46 @@ class PollDetector {
 };
 
 /// The first bytes that the last get had, by which a poll of the same bytes shows whether it brings others.
-class LastLook {
+class LastGet {
   public:
     /// A get has been started. Its bytes are looked at when it is complete.
     /// \param issued the number of the last operation that was started
     /// \param in_one so many bytes arrive at its origin, in one run
-    void started(const Look& look, std::uint64_t in_one, std::uint64_t issued, bool is_poll) noexcept {
+    void started(const RangeGet& get, std::uint64_t in_one, std::uint64_t issued, bool is_poll) noexcept {
         // A poll that is still under way will not be looked at any more.
         lost_poll_ = lost_poll_ || (under_way_ && is_poll_);
-        if (!is_poll || !is_of(look)) known_ = 0;
-        look_ = look;
-        in_one_ = look.origin == nullptr ? 0 : std::min<std::uint64_t>(in_one, bytes_.size());
+        if (!is_poll || !is_of(get)) known_ = 0;
+        get_ = get;
+        in_one_ = get.origin == nullptr ? 0 : std::min<std::uint64_t>(in_one, bytes_.size());
         issued_ = issued;
         is_poll_ = is_poll;
         under_way_ = true;
     }
     /// What a get has been served, of which a poll is to be started: its first `in_one` bytes.
-    void keep(const Look& look, const std::byte* bytes, std::uint64_t in_one) noexcept {
-        look_ = look;
+    void keep(const RangeGet& get, const std::byte* bytes, std::uint64_t in_one) noexcept {
+        get_ = get;
         known_ = std::min<std::uint64_t>(in_one, bytes_.size());
         std::memcpy(bytes_.data(), bytes, known_);
     }
     /// Whether the same has been looked at, or is under way.
-    bool is_of(const Look& other) const noexcept {
-        return other.target == look_.target && other.offset == look_.offset && other.size == look_.size;
+    bool is_of(const RangeGet& other) const noexcept {
+        return other.target == get_.target && other.offset == get_.offset && other.size == get_.size;
     }
-    Rank target() const noexcept { return look_.target; }
+    Rank target() const noexcept { return get_.target; }
     bool under_way() const noexcept { return under_way_; }
     bool under_way(Rank target, std::uint64_t since) const noexcept {
-        return under_way_ && target == look_.target && issued_ <= since;
+        return under_way_ && target == get_.target && issued_ <= since;
     }
     bool under_way_by(RequestId request) const noexcept {
-        return under_way_ && request != 0 && request == look_.request;
+        return under_way_ && request != 0 && request == get_.request;
     }
     /// It is complete.
     /// \return whether it was a poll that has brought other bytes, or may have
     bool arrived() noexcept {
         under_way_ = false;
         const bool same =
-            in_one_ != 0 && known_ == in_one_ && std::memcmp(bytes_.data(), look_.origin, in_one_) == 0;
-        if (!same && in_one_ != 0) std::memcpy(bytes_.data(), look_.origin, in_one_);
+            in_one_ != 0 && known_ == in_one_ && std::memcmp(bytes_.data(), get_.origin, in_one_) == 0;
+        if (!same && in_one_ != 0) std::memcpy(bytes_.data(), get_.origin, in_one_);
         known_ = in_one_;
         return std::exchange(lost_poll_, false) || (is_poll_ && !same);
     }
@@ -114,7 +114,7 @@ class LastLook {
     }
 
   private:
-    Look look_{.target = -1};
+    RangeGet get_{.target = -1};
     bool under_way_ = false;
     bool is_poll_ = false;
     bool lost_poll_ = false;

@@ -108,7 +108,7 @@ Admission CachedWindow::make_room_around(const Get& get, Survey& s) noexcept {
 /// The same for a get with a request, in pieces that lie side by side at the target: the library may complete
 /// the request before their bytes are in the program's buffer, but not before one run of bytes is in memory
 /// of our own.
-Admission CachedWindow::make_room_of_its_own(const Get& get, Survey& s) noexcept {
+Admission CachedWindow::make_room_for_request(const Get& get, Survey& s) noexcept {
     ByteRange range{s.gaps.front().offset, s.gaps.front().offset};
     for (const Piece& gap : s.gaps) {
         if (gap.offset != range.end) return {};
@@ -120,7 +120,8 @@ Admission CachedWindow::make_room_of_its_own(const Get& get, Survey& s) noexcept
         const Admission own = cache_->admit(get.target, range.begin, range.size(), cache_->now(), true);
         Entry* const entry = own.entry;
         if (entry == nullptr) return {};
-        std::vector<Waiter> waiters;
+        auto& waiters = thread_scratch<std::vector<Waiter>, struct WaitersOfRequest>();
+        waiters.clear();
         for (const Piece& gap : s.gaps)
             waiters.push_back({entry, entry->data() + (gap.offset - range.begin), gap.origin, gap.size});
         return note_flight(*entry, get.request, waiters) ? own : Admission();
@@ -202,7 +203,7 @@ int CachedWindow::fetch_ahead(const Get& get, GetStarter& starter, const Survey&
     const int status = start_entry(
         entry, guard, [&](std::span<const Piece> pieces) { return starter.start_pieces(pieces); });
     if (status != 0) return status;
-    look_started(get);
+    last_get_started(get);
     note_origins(t, get.pieces);
     t.add(s.waiting);
     count(s.partial() ? AccessType::partial_hit : ahead.type, get.size_bytes, s.gap_bytes);

@@ -44,17 +44,14 @@ bool overlap(const Piece& piece, const std::byte* origin, std::uint64_t size) no
 
 OriginsOfProcess origins_of_process;
 
-/// The window has origins in use, or none any more.
-void CachedWindow::have_origins(bool any) noexcept {
-    if (threaded_) return;
-    auto& [all, windows] = origins_of_process;
-    if (any) try {
-            windows.push_back(this);
-        } catch (const std::bad_alloc&) {
-            // Then it does not know of others' gets, nor they of its own.
-        }
-    else
-        std::erase(windows, this);
+void OriginsOfProcess::add(CachedWindow* window) noexcept try {
+    windows.push_back(window);
+} catch (const std::bad_alloc&) {
+    // Then it does not know of others' gets, nor they of its own.
+}
+
+void OriginsOfProcess::remove(const CachedWindow* window) noexcept {
+    std::erase(windows, window);
     if (windows.empty()) all = {};
 }
 
@@ -120,7 +117,7 @@ bool CachedWindow::doom_origin(const Piece& piece) noexcept {
 
 /// A get is under way.
 void CachedWindow::note_origins(Target& t, std::span<const Piece> pieces) noexcept {
-    if (origins_.targets.empty()) have_origins(true);
+    if (!threaded_ && origins_.targets.empty()) origins_of_process.add(this);
     if (t.origins.none())
         origins_.targets.push_back(rank_of(t));  // the constructor reserved a place for each target
     for (const Piece& piece : pieces) {
@@ -133,6 +130,7 @@ void CachedWindow::note_origins(Target& t, std::span<const Piece> pieces) noexce
 /// Bytes may come there until the next flush of the target.
 void CachedWindow::note_late(Target& t, std::span<const Piece> pieces) noexcept {
     note_origins(t, pieces);
+    list(rank_of(t), t);
     for (const Piece& piece : pieces)
         t.late.add(piece);
 }
@@ -142,36 +140,30 @@ void CachedWindow::note_late(Rank target, const Piece& origins) noexcept {
     note_late(at(target), {&origins, 1});
 }
 
-/// A flush has completed all of it.
-void CachedWindow::release_late(Target& t, int status) noexcept {
-    if (t.late.none() || status != 0) return;
-    t.late = {};
-    release_origins(t);
-}
-
-/// If nothing of the target is in transit any more.
+/// If no bytes are on their way any more.
 void CachedWindow::release_origins(Target& t) noexcept {
-    if (t.origins.none() || t.in_transit() || !t.late.none()) return;
+    if (t.origins.none() || t.uses_origins()) return;
     t.origins = {};
     origins_.shared = {};
     std::erase(origins_.targets, rank_of(t));
-    if (!origins_.targets.empty()) return;
-    origins_.all = {};
-    have_origins(false);
+    if (origins_.targets.empty()) no_origins_in_use();
 }
 
 /// The same for all targets.
 void CachedWindow::release_origins() noexcept {
-    std::erase_if(origins_.targets, [this](Rank target) {
-        Target& t = at(target);
-        if (t.in_transit() || !t.late.none()) return false;
-        t.origins = {};
-        origins_.shared = {};
+    const std::size_t released = std::erase_if(origins_.targets, [this](Rank target) {
+        if (at(target).uses_origins()) return false;
+        at(target).origins = {};
         return true;
     });
-    if (!origins_.targets.empty() || origins_.all.none()) return;
+    if (released == 0) return;
+    origins_.shared = {};
+    if (origins_.targets.empty()) no_origins_in_use();
+}
+
+void CachedWindow::no_origins_in_use() noexcept {
     origins_.all = {};
-    have_origins(false);
+    if (!threaded_) origins_of_process.remove(this);
 }
 
 }  // namespace nearfetch

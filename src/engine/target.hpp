@@ -99,6 +99,8 @@ class CachedWindow;
 struct OriginsOfProcess {
     Origins all;
     std::vector<CachedWindow*> windows;  ///< that have some
+    void add(CachedWindow* window) noexcept;
+    void remove(const CachedWindow* window) noexcept;
 };
 extern OriginsOfProcess origins_of_process __attribute__((visibility("hidden")));
 
@@ -212,6 +214,8 @@ struct alignas(64) Target {
         return !in_flight.empty() || !in_flight_of.empty() || !waiters.empty() || !waiters_of.empty() ||
                checks != 0;
     }
+    /// Bytes may be on their way to where the program wants them.
+    bool uses_origins() const noexcept { return in_transit() || !late.none(); }
     std::size_t ranges_in_transit() const noexcept {
         std::size_t ranges = in_flight.size() + in_flight_of.size() + waiters.size();
         for (const auto& [entry, waiting] : waiters_of)

@@ -13,6 +13,7 @@
 
 #include "mpi/flattener.hpp"
 #include "mpi/library.hpp"
+#include "mpi/request_table.hpp"
 
 namespace nearfetch {
 
@@ -53,6 +54,18 @@ std::uint64_t run_bytes(const Access<Count>& access) noexcept {
     const std::uint64_t size = bytes_of(dense_bytes(access.target_type), access.target_count);
     if (access.origin_type == access.target_type && access.origin_count == access.target_count) return size;
     return bytes_of(dense_bytes(access.origin_type), access.origin_count) == size ? size : 0;
+}
+
+/// A get as the hot paths see it.
+template <class Count>
+RangeGet range_get_of(const Window& window, const Access<Count>& call, RequestId request = 0) noexcept {
+    // Where nobody says when a request has ended, its buffer must not be looked at.
+    const bool is_seen = run_bytes(call) != 0 && (request == 0 || RequestTable::sees_completions());
+    return {.target = call.target,
+            .offset = window.offset(call.target, call.displacement),
+            .size = target_bytes(call.target_type, call.target_count),
+            .origin = is_seen ? static_cast<std::byte*>(call.origin) : nullptr,
+            .request = request};
 }
 
 /// So many pieces at least, as far as these go: `block_limit` + 1 stands for any number above.

@@ -23,17 +23,6 @@ namespace nearfetch {
 
 namespace {
 
-/// Where nobody says when a request has ended, its buffer must not be looked at.
-template <class Count>
-Look look_of(const Window& window, const Access<Count>& call, RequestId request = 0) noexcept {
-    const bool is_seen = run_bytes(call) != 0 && (request == 0 || RequestTable::sees_completions());
-    return {.target = call.target,
-            .offset = window.offset(call.target, call.displacement),
-            .size = target_bytes(call.target_type, call.target_count),
-            .origin = is_seen ? static_cast<std::byte*>(call.origin) : nullptr,
-            .request = request};
-}
-
 /// Whether a get is not to be looked at in pieces, because these are many. Where nobody asks again for what
 /// would still be fresh, they are not even counted.
 template <class Count>
@@ -54,7 +43,7 @@ int get_unseen(Window& window, const Access<Count>& call, RequestId request, Get
     const std::uint64_t begin_ticks = ticks();
     const int status = starter.start_whole();
     if (status == MPI_SUCCESS)
-        window.cached().count_bypassed(look_of(window, call, request), origins_of(call),
+        window.cached().count_bypassed(range_get_of(window, call, request), origins_of(call),
                                        ticks() - begin_ticks);
     return status;
 }
@@ -70,7 +59,7 @@ int get_slowly(Window& window, const Access<Count>& call, RequestId request, Get
         return starter.start_whole();
     if (window.off()) {
         const int status = starter.start_whole();
-        if (status == MPI_SUCCESS) window.cached().note_passing(look_of(window, call, request));
+        if (status == MPI_SUCCESS) window.cached().note_bypassed_get(range_get_of(window, call, request));
         return status;
     }
     auto& pieces = thread_scratch<std::vector<Piece>, struct PiecesOfGet>();
@@ -111,10 +100,10 @@ int start_opened(Window& window, const Access<Count>& call, MPI_Request* request
 
 /// The library's call of a get that passes.
 template <class Count>
-[[gnu::always_inline]] inline int start_passing(Window& window, const Access<Count>& call, const Look& look,
-                                                MPI_Request* request) {
+[[gnu::always_inline]] inline int start_bypassed(Window& window, const Access<Count>& call,
+                                                 const RangeGet& get, MPI_Request* request) {
     const int status = start_opened(window, call, request);
-    if (status == MPI_SUCCESS) window.cached().note_passing(look);
+    if (status == MPI_SUCCESS) window.cached().note_bypassed_get(get);
     return status;
 }
 
@@ -170,23 +159,23 @@ template <class Count, bool looked_up>
     const std::uint64_t size = in_one != 0 || !moves ? in_one : target_bytes(target_type, target_count);
     if (moves && size != 0) {
         const std::uint64_t offset = window->offset(target, displacement);
-        const Look look{.target = target,
-                        .offset = offset,
-                        .size = size,
-                        .origin = in_one == 0 ? nullptr : static_cast<std::byte*>(origin)};
+        const RangeGet get{.target = target,
+                           .offset = offset,
+                           .size = size,
+                           .origin = in_one == 0 ? nullptr : static_cast<std::byte*>(origin)};
         Served served = Served::miss;
         if (in_one == 0)
             served = cached.passes_slowly(target, size) ? Served::pass : served;
         else
-            served = looked_up ? cached.try_get_further(look) : cached.try_get_slowly(look);
+            served = looked_up ? cached.try_get_further(get) : cached.try_get_slowly(get);
         if (served == Served::hit) {
             check_if_due(*window, target, offset, origin, size);
             return MPI_SUCCESS;
         }
-        if (served == Served::pass) return start_passing(*window, call, look, nullptr);
+        if (served == Served::pass) return start_bypassed(*window, call, get, nullptr);
         if (cached.lets_pass(target, offset)) {
             const int status = start_opened(*window, call, nullptr);
-            if (status == MPI_SUCCESS) cached.went_by(look);
+            if (status == MPI_SUCCESS) cached.went_by(get);
             return status;
         }
     }
@@ -236,7 +225,7 @@ template <class Count>
         return get_after_miss<Count, false>(origin, origin_count, origin_type, target, displacement, count,
                                             type, win);
     remember_bytes(type, count);
-    return start_passing(*window, call, look_of(*window, call), nullptr);
+    return start_bypassed(*window, call, range_get_of(*window, call), nullptr);
 }
 
 /// A plain get whose window and type are at hand, and that the hot path did not look up.
@@ -246,10 +235,13 @@ template <class Count>
     const MPI_Win win = detail::at_hand.win;
     Window& window = *detail::at_hand.window;
     const Access<Count> call{origin, count, type, target, displacement, count, type, win};
-    const Look look = look_of(window, call);
-    if (!window.cached().passes_watched(look))
+    const RangeGet get{.target = target,
+                       .offset = window.offset(target, displacement),
+                       .size = plain_bytes(count, type, count, type),
+                       .origin = static_cast<std::byte*>(origin)};
+    if (!window.cached().passes_watched(get))
         return get_after_miss<Count, false>(origin, count, type, target, displacement, count, type, win);
-    return start_passing(window, call, look, nullptr);
+    return start_bypassed(window, call, get, nullptr);
 }
 
 /// A hit of any size but the most frequent one.
@@ -299,10 +291,10 @@ template <class Count, auto* library_get>
                 library_get(origin, origin_count, origin_type, target, displacement, count, type, win);
             const bool in_one = origin_type == type && origin_count == count;
             if (status == MPI_SUCCESS)
-                cached.note_passing({.target = target,
-                                     .offset = window->offset(target, displacement),
-                                     .size = size,
-                                     .origin = in_one ? static_cast<std::byte*>(origin) : nullptr});
+                cached.note_bypassed_get({.target = target,
+                                          .offset = window->offset(target, displacement),
+                                          .size = size,
+                                          .origin = in_one ? static_cast<std::byte*>(origin) : nullptr});
             return status;
         }
         return get_asleep<Count>(origin, origin_count, origin_type, target, displacement, count, type, win);
@@ -342,16 +334,25 @@ int served_request(Window& window, MPI_Request* request) {
     return completed_request(window, request);
 }
 
-/// One that nothing is kept of: its end is no news.
-template <class Count>
-int rget_passing(Window& window, const Access<Count>& call, MPI_Request* request) {
+/// One that goes to the library as it is.
+/// \param note tells the window of it
+template <class Count, class Note>
+int rget_unkept(Window& window, const Access<Count>& call, MPI_Request* request, const Note& note) {
     const RequestId id = next_request_id();
     const int status = start(call, request);
     if (status != MPI_SUCCESS) return status;
-    window.cached().note_passing(look_of(window, call, id));
-    if (run_bytes(call) == 0) window.cached().note_late(call.target, origins_of(call));
-    track_passing_get(*request, window, id);
+    note(range_get_of(window, call, id));
+    track_silent_request(*request, window, id);
     return status;
+}
+
+/// One of a target that nothing is kept of.
+template <class Count>
+int rget_bypassed(Window& window, const Access<Count>& call, MPI_Request* request) {
+    return rget_unkept(window, call, request, [&](const RangeGet& get) {
+        window.cached().note_bypassed_get(get);
+        if (run_bytes(call) == 0) window.cached().note_late(call.target, origins_of(call));
+    });
 }
 
 template <class Count>
@@ -366,28 +367,22 @@ int rget(const Access<Count>& call, MPI_Request* request) {
         if (status == MPI_SUCCESS) track_silent_request(*request, call.win);
         return status;
     }
-    if (window->off()) return rget_passing(*window, call, request);
+    if (window->off()) return rget_bypassed(*window, call, request);
     CachedWindow& cached = window->cached();
     if (const std::uint64_t size = run_bytes(call); size != 0) {
-        const Look look = look_of(*window, call);
-        const auto served = cached.try_get_slowly(look);
+        const RangeGet get = range_get_of(*window, call);
+        const auto served = cached.try_get_slowly(get);
         if (served == Served::pass) {
             keep_at_hand(call.win, window);
             remember_bytes(call.target_type, call.target_count);
-            return rget_passing(*window, call, request);
+            return rget_bypassed(*window, call, request);
         }
         if (served == Served::hit) {
-            check_now_if_due(*window, call.target, look.offset, call.origin, size);
+            check_now_if_due(*window, call.target, get.offset, call.origin, size);
             return served_request(*window, request);
         }
-        if (cached.lets_pass(call.target, look.offset)) {
-            const RequestId id = next_request_id();
-            const int status = start(call, request);
-            if (status != MPI_SUCCESS) return status;
-            cached.went_by(look_of(*window, call, id));
-            track_passing_get(*request, *window, id);
-            return status;
-        }
+        if (cached.lets_pass(call.target, get.offset))
+            return rget_unkept(*window, call, request, [&](const RangeGet& sent) { cached.went_by(sent); });
     }
     const RequestId id = next_request_id();
     Starter<Count> starter(*window, call, request, id);
@@ -420,7 +415,7 @@ using namespace nearfetch;
         Window* const window = near_window(rank, win);                                              \
         if (window != nullptr && window->cached().nothing_kept(rank) && !recess.falls_due() &&      \
             passes(*window, rank, remembered_bytes(type, count)))                                   \
-            return rget_passing<COUNT>(*window, {NEARFETCH_ARGUMENTS}, request);                    \
+            return rget_bypassed<COUNT>(*window, {NEARFETCH_ARGUMENTS}, request);                   \
         return rget<COUNT>({NEARFETCH_ARGUMENTS}, request);                                         \
     }                                                                                               \
     int MPI_Rget##SUFFIX(NEARFETCH_PARAMETERS(COUNT), MPI_Request* request) {                       \

@@ -266,7 +266,7 @@ void Library::detach(MPI_Win win) {
         if (!threaded_) put_window_away();
     }
     const std::lock_guard guard(mutex_);
-    habits_.gone(window->cached().gets_in_vain());
+    habits_.gone(window->cached().gets_without_gain());
     report_.add(*window);
 }
 

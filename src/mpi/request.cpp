@@ -161,21 +161,17 @@ void track_request(MPI_Request& request, Window& window, int target, RequestId i
     }
 }
 
-void track_passing_get(MPI_Request request, Window& window, RequestId id) try {
+void track_silent_request(MPI_Request request, Window& window, RequestId id) try {
     if (complete_at_once(window, request))
-        window.cached().passed_request_completed(id);
+        window.cached().bypassed_request_completed(id);
     else
-        RequestTable::instance().add(request, {.window = &window, .id = id, .passes = true});
+        RequestTable::instance().add(request, {.window = &window, .id = id});
 } catch (const std::bad_alloc&) {
-    // Its end is taken for news.
+    // Its end is an acquire.
 }
 
-void track_silent_request(MPI_Request request, MPI_Win win) try {
-    Window* const window = find_window(win);
-    if (window != nullptr && !complete_at_once(*window, request))
-        RequestTable::instance().add(request, {.window = window, .id = next_request_id()});
-} catch (const std::bad_alloc&) {
-    // Its end is taken for news.
+void track_silent_request(MPI_Request request, MPI_Win win) {
+    if (Window* const window = find_window(win)) track_silent_request(request, *window, next_request_id());
 }
 
 namespace {

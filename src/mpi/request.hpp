@@ -37,10 +37,8 @@ int start_waiting_request(Window& window, int target, RequestId id, Moment carri
 /// The bytes of a request that waits are there.
 void request_arrived(RequestId id) noexcept;
 
-/// Remembers of a get that passes that its end says nothing about what others have written.
-void track_passing_get(MPI_Request request, Window& window, RequestId id);
-
-/// Remembers of a transfer of `win` that its end says nothing about what others have written.
+/// Remembers of a transfer that nothing is kept of that its end says nothing about what others have written.
+void track_silent_request(MPI_Request request, Window& window, RequestId id);
 void track_silent_request(MPI_Request request, MPI_Win win);
 
 /// A request that is complete already: the library's own, from a get from nobody. \return the call's status

@@ -27,17 +27,18 @@ namespace nearfetch {
 
 struct TrackedRequest {
     Window* window = nullptr;
-    int target = MPI_PROC_NULL;  ///< of a get
+    int target = MPI_PROC_NULL;  ///< of a get that may be kept
     RequestId id = 0;
-    Moment carries = 0;   ///< a carrier: since then
-    Moment awaits = 0;    ///< waits for the carrier of that moment
-    bool passes = false;  ///< a get that nothing is kept of
+    Moment carries = 0;  ///< a carrier: since then
+    Moment awaits = 0;   ///< waits for the carrier of that moment
     std::uint64_t waited_ticks = 0;
 
     bool is_get() const noexcept { return target != MPI_PROC_NULL; }
     void complete(bool keep, std::uint64_t last_ticks = 0) const noexcept {
-        if (is_get()) window->cached().complete_request(target, id, keep, waited_ticks + last_ticks);
-        if (passes && keep) window->cached().passed_request_completed(id);
+        if (is_get())
+            window->cached().complete_request(target, id, keep, waited_ticks + last_ticks);
+        else if (keep && window != nullptr)
+            window->cached().bypassed_request_completed(id);
     }
     /// No call that is watched said when it ended: its buffer may have been reused.
     void abandon() const noexcept {

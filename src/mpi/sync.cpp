@@ -22,7 +22,9 @@ namespace {
 /// of fetching atomics, of what may be polls, and of what was started when something was.
 Window* active_window(MPI_Win win) noexcept {
     Window* const window = find_window(win);
-    return window == nullptr || (window->off() && !window->cached().sees_completions()) ? nullptr : window;
+    if (window == nullptr || !window->off()) return window;
+    const CachedWindow& cached = window->cached();
+    return cached.must_see_completions() || cached.gets_under_way() ? window : nullptr;
 }
 
 /// After a lock was opened: unless the program has promised that this says nothing.

@@ -139,23 +139,16 @@ bool read_by_get(const Access<Count>& access, MPI_Op op, const Call& call, int& 
     Window* const window = find_window(access.win);
     if (window == nullptr || !window->caches_atomic_reads()) return false;
     ReadStarter<Call> starter(*window, access.target, call);
-    const std::uint64_t size = window->has(access.target) ? run_bytes(access) : 0;
-    Served served = Served::no;
-    const std::uint64_t offset = size == 0 ? 0 : window->offset(access.target, access.displacement);
-    const Look look{.target = access.target,
-                    .offset = offset,
-                    .size = size,
-                    .origin = static_cast<std::byte*>(access.origin)};
-    if (size != 0) served = window->cached().try_get_slowly(look);
     status = MPI_SUCCESS;
-    if (served == Served::hit) {
-        check_if_due(*window, access.target, offset, access.origin, size);
-        return true;
-    }
-    if (served == Served::pass) {
-        status = starter.start_whole();
-        if (status == MPI_SUCCESS) window->cached().note_passing(look);
-        return true;
+    if (window->has(access.target) && run_bytes(access) != 0) {
+        const RangeGet get = range_get_of(*window, access);
+        const Served served = window->cached().try_get_slowly(get);
+        if (served == Served::hit) check_if_due(*window, get.target, get.offset, access.origin, get.size);
+        if (served == Served::pass) {
+            status = starter.start_whole();
+            if (status == MPI_SUCCESS) window->cached().note_bypassed_get(get);
+        }
+        if (served == Served::hit || served == Served::pass) return true;
     }
     Begun begun{};
     status = get_slowly(*window, access, 0, starter, begun);

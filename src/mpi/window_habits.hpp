@@ -15,13 +15,13 @@ namespace nearfetch {
 
 class WindowHabits {
   public:
-    /// A window has gone. \param gets_in_vain as CachedWindow has it
-    void gone(std::uint64_t gets_in_vain) noexcept {
-        if (gets_in_vain > few_gets) {
+    /// A window has gone. \param gets_without_gain as CachedWindow has it
+    void gone(std::uint64_t gets_without_gain) noexcept {
+        if (gets_without_gain > few_gets) {
             *this = {};
             return;
         }
-        most_gets_ = std::max(most_gets_, gets_in_vain);
+        most_gets_ = std::max(most_gets_, gets_without_gain);
         in_a_row_ += in_a_row_ < short_lived ? 1 : 0;
     }
     /// Whether the last few windows have gained nothing.

@@ -150,8 +150,10 @@ TEST_P(PollsTest, WhatIsCachedStaysWhenTheStateChanges) {
     EXPECT_LE(rig.messages, messages + 1) << "the same get again, a poll";
 }
 
-TEST_P(PollsTest, WhatNobodySawMayHaveBeenAPoll) {
-    if (GetParam() < Bypass::always) return;  // only where nothing is kept calls go unseen
+/// Only where nothing is kept calls go unseen.
+struct UnseenPollsTest : PollsTest {};
+
+TEST_P(UnseenPollsTest, WhatNobodySawMayHaveBeenAPoll) {
     look();
     look();
     Buffer to(8);
@@ -168,6 +170,48 @@ TEST_P(PollsTest, WhatNobodySawMayHaveBeenAPoll) {
 INSTANTIATE_TEST_SUITE_P(States, PollsTest,
                          ::testing::Values(Bypass::off, Bypass::sampling, Bypass::always,
                                            Bypass::passthrough));
+INSTANTIATE_TEST_SUITE_P(States, UnseenPollsTest, ::testing::Values(Bypass::always, Bypass::passthrough));
+
+/// Windows that are off, as a front end has them: their gets are noted, and not asked about before.
+struct OffWindowTest : ::testing::TestWithParam<bool> {
+    OffWindowTest() : off(Rig::settings(Mode::off), 2, 16384, GetParam()) {}
+    void get(Buffer& to, RequestId request = 0) {
+        const Piece piece{flag, to.size(), reinterpret_cast<std::byte*>(to.data())};
+        ASSERT_EQ(off.start_get(1, {&piece, 1}), 0);
+        off.window.note_bypassed_get({1, flag, to.size(), piece.origin, request});
+        if (request != 0) off.window.note_late(1, piece);
+    }
+    void flush_all() {
+        EXPECT_TRUE(off.window.gets_under_way());
+        off.flush_all();
+        EXPECT_FALSE(off.window.gets_under_way());
+    }
+    Rig off;
+};
+
+TEST_P(OffWindowTest, AFlushOfAllTargetsCompletesAPoll) {
+    Buffer to(8);
+    for (int i = 0; i < 2; ++i) {
+        get(to);
+        flush_all();
+    }
+    const std::uint64_t before = process_acquires();
+    ++off.memory[1][flag];
+    get(to);
+    flush_all();
+    EXPECT_GT(process_acquires(), before);
+}
+
+TEST_P(OffWindowTest, AFlushReleasesOriginsThatMayBeLate) {
+    Buffer to(8);
+    get(to, 1);
+    EXPECT_EQ(origins_of_process.windows.empty(), GetParam()) << "with threads each window knows its own";
+    off.window.bypassed_request_completed(1);
+    flush_all();
+    EXPECT_TRUE(origins_of_process.windows.empty());
+}
+
+INSTANTIATE_TEST_SUITE_P(Threads, OffWindowTest, ::testing::Bool());
 
 TEST_F(CachedWindowTest, AHeldStateStays) {
     for (const Bypass state : {Bypass::sampling, Bypass::always}) {

@@ -60,7 +60,7 @@ class Rig : public WindowTransfers {
             }
             if (served == Served::pass) {
                 const int result = start_get(target, pieces);
-                if (result == 0) window.note_passing(look_of(target, pieces[0]));
+                if (result == 0) window.note_bypassed_get(range_get_of(target, pieces[0]));
                 return result;
             }
         }
@@ -69,7 +69,7 @@ class Rig : public WindowTransfers {
             size += p.size;
         if (request == 0 && pieces.size() == 1 && window.lets_pass(target, pieces[0].offset)) {
             const int result = start_get(target, pieces);
-            if (result == 0) window.went_by(look_of(target, pieces[0]));
+            if (result == 0) window.went_by(range_get_of(target, pieces[0]));
             return result;
         }
         Starter starter(*this, target, pieces, request);
@@ -82,7 +82,7 @@ class Rig : public WindowTransfers {
         return get(target, {&piece, 1}, request);
     }
 
-    static Look look_of(Rank target, const Piece& piece) {
+    static RangeGet range_get_of(Rank target, const Piece& piece) {
         return {target, piece.offset, piece.size, piece.origin};
     }
 
@@ -111,7 +111,7 @@ class Rig : public WindowTransfers {
     /// The hot path: never `pass`.
     Served try_get(Rank target, std::uint64_t offset, std::uint64_t size, void* origin) {
         if (!window.looks_up(target)) return Served::no;
-        const Look asked{target, offset, size, static_cast<std::byte*>(origin)};
+        const RangeGet asked{target, offset, size, static_cast<std::byte*>(origin)};
         const Found found = window.find_in_last(asked);
         const std::byte* const data = found.served == Served::miss ? window.find_at_hand(asked) : found.data;
         if (data == nullptr) return found.served;
@@ -119,7 +119,7 @@ class Rig : public WindowTransfers {
         return Served::hit;
     }
     Served look(Rank target, std::uint64_t offset, std::uint64_t size, void* origin) {
-        const Look asked{target, offset, size, static_cast<std::byte*>(origin)};
+        const RangeGet asked{target, offset, size, static_cast<std::byte*>(origin)};
         if (window.passes(target, size)) return Served::pass;
         switch (const Served served = try_get(target, offset, size, origin)) {
             case Served::miss:

@@ -77,12 +77,12 @@ struct Program {
             const std::uint64_t offset = random() % (memory_bytes - 512);
             const Piece piece{offset, size, reinterpret_cast<std::byte*>(buffer.data())};
             const auto target = static_cast<Rank>(1 + random() % 2);
-            const Look look{target, offset, size, piece.origin};
-            if (window.try_get_slowly(look) != Served::hit) {
+            const RangeGet get{target, offset, size, piece.origin};
+            if (window.try_get_slowly(get) != Served::hit) {
                 Starter starter(memory, {&piece, 1});
                 if (window.lets_pass(target, offset)) {
                     ASSERT_EQ(starter.start_whole(), 0);
-                    window.went_by(look);
+                    window.went_by(get);
                 } else {
                     Begun begun{};
                     ASSERT_EQ(window.get({target, {&piece, 1}, size, 0}, starter, begun), 0);

@@ -40,9 +40,9 @@ struct WatchingTest : CachedWindowTest {
     bool passes(std::uint64_t offset, Buffer& into) {
         EXPECT_EQ(rig.try_get(1, offset, into.size(), into.data()), Served::no);
         const Piece piece{offset, into.size(), reinterpret_cast<std::byte*>(into.data())};
-        const Look look = Rig::look_of(1, piece);
-        if (!rig.window.passes_watched(look) || rig.start_get(1, {&piece, 1}) != 0) return false;
-        rig.window.note_passing(look);
+        const RangeGet get = Rig::range_get_of(1, piece);
+        if (!rig.window.passes_watched(get) || rig.start_get(1, {&piece, 1}) != 0) return false;
+        rig.window.note_bypassed_get(get);
         return true;
     }
 };
