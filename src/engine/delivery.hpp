@@ -3,8 +3,8 @@
 
 // When a library delivers. On one node many libraries copy a get's bytes before MPI_Get returns, and programs
 // look at them before they complete it, or even change them there. The standard leaves that open; what the
-// library at hand delivers at once nearfetch does, too (DESIGN: promise 1), and it keeps nothing that the
-// program may have changed meanwhile.
+// library in use delivers at once nearfetch does, too, and it keeps nothing that the program may have changed
+// meanwhile.
 //
 // Which it is shows in the bytes: in those of a get that change while it is started, or only while it is
 // completed; and in memory of our own, whose ends are marked before a transfer into it is started.

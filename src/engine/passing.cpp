@@ -12,7 +12,7 @@ namespace nearfetch {
 
 namespace {
 
-/// Of a hit in many pieces each piece is looked for by itself, and mostly not at hand.
+/// Of a hit in many pieces each piece is looked for by itself, and is mostly not in the entry used last.
 constexpr double hits_per_piece = 2;
 
 }  // namespace

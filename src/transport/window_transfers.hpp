@@ -38,7 +38,7 @@ class WindowTransfers {
     /// Completes here what was started at `target`: its origins may be used again.
     virtual int flush_local(Rank target) = 0;
 
-    /// Enters the communication library, so that others are served (DESIGN.md, "Never stuck").
+    /// Enters the communication library, so that others are served.
     virtual void progress() = 0;
 };
 

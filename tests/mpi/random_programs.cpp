@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random SPMD programs through the whole interposer, held against a reference model. Ranks synchronise in
 // pairs and irregularly, by many kinds of calls, and may race; every value that is read has to be one that
-// the MPI standard allows there (random_meaning.hpp), or that the library at hand gives
+// the MPI standard allows there (random_meaning.hpp), or that the library in use gives
 // (random_transfer.hpp). What they do on purpose because a cache may get it wrong stands in random_moves.hpp.
 //
 //   random_programs [--programs N]     so many programs (default: 30)

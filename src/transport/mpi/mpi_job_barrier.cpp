@@ -15,7 +15,7 @@ namespace nearfetch {
 
 namespace {
 
-/// After so many looks in vain it is worth to look at the clock.
+/// After so many looks that found nothing the clock is read.
 constexpr unsigned looks_per_clock = 64;
 /// For what others tell when they find out, too.
 constexpr std::uint64_t last_words_ns = 100'000'000;
