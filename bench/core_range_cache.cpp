@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "core/range_cache/range_cache.hpp"
+#include "cache/range_cache/range_cache.hpp"
 
 namespace {
 

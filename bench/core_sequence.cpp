@@ -12,7 +12,7 @@
 
 #include "base/error.hpp"
 #include "base/settings.hpp"
-#include "core/range_cache/range_cache.hpp"
+#include "cache/range_cache/range_cache.hpp"
 #include "sequence.hpp"
 
 namespace nearfetch::bench {

@@ -222,7 +222,7 @@ macro(_nearfetch_add_interposer target family source exports)
     add_custom_command(
         TARGET ${target}
         POST_BUILD
-        COMMAND ${NEARFETCH_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/weak_calls.py $<TARGET_FILE:${target}>
+        COMMAND ${NEARFETCH_PYTHON} ${CMAKE_CURRENT_SOURCE_DIR}/wrappers/weak_calls.py $<TARGET_FILE:${target}>
         VERBATIM)
 endmacro()
 

@@ -13,6 +13,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Callable, Optional
 
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import layers as layer_rules  # noqa: E402
+
 ROOT = Path(__file__).resolve().parents[1]
 _LICENSED = {".cpp", ".hpp", ".h", ".c", ".f90", ".py", ".cmake", ".sh"}
 _LINE = "SPDX-License-Identifier: Apache-2.0"
@@ -96,12 +100,18 @@ def headers(files: list[Path]) -> Optional[str]:
     return "\n".join(result for result in results if result) or None
 
 
+def layers(files: list[Path]) -> Optional[str]:
+    """No layer includes one above it, and no header for programs a source's."""
+    return layer_rules.problems(ROOT, files)
+
+
 CHECKS: dict[str, Callable[[list[Path]], Optional[str]]] = {
     "lint.spdx": spdx,
     "lint.clang-format": clang_format,
     "lint.ruff-check": ruff_check,
     "lint.ruff-format": ruff_format,
     "lint.headers": headers,
+    "lint.layers": layers,
 }
 
 

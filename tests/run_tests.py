@@ -34,7 +34,7 @@ _TSAN_TARGETS = (
     "unit_array_prefetch",
     "unit_array_random",
     "unit_array_sparse",
-    "unit_engine_threads_test",
+    "unit_rma_threads_test",
     "unit_pgas_threads_test",
     "unit_transport_contract_test",
     "unit_transport_model_test",

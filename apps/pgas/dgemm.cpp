@@ -6,7 +6,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cmath>
-#include <nearfetch/array_parts.hpp>
+#include <nearfetch/array.hpp>
 
 #include "pgas/arrays.hpp"
 #include "pgas/program.hpp"

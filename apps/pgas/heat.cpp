@@ -6,7 +6,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cmath>
-#include <nearfetch/array_stencil.hpp>
+#include <nearfetch/stencil.hpp>
 #include <numbers>
 #include <optional>
 

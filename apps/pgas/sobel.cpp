@@ -6,7 +6,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdlib>
-#include <nearfetch/array_stencil.hpp>
+#include <nearfetch/stencil.hpp>
 
 #include "pgas/arrays.hpp"
 #include "pgas/program.hpp"

@@ -5,7 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cmath>
-#include <nearfetch/array_parts.hpp>
+#include <nearfetch/array.hpp>
 #include <optional>
 
 #include "pgas/arrays.hpp"

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cctype>
 #include <fstream>
-#include <nearfetch/error.hpp>
+#include <nearfetch/detail/base/error.hpp>
 
 #include "common/random.hpp"
 

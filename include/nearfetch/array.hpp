@@ -23,15 +23,15 @@
 //
 // A program that knows which elements of others it is going to read says so by a pattern (LAPPS:
 // Kayraklioglu, Ferguson and El-Ghazawi 2018): these are then fetched in a few messages, kept here, and read
-// by the same a(i, j) (array_prefetch.hpp); loops over stencils: array_stencil.hpp. The access goes local,
+// by the same a(i, j) (detail/array/prefetch.hpp); loops over stencils: stencil.hpp. The access goes local,
 // else prefetched, else remote. The paper's names in ours:
 //   stencilPrefetch(depth, corners), rowWise-, colWise-, transpose-, allToAll-, customPrefetch(table)
 //                                       prefetch_stencil(depth, corners), prefetch_row_wise(), ...
 //   consistent, staticDomain            Prefetch{.consistent, .static_domain}, the last argument of each
 //   updatePrefetch, evictPrefetch       update_prefetch(), evict_prefetch()
 // A program that does not know it, because it reads a(index[i]), lets the array find out: observe(), then
-// prefetch_observed() (array_observe.hpp). One that has its indices in an array brings what they mean to
-// where it is read without being looked for (gather.hpp).
+// prefetch_observed() (detail/array/observe.hpp). One that has its indices in an array brings what they mean
+// to where it is read without being looked for (gather.hpp).
 //
 // What is collective is called by all ranks in the same order with the same arguments; that they are the same
 // is checked, and a CollectiveError if not (of a value of fill() where T has no padding): it names what the
@@ -39,19 +39,19 @@
 // unless they are told not to), and end with one but for patterns.
 //
 // Here is what an array can do, and what an access to an element does; how boxes and whole arrays move stands
-// in array_bulk.hpp, where what is prefetched can be read in place in array_resident.hpp (loops that do so:
-// array_parts.hpp), what patterns ask for, and how a halo goes back, in array_patterns.hpp, how bounds change
-// in array_resize.hpp.
+// in detail/array/bulk.hpp, where what is prefetched can be read in place in detail/array/resident.hpp (loops
+// that do so: detail/array/parts.hpp), what patterns ask for, and how a halo goes back, in
+// detail/array/patterns.hpp, how bounds change in detail/array/resize.hpp.
 
 #include <functional>
 #include <memory>
-#include <nearfetch/array_collective.hpp>
-#include <nearfetch/array_ghosts.hpp>
-#include <nearfetch/array_observe.hpp>
-#include <nearfetch/array_prefetch.hpp>
-#include <nearfetch/array_slices.hpp>
-#include <nearfetch/array_view.hpp>
-#include <nearfetch/distribution.hpp>
+#include <nearfetch/detail/array/collective.hpp>
+#include <nearfetch/detail/array/distribution.hpp>
+#include <nearfetch/detail/array/ghosts.hpp>
+#include <nearfetch/detail/array/observe.hpp>
+#include <nearfetch/detail/array/prefetch.hpp>
+#include <nearfetch/detail/array/slices.hpp>
+#include <nearfetch/detail/array/view.hpp>
 #include <nearfetch/pgas.hpp>
 #include <span>
 #include <string_view>
@@ -296,7 +296,7 @@ class DistributedArray {
     Resident<T, N> resident(const Box<N>& box, bool fetch = true) const
         requires(D::contiguous);
 
-    // Adding to what was prefetched (array_ghosts.hpp).
+    // Adding to what was prefetched (detail/array/ghosts.hpp).
 
     /// Adds to an element: at once where it is this rank's own; where it is prefetched, to a sum of this
     /// rank, which accumulate_ghosts() adds to it. By one thread of the rank at a time.
@@ -470,8 +470,12 @@ using BlockCyclicArray = DistributedArray<T, N, BlockCyclic>;
 
 }  // namespace nearfetch
 
-#include <nearfetch/array_bulk.hpp>
-#include <nearfetch/array_element.hpp>
-#include <nearfetch/array_patterns.hpp>
-#include <nearfetch/array_resident.hpp>
-#include <nearfetch/array_resize.hpp>
+// In this order: each may use what stands above it.
+// clang-format off
+#include <nearfetch/detail/array/bulk.hpp>
+#include <nearfetch/detail/array/element.hpp>
+#include <nearfetch/detail/array/patterns.hpp>
+#include <nearfetch/detail/array/resident.hpp>
+#include <nearfetch/detail/array/resize.hpp>
+#include <nearfetch/detail/array/parts.hpp>
+// clang-format on

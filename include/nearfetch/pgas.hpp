@@ -28,10 +28,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <nearfetch/collective.hpp>
-#include <nearfetch/error.hpp>
-#include <nearfetch/page_cache_config.hpp>
-#include <nearfetch/types.hpp>
+#include <nearfetch/detail/base/error.hpp>
+#include <nearfetch/detail/base/page_cache_config.hpp>
+#include <nearfetch/detail/base/types.hpp>
+#include <nearfetch/detail/pgas/collective.hpp>
 #include <new>
 #include <span>
 #include <string>

@@ -14,8 +14,8 @@
 // call add(), so their structure (metadata in LAPPS: Kayraklioglu, Ferguson and El-Ghazawi 2018, section 5.2)
 // is fetched when a pattern asks for it, in one message from each owner for the rows' lengths and one for the
 // columns; an access to what is prefetched searches it here. The values are slices of the prefetch buffer as
-// those of dense arrays are, with the same consistency (array_prefetch.hpp): a slice is a set of numbers of
-// the owner's non-zeros.
+// those of dense arrays are, with the same consistency (detail/array/prefetch.hpp): a slice is a set of
+// numbers of the owner's non-zeros.
 //
 // Where the domain changes (section 5.3.2): all ranks know when, so what was prefetched is asked for again by
 // add(), with the new structure; owners need not be asked whether it is still what it was. Only static_domain
@@ -26,10 +26,10 @@
 #include <algorithm>
 #include <functional>
 #include <nearfetch/array.hpp>
-#include <nearfetch/array_collective.hpp>
-#include <nearfetch/array_prefetch.hpp>
+#include <nearfetch/detail/array/collective.hpp>
+#include <nearfetch/detail/array/prefetch.hpp>
+#include <nearfetch/detail/array/sparse_structure.hpp>
 #include <nearfetch/gather.hpp>
-#include <nearfetch/sparse_structure.hpp>
 #include <span>
 #include <utility>
 #include <vector>

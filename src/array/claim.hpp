@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "core/prefetch_buffer/prefetch_entry.hpp"
+#include "cache/prefetch_buffer/prefetch_entry.hpp"
 #include "pgas/context.hpp"
 
 namespace nearfetch::detail {

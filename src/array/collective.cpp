@@ -3,8 +3,8 @@
 // What distributed arrays do together, and how they say that something is wrong (nearfetch/array.hpp).
 
 #include <cstring>
-#include <nearfetch/array_collective.hpp>
-#include <nearfetch/error.hpp>
+#include <nearfetch/detail/array/collective.hpp>
+#include <nearfetch/detail/base/error.hpp>
 #include <string>
 
 namespace nearfetch::detail {

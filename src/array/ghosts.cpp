@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Contributions on their way to the owners (nearfetch/array_ghosts.hpp). A rank does not know who has
+// Contributions on their way to the owners (nearfetch/detail/array/ghosts.hpp). A rank does not know who has
 // something for it. So each sender announces itself: a word in the owner's memory, which is there after the
 // barrier that is needed anyway, says that a letter of this round comes.
 
 #include <cstring>
 #include <map>
-#include <nearfetch/array_ghosts.hpp>
-#include <nearfetch/error.hpp>
+#include <nearfetch/detail/array/ghosts.hpp>
+#include <nearfetch/detail/base/error.hpp>
 #include <string>
 
 #include "array/runs.hpp"

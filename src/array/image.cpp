@@ -2,14 +2,14 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
-#include <nearfetch/array_prefetch.hpp>
+#include <nearfetch/detail/array/prefetch.hpp>
 #include <new>
 #include <utility>
 
 #include "array/claim.hpp"
 #include "base/copy.hpp"
-#include "core/prefetch_buffer/fetch_choice.hpp"
-#include "core/prefetch_buffer/prefetch_buffer.hpp"
+#include "policy/fetch_choice.hpp"
+#include "cache/prefetch_buffer/prefetch_buffer.hpp"
 #include "pgas/runtime.hpp"
 
 namespace nearfetch::detail {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <nearfetch/index_set.hpp>
+#include <nearfetch/detail/cache/index_set.hpp>
 #include <utility>
 
 namespace nearfetch::detail {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What layouts of all dimensions and distributions have in common (nearfetch/distribution.hpp).
+// What layouts of all dimensions and distributions have in common (nearfetch/detail/array/distribution.hpp).
 
 #include <limits>
-#include <nearfetch/distribution.hpp>
+#include <nearfetch/detail/array/distribution.hpp>
 #include <string>
 #include <vector>
 

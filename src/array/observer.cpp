@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <nearfetch/array_observe.hpp>
+#include <nearfetch/detail/array/observe.hpp>
 
 namespace nearfetch::detail {
 

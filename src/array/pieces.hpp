@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <nearfetch/array_slices.hpp>
+#include <nearfetch/detail/array/slices.hpp>
 #include <span>
 
 namespace nearfetch::detail {

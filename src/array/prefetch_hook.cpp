@@ -5,12 +5,12 @@
 
 #include <algorithm>
 #include <bit>
-#include <nearfetch/array_prefetch.hpp>
+#include <nearfetch/detail/array/prefetch.hpp>
 #include <utility>
 
 #include "array/claim.hpp"
 #include "array/refresh.hpp"
-#include "core/prefetch_buffer/prefetch_buffer.hpp"
+#include "cache/prefetch_buffer/prefetch_buffer.hpp"
 #include "pgas/context.hpp"
 #include "pgas/runtime.hpp"
 

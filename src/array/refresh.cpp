@@ -11,7 +11,7 @@
 #include "array/claim.hpp"
 #include "array/pieces.hpp"
 #include "array/trial.hpp"
-#include "core/prefetch_buffer/prefetch_buffer.hpp"
+#include "cache/prefetch_buffer/prefetch_buffer.hpp"
 #include "pgas/runtime.hpp"
 
 namespace nearfetch::detail {

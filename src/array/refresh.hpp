@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <nearfetch/array_prefetch.hpp>
+#include <nearfetch/detail/array/prefetch.hpp>
 #include <span>
 
-#include "core/prefetch_buffer/prefetch_entry.hpp"
+#include "cache/prefetch_buffer/prefetch_entry.hpp"
 #include "pgas/context.hpp"
 
 namespace nearfetch::detail {

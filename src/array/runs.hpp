@@ -5,7 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
-#include <nearfetch/array_slices.hpp>
+#include <nearfetch/detail/array/slices.hpp>
 #include <span>
 #include <vector>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <atomic>
-#include <nearfetch/sparse_structure.hpp>
+#include <nearfetch/detail/array/sparse_structure.hpp>
 #include <numeric>
 #include <string>
 #include <utility>

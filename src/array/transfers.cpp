@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Slices on their way (nearfetch/array_slices.hpp). All that can travel at the same time does: GETs are
-// started first, then owners are asked to pack, some at a time, and at last the GETs are waited for.
+// Slices on their way (nearfetch/detail/array/slices.hpp). All that can travel at the same time does: GETs
+// are started first, then owners are asked to pack, some at a time, and at last the GETs are waited for.
 //
 // Where what is wanted does not lie side by side, a GET also brings what is in between if that is little. A
 // network passes these bytes sooner than it starts another GET: on the modelled ones 1.5 to 8 KiB. An owner
@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <cstring>
 #include <deque>
-#include <nearfetch/array_slices.hpp>
+#include <nearfetch/detail/array/slices.hpp>
 
 #include "array/pieces.hpp"
 #include "array/runs.hpp"

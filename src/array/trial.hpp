@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "core/prefetch_buffer/fetch_choice.hpp"
 #include "pgas/context.hpp"
+#include "policy/fetch_choice.hpp"
 
 namespace nearfetch::detail {
 

@@ -2,4 +2,4 @@
 #pragma once
 
 // Programs catch it, too, so it stands with what they may include.
-#include <nearfetch/error.hpp>
+#include <nearfetch/detail/base/error.hpp>

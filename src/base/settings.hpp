@@ -7,7 +7,7 @@
 
 #include <cstdint>
 #include <functional>
-#include <nearfetch/page_cache_config.hpp>
+#include <nearfetch/detail/base/page_cache_config.hpp>
 #include <optional>
 #include <string>
 #include <string_view>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <nearfetch/types.hpp>
+#include <nearfetch/detail/base/types.hpp>
 
 namespace nearfetch {
 

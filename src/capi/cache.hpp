@@ -8,7 +8,7 @@
 
 #include "capi/failure.hpp"
 #include "capi/table_transport.hpp"
-#include "engine/page_engine.hpp"
+#include "pgas/page_engine.hpp"
 
 struct nearfetch_cache {
     nearfetch_cache(const nearfetch::PageCacheConfig& config, const nearfetch_transport& table)

@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
-#include "mpi/learned.hpp"
 #include "mpi/recess.hpp"
+#include "mpi/wrappers/learned.hpp"
 
 namespace nearfetch {
 

@@ -6,11 +6,11 @@
 #include <cstdio>
 #include <vector>
 
-#include "mpi/access.hpp"
-#include "mpi/committed.hpp"
-#include "mpi/flattener.hpp"
+#include "mpi/datatypes/committed.hpp"
+#include "mpi/datatypes/flattener.hpp"
 #include "mpi/mpi_library.hpp"
-#include "mpi/world.hpp"
+#include "mpi/report/world.hpp"
+#include "mpi/wrappers/access.hpp"
 
 namespace nearfetch {
 

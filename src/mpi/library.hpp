@@ -19,9 +19,9 @@
 
 #include "base/error.hpp"
 #include "base/settings.hpp"
-#include "mpi/datatype.hpp"
+#include "mpi/datatypes/datatype.hpp"
 #include "mpi/recess.hpp"
-#include "mpi/report.hpp"
+#include "mpi/report/report.hpp"
 #include "mpi/window.hpp"
 #include "mpi/window_habits.hpp"
 

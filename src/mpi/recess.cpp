@@ -8,11 +8,11 @@
 #include <optional>
 #include <utility>
 
-#include "engine/acquires.hpp"
-#include "engine/clock.hpp"
-#include "mpi/intercept.hpp"
+#include "base/ticks.hpp"
 #include "mpi/library.hpp"
-#include "mpi/request_table.hpp"
+#include "mpi/requests/request_table.hpp"
+#include "mpi/wrappers/intercept.hpp"
+#include "rma/acquires.hpp"
 
 namespace nearfetch {
 

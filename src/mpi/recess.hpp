@@ -32,9 +32,9 @@
 
 #include <cstdint>
 
-#include "engine/rest.hpp"
 #include "mpi/allowance.hpp"
-#include "mpi/large_count.hpp"
+#include "mpi/wrappers/large_count.hpp"
+#include "rma/rest.hpp"
 
 namespace nearfetch {
 

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "base/thread_scratch.hpp"
-#include "mpi/checking.hpp"
 #include "mpi/library.hpp"
-#include "mpi/request.hpp"
+#include "mpi/requests/request.hpp"
+#include "mpi/wrappers/checking.hpp"
 
 namespace nearfetch {
 

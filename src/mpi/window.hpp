@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "base/settings.hpp"
-#include "engine/cached_window.hpp"
-#include "mpi/datatype.hpp"
-#include "mpi/lazy_locks.hpp"
+#include "mpi/datatypes/datatype.hpp"
+#include "mpi/wrappers/lazy_locks.hpp"
+#include "rma/cached_window.hpp"
 #include "transport/mpi/mpi_window_transfers.hpp"
 
 namespace nearfetch {

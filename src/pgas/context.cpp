@@ -3,7 +3,7 @@
 
 #include <cstring>
 #include <limits>
-#include <nearfetch/slice.hpp>
+#include <nearfetch/detail/cache/slice.hpp>
 
 #include "base/copy.hpp"
 #include "pgas/message.hpp"

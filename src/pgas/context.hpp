@@ -9,9 +9,9 @@
 #include <memory>
 #include <nearfetch/pgas.hpp>
 
-#include "core/consistency/rank_clock.hpp"
-#include "engine/direct_engine.hpp"
-#include "engine/page_engine.hpp"
+#include "cache/sync_clock/rank_clock.hpp"
+#include "pgas/direct_engine.hpp"
+#include "pgas/page_engine.hpp"
 #include "transport/job.hpp"
 
 namespace nearfetch::pgas {

@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <nearfetch/pgas.hpp>
 
-#include "core/page_cache/prefetch_distance.hpp"
+#include "cache/page_cache/prefetch_distance.hpp"
 #include "pgas/context.hpp"
 
 namespace nearfetch {

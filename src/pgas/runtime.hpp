@@ -17,7 +17,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/prefetch_buffer/prefetch_buffer.hpp"
+#include "cache/prefetch_buffer/prefetch_buffer.hpp"
 #include "pgas/context.hpp"
 #include "transport/job.hpp"
 

@@ -4,7 +4,7 @@
 #include <complex>
 #include <cstdint>
 #include <cstring>
-#include <nearfetch/error.hpp>
+#include <nearfetch/detail/base/error.hpp>
 #include <string>
 
 namespace nearfetch::python {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "python/any_array.hpp"
 
-#include <nearfetch/error.hpp>
+#include <nearfetch/detail/base/error.hpp>
 #include <string>
 
 #include "python/array_of.hpp"

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <nearfetch/array_observe.hpp>
+#include <nearfetch/detail/array/observe.hpp>
 #include <span>
 #include <vector>
 

@@ -6,7 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <nearfetch/array_prefetch.hpp>
+#include <nearfetch/detail/array/prefetch.hpp>
 #include <span>
 #include <vector>
 

@@ -12,8 +12,8 @@
 #include <array>
 #include <concepts>
 #include <memory>
-#include <nearfetch/array_prefetch.hpp>
-#include <nearfetch/error.hpp>
+#include <nearfetch/detail/array/prefetch.hpp>
+#include <nearfetch/detail/base/error.hpp>
 #include <string>
 #include <tuple>
 #include <utility>

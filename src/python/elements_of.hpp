@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <cstring>
-#include <nearfetch/array_collective.hpp>
-#include <nearfetch/distribution.hpp>
+#include <nearfetch/detail/array/collective.hpp>
+#include <nearfetch/detail/array/distribution.hpp>
 #include <utility>
 
 #include "python/any_elements.hpp"

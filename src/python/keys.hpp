@@ -7,7 +7,7 @@
 
 #include <array>
 #include <cstdint>
-#include <nearfetch/error.hpp>
+#include <nearfetch/detail/base/error.hpp>
 #include <span>
 #include <vector>
 

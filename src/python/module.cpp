@@ -6,7 +6,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <nearfetch/array_prefetch.hpp>
+#include <nearfetch/detail/array/prefetch.hpp>
 #include <nearfetch/pgas.hpp>
 #include <string>
 #include <string_view>

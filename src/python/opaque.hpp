@@ -6,7 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstring>
-#include <nearfetch/error.hpp>
+#include <nearfetch/detail/base/error.hpp>
 #include <string>
 #include <type_traits>
 

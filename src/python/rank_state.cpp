@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "python/rank_state.hpp"
 
-#include <nearfetch/error.hpp>
+#include <nearfetch/detail/base/error.hpp>
 
 namespace nearfetch::python {
 

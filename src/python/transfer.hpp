@@ -3,7 +3,7 @@
 
 #include <nanobind/nanobind.h>
 
-#include <nearfetch/array_prefetch.hpp>
+#include <nearfetch/detail/array/prefetch.hpp>
 #include <utility>
 
 #include "python/rank_state.hpp"

@@ -7,7 +7,7 @@
 
 #include <cstdint>
 #include <functional>
-#include <nearfetch/error.hpp>
+#include <nearfetch/detail/base/error.hpp>
 #include <string>
 #include <vector>
 

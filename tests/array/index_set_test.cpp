@@ -5,13 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <nearfetch/index_set.hpp>
+#include <nearfetch/detail/cache/index_set.hpp>
 #include <random>
 #include <set>
 #include <utility>
 
-#include "core/prefetch_buffer/fetch_choice.hpp"
-#include "core/prefetch_buffer/prefetch_entry.hpp"
+#include "policy/fetch_choice.hpp"
+#include "cache/prefetch_buffer/prefetch_entry.hpp"
 
 namespace nearfetch::detail {
 namespace {

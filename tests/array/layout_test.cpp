@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
-#include <nearfetch/array_slices.hpp>
+#include <nearfetch/detail/array/slices.hpp>
 #include <vector>
 
 namespace nearfetch {

@@ -2,7 +2,7 @@
 //
 // Boxes that are read part by part: against a(i, j), whatever is prefetched; in place where that is promised.
 
-#include <nearfetch/array_parts.hpp>
+#include <nearfetch/array.hpp>
 
 #include "array_rig.hpp"
 

@@ -2,7 +2,7 @@
 //
 // Loops over what is near, against brute force: all that they visit, and all that they see.
 
-#include <nearfetch/array_stencil.hpp>
+#include <nearfetch/stencil.hpp>
 
 #include "array_rig.hpp"
 

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <nearfetch/array_view.hpp>
+#include <nearfetch/detail/array/view.hpp>
 #include <numeric>
 #include <vector>
 

@@ -17,7 +17,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-SOURCE = Path(__file__).resolve().parents[2] / "src" / "mpi"
+SOURCE = Path(__file__).resolve().parents[2] / "src" / "mpi" / "wrappers"
 sys.path.insert(0, str(SOURCE))
 
 import calls  # noqa: E402

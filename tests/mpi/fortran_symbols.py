@@ -18,7 +18,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from pathlib import Path
 
-SOURCE = Path(__file__).resolve().parents[2] / "src" / "mpi"
+SOURCE = Path(__file__).resolve().parents[2] / "src" / "mpi" / "wrappers"
 sys.path.insert(0, str(SOURCE))
 
 import calls  # noqa: E402

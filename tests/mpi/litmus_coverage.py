@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parents[1]
-SOURCE = TESTS.parent / "src" / "mpi"
+SOURCE = TESTS.parent / "src" / "mpi" / "wrappers"
 sys.path.insert(0, str(SOURCE))
 
 import calls  # noqa: E402

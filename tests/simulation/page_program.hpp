@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "base/types.hpp"
-#include "nearfetch/page_cache_config.hpp"
+#include "nearfetch/detail/base/page_cache_config.hpp"
 
 namespace nearfetch::simulation {
 

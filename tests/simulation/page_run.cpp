@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "engine/page_engine.hpp"
 #include "memory_model.hpp"
 #include "network.hpp"
+#include "pgas/page_engine.hpp"
 
 namespace nearfetch::simulation {
 

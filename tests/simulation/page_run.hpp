@@ -5,8 +5,8 @@
 // network the next operations may run inside of that wait, of other ranks and of other tasks of the same
 // rank. Every value that is read is held against the reference model.
 
+#include "cache/counters/page_cache_counters.hpp"
 #include "campaign.hpp"
-#include "core/stats/page_cache_counters.hpp"
 #include "page_program.hpp"
 
 namespace nearfetch::simulation {

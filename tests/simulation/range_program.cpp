@@ -5,8 +5,8 @@
 #include <array>
 #include <sstream>
 
-#include "core/eviction/eviction_policy.hpp"
-#include "core/eviction/policies.hpp"
+#include "cache/eviction/eviction_policy.hpp"
+#include "cache/eviction/policies.hpp"
 #include "dice.hpp"
 
 namespace nearfetch::simulation {

@@ -5,10 +5,10 @@
 #include <memory>
 #include <utility>
 
-#include "../engine/rig.hpp"
+#include "../rma/rig.hpp"
 #include "base/error.hpp"
+#include "base/ticks.hpp"
 #include "dice.hpp"
-#include "engine/clock.hpp"
 
 namespace nearfetch::simulation {
 

@@ -12,8 +12,8 @@
 #include <utility>
 
 #include "fortran_cases.hpp"
-#include "mpi/learned.hpp"
-#include "mpi/next_fortran.hpp"
+#include "mpi/fortran/next_fortran.hpp"
+#include "mpi/wrappers/learned.hpp"
 
 namespace {
 

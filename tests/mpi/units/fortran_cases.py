@@ -8,7 +8,7 @@ import argparse
 import sys
 from pathlib import Path
 
-SOURCE = Path(__file__).resolve().parents[3] / "src" / "mpi"
+SOURCE = Path(__file__).resolve().parents[3] / "src" / "mpi" / "wrappers"
 sys.path.insert(0, str(SOURCE))
 
 import calls  # noqa: E402

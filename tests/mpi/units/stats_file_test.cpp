@@ -2,7 +2,7 @@
 
 // Files of statistics: under which name they are written, and that nobody ever sees a part of one.
 
-#include "mpi/stats_file.hpp"
+#include "mpi/report/stats_file.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "mpi/datatype.hpp"
+#include "mpi/datatypes/datatype.hpp"
 
 namespace nearfetch::testing {
 

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// A distributed array's prefetch patterns: what each asks for of which owner (LAPPS, appendix A). Part of
+// array.hpp; the indices that a pattern stands for are in detail/array/prefetch.hpp.
+
+#include <nearfetch/array.hpp>
+
+namespace nearfetch {
+
+namespace detail {
+
+/// One part in so many of an array that is to be asked for, to have memory for all of it.
+inline constexpr std::int64_t image_for_boxes = 4;
+/// Less of it in sets: their elements are else looked for one by one.
+inline constexpr std::int64_t image_for_sets = 8;
+
+}  // namespace detail
+
+template <class T, std::size_t N, Distribution D>
+template <std::invocable Ask>
+void DistributedArray<T, N, D>::request(std::vector<std::uint64_t> arguments, const Prefetch& how,
+                                        Ask&& ask) {
+    arguments.insert(arguments.end(), {how.consistent, how.static_domain});
+    agreement_.check(arguments, how.barrier);
+    ask();
+    hook_.requested(&detail::pack_at_owner);
+}
+
+template <class T, std::size_t N, Distribution D>
+void DistributedArray<T, N, D>::ask_for(const std::vector<detail::IndexProduct<N>>& wanted,
+                                        const Prefetch& how, bool later) {
+    for (const detail::IndexProduct<N>& product : wanted) {
+        const std::vector<Part> parts = parts_of(product);
+        std::int64_t elements = 0;
+        for (const Part& part : parts)
+            if (part.owner != rank_) elements += part.local.size();
+        make_image(elements, detail::image_for_boxes);
+        for (const Part& part : parts)
+            if (part.owner != rank_)
+                hook_.request(part.slice, layout_.global(part.owner, part.local.lower), how, later);
+    }
+}
+
+/// If so many elements of others are asked for that they are more than one in `least_part`.
+template <class T, std::size_t N, Distribution D>
+void DistributedArray<T, N, D>::make_image(std::int64_t elements, std::int64_t least_part) {
+    if constexpr (N == 1 && D::contiguous)
+        if (elements > bounds().size() / least_part)
+            hook_.make_image(bounds().lower[0], bounds().size(), sizeof(T));
+}
+
+template <class T, std::size_t N, Distribution D>
+template <std::invocable Ask>
+void DistributedArray<T, N, D>::prefetch(std::vector<std::uint64_t> arguments, const Prefetch& how,
+                                         Ask&& ask) {
+    request(std::move(arguments), how, ask);
+    if (!how.consistent) hook_.update(false);
+}
+
+template <class T, std::size_t N, Distribution D>
+void DistributedArray<T, N, D>::prefetch_wanted(const char* what, std::vector<std::uint64_t> arguments,
+                                                const Prefetch& how, const Wanted& wanted,
+                                                const Where& where) {
+    const detail::Collective call(what, where);
+    prefetch(arguments, how, [&] { ask_for(wanted(), how, false); });
+    remember({what, std::move(arguments), how,
+              [this, how, wanted](const Layout<N, D>&) { ask_for(wanted(), how, false); }});
+}
+
+template <class T, std::size_t N, Distribution D>
+void DistributedArray<T, N, D>::remember(Pattern pattern) {
+    const auto same = [&](const Pattern& other) {
+        return other.what == pattern.what && other.arguments == pattern.arguments && other.how == pattern.how;
+    };
+    if (std::none_of(patterns_.begin(), patterns_.end(), same)) patterns_.push_back(std::move(pattern));
+}
+
+template <class T, std::size_t N, Distribution D>
+void DistributedArray<T, N, D>::prefetch_stencil(std::int64_t depth, bool corners, const Prefetch& how,
+                                                 const Where& where) {
+    detail::check_depth(depth);
+    prefetch_wanted(
+        "prefetch_stencil", {static_cast<std::uint64_t>(depth), corners}, how,
+        [=, this] { return detail::stencil_pattern(layout_, rank_, depth, corners); }, where);
+}
+
+template <class T, std::size_t N, Distribution D>
+PrefetchTransfer DistributedArray<T, N, D>::prefetch_stencil_async(std::int64_t depth, bool corners,
+                                                                   const Prefetch& how, const Where& where) {
+    detail::check_depth(depth);
+    const detail::Collective call("prefetch_stencil_async", where);
+    const std::vector<std::uint64_t> arguments{static_cast<std::uint64_t>(depth), corners};
+    const Wanted wanted = [=, this] { return detail::stencil_pattern(layout_, rank_, depth, corners); };
+    request(arguments, how, [&] { ask_for(wanted(), how, true); });
+    remember({"prefetch_stencil", arguments, how,
+              [this, how, wanted](const Layout<N, D>&) { ask_for(wanted(), how, false); }});
+    return hook_.start_update();
+}
+
+template <class T, std::size_t N, Distribution D>
+void DistributedArray<T, N, D>::prefetch_row_wise(const Prefetch& how, const Where& where) {
+    prefetch_wanted(
+        "prefetch_row_wise", {}, how, [this] { return detail::line_pattern(layout_, rank_, N - 1); }, where);
+}
+
+template <class T, std::size_t N, Distribution D>
+void DistributedArray<T, N, D>::prefetch_column_wise(const Prefetch& how, const Where& where) {
+    prefetch_wanted(
+        "prefetch_column_wise", {}, how, [this] { return detail::line_pattern(layout_, rank_, 0); }, where);
+}
+
+template <class T, std::size_t N, Distribution D>
+void DistributedArray<T, N, D>::prefetch_transpose(const Prefetch& how, const Where& where)
+    requires(N == 2)
+{
+    prefetch_wanted(
+        "prefetch_transpose", {}, how, [this] { return detail::transpose_pattern(layout_, rank_); }, where);
+}
+
+template <class T, std::size_t N, Distribution D>
+void DistributedArray<T, N, D>::prefetch_all_to_all(const Prefetch& how, const Where& where) {
+    prefetch_wanted(
+        "prefetch_all_to_all", {}, how, [this] { return std::vector{detail::product_of(bounds())}; }, where);
+}
+
+template <class T, std::size_t N, Distribution D>
+void DistributedArray<T, N, D>::prefetch_custom(const std::vector<std::vector<Box<N>>>& table,
+                                                const Prefetch& how, const Where& where) {
+    detail::check_table(table.size());
+    const detail::Collective call("prefetch_custom", where);
+    const std::vector<Box<N>>& row = table[static_cast<std::size_t>(rank_)];
+    const auto ask = [this, row, how](const Layout<N, D>&) {
+        detail::request_boxes(hook_, layout_, rank_, std::span<const Box<N>>(row), parts_.address(),
+                              sizeof(T), how);
+    };
+    prefetch(detail::describe(table), how, [&] { ask(layout_); });
+    remember({"prefetch_custom", detail::describe(std::vector<std::vector<Box<N>>>{row}), how, ask});
+}
+
+template <class T, std::size_t N, Distribution D>
+Observation DistributedArray<T, N, D>::prefetch_observed(const Prefetch& how, const Where& where) {
+    const detail::Collective call("prefetch_observed", where);
+    const Observation seen = observed();
+    detail::SetTexts learned;
+    prefetch({observer_ != nullptr}, how, [&] {
+        detail::require_observer(observer_.get());
+        detail::SetsByOwner sets = observer_->take();
+        observer_.reset();
+        learned = detail::texts_of(sets);
+        ask_for_observed(std::move(sets), how);
+    });
+    const auto again = [this, how, sets = std::move(learned)](const Layout<N, D>& before) mutable {
+        detail::SetsByOwner now = renumbered(sets, before);
+        sets = detail::texts_of(now);
+        ask_for_observed(std::move(now), how);
+    };
+    // Other elements than before, if any.
+    remember({"prefetch_observed", {seen.elements == 0 ? 0 : patterns_.size() + 1}, how, again});
+    return seen;
+}
+
+template <class T, std::size_t N, Distribution D>
+void DistributedArray<T, N, D>::ask_for_observed(detail::SetsByOwner sets, const Prefetch& how) {
+    std::int64_t elements = 0;
+    for (const auto& [owner, set] : sets)
+        if (owner != rank_) elements += set.size();
+    make_image(elements, detail::image_for_sets);
+    for (auto& [owner, set] : sets) {
+        if (owner == rank_) continue;
+        // Each run takes its owner and this rank longer than a few bytes do. With manual consistency these
+        // would be old where nobody has asked for them.
+        if (how.consistent) set.close_gaps(static_cast<std::int64_t>(detail::most_closed_bytes / sizeof(T)));
+        hook_.request_set(part_of(owner), std::move(set), layout_.global(owner, {}), how);
+    }
+}
+
+template <class T, std::size_t N, Distribution D>
+bool DistributedArray<T, N, D>::is_prefetched(const Index<N>& i) const {
+    check(i);
+    const Place<N> place = layout_.place(i);
+    return hook_.find(place.rank, place.local, place.position).first != nullptr;
+}
+
+template <class T, std::size_t N, Distribution D>
+template <class Add>
+void DistributedArray<T, N, D>::contribute(const Index<N>& i, const T& value, const Add& add) {
+    if (T* const mine = own(i)) {
+        add(*mine, value);
+        return;
+    }
+    check(i);
+    const Place<N> place = layout_.place(i);
+    const auto [slice, position] = hook_.find(place.rank, place.local, place.position);
+    if (slice == nullptr) detail::not_a_ghost(i);
+    ghosts_.add(*slice, position, value, hook_.evictions(), add);
+}
+
+template <class T, std::size_t N, Distribution D>
+template <class Add>
+void DistributedArray<T, N, D>::accumulate_ghosts(const Add& add, const Where& where) {
+    const detail::Collective call("accumulate_ghosts", where);
+    if (!exchange_.is_prepared()) {
+        agreement_.check({});  // that it is time to allocate
+        exchange_.prepare();
+    }
+    // Sent before the barrier that agrees, which then is the only one. Where it does not, all of it is kept
+    // here: it is sent again in another round, and what is on its way is no part of that.
+    const std::uint64_t round = detail::barriers() + 1;
+    ghosts_.send(exchange_, round);
+    agreement_.check({});
+    ghosts_.clear();
+    exchange_.receive(round, [&](std::uint64_t there, const std::byte* sums, std::uint64_t bytes) {
+        T* element = own_ + there / sizeof(T);
+        for (std::uint64_t at = 0; at < bytes; at += sizeof(T), ++element) {
+            T sum;
+            std::memcpy(&sum, sums + at, sizeof(T));
+            add(*element, std::as_const(sum));
+        }
+    });
+    barrier();
+}
+
+}  // namespace nearfetch

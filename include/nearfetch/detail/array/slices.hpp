@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// How parts of distributed arrays move: whatever is wanted is cut into slices, at most one per owner, a slice
+// being a box in the owner's local numbers. It travels packed, its elements side by side in their order: as
+// one GET or PUT where they lie side by side at the owner, else as several, or as one message that the owner
+// packs or unpacks (LAPPS, section 5.2, steps (c) to (i), in one round trip).
+//
+// For array.hpp; nothing here is for programs.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <nearfetch/detail/array/distribution.hpp>
+#include <nearfetch/detail/cache/slice.hpp>
+#include <nearfetch/pgas.hpp>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace [[gnu::visibility("default")]] nearfetch {
+
+namespace detail {
+
+/// Elements side by side, also where std::vector has bits. T{} at first.
+template <class T>
+class Buffer {
+  public:
+    Buffer() = default;
+    explicit Buffer(std::size_t count) : elements_(std::make_unique<T[]>(count)), size_(count) {}
+    Buffer(Buffer&& other) noexcept
+        : elements_(std::move(other.elements_)), size_(std::exchange(other.size_, 0)) {}
+    Buffer& operator=(Buffer&& other) noexcept {
+        std::swap(elements_, other.elements_);
+        std::swap(size_, other.size_);
+        return *this;
+    }
+
+    bool empty() const { return size_ == 0; }
+    std::size_t size() const { return size_; }
+    T* data() { return elements_.get(); }
+    const T* data() const { return elements_.get(); }
+    T& operator[](std::size_t n) { return elements_[n]; }
+    const T& operator[](std::size_t n) const { return elements_[n]; }
+    std::span<const T> span() const { return {data(), size_}; }
+
+  private:
+    std::unique_ptr<T[]> elements_;
+    std::size_t size_ = 0;
+};
+
+template <std::size_t N, Distribution D>
+Slice make_slice(const Layout<N, D>& layout, Rank owner, const Box<N>& local, std::uint64_t address,
+                 std::uint64_t element_bytes) {
+    Slice slice{owner, address, element_bytes};
+    const Index<N> shape = layout.local_shape(owner);
+    for (std::size_t d = 0; d < N; ++d) {
+        slice.part[4 - N + d] = shape[d];
+        slice.lower[4 - N + d] = local.lower[d];
+        slice.extent[4 - N + d] = local.extent(d);
+    }
+    return slice;
+}
+
+/// A slice, and where its elements are here.
+struct SliceMove {
+    Slice slice;
+    std::byte* packed = nullptr;
+    const IndexSet* only = nullptr;  ///< as in PrefetchedSlice
+};
+
+/// Runs at the owner, with an Order.
+void pack_here(const void* closure, void* result);
+void unpack_here(const void* closure, void* result);
+// Of these, the ones in the program's own code, which is at the same place in all its processes.
+inline void pack_at_owner(const void* closure, void* result) { pack_here(closure, result); }
+inline void unpack_at_owner(const void* closure, void* result) { unpack_here(closure, result); }
+
+/// What there is to do here while the network is busy: is called then, or not at all, or several times.
+using Meanwhile = std::function<void()>;
+
+/// \param around the cache: what is there now
+void get_slices(std::span<const SliceMove> moves, Packer packer, bool around, Code pack,
+                const Meanwhile& meanwhile = {});
+/// Around the cache, the owners being passive. Their memory stays until all are done.
+std::vector<Transfer> start_get_slices(std::span<const SliceMove> moves);
+void put_slices(std::span<const SliceMove> moves, Code unpack);
+
+/// Indices of one dimension, as ranges in their order.
+using IndexRanges = std::vector<std::pair<std::int64_t, std::int64_t>>;
+
+/// Indices that have one of the given ones in each dimension.
+template <std::size_t N>
+using IndexProduct = std::array<IndexRanges, N>;
+
+template <std::size_t N>
+IndexProduct<N> product_of(const Box<N>& box) {
+    IndexProduct<N> product;
+    for (std::size_t d = 0; d < N; ++d)
+        product[d] = {{box.lower[d], box.upper[d]}};
+    return product;
+}
+
+/// What a rank owns of one dimension.
+template <std::size_t N, Distribution D>
+IndexRanges owned_ranges(const Layout<N, D>& layout, Rank rank, std::size_t d) {
+    const std::int64_t count = layout.local_shape(rank)[d];
+    const Rank part = layout.coordinates(rank)[d];
+    const std::int64_t first = layout.bounds().lower[d];
+    IndexRanges ranges;
+    for (std::int64_t local = 0; local < count;) {
+        const std::int64_t i = first + layout.dimension(d).global(part, local);
+        const std::int64_t run = D::contiguous ? count : 1;
+        if (!ranges.empty() && ranges.back().second == i)
+            ranges.back().second += run;
+        else
+            ranges.emplace_back(i, i + run);
+        local += run;
+    }
+    return ranges;
+}
+
+/// Calls visit(owner, local box) for each rank that has some of these indices. The box is the smallest that
+/// has all of them; where a distribution is not contiguous and the indices are not a box, it has others, too.
+template <std::size_t N, Distribution D, class Visit>
+void for_each_owner(const Layout<N, D>& layout, const IndexProduct<N>& wanted, Visit&& visit) {
+    struct Share {
+        Rank part;
+        std::int64_t begin, end;
+    };
+    std::array<std::vector<Share>, N> shares;
+    for (std::size_t d = 0; d < N; ++d)
+        for (Rank part = 0; part < layout.grid()[d]; ++part) {
+            Share share{part, 0, 0};
+            for (const auto& [first, last] : wanted[d]) {
+                const std::int64_t begin = layout.below(d, part, first);
+                const std::int64_t end = layout.below(d, part, last);
+                if (begin >= end) continue;
+                share.begin = share.end == 0 ? begin : std::min(share.begin, begin);
+                share.end = std::max(share.end, end);
+            }
+            if (share.end != 0) shares[d].push_back(share);
+        }
+    Box<N> choices;
+    for (std::size_t d = 0; d < N; ++d)
+        choices.upper[d] = static_cast<std::int64_t>(shares[d].size());
+    for_each_index(choices, [&](const Index<N>& choice) {
+        Rank owner = 0;
+        Box<N> local;
+        for (std::size_t d = 0; d < N; ++d) {
+            const Share& share = shares[d][static_cast<std::size_t>(choice[d])];
+            owner = owner * layout.grid()[d] + share.part;
+            local.lower[d] = share.begin;
+            local.upper[d] = share.end;
+        }
+        visit(owner, local);
+    });
+}
+
+/// Of an index in a box, in its order.
+template <std::size_t N>
+constexpr std::int64_t position(const Box<N>& box, const Index<N>& i) {
+    std::int64_t sum = 0;
+    for (std::size_t d = 0; d < N; ++d)
+        sum = sum * box.extent(d) + i[d] - box.lower[d];
+    return sum;
+}
+
+/// The way back, in a box that begins at 0.
+template <std::size_t N>
+constexpr Index<N> index_at(const Index<N>& shape, std::int64_t position) {
+    Index<N> i{};
+    for (std::size_t d = N; d-- > 0; position /= shape[d])
+        i[d] = position % shape[d];
+    return i;
+}
+
+/// What of a slice an array part has, too.
+template <std::size_t N>
+Box<N> common_box(const PrefetchedSlice& slice, const Box<N>& local) {
+    Box<N> box;
+    for (std::size_t d = 0; d < N; ++d) {
+        box.lower[d] = slice.slice.lower[4 - N + d];
+        box.upper[d] = box.lower[d] + slice.slice.extent[4 - N + d];
+    }
+    return intersection(box, local);
+}
+
+/// What one owner has of something: a slice of the array, and its elements.
+template <class T, std::size_t N, Distribution D>
+struct ArrayPart {
+    Rank owner;
+    Box<N> local;
+    Slice slice;
+    Buffer<T> packed;
+    T* direct = nullptr;  ///< where they go in place of `packed`
+
+    /// Where all of its elements lie side by side in the program's memory for the box, that is where they go.
+    void prepare(const Layout<N, D>& layout, const Box<N>& box, T* program) {
+        bool side_by_side = D::contiguous;
+        bool is_one = true;
+        for (std::size_t d = 0; d < N; ++d) {
+            side_by_side = side_by_side && (is_one || local.extent(d) == box.extent(d));
+            is_one = is_one && local.extent(d) == 1;
+        }
+        if (side_by_side)
+            direct = program + position(box, layout.global(owner, local.lower));
+        else
+            packed = Buffer<T>(static_cast<std::size_t>(local.size()));
+    }
+    SliceMove move() {
+        return {slice, reinterpret_cast<std::byte*>(direct != nullptr ? direct : packed.data())};
+    }
+    /// Calls visit(position among these, position in the box, how many side by side in both).
+    template <class Visit>
+    void for_each_row(const Layout<N, D>& layout, const Box<N>& box, Visit&& visit) const {
+        Box<N> rows = local;
+        std::int64_t row = 1;
+        if constexpr (D::contiguous) {
+            row = local.extent(N - 1);
+            rows.upper[N - 1] = rows.lower[N - 1] + 1;
+        }
+        std::int64_t there = 0;
+        for_each_index(rows, [&](const Index<N>& i) {
+            visit(there, position(box, layout.global(owner, i)), row);
+            there += row;
+        });
+    }
+};
+
+}  // namespace detail
+
+}  // namespace nearfetch

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Which indices a sparse matrix has, and where: each rank's in compressed sparse rows, numbered from 0 in the
+// order of their rows and columns. The rows' first numbers and the columns are memory that others read. Of
+// others' rows a rank keeps those that it has prefetched. For sparse.hpp; nothing here is for programs.
+
+#include <algorithm>
+#include <cstdint>
+#include <nearfetch/detail/array/collective.hpp>
+#include <nearfetch/detail/array/distribution.hpp>
+#include <nearfetch/detail/array/observe.hpp>
+#include <nearfetch/detail/array/slices.hpp>
+#include <span>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace [[gnu::visibility("default")]] nearfetch {
+
+namespace detail {
+
+class SparseStructure {
+  public:
+    /// Collective. \throws Error for numbers that make no sense, and unless all ranks agree on them and on
+    /// the size of elements
+    SparseStructure(std::int64_t rows, std::int64_t columns, std::size_t element_bytes, Agreement& agreement,
+                    const Where& where);
+
+    const Layout<2>& layout() const { return layout_; }
+    static std::pair<std::int64_t, std::int64_t> rows_of(Rank rank, std::int64_t rows);
+    std::int64_t non_zeros() const;
+    std::int64_t non_zeros(Rank of) const { return counts_[static_cast<std::size_t>(of)]; }
+
+    void check(const Index<2>& i) const {
+        if (!layout_.bounds().contains(i)) [[unlikely]]
+            out_of_bounds(i, layout_.bounds().lower, layout_.bounds().upper);
+    }
+    /// \pre in bounds
+    bool owns(const Index<2>& i) const { return first_row_ <= i[0] && i[0] < end_row_; }
+    /// Of an own index; -1 when it is another's, or not there.
+    std::int64_t own_number(const Index<2>& i) const {
+        return owns(i) ? number_in(own_starts_[i[0] - first_row_], own_columns(i[0]), i[1]) : -1;
+    }
+    /// Of anybody's: as it is known, else its owner's memory is read. \throws Error out of bounds
+    std::int64_t number(const Index<2>& i) const;
+    /// The columns of an own row. \throws Error for another's
+    std::span<const std::int64_t> own_row(std::int64_t i) const {
+        if (i < first_row_ || i >= end_row_) [[unlikely]]
+            not_own(i);
+        return own_columns(i);
+    }
+    /// The number that an own row begins with.
+    std::int64_t own_first(std::int64_t i) const { return own_starts_[i - first_row_]; }
+
+    /// Of all own rows: the number that each begins with, and the end; and the columns.
+    std::span<const std::int64_t> own_starts() const {
+        return {own_starts_, static_cast<std::size_t>(end_row_ - first_row_ + 1)};
+    }
+    std::span<const std::int64_t> own_columns() const {
+        return {own_columns_, static_cast<std::size_t>(own_starts().back())};
+    }
+
+    /// Indices that are to be added, and the memory for them.
+    struct Insertion {
+        std::vector<Index<2>> indices;      ///< all own ones, in their order
+        std::vector<std::int64_t> numbers;  ///< that those will have which are there now
+        std::vector<std::int64_t> counts;
+        ArrayMemory<std::int64_t> columns;  ///< empty: there is enough
+    };
+    /// Own indices, some of which may be there. Changes nothing yet: whatever else needs memory for them may
+    /// fail first. Collective. \param distinct it is an Error if one is there twice
+    Insertion prepare(const char* what, std::vector<Index<2>> indices, bool distinct,
+                      Gathering& gathering) const;
+    void insert(Insertion insertion);
+    /// Another number for each structure of own rows that the process has had; not 0.
+    std::uint64_t version() const { return version_; }
+    /// Non-zeros that each rank has memory for; with an insertion.
+    std::size_t capacity() const { return columns_.size(); }
+    std::size_t capacity(const Insertion& after) const { return std::max(capacity(), after.columns.size()); }
+
+    /// The structure of others' rows that boxes touch: from now on it is known. \return the numbers that the
+    /// boxes have
+    SetsByOwner fetch(std::span<const Box<2>> boxes, Code pack);
+    bool knows_row(std::int64_t i) const { return known_.contains(i); }
+    void forget_others() { known_.clear(); }
+
+  private:
+    struct Row {
+        std::int64_t first = 0;
+        std::vector<std::int64_t> columns;
+    };
+    [[noreturn]] void not_own(std::int64_t row) const;
+    /// \pre the row is own
+    std::span<const std::int64_t> own_columns(std::int64_t i) const {
+        const std::int64_t* const starts = own_starts_ + (i - first_row_);
+        return {own_columns_ + starts[0], static_cast<std::size_t>(starts[1] - starts[0])};
+    }
+    /// Of a column in a row that begins with a number.
+    static std::int64_t number_in(std::int64_t first, std::span<const std::int64_t> columns,
+                                  std::int64_t column) {
+        const auto at = std::lower_bound(columns.begin(), columns.end(), column);
+        return at != columns.end() && *at == column ? first + (at - columns.begin()) : -1;
+    }
+    void check_own(const char* what, std::span<const Index<2>> sorted, bool distinct) const;
+
+    std::uint64_t version_ = 0;
+    std::int64_t first_row_ = 0;
+    std::int64_t end_row_ = 0;
+    std::int64_t* own_starts_ = nullptr;
+    std::int64_t* own_columns_ = nullptr;
+    Layout<2> layout_;
+    ArrayMemory<std::int64_t> starts_;  ///< one more than rows: the last is the end
+    ArrayMemory<std::int64_t> columns_;
+    std::vector<std::int64_t> counts_;  ///< non-zeros of each rank
+    std::unordered_map<std::int64_t, Row> known_;
+};
+
+[[noreturn]] void no_such_index(const Index<2>& i);
+[[noreturn]] void domain_is_static();
+/// \throws Error unless a vector has as many elements, from 0 on, as the matrix has rows or columns (`what`)
+void check_vector(const char* what, std::int64_t elements, const Box<1>& bounds);
+/// \throws Error unless there is an index for each of a rank's non-zeros
+void check_gathered_columns(std::size_t indices, std::int64_t non_zeros);
+
+}  // namespace detail
+
+}  // namespace nearfetch

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The paper's score (001, section III-D1), exactly as printed: R = R_P x R_T, the clamp of R_P to 1 included.
+// An entry with more than twice the average get size of free space beside it therefore looks as well placed
+// as one with none.
+#include "cache/eviction/policies.hpp"
+#include "cache/eviction/sampling.hpp"
+
+namespace nearfetch {
+
+namespace {
+
+class ClampiPolicy final : public SamplingPolicy {
+  public:
+    ClampiPolicy(const EvictionView& view, const EvictionOptions& options) : SamplingPolicy(view, options) {}
+    double score(const EvictionItem& item) const override { return positional(item) * temporal(item); }
+};
+
+}  // namespace
+
+std::unique_ptr<EvictionPolicy> make_clampi_policy(const EvictionView& view, const EvictionOptions& options) {
+    return std::make_unique<ClampiPolicy>(view, options);
+}
+
+}  // namespace nearfetch

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Which page leaves when there is no room.
+//
+// 2Q as in 000, section III-B, and [14] there (Johnson and Shasha, VLDB 1994, the full version): newcomers
+// pass through Ain, a FIFO of a quarter of the pages; of those that leave it Aout remembers the name, half as
+// many as there are pages; who comes back while its name is remembered goes to Am, which is in the order of
+// last use. S3-FIFO (see cache/eviction/s3fifo.cpp) is the alternative.
+//
+// The policies of core/eviction are not used, because they serve items of any size by lists that may have to
+// grow: here all items are equal, known beforehand, and linked in place. Both policies are two FIFOs and
+// a memory of names, so they are one class; a use costs no call, and nothing at all while the same page is
+// used again. Pages that may not leave when their turn comes, because something is on its way to them or they
+// are dirty, go back to the end of their queue.
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+
+#include "cache/eviction/ghost_memory.hpp"
+#include "cache/page_cache/page.hpp"
+
+namespace nearfetch {
+
+class PageQueues {
+  public:
+    enum class Policy : std::uint8_t { two_queues, s3fifo };
+
+    PageQueues(Policy policy, Page* pages, std::uint32_t count)
+        : policy_(policy),
+          pages_(pages),
+          first_most_(policy == Policy::two_queues ? std::max(1u, count / 4) : std::max(1u, count / 10)),
+          names_most_(policy == Policy::two_queues ? std::max(1u, count / 2) : count) {
+        names_.set_capacity(names_most_);
+        names_.take_all();
+    }
+
+    void used(Page& page) noexcept {
+        page.uses = static_cast<std::uint8_t>(std::min<unsigned>(page.uses + 1u, most_uses));
+        if (page.queue != second || policy_ != Policy::two_queues) return;
+        if (queues_[second].newest == index(page)) return;
+        take(page);
+        push(second, page);
+    }
+
+    void insert(Page& page) noexcept {
+        const std::optional<double> left = names_.recall(name(page));
+        const bool back = left && static_cast<double>(departures_) - *left < names_most_;
+        page.uses = 0;
+        push(back ? second : first, page);
+    }
+
+    /// The page leaves, to make room.
+    void erase(Page& page) noexcept {
+        if (page.queue == first) names_.remember(name(page), static_cast<double>(++departures_));
+        take(page);
+    }
+
+    /// The page to leave next, of those that may; nullptr: none may.
+    template <class May>
+    Page* victim(May&& may) noexcept {
+        const bool from_first = policy_ == Policy::two_queues ? queues_[first].count > first_most_
+                                                              : queues_[first].count >= first_most_;
+        Page* page = oldest(from_first ? first : second, may);
+        return page != nullptr ? page : oldest(from_first ? second : first, may);
+    }
+
+    std::uint32_t count() const noexcept { return queues_[first].count + queues_[second].count; }
+
+  private:
+    static constexpr std::uint8_t first = 0, second = 1;
+    static constexpr unsigned most_uses = 3;
+
+    struct Queue {
+        std::uint32_t oldest = Page::nothing;
+        std::uint32_t newest = Page::nothing;
+        std::uint32_t count = 0;
+    };
+
+    std::uint32_t index(const Page& page) const noexcept {
+        return static_cast<std::uint32_t>(&page - pages_);
+    }
+    static std::uint64_t name(const Page& page) noexcept { return mixed_name(page.target, page.number); }
+
+    template <class May>
+    Page* oldest(std::uint8_t queue, May&& may) noexcept {
+        // Each page is passed over at most as often as it was used, and once when it may not leave.
+        const std::uint32_t rounds = policy_ == Policy::s3fifo ? most_uses + 1 : 1;
+        for (std::uint32_t left = queues_[queue].count * rounds; left > 0; --left) {
+            const std::uint32_t at = queues_[queue].oldest;
+            if (at == Page::nothing) break;
+            Page& page = pages_[at];
+            std::uint8_t to = queue;
+            if (policy_ == Policy::s3fifo && page.uses > (queue == first ? 1 : 0)) {
+                page.uses = static_cast<std::uint8_t>(queue == first ? 0 : page.uses - 1);
+                to = second;
+            } else if (may(page)) {
+                return &page;
+            }
+            // Who may not leave waits at the other end, where the next search does not meet it again.
+            take(page);
+            push(to, page);
+        }
+        return nullptr;
+    }
+
+    void push(std::uint8_t which, Page& page) noexcept {
+        Queue& queue = queues_[which];
+        page.queue = which;
+        page.older = queue.newest;
+        page.newer = Page::nothing;
+        (queue.newest == Page::nothing ? queue.oldest : pages_[queue.newest].newer) = index(page);
+        queue.newest = index(page);
+        ++queue.count;
+    }
+    void take(Page& page) noexcept {
+        Queue& queue = queues_[page.queue];
+        (page.older == Page::nothing ? queue.oldest : pages_[page.older].newer) = page.newer;
+        (page.newer == Page::nothing ? queue.newest : pages_[page.newer].older) = page.older;
+        --queue.count;
+    }
+
+    Policy policy_;
+    Page* pages_;
+    std::uint32_t first_most_;
+    std::uint32_t names_most_;
+    Queue queues_[2];
+    GhostMemory names_;
+    std::uint64_t departures_ = 0;
+};
+
+}  // namespace nearfetch

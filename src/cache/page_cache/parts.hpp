@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Ranges cut into pages and lines, for the sources of the page cache.
+
+#include <algorithm>
+#include <limits>
+
+#include "cache/page_cache/page_cache.hpp"
+
+namespace nearfetch {
+
+/// The part of a range that lies in one page.
+struct PageCache::Part {
+    std::uint64_t number;  ///< the page's
+    std::uint64_t begin;   ///< in the page
+    std::uint64_t end;
+    std::uint64_t offset;      ///< of `begin` in the segment
+    std::uint64_t first_line;  ///< of the page, in the segment
+    LineMask lines;            ///< the page's lines that have bytes of the range
+
+    std::uint64_t size() const noexcept { return end - begin; }
+};
+
+/// What is there of a range of at most lines_per_operation_ lines. Masks count from `first_line`.
+struct PageCache::Window {
+    ByteRange range;
+    std::uint64_t first_line;
+    LineMask missing;
+    LineMask arriving = 0;  ///< of the missing ones
+    bool surveyed = false;  ///< else it has no page
+};
+
+/// Calls visit(part) for each page of the range, in order.
+template <class Visitor>
+void PageCache::for_each_part(ByteRange range, Visitor&& visit) const {
+    for (std::uint64_t at = range.begin; at < range.end;) {
+        Part part;
+        part.number = at >> page_shift_;
+        part.begin = at & page_mask_;
+        part.end = std::min(page_mask_ + 1, part.begin + (range.end - at));
+        part.offset = at;
+        part.first_line = part.number << (page_shift_ - line_shift_);
+        part.lines = line_mask(part.begin >> line_shift_, (part.end - 1) >> line_shift_);
+        visit(part);
+        at += part.size();
+    }
+}
+
+/// Calls visit(page) for each page of the range that is cached, in no particular order. \pre it has bytes
+template <class Visitor>
+void PageCache::for_each_page(Rank target, ByteRange range, Visitor&& visit) {
+    const std::uint64_t first = range.begin >> page_shift_;
+    const std::uint64_t last = (range.end - 1) >> page_shift_;
+    if (last - first > pages_.size()) {
+        for (Page& page : pages_)
+            if (page.target == target && page.number >= first && page.number <= last) visit(page);
+        return;
+    }
+    table_.for_each(target, first, last, [&](std::uint32_t index) {
+        visit(pages_[index]);
+        return true;
+    });
+}
+
+/// The page's lines that have bytes of the range. \pre there is one
+inline LineMask PageCache::lines_within(const Page& page, ByteRange range) const noexcept {
+    const std::uint64_t base = page.number << page_shift_;
+    const std::uint64_t begin = range.begin > base ? range.begin - base : 0;
+    const std::uint64_t end = std::min(page_mask_ + 1, range.end - base);
+    return line_mask(begin >> line_shift_, (end - 1) >> line_shift_);
+}
+
+/// The operation's lines that have bytes of the range. \pre it moves pages' memory, and there is one
+inline LineMask PageCache::lines_within(const Operation& op, ByteRange range) const noexcept {
+    const std::uint64_t base = op.offset >> line_shift_;
+    return line_mask((std::max(range.begin, op.offset) >> line_shift_) - base,
+                     ((std::min(range.end, op.range().end) - 1) >> line_shift_) - base);
+}
+
+/// The bytes of the lines, as far as they may be read.
+inline ByteRange PageCache::line_bytes_of(std::uint64_t first_line, std::uint64_t last_line,
+                                          ByteRange readable) const noexcept {
+    return {std::max(first_line << line_shift_, readable.begin),
+            std::min((last_line + 1) << line_shift_, readable.end)};
+}
+
+}  // namespace nearfetch

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/range_cache/cuckoo_index.hpp"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "base/assert.hpp"
+
+namespace nearfetch {
+
+namespace {
+
+constexpr std::uint32_t walk_steps = 64;
+// Slots that the search after the walk looks from at most, and at least.
+constexpr std::uint32_t most_searched = 1024;
+constexpr std::uint32_t least_searched = 8;
+
+}  // namespace
+
+CuckooIndex::CuckooIndex(std::uint32_t slots, std::uint64_t seed)
+    : CuckooIndex(std::min(slots, first_slots), slots, seed) {}
+
+CuckooIndex::CuckooIndex(std::uint32_t slots, std::uint32_t most_slots, std::uint64_t seed)
+    : slots_(slots),
+      most_slots_(most_slots),
+      reached_from_(slots),
+      visited_in_(slots, 0),
+      searched_(most_searched),
+      random_state_(seed * 2 + 1) {
+    NF_EXPECT(slots > 0 && most_slots != none);
+    path_.reserve(functions * (walk_steps + most_searched + 1));
+}
+
+void CuckooIndex::take_all() {
+    if (slots_.size() < most_slots_) take(most_slots_);
+}
+
+// Where they find no place, which is hardly possible, the few slots have to do.
+void CuckooIndex::take(std::uint32_t slots) {
+    CuckooIndex larger(slots, most_slots_, random_state_ / 2);
+    for (const Slot& slot : slots_)
+        if (slot.id != none && !larger.insert(slot.target, slot.offset, slot.id)) return;
+    *this = std::move(larger);
+}
+
+// Without memory to be had the slots that are there have to do.
+void CuckooIndex::grow() noexcept try {
+    take(most_slots_ / growth < slots_.size() ? most_slots_ : slots_taken() * growth);
+} catch (const std::bad_alloc&) {
+}
+
+std::array<std::uint32_t, CuckooIndex::functions> CuckooIndex::positions(
+    Rank target, std::uint64_t offset) const noexcept {
+    const std::uint64_t hash = mix(target, offset);
+    const std::uint64_t second = second_mix(hash);
+    return {reduce(static_cast<std::uint32_t>(hash >> 32)), reduce(static_cast<std::uint32_t>(hash)),
+            reduce(static_cast<std::uint32_t>(second >> 32)), reduce(static_cast<std::uint32_t>(second))};
+}
+
+std::uint32_t CuckooIndex::random(std::uint32_t bound) noexcept {
+    random_state_ ^= random_state_ << 13;
+    random_state_ ^= random_state_ >> 7;
+    random_state_ ^= random_state_ << 17;
+    return static_cast<std::uint32_t>(((random_state_ >> 32) * bound) >> 32);
+}
+
+// Notes a slot of the walk. \return true when it is empty
+bool CuckooIndex::visit(std::uint32_t slot, std::uint32_t from) {
+    if (visited_in_[slot] == plan_number_) return false;
+    visited_in_[slot] = plan_number_;
+    reached_from_[slot] = from;
+    if (slots_[slot].id == none) return true;
+    path_.push_back(slot);
+    return false;
+}
+
+bool CuckooIndex::plan(Rank target, std::uint64_t offset) {
+    NF_EXPECT(find(target, offset) == none);
+    if (used_ >= slots_.size() / 2 && slots_.size() < most_slots_) [[unlikely]]
+        grow();
+    newcomer_ = {offset, target, none};
+    path_.clear();
+    planned_ = none;
+    if (++plan_number_ == 0) {
+        std::fill(visited_in_.begin(), visited_in_.end(), 0);
+        plan_number_ = 1;
+    }
+    const auto firsts = positions(target, offset);
+    for (const std::uint32_t slot : firsts)
+        if (visit(slot, none)) {
+            planned_ = slot;
+            return true;
+        }
+    planned_ = walk(firsts[random(functions)]);
+    if (planned_ == none) planned_ = search();
+    return planned_ != none;
+}
+
+// From slot to slot, each time to some other position of the occupant, until an empty slot is beside the way.
+std::uint32_t CuckooIndex::walk(std::uint32_t current) {
+    for (std::uint32_t step = 0; step < std::min(walk_steps, searched_); ++step) {
+        const Slot& occupant = slots_[current];
+        const auto others = positions(occupant.target, occupant.offset);
+        for (const std::uint32_t slot : others)
+            if (visit(slot, current)) return slot;
+        const auto self =
+            static_cast<std::uint32_t>(std::find(others.begin(), others.end(), current) - others.begin());
+        current = others[(self + 1 + random(functions - 1)) % functions];
+    }
+    return none;
+}
+
+// Breadth first from all slots that the walk has seen. A table that had no way is likely to have none next
+// time either: the search then tries less hard, until there is one again.
+std::uint32_t CuckooIndex::search() {
+    for (std::size_t next = 0; next < path_.size() && next < searched_; ++next) {
+        const std::uint32_t current = path_[next];
+        const Slot& occupant = slots_[current];
+        for (const std::uint32_t slot : positions(occupant.target, occupant.offset))
+            if (visit(slot, current)) {
+                searched_ = std::min(searched_ * 2, most_searched);
+                return slot;
+            }
+    }
+    searched_ = std::max(searched_ / 2, least_searched);
+    return none;
+}
+
+void CuckooIndex::place_through(std::uint32_t slot, std::uint32_t id) noexcept {
+    NF_EXPECT(slot != none && slots_[slot].id == none && visited_in_[slot] == plan_number_);
+    while (reached_from_[slot] != none) {
+        const std::uint32_t from = reached_from_[slot];
+        slots_[slot] = slots_[from];
+        slot = from;
+    }
+    slots_[slot] = newcomer_;
+    slots_[slot].id = id;
+    ++used_;
+    planned_ = none;
+}
+
+bool CuckooIndex::insert(Rank target, std::uint64_t offset, std::uint32_t id) {
+    if (!plan(target, offset)) return false;
+    place(id);
+    return true;
+}
+
+bool CuckooIndex::erase(Rank target, std::uint64_t offset) noexcept {
+    for (const std::uint32_t position : positions(target, offset)) {
+        Slot& slot = slots_[position];
+        if (slot.offset == offset && slot.target == target) {
+            slot = Slot{};
+            --used_;
+            return true;
+        }
+    }
+    return false;
+}
+
+void CuckooIndex::clear() noexcept {
+    std::fill(slots_.begin(), slots_.end(), Slot{});
+    used_ = 0;
+    planned_ = none;
+    searched_ = most_searched;
+}
+
+}  // namespace nearfetch

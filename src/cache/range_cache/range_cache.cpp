@@ -1,0 +1,450 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cache/range_cache/range_cache.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <new>
+
+#include "base/copy.hpp"
+#include "base/error.hpp"
+#include "cache/range_cache/plan.hpp"
+
+namespace nearfetch {
+
+namespace {
+
+constexpr int most_looks = 32;             // at slots, for an entry that was read ahead
+constexpr std::uint64_t small_share = 16;  // of a block
+
+}  // namespace
+
+// Entries in flight that were doomed have a number, but no place in the index: room for as many again.
+RangeCache::RangeCache(const RangeCacheConfig& config, std::uint32_t ranks)
+    : mru_(&nothing_),
+      exact_match_(config.checked().exact_match),
+      sync_(ranks),
+      pool_(2 * config.index_entries_max),
+      policy_(make_eviction_policy(config.policy, *this, {config.sample_entries, config.seed})),
+      index_(new_index(config, config.index_entries)),
+      buffer_(config.buffer_bytes, config.buffer_bytes_max),
+      granted_bytes_(buffer_.size_bytes()),
+      ahead_(config.read_ahead_bytes),
+      plan_(std::make_unique<Plan>()),
+      config_(config) {
+    near_.fill(&nothing_);
+    touch_rule_ = policy_->touch_rule();
+}
+
+RangeCache::~RangeCache() { by_age_.clear(); }
+
+CuckooIndex RangeCache::new_index(const RangeCacheConfig& config, std::uint64_t entries) const {
+    CuckooIndex index(static_cast<std::uint32_t>(entries), config.seed);
+    if (policy_->visits_slots()) index.take_all();
+    return index;
+}
+
+const std::byte* RangeCache::find_further(Rank target, std::uint64_t offset, std::uint64_t size) noexcept {
+    Entry* const entry = exact_match_ ? nullptr : covering(target, offset);
+    if (entry != nullptr && serves(*entry)) {
+        const std::uint64_t skip = offset - entry->offset_;
+        if (size <= entry->bytes - skip) {
+            keep_at_hand(*entry, offset);
+            return serve(*entry, skip, size);
+        }
+    }
+    ++gets_;
+    requested_bytes_ += size;
+    return nullptr;
+}
+
+const std::byte* RangeCache::peek(Rank target, std::uint64_t offset, std::uint64_t size) noexcept {
+    const Entry* const entry = covering(target, offset);
+    if (entry == nullptr || entry->served_ == nullptr || !fresh(*entry)) return nullptr;
+    const std::uint64_t skip = offset - entry->offset_;
+    return size <= entry->bytes - skip ? entry->served_ + skip : nullptr;
+}
+
+// The entry that has the byte, fresh or stale. With exact_match the one that begins there.
+Entry* RangeCache::covering(Rank target, std::uint64_t offset) noexcept {
+    if (exact_match_) {
+        const std::uint32_t id = index_.find(target, offset);
+        return id == CuckooIndex::none ? nullptr : &pool_[id];
+    }
+    const auto place = by_range_.floor(target, offset);
+    if (!place) return nullptr;
+    Entry& entry = pool_[place.id()];
+    return entry.target_ == target && offset - entry.offset_ < entry.bytes ? &entry : nullptr;
+}
+
+// Where a gap that begins at `offset` ends: at the next entry that can serve, or at `end`. Forgets stale
+// ones.
+std::uint64_t RangeCache::gap_end(Rank target, std::uint64_t offset, std::uint64_t end) {
+    if (exact_match_) return end;
+    for (;;) {
+        const auto next = by_range_.above(target, offset);
+        if (!next || next.target() != target || next.offset() >= end) return end;
+        Entry& entry = pool_[next.id()];
+        if (fresh(entry)) return entry.offset_;
+        forget(entry);
+    }
+}
+
+// Whether an entry in a block is fetched again with the rest of it.
+bool RangeCache::gives_way(const Entry& entry, ByteRange block) noexcept {
+    return entry.frequency == 1 && !entry.ahead_ && !entry.is_pending() &&
+           entry.bytes <= block.size() / small_share && block.contains(entry.range());
+}
+
+ByteRange RangeCache::gap_around(Rank target, ByteRange gap, ByteRange bounds) {
+    NF_EXPECT(!exact_match_ && bounds.contains(gap) && !gap.empty());
+    ByteRange around = bounds;
+    for (std::uint64_t at = gap.begin; around.begin < at;) {
+        const auto before = by_range_.floor(target, at - 1);
+        if (!before || before.target() != target) break;
+        Entry& entry = pool_[before.id()];
+        const ByteRange there = entry.range();
+        if (there.end <= around.begin) break;
+        if (!fresh(entry))
+            forget(entry);
+        else if (gives_way(entry, bounds))
+            at = there.begin;
+        else
+            around.begin = there.end;
+    }
+    for (std::uint64_t at = gap.begin;;) {
+        around.end = gap_end(target, at, bounds.end);
+        if (around.end == bounds.end) break;
+        const Entry& entry = *covering(target, around.end);
+        if (!gives_way(entry, bounds)) break;
+        at = entry.offset_;
+    }
+    return around;
+}
+
+void RangeCache::survey(Rank target, std::uint64_t offset, std::uint64_t size, std::vector<Segment>& out) {
+    NF_EXPECT(size > 0 && offset + size > offset);
+    out.clear();
+    ++interval_.surveys;
+    const std::uint64_t end = offset + size;
+    while (offset < end) {
+        Entry* entry = covering(target, offset);
+        if (entry != nullptr && !fresh(*entry)) {
+            forget(*entry);
+            entry = nullptr;
+        }
+        Segment segment;
+        segment.offset = offset;
+        if (entry == nullptr) {
+            segment.size = gap_end(target, offset, end) - offset;
+        } else {
+            const std::uint64_t skip = offset - entry->offset_;
+            segment.size = std::min(end - offset, entry->bytes - skip);
+            if (entry->served_ != nullptr) {
+                segment.kind = Segment::Kind::resident;
+                segment.data = entry->served_ + skip;
+            } else {
+                segment.kind = Segment::Kind::pending;
+                segment.entry = entry;
+            }
+            touch(*entry);
+        }
+        out.push_back(segment);
+        offset += segment.size;
+    }
+}
+
+ByteRange RangeCache::read_across(Rank target, std::uint64_t offset, std::uint64_t size,
+                                  std::byte* to) noexcept {
+    const std::uint64_t end = offset + size;
+    if (exact_match_ || end < offset) return {};
+    const auto first = by_range_.floor(target, offset);
+    ByteRange united{offset, offset};
+    for (auto place = first; united.end < end; place = place.next()) {
+        if (!place || place.target() != target) return {};
+        const Entry& entry = pool_[place.id()];
+        const std::uint64_t entry_end = entry.offset_ + entry.bytes;
+        if (entry.offset_ > united.end || entry_end <= united.end || entry.served_ == nullptr ||
+            !fresh(entry))
+            return {};
+        united = {std::min(united.begin, entry.offset_), entry_end};
+    }
+    for (auto place = first; offset < end; place = place.next()) {
+        Entry& entry = pool_[place.id()];
+        const std::uint64_t skip = offset - entry.offset_;
+        const std::uint64_t part = std::min(end - offset, entry.bytes - skip);
+        copy_bytes(to, entry.served_ + skip, part);
+        touch(entry);
+        to += part;
+        offset += part;
+    }
+    return united;
+}
+
+void RangeCache::join(Rank target, ByteRange united) {
+    if (largest_free_bytes() < united.size() + 2 * StorageBuffer::line_bytes) return;
+    joining_.resize(united.size());
+    read_across(target, united.begin, united.size(), joining_.data());
+    drop(target, united.begin, united.size());
+    // What was resident was fresh, and there has been no acquire since: now() is as good a stamp as theirs.
+    const Admission admission = admit({target, united, now(), true, skew_of(united)});
+    if (admission.entry != nullptr) commit(admission.entry, joining_.data());
+}
+
+template <class Visitor>
+void RangeCache::for_each_overlap(Rank target, std::uint64_t offset, std::uint64_t size, Visitor&& visit) {
+    if (size == 0) return;
+    const std::uint64_t end = offset + size;
+    // Disjoint entries: of those that begin before only the last can overlap. Else each may that is long
+    // enough.
+    const std::uint64_t first = exact_match_ ? offset - std::min(offset, largest_entry_bytes_) : offset;
+    auto next = by_range_.floor(target, first);
+    if (!next || next.target() != target) next = by_range_.above(target, first);
+    while (next && next.target() == target && next.offset() < end) {
+        Entry& entry = pool_[next.id()];
+        const std::uint64_t begin = entry.offset_;
+        const std::uint64_t entries_before = entries();
+        if (begin + entry.bytes > offset) visit(entry);
+        // A visitor may take out the entry that it is shown, which ends the validity of places.
+        next = entries() == entries_before ? next.next() : by_range_.above(target, begin);
+    }
+}
+
+bool RangeCache::occupied(Rank target, std::uint64_t offset, std::uint64_t size) {
+    bool taken = false;
+    if (exact_match_) {
+        Entry* entry = covering(target, offset);
+        if (entry == nullptr) return false;
+        if (fresh(*entry)) return true;
+        forget(*entry);
+        return false;
+    }
+    for_each_overlap(target, offset, size, [&](Entry& entry) {
+        if (fresh(entry))
+            taken = true;
+        else
+            forget(entry);
+    });
+    return taken;
+}
+
+// Takes the entry out of all that leads to it.
+void RangeCache::unlink(Entry& entry) noexcept {
+    if (mru_ == &entry) {
+        mru_ = &nothing_;
+        mru_target_ = -1;
+    }
+    const std::uint64_t last = entry.offset_ + (entry.bytes - 1);
+    const std::uint64_t blocks = last / near_block - entry.offset_ / near_block + 1;
+    for (std::uint64_t n = 0; n < std::min<std::uint64_t>(blocks, near_.size()); ++n)
+        if (Entry*& kept = near(entry.offset_ + n * near_block); kept == &entry) kept = &nothing_;
+    index_.erase(entry.target_, entry.offset_);
+    by_range_.erase(entry.target_, entry.offset_);
+    auto after = by_age_.erase(by_age_.iterator_to(entry));
+    if (unreaped_ == &entry) unreaped_ = after == by_age_.end() ? nullptr : &*after;
+    if (entry.served_ == nullptr) --pending_;
+}
+
+void RangeCache::give_back(Entry& entry) noexcept {
+    if (entry.region_ != nullptr) buffer_.release(entry.region_);
+    pool_.release(&entry);
+}
+
+bool RangeCache::ahead_pays(std::uint64_t size, bool lasts) noexcept {
+    return (lasts && buffer_.fits(size)) || ahead_.pays();
+}
+
+// One of those that were read ahead and are there, if there are many.
+const Entry* RangeCache::any_ahead() noexcept {
+    for (int looks = 0; looks < most_looks; ++looks) {
+        const std::uint64_t hash = CuckooIndex::mix(0, ++looked_);
+        const std::uint32_t id = index_.at(static_cast<std::uint32_t>(hash % index_.slot_count()));
+        if (id == CuckooIndex::none) continue;
+        const Entry& entry = pool_[id];
+        if (entry.ahead_ && !entry.is_pending() && fresh(entry)) return &entry;
+    }
+    return nullptr;
+}
+
+void RangeCache::remove(Entry& entry, bool evicted) noexcept {
+    if (entry.ahead_ && !entry.is_pending()) {
+        ahead_.gone(entry.frequency - 1, evicted);
+        // Those that are used most stay: they are to be heard, too.
+        const Entry* const other = evicted ? any_ahead() : nullptr;
+        if (other != nullptr && other != &entry) ahead_.gone(other->frequency - 1, true);
+    }
+    if (entry.served_ != nullptr) policy_->erase(entry, evicted);
+    unlink(entry);
+    give_back(entry);
+}
+
+void RangeCache::doom(Entry& entry) noexcept {
+    NF_EXPECT(entry.is_pending() && !entry.doomed_);
+    unlink(entry);
+    entry.doomed_ = true;
+    ++doomed_;
+}
+
+void RangeCache::forget(Entry& entry) noexcept {
+    ++counters_.dropped;
+    if (entry.is_pending())
+        doom(entry);
+    else
+        remove(entry, false);
+}
+
+bool RangeCache::commit(Entry* entry, const std::byte* source) {
+    NF_EXPECT(entry != nullptr && entry->is_pending());
+    if (entry->doomed_) {
+        --doomed_;
+        give_back(*entry);
+        return false;
+    }
+    if (!entry->store_ || !fresh(*entry)) {
+        if (entry->store_) ++counters_.dropped;
+        remove(*entry, false);
+        return false;
+    }
+    try {
+        policy_->insert(*entry);
+    } catch (const std::bad_alloc&) {
+        ++counters_.dropped;
+        remove(*entry, false);
+        return false;
+    }
+    if (source != entry->storage_) copy_bytes(entry->storage_, source, entry->bytes);
+    entry->served_ = entry->storage_;
+    --pending_;
+    ++counters_.committed;
+    return true;
+}
+
+void RangeCache::abandon(Entry* entry) {
+    NF_EXPECT(entry != nullptr && entry->is_pending());
+    if (entry->doomed_) {
+        --doomed_;
+        give_back(*entry);
+    } else {
+        remove(*entry, false);
+    }
+}
+
+void RangeCache::update(Rank target, std::uint64_t offset, std::uint64_t size, const std::byte* bytes) {
+    for_each_overlap(target, offset, size, [&](Entry& entry) {
+        if (entry.is_pending()) {
+            forget(entry);
+            return;
+        }
+        const std::uint64_t begin = std::max(offset, entry.offset_);
+        const std::uint64_t end = std::min(offset + size, entry.offset_ + entry.bytes);
+        copy_bytes(entry.storage_ + (begin - entry.offset_), bytes + (begin - offset), end - begin);
+    });
+}
+
+void RangeCache::drop(Rank target, std::uint64_t offset, std::uint64_t size) {
+    for_each_overlap(target, offset, size, [this](Entry& entry) { forget(entry); });
+}
+
+void RangeCache::acquire() noexcept {
+    sync_.acquire();
+    unreaped_ = by_age_.empty() ? nullptr : &by_age_.front();
+}
+
+void RangeCache::acquire(Rank target) noexcept {
+    sync_.acquire(target);
+    unreaped_ = by_age_.empty() ? nullptr : &by_age_.front();
+}
+
+void RangeCache::invalidate() {
+    ++counters_.invalidations;
+    for (auto next = by_age_.begin(); next != by_age_.end();) {
+        Entry& entry = *next++;
+        if (entry.is_pending())
+            doom(entry);
+        else
+            remove(entry, false);
+    }
+    largest_entry_bytes_ = 0;
+}
+
+std::uint64_t RangeCache::slot_count() const { return index_.slot_count(); }
+
+EvictionView::Slot RangeCache::slot(std::uint64_t position) const {
+    const std::uint32_t id = index_.at(static_cast<std::uint32_t>(position));
+    if (id == CuckooIndex::none) return {};
+    // The view hands out what may be evicted; the policy never changes more than its own field.
+    Entry& entry = const_cast<EntryPool&>(pool_)[id];
+    return {true, entry.is_pending() || entry.victim_ ? nullptr : &entry};
+}
+
+std::uint64_t RangeCache::key(const EvictionItem& item) const {
+    const auto& entry = static_cast<const Entry&>(item);
+    return CuckooIndex::mix(entry.target_, entry.offset_);
+}
+
+std::uint64_t RangeCache::gets() const { return gets_; }
+
+double RangeCache::average_get_bytes() const {
+    return gets_ == 0 ? 1.0 : static_cast<double>(requested_bytes_) / static_cast<double>(gets_);
+}
+
+std::uint64_t RangeCache::adjacent_free_bytes(const EvictionItem& item) const {
+    return static_cast<const Entry&>(item).region_->adjacent_free;
+}
+
+double RangeCache::application_score(const EvictionItem& item) const {
+    const auto& entry = static_cast<const Entry&>(item);
+    return config_.application_score ? config_.application_score(entry.target_, entry.offset_, entry.bytes)
+                                     : 0.0;
+}
+
+std::uint64_t RangeCache::capacity_bytes() const { return buffer_.size_bytes(); }
+
+void RangeCache::check_invariants() const {
+    const auto ensure = [](bool good, const char* what) {
+        if (good) return;
+        std::fprintf(stderr, "nearfetch: range cache: %s\n", what);
+        std::abort();
+    };
+    buffer_.check_invariants();
+    std::uint64_t pending = 0;
+    std::uint64_t stored_bytes = 0;
+    std::uint64_t indexed = 0;
+    const Entry* before = nullptr;
+    const char* fault = by_range_.fault();
+    ensure(fault == nullptr, fault);
+    for (auto place = by_range_.begin(); place; place = place.next()) {
+        const Entry& entry = pool_[place.id()];
+        ensure(entry.target_ == place.target() && entry.offset_ == place.offset(),
+               "entry at another's place");
+        ensure(index_.find(entry.target_, entry.offset_) == entry.id_, "entry is not in the index");
+        ensure(!entry.doomed_ && !entry.victim_, "doomed entry or forgotten mark");
+        if (!exact_match_ && before != nullptr && before->target_ == entry.target_)
+            ensure(before->offset_ + before->bytes <= entry.offset_, "entries overlap");
+        if (entry.is_pending()) ++pending;
+        ensure(entry.is_pending() || entry.served_ == entry.storage_, "cached entry without its bytes");
+        ensure((entry.region_ != nullptr) == entry.store_, "storage and state disagree");
+        if (entry.region_ != nullptr) {
+            ensure(
+                entry.region_->owner == &entry && buffer_.data(entry.region_) + entry.skew_ == entry.storage_,
+                "region's owner");
+            ensure(entry.region_->bytes == StorageBuffer::footprint(entry.stored_bytes()), "region's size");
+            stored_bytes += entry.region_->bytes;
+        }
+        before = &entry;
+    }
+    for (std::uint32_t slot = 0; slot < index_.slot_count(); ++slot)
+        if (index_.at(slot) != CuckooIndex::none) ++indexed;
+    ensure(indexed == by_range_.size() && index_.used() == indexed, "index has other entries");
+    ensure(by_age_.size() == by_range_.size(), "age list has other entries");
+    ensure(pending == pending_, "pending entries are miscounted");
+    const std::uint64_t allocated = buffer_.size_bytes() - buffer_.free_bytes();
+    ensure(doomed_ > 0 ? stored_bytes <= allocated : stored_bytes == allocated, "buffer space leaked");
+    for (const Entry* const entry : near_)
+        ensure(entry == &nothing_ || index_.find(entry->target_, entry->offset_) == entry->id_,
+               "an entry is near that is gone");
+    ensure(nothing_.bytes == 0 && (mru_ == &nothing_ || !mru_->is_pending()), "most recently used entry");
+    ensure(!exact_match_ || mru_ == &nothing_, "parts of entries are found");
+}
+
+}  // namespace nearfetch

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// MPI begins. Before its library is called for the first time it is found; when it has begun the process asks
+// which world it is in.
+
+#include <mpi.h>
+
+#include "mpi/mpi_library.hpp"
+#include "mpi/report/world.hpp"
+
+namespace nearfetch {
+
+namespace {
+
+int begun(int status) noexcept {
+    if (status == MPI_SUCCESS) world.look();
+    return status;
+}
+
+}  // namespace
+
+}  // namespace nearfetch
+
+using namespace nearfetch;
+
+extern "C" {
+
+int MPI_Init(int* argc, char*** argv) {
+    need_mpi_library();
+    return begun(PMPI_Init(argc, argv));
+}
+
+int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
+    need_mpi_library();
+    return begun(PMPI_Init_thread(argc, argv, required, provided));
+}
+
+#if MPI_VERSION >= 4
+int MPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session* session) {
+    need_mpi_library();
+    return PMPI_Session_init(info, errhandler, session);
+}
+#endif
+}

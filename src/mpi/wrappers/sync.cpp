@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// The synchronisation calls. Each tells the engine which transfers it has completed, and whether an access
+// epoch is open. A flush with nothing outstanding does not enter the library, but for the progress that
+// others need.
+
+#include <mpi.h>
+
+#include <new>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "mpi/library.hpp"
+#include "mpi/wrappers/intercept.hpp"
+
+namespace nearfetch {
+
+namespace {
+
+/// The window if nearfetch has something to do with it. Where nothing is cached it still has to see the end
+/// of fetching atomics, of what may be polls, and of what was started when something was.
+Window* active_window(MPI_Win win) noexcept {
+    Window* const window = find_window(win);
+    if (window == nullptr || !window->off()) return window;
+    const CachedWindow& cached = window->cached();
+    return cached.must_see_completions() || cached.gets_under_way() ? window : nullptr;
+}
+
+/// After a lock was opened: unless the program has promised that this says nothing.
+void learned_by_lock(const Window* window, const char* call) noexcept {
+    if (window == nullptr || window->locks_synchronize()) learned(call);
+}
+
+using FlushCall = int(int, MPI_Win);
+
+template <FlushKind kind, FlushCall call>
+[[gnu::noinline]] int flush_slowly(int target, MPI_Win win) {
+    if (recess.flush_tells()) return call(target, win);
+    Window* const window = active_window(win);
+    const auto library = [&] {
+        const int status = open_locks(window);
+        return status == MPI_SUCCESS ? call(target, win) : status;
+    };
+    if (window == nullptr || !window->has(target)) return library();
+    keep_at_hand(win, window);
+    switch (window->cached().flush(target, kind)) {
+        case Flush::elided:
+            break;
+        case Flush::elided_progress:
+            window->serve_others();
+            break;
+        case Flush::needed:
+            return complete_by(window->cached(), target, kind, library);
+        case Flush::needed_unseen:
+            return after_sending(window->cached(), target, kind, [&](Moment since) {
+                const int status = library();
+                if (status == MPI_SUCCESS) window->cached().done_unseen(target, since, kind);
+                return status;
+            });
+    }
+    return MPI_SUCCESS;
+}
+
+/// Functions of their own, so that what is elided does not pay for their registers.
+template <FlushKind kind, FlushCall call>
+[[gnu::noinline]] int flush_not_at_hand(int target, MPI_Win win) {
+    if (recess.flushes.passes()) return call(target, win);
+    return flush_slowly<kind, call>(target, win);
+}
+
+template <FlushKind kind, FlushCall call>
+[[gnu::noinline]] int flush_passing(Window& window, int target, MPI_Win win) {
+    const int status = window.cached().flush_passing(target, kind, [&] {
+        const int opened = window.open_locks();
+        return opened == MPI_SUCCESS ? call(target, win) : opened;
+    });
+    recess.completion_passed();
+    return status;
+}
+
+template <FlushKind kind, FlushCall call>
+[[gnu::noinline]] int flush_seen(int target, MPI_Win win) {
+    Window* const window = window_at_hand(win);
+    if (window != nullptr && window->has(target)) [[likely]] {
+        switch (window->cached().try_flush(target, kind)) {
+            case Served::hit:
+                return MPI_SUCCESS;
+            case Served::pass:
+                return flush_passing<kind, call>(*window, target, win);
+            default:
+                break;
+        }
+    }
+    return flush_not_at_hand<kind, call>(target, win);
+}
+
+/// What the first few lines of a lock and of an unlock ask: the window, where no lock waits and none may.
+[[gnu::always_inline]] inline Window* window_of_locks(int target, MPI_Win win) noexcept {
+    Window* const window = window_at_hand(win);
+    return window != nullptr && window->locks_synchronize() && window->has(target) ? window : nullptr;
+}
+
+/// Calls the library when it has seen all locks.
+template <class Call>
+auto after_locks(MPI_Win win, const Call& call) noexcept {
+    return [win, &call] {
+        const int status = open_locks(find_window(win));
+        return status == MPI_SUCCESS ? call() : status;
+    };
+}
+
+template <FlushKind kind, int library_call(MPI_Win)>
+[[gnu::noinline]] int flush_all_seen(MPI_Win win) {
+    if (recess.flushes.passes() || recess.flush_tells()) return library_call(win);
+    Window* const window = active_window(win);
+    const auto library = [win] { return library_call(win); };
+    const auto call = after_locks(win, library);
+    if (window == nullptr) [[unlikely]]
+        return call();
+    const Flush flush = window->cached().flush_all(kind);
+    if (flush == Flush::needed) return complete_all_by(window->cached(), kind, call);
+    if (flush == Flush::elided_progress) [[unlikely]]
+        window->serve_others();
+    return MPI_SUCCESS;
+}
+
+[[gnu::noinline]] int lock_seen(int lock_type, int rank, int assert, MPI_Win win) {
+    if (Window* const passed = window_of_locks(rank, win);
+        passed != nullptr && passed->cached().lock_passes(rank)) {
+        const Learning learning("MPI_Win_lock");
+        const int status = PMPI_Win_lock(lock_type, rank, assert, win);
+        if (status == MPI_SUCCESS) passed->cached().lock_passed(rank);
+        return status;
+    }
+    Window* const window = find_window(win);
+    if (window != nullptr && window->keep_lock_back(lock_type, rank, assert)) return MPI_SUCCESS;
+    const auto lock = [&] { return PMPI_Win_lock(lock_type, rank, assert, win); };
+    const int status =
+        and_then(after_locks(win, lock), [&](int) { learned_by_lock(window, "MPI_Win_lock"); });
+    if (window != nullptr && status == MPI_SUCCESS && window->has(rank))
+        window->cached().change_epochs([=](Epochs& epochs) { epochs.set(rank, Epoch::passive); });
+    return status;
+}
+
+[[gnu::noinline]] int unlock_seen(int rank, MPI_Win win) {
+    if (Window* const passed = window_of_locks(rank, win);
+        passed != nullptr && passed->cached().unlock_passes(rank)) {
+        const int status = and_then([&] { return PMPI_Win_unlock(rank, win); },
+                                    [&](int outcome) { passed->cached().unlock_passed(rank, outcome); });
+        recess.unlock_passed();
+        return status;
+    }
+    Window* const window = find_window(win);
+    if (window == nullptr) return PMPI_Win_unlock(rank, win);
+    keep_at_hand(win, window);
+    if (window->elide_unlock(rank)) return MPI_SUCCESS;
+    const auto unlock = [&] { return PMPI_Win_unlock(rank, win); };
+    const auto call = after_locks(win, unlock);
+    if (!window->has(rank)) return call();
+    const int status = complete_by(window->cached(), rank, FlushKind::full, call);
+    if (status == MPI_SUCCESS)
+        window->cached().change_epochs([=](Epochs& epochs) { epochs.set(rank, Epoch::none); });
+    return status;
+}
+
+/// Completes everything; if that went well, what all targets had open is closed.
+template <class Call>
+int close_all(MPI_Win win, const Call& library_call) {
+    Window* const window = find_window(win);
+    const auto call = after_locks(win, library_call);
+    if (window == nullptr) return call();
+    const int status = complete_all_by(window->cached(), FlushKind::full, call);
+    if (status == MPI_SUCCESS)
+        window->cached().change_epochs([](Epochs& epochs) { epochs.set_all(Epoch::none); });
+    return status;
+}
+
+/// After a fence that went well.
+void fenced(Window& window, int assert) noexcept {
+    const bool opens = (assert& MPI_MODE_NOSUCCEED) == 0;
+    window.cached().change_epochs(
+        [=](Epochs& epochs) { opens ? epochs.fence() : epochs.set_all(Epoch::none); });
+}
+
+[[gnu::noinline]] int fence_seen(int assert, MPI_Win win) {
+    if (recess.fence_tells()) return PMPI_Win_fence(assert, win);
+    Window* const window = find_window(win);
+    const Learning learning("MPI_Win_fence");
+    const int status = close_all(win, [&] { return PMPI_Win_fence(assert, win); });
+    if (window != nullptr && status == MPI_SUCCESS) fenced(*window, assert);
+    return status;
+}
+
+/// The ranks in the window of a group's members. \throws std::bad_alloc
+std::vector<Rank> ranks_of(MPI_Win win, MPI_Group group) {
+    MPI_Group all = MPI_GROUP_NULL;
+    int size = 0;
+    if (PMPI_Group_size(group, &size) != MPI_SUCCESS || PMPI_Win_get_group(win, &all) != MPI_SUCCESS)
+        return {};
+    std::vector<int> members(static_cast<std::size_t>(size)), ranks(members.size(), MPI_UNDEFINED);
+    std::iota(members.begin(), members.end(), 0);
+    PMPI_Group_translate_ranks(group, size, members.data(), all, ranks.data());
+    PMPI_Group_free(&all);
+    std::erase_if(ranks, [](int rank) { return rank < 0; });
+    return ranks;
+}
+
+}  // namespace
+
+}  // namespace nearfetch
+
+using namespace nearfetch;
+
+extern "C" {
+
+NEARFETCH_IN_LINE("2")
+[[gnu::aligned(64)]] int MPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win) {
+    if (recess.locks.passes()) return recess.library.Win_lock(lock_type, rank, assert, win);
+    return lock_seen(lock_type, rank, assert, win);
+}
+
+NEARFETCH_IN_LINE("2") int MPI_Win_unlock(int rank, MPI_Win win) {
+    if (recess.unlocks_pass()) return recess.library.Win_unlock(rank, win);
+    return unlock_seen(rank, win);
+}
+
+int MPI_Win_lock_all(int assert, MPI_Win win) {
+    Window* const window = find_window(win);
+    const auto lock = [&] { return PMPI_Win_lock_all(assert, win); };
+    const int status =
+        and_then(after_locks(win, lock), [&](int) { learned_by_lock(window, "MPI_Win_lock_all"); });
+    if (window != nullptr && status == MPI_SUCCESS)
+        window->cached().change_epochs([](Epochs& epochs) { epochs.set_all(Epoch::passive); });
+    return status;
+}
+
+int MPI_Win_unlock_all(MPI_Win win) {
+    return close_all(win, [&] { return PMPI_Win_unlock_all(win); });
+}
+
+#define NEARFETCH_FLUSH(NAME, KIND, SEEN, LINE, PARAMETERS, ARGUMENTS)         \
+    NEARFETCH_IN_LINE(LINE) int MPI_Win_##NAME PARAMETERS {                    \
+        if (recess.flushes_pass()) return recess.library.Win_##NAME ARGUMENTS; \
+        return SEEN<FlushKind::KIND, PMPI_Win_##NAME> ARGUMENTS;               \
+    }
+
+NEARFETCH_FLUSH(flush, full, flush_seen, "1", (int rank, MPI_Win win), (rank, win))
+NEARFETCH_FLUSH(flush_local, local, flush_seen, "3", (int rank, MPI_Win win), (rank, win))
+NEARFETCH_FLUSH(flush_all, full, flush_all_seen, "4", (MPI_Win win), (win))
+NEARFETCH_FLUSH(flush_local_all, local, flush_all_seen, "4", (MPI_Win win), (win))
+
+int MPI_Win_fence(int assert, MPI_Win win) {
+    if (recess.fences.passes()) return recess.library.Win_fence(assert, win);
+    return fence_seen(assert, win);
+}
+
+int MPI_Win_start(MPI_Group group, int assert, MPI_Win win) {
+    const Learning learning("MPI_Win_start");
+    const int status = after_locks(win, [&] { return PMPI_Win_start(group, assert, win); })();
+    Window* const window = find_window(win);
+    if (window == nullptr || status != MPI_SUCCESS) return status;
+    try {
+        std::vector<Rank> ranks = ranks_of(win, group);
+        window->cached().change_epochs([&](Epochs& epochs) { epochs.start(std::move(ranks)); });
+    } catch (const std::bad_alloc&) {
+        // Without it there are no hits in this epoch.
+    }
+    return status;
+}
+
+int MPI_Win_complete(MPI_Win win) {
+    const Learning learning("MPI_Win_complete");
+    const int status = close_all(win, [&] { return PMPI_Win_complete(win); });
+    Window* const window = find_window(win);
+    if (window != nullptr && status == MPI_SUCCESS)
+        window->cached().change_epochs([](Epochs& epochs) { epochs.complete(); });
+    return status;
+}
+
+int MPI_Win_sync(MPI_Win win) {
+    const Learning learning("MPI_Win_sync");
+    const int status = after_locks(win, [&] { return PMPI_Win_sync(win); })();
+    Window* const window = active_window(win);
+    if (window != nullptr && window->mode() == Mode::transparent) window->cached().acquire();
+    return status;
+}
+}

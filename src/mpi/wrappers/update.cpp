@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Accumulates and atomics always go to the network, after what this process has put there. What they leave
+// behind is not known, so that the bytes they overlap in this rank's cache are forgotten. MPI_NO_OP changes
+// nothing, and reads that are atomics are never served from the cache: a program may poll with them.
+
+#include <mpi.h>
+
+#include <new>
+#include <span>
+#include <vector>
+
+#include "base/thread_scratch.hpp"
+#include "mpi/library.hpp"
+#include "mpi/requests/request.hpp"
+#include "mpi/wrappers/access.hpp"
+#include "mpi/wrappers/checking.hpp"
+#include "mpi/wrappers/intercept.hpp"
+
+namespace nearfetch {
+
+namespace {
+
+/// The target's side of an update.
+struct UpdateTarget {
+    int rank;
+    MPI_Aint displacement;
+    MPI_Count count;
+    MPI_Datatype type;
+    MPI_Win win;
+};
+
+/// Whether an update may be news when it is complete: its result, if it is an atomic (a read is one like
+/// others: processes hand data over by a flag that one sets and the other reads), or what it wrote, if other
+/// windows may expose the same memory.
+/// \param call the atomic's name, null for an update that brings nothing back
+bool brings_news(const Window& window, const char* call) noexcept {
+    if (Library::overlapping()) return true;
+    return call != nullptr && window.atomics_synchronize() && !left_out(call);
+}
+
+/// An atomic that changes nothing, or of a window that nothing is cached of: only its news count.
+void note_read(const UpdateTarget& to, const char* call) noexcept {
+    Window* const window = find_window(to.win);
+    if (window == nullptr || !window->has(to.rank)) return;
+    keep_at_hand(to.win, window);
+    const bool news = brings_news(*window, call);
+    if (news || !window->off()) window->cached().count_read(to.rank, news);
+}
+
+/// The request of an atomic: its end brings the news. Where it has ended already nobody will see that.
+void track_atomic_request(MPI_Request request, MPI_Win win) {
+    const char* const call = "MPI_Rget_accumulate";
+    const Window* const window = find_window(win);
+    if (window != nullptr && !brings_news(*window, call))
+        track_silent_request(request, win);
+    else if (window == nullptr || complete_at_once(*window, request))
+        learned(call);
+}
+
+/// Starts the atomic, after what this process has put to that target.
+/// \return the first error
+template <class Call>
+int start_in_order(Window* window, const UpdateTarget& to, const Call& call) {
+    if (window == nullptr) return call();
+    if (const int status = window->open_locks(); status != MPI_SUCCESS) return status;
+    const int sent =
+        window->off() || !window->has(to.rank) ? MPI_SUCCESS : window->cached().send_collected(to.rank);
+    const int status = call();
+    return sent != MPI_SUCCESS ? sent : status;
+}
+
+/// An update or atomic of a target that nothing is kept of.
+/// \param call the atomic's name, null for an update that brings nothing back
+[[gnu::always_inline]] inline bool passes(int target, MPI_Win win, const char* call) noexcept {
+    Window* const window = undisturbed_window(target, win);
+    return window != nullptr && window->cached().update_passes(target, brings_news(*window, call));
+}
+
+/// The bytes at the target; none if they are not known.
+void find_target_pieces(const Window& window, const UpdateTarget& to, std::vector<Piece>& pieces) noexcept {
+    try {
+        const std::uint64_t size = bytes_of(dense_bytes(to.type), to.count);
+        const std::uint64_t offset = window.offset(to.rank, to.displacement);
+        if (size != 0 && offset + size >= offset)
+            pieces.assign(1, {offset, size, nullptr});
+        else if (!make_target_pieces(window, to.rank, to.displacement, static_cast<std::uint64_t>(to.count),
+                                     to.type, pieces))
+            pieces.clear();
+    } catch (const std::bad_alloc&) {
+        pieces.clear();
+    }
+}
+
+template <class Call>
+int update(const char* name, const UpdateTarget& to, const Call& call) {
+    Window* const window = find_window(to.win);
+    const int status = start_in_order(window, to, call);
+    if (status != MPI_SUCCESS) return status;
+    if (window == nullptr || window->off() || !window->has(to.rank)) {
+        note_read(to, name);
+        return status;
+    }
+    keep_at_hand(to.win, window);
+    auto& pieces = thread_scratch<std::vector<Piece>, struct PiecesOfUpdate>();
+    pieces.clear();
+    if (!window->cached().nothing_kept(to.rank)) find_target_pieces(*window, to, pieces);
+    window->cached().forget(to.rank, pieces, brings_news(*window, name));
+    return status;
+}
+
+/// The library's own call, which reads atomically; what is left of a partial hit is an ordinary get.
+template <class Call>
+class ReadStarter final : public GetStarter {
+  public:
+    ReadStarter(Window& window, Rank target, const Call& call) noexcept
+        : window_(window), target_(target), call_(call) {}
+    int start_whole() override {
+        const int status = window_.open_locks();
+        return status == MPI_SUCCESS ? call_() : status;
+    }
+    int start_pieces(std::span<const Piece> pieces) override {
+        if (const int status = window_.open_locks(); status != MPI_SUCCESS) return status;
+        return window_.transport().start_get(target_, pieces);
+    }
+
+  private:
+    Window& window_;
+    Rank target_;
+    const Call& call_;
+};
+
+/// An atomic that only reads, where the program has promised that a get would do.
+/// \return whether it was one, and `status` is its status
+template <class Count, class Call>
+bool read_by_get(const Access<Count>& access, MPI_Op op, const Call& call, int& status) {
+    if (op != MPI_NO_OP) [[likely]]
+        return false;
+    Window* const window = find_window(access.win);
+    if (window == nullptr || !window->caches_atomic_reads()) return false;
+    ReadStarter<Call> starter(*window, access.target, call);
+    status = MPI_SUCCESS;
+    if (window->has(access.target) && run_bytes(access) != 0) {
+        const RangeGet get = range_get_of(*window, access);
+        const Served served = window->cached().try_get_slowly(get);
+        if (served == Served::hit) check_if_due(*window, get.target, get.offset, access.origin, get.size);
+        if (served == Served::pass) {
+            status = starter.start_whole();
+            if (status == MPI_SUCCESS) window->cached().note_bypassed_get(get);
+        }
+        if (served == Served::hit || served == Served::pass) return true;
+    }
+    Begun begun{};
+    status = get_slowly(*window, access, 0, starter, begun);
+    return true;
+}
+
+/// An accumulate with an operation: only those that change something make the cache forget.
+template <class Call>
+int accumulate(const char* name, const UpdateTarget& to, MPI_Op op, const Call& call) {
+    if (op != MPI_NO_OP) return update(name, to, call);
+    const int status = start_in_order(find_window(to.win), to, call);
+    if (status == MPI_SUCCESS) note_read(to, name);
+    return status;
+}
+
+[[gnu::noinline]] int fetch_and_op_kept(const void* origin, void* result, MPI_Datatype type, int rank,
+                                        MPI_Aint disp, MPI_Op op, MPI_Win win) {
+    const auto call = [&] { return PMPI_Fetch_and_op(origin, result, type, rank, disp, op, win); };
+    int status = MPI_SUCCESS;
+    if (read_by_get(Access<int>{result, 1, type, rank, disp, 1, type, win}, op, call, status)) return status;
+    return accumulate("MPI_Fetch_and_op", {rank, disp, 1, type, win}, op, call);
+}
+
+[[gnu::noinline]] int compare_and_swap_kept(const void* origin, const void* compare, void* result,
+                                            MPI_Datatype type, int rank, MPI_Aint disp, MPI_Win win) {
+    return update("MPI_Compare_and_swap", {rank, disp, 1, type, win},
+                  [&] { return PMPI_Compare_and_swap(origin, compare, result, type, rank, disp, win); });
+}
+
+int fetch_and_op_seen(const void* origin, void* result, MPI_Datatype type, int rank, MPI_Aint disp, MPI_Op op,
+                      MPI_Win win) {
+    if (op != MPI_NO_OP && passes(rank, win, "MPI_Fetch_and_op"))
+        return PMPI_Fetch_and_op(origin, result, type, rank, disp, op, win);
+    return fetch_and_op_kept(origin, result, type, rank, disp, op, win);
+}
+
+int compare_and_swap_seen(const void* origin, const void* compare, void* result, MPI_Datatype type, int rank,
+                          MPI_Aint disp, MPI_Win win) {
+    if (passes(rank, win, "MPI_Compare_and_swap"))
+        return PMPI_Compare_and_swap(origin, compare, result, type, rank, disp, win);
+    return compare_and_swap_kept(origin, compare, result, type, rank, disp, win);
+}
+
+}  // namespace
+
+}  // namespace nearfetch
+
+using namespace nearfetch;
+
+// The bodies are the same for int and MPI_Count. What passes ends in the library's call, and needs no stack;
+// an atomic that only reads does not, because it may be served.
+#define NEARFETCH_UPDATES(SUFFIX, COUNT)                                                                     \
+    [[gnu::noinline]] static int accumulate_kept##SUFFIX(                                                    \
+        const void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank, MPI_Aint disp,           \
+        COUNT count, MPI_Datatype type, MPI_Op op, MPI_Win win) {                                            \
+        return accumulate(nullptr, {rank, disp, count, type, win}, op, [&] {                                 \
+            return PMPI_Accumulate##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, op,   \
+                                           win);                                                             \
+        });                                                                                                  \
+    }                                                                                                        \
+    static int accumulate_seen##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type,     \
+                                       int rank, MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Op op,   \
+                                       MPI_Win win) {                                                        \
+        if (passes(rank, win, nullptr))                                                                      \
+            return PMPI_Accumulate##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, op,   \
+                                           win);                                                             \
+        return accumulate_kept##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, op, win); \
+    }                                                                                                        \
+    int MPI_Accumulate##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,   \
+                               MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Win win) {      \
+        return recess.updates.way(recess.library.Accumulate##SUFFIX, accumulate_seen##SUFFIX)(               \
+            origin, origin_count, origin_type, rank, disp, count, type, op, win);                            \
+    }                                                                                                        \
+    int MPI_Raccumulate##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,  \
+                                MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Win win,       \
+                                MPI_Request* request) {                                                      \
+        const int status = accumulate(nullptr, {rank, disp, count, type, win}, op, [&] {                     \
+            return PMPI_Raccumulate##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, op,  \
+                                            win, request);                                                   \
+        });                                                                                                  \
+        if (status == MPI_SUCCESS) track_silent_request(*request, win);                                      \
+        return status;                                                                                       \
+    }                                                                                                        \
+    static int get_accumulate_seen##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, \
+                                           void* result, COUNT result_count, MPI_Datatype result_type,       \
+                                           int rank, MPI_Aint disp, COUNT count, MPI_Datatype type,          \
+                                           MPI_Op op, MPI_Win win) {                                         \
+        const auto call = [&] {                                                                              \
+            return PMPI_Get_accumulate##SUFFIX(origin, origin_count, origin_type, result, result_count,      \
+                                               result_type, rank, disp, count, type, op, win);               \
+        };                                                                                                   \
+        int status = MPI_SUCCESS;                                                                            \
+        const Access<COUNT> access{result, result_count, result_type, rank, disp, count, type, win};         \
+        if (read_by_get(access, op, call, status)) return status;                                            \
+        return accumulate("MPI_Get_accumulate", {rank, disp, count, type, win}, op, call);                   \
+    }                                                                                                        \
+    int MPI_Get_accumulate##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type,         \
+                                   void* result, COUNT result_count, MPI_Datatype result_type, int rank,     \
+                                   MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Win win) {  \
+        return recess.atomics.way(recess.library.Get_accumulate##SUFFIX, get_accumulate_seen##SUFFIX)(       \
+            origin, origin_count, origin_type, result, result_count, result_type, rank, disp, count, type,   \
+            op, win);                                                                                        \
+    }                                                                                                        \
+    int MPI_Rget_accumulate##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type,        \
+                                    void* result, COUNT result_count, MPI_Datatype result_type, int rank,    \
+                                    MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Win win,   \
+                                    MPI_Request* request) {                                                  \
+        const int status = accumulate("MPI_Rget_accumulate", {rank, disp, count, type, win}, op, [&] {       \
+            return PMPI_Rget_accumulate##SUFFIX(origin, origin_count, origin_type, result, result_count,     \
+                                                result_type, rank, disp, count, type, op, win, request);     \
+        });                                                                                                  \
+        if (status == MPI_SUCCESS) track_atomic_request(*request, win);                                      \
+        return status;                                                                                       \
+    }
+
+extern "C" {
+
+NEARFETCH_UPDATES(, int)
+#if NEARFETCH_LARGE_COUNT
+NEARFETCH_UPDATES(_c, MPI_Count)
+#endif
+
+int MPI_Fetch_and_op(const void* origin, void* result, MPI_Datatype type, int rank, MPI_Aint disp, MPI_Op op,
+                     MPI_Win win) {
+    return recess.atomics.way(recess.library.Fetch_and_op, fetch_and_op_seen)(origin, result, type, rank,
+                                                                              disp, op, win);
+}
+
+int MPI_Compare_and_swap(const void* origin, const void* compare, void* result, MPI_Datatype type, int rank,
+                         MPI_Aint disp, MPI_Win win) {
+    return recess.atomics.way(recess.library.Compare_and_swap, compare_and_swap_seen)(origin, compare, result,
+                                                                                      type, rank, disp, win);
+}
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Windows come and go here. Settings are checked before the window is made: a bad info key is an MPI error of
+// the class MPI_ERR_INFO_VALUE with a text that names it, and no window.
+
+#include <mpi.h>
+
+#include "mpi/library.hpp"
+#include "mpi/requests/request.hpp"
+#include "mpi/wrappers/intercept.hpp"
+
+namespace nearfetch {
+
+namespace {
+
+Exposed exposed_by(MPI_Aint size, MPI_Aint unit) noexcept {
+    return {static_cast<std::uint64_t>(unit), static_cast<std::uint64_t>(size), nullptr, false};
+}
+
+/// The same where the library allocates it.
+Exposed allocated_by(MPI_Aint size, MPI_Aint unit) noexcept {
+    Exposed exposed = exposed_by(size, unit);
+    exposed.declared = false;
+    return exposed;
+}
+
+/// The same where the others' memory is near.
+Exposed exposed_to(MPI_Aint size, MPI_Aint unit) noexcept {
+    Exposed exposed = allocated_by(size, unit);
+    exposed.near = true;
+    return exposed;
+}
+
+/// Whether the program asks for a mode of this window.
+bool names_mode(MPI_Info info) noexcept {
+    int length = 0, found = 0;
+    return info != MPI_INFO_NULL &&
+           PMPI_Info_get_valuelen(info, "nearfetch_mode", &length, &found) == MPI_SUCCESS && found;
+}
+
+/// \param base where the address of the memory stands when the window has been made; null: the window is
+/// dynamic
+template <class Create>
+int create(const char* call, MPI_Comm comm, MPI_Info info, Exposed exposed, const void* base, MPI_Win* win,
+           const Create& make) {
+    if (comm == MPI_COMM_NULL || !Library::has_world()) return and_then(make, [&](int) { learned(call); });
+    Library& library = Library::instance();
+    try {
+        const Settings settings = library.settings_for(info);
+        const int status = and_then(make, [&](int) { learned(call); });
+        if (status != MPI_SUCCESS) return status;
+        exposed.dynamic = base == nullptr;
+        exposed.near = exposed.near && !names_mode(info);
+        if (base != nullptr) exposed.base = *static_cast<void* const*>(base);
+        return library.attach(*win, comm, exposed, settings);
+    } catch (const Error& error) {
+        return raise_on_comm(comm, MPI_ERR_INFO_VALUE, error);
+    } catch (const std::bad_alloc&) {
+        return MPI_SUCCESS;  // the window exists, and nearfetch does not look after it
+    }
+}
+
+}  // namespace
+
+}  // namespace nearfetch
+
+using namespace nearfetch;
+
+// The bodies are the same for int and, in the large-count variants, MPI_Aint displacement units.
+#define NEARFETCH_WINDOWS(SUFFIX, UNIT)                                                                  \
+    int MPI_Win_create##SUFFIX(void* base, MPI_Aint size, UNIT unit, MPI_Info info, MPI_Comm comm,       \
+                               MPI_Win* win) {                                                           \
+        return create("MPI_Win_create", comm, info, exposed_by(size, unit), &base, win,                  \
+                      [&] { return PMPI_Win_create##SUFFIX(base, size, unit, info, comm, win); });       \
+    }                                                                                                    \
+    int MPI_Win_allocate##SUFFIX(MPI_Aint size, UNIT unit, MPI_Info info, MPI_Comm comm, void* baseptr,  \
+                                 MPI_Win* win) {                                                         \
+        return create("MPI_Win_allocate", comm, info, allocated_by(size, unit), baseptr, win,            \
+                      [&] { return PMPI_Win_allocate##SUFFIX(size, unit, info, comm, baseptr, win); });  \
+    }                                                                                                    \
+    int MPI_Win_allocate_shared##SUFFIX(MPI_Aint size, UNIT unit, MPI_Info info, MPI_Comm comm,          \
+                                        void* baseptr, MPI_Win* win) {                                   \
+        return create("MPI_Win_allocate_shared", comm, info, exposed_to(size, unit), baseptr, win, [&] { \
+            return PMPI_Win_allocate_shared##SUFFIX(size, unit, info, comm, baseptr, win);               \
+        });                                                                                              \
+    }
+
+extern "C" {
+
+NEARFETCH_WINDOWS(, int)
+#if NEARFETCH_LARGE_COUNT
+NEARFETCH_WINDOWS(_c, MPI_Aint)
+#endif
+
+int MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* win) {
+    return create("MPI_Win_create_dynamic", comm, info, exposed_by(0, 1), nullptr, win,
+                  [&] { return PMPI_Win_create_dynamic(info, comm, win); });
+}
+
+int MPI_Win_free(MPI_Win* win) {
+    // Before the library's own free: afterwards another thread's new window may have the same handle.
+    if (Window* const window = find_window(*win)) {
+        // Then it is for the library to say that the program left an epoch open.
+        window->open_locks();
+        forget_requests(*window);
+        Library::instance().detach(*win);
+    }
+    const int status = PMPI_Win_free(win);
+    learned("MPI_Win_free");
+    return status;
+}
+
+int MPI_Win_set_info(MPI_Win win, MPI_Info info) {
+    Window* const window = find_window(win);
+    if (window != nullptr) {
+        // Other settings may not keep locks back.
+        if (const int status = window->open_locks(); status != MPI_SUCCESS) return status;
+        Settings settings = window->cached().settings();
+        const Settings before = settings;
+        try {
+            Library::apply_info(settings, info);
+            if (!(settings == before)) {
+                // An error has reached the window's error handler, and is none of this call.
+                window->cached().send_collected(CachedWindow::all_targets);
+                window->change_settings(settings);
+            }
+        } catch (const Error& error) {
+            return raise_on_window(win, MPI_ERR_INFO_VALUE, error);
+        }
+    }
+    const Learning learning("MPI_Win_set_info");
+    return PMPI_Win_set_info(win, info);
+}
+}

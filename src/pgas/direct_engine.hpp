@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Gets and puts without a cache: each is a message, and a blocking one waits for it. What a program is
+// compared with, and what it has when its cache is off.
+
+#include "cache/counters/page_cache_counters.hpp"
+#include "transport/transport.hpp"
+
+namespace nearfetch {
+
+class DirectEngine {
+  public:
+    explicit DirectEngine(Transport& transport) noexcept : transport_(transport) {}
+    DirectEngine(const DirectEngine&) = delete;
+    DirectEngine& operator=(const DirectEngine&) = delete;
+
+    /// A message under way. Stays where it is until it is done; the destructor waits for it.
+    class Pending {
+      public:
+        /// Fetches. \pre size_bytes > 0
+        Pending(DirectEngine& engine, Rank target, std::uint64_t address, std::uint64_t size_bytes,
+                std::byte* to);
+        /// Writes; done means: at the target.
+        Pending(DirectEngine& engine, Rank target, std::uint64_t address, std::uint64_t size_bytes,
+                const std::byte* from);
+        Pending(const Pending&) = delete;
+        Pending& operator=(const Pending&) = delete;
+        ~Pending() { wait(); }
+
+        bool test();
+        /// \return 0 or its status
+        int wait();
+
+      private:
+        friend class DirectEngine;
+        void began(int status) noexcept;
+        Token token() noexcept { return reinterpret_cast<Token>(this); }
+
+        DirectEngine& engine_;
+        bool done_ = false;
+        int status_ = 0;
+    };
+
+    /// Waits for all that is under way.
+    void finish() {
+        while (under_way_ != 0)
+            collect(true);
+    }
+    /// Messages and their bytes.
+    const PageCacheCounters& counters() const noexcept { return counters_; }
+    /// How long this thread has waited for the network.
+    std::uint64_t waited_ns() const noexcept { return waited_ns_; }
+
+  private:
+    void collect(bool wait);
+
+    Transport& transport_;
+    std::size_t under_way_ = 0;
+    std::uint64_t waited_ns_ = 0;
+    PageCacheCounters counters_;
+};
+
+}  // namespace nearfetch

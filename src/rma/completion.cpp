@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// What completes: flushes that need not enter the library, transfers whose data enters the cache, and the
+// account that is settled now and then.
+
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "base/ticks.hpp"
+#include "rma/cached_window.hpp"
+
+namespace nearfetch {
+
+// With the mode off, gets and updates go by uncounted; only fetching atomics do not.
+
+Flush CachedWindow::flush(Rank target, FlushKind kind) noexcept {
+    const Guard guard = lock();
+    ++counters_.flushes;
+    const Target& t = at(target);
+    if (settings_.mode == Mode::off || !epochs_.may_flush(target)) return Flush::needed;
+    if (!t.idle(kind))
+        return (t.bet.caching() && t.gets.outstanding()) || t.in_transit() ? Flush::needed
+                                                                           : Flush::needed_unseen;
+    return elide();
+}
+
+Flush CachedWindow::flush_all(FlushKind kind) noexcept {
+    const Guard guard = lock();
+    ++counters_.flushes;
+    if (settings_.mode == Mode::off || !epochs_.may_flush_all()) return Flush::needed;
+    for (Rank target : active_)
+        if (!at(target).idle(kind)) return Flush::needed;
+    return elide();
+}
+
+Flush CachedWindow::elide() noexcept {
+    ++counters_.flushes_elided;
+    return lived_on_hits() ? Flush::elided_progress : Flush::elided;
+}
+
+bool CachedWindow::lock_may_wait(Rank target, bool may_wait) noexcept {
+    const Guard guard = lock();
+    ++counters_.locks;
+    const Target& t = at(target);
+    if (!may_wait || threaded_ || !keeps_data_ || t.bet.asleep() || !epochs_.closed(target) ||
+        !t.idle(FlushKind::full) || t.in_transit())
+        return false;
+    epochs_.set(target, Epoch::passive);
+    return true;
+}
+
+bool CachedWindow::elide_lock(Rank target) noexcept {
+    const Guard guard = lock();
+    NF_EXPECT(at(target).idle(FlushKind::full) && !at(target).in_transit());
+    ++counters_.locks_elided;
+    epochs_.set(target, Epoch::none);
+    return lived_on_hits();
+}
+
+bool CachedWindow::request_served() noexcept {
+    const Guard guard = lock();
+    return lived_on_hits();
+}
+
+bool CachedWindow::put_waits() noexcept {
+    const Guard guard = lock();
+    return stayed_out();
+}
+
+bool CachedWindow::must_see_completions() const noexcept {
+    const Guard guard = lock();
+    return fetching_ != 0 || winding_up_;
+}
+
+bool CachedWindow::gets_under_way() const noexcept {
+    const Guard guard = lock();
+    return last_get_.under_way() || !origins_.targets.empty();
+}
+
+void CachedWindow::fetch_started(Target& t) noexcept {
+    if (!t.fetches.outstanding()) ++fetching_;
+    t.fetches.started = issued_;
+    set_route(t);
+}
+
+void CachedWindow::fetches_completed(Target& t, Moment since) noexcept {
+    acquire_process();
+    t.fetches.complete(since);
+    if (!t.fetches.outstanding()) --fetching_;
+    set_route(t);
+}
+
+void CachedWindow::complete(Rank target, Moment since, FlushKind kind, int status,
+                            std::uint64_t network_ticks) noexcept {
+    const Guard guard = lock();
+    if (cache_ != nullptr && !keeps_data_) cache_->acquire(target);
+    const bool gets = at(target).gets.outstanding();
+    complete_locked(at(target), since, kind, status, network_ticks);
+    release_origins(at(target));
+    library_completed(gets);
+}
+
+/// The library has been entered to complete something. Where it was no get, the program may wait by hits all
+/// the same.
+void CachedWindow::library_completed(bool gets) noexcept {
+    if (winding_up_) stand_back();
+    if (!gets) {
+        lived_on_hits();
+        return;
+    }
+    polls_.completed();
+    progress_.entered();
+}
+
+void CachedWindow::done_unseen(Rank target, Moment since, FlushKind kind) noexcept {
+    const Guard guard = lock();
+    Target& t = at(target);
+    if (!keeps_data_ && cache_ != nullptr) cache_->acquire(target);
+    library_completed(t.gets.outstanding());
+    if (t.fetches.outstanding()) fetches_completed(t, since);
+    t.passed_completed(kind, 0);
+    last_get_completed(target, since, 0);
+    t.lone_bytes = 0;  // how long it took is not known
+    // Since flush() was asked, another thread may have started what waits for this completion.
+    if (t.in_transit())
+        complete_locked(t, since, kind, 0, 0);
+    else
+        t.complete(since, kind);
+    t.late = {};
+    release_origins(t);
+    if (behind_ != nullptr) behind_->completed(target, since);
+    if (!t.bet.caching() || t.bet.unread()) set_route(t);
+}
+
+void CachedWindow::complete_all(Moment since, FlushKind kind, int status,
+                                std::uint64_t network_ticks) noexcept {
+    const Guard guard = lock();
+    if (cache_ != nullptr && !keeps_data_) cache_->acquire();
+    const bool gets =
+        std::ranges::any_of(active_, [this](Rank target) { return at(target).gets.outstanding(); });
+    const std::uint64_t share = active_.empty() ? 0 : network_ticks / active_.size();
+    for (Rank target : active_)
+        complete_locked(at(target), since, kind, status, share);
+    std::erase_if(active_, [this](Rank target) {
+        Target& t = at(target);
+        t.listed = t.route == Route::pass || !t.idle(FlushKind::local) || !t.idle(FlushKind::full);
+        return !t.listed;
+    });
+    release_origins();
+    library_completed(gets);
+}
+
+void CachedWindow::complete_locked(Target& t, Moment since, FlushKind kind, int status,
+                                   std::uint64_t network_ticks) noexcept {
+    const std::uint64_t begin_ticks = ticks();
+    if (t.fetches.outstanding()) fetches_completed(t, since);
+    t.passed_completed(kind, status);
+    const bool had_gets = t.gets.outstanding();
+    const std::uint64_t lone_bytes = std::exchange(t.lone_bytes, 0);
+    if (status != 0) {
+        t.erase_flights_if([&](Entry* entry) {
+            if (entry->issued() <= since) doom(*entry);
+            return false;
+        });
+        last_get_completed(rank_of(t), since, status);
+        return;
+    }
+    t.complete(since, kind);
+    t.late = {};
+    if (last_get_.under_way(rank_of(t), since)) note_delivery(t);
+    if (behind_ != nullptr) behind_->completed(rank_of(t), since);
+    if (t.checks != 0) complete_checks(t, since);
+    if (lone_bytes != 0) t.bet.observed(lone_bytes, t.lone_ticks + network_ticks);
+    const std::size_t ranges = t.ranges_in_transit();
+    const std::uint64_t handed_out_bytes = serve_waiters(t, since);
+    std::uint64_t copied_bytes = 0;
+    t.erase_flights_if([&](Entry* entry) {
+        if (entry->issued() > since) return false;
+        if (entry->source() != entry->data()) copied_bytes += entry->size();
+        commit(*entry);
+        return true;
+    });
+    last_get_completed(rank_of(t), since, 0);
+    if (had_gets) {
+        const std::uint64_t own_ticks = ticks() - begin_ticks;
+        t.bet.completed(network_ticks, own_ticks, ranges - t.ranges_in_transit(),
+                        handed_out_bytes + copied_bytes);
+        t.bet.copied(copied_bytes, own_ticks);
+        settle_bet(t);
+    }
+    set_route(t);
+}
+
+void CachedWindow::check(Rank target, std::uint64_t offset, std::span<const std::byte> served,
+                         std::span<void* const> call_site) {
+    Guard guard = lock();
+    Target& t = at(target);
+    // The second get may overtake an update of this process, or see it although the first was before it.
+    if (t.update_under_way() && t.updating.overlaps({offset, offset + served.size()})) return;
+    HitChecks::Check* check = nullptr;
+    try {
+        check = &checks_.begin(target, offset, served, call_site);
+    } catch (const std::bad_alloc&) {
+        return;
+    }
+    const Piece piece{offset, check->found.size(), check->found.data()};
+    if (threaded_) guard.unlock();
+    const int started = and_then([&] { return transfers_.start_get(target, std::span(&piece, 1)); },
+                                 [&](int status) {
+                                     if (threaded_) guard.lock();
+                                     if (status != 0) checks_.abandon(*check);
+                                 });
+    if (started != 0) return;
+    sent(target, t, 0, 0);
+    check->issued = issued_;
+    ++t.checks;
+}
+
+void CachedWindow::complete_checks(Target& t, Moment since) noexcept {
+    checks_.complete(rank_of(t), since, [&](const StaleHit* stale) {
+        --t.checks;
+        ++counters_.checked_hits;
+        if (stale == nullptr) return;
+        ++counters_.stale_hits;
+        if (report_stale_) report_stale_(*stale);
+    });
+}
+
+/// Gives bytes that have arrived to who waits for them. \return how many
+std::uint64_t CachedWindow::serve(std::span<const Waiter> waiters) noexcept {
+    std::uint64_t bytes = 0;
+    for (std::size_t i = 0; i < waiters.size(); ++i) {
+        const Waiter& waiter = waiters[i];
+        std::memmove(waiter.origin, waiter.source, waiter.size);
+        bytes += waiter.size;
+        // The pieces of one get wait one after the other.
+        const bool is_last = i + 1 == waiters.size() || waiters[i + 1].request != waiter.request;
+        if (waiter.request != 0 && is_last) report_arrival_(waiter.request);
+    }
+    return bytes;
+}
+
+/// Whoever waits for what was started until then gets it, before anybody may reuse the buffer in which it
+/// arrived. \return how many bytes
+std::uint64_t CachedWindow::serve_waiters(Target& t, Moment since) noexcept {
+    std::uint64_t bytes = 0;
+    std::erase_if(t.waiters, [&](const Waiter& waiter) {
+        if (waiter.entry->issued() > since) return false;
+        bytes += serve(std::span(&waiter, 1));
+        return true;
+    });
+    std::erase_if(t.waiters_of, [&](const auto& waiting) {
+        if (waiting.first->issued() > since) return false;
+        bytes += serve(waiting.second);
+        return true;
+    });
+    return bytes;
+}
+
+/// Its data will not be cached. The flight stays, because who waits for it has no other way to its bytes than
+/// the buffer in which they arrive.
+void CachedWindow::doom(const Entry& entry) noexcept {
+    if (!entry.is_doomed()) cache_->drop(entry.target(), entry.offset(), entry.size());
+}
+
+void CachedWindow::complete_request(Rank target, RequestId request, bool keep,
+                                    std::uint64_t network_ticks) noexcept {
+    const Guard guard = lock();
+    Target& t = at(target);
+    const std::uint64_t begin_ticks = ticks();
+    if (keep && last_get_.under_way_by(request)) note_delivery(t);
+    // Of a get with several gaps each is a flight of its own.
+    while (auto flight = t.in_flight_of.extract(request)) {
+        if (keep) {
+            arrived(t, *flight.mapped());
+        } else {
+            flight.key() = 0;
+            t.in_flight_of.insert(std::move(flight));
+        }
+    }
+    if (!keep) return;
+    if (last_get_.under_way_by(request)) last_get_over(0);
+    release_origins(t);
+    polls_.completed();
+    t.bet.request_completed(network_ticks, ticks() - begin_ticks);
+    settle_bet(t);
+    // What completed may be what the program waited for before it reads again.
+    if (cache_ != nullptr && !keeps_data_) cache_->acquire(target);
+}
+
+void CachedWindow::bypassed_request_completed(RequestId request) noexcept {
+    const Guard guard = lock();
+    if (!last_get_.under_way_by(request)) return;
+    last_get_over(0);
+    polls_.completed();
+}
+
+/// What a request has brought.
+void CachedWindow::arrived(Target& t, Entry& entry) noexcept {
+    if (const auto waiting = t.waiters_of.extract(&entry)) serve(waiting.mapped());
+    commit(entry);
+}
+
+/// Where the library delivers at once, the program may have changed its buffer since: then what it has there
+/// now is not kept. Where nothing has been seen to come at once, what has changed has come since.
+void CachedWindow::commit(Entry& entry) noexcept {
+    Delivery& delivery = at(entry.target()).delivery;
+    const bool checked = entry.is_copied() && !entry.is_doomed();
+    const bool changed = checked && std::memcmp(entry.data(), entry.source(), entry.size()) != 0;
+    if (changed && delivery == Delivery::at_once) return cache_->abandon(&entry);
+    if (changed) delivery = Delivery::later;
+    cache_->commit(&entry, checked && !changed ? entry.data() : entry.source());
+}
+
+/// The last get is complete: the same of it, where nothing is kept.
+void CachedWindow::note_delivery(Target& t) noexcept {
+    if (t.delivery == Delivery::unknown && probe_.has_changed()) t.delivery = Delivery::later;
+    probe_.end();
+}
+
+void CachedWindow::abandon_request(Rank target, RequestId request) noexcept {
+    const Guard guard = lock();
+    Target& t = at(target);
+    const auto [begin, end] = t.in_flight_of.equal_range(request);
+    for (auto flight = begin; flight != end;) {
+        Entry& entry = *flight->second;
+        if (entry.carries()) {
+            flight = t.in_flight_of.erase(flight);
+            arrived(t, entry);
+        } else {
+            doom(entry);
+            ++flight;
+        }
+    }
+    if (last_get_.under_way_by(request)) last_get_lost();
+}
+
+/// If a round is over, and nothing is under way that belongs to it.
+void CachedWindow::settle_bet(Target& t) noexcept {
+    if (t.in_transit()) return;
+    const bool round_over = t.bet.round_over();
+    if (round_over && settings_.bypass == Bypass::on) {
+        t.bet.settle(t.hits - t.settled_hits, t.hit_bytes - t.settled_hit_bytes,
+                     keeps_data_ ? caught_up_ - t.settled_caught_up : Bet::each_epoch);
+        worth_.round_over(t.bet.network_per_get_ticks());
+    }
+    const bool rests = settings_.bypass == Bypass::on && t.bet.rests_from_vain();
+    if (!round_over && !rests) return;
+    // From now on nobody looks at what this process puts there.
+    if (t.bet.asleep()) t.updates_when_asleep = passed_updates_;
+    t.settled_caught_up = caught_up_;
+    t.settled_hits = t.hits;
+    t.settled_hit_bytes = t.hit_bytes;
+    set_route(t);
+}
+
+}  // namespace nearfetch

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What a front end and a window's engine hand each other.
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/types.hpp"
+#include "rma/target.hpp"
+
+namespace nearfetch {
+
+/// A get as the front end received it.
+struct Get {
+    Rank target = 0;
+    std::span<const Piece> pieces;  ///< in the order in which the bytes are sent
+    std::uint64_t size_bytes = 0;
+    RequestId request = 0;
+    bool may_carry = true;  ///< with a request: the front end is going to see when that completes
+};
+
+/// A get as the hot paths see it.
+struct RangeGet {
+    Rank target = 0;
+    std::uint64_t offset = 0;     ///< of its first byte in the target's window
+    std::uint64_t size = 0;       ///< bytes
+    std::byte* origin = nullptr;  ///< where it is one run of bytes; null: it is not, or nobody knows
+    RequestId request = 0;
+};
+
+/// Starts the network's part of one get: all of it, as the program asked, or the missing pieces only.
+class GetStarter {
+  public:
+    virtual int start_whole() = 0;
+    virtual int start_pieces(std::span<const Piece> pieces) = 0;
+    /// Of a get with a request that starts nothing, as all that is missing is on its way: the carrier that
+    /// was begun at that moment brings it, which set_arrival_reporter()'s reporter says. Whose gets have no
+    /// requests is not asked.
+    virtual int start_waiting(Moment /*carrier*/) { return -1; }
+
+  protected:
+    ~GetStarter() = default;
+};
+
+/// What has become of a get.
+enum class Begun : std::uint8_t {
+    served,   ///< it is complete
+    started,  ///< its starter was called
+    carrier,  ///< the same, at now(), and gets with other requests may wait for what this one brings
+    waiting,  ///< for what is on its way: with a request, for a carrier
+};
+
+/// What the hot path did with a get or a flush.
+enum class Served : std::uint8_t {
+    hit,   ///< all of it: the bytes are there, the flush was elided
+    pass,  ///< it has been counted and goes to the library as it is
+    miss,  ///< a get that was looked up and not found: ask find_at_hand(), then try_get_further()
+    no,    ///< nothing: ask try_get_slowly(), flush()
+};
+
+/// Where the hot path found the bytes of a get, which has been counted then.
+struct Found {
+    const std::byte* data;  ///< null: see `served`
+    Served served;          ///< never `pass`
+};
+
+/// Starts a put as the program asked.
+class PutStarter {
+  public:
+    virtual int start() = 0;
+
+  protected:
+    ~PutStarter() = default;
+};
+
+/// Whether a flush has to enter the library.
+enum class Flush : std::uint8_t {
+    needed,
+    needed_unseen,    ///< needed, but no get that is cached waits for it: done_unseen() is enough afterwards
+    elided,           ///< nothing is outstanding
+    elided_progress,  ///< nothing is outstanding, but it is time to serve others (WindowTransfers::progress)
+};
+
+}  // namespace nearfetch

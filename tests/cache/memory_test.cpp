@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Running out of memory turns caching off for that access and loses nothing: every allocation that the cache
+// makes is refused once, one after the other.
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "cache/range_cache/range_cache.hpp"
+#include "refusing_new.hpp"
+
+namespace nearfetch {
+namespace {
+
+using testing::allocations_until_refusal;
+using testing::refused_allocations;
+using testing::refusing;
+
+std::byte value_of(std::uint64_t offset) { return static_cast<std::byte>(offset * 13 + 5); }
+
+// Gets of many sizes over little space, with pending entries, resizing and an invalidation.
+void run(RangeCache& cache, std::uint64_t refuse_at) {
+    std::vector<Segment> segments;
+    segments.reserve(1024);
+    std::vector<std::byte> bytes(4096);
+    std::vector<Entry*> pending;
+    pending.reserve(64);
+    allocations_until_refusal = refuse_at;
+    const auto guarded = [&](auto&& action) {
+        refusing = allocations_until_refusal > 0;
+        action();
+        refusing = false;
+    };
+    for (std::uint64_t i = 0; i < 1200; ++i) {
+        const std::uint64_t offset = i * 2654435761 % 40000;
+        const std::uint64_t size = i % 17 == 0 ? 1500 : 1 + i * 7 % 200;
+        const std::byte* data = nullptr;
+        guarded([&] { data = cache.find(0, offset, size); });
+        if (data != nullptr) {
+            ASSERT_EQ(*data, value_of(offset));
+            continue;
+        }
+        guarded([&] { cache.survey(0, offset, size, segments); });
+        for (const Segment& segment : segments)
+            if (segment.kind == Segment::Kind::resident) {
+                ASSERT_EQ(*segment.data, value_of(segment.offset));
+            }
+        for (const Segment& segment : segments) {
+            if (segment.kind != Segment::Kind::gap) continue;
+            Admission admission;
+            guarded([&] { admission = cache.admit(0, segment.offset, segment.size, cache.now(), true); });
+            if (admission.entry == nullptr) continue;
+            if (pending.size() < 20 && i % 5 == 0) {
+                pending.push_back(admission.entry);
+                continue;
+            }
+            for (std::uint64_t k = 0; k < segment.size; ++k)
+                bytes[k] = value_of(segment.offset + k);
+            guarded([&] { cache.commit(admission.entry, bytes.data()); });
+        }
+        if (i % 100 == 50) {
+            guarded([&] { cache.resize(1024 + i * 8, 32 + i); });
+            for (Entry* entry : pending) {
+                for (std::uint64_t k = 0; k < entry->size(); ++k)
+                    entry->data()[k] = value_of(entry->offset() + k);
+                guarded([&] { cache.commit(entry, entry->data()); });
+            }
+            pending.clear();
+        }
+        if (i == 700) guarded([&] { cache.invalidate(); });
+        if (i % 50 == 0) cache.check_invariants();
+    }
+    for (Entry* entry : pending)
+        cache.abandon(entry);
+    cache.check_invariants();
+    EXPECT_EQ(cache.pending(), 0u);
+}
+
+TEST(OutOfMemory, ARefusedAllocationCostsAnAdmissionAndNothingElse) {
+    for (const auto policy : eviction_policy_names()) {
+        for (const bool weak : {false, true}) {
+            SCOPED_TRACE(std::string(policy) + (weak ? " weak" : ""));
+            RangeCacheConfig config;
+            config.buffer_bytes = 4096;
+            config.buffer_bytes_max = 16384;
+            config.index_entries = 64;
+            config.index_entries_max = 2048;
+            config.policy = policy;
+            config.weak_admission = weak;
+            config.adapt.interval_gets = 100;
+            config.application_score = [](Rank, std::uint64_t offset, std::uint64_t) {
+                return static_cast<double>(offset % 5);
+            };
+            refused_allocations = 0;
+            for (std::uint64_t refuse_at = 1; refuse_at <= 400; ++refuse_at) {
+                RangeCache cache(config, 1);
+                const std::uint64_t before = refused_allocations;
+                run(cache, refuse_at);
+                if (::testing::Test::HasFailure() || refused_allocations == before) break;
+            }
+            EXPECT_GE(refused_allocations, 20u) << "there were hardly any allocations to refuse";
+        }
+    }
+}
+
+}  // namespace
+}  // namespace nearfetch

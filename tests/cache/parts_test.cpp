@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <random>
+#include <set>
+#include <vector>
+
+#include "cache/counters/range_cache_counters.hpp"
+#include "cache/eviction/ghost_memory.hpp"
+#include "cache/eviction/lazy_heap.hpp"
+#include "cache/sync_clock/sync_clock.hpp"
+
+namespace nearfetch {
+namespace {
+
+TEST(SyncClock, FreshMeansIssuedAfterTheLastAcquireInScope) {
+    SyncClock clock(3);
+    const Stamp first = clock.now();
+    EXPECT_TRUE(clock.fresh(first, 0));
+    clock.acquire(1);
+    EXPECT_TRUE(clock.fresh(first, 0));
+    EXPECT_FALSE(clock.fresh(first, 1));
+    EXPECT_TRUE(clock.fresh(first, 2));
+    const Stamp second = clock.now();
+    EXPECT_TRUE(clock.fresh(second, 1));
+    clock.acquire();
+    for (Rank target = 0; target < 3; ++target) {
+        EXPECT_FALSE(clock.fresh(second, target));
+        EXPECT_TRUE(clock.fresh(clock.now(), target));
+    }
+    const Stamp third = clock.now();
+    clock.acquire(2);
+    EXPECT_TRUE(clock.fresh(third, 0));
+    EXPECT_TRUE(clock.fresh(third, 1));
+    EXPECT_FALSE(clock.fresh(third, 2));
+}
+
+TEST(Counters, EachTypeCountsOnceAndGetsIsTheirSum) {
+    RangeCacheCounters counters;
+    const auto types = {AccessType::hit,     AccessType::partial_hit, AccessType::pending_hit,
+                        AccessType::direct,  AccessType::conflicting, AccessType::capacity,
+                        AccessType::failing, AccessType::bypassed};
+    std::uint64_t times = 0;
+    for (const AccessType type : types)
+        for (std::uint64_t i = 0; i <= static_cast<std::uint64_t>(type); ++i, ++times)
+            counters.count(type);
+    EXPECT_EQ(counters.gets, times);
+    EXPECT_EQ(counters.hits, 1u);
+    EXPECT_EQ(counters.partial_hits, 2u);
+    EXPECT_EQ(counters.pending_hits, 3u);
+    EXPECT_EQ(counters.direct, 4u);
+    EXPECT_EQ(counters.conflicting, 5u);
+    EXPECT_EQ(counters.capacity, 6u);
+    EXPECT_EQ(counters.failing, 7u);
+    EXPECT_EQ(counters.bypassed, 8u);
+}
+
+TEST(Counters, TableHasEachCounterOnceWithItsMeaning) {
+    std::set<std::string_view> names;
+    for (const CounterInfo& info : range_cache_counter_table) {
+        EXPECT_TRUE(names.insert(info.name).second) << info.name;
+        EXPECT_FALSE(info.meaning.empty()) << info.name;
+    }
+    EXPECT_EQ(sizeof(RangeCacheCounters), names.size() * sizeof(std::uint64_t))
+        << "a counter is not in the table";
+}
+
+TEST(LazyHeap, OrderIsThatOfTheCurrentRanks) {
+    std::vector<EvictionItem> items(6);
+    LazyHeap heap;
+    for (std::size_t i = 0; i < items.size(); ++i) {
+        items[i].last = i;
+        heap.insert(items[i], static_cast<double>(i));
+    }
+    // Used meanwhile, without telling the heap: 0, 1 and 3.
+    items[1].last = 10;
+    items[0].last = 11;
+    items[3].last = 12;
+    std::vector<EvictionItem*> order;
+    const auto rank = [](const EvictionItem& item) { return static_cast<double>(item.last); };
+    heap.least(5, order, rank);
+    EXPECT_EQ(order, (std::vector<EvictionItem*>{&items[2], &items[4], &items[5], &items[1], &items[0]}));
+    EXPECT_EQ(heap.size(), 6u);
+    heap.erase(items[4]);
+    heap.erase(items[2]);
+    order.clear();
+    heap.least(10, order, rank);
+    EXPECT_EQ(order, (std::vector<EvictionItem*>{&items[5], &items[1], &items[0], &items[3]}));
+    EXPECT_EQ(items[4].position, EvictionItem::nowhere);
+}
+
+TEST(GhostMemory, RemembersOnceAndForgetsTheLeast) {
+    GhostMemory ghosts;
+    ghosts.set_capacity(1);  // a single line of four
+    for (std::uint64_t key = 1; key <= 4; ++key)
+        ghosts.remember(key * 16, static_cast<double>(key));
+    ghosts.remember(5 * 16, 0.5);  // less than any: not remembered
+    EXPECT_FALSE(ghosts.recall(5 * 16));
+    ghosts.remember(6 * 16, 9.0);  // takes the place of the least
+    EXPECT_FALSE(ghosts.recall(1 * 16));
+    EXPECT_EQ(ghosts.recall(6 * 16), 9.0);
+    EXPECT_FALSE(ghosts.recall(6 * 16)) << "recalled twice";
+    ghosts.transform([](double number) { return number / 2; });
+    ghosts.set_capacity(1000);
+    EXPECT_EQ(ghosts.recall(4 * 16), 2.0);
+    EXPECT_EQ(ghosts.recall(2 * 16), 1.0);
+}
+
+TEST(GhostMemory, GrowsAndForgetsFewWhileThereIsRoom) {
+    constexpr std::uint64_t keys = 4096;
+    GhostMemory ghosts;
+    ghosts.set_capacity(4 * keys);
+    std::mt19937_64 random(5);
+    std::vector<std::uint64_t> all(keys);
+    for (std::uint64_t& key : all) {
+        key = random();
+        ghosts.remember(key, static_cast<double>(key % 1000));
+    }
+    std::uint64_t known = 0;
+    for (const std::uint64_t key : all) {
+        const auto number = ghosts.recall(key);
+        known += number ? 1 : 0;
+        EXPECT_EQ(number.value_or(static_cast<double>(key % 1000)), static_cast<double>(key % 1000));
+    }
+    EXPECT_GE(known, keys * 99 / 100);
+    EXPECT_FALSE(ghosts.recall(all[0]));
+}
+
+}  // namespace
+}  // namespace nearfetch

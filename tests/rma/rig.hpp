@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// A cached window over a network that is a few arrays: transfers arrive when the test says so, and are
+// counted.
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "rma/cached_window.hpp"
+
+namespace nearfetch::testing {
+
+/// Starts a put as a front end's library would.
+class PutWhole final : public PutStarter {
+  public:
+    PutWhole(WindowTransfers& transfers, Rank target, std::span<const Piece> whole)
+        : transfers_(transfers), target_(target), whole_(whole) {}
+    int start() override { return transfers_.start_put(target_, whole_); }
+
+  private:
+    WindowTransfers& transfers_;
+    Rank target_;
+    std::span<const Piece> whole_;
+};
+
+class Rig : public WindowTransfers {
+  public:
+    Rig(const Settings& settings, Rank ranks, std::size_t bytes_per_rank, bool threaded = false)
+        : window(settings, ranks, 0, threaded, *this), memory(static_cast<std::size_t>(ranks)) {
+        for (auto& m : memory)
+            m.resize(bytes_per_rank);
+        window.change_epochs([](Epochs& epochs) { epochs.set_all(Epoch::passive); });
+        window.set_arrival_reporter([this](RequestId request) { waiting.erase(request); });
+    }
+
+    static Settings settings(Mode mode) {
+        Settings s;
+        s.mode = mode;
+        s.bypass = Bypass::off;
+        s.adaptive = false;
+        s.buffer_bytes = 1 << 20;
+        s.index_entries = 1024;
+        return s;
+    }
+
+    /// As a front end does it: a plain hit, or the engine's general way.
+    int get(Rank target, std::span<const Piece> pieces, RequestId request = 0) {
+        begun = Begun::started;
+        if (pieces.size() == 1) {
+            const Served served = look(target, pieces[0].offset, pieces[0].size, pieces[0].origin);
+            if (served == Served::hit) begun = Begun::served;
+            if (served == Served::hit) {
+                if (request == 0 && window.check_is_due())
+                    window.check(target, pieces[0].offset, {pieces[0].origin, pieces[0].size}, call_site);
+                return 0;
+            }
+            if (served == Served::pass) {
+                const int result = start_get(target, pieces);
+                if (result == 0) window.note_bypassed_get(range_get_of(target, pieces[0]));
+                return result;
+            }
+        }
+        std::uint64_t size = 0;
+        for (const Piece& p : pieces)
+            size += p.size;
+        if (request == 0 && pieces.size() == 1 && window.lets_pass(target, pieces[0].offset)) {
+            const int result = start_get(target, pieces);
+            if (result == 0) window.went_by(range_get_of(target, pieces[0]));
+            return result;
+        }
+        Starter starter(*this, target, pieces, request);
+        const int result = window.get({target, pieces, size, request}, starter, begun);
+        if (begun == Begun::carrier) carriers[window.now()] = request;
+        return result;
+    }
+    int get(Rank target, std::uint64_t offset, std::uint64_t size, void* origin, RequestId request = 0) {
+        const Piece piece{offset, size, static_cast<std::byte*>(origin)};
+        return get(target, {&piece, 1}, request);
+    }
+
+    static RangeGet range_get_of(Rank target, const Piece& piece) {
+        return {target, piece.offset, piece.size, piece.origin};
+    }
+
+    /// As a front end does it when the program waits for a request: what it waits for arrives first.
+    void finish(Rank target, RequestId request) {
+        if (const auto awaited = waiting.find(request); awaited != waiting.end())
+            window.complete_request(target, carriers.at(awaited->second), true);
+        window.complete_request(target, request, true);
+    }
+    /// Or frees it: at once, where others wait for it or it waits itself.
+    void free(Rank target, RequestId request) {
+        if (carries(request) || waiting.contains(request))
+            finish(target, request);
+        else
+            window.complete_request(target, request, false);
+    }
+    /// Whether the request is one of a carrier.
+    bool carries(RequestId request) const {
+        return std::ranges::any_of(carriers, [=](const auto& one) { return one.second == request; });
+    }
+
+    /// A hit or nothing.
+    bool hits(Rank target, std::uint64_t offset, std::uint64_t size, void* origin) {
+        return look(target, offset, size, origin) == Served::hit;
+    }
+    /// The hot path: never `pass`.
+    Served try_get(Rank target, std::uint64_t offset, std::uint64_t size, void* origin) {
+        if (!window.looks_up(target)) return Served::no;
+        const RangeGet asked{target, offset, size, static_cast<std::byte*>(origin)};
+        const Found found = window.find_in_last(asked);
+        const std::byte* const data = found.served == Served::miss ? window.find_at_hand(asked) : found.data;
+        if (data == nullptr) return found.served;
+        std::memcpy(origin, data, size);
+        return Served::hit;
+    }
+    Served look(Rank target, std::uint64_t offset, std::uint64_t size, void* origin) {
+        const RangeGet asked{target, offset, size, static_cast<std::byte*>(origin)};
+        if (window.passes(target, size)) return Served::pass;
+        switch (const Served served = try_get(target, offset, size, origin)) {
+            case Served::miss:
+                return window.try_get_further(asked);
+            case Served::no:
+                return window.passes_watched(asked) ? Served::pass : window.try_get_slowly(asked);
+            default:
+                return served;
+        }
+    }
+
+    /// As a front end does it: collected at once, or the engine's general way.
+    int put(Rank target, std::span<const Piece> pieces, bool* started = nullptr) {
+        if (started != nullptr) *started = false;
+        const Piece& first = pieces.front();
+        if (pieces.size() == 1 && window.put_passes(target)) {
+            if (started != nullptr) *started = true;
+            return start_put(target, pieces);
+        }
+        if (pieces.size() == 1 && window.put_goes_by(target)) {
+            if (started != nullptr) *started = true;
+            ++puts_gone_by;
+            const int outcome = start_put(target, pieces);
+            if (outcome == 0) window.put_went_by(target, first);
+            return outcome;
+        }
+        if (pieces.size() == 1 && window.try_collect(target, first.offset, first.size, first.origin))
+            return 0;
+        PutWhole starter(*this, target, pieces);
+        return window.put(target, pieces, starter, true, started);
+    }
+    int put(Rank target, std::uint64_t offset, std::uint64_t size, void* origin, bool* started = nullptr) {
+        const Piece piece{offset, size, static_cast<std::byte*>(origin)};
+        return put(target, {&piece, 1}, started);
+    }
+    /// Before what has to come after them.
+    int send_collected(Rank target) { return window.send_collected(target); }
+
+    void flush(Rank target, FlushKind kind = FlushKind::full) {
+        switch (window.try_flush(target, kind)) {
+            case Served::hit:
+                return;
+            case Served::pass:
+                window.flush_passing(target, kind, [&] {
+                    ++library_flushes;
+                    arrive(target);
+                    if (kind == FlushKind::full) land(target);
+                    return 0;
+                });
+                return;
+            default:
+                break;
+        }
+        const Flush flush = window.flush(target, kind);
+        if (flush == Flush::elided || flush == Flush::elided_progress) return;
+        ++library_flushes;
+        const auto since = window.now();
+        if (kind == FlushKind::full && !keeps_puts) window.send_collected(target);
+        arrive(target);
+        if (kind == FlushKind::full) land(target);
+        if (flush == Flush::needed_unseen)
+            window.done_unseen(target, since, kind);
+        else
+            window.complete(target, since, kind, 0, network_ticks);
+    }
+    void flush_all(FlushKind kind = FlushKind::full) {
+        if (window.flush_all(kind) != Flush::needed) return;
+        ++library_flushes;
+        const auto since = window.now();
+        if (kind == FlushKind::full && !keeps_puts) window.send_collected(CachedWindow::all_targets);
+        for (Rank t = 0; t < window.ranks(); ++t) {
+            arrive(t);
+            if (kind == FlushKind::full) land(t);
+        }
+        window.complete_all(since, kind, 0, 0);
+    }
+
+    /// The bytes of what was started come in.
+    void arrive(Rank target) {
+        std::erase_if(transfers, [&](const Transfer& t) {
+            if (t.target != target) return false;
+            for (const Piece& p : t.pieces)
+                std::memcpy(p.origin, memory[static_cast<std::size_t>(target)].data() + p.offset, p.size);
+            return true;
+        });
+    }
+
+    /// What was put is there.
+    void land(Rank target) {
+        std::erase_if(puts, [&](const Put& put) {
+            if (put.target != target) return false;
+            std::memcpy(memory[static_cast<std::size_t>(target)].data() + put.offset, put.bytes.data(),
+                        put.bytes.size());
+            return true;
+        });
+    }
+
+    int start_get(Rank target, std::span<const Piece> pieces) override {
+        if (status != 0) return status;
+        ++messages;
+        for (const Piece& p : pieces)
+            bytes += p.size;
+        transfers.push_back({target, {pieces.begin(), pieces.end()}});
+        if (delivers_at_once) arrive(target);
+        return 0;
+    }
+    int start_put(Rank target, std::span<const Piece> pieces) override {
+        if (put_status != 0) return put_status;
+        ++put_messages;
+        for (const Piece& p : pieces) {
+            const auto* const from = reinterpret_cast<const unsigned char*>(p.origin);
+            puts.push_back({target, p.offset, {from, from + p.size}});
+        }
+        if (!late_puts) land(target);
+        return 0;
+    }
+    int flush_local(Rank target) override {
+        ++local_flushes;
+        arrive(target);
+        return 0;
+    }
+    void progress() override {}
+
+    struct Transfer {
+        Rank target;
+        std::vector<Piece> pieces;
+    };
+
+    struct Put {
+        Rank target;
+        std::uint64_t offset;
+        std::vector<unsigned char> bytes;
+    };
+
+    CachedWindow window;
+    Begun begun = Begun::served;           ///< the last get
+    std::map<Moment, RequestId> carriers;  ///< all that ever were
+    std::map<RequestId, Moment> waiting;   ///< for which of these
+    std::vector<std::vector<unsigned char>> memory;
+    std::vector<Transfer> transfers;
+    std::vector<Put> puts;
+    std::vector<void*> call_site;   ///< of hits that are checked
+    bool delivers_at_once = false;  ///< as many libraries do on one node
+    bool late_puts = false;         ///< they land when they are flushed: gets overtake them
+    bool keeps_puts = false;        ///< a faulty front end: flushes do not send what is collected
+    std::uint64_t messages = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t put_messages = 0;
+    std::uint64_t puts_gone_by = 0;
+    std::uint64_t library_flushes = 0;
+    std::uint64_t local_flushes = 0;  ///< that the window has made itself
+    std::uint64_t network_ticks = 0;  ///< what a completing call is said to take
+    int status = 0;                   ///< what the next gets report
+    int put_status = 0;               ///< what the next puts report
+
+  private:
+    class Starter final : public GetStarter {
+      public:
+        Starter(Rig& rig, Rank target, std::span<const Piece> whole, RequestId request)
+            : rig_(rig), target_(target), whole_(whole), request_(request) {}
+        int start_whole() override { return rig_.start_get(target_, whole_); }
+        int start_pieces(std::span<const Piece> pieces) override { return rig_.start_get(target_, pieces); }
+        int start_waiting(Moment carrier) override {
+            if (rig_.status == 0) rig_.waiting[request_] = carrier;
+            return rig_.status;
+        }
+
+      private:
+        Rig& rig_;
+        Rank target_;
+        std::span<const Piece> whole_;
+        RequestId request_;
+    };
+};
+
+}  // namespace nearfetch::testing
