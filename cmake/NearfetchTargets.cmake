@@ -233,8 +233,8 @@ endmacro()
 # NEARFETCH_MPI_FAMILY="<family>". GENERATOR makes from CALLS, the table of the MPI calls, and from the family's mpi.h
 # one more source and the version script that lists all exports.
 #
-# The target nearfetch_mpi_<family>_canary, compiled with NEARFETCH_CANARY=1, is for tests only: file
-# <build>/tests/libnearfetch_mpi_<family>_canary.so.
+# The target nearfetch_mpi_<family>_fault_injection, compiled with NEARFETCH_FAULT_INJECTION=1, is for tests only: file
+# <build>/tests/libnearfetch_mpi_<family>_fault_injection.so.
 function(nearfetch_interposer)
     _nearfetch_parse(0 "" "CALLS;GENERATOR" "SOURCES;USES")
     cmake_path(ABSOLUTE_PATH arg_CALLS BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
@@ -256,10 +256,10 @@ function(nearfetch_interposer)
         add_dependencies(${target} ${target}_calls)
         add_dependencies(interposers ${target})
         set_target_properties(${target} PROPERTIES EXPORT_NAME mpi_${family})
-        _nearfetch_add_interposer(${target}_canary ${family} ${source} ${exports})
-        add_dependencies(${target}_canary ${target}_calls)
-        target_compile_definitions(${target}_canary PRIVATE NEARFETCH_CANARY=1)
-        set_target_properties(${target}_canary PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests
+        _nearfetch_add_interposer(${target}_fault_injection ${family} ${source} ${exports})
+        add_dependencies(${target}_fault_injection ${target}_calls)
+        target_compile_definitions(${target}_fault_injection PRIVATE NEARFETCH_FAULT_INJECTION=1)
+        set_target_properties(${target}_fault_injection PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests
                                                           EXCLUDE_FROM_ALL ON)
         _nearfetch_install(${target})
     endforeach()

@@ -50,7 +50,7 @@ double stepped(double cell, double below, double above, double before, double be
 }
 
 void diffuse(const Grid& from, Grid& to, const Options& options) {
-    for_each_near(to, from, options.inside(), 1, [](const Index<3>&, double& heat, const auto& near) {
+    for_each_stencil(to, from, options.inside(), 1, [](const Index<3>&, double& heat, const auto& near) {
         heat = stepped(near(0, 0, 0), near(-1, 0, 0), near(1, 0, 0), near(0, -1, 0), near(0, 1, 0),
                        near(0, 0, -1), near(0, 0, 1));
     });

@@ -57,8 +57,8 @@ Box<2> with_halo(const Pixels& pixels) {
 }
 
 void detect(const Pixels& from, Pixels& to) {
-    for_each_near(to, from, inside(to.bounds()), 1,
-                  [](const Index<2>&, std::uint8_t& pixel, const auto& near) { pixel = edge(near); });
+    for_each_stencil(to, from, inside(to.bounds()), 1,
+                     [](const Index<2>&, std::uint8_t& pixel, const auto& near) { pixel = edge(near); });
 }
 
 /// With what is needed side by side in a local array.

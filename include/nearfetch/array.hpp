@@ -272,9 +272,9 @@ class DistributedArray {
     /// Fetches all that this rank has prefetched: what was there at the last barrier, or later. Not
     /// collective; with manual consistency no other thread of the rank reads the array meanwhile.
     /// \throws Error when no pattern was called, or what it had brought was evicted
-    void update_prefetch() { hook_.update(true); }
+    void update_prefetch() { array_prefetch_.update(true); }
     /// The same while the rank computes: start it, work on the interior, wait. Owners are passive.
-    [[nodiscard]] PrefetchTransfer update_prefetch_async() { return hook_.start_update(); }
+    [[nodiscard]] PrefetchTransfer update_prefetch_async() { return array_prefetch_.start_update(); }
     /// Likewise.
     [[nodiscard]] PrefetchTransfer prefetch_stencil_async(std::int64_t depth = 1, bool corners = true,
                                                           const Prefetch& how = {},
@@ -282,7 +282,7 @@ class DistributedArray {
     /// Forgets it, and gives its memory back. Not collective; no other thread of the rank reads the array
     /// meanwhile.
     void evict_prefetch() {
-        hook_.evict();
+        array_prefetch_.evict();
         patterns_.clear();
     }
     /// Whether this rank reads the element from what it has prefetched. \throws Error out of bounds
@@ -379,7 +379,7 @@ class DistributedArray {
     [[gnu::always_inline]] T read_last_or_find(const Index<N>& i) const {
         if constexpr (D::contiguous) {
             T value;
-            if (hook_.read_last(i, value)) [[likely]]
+            if (array_prefetch_.read_last(i, value)) [[likely]]
                 return value;
         }
         return find_and_read(i);
@@ -390,10 +390,10 @@ class DistributedArray {
         const Place<N> place = layout_.place(i);
         if (may_be_prefetched(i)) {
             T value;
-            if (const auto [slice, position] = hook_.find(place.rank, place.local, place.position);
+            if (const auto [slice, position] = array_prefetch_.find(place.rank, place.local, place.position);
                 slice != nullptr) {
-                if constexpr (D::contiguous) hook_.used(i, slice);
-                return hook_.read(*slice, position, value) ? value : nearfetch::get(pointer(place));
+                if constexpr (D::contiguous) array_prefetch_.used(i, slice);
+                return array_prefetch_.read(*slice, position, value) ? value : nearfetch::get(pointer(place));
             }
         }
         if (observer_ != nullptr) [[unlikely]]
@@ -406,17 +406,17 @@ class DistributedArray {
         const GlobalPtr<T> there = pointer(place);
         nearfetch::put(there, value);
         if constexpr (D::contiguous) {
-            if (hook_.wrote_last(i, value)) return;
+            if (array_prefetch_.wrote_last(i, value)) return;
         }
         if (may_be_prefetched(i)) {
             detail::PrefetchedSlice* const slice =
-                hook_.wrote(place.rank, place.local, place.position, value, there.address());
-            if (D::contiguous && slice != nullptr) hook_.used(i, slice);
+                array_prefetch_.wrote(place.rank, place.local, place.position, value, there.address());
+            if (D::contiguous && slice != nullptr) array_prefetch_.used(i, slice);
         }
     }
     bool may_be_prefetched(const Index<N>& i) const {
         if constexpr (D::contiguous)
-            return hook_.reaches(i);
+            return array_prefetch_.reaches(i);
         else
             return true;
     }
@@ -425,13 +425,13 @@ class DistributedArray {
     template <std::invocable Ask>
     void request(std::vector<std::uint64_t> arguments, const Prefetch& how, Ask&& ask);
     void ask_for(const std::vector<detail::IndexProduct<N>>& wanted, const Prefetch& how, bool later);
-    void make_image(std::int64_t elements, std::int64_t least_part);
-    /// Elements without a check, of a contiguous distribution; as in ImageReading.
-    detail::ImageReading read_image(std::uint64_t reader, std::span<const std::int64_t> indices) const
+    void make_replica(std::int64_t elements, std::int64_t least_part);
+    /// Elements without a check, of a contiguous distribution; as in ReplicaReading.
+    detail::ReplicaReading read_replica(std::uint64_t reader, std::span<const std::int64_t> indices) const
         requires(N == 1)
     {
         if (own_box() == bounds()) return {own_, bounds().lower[0], sizeof(T)};
-        return {hook_, reader, indices, own_box(), own_};
+        return {array_prefetch_, reader, indices, own_box(), own_};
     }
     template <std::invocable Ask>
     void prefetch(std::vector<std::uint64_t> arguments, const Prefetch& how, Ask&& ask);
@@ -454,7 +454,7 @@ class DistributedArray {
     detail::Agreement agreement_;
     detail::ArrayMemory<T> parts_;
     detail::Gathering gathering_;
-    detail::PrefetchHook hook_;
+    detail::ArrayPrefetch array_prefetch_;
     std::unique_ptr<detail::Observer> observer_;
     std::vector<Pattern> patterns_;
     detail::GhostSums<T> ghosts_;

@@ -76,10 +76,10 @@ class GatherPart {
 void check_gathered(std::uint64_t elements);
 [[noreturn]] void gathered_is_resized();
 
-std::shared_ptr<FetchChoice> make_fetch_choice();
+std::shared_ptr<StrategySelector> make_strategy_selector();
 /// Brings the elements. \param part_of(owner) all that it has \param choice how what is spread is fetched
 void gather(const std::map<Rank, GatherPart>& parts, const std::function<Slice(Rank)>& part_of,
-            std::byte* elements, FetchChoice& choice, Code pack);
+            std::byte* elements, StrategySelector& choice, Code pack);
 
 }  // namespace detail
 
@@ -143,7 +143,7 @@ class Gather {
     std::map<Rank, detail::GatherPart> parts_;
     detail::Buffer<T> elements_;
     std::vector<std::uint32_t> positions_;
-    std::shared_ptr<FetchChoice> choice_ = detail::make_fetch_choice();  ///< nobody else's
+    std::shared_ptr<StrategySelector> choice_ = detail::make_strategy_selector();  ///< nobody else's
 };
 
 }  // namespace nearfetch

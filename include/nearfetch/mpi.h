@@ -65,7 +65,8 @@ int nearfetch_win_set_score(MPI_Win win, nearfetch_score_function score, void* c
 /*
  * Reads one counter of this rank for `win`, by the name it has in the statistics (hits, direct,
  * bytes_from_cache, ...). MPI_ERR_ARG for a name that does not exist. Every call is counted from the first
- * use of this on; before it, where nothing is cached and calls are quick, not all are (setting recess_calls).
+ * use of this on; before it, where nothing is cached and calls are quick, not all are (setting
+ * passthrough_calls).
  */
 int nearfetch_win_stats(MPI_Win win, const char* counter, unsigned long long* value) NEARFETCH_WEAK;
 

@@ -117,7 +117,7 @@ class SparseMatrix {
         const Rank owner = layout().owner(i);
         const GlobalPtr<T> there = values_.at_rank(owner) + number;
         nearfetch::put(there, value);
-        hook_.wrote(owner, Index<1>{number}, number, value, there.address());
+        array_prefetch_.wrote(owner, Index<1>{number}, number, value, there.address());
     }
     bool contains(const Index<2>& i) const { return structure_.number(i) >= 0; }
 
@@ -158,8 +158,9 @@ class SparseMatrix {
         detail::check_vector("columns", columns(), x.bounds());
         const std::span<const std::int64_t> own = structure_.own_columns();
         if constexpr (D::contiguous) {
-            const detail::ImageReading image = x.read_image(structure_.version(), own);
-            if (image) return add_rows(y, [&](std::size_t k) { return image.template element<T>(own[k]); });
+            const detail::ReplicaReading replica = x.read_replica(structure_.version(), own);
+            if (replica)
+                return add_rows(y, [&](std::size_t k) { return replica.template element<T>(own[k]); });
         }
         add_rows(y, [&](std::size_t k) { return x.read({own[k]}); });
     }
@@ -229,10 +230,10 @@ class SparseMatrix {
                  std::vector<std::vector<Box<2>>>(static_cast<std::size_t>(ranks()), {layout().bounds()}),
                  how, where);
     }
-    void update_prefetch() { hook_.update(true); }
-    [[nodiscard]] PrefetchTransfer update_prefetch_async() { return hook_.start_update(); }
+    void update_prefetch() { array_prefetch_.update(true); }
+    [[nodiscard]] PrefetchTransfer update_prefetch_async() { return array_prefetch_.start_update(); }
     void evict_prefetch() {
-        hook_.evict();
+        array_prefetch_.evict();
         structure_.forget_others();
         patterns_.clear();
     }
@@ -278,7 +279,7 @@ class SparseMatrix {
     std::span<T> own_values() const { return {own_, static_cast<std::size_t>(non_zeros(rank_))}; }
     /// The slice that has a number, and where.
     std::pair<detail::PrefetchedSlice*, std::int64_t> find(Rank owner, std::int64_t number) const {
-        return hook_.find(owner, Index<1>{number}, number);
+        return array_prefetch_.find(owner, Index<1>{number}, number);
     }
     T read_far(const Index<2>& i) const {
         const std::int64_t number = structure_.number(i);
@@ -286,7 +287,7 @@ class SparseMatrix {
         const Rank owner = layout().owner(i);
         T value;
         if (const auto [slice, position] = find(owner, number);
-            slice != nullptr && hook_.read(*slice, position, value))
+            slice != nullptr && array_prefetch_.read(*slice, position, value))
             return value;
         return nearfetch::get(values_.at_rank(owner) + number);
     }
@@ -318,10 +319,10 @@ class SparseMatrix {
         for (auto& [owner, numbers] : structure_.fetch(pattern.boxes, &detail::pack_at_owner)) {
             detail::Slice part{owner, values_.address(), sizeof(T)};
             part.part[3] = part.extent[3] = non_zeros(owner);
-            hook_.request_set(part, std::move(numbers), {}, pattern.how);
+            array_prefetch_.request_set(part, std::move(numbers), {}, pattern.how);
         }
-        hook_.requested(&detail::pack_at_owner);
-        if (!pattern.how.consistent) hook_.update(false);
+        array_prefetch_.requested(&detail::pack_at_owner);
+        if (!pattern.how.consistent) array_prefetch_.update(false);
         patterns_.push_back(pattern);
     }
 
@@ -331,7 +332,7 @@ class SparseMatrix {
     detail::SparseStructure structure_;
     detail::Gathering gathering_;
     detail::ArrayMemory<T> values_;
-    detail::PrefetchHook hook_;
+    detail::ArrayPrefetch array_prefetch_;
     std::vector<Pattern> patterns_;
 };
 

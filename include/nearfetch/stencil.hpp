@@ -4,7 +4,7 @@
 // Stencils: loops that read what is near an element, as near(-1, 0) instead of a(i - 1, j).
 //
 //     a.prefetch_stencil(1, false);
-//     for_each_near(b, a, inside, 1, [](const Index<2>&, double& x, const auto& near) {
+//     for_each_stencil(b, a, inside, 1, [](const Index<2>&, double& x, const auto& near) {
 //         x = 0.25 * (near(-1, 0) + near(1, 0) + near(0, -1) + near(0, 1));
 //     });
 //
@@ -252,8 +252,8 @@ class NearAnywhere {
 /// near(di, dj, ...) is the element of `of` at that distance from the same index, where there is one.
 /// \pre visit asks for nothing farther away than `depth` in any dimension
 template <class T, class U, std::size_t N, class Visit>
-void for_each_near(BlockArray<T, N>& to, const BlockArray<U, N>& of, const Box<N>& box, std::int64_t depth,
-                   Visit&& visit) {
+void for_each_stencil(BlockArray<T, N>& to, const BlockArray<U, N>& of, const Box<N>& box, std::int64_t depth,
+                      Visit&& visit) {
     const Box<N> wanted = intersection(to.own_box(), box);
     const Box<N> own = of.own_box();
     const View<U, N> local = of.local();

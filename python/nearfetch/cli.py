@@ -173,6 +173,10 @@ def _checked_settings(layout: Layout, options: argparse.Namespace) -> dict[str, 
 
 def _warn_of_unknown_variables(layout: Layout) -> None:
     known = [variable(row["name"]) for row in _table(layout)]
+    for row in _table(layout):
+        old = variable(row["old_name"]) if row.get("old_name") else ""
+        if os.environ.get(old):
+            raise NearfetchError(f"the variable {old} (its name is {variable(row['name'])}): use that name")
     for name in sorted(os.environ):
         if name.startswith("NEARFETCH_") and name not in known and name not in _OTHER_VARIABLES:
             near = difflib.get_close_matches(name, known, 1)

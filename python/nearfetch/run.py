@@ -2,7 +2,7 @@
 """Turns a command into the same command with the interposer in its ranks.
 
 Where the launcher is known, it is told to set LD_PRELOAD for the ranks alone: the launcher and its helpers
-stay as they are. Otherwise the environment carries it.
+stay as they are. Otherwise the environment leads it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Prepared(NamedTuple):
 
 
 def variable(setting: str) -> str:
-    """The environment variable that carries a setting: buffer_bytes -> NEARFETCH_BUFFER_BYTES."""
+    """The environment variable that leads a setting: buffer_bytes -> NEARFETCH_BUFFER_BYTES."""
     return _PREFIX + setting.upper().replace("-", "_")
 
 

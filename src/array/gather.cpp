@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "array/trial.hpp"
+#include "array/strategy_timer.hpp"
 #include "base/copy.hpp"
 #include "pgas/runtime.hpp"
 
@@ -21,7 +21,7 @@ void gathered_is_resized() {
                 "make another Gather for the new bounds");
 }
 
-std::shared_ptr<FetchChoice> make_fetch_choice() { return std::make_shared<FetchChoice>(); }
+std::shared_ptr<StrategySelector> make_strategy_selector() { return std::make_shared<StrategySelector>(); }
 
 std::uint64_t GatherPart::complete(std::uint64_t first, std::uint64_t element_bytes) {
     begin_ = first;
@@ -50,7 +50,7 @@ void GatherPart::unpack(const std::byte* packed, std::byte* elements, std::uint6
 }
 
 void gather(const std::map<Rank, GatherPart>& parts, const std::function<Slice(Rank)>& part_of,
-            std::byte* elements, FetchChoice& choice, Code pack) {
+            std::byte* elements, StrategySelector& choice, Code pack) {
     struct Packed {
         const GatherPart& part;
         std::unique_ptr<std::byte[]> elements;
@@ -63,7 +63,7 @@ void gather(const std::map<Rank, GatherPart>& parts, const std::function<Slice(R
     std::uint64_t tried_bytes = 0;
     for (const auto& [owner, part] : parts)
         if (is_tried(owner, part)) tried_bytes += bytes_of(part_of(owner), &part.set());
-    const Trial trial(tried_bytes > 0 ? &choice : nullptr, tried_bytes, context);
+    const StrategyTimer timer(tried_bytes > 0 ? &choice : nullptr, tried_bytes, context);
 
     std::uint64_t element_bytes = 0;
     std::vector<SliceMove> moves;
@@ -74,7 +74,7 @@ void gather(const std::map<Rank, GatherPart>& parts, const std::function<Slice(R
         std::byte* const here = part.among(elements, element_bytes);
         if (!part.spread()) {
             moves.push_back({all, here, &part.set()});
-        } else if (trial.way() == FetchChoice::Way::whole || !is_tried(owner, part)) {
+        } else if (timer.strategy() == StrategySelector::Strategy::whole || !is_tried(owner, part)) {
             moves.push_back({part.around(all), here});
         } else {
             packed.push_back({part, std::make_unique_for_overwrite<std::byte[]>(bytes_of(all, &part.set()))});
@@ -84,7 +84,7 @@ void gather(const std::map<Rank, GatherPart>& parts, const std::function<Slice(R
     get_slices(moves, Packer::requester, true, pack);
     for (const auto& [part, its_elements] : packed)
         part.unpack(its_elements.get(), elements, element_bytes);
-    trial.end();
+    timer.end();
 }
 
 }  // namespace nearfetch::detail

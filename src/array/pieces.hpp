@@ -17,6 +17,6 @@ using TakePiece = std::function<void(std::uint64_t at, std::span<const std::byte
 
 /// Fetches all of a slice of another rank, around the cache. \throws Error when a message failed: some pieces
 /// were taken
-void get_pieces(const Slice& slice, Packer packer, Code pack, const TakePiece& take);
+void get_runs(const Slice& slice, Packer packer, Code pack, const TakePiece& take);
 
 }  // namespace nearfetch::detail

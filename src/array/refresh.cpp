@@ -8,9 +8,9 @@
 #include <memory>
 #include <vector>
 
-#include "array/claim.hpp"
+#include "array/entry_lock.hpp"
 #include "array/pieces.hpp"
-#include "array/trial.hpp"
+#include "array/strategy_timer.hpp"
 #include "cache/prefetch_buffer/prefetch_buffer.hpp"
 #include "pgas/runtime.hpp"
 
@@ -27,14 +27,14 @@ constexpr std::uint64_t most_twice_bytes = std::uint64_t{256} << 10;
 
 PrefetchBuffer& buffer() { return Context::here().runtime().prefetch_buffer(); }
 
-/// While it lives nobody reads the entry, if it is consistent, which then is claimed.
+/// While it lives nobody reads the entry, if it is consistent, which then is locked.
 class Overwriting {
   public:
     explicit Overwriting(PrefetchEntry& entry) : entry_(entry) {
-        if (entry_.consistent) entry_.begin_pieces();
+        if (entry_.consistent) entry_.begin_runs();
     }
     ~Overwriting() {
-        if (entry_.consistent) entry_.end_pieces();
+        if (entry_.consistent) entry_.end_runs();
     }
     Overwriting(const Overwriting&) = delete;
     Overwriting& operator=(const Overwriting&) = delete;
@@ -47,14 +47,15 @@ class Overwriting {
 class Arrival {
   public:
     /// \param unread nobody reads a consistent one meanwhile
-    Arrival(PrefetchEntry& what, FetchChoice::Way way, bool unread)
+    Arrival(PrefetchEntry& what, StrategySelector::Strategy strategy, bool unread)
         : entry(&what),
-          whole_(what.only == nullptr || (what.spread != nullptr && way == FetchChoice::Way::whole)),
+          whole_(what.only == nullptr ||
+                 (what.spread != nullptr && strategy == StrategySelector::Strategy::whole)),
           in_place_((unread || !what.consistent) && (whole_ || what.spread == nullptr)) {}
 
     std::uint64_t bytes() const { return whole_ ? entry->slice.bytes() : entry->bytes(); }
     // Readers wait for one that comes in pieces, which else would be in memory twice.
-    bool comes_in_pieces() const { return !in_place_ && whole_ && bytes() > most_twice_bytes; }
+    bool comes_in_runs() const { return !in_place_ && whole_ && bytes() > most_twice_bytes; }
     SliceMove begin() {
         if (!in_place_) memory_ = std::make_unique_for_overwrite<std::byte[]>(bytes());
         return {entry->slice, in_place_ ? entry->data : memory_.get(), whole_ ? nullptr : entry->only.get()};
@@ -85,12 +86,12 @@ class Arrival {
 // takes its time on the network anyway, and is in memory twice while it comes.
 void refresh_together(PrefetchEntry& wanted, Context& context, Code pack) {
     std::vector<PrefetchEntry*> entries{&wanted};
-    std::vector<Claim> claims;
+    std::vector<EntryLock> locks;
     std::uint64_t bytes = wanted.bytes();
     buffer().for_each_beside(wanted, [&](PrefetchEntry& other) {
         if (!other.consistent || &other == &wanted || bytes + other.bytes() > most_together_bytes) return;
-        if (!other.try_claim()) return;
-        claims.emplace_back(other);
+        if (!other.try_lock()) return;
+        locks.emplace_back(other);
         if (!other.used() || other.fresh(context.acquired()) || other.held_by_other(context.release_count()))
             return;
         bytes += other.bytes();
@@ -103,18 +104,18 @@ void refresh_together(PrefetchEntry& wanted, Context& context, Code pack) {
 
 void refresh(std::span<PrefetchEntry* const> entries, Context& context, Code pack,
              const PrefetchEntry* wanted, const Meanwhile& meanwhile) {
-    FetchChoice* choice = nullptr;
+    StrategySelector* choice = nullptr;
     std::uint64_t wanted_bytes = 0;
     for (const PrefetchEntry* const entry : entries) {
         wanted_bytes += entry->bytes();
         if (entry->spread != nullptr) choice = entry->spread;  // an array has one
     }
-    const Trial trial(choice, wanted_bytes, context);
+    const StrategyTimer timer(choice, wanted_bytes, context);
     std::vector<Arrival> arrivals;
-    // A thread that begins to read meanwhile waits for the claim: to it they are stale.
+    // A thread that begins to read meanwhile waits for the lock: to it they are stale.
     const bool unread = context.runtime().single_threaded();
     for (PrefetchEntry* const entry : entries)
-        arrivals.emplace_back(*entry, trial.way(), unread);
+        arrivals.emplace_back(*entry, timer.strategy(), unread);
     const auto came = [&](const Arrival& arrival, Stamp issued) {
         buffer().count_update(arrival.bytes());
         if (wanted == nullptr || wanted == arrival.entry)
@@ -126,7 +127,7 @@ void refresh(std::span<PrefetchEntry* const> entries, Context& context, Code pac
         std::vector<Arrival*> together;
         std::vector<SliceMove> moves;
         for (Arrival& arrival : arrivals) {
-            if (arrival.entry->packer != packer || arrival.comes_in_pieces()) continue;
+            if (arrival.entry->packer != packer || arrival.comes_in_runs()) continue;
             together.push_back(&arrival);
             moves.push_back(arrival.begin());
         }
@@ -144,18 +145,18 @@ void refresh(std::span<PrefetchEntry* const> entries, Context& context, Code pac
         }
     }
     for (const Arrival& arrival : arrivals) {
-        if (!arrival.comes_in_pieces()) continue;
+        if (!arrival.comes_in_runs()) continue;
         PrefetchEntry& entry = *arrival.entry;
         const Stamp issued = context.runtime().clock().now();
         {
             const Overwriting overwriting(entry);
-            get_pieces(
+            get_runs(
                 entry.slice, entry.packer, pack,
                 [&](std::uint64_t at, std::span<const std::byte> piece) { entry.publish_piece(at, piece); });
         }
         came(arrival, issued);
     }
-    trial.end();
+    timer.end();
 }
 
 bool read_prefetched(PrefetchedSlice& slice, Code pack, std::int64_t position, void* to, std::int64_t count) {
@@ -165,7 +166,7 @@ bool read_prefetched(PrefetchedSlice& slice, Code pack, std::int64_t position, v
     const std::uint64_t offset = slice.slice.element_bytes * static_cast<std::uint64_t>(position);
     if (entry.read(offset, to, size, context.acquired())) [[likely]]
         return true;
-    const Claim claim(entry, context);
+    const EntryLock lock(entry, context);
     if (!entry.reveal(context.acquired())) {
         if (entry.held_by_other(context.release_count())) return false;
         refresh_together(entry, context, pack);
@@ -177,13 +178,13 @@ bool read_prefetched(PrefetchedSlice& slice, Code pack, std::int64_t position, v
 void freshen_prefetched(std::span<PrefetchedSlice* const> slices, Code pack, const Meanwhile& meanwhile) {
     Context& context = Context::here();
     std::vector<PrefetchEntry*> stale;
-    std::vector<Claim> claims;
+    std::vector<EntryLock> locks;
     for (PrefetchedSlice* const slice : slices) {
         PrefetchEntry& entry = entry_of(*slice);
         if (!entry.consistent || entry.fresh(context.acquired())) continue;
-        Claim claim(entry, context);
+        EntryLock lock(entry, context);
         if (entry.reveal(context.acquired()) || entry.held_by_other(context.release_count())) continue;
-        claims.push_back(std::move(claim));
+        locks.push_back(std::move(lock));
         stale.push_back(&entry);
     }
     if (!stale.empty()) refresh(stale, context, pack, nullptr, meanwhile);

@@ -9,7 +9,7 @@
 
 namespace nearfetch::detail {
 
-/// Fetches entries of one array, all at the same time. \pre the consistent ones are claimed
+/// Fetches entries of one array, all at the same time. \pre the consistent ones are locked
 /// \param wanted by somebody now; nullptr: all of them are
 void refresh(std::span<PrefetchEntry* const> entries, pgas::Context& context, Code pack,
              const PrefetchEntry* wanted = nullptr, const Meanwhile& meanwhile = {});

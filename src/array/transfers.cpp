@@ -41,9 +41,9 @@ constexpr std::size_t most_under_way = 64;
 // memory twice meanwhile is little.
 constexpr std::size_t most_asked = 8;
 constexpr std::uint64_t most_asked_bytes = 256 * 1024;
-constexpr std::uint64_t piece_bytes = 64 * 1024;
+constexpr std::uint64_t run_bytes_each = 64 * 1024;
 // That are under way where a slice arrives piece by piece.
-constexpr std::size_t most_pieces = most_asked_bytes / piece_bytes;
+constexpr std::size_t most_runs = most_asked_bytes / run_bytes_each;
 // Of an answer; what is larger is fetched run by run.
 constexpr std::uint64_t most_answer_bytes = std::uint64_t{1} << 30;
 // Between two runs, to fetch them together; and of what is fetched together.
@@ -160,7 +160,7 @@ bool may_ask(const Context& context, const SliceMove& move) {
 /// Calls visit(piece) for pieces of a slice that follow each other when packed; for all of a set.
 template <class Visit>
 void for_each_piece(const SliceMove& move, const Visit& visit) {
-    if (move.only != nullptr || move.slice.bytes() <= piece_bytes) {
+    if (move.only != nullptr || move.slice.bytes() <= run_bytes_each) {
         visit(move);
         return;
     }
@@ -169,13 +169,14 @@ void for_each_piece(const SliceMove& move, const Visit& visit) {
         ++d;
     const std::int64_t extent = move.slice.extent[d];
     const std::uint64_t row_bytes = move.slice.bytes() / static_cast<std::uint64_t>(extent);
-    const std::int64_t rows = std::max<std::int64_t>(1, static_cast<std::int64_t>(piece_bytes / row_bytes));
+    const std::int64_t rows =
+        std::max<std::int64_t>(1, static_cast<std::int64_t>(run_bytes_each / row_bytes));
     for (std::int64_t row = 0; row < extent; row += rows) {
         SliceMove piece = move;
         piece.slice.lower[d] += row;
         piece.slice.extent[d] = std::min(rows, extent - row);
         if (piece.packed != nullptr) piece.packed += static_cast<std::uint64_t>(row) * row_bytes;
-        if (row_bytes > piece_bytes && d < 3)
+        if (row_bytes > run_bytes_each && d < 3)
             for_each_piece(piece, visit);
         else
             visit(piece);
@@ -252,7 +253,7 @@ void get_slices(std::span<const SliceMove> moves, Packer packer, bool around, Co
     flight.land_all();
 }
 
-void get_pieces(const Slice& slice, Packer packer, Code pack_code, const TakePiece& take) {
+void get_runs(const Slice& slice, Packer packer, Code pack_code, const TakePiece& take) {
     struct Piece {
         SliceMove move;
         std::uint64_t at;
@@ -284,7 +285,7 @@ void get_pieces(const Slice& slice, Packer packer, Code pack_code, const TakePie
     };
     std::size_t started = 0;
     while (!pieces.empty()) {
-        for (; started < std::min(pieces.size(), most_pieces); ++started)
+        for (; started < std::min(pieces.size(), most_runs); ++started)
             start(pieces[started]);
         for (Transfer& transfer : pieces.front().transfers)
             transfer.wait();

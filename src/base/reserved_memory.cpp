@@ -19,7 +19,7 @@ namespace {
 
 /// What is provided beyond what is asked for, so that a call into the system pays; and no more than that
 /// again.
-constexpr std::uint64_t most_ahead_bytes = 64 << 10;
+constexpr std::uint64_t most_region_bytes = 64 << 10;
 
 /// What a large page is on most systems.
 constexpr std::uint64_t large_page_bytes = 2 << 20;
@@ -85,7 +85,8 @@ void ReservedMemory::prefer_large_pages() noexcept {
 }
 
 void ReservedMemory::populate_further(std::uint64_t bytes) noexcept {
-    const std::uint64_t end = std::min(whole_pages(bytes + std::min(bytes, most_ahead_bytes)), usable_bytes_);
+    const std::uint64_t end =
+        std::min(whole_pages(bytes + std::min(bytes, most_region_bytes)), usable_bytes_);
     if (end <= populated_bytes_) return;
 #ifdef MADV_POPULATE_WRITE
     constexpr int advice = MADV_POPULATE_WRITE;

@@ -76,6 +76,7 @@ struct Row {
     Kind kind;
     std::string_view meaning;
     Scope scope = Scope::window;
+    std::string_view old_name = {};
 };
 
 constexpr std::uint64_t any_count = std::numeric_limits<std::uint32_t>::max();
@@ -131,22 +132,28 @@ const std::array rows{
     Row{"adapt_interval_gets", "gets", CountKind{&Settings::adapt_interval_gets, 16, any_count},
         "gets between two looks at the thresholds"},
     Row{"bypass", "", BypassKind{},
-        "on: leave targets alone whose plain gets are measured to be as cheap as a hit, and windows without "
-        "reuse; collect no puts where that is measured to save nothing. The last three are for tests: they "
-        "hold every target in that state"},
-    Row{"block_limit", "blocks", CountKind{&Settings::block_limit, 1, 1u << 24},
-        "contiguous blocks of one access above which it goes to the network unseen"},
+        "on: bypass targets whose plain gets are measured to be as cheap as a hit, or that show no reuse; "
+        "combine "
+        "no puts where that is measured to save nothing. The last three are for tests: they hold every "
+        "target "
+        "in that state"},
+    Row{"run_limit", "runs", CountKind{&Settings::run_limit, 1, 1u << 24},
+        "contiguous runs of bytes of one access above which it goes to the network uncached", Scope::window,
+        "block_limit"},
     Row{"read_ahead_bytes", "bytes", BytesKind{&Settings::read_ahead_bytes, 0},
         "always-cache and acquire: the second miss within a block of this size or less, as it pays, fetches "
         "all that is missing of the block (0: never)"},
     Row{"read_only_phases", "", SwitchKind{&Settings::read_only_phases},
         "user-defined: promise that nobody writes to the window between two invalidates, so that it may be "
         "read ahead there, too"},
-    Row{"write_behind_bytes", "bytes", BytesKind{&Settings::write_behind_bytes, 0},
-        "largest put that is collected, to be sent with others when it has to be complete (0: none; never in "
-        "modes off and transparent)"},
-    Row{"write_behind_buffer_bytes", "bytes", BytesKind{&Settings::write_behind_buffer_bytes, 2048},
-        "memory of a window for puts that are collected and under way, taken at the first of them"},
+    Row{"write_combining_bytes", "bytes", BytesKind{&Settings::write_combining_bytes, 0},
+        "largest put that is combined with others into one message, which leaves when they have to be "
+        "complete "
+        "(0: none; never in modes off and transparent)",
+        Scope::window, "write_behind_bytes"},
+    Row{"write_combining_buffer_bytes", "bytes", BytesKind{&Settings::write_combining_buffer_bytes, 2048},
+        "memory of a window for puts that are combined or in flight, taken at the first of them",
+        Scope::window, "write_behind_buffer_bytes"},
     Row{"locks", "", ChoiceKind{&Settings::locks, "synchronize access"},
         "access: promise that MPI_Win_lock and lock_all only open epochs, and processes synchronise by other "
         "calls, so that they forget nothing in mode acquire, and a shared lock need not enter MPI where "
@@ -165,11 +172,11 @@ const std::array rows{
     Row{"quiet_progress_interval_us", "us", CountKind{&Settings::quiet_progress_interval_us, 1, 1000000},
         "the same while nobody asks this rank for anything, and at most a 32nd of the time since somebody "
         "did"},
-    Row{"recess_calls", "calls", CountKind{&Settings::recess_calls, 0, 1u << 30},
-        "most gets, most updates and most atomics that go to the library unseen, with what completes them, "
-        "where nothing is kept of any target and calls are quick (0: each call is seen, as it is where "
-        "statistics are asked for)",
-        Scope::program},
+    Row{"passthrough_calls", "calls", CountKind{&Settings::passthrough_calls, 0, 1u << 30},
+        "most calls that go straight to the library while all windows are bypassed or off, until each call "
+        "is "
+        "looked at again (0: each call is always looked at, as it is where statistics are asked for)",
+        Scope::program, "recess_calls"},
     Row{"seed", "", CountKind{&Settings::seed, 0, any_count}, "seed of the cache's own random choices"},
     Row{"stats_dir", "path", TextKind{&Settings::stats_dir, "a path"},
         "folder for rank-<N>.json, or world-<W>-rank-<N>.json of spawned processes, with every counter of "
@@ -359,6 +366,14 @@ bool store(const Kind& kind, Settings& s, std::string_view text) {
                       kind);
 }
 
+/// Throws Error where a setting had this name once.
+void refuse_old_name(std::string_view name) {
+    const auto row = std::ranges::find(rows, name, &Row::old_name);
+    if (name.empty() || row == rows.end()) return;
+    throw Error("setting '" + std::string(name) + "'", "its name is " + std::string(row->name),
+                "use that name");
+}
+
 std::string known_names() {
     std::string all;
     for (const Row& row : rows)
@@ -374,13 +389,14 @@ std::vector<SettingInfo> settings_table() {
     const Settings defaults;
     std::vector<SettingInfo> table;
     for (const Row& row : rows)
-        table.push_back(
-            {row.name, row.unit, row.meaning, allowed_text(row.kind), value_text(row.kind, defaults)});
+        table.push_back({row.name, row.unit, row.meaning, allowed_text(row.kind),
+                         value_text(row.kind, defaults), row.old_name});
     return table;
 }
 
 void apply_setting(Settings& settings, std::string_view name, std::string_view text) {
     const Row* row = find_row(name);
+    refuse_old_name(name);
     if (row == nullptr)
         throw Error("unknown setting '" + std::string(name) + "'", "the settings are " + known_names(),
                     "use one of these names");
@@ -419,10 +435,13 @@ void apply_window_setting(Settings& settings, std::string_view name, std::string
 
 void apply_environment(Settings& settings, const std::function<const char*(const char*)>& lookup) {
     for (const Row& row : rows) {
+        const auto is_set = [&](const std::string& variable) {
+            const char* const value = lookup(variable.c_str());
+            return value != nullptr && *value != '\0';
+        };
+        if (!row.old_name.empty() && is_set(environment_name(row.old_name))) refuse_old_name(row.old_name);
         const std::string variable = environment_name(row.name);
-        const char* value = lookup(variable.c_str());
-        if (value == nullptr || *value == '\0') continue;
-        apply_setting(settings, row.name, value);
+        if (is_set(variable)) apply_setting(settings, row.name, lookup(variable.c_str()));
     }
 }
 

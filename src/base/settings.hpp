@@ -47,18 +47,18 @@ struct Settings {
     double memory_decrease_factor = 0.5;
     std::uint64_t adapt_interval_gets = 1000;
     Bypass bypass = Bypass::on;
-    std::uint64_t block_limit = 4096;
+    std::uint64_t run_limit = 4096;
     std::uint64_t read_ahead_bytes = 4096;
     bool read_only_phases = false;
-    std::uint64_t write_behind_bytes = 1024;
-    std::uint64_t write_behind_buffer_bytes = 1 << 20;
+    std::uint64_t write_combining_bytes = 1024;
+    std::uint64_t write_combining_buffer_bytes = 1 << 20;
     std::string locks = "synchronize";
     std::string atomic_reads = "network";
     std::string atomics = "synchronize";
     std::uint64_t check_hits = 0;
     std::uint64_t progress_interval_us = 20;
     std::uint64_t quiet_progress_interval_us = 500;
-    std::uint64_t recess_calls = 131072;
+    std::uint64_t passthrough_calls = 131072;
     std::uint64_t seed = 1;
     std::string stats_dir;
     std::string job;
@@ -75,6 +75,7 @@ struct SettingInfo {
     std::string_view meaning;
     std::string allowed;
     std::string default_value;
+    std::string_view old_name;  ///< an error that names the new one; empty: it had none
 };
 
 /// The whole table, in the order in which it is shown to people.
@@ -99,7 +100,7 @@ void apply_environment(Settings& settings, const std::function<const char*(const
 /// \throws Error as apply_setting does.
 Settings settings_of_environment();
 
-/// The variable that carries a setting: buffer_bytes -> NEARFETCH_BUFFER_BYTES.
+/// The variable that leads a setting: buffer_bytes -> NEARFETCH_BUFFER_BYTES.
 std::string environment_name(std::string_view setting);
 
 /// What starts the name of an info key: nearfetch_buffer_bytes.

@@ -22,7 +22,8 @@ int main(int argc, char** argv) {
                              {"default", row.default_value},
                              {"unit", row.unit},
                              {"allowed", row.allowed},
-                             {"meaning", row.meaning}});
+                             {"meaning", row.meaning},
+                             {"old_name", row.old_name}});
         std::puts(table.dump(2).c_str());
         return 0;
     }

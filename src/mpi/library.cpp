@@ -17,7 +17,7 @@ namespace nearfetch {
 namespace detail {
 
 constinit thread_local LastSeen last_seen NEARFETCH_FAST_TLS{};
-constinit AtHand at_hand{};
+constinit MruLookups mru{};
 std::atomic<std::uint64_t> window_generation{1};
 
 Window* find_window_slowly(MPI_Win win) noexcept {
@@ -32,7 +32,7 @@ Window* find_window_slowly(MPI_Win win) noexcept {
 
 LastSeen::KnownType find_type_slowly(MPI_Datatype type) noexcept try {
     const std::uint64_t generation = datatype_generation();
-    const Layout& layout = layout_of(type, blocks_at_once);
+    const Layout& layout = layout_of(type, runs_at_once);
     return last_seen.place_of_type(type) = {type, generation, layout.known ? layout.size : 0, layout.dense(),
                                             layout.known && is_predefined(type)};
 } catch (const std::bad_alloc&) {
@@ -41,30 +41,30 @@ LastSeen::KnownType find_type_slowly(MPI_Datatype type) noexcept try {
 
 }  // namespace detail
 
-void keep_at_hand(MPI_Win win, Window* window) noexcept {
+void remember_mru(MPI_Win win, Window* window) noexcept {
     if (Library::instance().threaded() || window->off()) return;
-    detail::at_hand.win = win;
-    detail::at_hand.window = window;
+    detail::mru.win = win;
+    detail::mru.window = window;
 }
 
-void forget_at_hand(const Window& window) noexcept {
-    if (detail::at_hand.window == &window) detail::at_hand = {};
+void forget_mru(const Window& window) noexcept {
+    if (detail::mru.window == &window) detail::mru = {};
 }
 
-void keep_at_hand(MPI_Datatype type) noexcept {
+void remember_mru(MPI_Datatype type) noexcept {
     const detail::LastSeen::KnownType known = detail::find_type(type);
     if (Library::instance().threaded() || !known.dense) return;
-    detail::at_hand.type = type;
-    detail::at_hand.type_generation = known.generation;
-    detail::at_hand.dense_bytes = known.element_bytes;
+    detail::mru.type = type;
+    detail::mru.type_generation = known.generation;
+    detail::mru.dense_bytes = known.element_bytes;
 }
 
 void remember_bytes(MPI_Datatype type, MPI_Count count) noexcept {
     const detail::LastSeen::KnownType known = detail::find_type(type);
     if (Library::instance().threaded() || !known.predefined || !known.dense || count <= 0) return;
-    detail::at_hand.known_type = type;
-    detail::at_hand.known_count = count;
-    detail::at_hand.known_bytes = bytes_of(known.element_bytes, count);
+    detail::mru.known_type = type;
+    detail::mru.known_count = count;
+    detail::mru.known_bytes = bytes_of(known.element_bytes, count);
 }
 
 namespace {
@@ -146,7 +146,7 @@ void Library::look_for_threads() noexcept {
     acquire_one_by_one(!threaded_ && provided != MPI_THREAD_MULTIPLE);
     if (threaded_ || provided != MPI_THREAD_MULTIPLE) return;
     recess.forbid();
-    detail::at_hand = {};
+    detail::mru = {};
     threaded_ = true;
 }
 
@@ -158,7 +158,7 @@ void Library::start() {
     const Settings& settings = settings_;
     report_.configure(settings);
     if (!threaded_ && !report_.wanted())
-        recess.allow(static_cast<std::uint32_t>(settings.recess_calls),
+        recess.allow(static_cast<std::uint32_t>(settings.passthrough_calls),
                      settings.bypass == Bypass::passthrough);
     int key = MPI_KEYVAL_INVALID;
     if (PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, at_finalize, &key, nullptr) == MPI_SUCCESS &&
@@ -240,10 +240,10 @@ int Library::attach(MPI_Win win, MPI_Comm comm, Exposed exposed, const Settings&
     if (std::ranges::all_of(units, [&](std::uint64_t unit) { return unit == units.front(); }))
         units.resize(1);
     auto window = std::make_unique<Window>(win, ranks, self, std::move(units), settings, threaded_);
-    window->cached().describe_memory(memory);
-    if (exposed.near) window->cached().leave_alone();
+    window->cache().describe_memory(memory);
+    if (exposed.near) window->cache().leave_alone();
     const std::lock_guard guard(mutex_);
-    if (settings.bypass == Bypass::on) window->cached().postpone_caching(habits_.gets_to_postpone());
+    if (settings.bypass == Bypass::on) window->cache().postpone_caching(habits_.gets_to_postpone());
     windows_[win] = std::move(window);
     exposed_[win] = exposed;
     overlapping_ += exposed.overlapping ? 1 : 0;
@@ -266,7 +266,7 @@ void Library::detach(MPI_Win win) {
         if (!threaded_) put_window_away();
     }
     const std::lock_guard guard(mutex_);
-    habits_.gone(window->cached().gets_without_gain());
+    habits_.gone(window->cache().gets_without_gain());
     report_.add(*window);
 }
 
@@ -281,12 +281,11 @@ std::optional<Rest> Library::rest() noexcept {
     Rest all;
     // Where a window is not off, atomics on those that are off are to be seen: their ends are acquires.
     all.for_good = !windows_.empty() && std::ranges::all_of(windows_, [](const auto& each) {
-        return each.second->off() && !each.second->cached().must_see_completions();
+        return each.second->off() && !each.second->cache().must_see_completions();
     });
     for (const auto& [win, window] : windows_) {
-        const std::optional<Rest> rest = all.for_good
-                                             ? Rest{static_cast<std::uint64_t>(window->cached().ranks())}
-                                             : window->cached().rest();
+        const std::optional<Rest> rest =
+            all.for_good ? Rest{static_cast<std::uint64_t>(window->cache().ranks())} : window->cache().rest();
         if (!rest || window->locks_wait()) return std::nullopt;
         all.add(*rest);
         all.locks_synchronize = all.locks_synchronize && window->locks_synchronize();
@@ -297,7 +296,7 @@ std::optional<Rest> Library::rest() noexcept {
 void Library::went_unseen(const Unseen& unseen) noexcept {
     const std::lock_guard guard(mutex_);
     for (const auto& [win, window] : windows_)
-        window->cached().went_unseen(unseen);
+        window->cache().went_unseen(unseen);
 }
 
 void Library::finalize() noexcept {

@@ -78,7 +78,7 @@ class Library {
     Report& report() noexcept { return report_; }
     /// That of all windows, if all are at rest.
     std::optional<Rest> rest() noexcept;
-    /// The same for all windows as CachedWindow has it.
+    /// The same for all windows as WindowCache has it.
     void went_unseen(const Unseen& unseen) noexcept;
     /// Records the windows that were never freed, and writes what was asked for.
     void finalize() noexcept;
@@ -140,7 +140,7 @@ extern std::atomic<std::uint64_t> window_generation;
 
 /// The window and the datatype of the last get or flush that took the slow way, for the hot path. One for the
 /// process, because calls do not overlap; with MPI_THREAD_MULTIPLE it stays empty.
-struct AtHand {
+struct MruLookups {
     MPI_Win win;
     Window* window;  ///< null: none; emptied when a window goes, so that only the handle has to be compared
     MPI_Datatype type;
@@ -151,7 +151,7 @@ struct AtHand {
     MPI_Count known_count;
     std::uint64_t known_bytes;
 };
-extern constinit AtHand at_hand __attribute__((visibility("hidden")));
+extern constinit MruLookups mru __attribute__((visibility("hidden")));
 
 Window* find_window_slowly(MPI_Win win) noexcept;
 LastSeen::KnownType find_type_slowly(MPI_Datatype type) noexcept;
@@ -166,27 +166,27 @@ inline LastSeen::KnownType find_type(MPI_Datatype type) noexcept {
 }  // namespace detail
 
 /// The window behind a handle if it is at hand, else null.
-inline Window* window_at_hand(MPI_Win win) noexcept {
-    return detail::at_hand.win == win ? detail::at_hand.window : nullptr;
+inline Window* mru_window(MPI_Win win) noexcept {
+    return detail::mru.win == win ? detail::mru.window : nullptr;
 }
 /// Until it is looked up again.
-inline void put_window_away() noexcept { detail::at_hand.window = nullptr; }
-/// The same as window_at_hand(), if what is started at that target may go to the library, or be kept back,
+inline void put_window_away() noexcept { detail::mru.window = nullptr; }
+/// The same as mru_window(), if what is started at that target may go to the library, or be kept back,
 /// without asking further: no lock waits, and no other window exposes the memory.
 [[gnu::always_inline]] inline Window* undisturbed_window(int target, MPI_Win win) noexcept {
-    Window* const window = window_at_hand(win);
+    Window* const window = mru_window(win);
     return window != nullptr && window->has(target) && !window->locks_wait() && !Library::overlapping()
                ? window
                : nullptr;
 }
 /// What dense_bytes() says if the datatype is at hand, else 0.
-inline std::uint64_t dense_bytes_at_hand(MPI_Datatype type) noexcept {
-    const detail::AtHand& hand = detail::at_hand;
+inline std::uint64_t mru_dense_bytes(MPI_Datatype type) noexcept {
+    const detail::MruLookups& hand = detail::mru;
     return hand.type == type && hand.type_generation == datatype_generation() ? hand.dense_bytes : 0;
 }
 /// Bytes of so many elements, in one run, if they are remembered of a get, else 0.
 [[gnu::always_inline]] inline std::uint64_t remembered_bytes(MPI_Datatype type, MPI_Count count) noexcept {
-    const detail::AtHand& hand = detail::at_hand;
+    const detail::MruLookups& hand = detail::mru;
     return hand.known_type == type && hand.known_count == count ? hand.known_bytes : 0;
 }
 /// The window behind a handle; null if nearfetch does not look after it. Ends a recess.
@@ -212,9 +212,9 @@ inline std::uint64_t element_bytes(MPI_Datatype type) noexcept {
 }
 
 /// Puts them at hand, if that may be; a window that nothing is cached of is not.
-void keep_at_hand(MPI_Win win, Window* window) noexcept;
-void forget_at_hand(const Window& window) noexcept;
-void keep_at_hand(MPI_Datatype type) noexcept;
+void remember_mru(MPI_Win win, Window* window) noexcept;
+void forget_mru(const Window& window) noexcept;
+void remember_mru(MPI_Datatype type) noexcept;
 /// For remembered_bytes(), if they are of a predefined type and in one run.
 void remember_bytes(MPI_Datatype type, MPI_Count count) noexcept;
 

@@ -190,7 +190,7 @@ extern constinit Recess recess __attribute__((visibility("hidden")));
 /// \pre it is no template's, of which GCC takes no notice
 #define NEARFETCH_IN_LINE(line) [[gnu::section(".text.sorted.nearfetch." line), gnu::aligned(8)]]
 
-#if defined(NEARFETCH_CANARY)
+#if defined(NEARFETCH_FAULT_INJECTION)
 /// So that a test can see that there were recesses, and series.
 void count_unseen(unsigned long long calls) noexcept;
 void count_in_series(unsigned long long completions) noexcept;

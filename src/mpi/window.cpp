@@ -15,24 +15,24 @@ namespace nearfetch {
 Window::Window(MPI_Win win, Rank ranks, Rank self, std::vector<std::uint64_t> units, const Settings& settings,
                bool threaded)
     : uniform_unit_(units.size() == 1 ? units.front() : 0),
-      cached_(settings, ranks, self, threaded, transport_),
+      cache_(settings, ranks, self, threaded, transport_),
       units_(std::move(units)),
       handle_(win),
       transport_(win, units_) {
-    cached_.set_stale_reporter([this](const StaleHit& stale) { report_stale_hit(*this, stale); });
-    cached_.set_arrival_reporter(request_arrived);
+    cache_.set_stale_reporter([this](const StaleHit& stale) { report_stale_hit(*this, stale); });
+    cache_.set_arrival_reporter(request_arrived);
     note_promises();
 }
 
 void Window::change_settings(const Settings& settings) {
-    cached_.change_settings(settings);
+    cache_.change_settings(settings);
     note_promises();
-    forget_at_hand(*this);
+    forget_mru(*this);
 }
 
 /// The calls that ask have no time for texts.
 void Window::note_promises() noexcept {
-    const Settings& settings = cached_.settings();
+    const Settings& settings = cache_.settings();
     locks_synchronize_ = settings.locks != "access";
     atomics_synchronize_ = settings.atomics != "relaxed";
     caches_atomic_reads_ = settings.atomic_reads == "cached";
@@ -51,13 +51,13 @@ void Window::serve_others() {
         transport_.progress();
         return ticks() - begin;
     };
-    if (cached_.entered_for_others(enter())) cached_.found_nothing(enter());
+    if (cache_.entered_for_others(enter())) cache_.found_nothing(enter());
 }
 
 bool Window::keep_lock_back(int lock_type, int target, int assert) noexcept {
     if (!has(target)) return false;
     const bool known = lock_type == MPI_LOCK_SHARED && (assert == 0 || assert == MPI_MODE_NOCHECK);
-    if (!cached_.lock_may_wait(target, known && !locks_synchronize() && !locks_.full())) return false;
+    if (!cache_.lock_may_wait(target, known && !locks_synchronize() && !locks_.full())) return false;
     locks_.add(target, assert);
     return true;
 }
@@ -65,37 +65,37 @@ bool Window::keep_lock_back(int lock_type, int target, int assert) noexcept {
 bool Window::elide_unlock(int target) noexcept {
     if (!locks_.any() || !locks_.has(target)) return false;
     locks_.remove(target);
-    if (cached_.elide_lock(target)) serve_others();
+    if (cache_.elide_lock(target)) serve_others();
     return true;
 }
 
 int Window::open_locks_slowly() {
     return locks_.open(handle_, [this](int target) {
-        cached_.change_epochs([=](Epochs& epochs) { epochs.set(target, Epoch::none); });
+        cache_.change_epochs([=](EpochTracker& epochs) { epochs.set(target, Epoch::none); });
     });
 }
 
-bool make_target_pieces(const Window& window, int target, MPI_Aint displacement, std::uint64_t count,
-                        MPI_Datatype type, std::vector<Piece>& pieces) {
-    auto& there = thread_scratch<std::vector<Block>, struct BlocksThere>();
-    const std::uint64_t limit = window.block_limit();
-    pieces.clear();
+bool make_target_runs(const Window& window, int target, MPI_Aint displacement, std::uint64_t count,
+                      MPI_Datatype type, std::vector<ByteRun>& runs) {
+    auto& there = thread_scratch<std::vector<LayoutRun>, struct BlocksThere>();
+    const std::uint64_t limit = window.run_limit();
+    runs.clear();
     if (!flatten(layout_of(type, limit), static_cast<std::int64_t>(window.offset(target, displacement)),
                  count, limit, there))
         return false;
-    for (const Block& block : there)
-        pieces.push_back({static_cast<std::uint64_t>(block.offset), block.size, nullptr});
+    for (const LayoutRun& block : there)
+        runs.push_back({static_cast<std::uint64_t>(block.offset), block.size, nullptr});
     return true;
 }
 
-bool make_pieces(const Window& window, const void* origin, std::uint64_t origin_count,
-                 MPI_Datatype origin_type, int target, MPI_Aint displacement, std::uint64_t target_count,
-                 MPI_Datatype target_type, std::vector<Piece>& pieces) {
-    auto& here = thread_scratch<std::vector<Block>, struct BlocksHere>();
-    auto& there = thread_scratch<std::vector<Piece>, struct PiecesThere>();
-    const std::uint64_t limit = window.block_limit();
-    pieces.clear();
-    if (!make_target_pieces(window, target, displacement, target_count, target_type, there)) return false;
+bool make_runs(const Window& window, const void* origin, std::uint64_t origin_count, MPI_Datatype origin_type,
+               int target, MPI_Aint displacement, std::uint64_t target_count, MPI_Datatype target_type,
+               std::vector<ByteRun>& runs) {
+    auto& here = thread_scratch<std::vector<LayoutRun>, struct BlocksHere>();
+    auto& there = thread_scratch<std::vector<ByteRun>, struct RunsThere>();
+    const std::uint64_t limit = window.run_limit();
+    runs.clear();
+    if (!make_target_runs(window, target, displacement, target_count, target_type, there)) return false;
     const auto base = reinterpret_cast<std::intptr_t>(origin);
     if (!flatten(layout_of(origin_type, limit), base, origin_count, limit, here)) return false;
 
@@ -105,14 +105,14 @@ bool make_pieces(const Window& window, const void* origin, std::uint64_t origin_
     while (i < here.size() && j < there.size()) {
         const std::uint64_t size = std::min(here[i].size - used_here, there[j].size - used_there);
         const auto address = here[i].offset + static_cast<std::int64_t>(used_here);
-        pieces.push_back({there[j].offset + used_there, size,
-                          reinterpret_cast<std::byte*>(static_cast<std::intptr_t>(address))});
+        runs.push_back({there[j].offset + used_there, size,
+                        reinterpret_cast<std::byte*>(static_cast<std::intptr_t>(address))});
         used_here += size;
         used_there += size;
         if (used_here == here[i].size) ++i, used_here = 0;
         if (used_there == there[j].size) ++j, used_there = 0;
     }
-    return i == here.size() && j == there.size() && pieces.size() <= limit;
+    return i == here.size() && j == there.size() && runs.size() <= limit;
 }
 
 }  // namespace nearfetch

@@ -10,7 +10,7 @@
 #include "base/settings.hpp"
 #include "mpi/datatypes/datatype.hpp"
 #include "mpi/wrappers/lazy_locks.hpp"
-#include "rma/cached_window.hpp"
+#include "rma/window_cache.hpp"
 #include "transport/mpi/mpi_window_transfers.hpp"
 
 namespace nearfetch {
@@ -23,18 +23,18 @@ class Window {
            bool threaded);
 
     MPI_Win handle() const noexcept { return handle_; }
-    CachedWindow& cached() noexcept { return cached_; }
+    WindowCache& cache() noexcept { return cache_; }
     MpiWindowTransfers& transport() noexcept { return transport_; }
-    Mode mode() const noexcept { return cached_.settings().mode; }
+    Mode mode() const noexcept { return cache_.settings().mode; }
     bool off() const noexcept { return mode() == Mode::off; }
     bool locks_synchronize() const noexcept { return locks_synchronize_; }
     bool atomics_synchronize() const noexcept { return atomics_synchronize_; }
     bool caches_atomic_reads() const noexcept { return caches_atomic_reads_; }
-    std::uint64_t block_limit() const noexcept { return cached_.settings().block_limit; }
+    std::uint64_t run_limit() const noexcept { return cache_.settings().run_limit; }
 
     /// False for MPI_PROC_NULL and for what the library itself will call an error.
     bool has(int target) const noexcept {
-        return static_cast<unsigned>(target) < static_cast<unsigned>(cached_.ranks());
+        return static_cast<unsigned>(target) < static_cast<unsigned>(cache_.ranks());
     }
     /// Window offset of a displacement, bytes.
     std::uint64_t offset(int target, MPI_Aint displacement) const noexcept {
@@ -49,7 +49,7 @@ class Window {
     /// Enters the library because the engine says that it is time to serve others.
     void serve_others();
 
-    /// As CachedWindow has it.
+    /// As WindowCache has it.
     void change_settings(const Settings& settings);
 
     /// A lock of `target` that the program asks for. \return true if the library is not to see it yet
@@ -71,22 +71,22 @@ class Window {
     bool locks_synchronize_;
     bool atomics_synchronize_;
     bool caches_atomic_reads_;
-    CachedWindow cached_;  // beside these, for the hot paths
+    WindowCache cache_;  // beside these, for the hot paths
     std::vector<std::uint64_t> units_;
     MPI_Win handle_;
     MpiWindowTransfers transport_;
 };
 
-/// The contiguous pieces of one access, origin beside target.
+/// The contiguous runs of one access, origin beside target.
 /// \return false if the layouts are not known, differ in size, or have too many blocks: then the access stays
 /// unseen
 /// \throws std::bad_alloc
-bool make_pieces(const Window& window, const void* origin, std::uint64_t origin_count,
-                 MPI_Datatype origin_type, int target, MPI_Aint displacement, std::uint64_t target_count,
-                 MPI_Datatype target_type, std::vector<Piece>& pieces);
+bool make_runs(const Window& window, const void* origin, std::uint64_t origin_count, MPI_Datatype origin_type,
+               int target, MPI_Aint displacement, std::uint64_t target_count, MPI_Datatype target_type,
+               std::vector<ByteRun>& runs);
 
 /// The same for the target alone; origins are null.
-bool make_target_pieces(const Window& window, int target, MPI_Aint displacement, std::uint64_t count,
-                        MPI_Datatype type, std::vector<Piece>& pieces);
+bool make_target_runs(const Window& window, int target, MPI_Aint displacement, std::uint64_t count,
+                      MPI_Datatype type, std::vector<ByteRun>& runs);
 
 }  // namespace nearfetch

@@ -15,7 +15,7 @@ namespace nearfetch {
 
 class WindowHabits {
   public:
-    /// A window has gone. \param gets_without_gain as CachedWindow has it
+    /// A window has gone. \param gets_without_gain as WindowCache has it
     void gone(std::uint64_t gets_without_gain) noexcept {
         if (gets_without_gain > few_gets) {
             *this = {};

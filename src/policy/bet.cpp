@@ -21,7 +21,7 @@ constexpr int samples = 8;
 
 /// Ticks per byte of a copy, as a hit makes it, within the processor's cache: the best of a few.
 double measure_copy() noexcept try {
-    // Of two pieces that the heap gives one after the other, the second begins a few bytes further in its
+    // Of two runs that the heap gives one after the other, the second begins a few bytes further in its
     // page: there a string move takes some of AMD's processors thirty times as long.
     constexpr std::size_t half_page = 2048;
     std::vector<std::byte> memory(2 * sample_bytes + half_page);

@@ -162,18 +162,18 @@ class Bet {
         return false;
     }
     /// One get of `size_bytes` that went to the network for `fetched_bytes`.
-    void missed_ahead(std::uint64_t size_bytes, std::uint64_t fetched_bytes, std::uint64_t network_ticks,
-                      std::uint64_t own_ticks) noexcept {
+    void missed_read_ahead(std::uint64_t size_bytes, std::uint64_t fetched_bytes, std::uint64_t network_ticks,
+                           std::uint64_t own_ticks) noexcept {
         missed(network_ticks, own_ticks);
         const double plain = network_by_size_[size_class(size_bytes)];
         const double ahead = network_by_size_[size_class(fetched_bytes)];
         if (plain != 0 && ahead > plain) ahead_excess_ += 1 - plain / ahead;
     }
-    /// A get in pieces that were all there.
-    void hit_in_pieces(std::uint64_t size_bytes, std::uint64_t own_ticks) noexcept {
+    /// A get in runs that were all there.
+    void hit_in_runs(std::uint64_t size_bytes, std::uint64_t own_ticks) noexcept {
         worked(own_ticks);
-        ++piece_hits_;
-        piece_hit_bytes_ += size_bytes;
+        ++run_hits_;
+        run_hit_bytes_ += size_bytes;
     }
     /// Whether many gets are under way that each take as little as some hits: then the next ones go by until
     /// these are complete. What completing takes is what it took the last time, and nothing before the first.
@@ -240,7 +240,7 @@ class Bet {
         return hit_ticks(hit_bytes / hits) < network_per_hit(hits, hit_bytes);
     }
 
-    bool round_over() const noexcept { return misses_ + piece_hits_ + pending_hits_ >= round_gets; }
+    bool round_over() const noexcept { return misses_ + run_hits_ + pending_hits_ >= round_gets; }
 
     /// For settle(): nothing outlives its epoch.
     static constexpr std::uint64_t each_epoch = ~std::uint64_t{0};
@@ -253,10 +253,9 @@ class Bet {
         const auto network = static_cast<double>(started_ticks_ + network_ticks_);
         const double excess = misses_ == 0 ? 0 : network * ahead_excess_ / misses;
         if (misses_ != 0) network_per_get_ = (network - excess) / misses;
-        const double avoided =
-            static_cast<double>(hits) * network_per_hit(hits, hit_bytes) +
-            static_cast<double>(piece_hits_) * network_per_hit(piece_hits_, piece_hit_bytes_) +
-            pending * network_per_hit(pending_hits_, pending_hit_bytes_);
+        const double avoided = static_cast<double>(hits) * network_per_hit(hits, hit_bytes) +
+                               static_cast<double>(run_hits_) * network_per_hit(run_hits_, run_hit_bytes_) +
+                               pending * network_per_hit(pending_hits_, pending_hit_bytes_);
         const double further = std::max(further_ticks_ - cost.hit_ticks, 0.0);
         const double hitting = (hits == 0 ? 0 : static_cast<double>(hits) * hit_ticks(hit_bytes / hits)) +
                                static_cast<double>(further_hits_) * further;
@@ -267,7 +266,7 @@ class Bet {
             vain_pause_ = vain_row;
             has_won_ = true;
         }
-        const double gets = static_cast<double>(hits + piece_hits_) + pending + misses;
+        const double gets = static_cast<double>(hits + run_hits_) + pending + misses;
         const bool keeps_data = static_cast<double>(forgotten) < gets;
         const bool in_vain = !keeps_data && forgotten != each_epoch;
         const std::uint32_t patience = keeps_data || has_won_ ? many_rounds : 0;
@@ -290,7 +289,7 @@ class Bet {
             rounds_to_tries_ = next_tries_ = std::min(2 * next_tries_, most_rounds_to_tries);
         }
         started_ticks_ = network_ticks_ = own_ticks_ = misses_ = 0;
-        further_hits_ = piece_hits_ = piece_hit_bytes_ = pending_hits_ = pending_hit_bytes_ = 0;
+        further_hits_ = run_hits_ = run_hit_bytes_ = pending_hits_ = pending_hit_bytes_ = 0;
         ahead_excess_ = 0;
     }
 
@@ -412,8 +411,8 @@ class Bet {
     std::uint64_t network_ticks_ = 0;  ///< of the library, for completions
     std::uint64_t own_ticks_ = 0;
     std::uint64_t further_hits_ = 0;
-    std::uint64_t piece_hits_ = 0;
-    std::uint64_t piece_hit_bytes_ = 0;
+    std::uint64_t run_hits_ = 0;
+    std::uint64_t run_hit_bytes_ = 0;
     std::uint64_t pending_hits_ = 0;
     std::uint64_t pending_hit_bytes_ = 0;
     std::uint32_t tries_left_ = 0;

@@ -93,7 +93,7 @@ nb::dict statistics_dict() {
     result["prefetch_bytes"] = prefetched.bytes;
     result["prefetch_updates"] = prefetched.updates;
     result["prefetch_updated_bytes"] = prefetched.updated_bytes;
-    result["prefetch_image_reads"] = prefetched.image_reads;
+    result["prefetch_replica_reads"] = prefetched.replica_reads;
     return result;
 }
 

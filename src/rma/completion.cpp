@@ -8,13 +8,13 @@
 
 #include "base/assert.hpp"
 #include "base/ticks.hpp"
-#include "rma/cached_window.hpp"
+#include "rma/window_cache.hpp"
 
 namespace nearfetch {
 
 // With the mode off, gets and updates go by uncounted; only fetching atomics do not.
 
-Flush CachedWindow::flush(Rank target, FlushKind kind) noexcept {
+Flush WindowCache::flush(Rank target, FlushKind kind) noexcept {
     const Guard guard = lock();
     ++counters_.flushes;
     const Target& t = at(target);
@@ -25,7 +25,7 @@ Flush CachedWindow::flush(Rank target, FlushKind kind) noexcept {
     return elide();
 }
 
-Flush CachedWindow::flush_all(FlushKind kind) noexcept {
+Flush WindowCache::flush_all(FlushKind kind) noexcept {
     const Guard guard = lock();
     ++counters_.flushes;
     if (settings_.mode == Mode::off || !epochs_.may_flush_all()) return Flush::needed;
@@ -34,12 +34,12 @@ Flush CachedWindow::flush_all(FlushKind kind) noexcept {
     return elide();
 }
 
-Flush CachedWindow::elide() noexcept {
+Flush WindowCache::elide() noexcept {
     ++counters_.flushes_elided;
     return lived_on_hits() ? Flush::elided_progress : Flush::elided;
 }
 
-bool CachedWindow::lock_may_wait(Rank target, bool may_wait) noexcept {
+bool WindowCache::lock_may_wait(Rank target, bool may_wait) noexcept {
     const Guard guard = lock();
     ++counters_.locks;
     const Target& t = at(target);
@@ -50,7 +50,7 @@ bool CachedWindow::lock_may_wait(Rank target, bool may_wait) noexcept {
     return true;
 }
 
-bool CachedWindow::elide_lock(Rank target) noexcept {
+bool WindowCache::elide_lock(Rank target) noexcept {
     const Guard guard = lock();
     NF_EXPECT(at(target).idle(FlushKind::full) && !at(target).in_transit());
     ++counters_.locks_elided;
@@ -58,41 +58,41 @@ bool CachedWindow::elide_lock(Rank target) noexcept {
     return lived_on_hits();
 }
 
-bool CachedWindow::request_served() noexcept {
+bool WindowCache::request_served() noexcept {
     const Guard guard = lock();
     return lived_on_hits();
 }
 
-bool CachedWindow::put_waits() noexcept {
+bool WindowCache::put_waits() noexcept {
     const Guard guard = lock();
     return stayed_out();
 }
 
-bool CachedWindow::must_see_completions() const noexcept {
+bool WindowCache::must_see_completions() const noexcept {
     const Guard guard = lock();
     return fetching_ != 0 || winding_up_;
 }
 
-bool CachedWindow::gets_under_way() const noexcept {
+bool WindowCache::gets_under_way() const noexcept {
     const Guard guard = lock();
     return last_get_.under_way() || !origins_.targets.empty();
 }
 
-void CachedWindow::fetch_started(Target& t) noexcept {
+void WindowCache::fetch_started(Target& t) noexcept {
     if (!t.fetches.outstanding()) ++fetching_;
     t.fetches.started = issued_;
     set_route(t);
 }
 
-void CachedWindow::fetches_completed(Target& t, Moment since) noexcept {
+void WindowCache::fetches_completed(Target& t, Moment since) noexcept {
     acquire_process();
     t.fetches.complete(since);
     if (!t.fetches.outstanding()) --fetching_;
     set_route(t);
 }
 
-void CachedWindow::complete(Rank target, Moment since, FlushKind kind, int status,
-                            std::uint64_t network_ticks) noexcept {
+void WindowCache::complete(Rank target, Moment since, FlushKind kind, int status,
+                           std::uint64_t network_ticks) noexcept {
     const Guard guard = lock();
     if (cache_ != nullptr && !keeps_data_) cache_->acquire(target);
     const bool gets = at(target).gets.outstanding();
@@ -103,7 +103,7 @@ void CachedWindow::complete(Rank target, Moment since, FlushKind kind, int statu
 
 /// The library has been entered to complete something. Where it was no get, the program may wait by hits all
 /// the same.
-void CachedWindow::library_completed(bool gets) noexcept {
+void WindowCache::library_completed(bool gets) noexcept {
     if (winding_up_) stand_back();
     if (!gets) {
         lived_on_hits();
@@ -113,7 +113,7 @@ void CachedWindow::library_completed(bool gets) noexcept {
     progress_.entered();
 }
 
-void CachedWindow::done_unseen(Rank target, Moment since, FlushKind kind) noexcept {
+void WindowCache::done_unseen(Rank target, Moment since, FlushKind kind) noexcept {
     const Guard guard = lock();
     Target& t = at(target);
     if (!keeps_data_ && cache_ != nullptr) cache_->acquire(target);
@@ -129,12 +129,12 @@ void CachedWindow::done_unseen(Rank target, Moment since, FlushKind kind) noexce
         t.complete(since, kind);
     t.late = {};
     release_origins(t);
-    if (behind_ != nullptr) behind_->completed(target, since);
+    if (combiner_ != nullptr) combiner_->completed(target, since);
     if (!t.bet.caching() || t.bet.unread()) set_route(t);
 }
 
-void CachedWindow::complete_all(Moment since, FlushKind kind, int status,
-                                std::uint64_t network_ticks) noexcept {
+void WindowCache::complete_all(Moment since, FlushKind kind, int status,
+                               std::uint64_t network_ticks) noexcept {
     const Guard guard = lock();
     if (cache_ != nullptr && !keeps_data_) cache_->acquire();
     const bool gets =
@@ -151,8 +151,8 @@ void CachedWindow::complete_all(Moment since, FlushKind kind, int status,
     library_completed(gets);
 }
 
-void CachedWindow::complete_locked(Target& t, Moment since, FlushKind kind, int status,
-                                   std::uint64_t network_ticks) noexcept {
+void WindowCache::complete_locked(Target& t, Moment since, FlushKind kind, int status,
+                                  std::uint64_t network_ticks) noexcept {
     const std::uint64_t begin_ticks = ticks();
     if (t.fetches.outstanding()) fetches_completed(t, since);
     t.passed_completed(kind, status);
@@ -160,7 +160,7 @@ void CachedWindow::complete_locked(Target& t, Moment since, FlushKind kind, int 
     const std::uint64_t lone_bytes = std::exchange(t.lone_bytes, 0);
     if (status != 0) {
         t.erase_flights_if([&](Entry* entry) {
-            if (entry->issued() <= since) doom(*entry);
+            if (entry->issued() <= since) invalidate_in_flight(*entry);
             return false;
         });
         last_get_completed(rank_of(t), since, status);
@@ -169,7 +169,7 @@ void CachedWindow::complete_locked(Target& t, Moment since, FlushKind kind, int 
     t.complete(since, kind);
     t.late = {};
     if (last_get_.under_way(rank_of(t), since)) note_delivery(t);
-    if (behind_ != nullptr) behind_->completed(rank_of(t), since);
+    if (combiner_ != nullptr) combiner_->completed(rank_of(t), since);
     if (t.checks != 0) complete_checks(t, since);
     if (lone_bytes != 0) t.bet.observed(lone_bytes, t.lone_ticks + network_ticks);
     const std::size_t ranges = t.ranges_in_transit();
@@ -192,21 +192,21 @@ void CachedWindow::complete_locked(Target& t, Moment since, FlushKind kind, int 
     set_route(t);
 }
 
-void CachedWindow::check(Rank target, std::uint64_t offset, std::span<const std::byte> served,
-                         std::span<void* const> call_site) {
+void WindowCache::check(Rank target, std::uint64_t offset, std::span<const std::byte> served,
+                        std::span<void* const> call_site) {
     Guard guard = lock();
     Target& t = at(target);
     // The second get may overtake an update of this process, or see it although the first was before it.
     if (t.update_under_way() && t.updating.overlaps({offset, offset + served.size()})) return;
-    HitChecks::Check* check = nullptr;
+    HitValidator::Check* check = nullptr;
     try {
         check = &checks_.begin(target, offset, served, call_site);
     } catch (const std::bad_alloc&) {
         return;
     }
-    const Piece piece{offset, check->found.size(), check->found.data()};
+    const ByteRun run{offset, check->found.size(), check->found.data()};
     if (threaded_) guard.unlock();
-    const int started = and_then([&] { return transfers_.start_get(target, std::span(&piece, 1)); },
+    const int started = and_then([&] { return transfers_.start_get(target, std::span(&run, 1)); },
                                  [&](int status) {
                                      if (threaded_) guard.lock();
                                      if (status != 0) checks_.abandon(*check);
@@ -217,7 +217,7 @@ void CachedWindow::check(Rank target, std::uint64_t offset, std::span<const std:
     ++t.checks;
 }
 
-void CachedWindow::complete_checks(Target& t, Moment since) noexcept {
+void WindowCache::complete_checks(Target& t, Moment since) noexcept {
     checks_.complete(rank_of(t), since, [&](const StaleHit* stale) {
         --t.checks;
         ++counters_.checked_hits;
@@ -228,13 +228,13 @@ void CachedWindow::complete_checks(Target& t, Moment since) noexcept {
 }
 
 /// Gives bytes that have arrived to who waits for them. \return how many
-std::uint64_t CachedWindow::serve(std::span<const Waiter> waiters) noexcept {
+std::uint64_t WindowCache::serve(std::span<const Waiter> waiters) noexcept {
     std::uint64_t bytes = 0;
     for (std::size_t i = 0; i < waiters.size(); ++i) {
         const Waiter& waiter = waiters[i];
         std::memmove(waiter.origin, waiter.source, waiter.size);
         bytes += waiter.size;
-        // The pieces of one get wait one after the other.
+        // The runs of one get wait one after the other.
         const bool is_last = i + 1 == waiters.size() || waiters[i + 1].request != waiter.request;
         if (waiter.request != 0 && is_last) report_arrival_(waiter.request);
     }
@@ -243,7 +243,7 @@ std::uint64_t CachedWindow::serve(std::span<const Waiter> waiters) noexcept {
 
 /// Whoever waits for what was started until then gets it, before anybody may reuse the buffer in which it
 /// arrived. \return how many bytes
-std::uint64_t CachedWindow::serve_waiters(Target& t, Moment since) noexcept {
+std::uint64_t WindowCache::serve_waiters(Target& t, Moment since) noexcept {
     std::uint64_t bytes = 0;
     std::erase_if(t.waiters, [&](const Waiter& waiter) {
         if (waiter.entry->issued() > since) return false;
@@ -260,12 +260,12 @@ std::uint64_t CachedWindow::serve_waiters(Target& t, Moment since) noexcept {
 
 /// Its data will not be cached. The flight stays, because who waits for it has no other way to its bytes than
 /// the buffer in which they arrive.
-void CachedWindow::doom(const Entry& entry) noexcept {
-    if (!entry.is_doomed()) cache_->drop(entry.target(), entry.offset(), entry.size());
+void WindowCache::invalidate_in_flight(const Entry& entry) noexcept {
+    if (!entry.is_invalidated()) cache_->drop(entry.target(), entry.offset(), entry.size());
 }
 
-void CachedWindow::complete_request(Rank target, RequestId request, bool keep,
-                                    std::uint64_t network_ticks) noexcept {
+void WindowCache::complete_request(Rank target, RequestId request, bool keep,
+                                   std::uint64_t network_ticks) noexcept {
     const Guard guard = lock();
     Target& t = at(target);
     const std::uint64_t begin_ticks = ticks();
@@ -289,7 +289,7 @@ void CachedWindow::complete_request(Rank target, RequestId request, bool keep,
     if (cache_ != nullptr && !keeps_data_) cache_->acquire(target);
 }
 
-void CachedWindow::bypassed_request_completed(RequestId request) noexcept {
+void WindowCache::bypassed_request_completed(RequestId request) noexcept {
     const Guard guard = lock();
     if (!last_get_.under_way_by(request)) return;
     last_get_over(0);
@@ -297,16 +297,16 @@ void CachedWindow::bypassed_request_completed(RequestId request) noexcept {
 }
 
 /// What a request has brought.
-void CachedWindow::arrived(Target& t, Entry& entry) noexcept {
+void WindowCache::arrived(Target& t, Entry& entry) noexcept {
     if (const auto waiting = t.waiters_of.extract(&entry)) serve(waiting.mapped());
     commit(entry);
 }
 
 /// Where the library delivers at once, the program may have changed its buffer since: then what it has there
 /// now is not kept. Where nothing has been seen to come at once, what has changed has come since.
-void CachedWindow::commit(Entry& entry) noexcept {
+void WindowCache::commit(Entry& entry) noexcept {
     Delivery& delivery = at(entry.target()).delivery;
-    const bool checked = entry.is_copied() && !entry.is_doomed();
+    const bool checked = entry.is_copied() && !entry.is_invalidated();
     const bool changed = checked && std::memcmp(entry.data(), entry.source(), entry.size()) != 0;
     if (changed && delivery == Delivery::at_once) return cache_->abandon(&entry);
     if (changed) delivery = Delivery::later;
@@ -314,22 +314,22 @@ void CachedWindow::commit(Entry& entry) noexcept {
 }
 
 /// The last get is complete: the same of it, where nothing is kept.
-void CachedWindow::note_delivery(Target& t) noexcept {
+void WindowCache::note_delivery(Target& t) noexcept {
     if (t.delivery == Delivery::unknown && probe_.has_changed()) t.delivery = Delivery::later;
     probe_.end();
 }
 
-void CachedWindow::abandon_request(Rank target, RequestId request) noexcept {
+void WindowCache::abandon_request(Rank target, RequestId request) noexcept {
     const Guard guard = lock();
     Target& t = at(target);
     const auto [begin, end] = t.in_flight_of.equal_range(request);
     for (auto flight = begin; flight != end;) {
         Entry& entry = *flight->second;
-        if (entry.carries()) {
+        if (entry.leads()) {
             flight = t.in_flight_of.erase(flight);
             arrived(t, entry);
         } else {
-            doom(entry);
+            invalidate_in_flight(entry);
             ++flight;
         }
     }
@@ -337,13 +337,13 @@ void CachedWindow::abandon_request(Rank target, RequestId request) noexcept {
 }
 
 /// If a round is over, and nothing is under way that belongs to it.
-void CachedWindow::settle_bet(Target& t) noexcept {
+void WindowCache::settle_bet(Target& t) noexcept {
     if (t.in_transit()) return;
     const bool round_over = t.bet.round_over();
     if (round_over && settings_.bypass == Bypass::on) {
         t.bet.settle(t.hits - t.settled_hits, t.hit_bytes - t.settled_hit_bytes,
                      keeps_data_ ? caught_up_ - t.settled_caught_up : Bet::each_epoch);
-        worth_.round_over(t.bet.network_per_get_ticks());
+        benefit_.round_over(t.bet.network_per_get_ticks());
     }
     const bool rests = settings_.bypass == Bypass::on && t.bet.rests_from_vain();
     if (!round_over && !rests) return;

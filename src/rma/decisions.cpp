@@ -7,11 +7,11 @@
 #include <algorithm>
 
 #include "base/ticks.hpp"
-#include "rma/cached_window.hpp"
+#include "rma/window_cache.hpp"
 
 namespace nearfetch {
 
-std::vector<Decision> CachedWindow::decisions() const {
+std::vector<Decision> WindowCache::decisions() const {
     const Guard guard = lock();
     std::vector<Decision> all;
     const auto add = [&](std::string_view what, Rank target, double plain_ticks, double ours_ticks) {
@@ -32,15 +32,15 @@ std::vector<Decision> CachedWindow::decisions() const {
                 : bet.watching() ? "gets: watched"
                                  : "gets: left alone",
                 rank_of(t), bet.plain_per_get_ticks(), bet.ours_per_get_ticks());
-        const bool collects = keeps_data_ && settings_.write_behind_bytes != 0 && t.put_bet.collects();
+        const bool combines = keeps_data_ && settings_.write_combining_bytes != 0 && t.put_bet.combines();
         if (t.put_bet.alone_ticks() != 0)
-            add(collects ? "puts: collected" : "puts: sent alone", rank_of(t), t.put_bet.alone_ticks(),
+            add(combines ? "puts: combined" : "puts: sent alone", rank_of(t), t.put_bet.alone_ticks(),
                 t.put_bet.ours_ticks());
     }
     return all;
 }
 
-RangeCacheCounters CachedWindow::counters() const {
+RangeCacheCounters WindowCache::counters() const {
     const Guard guard = lock();
     RangeCacheCounters sum = counters_;
     sum.puts += passed_updates_;

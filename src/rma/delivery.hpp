@@ -29,9 +29,9 @@ enum class Delivery : std::uint8_t {
 /// The first bytes at a get's origin, to see whether they change.
 class DeliveryProbe {
   public:
-    void begin(const Piece& piece) noexcept {
-        origin_ = piece.origin;
-        size_ = std::min<std::uint64_t>(piece.size, bytes_.size());
+    void begin(const ByteRun& run) noexcept {
+        origin_ = run.origin;
+        size_ = std::min<std::uint64_t>(run.size, bytes_.size());
         std::memcpy(bytes_.data(), origin_, size_);
     }
     void end() noexcept { size_ = 0; }

@@ -15,10 +15,10 @@ namespace nearfetch {
 /// A get as the front end received it.
 struct Get {
     Rank target = 0;
-    std::span<const Piece> pieces;  ///< in the order in which the bytes are sent
+    std::span<const ByteRun> runs;  ///< in the order in which the bytes are sent
     std::uint64_t size_bytes = 0;
     RequestId request = 0;
-    bool may_carry = true;  ///< with a request: the front end is going to see when that completes
+    bool may_lead = true;  ///< with a request: the front end is going to see when that completes
 };
 
 /// A get as the hot paths see it.
@@ -30,15 +30,15 @@ struct RangeGet {
     RequestId request = 0;
 };
 
-/// Starts the network's part of one get: all of it, as the program asked, or the missing pieces only.
+/// Starts the network's part of one get: all of it, as the program asked, or the missing runs only.
 class GetStarter {
   public:
     virtual int start_whole() = 0;
-    virtual int start_pieces(std::span<const Piece> pieces) = 0;
-    /// Of a get with a request that starts nothing, as all that is missing is on its way: the carrier that
+    virtual int start_runs(std::span<const ByteRun> runs) = 0;
+    /// Of a get with a request that starts nothing, as all that is missing is on its way: the leader that
     /// was begun at that moment brings it, which set_arrival_reporter()'s reporter says. Whose gets have no
     /// requests is not asked.
-    virtual int start_waiting(Moment /*carrier*/) { return -1; }
+    virtual int start_waiting(Moment /*leader*/) { return -1; }
 
   protected:
     ~GetStarter() = default;
@@ -48,15 +48,15 @@ class GetStarter {
 enum class Begun : std::uint8_t {
     served,   ///< it is complete
     started,  ///< its starter was called
-    carrier,  ///< the same, at now(), and gets with other requests may wait for what this one brings
-    waiting,  ///< for what is on its way: with a request, for a carrier
+    leader,   ///< the same, at now(), and gets with other requests may wait for what this one brings
+    waiting,  ///< for what is on its way: with a request, for a leader
 };
 
 /// What the hot path did with a get or a flush.
 enum class Served : std::uint8_t {
     hit,   ///< all of it: the bytes are there, the flush was elided
     pass,  ///< it has been counted and goes to the library as it is
-    miss,  ///< a get that was looked up and not found: ask find_at_hand(), then try_get_further()
+    miss,  ///< a get that was looked up and not found: ask find_recent(), then try_get_further()
     no,    ///< nothing: ask try_get_slowly(), flush()
 };
 

@@ -6,19 +6,19 @@
 #include <algorithm>
 #include <utility>
 
-#include "rma/cached_window.hpp"
+#include "rma/window_cache.hpp"
 
 namespace nearfetch {
 
 namespace {
 
-/// Of a hit in many pieces each piece is looked for by itself, and is mostly not in the entry used last.
-constexpr double hits_per_piece = 2;
+/// Of a hit in many runs each run is looked for by itself, and is mostly not in the entry used last.
+constexpr double hits_per_run = 2;
 
 }  // namespace
 
 /// The hot path serves one thread, and targets that have a cache or want none.
-void CachedWindow::set_route(Target& t) noexcept {
+void WindowCache::set_route(Target& t) noexcept {
     if (threaded_ || t.fetches.outstanding() || settings_.check_hits != 0)
         t.route = Route::slow;
     else if (t.bet.asleep() || t.bet.unread())
@@ -34,9 +34,9 @@ void CachedWindow::set_route(Target& t) noexcept {
 
 /// From now on what is under way of a target that wants no cache counts as passed; unless somebody waits for
 /// it beside the program.
-bool CachedWindow::untrack(Target& t) noexcept {
+bool WindowCache::untrack(Target& t) noexcept {
     const Rank target = rank_of(t);
-    if (t.in_transit() || (behind_ != nullptr && behind_->has(target))) return false;
+    if (t.in_transit() || (combiner_ != nullptr && combiner_->has(target))) return false;
     Passed passed = t.gets.outstanding() ? Passed::gets : Passed::nothing;
     if (t.updates.outstanding()) passed = passed | Passed::updates;
     if (passed == Passed::nothing) return true;
@@ -46,20 +46,20 @@ bool CachedWindow::untrack(Target& t) noexcept {
     return true;
 }
 
-bool CachedWindow::note_passed(Rank target, Passed what) noexcept {
+bool WindowCache::note_passed(Rank target, Passed what) noexcept {
     Target& t = at(target);
     if (t.route != Route::pass) return false;
     note(target, t, what);
     return true;
 }
 
-void CachedWindow::note(Rank target, Target& t, Passed what) noexcept {
+void WindowCache::note(Rank target, Target& t, Passed what) noexcept {
     list(target, t);
     t.passed = t.passed | what;
     if (has(what, Passed::updates)) ++passed_updates_;
 }
 
-void CachedWindow::wake(Rank target) noexcept {
+void WindowCache::wake(Rank target) noexcept {
     Target& t = at(target);
     if (t.bet.asleep() && cache_ != nullptr && t.updates_when_asleep != passed_updates_)
         cache_->acquire(target);
@@ -74,15 +74,15 @@ void CachedWindow::wake(Rank target) noexcept {
 }
 
 /// While watching.
-bool CachedWindow::reuse_pays(const Target& t) noexcept {
+bool WindowCache::reuse_pays(const Target& t) noexcept {
     const std::uint64_t hits = t.hits - t.settled_hits;
     return !t.bet.is_held() && hits >= enough_hits && t.bet.hits_pay(hits, t.hit_bytes - t.settled_hit_bytes);
 }
 
 /// While watching: whether these bytes, or their block, were asked for before.
-bool CachedWindow::asked_before(const Target& t, Rank target, std::uint64_t offset) noexcept {
-    const bool known = touched_.touched(target, offset);
-    const bool known_block = may_read_ahead(t) && touched_.touched(target, ~block_of(t, offset));
+bool WindowCache::asked_before(const Target& t, Rank target, std::uint64_t offset) noexcept {
+    const bool known = doorkeeper_.seen_before(target, offset);
+    const bool known_block = may_read_ahead(t) && doorkeeper_.seen_before(target, ~block_of(t, offset));
     if (known || known_block) return true;
     ++counters_.deferred;
     return false;
@@ -90,12 +90,12 @@ bool CachedWindow::asked_before(const Target& t, Rank target, std::uint64_t offs
 
 /// The short way of what lets_pass() does then. What is asked for for the first time is not even looked up:
 /// to find nothing takes longer than all else.
-bool CachedWindow::passes_watched(const RangeGet& get) noexcept {
+bool WindowCache::passes_watched(const RangeGet& get) noexcept {
     const auto& [target, offset, size, origin, request] = get;
     Target& t = at(target);
     if (is_origin_in_use(origin, size)) return false;
-    if (t.route != Route::watch || holds_collected(target) || reuse_pays(t)) return false;
-    if ((TouchFilter::sampled(target, offset) && asked_before(t, target, offset)) || !t.bet.passes())
+    if (t.route != Route::watch || holds_combined(target) || reuse_pays(t)) return false;
+    if ((Doorkeeper::sampled(target, offset) && asked_before(t, target, offset)) || !t.bet.passes())
         return false;
     epochs_.accessed();
     list(target, t);
@@ -104,13 +104,13 @@ bool CachedWindow::passes_watched(const RangeGet& get) noexcept {
     return true;
 }
 
-bool CachedWindow::lets_pass(Rank target, std::uint64_t offset) noexcept {
+bool WindowCache::lets_pass(Rank target, std::uint64_t offset) noexcept {
     const Guard guard = lock();
     Target& t = at(target);
     if (cache_ == nullptr) return false;
     if (t.bet.caching())
-        return settings_.bypass != Bypass::off && t.bet.lets_go_by() && !holds_collected(target);
-    if (holds_collected(target)) return false;
+        return settings_.bypass != Bypass::off && t.bet.lets_go_by() && !holds_combined(target);
+    if (holds_combined(target)) return false;
     if ((t.bet.watching() && reuse_pays(t)) || !t.bet.passes()) {
         wake(target);
         return false;
@@ -119,11 +119,11 @@ bool CachedWindow::lets_pass(Rank target, std::uint64_t offset) noexcept {
     return !asked_before(t, target, offset) || !t.bet.may_admit(t.passed_gets, t.hits);
 }
 
-void CachedWindow::went_by(const RangeGet& get) noexcept {
+void WindowCache::went_by(const RangeGet& get) noexcept {
     const Guard guard = lock();
     Target& t = at(get.target);
-    const Piece piece{0, get.size, get.origin};
-    shares_origin(get.origin == nullptr ? std::span<const Piece>(everything) : std::span(&piece, 1));
+    const ByteRun run{0, get.size, get.origin};
+    overlaps_origin(get.origin == nullptr ? std::span<const ByteRun>(everything) : std::span(&run, 1));
     ++t.passed_gets;
     t.passed_bytes += get.size;
     if (t.bet.caching()) t.bet.went_by();
@@ -131,27 +131,27 @@ void CachedWindow::went_by(const RangeGet& get) noexcept {
     note_poll(get);
 }
 
-bool CachedWindow::asked_again(Rank target, std::uint64_t what) noexcept {
+bool WindowCache::asked_again(Rank target, std::uint64_t what) noexcept {
     if (settings_.bypass == Bypass::off) return true;
     const Guard guard = lock();
     const Stamp stamp = learns_ ? process_acquires() : cache_ != nullptr ? cache_->now() : 0;
-    if (touched_.touched(target, what + stamp * 0xbf58476d1ce4e5b9ull)) return true;
+    if (doorkeeper_.seen_before(target, what + stamp * 0xbf58476d1ce4e5b9ull)) return true;
     ++counters_.deferred;
     return false;
 }
 
-bool CachedWindow::pieces_pay(Rank target, std::uint64_t pieces, std::uint64_t size_bytes) const noexcept {
+bool WindowCache::runs_pay(Rank target, std::uint64_t runs, std::uint64_t size_bytes) const noexcept {
     if (settings_.bypass == Bypass::off) return true;
     const Guard guard = lock();
     const double network = at(target).bet.network_ticks(size_bytes);
-    return network == 0 || static_cast<double>(pieces) * hits_per_piece * hit_cost().hit_ticks < network;
+    return network == 0 || static_cast<double>(runs) * hits_per_run * hit_cost().hit_ticks < network;
 }
 
-void CachedWindow::count_bypassed(const RangeGet& get, const Piece& origins,
-                                  std::uint64_t call_ticks) noexcept {
+void WindowCache::count_bypassed(const RangeGet& get, const ByteRun& origins,
+                                 std::uint64_t call_ticks) noexcept {
     const Guard guard = lock();
     Target& t = at(get.target);
-    shares_origin({&origins, 1});
+    overlaps_origin({&origins, 1});
     count(AccessType::bypassed, get.size, get.size);
     if (t.bet.caching()) t.bet.went_by();
     sent(get.target, t, get.size, call_ticks);
@@ -161,7 +161,7 @@ void CachedWindow::count_bypassed(const RangeGet& get, const Piece& origins,
 
 /// With the mode off, or if they are left alone, all targets are asleep for good, but for those that
 /// something is on its way from.
-void CachedWindow::stand_back() noexcept {
+void WindowCache::stand_back() noexcept {
     winding_up_ = false;
     for (Target& t : targets_) {
         if (t.in_transit())
@@ -173,7 +173,7 @@ void CachedWindow::stand_back() noexcept {
 }
 
 /// Puts targets into the state in which the setting holds them.
-void CachedWindow::hold_targets() noexcept {
+void WindowCache::hold_targets() noexcept {
     for (Target& t : targets_) {
         if (!left_alone_ && rank_of(t) != self_) {
             if (settings_.bypass == Bypass::sampling) t.bet.hold_sampling();
@@ -185,7 +185,7 @@ void CachedWindow::hold_targets() noexcept {
 }
 
 /// What is cached stays, and all that was outstanding.
-void CachedWindow::change_bypass(Bypass bypass) noexcept {
+void WindowCache::change_bypass(Bypass bypass) noexcept {
     settings_.bypass = bypass;
     if (settings_.mode == Mode::off) return;
     for (Rank target = 0; target < ranks(); ++target) {
@@ -198,23 +198,23 @@ void CachedWindow::change_bypass(Bypass bypass) noexcept {
     hold_targets();
 }
 
-void CachedWindow::leave_alone() noexcept {
+void WindowCache::leave_alone() noexcept {
     const Guard guard = lock();
     left_alone_ = true;
     stand_back();
 }
 
-void CachedWindow::postpone_caching(std::uint64_t gets) noexcept {
+void WindowCache::postpone_caching(std::uint64_t gets) noexcept {
     const Guard guard = lock();
     for (Target& t : targets_)
         if (t.bet.unread()) t.bet.postpone(gets);
 }
 
-std::uint64_t CachedWindow::gets_without_gain() const noexcept {
+std::uint64_t WindowCache::gets_without_gain() const noexcept {
     constexpr std::uint64_t gained = ~std::uint64_t{0};
     const Guard guard = lock();
     const RangeCacheCounters& c = counters_;
-    if (c.hits + c.partial_hits + c.pending_hits + c.puts_collected != 0) return gained;
+    if (c.hits + c.partial_hits + c.pending_hits + c.puts_combined != 0) return gained;
     std::uint64_t gets = c.gets, used = 0;
     for (const Target& t : targets_) {
         if (t.hits != 0) return gained;
@@ -224,7 +224,7 @@ std::uint64_t CachedWindow::gets_without_gain() const noexcept {
     return used == 0 ? 0 : (gets + used - 1) / used;
 }
 
-std::optional<Rest> CachedWindow::rest() const noexcept {
+std::optional<Rest> WindowCache::rest() const noexcept {
     if (settings_.mode == Mode::off) return std::nullopt;
     Rest rest;
     rest.targets = targets_.size();
@@ -239,7 +239,7 @@ std::optional<Rest> CachedWindow::rest() const noexcept {
     return rest;
 }
 
-void CachedWindow::went_unseen(const Unseen& unseen) noexcept {
+void WindowCache::went_unseen(const Unseen& unseen) noexcept {
     constexpr std::uint64_t never = ~std::uint64_t{0};
     if (unseen.epochs) epochs_.changed_unseen();
     // Its end may have passed; and what has passed may have been polls: then all of it is an acquire.

@@ -20,7 +20,7 @@
 #include "policy/bet.hpp"
 #include "rma/acquires.hpp"
 #include "rma/delivery.hpp"
-#include "rma/write_behind.hpp"
+#include "rma/write_combiner.hpp"
 
 namespace nearfetch {
 
@@ -57,7 +57,7 @@ constexpr bool has(Passed some, Passed kind) noexcept { return (some & kind) != 
 
 /// What the hot path may do with a target's operations, in one byte.
 enum class Route : std::uint8_t {
-    slow,   ///< several threads, no cache, checking, fetching, or puts collected or sent together
+    slow,   ///< several threads, no cache, checking, fetching, or puts combined or sent together
     pass,   ///< nothing is kept of it: let them pass
     watch,  ///< let most gets pass
     look,   ///< look gets up
@@ -81,26 +81,26 @@ struct Origins {
         const auto address = reinterpret_cast<std::uintptr_t>(origin);
         return address < end && begin < address + size;
     }
-    bool cover(const Piece& piece) const noexcept {
-        const auto address = reinterpret_cast<std::uintptr_t>(piece.origin);
-        return begin <= address && address + piece.size <= end;
+    bool cover(const ByteRun& run) const noexcept {
+        const auto address = reinterpret_cast<std::uintptr_t>(run.origin);
+        return begin <= address && address + run.size <= end;
     }
     bool none() const noexcept { return end == 0; }
-    void add(const Piece& piece) noexcept {
-        const auto address = reinterpret_cast<std::uintptr_t>(piece.origin);
+    void add(const ByteRun& run) noexcept {
+        const auto address = reinterpret_cast<std::uintptr_t>(run.origin);
         begin = std::min(begin, address);
-        end = std::max(end, address + piece.size);
+        end = std::max(end, address + run.size);
     }
 };
 
-class CachedWindow;
+class WindowCache;
 
 /// Of the gets that are under way in all windows of the process. With several threads it stays empty.
 struct OriginsOfProcess {
     Origins all;
-    std::vector<CachedWindow*> windows;  ///< that have some
-    void add(CachedWindow* window) noexcept;
-    void remove(const CachedWindow* window) noexcept;
+    std::vector<WindowCache*> windows;  ///< that have some
+    void add(WindowCache* window) noexcept;
+    void remove(const WindowCache* window) noexcept;
 };
 extern OriginsOfProcess origins_of_process __attribute__((visibility("hidden")));
 
@@ -130,7 +130,7 @@ struct alignas(64) Target {
     Route route = Route::slow;
     bool listed = false;              ///< among those that may have something outstanding
     Passed passed = Passed::nothing;  ///< since the call that completed all of it
-    std::uint32_t puts_to_pass = 0;   ///< before one is looked at, to be collected or timed
+    std::uint32_t puts_to_pass = 0;   ///< before one is looked at, to be combined or timed
     // In this order: a compiler would count neighbours by vectors, which takes longer.
     std::uint64_t hits = 0;
     std::uint64_t passed_gets = 0;
@@ -190,10 +190,10 @@ struct alignas(64) Target {
             waiting_with(waiter).push_back(waiter);
     }
     /// An update of these bytes is started, or passes while the target is watched.
-    void updates_also(std::span<const Piece> pieces) noexcept {
+    void updates_also(std::span<const ByteRun> runs) noexcept {
         if (!update_under_way()) updating = {};
-        for (const Piece& piece : pieces) {
-            const ByteRange range = piece.range();
+        for (const ByteRun& run : runs) {
+            const ByteRange range = run.range();
             updating = updating.empty() ? range
                                         : ByteRange{std::min(updating.begin, range.begin),
                                                     std::max(updating.end, range.end)};

@@ -11,7 +11,7 @@ namespace nearfetch {
 
 /// One contiguous run of bytes of an access: `size` bytes at `offset` of the target's window, and at `origin`
 /// here.
-struct Piece {
+struct ByteRun {
     std::uint64_t offset = 0;
     std::uint64_t size = 0;
     std::byte* origin = nullptr;
@@ -29,11 +29,11 @@ class WindowTransfers {
     WindowTransfers& operator=(const WindowTransfers&) = delete;
     virtual ~WindowTransfers() = default;
 
-    /// Starts the transfer of all `pieces` from `target` to their origins as one operation; does not wait.
-    virtual int start_get(Rank target, std::span<const Piece> pieces) = 0;
+    /// Starts the transfer of all `runs` from `target` to their origins as one operation; does not wait.
+    virtual int start_get(Rank target, std::span<const ByteRun> runs) = 0;
 
     /// The same the other way: from their origins, which stay as they are until it is complete here.
-    virtual int start_put(Rank target, std::span<const Piece> pieces) = 0;
+    virtual int start_put(Rank target, std::span<const ByteRun> runs) = 0;
 
     /// Completes here what was started at `target`: its origins may be used again.
     virtual int flush_local(Rank target) = 0;

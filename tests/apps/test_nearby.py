@@ -56,7 +56,7 @@ def test_writes_leave_in_few_messages(nearby: Starter, family: str, ranks: int) 
     arguments = ["--rounds", 4, "--reads", 50, "--writes", 1000, "--elements", 4096, "--neighbourhood", 1024]
     plain = nearby.good(*arguments, family=family, ranks=ranks)
     assert plain.results["wrong"] == "0"
-    sides: list[dict[str, object]] = [{}, {"write_behind_bytes": 0}] if ranks == 2 else [{}]
+    sides: list[dict[str, object]] = [{}, {"write_combining_bytes": 0}] if ranks == 2 else [{}]
     for off in sides:
         settings = {"bypass": "off", **off}
         run = nearby.good(*arguments, family=family, ranks=ranks, mode="acquire", settings=settings)
@@ -64,7 +64,7 @@ def test_writes_leave_in_few_messages(nearby: Starter, family: str, ranks: int) 
         for rank in run.counters:
             assert rank["puts"] == 4000
             collected = 0 if off else 4000
-            assert rank["puts_collected"] == collected
+            assert rank["puts_combined"] == collected
             assert 50 * rank["put_messages"] <= collected
 
 
@@ -96,7 +96,7 @@ def test_the_summary_says_what_was_saved(nearby: Starter, family: str) -> None:
     fetched = window["bytes_from_network"] + window["bytes_read_ahead"]
     assert fetched > window["bytes_from_network"], "what is read ahead came over the network, too"
     assert re.search(rf" {fetched / 1024:.1f} KiB +\d+/\d+\n", run.stderr)
-    sent = f"{window['puts']} puts, {window['puts_collected']} of them collected and sent in"
+    sent = f"{window['puts']} puts, {window['puts_combined']} of them collected and sent in"
     assert f"    {sent} {window['put_messages']} messages\n" in run.stderr
     for plain, ours in re.findall(r"(\d+) ns each without nearfetch, (\d+) ns with it", run.stderr):
         assert int(plain) > 0 and int(ours) > 0

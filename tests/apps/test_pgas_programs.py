@@ -355,7 +355,7 @@ def test_many_ranks():
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("--network", "carrier-pigeon"), "carrier-pigeon"),
+        (("--network", "leader-pigeon"), "leader-pigeon"),
         (("--cache-bytes", 1000), "capacity_bytes = 1000"),
         (("--line-bytes", 48), "line_bytes = 48"),
         (("--policy", "random"), "policy = random"),

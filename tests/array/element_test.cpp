@@ -195,7 +195,7 @@ TEST(Elements, StayFreshForAThreadWhileAnotherAcquires) {
     });
 }
 
-// The second write of an epoch takes no claim.
+// The second write of an epoch takes no lock.
 TEST(Elements, OfOneEpochAreKeptTogether) {
     with_prefetched_zeros(
         8,

@@ -10,8 +10,8 @@
 #include <set>
 #include <utility>
 
-#include "policy/fetch_choice.hpp"
 #include "cache/prefetch_buffer/prefetch_entry.hpp"
+#include "policy/strategy_selector.hpp"
 
 namespace nearfetch::detail {
 namespace {
@@ -149,7 +149,7 @@ TEST(IndexSet, IsSpreadByAnEntryWhereAllOfThePartWouldBe) {
     for (const std::int64_t i : {2, 3, 7})
         set.insert(i);
     set.complete();
-    FetchChoice choice;
+    StrategySelector choice;
     std::vector<std::uint32_t> place(10, 99);
     PrefetchEntry entry(part, true, Packer::owner, std::make_unique<const IndexSet>(std::move(set)),
                         {reinterpret_cast<std::byte*>(place.data()), &choice});

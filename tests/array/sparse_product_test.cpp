@@ -13,7 +13,7 @@ namespace {
 using Matrix = SparseMatrix<long>;
 using Vector = BlockArray<long, 1>;
 
-std::uint64_t image_reads() { return prefetch_statistics().image_reads; }
+std::uint64_t replica_reads() { return prefetch_statistics().replica_reads; }
 
 constexpr Prefetch ways[] = {{true, false}, {true, true}, {false, false}, {false, true}};
 
@@ -75,10 +75,10 @@ TEST(SparseProduct, OfThreeByThree) {
         y.for_each([](const Index<1>&, long& element) { element = 1; });
         barrier();
         a.add_product(y, x);
-        EXPECT_EQ(image_reads(), 0u);
+        EXPECT_EQ(replica_reads(), 0u);
         x.prefetch_all_to_all();
         a.add_product(y, x);
-        EXPECT_EQ(image_reads(), 1u);
+        EXPECT_EQ(replica_reads(), 1u);
         barrier();
         EXPECT_EQ(y(0), 1 + 2 * 70);
         EXPECT_EQ(y(1), 1 + 2 * 60);
@@ -97,10 +97,10 @@ TEST(SparseProduct, ReadsWhatAnAccessReads) {
                     set_all(x, 1);
                     ASSERT_EQ(added(a, x, y), product(a, of_round(1)));
                     x.prefetch_all_to_all(how);
-                    const bool has_image = count > 1 && x.own_box().size() < x.bounds().size() * 3 / 4;
+                    const bool has_replica = count > 1 && x.own_box().size() < x.bounds().size() * 3 / 4;
                     for (long round = 2; round <= 4; ++round) {
                         set_all(x, round);
-                        const std::uint64_t reads = image_reads();
+                        const std::uint64_t reads = replica_reads();
                         if (!how.consistent) {
                             // Own elements are as they are, others as they were.
                             const auto old = [&](std::int64_t j) {
@@ -113,16 +113,16 @@ TEST(SparseProduct, ReadsWhatAnAccessReads) {
                         const std::uint64_t gets = statistics()["get_messages"];
                         ASSERT_EQ(added(a, x, y), product(a, of_round(round)));
                         ASSERT_EQ(statistics()["get_messages"], gets);
-                        if (has_image) {
-                            ASSERT_EQ(image_reads(), reads + (how.consistent ? 2 : 3));
+                        if (has_replica) {
+                            ASSERT_EQ(replica_reads(), reads + (how.consistent ? 2 : 3));
                         }
                         barrier();
                     }
                     x.evict_prefetch();
                     set_all(x, 9);
-                    const std::uint64_t reads = image_reads();
+                    const std::uint64_t reads = replica_reads();
                     ASSERT_EQ(added(a, x, y), product(a, of_round(9)));
-                    ASSERT_EQ(image_reads(), reads);
+                    ASSERT_EQ(replica_reads(), reads);
                     barrier();
                 });
 }
@@ -138,18 +138,18 @@ TEST(SparseProduct, OfWhatWasLearned) {
                 x.observe();
                 ASSERT_EQ(added(a, x, y), product(a, of_round(1)));
                 x.prefetch_observed(how);
-                const std::uint64_t reads = image_reads();
+                const std::uint64_t reads = replica_reads();
                 for (long round = 2; round <= 3; ++round) {
                     set_all(x, round);
                     if (!how.consistent) x.update_prefetch();
                     ASSERT_EQ(added(a, x, y), product(a, of_round(round)));
                 }
-                EXPECT_EQ(image_reads(), reads + 2) << "boxes, or sets that are spread in the image";
+                EXPECT_EQ(replica_reads(), reads + 2) << "boxes, or sets that are spread in the replica";
                 barrier();
             });
 }
 
-// What is prefetched changes, or the matrix does: the image has some of it, all or nothing.
+// What is prefetched changes, or the matrix does: the replica has some of it, all or nothing.
 TEST(SparseProduct, ReadsWhatAnAccessReadsInRandomPrograms) {
     for (unsigned seed = 0; seed < 60; ++seed)
         launch(array_options(static_cast<Rank>(1 + seed % 5)), [&] {

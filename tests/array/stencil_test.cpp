@@ -22,7 +22,7 @@ void check(const Box<N>& bounds, const Box<N>& box, std::int64_t depth, bool pre
     around.lower.fill(-depth);
     around.upper.fill(depth + 1);
     std::vector<Index<N>> visited, expected;
-    for_each_near(to, of, box, depth, [&](const Index<N>& i, short& element, const auto& near) {
+    for_each_stencil(to, of, box, depth, [&](const Index<N>& i, short& element, const auto& near) {
         ASSERT_EQ(&element, to.own(i));
         visited.push_back(i);
         for_each_index(around, [&](const Index<N>& away) {
@@ -92,14 +92,14 @@ TEST(Stencil, PlanesThatAreInPieces) {
                                 {{plane, row, 0}, {plane + 1, std::min<std::int64_t>(row + rows, 9), 20}});
                 barrier();
                 of.prefetch_custom(table, {.consistent = consistent});
-                for_each_near(to, of, {{1, 1, 1}, {7, 8, 19}}, 1,
-                              [&](const Index<3>& i, long&, const auto& near) {
-                                  const auto [x, y, z] = i;
-                                  ASSERT_EQ(near(-1, 0, 0), value_at(Index<3>{x - 1, y, z}));
-                                  ASSERT_EQ(near(1, -1, 1), value_at(Index<3>{x + 1, y - 1, z + 1}));
-                                  ASSERT_EQ(near(0, 1, -1), value_at(Index<3>{x, y + 1, z - 1}));
-                                  ASSERT_EQ(near(-1, 1, 0), value_at(Index<3>{x - 1, y + 1, z}));
-                              });
+                for_each_stencil(to, of, {{1, 1, 1}, {7, 8, 19}}, 1,
+                                 [&](const Index<3>& i, long&, const auto& near) {
+                                     const auto [x, y, z] = i;
+                                     ASSERT_EQ(near(-1, 0, 0), value_at(Index<3>{x - 1, y, z}));
+                                     ASSERT_EQ(near(1, -1, 1), value_at(Index<3>{x + 1, y - 1, z + 1}));
+                                     ASSERT_EQ(near(0, 1, -1), value_at(Index<3>{x, y + 1, z - 1}));
+                                     ASSERT_EQ(near(-1, 1, 0), value_at(Index<3>{x - 1, y + 1, z}));
+                                 });
                 barrier();
             }
     });
@@ -114,11 +114,11 @@ TEST(Stencil, OnlyWhatIsAskedForIsFetched) {
         of.prefetch_stencil(1, true, {.static_domain = true});
         const std::uint64_t before = prefetch_statistics().updates;
         const Box<2> inside({1, 1}, {7, 39});
-        for_each_near(to, of, inside, 1, [&](const Index<2>& i, long&, const auto& near) {
+        for_each_stencil(to, of, inside, 1, [&](const Index<2>& i, long&, const auto& near) {
             ASSERT_EQ(near(0, 0), value_at(i));
         });
         EXPECT_EQ(prefetch_statistics().updates, before);
-        for_each_near(to, of, inside, 1, [&](const Index<2>& i, long&, const auto& near) {
+        for_each_stencil(to, of, inside, 1, [&](const Index<2>& i, long&, const auto& near) {
             ASSERT_EQ(near(-1, 1), value_at(Index<2>{i[0] - 1, i[1] + 1}));
         });
         // The first of them brings all that is stale at the same time.
@@ -132,7 +132,7 @@ TEST(Stencil, OwnElementsAreReadWhereTheyAre) {
     launch(array_options(4), [] {
         BlockArray<long, 2> of({20, 20}), to({20, 20});
         std::int64_t here = 0;
-        for_each_near(to, of, {{1, 1}, {19, 19}}, 1, [&](const Index<2>& i, long&, const auto& near) {
+        for_each_stencil(to, of, {{1, 1}, {19, 19}}, 1, [&](const Index<2>& i, long&, const auto& near) {
             using Element = decltype(near(0, 0));
             if constexpr (std::is_reference_v<Element>) {
                 ASSERT_EQ(&near(0, 1), of.own({i[0], i[1] + 1}));

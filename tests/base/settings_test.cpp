@@ -31,6 +31,18 @@ void apply(Settings& settings, const std::map<std::string, std::string>& environ
     });
 }
 
+TEST(RenamedSettings, NameTheNewOne) {
+    for (const auto& [old_name, name] :
+         {std::pair("recess_calls", "passthrough_calls"), std::pair("block_limit", "run_limit"),
+          std::pair("write_behind_bytes", "write_combining_bytes"),
+          std::pair("write_behind_buffer_bytes", "write_combining_buffer_bytes")}) {
+        EXPECT_NE(error_of(old_name, "4096").find(name), std::string::npos) << old_name;
+        Settings settings;
+        EXPECT_THROW(apply(settings, {{environment_name(old_name), "4096"}}), Error) << old_name;
+        EXPECT_NO_THROW(apply(settings, {{environment_name(old_name), ""}})) << old_name;
+    }
+}
+
 TEST(ParseBytes, UnderstandsBinaryAndDecimalUnits) {
     EXPECT_EQ(parse_bytes("0"), 0u);
     EXPECT_EQ(parse_bytes("1000"), 1000u);

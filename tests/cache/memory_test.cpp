@@ -21,8 +21,8 @@ std::byte value_of(std::uint64_t offset) { return static_cast<std::byte>(offset 
 
 // Gets of many sizes over little space, with pending entries, resizing and an invalidation.
 void run(RangeCache& cache, std::uint64_t refuse_at) {
-    std::vector<Segment> segments;
-    segments.reserve(1024);
+    std::vector<LookupPart> parts;
+    parts.reserve(1024);
     std::vector<std::byte> bytes(4096);
     std::vector<Entry*> pending;
     pending.reserve(64);
@@ -41,22 +41,22 @@ void run(RangeCache& cache, std::uint64_t refuse_at) {
             ASSERT_EQ(*data, value_of(offset));
             continue;
         }
-        guarded([&] { cache.survey(0, offset, size, segments); });
-        for (const Segment& segment : segments)
-            if (segment.kind == Segment::Kind::resident) {
-                ASSERT_EQ(*segment.data, value_of(segment.offset));
+        guarded([&] { cache.plan_lookup(0, offset, size, parts); });
+        for (const LookupPart& part : parts)
+            if (part.kind == LookupPart::Kind::resident) {
+                ASSERT_EQ(*part.data, value_of(part.offset));
             }
-        for (const Segment& segment : segments) {
-            if (segment.kind != Segment::Kind::gap) continue;
+        for (const LookupPart& part : parts) {
+            if (part.kind != LookupPart::Kind::gap) continue;
             Admission admission;
-            guarded([&] { admission = cache.admit(0, segment.offset, segment.size, cache.now(), true); });
+            guarded([&] { admission = cache.admit(0, part.offset, part.size, cache.now(), true); });
             if (admission.entry == nullptr) continue;
             if (pending.size() < 20 && i % 5 == 0) {
                 pending.push_back(admission.entry);
                 continue;
             }
-            for (std::uint64_t k = 0; k < segment.size; ++k)
-                bytes[k] = value_of(segment.offset + k);
+            for (std::uint64_t k = 0; k < part.size; ++k)
+                bytes[k] = value_of(part.offset + k);
             guarded([&] { cache.commit(admission.entry, bytes.data()); });
         }
         if (i % 100 == 50) {

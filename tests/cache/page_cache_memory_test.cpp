@@ -65,14 +65,14 @@ TEST(PageCacheMemory, NothingIsAllocatedAfterwards) {
         const std::uint64_t size = 1 + (state >> 20) % (i % 10 == 0 ? 4096 : 16);
         if (i % 4 != 0) {
             if (rig.cache.find(rig.task, 0, offset, size) != nullptr) continue;
-            GetRequest request(0, offset, size, to, rig.segment, rig.now);
+            GetRequest request(0, offset, size, to, rig.part, rig.now);
             drive([&] { return rig.cache.get(rig.task, request); });
         } else {
             PutRequest request(0, offset, size, to);
             drive([&] { return rig.cache.put(request); });
         }
         if (i % 50 == 0) {
-            PrefetchRequest request(0, {offset, offset + 3000}, rig.segment);
+            PrefetchRequest request(0, {offset, offset + 3000}, rig.part);
             drive([&] { return rig.cache.prefetch(rig.task, request); });
         }
         if (i % 500 == 0) {

@@ -119,12 +119,12 @@ ReadAheadConfig pages_of_1024() {
 
 TEST(ReadAheads, NeverHaveMoreAheadThanWasRead) {
     ReadAhead read_ahead(pages_of_1024());
-    const ByteRange segment{0, 1 << 20};
+    const ByteRange part{0, 1 << 20};
     const auto mark = read_ahead.sequential(3, 10, 1);
     std::uint64_t fetched_until = 11 * 1024;
     for (std::uint64_t page = 10; page < 200; ++page) {
         if (!read_ahead.touched(mark, 3, page * 1024, page * 100, 0)) continue;
-        for (ByteRange range; !(range = read_ahead.next(mark, 3, segment)).empty();) {
+        for (ByteRange range; !(range = read_ahead.next(mark, 3, part)).empty();) {
             EXPECT_EQ(range.begin, fetched_until) << "without holes";
             EXPECT_LE(range.size(), 4096u);
             fetched_until = range.end;

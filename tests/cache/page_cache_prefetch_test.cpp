@@ -76,7 +76,7 @@ TEST(PageCacheReadAhead, AStreamThatMadeRoomIsNotReadAheadFor) {
     EXPECT_TRUE(rig.reads(0, 0, 8));
     EXPECT_TRUE(rig.reads(0, 64, 8));
     std::byte to[8];
-    GetRequest request(0, 128, 8, to, rig.segment, rig.now);
+    GetRequest request(0, 128, 8, to, rig.part, rig.now);
     Step step = rig.cache.get(rig.task, request);
     ASSERT_EQ(step.kind, Step::Kind::start) << "the next page";
     rig.start(*step.operation);
@@ -120,7 +120,7 @@ TEST(PageCacheReadAhead, ElementsOfMoreThanALineAreASequenceToo) {
 
 TEST(PageCacheReadAhead, StopsAtTheSegment) {
     PageCacheRig rig(reading_ahead());
-    rig.segment = {0, 2500};
+    rig.part = {0, 2500};
     for (std::uint64_t i = 0; i < 2500; i += 4)
         ASSERT_TRUE(rig.reads(0, i, 4));
     EXPECT_EQ(rig.sent(), "g0+64 g64+960 g1024+1024 g2048+452");
@@ -141,7 +141,7 @@ TEST(PageCacheReadAhead, WastesNoMoreThanItHasUsed) {
     EXPECT_LE(counters.get_message_bytes, 2 * used_bytes + 100 * 2048);
     EXPECT_EQ(counters.prefetch_lines,
               counters.prefetch_used + counters.prefetch_unused + rig.cache.lines_ahead());
-    rig.cache.acquire(0, rig.segment);
+    rig.cache.acquire(0, rig.part);
     EXPECT_EQ(rig.cache.lines_ahead(), 0u);
     EXPECT_EQ(rig.cache.counters().prefetch_lines,
               rig.cache.counters().prefetch_used + rig.cache.counters().prefetch_unused);

@@ -122,7 +122,7 @@ class Harness : private testing::RandomProgram<Byte, 2, 3000> {
 
     // The network.
     void start(Operation& op) {
-        if (op.range().end > memory_bytes) fail("an operation beyond the segment");
+        if (op.range().end > memory_bytes) fail("an operation beyond the part");
         flights_.push_back({&op, false, false, op.target, op.offset, {}});
         cache_->started(op, ++time_);
         if (fault_ == Fault::completes_puts_early && op.kind == Operation::Kind::put && pick(4) == 0) {

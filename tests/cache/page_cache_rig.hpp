@@ -18,7 +18,7 @@ class PageCacheRig {
   public:
     explicit PageCacheRig(const PageCacheConfig& config = {}, std::uint64_t segment_bytes = 1 << 17,
                           Rank ranks = 2)
-        : cache(config), segment{0, segment_bytes} {
+        : cache(config), part{0, segment_bytes} {
         for (Rank rank = 0; rank < ranks; ++rank) {
             memory.emplace_back(segment_bytes);
             for (std::uint64_t i = 0; i < segment_bytes; ++i)
@@ -42,8 +42,8 @@ class PageCacheRig {
         const bool get = op.kind == Operation::Kind::get;
         if (!log.empty()) log += ' ';
         log += (get ? "g" : "p") + std::to_string(op.offset) + "+" + std::to_string(op.size_bytes);
-        ASSERT_GE(op.offset, segment.begin);
-        ASSERT_LE(op.offset + op.size_bytes, segment.end);
+        ASSERT_GE(op.offset, part.begin);
+        ASSERT_LE(op.offset + op.size_bytes, part.end);
         link_free_at = std::max(now, link_free_at) + message_ticks;
         flights.push_back({&op, op.id, link_free_at + latency_ticks});
         cache.started(op, now);
@@ -106,7 +106,7 @@ class PageCacheRig {
             return bytes;
         }
         poll();
-        GetRequest request(target, offset, size, bytes.data(), segment, now);
+        GetRequest request(target, offset, size, bytes.data(), part, now);
         drive([&] { return cache.get(who, request); });
         EXPECT_EQ(request.status, 0);
         return bytes;
@@ -121,7 +121,7 @@ class PageCacheRig {
         put(target, offset, std::vector<std::byte>(size, static_cast<std::byte>(value)));
     }
     void prefetch(Rank target, std::uint64_t begin, std::uint64_t end) {
-        PrefetchRequest request(target, {begin, end}, segment);
+        PrefetchRequest request(target, {begin, end}, part);
         drive([&] { return cache.prefetch(task, request); });
     }
     void release() {
@@ -165,7 +165,7 @@ class PageCacheRig {
     }
 
     PageCache cache;
-    ByteRange segment;
+    ByteRange part;
     std::vector<std::vector<std::byte>> memory;
     std::deque<Flight> flights;
     std::string log;

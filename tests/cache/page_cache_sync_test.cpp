@@ -22,7 +22,7 @@ TEST(PageCacheConflicts, AGetWaitsForThePutOfItsLineAndNoOther) {
     rig.start(*step.operation);
     EXPECT_EQ(rig.cache.release(release).kind, Step::Kind::wait);
     std::byte to[8];
-    GetRequest other(0, 128, 8, to, rig.segment), same(0, 64, 8, to, rig.segment);
+    GetRequest other(0, 128, 8, to, rig.part), same(0, 64, 8, to, rig.part);
     step = rig.cache.get(rig.task, same);
     EXPECT_EQ(step.kind, Step::Kind::wait);
     EXPECT_EQ(step.operation->kind, Operation::Kind::put);
@@ -40,7 +40,7 @@ class Poller {
     /// Begins the next get. \return its first step
     Step next() {
         rig_.cache.acquire(task_);
-        get_.emplace(0, 0u, 8u, flag_, rig_.segment, rig_.now);
+        get_.emplace(0, 0u, 8u, flag_, rig_.part, rig_.now);
         const Step step = ask();
         if (step.kind == Step::Kind::start) rig_.start(*step.operation);
         return step;
@@ -65,7 +65,7 @@ TEST(PageCacheConflicts, AGetIsNotHeldUpByATaskThatPollsItsLine) {
     Poller poller(rig);
     std::byte to[8];
     rig.put(0, 16, 8, 5);  // part of the line, not sent
-    GetRequest waiting(0, 8, 8, to, rig.segment, rig.now);
+    GetRequest waiting(0, 8, 8, to, rig.part, rig.now);
     ASSERT_EQ(poller.next().kind, Step::Kind::start);
     ASSERT_EQ(rig.cache.get(rig.task, waiting).kind, Step::Kind::wait);
     poller.again();  // before this one is looked at
@@ -124,7 +124,7 @@ TEST(PageCacheConflicts, AGetIsNotHeldUpByATaskThatWritesToItsLineAgainAndAgain)
         PageCacheRig rig(small_config());
         Writer writer(rig);
         std::vector<std::byte> to(size);
-        GetRequest get(0, 0, size, to.data(), rig.segment, rig.now);
+        GetRequest get(0, 0, size, to.data(), rig.part, rig.now);
         ASSERT_EQ(writer.next().kind, Step::Kind::start);
         Step step = rig.cache.get(rig.task, get);
         ASSERT_EQ(step.kind, Step::Kind::wait);
@@ -205,7 +205,7 @@ TEST(PageCacheConflicts, AGetInLineBehindAPutThatFailsFails) {
     PageCacheRig rig(small_config());
     Writer writer(rig);
     std::byte to[8];
-    GetRequest get(0, 0, 8, to, rig.segment, rig.now);
+    GetRequest get(0, 0, 8, to, rig.part, rig.now);
     ASSERT_EQ(writer.next().kind, Step::Kind::start);
     ASSERT_EQ(rig.cache.get(rig.task, get).kind, Step::Kind::wait);
     writer.again();
@@ -222,7 +222,7 @@ TEST(PageCacheConflicts, AGetInLineBehindAPutThatFailsFails) {
 TEST(PageCacheConflicts, AWriteBackWaitsForTheGetOfItsLine) {
     PageCacheRig rig(small_config());
     std::byte to[8];
-    GetRequest get(0, 0, 8, to, rig.segment);
+    GetRequest get(0, 0, 8, to, rig.part);
     rig.start(*rig.cache.get(rig.task, get).operation);
     rig.put(0, 16, 8, 5);  // does not wait
     EXPECT_EQ(rig.waits, 0u);
@@ -261,8 +261,7 @@ TEST(PageCacheConflicts, WithoutAFreeOperationTheOldestIsWaitedFor) {
     config.operations = 2;
     PageCacheRig rig(config);
     std::byte to[3][8];
-    GetRequest a(0, 0, 8, to[0], rig.segment), b(0, 4096, 8, to[1], rig.segment),
-        c(0, 8192, 8, to[2], rig.segment);
+    GetRequest a(0, 0, 8, to[0], rig.part), b(0, 4096, 8, to[1], rig.part), c(0, 8192, 8, to[2], rig.part);
     rig.start(*rig.cache.get(rig.task, a).operation);
     rig.start(*rig.cache.get(rig.task, b).operation);
     const Step step = rig.cache.get(rig.task, c);
@@ -277,7 +276,7 @@ TEST(PageCacheConflicts, ARunStopsBeforeALineThatIsFetched) {
         rig.put(0, before ? 1024 : 960, 64, 5);  // written first, so that it is cleaned first
         std::byte to[8];
         const std::uint64_t line = before ? 960 : 1024;
-        GetRequest get(0, line, 8, to, rig.segment);
+        GetRequest get(0, line, 8, to, rig.part);
         rig.start(*rig.cache.get(rig.task, get).operation);
         rig.put(0, line, 64, 6);
         rig.sent();
@@ -295,7 +294,7 @@ TEST(PageCacheConflicts, ALargePutLeavesWrittenBytesToAGetUnderWay) {
     PageCacheRig rig(small_config());
     rig.put(0, 8, 1, 50);
     std::byte to[8];
-    GetRequest get(0, 8, 8, to, rig.segment);
+    GetRequest get(0, 8, 8, to, rig.part);
     rig.start(*rig.cache.get(rig.task, get).operation);
     const std::vector<std::byte> large(4096, std::byte{60});
     PutRequest put(0, 0, large.size(), large.data());
@@ -307,7 +306,7 @@ TEST(PageCacheConflicts, ALargePutLeavesWrittenBytesToAGetUnderWay) {
     rig.drive([&] { return rig.cache.put(put); });
     EXPECT_TRUE(rig.reads(0, 8, 8));
     // Where nothing was written it waits for nobody.
-    GetRequest other(0, 8192, 8, to, rig.segment);
+    GetRequest other(0, 8192, 8, to, rig.part);
     rig.start(*rig.cache.get(rig.task, other).operation);
     PutRequest more(0, 8192, large.size(), large.data());
     EXPECT_EQ(rig.cache.put(more).kind, Step::Kind::start);
@@ -417,7 +416,7 @@ TEST(PageCacheSync, APutThatFailedIsKeptAndSentAgain) {
     EXPECT_EQ(rig.cache.operations(), 1u);
     // Whoever needs it starts it again: a get of the line, or the next release.
     std::byte to[8];
-    GetRequest get(0, 8, 8, to, rig.segment);
+    GetRequest get(0, 8, 8, to, rig.part);
     Step step = rig.cache.get(rig.task, get);
     ASSERT_EQ(step.kind, Step::Kind::start);
     EXPECT_EQ(step.operation->kind, Operation::Kind::put);

@@ -48,7 +48,7 @@ TEST(PageCacheGets, OnlyWhatIsMissingIsFetched) {
 
 TEST(PageCacheGets, RoundingStopsAtTheSegment) {
     PageCacheRig rig(small_config());
-    rig.segment = {200, 1000};
+    rig.part = {200, 1000};
     EXPECT_EQ(rig.sent_by_read(0, 200, 8), "g200+56");
     EXPECT_EQ(rig.sent_by_read(0, 992, 8), "g960+40");
     EXPECT_EQ(rig.sent_by_read(0, 200, 800), "g256+704");
@@ -59,7 +59,7 @@ TEST(PageCacheGets, RoundingStopsAtTheSegment) {
 TEST(PageCacheGets, AFailedGetKeepsNothing) {
     PageCacheRig rig(small_config());
     std::byte to[8];
-    GetRequest request(0, 100, 8, to, rig.segment, rig.now);
+    GetRequest request(0, 100, 8, to, rig.part, rig.now);
     Step step = rig.cache.get(rig.task, request);
     ASSERT_EQ(step.kind, Step::Kind::start);
     rig.start(*step.operation);
@@ -70,7 +70,7 @@ TEST(PageCacheGets, AFailedGetKeepsNothing) {
     rig.sent();
     EXPECT_EQ(rig.sent_by_read(0, 100, 8), "g64+64");
     // One that the transport does not even accept.
-    GetRequest refused(0, 500, 8, to, rig.segment, rig.now);
+    GetRequest refused(0, 500, 8, to, rig.part, rig.now);
     step = rig.cache.get(rig.task, refused);
     rig.cache.complete(*step.operation, 78, rig.now);
     EXPECT_EQ(rig.cache.get(rig.task, refused).kind, Step::Kind::done);
@@ -95,7 +95,7 @@ TEST(PageCacheGets, WhatHasLandedIsInItsPageWhenSomebodyLooks) {
     EXPECT_TRUE(rig.reads(0, 4096, 8));
     EXPECT_FALSE(there(4096));
     std::byte to[8];
-    GetRequest next(0, 8192, 8, to, rig.segment, rig.now);
+    GetRequest next(0, 8192, 8, to, rig.part, rig.now);
     rig.start(*rig.cache.get(rig.task, next).operation);
     EXPECT_TRUE(there(4096));
     rig.finish_all();
@@ -123,7 +123,7 @@ TEST(PageCacheGets, WhatHasLandedIsInItsPageWhenSomebodyLooks) {
 TEST(PageCacheGets, TheSecondOneWaitsForTheFirstOnesTransfer) {
     PageCacheRig rig(small_config());
     std::byte to[2][8];
-    GetRequest first(0, 0, 8, to[0], rig.segment, rig.now), second(0, 8, 8, to[1], rig.segment, rig.now);
+    GetRequest first(0, 0, 8, to[0], rig.part, rig.now), second(0, 8, 8, to[1], rig.part, rig.now);
     rig.start(*rig.cache.get(rig.task, first).operation);
     const Step step = rig.cache.get(rig.task, second);
     EXPECT_EQ(step.kind, Step::Kind::wait);
@@ -143,8 +143,7 @@ TEST(PageCacheGets, WithoutAnyPageTheyAreServedAllTheSame) {
     config.dirty_pages = 1;
     PageCacheRig rig(config);
     std::byte to[3][8];
-    GetRequest a(0, 0, 8, to[0], rig.segment), b(0, 4096, 8, to[1], rig.segment),
-        c(0, 8192, 8, to[2], rig.segment);
+    GetRequest a(0, 0, 8, to[0], rig.part), b(0, 4096, 8, to[1], rig.part), c(0, 8192, 8, to[2], rig.part);
     for (GetRequest* request : {&a, &b, &c})
         rig.start(*rig.cache.get(rig.task, *request).operation);
     EXPECT_EQ(rig.cache.counters().not_admitted, 1u);
@@ -161,7 +160,7 @@ TEST(PageCacheGets, AroundTheCacheNothingIsTakenFromItOrLeftThere) {
     EXPECT_EQ(rig.sent_by_read(1, 64, 8), "g64+64");
     const auto around = [&](std::uint64_t offset, std::uint64_t size) {
         std::vector<std::byte> bytes(size);
-        GetRequest request(1, offset, size, bytes.data(), rig.segment, rig.now);
+        GetRequest request(1, offset, size, bytes.data(), rig.part, rig.now);
         request.around = true;
         const TaskClock nothing_is_fresh{~Stamp{0}};
         rig.drive([&] { return rig.cache.get(nothing_is_fresh, request); });
@@ -307,7 +306,7 @@ TEST(PageCachePuts, WaitForWritesIsThePapersWay) {
     ReleaseRequest release;
     rig.start(*rig.cache.release(release).operation);
     std::byte to[8];
-    GetRequest before(0, 2040, 8, to, rig.segment), after(0, 3072, 8, to, rig.segment);
+    GetRequest before(0, 2040, 8, to, rig.part), after(0, 3072, 8, to, rig.part);
     for (GetRequest* get : {&before, &after}) {
         const Step step = rig.cache.get(rig.task, *get);
         ASSERT_EQ(step.kind, Step::Kind::start);

@@ -239,13 +239,13 @@ TEST(Density, CountsUsesPerByteAndRemembersWhatItEvicted) {
 }
 
 TEST(Worth, WhatSavesLeastPerByteLeaves) {
-    const auto first_to_leave = [](const char* name, double block_worth, double range_worth) {
+    const auto first_to_leave = [](const char* name, double region_benefit, double range_benefit) {
         FakeView view(8);
         const auto policy = make_eviction_policy(name, view, {});
         EvictionItem& block = view.put(0, 4096, 1);
         EvictionItem& range = view.put(1, 16384, 1);
-        block.worth = block_worth;
-        range.worth = range_worth;
+        block.worth = region_benefit;
+        range.worth = range_benefit;
         for (EvictionItem* item : {&block, &range}) {
             policy->arrive(*item);
             policy->insert(*item);

@@ -48,10 +48,10 @@ TEST(PrefetchEntry, IsStaleUntilItIsFetchedAndAfterAnAcquire) {
     Stamp acquired = clock.acquire();
     EXPECT_FALSE(entry.read(0, &value, 8, acquired)) << "never fetched";
     const std::vector<std::uint64_t> there{5, 6, 7, 8};
-    ASSERT_TRUE(entry.try_claim());
-    EXPECT_FALSE(entry.try_claim()) << "one at a time";
+    ASSERT_TRUE(entry.try_lock());
+    EXPECT_FALSE(entry.try_lock()) << "one at a time";
     entry.publish(reinterpret_cast<const std::byte*>(there.data()), clock.now());
-    entry.unclaim();
+    entry.unlock();
     EXPECT_TRUE(entry.read(16, &value, 8, acquired));
     EXPECT_EQ(value, 7u);
     acquired = clock.acquire();
@@ -108,10 +108,10 @@ TEST(PrefetchEntry, WhatWasPublishedUnreadIsThereForWhoeverRevealsIt) {
     EXPECT_FALSE(entry.reveal(1));
     std::uint64_t there = 5, value = 0;
     const auto publish_unread = [&](Stamp issued) {
-        entry.begin_pieces();
+        entry.begin_runs();
         EXPECT_FALSE(entry.read(0, &value, 8, 0)) << "being overwritten";
         entry.publish_piece(0, std::as_bytes(std::span(&there, 1)));
-        entry.end_pieces();
+        entry.end_runs();
         entry.arrived_unread(issued);
     };
     publish_unread(2);
@@ -203,10 +203,10 @@ TEST(PrefetchEntry, ReadersSeeAllOfAnUpdateOrNothing) {
         for (Wide& wide : there)
             for (std::uint64_t& word : wide.words)
                 word = round;
-        while (!entry.try_claim()) {
+        while (!entry.try_lock()) {
         }
         entry.publish(reinterpret_cast<const std::byte*>(there.data()), round);
-        entry.unclaim();
+        entry.unlock();
     }
     over = true;
     for (std::thread& reader : readers)

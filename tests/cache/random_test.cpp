@@ -148,24 +148,24 @@ class Harness : private testing::RandomProgram<Byte, 3, 1500> {
             check(target, offset, size, data, "found");
             return;
         }
-        std::vector<Segment> segments;
-        cache_.survey(target, offset, size, segments);
+        std::vector<LookupPart> parts;
+        cache_.plan_lookup(target, offset, size, parts);
         std::uint64_t next = offset;
-        for (const Segment& segment : segments) {
-            if (segment.offset != next || segment.size == 0) fail("segments do not tile the range");
-            next = segment.offset + segment.size;
-            if (segment.kind == Segment::Kind::resident)
-                check(target, segment.offset, segment.size, segment.data, "resident");
-            if (segment.kind == Segment::Kind::pending) join(target, segment);
+        for (const LookupPart& part : parts) {
+            if (part.offset != next || part.size == 0) fail("parts do not tile the range");
+            next = part.offset + part.size;
+            if (part.kind == LookupPart::Kind::resident)
+                check(target, part.offset, part.size, part.data, "resident");
+            if (part.kind == LookupPart::Kind::pending) join(target, part);
         }
-        if (next != offset + size) fail("segments do not cover the range");
-        for (const Segment& segment : segments) {
-            if (segment.kind != Segment::Kind::gap) continue;
+        if (next != offset + size) fail("parts do not cover the range");
+        for (const LookupPart& part : parts) {
+            if (part.kind != LookupPart::Kind::gap) continue;
             const Admission admission =
-                cache_.admit(target, segment.offset, segment.size, cache_.now(), pick(10) != 0);
+                cache_.admit(target, part.offset, part.size, cache_.now(), pick(10) != 0);
             if (admission.entry == nullptr) continue;
-            Flight flight{admission.entry, target, segment.offset, std::vector<std::byte>(segment.size),
-                          std::vector<bool>(segment.size, false)};
+            Flight flight{admission.entry, target, part.offset, std::vector<std::byte>(part.size),
+                          std::vector<bool>(part.size, false)};
             flights_.push_back(std::move(flight));
             if (pick(2) == 0) read_all(flights_.back());
             if (pick(4) == 0) complete(flights_.size() - 1);
@@ -174,16 +174,16 @@ class Harness : private testing::RandomProgram<Byte, 3, 1500> {
 
     /// A get that waits for a transfer in flight gets what that reads: so far read bytes have to be allowed
     /// now.
-    void join(Rank target, const Segment& segment) {
+    void join(Rank target, const LookupPart& part) {
         for (const Flight& flight : flights_) {
-            if (flight.entry != segment.entry) continue;
-            if (flight.target != target || segment.offset < flight.offset ||
-                segment.offset + segment.size > flight.offset + flight.bytes.size()) {
-                fail("pending segment names the wrong entry");
+            if (flight.entry != part.entry) continue;
+            if (flight.target != target || part.offset < flight.offset ||
+                part.offset + part.size > flight.offset + flight.bytes.size()) {
+                fail("pending part names the wrong entry");
                 return;
             }
-            for (std::uint64_t i = segment.offset - flight.offset;
-                 i < segment.offset - flight.offset + segment.size; ++i)
+            for (std::uint64_t i = part.offset - flight.offset; i < part.offset - flight.offset + part.size;
+                 ++i)
                 if (flight.read[i] &&
                     at(target, flight.offset + i).allowed.count(static_cast<std::uint8_t>(flight.bytes[i])) ==
                         0) {
@@ -193,7 +193,7 @@ class Harness : private testing::RandomProgram<Byte, 3, 1500> {
             ++joined_;
             return;
         }
-        fail("pending segment names an entry that is not in flight");
+        fail("pending part names an entry that is not in flight");
     }
 
     void read_all(Flight& flight) {

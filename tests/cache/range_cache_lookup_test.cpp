@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is found, read and surveyed, given what is cached.
+// What is found, read and looked_up, given what is cached.
 
 #include <gtest/gtest.h>
 
@@ -35,8 +35,8 @@ TEST(RangeCache, AnySubRangeOfAnEntryHits) {
 
 TEST(RangeCache, LargeEntriesThatAreUsedInTurnAreAtHand) {
     RangeCache cache(small_config(1024), 2);
-    const auto at_hand = [&](Rank target, std::uint64_t offset) {
-        return cache.find_at_hand(target, offset, 8) != nullptr;
+    const auto mru = [&](Rank target, std::uint64_t offset) {
+        return cache.find_recent(target, offset, 8) != nullptr;
     };
     for (const std::uint64_t offset : {0u, 6000u, 12000u})
         store(cache, 1, offset, 4096);
@@ -47,22 +47,22 @@ TEST(RangeCache, LargeEntriesThatAreUsedInTurnAreAtHand) {
     for (const std::uint64_t offset : {2000u, 7000u, 12200u, 6900u, 14000u, 9000u, 20010u, 20070u})
         EXPECT_TRUE(hits(cache, 1, offset, 8));
     for (const std::uint64_t offset : {3000u, 12500u, 6500u, 15000u, 9500u, 4080u, 7900u})
-        EXPECT_TRUE(at_hand(1, offset)) << offset;
-    EXPECT_FALSE(at_hand(1, 12200)) << "there another one was used since";
-    EXPECT_FALSE(at_hand(1, 4092)) << "ends beyond the entry";
-    EXPECT_FALSE(at_hand(0, 3000)) << "another target's";
-    EXPECT_FALSE(at_hand(1, 20010)) << "small ones are not kept";
+        EXPECT_TRUE(mru(1, offset)) << offset;
+    EXPECT_FALSE(mru(1, 12200)) << "there another one was used since";
+    EXPECT_FALSE(mru(1, 4092)) << "ends beyond the entry";
+    EXPECT_FALSE(mru(0, 3000)) << "another target's";
+    EXPECT_FALSE(mru(1, 20010)) << "small ones are not kept";
     cache.check_invariants();
     cache.drop(1, 6000, 8);
     cache.check_invariants();
-    EXPECT_FALSE(at_hand(1, 6500));
-    EXPECT_FALSE(at_hand(1, 9500));
-    EXPECT_TRUE(at_hand(1, 3000));
+    EXPECT_FALSE(mru(1, 6500));
+    EXPECT_FALSE(mru(1, 9500));
+    EXPECT_TRUE(mru(1, 3000));
     cache.acquire(1);
-    EXPECT_FALSE(at_hand(1, 3000)) << "stale";
+    EXPECT_FALSE(mru(1, 3000)) << "stale";
     store(cache, 0, 64 * 4096, 4096);  // in the same place of the table
     EXPECT_TRUE(hits(cache, 0, 64 * 4096 + 100, 8));
-    EXPECT_FALSE(at_hand(1, 100));
+    EXPECT_FALSE(mru(1, 100));
     cache.check_invariants();
 }
 
@@ -110,7 +110,7 @@ TEST(RangeCache, WhatIsSmallAndWasUsedOnceIsFetchedAgainWithWhatIsAroundIt) {
     EXPECT_EQ(cache.gap_around(1, gap, block), (ByteRange{108, 400})) << "used again";
     EXPECT_EQ(cache.entries(), 4u) << "nothing has changed yet";
 
-    const Admission admission = cache.admit_ahead(1, {108, 400});
+    const Admission admission = cache.admit_read_ahead(1, {108, 400});
     ASSERT_NE(admission.entry, nullptr);
     EXPECT_EQ(cache.entries(), 4u) << "one in the place of another";
     EXPECT_FALSE(hits(cache, 1, 300, 8)) << "until it has come";
@@ -140,13 +140,13 @@ TEST(RangeCache, WithExactMatchOnlyTheSameDisplacementHits) {
     EXPECT_EQ(cache.find(0, 1010, 10), nullptr);
     EXPECT_EQ(store(cache, 0, 1010, 10), AccessType::direct) << "overlapping entries are allowed";
     EXPECT_TRUE(hits(cache, 0, 1010, 10));
-    std::vector<Segment> segments;
+    std::vector<LookupPart> parts;
     EXPECT_EQ(cache.find(0, 1000, 300), nullptr);
-    cache.survey(0, 1000, 300, segments);
-    EXPECT_EQ(text(segments), "r1000+200 g1200+100 ");
+    cache.plan_lookup(0, 1000, 300, parts);
+    EXPECT_EQ(text(parts), "r1000+200 g1200+100 ");
     EXPECT_EQ(store(cache, 0, 1200, 100), AccessType::direct);
-    cache.survey(0, 1000, 300, segments);
-    EXPECT_EQ(text(segments), "r1000+200 r1200+100 ");
+    cache.plan_lookup(0, 1000, 300, parts);
+    EXPECT_EQ(text(parts), "r1000+200 r1200+100 ");
 }
 
 TEST(RangeCache, SurveyNamesResidentPendingAndMissingPartsInOrder) {
@@ -155,16 +155,16 @@ TEST(RangeCache, SurveyNamesResidentPendingAndMissingPartsInOrder) {
     store(cache, 0, 150, 10);
     const Admission pending = cache.admit(0, 200, 40, cache.now(), true);
     ASSERT_NE(pending.entry, nullptr);
-    std::vector<Segment> segments;
+    std::vector<LookupPart> parts;
     EXPECT_EQ(cache.find(0, 90, 200), nullptr);
-    cache.survey(0, 90, 200, segments);
-    EXPECT_EQ(text(segments), "g90+10 r100+50 r150+10 g160+40 p200+40 g240+50 ");
-    EXPECT_EQ(segments[4].entry, pending.entry);
-    EXPECT_EQ(std::memcmp(segments[1].data, remote_bytes(0, 100, 50).data(), 50), 0);
-    cache.survey(0, 120, 100, segments);
-    EXPECT_EQ(text(segments), "r120+30 r150+10 g160+40 p200+20 ");
-    cache.survey(0, 120, 40, segments);
-    EXPECT_EQ(text(segments), "r120+30 r150+10 ") << "a hit across neighbours";
+    cache.plan_lookup(0, 90, 200, parts);
+    EXPECT_EQ(text(parts), "g90+10 r100+50 r150+10 g160+40 p200+40 g240+50 ");
+    EXPECT_EQ(parts[4].entry, pending.entry);
+    EXPECT_EQ(std::memcmp(parts[1].data, remote_bytes(0, 100, 50).data(), 50), 0);
+    cache.plan_lookup(0, 120, 100, parts);
+    EXPECT_EQ(text(parts), "r120+30 r150+10 g160+40 p200+20 ");
+    cache.plan_lookup(0, 120, 40, parts);
+    EXPECT_EQ(text(parts), "r120+30 r150+10 ") << "a hit across neighbours";
     EXPECT_TRUE(cache.commit(pending.entry, remote_bytes(0, 200, 40).data()));
     EXPECT_TRUE(hits(cache, 0, 210, 30));
 }

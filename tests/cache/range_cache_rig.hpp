@@ -59,13 +59,13 @@ inline ::testing::AssertionResult hits(RangeCache& cache, Rank target, std::uint
     return ::testing::AssertionSuccess();
 }
 
-inline std::string text(const std::vector<Segment>& segments) {
+inline std::string text(const std::vector<LookupPart>& parts) {
     std::string out;
-    for (const Segment& segment : segments) {
-        out += segment.kind == Segment::Kind::resident  ? 'r'
-               : segment.kind == Segment::Kind::pending ? 'p'
+    for (const LookupPart& part : parts) {
+        out += part.kind == LookupPart::Kind::resident  ? 'r'
+               : part.kind == LookupPart::Kind::pending ? 'p'
                                                         : 'g';
-        out += std::to_string(segment.offset) + "+" + std::to_string(segment.size) + " ";
+        out += std::to_string(part.offset) + "+" + std::to_string(part.size) + " ";
     }
     return out;
 }

@@ -31,7 +31,7 @@ TEST(RangeCache, WhatIsMoreThanAskedForLiesInItsLinesAsAtTheTarget) {
     };
     RangeCache cache(small_config(32), 1);
     const auto ahead = [&](std::uint64_t begin, std::uint64_t end) {
-        const Admission admission = cache.admit_ahead(0, {begin, end});
+        const Admission admission = cache.admit_read_ahead(0, {begin, end});
         EXPECT_EQ(admission.type, AccessType::direct);
         EXPECT_TRUE(cache.commit(admission.entry, remote_bytes(0, begin, end - begin).data()));
         cache.check_invariants();
@@ -105,9 +105,9 @@ TEST(RangeCache, WithoutStoringAnEntryIsKnownOnlyWhileInFlight) {
     ASSERT_NE(admission.entry, nullptr);
     EXPECT_EQ(admission.type, AccessType::direct);
     EXPECT_EQ(cache.free_bytes(), free);
-    std::vector<Segment> segments;
-    cache.survey(0, 64, 640, segments);
-    EXPECT_EQ(text(segments), "p64+640 ");
+    std::vector<LookupPart> parts;
+    cache.plan_lookup(0, 64, 640, parts);
+    EXPECT_EQ(text(parts), "p64+640 ");
     EXPECT_FALSE(cache.commit(admission.entry, remote_bytes(0, 64, 640).data()));
     EXPECT_EQ(cache.entries(), 0u);
     EXPECT_EQ(cache.counters().dropped, 0u);
@@ -118,9 +118,9 @@ TEST(RangeCache, AbandonedEntriesLeaveNothingBehind) {
     RangeCache cache(small_config(), 1);
     const std::uint64_t free = cache.free_bytes();
     cache.abandon(cache.admit(0, 64, 64, cache.now(), true).entry);
-    const Admission doomed = cache.admit(0, 64, 64, cache.now(), true);
+    const Admission invalidated = cache.admit(0, 64, 64, cache.now(), true);
     cache.drop(0, 64, 1);
-    cache.abandon(doomed.entry);
+    cache.abandon(invalidated.entry);
     EXPECT_EQ(cache.free_bytes(), free);
     EXPECT_EQ(cache.entries(), 0u);
     cache.check_invariants();
@@ -134,7 +134,7 @@ TEST(RangeCache, PutsUpdateWhatIsCachedAndDoomWhatIsInFlight) {
     const Admission pending = cache.admit(0, 150, 10, cache.now(), true);
     std::vector<std::byte> put(40, std::byte{0xee});
     cache.update(0, 130, 40, put.data());
-    EXPECT_TRUE(pending.entry->is_doomed());
+    EXPECT_TRUE(pending.entry->is_invalidated());
     EXPECT_TRUE(hits(cache, 0, 100, 30));
     EXPECT_TRUE(hits(cache, 0, 170, 40));
     EXPECT_EQ(*cache.find(0, 130, 1), std::byte{0xee});
@@ -182,9 +182,9 @@ TEST(RangeCache, AcquireMakesStaleInItsScopeAndStaleDataIsFetchedAgain) {
     cache.acquire(0);
     EXPECT_EQ(cache.find(0, 0, 64), nullptr);
     EXPECT_TRUE(hits(cache, 1, 0, 64));
-    std::vector<Segment> segments;
-    cache.survey(0, 0, 64, segments);
-    EXPECT_EQ(text(segments), "g0+64 ");
+    std::vector<LookupPart> parts;
+    cache.plan_lookup(0, 0, 64, parts);
+    EXPECT_EQ(text(parts), "g0+64 ");
     EXPECT_EQ(cache.entries(), 1u) << "survey forgets what is stale";
     cache.acquire();
     EXPECT_EQ(cache.find(1, 0, 64), nullptr);
@@ -197,9 +197,9 @@ TEST(RangeCache, DataIssuedBeforeAnAcquireDoesNotEnterAfterIt) {
     RangeCache cache(small_config(), 1);
     const Admission early = cache.admit(0, 0, 64, cache.now(), true);
     cache.acquire();
-    std::vector<Segment> segments;
-    cache.survey(0, 0, 64, segments);
-    EXPECT_EQ(text(segments), "g0+64 ") << "a get after the acquire joined a transfer from before it";
+    std::vector<LookupPart> parts;
+    cache.plan_lookup(0, 0, 64, parts);
+    EXPECT_EQ(text(parts), "g0+64 ") << "a get after the acquire joined a transfer from before it";
     EXPECT_FALSE(cache.commit(early.entry, remote_bytes(0, 0, 64).data()));
     const Admission second = cache.admit(0, 0, 64, cache.now(), true);
     cache.acquire();

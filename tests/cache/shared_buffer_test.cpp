@@ -72,7 +72,7 @@ RangeCacheConfig config_of(std::uint64_t bytes, bool weighs) {
     RangeCacheConfig config;
     config.buffer_bytes = config.buffer_bytes_max = bytes;
     config.adaptive = false;
-    if (weighs) config.hit_worth = [](Rank, std::uint64_t size) { return network_cost(size); };
+    if (weighs) config.hit_benefit = [](Rank, std::uint64_t size) { return network_cost(size); };
     return config;
 }
 
@@ -133,7 +133,7 @@ TEST(SharedBuffer, FarTargetsTakeItFromNearOnes) {
     RangeCacheConfig config;
     config.buffer_bytes = config.buffer_bytes_max = 64 * 64;
     config.adaptive = false;
-    config.hit_worth = [](Rank target, std::uint64_t) { return target == 0 ? 0.01 : 1.0; };
+    config.hit_benefit = [](Rank target, std::uint64_t) { return target == 0 ? 0.01 : 1.0; };
     Runner runner(config, 2);
     const auto get_all = [&](Rank target) {
         for (std::uint64_t i = 0; i < 64; ++i)

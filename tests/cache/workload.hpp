@@ -147,15 +147,14 @@ class Runner {
             cache.counters().count(AccessType::hit);
             return fetched_;
         }
-        cache.survey(target, offset, size, segments_);
+        cache.plan_lookup(target, offset, size, segments_);
         AccessType type = AccessType::hit;
         bool some = false;
-        for (const Segment& segment : segments_)
-            some = some || segment.kind != Segment::Kind::gap;
-        for (const Segment& segment : segments_) {
-            if (segment.kind != Segment::Kind::gap) continue;
-            const AccessType admitted =
-                fetch(target, {segment.offset, segment.offset + segment.size}, block_bytes);
+        for (const LookupPart& part : segments_)
+            some = some || part.kind != LookupPart::Kind::gap;
+        for (const LookupPart& part : segments_) {
+            if (part.kind != LookupPart::Kind::gap) continue;
+            const AccessType admitted = fetch(target, {part.offset, part.offset + part.size}, block_bytes);
             type = some ? AccessType::partial_hit : admitted;
         }
         cache.counters().count(type);
@@ -177,13 +176,13 @@ class Runner {
         fetched_.push_back(gap.size());
         source_.resize(std::max<std::size_t>(source_.size(), gap.size()));
         const Admission admission = block_bytes != 0
-                                        ? cache.admit_ahead(target, gap)
+                                        ? cache.admit_read_ahead(target, gap)
                                         : cache.admit(target, gap.begin, gap.size(), cache.now(), true);
         if (admission.entry != nullptr) cache.commit(admission.entry, source_.data());
         return admission.type;
     }
 
-    std::vector<Segment> segments_;
+    std::vector<LookupPart> segments_;
     std::vector<std::uint64_t> fetched_;
     std::vector<std::byte> source_;
 };

@@ -298,7 +298,7 @@ void displacement_out_of_range(MPI_Win win) {
     CHECK_MPI(MPI_Win_unlock_all(win));
 }
 
-/// A window in a larger piece of memory, for the same reason.
+/// A window in a larger run of memory, for the same reason.
 class Embedded {
   public:
     explicit Embedded(Kind kind) {

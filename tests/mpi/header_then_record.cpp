@@ -75,8 +75,8 @@ void hits_as_elsewhere() {
     if (counts_hits() && keeps) CHECK_EQ(behind, 2u * records * (rounds - 1));
     if (counts_hits()) CHECK_EQ(begin, behind);
     part("header, then record, read ahead");
-    const auto behind_ahead = read_all(ahead, false), begin_ahead = read_all(ahead, true);
-    if (counts_hits()) CHECK(begin_ahead >= behind_ahead);
+    const auto combiner_ahead = read_all(ahead, false), begin_ahead = read_all(ahead, true);
+    if (counts_hits()) CHECK(begin_ahead >= combiner_ahead);
 }
 
 /// The same bytes again are a poll, more or fewer are none.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One transfer of more than 2^31 bytes: by one MPI_Get of a derived type, by MPI_Get_c where there is one,
 // and as the missing rest of a range whose beginning is cached already, which nearfetch has to fetch in
-// pieces that MPI can count. What the MPI library cannot do by itself (PMPI_Get, past nearfetch) is skipped
+// runs that MPI can count. What the MPI library cannot do by itself (PMPI_Get, past nearfetch) is skipped
 // and says so.
 #include <sys/mman.h>
 
@@ -88,7 +88,7 @@ void read(MPI_Win win, MPI_Datatype type, Origin& origin) {
     CHECK_EQ(counter(win, "bytes_from_cache") + counter(win, "bytes_from_network"),
              counter(win, "bytes_requested"));
     if (!never_forgets(mode())) return;
-    // The beginning was there: only what followed came from the network, in one transfer of many pieces.
+    // The beginning was there: only what followed came from the network, in one transfer of many runs.
     CHECK_EQ(counter(win, "partial_hits") + counter(win, "hits"), counter(win, "gets") - 1);
     CHECK(counter(win, "partial_hits") >= 1);
 }

@@ -3,9 +3,9 @@
 
 // Litmus tests of mode acquire (docs/consistency.md). One rank reads a place of another's memory; the other
 // changes it and tells the reader so by the call that is tested, the only one through which the reader can
-// learn of it; what the reader gets then has to be new. Linked with the canary, in which the acquire of a
-// call can be left out, each test is repeated without it, and then has to see the old value: so each line of
-// the table of calls that is tested is needed.
+// learn of it; what the reader gets then has to be new. Linked with the fault-injection build, in which the
+// acquire of a call can be left out, each test is repeated without it, and then has to see the old value: so
+// each line of the table of calls that is tested is needed.
 //
 // Whether a call waits for another process is often left to the library, and what it waits for is seldom the
 // writer. So there are two ways: Data lets the reader make the call at any time, and the call has to bring
@@ -25,7 +25,7 @@
 
 #include "check.hpp"
 
-extern "C" void nearfetch_canary_leave_out(const char* names) __attribute__((weak));
+extern "C" void nearfetch_fault_leave_out(const char* names) __attribute__((weak));
 
 namespace litmus {
 
@@ -144,13 +144,13 @@ inline void run(Data& data, const Litmus& litmus) {
     state().at = litmus.calls;
     const std::int64_t seen = data.seen_after(litmus);
     if (seen != 0) report(__FILE__, __LINE__, std::string(litmus.calls) + ": the old value");
-#if defined(LITMUS_CANARY)
-    CHECK(nearfetch_canary_leave_out != nullptr);
+#if defined(LITMUS_FAULT_INJECTION)
+    CHECK(nearfetch_fault_leave_out != nullptr);
 #endif
-    if (nearfetch_canary_leave_out == nullptr) return;
-    nearfetch_canary_leave_out(litmus.calls);
+    if (nearfetch_fault_leave_out == nullptr) return;
+    nearfetch_fault_leave_out(litmus.calls);
     const std::int64_t without = data.seen_after(litmus);
-    nearfetch_canary_leave_out("");
+    nearfetch_fault_leave_out("");
     if (reads() && without != -1)
         report(__FILE__, __LINE__, std::string(litmus.calls) + ": not missed when left out");
     else if (reads())

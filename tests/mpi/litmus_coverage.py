@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every line of calls.txt that acquires has a litmus test that fails without it.
 
-Runs the litmus programs that are linked with the canary. Each says of which calls it has left out the
+Runs the litmus programs that are linked with the fault-injection build. Each says of which calls it has left out the
 acquire, one at a time, and then seen the old value. What calls.txt has beyond that, of the calls of the mpi.h
 at hand, has to stand in EXCEPTIONS, and nothing else may.
 """
@@ -79,10 +79,10 @@ def missed_by(build: Path, family: str, program: str) -> set[str] | None:
         f"--family={family}",
         "--ranks=2",
     ]
-    command += ["--timeout=60", "--", str(build / "programs" / family / f"{program}_canary")]
+    command += ["--timeout=60", "--", str(build / "programs" / family / f"{program}_fault_injection")]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
-        print(done.stdout, done.stderr, f"{program}_canary failed: {done.returncode}", sep="\n")
+        print(done.stdout, done.stderr, f"{program}_fault_injection failed: {done.returncode}", sep="\n")
         return None
     return set(re.findall(r"^missed: MPI_(\w+)$", done.stdout, re.MULTILINE))
 

@@ -123,7 +123,7 @@ void by_gets(const char* name, const std::vector<int>& places, const Read& read,
 }
 
 /// What was written before the flag is there when a poll by gets has seen the flag.
-void behind_a_poll() {
+void combiner_a_poll() {
     part("what a poll tells of");
     const Flags flags({IN_MODE_ACQUIRE, EXACT_RANGES});
     const LockAll epoch(flags);
@@ -270,7 +270,7 @@ void all() {
     by_gets("poll by epochs", {0}, get_in_an_epoch, only_open, true);
     // Each turn may wait for all ranks' time slices, and thousands of them are needed.
     if (!crowded()) by_gets("poll by epochs in turn", {0, 8}, get_in_an_epoch, only_open, true);
-    behind_a_poll();
+    combiner_a_poll();
     by_locks("poll by locks", {IN_MODE_ACQUIRE});
     by_locks("poll by locks that only open epochs", {IN_MODE_ACQUIRE, {"nearfetch_locks", "access"}});
     promise_of_locks("locks synchronise", {IN_MODE_ACQUIRE, EXACT_RANGES}, 0);

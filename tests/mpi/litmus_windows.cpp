@@ -38,7 +38,7 @@ MPI_Group group_of(int member) {
     return alone;
 }
 
-/// Epochs that all ranks take part in, or both sides.
+/// EpochTracker that all ranks take part in, or both sides.
 std::vector<Litmus> active_epochs(MPI_Win exposed) {
     static const MPI_Group only_reader = group_of(reader()), only_writer = group_of(writer);
     // The reader exposes its memory until the writer has had access.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Gets in hundreds and thousands of blocks: right in each kind of epoch, and not kept in as many pieces where
+// Gets in hundreds and thousands of blocks: right in each kind of epoch, and not kept in as many runs where
 // the program never asks again for what is still fresh.
 #include "check.hpp"
 

@@ -133,7 +133,7 @@ void raise_flag(const Places& at, const Poll& poll, int bytes) {
 }
 
 /// \param looks at the flag before it may be raised
-void behind_the_flag(const Places& at, const Poll& poll, int bytes, int looks = 20) {
+void combiner_the_flag(const Places& at, const Poll& poll, int bytes, int looks = 20) {
     if (reads()) {
         // Twice, for what is kept at the second get only.
         read_data(at, version);
@@ -178,12 +178,12 @@ void in_one_window() {
     const Board board({IN_MODE_ACQUIRE});
     const LockAll epoch(board);
     const Places one_target{board, board, owner(), owner()};
-    behind_the_flag(one_target, gets, 4, crowded() ? 500 : 3000);
+    combiner_the_flag(one_target, gets, 4, crowded() ? 500 : 3000);
     for (const int bytes : {4, 8, 64})
-        behind_the_flag(one_target, gets, bytes);
+        combiner_the_flag(one_target, gets, bytes);
     for (const Poll& poll : others)
-        behind_the_flag(one_target, poll, 8);
-    if (size() > 2) behind_the_flag({board, board, owner(), writer}, gets, 8);
+        combiner_the_flag(one_target, poll, 8);
+    if (size() > 2) combiner_the_flag({board, board, owner(), writer}, gets, 8);
     if (counts_hits()) {
         const Board exact({IN_MODE_ACQUIRE, ALWAYS_CACHED});
         const LockAll exact_epoch(exact);
@@ -200,16 +200,16 @@ void in_two_windows() {
     const LockAll data_epoch(data), flags_epoch(flags);
     const Places one_target{data, flags, owner(), owner()};
     for (const int bytes : {4, 8, 64})
-        behind_the_flag(one_target, gets, bytes);
+        combiner_the_flag(one_target, gets, bytes);
     for (const Poll& poll : others)
-        behind_the_flag(one_target, poll, 8);
+        combiner_the_flag(one_target, poll, 8);
     forgets_nothing(one_target, gets);
     for (const Poll& poll : others)
         forgets_nothing(one_target, poll);
-    behind_the_flag(one_target, gets, 8, crowded() ? 200 : 3000);
-    if (size() > 2) behind_the_flag({data, flags, owner(), writer}, gets, 8);
+    combiner_the_flag(one_target, gets, 8, crowded() ? 200 : 3000);
+    if (size() > 2) combiner_the_flag({data, flags, owner(), writer}, gets, 8);
     part("the flag in the reader's own memory");
-    behind_the_flag({data, flags, owner(), reader()}, gets, 8);
+    combiner_the_flag({data, flags, owner(), reader()}, gets, 8);
 }
 
 void by_locks() {
@@ -220,7 +220,7 @@ void by_locks() {
     const LockAll data_epoch(data);
     const Places at{data, flags, owner(), owner()};
     for (const int bytes : {4, 8, 64})
-        behind_the_flag(at, locks, bytes);
+        combiner_the_flag(at, locks, bytes);
     forgets_nothing(at, locks);
 }
 
@@ -234,7 +234,7 @@ void switched() {
         for (const char* state : {"off", "on", "off", "always", "off", "sampling", "always", "sampling"}) {
             const Info info{{"nearfetch_bypass", state}};
             CHECK_MPI(MPI_Win_set_info(flags, info));
-            behind_the_flag({of, flags, owner(), owner()}, gets, 8);
+            combiner_the_flag({of, flags, owner(), owner()}, gets, 8);
         }
     }
 }

@@ -4,7 +4,7 @@
 // by the last rank, which first takes an exclusive lock of rank 0's window, reads it, and has to wait for
 // answers (over TCP only when rank 0 enters MPI). Nothing but the cache's own care for progress makes rank 0
 // enter it. So it is with reads under locks that are kept back (locks=access), and with puts that are
-// collected.
+// combined.
 #include <chrono>
 #include <functional>
 #include <thread>

@@ -17,7 +17,7 @@ struct Options {
     std::uint64_t programs = 0, operations = 0, seed = 1;
     double seconds = 0;
     std::optional<std::uint64_t> program;
-    bool canary = false;
+    bool fault_injection = false;
     int spawned = 0;
     MovesOut without;
 };

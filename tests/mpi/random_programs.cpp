@@ -11,12 +11,13 @@
 //                   [--program N]      just this one
 //                   [--without MOVES]  names of moves that are left out, separated by commas
 //                   [--spawn N]        N more ranks, which the others spawn
-//                   [--canary N]       with the canary: where the acquire of a call is left out, one of N
+//                   [--fault-injection N]       with the fault-injection build: where the acquire of a call
+//                   is left out, one of N
 //                                      programs that use it has to fail
 
 #include "random_campaign.hpp"
 
-extern "C" void nearfetch_canary_leave_out(const char* names) __attribute__((weak));
+extern "C" void nearfetch_fault_leave_out(const char* names) __attribute__((weak));
 
 namespace random_programs {
 
@@ -39,8 +40,8 @@ bool read_option(std::string_view name, const char* value, Options& options) {
         return read_moves(value, options.without);
     else if (name == "--spawn")
         options.spawned = static_cast<int>(number());
-    else if (name == "--canary")
-        options.canary = true, options.programs = number();
+    else if (name == "--fault-injection")
+        options.fault_injection = true, options.programs = number();
     else
         return false;
     return true;
@@ -60,7 +61,7 @@ Options read_options(int argc, char** argv) {
         options.programs = by_itself ? ~std::uint64_t{0} : crowded() ? 6 : 30;
     }
     // A move more may make up for the acquire that is left out.
-    if (options.canary) options.without.set();
+    if (options.fault_injection) options.without.set();
     return options;
 }
 
@@ -129,13 +130,13 @@ constexpr Omission omissions[] = {
 };
 
 void leave_out(const Options& options, Windows& all, Twins& twins) {
-    CHECK(nearfetch_canary_leave_out != nullptr);
-    if (nearfetch_canary_leave_out == nullptr) return;
+    CHECK(nearfetch_fault_leave_out != nullptr);
+    if (nearfetch_fault_leave_out == nullptr) return;
     for (const Omission& omission : omissions) {
         part(omission.calls);
-        nearfetch_canary_leave_out(omission.calls);
+        nearfetch_fault_leave_out(omission.calls);
         const auto found = Campaign(options, all, twins).run(false, &omission.way);
-        nearfetch_canary_leave_out("");
+        nearfetch_fault_leave_out("");
         if (!found) report(__FILE__, __LINE__, std::string(omission.calls) + ": not missed when left out");
         if (rank() == 0 && found)
             std::cout << omission.calls << ": missed in program number " << *found << std::endl;
@@ -145,9 +146,9 @@ void leave_out(const Options& options, Windows& all, Twins& twins) {
 void run(Options options) {
     if (!can_create(world())) options.without.set(index(Move::made));
     const Info acquire{{"nearfetch_mode", "acquire"}, {"nearfetch_bypass", "off"}};
-    Windows all(options.canary ? MPI_Info{acquire} : MPI_INFO_NULL);
+    Windows all(options.fault_injection ? MPI_Info{acquire} : MPI_INFO_NULL);
     Twins twins;
-    if (options.canary) return leave_out(options, all, twins);
+    if (options.fault_injection) return leave_out(options, all, twins);
     Campaign campaign(options, all, twins);
     campaign.run(true);
     campaign.summarise();

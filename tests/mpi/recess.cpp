@@ -411,7 +411,7 @@ void locks(Kind kind) {
 }
 
 void test() {
-#if defined(RECESS_CANARY)
+#if defined(RECESS_FAULT_INJECTION)
     CHECK(counts_unseen());
 #endif
     // First: where unseen calls are counted, puts() asks for counters, and then there are none.

@@ -2,8 +2,9 @@
 #pragma once
 
 // Programs that nearfetch lets pass unseen (src/mpi/recess.hpp), of so many calls that it does, and what they
-// do next: gets of what went by, epochs of other kinds, other windows. All settings but recess_calls are the
-// default ones. Linked with the canary, which counts unseen calls, they also show that there were some.
+// do next: gets of what went by, epochs of other kinds, other windows. All settings but passthrough_calls are
+// the default ones. Linked with the fault-injection build, which counts unseen calls, they also show that
+// there were some.
 
 #include <algorithm>
 #include <array>
@@ -12,8 +13,8 @@
 
 #include "check.hpp"
 
-extern "C" unsigned long long nearfetch_canary_unseen_calls() __attribute__((weak));
-extern "C" unsigned long long nearfetch_canary_series_completions() __attribute__((weak));
+extern "C" unsigned long long nearfetch_fault_bypassed_calls() __attribute__((weak));
+extern "C" unsigned long long nearfetch_fault_series_completions() __attribute__((weak));
 
 namespace recess {
 
@@ -25,13 +26,13 @@ inline constexpr bool openmpi = true;
 inline constexpr bool openmpi = false;
 #endif
 
-inline bool counts_unseen() { return nearfetch_canary_unseen_calls != nullptr; }
+inline bool counts_unseen() { return nearfetch_fault_bypassed_calls != nullptr; }
 /// In recesses that are over; 0 where nobody counts them.
-inline unsigned long long unseen_calls() { return counts_unseen() ? nearfetch_canary_unseen_calls() : 0; }
+inline unsigned long long unseen_calls() { return counts_unseen() ? nearfetch_fault_bypassed_calls() : 0; }
 
 /// Completions of series in these.
 inline unsigned long long series_completions() {
-    return counts_unseen() ? nearfetch_canary_series_completions() : 0;
+    return counts_unseen() ? nearfetch_fault_series_completions() : 0;
 }
 
 inline constexpr int slots = 512;

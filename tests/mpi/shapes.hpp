@@ -54,7 +54,7 @@ inline Layout every(int step, int number) {
     return layout;
 }
 
-/// Contiguous first, then in pieces, to higher and to lower addresses.
+/// Contiguous first, then in runs, to higher and to lower addresses.
 inline std::vector<Shape> all_shapes() {
     std::vector<Shape> shapes;
     MPI_Datatype type, pair;

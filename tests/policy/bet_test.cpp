@@ -206,12 +206,12 @@ TEST(Bet, HitsThatPayKeepEvenACheapTarget) {
 }
 
 TEST(Bet, HitsThatAreLookedForCostWhatTheyTake) {
-    Bet at_hand, looked_for;
+    Bet mru, looked_for;
     for (int i = 0; i < 10'000; ++i)
         looked_for.hit_further(looked_for.looks_further() ? ticks_of(900) : 0);
-    play(at_hand, 600, 200, 10'000);
+    play(mru, 600, 200, 10'000);
     play(looked_for, 600, 200, 10'000);
-    EXPECT_TRUE(at_hand.caching());
+    EXPECT_TRUE(mru.caching());
     EXPECT_FALSE(looked_for.caching()) << "the network is faster";
     pause_of(looked_for);
     play(looked_for, 600, 200, 10'000);
@@ -231,7 +231,7 @@ TEST(Bet, WhatReadingAheadTakesLongerIsLost) {
     Bet bet;
     const auto miss_ahead = [&] {
         bet.observed(4096, ticks_of(15'000));
-        bet.missed_ahead(8, 4096, ticks_of(15'000), 0);
+        bet.missed_read_ahead(8, 4096, ticks_of(15'000), 0);
     };
     while (!bet.round_over())
         miss_ahead();
@@ -266,7 +266,7 @@ TEST(Bet, HitsInPiecesAreSettledWithoutMisses) {
     }
     for (Bet* const bet : {&quick, &slow}) {
         while (!bet->round_over())
-            bet->hit_in_pieces(128, ticks_of(1'500));
+            bet->hit_in_runs(128, ticks_of(1'500));
         bet->settle(0, 0, 0);
     }
     EXPECT_TRUE(quick.asleep()) << "the network is faster";

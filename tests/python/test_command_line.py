@@ -164,6 +164,17 @@ def test_a_variable_that_is_misspelt_is_named(nearfetch, launchers, elf):
     )
 
 
+def test_the_old_name_of_a_setting_names_the_new_one(layout, monkeypatch, capsys):
+    row = {"name": "passthrough_calls", "old_name": "recess_calls"}
+    monkeypatch.setattr("nearfetch.cli._table", lambda layout: [row])
+    monkeypatch.setenv("NEARFETCH_RECESS_CALLS", "1")
+    assert main(["run", "--", "true"], layout) == 2
+    assert "NEARFETCH_PASSTHROUGH_CALLS" in capsys.readouterr().err
+    monkeypatch.setenv("NEARFETCH_RECESS_CALLS", "")
+    main(["run", "--", "true"], layout)
+    assert "NEARFETCH_PASSTHROUGH_CALLS" not in capsys.readouterr().err
+
+
 def test_no_command_is_an_error(nearfetch):
     for words in (["run"], ["run", "--"], ["run", "--mode", "off"]):
         result = nearfetch(*words)

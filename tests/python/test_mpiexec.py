@@ -69,7 +69,7 @@ def test_unknown_families_and_networks_are_errors(launchers):
     with pytest.raises(ValueError, match="family"):
         mpiexec("lam", 1)
     with pytest.raises(ValueError, match="network"):
-        mpiexec("mpich", 1, "carrier pigeon", {}, str(launchers["mpich"]))
+        mpiexec("mpich", 1, "leader pigeon", {}, str(launchers["mpich"]))
 
 
 def test_a_launcher_of_the_other_family_is_not_taken(launchers, tmp_path, monkeypatch):

@@ -126,10 +126,10 @@ TEST_F(AcquireWindowTest, APollThatBringsNewsIsAnAcquire) {
 TEST_F(AcquireWindowTest, APollInPiecesIsAPoll) {
     Buffer to(16);
     auto* const origin = reinterpret_cast<std::byte*>(to.data());
-    const std::array pieces{Piece{0, 8, origin}, Piece{64, 8, origin + 8}};
+    const std::array runs{ByteRun{0, 8, origin}, ByteRun{64, 8, origin + 8}};
     for (int round = 0; round < 3; ++round) {
         change(1, 64);
-        rig.get(1, pieces);
+        rig.get(1, runs);
         rig.flush(1);
         EXPECT_EQ(to[8], rig.memory[1][64]);
     }
@@ -139,7 +139,7 @@ TEST_F(AcquireWindowTest, APollInPiecesIsAPoll) {
 TEST_F(AcquireWindowTest, AFetchingAtomicAcquiresWhenItIsComplete) {
     fetched(1, 0, 8);
     fetched(1, 64, 8);
-    const Piece flag{1000, 8, nullptr};
+    const ByteRun flag{1000, 8, nullptr};
     rig.window.forget(2, std::span(&flag, 1), true);
     fetched(1, 0, 8);
     fetched(1, 64, 8);
@@ -236,7 +236,7 @@ TEST(Standstill, RefreshesARankThatLivesOnHitsAloneLessAndLessOften) {
 /// No epoch is open.
 struct LockTest : AcquireWindowTest {
     LockTest() {
-        rig.window.change_epochs([](Epochs& epochs) { epochs.set_all(Epoch::none); });
+        rig.window.change_epochs([](EpochTracker& epochs) { epochs.set_all(Epoch::none); });
     }
 };
 
@@ -265,7 +265,7 @@ TEST_F(LockTest, IsElidedAroundHits) {
             const auto since = rig.window.now();
             rig.arrive(1);
             rig.window.complete(1, since, FlushKind::full, 0, 0);
-            rig.window.change_epochs([](Epochs& epochs) { epochs.set(1, Epoch::none); });
+            rig.window.change_epochs([](EpochTracker& epochs) { epochs.set(1, Epoch::none); });
         }
         EXPECT_EQ(to, bytes(1, offset, 8));
     };
@@ -284,7 +284,7 @@ TEST_F(LockTest, IsNotElidedInModesThatForgetAtItsEndNorWithThreads) {
     Rig transparent(Rig::settings(Mode::transparent), 2, 4096);
     Rig threaded(Rig::settings(Mode::acquire), 2, 4096, true);
     for (Rig* r : {&transparent, &threaded}) {
-        r->window.change_epochs([](Epochs& epochs) { epochs.set_all(Epoch::none); });
+        r->window.change_epochs([](EpochTracker& epochs) { epochs.set_all(Epoch::none); });
         EXPECT_FALSE(r->window.lock_may_wait(1, true));
     }
 }

@@ -68,9 +68,9 @@ TEST_P(AtOnceTest, WhatTheProgramChangesInItsBufferIsNotKept) {
 
 TEST_P(AtOnceTest, InPiecesToo) {
     Buffer to(64, 0xee);
-    const std::array pieces{Piece{100, 8, at(to)}, Piece{300, 8, at(to, 16)}, Piece{108, 8, at(to, 32)}};
+    const std::array runs{ByteRun{100, 8, at(to)}, ByteRun{300, 8, at(to, 16)}, ByteRun{108, 8, at(to, 32)}};
     for (int round = 0; round < 2; ++round) {
-        rig.get(1, pieces);
+        rig.get(1, runs);
         EXPECT_EQ(Buffer(to.begin(), to.begin() + 8), bytes(1, 100, 8));
         EXPECT_EQ(Buffer(to.begin() + 16, to.begin() + 24), bytes(1, 300, 8));
         EXPECT_EQ(Buffer(to.begin() + 32, to.begin() + 40), bytes(1, 108, 8));
@@ -118,15 +118,16 @@ TEST_F(CachedWindowTest, OnOneNodeReadAheadPaysWhereItComesAtOnce) {
     EXPECT_EQ(rig.messages, 2u);
 }
 
-/// A request of a get in pieces is complete, and only a flush brings the bytes.
+/// A request of a get in runs is complete, and only a flush brings the bytes.
 TEST_F(CachedWindowTest, TheWordOfARequestIsNotEnoughForPieces) {
     Buffer to(64, 0xee);
-    const std::array side_by_side{Piece{96, 8, at(to)}, Piece{104, 8, at(to, 16)}, Piece{112, 8, at(to, 32)}};
-    const std::array apart{Piece{1000, 8, at(to)}, Piece{1016, 8, at(to, 16)}};
+    const std::array side_by_side{ByteRun{96, 8, at(to)}, ByteRun{104, 8, at(to, 16)},
+                                  ByteRun{112, 8, at(to, 32)}};
+    const std::array apart{ByteRun{1000, 8, at(to)}, ByteRun{1016, 8, at(to, 16)}};
     for (int round = 0; round < 2; ++round) {
-        for (const std::span<const Piece> pieces : {std::span<const Piece>(side_by_side), {apart}}) {
-            rig.get(1, pieces, 5);
-            if (rig.begun == Begun::carrier) rig.arrive(1);  // in one run the library keeps its word
+        for (const std::span<const ByteRun> runs : {std::span<const ByteRun>(side_by_side), {apart}}) {
+            rig.get(1, runs, 5);
+            if (rig.begun == Begun::leader) rig.arrive(1);  // in one run the library keeps its word
             rig.finish(1, 5);
             rig.arrive(1);
             std::fill(to.begin(), to.end(), 0x77);
@@ -139,7 +140,7 @@ TEST_F(CachedWindowTest, TheWordOfARequestIsNotEnoughForPieces) {
 
 TEST_F(CachedWindowTest, WhatComesLaterThanItsRequestSpoilsNoOtherGet) {
     Buffer to(64, 0xee);
-    const std::array apart{Piece{1000, 8, at(to)}, Piece{1016, 8, at(to, 16)}};
+    const std::array apart{ByteRun{1000, 8, at(to)}, ByteRun{1016, 8, at(to, 16)}};
     for (int round = 0; round < 2; ++round) {
         rig.get(1, apart, 5);
         rig.finish(1, 5);
@@ -157,13 +158,13 @@ TEST_F(CachedWindowTest, WhatComesLaterThanItsRequestSpoilsNoOtherGet) {
 
 TEST_F(CachedWindowTest, PiecesThatLieSideBySideAreFetchedIntoMemoryOfOurOwn) {
     Buffer to(64, 0xee);
-    const std::array pieces{Piece{96, 8, at(to)}, Piece{104, 8, at(to, 16)}, Piece{112, 8, at(to, 32)}};
-    rig.get(1, pieces, 5);
-    EXPECT_EQ(rig.begun, Begun::carrier);
+    const std::array runs{ByteRun{96, 8, at(to)}, ByteRun{104, 8, at(to, 16)}, ByteRun{112, 8, at(to, 32)}};
+    rig.get(1, runs, 5);
+    EXPECT_EQ(rig.begun, Begun::leader);
     rig.arrive(1);
     rig.finish(1, 5);
-    for (const Piece& piece : pieces)
-        EXPECT_EQ(std::memcmp(piece.origin, &rig.memory[1][piece.offset], 8), 0);
+    for (const ByteRun& run : runs)
+        EXPECT_EQ(std::memcmp(run.origin, &rig.memory[1][run.offset], 8), 0);
     EXPECT_TRUE(rig.hits(1, 96, 24, to.data()));
     EXPECT_EQ(rig.messages, 1u);
     EXPECT_EQ(counters().read_aheads, 0u);
@@ -175,7 +176,7 @@ TEST_F(CachedWindowTest, ARequestBringsNoHoles) {
     Buffer to(24, 0xee);
     rig.get(1, 100, 24, to.data(), 5);
     ASSERT_FALSE(rig.transfers.empty());
-    EXPECT_EQ(rig.transfers.back().pieces.size(), 1u);
+    EXPECT_EQ(rig.transfers.back().runs.size(), 1u);
     rig.arrive(1);
     rig.finish(1, 5);
     EXPECT_EQ(to, bytes(1, 100, 24));
@@ -209,9 +210,9 @@ TEST_F(CachedWindowTest, ReadAheadStaysWithinThePagesOfWhatIsAskedFor) {
             asked.insert({page_of(offset), page_of(offset + 7)});
             rig.get(1, offset, 8, to.data());
             for (const auto& transfer : rig.transfers)
-                for (const Piece& piece : transfer.pieces) {
-                    EXPECT_TRUE(asked.contains(page_of(piece.offset))) << phase;
-                    EXPECT_TRUE(asked.contains(page_of(piece.offset + piece.size - 1))) << phase;
+                for (const ByteRun& run : transfer.runs) {
+                    EXPECT_TRUE(asked.contains(page_of(run.offset))) << phase;
+                    EXPECT_TRUE(asked.contains(page_of(run.offset + run.size - 1))) << phase;
                 }
             rig.flush(1);
             EXPECT_EQ(to, bytes(1, offset, 8));

@@ -18,7 +18,7 @@ using testing::CachedWindowTest;
 
 constexpr std::size_t gets = 4096;
 
-/// 64 KiB of the target in as many pieces; the memory that nearfetch and the rig take meanwhile.
+/// 64 KiB of the target in as many runs; the memory that nearfetch and the rig take meanwhile.
 struct ManyGetsTest : CachedWindowTest {
     ManyGetsTest() {
         change_setting(&Settings::index_entries, 2 * gets);
@@ -31,7 +31,7 @@ struct ManyGetsTest : CachedWindowTest {
             rig.get(1, i * stride, size, buffer.data() + i * size);
         return allocated_bytes - before;
     }
-    /// One piece of each transfer is the rig's.
+    /// One run of each transfer is the rig's.
     static constexpr std::uint64_t most_for_each = 512;
     Buffer buffer = Buffer(gets * 16);
 };

@@ -118,16 +118,16 @@ TEST_P(PollsTest, ByFlushesOfAllTargets) {
 TEST_P(PollsTest, OfAGetInPieces) {
     Buffer to(16);
     auto* const origin = reinterpret_cast<std::byte*>(to.data());
-    const std::array pieces{Piece{flag, 8, origin}, Piece{flag + 64, 8, origin + 8}};
-    const auto look_in_pieces = [&] {
-        rig.get(1, pieces);
+    const std::array runs{ByteRun{flag, 8, origin}, ByteRun{flag + 64, 8, origin + 8}};
+    const auto look_in_runs = [&] {
+        rig.get(1, runs);
         rig.flush(1);
     };
-    look_in_pieces();
-    look_in_pieces();
+    look_in_runs();
+    look_in_runs();
     write();
     raise();
-    look_in_pieces();
+    look_in_runs();
     EXPECT_FALSE(is_old());
 }
 
@@ -176,10 +176,10 @@ INSTANTIATE_TEST_SUITE_P(States, UnseenPollsTest, ::testing::Values(Bypass::alwa
 struct OffWindowTest : ::testing::TestWithParam<bool> {
     OffWindowTest() : off(Rig::settings(Mode::off), 2, 16384, GetParam()) {}
     void get(Buffer& to, RequestId request = 0) {
-        const Piece piece{flag, to.size(), reinterpret_cast<std::byte*>(to.data())};
-        ASSERT_EQ(off.start_get(1, {&piece, 1}), 0);
-        off.window.note_bypassed_get({1, flag, to.size(), piece.origin, request});
-        if (request != 0) off.window.note_late(1, piece);
+        const ByteRun run{flag, to.size(), reinterpret_cast<std::byte*>(to.data())};
+        ASSERT_EQ(off.start_get(1, {&run, 1}), 0);
+        off.window.note_bypassed_get({1, flag, to.size(), run.origin, request});
+        if (request != 0) off.window.note_late(1, run);
     }
     void flush_all() {
         EXPECT_TRUE(off.window.gets_under_way());

@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "rma/cached_window.hpp"
+#include "rma/window_cache.hpp"
 #include "window_fixture.hpp"
 
 namespace nearfetch {

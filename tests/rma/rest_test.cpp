@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "rma/acquires.hpp"
-#include "rma/cached_window.hpp"
+#include "rma/window_cache.hpp"
 #include "window_fixture.hpp"
 
 namespace nearfetch {
@@ -114,7 +114,7 @@ TEST_F(SleepingTest, UnseenPutsCountForTheNextLook) {
 /// The rig holds a lock of all; here each access has one of its own.
 struct LockingTest : SleepingTest {
     LockingTest() {
-        rig.window.change_epochs([](Epochs& epochs) { epochs.set_all(Epoch::none); });
+        rig.window.change_epochs([](EpochTracker& epochs) { epochs.set_all(Epoch::none); });
     }
     void lock(Rank target) { rig.window.lock_passed(target); }
     void unlock(Rank target) { rig.window.unlock_passed(target, 0); }
@@ -134,7 +134,7 @@ TEST_F(LockingTest, ALockIsOpenUntilItsUnlock) {
 
 TEST_F(LockingTest, NothingHitsUnderALockThatNobodySaw) {
     const auto get = [&](bool seen) {
-        if (seen) rig.window.change_epochs([](Epochs& epochs) { epochs.set(1, Epoch::passive); });
+        if (seen) rig.window.change_epochs([](EpochTracker& epochs) { epochs.set(1, Epoch::passive); });
         const std::uint64_t messages = rig.messages;
         for (int i = 0; i < 2; ++i)
             EXPECT_EQ(fetched(1, 0, 64), bytes(1, 0, 64));
@@ -149,14 +149,14 @@ TEST_F(LockingTest, NothingHitsUnderALockThatNobodySaw) {
 TEST_F(LockingTest, ALockThatNobodySawEndsAFence) {
     const auto may_access = [&] {
         bool may = false;
-        rig.window.change_epochs([&](Epochs& epochs) {
+        rig.window.change_epochs([&](EpochTracker& epochs) {
             epochs.accessed();
             may = epochs.may_access(1);
         });
         return may;
     };
     for (const bool unseen : {false, true}) {
-        rig.window.change_epochs([](Epochs& epochs) { epochs.fence(); });
+        rig.window.change_epochs([](EpochTracker& epochs) { epochs.fence(); });
         rig.window.went_unseen({.updates = 1, .epochs = unseen});
         EXPECT_EQ(may_access(), !unseen);
     }

@@ -10,21 +10,21 @@
 #include <span>
 #include <vector>
 
-#include "rma/cached_window.hpp"
+#include "rma/window_cache.hpp"
 
 namespace nearfetch::testing {
 
 /// Starts a put as a front end's library would.
 class PutWhole final : public PutStarter {
   public:
-    PutWhole(WindowTransfers& transfers, Rank target, std::span<const Piece> whole)
+    PutWhole(WindowTransfers& transfers, Rank target, std::span<const ByteRun> whole)
         : transfers_(transfers), target_(target), whole_(whole) {}
     int start() override { return transfers_.start_put(target_, whole_); }
 
   private:
     WindowTransfers& transfers_;
     Rank target_;
-    std::span<const Piece> whole_;
+    std::span<const ByteRun> whole_;
 };
 
 class Rig : public WindowTransfers {
@@ -33,7 +33,7 @@ class Rig : public WindowTransfers {
         : window(settings, ranks, 0, threaded, *this), memory(static_cast<std::size_t>(ranks)) {
         for (auto& m : memory)
             m.resize(bytes_per_rank);
-        window.change_epochs([](Epochs& epochs) { epochs.set_all(Epoch::passive); });
+        window.change_epochs([](EpochTracker& epochs) { epochs.set_all(Epoch::passive); });
         window.set_arrival_reporter([this](RequestId request) { waiting.erase(request); });
     }
 
@@ -48,60 +48,60 @@ class Rig : public WindowTransfers {
     }
 
     /// As a front end does it: a plain hit, or the engine's general way.
-    int get(Rank target, std::span<const Piece> pieces, RequestId request = 0) {
+    int get(Rank target, std::span<const ByteRun> runs, RequestId request = 0) {
         begun = Begun::started;
-        if (pieces.size() == 1) {
-            const Served served = look(target, pieces[0].offset, pieces[0].size, pieces[0].origin);
+        if (runs.size() == 1) {
+            const Served served = look(target, runs[0].offset, runs[0].size, runs[0].origin);
             if (served == Served::hit) begun = Begun::served;
             if (served == Served::hit) {
                 if (request == 0 && window.check_is_due())
-                    window.check(target, pieces[0].offset, {pieces[0].origin, pieces[0].size}, call_site);
+                    window.check(target, runs[0].offset, {runs[0].origin, runs[0].size}, call_site);
                 return 0;
             }
             if (served == Served::pass) {
-                const int result = start_get(target, pieces);
-                if (result == 0) window.note_bypassed_get(range_get_of(target, pieces[0]));
+                const int result = start_get(target, runs);
+                if (result == 0) window.note_bypassed_get(range_get_of(target, runs[0]));
                 return result;
             }
         }
         std::uint64_t size = 0;
-        for (const Piece& p : pieces)
+        for (const ByteRun& p : runs)
             size += p.size;
-        if (request == 0 && pieces.size() == 1 && window.lets_pass(target, pieces[0].offset)) {
-            const int result = start_get(target, pieces);
-            if (result == 0) window.went_by(range_get_of(target, pieces[0]));
+        if (request == 0 && runs.size() == 1 && window.lets_pass(target, runs[0].offset)) {
+            const int result = start_get(target, runs);
+            if (result == 0) window.went_by(range_get_of(target, runs[0]));
             return result;
         }
-        Starter starter(*this, target, pieces, request);
-        const int result = window.get({target, pieces, size, request}, starter, begun);
-        if (begun == Begun::carrier) carriers[window.now()] = request;
+        Starter starter(*this, target, runs, request);
+        const int result = window.get({target, runs, size, request}, starter, begun);
+        if (begun == Begun::leader) leaders[window.now()] = request;
         return result;
     }
     int get(Rank target, std::uint64_t offset, std::uint64_t size, void* origin, RequestId request = 0) {
-        const Piece piece{offset, size, static_cast<std::byte*>(origin)};
-        return get(target, {&piece, 1}, request);
+        const ByteRun run{offset, size, static_cast<std::byte*>(origin)};
+        return get(target, {&run, 1}, request);
     }
 
-    static RangeGet range_get_of(Rank target, const Piece& piece) {
-        return {target, piece.offset, piece.size, piece.origin};
+    static RangeGet range_get_of(Rank target, const ByteRun& run) {
+        return {target, run.offset, run.size, run.origin};
     }
 
     /// As a front end does it when the program waits for a request: what it waits for arrives first.
     void finish(Rank target, RequestId request) {
         if (const auto awaited = waiting.find(request); awaited != waiting.end())
-            window.complete_request(target, carriers.at(awaited->second), true);
+            window.complete_request(target, leaders.at(awaited->second), true);
         window.complete_request(target, request, true);
     }
     /// Or frees it: at once, where others wait for it or it waits itself.
     void free(Rank target, RequestId request) {
-        if (carries(request) || waiting.contains(request))
+        if (leads(request) || waiting.contains(request))
             finish(target, request);
         else
             window.complete_request(target, request, false);
     }
-    /// Whether the request is one of a carrier.
-    bool carries(RequestId request) const {
-        return std::ranges::any_of(carriers, [=](const auto& one) { return one.second == request; });
+    /// Whether the request is one of a leader.
+    bool leads(RequestId request) const {
+        return std::ranges::any_of(leaders, [=](const auto& one) { return one.second == request; });
     }
 
     /// A hit or nothing.
@@ -112,8 +112,8 @@ class Rig : public WindowTransfers {
     Served try_get(Rank target, std::uint64_t offset, std::uint64_t size, void* origin) {
         if (!window.looks_up(target)) return Served::no;
         const RangeGet asked{target, offset, size, static_cast<std::byte*>(origin)};
-        const Found found = window.find_in_last(asked);
-        const std::byte* const data = found.served == Served::miss ? window.find_at_hand(asked) : found.data;
+        const Found found = window.find_mru(asked);
+        const std::byte* const data = found.served == Served::miss ? window.find_recent(asked) : found.data;
         if (data == nullptr) return found.served;
         std::memcpy(origin, data, size);
         return Served::hit;
@@ -131,32 +131,31 @@ class Rig : public WindowTransfers {
         }
     }
 
-    /// As a front end does it: collected at once, or the engine's general way.
-    int put(Rank target, std::span<const Piece> pieces, bool* started = nullptr) {
+    /// As a front end does it: combined at once, or the engine's general way.
+    int put(Rank target, std::span<const ByteRun> runs, bool* started = nullptr) {
         if (started != nullptr) *started = false;
-        const Piece& first = pieces.front();
-        if (pieces.size() == 1 && window.put_passes(target)) {
+        const ByteRun& first = runs.front();
+        if (runs.size() == 1 && window.put_passes(target)) {
             if (started != nullptr) *started = true;
-            return start_put(target, pieces);
+            return start_put(target, runs);
         }
-        if (pieces.size() == 1 && window.put_goes_by(target)) {
+        if (runs.size() == 1 && window.put_goes_by(target)) {
             if (started != nullptr) *started = true;
             ++puts_gone_by;
-            const int outcome = start_put(target, pieces);
+            const int outcome = start_put(target, runs);
             if (outcome == 0) window.put_went_by(target, first);
             return outcome;
         }
-        if (pieces.size() == 1 && window.try_collect(target, first.offset, first.size, first.origin))
-            return 0;
-        PutWhole starter(*this, target, pieces);
-        return window.put(target, pieces, starter, true, started);
+        if (runs.size() == 1 && window.try_combine(target, first.offset, first.size, first.origin)) return 0;
+        PutWhole starter(*this, target, runs);
+        return window.put(target, runs, starter, true, started);
     }
     int put(Rank target, std::uint64_t offset, std::uint64_t size, void* origin, bool* started = nullptr) {
-        const Piece piece{offset, size, static_cast<std::byte*>(origin)};
-        return put(target, {&piece, 1}, started);
+        const ByteRun run{offset, size, static_cast<std::byte*>(origin)};
+        return put(target, {&run, 1}, started);
     }
     /// Before what has to come after them.
-    int send_collected(Rank target) { return window.send_collected(target); }
+    int send_combined(Rank target) { return window.send_combined(target); }
 
     void flush(Rank target, FlushKind kind = FlushKind::full) {
         switch (window.try_flush(target, kind)) {
@@ -177,7 +176,7 @@ class Rig : public WindowTransfers {
         if (flush == Flush::elided || flush == Flush::elided_progress) return;
         ++library_flushes;
         const auto since = window.now();
-        if (kind == FlushKind::full && !keeps_puts) window.send_collected(target);
+        if (kind == FlushKind::full && !keeps_puts) window.send_combined(target);
         arrive(target);
         if (kind == FlushKind::full) land(target);
         if (flush == Flush::needed_unseen)
@@ -189,7 +188,7 @@ class Rig : public WindowTransfers {
         if (window.flush_all(kind) != Flush::needed) return;
         ++library_flushes;
         const auto since = window.now();
-        if (kind == FlushKind::full && !keeps_puts) window.send_collected(CachedWindow::all_targets);
+        if (kind == FlushKind::full && !keeps_puts) window.send_combined(WindowCache::all_targets);
         for (Rank t = 0; t < window.ranks(); ++t) {
             arrive(t);
             if (kind == FlushKind::full) land(t);
@@ -201,7 +200,7 @@ class Rig : public WindowTransfers {
     void arrive(Rank target) {
         std::erase_if(transfers, [&](const Transfer& t) {
             if (t.target != target) return false;
-            for (const Piece& p : t.pieces)
+            for (const ByteRun& p : t.runs)
                 std::memcpy(p.origin, memory[static_cast<std::size_t>(target)].data() + p.offset, p.size);
             return true;
         });
@@ -217,19 +216,19 @@ class Rig : public WindowTransfers {
         });
     }
 
-    int start_get(Rank target, std::span<const Piece> pieces) override {
+    int start_get(Rank target, std::span<const ByteRun> runs) override {
         if (status != 0) return status;
         ++messages;
-        for (const Piece& p : pieces)
+        for (const ByteRun& p : runs)
             bytes += p.size;
-        transfers.push_back({target, {pieces.begin(), pieces.end()}});
+        transfers.push_back({target, {runs.begin(), runs.end()}});
         if (delivers_at_once) arrive(target);
         return 0;
     }
-    int start_put(Rank target, std::span<const Piece> pieces) override {
+    int start_put(Rank target, std::span<const ByteRun> runs) override {
         if (put_status != 0) return put_status;
         ++put_messages;
-        for (const Piece& p : pieces) {
+        for (const ByteRun& p : runs) {
             const auto* const from = reinterpret_cast<const unsigned char*>(p.origin);
             puts.push_back({target, p.offset, {from, from + p.size}});
         }
@@ -245,7 +244,7 @@ class Rig : public WindowTransfers {
 
     struct Transfer {
         Rank target;
-        std::vector<Piece> pieces;
+        std::vector<ByteRun> runs;
     };
 
     struct Put {
@@ -254,17 +253,17 @@ class Rig : public WindowTransfers {
         std::vector<unsigned char> bytes;
     };
 
-    CachedWindow window;
-    Begun begun = Begun::served;           ///< the last get
-    std::map<Moment, RequestId> carriers;  ///< all that ever were
-    std::map<RequestId, Moment> waiting;   ///< for which of these
+    WindowCache window;
+    Begun begun = Begun::served;          ///< the last get
+    std::map<Moment, RequestId> leaders;  ///< all that ever were
+    std::map<RequestId, Moment> waiting;  ///< for which of these
     std::vector<std::vector<unsigned char>> memory;
     std::vector<Transfer> transfers;
     std::vector<Put> puts;
     std::vector<void*> call_site;   ///< of hits that are checked
     bool delivers_at_once = false;  ///< as many libraries do on one node
     bool late_puts = false;         ///< they land when they are flushed: gets overtake them
-    bool keeps_puts = false;        ///< a faulty front end: flushes do not send what is collected
+    bool keeps_puts = false;        ///< a faulty front end: flushes do not send what is combined
     std::uint64_t messages = 0;
     std::uint64_t bytes = 0;
     std::uint64_t put_messages = 0;
@@ -278,19 +277,19 @@ class Rig : public WindowTransfers {
   private:
     class Starter final : public GetStarter {
       public:
-        Starter(Rig& rig, Rank target, std::span<const Piece> whole, RequestId request)
+        Starter(Rig& rig, Rank target, std::span<const ByteRun> whole, RequestId request)
             : rig_(rig), target_(target), whole_(whole), request_(request) {}
         int start_whole() override { return rig_.start_get(target_, whole_); }
-        int start_pieces(std::span<const Piece> pieces) override { return rig_.start_get(target_, pieces); }
-        int start_waiting(Moment carrier) override {
-            if (rig_.status == 0) rig_.waiting[request_] = carrier;
+        int start_runs(std::span<const ByteRun> runs) override { return rig_.start_get(target_, runs); }
+        int start_waiting(Moment leader) override {
+            if (rig_.status == 0) rig_.waiting[request_] = leader;
             return rig_.status;
         }
 
       private:
         Rig& rig_;
         Rank target_;
-        std::span<const Piece> whole_;
+        std::span<const ByteRun> whole_;
         RequestId request_;
     };
 };

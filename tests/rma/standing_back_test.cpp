@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/ticks.hpp"
-#include "rma/cached_window.hpp"
+#include "rma/window_cache.hpp"
 #include "window_fixture.hpp"
 
 namespace nearfetch {
@@ -139,7 +139,7 @@ TEST_F(SleepingTest, AnAtomicThatPassesIsNewsWhenItIsComplete) {
 /// Nothing has been read of the window's targets yet.
 struct UnreadTest : CachedWindowTest {
     UnreadTest() {
-        change_setting(&Settings::write_behind_bytes, std::uint64_t{0});
+        change_setting(&Settings::write_combining_bytes, std::uint64_t{0});
         rig.flush_all();
     }
 };
@@ -177,7 +177,7 @@ TEST_F(CachedWindowTest, SmallPutsOfAnUnreadTargetAreCollected) {
     Buffer value(8, 0x55);
     for (int i = 0; i < 100; ++i)
         rig.put(1, static_cast<std::uint64_t>(i) * 8, 8, value.data());
-    EXPECT_EQ(counters().puts_collected, 100u);
+    EXPECT_EQ(counters().puts_combined, 100u);
     rig.flush(1);
     EXPECT_EQ(rig.put_messages, 1u);
     EXPECT_EQ(fetched(1, 99 * 8, 8), value);

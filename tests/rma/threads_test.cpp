@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "rig.hpp"
-#include "rma/cached_window.hpp"
+#include "rma/window_cache.hpp"
 
 namespace nearfetch {
 namespace {
@@ -23,31 +23,31 @@ constexpr int thread_count = 4;
 
 class Starter final : public GetStarter {
   public:
-    Starter(const std::vector<unsigned char>& memory, std::span<const Piece> whole)
+    Starter(const std::vector<unsigned char>& memory, std::span<const ByteRun> whole)
         : memory_(memory), whole_(whole) {}
-    int start_whole() override { return start_pieces(whole_); }
-    int start_pieces(std::span<const Piece> pieces) override {
-        for (const Piece& p : pieces)
+    int start_whole() override { return start_runs(whole_); }
+    int start_runs(std::span<const ByteRun> runs) override {
+        for (const ByteRun& p : runs)
             std::memcpy(p.origin, memory_.data() + p.offset, p.size);
         return 0;
     }
 
   private:
     const std::vector<unsigned char>& memory_;
-    std::span<const Piece> whole_;
+    std::span<const ByteRun> whole_;
 };
 
 /// What is put is what is there already.
 class Network final : public WindowTransfers {
   public:
     explicit Network(const std::vector<unsigned char>& memory) : memory_(memory) {}
-    int start_get(Rank, std::span<const Piece> pieces) override {
-        for (const Piece& p : pieces)
+    int start_get(Rank, std::span<const ByteRun> runs) override {
+        for (const ByteRun& p : runs)
             std::memcpy(p.origin, memory_.data() + p.offset, p.size);
         return 0;
     }
-    int start_put(Rank, std::span<const Piece> pieces) override {
-        for (const Piece& p : pieces) {
+    int start_put(Rank, std::span<const ByteRun> runs) override {
+        for (const ByteRun& p : runs) {
             EXPECT_EQ(std::memcmp(p.origin, memory_.data() + p.offset, p.size), 0);
             bytes_put.fetch_add(p.size, std::memory_order_relaxed);
         }
@@ -63,7 +63,7 @@ class Network final : public WindowTransfers {
 };
 
 struct Program {
-    CachedWindow& window;
+    WindowCache& window;
     Network& network;
     const std::vector<unsigned char>& memory;
     std::atomic<std::uint64_t>& gets;
@@ -75,29 +75,29 @@ struct Program {
         for (int round = 0; round < 3000; ++round) {
             const std::uint64_t size = 1 + random() % 512;
             const std::uint64_t offset = random() % (memory_bytes - 512);
-            const Piece piece{offset, size, reinterpret_cast<std::byte*>(buffer.data())};
+            const ByteRun run{offset, size, reinterpret_cast<std::byte*>(buffer.data())};
             const auto target = static_cast<Rank>(1 + random() % 2);
-            const RangeGet get{target, offset, size, piece.origin};
+            const RangeGet get{target, offset, size, run.origin};
             if (window.try_get_slowly(get) != Served::hit) {
-                Starter starter(memory, {&piece, 1});
+                Starter starter(memory, {&run, 1});
                 if (window.lets_pass(target, offset)) {
                     ASSERT_EQ(starter.start_whole(), 0);
                     window.went_by(get);
                 } else {
                     Begun begun{};
-                    ASSERT_EQ(window.get({target, {&piece, 1}, size, 0}, starter, begun), 0);
+                    ASSERT_EQ(window.get({target, {&run, 1}, size, 0}, starter, begun), 0);
                 }
             }
             gets.fetch_add(1, std::memory_order_relaxed);
             complete(target, random());
             ASSERT_EQ(std::memcmp(buffer.data(), memory.data() + offset, size), 0) << "seed " << seed;
             if (random() % 4 == 0 && !read_only) {
-                testing::PutWhole starter(network, target, {&piece, 1});
-                ASSERT_EQ(window.put(target, {&piece, 1}, starter, true), 0);
+                testing::PutWhole starter(network, target, {&run, 1});
+                ASSERT_EQ(window.put(target, {&run, 1}, starter, true), 0);
             }
             if (random() % 64 == 0 && !read_only) {
-                ASSERT_EQ(window.send_collected(target), 0);
-                window.forget(target, {&piece, 1});
+                ASSERT_EQ(window.send_combined(target), 0);
+                window.forget(target, {&run, 1});
             }
             if (random() % 128 == 0) window.acquire();
             if (random() % 256 == 0) window.counters();
@@ -109,13 +109,13 @@ struct Program {
         if (choice % 4 == 0) {
             if (window.flush_all(FlushKind::full) != Flush::needed) return;
             const Moment since = window.now();
-            ASSERT_EQ(window.send_collected(CachedWindow::all_targets), 0);
+            ASSERT_EQ(window.send_combined(WindowCache::all_targets), 0);
             window.complete_all(since, FlushKind::full, 0, 0);
         } else {
             const Flush flush = window.flush(target, FlushKind::full);
             if (choice % 8 == 1) std::this_thread::yield();  // to what others start meanwhile
             const Moment since = window.now();
-            ASSERT_EQ(window.send_collected(target), 0);
+            ASSERT_EQ(window.send_combined(target), 0);
             if (flush == Flush::needed) window.complete(target, since, FlushKind::full, 0, 0);
             if (flush == Flush::needed_unseen) window.done_unseen(target, since, FlushKind::full);
         }
@@ -140,8 +140,8 @@ RangeCacheCounters run(const Settings& settings, bool read_only) {
     for (auto& b : memory)
         b = static_cast<unsigned char>(random());
     Network network(memory);
-    CachedWindow window(settings, 3, 0, true, network);
-    window.change_epochs([](Epochs& epochs) { epochs.set_all(Epoch::passive); });
+    WindowCache window(settings, 3, 0, true, network);
+    window.change_epochs([](EpochTracker& epochs) { epochs.set_all(Epoch::passive); });
     window.describe_memory(std::array<TargetMemory, 3>{
         {{.extent_bytes = memory_bytes}, {.extent_bytes = memory_bytes}, {.extent_bytes = memory_bytes}}});
     std::atomic<std::uint64_t> gets{0};
@@ -156,11 +156,11 @@ RangeCacheCounters run(const Settings& settings, bool read_only) {
 
 TEST_P(EngineThreads, EveryThreadSeesTheMemory) { run(small_cache(GetParam()), false); }
 
-TEST(EngineThreadsWriteBehind, PutsOfAllThreadsLeaveTogether) {
+TEST(RmaThreadsWriteCombiner, PutsOfAllThreadsLeaveTogether) {
     Settings s = small_cache(Mode::acquire);
-    s.write_behind_buffer_bytes = 8192;
+    s.write_combining_buffer_bytes = 8192;
     const RangeCacheCounters c = run(s, false);
-    EXPECT_GT(c.puts_collected, 100u);
+    EXPECT_GT(c.puts_combined, 100u);
     EXPECT_GT(c.put_messages, 0u);
 }
 

@@ -10,7 +10,7 @@
 
 #include "base/ticks.hpp"
 #include "rma/acquires.hpp"
-#include "rma/cached_window.hpp"
+#include "rma/window_cache.hpp"
 #include "window_fixture.hpp"
 
 namespace nearfetch {
@@ -33,15 +33,15 @@ struct WatchingTest : CachedWindowTest {
     /// then.
     static std::uint64_t fresh(bool watched, std::uint64_t from = 40000) {
         std::uint64_t offset = from;
-        while (TouchFilter::sampled(1, offset) != watched)
+        while (Doorkeeper::sampled(1, offset) != watched)
             offset += 64;
         return offset;
     }
     bool passes(std::uint64_t offset, Buffer& into) {
         EXPECT_EQ(rig.try_get(1, offset, into.size(), into.data()), Served::no);
-        const Piece piece{offset, into.size(), reinterpret_cast<std::byte*>(into.data())};
-        const RangeGet get = Rig::range_get_of(1, piece);
-        if (!rig.window.passes_watched(get) || rig.start_get(1, {&piece, 1}) != 0) return false;
+        const ByteRun run{offset, into.size(), reinterpret_cast<std::byte*>(into.data())};
+        const RangeGet get = Rig::range_get_of(1, run);
+        if (!rig.window.passes_watched(get) || rig.start_get(1, {&run, 1}) != 0) return false;
         rig.window.note_bypassed_get(get);
         return true;
     }

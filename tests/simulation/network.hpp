@@ -2,7 +2,7 @@
 #pragma once
 
 // A network that does whatever a transport may do (transport.hpp), as chance has it: an operation reads or
-// writes its bytes in pieces at any time between its start and its completion, operations complete in any
+// writes its bytes in runs at any time between its start and its completion, operations complete in any
 // order, starts are refused, operations fail half done. What it was told to lie about it does not do right.
 
 #include <cstddef>

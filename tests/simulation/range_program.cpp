@@ -23,7 +23,7 @@ struct KindInfo {
 };
 constexpr std::array kinds{
     KindInfo{Kind::get, 50, false, "get"},
-    KindInfo{Kind::get_pieces, 12, false, "get of a datatype"},
+    KindInfo{Kind::get_runs, 12, false, "get of a datatype"},
     KindInfo{Kind::get_refused, 2, false, "refused get"},
     KindInfo{Kind::get_request, 10, false, "get with a request"},
     KindInfo{Kind::finish_request, 6, false, "wait for a request"},
@@ -69,8 +69,8 @@ Settings make_settings(Dice& dice, bool read_only) {
     const bool ahead = read_only || s.mode == Mode::acquire;
     s.read_ahead_bytes = ahead ? dice.one_of<std::uint64_t>({0, 256, 512, 1000}) : 0;
     s.read_only_phases = read_only;
-    s.write_behind_bytes = dice.one_of<std::uint64_t>({0, 16, 1024, 1024});
-    s.write_behind_buffer_bytes = dice.one_of<std::uint64_t>({2048, 6144, 65536});
+    s.write_combining_bytes = dice.one_of<std::uint64_t>({0, 16, 1024, 1024});
+    s.write_combining_buffer_bytes = dice.one_of<std::uint64_t>({2048, 6144, 65536});
     s.check_hits = dice.one_in(4) ? 1 + dice.below(4) : 0;
     s.seed = dice.below(1000);
     return s;
@@ -148,8 +148,8 @@ std::string to_text(const RangeProgram& program) {
          << s.weak_admission << ", keep_on_resize " << s.keep_on_resize << ", adaptive " << s.adaptive
          << ",\n  bypass " << (s.bypass == Bypass::on ? "on" : "off") << ", read_ahead_bytes "
          << s.read_ahead_bytes << ", read_only_phases " << s.read_only_phases << ", check_hits "
-         << s.check_hits << ",\n  write_behind_bytes " << s.write_behind_bytes
-         << ", write_behind_buffer_bytes " << s.write_behind_buffer_bytes;
+         << s.check_hits << ",\n  write_combining_bytes " << s.write_combining_bytes
+         << ", write_combining_buffer_bytes " << s.write_combining_buffer_bytes;
     if (s.bypass == Bypass::on)
         text << " (with bypass, decisions depend on measured times: it may not fail every time)";
     return text.str();

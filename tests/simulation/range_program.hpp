@@ -17,7 +17,7 @@ namespace nearfetch::simulation {
 struct RangeOp {
     enum class Kind : std::uint8_t {
         get,
-        get_pieces,      ///< a datatype with holes
+        get_runs,        ///< a datatype with holes
         get_refused,     ///< the library refuses to start it
         get_request,     ///< with a request to wait for
         finish_request,  ///< waits for one

@@ -77,8 +77,8 @@ class RangeRun {
     struct Access {
         std::uint32_t op = 0;
         Rank target = 0;
-        ByteRange range;  ///< around all pieces
-        std::vector<Piece> pieces;
+        ByteRange range;  ///< around all runs
+        std::vector<ByteRun> runs;
         std::vector<unsigned char> buffer;
         RequestId request = 0;
     };
@@ -99,7 +99,7 @@ class RangeRun {
     void execute(const RangeOp& op) {
         switch (op.kind) {
             case Kind::get:
-            case Kind::get_pieces:
+            case Kind::get_runs:
             case Kind::get_refused:
             case Kind::get_request:
                 return get(op);
@@ -164,16 +164,16 @@ class RangeRun {
         if (op.kind == Kind::get_request) access->request = ++requests_;
         cut(op, *access);
         std::uint64_t size = 0;
-        for (const Piece& piece : access->pieces)
-            size += piece.size;
+        for (const ByteRun& run : access->runs)
+            size += run.size;
         access->buffer.assign(size, 0xdd);
         auto* to = reinterpret_cast<std::byte*>(access->buffer.data());
-        for (Piece& piece : access->pieces) {
-            piece.origin = to;
-            to += piece.size;
+        for (ByteRun& run : access->runs) {
+            run.origin = to;
+            to += run.size;
         }
         rig_.status = op.kind == Kind::get_refused ? 1 : 0;
-        const int status = rig_.get(op.target, access->pieces, access->request);
+        const int status = rig_.get(op.target, access->runs, access->request);
         const bool refused = std::exchange(rig_.status, 0) != 0;
         if (status != 0) {
             if (!refused) fail("a get fails on a network that works", op.id);
@@ -185,16 +185,16 @@ class RangeRun {
         if (access->request != 0 && rig_.begun == Begun::served) return compare(*access);
         under_way_.push_back(std::move(access));
     }
-    /// The pieces of a get: the range itself, or some of it in any order.
+    /// The runs of a get: the range itself, or some of it in any order.
     void cut(const RangeOp& op, Access& access) {
-        if (op.kind != Kind::get_pieces) return access.pieces.push_back({op.offset, op.size_bytes, nullptr});
+        if (op.kind != Kind::get_runs) return access.runs.push_back({op.offset, op.size_bytes, nullptr});
         for (std::uint64_t count = 2 + dice_.below(dice_.one_in(60)  ? 300
                                                    : dice_.one_in(5) ? 30
                                                                      : 5);
              count > 0; --count) {
             const std::uint64_t begin = dice_.below(op.size_bytes);
             const std::uint64_t size = 1 + dice_.below(op.size_bytes - begin);
-            access.pieces.push_back({op.offset + begin, size, nullptr});
+            access.runs.push_back({op.offset + begin, size, nullptr});
         }
     }
     void request(const RangeOp& op) {
@@ -210,7 +210,7 @@ class RangeRun {
             if (rig_.waiting.contains(access.request)) fail("a request that waits is not complete", op.id);
             return finish(which);
         }
-        const bool arrives = rig_.carries(access.request) || rig_.waiting.contains(access.request);
+        const bool arrives = rig_.leads(access.request) || rig_.waiting.contains(access.request);
         if (arrives) rig_.arrive(access.target);
         if (op.kind == Kind::free_request || rig_.waiting.contains(access.request))
             rig_.free(access.target, access.request);
@@ -231,14 +231,14 @@ class RangeRun {
     void compare(const Access& access) {
         const unsigned char* seen = access.buffer.data();
         outcome_.bytes += access.buffer.size();
-        for (const Piece& piece : access.pieces)
-            for (std::uint64_t i = 0; i < piece.size; ++i, ++seen) {
-                const unsigned char right = memory_of(access.target)[piece.offset + i];
+        for (const ByteRun& run : access.runs)
+            for (std::uint64_t i = 0; i < run.size; ++i, ++seen) {
+                const unsigned char right = memory_of(access.target)[run.offset + i];
                 if (*seen != right)
-                    fail("byte " + std::to_string(piece.offset + i) + " of " + std::to_string(access.target) +
+                    fail("byte " + std::to_string(run.offset + i) + " of " + std::to_string(access.target) +
                              " is " + std::to_string(*seen) + ", read by #" + std::to_string(access.op) +
                              ". Allowed: " + std::to_string(right) + " (" +
-                             writer(access.target, piece.offset + i) + ")",
+                             writer(access.target, run.offset + i) + ")",
                          access.op);
             }
     }
@@ -326,11 +326,11 @@ class RangeRun {
         make_way(op, true);
         for (std::uint64_t at = op.offset; at < op.range().end; ++at)
             memory_of(op.target)[at] = static_cast<unsigned char>(memory_of(op.target)[at] + 13);
-        const Piece piece{op.offset, op.size_bytes, nullptr};
+        const ByteRun run{op.offset, op.size_bytes, nullptr};
         // It is complete at once here, and comes after what was put before.
-        if (rig_.send_collected(op.target) != 0) fail("puts fail on a network that works", op.id);
+        if (rig_.send_combined(op.target) != 0) fail("puts fail on a network that works", op.id);
         if (fault_ != Fault::unseen_accumulates && !rig_.window.update_passes(op.target))
-            rig_.window.forget(op.target, {&piece, 1});
+            rig_.window.forget(op.target, {&run, 1});
         ++puts_;
         updates_of(op.target).push_back({op.id, op.range(), {}});
     }
@@ -398,9 +398,9 @@ class RangeRun {
     /// A get under a lock that the library sees only if the get, or the check of its hit, is sent.
     void lock(const RangeOp& op) {
         flush_all(FlushKind::full);
-        set_epochs([](Epochs& epochs) { epochs.set_all(Epoch::none); });
+        set_epochs([](EpochTracker& epochs) { epochs.set_all(Epoch::none); });
         const bool waits = rig_.window.lock_may_wait(op.target, true);
-        if (!waits) set_epochs([&](Epochs& epochs) { epochs.set(op.target, Epoch::passive); });
+        if (!waits) set_epochs([&](EpochTracker& epochs) { epochs.set(op.target, Epoch::passive); });
         const std::uint64_t messages = rig_.messages;
         get(op);
         if (waits && rig_.messages == messages) {
@@ -409,10 +409,10 @@ class RangeRun {
             const Moment since = rig_.window.now();
             rig_.arrive(op.target);
             rig_.window.complete(op.target, since, FlushKind::full, 0, rig_.network_ticks);
-            set_epochs([&](Epochs& epochs) { epochs.set(op.target, Epoch::none); });
+            set_epochs([&](EpochTracker& epochs) { epochs.set(op.target, Epoch::none); });
         }
         completed(op.target, FlushKind::full);
-        set_epochs([](Epochs& epochs) { epochs.set_all(Epoch::passive); });
+        set_epochs([](EpochTracker& epochs) { epochs.set_all(Epoch::passive); });
     }
     template <class Change>
     void set_epochs(const Change& change) {

@@ -7,15 +7,15 @@
 
 namespace nearfetch::simulation {
 
-/// Takes operations away as long as what is left fails, in ever smaller pieces (Zeller and Hildebrandt 2002,
+/// Takes operations away as long as what is left fails, in ever smaller runs (Zeller and Hildebrandt 2002,
 /// "Simplifying and isolating failure-inducing input", without its test of subsets), and then makes ranges
 /// shorter. At most `runs` trials.
 template <class Op, class Fails>
 std::vector<Op> shrunk(std::vector<Op> ops, Fails&& fails, int runs) {
-    for (std::size_t piece = ops.size() / 2 + 1; piece > 0 && runs > 0;) {
+    for (std::size_t run = ops.size() / 2 + 1; run > 0 && runs > 0;) {
         bool changed = false;
         for (std::size_t end = ops.size(); end > 0 && runs > 0;) {
-            const std::size_t begin = end > piece ? end - piece : 0;
+            const std::size_t begin = end > run ? end - run : 0;
             std::vector<Op> fewer;
             for (std::size_t i = 0; i < ops.size(); ++i)
                 if (i < begin || i >= end) fewer.push_back(ops[i]);
@@ -25,8 +25,8 @@ std::vector<Op> shrunk(std::vector<Op> ops, Fails&& fails, int runs) {
             }
             end = begin;
         }
-        if (piece > 1)
-            piece = piece / 2;
+        if (run > 1)
+            run = run / 2;
         else if (!changed)
             break;
     }

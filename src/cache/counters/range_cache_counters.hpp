@@ -37,7 +37,7 @@ struct RangeCacheCounters {
     std::uint64_t bytes_from_cache = 0;
     std::uint64_t bytes_from_network = 0;
     std::uint64_t puts = 0;
-    std::uint64_t puts_collected = 0;
+    std::uint64_t puts_combined = 0;
     std::uint64_t put_messages = 0;
     std::uint64_t flushes = 0;
     std::uint64_t flushes_elided = 0;
@@ -94,7 +94,7 @@ inline constexpr std::array range_cache_counter_table{
     CounterInfo{"bytes_from_network", &RangeCacheCounters::bytes_from_network,
                 "bytes fetched that gets asked for"},
     CounterInfo{"puts", &RangeCacheCounters::puts, "puts and accumulates of the program"},
-    CounterInfo{"puts_collected", &RangeCacheCounters::puts_collected,
+    CounterInfo{"puts_combined", &RangeCacheCounters::puts_combined,
                 "of these, puts that were collected and sent with others"},
     CounterInfo{"put_messages", &RangeCacheCounters::put_messages, "messages in which they were sent"},
     CounterInfo{"flushes", &RangeCacheCounters::flushes, "flushes of the program"},

@@ -51,7 +51,7 @@ Step PageCache::get(const TaskClock& task, GetRequest& r) {
     while (r.mark_ != 0 && operations_.spare() > operations_kept_) {
         const ByteRange range = read_ahead_.next(r.mark_, r.target, r.readable);
         if (range.empty()) break;
-        if (Operation* op = plan_ahead(task, r.target, range, r.readable, r.mark_)) return start(*op);
+        if (Operation* op = plan_read_ahead(task, r.target, range, r.readable, r.mark_)) return start(*op);
     }
     r.mark_ = 0;
     if (r.outstanding_ != 0) {
@@ -66,9 +66,9 @@ Step PageCache::get(const TaskClock& task, GetRequest& r) {
     return {};
 }
 
-PageCache::Window PageCache::survey(const TaskClock& task, Rank target, ByteRange range) noexcept {
+PageCache::Window PageCache::plan_lookup(const TaskClock& task, Rank target, ByteRange range) noexcept {
     Window window{range, range.begin >> line_shift_, 0};
-    window.surveyed = true;
+    window.looked_up = true;
     for_each_part(range, [&](const Part& part) {
         const Page* const page = lookup(target, part.number);
         LineMask absent = part.lines;
@@ -102,7 +102,7 @@ Step PageCache::get_window(const TaskClock& task, GetRequest& r) {
     if (number != (end - 1) >> page_shift_ || operations_.spare() == 0 ||
         lookup(r.target, number) != nullptr) {
         settle();
-        window = survey(task, r.target, window.range);
+        window = plan_lookup(task, r.target, window.range);
     }
     if (window.arriving != 0)
         if (Operation* const op = arrival(r, window)) return held_up_by(*op, r.turn_);
@@ -209,7 +209,7 @@ Operation& PageCache::plan_fetch(const TaskClock& task, GetRequest& r, const Win
     std::uint64_t rest_line = 0;
     LineMask rest = 0;
     int direction = 0;
-    if (window.surveyed && last / lines_per_page_ == number) {
+    if (window.looked_up && last / lines_per_page_ == number) {
         if (const Page* page = lookup(r.target, number)) {
             const LineMask missing = line_mask(first % lines_per_page_, last % lines_per_page_);
             rest = rest_of_page(task, r, *page, missing, direction);
@@ -236,12 +236,12 @@ Operation& PageCache::plan_fetch(const TaskClock& task, GetRequest& r, const Win
 }
 
 // An operation for what is missing of the range, if that can be fetched now.
-Operation* PageCache::plan_ahead(const TaskClock& task, Rank target, ByteRange range, ByteRange readable,
-                                 std::uint8_t mark) {
+Operation* PageCache::plan_read_ahead(const TaskClock& task, Rank target, ByteRange range, ByteRange readable,
+                                      std::uint8_t mark) {
     const std::uint64_t first_line = range.begin >> line_shift_;
     const std::uint64_t last_line =
         std::min((range.end - 1) >> line_shift_, first_line + lines_per_operation_ - 1);
-    const Window window = survey(task, target, line_bytes_of(first_line, last_line, readable));
+    const Window window = plan_lookup(task, target, line_bytes_of(first_line, last_line, readable));
     const LineMask missing = window.missing & ~window.arriving;
     if (missing == 0) return nullptr;
     const ByteRange lines =
@@ -272,7 +272,8 @@ Step PageCache::prefetch(const TaskClock& task, PrefetchRequest& r) {
         const std::uint64_t begin = r.next_;
         const std::uint64_t window_end = ((begin >> line_shift_) + lines_per_operation_) << line_shift_;
         r.next_ = std::min(range.end, window_end);
-        if (Operation* op = plan_ahead(task, r.target, {begin, r.next_}, r.readable, 0)) return start(*op);
+        if (Operation* op = plan_read_ahead(task, r.target, {begin, r.next_}, r.readable, 0))
+            return start(*op);
     }
     return {};
 }

@@ -42,7 +42,7 @@ struct Operation {
     // What the transport has to know.
     Kind kind = Kind::get;
     Rank target = 0;
-    std::uint64_t offset = 0;  ///< in the target's segment
+    std::uint64_t offset = 0;  ///< in the target's part
     std::uint64_t size_bytes = 0;
     std::byte* buffer = nullptr;  ///< where the bytes go, or come from
     OperationId id = 0;

@@ -17,7 +17,7 @@ constexpr LineMask line_mask(std::uint64_t first, std::uint64_t last) noexcept {
     return ((LineMask{2} << (last - first)) - 1) << first;
 }
 
-/// Lines that were counted from line `from` of the segment, counted from line `to`.
+/// Lines that were counted from line `from` of the part, counted from line `to`.
 constexpr LineMask recounted(LineMask lines, std::uint64_t from, std::uint64_t to) noexcept {
     return from >= to ? lines << (from - to) : lines >> (to - from);
 }

@@ -12,7 +12,7 @@
 // Core moves no bytes. A request is driven by asking for its next step until it is done:
 //
 //     if (const std::byte* bytes = cache.find(task, target, offset, size)) ...   // hit
-//     GetRequest request(target, offset, size, to, segment, ticks());
+//     GetRequest request(target, offset, size, to, part, ticks());
 //     for (Step step; (step = cache.get(task, request)).kind != Step::Kind::done;)
 //         if (step.kind == Step::Kind::start) {
 //             step.operation->handle = transport.start(*step.operation);
@@ -201,15 +201,15 @@ class PageCache {
 
     // Gets and prefetches (fetch.cpp).
     Step get_window(const TaskClock& task, GetRequest& request);
-    Window survey(const TaskClock& task, Rank target, ByteRange range) noexcept;
+    Window plan_lookup(const TaskClock& task, Rank target, ByteRange range) noexcept;
     Operation* arrival(GetRequest& request, const Window& window) noexcept;
     Step write_back(GetRequest& request, ByteRange range) noexcept;
     void copy_resident(GetRequest& request, const Window& window);
     Operation& plan_fetch(const TaskClock& task, GetRequest& request, const Window& window);
     LineMask rest_of_page(const TaskClock& task, GetRequest& request, const Page& page, LineMask missing,
                           int& direction) const;
-    Operation* plan_ahead(const TaskClock& task, Rank target, ByteRange range, ByteRange readable,
-                          std::uint8_t mark);
+    Operation* plan_read_ahead(const TaskClock& task, Rank target, ByteRange range, ByteRange readable,
+                               std::uint8_t mark);
     void trigger(GetRequest& request, Page& page, std::uint64_t offset) noexcept;
     void admit(Operation& operation) noexcept;
     void deliver(const Operation& operation) noexcept;

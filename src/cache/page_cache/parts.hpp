@@ -15,8 +15,8 @@ struct PageCache::Part {
     std::uint64_t number;  ///< the page's
     std::uint64_t begin;   ///< in the page
     std::uint64_t end;
-    std::uint64_t offset;      ///< of `begin` in the segment
-    std::uint64_t first_line;  ///< of the page, in the segment
+    std::uint64_t offset;      ///< of `begin` in the part
+    std::uint64_t first_line;  ///< of the page, in the part
     LineMask lines;            ///< the page's lines that have bytes of the range
 
     std::uint64_t size() const noexcept { return end - begin; }
@@ -27,8 +27,8 @@ struct PageCache::Window {
     ByteRange range;
     std::uint64_t first_line;
     LineMask missing;
-    LineMask arriving = 0;  ///< of the missing ones
-    bool surveyed = false;  ///< else it has no page
+    LineMask arriving = 0;   ///< of the missing ones
+    bool looked_up = false;  ///< else it has no page
 };
 
 /// Calls visit(part) for each page of the range, in order.

@@ -41,10 +41,10 @@ class ReadAhead {
     Mark sequential(Rank target, std::uint64_t page, int direction) noexcept;
     /// A get missed. \return the stream that it is found to be part of
     Mark missed(Rank target, std::uint64_t offset, std::uint64_t size_bytes) noexcept;
-    /// What carries the mark was read. \return whether the stream may have something to fetch
+    /// What leads the mark was read. \return whether the stream may have something to fetch
     bool touched(Mark mark, Rank target, std::uint64_t offset, std::uint64_t now_ticks,
                  std::uint64_t waited_ticks) noexcept;
-    /// What carries the mark was forgotten before anything of it was read.
+    /// What leads the mark was forgotten before anything of it was read.
     void unused(Mark mark, Rank target) noexcept;
     /// A GET that was waited for took that long.
     void latency(std::uint64_t ticks) noexcept { latency_ticks_ = ticks; }

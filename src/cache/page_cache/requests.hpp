@@ -15,7 +15,7 @@
 
 namespace nearfetch {
 
-/// Offsets in segments, which may be addresses, end here: what is worked out around them does not overflow.
+/// Offsets in parts, which may be addresses, end here: what is worked out around them does not overflow.
 constexpr std::uint64_t offsets_end = std::uint64_t{1} << 62;
 
 /// What has to happen next for a request.
@@ -58,7 +58,7 @@ struct GetRequest {
     std::uint64_t offset;
     std::uint64_t size_bytes;
     std::byte* to;
-    ByteRange readable;   ///< what may be fetched around it: the segment
+    ByteRange readable;   ///< what may be fetched around it: the part
     std::uint64_t ticks;  ///< when the program asked; 0: not known
     bool around = false;  ///< as a large one, whatever its size: straight to where it is wanted
     int status = 0;       ///< of the first GET that failed; the bytes are then not all there

@@ -17,7 +17,7 @@ bool has_all(const PrefetchEntry& entry, const detail::Slice& slice, const detai
 
 PrefetchEntry* PrefetchBuffer::add(Hook hook, const detail::Slice& slice, bool consistent,
                                    detail::Packer packer, std::unique_ptr<const detail::IndexSet> only,
-                                   const EntryPlace& place) {
+                                   const EntryLocation& place) {
     for (Hooked& other : entries_)
         if (other.hook == hook && other.entry.consistent == consistent &&
             has_all(other.entry, slice, only.get())) {

@@ -23,7 +23,8 @@ class PrefetchBuffer {
     /// A new entry, or the one of that hook and consistency that has the slice already. Stays where it is
     /// until it is evicted. \param only, place as in the entry \return nullptr: there is no memory
     PrefetchEntry* add(Hook hook, const detail::Slice& slice, bool consistent, detail::Packer packer,
-                       std::unique_ptr<const detail::IndexSet> only = nullptr, const EntryPlace& place = {});
+                       std::unique_ptr<const detail::IndexSet> only = nullptr,
+                       const EntryLocation& place = {});
     /// All of a hook's.
     void evict(Hook hook) noexcept;
     /// Calls visit(entry) for each of the hook that an entry belongs to, itself among them.
@@ -43,25 +44,25 @@ class PrefetchBuffer {
         updates_.fetch_add(1, std::memory_order_relaxed);
         updated_bytes_.fetch_add(bytes, std::memory_order_relaxed);
     }
-    /// An array was read in one piece, by any thread.
-    void count_image_read() noexcept { image_reads_.fetch_add(1, std::memory_order_relaxed); }
+    /// An array was read in one run, by any thread.
+    void count_replica_read() noexcept { replica_reads_.fetch_add(1, std::memory_order_relaxed); }
     std::uint64_t updates() const noexcept { return updates_.load(std::memory_order_relaxed); }
     std::uint64_t updated_bytes() const noexcept { return updated_bytes_.load(std::memory_order_relaxed); }
-    std::uint64_t image_reads() const noexcept { return image_reads_.load(std::memory_order_relaxed); }
+    std::uint64_t replica_reads() const noexcept { return replica_reads_.load(std::memory_order_relaxed); }
 
   private:
     struct Hooked {
         Hook hook;
         PrefetchEntry entry;
         Hooked(Hook whose, const detail::Slice& slice, bool consistent, detail::Packer packer,
-               std::unique_ptr<const detail::IndexSet> only, const EntryPlace& place)
+               std::unique_ptr<const detail::IndexSet> only, const EntryLocation& place)
             : hook(whose), entry(slice, consistent, packer, std::move(only), place) {}
     };
     std::list<Hooked> entries_;
     std::uint64_t bytes_ = 0;
     std::atomic<std::uint64_t> updates_{0};
     std::atomic<std::uint64_t> updated_bytes_{0};
-    std::atomic<std::uint64_t> image_reads_{0};
+    std::atomic<std::uint64_t> replica_reads_{0};
 };
 
 }  // namespace nearfetch

@@ -33,7 +33,7 @@ void store_words(std::byte* to, const void* from, std::uint64_t size_bytes) noex
 }  // namespace
 
 PrefetchEntry::PrefetchEntry(const detail::Slice& what, bool is_consistent, detail::Packer who_packs,
-                             std::unique_ptr<const detail::IndexSet> which, const EntryPlace& place)
+                             std::unique_ptr<const detail::IndexSet> which, const EntryLocation& place)
     : owns_data_(place.data == nullptr) {
     NF_EXPECT(place.spread == nullptr || (which != nullptr && !owns_data_));
     slice = what;
@@ -87,10 +87,10 @@ void PrefetchEntry::store(std::uint64_t offset_bytes, const void* from, std::uin
 
 void PrefetchEntry::publish(const std::byte* packed, Stamp issued) noexcept {
     NF_EXPECT(issued >= stamp.load(std::memory_order_relaxed));
-    begin_pieces();
+    begin_runs();
     publish_packed(packed);
     arrived(issued);
-    end_pieces();
+    end_runs();
 }
 
 void PrefetchEntry::publish_packed(const std::byte* packed) noexcept {
@@ -108,12 +108,12 @@ void PrefetchEntry::publish_packed(const std::byte* packed) noexcept {
     });
 }
 
-void PrefetchEntry::begin_pieces() noexcept {
+void PrefetchEntry::begin_runs() noexcept {
     // Each store of a word releases: who sees one of them sees that the sequence is odd.
     sequence.store(sequence.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 
-void PrefetchEntry::end_pieces() noexcept {
+void PrefetchEntry::end_runs() noexcept {
     sequence.store(sequence.load(std::memory_order_relaxed) + 1, std::memory_order_release);
 }
 

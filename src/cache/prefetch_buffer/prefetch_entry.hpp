@@ -13,10 +13,10 @@
 // another thread reads between the same acquires, so that what was fetched later has the same. One that is
 // several words is read between two looks at a sequence number, so that it is all of one update.
 //
-// Who changes an entry claims it: to publish what was fetched, or to write through what a thread has put. A
+// Who changes an entry locks it: to publish what was fetched, or to write through what a thread has put. A
 // put may still be in its thread's page cache, where another thread's fetch does not see it. So the entry
 // remembers whose puts these are until that thread has released: others do not update meanwhile, but get what
-// they need themselves, and that thread goes on writing without a claim. Claiming never waits here: who fails
+// they need themselves, and that thread goes on writing without a lock. Locking never waits here: who fails
 // tries again, and lets others run in between.
 //
 // Manual consistency: whoever reads uses `data` as it is, and no other thread may read while one updates.
@@ -33,9 +33,9 @@
 namespace nearfetch {
 
 /// Where an entry stands in memory that outlives it; nowhere: in memory of its own.
-struct EntryPlace {
+struct EntryLocation {
     std::byte* data = nullptr;
-    FetchChoice* spread = nullptr;  ///< as in PrefetchedSlice
+    StrategySelector* spread = nullptr;  ///< as in PrefetchedSlice
 };
 
 class PrefetchEntry : public detail::PrefetchedSlice {
@@ -45,7 +45,7 @@ class PrefetchEntry : public detail::PrefetchedSlice {
 
     /// Space for the slice, stale. \throws std::bad_alloc
     PrefetchEntry(const detail::Slice& what, bool is_consistent, detail::Packer who_packs,
-                  std::unique_ptr<const detail::IndexSet> which = nullptr, const EntryPlace& place = {});
+                  std::unique_ptr<const detail::IndexSet> which = nullptr, const EntryLocation& place = {});
     PrefetchEntry(const PrefetchEntry&) = delete;
     PrefetchEntry& operator=(const PrefetchEntry&) = delete;
     ~PrefetchEntry();
@@ -55,22 +55,22 @@ class PrefetchEntry : public detail::PrefetchedSlice {
     bool fresh(Stamp acquired) const noexcept { return stamp.load(std::memory_order_acquire) >= acquired; }
 
     /// One at a time may change the entry.
-    bool try_claim() noexcept { return !claimed_.exchange(true, std::memory_order_acquire); }
-    void unclaim() noexcept { claimed_.store(false, std::memory_order_release); }
+    bool try_lock() noexcept { return !locked_.exchange(true, std::memory_order_acquire); }
+    void unlock() noexcept { locked_.store(false, std::memory_order_release); }
 
-    // \pre claimed by the caller
+    // \pre locked by the caller
 
     /// What it has, packed, as GETs have brought it that were issued at that time.
     void publish(const std::byte* packed, Stamp issued) noexcept;
     // Between a begin and an end nobody reads.
-    void begin_pieces() noexcept;
+    void begin_runs() noexcept;
     /// Of `data`.
-    void publish_piece(std::uint64_t offset_bytes, std::span<const std::byte> piece) noexcept {
-        store(offset_bytes, piece.data(), piece.size());
+    void publish_piece(std::uint64_t offset_bytes, std::span<const std::byte> run) noexcept {
+        store(offset_bytes, run.data(), run.size());
     }
     /// All that it has.
     void publish_packed(const std::byte* packed) noexcept;
-    void end_pieces() noexcept;
+    void end_runs() noexcept;
     /// GETs that were issued at that time have brought it to `data`.
     void arrived(Stamp issued) noexcept { stamp.store(issued, std::memory_order_release); }
     /// The same, but it stays stale until somebody who wants to read it reveals it. So it is known whether it
@@ -102,7 +102,7 @@ class PrefetchEntry : public detail::PrefetchedSlice {
 
     bool owns_data_;
     Stamp unread_ = 0;  ///< of what arrived unread last
-    std::atomic<bool> claimed_{false};
+    std::atomic<bool> locked_{false};
     Releases holder_;
     std::uint64_t held_since_ = 0;
 };

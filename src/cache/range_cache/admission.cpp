@@ -36,7 +36,7 @@ Admission RangeCache::admit(Rank target, std::uint64_t offset, std::uint64_t siz
     return admit({target, {offset, offset + size}, stamp, store});
 }
 
-Admission RangeCache::admit_ahead(Rank target, ByteRange range) {
+Admission RangeCache::admit_read_ahead(Rank target, ByteRange range) {
     reap_stale(reaped_ahead, buffer_.size_bytes());
     drop(target, range.begin, range.size());
     const Admission admission = admit({target, range, now(), true, skew_of(range), ahead_.will_be_used()});
@@ -54,7 +54,7 @@ void RangeCache::describe(Entry& entry, const Newcomer& newcomer) const {
     entry.skew_ = newcomer.skew;
     entry.last = gets_;
     entry.frequency = 1;
-    entry.worth = config_.hit_worth ? config_.hit_worth(entry.target_, entry.bytes) : 1;
+    entry.worth = config_.hit_benefit ? config_.hit_benefit(entry.target_, entry.bytes) : 1;
 }
 
 // Its weight: what is remembered of it, this use, and half of what one that is to come would add. Without

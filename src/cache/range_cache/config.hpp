@@ -15,7 +15,7 @@ using ScoreFunction =
     std::function<double(Rank target, std::uint64_t offset_bytes, std::uint64_t size_bytes)>;
 
 /// What not having to fetch so many bytes saves, in a unit that is the same for all targets; above 0.
-using WorthFunction = std::function<double(Rank target, std::uint64_t size_bytes)>;
+using BenefitFunction = std::function<double(Rank target, std::uint64_t size_bytes)>;
 
 /// Thresholds and factors of 001, section III-E1. All ratios are over the gets since the last look.
 struct AdaptConfig {
@@ -46,7 +46,7 @@ struct RangeCacheConfig {
     AdaptConfig adapt;
     std::uint64_t seed = 1;
     ScoreFunction application_score;
-    WorthFunction hit_worth;  ///< asked when a range arrives; none: all hits are worth the same
+    BenefitFunction hit_benefit;  ///< asked when a range arrives; none: all hits are worth the same
 
     /// Itself. \throws Error when a value makes no sense
     const RangeCacheConfig& checked() const;

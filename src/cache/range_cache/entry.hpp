@@ -23,7 +23,7 @@ class alignas(64) Entry : public EvictionItem {
     Rank target() const noexcept { return target_; }
     bool is_pending() const noexcept { return served_ == nullptr; }
     /// It was overtaken while in flight (a put, an invalidation): its data will not enter the cache.
-    bool is_doomed() const noexcept { return doomed_; }
+    bool is_invalidated() const noexcept { return invalidated_; }
     /// Where its bytes are kept; nullptr when none are (admitted with store = false). A transfer may write
     /// here directly while the entry is pending.
     std::byte* data() noexcept { return storage_; }
@@ -43,7 +43,7 @@ class alignas(64) Entry : public EvictionItem {
     void note_copied() noexcept { copied_ = true; }
     bool by_request() const noexcept { return by_request_; }
     /// A request brings it into its own memory, whatever the program does with that request.
-    bool carries() const noexcept { return by_request_ && source_ == storage_; }
+    bool leads() const noexcept { return by_request_ && source_ == storage_; }
     const std::byte* source() const noexcept { return source_; }
     std::uint64_t issued() const noexcept { return issued_; }
 
@@ -67,7 +67,7 @@ class alignas(64) Entry : public EvictionItem {
     };
     std::uint64_t issued_ = 0;
     bool store_ = false;
-    bool doomed_ = false;
+    bool invalidated_ = false;
     bool ahead_ = false;   ///< admitted for more than what was asked for
     bool victim_ = false;  ///< marked while victims are chosen
     bool by_request_ = false;

@@ -19,7 +19,7 @@ constexpr std::uint64_t small_share = 16;  // of a block
 
 }  // namespace
 
-// Entries in flight that were doomed have a number, but no place in the index: room for as many again.
+// Entries in flight that were invalidated have a number, but no place in the index: room for as many again.
 RangeCache::RangeCache(const RangeCacheConfig& config, std::uint32_t ranks)
     : mru_(&nothing_),
       exact_match_(config.checked().exact_match),
@@ -32,7 +32,7 @@ RangeCache::RangeCache(const RangeCacheConfig& config, std::uint32_t ranks)
       ahead_(config.read_ahead_bytes),
       plan_(std::make_unique<Plan>()),
       config_(config) {
-    near_.fill(&nothing_);
+    recent_.fill(&nothing_);
     touch_rule_ = policy_->touch_rule();
 }
 
@@ -49,7 +49,7 @@ const std::byte* RangeCache::find_further(Rank target, std::uint64_t offset, std
     if (entry != nullptr && serves(*entry)) {
         const std::uint64_t skip = offset - entry->offset_;
         if (size <= entry->bytes - skip) {
-            keep_at_hand(*entry, offset);
+            remember_mru(*entry, offset);
             return serve(*entry, skip, size);
         }
     }
@@ -122,10 +122,11 @@ ByteRange RangeCache::gap_around(Rank target, ByteRange gap, ByteRange bounds) {
     return around;
 }
 
-void RangeCache::survey(Rank target, std::uint64_t offset, std::uint64_t size, std::vector<Segment>& out) {
+void RangeCache::plan_lookup(Rank target, std::uint64_t offset, std::uint64_t size,
+                             std::vector<LookupPart>& out) {
     NF_EXPECT(size > 0 && offset + size > offset);
     out.clear();
-    ++interval_.surveys;
+    ++interval_.lookups;
     const std::uint64_t end = offset + size;
     while (offset < end) {
         Entry* entry = covering(target, offset);
@@ -133,24 +134,24 @@ void RangeCache::survey(Rank target, std::uint64_t offset, std::uint64_t size, s
             forget(*entry);
             entry = nullptr;
         }
-        Segment segment;
-        segment.offset = offset;
+        LookupPart part;
+        part.offset = offset;
         if (entry == nullptr) {
-            segment.size = gap_end(target, offset, end) - offset;
+            part.size = gap_end(target, offset, end) - offset;
         } else {
             const std::uint64_t skip = offset - entry->offset_;
-            segment.size = std::min(end - offset, entry->bytes - skip);
+            part.size = std::min(end - offset, entry->bytes - skip);
             if (entry->served_ != nullptr) {
-                segment.kind = Segment::Kind::resident;
-                segment.data = entry->served_ + skip;
+                part.kind = LookupPart::Kind::resident;
+                part.data = entry->served_ + skip;
             } else {
-                segment.kind = Segment::Kind::pending;
-                segment.entry = entry;
+                part.kind = LookupPart::Kind::pending;
+                part.entry = entry;
             }
             touch(*entry);
         }
-        out.push_back(segment);
-        offset += segment.size;
+        out.push_back(part);
+        offset += part.size;
     }
 }
 
@@ -236,7 +237,7 @@ void RangeCache::unlink(Entry& entry) noexcept {
     }
     const std::uint64_t last = entry.offset_ + (entry.bytes - 1);
     const std::uint64_t blocks = last / near_block - entry.offset_ / near_block + 1;
-    for (std::uint64_t n = 0; n < std::min<std::uint64_t>(blocks, near_.size()); ++n)
+    for (std::uint64_t n = 0; n < std::min<std::uint64_t>(blocks, recent_.size()); ++n)
         if (Entry*& kept = near(entry.offset_ + n * near_block); kept == &entry) kept = &nothing_;
     index_.erase(entry.target_, entry.offset_);
     by_range_.erase(entry.target_, entry.offset_);
@@ -250,7 +251,7 @@ void RangeCache::give_back(Entry& entry) noexcept {
     pool_.release(&entry);
 }
 
-bool RangeCache::ahead_pays(std::uint64_t size, bool lasts) noexcept {
+bool RangeCache::read_ahead_pays(std::uint64_t size, bool lasts) noexcept {
     return (lasts && buffer_.fits(size)) || ahead_.pays();
 }
 
@@ -278,25 +279,25 @@ void RangeCache::remove(Entry& entry, bool evicted) noexcept {
     give_back(entry);
 }
 
-void RangeCache::doom(Entry& entry) noexcept {
-    NF_EXPECT(entry.is_pending() && !entry.doomed_);
+void RangeCache::invalidate_in_flight(Entry& entry) noexcept {
+    NF_EXPECT(entry.is_pending() && !entry.invalidated_);
     unlink(entry);
-    entry.doomed_ = true;
-    ++doomed_;
+    entry.invalidated_ = true;
+    ++invalidated_;
 }
 
 void RangeCache::forget(Entry& entry) noexcept {
     ++counters_.dropped;
     if (entry.is_pending())
-        doom(entry);
+        invalidate_in_flight(entry);
     else
         remove(entry, false);
 }
 
 bool RangeCache::commit(Entry* entry, const std::byte* source) {
     NF_EXPECT(entry != nullptr && entry->is_pending());
-    if (entry->doomed_) {
-        --doomed_;
+    if (entry->invalidated_) {
+        --invalidated_;
         give_back(*entry);
         return false;
     }
@@ -321,8 +322,8 @@ bool RangeCache::commit(Entry* entry, const std::byte* source) {
 
 void RangeCache::abandon(Entry* entry) {
     NF_EXPECT(entry != nullptr && entry->is_pending());
-    if (entry->doomed_) {
-        --doomed_;
+    if (entry->invalidated_) {
+        --invalidated_;
         give_back(*entry);
     } else {
         remove(*entry, false);
@@ -360,7 +361,7 @@ void RangeCache::invalidate() {
     for (auto next = by_age_.begin(); next != by_age_.end();) {
         Entry& entry = *next++;
         if (entry.is_pending())
-            doom(entry);
+            invalidate_in_flight(entry);
         else
             remove(entry, false);
     }
@@ -418,7 +419,7 @@ void RangeCache::check_invariants() const {
         ensure(entry.target_ == place.target() && entry.offset_ == place.offset(),
                "entry at another's place");
         ensure(index_.find(entry.target_, entry.offset_) == entry.id_, "entry is not in the index");
-        ensure(!entry.doomed_ && !entry.victim_, "doomed entry or forgotten mark");
+        ensure(!entry.invalidated_ && !entry.victim_, "invalidated entry or forgotten mark");
         if (!exact_match_ && before != nullptr && before->target_ == entry.target_)
             ensure(before->offset_ + before->bytes <= entry.offset_, "entries overlap");
         if (entry.is_pending()) ++pending;
@@ -439,8 +440,8 @@ void RangeCache::check_invariants() const {
     ensure(by_age_.size() == by_range_.size(), "age list has other entries");
     ensure(pending == pending_, "pending entries are miscounted");
     const std::uint64_t allocated = buffer_.size_bytes() - buffer_.free_bytes();
-    ensure(doomed_ > 0 ? stored_bytes <= allocated : stored_bytes == allocated, "buffer space leaked");
-    for (const Entry* const entry : near_)
+    ensure(invalidated_ > 0 ? stored_bytes <= allocated : stored_bytes == allocated, "buffer space leaked");
+    for (const Entry* const entry : recent_)
         ensure(entry == &nothing_ || index_.find(entry->target_, entry->offset_) == entry->id_,
                "an entry is near that is gone");
     ensure(nothing_.bytes == 0 && (mru_ == &nothing_ || !mru_->is_pending()), "most recently used entry");

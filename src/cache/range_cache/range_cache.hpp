@@ -3,7 +3,7 @@
 
 // The range cache: remote memory in entries of any size (001, CLaMPI).
 //
-// A get asks find(); that is all a hit costs. After a miss, survey() says which parts of the range are
+// A get asks find(); that is all a hit costs. After a miss, plan_lookup() says which parts of the range are
 // resident, which are already in flight and which are gaps; the engine starts the network's gets for the gaps
 // and then calls admit() for each, which decides whether the data will be kept and makes room while the
 // network is busy. When the transfer has really completed the engine calls commit(), or abandon() when it
@@ -23,7 +23,7 @@
 //  - Resizing keeps the entries: the index is rehashed, the buffer grows and shrinks in place.
 //  - Fresh or stale is a matter of stamps (sync_clock.hpp); forgetting costs nothing, stale entries go first.
 //
-// Pointers into the cache (find, Segment::data) are valid until the next call that is not find or survey.
+// Pointers into the cache (find, LookupPart::data) are valid until the next call that is not find or survey.
 // Entries that admit() returned stay where they are until they are committed or abandoned. Not thread safe.
 
 #include <array>
@@ -39,18 +39,18 @@
 #include "base/types.hpp"
 #include "cache/counters/range_cache_counters.hpp"
 #include "cache/eviction/eviction_policy.hpp"
-#include "cache/range_cache/ahead_block.hpp"
 #include "cache/range_cache/config.hpp"
 #include "cache/range_cache/cuckoo_index.hpp"
 #include "cache/range_cache/entry.hpp"
 #include "cache/range_cache/range_index.hpp"
+#include "cache/range_cache/read_ahead_sizer.hpp"
 #include "cache/range_cache/storage_buffer.hpp"
 #include "cache/sync_clock/sync_clock.hpp"
 
 namespace nearfetch {
 
-/// A part of a surveyed range.
-struct Segment {
+/// A part of a looked_up range.
+struct LookupPart {
     enum class Kind : std::uint8_t { resident, pending, gap };
     Kind kind = Kind::gap;
     std::uint64_t offset = 0;
@@ -77,33 +77,33 @@ class RangeCache final : private EvictionView {
     /// The bytes of the range when one fresh entry has them all, else nullptr. Counts as one get. \pre size >
     /// 0
     const std::byte* find(Rank target, std::uint64_t offset, std::uint64_t size) noexcept {
-        if (const std::byte* const data = find_in_last(target, offset, size)) return data;
-        const std::byte* const data = find_at_hand(target, offset, size);
+        if (const std::byte* const data = find_mru(target, offset, size)) return data;
+        const std::byte* const data = find_recent(target, offset, size);
         return data != nullptr ? data : find_further(target, offset, size);
     }
     /// The parts of find(), one after the other, for callers that want only the first ones inline: the entry
     /// that was used last; the large one that was used last near there, or one that begins there; any other.
-    const std::byte* find_in_last(Rank target, std::uint64_t offset, std::uint64_t size) noexcept;
-    const std::byte* find_at_hand(Rank target, std::uint64_t offset, std::uint64_t size) noexcept;
+    const std::byte* find_mru(Rank target, std::uint64_t offset, std::uint64_t size) noexcept;
+    const std::byte* find_recent(Rank target, std::uint64_t offset, std::uint64_t size) noexcept;
     const std::byte* find_further(Rank target, std::uint64_t offset, std::uint64_t size) noexcept;
     /// The same bytes; but this is no get, and no use of them.
     const std::byte* peek(Rank target, std::uint64_t offset, std::uint64_t size) noexcept;
 
-    /// After find() said nullptr: the range cut into segments, in order, without holes; resident neighbours
-    /// are separate segments. Uses what it names (recency, frequency) and forgets stale entries that it
+    /// After find() said nullptr: the range cut into parts, in order, without holes; resident neighbours
+    /// are separate parts. Uses what it names (recency, frequency) and forgets stale entries that it
     /// meets. `out` is overwritten.
-    void survey(Rank target, std::uint64_t offset, std::uint64_t size, std::vector<Segment>& out);
+    void plan_lookup(Rank target, std::uint64_t offset, std::uint64_t size, std::vector<LookupPart>& out);
 
     /// All that is missing around a gap, within `bounds`, and between it what is small and was asked for
     /// once: fetching it again costs less than a gap on its other side. Forgets stale entries that it meets.
     /// Not with exact_match.
     ByteRange gap_around(Rank target, ByteRange gap, ByteRange bounds);
 
-    /// How large the blocks are that are read ahead (ahead_block.hpp).
-    std::uint64_t ahead_bytes() const noexcept { return ahead_.bytes(); }
+    /// How large the blocks are that are read ahead (read_ahead_sizer.hpp).
+    std::uint64_t region_bytes() const noexcept { return ahead_.bytes(); }
     /// Whether an entry of this size is worth reading ahead: those that went were used. Now and then true all
     /// the same, to find out. \param lasts it will not go stale: then it is as long as there is room
-    bool ahead_pays(std::uint64_t size, bool lasts) noexcept;
+    bool read_ahead_pays(std::uint64_t size, bool lasts) noexcept;
 
     /// Decides what becomes of a gap whose transfer was started at `stamp` (now() just before). Evicts when
     /// needed, adapts the sizes when it is time. store = false: known while in flight, never kept. Fails when
@@ -112,7 +112,7 @@ class RangeCache final : private EvictionView {
 
     /// The same for what gap_around() said, to be stored and issued now(). Takes the place of what is
     /// between.
-    Admission admit_ahead(Rank target, ByteRange range);
+    Admission admit_read_ahead(Rank target, ByteRange range);
 
     /// The transfer completed: `source` has the bytes (entry->data() itself, or elsewhere).
     /// \return whether they are cached now; otherwise the entry is gone
@@ -120,7 +120,7 @@ class RangeCache final : private EvictionView {
     /// The transfer failed: the entry is gone.
     void abandon(Entry* entry);
 
-    /// A put by this process: cached bytes follow, entries in flight are doomed.
+    /// A put by this process: cached bytes follow, entries in flight are invalidated.
     void update(Rank target, std::uint64_t offset, std::uint64_t size, const std::byte* bytes);
     /// Something else wrote there: forgets what overlaps.
     void drop(Rank target, std::uint64_t offset, std::uint64_t size);
@@ -136,7 +136,7 @@ class RangeCache final : private EvictionView {
     /// Nothing that was issued before may be served any more. O(1).
     void acquire() noexcept;
     void acquire(Rank target) noexcept;
-    /// Forgets everything and frees its space; what is in flight is doomed. O(entries).
+    /// Forgets everything and frees its space; what is in flight is invalidated. O(entries).
     void invalidate();
 
     /// Sets |S_w| and |I_w|, keeping what still fits (or, with keep_on_resize = false, nothing).
@@ -149,7 +149,7 @@ class RangeCache final : private EvictionView {
     const RangeCacheCounters& counters() const noexcept { return counters_; }
 
     const RangeCacheConfig& config() const noexcept { return config_; }
-    /// Entries, cached (perhaps stale) and pending; doomed ones not.
+    /// Entries, cached (perhaps stale) and pending; invalidated ones not.
     std::uint64_t entries() const noexcept { return by_range_.size(); }
     std::uint64_t pending() const noexcept { return pending_; }
     std::uint64_t index_entries() const noexcept { return index_.slot_count(); }
@@ -185,9 +185,9 @@ class RangeCache final : private EvictionView {
 
     /// The large entry that was used last of those in this block and in some far away: a program that reads
     /// here and there finds those that it reads from.
-    Entry*& near(std::uint64_t offset) noexcept { return near_[offset / near_block % near_.size()]; }
+    Entry*& near(std::uint64_t offset) noexcept { return recent_[offset / near_block % recent_.size()]; }
     /// Notes an entry that has been found, for gets of other parts of it: with exact_match there are none.
-    void keep_at_hand(Entry& entry, std::uint64_t offset) noexcept {
+    void remember_mru(Entry& entry, std::uint64_t offset) noexcept {
         if (exact_match_) return;
         mru_ = &entry;
         mru_target_ = entry.target_;
@@ -204,7 +204,7 @@ class RangeCache final : private EvictionView {
     // Entries' lives (range_cache.cpp).
     const Entry* any_ahead() noexcept;
     void remove(Entry& entry, bool evicted) noexcept;
-    void doom(Entry& entry) noexcept;
+    void invalidate_in_flight(Entry& entry) noexcept;
     void forget(Entry& entry) noexcept;
     void unlink(Entry& entry) noexcept;
     void give_back(Entry& entry) noexcept;
@@ -255,7 +255,7 @@ class RangeCache final : private EvictionView {
     Entry* mru_;
     Rank mru_target_ = -1;
     static constexpr std::uint64_t near_block = 4096;
-    std::array<Entry*, 64> near_;
+    std::array<Entry*, 64> recent_;
     bool exact_match_;
     // Not side by side: a compiler would count neighbours by vectors, which takes longer.
     std::uint64_t gets_ = 0;
@@ -271,11 +271,11 @@ class RangeCache final : private EvictionView {
     AgeList by_age_;             ///< in the order of admission, which is that of the stamps
     Entry* unreaped_ = nullptr;  ///< where to look for stale entries next; nullptr: nowhere
     std::uint64_t pending_ = 0;
-    std::uint64_t doomed_ = 0;
+    std::uint64_t invalidated_ = 0;
     std::uint64_t largest_entry_bytes_ = 0;
     std::uint64_t granted_bytes_;  ///< |S_w| as it was set; adaptation may have made it smaller or larger
     std::vector<std::byte> joining_;
-    AheadBlock ahead_;
+    ReadAheadSizer ahead_;
     std::uint64_t looked_ = 0;  ///< by any_ahead()
     EvictionCandidates candidates_;
     std::unique_ptr<Plan> plan_;  ///< kept for its memory
@@ -283,7 +283,7 @@ class RangeCache final : private EvictionView {
     /// Since the last look of adapt().
     struct Interval {
         std::uint64_t gets_at_start = 0;
-        std::uint64_t surveys = 0;
+        std::uint64_t lookups = 0;
         std::uint64_t conflicting = 0;
         std::uint64_t capacity = 0;
         std::uint64_t failing = 0;
@@ -295,8 +295,8 @@ class RangeCache final : private EvictionView {
     Entry nothing_;  ///< what mru_ points to when there is no entry: of size 0
 };
 
-[[gnu::always_inline]] inline const std::byte* RangeCache::find_in_last(Rank target, std::uint64_t offset,
-                                                                        std::uint64_t size) noexcept {
+[[gnu::always_inline]] inline const std::byte* RangeCache::find_mru(Rank target, std::uint64_t offset,
+                                                                    std::uint64_t size) noexcept {
     NF_EXPECT(size > 0 && target >= 0 && static_cast<std::uint32_t>(target) < sync_.ranks());
     Entry& entry = *mru_;
     const std::uint64_t skip = offset - entry.offset_;
@@ -305,8 +305,8 @@ class RangeCache final : private EvictionView {
     return found ? serve(entry, skip, size) : nullptr;
 }
 
-inline const std::byte* RangeCache::find_at_hand(Rank target, std::uint64_t offset,
-                                                 std::uint64_t size) noexcept {
+inline const std::byte* RangeCache::find_recent(Rank target, std::uint64_t offset,
+                                                std::uint64_t size) noexcept {
     Entry* entry = near(offset);
     std::uint64_t skip = offset - entry->offset_;
     if (target != entry->target_ || !has_all(*entry, skip, size)) {
@@ -317,7 +317,7 @@ inline const std::byte* RangeCache::find_at_hand(Rank target, std::uint64_t offs
         if (size > entry->bytes) return nullptr;
     }
     if (!serves(*entry)) return nullptr;
-    keep_at_hand(*entry, offset);
+    remember_mru(*entry, offset);
     return serve(*entry, skip, size);
 }
 

@@ -26,7 +26,7 @@ std::uint64_t scaled(std::uint64_t value, double factor) noexcept {
 void RangeCache::adapt() {
     const AdaptConfig& limits = config_.adapt;
     const auto total = static_cast<double>(gets_ - interval_.gets_at_start);
-    const double misses = std::min(static_cast<double>(interval_.surveys), total);
+    const double misses = std::min(static_cast<double>(interval_.lookups), total);
     const double conflicting = static_cast<double>(interval_.conflicting) / total;
     const double short_of_space = static_cast<double>(interval_.capacity + interval_.failing) / total;
     const double hits = (total - misses) / total;

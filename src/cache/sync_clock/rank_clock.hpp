@@ -2,7 +2,7 @@
 #pragma once
 
 // The sync clock of a rank whose threads share what was fetched. An acquire of any thread advances it, and
-// gives the thread its stamp; what is fetched carries the clock's stamp at the time at which its GETs were
+// gives the thread its stamp; what is fetched leads the clock's stamp at the time at which its GETs were
 // issued. A thread may use what is at least as young as its own last acquire.
 //
 // LAPPS (section 5.1) compares the reader's own count of acquires with the count of the thread that fetched.

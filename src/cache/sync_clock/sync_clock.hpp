@@ -3,7 +3,7 @@
 
 // The sync clock: acquires as sequence numbers.
 //
-// What is cached carries the stamp that was current when its get was *issued* (what arrives later may have
+// What is cached leads the stamp that was current when its get was *issued* (what arrives later may have
 // been read any time after). An acquire advances the clock, for every target or for one, in O(1): nothing is
 // walked, data with an older stamp is simply no longer fresh. This is the sequence-number scheme of 000
 // (section III), per target because MPI lets a process synchronise with one target alone.

@@ -37,11 +37,11 @@ struct Entry {
     std::vector<std::unique_ptr<const Layout>> versions;
 
     /// Null if only a computation can tell.
-    const Layout* answer(std::uint64_t block_limit) const noexcept {
+    const Layout* answer(std::uint64_t run_limit) const noexcept {
         if (!settled || versions.empty()) return nullptr;
         const Layout& newest = *versions.back();
-        if (newest.known) return newest.blocks.size() <= block_limit ? &newest : &not_known;
-        return limit >= block_limit ? &newest : nullptr;
+        if (newest.known) return newest.blocks.size() <= run_limit ? &newest : &not_known;
+        return limit >= run_limit ? &newest : nullptr;
     }
 };
 
@@ -52,20 +52,20 @@ class Cache {
         return *cache;
     }
 
-    const Layout* find(MPI_Datatype type, std::uint64_t block_limit) {
+    const Layout* find(MPI_Datatype type, std::uint64_t run_limit) {
         const std::shared_lock guard(mutex_);
         const auto found = entries_.find(type);
-        return found == entries_.end() ? nullptr : found->second.answer(block_limit);
+        return found == entries_.end() ? nullptr : found->second.answer(run_limit);
     }
 
     /// Keeps a layout. No lock is held while MPI is called: MPI calls forget() with locks of its own.
     /// \return null if the layout cannot be kept
-    const Layout* keep(MPI_Datatype type, std::uint64_t block_limit, const Layout& layout) {
+    const Layout* keep(MPI_Datatype type, std::uint64_t run_limit, const Layout& layout) {
         auto version = std::make_unique<const Layout>(layout);
         {
             const std::unique_lock guard(mutex_);
             const auto [place, made] = entries_.try_emplace(type);
-            if (!made) return add(place->second, block_limit, std::move(version));
+            if (!made) return add(place->second, run_limit, std::move(version));
         }
         const bool attached = attach(type);
         const std::unique_lock guard(mutex_);
@@ -76,7 +76,7 @@ class Cache {
             return nullptr;
         }
         place->second.settled = true;
-        return add(place->second, block_limit, std::move(version));
+        return add(place->second, run_limit, std::move(version));
     }
 
     void forget(MPI_Datatype type) noexcept {
@@ -86,11 +86,11 @@ class Cache {
     }
 
   private:
-    static const Layout* add(Entry& entry, std::uint64_t block_limit, std::unique_ptr<const Layout> version) {
+    static const Layout* add(Entry& entry, std::uint64_t run_limit, std::unique_ptr<const Layout> version) {
         if (!entry.settled) return nullptr;
-        if (const Layout* const answer = entry.answer(block_limit)) return answer;
+        if (const Layout* const answer = entry.answer(run_limit)) return answer;
         entry.versions.push_back(std::move(version));
-        entry.limit = block_limit;
+        entry.limit = run_limit;
         return entry.versions.back().get();
     }
 
@@ -118,7 +118,7 @@ class Cache {
 struct Recent {
     std::uint64_t generation = 0;
     MPI_Datatype type{};
-    std::uint64_t block_limit = 0;
+    std::uint64_t run_limit = 0;
     const Layout* layout = nullptr;
 };
 struct RecentLayouts {
@@ -129,40 +129,40 @@ __attribute__((tls_model("initial-exec"))) thread_local constinit RecentLayouts 
 
 }  // namespace
 
-const Layout& layout_of(MPI_Datatype type, std::uint64_t block_limit) {
+const Layout& layout_of(MPI_Datatype type, std::uint64_t run_limit) {
     const std::uint64_t generation = datatype_generation();
     for (const Recent& last : recent.entries)
-        if (last.type == type && last.block_limit == block_limit && last.generation == generation)
+        if (last.type == type && last.run_limit == run_limit && last.generation == generation)
             return *last.layout;
 
     if (!is_datatype(type)) return not_known;
-    const Layout* layout = Cache::instance().find(type, block_limit);
+    const Layout* layout = Cache::instance().find(type, run_limit);
     if (layout == nullptr && !is_committed(type)) {
         // It may be before it is used again.
         detail::layout_generation.fetch_add(1, std::memory_order_release);
         return not_known;
     }
     if (layout == nullptr) {
-        const std::uint64_t blocks = std::max(block_limit, blocks_at_once);
+        const std::uint64_t blocks = std::max(run_limit, runs_at_once);
         Layout computed = compute_layout(type, blocks);
         layout = Cache::instance().keep(type, blocks, computed);
         if (layout == nullptr) {
             auto& passing = thread_scratch<std::array<Layout, 4>, struct PassingLayouts>();
             static thread_local std::size_t turn = 0;
             detail::layout_generation.fetch_add(1, std::memory_order_release);
-            if (computed.blocks.size() > block_limit) return not_known;
+            if (computed.blocks.size() > run_limit) return not_known;
             return passing[turn++ % passing.size()] = std::move(computed);
         }
-        if (layout->blocks.size() > block_limit) layout = &not_known;
+        if (layout->blocks.size() > run_limit) layout = &not_known;
     }
-    recent.entries[recent.next++ % recent.entries.size()] = {generation, type, block_limit, layout};
+    recent.entries[recent.next++ % recent.entries.size()] = {generation, type, run_limit, layout};
     return *layout;
 }
 
-bool flatten(const Layout& layout, std::int64_t base, std::uint64_t count, std::uint64_t block_limit,
-             std::vector<Block>& out) {
+bool flatten(const Layout& layout, std::int64_t base, std::uint64_t count, std::uint64_t run_limit,
+             std::vector<LayoutRun>& out) {
     out.clear();
-    return layout.known && repeat(layout.blocks, base, count, layout.extent, block_limit, out);
+    return layout.known && repeat(layout.blocks, base, count, layout.extent, run_limit, out);
 }
 
 }  // namespace nearfetch

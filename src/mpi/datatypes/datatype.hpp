@@ -12,17 +12,17 @@
 namespace nearfetch {
 
 /// A contiguous run of bytes of one element of a datatype.
-struct Block {
+struct LayoutRun {
     std::int64_t offset = 0;  ///< from the buffer's address, bytes; may be negative
     std::uint64_t size = 0;   ///< bytes, never 0
 
-    friend bool operator==(const Block&, const Block&) = default;
+    friend bool operator==(const LayoutRun&, const LayoutRun&) = default;
 };
 
 /// One element of a datatype, flattened: its blocks in the order in which MPI sends them, adjacent ones
 /// merged.
 struct Layout {
-    std::vector<Block> blocks;
+    std::vector<LayoutRun> blocks;
     std::int64_t extent = 0;  ///< from one element to the next, bytes
     std::uint64_t size = 0;   ///< of all blocks together, bytes
     bool known = false;  ///< false: could not be flattened (a constructor we do not know, too many blocks)
@@ -37,15 +37,15 @@ struct Layout {
 /// Types of up to this many blocks are flattened at once, however few were asked for: the caller that wants
 /// one block at most is mostly followed by one that wants them all. Of types of more blocks most gets are
 /// bypassed, and nobody has to know which blocks these are.
-inline constexpr std::uint64_t blocks_at_once = 64;
+inline constexpr std::uint64_t runs_at_once = 64;
 
 /// The layout of `type`, kept until the type is freed (from whichever language) and then forgotten, because
-/// MPI reuses handles. Layouts of more than `block_limit` blocks are not known. Valid until `type` is freed,
+/// MPI reuses handles. Layouts of more than `run_limit` blocks are not known. Valid until `type` is freed,
 /// and at least until the same thread's fourth call from now; copy what has to last. Any thread may call at
 /// any time between MPI's start and its end. Never raises an MPI error: a handle that is null or no datatype
 /// at all, or a type that was not committed, is simply not known.
 /// \throws std::bad_alloc
-const Layout& layout_of(MPI_Datatype type, std::uint64_t block_limit);
+const Layout& layout_of(MPI_Datatype type, std::uint64_t run_limit);
 
 namespace detail {
 extern std::atomic<std::uint64_t> layout_generation;
@@ -58,10 +58,10 @@ inline std::uint64_t datatype_generation() noexcept {
 }
 
 /// Replaces `out` by the blocks of `count` elements at `base`, in MPI's order, adjacent ones merged.
-/// \return false if the layout is not known, there would be more than `block_limit` blocks, or an address
+/// \return false if the layout is not known, there would be more than `run_limit` blocks, or an address
 /// would overflow
 /// \throws std::bad_alloc
-bool flatten(const Layout& layout, std::int64_t base, std::uint64_t count, std::uint64_t block_limit,
-             std::vector<Block>& out);
+bool flatten(const Layout& layout, std::int64_t base, std::uint64_t count, std::uint64_t run_limit,
+             std::vector<LayoutRun>& out);
 
 }  // namespace nearfetch

@@ -44,11 +44,11 @@ std::int64_t sum(std::int64_t a, std::int64_t b) {
 }
 
 /// Appends a block, merged with the last one if it continues that.
-bool append(std::vector<Block>& out, std::int64_t offset, std::uint64_t size, std::uint64_t limit) {
+bool append(std::vector<LayoutRun>& out, std::int64_t offset, std::uint64_t size, std::uint64_t limit) {
     std::int64_t end = 0;
     if (__builtin_add_overflow(offset, size, &end)) return false;
     if (!out.empty()) {
-        Block& last = out.back();
+        LayoutRun& last = out.back();
         if (last.offset + static_cast<std::int64_t>(last.size) == offset) {
             last.size += size;
             return true;
@@ -164,7 +164,7 @@ class Contents {
 };
 
 struct Map {
-    std::vector<Block> blocks;
+    std::vector<LayoutRun> blocks;
     std::int64_t extent = 0;
 };
 
@@ -217,8 +217,8 @@ class Flattener {
                          struct_integer = MPI_COMBINER_STRUCT_INTEGER;
 #endif
 
-    void add(const std::vector<Block>& pattern, std::int64_t start, std::int64_t count, std::int64_t stride,
-             std::vector<Block>& out) const {
+    void add(const std::vector<LayoutRun>& pattern, std::int64_t start, std::int64_t count,
+             std::int64_t stride, std::vector<LayoutRun>& out) const {
         require(count >= 0 && repeat(pattern, start, static_cast<std::uint64_t>(count), stride, limit_, out));
     }
 
@@ -258,7 +258,7 @@ class Flattener {
     }
 
     /// A type made of one other type.
-    void derived(int combiner, Contents& contents, const Map& inner, std::vector<Block>& out) {
+    void derived(int combiner, Contents& contents, const Map& inner, std::vector<LayoutRun>& out) {
         switch (combiner) {
             case MPI_COMBINER_DUP:
             case MPI_COMBINER_RESIZED:
@@ -298,15 +298,15 @@ class Flattener {
         }
     }
 
-    void vector(Contents& contents, const Map& inner, std::int64_t unit, std::vector<Block>& out) const {
+    void vector(Contents& contents, const Map& inner, std::int64_t unit, std::vector<LayoutRun>& out) const {
         const std::int64_t count = contents.next(), length = contents.next(), stride = contents.next();
         if (count == 0) return;
-        std::vector<Block> row;
+        std::vector<LayoutRun> row;
         add(inner.blocks, 0, length, inner.extent, row);
         add(row, 0, count, product(stride, unit), out);
     }
 
-    void indexed(Contents& contents, const Map& inner, std::int64_t unit, std::vector<Block>& out) const {
+    void indexed(Contents& contents, const Map& inner, std::int64_t unit, std::vector<LayoutRun>& out) const {
         const std::int64_t count = contents.next();
         const auto lengths = contents.next(count), places = contents.next(count);
         for (std::size_t i = 0; i < lengths.size(); ++i)
@@ -314,13 +314,13 @@ class Flattener {
     }
 
     void indexed_block(Contents& contents, const Map& inner, std::int64_t unit,
-                       std::vector<Block>& out) const {
+                       std::vector<LayoutRun>& out) const {
         const std::int64_t count = contents.next(), length = contents.next();
         for (const std::int64_t place : contents.next(count))
             add(inner.blocks, product(place, unit), length, inner.extent, out);
     }
 
-    void structure(Contents& contents, std::vector<Block>& out) {
+    void structure(Contents& contents, std::vector<LayoutRun>& out) {
         const std::int64_t count = contents.next();
         const auto lengths = contents.next(count), places = contents.next(count);
         const auto types = contents.types();
@@ -333,7 +333,7 @@ class Flattener {
         }
     }
 
-    void subarray(Contents& contents, const Map& inner, std::vector<Block>& out) const {
+    void subarray(Contents& contents, const Map& inner, std::vector<LayoutRun>& out) const {
         const std::int64_t rank = contents.next();
         std::int64_t order = contents.large() ? contents.next() : 0;
         const auto sizes = contents.next(rank), parts = contents.next(rank), starts = contents.next(rank);
@@ -346,7 +346,7 @@ class Flattener {
 
     /// MPI-4.1, section 5.1.4. Ranks lie in the process grid in row-major order, whatever the order of the
     /// array.
-    void darray(Contents& contents, const Map& inner, std::vector<Block>& out) const {
+    void darray(Contents& contents, const Map& inner, std::vector<LayoutRun>& out) const {
         std::int64_t processes = contents.next(), rank = contents.next();
         const std::int64_t n = contents.next();
         std::span<const std::int64_t> sizes;
@@ -375,13 +375,13 @@ class Flattener {
 
     /// The selected part of an array, its fastest dimension innermost.
     void array(std::vector<Dimension>& dimensions, std::int64_t order, const Map& inner,
-               std::vector<Block>& out) const {
+               std::vector<LayoutRun>& out) const {
         require(order == MPI_ORDER_C || order == MPI_ORDER_FORTRAN);
         if (order == MPI_ORDER_C) std::reverse(dimensions.begin(), dimensions.end());
-        std::vector<Block> part = inner.blocks;
+        std::vector<LayoutRun> part = inner.blocks;
         std::int64_t stride = inner.extent;
         for (const Dimension& d : dimensions) {
-            std::vector<Block> wider;
+            std::vector<LayoutRun> wider;
             if (part.empty()) return;
             for (std::int64_t i = d.first; i < d.end; i = sum(i, d.step))
                 add(part, product(i, stride), std::min(d.length, d.end - i), stride, wider);
@@ -395,7 +395,7 @@ class Flattener {
 };
 
 /// Whether the library sees the type in the same way, as far as its own size and bounds tell.
-bool agrees(MPI_Datatype type, const std::vector<Block>& blocks, std::uint64_t size) {
+bool agrees(MPI_Datatype type, const std::vector<LayoutRun>& blocks, std::uint64_t size) {
     MPI_Count its_size = 0;
     if (PMPI_Type_size_x(type, &its_size) != MPI_SUCCESS) return false;
     if (static_cast<std::uint64_t>(its_size) != size) return false;
@@ -405,7 +405,7 @@ bool agrees(MPI_Datatype type, const std::vector<Block>& blocks, std::uint64_t s
     MPI_Count its_lower = 0, its_extent = 0;
     if (PMPI_Type_get_true_extent_x(type, &its_lower, &its_extent) != MPI_SUCCESS) return false;
     std::int64_t lower = INT64_MAX, upper = INT64_MIN;
-    for (const Block& block : blocks) {
+    for (const LayoutRun& block : blocks) {
         lower = std::min(lower, block.offset);
         upper = std::max(upper, block.offset + static_cast<std::int64_t>(block.size));
     }
@@ -418,8 +418,8 @@ bool agrees(MPI_Datatype type, const std::vector<Block>& blocks, std::uint64_t s
 
 }  // namespace
 
-bool repeat(const std::vector<Block>& pattern, std::int64_t start, std::uint64_t count, std::int64_t stride,
-            std::uint64_t limit, std::vector<Block>& out) {
+bool repeat(const std::vector<LayoutRun>& pattern, std::int64_t start, std::uint64_t count,
+            std::int64_t stride, std::uint64_t limit, std::vector<LayoutRun>& out) {
     if (pattern.empty() || count == 0) return true;
     if (pattern.size() == 1 && stride >= 0 && static_cast<std::uint64_t>(stride) == pattern[0].size) {
         std::int64_t offset = 0;
@@ -429,7 +429,7 @@ bool repeat(const std::vector<Block>& pattern, std::int64_t start, std::uint64_t
         return append(out, offset, size, limit);
     }
     for (std::uint64_t i = 0;;) {
-        for (const Block& block : pattern) {
+        for (const LayoutRun& block : pattern) {
             std::int64_t offset = 0;
             if (__builtin_add_overflow(start, block.offset, &offset)) return false;
             if (!append(out, offset, block.size, limit)) return false;
@@ -459,11 +459,11 @@ bool is_predefined(MPI_Datatype type) noexcept {
     }
 }
 
-Layout compute_layout(MPI_Datatype type, std::uint64_t block_limit) {
+Layout compute_layout(MPI_Datatype type, std::uint64_t run_limit) {
     Layout layout;
     try {
-        Map map = Flattener(block_limit).map_of(type);
-        for (const Block& block : map.blocks)
+        Map map = Flattener(run_limit).map_of(type);
+        for (const LayoutRun& block : map.blocks)
             layout.size += block.size;
         require(agrees(type, map.blocks, layout.size));
         layout.blocks = std::move(map.blocks);

@@ -17,16 +17,16 @@ bool is_datatype(MPI_Datatype type) noexcept;
 /// Predefined, with a name or without: such a type is never freed.
 bool is_predefined(MPI_Datatype type) noexcept;
 
-/// The layout of a valid datatype, not known if it has more than `block_limit` blocks. Costs time in
+/// The layout of a valid datatype, not known if it has more than `run_limit` blocks. Costs time in
 /// proportion to the arguments of its constructors and to its blocks, not to its elements.
 /// \throws std::bad_alloc
-Layout compute_layout(MPI_Datatype type, std::uint64_t block_limit);
+Layout compute_layout(MPI_Datatype type, std::uint64_t run_limit);
 
 /// Appends `count` copies of `pattern`, the first moved by `start`, each other `stride` after the one before;
 /// neighbours that continue each other are merged. Costs no more than the blocks it makes.
 /// \return false if there would be more than `limit` blocks, or an address would overflow
 /// \throws std::bad_alloc
-bool repeat(const std::vector<Block>& pattern, std::int64_t start, std::uint64_t count, std::int64_t stride,
-            std::uint64_t limit, std::vector<Block>& out);
+bool repeat(const std::vector<LayoutRun>& pattern, std::int64_t start, std::uint64_t count,
+            std::int64_t stride, std::uint64_t limit, std::vector<LayoutRun>& out);
 
 }  // namespace nearfetch

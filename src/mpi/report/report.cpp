@@ -52,9 +52,9 @@ std::string decision_line(const Decision& decision) {
 }
 
 std::string puts_line(const RangeCacheCounters& counters) {
-    if (counters.puts_collected == 0) return {};
-    return "    " + std::to_string(counters.puts) + " puts, " + std::to_string(counters.puts_collected) +
-           " of them collected and sent in " + std::to_string(counters.put_messages) + " messages\n";
+    if (counters.puts_combined == 0) return {};
+    return "    " + std::to_string(counters.puts) + " puts, " + std::to_string(counters.puts_combined) +
+           " of them combined and sent in " + std::to_string(counters.put_messages) + " messages\n";
 }
 
 }  // namespace
@@ -71,9 +71,9 @@ void Report::add(Window& window) noexcept {
         Record record{window.name(),
                       std::string(mode_name(window.mode())),
                       1,
-                      window.cached().ranks(),
-                      window.cached().counters(),
-                      window.cached().decisions()};
+                      window.cache().ranks(),
+                      window.cache().counters(),
+                      window.cache().decisions()};
         if (records_.size() < record_limit) {
             records_.push_back(std::move(record));
             return;

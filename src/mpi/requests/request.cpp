@@ -80,9 +80,9 @@ class Watched {
 /// \param name of the call
 /// \param done what the call sets to a true flag or a number if a request has completed; null: one has for
 /// sure
-void learned_if_completed(const char* name, int status, const int* done) noexcept {
+void acquire_if_completed(const char* name, int status, const int* done) noexcept {
     // After an error, too, some may have completed.
-    if (status != MPI_SUCCESS || done == nullptr || (*done != 0 && *done != MPI_UNDEFINED)) learned(name);
+    if (status != MPI_SUCCESS || done == nullptr || (*done != 0 && *done != MPI_UNDEFINED)) acquire_by(name);
 }
 
 template <class Call>
@@ -92,7 +92,7 @@ template <class Call>
     const std::uint64_t begin_ticks = watched.any() ? ticks() : 0;
     return and_then(call, [&](int status) {
         if (watched.any()) watched.settle(requests, ticks() - begin_ticks);
-        if (!watched.silent()) learned_if_completed(name, status, done);
+        if (!watched.silent()) acquire_if_completed(name, status, done);
     });
 }
 
@@ -112,7 +112,7 @@ int watch(const char* name, int count, MPI_Request* requests, const int* done, c
     if (!RequestTable::none()) [[unlikely]]
         return watch_tracked(name, count, requests, done, call);
     if (requests == nullptr || std::all_of(requests, requests + std::max(count, 0), is_done)) return call();
-    return and_then(call, [&](int status) { learned_if_completed(name, status, done); });
+    return and_then(call, [&](int status) { acquire_if_completed(name, status, done); });
 }
 
 }  // namespace
@@ -147,8 +147,8 @@ void detail::ask_for_complete_handle(const Window& window) {
     asked_for_complete_handle.store(true, std::memory_order_relaxed);
 }
 
-void track_request(MPI_Request& request, Window& window, int target, RequestId id, Moment carries) {
-    const TrackedRequest tracked{.window = &window, .target = target, .id = id, .carries = carries};
+void track_request(MPI_Request& request, Window& window, int target, RequestId id, Moment leads) {
+    const TrackedRequest tracked{.window = &window, .target = target, .id = id, .leads = leads};
     try {
         RequestTable::instance().add(request, tracked);
         // Else its buffer may have been reused, and nobody has said so, when a flush completes it.
@@ -163,7 +163,7 @@ void track_request(MPI_Request& request, Window& window, int target, RequestId i
 
 void track_silent_request(MPI_Request request, Window& window, RequestId id) try {
     if (complete_at_once(window, request))
-        window.cached().bypassed_request_completed(id);
+        window.cache().bypassed_request_completed(id);
     else
         RequestTable::instance().add(request, {.window = &window, .id = id});
 } catch (const std::bad_alloc&) {
@@ -189,12 +189,12 @@ int cancel_nothing(void*, int) { return MPI_SUCCESS; }
 
 }  // namespace
 
-int start_waiting_request(Window& window, int target, RequestId id, Moment carrier, MPI_Request* request) {
+int start_waiting_request(Window& window, int target, RequestId id, Moment leader, MPI_Request* request) {
     const int status = PMPI_Grequest_start(query, free_nothing, cancel_nothing, nullptr, request);
     if (status != MPI_SUCCESS) return status;
     try {
         RequestTable::instance().add(*request,
-                                     {.window = &window, .target = target, .id = id, .awaits = carrier});
+                                     {.window = &window, .target = target, .id = id, .awaits = leader});
         return MPI_SUCCESS;
     } catch (const std::bad_alloc&) {
         PMPI_Grequest_complete(*request);
@@ -308,7 +308,7 @@ int MPI_Request_free(MPI_Request* request) {
     const MPI_Request handle = *request;
     const TrackedRequest tracked = RequestTable::instance().find(handle);
     // What is waited for needs its handle until then, and what waits needs somebody to make it complete.
-    if (tracked.carries != 0 || tracked.awaits != 0) return MPI_Wait(request, MPI_STATUS_IGNORE);
+    if (tracked.leads != 0 || tracked.awaits != 0) return MPI_Wait(request, MPI_STATUS_IGNORE);
     // From here on only a flush completes it. Before the library's own free: then the handle may be
     // another's.
     if (tracked.id != 0 && RequestTable::instance().remove(handle, tracked.id)) tracked.complete(false);
@@ -318,7 +318,7 @@ int MPI_Request_free(MPI_Request* request) {
 int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
     bring(1, &request, Patience::poll);
     const int result = PMPI_Request_get_status(request, flag, status);
-    if (result == MPI_SUCCESS && *flag && is_known_complete(request)) learned("MPI_Request_get_status");
+    if (result == MPI_SUCCESS && *flag && is_known_complete(request)) acquire_by("MPI_Request_get_status");
     return result;
 }
 
@@ -331,7 +331,7 @@ int MPI_Request_get_status_all(int count, const MPI_Request requests[], int* fla
         if (!news && *flag)
             for (int i = 0; i < count; ++i)
                 news = is_known_complete(requests[i]) || news;
-        if (news) learned("MPI_Request_get_status_all");
+        if (news) acquire_by("MPI_Request_get_status_all");
     });
 }
 
@@ -342,7 +342,7 @@ int MPI_Request_get_status_any(int count, const MPI_Request requests[], int* ind
     return and_then(look, [&](int result) {
         const bool any = result == MPI_SUCCESS && *flag && *index != MPI_UNDEFINED;
         if (result != MPI_SUCCESS || (any && is_known_complete(requests[*index])))
-            learned("MPI_Request_get_status_any");
+            acquire_by("MPI_Request_get_status_any");
     });
 }
 
@@ -355,7 +355,7 @@ int MPI_Request_get_status_some(int count, const MPI_Request requests[], int* do
         if (!news && *done != MPI_UNDEFINED)
             for (int i = 0; i < *done; ++i)
                 news = is_known_complete(requests[indices[i]]) || news;
-        if (news) learned("MPI_Request_get_status_some");
+        if (news) acquire_by("MPI_Request_get_status_some");
     });
 }
 #endif

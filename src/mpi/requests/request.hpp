@@ -6,7 +6,7 @@
 #include <atomic>
 
 #include "mpi/window.hpp"
-#include "rma/cached_window.hpp"
+#include "rma/window_cache.hpp"
 
 namespace nearfetch {
 
@@ -29,11 +29,11 @@ inline bool complete_at_once(const Window& window, MPI_Request request) {
 }
 
 /// Remembers that `request` is that get, until it completes or is freed.
-/// \param carries if it is a carrier: since when, else 0
-void track_request(MPI_Request& request, Window& window, int target, RequestId id, Moment carries);
+/// \param leads if it is a leader: since when, else 0
+void track_request(MPI_Request& request, Window& window, int target, RequestId id, Moment leads);
 
-/// A request of a get that waits for a carrier (request_table.hpp). \return the library's status
-int start_waiting_request(Window& window, int target, RequestId id, Moment carrier, MPI_Request* request);
+/// A request of a get that waits for a leader (request_table.hpp). \return the library's status
+int start_waiting_request(Window& window, int target, RequestId id, Moment leader, MPI_Request* request);
 /// The bytes of a request that waits are there.
 void request_arrived(RequestId id) noexcept;
 

@@ -28,9 +28,9 @@ void RequestTable::erase(MPI_Request request) noexcept {
         others_.erase(request);
 }
 
-/// Nobody finds it by what it carries or awaits any more.
+/// Nobody finds it by what it leads or awaits any more.
 void RequestTable::unlink(const TrackedRequest& tracked) noexcept {
-    if (tracked.carries != 0) carriers_.erase({tracked.window, tracked.carries});
+    if (tracked.leads != 0) leaders_.erase({tracked.window, tracked.leads});
     if (tracked.awaits != 0) waiting_.erase(tracked.id);
 }
 
@@ -49,7 +49,7 @@ void RequestTable::add(MPI_Request request, const TrackedRequest& tracked) {
             first_request_ = request;
             first_ = tracked;
         }
-        if (tracked.carries != 0) carriers_.insert_or_assign({tracked.window, tracked.carries}, request);
+        if (tracked.leads != 0) leaders_.insert_or_assign({tracked.window, tracked.leads}, request);
         if (tracked.awaits != 0) waiting_.insert_or_assign(tracked.id, request);
     } catch (...) {
         unlink(tracked);
@@ -104,12 +104,12 @@ void RequestTable::remove_all(const Window& window) {
     count();
 }
 
-MPI_Request RequestTable::carrier_of(MPI_Request request) noexcept {
+MPI_Request RequestTable::leader_of(MPI_Request request) noexcept {
     const Guard guard = lock();
     const TrackedRequest* const found = lookup(request);
     if (found == nullptr || found->awaits == 0) return MPI_REQUEST_NULL;
-    const auto carrier = carriers_.find({found->window, found->awaits});
-    return carrier == carriers_.end() ? MPI_REQUEST_NULL : carrier->second;
+    const auto leader = leaders_.find({found->window, found->awaits});
+    return leader == leaders_.end() ? MPI_REQUEST_NULL : leader->second;
 }
 
 MPI_Request RequestTable::arrived(RequestId waiting) {
@@ -127,24 +127,24 @@ void bring_slowly(int count, const MPI_Request* requests, Patience patience) {
     RequestTable& table = RequestTable::instance();
     MPI_Request last = MPI_REQUEST_NULL;  // often many in a row wait for the same one
     for (int i = 0; i < count; ++i) {
-        const MPI_Request carrier = table.carrier_of(requests[i]);
-        if (carrier == MPI_REQUEST_NULL || carrier == last) continue;
-        last = carrier;
+        const MPI_Request leader = table.leader_of(requests[i]);
+        if (leader == MPI_REQUEST_NULL || leader == last) continue;
+        last = leader;
         const std::uint64_t begin_ticks = ticks();
         int flag = 0;
         const auto look = [&] {
             int status = MPI_SUCCESS;
             do
-                status = PMPI_Request_get_status(carrier, &flag, MPI_STATUS_IGNORE);
+                status = PMPI_Request_get_status(leader, &flag, MPI_STATUS_IGNORE);
             while (patience == Patience::wait && status == MPI_SUCCESS && !flag);
             return status;
         };
         and_then(look, [&](int status) {
             if (status == MPI_SUCCESS && !flag) return;
-            const auto tracked = table.silence(carrier, table.find(carrier).id);
+            const auto tracked = table.silence(leader, table.find(leader).id);
             tracked->complete(true, ticks() - begin_ticks);
             // What a failed transfer has left there is for nobody.
-            if (status != MPI_SUCCESS) tracked->window->cached().acquire();
+            if (status != MPI_SUCCESS) tracked->window->cache().acquire();
         });
     }
 }

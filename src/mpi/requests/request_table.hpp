@@ -3,13 +3,13 @@
 
 // The requests that nearfetch knows of: those of gets until they complete, and others whose end is no news.
 //
-// A get that is fetched with all that is missing around it is a carrier: gets with requests of what it brings
+// A get that is fetched with all that is missing around it is a leader: gets with requests of what it brings
 // start nothing, and wait. Their requests are generalized ones (MPI-3.1, 12.2), which are complete as soon as
-// the carrier is and their bytes have been handed out. The library knows nothing of that. So whoever is about
-// to wait for one makes its carrier arrive first: bring().
+// the leader is and their bytes have been handed out. The library knows nothing of that. So whoever is about
+// to wait for one makes its leader arrive first: bring().
 //
 // Another tool may catch the calls that complete requests, and go on to PMPI. So before the end of some
-// request has been seen, there are no carriers, and what requests bring is not kept.
+// request has been seen, there are no leaders, and what requests bring is not kept.
 
 #include <mpi.h>
 
@@ -29,20 +29,20 @@ struct TrackedRequest {
     Window* window = nullptr;
     int target = MPI_PROC_NULL;  ///< of a get that may be kept
     RequestId id = 0;
-    Moment carries = 0;  ///< a carrier: since then
-    Moment awaits = 0;   ///< waits for the carrier of that moment
+    Moment leads = 0;   ///< a leader: since then
+    Moment awaits = 0;  ///< waits for the leader of that moment
     std::uint64_t waited_ticks = 0;
 
     bool is_get() const noexcept { return target != MPI_PROC_NULL; }
     void complete(bool keep, std::uint64_t last_ticks = 0) const noexcept {
         if (is_get())
-            window->cached().complete_request(target, id, keep, waited_ticks + last_ticks);
+            window->cache().complete_request(target, id, keep, waited_ticks + last_ticks);
         else if (keep && window != nullptr)
-            window->cached().bypassed_request_completed(id);
+            window->cache().bypassed_request_completed(id);
     }
     /// No call that is watched said when it ended: its buffer may have been reused.
     void abandon() const noexcept {
-        if (is_get()) window->cached().abandon_request(target, id);
+        if (is_get()) window->cache().abandon_request(target, id);
     }
 };
 
@@ -60,7 +60,7 @@ class RequestTable {
     }
 
     static bool none() noexcept { return count_.load(std::memory_order_relaxed) == 0; }
-    /// Whether none waits for a carrier.
+    /// Whether none waits for a leader.
     static bool none_waits() noexcept { return waiting_count_.load(std::memory_order_relaxed) == 0; }
 
     /// \throws std::bad_alloc, and it is not there
@@ -75,13 +75,13 @@ class RequestTable {
     void waited(MPI_Request request, std::uint64_t ticks);
     void remove_all(const Window& window);
 
-    /// The carrier that a request waits for, or MPI_REQUEST_NULL where it does not.
-    MPI_Request carrier_of(MPI_Request request) noexcept;
+    /// The leader that a request waits for, or MPI_REQUEST_NULL where it does not.
+    MPI_Request leader_of(MPI_Request request) noexcept;
     /// What it waits for has arrived. \return its handle
     MPI_Request arrived(RequestId waiting);
 
   private:
-    using Carrier = std::pair<const Window*, Moment>;
+    using Leader = std::pair<const Window*, Moment>;
     using Guard = std::unique_lock<std::mutex>;
     Guard lock() noexcept { return acquires_one_by_one() ? Guard() : Guard(mutex_); }
     void unlink(const TrackedRequest& tracked) noexcept;
@@ -95,7 +95,7 @@ class RequestTable {
     MPI_Request first_request_ = MPI_REQUEST_NULL;
     TrackedRequest first_;
     std::unordered_map<MPI_Request, TrackedRequest> others_;
-    std::map<Carrier, MPI_Request> carriers_;
+    std::map<Leader, MPI_Request> leaders_;
     std::unordered_map<RequestId, MPI_Request> waiting_;
     static constinit std::atomic<std::size_t> count_;
     static constinit std::atomic<std::size_t> waiting_count_;
@@ -104,7 +104,7 @@ class RequestTable {
 
 enum class Patience : bool { poll, wait };
 
-/// Hands out what the carriers of these requests have brought; with patience, of all of them.
+/// Hands out what the leaders of these requests have brought; with patience, of all of them.
 void bring_slowly(int count, const MPI_Request* requests, Patience patience);
 inline void bring(int count, const MPI_Request* requests, Patience patience) {
     if (!RequestTable::none_waits() && requests != nullptr) [[unlikely]]

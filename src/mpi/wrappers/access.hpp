@@ -68,14 +68,14 @@ RangeGet range_get_of(const Window& window, const Access<Count>& call, RequestId
             .request = request};
 }
 
-/// So many pieces at least, as far as these go: `block_limit` + 1 stands for any number above.
+/// So many runs at least, as far as these go: `run_limit` + 1 stands for any number above.
 /// \throws std::bad_alloc
-inline std::uint64_t least_pieces(MPI_Datatype type, MPI_Count count, std::uint64_t block_limit) {
-    const Layout& layout = layout_of(type, block_limit);
-    const std::uint64_t many = block_limit + 1;
+inline std::uint64_t least_runs(MPI_Datatype type, MPI_Count count, std::uint64_t run_limit) {
+    const Layout& layout = layout_of(type, run_limit);
+    const std::uint64_t many = run_limit + 1;
     if (!layout.known) return many;
     if (layout.blocks.empty() || count <= 0) return 0;
-    const Block &first = layout.blocks.front(), &last = layout.blocks.back();
+    const LayoutRun &first = layout.blocks.front(), &last = layout.blocks.back();
     const bool joined = first.offset + layout.extent == last.offset + static_cast<std::int64_t>(last.size);
     const std::uint64_t each = layout.blocks.size() - (joined ? 1 : 0);
     std::uint64_t all = 0;
@@ -83,17 +83,17 @@ inline std::uint64_t least_pieces(MPI_Datatype type, MPI_Count count, std::uint6
     return std::min(all + (joined ? 1 : 0), many);
 }
 template <class Count>
-std::uint64_t least_pieces(const Access<Count>& access, std::uint64_t block_limit) noexcept try {
-    return std::max(least_pieces(access.origin_type, access.origin_count, block_limit),
-                    least_pieces(access.target_type, access.target_count, block_limit));
+std::uint64_t least_runs(const Access<Count>& access, std::uint64_t run_limit) noexcept try {
+    return std::max(least_runs(access.origin_type, access.origin_count, run_limit),
+                    least_runs(access.target_type, access.target_count, run_limit));
 } catch (const std::bad_alloc&) {
-    return block_limit + 1;
+    return run_limit + 1;
 }
 
 /// All addresses between which the bytes of an access lie at its origin; any where the library cannot say.
 template <class Count>
-Piece origins_of(const Access<Count>& access) noexcept {
-    constexpr Piece any{0, ~std::uint64_t{0}, nullptr};
+ByteRun origins_of(const Access<Count>& access) noexcept {
+    constexpr ByteRun any{0, ~std::uint64_t{0}, nullptr};
     MPI_Count first = 0, bytes = 0, lower = 0, extent = 0, to_last = 0;
     if (PMPI_Type_get_true_extent_x(access.origin_type, &first, &bytes) != MPI_SUCCESS ||
         PMPI_Type_get_extent_x(access.origin_type, &lower, &extent) != MPI_SUCCESS ||
@@ -107,18 +107,18 @@ Piece origins_of(const Access<Count>& access) noexcept {
 
 /// \return false if the layouts are not known, or it is not one that could be cached: then it stays unseen
 template <class Count>
-bool find_pieces(const Window& window, const Access<Count>& access, std::vector<Piece>& pieces) noexcept try {
+bool find_runs(const Window& window, const Access<Count>& access, std::vector<ByteRun>& runs) noexcept try {
     if (const std::uint64_t size = run_bytes(access); size != 0) {
         const std::uint64_t offset = window.offset(access.target, access.displacement);
-        pieces.assign(1, {offset, size, static_cast<std::byte*>(access.origin)});
-    } else if (!make_pieces(window, access.origin, static_cast<std::uint64_t>(access.origin_count),
-                            access.origin_type, access.target, access.displacement,
-                            static_cast<std::uint64_t>(access.target_count), access.target_type, pieces)) {
+        runs.assign(1, {offset, size, static_cast<std::byte*>(access.origin)});
+    } else if (!make_runs(window, access.origin, static_cast<std::uint64_t>(access.origin_count),
+                          access.origin_type, access.target, access.displacement,
+                          static_cast<std::uint64_t>(access.target_count), access.target_type, runs)) {
         return false;
     }
-    for (const Piece& piece : pieces)
-        if (piece.offset + piece.size < piece.offset) return false;
-    return !pieces.empty();
+    for (const ByteRun& run : runs)
+        if (run.offset + run.size < run.offset) return false;
+    return !runs.empty();
 } catch (const std::bad_alloc&) {
     return false;
 }

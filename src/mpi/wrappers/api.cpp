@@ -35,7 +35,7 @@ extern "C" {
 
 int nearfetch_win_invalidate(MPI_Win win) {
     return with_window(win, [](Window& window) -> int {
-        window.cached().acquire();
+        window.cache().acquire();
         return MPI_SUCCESS;
     });
 }
@@ -45,17 +45,17 @@ int nearfetch_win_prefetch(MPI_Win win, int target, MPI_Aint disp, nearfetch_cou
         if (target == MPI_PROC_NULL || count == 0 || window.off()) return MPI_SUCCESS;
         if (!window.has(target))
             throw Error("nearfetch_win_prefetch: target " + std::to_string(target),
-                        "the window has " + std::to_string(window.cached().ranks()) + " ranks",
+                        "the window has " + std::to_string(window.cache().ranks()) + " ranks",
                         "name one of them");
         if (count < 0)
             throw Error("nearfetch_win_prefetch: count " + std::to_string(count), "it is negative",
                         "give a number of elements");
-        std::vector<Piece> pieces;
-        if (!make_target_pieces(window, target, disp, static_cast<std::uint64_t>(count), type, pieces))
+        std::vector<ByteRun> runs;
+        if (!make_target_runs(window, target, disp, static_cast<std::uint64_t>(count), type, runs))
             return MPI_SUCCESS;
         if (const int status = window.open_locks(); status != MPI_SUCCESS) return status;
-        for (const Piece& piece : pieces) {
-            const int status = window.cached().prefetch(target, piece.range());
+        for (const ByteRun& run : runs) {
+            const int status = window.cache().prefetch(target, run.range());
             if (status != MPI_SUCCESS) return status;
         }
         return MPI_SUCCESS;
@@ -65,13 +65,12 @@ int nearfetch_win_prefetch(MPI_Win win, int target, MPI_Aint disp, nearfetch_cou
 int nearfetch_win_set_score(MPI_Win win, nearfetch_score_function score, void* context) {
     return with_window(win, [&](Window& window) -> int {
         if (score == nullptr)
-            window.cached().set_score({});
+            window.cache().set_score({});
         else
-            window.cached().set_score(
-                [score, context](Rank target, std::uint64_t offset, std::uint64_t size) {
-                    return score(target, static_cast<nearfetch_count>(offset),
-                                 static_cast<nearfetch_count>(size), context);
-                });
+            window.cache().set_score([score, context](Rank target, std::uint64_t offset, std::uint64_t size) {
+                return score(target, static_cast<nearfetch_count>(offset), static_cast<nearfetch_count>(size),
+                             context);
+            });
         return MPI_SUCCESS;
     });
 }
@@ -80,12 +79,14 @@ int nearfetch_win_stats(MPI_Win win, const char* counter, unsigned long long* va
     *value = 0;
     return with_window(win, [&](Window& window) -> int {
         recess.forbid();
-        const RangeCacheCounters counters = window.cached().counters();
+        const RangeCacheCounters counters = window.cache().counters();
         for (const CounterInfo& row : range_cache_counter_table)
             if (row.name == counter) {
                 *value = counters.*row.member;
                 return MPI_SUCCESS;
             }
+        if (counter == std::string_view("puts_collected"))
+            throw Error("counter 'puts_collected'", "its name is puts_combined", "use that name");
         throw Error("unknown counter '" + std::string(counter) + "'", "the statistics have no such counter",
                     "use a name that stands in rank-<N>.json");
     });

@@ -151,12 +151,12 @@ def c_wrapper(call: Prototype, kind: str) -> str:
     if kind == "flag":
         return f"""int MPI_{call.name}({call.declared}) {{
     const int outcome = PMPI_{call.name}({arguments});
-    if (outcome == MPI_SUCCESS && *flag) learned("MPI_{call.name}");
+    if (outcome == MPI_SUCCESS && *flag) acquire_by("MPI_{call.name}");
     return outcome;
 }}
 """
     return f"""int MPI_{call.name}({call.declared}) {{
-    const Learning learning("MPI_{call.name}");
+    const AcquireScope acquires("MPI_{call.name}");
     return PMPI_{call.name}({arguments});
 }}
 """
@@ -167,9 +167,9 @@ def fortran_wrapper(call: Prototype, name: str, kind: str) -> str:
     arguments = [f"a{i}" for i in range(len(call.names) + 1 + call.texts)]
     parameters = ", ".join(f"Argument {argument}" for argument in arguments)
     flag = f"a{call.names.index('flag')}" if kind == "flag" else ""
-    before, after = f'const Learning learning("MPI_{call.name}");', ""
+    before, after = f'const AcquireScope acquires("MPI_{call.name}");', ""
     if kind == "flag":
-        before, after = "", f'if (*static_cast<const MPI_Fint*>({flag}) != 0) learned("MPI_{call.name}");'
+        before, after = "", f'if (*static_cast<const MPI_Fint*>({flag}) != 0) acquire_by("MPI_{call.name}");'
     return f"""void {name}({parameters}) {{
     static const auto next = reinterpret_cast<void (*)({", ".join(["Argument"] * len(arguments))})>(
         next_fortran("{name}"));
@@ -183,7 +183,7 @@ def fortran_wrapper(call: Prototype, name: str, kind: str) -> str:
 def source(table: Table, declared: dict[str, Prototype], family: str) -> str:
     """The translation unit with all wrappers."""
     parts = ["// Made by calls.py from calls.txt.\n#include <mpi.h>\n\n"]
-    parts += ['#include "mpi/wrappers/learned.hpp"\n#include "mpi/fortran/next_fortran.hpp"\n\nusing namespace nearfetch;\n\n']
+    parts += ['#include "mpi/wrappers/acquire_scope.hpp"\n#include "mpi/fortran/next_fortran.hpp"\n\nusing namespace nearfetch;\n\n']
     parts += ["using Argument [[maybe_unused]] = void*;\n\n", 'extern "C" {\n\n']
     for call in wrapped(table, declared):
         kind = kind_of(table, call.name)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The setting check_hits: hits that are fetched again (rma/hit_checks.hpp), named by the calls that made
+// The setting check_hits: hits that are fetched again (rma/hit_validator.hpp), named by the calls that made
 // them.
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 #include <span>
 
 #include "mpi/window.hpp"
-#include "rma/hit_checks.hpp"
+#include "rma/hit_validator.hpp"
 
 namespace nearfetch {
 
@@ -18,7 +18,7 @@ void check_hit(Window& window, int target, std::uint64_t offset, std::span<const
 /// The same, if it belongs to the sample.
 inline void check_if_due(Window& window, int target, std::uint64_t offset, const void* served,
                          std::uint64_t size) {
-    if (window.cached().check_is_due()) [[unlikely]]
+    if (window.cache().check_is_due()) [[unlikely]]
         check_hit(window, target, offset, {static_cast<const std::byte*>(served), size});
 }
 

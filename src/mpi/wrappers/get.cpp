@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // MPI_Get and MPI_Rget. A get of one run of bytes that is in the cache is served in the first few lines; all
-// others become pieces for the engine, or pass by unseen where nearfetch does not know what they mean. Errors
+// others become runs for the engine, or pass by unseen where nearfetch does not know what they mean. Errors
 // are the library's own: whatever it would refuse never hits, and is handed to it.
 
 #include <mpi.h>
@@ -23,28 +23,28 @@ namespace nearfetch {
 
 namespace {
 
-/// Whether a get is not to be looked at in pieces, because these are many. Where nobody asks again for what
+/// Whether a get is not to be looked at in runs, because these are many. Where nobody asks again for what
 /// would still be fresh, they are not even counted.
 template <class Count>
-bool is_in_too_many_pieces(Window& window, const Access<Count>& call, std::uint64_t size) {
-    CachedWindow& cached = window.cached();
-    if (least_pieces(call, blocks_at_once) <= CachedWindow::few_pieces) return false;
+bool has_too_many_runs(Window& window, const Access<Count>& call, std::uint64_t size) {
+    WindowCache& cached = window.cache();
+    if (least_runs(call, runs_at_once) <= WindowCache::few_runs) return false;
     const std::uint64_t offset = window.offset(call.target, call.displacement);
     const std::uint64_t shape = std::hash<MPI_Datatype>{}(call.target_type) + size;
     if (!cached.asked_again(call.target, offset ^ (shape << 32))) return true;
-    return !cached.pieces_pay(call.target, least_pieces(call, window.block_limit()), size);
+    return !cached.runs_pay(call.target, least_runs(call, window.run_limit()), size);
 }
 
-/// The library's own call of a get that is not looked at in pieces.
+/// The library's own call of a get that is not looked at in runs.
 template <class Count>
 int get_unseen(Window& window, const Access<Count>& call, RequestId request, GetStarter& starter) {
     // It may read what this process has put.
-    window.cached().send_collected(call.target);
+    window.cache().send_combined(call.target);
     const std::uint64_t begin_ticks = ticks();
     const int status = starter.start_whole();
     if (status == MPI_SUCCESS)
-        window.cached().count_bypassed(range_get_of(window, call, request), origins_of(call),
-                                       ticks() - begin_ticks);
+        window.cache().count_bypassed(range_get_of(window, call, request), origins_of(call),
+                                      ticks() - begin_ticks);
     return status;
 }
 
@@ -59,15 +59,15 @@ int get_slowly(Window& window, const Access<Count>& call, RequestId request, Get
         return starter.start_whole();
     if (window.off()) {
         const int status = starter.start_whole();
-        if (status == MPI_SUCCESS) window.cached().note_bypassed_get(range_get_of(window, call, request));
+        if (status == MPI_SUCCESS) window.cache().note_bypassed_get(range_get_of(window, call, request));
         return status;
     }
-    auto& pieces = thread_scratch<std::vector<Piece>, struct PiecesOfGet>();
+    auto& runs = thread_scratch<std::vector<ByteRun>, struct RunsOfGet>();
     const std::uint64_t size = target_bytes(call.target_type, call.target_count);
-    if (is_in_too_many_pieces(window, call, size) || !find_pieces(window, call, pieces))
+    if (has_too_many_runs(window, call, size) || !find_runs(window, call, runs))
         return get_unseen(window, call, request, starter);
-    return window.cached().get({call.target, pieces, size, request, RequestTable::sees_completions()},
-                               starter, begun);
+    return window.cache().get({call.target, runs, size, request, RequestTable::sees_completions()}, starter,
+                              begun);
 }
 
 template int get_slowly(Window&, const Access<int>&, RequestId, GetStarter&, Begun&);
@@ -103,7 +103,7 @@ template <class Count>
 [[gnu::always_inline]] inline int start_bypassed(Window& window, const Access<Count>& call,
                                                  const RangeGet& get, MPI_Request* request) {
     const int status = start_opened(window, call, request);
-    if (status == MPI_SUCCESS) window.cached().note_bypassed_get(get);
+    if (status == MPI_SUCCESS) window.cache().note_bypassed_get(get);
     return status;
 }
 
@@ -115,13 +115,13 @@ class Starter final : public GetStarter {
     Starter(Window& window, const Access<Count>& call, MPI_Request* request, RequestId id) noexcept
         : window_(window), call_(call), request_(request), id_(id) {}
     int start_whole() override { return start_opened(window_, call_, request_); }
-    int start_pieces(std::span<const Piece> pieces) override {
+    int start_runs(std::span<const ByteRun> runs) override {
         if (const int status = window_.open_locks(); status != MPI_SUCCESS) return status;
-        if (request_ == nullptr) return window_.transport().start_get(call_.target, pieces);
-        return window_.transport().start_rget(call_.target, pieces, *request_);
+        if (request_ == nullptr) return window_.transport().start_get(call_.target, runs);
+        return window_.transport().start_rget(call_.target, runs, *request_);
     }
-    int start_waiting(Moment carrier) override {
-        return start_waiting_request(window_, call_.target, id_, carrier, request_);
+    int start_waiting(Moment leader) override {
+        return start_waiting_request(window_, call_.target, id_, leader, request_);
     }
 
   private:
@@ -148,11 +148,11 @@ template <class Count, bool looked_up>
     Window* const window = find_window(win);
     if (window == nullptr || recess_begins(*window)) return start(call, nullptr);
     if constexpr (!looked_up) {
-        keep_at_hand(win, window);
-        keep_at_hand(target_type);
+        remember_mru(win, window);
+        remember_mru(target_type);
     }
-    CachedWindow& cached = window->cached();
-    // In pieces: nobody has to know which, if nothing of them is cached.
+    WindowCache& cached = window->cache();
+    // In runs: nobody has to know which, if nothing of them is cached.
     const std::uint64_t in_one = run_bytes(call);
     remember_bytes(target_type, target_count);
     const bool moves = window->has(target) && origin_count > 0 && target_count > 0;
@@ -186,7 +186,7 @@ template <class Count, bool looked_up>
 
 /// The window of a get that may pass or hit without asking further, if it is at hand.
 [[gnu::always_inline]] inline Window* near_window(int target, MPI_Win win) noexcept {
-    Window* const window = window_at_hand(win);
+    Window* const window = mru_window(win);
     return window != nullptr && window->has(target) ? window : nullptr;
 }
 
@@ -203,13 +203,13 @@ template <class Count>
         return 0;
     if (const std::uint64_t size = remembered_bytes(target_type, target_count); size != 0) [[likely]]
         return size;
-    return bytes_of(dense_bytes_at_hand(target_type), target_count);
+    return bytes_of(mru_dense_bytes(target_type), target_count);
 }
 
 /// True if the target is asleep: then the get has been counted, and goes to the library as it is.
 /// \param size 0 if it is not known: then it does not pass yet
 [[gnu::always_inline]] inline bool passes(Window& window, int target, std::uint64_t size) noexcept {
-    return size != 0 && !window.locks_wait() && window.cached().passes(target, size);
+    return size != 0 && !window.locks_wait() && window.cache().passes(target, size);
 }
 
 /// A get of a target that nothing is kept of, and not of as many bytes as the last one that passed; or one
@@ -232,14 +232,14 @@ template <class Count>
 template <class Count>
 [[gnu::noinline]] int get_not_looked_up(void* origin, Count count, MPI_Datatype type, int target,
                                         MPI_Aint displacement) {
-    const MPI_Win win = detail::at_hand.win;
-    Window& window = *detail::at_hand.window;
+    const MPI_Win win = detail::mru.win;
+    Window& window = *detail::mru.window;
     const Access<Count> call{origin, count, type, target, displacement, count, type, win};
     const RangeGet get{.target = target,
                        .offset = window.offset(target, displacement),
                        .size = plain_bytes(count, type, count, type),
                        .origin = static_cast<std::byte*>(origin)};
-    if (!window.cached().passes_watched(get))
+    if (!window.cache().passes_watched(get))
         return get_after_miss<Count, false>(origin, count, type, target, displacement, count, type, win);
     return start_bypassed(window, call, get, nullptr);
 }
@@ -259,16 +259,16 @@ template <class Count>
 
 /// The same that was looked up in the entry that was used last, which has not all of it.
 template <class Count>
-[[gnu::noinline]] int get_not_in_last(void* origin, Count count, MPI_Datatype type, int target,
-                                      MPI_Aint displacement) {
-    Window& window = *detail::at_hand.window;
+[[gnu::noinline]] int get_not_mru(void* origin, Count count, MPI_Datatype type, int target,
+                                  MPI_Aint displacement) {
+    Window& window = *detail::mru.window;
     const std::uint64_t size = plain_bytes(count, type, count, type);
-    const std::byte* const data = window.cached().find_at_hand(
+    const std::byte* const data = window.cache().find_recent(
         {.target = target, .offset = window.offset(target, displacement), .size = size});
     if (data != nullptr) [[likely]]
         return hit(origin, data, size);
     return get_after_miss<Count, true>(origin, count, type, target, displacement, count, type,
-                                       detail::at_hand.win);
+                                       detail::mru.win);
 }
 
 /// What is seen of a get: whether it passes, and whether it hits. Each call ends the function, so that it
@@ -282,7 +282,7 @@ template <class Count, auto* library_get>
     if (window == nullptr) [[unlikely]]
         return get_after_miss<Count, false>(origin, origin_count, origin_type, target, displacement, count,
                                             type, win);
-    CachedWindow& cached = window->cached();
+    WindowCache& cached = window->cache();
     const bool looks_up = cached.looks_up(target);
     if (!looks_up && cached.nothing_kept(target)) {
         const std::uint64_t size = remembered_bytes(type, count);
@@ -305,14 +305,14 @@ template <class Count, auto* library_get>
                                             type, win);
     if (!looks_up) [[unlikely]]
         return get_not_looked_up<Count>(origin, count, origin_type, target, displacement);
-    const Found found = cached.find_in_last({.target = target,
-                                             .offset = window->offset(target, displacement),
-                                             .size = size,
-                                             .origin = static_cast<std::byte*>(origin)});
+    const Found found = cached.find_mru({.target = target,
+                                         .offset = window->offset(target, displacement),
+                                         .size = size,
+                                         .origin = static_cast<std::byte*>(origin)});
     if (found.served == Served::hit) [[likely]]
         return hit(origin, found.data, size);
     return found.served == Served::miss
-               ? get_not_in_last<Count>(origin, count, origin_type, target, displacement)
+               ? get_not_mru<Count>(origin, count, origin_type, target, displacement)
                : get_not_looked_up<Count>(origin, count, origin_type, target, displacement);
 }
 
@@ -320,7 +320,7 @@ template <class Count, auto* library_get>
 /// again has to be there before.
 void check_now_if_due(Window& window, int target, std::uint64_t offset, const void* served,
                       std::uint64_t size) {
-    CachedWindow& cached = window.cached();
+    WindowCache& cached = window.cache();
     if (!cached.check_is_due()) [[likely]]
         return;
     check_hit(window, target, offset, {static_cast<const std::byte*>(served), size});
@@ -330,7 +330,7 @@ void check_now_if_due(Window& window, int target, std::uint64_t offset, const vo
 
 /// The request of a get that is complete.
 int served_request(Window& window, MPI_Request* request) {
-    if (window.cached().request_served()) window.serve_others();
+    if (window.cache().request_served()) window.serve_others();
     return completed_request(window, request);
 }
 
@@ -350,8 +350,8 @@ int rget_unkept(Window& window, const Access<Count>& call, MPI_Request* request,
 template <class Count>
 int rget_bypassed(Window& window, const Access<Count>& call, MPI_Request* request) {
     return rget_unkept(window, call, request, [&](const RangeGet& get) {
-        window.cached().note_bypassed_get(get);
-        if (run_bytes(call) == 0) window.cached().note_late(call.target, origins_of(call));
+        window.cache().note_bypassed_get(get);
+        if (run_bytes(call) == 0) window.cache().note_late(call.target, origins_of(call));
     });
 }
 
@@ -368,12 +368,12 @@ int rget(const Access<Count>& call, MPI_Request* request) {
         return status;
     }
     if (window->off()) return rget_bypassed(*window, call, request);
-    CachedWindow& cached = window->cached();
+    WindowCache& cached = window->cache();
     if (const std::uint64_t size = run_bytes(call); size != 0) {
         const RangeGet get = range_get_of(*window, call);
         const auto served = cached.try_get_slowly(get);
         if (served == Served::pass) {
-            keep_at_hand(call.win, window);
+            remember_mru(call.win, window);
             remember_bytes(call.target_type, call.target_count);
             return rget_bypassed(*window, call, request);
         }
@@ -394,7 +394,7 @@ int rget(const Access<Count>& call, MPI_Request* request) {
     if (complete_at_once(*window, *request))
         cached.complete_request(call.target, id, true);
     else
-        track_request(*request, *window, call.target, id, begun == Begun::carrier ? cached.now() : 0);
+        track_request(*request, *window, call.target, id, begun == Begun::leader ? cached.now() : 0);
     return MPI_SUCCESS;
 }
 
@@ -413,7 +413,7 @@ using namespace nearfetch;
 #define NEARFETCH_RGET(SUFFIX, COUNT)                                                               \
     static int rget_seen##SUFFIX(NEARFETCH_PARAMETERS(COUNT), MPI_Request* request) {               \
         Window* const window = near_window(rank, win);                                              \
-        if (window != nullptr && window->cached().nothing_kept(rank) && !recess.falls_due() &&      \
+        if (window != nullptr && window->cache().nothing_kept(rank) && !recess.falls_due() &&       \
             passes(*window, rank, remembered_bytes(type, count)))                                   \
             return rget_bypassed<COUNT>(*window, {NEARFETCH_ARGUMENTS}, request);                   \
         return rget<COUNT>({NEARFETCH_ARGUMENTS}, request);                                         \

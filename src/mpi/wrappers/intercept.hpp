@@ -10,24 +10,24 @@
 #include "base/finally.hpp"
 #include "base/ticks.hpp"
 #include "mpi/library.hpp"
+#include "mpi/wrappers/acquire_scope.hpp"
 #include "mpi/wrappers/large_count.hpp"
-#include "mpi/wrappers/learned.hpp"
 
 namespace nearfetch {
 
 /// Before a call of the library on a window that nearfetch may look after: Window::open_locks().
 inline int open_locks(Window* window) { return window == nullptr ? MPI_SUCCESS : window->open_locks(); }
 
-/// Runs `call(since)`, which completes what was started at `target` until `since`, after what was collected
+/// Runs `call(since)`, which completes what was started at `target` until `since`, after what was combined
 /// for it has been sent.
 /// \return the first error
 template <class Call>
-int after_sending(CachedWindow& cached, int target, FlushKind kind, const Call& call) {
+int after_sending(WindowCache& cached, int target, FlushKind kind, const Call& call) {
     const Moment since = cached.now();
     if (kind == FlushKind::local) return call(since);
     // Other windows may expose the same memory: then the puts' completion is an acquire for them.
-    const bool news = Library::overlapping() && cached.has_collected(target);
-    const int sent = cached.send_collected(target);
+    const bool news = Library::overlapping() && cached.has_combined(target);
+    const int sent = cached.send_combined(target);
     const int status = and_then([&] { return call(since); },
                                 [&](int) {
                                     if (news) acquire_process();
@@ -37,7 +37,7 @@ int after_sending(CachedWindow& cached, int target, FlushKind kind, const Call& 
 
 /// Runs a call that completes what was started at `target`, and tells the engine.
 template <class Call>
-int complete_by(CachedWindow& cached, int target, FlushKind kind, const Call& call) {
+int complete_by(WindowCache& cached, int target, FlushKind kind, const Call& call) {
     return after_sending(cached, target, kind, [&](Moment since) {
         const std::uint64_t begin = ticks();
         return and_then(call,
@@ -47,13 +47,13 @@ int complete_by(CachedWindow& cached, int target, FlushKind kind, const Call& ca
 
 /// The same for all targets.
 template <class Call>
-int complete_all_by(CachedWindow& cached, FlushKind kind, const Call& call) {
+int complete_all_by(WindowCache& cached, FlushKind kind, const Call& call) {
     if (cached.all_pass()) {
         const int status = and_then(call, [&](int outcome) { cached.all_passed(kind, outcome); });
         recess.completion_passed();
         return status;
     }
-    return after_sending(cached, CachedWindow::all_targets, kind, [&](Moment since) {
+    return after_sending(cached, WindowCache::all_targets, kind, [&](Moment since) {
         const std::uint64_t begin = ticks();
         return and_then(call, [&](int status) { cached.complete_all(since, kind, status, ticks() - begin); });
     });

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// MPI_Put and MPI_Rput. A small put is collected in the first few lines where the engine wants that
-// (write_behind.hpp); all others become pieces for it, or go to the library with everything collected before
-// them. Errors are the library's own: whatever it would refuse is not collected, and is handed to it.
+// MPI_Put and MPI_Rput. A small put is combined in the first few lines where the engine wants that
+// (write_combiner.hpp); all others become runs for it, or go to the library with everything combined before
+// them. Errors are the library's own: whatever it would refuse is not combined, and is handed to it.
 
 #include <mpi.h>
 
@@ -30,7 +30,7 @@ class Starter final : public PutStarter {
     const Call& call_;
 };
 
-/// A put that is not collected in its first few lines.
+/// A put that is not combined in its first few lines.
 /// \param started whether the library was called
 template <class Count, class Call>
 [[gnu::noinline]] int put_slowly(const Access<Count>& put, bool* started, const Call& call) {
@@ -40,18 +40,18 @@ template <class Count, class Call>
     if (const int status = open_locks(window); status != MPI_SUCCESS) return status;
     if (window == nullptr || !window->has(put.target) || put.origin_count <= 0 || put.target_count <= 0)
         return call();
-    CachedWindow& cached = window->cached();
+    WindowCache& cached = window->cache();
     int status = MPI_SUCCESS;
     if (!window->off()) {
-        keep_at_hand(put.win, window);
-        keep_at_hand(put.target_type);
-        auto& pieces = thread_scratch<std::vector<Piece>, struct PiecesOfPut>();
+        remember_mru(put.win, window);
+        remember_mru(put.target_type);
+        auto& runs = thread_scratch<std::vector<ByteRun>, struct RunsOfPut>();
         Starter<Call> starter(call);
-        if (find_pieces(*window, put, pieces)) {
-            status = cached.put(put.target, pieces, starter, !overlapping, started);
+        if (find_runs(*window, put, runs)) {
+            status = cached.put(put.target, runs, starter, !overlapping, started);
         } else {
             // What it overwrites must not arrive after it.
-            const int sent = cached.send_collected(put.target);
+            const int sent = cached.send_combined(put.target);
             status = call();
             if (status != MPI_SUCCESS) return status;
             cached.forget(put.target, {});
@@ -65,23 +65,23 @@ template <class Count, class Call>
     return status;
 }
 
-/// A put that nobody has to look at (CachedWindow::put_passes).
+/// A put that nobody has to look at (WindowCache::put_passes).
 [[gnu::always_inline]] inline bool passes(int target, MPI_Win win) noexcept {
     Window* const window = undisturbed_window(target, win);
-    return window != nullptr && window->cached().put_passes(target);
+    return window != nullptr && window->cache().put_passes(target);
 }
 
-/// A plain put that is collected in a few lines, or that nobody has to look at further because its target is
+/// A plain put that is combined in a few lines, or that nobody has to look at further because its target is
 /// watched. \return whether it was one, and its status
 template <class Count, class Call>
 [[gnu::always_inline]] inline std::optional<int> try_put(const Access<Count>& put, const Call& call) {
-    // What is collected is sent under the lock of its target.
+    // What is combined is sent under the lock of its target.
     Window* const window = undisturbed_window(put.target, put.win);
     if (window == nullptr || put.origin_type != put.target_type || put.origin_count != put.target_count)
         return std::nullopt;
-    const std::uint64_t size = bytes_of(dense_bytes_at_hand(put.target_type), put.target_count);
+    const std::uint64_t size = bytes_of(mru_dense_bytes(put.target_type), put.target_count);
     if (size == 0) return std::nullopt;
-    CachedWindow& cached = window->cached();
+    WindowCache& cached = window->cache();
     const std::uint64_t offset = window->offset(put.target, put.displacement);
     if (cached.put_goes_by(put.target)) {
         const int status = call();
@@ -89,7 +89,7 @@ template <class Count, class Call>
             cached.put_went_by(put.target, {offset, size, static_cast<std::byte*>(put.origin)});
         return status;
     }
-    if (cached.try_collect(put.target, offset, size, put.origin)) return MPI_SUCCESS;
+    if (cached.try_combine(put.target, offset, size, put.origin)) return MPI_SUCCESS;
     return std::nullopt;
 }
 
@@ -101,7 +101,7 @@ int rput(const Access<Count>& put, MPI_Request* request, const Call& call) {
     if (!started) {
         // Its buffer may be used again, and a request says no more. Nor has the library been entered.
         Window& window = *find_window(put.win);
-        if (window.cached().put_waits()) window.serve_others();
+        if (window.cache().put_waits()) window.serve_others();
         return completed_request(window, request);
     }
     track_silent_request(*request, put.win);

@@ -23,13 +23,13 @@ namespace {
 Window* active_window(MPI_Win win) noexcept {
     Window* const window = find_window(win);
     if (window == nullptr || !window->off()) return window;
-    const CachedWindow& cached = window->cached();
+    const WindowCache& cached = window->cache();
     return cached.must_see_completions() || cached.gets_under_way() ? window : nullptr;
 }
 
 /// After a lock was opened: unless the program has promised that this says nothing.
-void learned_by_lock(const Window* window, const char* call) noexcept {
-    if (window == nullptr || window->locks_synchronize()) learned(call);
+void acquire_by_lock(const Window* window, const char* call) noexcept {
+    if (window == nullptr || window->locks_synchronize()) acquire_by(call);
 }
 
 using FlushCall = int(int, MPI_Win);
@@ -43,19 +43,19 @@ template <FlushKind kind, FlushCall call>
         return status == MPI_SUCCESS ? call(target, win) : status;
     };
     if (window == nullptr || !window->has(target)) return library();
-    keep_at_hand(win, window);
-    switch (window->cached().flush(target, kind)) {
+    remember_mru(win, window);
+    switch (window->cache().flush(target, kind)) {
         case Flush::elided:
             break;
         case Flush::elided_progress:
             window->serve_others();
             break;
         case Flush::needed:
-            return complete_by(window->cached(), target, kind, library);
+            return complete_by(window->cache(), target, kind, library);
         case Flush::needed_unseen:
-            return after_sending(window->cached(), target, kind, [&](Moment since) {
+            return after_sending(window->cache(), target, kind, [&](Moment since) {
                 const int status = library();
-                if (status == MPI_SUCCESS) window->cached().done_unseen(target, since, kind);
+                if (status == MPI_SUCCESS) window->cache().done_unseen(target, since, kind);
                 return status;
             });
     }
@@ -64,14 +64,14 @@ template <FlushKind kind, FlushCall call>
 
 /// Functions of their own, so that what is elided does not pay for their registers.
 template <FlushKind kind, FlushCall call>
-[[gnu::noinline]] int flush_not_at_hand(int target, MPI_Win win) {
+[[gnu::noinline]] int flush_not_mru(int target, MPI_Win win) {
     if (recess.flushes.passes()) return call(target, win);
     return flush_slowly<kind, call>(target, win);
 }
 
 template <FlushKind kind, FlushCall call>
 [[gnu::noinline]] int flush_passing(Window& window, int target, MPI_Win win) {
-    const int status = window.cached().flush_passing(target, kind, [&] {
+    const int status = window.cache().flush_passing(target, kind, [&] {
         const int opened = window.open_locks();
         return opened == MPI_SUCCESS ? call(target, win) : opened;
     });
@@ -81,9 +81,9 @@ template <FlushKind kind, FlushCall call>
 
 template <FlushKind kind, FlushCall call>
 [[gnu::noinline]] int flush_seen(int target, MPI_Win win) {
-    Window* const window = window_at_hand(win);
+    Window* const window = mru_window(win);
     if (window != nullptr && window->has(target)) [[likely]] {
-        switch (window->cached().try_flush(target, kind)) {
+        switch (window->cache().try_flush(target, kind)) {
             case Served::hit:
                 return MPI_SUCCESS;
             case Served::pass:
@@ -92,12 +92,12 @@ template <FlushKind kind, FlushCall call>
                 break;
         }
     }
-    return flush_not_at_hand<kind, call>(target, win);
+    return flush_not_mru<kind, call>(target, win);
 }
 
 /// What the first few lines of a lock and of an unlock ask: the window, where no lock waits and none may.
 [[gnu::always_inline]] inline Window* window_of_locks(int target, MPI_Win win) noexcept {
-    Window* const window = window_at_hand(win);
+    Window* const window = mru_window(win);
     return window != nullptr && window->locks_synchronize() && window->has(target) ? window : nullptr;
 }
 
@@ -118,8 +118,8 @@ template <FlushKind kind, int library_call(MPI_Win)>
     const auto call = after_locks(win, library);
     if (window == nullptr) [[unlikely]]
         return call();
-    const Flush flush = window->cached().flush_all(kind);
-    if (flush == Flush::needed) return complete_all_by(window->cached(), kind, call);
+    const Flush flush = window->cache().flush_all(kind);
+    if (flush == Flush::needed) return complete_all_by(window->cache(), kind, call);
     if (flush == Flush::elided_progress) [[unlikely]]
         window->serve_others();
     return MPI_SUCCESS;
@@ -127,40 +127,40 @@ template <FlushKind kind, int library_call(MPI_Win)>
 
 [[gnu::noinline]] int lock_seen(int lock_type, int rank, int assert, MPI_Win win) {
     if (Window* const passed = window_of_locks(rank, win);
-        passed != nullptr && passed->cached().lock_passes(rank)) {
-        const Learning learning("MPI_Win_lock");
+        passed != nullptr && passed->cache().lock_passes(rank)) {
+        const AcquireScope acquires("MPI_Win_lock");
         const int status = PMPI_Win_lock(lock_type, rank, assert, win);
-        if (status == MPI_SUCCESS) passed->cached().lock_passed(rank);
+        if (status == MPI_SUCCESS) passed->cache().lock_passed(rank);
         return status;
     }
     Window* const window = find_window(win);
     if (window != nullptr && window->keep_lock_back(lock_type, rank, assert)) return MPI_SUCCESS;
     const auto lock = [&] { return PMPI_Win_lock(lock_type, rank, assert, win); };
     const int status =
-        and_then(after_locks(win, lock), [&](int) { learned_by_lock(window, "MPI_Win_lock"); });
+        and_then(after_locks(win, lock), [&](int) { acquire_by_lock(window, "MPI_Win_lock"); });
     if (window != nullptr && status == MPI_SUCCESS && window->has(rank))
-        window->cached().change_epochs([=](Epochs& epochs) { epochs.set(rank, Epoch::passive); });
+        window->cache().change_epochs([=](EpochTracker& epochs) { epochs.set(rank, Epoch::passive); });
     return status;
 }
 
 [[gnu::noinline]] int unlock_seen(int rank, MPI_Win win) {
     if (Window* const passed = window_of_locks(rank, win);
-        passed != nullptr && passed->cached().unlock_passes(rank)) {
+        passed != nullptr && passed->cache().unlock_passes(rank)) {
         const int status = and_then([&] { return PMPI_Win_unlock(rank, win); },
-                                    [&](int outcome) { passed->cached().unlock_passed(rank, outcome); });
+                                    [&](int outcome) { passed->cache().unlock_passed(rank, outcome); });
         recess.unlock_passed();
         return status;
     }
     Window* const window = find_window(win);
     if (window == nullptr) return PMPI_Win_unlock(rank, win);
-    keep_at_hand(win, window);
+    remember_mru(win, window);
     if (window->elide_unlock(rank)) return MPI_SUCCESS;
     const auto unlock = [&] { return PMPI_Win_unlock(rank, win); };
     const auto call = after_locks(win, unlock);
     if (!window->has(rank)) return call();
-    const int status = complete_by(window->cached(), rank, FlushKind::full, call);
+    const int status = complete_by(window->cache(), rank, FlushKind::full, call);
     if (status == MPI_SUCCESS)
-        window->cached().change_epochs([=](Epochs& epochs) { epochs.set(rank, Epoch::none); });
+        window->cache().change_epochs([=](EpochTracker& epochs) { epochs.set(rank, Epoch::none); });
     return status;
 }
 
@@ -170,23 +170,23 @@ int close_all(MPI_Win win, const Call& library_call) {
     Window* const window = find_window(win);
     const auto call = after_locks(win, library_call);
     if (window == nullptr) return call();
-    const int status = complete_all_by(window->cached(), FlushKind::full, call);
+    const int status = complete_all_by(window->cache(), FlushKind::full, call);
     if (status == MPI_SUCCESS)
-        window->cached().change_epochs([](Epochs& epochs) { epochs.set_all(Epoch::none); });
+        window->cache().change_epochs([](EpochTracker& epochs) { epochs.set_all(Epoch::none); });
     return status;
 }
 
 /// After a fence that went well.
 void fenced(Window& window, int assert) noexcept {
     const bool opens = (assert& MPI_MODE_NOSUCCEED) == 0;
-    window.cached().change_epochs(
-        [=](Epochs& epochs) { opens ? epochs.fence() : epochs.set_all(Epoch::none); });
+    window.cache().change_epochs(
+        [=](EpochTracker& epochs) { opens ? epochs.fence() : epochs.set_all(Epoch::none); });
 }
 
 [[gnu::noinline]] int fence_seen(int assert, MPI_Win win) {
     if (recess.fence_tells()) return PMPI_Win_fence(assert, win);
     Window* const window = find_window(win);
-    const Learning learning("MPI_Win_fence");
+    const AcquireScope acquires("MPI_Win_fence");
     const int status = close_all(win, [&] { return PMPI_Win_fence(assert, win); });
     if (window != nullptr && status == MPI_SUCCESS) fenced(*window, assert);
     return status;
@@ -229,9 +229,9 @@ int MPI_Win_lock_all(int assert, MPI_Win win) {
     Window* const window = find_window(win);
     const auto lock = [&] { return PMPI_Win_lock_all(assert, win); };
     const int status =
-        and_then(after_locks(win, lock), [&](int) { learned_by_lock(window, "MPI_Win_lock_all"); });
+        and_then(after_locks(win, lock), [&](int) { acquire_by_lock(window, "MPI_Win_lock_all"); });
     if (window != nullptr && status == MPI_SUCCESS)
-        window->cached().change_epochs([](Epochs& epochs) { epochs.set_all(Epoch::passive); });
+        window->cache().change_epochs([](EpochTracker& epochs) { epochs.set_all(Epoch::passive); });
     return status;
 }
 
@@ -256,13 +256,13 @@ int MPI_Win_fence(int assert, MPI_Win win) {
 }
 
 int MPI_Win_start(MPI_Group group, int assert, MPI_Win win) {
-    const Learning learning("MPI_Win_start");
+    const AcquireScope acquires("MPI_Win_start");
     const int status = after_locks(win, [&] { return PMPI_Win_start(group, assert, win); })();
     Window* const window = find_window(win);
     if (window == nullptr || status != MPI_SUCCESS) return status;
     try {
         std::vector<Rank> ranks = ranks_of(win, group);
-        window->cached().change_epochs([&](Epochs& epochs) { epochs.start(std::move(ranks)); });
+        window->cache().change_epochs([&](EpochTracker& epochs) { epochs.start(std::move(ranks)); });
     } catch (const std::bad_alloc&) {
         // Without it there are no hits in this epoch.
     }
@@ -270,19 +270,19 @@ int MPI_Win_start(MPI_Group group, int assert, MPI_Win win) {
 }
 
 int MPI_Win_complete(MPI_Win win) {
-    const Learning learning("MPI_Win_complete");
+    const AcquireScope acquires("MPI_Win_complete");
     const int status = close_all(win, [&] { return PMPI_Win_complete(win); });
     Window* const window = find_window(win);
     if (window != nullptr && status == MPI_SUCCESS)
-        window->cached().change_epochs([](Epochs& epochs) { epochs.complete(); });
+        window->cache().change_epochs([](EpochTracker& epochs) { epochs.complete(); });
     return status;
 }
 
 int MPI_Win_sync(MPI_Win win) {
-    const Learning learning("MPI_Win_sync");
+    const AcquireScope acquires("MPI_Win_sync");
     const int status = after_locks(win, [&] { return PMPI_Win_sync(win); })();
     Window* const window = active_window(win);
-    if (window != nullptr && window->mode() == Mode::transparent) window->cached().acquire();
+    if (window != nullptr && window->mode() == Mode::transparent) window->cache().acquire();
     return status;
 }
 }

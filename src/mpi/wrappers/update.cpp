@@ -34,7 +34,7 @@ struct UpdateTarget {
 /// others: processes hand data over by a flag that one sets and the other reads), or what it wrote, if other
 /// windows may expose the same memory.
 /// \param call the atomic's name, null for an update that brings nothing back
-bool brings_news(const Window& window, const char* call) noexcept {
+bool may_synchronise(const Window& window, const char* call) noexcept {
     if (Library::overlapping()) return true;
     return call != nullptr && window.atomics_synchronize() && !left_out(call);
 }
@@ -43,19 +43,19 @@ bool brings_news(const Window& window, const char* call) noexcept {
 void note_read(const UpdateTarget& to, const char* call) noexcept {
     Window* const window = find_window(to.win);
     if (window == nullptr || !window->has(to.rank)) return;
-    keep_at_hand(to.win, window);
-    const bool news = brings_news(*window, call);
-    if (news || !window->off()) window->cached().count_read(to.rank, news);
+    remember_mru(to.win, window);
+    const bool news = may_synchronise(*window, call);
+    if (news || !window->off()) window->cache().count_read(to.rank, news);
 }
 
 /// The request of an atomic: its end brings the news. Where it has ended already nobody will see that.
 void track_atomic_request(MPI_Request request, MPI_Win win) {
     const char* const call = "MPI_Rget_accumulate";
     const Window* const window = find_window(win);
-    if (window != nullptr && !brings_news(*window, call))
+    if (window != nullptr && !may_synchronise(*window, call))
         track_silent_request(request, win);
     else if (window == nullptr || complete_at_once(*window, request))
-        learned(call);
+        acquire_by(call);
 }
 
 /// Starts the atomic, after what this process has put to that target.
@@ -65,7 +65,7 @@ int start_in_order(Window* window, const UpdateTarget& to, const Call& call) {
     if (window == nullptr) return call();
     if (const int status = window->open_locks(); status != MPI_SUCCESS) return status;
     const int sent =
-        window->off() || !window->has(to.rank) ? MPI_SUCCESS : window->cached().send_collected(to.rank);
+        window->off() || !window->has(to.rank) ? MPI_SUCCESS : window->cache().send_combined(to.rank);
     const int status = call();
     return sent != MPI_SUCCESS ? sent : status;
 }
@@ -74,21 +74,21 @@ int start_in_order(Window* window, const UpdateTarget& to, const Call& call) {
 /// \param call the atomic's name, null for an update that brings nothing back
 [[gnu::always_inline]] inline bool passes(int target, MPI_Win win, const char* call) noexcept {
     Window* const window = undisturbed_window(target, win);
-    return window != nullptr && window->cached().update_passes(target, brings_news(*window, call));
+    return window != nullptr && window->cache().update_passes(target, may_synchronise(*window, call));
 }
 
 /// The bytes at the target; none if they are not known.
-void find_target_pieces(const Window& window, const UpdateTarget& to, std::vector<Piece>& pieces) noexcept {
+void find_target_runs(const Window& window, const UpdateTarget& to, std::vector<ByteRun>& runs) noexcept {
     try {
         const std::uint64_t size = bytes_of(dense_bytes(to.type), to.count);
         const std::uint64_t offset = window.offset(to.rank, to.displacement);
         if (size != 0 && offset + size >= offset)
-            pieces.assign(1, {offset, size, nullptr});
-        else if (!make_target_pieces(window, to.rank, to.displacement, static_cast<std::uint64_t>(to.count),
-                                     to.type, pieces))
-            pieces.clear();
+            runs.assign(1, {offset, size, nullptr});
+        else if (!make_target_runs(window, to.rank, to.displacement, static_cast<std::uint64_t>(to.count),
+                                   to.type, runs))
+            runs.clear();
     } catch (const std::bad_alloc&) {
-        pieces.clear();
+        runs.clear();
     }
 }
 
@@ -101,11 +101,11 @@ int update(const char* name, const UpdateTarget& to, const Call& call) {
         note_read(to, name);
         return status;
     }
-    keep_at_hand(to.win, window);
-    auto& pieces = thread_scratch<std::vector<Piece>, struct PiecesOfUpdate>();
-    pieces.clear();
-    if (!window->cached().nothing_kept(to.rank)) find_target_pieces(*window, to, pieces);
-    window->cached().forget(to.rank, pieces, brings_news(*window, name));
+    remember_mru(to.win, window);
+    auto& runs = thread_scratch<std::vector<ByteRun>, struct RunsOfUpdate>();
+    runs.clear();
+    if (!window->cache().nothing_kept(to.rank)) find_target_runs(*window, to, runs);
+    window->cache().forget(to.rank, runs, may_synchronise(*window, name));
     return status;
 }
 
@@ -119,9 +119,9 @@ class ReadStarter final : public GetStarter {
         const int status = window_.open_locks();
         return status == MPI_SUCCESS ? call_() : status;
     }
-    int start_pieces(std::span<const Piece> pieces) override {
+    int start_runs(std::span<const ByteRun> runs) override {
         if (const int status = window_.open_locks(); status != MPI_SUCCESS) return status;
-        return window_.transport().start_get(target_, pieces);
+        return window_.transport().start_get(target_, runs);
     }
 
   private:
@@ -142,11 +142,11 @@ bool read_by_get(const Access<Count>& access, MPI_Op op, const Call& call, int& 
     status = MPI_SUCCESS;
     if (window->has(access.target) && run_bytes(access) != 0) {
         const RangeGet get = range_get_of(*window, access);
-        const Served served = window->cached().try_get_slowly(get);
+        const Served served = window->cache().try_get_slowly(get);
         if (served == Served::hit) check_if_due(*window, get.target, get.offset, access.origin, get.size);
         if (served == Served::pass) {
             status = starter.start_whole();
-            if (status == MPI_SUCCESS) window->cached().note_bypassed_get(get);
+            if (status == MPI_SUCCESS) window->cache().note_bypassed_get(get);
         }
         if (served == Served::hit || served == Served::pass) return true;
     }

@@ -43,11 +43,11 @@ bool names_mode(MPI_Info info) noexcept {
 template <class Create>
 int create(const char* call, MPI_Comm comm, MPI_Info info, Exposed exposed, const void* base, MPI_Win* win,
            const Create& make) {
-    if (comm == MPI_COMM_NULL || !Library::has_world()) return and_then(make, [&](int) { learned(call); });
+    if (comm == MPI_COMM_NULL || !Library::has_world()) return and_then(make, [&](int) { acquire_by(call); });
     Library& library = Library::instance();
     try {
         const Settings settings = library.settings_for(info);
-        const int status = and_then(make, [&](int) { learned(call); });
+        const int status = and_then(make, [&](int) { acquire_by(call); });
         if (status != MPI_SUCCESS) return status;
         exposed.dynamic = base == nullptr;
         exposed.near = exposed.near && !names_mode(info);
@@ -106,7 +106,7 @@ int MPI_Win_free(MPI_Win* win) {
         Library::instance().detach(*win);
     }
     const int status = PMPI_Win_free(win);
-    learned("MPI_Win_free");
+    acquire_by("MPI_Win_free");
     return status;
 }
 
@@ -115,20 +115,20 @@ int MPI_Win_set_info(MPI_Win win, MPI_Info info) {
     if (window != nullptr) {
         // Other settings may not keep locks back.
         if (const int status = window->open_locks(); status != MPI_SUCCESS) return status;
-        Settings settings = window->cached().settings();
+        Settings settings = window->cache().settings();
         const Settings before = settings;
         try {
             Library::apply_info(settings, info);
             if (!(settings == before)) {
                 // An error has reached the window's error handler, and is none of this call.
-                window->cached().send_collected(CachedWindow::all_targets);
+                window->cache().send_combined(WindowCache::all_targets);
                 window->change_settings(settings);
             }
         } catch (const Error& error) {
             return raise_on_window(win, MPI_ERR_INFO_VALUE, error);
         }
     }
-    const Learning learning("MPI_Win_set_info");
+    const AcquireScope acquires("MPI_Win_set_info");
     return PMPI_Win_set_info(win, info);
 }
 }

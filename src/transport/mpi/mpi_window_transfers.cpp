@@ -47,33 +47,32 @@ void add_blocks(std::vector<int>& sizes, std::vector<MPI_Aint>& displacements, M
 
 }  // namespace
 
-int MpiWindowTransfers::start(Rank target, std::span<const Piece> pieces, Way way, MPI_Request* request) {
-    const Piece& first = pieces.front();
-    if (pieces.size() == 1 && first.size <= largest_count && first.offset % displacement_unit(target) == 0)
+int MpiWindowTransfers::start(Rank target, std::span<const ByteRun> runs, Way way, MPI_Request* request) {
+    const ByteRun& first = runs.front();
+    if (runs.size() == 1 && first.size <= largest_count && first.offset % displacement_unit(target) == 0)
         return start_one(target, first, way, request);
-    return start_many(target, pieces, way, request);
+    return start_many(target, runs, way, request);
 }
 
-int MpiWindowTransfers::start_one(Rank target, const Piece& piece, Way way, MPI_Request* request) {
-    const auto displacement = static_cast<MPI_Aint>(piece.offset / displacement_unit(target));
-    const int count = static_cast<int>(piece.size);
-    return issue(piece.origin, count, MPI_BYTE, target, displacement, count, MPI_BYTE, way, request);
+int MpiWindowTransfers::start_one(Rank target, const ByteRun& run, Way way, MPI_Request* request) {
+    const auto displacement = static_cast<MPI_Aint>(run.offset / displacement_unit(target));
+    const int count = static_cast<int>(run.size);
+    return issue(run.origin, count, MPI_BYTE, target, displacement, count, MPI_BYTE, way, request);
 }
 
-/// One operation for several pieces, or for one that does not start at a multiple of the displacement unit.
-int MpiWindowTransfers::start_many(Rank target, std::span<const Piece> pieces, Way way,
+/// One operation for several runs, or for one that does not start at a multiple of the displacement unit.
+int MpiWindowTransfers::start_many(Rank target, std::span<const ByteRun> runs, Way way,
                                    MPI_Request* request) {
     const std::uint64_t unit = displacement_unit(target);
-    const std::uint64_t base = pieces.front().offset / unit * unit;
-    std::byte* const origin = pieces.front().origin;
+    const std::uint64_t base = runs.front().offset / unit * unit;
+    std::byte* const origin = runs.front().origin;
     std::vector<int> sizes, origin_sizes;
     std::vector<MPI_Aint> displacements, origin_displacements;
     std::uint64_t in_a_row = 0;
-    for (const Piece& piece : pieces) {
-        add_blocks(sizes, displacements, static_cast<MPI_Aint>(piece.offset - base), piece.size);
-        add_blocks(origin_sizes, origin_displacements, static_cast<MPI_Aint>(piece.origin - origin),
-                   piece.size);
-        if (piece.origin == origin + in_a_row) in_a_row += piece.size;
+    for (const ByteRun& run : runs) {
+        add_blocks(sizes, displacements, static_cast<MPI_Aint>(run.offset - base), run.size);
+        add_blocks(origin_sizes, origin_displacements, static_cast<MPI_Aint>(run.origin - origin), run.size);
+        if (run.origin == origin + in_a_row) in_a_row += run.size;
     }
     const ByteBlocks there(sizes, displacements);
     if (there.status() != MPI_SUCCESS) return there.status();

@@ -15,17 +15,17 @@ class MpiWindowTransfers final : public WindowTransfers {
     MpiWindowTransfers(MPI_Win win, std::span<const std::uint64_t> displacement_units) noexcept
         : win_(win), units_(displacement_units) {}
 
-    int start_get(Rank target, std::span<const Piece> pieces) override {
-        return start(target, pieces, Way::get, nullptr);
+    int start_get(Rank target, std::span<const ByteRun> runs) override {
+        return start(target, runs, Way::get, nullptr);
     }
-    int start_put(Rank target, std::span<const Piece> pieces) override {
-        return start(target, pieces, Way::put, nullptr);
+    int start_put(Rank target, std::span<const ByteRun> runs) override {
+        return start(target, runs, Way::put, nullptr);
     }
     int flush_local(Rank target) override { return PMPI_Win_flush_local(target, win_); }
 
     /// As start_get, by MPI_Rget.
-    int start_rget(Rank target, std::span<const Piece> pieces, MPI_Request& request) {
-        return start(target, pieces, Way::get, &request);
+    int start_rget(Rank target, std::span<const ByteRun> runs, MPI_Request& request) {
+        return start(target, runs, Way::get, &request);
     }
 
     void progress() override;
@@ -36,9 +36,9 @@ class MpiWindowTransfers final : public WindowTransfers {
 
   private:
     enum class Way : bool { get, put };
-    int start(Rank target, std::span<const Piece> pieces, Way way, MPI_Request* request);
-    int start_one(Rank target, const Piece& piece, Way way, MPI_Request* request);
-    int start_many(Rank target, std::span<const Piece> pieces, Way way, MPI_Request* request);
+    int start(Rank target, std::span<const ByteRun> runs, Way way, MPI_Request* request);
+    int start_one(Rank target, const ByteRun& run, Way way, MPI_Request* request);
+    int start_many(Rank target, std::span<const ByteRun> runs, Way way, MPI_Request* request);
     int issue(std::byte* origin, int origin_count, MPI_Datatype origin_type, Rank target,
               MPI_Aint displacement, int count, MPI_Datatype type, Way way, MPI_Request* request);
 

@@ -2,7 +2,8 @@
 //
 // Each Fortran wrapper that is made from calls.txt hands its arguments on to the library's function of the
 // same name, and then acquires, once; one of a call with a flag only when the flag is true. Without the
-// call's acquire, which is left out as in the canary, none does. Here the library's functions are stand-ins.
+// call's acquire, which is left out as in the fault-injection build, none does. Here the library's functions
+// are stand-ins.
 
 #include <gtest/gtest.h>
 #include <mpi.h>
@@ -13,7 +14,7 @@
 
 #include "fortran_cases.hpp"
 #include "mpi/fortran/next_fortran.hpp"
-#include "mpi/wrappers/learned.hpp"
+#include "mpi/wrappers/acquire_scope.hpp"
 
 namespace {
 

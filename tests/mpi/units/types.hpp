@@ -45,13 +45,13 @@ class Type {
     MPI_Datatype handle_ = MPI_DATATYPE_NULL;
 };
 
-inline const std::vector<Block>& blocks_of(MPI_Datatype type) {
+inline const std::vector<LayoutRun>& blocks_of(MPI_Datatype type) {
     const Layout& layout = layout_of(type, many_blocks);
     EXPECT_TRUE(layout.known);
     return layout.blocks;
 }
 
-using Blocks = std::vector<Block>;
+using Blocks = std::vector<LayoutRun>;
 
 /// True if `count` elements stay inside the buffer and are few enough to compare.
 inline bool fits(MPI_Datatype type, int count) {

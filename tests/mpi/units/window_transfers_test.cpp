@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// MpiWindowTransfers alone, between two processes: pieces in any order and number, offsets that are no
+// MpiWindowTransfers alone, between two processes: runs in any order and number, offsets that are no
 // multiple of the target's displacement unit, with and without a request. Without nearfetch's interposer, so
 // that nothing else could have put the bytes where they are looked for.
 
@@ -16,21 +16,21 @@
 #include "check.hpp"
 
 using namespace check;
+using nearfetch::ByteRun;
 using nearfetch::MpiWindowTransfers;
-using nearfetch::Piece;
 
 namespace {
 
 constexpr MPI_Aint window_bytes = 1 << 16;
 constexpr unsigned char untouched = 0x5a;
 
-/// The piece of `size` bytes at `offset` of the target lands at `place` of the buffer.
+/// The run of `size` bytes at `offset` of the target lands at `place` of the buffer.
 struct Wanted {
     std::uint64_t offset, size;
     std::size_t place;
 };
 
-/// Where pieces go: a buffer that also shows what was written beside them.
+/// Where runs go: a buffer that also shows what was written beside them.
 class Landing {
   public:
     Landing(std::initializer_list<Wanted> wanted = {}) {
@@ -41,8 +41,8 @@ class Landing {
         bytes_.resize(std::max(bytes_.size(), wanted.place + wanted.size + 16), untouched);
         wanted_.push_back(wanted);
     }
-    std::vector<Piece> pieces() {
-        std::vector<Piece> result;
+    std::vector<ByteRun> runs() {
+        std::vector<ByteRun> result;
         for (const Wanted& w : wanted_)
             result.push_back({w.offset, w.size, reinterpret_cast<std::byte*>(bytes_.data() + w.place)});
         return result;
@@ -67,23 +67,23 @@ class Landing {
 void both_ways(MpiWindowTransfers& gets, MPI_Win win, const Landing& landing) {
     const int target = right();
     Landing flushed = landing;
-    CHECK_MPI(gets.start_get(target, flushed.pieces()));
+    CHECK_MPI(gets.start_get(target, flushed.runs()));
     CHECK_MPI(MPI_Win_flush(target, win));
     flushed.check(target);
     Landing waited = landing;
     MPI_Request request = MPI_REQUEST_NULL;
-    CHECK_MPI(gets.start_rget(target, waited.pieces(), request));
+    CHECK_MPI(gets.start_rget(target, waited.runs(), request));
     CHECK(request != MPI_REQUEST_NULL);
     CHECK_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
     waited.check(target);
 }
 
-void chosen_pieces(MpiWindowTransfers& gets, MPI_Win win) {
+void chosen_runs(MpiWindowTransfers& gets, MPI_Win win) {
     const std::pair<const char*, Landing> cases[] = {
-        {"one piece at a multiple of the unit", {{4096, 100, 3}}},
-        {"one piece between two multiples", {{4099, 61, 5}}},
+        {"one run at a multiple of the unit", {{4096, 100, 3}}},
+        {"one run between two multiples", {{4099, 61, 5}}},
         {"the window's first and last byte", {{window_bytes - 1, 1, 0}, {0, 1, 7}}},
-        {"the first piece is the last in the window, and in memory",
+        {"the first run is the last in the window, and in memory",
          {{60001, 333, 4000}, {17, 5, 2000}, {1003, 1000, 100}}},
         {"neighbours, there and here", {{801, 7, 0}, {808, 8, 7}, {816, 1, 15}}},
         {"the same bytes twice", {{1001, 50, 0}, {1011, 50, 64}}},
@@ -94,8 +94,8 @@ void chosen_pieces(MpiWindowTransfers& gets, MPI_Win win) {
     }
 }
 
-void random_pieces(MpiWindowTransfers& gets, MPI_Win win) {
-    part("random pieces");
+void random_runs(MpiWindowTransfers& gets, MPI_Win win) {
+    part("random runs");
     for (std::uint64_t seed = 1; seed <= 200; ++seed) {
         state().seed = seed;
         Random random(seed);
@@ -121,7 +121,7 @@ void many_at_once(MpiWindowTransfers& gets, MPI_Win win) {
     for (std::size_t i = 0; i < landings.size(); ++i) {
         landings[i].add({13 * i + 1, 100, 0});
         landings[i].add({30000 + 97 * i, 10 + i, 200});
-        CHECK_MPI(gets.start_get(right(), landings[i].pieces()));
+        CHECK_MPI(gets.start_get(right(), landings[i].runs()));
     }
     CHECK_MPI(MPI_Win_flush_all(win));
     for (const Landing& landing : landings)
@@ -135,10 +135,10 @@ void bad_rank(MpiWindowTransfers& gets, MPI_Win win) {
     Landing one{{0, 8, 0}}, many{{1, 8, 0}, {101, 8, 100}};
     for (Landing* landing : {&one, &many}) {
         int error_class = MPI_SUCCESS;
-        MPI_Error_class(gets.start_get(size(), landing->pieces()), &error_class);
+        MPI_Error_class(gets.start_get(size(), landing->runs()), &error_class);
         CHECK_EQ(error_class, MPI_ERR_RANK);
         MPI_Request request = MPI_REQUEST_NULL;
-        MPI_Error_class(gets.start_rget(size(), landing->pieces(), request), &error_class);
+        MPI_Error_class(gets.start_rget(size(), landing->runs(), request), &error_class);
         CHECK_EQ(error_class, MPI_ERR_RANK);
     }
     CHECK_MPI(MPI_Win_set_errhandler(win, MPI_ERRORS_ARE_FATAL));
@@ -163,8 +163,8 @@ int main(int argc, char** argv) {
             const LockAll epoch(window);
             store_all(window, 0);
             MpiWindowTransfers gets(window, units);
-            chosen_pieces(gets, window);
-            random_pieces(gets, window);
+            chosen_runs(gets, window);
+            random_runs(gets, window);
             many_at_once(gets, window);
             if (units.size() == 1) bad_rank(gets, window);  // else the unit would be asked of nobody
             gets.progress();

@@ -98,12 +98,12 @@ template <class T, std::size_t N, Distribution D>
 void DistributedArray<T, N, D>::freshen(std::span<const Part> parts) const {
     std::vector<detail::PrefetchedSlice*> slices;
     for (const Part& part : parts)
-        for (detail::PrefetchedSlice* const slice : hook_.of(part.owner))
+        for (detail::PrefetchedSlice* const slice : array_prefetch_.of(part.owner))
             // Of a set all may be elsewhere in the part.
             if (!detail::common_box(*slice, part.local).empty() &&
                 (slice->only == nullptr || part.local.shape() == layout_.local_shape(part.owner)))
                 slices.push_back(slice);
-    if (!slices.empty()) detail::freshen_prefetched(slices, hook_.pack());
+    if (!slices.empty()) detail::freshen_prefetched(slices, array_prefetch_.pack());
 }
 
 template <class T, std::size_t N, Distribution D>
@@ -111,7 +111,7 @@ std::vector<char> DistributedArray<T, N, D>::get_prefetched(const Part& part, co
                                                             std::span<T> to) const {
     std::vector<char> here(static_cast<std::size_t>(part.local.size()), 0);
     const Index<N> shape = layout_.local_shape(part.owner);
-    for (detail::PrefetchedSlice* const slice : hook_.of(part.owner))
+    for (detail::PrefetchedSlice* const slice : array_prefetch_.of(part.owner))
         detail::for_each_common<D::contiguous>(
             *slice, part.local, shape, [&](const Index<N>& i, std::int64_t at, std::int64_t count) {
                 char* const known = here.data() + detail::position(part.local, i);
@@ -119,7 +119,7 @@ std::vector<char> DistributedArray<T, N, D>::get_prefetched(const Part& part, co
                 for (std::int64_t n = 0, run = 0; n < count; n += run) {
                     const bool wanted = known[n] == 0;
                     run = std::find(known + n, known + count, wanted ? 1 : 0) - (known + n);
-                    if (wanted && hook_.read(*slice, at + n, program + n, run))
+                    if (wanted && array_prefetch_.read(*slice, at + n, program + n, run))
                         std::fill_n(known + n, run, char{1});
                 }
             });
@@ -138,7 +138,7 @@ void DistributedArray<T, N, D>::get(const Box<N>& box, std::span<T> to) const {
     freshen(parts);
     for (std::size_t k = 0; k < parts.size(); ++k) {
         Part& part = parts[k];
-        if (hook_.of(part.owner).empty()) {
+        if (array_prefetch_.of(part.owner).empty()) {
             part.prepare(layout_, box, to.data());
             continue;
         }
@@ -183,13 +183,13 @@ void DistributedArray<T, N, D>::put(const Box<N>& box, std::span<const T> from) 
     detail::put_slices(moves, &detail::unpack_at_owner);
     for (const Part& part : parts)
         write_through(part);
-    hook_.wrote();
+    array_prefetch_.wrote();
 }
 
 template <class T, std::size_t N, Distribution D>
 void DistributedArray<T, N, D>::write_through(const Part& part) {
     const T* const elements = part.direct != nullptr ? part.direct : part.packed.data();
-    for (detail::PrefetchedSlice* const slice : hook_.of(part.owner)) {
+    for (detail::PrefetchedSlice* const slice : array_prefetch_.of(part.owner)) {
         Box<N> rows = detail::common_box(*slice, part.local);
         const std::int64_t row = slice->only == nullptr ? rows.extent(N - 1) : 1;
         if (rows.empty()) continue;

@@ -82,7 +82,7 @@ void insert_box(IndexSet& set, const Index<N>& part, const Box<N>& box) {
 /// Asks for boxes of a table's row: one slice for each owner. Own elements, and such as do not exist, are
 /// left out.
 template <std::size_t N, Distribution D>
-void request_boxes(PrefetchHook& hook, const Layout<N, D>& layout, Rank self, std::span<const Box<N>> boxes,
+void request_boxes(ArrayPrefetch& hook, const Layout<N, D>& layout, Rank self, std::span<const Box<N>> boxes,
                    std::uint64_t address, std::uint64_t element_bytes, const Prefetch& how) {
     std::map<Rank, std::vector<Box<N>>> shares;
     for (const Box<N>& box : boxes)

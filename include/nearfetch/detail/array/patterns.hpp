@@ -11,9 +11,9 @@ namespace nearfetch {
 namespace detail {
 
 /// One part in so many of an array that is to be asked for, to have memory for all of it.
-inline constexpr std::int64_t image_for_boxes = 4;
+inline constexpr std::int64_t replica_for_boxes = 4;
 /// Less of it in sets: their elements are else looked for one by one.
-inline constexpr std::int64_t image_for_sets = 8;
+inline constexpr std::int64_t replica_for_sets = 8;
 
 }  // namespace detail
 
@@ -24,7 +24,7 @@ void DistributedArray<T, N, D>::request(std::vector<std::uint64_t> arguments, co
     arguments.insert(arguments.end(), {how.consistent, how.static_domain});
     agreement_.check(arguments, how.barrier);
     ask();
-    hook_.requested(&detail::pack_at_owner);
+    array_prefetch_.requested(&detail::pack_at_owner);
 }
 
 template <class T, std::size_t N, Distribution D>
@@ -35,19 +35,19 @@ void DistributedArray<T, N, D>::ask_for(const std::vector<detail::IndexProduct<N
         std::int64_t elements = 0;
         for (const Part& part : parts)
             if (part.owner != rank_) elements += part.local.size();
-        make_image(elements, detail::image_for_boxes);
+        make_replica(elements, detail::replica_for_boxes);
         for (const Part& part : parts)
             if (part.owner != rank_)
-                hook_.request(part.slice, layout_.global(part.owner, part.local.lower), how, later);
+                array_prefetch_.request(part.slice, layout_.global(part.owner, part.local.lower), how, later);
     }
 }
 
 /// If so many elements of others are asked for that they are more than one in `least_part`.
 template <class T, std::size_t N, Distribution D>
-void DistributedArray<T, N, D>::make_image(std::int64_t elements, std::int64_t least_part) {
+void DistributedArray<T, N, D>::make_replica(std::int64_t elements, std::int64_t least_part) {
     if constexpr (N == 1 && D::contiguous)
         if (elements > bounds().size() / least_part)
-            hook_.make_image(bounds().lower[0], bounds().size(), sizeof(T));
+            array_prefetch_.make_replica(bounds().lower[0], bounds().size(), sizeof(T));
 }
 
 template <class T, std::size_t N, Distribution D>
@@ -55,7 +55,7 @@ template <std::invocable Ask>
 void DistributedArray<T, N, D>::prefetch(std::vector<std::uint64_t> arguments, const Prefetch& how,
                                          Ask&& ask) {
     request(std::move(arguments), how, ask);
-    if (!how.consistent) hook_.update(false);
+    if (!how.consistent) array_prefetch_.update(false);
 }
 
 template <class T, std::size_t N, Distribution D>
@@ -95,7 +95,7 @@ PrefetchTransfer DistributedArray<T, N, D>::prefetch_stencil_async(std::int64_t 
     request(arguments, how, [&] { ask_for(wanted(), how, true); });
     remember({"prefetch_stencil", arguments, how,
               [this, how, wanted](const Layout<N, D>&) { ask_for(wanted(), how, false); }});
-    return hook_.start_update();
+    return array_prefetch_.start_update();
 }
 
 template <class T, std::size_t N, Distribution D>
@@ -131,7 +131,7 @@ void DistributedArray<T, N, D>::prefetch_custom(const std::vector<std::vector<Bo
     const detail::Collective call("prefetch_custom", where);
     const std::vector<Box<N>>& row = table[static_cast<std::size_t>(rank_)];
     const auto ask = [this, row, how](const Layout<N, D>&) {
-        detail::request_boxes(hook_, layout_, rank_, std::span<const Box<N>>(row), parts_.address(),
+        detail::request_boxes(array_prefetch_, layout_, rank_, std::span<const Box<N>>(row), parts_.address(),
                               sizeof(T), how);
     };
     prefetch(detail::describe(table), how, [&] { ask(layout_); });
@@ -165,13 +165,13 @@ void DistributedArray<T, N, D>::ask_for_observed(detail::SetsByOwner sets, const
     std::int64_t elements = 0;
     for (const auto& [owner, set] : sets)
         if (owner != rank_) elements += set.size();
-    make_image(elements, detail::image_for_sets);
+    make_replica(elements, detail::replica_for_sets);
     for (auto& [owner, set] : sets) {
         if (owner == rank_) continue;
         // Each run takes its owner and this rank longer than a few bytes do. With manual consistency these
         // would be old where nobody has asked for them.
         if (how.consistent) set.close_gaps(static_cast<std::int64_t>(detail::most_closed_bytes / sizeof(T)));
-        hook_.request_set(part_of(owner), std::move(set), layout_.global(owner, {}), how);
+        array_prefetch_.request_set(part_of(owner), std::move(set), layout_.global(owner, {}), how);
     }
 }
 
@@ -179,7 +179,7 @@ template <class T, std::size_t N, Distribution D>
 bool DistributedArray<T, N, D>::is_prefetched(const Index<N>& i) const {
     check(i);
     const Place<N> place = layout_.place(i);
-    return hook_.find(place.rank, place.local, place.position).first != nullptr;
+    return array_prefetch_.find(place.rank, place.local, place.position).first != nullptr;
 }
 
 template <class T, std::size_t N, Distribution D>
@@ -191,9 +191,9 @@ void DistributedArray<T, N, D>::contribute(const Index<N>& i, const T& value, co
     }
     check(i);
     const Place<N> place = layout_.place(i);
-    const auto [slice, position] = hook_.find(place.rank, place.local, place.position);
+    const auto [slice, position] = array_prefetch_.find(place.rank, place.local, place.position);
     if (slice == nullptr) detail::not_a_ghost(i);
-    ghosts_.add(*slice, position, value, hook_.evictions(), add);
+    ghosts_.add(*slice, position, value, array_prefetch_.evictions(), add);
 }
 
 template <class T, std::size_t N, Distribution D>

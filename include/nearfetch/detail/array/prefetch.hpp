@@ -14,7 +14,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
-#include <nearfetch/detail/array/image.hpp>
+#include <nearfetch/detail/array/replica.hpp>
 #include <nearfetch/detail/array/slices.hpp>
 #include <utility>
 #include <vector>
@@ -44,7 +44,7 @@ struct PrefetchStatistics {
     std::uint64_t bytes = 0;          ///< of their elements
     std::uint64_t updates = 0;        ///< times that one was fetched
     std::uint64_t updated_bytes = 0;  ///< by these
-    std::uint64_t image_reads = 0;    ///< products of sparse matrices that asked for no element whose it is
+    std::uint64_t replica_reads = 0;  ///< products of sparse matrices that asked for no element whose it is
 };
 PrefetchStatistics prefetch_statistics();
 
@@ -72,12 +72,12 @@ class PrefetchTransfer {
 namespace detail {
 
 /// An array's slices in the prefetch buffer of this rank.
-class PrefetchHook {
+class ArrayPrefetch {
   public:
-    PrefetchHook();
-    ~PrefetchHook();
-    PrefetchHook(const PrefetchHook&) = delete;
-    PrefetchHook& operator=(const PrefetchHook&) = delete;
+    ArrayPrefetch();
+    ~ArrayPrefetch();
+    ArrayPrefetch(const ArrayPrefetch&) = delete;
+    ArrayPrefetch& operator=(const ArrayPrefetch&) = delete;
 
     /// Wants a slice; those that are consistent are fetched when they are touched (LAPPS, 5.3.1).
     /// \param first its first index, where the distribution is contiguous
@@ -90,11 +90,11 @@ class PrefetchHook {
     /// \param first the index of the part's first element, where the distribution is contiguous
     void request_set(const Slice& part, IndexSet set, std::span<const std::int64_t> first,
                      const Prefetch& how);
-    /// What is asked for from now on stands in an image of the array, where there is memory for one.
+    /// What is asked for from now on stands in a replica of the array, where there is memory for one.
     /// \pre of one dimension and contiguous
-    void make_image(std::int64_t lower, std::int64_t elements, std::uint64_t element_bytes);
+    void make_replica(std::int64_t lower, std::int64_t elements, std::uint64_t element_bytes);
     /// nullptr: there is none.
-    Image* image() const { return image_.get(); }
+    Replica* replica() const { return replica_.get(); }
     /// Fetches all those of manual consistency, and of the others too if asked.
     void update(bool consistent_too);
     /// Begins to fetch all of them.
@@ -199,7 +199,7 @@ class PrefetchHook {
     std::array<std::uint8_t, 4> block_bits_{};  ///< of the extents of parts
     std::array<std::int64_t, 4> reach_lower_{};
     std::array<std::uint64_t, 4> reach_extent_{};
-    std::unique_ptr<Image> image_;
+    std::unique_ptr<Replica> replica_;
     std::vector<PrefetchedSlice*> later_;
     std::atomic<std::uint64_t> writes_{0};
     std::uint64_t evictions_ = 0;
@@ -213,14 +213,14 @@ class PrefetchHook {
 /// Elements of a consistent slice. \return false: to be fetched otherwise
 bool read_prefetched(PrefetchedSlice& slice, Code pack, std::int64_t position, void* to, std::int64_t count);
 /// Fetches those of the consistent ones that are stale, all at the same time. \pre in the order of their
-/// owners, and for each owner in that of PrefetchHook::of()
+/// owners, and for each owner in that of ArrayPrefetch::of()
 void freshen_prefetched(std::span<PrefetchedSlice* const> slices, Code pack, const Meanwhile& meanwhile = {});
 /// Writes `count` elements through, which were put at that address. Of either consistency.
 void write_prefetched(PrefetchedSlice& slice, std::int64_t position, const void* from, std::int64_t count,
                       std::uint64_t address);
 
 template <class T>
-bool PrefetchHook::read(PrefetchedSlice& slice, std::int64_t position, T* to, std::int64_t count) const {
+bool ArrayPrefetch::read(PrefetchedSlice& slice, std::int64_t position, T* to, std::int64_t count) const {
     if (slice.consistent) return read_prefetched(slice, pack_, position, to, count);
     std::memcpy(to, slice.data + static_cast<std::size_t>(position) * sizeof(T),
                 static_cast<std::size_t>(count) * sizeof(T));
@@ -228,8 +228,8 @@ bool PrefetchHook::read(PrefetchedSlice& slice, std::int64_t position, T* to, st
 }
 
 template <class T, std::size_t N>
-PrefetchedSlice* PrefetchHook::wrote(Rank owner, const Index<N>& local, std::int64_t number, const T& value,
-                                     std::uint64_t address) {
+PrefetchedSlice* ArrayPrefetch::wrote(Rank owner, const Index<N>& local, std::int64_t number, const T& value,
+                                      std::uint64_t address) {
     PrefetchedSlice* first = nullptr;
     for (PrefetchedSlice* const slice : of(owner)) {
         const std::int64_t position = slice->position(local, number);

@@ -29,7 +29,7 @@ Resident<T, N> DistributedArray<T, N, D>::resident(const Box<N>& box, bool fetch
     Box<N> wanted(place.local, place.local);
     for (std::size_t d = 0; d < N; ++d)
         wanted.upper[d] += box.extent(d);
-    for (detail::PrefetchedSlice* const slice : hook_.of(place.rank)) {
+    for (detail::PrefetchedSlice* const slice : array_prefetch_.of(place.rank)) {
         const Box<N> common = detail::common_box(*slice, wanted);
         if (common.empty()) continue;
         // The first slice that has an element is the one whose value counts.
@@ -38,7 +38,7 @@ Resident<T, N> DistributedArray<T, N, D>::resident(const Box<N>& box, bool fetch
         if (slice->consistent) {
             if constexpr (!detail::is_word<T>) return {};
             T first;  // with it all of the slice is fetched anew, if it is stale
-            if (!slice->read(at, first) && !(fetch && hook_.read(*slice, at, &first, 1))) return {};
+            if (!slice->read(at, first) && !(fetch && array_prefetch_.read(*slice, at, &first, 1))) return {};
         }
         Index<N> shape;
         std::copy(slice->slice.extent.end() - N, slice->slice.extent.end(), shape.begin());

@@ -33,19 +33,19 @@ void DistributedArray<T, N, D>::resize(const Box<N>& bounds, const std::array<Ra
     }
     barrier();
     std::vector<Pattern> patterns = std::exchange(patterns_, {});
-    hook_.evict();
+    array_prefetch_.evict();
     for (Pattern& pattern : patterns)
         pattern.ask(before);
-    if (!patterns.empty()) hook_.requested(&detail::pack_at_owner);
+    if (!patterns.empty()) array_prefetch_.requested(&detail::pack_at_owner);
     patterns_ = std::move(patterns);
     if ((states & detail::ResizeState::manual) == 0) return;
-    if (!patterns_.empty()) hook_.update(false);
+    if (!patterns_.empty()) array_prefetch_.update(false);
     barrier();
 }
 
 template <class T, std::size_t N, Distribution D>
 std::uint64_t DistributedArray<T, N, D>::resize_state() {
-    if (!hook_.is_requested()) patterns_.clear();  // an update that failed has evicted them
+    if (!array_prefetch_.is_requested()) patterns_.clear();  // an update that failed has evicted them
     std::uint64_t state = ghosts_.empty() ? 0 : detail::ResizeState::contributions;
     for (const Pattern& pattern : patterns_) {
         if (pattern.how.static_domain) state |= detail::ResizeState::static_domain;

@@ -15,7 +15,7 @@
 #include <type_traits>
 
 namespace nearfetch {
-class FetchChoice;
+class StrategySelector;
 }
 
 namespace nearfetch::detail {
@@ -80,7 +80,7 @@ struct PrefetchedSlice {
     std::byte* data = nullptr;  ///< packed, or spread; aligned as its words are
     /// Of a set that is spread: each element is where it would be if all of the part were there. Else
     /// nullptr.
-    FetchChoice* spread = nullptr;
+    StrategySelector* spread = nullptr;
     bool consistent = true;  ///< automatically
     Packer packer = Packer::owner;
     /// Index of its first element, where the others follow it; of a set, of the part's first.

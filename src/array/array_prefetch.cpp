@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// An array's side of the prefetch buffer: what is asked for, and where it stands; writing through to it; and
+// transfers that are on their way while the rank computes. What is fetched at once is refresh.cpp's.
+
+#include <algorithm>
+#include <bit>
+#include <nearfetch/detail/array/prefetch.hpp>
+#include <utility>
+
+#include "array/entry_lock.hpp"
+#include "array/refresh.hpp"
+#include "cache/prefetch_buffer/prefetch_buffer.hpp"
+#include "pgas/context.hpp"
+#include "pgas/runtime.hpp"
+
+namespace nearfetch {
+
+using pgas::Context;
+
+PrefetchStatistics prefetch_statistics() {
+    const PrefetchBuffer& buffer = Context::here().runtime().prefetch_buffer();
+    return {buffer.entries(), buffer.bytes(), buffer.updates(), buffer.updated_bytes(),
+            buffer.replica_reads()};
+}
+
+// What comes waits in memory of its own until wait(), so that nothing is read that is not there yet, and
+// nothing written meanwhile is lost: an entry that was written is left stale, or where nobody would notice
+// that, fetched again; one that was fetched since stays as it is.
+class [[gnu::visibility("hidden")]] PrefetchTransfer::State {
+  public:
+    explicit State(detail::ArrayPrefetch& hook);
+    State(const State&) = delete;
+    State& operator=(const State&) = delete;
+    ~State();
+    bool test();
+    void wait();
+
+  private:
+    struct Arrival {
+        PrefetchEntry* entry;
+        std::vector<std::byte> bytes;
+        std::uint64_t writes;
+    };
+    void install(Arrival& arrival, Context& context);
+
+    detail::ArrayPrefetch& array_prefetch_;
+    std::uint64_t evictions_;
+    std::uint64_t writes_;
+    std::vector<Arrival> arrivals_;
+    Stamp issued_ = 0;
+    std::vector<Transfer> transfers_;  ///< end before their memory does
+};
+
+namespace detail {
+
+namespace {
+
+PrefetchBuffer& buffer() { return Context::here().runtime().prefetch_buffer(); }
+
+/// What was used last where nothing was: it has no elements.
+class None : public PrefetchedSlice {
+  public:
+    None() { slice.extent = {}; }
+} none;
+
+/// The smallest box of a part that has all of a set.
+Box<4> box_around(const Slice& part, const IndexSet& set) {
+    if (set.size() == 0) return {};
+    Box<4> box({}, {});
+    box.lower = part.part;
+    const auto include = [&](std::int64_t number) {
+        for (std::size_t d = 4; d-- > 0; number /= part.part[d]) {
+            box.lower[d] = std::min(box.lower[d], number % part.part[d]);
+            box.upper[d] = std::max(box.upper[d], number % part.part[d] + 1);
+        }
+    };
+    set.for_each_run([&](std::int64_t first, std::int64_t count) {
+        include(first);
+        include(first + count - 1);
+        // A run that goes on in the next row has all of some, or the end of one and the beginning of another.
+        std::int64_t row = 1;
+        for (std::size_t d = 4; d-- > 0;) {
+            row *= part.part[d];
+            if (first / row == (first + count - 1) / row) break;
+            box.lower[d] = 0;
+            box.upper[d] = part.part[d];
+        }
+    });
+    return box;
+}
+
+}  // namespace
+
+ArrayPrefetch::ArrayPrefetch() { forget_last(); }
+
+ArrayPrefetch::~ArrayPrefetch() { evict(); }
+
+void ArrayPrefetch::requested(Code pack_code) { pack_ = pack_code; }
+
+void ArrayPrefetch::request(const Slice& slice, std::unique_ptr<const IndexSet> only,
+                            std::span<const std::int64_t> first, const Prefetch& how, bool later) {
+    if (slice.bytes() == 0 || (only != nullptr && only->size() == 0)) return;
+    EntryLocation place{place_of(slice, first)};
+    if (place.data != nullptr && only != nullptr) place.spread = &replica_->strategy_selector();
+    PrefetchEntry* const entry =
+        buffer().add(this, slice, how.consistent, how.static_domain ? Packer::requester : Packer::owner,
+                     std::move(only), place);
+    if (entry == nullptr) return;
+    if (by_owner_.empty()) by_owner_.resize(static_cast<std::size_t>(ranks()));
+    const auto shown = of(slice.owner);
+    if (std::find(shown.begin(), shown.end(), entry) != shown.end()) return;
+    // It may be one that was asked for before, and has more.
+    if (entry->slice == slice) {
+        std::copy(first.begin(), first.end(), entry->first.end() - static_cast<std::ptrdiff_t>(first.size()));
+        if (how.consistent) entry->acquires = &Context::here().runtime().clock().acquires();
+        reach(*entry);
+    }
+    if (how.consistent || !later)
+        show(entry);
+    else if (std::find(later_.begin(), later_.end(), entry) == later_.end()) {
+        later_.push_back(entry);
+        one_each_ = false;
+    }
+}
+
+void ArrayPrefetch::make_replica(std::int64_t lower, std::int64_t elements, std::uint64_t element_bytes) {
+    if (replica_ != nullptr) return;
+    try {
+        replica_ = std::make_unique<Replica>(lower, elements, element_bytes);
+    } catch (const std::bad_alloc&) {
+        // Then slices have memory of their own.
+    }
+}
+
+/// Where in the replica, which has one slice of each owner.
+std::byte* ArrayPrefetch::place_of(const Slice& slice, std::span<const std::int64_t> first) const {
+    const auto is_owners = [&](const PrefetchedSlice* other) { return other->slice.owner == slice.owner; };
+    if (replica_ == nullptr || !of(slice.owner).empty() ||
+        std::any_of(later_.begin(), later_.end(), is_owners))
+        return nullptr;
+    return replica_->at(first[0]);
+}
+
+void ArrayPrefetch::request_set(const Slice& part, IndexSet set, std::span<const std::int64_t> first,
+                                const Prefetch& how) {
+    set.complete();
+    const Box<4> box = box_around(part, set);
+    if (box.size() != set.size()) {
+        request(part, std::make_unique<const IndexSet>(std::move(set)), first, how, false);
+        return;
+    }
+    Slice slice = part;
+    slice.lower = box.lower;
+    slice.extent = box.shape();
+    std::vector<std::int64_t> first_of_box(first.begin(), first.end());
+    for (std::size_t d = 0; d < first.size(); ++d)
+        first_of_box[d] += box.lower[4 - first.size() + d];
+    request(slice, nullptr, first_of_box, how, false);
+}
+
+void ArrayPrefetch::show(PrefetchedSlice* slice) {
+    auto& same_owner = by_owner_[static_cast<std::size_t>(slice->slice.owner)];
+    if (slice->consistent && !any_consistent_) {
+        any_consistent_ = true;
+        forget_last();
+    }
+    same_owner.insert(slice->consistent ? same_owner.begin() : same_owner.end(), slice);
+    std::erase(later_, slice);
+    any_several_ = any_several_ || same_owner.size() > 1;
+    one_each_ = !any_several_ && later_.empty();
+    if (replica_ != nullptr) replica_->changed();
+}
+
+void ArrayPrefetch::forget_last() {
+    for (std::atomic<PrefetchedSlice*>& slice : last_)
+        slice = &none;
+}
+
+void ArrayPrefetch::reach(const PrefetchedSlice& slice) {
+    const bool is_first = std::ranges::find(reach_extent_, 0) != reach_extent_.end();
+    const Box<4> box =
+        slice.only == nullptr ? Box<4>({}, slice.slice.extent) : box_around(slice.slice, *slice.only);
+    for (std::size_t d = 0; d < 4; ++d) {
+        std::int64_t lower = slice.first[d] + box.lower[d];
+        std::int64_t upper = slice.first[d] + box.upper[d];
+        if (!is_first) {
+            lower = std::min(lower, reach_lower_[d]);
+            upper = std::max(upper, reach_lower_[d] + static_cast<std::int64_t>(reach_extent_[d]));
+        }
+        block_bits_[d] =
+            static_cast<std::uint8_t>(std::bit_width(static_cast<std::uint64_t>(slice.slice.part[d])) - 1);
+        reach_lower_[d] = lower;
+        reach_extent_[d] = static_cast<std::uint64_t>(upper - lower);
+    }
+}
+
+void ArrayPrefetch::require_request() const {
+    if (!is_requested())
+        throw Error("update_prefetch: nothing is prefetched",
+                    "no pattern was called, or what it had brought was evicted", "call a pattern first");
+}
+
+void ArrayPrefetch::update(bool consistent_too) {
+    require_request();
+    bool any_manual = false;
+    try {
+        Context& context = Context::here();
+        std::vector<PrefetchEntry*> wanted;
+        std::vector<EntryLock> locks;
+        for (const auto& same_owner : by_owner_)
+            for (PrefetchedSlice* const slice : same_owner) {
+                if (slice->consistent && !consistent_too) continue;
+                PrefetchEntry& entry = entry_of(*slice);
+                if (entry.consistent) {
+                    EntryLock lock(entry, context);
+                    if (entry.held_by_other(context.release_count())) continue;
+                    locks.push_back(std::move(lock));
+                }
+                any_manual = any_manual || !entry.consistent;
+                wanted.push_back(&entry);
+            }
+        refresh(wanted, context, pack_);
+    } catch (...) {
+        // Nobody would notice that these are neither old nor new. The others are stale.
+        if (any_manual) evict();
+        throw;
+    }
+}
+
+void ArrayPrefetch::evict() {
+    if (!by_owner_.empty()) buffer().evict(this);
+    replica_.reset();
+    by_owner_.clear();
+    later_.clear();
+    ++evictions_;
+    forget_last();
+    reach_extent_ = {};
+    any_consistent_ = any_several_ = false;
+    one_each_ = true;
+    pack_ = nullptr;
+}
+
+PrefetchTransfer ArrayPrefetch::start_update() {
+    require_request();
+    return PrefetchTransfer(std::make_unique<PrefetchTransfer::State>(*this));
+}
+
+void write_prefetched(PrefetchedSlice& slice, std::int64_t position, const void* from, std::int64_t count,
+                      std::uint64_t address) {
+    PrefetchEntry& entry = entry_of(slice);
+    const std::uint64_t size = slice.slice.element_bytes * static_cast<std::uint64_t>(count);
+    const std::uint64_t offset = slice.slice.element_bytes * static_cast<std::uint64_t>(position);
+    if (!slice.consistent) {
+        entry.write(offset, from, size);
+        return;
+    }
+    Context& context = Context::here();
+    const EntryLock lock(entry, context);
+    entry.write(offset, from, size);
+    if (context.release_count() == nullptr) return;  // the put was a message, and is done
+    if (entry.held_by_other(context.release_count()))
+        context.release(slice.slice.owner, {address, address + size});
+    else
+        entry.hold(context.release_count(), put_epoch);
+}
+
+std::uint64_t check_resize(std::span<const std::uint64_t> states) {
+    std::uint64_t all = 0;
+    for (std::size_t r = 0; r < states.size(); ++r) {
+        const std::string who = "resize: rank " + std::to_string(r);
+        if ((states[r] & ResizeState::static_domain) != 0)
+            throw Error(who + " has something prefetched with static_domain",
+                        "that promises that the array keeps its bounds",
+                        "evict_prefetch() first, or do not promise it");
+        if ((states[r] & ResizeState::contributions) != 0)
+            throw Error(who + " has contributions to elements of others", "they would be lost",
+                        "accumulate_ghosts() first");
+        all |= states[r];
+    }
+    return all;
+}
+
+void check_table(std::size_t rows) {
+    if (rows != static_cast<std::size_t>(ranks()))
+        throw Error("prefetch_custom: a table of " + std::to_string(rows) + " rows",
+                    "row r says what rank r needs, and the program has " + std::to_string(ranks()) + " ranks",
+                    "use one for each");
+}
+
+void check_depth(std::int64_t depth) {
+    if (depth < 1)
+        throw Error("prefetch_stencil: depth " + std::to_string(depth), "a halo has cells",
+                    "use a depth of at least 1");
+}
+
+}  // namespace detail
+
+PrefetchTransfer::PrefetchTransfer(std::unique_ptr<State> state) : state_(std::move(state)) {}
+PrefetchTransfer::PrefetchTransfer(PrefetchTransfer&&) noexcept = default;
+PrefetchTransfer::~PrefetchTransfer() = default;
+bool PrefetchTransfer::test() { return state_ == nullptr || state_->test(); }
+void PrefetchTransfer::wait() {
+    if (const std::unique_ptr<State> state = std::move(state_)) state->wait();
+}
+
+PrefetchTransfer::State::State(detail::ArrayPrefetch& hook)
+    : array_prefetch_(hook), evictions_(hook.evictions_), writes_(hook.writes_) {
+    Context& context = Context::here();
+    const auto add = [&](detail::PrefetchedSlice* slice) {
+        PrefetchEntry& entry = detail::entry_of(*slice);
+        const detail::EntryLock lock(entry, context);
+        if (entry.held_by_other(context.release_count())) return;
+        arrivals_.push_back({&entry, std::vector<std::byte>(slice->bytes()), entry.writes});
+        ++entry.awaited;
+    };
+    for (const auto& same_owner : hook.by_owner_)
+        std::for_each(same_owner.begin(), same_owner.end(), add);
+    std::for_each(hook.later_.begin(), hook.later_.end(), add);
+    std::vector<detail::SliceMove> moves;
+    for (Arrival& arrival : arrivals_)
+        moves.push_back({arrival.entry->slice, arrival.bytes.data(), arrival.entry->only.get()});
+    issued_ = context.runtime().clock().now();
+    transfers_ = detail::start_get_slices(moves);
+}
+
+PrefetchTransfer::State::~State() {
+    if (array_prefetch_.evictions_ != evictions_) return;
+    for (const Arrival& arrival : arrivals_)
+        --arrival.entry->awaited;
+}
+
+bool PrefetchTransfer::State::test() {
+    return std::all_of(transfers_.begin(), transfers_.end(),
+                       [](Transfer& transfer) { return transfer.test(); });
+}
+
+void PrefetchTransfer::State::wait() {
+    for (Transfer& transfer : transfers_)
+        transfer.wait();
+    if (array_prefetch_.evictions_ != evictions_)
+        throw Error("prefetch: what was on its way is not wanted any more",
+                    "evict_prefetch() or resize() was called before wait()", "wait first");
+    for (Arrival& arrival : arrivals_)
+        install(arrival, Context::here());
+}
+
+void PrefetchTransfer::State::install(Arrival& arrival, Context& context) {
+    PrefetchEntry& entry = *arrival.entry;
+    const bool hidden = std::find(array_prefetch_.later_.begin(), array_prefetch_.later_.end(), &entry) !=
+                        array_prefetch_.later_.end();
+    {
+        const detail::EntryLock lock(entry, context);
+        const bool newer = entry.fetched() > issued_;
+        const bool written = entry.writes != arrival.writes || (hidden && array_prefetch_.writes_ != writes_);
+        if (!newer && !written) {
+            entry.publish(arrival.bytes.data(), issued_);
+            context.runtime().prefetch_buffer().count_update(arrival.bytes.size());
+        } else if (!newer && !entry.consistent) {
+            PrefetchEntry* const one = &entry;
+            detail::refresh(std::span(&one, 1), context, array_prefetch_.pack());
+        }
+    }
+    if (hidden) array_prefetch_.show(&entry);
+}
+
+}  // namespace nearfetch

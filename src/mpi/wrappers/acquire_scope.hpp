@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What a wrapper does after a call through which the process may have learned that another has written. Which
+// calls these are stands in calls.txt.
+
+#include "rma/acquires.hpp"
+
+namespace nearfetch {
+
+#if defined(NEARFETCH_FAULT_INJECTION)
+/// In the fault-injection build, for the litmus tests, a test may leave out the acquires of single calls
+/// (nearfetch_fault_leave_out), to show that its programs notice.
+bool left_out(const char* call) noexcept;
+#else
+constexpr bool left_out(const char*) noexcept { return false; }
+#endif
+
+/// \param call its name in C, "MPI_Recv"
+inline void acquire_by(const char* call) noexcept {
+    if (!left_out(call)) acquire_process();
+}
+
+/// The same at the end of a scope, also where an error handler of the program throws: a call that fails may
+/// have learned something.
+class AcquireScope {
+  public:
+    explicit AcquireScope(const char* call) noexcept : call_(call) {}
+    ~AcquireScope() { acquire_by(call_); }
+    AcquireScope(const AcquireScope&) = delete;
+    AcquireScope& operator=(const AcquireScope&) = delete;
+
+  private:
+    const char* call_;
+};
+
+}  // namespace nearfetch
