@@ -22,7 +22,7 @@ _GENERATED = ("results.md",)
 
 _MARKDOWN = MarkdownIt("commonmark").enable("table")
 _CODE = "\ue000"  # stands before inline code: a sentence may begin with it
-_END = re.compile(rf"([.!?])[\"')\]]*\s+(?=[\"'(\[]*[A-Z0-9{_CODE}])")
+_END = re.compile(rf"([.!?])[\"')\]]*\s+(?=[\"'(\[]*(?:[A-Z0-9{_CODE}]|nearfetch\b))")
 _ABBREVIATION = re.compile(r"(?:^|[\s(\"'])(?:[Ee]\.g|[Ii]\.e|cf|vs|al|approx|Fig|Sec|No|Dr|[A-Z])\.$")
 _WORD = re.compile(r"\S*\w\S*")
 
@@ -55,7 +55,7 @@ def _words_of(token: Token) -> str:
 
 
 def sentences(passage: str) -> list[str]:
-    """Its sentences. One ends before a capital, a figure or code, but not after an abbreviation."""
+    """Its sentences. One ends before a capital, a figure, code or our name, but not after an abbreviation."""
     found = []
     begin = 0
     for end in _END.finditer(passage):

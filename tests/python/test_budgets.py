@@ -83,6 +83,7 @@ def test_code_and_tables_are_not_counted(tmp_path):
         ("No end. lower case follows.", ["No end. lower case follows."]),
         ("Ranks, windows, etc. All of them.", ["Ranks, windows, etc.", "All of them."]),
         ("A colon: and a semicolon; one sentence.", ["A colon: and a semicolon; one sentence."]),
+        ("It is off. nearfetch does nothing.", ["It is off.", "nearfetch does nothing."]),
         ("2 ranks. 4 ranks.", ["2 ranks.", "4 ranks."]),
     ],
 )  # fmt: skip
