@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of the source text: formatting, Python lint, licence lines, and that every header compiles alone."""
+"""Checks of the source text: formatting, lint, licence lines, budgets, and that headers compile alone."""
 
 from __future__ import annotations
 
@@ -12,6 +12,10 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Callable, Optional
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import budgets  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[1]
 _LICENSED = {".cpp", ".hpp", ".h", ".c", ".f90", ".py", ".cmake", ".sh"}
@@ -102,6 +106,7 @@ CHECKS: dict[str, Callable[[list[Path]], Optional[str]]] = {
     "lint.ruff-check": ruff_check,
     "lint.ruff-format": ruff_format,
     "lint.headers": headers,
+    "lint.budgets": budgets.problems,
 }
 
 
