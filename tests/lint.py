@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of the source text: formatting, Python lint, licence lines, and that every header compiles alone."""
+"""Checks of the source text: formatting, lint, licence lines, budgets, and that headers compile alone."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from typing import Callable, Optional
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+import budgets  # noqa: E402
 import layers as layer_rules  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -112,6 +113,7 @@ CHECKS: dict[str, Callable[[list[Path]], Optional[str]]] = {
     "lint.ruff-format": ruff_format,
     "lint.headers": headers,
     "lint.layers": layers,
+    "lint.budgets": budgets.problems,
 }
 
 

@@ -60,7 +60,7 @@ struct Read {
     bool ordered;
     Clock issued;
     /// When the oldest of the rank's gets at this target was issued that was not complete then. Modes other
-    /// than acquire share its transfer (ARCHITECTURE.md, Consistency).
+    /// than acquire share its transfer (docs/mpi.md).
     Clock oldest;
     std::uint32_t complete = never;
 };

@@ -26,13 +26,11 @@ def test_the_tutorial_has_programs():
     assert len(_BLOCK.findall(TUTORIAL.read_text())) == TUTORIAL.read_text().count("```python") >= 8
 
 
-def test_the_readmes_program(tmp_path):
+def test_the_first_program_is_whole(tmp_path):
     need_native()
-    (code,) = re.findall(
-        r"^```python\n(.*?)^```$", (SOURCE / "README.md").read_text(), re.DOTALL | re.MULTILINE
-    )
-    (tmp_path / "readme.py").write_text(code)
-    assert run([tmp_path / "readme.py"]) == "(501, 501) 1998.0\n"
+    _, code, text = _BLOCK.findall(TUTORIAL.read_text())[0]
+    (tmp_path / "first.py").write_text(code)
+    assert run([tmp_path / "first.py"]) == text == "(501, 501) 1998.0\n"
 
 
 def test_in_one_process(tmp_path):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs that the README shows are built against what is installed, as it says, and run."""
+"""The programs that the documents show are built against what is installed, as they say, and run."""
 
 from __future__ import annotations
 
@@ -11,12 +11,18 @@ from conftest import clean_environment, libdir, run, wrapper
 
 from nearfetch.mpiexec import mpiexec
 
-README = Path(__file__).resolve().parents[2] / "README.md"
+DOCUMENTS = Path(__file__).resolve().parents[2] / "docs"
+SHOWN_IN = {"cpp": "pgas.md", "c": "runtimes.md"}
+
+
+def document(language: str) -> str:
+    """What shows a program in that language."""
+    return (DOCUMENTS / SHOWN_IN[language]).read_text(encoding="utf-8")
 
 
 def program(language: str) -> str:
     """The whole program in that language."""
-    blocks = re.findall(rf"```{language}\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+    blocks = re.findall(rf"```{language}\n(.*?)```", document(language), re.DOTALL)
     (found,) = [block for block in blocks if "int main" in block]
     return found
 
@@ -24,7 +30,7 @@ def program(language: str) -> str:
 def built(
     prefix: Path, folder: Path, compiler: list[str], language: str, package: str, text: str = ""
 ) -> Path:
-    """The README's program of a language, or this one, linked as pkg-config says."""
+    """The documents' program of a language, or this one, linked as pkg-config says."""
     text = text or program(language)
     env = {**clean_environment(), "PKG_CONFIG_PATH": str(libdir(prefix) / "pkgconfig")}
     flags = run("pkg-config", "--cflags", "--libs", package, env=env).split()
@@ -48,7 +54,7 @@ def check_sum(printed: str) -> None:
 
 @pytest.mark.parametrize("family", ["openmpi", "mpich"])
 def test_the_cpp_example_on_mpi(prefix, tmp_path, family):
-    """With the changes that the README names."""
+    """With the changes that the document names."""
     if not (libdir(prefix) / f"libnearfetch_pgas_{family}.so").exists():
         pytest.skip(f"nearfetch was built without {family}")
     changes = {
@@ -59,7 +65,7 @@ def test_the_cpp_example_on_mpi(prefix, tmp_path, family):
     text = program("cpp")
     for before, after in changes.items():
         assert text.count(before) == 1, before
-        assert after in README.read_text(encoding="utf-8"), after
+        assert f"`{after}`" in document("cpp"), after
         text = text.replace(before, after)
     compiler = wrapper(family, "mpicxx")
     example = built(prefix, tmp_path, [compiler, "-std=c++20"], "cpp", f"nearfetch-pgas-{family}", text)
