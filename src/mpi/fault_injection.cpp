@@ -8,15 +8,14 @@
 #include <string>
 #include <string_view>
 
-#include "mpi/recess.hpp"
+#include "mpi/passthrough.hpp"
 #include "mpi/wrappers/acquire_scope.hpp"
 
 namespace nearfetch {
 
 namespace {
 std::string calls;  // "MPI_Recv MPI_Wait"
-unsigned long long unseen_calls = 0;
-unsigned long long series_completions = 0;
+unsigned long long passed_through = 0;
 }  // namespace
 
 bool left_out(const char* call) noexcept {
@@ -28,17 +27,14 @@ bool left_out(const char* call) noexcept {
     return false;
 }
 
-void count_unseen(unsigned long long calls) noexcept { unseen_calls += calls; }
-void count_in_series(unsigned long long completions) noexcept { series_completions += completions; }
+void count_passed_through(unsigned long long calls) noexcept { passed_through += calls; }
 
 }  // namespace nearfetch
 
 /// Leaves out the acquires of these calls, names separated by blanks, until the next call.
 extern "C" void nearfetch_fault_leave_out(const char* names) { nearfetch::calls = names; }
 
-/// Calls that have passed in recesses that have ended.
-extern "C" unsigned long long nearfetch_fault_bypassed_calls() { return nearfetch::unseen_calls; }
-/// Completions that were counted in place of what they complete.
-extern "C" unsigned long long nearfetch_fault_series_completions() { return nearfetch::series_completions; }
+/// Calls that went straight to the library in passthroughs that have ended.
+extern "C" unsigned long long nearfetch_fault_passed_through() { return nearfetch::passed_through; }
 
 #endif

@@ -145,7 +145,7 @@ void Library::look_for_threads() noexcept {
     PMPI_Query_thread(&provided);
     acquire_one_by_one(!threaded_ && provided != MPI_THREAD_MULTIPLE);
     if (threaded_ || provided != MPI_THREAD_MULTIPLE) return;
-    recess.forbid();
+    process_passthrough.forbid();
     detail::mru = {};
     threaded_ = true;
 }
@@ -158,8 +158,7 @@ void Library::start() {
     const Settings& settings = settings_;
     report_.configure(settings);
     if (!threaded_ && !report_.wanted())
-        recess.allow(static_cast<std::uint32_t>(settings.passthrough_calls),
-                     settings.bypass == Bypass::passthrough);
+        process_passthrough.allow(settings.passthrough_calls, settings.bypass == Bypass::passthrough);
     int key = MPI_KEYVAL_INVALID;
     if (PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, at_finalize, &key, nullptr) == MPI_SUCCESS &&
         PMPI_Comm_set_attr(MPI_COMM_SELF, key, nullptr) == MPI_SUCCESS)
@@ -186,7 +185,6 @@ void Library::apply_info(Settings& settings, MPI_Info info) {
 }
 
 Settings Library::settings_for(MPI_Info info) {
-    recess.stop();
     const std::lock_guard guard(mutex_);
     start();
     Settings settings = settings_;
@@ -200,7 +198,7 @@ bool Library::overlaps_another(const Exposed& exposed) {
 }
 
 int Library::attach(MPI_Win win, MPI_Comm comm, Exposed exposed, const Settings& settings) {
-    recess.start_over();
+    process_passthrough.restart();
     int ranks = 0, self = 0;
     PMPI_Comm_size(comm, &ranks);
     PMPI_Comm_rank(comm, &self);
@@ -241,7 +239,7 @@ int Library::attach(MPI_Win win, MPI_Comm comm, Exposed exposed, const Settings&
         units.resize(1);
     auto window = std::make_unique<Window>(win, ranks, self, std::move(units), settings, threaded_);
     window->cache().describe_memory(memory);
-    if (exposed.near) window->cache().leave_alone();
+    if (exposed.near) window->cache().keep_off();
     const std::lock_guard guard(mutex_);
     if (settings.bypass == Bypass::on) window->cache().postpone_caching(habits_.gets_to_postpone());
     windows_[win] = std::move(window);
@@ -252,7 +250,7 @@ int Library::attach(MPI_Win win, MPI_Comm comm, Exposed exposed, const Settings&
 }
 
 void Library::detach(MPI_Win win) {
-    recess.start_over();
+    process_passthrough.restart();
     std::unique_ptr<Window> window;
     {
         const std::lock_guard guard(mutex_);
@@ -276,27 +274,21 @@ Window* Library::find(MPI_Win win) noexcept {
     return found == windows_.end() ? nullptr : found->second.get();
 }
 
-std::optional<Rest> Library::rest() noexcept {
+std::optional<std::uint64_t> Library::passthrough_budget() noexcept {
     const std::lock_guard guard(mutex_);
-    Rest all;
-    // Where a window is not off, atomics on those that are off are to be seen: their ends are acquires.
-    all.for_good = !windows_.empty() && std::ranges::all_of(windows_, [](const auto& each) {
-        return each.second->off() && !each.second->cache().must_see_completions();
-    });
+    std::uint64_t least = ~std::uint64_t{0};
     for (const auto& [win, window] : windows_) {
-        const std::optional<Rest> rest =
-            all.for_good ? Rest{static_cast<std::uint64_t>(window->cache().ranks())} : window->cache().rest();
-        if (!rest || window->locks_wait()) return std::nullopt;
-        all.add(*rest);
-        all.locks_synchronize = all.locks_synchronize && window->locks_synchronize();
+        const std::optional<std::uint64_t> budget = window->cache().passthrough_budget();
+        if (!budget || window->locks_wait()) return std::nullopt;
+        least = std::min(least, *budget);
     }
-    return all;
+    return windows_.empty() ? std::nullopt : std::optional(least);
 }
 
-void Library::went_unseen(const Unseen& unseen) noexcept {
+void Library::after_passthrough(std::uint64_t calls) noexcept {
     const std::lock_guard guard(mutex_);
     for (const auto& [win, window] : windows_)
-        window->cache().went_unseen(unseen);
+        window->cache().after_passthrough(calls);
 }
 
 void Library::finalize() noexcept {

@@ -20,7 +20,7 @@
 #include "base/error.hpp"
 #include "base/settings.hpp"
 #include "mpi/datatypes/datatype.hpp"
-#include "mpi/recess.hpp"
+#include "mpi/passthrough.hpp"
 #include "mpi/report/report.hpp"
 #include "mpi/window.hpp"
 #include "mpi/window_habits.hpp"
@@ -76,10 +76,9 @@ class Library {
     /// other.
     static bool overlapping() noexcept { return overlapping_.load(std::memory_order_relaxed) != 0; }
     Report& report() noexcept { return report_; }
-    /// That of all windows, if all are at rest.
-    std::optional<Rest> rest() noexcept;
-    /// The same for all windows as WindowCache has it.
-    void went_unseen(const Unseen& unseen) noexcept;
+    /// The least of all windows, as WindowCache has it; nothing unless all of them may pass through.
+    std::optional<std::uint64_t> passthrough_budget() noexcept;
+    void after_passthrough(std::uint64_t calls) noexcept;
     /// Records the windows that were never freed, and writes what was asked for.
     void finalize() noexcept;
 
@@ -189,9 +188,8 @@ inline std::uint64_t mru_dense_bytes(MPI_Datatype type) noexcept {
     const detail::MruLookups& hand = detail::mru;
     return hand.known_type == type && hand.known_count == count ? hand.known_bytes : 0;
 }
-/// The window behind a handle; null if nearfetch does not look after it. Ends a recess.
+/// The window behind a handle; null if nearfetch does not look after it.
 inline Window* find_window(MPI_Win win) noexcept {
-    recess.stop();
     detail::LastSeen& last = detail::last_seen;
     const detail::LastSeen::KnownWindow& known = last.place_of_window(win);
     const bool valid = last.generation == detail::window_generation.load(std::memory_order_acquire);

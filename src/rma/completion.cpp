@@ -12,7 +12,7 @@
 
 namespace nearfetch {
 
-// With the mode off, gets and updates go by uncounted; only fetching atomics do not.
+// With the mode off, gets and updates are not counted; only fetching atomics are.
 
 Flush WindowCache::flush(Rank target, FlushKind kind) noexcept {
     const Guard guard = lock();
@@ -20,8 +20,9 @@ Flush WindowCache::flush(Rank target, FlushKind kind) noexcept {
     const Target& t = at(target);
     if (settings_.mode == Mode::off || !epochs_.may_flush(target)) return Flush::needed;
     if (!t.idle(kind))
-        return (t.bet.caching() && t.gets.outstanding()) || t.in_transit() ? Flush::needed
-                                                                           : Flush::needed_unseen;
+        return (t.breaker.state() != CircuitBreaker::State::open && t.gets.outstanding()) || t.in_transit()
+                   ? Flush::needed
+                   : Flush::needed_bypassed;
     return elide();
 }
 
@@ -43,7 +44,7 @@ bool WindowCache::lock_may_wait(Rank target, bool may_wait) noexcept {
     const Guard guard = lock();
     ++counters_.locks;
     const Target& t = at(target);
-    if (!may_wait || threaded_ || !keeps_data_ || t.bet.asleep() || !epochs_.closed(target) ||
+    if (!may_wait || threaded_ || !keeps_data_ || t.breaker.is_open() || !epochs_.closed(target) ||
         !t.idle(FlushKind::full) || t.in_transit())
         return false;
     epochs_.set(target, Epoch::passive);
@@ -104,7 +105,7 @@ void WindowCache::complete(Rank target, Moment since, FlushKind kind, int status
 /// The library has been entered to complete something. Where it was no get, the program may wait by hits all
 /// the same.
 void WindowCache::library_completed(bool gets) noexcept {
-    if (winding_up_) stand_back();
+    if (winding_up_) open_all();
     if (!gets) {
         lived_on_hits();
         return;
@@ -113,13 +114,13 @@ void WindowCache::library_completed(bool gets) noexcept {
     progress_.entered();
 }
 
-void WindowCache::done_unseen(Rank target, Moment since, FlushKind kind) noexcept {
+void WindowCache::complete_bypassed_flush(Rank target, Moment since, FlushKind kind) noexcept {
     const Guard guard = lock();
     Target& t = at(target);
     if (!keeps_data_ && cache_ != nullptr) cache_->acquire(target);
     library_completed(t.gets.outstanding());
     if (t.fetches.outstanding()) fetches_completed(t, since);
-    t.passed_completed(kind, 0);
+    t.complete_bypassed(kind, 0);
     last_get_completed(target, since, 0);
     t.lone_bytes = 0;  // how long it took is not known
     // Since flush() was asked, another thread may have started what waits for this completion.
@@ -130,7 +131,7 @@ void WindowCache::done_unseen(Rank target, Moment since, FlushKind kind) noexcep
     t.late = {};
     release_origins(t);
     if (combiner_ != nullptr) combiner_->completed(target, since);
-    if (!t.bet.caching() || t.bet.unread()) set_route(t);
+    if (t.breaker.is_open() || t.breaker.is_untried()) set_route(t);
 }
 
 void WindowCache::complete_all(Moment since, FlushKind kind, int status,
@@ -144,7 +145,7 @@ void WindowCache::complete_all(Moment since, FlushKind kind, int status,
         complete_locked(at(target), since, kind, status, share);
     std::erase_if(active_, [this](Rank target) {
         Target& t = at(target);
-        t.listed = t.route == Route::pass || !t.idle(FlushKind::local) || !t.idle(FlushKind::full);
+        t.listed = t.route == Route::bypass || !t.idle(FlushKind::local) || !t.idle(FlushKind::full);
         return !t.listed;
     });
     release_origins();
@@ -155,7 +156,7 @@ void WindowCache::complete_locked(Target& t, Moment since, FlushKind kind, int s
                                   std::uint64_t network_ticks) noexcept {
     const std::uint64_t begin_ticks = ticks();
     if (t.fetches.outstanding()) fetches_completed(t, since);
-    t.passed_completed(kind, status);
+    t.complete_bypassed(kind, status);
     const bool had_gets = t.gets.outstanding();
     const std::uint64_t lone_bytes = std::exchange(t.lone_bytes, 0);
     if (status != 0) {
@@ -171,7 +172,7 @@ void WindowCache::complete_locked(Target& t, Moment since, FlushKind kind, int s
     if (last_get_.under_way(rank_of(t), since)) note_delivery(t);
     if (combiner_ != nullptr) combiner_->completed(rank_of(t), since);
     if (t.checks != 0) complete_checks(t, since);
-    if (lone_bytes != 0) t.bet.observed(lone_bytes, t.lone_ticks + network_ticks);
+    if (lone_bytes != 0) t.cost.record_lone_get(lone_bytes, t.lone_ticks + network_ticks);
     const std::size_t ranges = t.ranges_in_transit();
     const std::uint64_t handed_out_bytes = serve_waiters(t, since);
     std::uint64_t copied_bytes = 0;
@@ -184,10 +185,10 @@ void WindowCache::complete_locked(Target& t, Moment since, FlushKind kind, int s
     last_get_completed(rank_of(t), since, 0);
     if (had_gets) {
         const std::uint64_t own_ticks = ticks() - begin_ticks;
-        t.bet.completed(network_ticks, own_ticks, ranges - t.ranges_in_transit(),
-                        handed_out_bytes + copied_bytes);
-        t.bet.copied(copied_bytes, own_ticks);
-        settle_bet(t);
+        t.cost.record_completion(network_ticks, own_ticks, ranges - t.ranges_in_transit(),
+                                 handed_out_bytes + copied_bytes);
+        t.cost.record_copy(copied_bytes, own_ticks);
+        end_interval(t);
     }
     set_route(t);
 }
@@ -200,7 +201,7 @@ void WindowCache::check(Rank target, std::uint64_t offset, std::span<const std::
     if (t.update_under_way() && t.updating.overlaps({offset, offset + served.size()})) return;
     HitValidator::Check* check = nullptr;
     try {
-        check = &checks_.begin(target, offset, served, call_site);
+        check = &validator_.begin(target, offset, served, call_site);
     } catch (const std::bad_alloc&) {
         return;
     }
@@ -209,7 +210,7 @@ void WindowCache::check(Rank target, std::uint64_t offset, std::span<const std::
     const int started = and_then([&] { return transfers_.start_get(target, std::span(&run, 1)); },
                                  [&](int status) {
                                      if (threaded_) guard.lock();
-                                     if (status != 0) checks_.abandon(*check);
+                                     if (status != 0) validator_.abandon(*check);
                                  });
     if (started != 0) return;
     sent(target, t, 0, 0);
@@ -218,7 +219,7 @@ void WindowCache::check(Rank target, std::uint64_t offset, std::span<const std::
 }
 
 void WindowCache::complete_checks(Target& t, Moment since) noexcept {
-    checks_.complete(rank_of(t), since, [&](const StaleHit* stale) {
+    validator_.complete(rank_of(t), since, [&](const StaleHit* stale) {
         --t.checks;
         ++counters_.checked_hits;
         if (stale == nullptr) return;
@@ -283,8 +284,8 @@ void WindowCache::complete_request(Rank target, RequestId request, bool keep,
     if (last_get_.under_way_by(request)) last_get_over(0);
     release_origins(t);
     polls_.completed();
-    t.bet.request_completed(network_ticks, ticks() - begin_ticks);
-    settle_bet(t);
+    t.cost.record_request_completion(network_ticks, ticks() - begin_ticks);
+    end_interval(t);
     // What completed may be what the program waited for before it reads again.
     if (cache_ != nullptr && !keeps_data_) cache_->acquire(target);
 }
@@ -336,22 +337,18 @@ void WindowCache::abandon_request(Rank target, RequestId request) noexcept {
     if (last_get_.under_way_by(request)) last_get_lost();
 }
 
-/// If a round is over, and nothing is under way that belongs to it.
-void WindowCache::settle_bet(Target& t) noexcept {
-    if (t.in_transit()) return;
-    const bool round_over = t.bet.round_over();
-    if (round_over && settings_.bypass == Bypass::on) {
-        t.bet.settle(t.hits - t.settled_hits, t.hit_bytes - t.settled_hit_bytes,
-                     keeps_data_ ? caught_up_ - t.settled_caught_up : Bet::each_epoch);
-        benefit_.round_over(t.bet.network_per_get_ticks());
+/// If a sampling interval is over, and nothing is in flight that belongs to it.
+void WindowCache::end_interval(Target& t) noexcept {
+    if (t.in_transit() || !t.cost.is_interval_over()) return;
+    const Balance balance = t.cost.end_interval(t.hits - t.interval_hits, t.hit_bytes - t.interval_hit_bytes);
+    if (settings_.bypass == Bypass::on) {
+        t.breaker.record(balance);
+        benefit_.record_interval(t.cost.network_per_get());
     }
-    const bool rests = settings_.bypass == Bypass::on && t.bet.rests_from_vain();
-    if (!round_over && !rests) return;
     // From now on nobody looks at what this process puts there.
-    if (t.bet.asleep()) t.updates_when_asleep = passed_updates_;
-    t.settled_caught_up = caught_up_;
-    t.settled_hits = t.hits;
-    t.settled_hit_bytes = t.hit_bytes;
+    if (t.breaker.is_open()) t.updates_when_opened = bypassed_updates_;
+    t.interval_hits = t.hits;
+    t.interval_hit_bytes = t.hit_bytes;
     set_route(t);
 }
 

@@ -26,16 +26,14 @@ std::vector<Decision> WindowCache::decisions() const {
     if (settings_.mode == Mode::off) return all;
     for (const Target& t : targets_) {
         if (rank_of(t) == self_) continue;
-        const Bet& bet = t.bet;
-        if (t.gets.started != 0 || t.passed_gets != 0 || t.hits != 0)
-            add(bet.caching()    ? "gets: cached"
-                : bet.watching() ? "gets: watched"
-                                 : "gets: left alone",
-                rank_of(t), bet.plain_per_get_ticks(), bet.ours_per_get_ticks());
-        const bool combines = keeps_data_ && settings_.write_combining_bytes != 0 && t.put_bet.combines();
-        if (t.put_bet.alone_ticks() != 0)
-            add(combines ? "puts: combined" : "puts: sent alone", rank_of(t), t.put_bet.alone_ticks(),
-                t.put_bet.ours_ticks());
+        if (t.gets.started != 0 || t.bypassed_gets != 0 || t.hits != 0)
+            add(t.breaker.is_open()        ? "gets: bypassed"
+                : t.breaker.is_half_open() ? "gets: sampled"
+                                           : "gets: cached",
+                rank_of(t), t.cost.plain_per_get(), t.cost.cached_per_get());
+        if (t.put_cost.is_known())
+            add(may_combine() && !t.put_breaker.is_open() ? "puts: combined" : "puts: sent alone", rank_of(t),
+                t.put_cost.alone_ticks(), t.put_cost.combined_ticks());
     }
     return all;
 }
@@ -43,17 +41,17 @@ std::vector<Decision> WindowCache::decisions() const {
 RangeCacheCounters WindowCache::counters() const {
     const Guard guard = lock();
     RangeCacheCounters sum = counters_;
-    sum.puts += passed_updates_;
-    sum.flushes += passed_flushes_ + elided_;
+    sum.puts += bypassed_updates_;
+    sum.flushes += bypassed_flushes_ + elided_;
     sum.flushes_elided += elided_;
     if (cache_ != nullptr) sum.add(cache_->counters());
     for (const Target& t : targets_) {
         sum.gets += t.hits;
         sum.hits += t.hits;
         sum.bytes_from_cache += t.hit_bytes;
-        sum.gets += t.passed_gets;
-        sum.bypassed += t.passed_gets;
-        sum.bytes_from_network += t.passed_bytes;
+        sum.gets += t.bypassed_gets;
+        sum.bypassed += t.bypassed_gets;
+        sum.bytes_from_network += t.bypassed_bytes;
     }
     sum.bytes_requested = sum.bytes_from_cache + sum.bytes_from_network;
     return sum;

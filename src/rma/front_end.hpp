@@ -52,18 +52,11 @@ enum class Begun : std::uint8_t {
     waiting,  ///< for what is on its way: with a request, for a leader
 };
 
-/// What the hot path did with a get or a flush.
+/// What became of an access without its starter.
 enum class Served : std::uint8_t {
-    hit,   ///< all of it: the bytes are there, the flush was elided
-    pass,  ///< it has been counted and goes to the library as it is
-    miss,  ///< a get that was looked up and not found: ask find_recent(), then try_get_further()
-    no,    ///< nothing: ask try_get_slowly(), flush()
-};
-
-/// Where the hot path found the bytes of a get, which has been counted then.
-struct Found {
-    const std::byte* data;  ///< null: see `served`
-    Served served;          ///< never `pass`
+    hit,     ///< all of it: the bytes are there, the flush was elided
+    bypass,  ///< it has been counted, and goes to the library as it is
+    miss,    ///< nothing
 };
 
 /// Starts a put as the program asked.
@@ -78,7 +71,7 @@ class PutStarter {
 /// Whether a flush has to enter the library.
 enum class Flush : std::uint8_t {
     needed,
-    needed_unseen,    ///< needed, but no get that is cached waits for it: done_unseen() is enough afterwards
+    needed_bypassed,  ///< needed, but nothing cached waits for it: then complete_bypassed_flush()
     elided,           ///< nothing is outstanding
     elided_progress,  ///< nothing is outstanding, but it is time to serve others (WindowTransfers::progress)
 };

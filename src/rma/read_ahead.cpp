@@ -61,7 +61,7 @@ std::uint64_t WindowCache::block_of(const Target& t, std::uint64_t offset) const
 /// Whether bytes of the target may be fetched that nobody has asked for.
 bool WindowCache::may_read_ahead(const Target& t) const noexcept {
     if (settings_.read_ahead_bytes == 0 || settings_.exact_match || settings_.weak_admission) return false;
-    if (learns_) return true;
+    if (is_acquire_mode_) return true;
     const bool read_only = settings_.mode == Mode::always_cache ||
                            (settings_.mode == Mode::user_defined && settings_.read_only_phases);
     return read_only && puts() == puts_before_ && !t.update_under_way();
@@ -92,7 +92,7 @@ Admission WindowCache::make_room_around(const Get& get, LookupPlan& s) noexcept 
     const ByteRange around = cache_->gap_around(get.target, gap, bounds);
     // With several threads, or a request, a gap may hold bytes that are on their way (plan_lookup()).
     if (around == gap || !around.contains(gap) || !may_keep(t, around)) return {};
-    if (!cache_->read_ahead_pays(around.size(), !learns_) || !t.bet.may_read_ahead()) return {};
+    if (!cache_->read_ahead_pays(around.size(), !is_acquire_mode_) || !t.cost.may_fetch_region()) return {};
     s.copy_resident();  // making room may evict it
     try {
         const Admission ahead = cache_->admit_read_ahead(get.target, around);
@@ -209,14 +209,14 @@ int WindowCache::fetch_region(const Get& get, GetStarter& starter, const LookupP
     count(s.partial() ? AccessType::partial_hit : ahead.type, get.size_bytes, s.gap_bytes);
     if (beside != 0) ++counters_.read_aheads;
     counters_.bytes_read_ahead += beside;
-    t.bet.missed_read_ahead(get.size_bytes, fetched, t.lone_ticks, before_ticks);
+    t.cost.record_region_miss(get.size_bytes, fetched, t.lone_ticks, before_ticks);
     return 0;
 }
 
 int WindowCache::prefetch(Rank target, ByteRange range) {
     Guard guard = lock();
     // Else the next get would do so, and forget what this brings.
-    if (learns_ && seen_acquires_ != process_acquires()) catch_up();
+    if (is_acquire_mode_ && seen_acquires_ != process_acquires()) catch_up();
     if (!usable(target)) return 0;
     // A hint may go too far, as the last iterations of a loop do; below 0 it is beyond the end.
     if (const std::uint64_t extent = at(target).memory.extent_bytes; extent != 0)

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a window keeps about one target: which way its gets and flushes take, what is under way, and the
-// accounts by which nearfetch stands back.
+// What a window keeps about one target: how its operations are treated, what is outstanding, and its circuit
+// breakers.
 //
-// Operations are counted, so that a flush with nothing outstanding need not enter the library. Of what
-// passes, all of a target that nothing is kept of (Route::pass) and most gets of one that is watched, it is
-// only noted that there was some, in a few instructions.
+// Operations are counted, so that a flush with nothing outstanding need not enter the library. Of a bypassed
+// target it is only noted which kinds there were, in a few instructions.
 
 #include <algorithm>
 #include <cstddef>
@@ -17,10 +16,11 @@
 
 #include "base/types.hpp"
 #include "cache/range_cache/range_cache.hpp"
-#include "policy/bet.hpp"
+#include "policy/circuit_breaker.hpp"
+#include "policy/cost_model.hpp"
+#include "policy/put_cost_model.hpp"
 #include "rma/acquires.hpp"
 #include "rma/delivery.hpp"
-#include "rma/write_combiner.hpp"
 
 namespace nearfetch {
 
@@ -44,24 +44,25 @@ struct Operations {
     void complete(Moment since) noexcept { done = std::max(done, since); }
 };
 
-/// Operations that have passed, and may be under way.
-enum class Passed : std::uint8_t { nothing = 0, gets = 1, updates = 2, fetches = 4 };
-constexpr Passed operator|(Passed a, Passed b) noexcept {
-    return static_cast<Passed>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
+/// Kinds of operations that were bypassed, and may be outstanding.
+enum class Bypassed : std::uint8_t { nothing = 0, gets = 1, updates = 2, fetches = 4 };
+constexpr Bypassed operator|(Bypassed a, Bypassed b) noexcept {
+    return static_cast<Bypassed>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
 }
-constexpr Passed operator&(Passed a, Passed b) noexcept {
-    return static_cast<Passed>(static_cast<unsigned>(a) & static_cast<unsigned>(b));
+constexpr Bypassed operator&(Bypassed a, Bypassed b) noexcept {
+    return static_cast<Bypassed>(static_cast<unsigned>(a) & static_cast<unsigned>(b));
 }
-constexpr Passed operator~(Passed a) noexcept { return static_cast<Passed>(~static_cast<unsigned>(a) & 7u); }
-constexpr bool has(Passed some, Passed kind) noexcept { return (some & kind) != Passed::nothing; }
+constexpr Bypassed operator~(Bypassed a) noexcept {
+    return static_cast<Bypassed>(~static_cast<unsigned>(a) & 7u);
+}
+constexpr bool has(Bypassed some, Bypassed kind) noexcept { return (some & kind) != Bypassed::nothing; }
 
-/// What the hot path may do with a target's operations, in one byte.
+/// What the fast path may do with a target's operations.
 enum class Route : std::uint8_t {
-    slow,   ///< several threads, no cache, checking, fetching, or puts combined or sent together
-    pass,   ///< nothing is kept of it: let them pass
-    watch,  ///< let most gets pass
-    look,   ///< look gets up
-    check,  ///< the same in mode acquire, after asking whether the process has learned something
+    slow,      ///< several threads, no cache, hits under check, fetching atomics, or puts that are combined
+    bypass,    ///< its breaker is open, or nothing was read of it yet
+    lookup,    ///< look gets up
+    validate,  ///< the same in mode acquire, after asking whether the process has acquired
 };
 
 /// A get, or some of it, of bytes that are on their way for another.
@@ -125,19 +126,19 @@ struct TargetMemory {
     bool is_on_this_node = false;
 };
 
-/// What passes needs the first cache line only.
+/// What bypassed operations need stands first.
 struct alignas(64) Target {
     Route route = Route::slow;
-    bool listed = false;              ///< among those that may have something outstanding
-    Passed passed = Passed::nothing;  ///< since the call that completed all of it
-    std::uint32_t puts_to_pass = 0;   ///< before one is looked at, to be combined or timed
-    // In this order: a compiler would count neighbours by vectors, which takes longer.
+    bool listed = false;                    ///< among those that may have something outstanding
+    Bypassed bypassed = Bypassed::nothing;  ///< since the call that completed all of it
     std::uint64_t hits = 0;
-    std::uint64_t passed_gets = 0;
+    std::uint64_t bypassed_gets = 0;
     std::uint64_t hit_bytes = 0;
-    std::uint64_t passed_bytes = 0;
-    Bet bet;  ///< while it is asleep, nothing is in transit
-    PutBet put_bet;
+    std::uint64_t bypassed_bytes = 0;
+    CircuitBreaker breaker;  ///< while it is open, nothing is in transit
+    CircuitBreaker put_breaker;
+    CostModel cost;
+    PutCostModel put_cost;
     Operations gets;
     Operations updates;        ///< until they are complete at the target
     Operations local_updates;  ///< until they are complete here
@@ -145,13 +146,12 @@ struct alignas(64) Target {
     ByteRange updating;        ///< spans the updates that are not complete at the target
     TargetMemory memory;
     Delivery delivery = Delivery::later;
-    std::uint64_t settled_caught_up = 0;  ///< of the window, when its round began
-    std::uint64_t settled_hits = 0;
-    std::uint64_t settled_hit_bytes = 0;
-    std::uint64_t lone_bytes = 0;  ///< size and ticks of the only get on its way, for Bet::observed
+    std::uint64_t interval_hits = 0;
+    std::uint64_t interval_hit_bytes = 0;
+    std::uint64_t lone_bytes = 0;  ///< size and ticks of the only get in flight, for the cost model
     std::uint64_t lone_ticks = 0;
     std::uint64_t checks = 0;               ///< hits under check
-    std::uint64_t updates_when_asleep = 0;  ///< of the window, that had passed when it last fell asleep
+    std::uint64_t updates_when_opened = 0;  ///< of the window, bypassed when the breaker opened
     Origins origins;                        ///< of what is in transit
     Origins late;                           ///< where bytes may come until a flush, whatever a request says
     std::vector<Entry*> in_flight;          ///< transfers into entries of the cache
@@ -160,13 +160,11 @@ struct alignas(64) Target {
     std::unordered_map<const Entry*, std::vector<Waiter>> waiters_of;  ///< for what requests complete
 
     /// It has to be listed, so that what completes everything finds it.
-    bool may_pass() const noexcept { return route == Route::pass && listed; }
-    /// Most of what is started there goes to the library as it is.
-    bool is_left_alone() const noexcept { return route == Route::pass || route == Route::watch; }
-    void get_passes(std::uint64_t size) noexcept {
-        ++passed_gets;
-        passed_bytes += size;
-        passed = passed | Passed::gets;
+    bool may_bypass() const noexcept { return route == Route::bypass && listed; }
+    void count_bypassed_get(std::uint64_t size) noexcept {
+        ++bypassed_gets;
+        bypassed_bytes += size;
+        bypassed = bypassed | Bypassed::gets;
     }
     void count_hit(std::uint64_t size) noexcept {
         ++hits;
@@ -189,7 +187,7 @@ struct alignas(64) Target {
         for (const Waiter& waiter : waiting)
             waiting_with(waiter).push_back(waiter);
     }
-    /// An update of these bytes is started, or passes while the target is watched.
+    /// An update of these bytes is started.
     void updates_also(std::span<const ByteRun> runs) noexcept {
         if (!update_under_way()) updating = {};
         for (const ByteRun& run : runs) {
@@ -199,15 +197,17 @@ struct alignas(64) Target {
                                                     std::max(updating.end, range.end)};
         }
     }
-    /// Of a target that something is kept of.
-    bool update_under_way() const noexcept { return updates.outstanding() || has(passed, Passed::updates); }
-    /// A call that completes what has passed has returned. An atomic's result may be news even if it failed.
-    void passed_completed(FlushKind kind, int status) noexcept {
-        if (has(passed, Passed::fetches)) [[unlikely]] {
+    bool update_under_way() const noexcept {
+        return updates.outstanding() || has(bypassed, Bypassed::updates);
+    }
+    /// A call that completes what was bypassed has returned. An atomic may synchronise even if it failed.
+    void complete_bypassed(FlushKind kind, int status) noexcept {
+        if (has(bypassed, Bypassed::fetches)) [[unlikely]] {
             acquire_process();
-            passed = passed & ~Passed::fetches;
+            bypassed = bypassed & ~Bypassed::fetches;
         }
-        if (status == 0) passed = kind == FlushKind::full ? Passed::nothing : passed & Passed::updates;
+        if (status == 0)
+            bypassed = kind == FlushKind::full ? Bypassed::nothing : bypassed & Bypassed::updates;
     }
     /// Something waits for a completion beside the program.
     bool in_transit() const noexcept {
@@ -234,14 +234,9 @@ struct alignas(64) Target {
         std::erase_if(in_flight, visit);
         std::erase_if(in_flight_of, [&](const auto& flight) { return visit(flight.second); });
     }
-    /// What completes it need not be looked at, because nothing can be outstanding but what has passed.
-    bool completes_only_passed() const noexcept {
-        return route == Route::pass || (route == Route::watch && !gets.outstanding() &&
-                                        !updates.outstanding() && !local_updates.outstanding());
-    }
     /// Nothing is outstanding that a flush would complete.
     bool idle(FlushKind kind) const noexcept {
-        return passed == Passed::nothing && !gets.outstanding() &&
+        return bypassed == Bypassed::nothing && !gets.outstanding() &&
                !(kind == FlushKind::local ? local_updates : updates).outstanding();
     }
 

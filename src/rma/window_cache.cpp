@@ -29,7 +29,7 @@ WindowCache::WindowCache(const Settings& settings, Rank ranks, Rank self, bool t
       self_(self),
       threaded_(threaded),
       keeps_data_(keeps_data(settings.mode)),
-      learns_(settings.mode == Mode::acquire),
+      is_acquire_mode_(settings.mode == Mode::acquire),
       targets_(static_cast<std::size_t>(ranks)),
       seen_acquires_(process_acquires()),
       epochs_(ranks),
@@ -41,9 +41,9 @@ WindowCache::WindowCache(const Settings& settings, Rank ranks, Rank self, bool t
     NF_EXPECT(ranks > 0);
     active_.reserve(targets_.size());
     origins_.targets.reserve(targets_.size());
-    at(self_).bet.give_up();
-    hold_targets();
-    if (settings_.mode == Mode::off) stand_back();
+    at(self_).breaker.hold(CircuitBreaker::State::open);
+    hold_breakers();
+    if (settings_.mode == Mode::off) open_all();
 }
 
 WindowCache::~WindowCache() {
@@ -54,7 +54,7 @@ bool WindowCache::make_cache() noexcept {
     try {
         RangeCacheConfig config = range_cache_config(settings_, score_);
         config.hit_benefit = [this](Rank target, std::uint64_t size_bytes) {
-            return benefit_.of(at(target).bet, size_bytes);
+            return benefit_.of(at(target).cost, size_bytes);
         };
         cache_ = std::make_unique<RangeCache>(config, static_cast<std::uint32_t>(ranks()));
         doorkeeper_.reset();
@@ -68,7 +68,6 @@ bool WindowCache::make_cache() noexcept {
 
 void WindowCache::catch_up() noexcept {
     seen_acquires_ = process_acquires();
-    ++caught_up_;
     if (cache_ != nullptr) cache_->acquire();
 }
 
@@ -112,7 +111,7 @@ bool WindowCache::lived_on_hits() noexcept {
 /// The same where that completed no get.
 bool WindowCache::stayed_out() noexcept {
     if (!progress_.step()) return false;
-    if (learns_ && cache_ != nullptr &&
+    if (is_acquire_mode_ && cache_ != nullptr &&
         standstill_.step(ticks(), counters_.bytes_from_network, process_acquires())) {
         ++counters_.polls;
         cache_->acquire();
@@ -130,21 +129,19 @@ void WindowCache::found_nothing(std::uint64_t entry_ticks) noexcept {
     progress_.found_nothing(entry_ticks);
 }
 
-Served WindowCache::try_get_slowly(const RangeGet& get) noexcept {
+Served WindowCache::try_get(const RangeGet& get) noexcept {
     const Guard guard = lock();
     const auto& [target, offset, size, origin, request] = get;
     Target& t = at(target);
-    if (t.route == Route::pass) list(target, t);
-    if (passes(target, size)) return Served::pass;
-    if (t.route == Route::pass) {
-        wake(target);
+    if (t.route == Route::bypass) {
+        if (bypass_get(target, size)) return Served::bypass;
+        resume(target);
         return Served::miss;
     }
     const ByteRun run{offset, size, origin};
-    if (learns_) prepare(target, {&run, 1}, size);
-    if (cache_ == nullptr || !epochs_.may_access(target) || t.bet.asleep() || unwatched(t, target, offset))
-        return Served::miss;
-    // What is on its way to where a hit is copied is not kept.
+    if (is_acquire_mode_) prepare(target, {&run, 1}, size);
+    if (cache_ == nullptr || !epochs_.may_access(target) || t.breaker.is_open()) return Served::miss;
+    // What is in flight to where a hit is copied is not kept.
     if (is_origin_in_use(origin, size)) overlaps_origin({&run, 1});
     const std::byte* data = cache_->find_mru(target, offset, size);
     if (data == nullptr) data = cache_->find_recent(target, offset, size);
@@ -154,10 +151,9 @@ Served WindowCache::try_get_slowly(const RangeGet& get) noexcept {
     return Served::hit;
 }
 
+/// Looks for an entry that begins before, and for neighbours that have the bytes together.
 Served WindowCache::try_get_further(const RangeGet& get) noexcept {
     const auto& [target, offset, size, origin, request] = get;
-    Target& t = at(target);
-    const std::uint64_t begin_ticks = t.bet.looks_further() ? ticks() : 0;
     if (const std::byte* const data = cache_->find_further(target, offset, size)) {
         copy_bytes(origin, data, size);
     } else {
@@ -165,8 +161,7 @@ Served WindowCache::try_get_further(const RangeGet& get) noexcept {
         if (united.empty()) return Served::miss;
         if (united.size() <= most_united * size) join(target, united);
     }
-    t.count_hit(size);
-    t.bet.hit_further(begin_ticks == 0 ? 0 : ticks() - begin_ticks);
+    at(target).count_hit(size);
     return Served::hit;
 }
 
@@ -180,10 +175,11 @@ void WindowCache::join(Rank target, ByteRange united) noexcept {
 
 bool WindowCache::usable(Rank target) noexcept {
     Target& t = at(target);
-    if (settings_.mode == Mode::off || broken_ || !epochs_.may_access(target) || t.bet.asleep()) return false;
-    if (t.bet.unread()) {
-        if (t.bet.passes()) return false;
-        wake(target);
+    if (settings_.mode == Mode::off || broken_ || !epochs_.may_access(target) || t.breaker.is_open())
+        return false;
+    if (t.breaker.is_untried()) {
+        if (t.breaker.bypass()) return false;
+        resume(target);
     }
     if (outdated_) retire_cache();
     const bool good = cache_ != nullptr || make_cache();
@@ -240,13 +236,13 @@ int WindowCache::get(const Get& get, GetStarter& starter, Begun& begun) {
         return 0;
     }
     // What was looked up before has been noted: then this finds nothing new.
-    if (learns_)
+    if (is_acquire_mode_)
         prepare(get.target, get.runs, get.size_bytes);
     else
         polls_.again(get.target, get.runs.front().offset, get.size_bytes);
     if (overlaps_origin(get.runs)) [[unlikely]]
-        return fetch_overlapping(get, starter, guard);
-    if (!usable(get.target)) return fetch_unseen(get, starter, guard);
+        return fetch_overlapping(get, starter, guard, begin_ticks);
+    if (!usable(get.target)) return fetch_uncached(get, starter, guard);
     Target& t = at(get.target);
     auto& s = thread_scratch<LookupPlan, struct LookupPlanOfGet>();
     s.clear();
@@ -254,7 +250,7 @@ int WindowCache::get(const Get& get, GetStarter& starter, Begun& begun) {
         plan_lookup(get, s);
         t.make_room(s.gaps.size(), s.waiting);
     } catch (const std::bad_alloc&) {
-        return fetch_unseen(get, starter, guard);
+        return fetch_uncached(get, starter, guard);
     }
     if (!s.gaps.empty()) {
         Admission ahead = make_room_around(get, s);
@@ -262,7 +258,7 @@ int WindowCache::get(const Get& get, GetStarter& starter, Begun& begun) {
         const bool comes_late = get.request != 0 && !in_one && t.delivery != Delivery::at_once;
         if (ahead.entry == nullptr && comes_late) {
             ahead = make_room_for_request(get, s);
-            if (ahead.entry == nullptr) return fetch_unseen(get, starter, guard);
+            if (ahead.entry == nullptr) return fetch_uncached(get, starter, guard);
         }
         if (ahead.entry == nullptr) return fetch(get, starter, s, guard, begin_ticks);
         const int status = fetch_region(get, starter, s, ahead, guard, begin_ticks);
@@ -270,30 +266,27 @@ int WindowCache::get(const Get& get, GetStarter& starter, Begun& begun) {
         return status;
     }
     const bool waits = !s.waiting.empty();
-    if (waits && t.bet.tries_start()) return fetch_unseen(get, starter, guard);
     if (waits && get.request != 0 && starter.start_waiting(s.waiting.front().entry->issued()) != 0)
-        return fetch_unseen(get, starter, guard);
+        return fetch_uncached(get, starter, guard);
     s.copy_resident();
     if (waits) note_origins(t, get.runs);
     if (waits) last_get_started(get);
     t.add(s.waiting);
     count(waits ? AccessType::pending_hit : AccessType::hit, get.size_bytes, 0);
     const std::uint64_t own_ticks = ticks() - begin_ticks;
-    waits ? t.bet.hit_pending(get.size_bytes, own_ticks) : t.bet.hit_in_runs(get.size_bytes, own_ticks);
-    settle_bet(t);
+    waits ? t.cost.record_pending_hit(get.size_bytes, own_ticks)
+          : t.cost.record_slow_hit(get.size_bytes, own_ticks);
+    end_interval(t);
     begun = waits ? Begun::waiting : Begun::served;
     return 0;
 }
 
-int WindowCache::fetch_unseen(const Get& get, GetStarter& starter, Guard& guard) {
+int WindowCache::fetch_uncached(const Get& get, GetStarter& starter, Guard& guard) {
     if (threaded_) guard.unlock();
-    const std::uint64_t begin_ticks = ticks();
     const int status = starter.start_whole();
-    const std::uint64_t start_ticks = ticks() - begin_ticks;
     if (threaded_) guard.lock();
     if (status != 0) return status;
     Target& t = at(get.target);
-    t.bet.started(get.size_bytes, start_ticks);
     count(AccessType::bypassed, get.size_bytes, get.size_bytes);
     sent(get.target, t, 0, 0);
     last_get_started(get);
@@ -302,12 +295,14 @@ int WindowCache::fetch_unseen(const Get& get, GetStarter& starter, Guard& guard)
     return 0;
 }
 
-/// Nothing is gained by such gets, however quick they are.
-int WindowCache::fetch_overlapping(const Get& get, GetStarter& starter, Guard& guard) {
-    const std::uint64_t begin_ticks = ticks();
-    const int status = fetch_unseen(get, starter, guard);
+/// Such gets cost something, and gain nothing.
+int WindowCache::fetch_overlapping(const Get& get, GetStarter& starter, Guard& guard,
+                                   std::uint64_t begin_ticks) {
+    const std::uint64_t start_ticks = ticks();
+    const int status = fetch_uncached(get, starter, guard);
     Target& t = at(get.target);
-    if (status == 0 && t.bet.caching()) t.bet.missed_in_vain(ticks() - begin_ticks);
+    if (status == 0 && !t.breaker.is_open() && !t.breaker.is_untried())
+        t.cost.record_miss(ticks() - start_ticks, start_ticks - begin_ticks);
     return status;
 }
 
@@ -348,8 +343,7 @@ int WindowCache::fetch(const Get& get, GetStarter& starter, LookupPlan& s, Guard
     const AccessType admitted = admit(get, t, s, stamp);
     count(s.partial() ? AccessType::partial_hit : admitted, get.size_bytes,
           whole ? get.size_bytes : s.gap_bytes);
-    t.bet.missed(started_ticks - start_ticks, (ticks() - started_ticks) + (start_ticks - begin_ticks),
-                 s.partial() ? 0 : get.size_bytes);
+    t.cost.record_miss(started_ticks - start_ticks, (ticks() - started_ticks) + (start_ticks - begin_ticks));
     return 0;
 }
 
@@ -358,7 +352,7 @@ AccessType WindowCache::admit(const Get& get, Target& t, const LookupPlan& s, St
     AccessType worst = AccessType::direct;
     for (const ByteRun& gap : s.gaps) {
         const bool store = may_keep(t, gap.range());
-        if (store && on_probation(get.target, t, gap)) {
+        if (store && is_deferred(get.target, t, gap)) {
             worst = AccessType::bypassed;
             continue;
         }
@@ -382,10 +376,11 @@ AccessType WindowCache::admit(const Get& get, Target& t, const LookupPlan& s, St
     return worst;
 }
 
-/// A range that is admitted only at its second get: a large one whose copy would be felt, and any while
-/// watching (bet.hpp).
-bool WindowCache::on_probation(Rank target, const Target& t, const ByteRun& gap) noexcept {
-    if (settings_.bypass == Bypass::off || !(t.bet.watching() || t.bet.copy_is_felt(gap.size))) return false;
+/// A range that is admitted only at its second get: one whose copy is expensive, and any while the breaker is
+/// half-open.
+bool WindowCache::is_deferred(Rank target, const Target& t, const ByteRun& gap) noexcept {
+    if (settings_.bypass == Bypass::off || !(t.breaker.is_half_open() || t.cost.is_copy_expensive(gap.size)))
+        return false;
     if (doorkeeper_.seen_before(target, gap.offset)) return false;
     ++counters_.deferred;
     return true;
@@ -403,7 +398,7 @@ void WindowCache::update_started(Rank target, std::span<const ByteRun> runs, boo
     Target& t = at(target);
     if (t.checks != 0)
         for (const ByteRun& run : runs)
-            checks_.overwritten(target, run.range());
+            validator_.overwritten(target, run.range());
     t.updates_also(runs);
     started(target, t, t.updates);
     if (!combined) t.local_updates.started = issued_;
@@ -412,7 +407,7 @@ void WindowCache::update_started(Rank target, std::span<const ByteRun> runs, boo
 void WindowCache::forget(Rank target, std::span<const ByteRun> runs, bool fetches) noexcept {
     const Guard guard = lock();
     Target& t = at(target);
-    if (note_passed(target, fetches ? Passed::updates | Passed::fetches : Passed::updates)) return;
+    if (note_bypassed(target, fetches ? Bypassed::updates | Bypassed::fetches : Bypassed::updates)) return;
     ++counters_.puts;
     if (runs.empty()) runs = everything;
     update_started(target, runs);
@@ -424,8 +419,8 @@ void WindowCache::forget(Rank target, std::span<const ByteRun> runs, bool fetche
 
 void WindowCache::count_read(Rank target, bool fetches) noexcept {
     const Guard guard = lock();
-    const Passed what = fetches ? Passed::gets | Passed::fetches : Passed::gets;
-    if (settings_.mode != Mode::off && note_passed(target, what)) return;
+    const Bypassed what = fetches ? Bypassed::gets | Bypassed::fetches : Bypassed::gets;
+    if (settings_.mode != Mode::off && note_bypassed(target, what)) return;
     update_started(target, {});
     if (fetches) fetch_started(at(target));
 }
@@ -441,22 +436,22 @@ void WindowCache::change_settings(const Settings& settings) {
     Settings only_bypass = settings_;
     only_bypass.bypass = settings.bypass;
     if (only_bypass == settings) return change_bypass(settings.bypass);
-    // While the mode was off, operations went by uncounted; updates among them, unless nobody writes.
+    // While the mode was off, operations were not counted; updates among them, unless nobody writes.
     const bool updated = settings_.mode == Mode::off && settings.mode != Mode::always_cache;
     settings_ = settings;
     keeps_data_ = keeps_data(settings.mode);
-    learns_ = settings.mode == Mode::acquire;
+    is_acquire_mode_ = settings.mode == Mode::acquire;
     broken_ = winding_up_ = false;
     outdated_ = cache_ != nullptr;
     if (cache_ != nullptr) cache_->acquire();
     for (Rank target = 0; target < ranks(); ++target) {
         Target& t = at(target);
-        t.passed = t.passed | (updated ? Passed::gets | Passed::updates : Passed::gets);
+        t.bypassed = t.bypassed | (updated ? Bypassed::gets | Bypassed::updates : Bypassed::gets);
         list(target, t);
-        if (target != self_ && !left_alone_) t.bet = Bet();
+        if (target != self_ && !kept_off_) t.breaker = t.put_breaker = {};
     }
-    hold_targets();
-    if (settings.mode == Mode::off) stand_back();
+    hold_breakers();
+    if (settings.mode == Mode::off) open_all();
 }
 
 /// Gives back a cache that was made under other settings, unless transfers still refer to it.

@@ -1,31 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A window seen from one rank, with its cache: runs on the network what the core decides.
+// A window seen from one rank, with its cache: moves the bytes that the cache asks for.
 //
-// The life of a get. try_get() serves a get from one entry: a lookup and a copy. Everything else is get():
-// the range is looked_up, the gaps are started on the network, and only then, while they travel, the resident
-// parts are copied, room is made and the gaps become PENDING entries. What is PENDING stays so until the
-// transfer has really completed for that target; then complete() copies the program's buffer into the cache.
-// A second get of bytes that are on their way becomes a waiter: it is copied from the first one's buffer at
-// that same moment, the only one at which both buffers are known to be valid (001, section III-B).
+// The life of a get. find() serves a get from one entry: a lookup and a copy. Everything else is get(): a
+// lookup plan splits the range, the gaps are started on the network, and only then, while they travel, the
+// resident parts are copied, room is made and the gaps become PENDING entries. What is PENDING stays so until
+// the transfer has really completed for that target; then complete() copies the program's buffer into the
+// cache. A second get of bytes in flight becomes a waiter: it is copied from the first one's buffer at that
+// same moment, the only one at which both buffers are known to be valid (001, section III-B).
 //
 // What completes a transfer is the front end's knowledge (flush, unlock, fence, a request that was waited
 // for); it says so by complete() or complete_request(). What forgets data is the window's mode: in
-// transparent mode each of these calls is an acquire, so that nothing outlives its epoch and PENDING entries
-// need no room at all. In mode acquire nothing of this window forgets: the process does (acquires.hpp), and
-// the window catches up with it at the next get. Only the completion of a fetching atomic, whose result may
-// be the news, is seen here. A get that may have overtaken an update of this process is not kept, nor are
-// gets that are under way into the same buffer (overlapping_origins.cpp).
+// transparent mode each of these calls is an acquire. In mode acquire the process acquires (acquires.hpp),
+// and the window catches up with it at the next get.
 //
-// The life of a put. A small one is combined (write_combiner.hpp) and counts as an update that is under way,
-// so that flushes of it have to enter the library and gets may not keep what it overlaps. Before the library
-// is told to complete updates, or starts what has to come after a put, the front end calls send_combined().
+// The life of a put. A small one is combined (write_combiner.hpp) and counts as an update that is
+// outstanding, so that flushes of it enter the library and gets may not keep what it overlaps. Before the
+// library is told to complete updates, or starts what has to come after a put, the front end calls
+// send_combined().
 //
-// Operations are counted per target, so that a flush with nothing outstanding need not enter the library.
-// Those of a target that nothing is kept of, because no get of it was seen yet or because it is asleep
-// (bet.hpp), and most gets of one that is watched, pass in a few instructions; when a target wakes, what has
-// passed counts as outstanding, and what was cached of it before is used again if no update has passed.
+// Operations on untried and bypassed targets take a short path that only marks them as outstanding
+// (bypass.cpp).
 //
 // Threads. If `threaded`, every member takes the window's mutex, and no network call is made under it: such a
 // call may block until another thread of this process has made a call of its own.
@@ -45,7 +41,6 @@
 #include "base/types.hpp"
 #include "cache/counters/range_cache_counters.hpp"
 #include "cache/range_cache/range_cache.hpp"
-#include "policy/bet.hpp"
 #include "policy/doorkeeper.hpp"
 #include "policy/hit_benefit.hpp"
 #include "rma/acquires.hpp"
@@ -56,7 +51,6 @@
 #include "rma/hit_validator.hpp"
 #include "rma/polls.hpp"
 #include "rma/progress_timer.hpp"
-#include "rma/rest.hpp"
 #include "rma/target.hpp"
 #include "rma/write_combiner.hpp"
 #include "transport/window_transfers.hpp"
@@ -76,34 +70,23 @@ class WindowCache {
     Rank ranks() const noexcept { return ranks_; }
     const Settings& settings() const noexcept { return settings_; }
 
-    /// True if the target is asleep: then a get of it has been counted, and goes to the library as it is. The
-    /// get that wakes the target, or is the first one of it, takes the slow way.
-    [[gnu::always_inline]] bool passes(Rank target, std::uint64_t size) noexcept;
-    /// The same where other threads may be at the window, also of the first get of a target.
-    bool passes_slowly(Rank target, std::uint64_t size) noexcept {
+    /// If the target's breaker is open: counts a get, which goes to the library as it is. False for the get
+    /// that ends the backoff, or is the first one of its target.
+    /// \param listed with one thread, what completes everything finds the target
+    bool try_bypass(Rank target, std::uint64_t size) noexcept {
         const Guard guard = lock();
-        if (nothing_kept(target)) list(target, at(target));
-        return passes(target, size);
+        return bypass_get(target, size);
     }
     /// The library has started a get with a request, in runs whose origins lie in there: they may come
     /// later than the request says.
     void note_late(Rank target, const ByteRun& origins) noexcept;
-    /// The library has started a get that passes, or one that is not even counted because the mode is off: it
-    /// may be a poll.
-    void note_bypassed_get(const RangeGet& get) noexcept;
-    /// Whether gets are looked up without asking further.
-    bool looks_up(Rank target) const noexcept { return at(target).route >= Route::look; }
-    /// The hot path of a contiguous get then: in the entry used last. After `miss`, find_recent().
-    [[gnu::always_inline]] Found find_mru(const RangeGet& get) noexcept;
-    /// Any other entry that is quickly found, or null.
-    [[gnu::always_inline]] const std::byte* find_recent(const RangeGet& get) noexcept;
-    /// After that: looks for an entry that begins before, and for neighbours that have it together.
-    Served try_get_further(const RangeGet& get) noexcept;
-    /// After `no`, with one thread: whether it passes all the same, because its target is watched and it is
-    /// nothing that was asked for before.
-    bool passes_watched(const RangeGet& get) noexcept;
-    /// After `no`, or instead of all these: never `no` itself.
-    Served try_get_slowly(const RangeGet& get) noexcept;
+    /// The library has started a get that was bypassed, also because the mode is off: it may be a poll.
+    void record_bypassed_get(const RangeGet& get) noexcept;
+    /// The fast path of a contiguous get: where its bytes are, or null: then try_get(). A hit has been
+    /// counted.
+    [[gnu::always_inline]] const std::byte* find(const RangeGet& get) noexcept;
+    /// Any contiguous get. After a hit its bytes are there.
+    Served try_get(const RangeGet& get) noexcept;
 
     /// After a hit: whether it is to be checked (hit_validator.hpp).
     bool check_is_due() noexcept;
@@ -114,10 +97,6 @@ class WindowCache {
     void set_stale_reporter(std::function<void(const StaleHit&)> reporter) {
         report_stale_ = std::move(reporter);
     }
-
-    /// True if nothing of this get is to be cached: then it goes to the network, and went_by() counts it.
-    bool lets_pass(Rank target, std::uint64_t offset) noexcept;
-    void went_by(const RangeGet& get) noexcept;
 
     /// Any get: from the cache what is there, from the network what is not.
     /// \return the starter's status, or 0 if nothing had to be started
@@ -138,10 +117,9 @@ class WindowCache {
     /// A get that is not looked at in runs went to the network.
     /// \param origins spans where its bytes go
     /// \param call_ticks what the library's call took
-    void count_bypassed(const RangeGet& get, const ByteRun& origins, std::uint64_t call_ticks) noexcept;
+    void record_uncached_get(const RangeGet& get, const ByteRun& origins, std::uint64_t call_ticks) noexcept;
 
-    /// The first so many gets of each target pass before any is cached, because the program's windows have
-    /// gone so early.
+    /// The first so many gets of each target are bypassed, because the program's windows are short-lived.
     void postpone_caching(std::uint64_t gets) noexcept;
     /// Gets of each target that it was used for, if caching has gained nothing by them; a large number if it
     /// has, or may have.
@@ -153,18 +131,14 @@ class WindowCache {
     /// Asks for a range ahead of its use; the transfer goes straight into the cache.
     int prefetch(Rank target, ByteRange range);
 
-    /// The hot path of a put in one run: true if it has been combined, to be sent later.
+    /// The fast path of a put in one run: true if it has been combined, to be sent later.
     bool try_combine(Rank target, std::uint64_t offset, std::uint64_t size, const void* origin) noexcept;
-    /// The hot path of an accumulate or atomic of a target that nothing is kept of.
-    /// \param fetches its result may be news
+    /// The fast path of an accumulate or atomic of a bypassed target.
+    /// \param fetches its result may synchronise
     /// \return true if it has been counted, and goes to the library as it is
-    bool update_passes(Rank target, bool fetches = false) noexcept;
-    /// The same for a put that is not to be looked at more closely.
-    bool put_passes(Rank target) noexcept;
-    /// Of a put in one run that does not pass, with one thread: whether it goes to the library all the
-    /// same, because its target is watched and it would go alone; then put_went_by().
-    bool put_goes_by(Rank target) noexcept;
-    void put_went_by(Rank target, const ByteRun& run) noexcept;
+    bool bypass_update(Rank target, bool fetches = false) noexcept;
+    /// The same for a put.
+    bool bypass_put(Rank target) noexcept;
     /// Any put: combined, or started.
     /// \param may_wait it may be combined
     /// \param started if not null: whether the starter was called
@@ -202,15 +176,15 @@ class WindowCache {
 
     /// Counts a flush of `target` (of all targets) and says whether it has to enter the library.
     Flush flush(Rank target, FlushKind kind) noexcept;
-    /// The hot path of a flush: never `miss`. After `pass`, flush_passing().
+    /// The fast path of a flush. After `bypass`, bypass_flush(); after `miss`, flush().
     Served try_flush(Rank target, FlushKind kind) noexcept;
-    /// A flush that passes. \return the library's status
+    /// A flush of a bypassed target. \return the library's status
     template <class Call>
-    int flush_passing(Rank target, FlushKind kind, const Call& library_call) {
-        return and_then(library_call, [=, this](int status) { passed_completed(target, kind, status); });
+    int bypass_flush(Rank target, FlushKind kind, const Call& library_call) {
+        return and_then(library_call, [=, this](int status) { complete_bypassed(target, kind, status); });
     }
-    /// After Flush::needed_unseen.
-    void done_unseen(Rank target, Moment since, FlushKind kind) noexcept;
+    /// After Flush::needed_bypassed.
+    void complete_bypassed_flush(Rank target, Moment since, FlushKind kind) noexcept;
     Flush flush_all(FlushKind kind) noexcept;
 
     /// The library has completed at `target` (everywhere) what had been started until `since`.
@@ -220,15 +194,15 @@ class WindowCache {
                   std::uint64_t network_ticks) noexcept;
     void complete_all(Moment since, FlushKind kind, int status, std::uint64_t network_ticks) noexcept;
 
-    /// The short way of complete_all(): whether all that may be outstanding has passed.
-    bool all_pass() const noexcept {
+    /// The fast path of complete_all(): whether all that may be outstanding was bypassed.
+    bool all_are_bypassed() const noexcept {
         if (threaded_ || holds_combined(all_targets)) return false;
-        return std::ranges::all_of(active_, [this](Rank target) { return nothing_kept(target); });
+        return std::ranges::all_of(active_, [this](Rank target) { return is_bypassed(target); });
     }
-    /// \pre all_pass() before the library was called
-    void all_passed(FlushKind kind, int status) noexcept {
+    /// \pre all_are_bypassed() before the library was called
+    void complete_all_bypassed(FlushKind kind, int status) noexcept {
         for (const Rank target : active_)
-            passed_completed(target, kind, status);
+            complete_bypassed(target, kind, status);
         polls_.completed();
         if (!progress_.step_unless_due()) [[unlikely]]
             lived_on_hits();
@@ -262,29 +236,28 @@ class WindowCache {
     /// others
     bool elide_lock(Rank target) noexcept;
 
-    bool nothing_kept(Rank target) const noexcept { return at(target).route == Route::pass; }
-    /// The hot paths of both, where locks do not wait.
-    bool lock_passes(Rank target) const noexcept { return at(target).route != Route::slow; }
-    bool unlock_passes(Rank target) const noexcept { return at(target).completes_only_passed(); }
-    void lock_passed(Rank target) noexcept {
+    bool is_bypassed(Rank target) const noexcept { return at(target).route == Route::bypass; }
+    /// The fast paths of both, where locks are not kept back.
+    bool is_lock_quick(Rank target) const noexcept { return at(target).route != Route::slow; }
+    bool is_unlock_quick(Rank target) const noexcept { return is_bypassed(target); }
+    void record_lock(Rank target) noexcept {
         ++counters_.locks;
         epochs_.set(target, Epoch::passive);
     }
-    void unlock_passed(Rank target, int status) noexcept {
-        passed_completed(target, FlushKind::full, status);
+    void record_unlock(Rank target, int status) noexcept {
+        complete_bypassed(target, FlushKind::full, status);
         polls_.completed();
         if (status == 0) epochs_.set(target, Epoch::none);
     }
 
-    /// Nothing unless nothing is kept of any target. With the mode off the atomics have to be seen, for the
-    /// sake of other windows.
-    std::optional<Rest> rest() const noexcept;
-    /// Calls have passed, and nobody saw of which target.
-    /// \pre rest()
-    void went_unseen(const Unseen& unseen) noexcept;
+    /// How many calls may go to the library unseen before a target's backoff is over; nothing unless all
+    /// targets are bypassed, or the mode is off.
+    std::optional<std::uint64_t> passthrough_budget() const noexcept;
+    /// So many calls went to the library unseen, of whatever kind and target.
+    void after_passthrough(std::uint64_t calls) noexcept;
 
-    /// The program reaches all of the window by loads and stores: that is treated as its own part.
-    void leave_alone() noexcept;
+    /// The program reaches all of the window by loads and stores: that is bypassed as its own part is.
+    void keep_off() noexcept;
 
     /// Takes over settings that change while the window lives; what is cached is forgotten.
     void change_settings(const Settings& settings);
@@ -304,9 +277,9 @@ class WindowCache {
   private:
     static constexpr std::uint64_t not_started = ~std::uint64_t{0};
     static constexpr std::array<ByteRun, 1> everything{{{0, ~std::uint64_t{0}, nullptr}}};
-    static constexpr std::uint64_t most_united = 2;  ///< times a get's size, for entries that it joins
-    static constexpr std::uint64_t enough_hits = 8;  ///< while watching, to go on caching
-    struct LookupPlan;                               ///< what is there of the get at hand, and what is not
+    static constexpr std::uint64_t timed_alone = 32;  ///< of so many puts that are sent alone one is timed
+    static constexpr std::uint64_t most_united = 2;   ///< times a get's size, for entries that it joins
+    struct LookupPlan;                                ///< what is there of a get, and what is not
 
     using Guard = std::unique_lock<std::mutex>;
     using SendGuard = std::unique_lock<std::recursive_mutex>;
@@ -317,16 +290,10 @@ class WindowCache {
     Rank rank_of(const Target& t) const noexcept { return static_cast<Rank>(&t - targets_.data()); }
     void set_route(Target& t) noexcept;
     bool untrack(Target& t) noexcept;
-    /// While watching, a part of the addresses is enough to find reuse: what is looked at touches lines that
-    /// the network's code has pushed out of the processor's cache.
-    static bool unwatched(const Target& t, Rank target, std::uint64_t offset) noexcept {
-        return t.bet.watching() && !Doorkeeper::sampled(target, offset);
-    }
-    static bool reuse_pays(const Target& t) noexcept;
-    bool asked_before(const Target& t, Rank target, std::uint64_t offset) noexcept;
-    void wake(Rank target) noexcept;
-    /// Before a lookup in mode acquire: forgets what the process may have learned to be old, or what it
-    /// polls.
+    void resume(Rank target) noexcept;
+    Served try_get_further(const RangeGet& get) noexcept;
+    bool bypass_get(Rank target, std::uint64_t size) noexcept;
+    /// Before a lookup in mode acquire: forgets what the process may have acquired since, or what it polls.
     void prepare(Rank target, std::span<const ByteRun> runs, std::uint64_t size) noexcept {
         // What is polled had been read before what was acquired since.
         if (polls_.again(target, runs.front().offset, size)) [[unlikely]]
@@ -343,10 +310,10 @@ class WindowCache {
         if (last_get_.under_way(target, since)) last_get_over(status);
     }
     void last_get_over(int status) noexcept;
-    /// The library has completed what has passed.
-    void passed_completed(Rank target, FlushKind kind, int status) noexcept {
+    /// The library has completed what was bypassed.
+    void complete_bypassed(Rank target, FlushKind kind, int status) noexcept {
         Target& t = at(target);
-        t.passed_completed(kind, status);
+        t.complete_bypassed(kind, status);
         last_get_completed(target, issued_, status);
         if (status != 0 || t.late.none()) [[likely]]
             return;
@@ -378,10 +345,10 @@ class WindowCache {
     void forget_flight(Entry& entry) noexcept;
     int fetch_region(const Get& get, GetStarter& starter, const LookupPlan& s, const Admission& ahead,
                      Guard& guard, std::uint64_t begin_ticks);
-    int fetch_unseen(const Get& get, GetStarter& starter, Guard& guard);
-    int fetch_overlapping(const Get& get, GetStarter& starter, Guard& guard);
+    int fetch_uncached(const Get& get, GetStarter& starter, Guard& guard);
+    int fetch_overlapping(const Get& get, GetStarter& starter, Guard& guard, std::uint64_t begin_ticks);
     AccessType admit(const Get& get, Target& t, const LookupPlan& s, Stamp stamp) noexcept;
-    bool on_probation(Rank target, const Target& t, const ByteRun& gap) noexcept;
+    bool is_deferred(Rank target, const Target& t, const ByteRun& gap) noexcept;
     void count(AccessType type, std::uint64_t size_bytes, std::uint64_t network_bytes) noexcept;
     void started(Rank target, Target& t, Operations& operations) noexcept {
         operations.started = ++issued_;
@@ -394,24 +361,24 @@ class WindowCache {
         t.listed = true;
         active_.push_back(target);  // the constructor reserved a place for each target
     }
-    /// Notes an operation of a target that nothing is kept of. \return false if something is
-    bool note_passed(Rank target, Passed what) noexcept;
-    void note(Rank target, Target& t, Passed what) noexcept;
+    /// Notes an operation of a bypassed target. \return false if it is none
+    bool note_bypassed(Rank target, Bypassed what) noexcept;
     /// A get has been started. How long it takes is known if it is alone on its way.
     /// \param size_bytes 0 if nobody is to know
     void sent(Rank target, Target& t, std::uint64_t size_bytes, std::uint64_t call_ticks) noexcept {
-        t.lone_bytes = t.gets.outstanding() || t.passed != Passed::nothing ? 0 : size_bytes;
+        t.lone_bytes = t.gets.outstanding() || t.bypassed != Bypassed::nothing ? 0 : size_bytes;
         t.lone_ticks = call_ticks;
         started(target, t, t.gets);
     }
     void update_started(Rank target, std::span<const ByteRun> runs, bool combined = false) noexcept;
     bool combinable(Rank target, const Target& t, std::span<const ByteRun> runs) const noexcept;
     bool combines(const Target& t) const noexcept;
-    std::uint32_t puts_to_pass(Target& t, bool was_combinable) const noexcept;
+    bool may_combine() const noexcept { return keeps_data_ && settings_.write_combining_bytes != 0; }
+    static bool bypasses_put(Target& t) noexcept;
     bool make_write_combiner() noexcept;
     bool combine(Rank target, Target& t, std::span<const ByteRun> runs) noexcept;
     void note_put(Rank target, std::span<const ByteRun> runs, bool combined) noexcept;
-    std::uint64_t puts() const noexcept { return counters_.puts + passed_updates_; }
+    std::uint64_t puts() const noexcept { return counters_.puts + bypassed_updates_; }
     bool holds_combined(Rank target) const noexcept {
         return combiner_ != nullptr &&
                (target == all_targets ? combiner_->combined().any() : combiner_->combined().any(target));
@@ -445,29 +412,26 @@ class WindowCache {
     void arrived(Target& t, Entry& entry) noexcept;
     std::uint64_t serve_waiters(Target& t, Moment since) noexcept;
     void retire_cache() noexcept;
-    void stand_back() noexcept;
-    void hold_targets() noexcept;
+    void open_all() noexcept;
+    void hold_breakers() noexcept;
     void change_bypass(Bypass bypass) noexcept;
-    void settle_bet(Target& t) noexcept;
+    void end_interval(Target& t) noexcept;
 
-    // What passes, and what hits, finds what it needs here side by side: between two gets the program has
-    // used the processor's cache for itself.
     Rank ranks_;
     Rank self_;
     bool threaded_;
-    bool keeps_data_;  ///< the mode lets data outlive its epoch
-    bool learns_;      ///< mode acquire
-    bool left_alone_ = false;
+    bool keeps_data_;       ///< the mode lets data outlive its epoch
+    bool is_acquire_mode_;  ///< mode acquire
+    bool kept_off_ = false;
     bool broken_ = false;      ///< no memory: the window goes on without a cache
     bool outdated_ = false;    ///< the cache was made under other settings: it goes when nothing is in flight
     bool winding_up_ = false;  ///< the mode is off, but something is in transit from before
     std::vector<Target> targets_;
-    std::uint64_t elided_ = 0;          ///< flushes that try_flush() has elided
-    std::uint64_t passed_flushes_ = 0;  ///< and has let pass
-    std::uint64_t passed_updates_ = 0;
+    std::uint64_t elided_ = 0;  ///< flushes, by try_flush(), as those that follow
+    std::uint64_t bypassed_flushes_ = 0;
+    std::uint64_t bypassed_updates_ = 0;
     std::unique_ptr<RangeCache> cache_;
     std::uint64_t seen_acquires_;
-    std::uint64_t caught_up_ = 0;  ///< how often it was asked for something after acquires of the process
     PollDetector polls_;
     LastGet last_get_;
     DeliveryProbe probe_;  ///< of the last get
@@ -478,7 +442,7 @@ class WindowCache {
     std::unique_ptr<WriteCombiner> combiner_;
     std::vector<Rank> active_;  ///< targets that may have something outstanding
     std::uint64_t issued_ = 0;
-    Rank fetching_ = 0;              ///< targets with fetching atomics under way that did not pass
+    Rank fetching_ = 0;              ///< targets with fetching atomics outstanding that were not bypassed
     std::uint64_t puts_before_ = 0;  ///< the last invalidate
     RangeCacheCounters counters_{};
     StandstillDetector standstill_;
@@ -488,7 +452,7 @@ class WindowCache {
     Settings settings_;
     std::function<double(Rank, std::uint64_t, std::uint64_t)> score_;
     HitBenefit benefit_;
-    HitValidator checks_;
+    HitValidator validator_;
     std::function<void(const StaleHit&)> report_stale_;
     std::function<void(RequestId)> report_arrival_;
     Doorkeeper doorkeeper_;  ///< ranges, and (by their complement) blocks, that were asked for once
@@ -496,4 +460,4 @@ class WindowCache {
 
 }  // namespace nearfetch
 
-#include "rma/hot_path.hpp"  // what of it is inlined where calls arrive
+#include "rma/fast_path.hpp"  // what of it is inlined where calls arrive

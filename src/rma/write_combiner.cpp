@@ -71,12 +71,13 @@ void WriteCombiner::completed(Rank target, std::uint64_t since) noexcept {
 
 /// Whether a target's puts are combined, if they can be.
 bool WindowCache::combines(const Target& t) const noexcept {
-    return settings_.bypass == Bypass::off || t.put_bet.combines();
+    if (settings_.bypass == Bypass::off) return true;
+    return t.put_cost.is_known() && !t.put_breaker.is_open();
 }
 
 /// Whether these can be.
 bool WindowCache::combinable(Rank target, const Target& t, std::span<const ByteRun> runs) const noexcept {
-    if (!keeps_data_ || t.bet.asleep() || !epochs_.may_access(target)) return false;
+    if (!may_combine() || t.breaker.is_open() || !epochs_.may_access(target)) return false;
     std::uint64_t size = 0;
     for (const ByteRun& run : runs) {
         // What the library might refuse meets the library.
@@ -99,14 +100,14 @@ bool WindowCache::make_write_combiner() noexcept {
 }
 
 bool WindowCache::combine(Rank target, Target& t, std::span<const ByteRun> runs) noexcept {
-    const std::uint64_t begin_ticks = t.put_bet.times_combining() ? ticks() : 0;
+    const std::uint64_t begin_ticks = t.put_cost.should_time() ? ticks() : 0;
     if (!combiner_->has_room(runs)) return false;
     for (const ByteRun& run : runs)
         combiner_->add(target, run);
     ++counters_.puts_combined;
     note_put(target, runs, true);
-    if (t.route == Route::pass) set_route(t);
-    t.put_bet.combined(begin_ticks == 0 ? 0 : ticks() - begin_ticks);
+    if (t.route == Route::bypass) set_route(t);
+    t.put_cost.record_combined(begin_ticks == 0 ? 0 : ticks() - begin_ticks);
     return true;
 }
 
@@ -117,14 +118,6 @@ bool WindowCache::try_combine(Rank target, std::uint64_t offset, std::uint64_t s
     const ByteRun run{offset, size, static_cast<std::byte*>(const_cast<void*>(origin))};
     return combiner_ != nullptr && combines(t) && combinable(target, t, {&run, 1}) &&
            combine(target, t, {&run, 1});
-}
-
-/// After one that went alone: how many need not be looked at.
-std::uint32_t WindowCache::puts_to_pass(Target& t, bool was_combinable) const noexcept {
-    constexpr std::uint32_t others = 255;
-    const bool wanted = keeps_data_ && settings_.write_combining_bytes != 0 && !t.bet.asleep();
-    if (wanted && combines(t)) return 0;
-    return was_combinable ? t.put_bet.go_alone() : others;
 }
 
 int WindowCache::put(Rank target, std::span<const ByteRun> runs, PutStarter& starter, bool may_wait,
@@ -140,40 +133,31 @@ int WindowCache::put(Rank target, std::span<const ByteRun> runs, PutStarter& sta
         if (combine(target, t, runs)) return made_room;
     }
     if (started != nullptr) *started = true;
-    const bool timed = is_combinable && t.put_bet.times_alone();
+    const bool timed = is_combinable && !bypasses_put(t);
     if (threaded_) guard.unlock();
     const std::uint64_t begin_ticks = timed ? ticks() : 0;
     const int status = starter.start();
     const std::uint64_t put_ticks = timed ? ticks() - begin_ticks : 0;
     if (threaded_) guard.lock();
     if (status != 0) return status;
-    if (is_combinable) t.put_bet.went_alone(put_ticks);
+    if (timed) t.put_cost.record_alone(put_ticks);
     // What it has overwritten must not arrive after it.
     if (combiner_ != nullptr)
         for (const ByteRun& run : runs)
             combiner_->discard(target, run.range());
     note_put(target, runs, false);
-    if (t.is_left_alone()) t.puts_to_pass = puts_to_pass(t, is_combinable);
     return made_room;
 }
 
 /// A put of this process was started or combined: cached bytes that it overlaps take its values.
 void WindowCache::note_put(Rank target, std::span<const ByteRun> runs, bool combined) noexcept {
-    // What was cached of a target that sleeps was forgotten when it fell asleep.
-    if (!combined && note_passed(target, Passed::updates)) return;
+    // What was cached of a bypassed target is forgotten before it is used again.
+    if (!combined && note_bypassed(target, Bypassed::updates)) return;
     ++counters_.puts;
     update_started(target, runs, combined);
     if (cache_ == nullptr) return;
     for (const ByteRun& run : runs)
         cache_->update(target, run.offset, run.size, run.origin);
-}
-
-void WindowCache::put_went_by(Rank target, const ByteRun& run) noexcept {
-    Target& t = at(target);
-    t.updates_also({&run, 1});
-    note(target, t, Passed::updates);
-    epochs_.accessed();
-    if (cache_ != nullptr) cache_->update(target, run.offset, run.size, run.origin);
 }
 
 /// A get sees what this process has put: all of it is here, or what is leaves before the get is started.
@@ -222,7 +206,9 @@ int WindowCache::send_combined(Rank target) {
         const int sent = send(target, combiner_->next_message(target), guard);
         if (status == 0) status = sent;
     }
-    t.put_bet.sent(ticks() - begin_ticks);
+    t.put_cost.record_sent(ticks() - begin_ticks);
+    if (settings_.bypass == Bypass::on && t.put_cost.is_interval_over())
+        t.put_breaker.record(t.put_cost.end_interval());
     set_route(t);
     return status;
 }

@@ -68,7 +68,7 @@ def test_writes_leave_in_few_messages(nearby: Starter, family: str, ranks: int) 
             assert 50 * rank["put_messages"] <= collected
 
 
-DECISIONS = {"gets: cached", "gets: watched", "gets: left alone", "puts: collected", "puts: sent alone"}
+DECISIONS = {"gets: cached", "gets: sampled", "gets: bypassed", "puts: combined", "puts: sent alone"}
 
 
 def test_settings_as_users_have_them(nearby: Starter, any_family: str) -> None:

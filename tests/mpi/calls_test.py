@@ -28,9 +28,6 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], allow_abbrev=False)
     parser.add_argument("--family", required=True)
     parser.add_argument("--library", required=True)
-    parser.add_argument(
-        "--in-line", action="append", nargs="+", default=[], help="calls that are in one line"
-    )
     parser.add_argument("compile", nargs="+", help="-- compiler and options")
     options = parser.parse_args()
     compiler, arguments = options.compile[:1], options.compile[1:]
@@ -46,10 +43,6 @@ def main() -> int:
     problems += not_exported(table, declared, options.family, set(addresses), options.library)
     if options.family != "openmpi":
         problems += found_too_early(options.library)
-    for names in options.in_line:
-        lines = {addresses[name] // 64 for name in names}
-        if len(lines) > 1:
-            problems.append(f"{', '.join(names)} take {len(lines)} lines of the instruction cache, not one")
     if not notices_a_new_call(compiler, arguments, table):
         problems.append("a call that is new in mpi.h would not be noticed (calls.py did not read it)")
     print(f"{len(declared)} calls in mpi.h, {len(calls.wrapped(table, declared))} wrappers")

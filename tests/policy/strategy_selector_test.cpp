@@ -14,7 +14,7 @@ namespace {
 std::string ways_taken(StrategySelector& choice, int times, std::uint64_t wanted_ns, std::uint64_t whole_ns) {
     std::string all;
     for (int n = 0; n < times; ++n) {
-        const StrategySelector::Strategy way = choice.next();
+        const StrategySelector::Strategy strategy = choice.next();
         const bool whole = strategy == StrategySelector::Strategy::whole;
         all += whole ? 'A' : 'w';
         choice.took(strategy, whole ? whole_ns : wanted_ns, 100);

@@ -10,11 +10,11 @@ namespace nearfetch {
 namespace {
 
 using testing::Buffer;
-using testing::CachedWindowTest;
 using testing::Rig;
+using testing::WindowCacheTest;
 
-struct AcquireWindowTest : CachedWindowTest {
-    AcquireWindowTest() : CachedWindowTest(Mode::acquire) {}
+struct AcquireWindowTest : WindowCacheTest {
+    AcquireWindowTest() : WindowCacheTest(Mode::acquire) {}
     void change(Rank target, std::size_t offset) { ++rig.memory[static_cast<std::size_t>(target)][offset]; }
     /// A get that has read before `meanwhile`, and is complete after it.
     template <class Meanwhile>

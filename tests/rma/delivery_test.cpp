@@ -14,13 +14,13 @@ namespace nearfetch {
 namespace {
 
 using testing::Buffer;
-using testing::CachedWindowTest;
+using testing::WindowCacheTest;
 
 std::byte* at(Buffer& buffer, std::size_t i = 0) { return reinterpret_cast<std::byte*>(&buffer[i]); }
 
 /// Of each mode, on a node on which everything comes at once.
-struct AtOnceTest : CachedWindowTest, ::testing::WithParamInterface<Mode> {
-    AtOnceTest() : CachedWindowTest(GetParam()) {
+struct AtOnceTest : WindowCacheTest, ::testing::WithParamInterface<Mode> {
+    AtOnceTest() : WindowCacheTest(GetParam()) {
         rig.window.describe_memory(
             std::vector<TargetMemory>(3, {.extent_bytes = 65536, .is_on_this_node = true}));
         rig.delivers_at_once = true;
@@ -86,7 +86,7 @@ INSTANTIATE_TEST_SUITE_P(Modes, AtOnceTest,
                                            Mode::user_defined));
 
 /// What comes later on one node is kept as on any other.
-TEST_F(CachedWindowTest, OnOneNodeWhatComesLaterIsKept) {
+TEST_F(WindowCacheTest, OnOneNodeWhatComesLaterIsKept) {
     rig.window.describe_memory(
         std::vector<TargetMemory>(3, {.extent_bytes = 65536, .is_on_this_node = true}));
     Buffer a(64), b(64), c(64);
@@ -105,7 +105,7 @@ TEST_F(CachedWindowTest, OnOneNodeWhatComesLaterIsKept) {
     EXPECT_EQ(rig.messages, 3u);
 }
 
-TEST_F(CachedWindowTest, OnOneNodeReadAheadPaysWhereItComesAtOnce) {
+TEST_F(WindowCacheTest, OnOneNodeReadAheadPaysWhereItComesAtOnce) {
     rig.window.describe_memory(
         std::vector<TargetMemory>(3, {.extent_bytes = 65536, .is_on_this_node = true}));
     rig.delivers_at_once = true;
@@ -119,7 +119,7 @@ TEST_F(CachedWindowTest, OnOneNodeReadAheadPaysWhereItComesAtOnce) {
 }
 
 /// A request of a get in runs is complete, and only a flush brings the bytes.
-TEST_F(CachedWindowTest, TheWordOfARequestIsNotEnoughForPieces) {
+TEST_F(WindowCacheTest, TheWordOfARequestIsNotEnoughForPieces) {
     Buffer to(64, 0xee);
     const std::array side_by_side{ByteRun{96, 8, at(to)}, ByteRun{104, 8, at(to, 16)},
                                   ByteRun{112, 8, at(to, 32)}};
@@ -138,7 +138,7 @@ TEST_F(CachedWindowTest, TheWordOfARequestIsNotEnoughForPieces) {
     }
 }
 
-TEST_F(CachedWindowTest, WhatComesLaterThanItsRequestSpoilsNoOtherGet) {
+TEST_F(WindowCacheTest, WhatComesLaterThanItsRequestSpoilsNoOtherGet) {
     Buffer to(64, 0xee);
     const std::array apart{ByteRun{1000, 8, at(to)}, ByteRun{1016, 8, at(to, 16)}};
     for (int round = 0; round < 2; ++round) {
@@ -156,7 +156,7 @@ TEST_F(CachedWindowTest, WhatComesLaterThanItsRequestSpoilsNoOtherGet) {
     EXPECT_TRUE(rig.hits(2, 6000, 64, to.data())) << "after the flush it is a buffer like any other";
 }
 
-TEST_F(CachedWindowTest, PiecesThatLieSideBySideAreFetchedIntoMemoryOfOurOwn) {
+TEST_F(WindowCacheTest, PiecesThatLieSideBySideAreFetchedIntoMemoryOfOurOwn) {
     Buffer to(64, 0xee);
     const std::array runs{ByteRun{96, 8, at(to)}, ByteRun{104, 8, at(to, 16)}, ByteRun{112, 8, at(to, 32)}};
     rig.get(1, runs, 5);
@@ -171,7 +171,7 @@ TEST_F(CachedWindowTest, PiecesThatLieSideBySideAreFetchedIntoMemoryOfOurOwn) {
 }
 
 /// Of a get in one run that is partly cached the library is asked for one run, whose request can be believed.
-TEST_F(CachedWindowTest, ARequestBringsNoHoles) {
+TEST_F(WindowCacheTest, ARequestBringsNoHoles) {
     fetched(1, 108, 8);
     Buffer to(24, 0xee);
     rig.get(1, 100, 24, to.data(), 5);
@@ -182,7 +182,7 @@ TEST_F(CachedWindowTest, ARequestBringsNoHoles) {
     EXPECT_EQ(to, bytes(1, 100, 24));
 }
 
-TEST_F(CachedWindowTest, AHitIntoABufferThatBytesAreOnTheirWayTo) {
+TEST_F(WindowCacheTest, AHitIntoABufferThatBytesAreOnTheirWayTo) {
     fetched(1, 0, 64);
     fetched(1, 256, 64);
     Buffer to(64);
@@ -197,7 +197,7 @@ TEST_F(CachedWindowTest, AHitIntoABufferThatBytesAreOnTheirWayTo) {
 // --- Memory that only the program says is there.
 
 /// Nothing is fetched of pages that no get has asked for.
-TEST_F(CachedWindowTest, ReadAheadStaysWithinThePagesOfWhatIsAskedFor) {
+TEST_F(WindowCacheTest, ReadAheadStaysWithinThePagesOfWhatIsAskedFor) {
     change_setting(&Settings::read_ahead_bytes, 16384);
     for (const std::uint64_t phase : {0ul, 16ul, 2048ul, 4080ul}) {
         rig.window.describe_memory(

@@ -8,10 +8,10 @@ namespace nearfetch {
 namespace {
 
 using testing::Buffer;
-using testing::CachedWindowTest;
 using testing::Rig;
+using testing::WindowCacheTest;
 
-struct HitChecksTest : CachedWindowTest {
+struct HitChecksTest : WindowCacheTest {
     HitChecksTest() {
         rig.call_site = {this, &reports};
         check_one_in(1);

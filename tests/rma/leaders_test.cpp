@@ -13,14 +13,14 @@ namespace nearfetch {
 namespace {
 
 using testing::Buffer;
-using testing::CachedWindowTest;
 using testing::Rig;
+using testing::WindowCacheTest;
 
 const std::array<TargetMemory, 3> memory{
     {{.extent_bytes = 10000}, {.extent_bytes = 10000}, {.extent_bytes = 10000}}};
 
 /// Blocks of 1024 bytes are read ahead. Of two of them something has been read, and is there.
-struct LeadersTest : CachedWindowTest {
+struct LeadersTest : WindowCacheTest {
     LeadersTest() {
         change_setting(&Settings::read_ahead_bytes, 1024);
         rig.window.describe_memory(memory);

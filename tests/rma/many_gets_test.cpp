@@ -14,12 +14,12 @@ namespace {
 
 using testing::allocated_bytes;
 using testing::Buffer;
-using testing::CachedWindowTest;
+using testing::WindowCacheTest;
 
 constexpr std::size_t gets = 4096;
 
 /// 64 KiB of the target in as many runs; the memory that nearfetch and the rig take meanwhile.
-struct ManyGetsTest : CachedWindowTest {
+struct ManyGetsTest : WindowCacheTest {
     ManyGetsTest() {
         change_setting(&Settings::index_entries, 2 * gets);
         change_setting(&Settings::read_ahead_bytes, 0);

@@ -11,12 +11,12 @@ namespace nearfetch {
 namespace {
 
 using testing::Buffer;
-using testing::CachedWindowTest;
+using testing::WindowCacheTest;
 
 constexpr std::uint64_t column = 42;  ///< names a get
 
-struct ManyRunsTest : CachedWindowTest {
-    ManyRunsTest() : CachedWindowTest(Mode::acquire) {
+struct ManyRunsTest : WindowCacheTest {
+    ManyRunsTest() : WindowCacheTest(Mode::acquire) {
         change_setting(&Settings::bypass, Bypass::on);
         rig.flush_all();
     }
@@ -33,7 +33,7 @@ TEST_F(ManyRunsTest, AreWorthALookIfTheyAreAskedForAgainBeforeTheyAreOld) {
     EXPECT_EQ(counters().deferred, 4U);
 }
 
-TEST_F(CachedWindowTest, EveryGetIsWorthALookWithoutBypass) {
+TEST_F(WindowCacheTest, EveryGetIsWorthALookWithoutBypass) {
     EXPECT_TRUE(rig.window.asked_again(1, column));
     EXPECT_TRUE(rig.window.runs_pay(1, ~std::uint64_t{0}, 8));
 }
@@ -43,7 +43,7 @@ TEST_F(ManyRunsTest, PayOnlyIfAHitTakesLessThanTheNetwork) {
     Buffer buffer(4096);
     const ByteRun origins{0, buffer.size(), reinterpret_cast<std::byte*>(buffer.data())};
     const double hit_ticks = hit_cost().hit_ticks;
-    rig.window.count_bypassed({.target = 1, .size = buffer.size()}, origins, 0);
+    rig.window.record_uncached_get({.target = 1, .size = buffer.size()}, origins, 0);
     const Moment since = rig.window.now();
     rig.window.complete(1, since, FlushKind::full, 0, static_cast<std::uint64_t>(1000 * hit_ticks));
     EXPECT_TRUE(rig.window.runs_pay(1, 400, buffer.size()));
@@ -53,14 +53,14 @@ TEST_F(ManyRunsTest, PayOnlyIfAHitTakesLessThanTheNetwork) {
 TEST_F(ManyRunsTest, WhatIsNotLookedAtSharesOnlyTheOriginsThatItHas) {
     Buffer kept(64), other(64);
     EXPECT_EQ(rig.get(1, 0, 64, kept.data()), 0);
-    rig.window.count_bypassed({.target = 1, .size = 64}, {0, 64, reinterpret_cast<std::byte*>(other.data())},
-                              0);
+    rig.window.record_uncached_get({.target = 1, .size = 64},
+                                   {0, 64, reinterpret_cast<std::byte*>(other.data())}, 0);
     rig.flush(1);
     fetched(2, 0, 64);  // so that the next one is no poll
     EXPECT_TRUE(rig.hits(1, 0, 64, other.data()));
     EXPECT_EQ(rig.get(1, 8192, 64, kept.data()), 0);
-    rig.window.count_bypassed({.target = 1, .size = 64}, {0, 64, reinterpret_cast<std::byte*>(kept.data())},
-                              0);
+    rig.window.record_uncached_get({.target = 1, .size = 64},
+                                   {0, 64, reinterpret_cast<std::byte*>(kept.data())}, 0);
     rig.flush(1);
     fetched(2, 0, 64);
     EXPECT_FALSE(rig.hits(1, 8192, 64, other.data())) << "it may be the other get's bytes";
@@ -69,13 +69,13 @@ TEST_F(ManyRunsTest, WhatIsNotLookedAtSharesOnlyTheOriginsThatItHas) {
 TEST_F(ManyRunsTest, TheFirstGetsOfAWindowPassIfItBeginsLate) {
     rig.window.postpone_caching(3);
     for (int i = 0; i < 3; ++i) {
-        EXPECT_TRUE(rig.window.nothing_kept(1));
+        EXPECT_TRUE(rig.window.is_bypassed(1));
         EXPECT_EQ(fetched(1, 0, 64), bytes(1, 0, 64));
     }
     EXPECT_EQ(counters().bypassed, 3U);
     EXPECT_EQ(fetched(1, 0, 64), bytes(1, 0, 64));
     EXPECT_EQ(counters().bypassed, 3U) << "and then caching begins";
-    EXPECT_TRUE(rig.window.nothing_kept(2)) << "of each target by itself";
+    EXPECT_TRUE(rig.window.is_bypassed(2)) << "of each target by itself";
     EXPECT_EQ(fetched(1, 128, 64), bytes(1, 128, 64));
     EXPECT_EQ(fetched(1, 0, 64), bytes(1, 0, 64));
     EXPECT_GE(counters().hits, 1U);
@@ -84,8 +84,8 @@ TEST_F(ManyRunsTest, TheFirstGetsOfAWindowPassIfItBeginsLate) {
 TEST_F(ManyRunsTest, GetsInPiecesArePostponed) {
     rig.window.postpone_caching(1);
     Buffer buffer(64);
-    EXPECT_TRUE(rig.window.passes_slowly(1, 64)) << "the very first one, which the target is not listed for";
-    EXPECT_FALSE(rig.window.passes_slowly(1, 64));
+    EXPECT_TRUE(rig.window.try_bypass(1, 64)) << "the very first one, which the target is not listed for";
+    EXPECT_FALSE(rig.window.try_bypass(1, 64));
     EXPECT_EQ(counters().bypassed, 1U);
 }
 

@@ -10,9 +10,9 @@ namespace nearfetch {
 namespace {
 
 using testing::Buffer;
-using testing::CachedWindowTest;
+using testing::WindowCacheTest;
 
-TEST_F(CachedWindowTest, WhatSharesABufferOnItsWayIsNotKept) {
+TEST_F(WindowCacheTest, WhatSharesABufferOnItsWayIsNotKept) {
     Buffer scratch(64), beside(64), own(64);
     for (std::size_t i = 0; i < 16; ++i)
         rig.get(1, i * 256, 64, scratch.data());
@@ -30,7 +30,7 @@ TEST_F(CachedWindowTest, WhatSharesABufferOnItsWayIsNotKept) {
     EXPECT_EQ(rig.messages, messages) << "that was a buffer of its own";
 }
 
-TEST_F(CachedWindowTest, ABufferThatIsFilledInAnyOrderIsKept) {
+TEST_F(WindowCacheTest, ABufferThatIsFilledInAnyOrderIsKept) {
     Buffer all(64 * 64);
     for (const int round : {0, 1}) {
         for (std::size_t i = 0; i < 64; ++i) {
@@ -56,7 +56,7 @@ TEST_F(CachedWindowTest, ABufferThatIsFilledInAnyOrderIsKept) {
 
 // As bandwidth tests do. The last place that was found to be shared is known without a look at what is on its
 // way, but only as long as that is.
-TEST_F(CachedWindowTest, ThousandsThatShareABufferAreNotKept) {
+TEST_F(WindowCacheTest, ThousandsThatShareABufferAreNotKept) {
     Buffer one(64), other(64);
     for (std::size_t i = 0; i < 600; ++i) {
         rig.get(1, i * 64, 64, one.data());

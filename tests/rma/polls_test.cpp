@@ -10,14 +10,14 @@ namespace nearfetch {
 namespace {
 
 using testing::Buffer;
-using testing::CachedWindowTest;
 using testing::Rig;
+using testing::WindowCacheTest;
 
 constexpr std::size_t flag = 4096, data = 8192;
 
 /// The flag is in one window, whose state the parameter says, and the data in another, which caches.
-struct PollsTest : CachedWindowTest, ::testing::WithParamInterface<Bypass> {
-    PollsTest() : CachedWindowTest(Mode::acquire), other(Rig::settings(Mode::acquire), 2, 16384) {
+struct PollsTest : WindowCacheTest, ::testing::WithParamInterface<Bypass> {
+    PollsTest() : WindowCacheTest(Mode::acquire), other(Rig::settings(Mode::acquire), 2, 16384) {
         change_setting(&Settings::bypass, GetParam());
         change_setting(&Settings::read_ahead_bytes, 0);
         rig.window.describe_memory(std::vector<TargetMemory>(3, {.extent_bytes = 65536}));
@@ -150,10 +150,10 @@ TEST_P(PollsTest, WhatIsCachedStaysWhenTheStateChanges) {
     EXPECT_LE(rig.messages, messages + 1) << "the same get again, a poll";
 }
 
-/// Only where nothing is kept calls go unseen.
-struct UnseenPollsTest : PollsTest {};
+/// Only bypassed calls may go straight to the library.
+struct PassthroughPollsTest : PollsTest {};
 
-TEST_P(UnseenPollsTest, WhatNobodySawMayHaveBeenAPoll) {
+TEST_P(PassthroughPollsTest, WhatNobodySawMayHaveBeenAPoll) {
     look();
     look();
     Buffer to(8);
@@ -162,7 +162,7 @@ TEST_P(UnseenPollsTest, WhatNobodySawMayHaveBeenAPoll) {
     to = {};  // its flush goes unseen, and its memory is gone
     to.shrink_to_fit();
     const std::uint64_t before = process_acquires();
-    rig.window.went_unseen({.gets = 1});
+    rig.window.after_passthrough(1);
     EXPECT_GT(process_acquires(), before);
     rig.flush(1);
 }
@@ -170,7 +170,7 @@ TEST_P(UnseenPollsTest, WhatNobodySawMayHaveBeenAPoll) {
 INSTANTIATE_TEST_SUITE_P(States, PollsTest,
                          ::testing::Values(Bypass::off, Bypass::sampling, Bypass::always,
                                            Bypass::passthrough));
-INSTANTIATE_TEST_SUITE_P(States, UnseenPollsTest, ::testing::Values(Bypass::always, Bypass::passthrough));
+INSTANTIATE_TEST_SUITE_P(States, PassthroughPollsTest, ::testing::Values(Bypass::always, Bypass::passthrough));
 
 /// Windows that are off, as a front end has them: their gets are noted, and not asked about before.
 struct OffWindowTest : ::testing::TestWithParam<bool> {
@@ -178,7 +178,7 @@ struct OffWindowTest : ::testing::TestWithParam<bool> {
     void get(Buffer& to, RequestId request = 0) {
         const ByteRun run{flag, to.size(), reinterpret_cast<std::byte*>(to.data())};
         ASSERT_EQ(off.start_get(1, {&run, 1}), 0);
-        off.window.note_bypassed_get({1, flag, to.size(), run.origin, request});
+        off.window.record_bypassed_get({1, flag, to.size(), run.origin, request});
         if (request != 0) off.window.note_late(1, run);
     }
     void flush_all() {
@@ -213,7 +213,7 @@ TEST_P(OffWindowTest, AFlushReleasesOriginsThatMayBeLate) {
 
 INSTANTIATE_TEST_SUITE_P(Threads, OffWindowTest, ::testing::Bool());
 
-TEST_F(CachedWindowTest, AHeldStateStays) {
+TEST_F(WindowCacheTest, AHeldStateStays) {
     for (const Bypass state : {Bypass::sampling, Bypass::always}) {
         change_setting(&Settings::bypass, state);
         for (int round = 0; round < 100; ++round)
@@ -222,7 +222,7 @@ TEST_F(CachedWindowTest, AHeldStateStays) {
         const std::uint64_t hits = counters().hits;
         for (std::size_t i = 0; i < 16; ++i)
             fetched(1, 32768 + i * 64, 64);
-        EXPECT_EQ(counters().hits, hits) << "what is asked for once passes";
+        EXPECT_EQ(counters().hits, hits) << "what is asked for once is not kept";
     }
 }
 

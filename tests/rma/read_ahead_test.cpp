@@ -11,11 +11,11 @@ namespace nearfetch {
 namespace {
 
 using testing::Buffer;
-using testing::CachedWindowTest;
+using testing::WindowCacheTest;
 
 /// Each rank exposes 10,000 bytes, in blocks of 1024.
-struct ReadAheadTest : CachedWindowTest {
-    explicit ReadAheadTest(Mode mode = Mode::always_cache) : CachedWindowTest(mode) {
+struct ReadAheadTest : WindowCacheTest {
+    explicit ReadAheadTest(Mode mode = Mode::always_cache) : WindowCacheTest(mode) {
         change_setting(&Settings::read_ahead_bytes, 1024);
         rig.window.describe_memory(std::array<TargetMemory, 3>{
             {{.extent_bytes = 10000}, {.extent_bytes = 10000}, {.extent_bytes = 10000}}});

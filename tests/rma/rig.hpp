@@ -58,20 +58,15 @@ class Rig : public WindowTransfers {
                     window.check(target, runs[0].offset, {runs[0].origin, runs[0].size}, call_site);
                 return 0;
             }
-            if (served == Served::pass) {
+            if (served == Served::bypass) {
                 const int result = start_get(target, runs);
-                if (result == 0) window.note_bypassed_get(range_get_of(target, runs[0]));
+                if (result == 0) window.record_bypassed_get(range_get_of(target, runs[0]));
                 return result;
             }
         }
         std::uint64_t size = 0;
         for (const ByteRun& p : runs)
             size += p.size;
-        if (request == 0 && runs.size() == 1 && window.lets_pass(target, runs[0].offset)) {
-            const int result = start_get(target, runs);
-            if (result == 0) window.went_by(range_get_of(target, runs[0]));
-            return result;
-        }
         Starter starter(*this, target, runs, request);
         const int result = window.get({target, runs, size, request}, starter, begun);
         if (begun == Begun::leader) leaders[window.now()] = request;
@@ -108,43 +103,26 @@ class Rig : public WindowTransfers {
     bool hits(Rank target, std::uint64_t offset, std::uint64_t size, void* origin) {
         return look(target, offset, size, origin) == Served::hit;
     }
-    /// The hot path: never `pass`.
+    /// The fast path.
     Served try_get(Rank target, std::uint64_t offset, std::uint64_t size, void* origin) {
-        if (!window.looks_up(target)) return Served::no;
-        const RangeGet asked{target, offset, size, static_cast<std::byte*>(origin)};
-        const Found found = window.find_mru(asked);
-        const std::byte* const data = found.served == Served::miss ? window.find_recent(asked) : found.data;
-        if (data == nullptr) return found.served;
+        const std::byte* const data = window.find({target, offset, size, static_cast<std::byte*>(origin)});
+        if (data == nullptr) return Served::miss;
         std::memcpy(origin, data, size);
         return Served::hit;
     }
     Served look(Rank target, std::uint64_t offset, std::uint64_t size, void* origin) {
-        const RangeGet asked{target, offset, size, static_cast<std::byte*>(origin)};
-        if (window.passes(target, size)) return Served::pass;
-        switch (const Served served = try_get(target, offset, size, origin)) {
-            case Served::miss:
-                return window.try_get_further(asked);
-            case Served::no:
-                return window.passes_watched(asked) ? Served::pass : window.try_get_slowly(asked);
-            default:
-                return served;
-        }
+        if (window.is_bypassed(target) && window.try_bypass(target, size)) return Served::bypass;
+        if (try_get(target, offset, size, origin) == Served::hit) return Served::hit;
+        return window.try_get({target, offset, size, static_cast<std::byte*>(origin)});
     }
 
     /// As a front end does it: combined at once, or the engine's general way.
     int put(Rank target, std::span<const ByteRun> runs, bool* started = nullptr) {
         if (started != nullptr) *started = false;
         const ByteRun& first = runs.front();
-        if (runs.size() == 1 && window.put_passes(target)) {
+        if (runs.size() == 1 && window.bypass_put(target)) {
             if (started != nullptr) *started = true;
             return start_put(target, runs);
-        }
-        if (runs.size() == 1 && window.put_goes_by(target)) {
-            if (started != nullptr) *started = true;
-            ++puts_gone_by;
-            const int outcome = start_put(target, runs);
-            if (outcome == 0) window.put_went_by(target, first);
-            return outcome;
         }
         if (runs.size() == 1 && window.try_combine(target, first.offset, first.size, first.origin)) return 0;
         PutWhole starter(*this, target, runs);
@@ -161,8 +139,8 @@ class Rig : public WindowTransfers {
         switch (window.try_flush(target, kind)) {
             case Served::hit:
                 return;
-            case Served::pass:
-                window.flush_passing(target, kind, [&] {
+            case Served::bypass:
+                window.bypass_flush(target, kind, [&] {
                     ++library_flushes;
                     arrive(target);
                     if (kind == FlushKind::full) land(target);
@@ -179,8 +157,8 @@ class Rig : public WindowTransfers {
         if (kind == FlushKind::full && !keeps_puts) window.send_combined(target);
         arrive(target);
         if (kind == FlushKind::full) land(target);
-        if (flush == Flush::needed_unseen)
-            window.done_unseen(target, since, kind);
+        if (flush == Flush::needed_bypassed)
+            window.complete_bypassed_flush(target, since, kind);
         else
             window.complete(target, since, kind, 0, network_ticks);
     }
@@ -267,7 +245,6 @@ class Rig : public WindowTransfers {
     std::uint64_t messages = 0;
     std::uint64_t bytes = 0;
     std::uint64_t put_messages = 0;
-    std::uint64_t puts_gone_by = 0;
     std::uint64_t library_flushes = 0;
     std::uint64_t local_flushes = 0;  ///< that the window has made itself
     std::uint64_t network_ticks = 0;  ///< what a completing call is said to take

@@ -78,15 +78,10 @@ struct Program {
             const ByteRun run{offset, size, reinterpret_cast<std::byte*>(buffer.data())};
             const auto target = static_cast<Rank>(1 + random() % 2);
             const RangeGet get{target, offset, size, run.origin};
-            if (window.try_get_slowly(get) != Served::hit) {
+            if (window.try_get(get) != Served::hit) {
                 Starter starter(memory, {&run, 1});
-                if (window.lets_pass(target, offset)) {
-                    ASSERT_EQ(starter.start_whole(), 0);
-                    window.went_by(get);
-                } else {
-                    Begun begun{};
-                    ASSERT_EQ(window.get({target, {&run, 1}, size, 0}, starter, begun), 0);
-                }
+                Begun begun{};
+                ASSERT_EQ(window.get({target, {&run, 1}, size, 0}, starter, begun), 0);
             }
             gets.fetch_add(1, std::memory_order_relaxed);
             complete(target, random());
@@ -117,7 +112,8 @@ struct Program {
             const Moment since = window.now();
             ASSERT_EQ(window.send_combined(target), 0);
             if (flush == Flush::needed) window.complete(target, since, FlushKind::full, 0, 0);
-            if (flush == Flush::needed_unseen) window.done_unseen(target, since, FlushKind::full);
+            if (flush == Flush::needed_bypassed)
+                window.complete_bypassed_flush(target, since, FlushKind::full);
         }
     }
 };

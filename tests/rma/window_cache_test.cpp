@@ -12,20 +12,20 @@ namespace nearfetch {
 namespace {
 
 using testing::Buffer;
-using testing::CachedWindowTest;
 using testing::Rig;
+using testing::WindowCacheTest;
 
-struct TransparentWindowTest : CachedWindowTest {
-    TransparentWindowTest() : CachedWindowTest(Mode::transparent) {}
+struct TransparentWindowTest : WindowCacheTest {
+    TransparentWindowTest() : WindowCacheTest(Mode::transparent) {}
 };
-struct UserDefinedWindowTest : CachedWindowTest {
-    UserDefinedWindowTest() : CachedWindowTest(Mode::user_defined) {}
+struct UserDefinedWindowTest : WindowCacheTest {
+    UserDefinedWindowTest() : WindowCacheTest(Mode::user_defined) {}
 };
-struct OffWindowTest : CachedWindowTest {
-    OffWindowTest() : CachedWindowTest(Mode::off) {}
+struct OffWindowTest : WindowCacheTest {
+    OffWindowTest() : WindowCacheTest(Mode::off) {}
 };
 
-TEST_F(CachedWindowTest, SecondGetIsAHit) {
+TEST_F(WindowCacheTest, SecondGetIsAHit) {
     EXPECT_EQ(fetched(1, 100, 50), bytes(1, 100, 50));
     EXPECT_EQ(fetched(1, 100, 50), bytes(1, 100, 50));
     EXPECT_EQ(rig.messages, 1u);
@@ -41,7 +41,7 @@ TEST_F(CachedWindowTest, SecondGetIsAHit) {
     EXPECT_EQ(c.bytes_from_network, 50u);
 }
 
-TEST_F(CachedWindowTest, AHitCompletesAtOnce) {
+TEST_F(WindowCacheTest, AHitCompletesAtOnce) {
     fetched(1, 0, 64);
     Buffer buffer(64);
     rig.get(1, 0, 64, buffer.data());
@@ -49,20 +49,20 @@ TEST_F(CachedWindowTest, AHitCompletesAtOnce) {
     EXPECT_TRUE(rig.transfers.empty());
 }
 
-TEST_F(CachedWindowTest, TargetsDoNotMix) {
+TEST_F(WindowCacheTest, TargetsDoNotMix) {
     EXPECT_EQ(fetched(1, 0, 64), bytes(1, 0, 64));
     EXPECT_EQ(fetched(2, 0, 64), bytes(2, 0, 64));
     EXPECT_EQ(rig.messages, 2u);
 }
 
-TEST_F(CachedWindowTest, OwnMemoryIsNeverCached) {
+TEST_F(WindowCacheTest, OwnMemoryIsNeverCached) {
     fetched(0, 0, 64);
     rig.memory[0][5] = 0x55;
     EXPECT_EQ(fetched(0, 0, 64), bytes(0, 0, 64));
     EXPECT_EQ(counters().bypassed, 2u);
 }
 
-TEST_F(CachedWindowTest, PartialHitFetchesOnlyTheGaps) {
+TEST_F(WindowCacheTest, PartialHitFetchesOnlyTheGaps) {
     fetched(1, 100, 10);
     fetched(1, 130, 10);
     rig.bytes = rig.messages = 0;
@@ -75,13 +75,13 @@ TEST_F(CachedWindowTest, PartialHitFetchesOnlyTheGaps) {
     EXPECT_EQ(counters().hits, 1u);
 }
 
-TEST_F(CachedWindowTest, NeighboursThatAreWantedTogetherBecomeOneEntry) {
+TEST_F(WindowCacheTest, NeighboursThatAreWantedTogetherBecomeOneEntry) {
     fetched(1, 100, 10);
     fetched(1, 110, 90);
     Buffer buffer(100);
     auto* const to = buffer.data();
     EXPECT_EQ(rig.try_get(1, 105, 95, to), Served::miss) << "two entries";
-    EXPECT_EQ(rig.window.try_get_further({1, 105, 95, reinterpret_cast<std::byte*>(to)}), Served::hit);
+    EXPECT_EQ(rig.window.try_get({1, 105, 95, reinterpret_cast<std::byte*>(to)}), Served::hit);
     EXPECT_EQ(Buffer(to, to + 95), bytes(1, 105, 95));
     EXPECT_EQ(rig.try_get(1, 100, 100, to), Served::hit) << "one entry";
     EXPECT_EQ(buffer, bytes(1, 100, 100));
@@ -90,13 +90,13 @@ TEST_F(CachedWindowTest, NeighboursThatAreWantedTogetherBecomeOneEntry) {
     fetched(1, 200, 100);
     for (int i = 0; i < 2; ++i) {
         EXPECT_EQ(rig.try_get(1, 190, 20, to), Served::miss);
-        EXPECT_EQ(rig.window.try_get_further({1, 190, 20, reinterpret_cast<std::byte*>(to)}), Served::hit);
+        EXPECT_EQ(rig.window.try_get({1, 190, 20, reinterpret_cast<std::byte*>(to)}), Served::hit);
         EXPECT_EQ(Buffer(to, to + 20), bytes(1, 190, 20));
     }
     EXPECT_EQ(rig.messages, 3u);
 }
 
-TEST_F(CachedWindowTest, PendingHitIsServedWhenTheFirstArrives) {
+TEST_F(WindowCacheTest, PendingHitIsServedWhenTheFirstArrives) {
     Buffer first(64, 0), second(32, 0);
     rig.get(1, 0, 64, first.data());
     rig.get(1, 16, 32, second.data());
@@ -108,7 +108,7 @@ TEST_F(CachedWindowTest, PendingHitIsServedWhenTheFirstArrives) {
     EXPECT_EQ(counters().pending_hits, 1u);
 }
 
-TEST_F(CachedWindowTest, FlushOfOneTargetLeavesTheOthersPending) {
+TEST_F(WindowCacheTest, FlushOfOneTargetLeavesTheOthersPending) {
     Buffer one(64, 0), two(64, 0);
     rig.get(1, 0, 64, one.data());
     rig.get(2, 0, 64, two.data());
@@ -120,7 +120,7 @@ TEST_F(CachedWindowTest, FlushOfOneTargetLeavesTheOthersPending) {
     EXPECT_EQ(rig.messages, 2u);
 }
 
-TEST_F(CachedWindowTest, BufferMayBeReusedAfterCompletion) {
+TEST_F(WindowCacheTest, BufferMayBeReusedAfterCompletion) {
     Buffer buffer(64);
     rig.get(1, 0, 64, buffer.data());
     rig.flush(1);
@@ -128,7 +128,7 @@ TEST_F(CachedWindowTest, BufferMayBeReusedAfterCompletion) {
     EXPECT_EQ(fetched(1, 0, 64), bytes(1, 0, 64));
 }
 
-TEST_F(CachedWindowTest, FlushLocalCompletesGetsButNotPuts) {
+TEST_F(WindowCacheTest, FlushLocalCompletesGetsButNotPuts) {
     Buffer buffer(8), value(8, 3);
     rig.get(1, 0, 8, buffer.data());
     rig.put(1, 512, 8, value.data());
@@ -143,7 +143,7 @@ TEST_F(CachedWindowTest, FlushLocalCompletesGetsButNotPuts) {
     EXPECT_EQ(rig.library_flushes, 2u);
 }
 
-TEST_F(CachedWindowTest, FlushAllIsElidedOnlyWhenAllTargetsAreIdle) {
+TEST_F(WindowCacheTest, FlushAllIsElidedOnlyWhenAllTargetsAreIdle) {
     Buffer buffer(8);
     rig.flush_all();
     EXPECT_EQ(rig.library_flushes, 0u);
@@ -156,7 +156,7 @@ TEST_F(CachedWindowTest, FlushAllIsElidedOnlyWhenAllTargetsAreIdle) {
     EXPECT_EQ(rig.library_flushes, 2u);
 }
 
-TEST_F(CachedWindowTest, PutsUpdateWhatIsCached) {
+TEST_F(WindowCacheTest, PutsUpdateWhatIsCached) {
     fetched(1, 0, 64);
     Buffer value(16, 0xab);
     rig.put(1, 8, 16, value.data());
@@ -166,7 +166,7 @@ TEST_F(CachedWindowTest, PutsUpdateWhatIsCached) {
     EXPECT_EQ(counters().puts, 1u);
 }
 
-TEST_F(CachedWindowTest, PutsOverPendingBytesKeepThemOutOfTheCache) {
+TEST_F(WindowCacheTest, PutsOverPendingBytesKeepThemOutOfTheCache) {
     Buffer buffer(64), value(64, 0xcd);
     rig.get(1, 0, 64, buffer.data());
     rig.put(1, 32, 8, value.data());
@@ -175,7 +175,7 @@ TEST_F(CachedWindowTest, PutsOverPendingBytesKeepThemOutOfTheCache) {
     EXPECT_GE(rig.messages, 2u);
 }
 
-TEST_F(CachedWindowTest, AccumulatesMakeTheCacheForget) {
+TEST_F(WindowCacheTest, AccumulatesMakeTheCacheForget) {
     fetched(1, 0, 64);
     rig.memory[1][10] ^= 0xff;
     const ByteRun run{8, 8, nullptr};
@@ -191,7 +191,7 @@ TEST_F(CachedWindowTest, AccumulatesMakeTheCacheForget) {
         << "an unknown layout makes it forget the whole target";
 }
 
-TEST_F(CachedWindowTest, FailedStartReportsItsStatusAndKeepsNothing) {
+TEST_F(WindowCacheTest, FailedStartReportsItsStatusAndKeepsNothing) {
     Buffer buffer(64, 1);
     rig.status = 17;
     EXPECT_EQ(rig.get(1, 0, 64, buffer.data()), 17);
@@ -201,14 +201,14 @@ TEST_F(CachedWindowTest, FailedStartReportsItsStatusAndKeepsNothing) {
     EXPECT_EQ(counters().direct, 1u);
 }
 
-TEST_F(CachedWindowTest, FailedCompletionKeepsNothing) {
+TEST_F(WindowCacheTest, FailedCompletionKeepsNothing) {
     Buffer buffer(64, 1);
     rig.get(1, 0, 64, buffer.data());
     rig.window.complete(1, rig.window.now(), FlushKind::full, 5, 0);
     EXPECT_EQ(fetched(1, 0, 64), bytes(1, 0, 64)) << "a get whose completion failed must not become a hit";
 }
 
-TEST_F(CachedWindowTest, AFailedCompletionLeavesGetsToALaterOne) {
+TEST_F(WindowCacheTest, AFailedCompletionLeavesGetsToALaterOne) {
     Buffer first(64, 0), second(16, 0);
     rig.get(1, 0, 64, first.data());
     rig.get(1, 16, 16, second.data());
@@ -220,7 +220,7 @@ TEST_F(CachedWindowTest, AFailedCompletionLeavesGetsToALaterOne) {
     EXPECT_EQ(counters().committed, 0u) << "what a failed call was to complete is not trusted";
 }
 
-TEST_F(CachedWindowTest, NoHitOutsideAnEpoch) {
+TEST_F(WindowCacheTest, NoHitOutsideAnEpoch) {
     fetched(1, 0, 64);
     rig.window.change_epochs([](EpochTracker& epochs) { epochs.set_all(Epoch::none); });
     Buffer buffer(64);
@@ -230,7 +230,7 @@ TEST_F(CachedWindowTest, NoHitOutsideAnEpoch) {
     EXPECT_TRUE(rig.hits(1, 0, 64, buffer.data()));
 }
 
-TEST_F(CachedWindowTest, InActiveEpochsFlushesAreTheLibrarysToRefuse) {
+TEST_F(WindowCacheTest, InActiveEpochsFlushesAreTheLibrarysToRefuse) {
     fetched(1, 0, 64);
     Buffer buffer(64);
     rig.window.change_epochs([](EpochTracker& epochs) { epochs.set_all(Epoch::none); });
@@ -243,7 +243,7 @@ TEST_F(CachedWindowTest, InActiveEpochsFlushesAreTheLibrarysToRefuse) {
     EXPECT_FALSE(rig.hits(1, 0, 64, buffer.data()));
 }
 
-TEST_F(CachedWindowTest, AFencesEpochBeginsWithAnAccessThatTheLibrarySees) {
+TEST_F(WindowCacheTest, AFencesEpochBeginsWithAnAccessThatTheLibrarySees) {
     fetched(1, 0, 64);
     Buffer buffer(64);
     rig.window.change_epochs([](EpochTracker& epochs) { epochs.fence(); });
@@ -257,7 +257,7 @@ TEST_F(CachedWindowTest, AFencesEpochBeginsWithAnAccessThatTheLibrarySees) {
     EXPECT_FALSE(rig.hits(1, 0, 64, buffer.data())) << "after a lock there is no fence's epoch";
 }
 
-TEST_F(CachedWindowTest, SeveralPiecesGoInOneOperation) {
+TEST_F(WindowCacheTest, SeveralPiecesGoInOneOperation) {
     fetched(1, 0, 16);
     Buffer buffer(48, 0);
     auto* const to = reinterpret_cast<std::byte*>(buffer.data());
@@ -279,7 +279,7 @@ TEST_F(CachedWindowTest, SeveralPiecesGoInOneOperation) {
     EXPECT_EQ(rig.messages, 1u);
 }
 
-TEST_F(CachedWindowTest, RequestCommitsWhenItCompletes) {
+TEST_F(WindowCacheTest, RequestCommitsWhenItCompletes) {
     Buffer buffer(64);
     rig.get(1, 0, 64, buffer.data(), 7);
     EXPECT_EQ(rig.begun, Begun::started);
@@ -291,7 +291,7 @@ TEST_F(CachedWindowTest, RequestCommitsWhenItCompletes) {
     EXPECT_EQ(buffer, bytes(1, 0, 64));
 }
 
-TEST_F(CachedWindowTest, RequestDoesNotWaitForWhatComesToTheProgram) {
+TEST_F(WindowCacheTest, RequestDoesNotWaitForWhatComesToTheProgram) {
     Buffer first(64), second(64);
     rig.get(1, 0, 64, first.data(), 7);
     rig.get(1, 0, 64, second.data(), 8);
@@ -303,7 +303,7 @@ TEST_F(CachedWindowTest, RequestDoesNotWaitForWhatComesToTheProgram) {
     EXPECT_EQ(second, bytes(1, 0, 64));
 }
 
-TEST_F(CachedWindowTest, WhoWaitsForARequestIsServedBeforeItsBufferIsReused) {
+TEST_F(WindowCacheTest, WhoWaitsForARequestIsServedBeforeItsBufferIsReused) {
     Buffer first(64), second(64, 0);
     rig.get(1, 0, 64, first.data(), 7);
     rig.get(1, 0, 64, second.data());
@@ -315,7 +315,7 @@ TEST_F(CachedWindowTest, WhoWaitsForARequestIsServedBeforeItsBufferIsReused) {
     EXPECT_EQ(second, bytes(1, 0, 64));
 }
 
-TEST_F(CachedWindowTest, FreedRequestIsCompletedByAFlush) {
+TEST_F(WindowCacheTest, FreedRequestIsCompletedByAFlush) {
     Buffer buffer(64);
     rig.get(1, 0, 64, buffer.data(), 7);
     rig.window.complete_request(1, 7, false);
@@ -324,7 +324,7 @@ TEST_F(CachedWindowTest, FreedRequestIsCompletedByAFlush) {
     EXPECT_EQ(rig.messages, 1u);
 }
 
-TEST_F(CachedWindowTest, AbandonedRequestIsNotKept) {
+TEST_F(WindowCacheTest, AbandonedRequestIsNotKept) {
     Buffer buffer(64);
     rig.get(1, 0, 64, buffer.data(), 7);
     rig.window.abandon_request(1, 7);
@@ -334,7 +334,7 @@ TEST_F(CachedWindowTest, AbandonedRequestIsNotKept) {
     EXPECT_EQ(fetched(1, 0, 64), bytes(1, 0, 64));
 }
 
-TEST_F(CachedWindowTest, PrefetchMakesALaterGetAHit) {
+TEST_F(WindowCacheTest, PrefetchMakesALaterGetAHit) {
     EXPECT_EQ(rig.window.prefetch(1, {256, 512}), 0);
     EXPECT_EQ(counters().prefetches, 1u);
     rig.flush(1);
@@ -345,7 +345,7 @@ TEST_F(CachedWindowTest, PrefetchMakesALaterGetAHit) {
     EXPECT_EQ(rig.messages, 1u) << "it is there already";
 }
 
-TEST_F(CachedWindowTest, PrefetchEndsWithTheWindow) {
+TEST_F(WindowCacheTest, PrefetchEndsWithTheWindow) {
     rig.window.describe_memory(std::array<TargetMemory, 3>{
         {{.extent_bytes = 1000}, {.extent_bytes = 1000}, {.extent_bytes = 1000}}});
     EXPECT_EQ(rig.window.prefetch(1, {900, 4000}), 0);
@@ -361,7 +361,7 @@ TEST_F(CachedWindowTest, PrefetchEndsWithTheWindow) {
     EXPECT_EQ(rig.messages, 1u);
 }
 
-TEST_F(CachedWindowTest, GetBeforeThePrefetchArrivesWaitsForIt) {
+TEST_F(WindowCacheTest, GetBeforeThePrefetchArrivesWaitsForIt) {
     rig.window.prefetch(1, {256, 512});
     Buffer buffer(100, 0);
     rig.get(1, 300, 100, buffer.data());
@@ -370,27 +370,27 @@ TEST_F(CachedWindowTest, GetBeforeThePrefetchArrivesWaitsForIt) {
     EXPECT_EQ(buffer, bytes(1, 300, 100));
 }
 
-TEST_F(CachedWindowTest, FailedPrefetchReportsItsStatus) {
+TEST_F(WindowCacheTest, FailedPrefetchReportsItsStatus) {
     rig.status = 9;
     EXPECT_EQ(rig.window.prefetch(1, {256, 512}), 9);
     rig.status = 0;
     EXPECT_EQ(fetched(1, 256, 256), bytes(1, 256, 256));
 }
 
-TEST_F(CachedWindowTest, ChangedSettingsForgetAndApply) {
+TEST_F(WindowCacheTest, ChangedSettingsForgetAndApply) {
     fetched(1, 0, 64);
     change_setting(&Settings::mode, Mode::off);
     rig.memory[1][0] ^= 0xff;
     EXPECT_EQ(fetched(1, 0, 64), bytes(1, 0, 64));
     change_setting(&Settings::mode, Mode::always_cache);
-    EXPECT_EQ(rig.window.flush(1, FlushKind::full), Flush::needed_unseen)
+    EXPECT_EQ(rig.window.flush(1, FlushKind::full), Flush::needed_bypassed)
         << "what happened while the mode was off was not counted";
     EXPECT_EQ(fetched(1, 0, 64), bytes(1, 0, 64));
     EXPECT_EQ(fetched(1, 0, 64), bytes(1, 0, 64));
     EXPECT_EQ(counters().hits, 1u);
 }
 
-TEST_F(CachedWindowTest, WithoutMemoryItGoesOnWithoutACache) {
+TEST_F(WindowCacheTest, WithoutMemoryItGoesOnWithoutACache) {
     Settings s = Rig::settings(Mode::always_cache);
     s.buffer_bytes = s.buffer_bytes_max = 1ull << 46;
     s.index_entries = s.index_entries_max = 0xffffffffu;

@@ -12,8 +12,8 @@ namespace nearfetch::testing {
 using Buffer = std::vector<unsigned char>;
 
 /// A rig of three ranks whose memory holds distinct bytes.
-struct CachedWindowTest : ::testing::Test {
-    explicit CachedWindowTest(Mode mode = Mode::always_cache) : rig(Rig::settings(mode), 3, 65536) {
+struct WindowCacheTest : ::testing::Test {
+    explicit WindowCacheTest(Mode mode = Mode::always_cache) : rig(Rig::settings(mode), 3, 65536) {
         for (std::size_t r = 0; r < rig.memory.size(); ++r)
             for (std::size_t i = 0; i < rig.memory[r].size(); ++i)
                 rig.memory[r][i] = static_cast<unsigned char>(i * 7 + i / 256 + r * 91);
@@ -41,9 +41,9 @@ struct CachedWindowTest : ::testing::Test {
     Rig rig;
 };
 
-/// A window whose targets fall asleep, because its network takes no time.
-struct SleepingTest : CachedWindowTest {
-    SleepingTest() {
+/// A window whose breakers open, because its network takes no time.
+struct OpenBreakerTest : WindowCacheTest {
+    OpenBreakerTest() {
         change_setting(&Settings::bypass, Bypass::on);
         rig.flush_all();
         Buffer buffer(64);

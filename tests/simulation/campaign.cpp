@@ -64,14 +64,14 @@ Finding finding(const Program& program, const std::string& failure, std::uint32_
 /// The shortest program that fails, found by means of fails(program). What is decided by chance is decided
 /// anew, too, in so many ways: without some of its operations a program often takes another course.
 template <class Program, class Fails>
-Program smallest(const Program& program, int runs, std::uint64_t ways, Fails&& fails) {
+Program smallest(const Program& program, int runs, std::uint64_t seeds, Fails&& fails) {
     Program tried = program;
     Program small = program;
     using Op = typename decltype(Program::ops)::value_type;
     const auto fails_somehow = [&](const std::vector<Op>& ops) {
         tried.ops = ops;
-        for (std::uint64_t way = 0; way < ways; ++way) {
-            tried.chance = way == 0 ? small.chance : mixed(small.chance + way);
+        for (std::uint64_t seed = 0; seed < seeds; ++seed) {
+            tried.chance = seed == 0 ? small.chance : mixed(small.chance + seed);
             if (!fails(tried)) continue;
             small.chance = tried.chance;
             return true;
@@ -87,7 +87,6 @@ std::optional<Finding> examine(const Program& program, Fault fault, Outcome& tot
     const Outcome outcome = run_one(program, fault);
     total.ops += outcome.ops;
     total.bytes += outcome.bytes;
-    total.watched_puts += outcome.watched_puts;
     if (outcome.failure.empty()) return std::nullopt;
     const Clock clock;
     const auto fails = [&](const Program& one) {

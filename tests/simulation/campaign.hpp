@@ -26,11 +26,10 @@ struct Options {
 
 /// What one program did.
 struct Outcome {
-    std::string failure;             ///< what went wrong first; empty: nothing
-    std::uint32_t op = 0;            ///< at which operation
-    std::uint64_t ops = 0;           ///< that were run
-    std::uint64_t bytes = 0;         ///< that were read and checked
-    std::uint64_t watched_puts = 0;  ///< that went by because their target was watched
+    std::string failure;      ///< what went wrong first; empty: nothing
+    std::uint32_t op = 0;     ///< at which operation
+    std::uint64_t ops = 0;    ///< that were run
+    std::uint64_t bytes = 0;  ///< that were read and checked
 };
 
 /// A failure, in text for people.

@@ -22,7 +22,7 @@ class Dice {
     }
 
   private:
-    Chance chance_;
+    SeededRandom chance_;
 };
 
 }  // namespace nearfetch::simulation

@@ -71,7 +71,7 @@ void MemoryModel::write_through(Rank writer, std::uint32_t op, Rank target, std:
     incomplete_[writer].pop_back();
     write.issued = issued;
     write.finished = write.complete = ++now_;
-    write.way = Way::around;
+    write.path = Path::bypassing;
 }
 
 void MemoryModel::released(Rank rank, Time begun, Rank target, ByteRange range) noexcept {
@@ -110,7 +110,7 @@ MemoryModel::Limits MemoryModel::limits(const View& view, Rank target, std::uint
             limits.complete = std::max(limits.complete, write.issued);
             limits.of_rank[write.rank] = std::max(limits.of_rank[write.rank], write.issued);
         }
-        if (write.rank == view.rank && write.way == Way::cached && write.finished <= view.begun)
+        if (write.rank == view.rank && write.path == Path::cached && write.finished <= view.begun)
             limits.own = std::max(limits.own, write.issued);
     }
     return limits;

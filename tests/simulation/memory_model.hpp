@@ -32,7 +32,7 @@ class MemoryModel {
     using WriteId = std::uint32_t;
 
     /// Whether the writer's rank sees it from then on, or it went around the cache.
-    enum class Way : std::uint8_t { cached, around };
+    enum class Path : std::uint8_t { cached, bypassing };
 
     struct Acquired {
         Time time;
@@ -95,7 +95,7 @@ class MemoryModel {
         Rank target = 0;
         ByteRange range;
         std::uint32_t op = 0;
-        Way way = Way::cached;
+        Path path = Path::cached;
         bool doubtful = false;
     };
     /// A write to one byte, in a list that begins with the newest.

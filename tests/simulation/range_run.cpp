@@ -44,7 +44,7 @@ class RangeRun {
         : program_(program),
           fault_(fault),
           dice_(program.chance),
-          // Where that is felt, targets of a slow network are watched.
+          // Where that is a large share, breakers open on a slow network, too.
           told_time_(dice_.one_of<std::uint64_t>({100, 100, 20'000})),
           rig_(settings_for(program.settings, fault), RangeProgram::ranks, RangeProgram::memory_bytes),
           updates_(RangeProgram::ranks) {
@@ -68,7 +68,6 @@ class RangeRun {
         flush_all(FlushKind::full);
         if (outcome_.failure.empty()) check_counters();
         counters.add(rig_.window.counters());
-        outcome_.watched_puts = rig_.puts_gone_by;
         return outcome_;
     }
 
@@ -329,7 +328,7 @@ class RangeRun {
         const ByteRun run{op.offset, op.size_bytes, nullptr};
         // It is complete at once here, and comes after what was put before.
         if (rig_.send_combined(op.target) != 0) fail("puts fail on a network that works", op.id);
-        if (fault_ != Fault::unseen_accumulates && !rig_.window.update_passes(op.target))
+        if (fault_ != Fault::unseen_accumulates && !rig_.window.bypass_update(op.target))
             rig_.window.forget(op.target, {&run, 1});
         ++puts_;
         updates_of(op.target).push_back({op.id, op.range(), {}});
@@ -438,7 +437,7 @@ class RangeRun {
                          std::to_string(done),
                      op_);
         };
-        // A get of a target that is asleep is counted before it is started.
+        // A get of a bypassed target is counted before it is started.
         if (refused_ == 0) same("gets", c.gets, gets_);
         if (refused_ == 0) same("bytes", c.bytes_requested, bytes_);
         same("kinds of gets",

@@ -223,10 +223,6 @@ bool is_known_complete(MPI_Request request) noexcept {
     return false;
 }
 
-bool is_news(int count, const MPI_Request* requests) noexcept {
-    return requests != nullptr && !std::all_of(requests, requests + std::max(count, 0), is_done);
-}
-
 }  // namespace
 
 }  // namespace nearfetch
@@ -236,8 +232,6 @@ using namespace nearfetch;
 extern "C" {
 
 int MPI_Wait(MPI_Request* request, MPI_Status* status) {
-    // In a recess it is not asked of one request whether it was complete, and no news.
-    if (recess.waits.passes()) return recess.library.Wait(request, status);
     return watch("MPI_Wait", 1, request, nullptr, [=] {
         bring(1, request, Patience::wait);
         return PMPI_Wait(request, status);
@@ -245,8 +239,6 @@ int MPI_Wait(MPI_Request* request, MPI_Status* status) {
 }
 
 int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[]) {
-    if (recess.waits.given() && (!is_news(count, requests) || recess.waits.passes()))
-        return recess.library.Waitall(count, requests, statuses);
     return watch("MPI_Waitall", count, requests, nullptr, [=] {
         bring(count, requests, Patience::wait);
         return PMPI_Waitall(count, requests, statuses);

@@ -43,8 +43,8 @@ int get_unseen(Window& window, const Access<Count>& call, RequestId request, Get
     const std::uint64_t begin_ticks = ticks();
     const int status = starter.start_whole();
     if (status == MPI_SUCCESS)
-        window.cache().count_bypassed(range_get_of(window, call, request), origins_of(call),
-                                      ticks() - begin_ticks);
+        window.cache().record_uncached_get(range_get_of(window, call, request), origins_of(call),
+                                           ticks() - begin_ticks);
     return status;
 }
 
@@ -59,7 +59,7 @@ int get_slowly(Window& window, const Access<Count>& call, RequestId request, Get
         return starter.start_whole();
     if (window.off()) {
         const int status = starter.start_whole();
-        if (status == MPI_SUCCESS) window.cache().note_bypassed_get(range_get_of(window, call, request));
+        if (status == MPI_SUCCESS) window.cache().record_bypassed_get(range_get_of(window, call, request));
         return status;
     }
     auto& runs = thread_scratch<std::vector<ByteRun>, struct RunsOfGet>();
@@ -98,12 +98,12 @@ int start_opened(Window& window, const Access<Count>& call, MPI_Request* request
     return status == MPI_SUCCESS ? start(call, request) : status;
 }
 
-/// The library's call of a get that passes.
+/// The library's call of a get that is bypassed.
 template <class Count>
-[[gnu::always_inline]] inline int start_bypassed(Window& window, const Access<Count>& call,
-                                                 const RangeGet& get, MPI_Request* request) {
-    const int status = start_opened(window, call, request);
-    if (status == MPI_SUCCESS) window.cache().note_bypassed_get(get);
+int start_bypassed(Window& window, const Access<Count>& call, const RangeGet& get) {
+    const int status = start_opened(window, call, nullptr);
+    if (status == MPI_SUCCESS) window.cache().record_bypassed_get(get);
+    process_passthrough.count_bypassed();
     return status;
 }
 
@@ -131,189 +131,104 @@ class Starter final : public GetStarter {
     RequestId id_;
 };
 
-/// Windows that are off are not at hand: their gets count to the next recess here.
-bool recess_begins(const Window& window) noexcept {
-    return window.off() && !Library::instance().threaded() && recess.falls_due() && recess.begins_with_get();
-}
-
-/// What the hot path did not finish. Not inlined, so that hits do not pay for what this needs of registers
-/// and stack.
-/// \param looked_up the hot path has seen that it is not at hand
-template <class Count, bool looked_up>
-[[gnu::noinline]] int get_after_miss(void* origin, Count origin_count, MPI_Datatype origin_type, int target,
-                                     MPI_Aint displacement, Count target_count, MPI_Datatype target_type,
-                                     MPI_Win win) {
-    const Access<Count> call{origin,       origin_count, origin_type, target,
-                             displacement, target_count, target_type, win};
-    Window* const window = find_window(win);
-    if (window == nullptr || recess_begins(*window)) return start(call, nullptr);
-    if constexpr (!looked_up) {
-        remember_mru(win, window);
-        remember_mru(target_type);
-    }
-    WindowCache& cached = window->cache();
-    // In runs: nobody has to know which, if nothing of them is cached.
-    const std::uint64_t in_one = run_bytes(call);
-    remember_bytes(target_type, target_count);
-    const bool moves = window->has(target) && origin_count > 0 && target_count > 0;
-    const std::uint64_t size = in_one != 0 || !moves ? in_one : target_bytes(target_type, target_count);
-    if (moves && size != 0) {
-        const std::uint64_t offset = window->offset(target, displacement);
-        const RangeGet get{.target = target,
-                           .offset = offset,
-                           .size = size,
-                           .origin = in_one == 0 ? nullptr : static_cast<std::byte*>(origin)};
-        Served served = Served::miss;
-        if (in_one == 0)
-            served = cached.passes_slowly(target, size) ? Served::pass : served;
-        else
-            served = looked_up ? cached.try_get_further(get) : cached.try_get_slowly(get);
-        if (served == Served::hit) {
-            check_if_due(*window, target, offset, origin, size);
-            return MPI_SUCCESS;
-        }
-        if (served == Served::pass) return start_bypassed(*window, call, get, nullptr);
-        if (cached.lets_pass(target, offset)) {
-            const int status = start_opened(*window, call, nullptr);
-            if (status == MPI_SUCCESS) cached.went_by(get);
-            return status;
-        }
-    }
-    Starter<Count> starter(*window, call, nullptr, 0);
-    Begun begun{};
-    return get_slowly(*window, call, 0, starter, begun);
-}
-
-/// The window of a get that may pass or hit without asking further, if it is at hand.
-[[gnu::always_inline]] inline Window* near_window(int target, MPI_Win win) noexcept {
+/// The window of a get, if it is the most recently used one.
+Window* mru_window_of(int target, MPI_Win win) noexcept {
     Window* const window = mru_window(win);
     return window != nullptr && window->has(target) ? window : nullptr;
 }
 
-/// Bytes of a get of one run, with the same type, which is at hand, and count on both sides; 0 of others.
-/// Takes the arguments one by one, because a compiler that sees neighbours in a struct compares them by way
-/// of memory.
+/// Bytes of a get of one run, with the same type, the most recently used one, and count on both sides; 0 of
+/// others.
 template <class Count>
-[[gnu::always_inline]] inline std::uint64_t plain_bytes(Count origin_count, MPI_Datatype origin_type,
-                                                        Count target_count,
-                                                        MPI_Datatype target_type) noexcept {
-    if (origin_type != target_type) [[unlikely]]
-        return 0;
-    if (origin_count != target_count) [[unlikely]]
+std::uint64_t plain_bytes(Count origin_count, MPI_Datatype origin_type, Count target_count,
+                          MPI_Datatype target_type) noexcept {
+    if (origin_type != target_type || origin_count != target_count) [[unlikely]]
         return 0;
     if (const std::uint64_t size = remembered_bytes(target_type, target_count); size != 0) [[likely]]
         return size;
     return bytes_of(mru_dense_bytes(target_type), target_count);
 }
 
-/// True if the target is asleep: then the get has been counted, and goes to the library as it is.
-/// \param size 0 if it is not known: then it does not pass yet
-[[gnu::always_inline]] inline bool passes(Window& window, int target, std::uint64_t size) noexcept {
-    return size != 0 && !window.locks_wait() && window.cache().passes(target, size);
+/// What the fast path did not serve. Not inlined, so that hits do not pay for what this needs of registers
+/// and stack.
+template <class Count>
+[[gnu::noinline]] int get_not_served(const Access<Count>& call) {
+    Window* const window = find_window(call.win);
+    if (window == nullptr) return start(call, nullptr);
+    WindowCache& cache = window->cache();
+    const bool moves = window->has(call.target) && call.origin_count > 0 && call.target_count > 0;
+    // In several runs: nobody has to know which, if the target is bypassed.
+    const std::uint64_t in_one = moves ? run_bytes(call) : 0;
+    const std::uint64_t size =
+        moves && in_one == 0 ? target_bytes(call.target_type, call.target_count) : in_one;
+    if (size != 0 && window->off()) return start_bypassed(*window, call, range_get_of(*window, call));
+    remember_mru(call.win, window);
+    remember_mru(call.target_type);
+    remember_bytes(call.target_type, call.target_count);
+    if (size != 0) {
+        const RangeGet get{.target = call.target,
+                           .offset = window->offset(call.target, call.displacement),
+                           .size = size,
+                           .origin = in_one == 0 ? nullptr : static_cast<std::byte*>(call.origin)};
+        const Served served = in_one != 0                           ? cache.try_get(get)
+                              : cache.try_bypass(call.target, size) ? Served::bypass
+                                                                    : Served::miss;
+        if (served == Served::hit) {
+            check_if_due(*window, call.target, get.offset, call.origin, size);
+            return MPI_SUCCESS;
+        }
+        if (served == Served::bypass) return start_bypassed(*window, call, get);
+    }
+    Starter<Count> starter(*window, call, nullptr, 0);
+    Begun begun{};
+    return get_slowly(*window, call, 0, starter, begun);
 }
 
-/// A get of a target that nothing is kept of, and not of as many bytes as the last one that passed; or one
-/// that does not pass.
+/// A plain get of a bypassed target, of as many bytes as the last one.
 template <class Count>
-[[gnu::noinline]] int get_asleep(void* origin, Count origin_count, MPI_Datatype origin_type, int target,
+bool bypasses(Window& window, const Access<Count>& call) noexcept {
+    const std::uint64_t size = remembered_bytes(call.target_type, call.target_count);
+    return size != 0 && window.cache().is_bypassed(call.target) &&
+           window.cache().try_bypass(call.target, size);
+}
+
+/// A get that is no hit of the fast path.
+template <class Count>
+[[gnu::noinline]] int get_missed(void* origin, Count origin_count, MPI_Datatype origin_type, int target,
                                  MPI_Aint displacement, Count count, MPI_Datatype type, MPI_Win win) {
     const Access<Count> call{origin, origin_count, origin_type, target, displacement, count, type, win};
-    if (recess.begins_with_get()) return start(call, nullptr);
-    Window* const window = near_window(target, win);
-    const std::uint64_t size = origin_count > 0 ? target_bytes(type, count) : 0;
-    if (window == nullptr || !passes(*window, target, size))
-        return get_after_miss<Count, false>(origin, origin_count, origin_type, target, displacement, count,
-                                            type, win);
-    remember_bytes(type, count);
-    return start_bypassed(*window, call, range_get_of(*window, call), nullptr);
+    Window* const window = mru_window_of(target, win);
+    if (window == nullptr || !bypasses(*window, call)) return get_not_served(call);
+    const bool in_one = origin_type == type && origin_count == count;
+    return start_bypassed(*window, call,
+                          {.target = target,
+                           .offset = window->offset(target, displacement),
+                           .size = remembered_bytes(type, count),
+                           .origin = in_one ? static_cast<std::byte*>(origin) : nullptr});
 }
 
-/// A plain get whose window and type are at hand, and that the hot path did not look up.
+/// The fast path: a hit is a lookup and a copy.
 template <class Count>
-[[gnu::noinline]] int get_not_looked_up(void* origin, Count count, MPI_Datatype type, int target,
-                                        MPI_Aint displacement) {
-    const MPI_Win win = detail::mru.win;
-    Window& window = *detail::mru.window;
-    const Access<Count> call{origin, count, type, target, displacement, count, type, win};
-    const RangeGet get{.target = target,
-                       .offset = window.offset(target, displacement),
-                       .size = plain_bytes(count, type, count, type),
-                       .origin = static_cast<std::byte*>(origin)};
-    if (!window.cache().passes_watched(get))
-        return get_after_miss<Count, false>(origin, count, type, target, displacement, count, type, win);
-    return start_bypassed(window, call, get, nullptr);
-}
-
-/// A hit of any size but the most frequent one.
-[[gnu::noinline]] int hit_of_some_size(void* origin, const std::byte* data, std::uint64_t size) noexcept {
-    copy_bytes(static_cast<std::byte*>(origin), data, size);
-    return MPI_SUCCESS;
-}
-
-[[gnu::always_inline]] inline int hit(void* origin, const std::byte* data, std::uint64_t size) noexcept {
-    if (size != 8) [[unlikely]]
-        return hit_of_some_size(origin, data, size);
-    std::memcpy(origin, data, 8);
-    return MPI_SUCCESS;
-}
-
-/// The same that was looked up in the entry that was used last, which has not all of it.
-template <class Count>
-[[gnu::noinline]] int get_not_mru(void* origin, Count count, MPI_Datatype type, int target,
-                                  MPI_Aint displacement) {
-    Window& window = *detail::mru.window;
-    const std::uint64_t size = plain_bytes(count, type, count, type);
-    const std::byte* const data = window.cache().find_recent(
-        {.target = target, .offset = window.offset(target, displacement), .size = size});
-    if (data != nullptr) [[likely]]
-        return hit(origin, data, size);
-    return get_after_miss<Count, true>(origin, count, type, target, displacement, count, type,
-                                       detail::mru.win);
-}
-
-/// What is seen of a get: whether it passes, and whether it hits. Each call ends the function, so that it
-/// needs no stack; and once it is known that both sides have the same count and type, all that is left of the
-/// arguments is in registers.
-template <class Count, auto* library_get>
-[[gnu::always_inline]] inline int see_get(void* origin, Count origin_count, MPI_Datatype origin_type,
-                                          int target, MPI_Aint displacement, Count count, MPI_Datatype type,
-                                          MPI_Win win) {
-    Window* const window = near_window(target, win);
+[[gnu::always_inline]] inline bool try_hit(void* origin, Count origin_count, MPI_Datatype origin_type,
+                                           int target, MPI_Aint displacement, Count count, MPI_Datatype type,
+                                           MPI_Win win) noexcept {
+    Window* const window = mru_window_of(target, win);
     if (window == nullptr) [[unlikely]]
-        return get_after_miss<Count, false>(origin, origin_count, origin_type, target, displacement, count,
-                                            type, win);
-    WindowCache& cached = window->cache();
-    const bool looks_up = cached.looks_up(target);
-    if (!looks_up && cached.nothing_kept(target)) {
-        const std::uint64_t size = remembered_bytes(type, count);
-        if (!recess.falls_due() && passes(*window, target, size)) {
-            const int status =
-                library_get(origin, origin_count, origin_type, target, displacement, count, type, win);
-            const bool in_one = origin_type == type && origin_count == count;
-            if (status == MPI_SUCCESS)
-                cached.note_bypassed_get({.target = target,
-                                          .offset = window->offset(target, displacement),
-                                          .size = size,
-                                          .origin = in_one ? static_cast<std::byte*>(origin) : nullptr});
-            return status;
-        }
-        return get_asleep<Count>(origin, origin_count, origin_type, target, displacement, count, type, win);
-    }
+        return false;
     const std::uint64_t size = plain_bytes(origin_count, origin_type, count, type);
     if (size == 0) [[unlikely]]
-        return get_after_miss<Count, false>(origin, origin_count, origin_type, target, displacement, count,
-                                            type, win);
-    if (!looks_up) [[unlikely]]
-        return get_not_looked_up<Count>(origin, count, origin_type, target, displacement);
-    const Found found = cached.find_mru({.target = target,
-                                         .offset = window->offset(target, displacement),
-                                         .size = size,
-                                         .origin = static_cast<std::byte*>(origin)});
-    if (found.served == Served::hit) [[likely]]
-        return hit(origin, found.data, size);
-    return found.served == Served::miss
-               ? get_not_mru<Count>(origin, count, origin_type, target, displacement)
-               : get_not_looked_up<Count>(origin, count, origin_type, target, displacement);
+        return false;
+    const std::byte* const data = window->cache().find({.target = target,
+                                                        .offset = window->offset(target, displacement),
+                                                        .size = size,
+                                                        .origin = static_cast<std::byte*>(origin)});
+    if (data == nullptr) [[unlikely]]
+        return false;
+    if (size == 8) [[likely]]
+        std::memcpy(origin, data, 8);
+    else
+        copy_bytes(static_cast<std::byte*>(origin), data, size);
+    return true;
 }
 
 /// Others may write as soon as the program has waited for its request, which is complete: so what is fetched
@@ -335,29 +250,20 @@ int served_request(Window& window, MPI_Request* request) {
 }
 
 /// One that goes to the library as it is.
-/// \param note tells the window of it
-template <class Count, class Note>
-int rget_unkept(Window& window, const Access<Count>& call, MPI_Request* request, const Note& note) {
+template <class Count>
+int rget_bypassed(Window& window, const Access<Count>& call, MPI_Request* request) {
     const RequestId id = next_request_id();
     const int status = start(call, request);
     if (status != MPI_SUCCESS) return status;
-    note(range_get_of(window, call, id));
+    window.cache().record_bypassed_get(range_get_of(window, call, id));
+    if (run_bytes(call) == 0) window.cache().note_late(call.target, origins_of(call));
     track_silent_request(*request, window, id);
+    process_passthrough.count_bypassed();
     return status;
-}
-
-/// One of a target that nothing is kept of.
-template <class Count>
-int rget_bypassed(Window& window, const Access<Count>& call, MPI_Request* request) {
-    return rget_unkept(window, call, request, [&](const RangeGet& get) {
-        window.cache().note_bypassed_get(get);
-        if (run_bytes(call) == 0) window.cache().note_late(call.target, origins_of(call));
-    });
 }
 
 template <class Count>
 int rget(const Access<Count>& call, MPI_Request* request) {
-    if (recess.begins_with_get()) return start(call, request);
     Window* const window = find_window(call.win);
     if (window == nullptr) return start(call, request);
     // The request is the library's also where everything hits.
@@ -368,21 +274,15 @@ int rget(const Access<Count>& call, MPI_Request* request) {
         return status;
     }
     if (window->off()) return rget_bypassed(*window, call, request);
-    WindowCache& cached = window->cache();
+    WindowCache& cache = window->cache();
     if (const std::uint64_t size = run_bytes(call); size != 0) {
         const RangeGet get = range_get_of(*window, call);
-        const auto served = cached.try_get_slowly(get);
-        if (served == Served::pass) {
-            remember_mru(call.win, window);
-            remember_bytes(call.target_type, call.target_count);
-            return rget_bypassed(*window, call, request);
-        }
+        const Served served = cache.try_get(get);
+        if (served == Served::bypass) return rget_bypassed(*window, call, request);
         if (served == Served::hit) {
             check_now_if_due(*window, call.target, get.offset, call.origin, size);
             return served_request(*window, request);
         }
-        if (cached.lets_pass(call.target, get.offset))
-            return rget_unkept(*window, call, request, [&](const RangeGet& sent) { cached.went_by(sent); });
     }
     const RequestId id = next_request_id();
     Starter<Count> starter(*window, call, request, id);
@@ -392,9 +292,9 @@ int rget(const Access<Count>& call, MPI_Request* request) {
     if (begun == Begun::served) return served_request(*window, request);
     if (begun == Begun::waiting) return MPI_SUCCESS;
     if (complete_at_once(*window, *request))
-        cached.complete_request(call.target, id, true);
+        cache.complete_request(call.target, id, true);
     else
-        track_request(*request, *window, call.target, id, begun == Begun::leader ? cached.now() : 0);
+        track_request(*request, *window, call.target, id, begun == Begun::leader ? cache.now() : 0);
     return MPI_SUCCESS;
 }
 
@@ -410,44 +310,21 @@ using namespace nearfetch;
 #define NEARFETCH_ARGUMENTS origin, origin_count, origin_type, rank, disp, count, type, win
 
 // The bodies are the same for int and MPI_Count.
-#define NEARFETCH_RGET(SUFFIX, COUNT)                                                               \
-    static int rget_seen##SUFFIX(NEARFETCH_PARAMETERS(COUNT), MPI_Request* request) {               \
-        Window* const window = near_window(rank, win);                                              \
-        if (window != nullptr && window->cache().nothing_kept(rank) && !recess.falls_due() &&       \
-            passes(*window, rank, remembered_bytes(type, count)))                                   \
-            return rget_bypassed<COUNT>(*window, {NEARFETCH_ARGUMENTS}, request);                   \
-        return rget<COUNT>({NEARFETCH_ARGUMENTS}, request);                                         \
-    }                                                                                               \
-    int MPI_Rget##SUFFIX(NEARFETCH_PARAMETERS(COUNT), MPI_Request* request) {                       \
-        return recess.gets.way(recess.library.Rget##SUFFIX, rget_seen##SUFFIX)(NEARFETCH_ARGUMENTS, \
-                                                                               request);            \
+#define NEARFETCH_GETS(SUFFIX, COUNT)                                                                 \
+    int MPI_Get##SUFFIX(NEARFETCH_PARAMETERS(COUNT)) {                                                \
+        if (process_passthrough.takes_call()) return PMPI_Get##SUFFIX(NEARFETCH_ARGUMENTS);           \
+        if (try_hit<COUNT>(NEARFETCH_ARGUMENTS)) [[likely]]                                           \
+            return MPI_SUCCESS;                                                                       \
+        return get_missed<COUNT>(NEARFETCH_ARGUMENTS);                                                \
+    }                                                                                                 \
+    int MPI_Rget##SUFFIX(NEARFETCH_PARAMETERS(COUNT), MPI_Request* request) {                         \
+        if (process_passthrough.takes_call()) return PMPI_Rget##SUFFIX(NEARFETCH_ARGUMENTS, request); \
+        return rget<COUNT>({NEARFETCH_ARGUMENTS}, request);                                           \
     }
 
 extern "C" {
-NEARFETCH_IN_LINE("1") [[gnu::aligned(64)]] int MPI_Get(NEARFETCH_PARAMETERS(int)) {
-    return recess.ways.get(NEARFETCH_ARGUMENTS);
-}
-}
-
-namespace nearfetch {
-
-int get_seen(NEARFETCH_PARAMETERS(int)) { return see_get<int, PMPI_Get>(NEARFETCH_ARGUMENTS); }
-
-NEARFETCH_IN_LINE("1") int get_counted(NEARFETCH_PARAMETERS(int)) {
-    return recess.gets.way_until_used_up(recess.library.Get, get_seen)(NEARFETCH_ARGUMENTS);
-}
-
-}  // namespace nearfetch
-
-extern "C" {
-NEARFETCH_RGET(, int)
+NEARFETCH_GETS(, int)
 #if NEARFETCH_LARGE_COUNT
-static int get_seen_c(NEARFETCH_PARAMETERS(MPI_Count)) {
-    return see_get<MPI_Count, PMPI_Get_c>(NEARFETCH_ARGUMENTS);
-}
-NEARFETCH_IN_LINE("4") int MPI_Get_c(NEARFETCH_PARAMETERS(MPI_Count)) {
-    return recess.gets.way(recess.library.Get_c, get_seen_c)(NEARFETCH_ARGUMENTS);
-}
-NEARFETCH_RGET(_c, MPI_Count)
+NEARFETCH_GETS(_c, MPI_Count)
 #endif
 }

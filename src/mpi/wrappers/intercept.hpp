@@ -48,9 +48,9 @@ int complete_by(WindowCache& cached, int target, FlushKind kind, const Call& cal
 /// The same for all targets.
 template <class Call>
 int complete_all_by(WindowCache& cached, FlushKind kind, const Call& call) {
-    if (cached.all_pass()) {
-        const int status = and_then(call, [&](int outcome) { cached.all_passed(kind, outcome); });
-        recess.completion_passed();
+    if (cached.all_are_bypassed()) {
+        const int status = and_then(call, [&](int outcome) { cached.complete_all_bypassed(kind, outcome); });
+        process_passthrough.count_bypassed();
         return status;
     }
     return after_sending(cached, WindowCache::all_targets, kind, [&](Moment since) {

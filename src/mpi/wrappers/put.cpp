@@ -6,7 +6,6 @@
 
 #include <mpi.h>
 
-#include <optional>
 #include <vector>
 
 #include "base/thread_scratch.hpp"
@@ -65,32 +64,25 @@ template <class Count, class Call>
     return status;
 }
 
-/// A put that nobody has to look at (WindowCache::put_passes).
-[[gnu::always_inline]] inline bool passes(int target, MPI_Win win) noexcept {
+/// Counts a put of a bypassed target. \return whether it goes to the library as it is
+bool bypasses(int target, MPI_Win win) noexcept {
     Window* const window = undisturbed_window(target, win);
-    return window != nullptr && window->cache().put_passes(target);
+    if (window == nullptr || !window->cache().bypass_put(target)) return false;
+    process_passthrough.count_bypassed();
+    return true;
 }
 
-/// A plain put that is combined in a few lines, or that nobody has to look at further because its target is
-/// watched. \return whether it was one, and its status
-template <class Count, class Call>
-[[gnu::always_inline]] inline std::optional<int> try_put(const Access<Count>& put, const Call& call) {
+/// A plain put that is combined in a few lines.
+template <class Count>
+bool try_put(const Access<Count>& put) noexcept {
     // What is combined is sent under the lock of its target.
     Window* const window = undisturbed_window(put.target, put.win);
     if (window == nullptr || put.origin_type != put.target_type || put.origin_count != put.target_count)
-        return std::nullopt;
+        return false;
     const std::uint64_t size = bytes_of(mru_dense_bytes(put.target_type), put.target_count);
-    if (size == 0) return std::nullopt;
-    WindowCache& cached = window->cache();
-    const std::uint64_t offset = window->offset(put.target, put.displacement);
-    if (cached.put_goes_by(put.target)) {
-        const int status = call();
-        if (status == MPI_SUCCESS)
-            cached.put_went_by(put.target, {offset, size, static_cast<std::byte*>(put.origin)});
-        return status;
-    }
-    if (cached.try_combine(put.target, offset, size, put.origin)) return MPI_SUCCESS;
-    return std::nullopt;
+    if (size == 0) return false;
+    return window->cache().try_combine(put.target, window->offset(put.target, put.displacement), size,
+                                       put.origin);
 }
 
 template <class Count, class Call>
@@ -119,18 +111,15 @@ using namespace nearfetch;
         MPI_Datatype type, MPI_Win win
 #define NEARFETCH_ARGUMENTS origin, origin_count, origin_type, rank, disp, count, type, win
 
-// The bodies are the same for int and MPI_Count. What passes ends in the library's call, and needs no stack.
+// The bodies are the same for int and MPI_Count.
 #define NEARFETCH_PUTS(SUFFIX, COUNT)                                                                      \
-    [[gnu::noinline]] static int put_kept##SUFFIX(NEARFETCH_PARAMETERS(COUNT)) {                           \
+    extern "C" int MPI_Put##SUFFIX(NEARFETCH_PARAMETERS(COUNT)) {                                          \
+        if (process_passthrough.takes_call() || bypasses(rank, win))                                       \
+            return PMPI_Put##SUFFIX(NEARFETCH_ARGUMENTS);                                                  \
         const Access<COUNT> put{                                                                           \
             const_cast<void*>(origin), origin_count, origin_type, rank, disp, count, type, win};           \
-        const auto call = [&] { return PMPI_Put##SUFFIX(NEARFETCH_ARGUMENTS); };                           \
-        if (const std::optional<int> status = try_put(put, call)) return *status;                          \
-        return put_slowly(put, nullptr, call);                                                             \
-    }                                                                                                      \
-    [[gnu::always_inline]] static inline int see_put##SUFFIX(NEARFETCH_PARAMETERS(COUNT)) {                \
-        if (passes(rank, win)) return PMPI_Put##SUFFIX(NEARFETCH_ARGUMENTS);                               \
-        return put_kept##SUFFIX(NEARFETCH_ARGUMENTS);                                                      \
+        if (try_put(put)) return MPI_SUCCESS;                                                              \
+        return put_slowly(put, nullptr, [&] { return PMPI_Put##SUFFIX(NEARFETCH_ARGUMENTS); });            \
     }                                                                                                      \
     extern "C" int MPI_Rput##SUFFIX(NEARFETCH_PARAMETERS(COUNT), MPI_Request* request) {                   \
         return rput(Access<COUNT>{const_cast<void*>(origin), origin_count, origin_type, rank, disp, count, \
@@ -138,28 +127,7 @@ using namespace nearfetch;
                     request, [&] { return PMPI_Rput##SUFFIX(NEARFETCH_ARGUMENTS, request); });             \
     }
 
-extern "C" {
-NEARFETCH_IN_LINE("3") [[gnu::aligned(64)]] int MPI_Put(NEARFETCH_PARAMETERS(int)) {
-    return recess.ways.put(NEARFETCH_ARGUMENTS);
-}
-}
-
 NEARFETCH_PUTS(, int)
-
-namespace nearfetch {
-
-int put_seen(NEARFETCH_PARAMETERS(int)) { return see_put(NEARFETCH_ARGUMENTS); }
-
-NEARFETCH_IN_LINE("3") int put_counted(NEARFETCH_PARAMETERS(int)) {
-    return recess.updates.way_until_used_up(recess.library.Put, put_seen)(NEARFETCH_ARGUMENTS);
-}
-
-}  // namespace nearfetch
-
 #if NEARFETCH_LARGE_COUNT
 NEARFETCH_PUTS(_c, MPI_Count)
-static int put_seen_c(NEARFETCH_PARAMETERS(MPI_Count)) { return see_put_c(NEARFETCH_ARGUMENTS); }
-extern "C" NEARFETCH_IN_LINE("4") int MPI_Put_c(NEARFETCH_PARAMETERS(MPI_Count)) {
-    return recess.updates.way(recess.library.Put_c, put_seen_c)(NEARFETCH_ARGUMENTS);
-}
 #endif

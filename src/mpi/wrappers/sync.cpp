@@ -36,7 +36,6 @@ using FlushCall = int(int, MPI_Win);
 
 template <FlushKind kind, FlushCall call>
 [[gnu::noinline]] int flush_slowly(int target, MPI_Win win) {
-    if (recess.flush_tells()) return call(target, win);
     Window* const window = active_window(win);
     const auto library = [&] {
         const int status = open_locks(window);
@@ -52,47 +51,36 @@ template <FlushKind kind, FlushCall call>
             break;
         case Flush::needed:
             return complete_by(window->cache(), target, kind, library);
-        case Flush::needed_unseen:
+        case Flush::needed_bypassed:
             return after_sending(window->cache(), target, kind, [&](Moment since) {
                 const int status = library();
-                if (status == MPI_SUCCESS) window->cache().done_unseen(target, since, kind);
+                if (status == MPI_SUCCESS) window->cache().complete_bypassed_flush(target, since, kind);
                 return status;
             });
     }
     return MPI_SUCCESS;
 }
 
-/// Functions of their own, so that what is elided does not pay for their registers.
 template <FlushKind kind, FlushCall call>
-[[gnu::noinline]] int flush_not_mru(int target, MPI_Win win) {
-    if (recess.flushes.passes()) return call(target, win);
-    return flush_slowly<kind, call>(target, win);
-}
-
-template <FlushKind kind, FlushCall call>
-[[gnu::noinline]] int flush_passing(Window& window, int target, MPI_Win win) {
-    const int status = window.cache().flush_passing(target, kind, [&] {
+int flush_bypassed(Window& window, int target, MPI_Win win) {
+    const int status = window.cache().bypass_flush(target, kind, [&] {
         const int opened = window.open_locks();
         return opened == MPI_SUCCESS ? call(target, win) : opened;
     });
-    recess.completion_passed();
+    process_passthrough.count_bypassed();
     return status;
 }
 
 template <FlushKind kind, FlushCall call>
-[[gnu::noinline]] int flush_seen(int target, MPI_Win win) {
+int flush(int target, MPI_Win win) {
+    if (process_passthrough.takes_call()) return call(target, win);
     Window* const window = mru_window(win);
     if (window != nullptr && window->has(target)) [[likely]] {
-        switch (window->cache().try_flush(target, kind)) {
-            case Served::hit:
-                return MPI_SUCCESS;
-            case Served::pass:
-                return flush_passing<kind, call>(*window, target, win);
-            default:
-                break;
-        }
+        const Served served = window->cache().try_flush(target, kind);
+        if (served == Served::hit) return MPI_SUCCESS;
+        if (served == Served::bypass) return flush_bypassed<kind, call>(*window, target, win);
     }
-    return flush_not_mru<kind, call>(target, win);
+    return flush_slowly<kind, call>(target, win);
 }
 
 /// What the first few lines of a lock and of an unlock ask: the window, where no lock waits and none may.
@@ -111,8 +99,8 @@ auto after_locks(MPI_Win win, const Call& call) noexcept {
 }
 
 template <FlushKind kind, int library_call(MPI_Win)>
-[[gnu::noinline]] int flush_all_seen(MPI_Win win) {
-    if (recess.flushes.passes() || recess.flush_tells()) return library_call(win);
+int flush_all(MPI_Win win) {
+    if (process_passthrough.takes_call()) return library_call(win);
     Window* const window = active_window(win);
     const auto library = [win] { return library_call(win); };
     const auto call = after_locks(win, library);
@@ -125,38 +113,38 @@ template <FlushKind kind, int library_call(MPI_Win)>
     return MPI_SUCCESS;
 }
 
-[[gnu::noinline]] int lock_seen(int lock_type, int rank, int assert, MPI_Win win) {
-    if (Window* const passed = window_of_locks(rank, win);
-        passed != nullptr && passed->cache().lock_passes(rank)) {
+int lock(int lock_type, int rank, int assert, MPI_Win win) {
+    if (Window* const quick = window_of_locks(rank, win);
+        quick != nullptr && quick->cache().is_lock_quick(rank)) {
         const AcquireScope acquires("MPI_Win_lock");
         const int status = PMPI_Win_lock(lock_type, rank, assert, win);
-        if (status == MPI_SUCCESS) passed->cache().lock_passed(rank);
+        if (status == MPI_SUCCESS) quick->cache().record_lock(rank);
         return status;
     }
     Window* const window = find_window(win);
     if (window != nullptr && window->keep_lock_back(lock_type, rank, assert)) return MPI_SUCCESS;
-    const auto lock = [&] { return PMPI_Win_lock(lock_type, rank, assert, win); };
+    const auto library = [&] { return PMPI_Win_lock(lock_type, rank, assert, win); };
     const int status =
-        and_then(after_locks(win, lock), [&](int) { acquire_by_lock(window, "MPI_Win_lock"); });
+        and_then(after_locks(win, library), [&](int) { acquire_by_lock(window, "MPI_Win_lock"); });
     if (window != nullptr && status == MPI_SUCCESS && window->has(rank))
         window->cache().change_epochs([=](EpochTracker& epochs) { epochs.set(rank, Epoch::passive); });
     return status;
 }
 
-[[gnu::noinline]] int unlock_seen(int rank, MPI_Win win) {
-    if (Window* const passed = window_of_locks(rank, win);
-        passed != nullptr && passed->cache().unlock_passes(rank)) {
+int unlock(int rank, MPI_Win win) {
+    if (Window* const quick = window_of_locks(rank, win);
+        quick != nullptr && quick->cache().is_unlock_quick(rank)) {
         const int status = and_then([&] { return PMPI_Win_unlock(rank, win); },
-                                    [&](int outcome) { passed->cache().unlock_passed(rank, outcome); });
-        recess.unlock_passed();
+                                    [&](int outcome) { quick->cache().record_unlock(rank, outcome); });
+        process_passthrough.count_bypassed();
         return status;
     }
     Window* const window = find_window(win);
     if (window == nullptr) return PMPI_Win_unlock(rank, win);
     remember_mru(win, window);
     if (window->elide_unlock(rank)) return MPI_SUCCESS;
-    const auto unlock = [&] { return PMPI_Win_unlock(rank, win); };
-    const auto call = after_locks(win, unlock);
+    const auto library = [&] { return PMPI_Win_unlock(rank, win); };
+    const auto call = after_locks(win, library);
     if (!window->has(rank)) return call();
     const int status = complete_by(window->cache(), rank, FlushKind::full, call);
     if (status == MPI_SUCCESS)
@@ -183,8 +171,7 @@ void fenced(Window& window, int assert) noexcept {
         [=](EpochTracker& epochs) { opens ? epochs.fence() : epochs.set_all(Epoch::none); });
 }
 
-[[gnu::noinline]] int fence_seen(int assert, MPI_Win win) {
-    if (recess.fence_tells()) return PMPI_Win_fence(assert, win);
+int fence(int assert, MPI_Win win) {
     Window* const window = find_window(win);
     const AcquireScope acquires("MPI_Win_fence");
     const int status = close_all(win, [&] { return PMPI_Win_fence(assert, win); });
@@ -214,16 +201,11 @@ using namespace nearfetch;
 
 extern "C" {
 
-NEARFETCH_IN_LINE("2")
-[[gnu::aligned(64)]] int MPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win) {
-    if (recess.locks.passes()) return recess.library.Win_lock(lock_type, rank, assert, win);
-    return lock_seen(lock_type, rank, assert, win);
+int MPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win) {
+    return lock(lock_type, rank, assert, win);
 }
 
-NEARFETCH_IN_LINE("2") int MPI_Win_unlock(int rank, MPI_Win win) {
-    if (recess.unlocks_pass()) return recess.library.Win_unlock(rank, win);
-    return unlock_seen(rank, win);
-}
+int MPI_Win_unlock(int rank, MPI_Win win) { return unlock(rank, win); }
 
 int MPI_Win_lock_all(int assert, MPI_Win win) {
     Window* const window = find_window(win);
@@ -239,21 +221,19 @@ int MPI_Win_unlock_all(MPI_Win win) {
     return close_all(win, [&] { return PMPI_Win_unlock_all(win); });
 }
 
-#define NEARFETCH_FLUSH(NAME, KIND, SEEN, LINE, PARAMETERS, ARGUMENTS)         \
-    NEARFETCH_IN_LINE(LINE) int MPI_Win_##NAME PARAMETERS {                    \
-        if (recess.flushes_pass()) return recess.library.Win_##NAME ARGUMENTS; \
-        return SEEN<FlushKind::KIND, PMPI_Win_##NAME> ARGUMENTS;               \
-    }
+int MPI_Win_flush(int rank, MPI_Win win) { return flush<FlushKind::full, PMPI_Win_flush>(rank, win); }
 
-NEARFETCH_FLUSH(flush, full, flush_seen, "1", (int rank, MPI_Win win), (rank, win))
-NEARFETCH_FLUSH(flush_local, local, flush_seen, "3", (int rank, MPI_Win win), (rank, win))
-NEARFETCH_FLUSH(flush_all, full, flush_all_seen, "4", (MPI_Win win), (win))
-NEARFETCH_FLUSH(flush_local_all, local, flush_all_seen, "4", (MPI_Win win), (win))
-
-int MPI_Win_fence(int assert, MPI_Win win) {
-    if (recess.fences.passes()) return recess.library.Win_fence(assert, win);
-    return fence_seen(assert, win);
+int MPI_Win_flush_local(int rank, MPI_Win win) {
+    return flush<FlushKind::local, PMPI_Win_flush_local>(rank, win);
 }
+
+int MPI_Win_flush_all(MPI_Win win) { return flush_all<FlushKind::full, PMPI_Win_flush_all>(win); }
+
+int MPI_Win_flush_local_all(MPI_Win win) {
+    return flush_all<FlushKind::local, PMPI_Win_flush_local_all>(win);
+}
+
+int MPI_Win_fence(int assert, MPI_Win win) { return fence(assert, win); }
 
 int MPI_Win_start(MPI_Group group, int assert, MPI_Win win) {
     const AcquireScope acquires("MPI_Win_start");

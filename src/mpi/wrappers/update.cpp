@@ -70,11 +70,14 @@ int start_in_order(Window* window, const UpdateTarget& to, const Call& call) {
     return sent != MPI_SUCCESS ? sent : status;
 }
 
-/// An update or atomic of a target that nothing is kept of.
+/// Counts an update or atomic of a bypassed target. \return whether it goes to the library as it is
 /// \param call the atomic's name, null for an update that brings nothing back
-[[gnu::always_inline]] inline bool passes(int target, MPI_Win win, const char* call) noexcept {
+bool bypasses(int target, MPI_Win win, const char* call) noexcept {
     Window* const window = undisturbed_window(target, win);
-    return window != nullptr && window->cache().update_passes(target, may_synchronise(*window, call));
+    if (window == nullptr || !window->cache().bypass_update(target, may_synchronise(*window, call)))
+        return false;
+    process_passthrough.count_bypassed();
+    return true;
 }
 
 /// The bytes at the target; none if they are not known.
@@ -104,7 +107,7 @@ int update(const char* name, const UpdateTarget& to, const Call& call) {
     remember_mru(to.win, window);
     auto& runs = thread_scratch<std::vector<ByteRun>, struct RunsOfUpdate>();
     runs.clear();
-    if (!window->cache().nothing_kept(to.rank)) find_target_runs(*window, to, runs);
+    if (!window->cache().is_bypassed(to.rank)) find_target_runs(*window, to, runs);
     window->cache().forget(to.rank, runs, may_synchronise(*window, name));
     return status;
 }
@@ -142,13 +145,13 @@ bool read_by_get(const Access<Count>& access, MPI_Op op, const Call& call, int& 
     status = MPI_SUCCESS;
     if (window->has(access.target) && run_bytes(access) != 0) {
         const RangeGet get = range_get_of(*window, access);
-        const Served served = window->cache().try_get_slowly(get);
+        const Served served = window->cache().try_get(get);
         if (served == Served::hit) check_if_due(*window, get.target, get.offset, access.origin, get.size);
-        if (served == Served::pass) {
+        if (served == Served::bypass) {
             status = starter.start_whole();
-            if (status == MPI_SUCCESS) window->cache().note_bypassed_get(get);
+            if (status == MPI_SUCCESS) window->cache().record_bypassed_get(get);
         }
-        if (served == Served::hit || served == Served::pass) return true;
+        if (served == Served::hit || served == Served::bypass) return true;
     }
     Begun begun{};
     status = get_slowly(*window, access, 0, starter, begun);
@@ -164,104 +167,54 @@ int accumulate(const char* name, const UpdateTarget& to, MPI_Op op, const Call& 
     return status;
 }
 
-[[gnu::noinline]] int fetch_and_op_kept(const void* origin, void* result, MPI_Datatype type, int rank,
-                                        MPI_Aint disp, MPI_Op op, MPI_Win win) {
-    const auto call = [&] { return PMPI_Fetch_and_op(origin, result, type, rank, disp, op, win); };
-    int status = MPI_SUCCESS;
-    if (read_by_get(Access<int>{result, 1, type, rank, disp, 1, type, win}, op, call, status)) return status;
-    return accumulate("MPI_Fetch_and_op", {rank, disp, 1, type, win}, op, call);
-}
-
-[[gnu::noinline]] int compare_and_swap_kept(const void* origin, const void* compare, void* result,
-                                            MPI_Datatype type, int rank, MPI_Aint disp, MPI_Win win) {
-    return update("MPI_Compare_and_swap", {rank, disp, 1, type, win},
-                  [&] { return PMPI_Compare_and_swap(origin, compare, result, type, rank, disp, win); });
-}
-
-int fetch_and_op_seen(const void* origin, void* result, MPI_Datatype type, int rank, MPI_Aint disp, MPI_Op op,
-                      MPI_Win win) {
-    if (op != MPI_NO_OP && passes(rank, win, "MPI_Fetch_and_op"))
-        return PMPI_Fetch_and_op(origin, result, type, rank, disp, op, win);
-    return fetch_and_op_kept(origin, result, type, rank, disp, op, win);
-}
-
-int compare_and_swap_seen(const void* origin, const void* compare, void* result, MPI_Datatype type, int rank,
-                          MPI_Aint disp, MPI_Win win) {
-    if (passes(rank, win, "MPI_Compare_and_swap"))
-        return PMPI_Compare_and_swap(origin, compare, result, type, rank, disp, win);
-    return compare_and_swap_kept(origin, compare, result, type, rank, disp, win);
-}
-
 }  // namespace
 
 }  // namespace nearfetch
 
 using namespace nearfetch;
 
-// The bodies are the same for int and MPI_Count. What passes ends in the library's call, and needs no stack;
-// an atomic that only reads does not, because it may be served.
-#define NEARFETCH_UPDATES(SUFFIX, COUNT)                                                                     \
-    [[gnu::noinline]] static int accumulate_kept##SUFFIX(                                                    \
-        const void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank, MPI_Aint disp,           \
-        COUNT count, MPI_Datatype type, MPI_Op op, MPI_Win win) {                                            \
-        return accumulate(nullptr, {rank, disp, count, type, win}, op, [&] {                                 \
-            return PMPI_Accumulate##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, op,   \
-                                           win);                                                             \
-        });                                                                                                  \
-    }                                                                                                        \
-    static int accumulate_seen##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type,     \
-                                       int rank, MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Op op,   \
-                                       MPI_Win win) {                                                        \
-        if (passes(rank, win, nullptr))                                                                      \
-            return PMPI_Accumulate##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, op,   \
-                                           win);                                                             \
-        return accumulate_kept##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, op, win); \
-    }                                                                                                        \
-    int MPI_Accumulate##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,   \
-                               MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Win win) {      \
-        return recess.updates.way(recess.library.Accumulate##SUFFIX, accumulate_seen##SUFFIX)(               \
-            origin, origin_count, origin_type, rank, disp, count, type, op, win);                            \
-    }                                                                                                        \
-    int MPI_Raccumulate##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, int rank,  \
-                                MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Win win,       \
-                                MPI_Request* request) {                                                      \
-        const int status = accumulate(nullptr, {rank, disp, count, type, win}, op, [&] {                     \
-            return PMPI_Raccumulate##SUFFIX(origin, origin_count, origin_type, rank, disp, count, type, op,  \
-                                            win, request);                                                   \
-        });                                                                                                  \
-        if (status == MPI_SUCCESS) track_silent_request(*request, win);                                      \
-        return status;                                                                                       \
-    }                                                                                                        \
-    static int get_accumulate_seen##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type, \
-                                           void* result, COUNT result_count, MPI_Datatype result_type,       \
-                                           int rank, MPI_Aint disp, COUNT count, MPI_Datatype type,          \
-                                           MPI_Op op, MPI_Win win) {                                         \
-        const auto call = [&] {                                                                              \
-            return PMPI_Get_accumulate##SUFFIX(origin, origin_count, origin_type, result, result_count,      \
-                                               result_type, rank, disp, count, type, op, win);               \
-        };                                                                                                   \
-        int status = MPI_SUCCESS;                                                                            \
-        const Access<COUNT> access{result, result_count, result_type, rank, disp, count, type, win};         \
-        if (read_by_get(access, op, call, status)) return status;                                            \
-        return accumulate("MPI_Get_accumulate", {rank, disp, count, type, win}, op, call);                   \
-    }                                                                                                        \
-    int MPI_Get_accumulate##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type,         \
-                                   void* result, COUNT result_count, MPI_Datatype result_type, int rank,     \
-                                   MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Win win) {  \
-        return recess.atomics.way(recess.library.Get_accumulate##SUFFIX, get_accumulate_seen##SUFFIX)(       \
-            origin, origin_count, origin_type, result, result_count, result_type, rank, disp, count, type,   \
-            op, win);                                                                                        \
-    }                                                                                                        \
-    int MPI_Rget_accumulate##SUFFIX(const void* origin, COUNT origin_count, MPI_Datatype origin_type,        \
-                                    void* result, COUNT result_count, MPI_Datatype result_type, int rank,    \
-                                    MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Op op, MPI_Win win,   \
-                                    MPI_Request* request) {                                                  \
-        const int status = accumulate("MPI_Rget_accumulate", {rank, disp, count, type, win}, op, [&] {       \
-            return PMPI_Rget_accumulate##SUFFIX(origin, origin_count, origin_type, result, result_count,     \
-                                                result_type, rank, disp, count, type, op, win, request);     \
-        });                                                                                                  \
-        if (status == MPI_SUCCESS) track_atomic_request(*request, win);                                      \
-        return status;                                                                                       \
+// The bodies are the same for int and MPI_Count. An atomic that only reads is not bypassed here, because it
+// may be served.
+#define NEARFETCH_UPDATE_PARAMETERS(COUNT)                                                                  \
+    const void *origin, COUNT origin_count, MPI_Datatype origin_type, int rank, MPI_Aint disp, COUNT count, \
+        MPI_Datatype type, MPI_Op op, MPI_Win win
+#define NEARFETCH_UPDATE_ARGUMENTS origin, origin_count, origin_type, rank, disp, count, type, op, win
+#define NEARFETCH_ATOMIC_PARAMETERS(COUNT)                                                              \
+    const void *origin, COUNT origin_count, MPI_Datatype origin_type, void *result, COUNT result_count, \
+        MPI_Datatype result_type, int rank, MPI_Aint disp, COUNT count, MPI_Datatype type, MPI_Op op,   \
+        MPI_Win win
+#define NEARFETCH_ATOMIC_ARGUMENTS \
+    origin, origin_count, origin_type, result, result_count, result_type, rank, disp, count, type, op, win
+
+#define NEARFETCH_UPDATES(SUFFIX, COUNT)                                                               \
+    int MPI_Accumulate##SUFFIX(NEARFETCH_UPDATE_PARAMETERS(COUNT)) {                                   \
+        if (process_passthrough.takes_call() || bypasses(rank, win, nullptr))                          \
+            return PMPI_Accumulate##SUFFIX(NEARFETCH_UPDATE_ARGUMENTS);                                \
+        return accumulate(nullptr, {rank, disp, count, type, win}, op,                                 \
+                          [&] { return PMPI_Accumulate##SUFFIX(NEARFETCH_UPDATE_ARGUMENTS); });        \
+    }                                                                                                  \
+    int MPI_Raccumulate##SUFFIX(NEARFETCH_UPDATE_PARAMETERS(COUNT), MPI_Request* request) {            \
+        const int status = accumulate(nullptr, {rank, disp, count, type, win}, op, [&] {               \
+            return PMPI_Raccumulate##SUFFIX(NEARFETCH_UPDATE_ARGUMENTS, request);                      \
+        });                                                                                            \
+        if (status == MPI_SUCCESS) track_silent_request(*request, win);                                \
+        return status;                                                                                 \
+    }                                                                                                  \
+    int MPI_Get_accumulate##SUFFIX(NEARFETCH_ATOMIC_PARAMETERS(COUNT)) {                               \
+        if (process_passthrough.takes_call())                                                          \
+            return PMPI_Get_accumulate##SUFFIX(NEARFETCH_ATOMIC_ARGUMENTS);                            \
+        const auto call = [&] { return PMPI_Get_accumulate##SUFFIX(NEARFETCH_ATOMIC_ARGUMENTS); };     \
+        int status = MPI_SUCCESS;                                                                      \
+        const Access<COUNT> access{result, result_count, result_type, rank, disp, count, type, win};   \
+        if (read_by_get(access, op, call, status)) return status;                                      \
+        return accumulate("MPI_Get_accumulate", {rank, disp, count, type, win}, op, call);             \
+    }                                                                                                  \
+    int MPI_Rget_accumulate##SUFFIX(NEARFETCH_ATOMIC_PARAMETERS(COUNT), MPI_Request* request) {        \
+        const int status = accumulate("MPI_Rget_accumulate", {rank, disp, count, type, win}, op, [&] { \
+            return PMPI_Rget_accumulate##SUFFIX(NEARFETCH_ATOMIC_ARGUMENTS, request);                  \
+        });                                                                                            \
+        if (status == MPI_SUCCESS) track_atomic_request(*request, win);                                \
+        return status;                                                                                 \
     }
 
 extern "C" {
@@ -273,13 +226,18 @@ NEARFETCH_UPDATES(_c, MPI_Count)
 
 int MPI_Fetch_and_op(const void* origin, void* result, MPI_Datatype type, int rank, MPI_Aint disp, MPI_Op op,
                      MPI_Win win) {
-    return recess.atomics.way(recess.library.Fetch_and_op, fetch_and_op_seen)(origin, result, type, rank,
-                                                                              disp, op, win);
+    const auto call = [&] { return PMPI_Fetch_and_op(origin, result, type, rank, disp, op, win); };
+    if (process_passthrough.takes_call() || (op != MPI_NO_OP && bypasses(rank, win, "MPI_Fetch_and_op")))
+        return call();
+    int status = MPI_SUCCESS;
+    if (read_by_get(Access<int>{result, 1, type, rank, disp, 1, type, win}, op, call, status)) return status;
+    return accumulate("MPI_Fetch_and_op", {rank, disp, 1, type, win}, op, call);
 }
 
 int MPI_Compare_and_swap(const void* origin, const void* compare, void* result, MPI_Datatype type, int rank,
                          MPI_Aint disp, MPI_Win win) {
-    return recess.atomics.way(recess.library.Compare_and_swap, compare_and_swap_seen)(origin, compare, result,
-                                                                                      type, rank, disp, win);
+    const auto call = [&] { return PMPI_Compare_and_swap(origin, compare, result, type, rank, disp, win); };
+    if (process_passthrough.takes_call() || bypasses(rank, win, "MPI_Compare_and_swap")) return call();
+    return update("MPI_Compare_and_swap", {rank, disp, 1, type, win}, call);
 }
 }

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What becomes of gets while the bet stands back (policy/bet.hpp).
+// What becomes of gets while the bet stands back (policy/cost_model.hpp).
 
 #include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
 
 #include "base/ticks.hpp"
 #include "rma/window_cache.hpp"
@@ -12,11 +16,11 @@ namespace nearfetch {
 namespace {
 
 using testing::Buffer;
-using testing::CachedWindowTest;
+using testing::OpenBreakerTest;
 using testing::Rig;
-using testing::SleepingTest;
+using testing::WindowCacheTest;
 
-TEST_F(SleepingTest, GetsAndFlushesPassAsTheyAre) {
+TEST_F(OpenBreakerTest, GetsAndFlushesAreBypassed) {
     const std::uint64_t messages = rig.messages, flushes = rig.library_flushes;
     const auto before = counters();
     EXPECT_EQ(fetched(1, 0, 64), bytes(1, 0, 64));
@@ -29,7 +33,7 @@ TEST_F(SleepingTest, GetsAndFlushesPassAsTheyAre) {
     EXPECT_EQ(counters().flushes, before.flushes + 3);
 }
 
-TEST_F(CachedWindowTest, ATargetWhoseGetsAllWantOnePlaceFallsAsleep) {
+TEST_F(WindowCacheTest, ATargetWhoseGetsAllWantOneBufferIsBypassed) {
     change_setting(&Settings::bypass, Bypass::on);
     Buffer one(64);
     const auto get_many = [&] {
@@ -38,13 +42,7 @@ TEST_F(CachedWindowTest, ATargetWhoseGetsAllWantOnePlaceFallsAsleep) {
         rig.flush(1);
     };
     get_many();
-    EXPECT_TRUE(rig.window.nothing_kept(1));
-    int asleep = 0;
-    for (int i = 0; i < 100; ++i) {
-        get_many();
-        asleep += rig.window.nothing_kept(1) ? 1 : 0;
-    }
-    EXPECT_GE(asleep, 90) << "longer and longer";
+    EXPECT_TRUE(rig.window.is_bypassed(1));
     Buffer many(600 * 64);
     for (std::size_t i = 0; i < 600; ++i)
         rig.get(1, i * 64, 64, many.data() + i * 64);
@@ -52,25 +50,25 @@ TEST_F(CachedWindowTest, ATargetWhoseGetsAllWantOnePlaceFallsAsleep) {
     EXPECT_EQ(many, bytes(1, 0, 600 * 64));
 }
 
-TEST_F(SleepingTest, WhatCompletesAllCompletesWhatHasPassed) {
+TEST_F(OpenBreakerTest, WhatCompletesAllCompletesWhatWasBypassed) {
     Buffer value(64, 0x3c);
     rig.flush_all();
-    EXPECT_TRUE(rig.window.all_pass());
+    EXPECT_TRUE(rig.window.all_are_bypassed());
     EXPECT_NE(rig.window.flush_all(FlushKind::full), Flush::needed);
     rig.put(1, 0, 64, value.data());
-    EXPECT_TRUE(rig.window.all_pass());
+    EXPECT_TRUE(rig.window.all_are_bypassed());
     EXPECT_EQ(rig.window.flush_all(FlushKind::full), Flush::needed);
-    rig.window.all_passed(FlushKind::local, 0);
+    rig.window.complete_all_bypassed(FlushKind::local, 0);
     EXPECT_EQ(rig.window.flush_all(FlushKind::full), Flush::needed) << "the put is not there yet";
-    rig.window.all_passed(FlushKind::full, 0);
+    rig.window.complete_all_bypassed(FlushKind::full, 0);
     EXPECT_NE(rig.window.flush_all(FlushKind::full), Flush::needed);
     fetched(2, 0, 64);
     Buffer buffer(64);
     rig.get(2, 64, 64, buffer.data());
-    EXPECT_FALSE(rig.window.all_pass()) << "this one waits to be cached";
+    EXPECT_FALSE(rig.window.all_are_bypassed()) << "this one waits to be cached";
 }
 
-TEST_F(SleepingTest, ALocalFlushDoesNotCompleteUpdates) {
+TEST_F(OpenBreakerTest, ALocalFlushDoesNotCompleteUpdates) {
     Buffer buffer(64, 0x55);
     rig.flush(1);
     const std::uint64_t flushes = rig.library_flushes;
@@ -86,7 +84,7 @@ TEST_F(SleepingTest, ALocalFlushDoesNotCompleteUpdates) {
     EXPECT_EQ(rig.library_flushes, flushes + 3);
 }
 
-TEST_F(CachedWindowTest, WhatIsUnderWayWhenATargetFallsAsleepIsNotForgotten) {
+TEST_F(WindowCacheTest, WhatIsOutstandingWhenABreakerOpensIsNotForgotten) {
     change_setting(&Settings::bypass, Bypass::on);
     rig.flush_all();
     Buffer value(64, 0x55), buffer(64);
@@ -97,7 +95,7 @@ TEST_F(CachedWindowTest, WhatIsUnderWayWhenATargetFallsAsleepIsNotForgotten) {
         rig.get(1, i * 64, 64, buffer.data());
         rig.flush(1, FlushKind::local);
     }
-    EXPECT_TRUE(rig.window.nothing_kept(1));
+    EXPECT_TRUE(rig.window.is_bypassed(1));
     const std::uint64_t flushes = rig.library_flushes;
     rig.flush(1);
     EXPECT_EQ(rig.library_flushes, flushes + 1) << "of the put";
@@ -105,30 +103,30 @@ TEST_F(CachedWindowTest, WhatIsUnderWayWhenATargetFallsAsleepIsNotForgotten) {
     EXPECT_EQ(rig.library_flushes, flushes + 1);
 }
 
-TEST_F(SleepingTest, AFlushThatFailsCompletesNothing) {
+TEST_F(OpenBreakerTest, AFlushThatFailsCompletesNothing) {
     Buffer buffer(64);
     rig.get(1, 0, 64, buffer.data());
-    ASSERT_EQ(rig.window.try_flush(1, FlushKind::full), Served::pass);
-    rig.window.flush_passing(1, FlushKind::full, [] { return 1; });
-    EXPECT_EQ(rig.window.try_flush(1, FlushKind::full), Served::pass);
-    rig.window.flush_passing(1, FlushKind::full, [] { return 0; });
+    ASSERT_EQ(rig.window.try_flush(1, FlushKind::full), Served::bypass);
+    rig.window.bypass_flush(1, FlushKind::full, [] { return 1; });
+    EXPECT_EQ(rig.window.try_flush(1, FlushKind::full), Served::bypass);
+    rig.window.bypass_flush(1, FlushKind::full, [] { return 0; });
     const Flush again = rig.window.flush(1, FlushKind::full);
     EXPECT_TRUE(again == Flush::elided || again == Flush::elided_progress);
 }
 
-TEST_F(SleepingTest, AnAtomicThatPassesIsNewsWhenItIsComplete) {
+TEST_F(OpenBreakerTest, ABypassedAtomicIsAnAcquireWhenItIsComplete) {
     rig.flush(1);
     rig.window.count_read(1);
     const std::uint64_t before = process_acquires(), flushes = rig.library_flushes;
-    ASSERT_TRUE(rig.window.update_passes(1, true));
+    ASSERT_TRUE(rig.window.bypass_update(1, true));
     EXPECT_EQ(process_acquires(), before);
     rig.flush(1);
     EXPECT_EQ(rig.library_flushes, flushes + 1);
     EXPECT_EQ(process_acquires(), before + 1);
-    // One that only reads, and is complete only after the target has been woken.
+    // One that only reads, and is complete only after the target is cached again.
     rig.window.count_read(1, true);
     Buffer buffer(8);
-    while (rig.window.passes(1, 8)) {
+    while (rig.window.try_bypass(1, 8)) {
     }
     EXPECT_EQ(rig.get(1, 8, 8, buffer.data()), 0);
     EXPECT_EQ(process_acquires(), before + 1);
@@ -137,33 +135,33 @@ TEST_F(SleepingTest, AnAtomicThatPassesIsNewsWhenItIsComplete) {
 }
 
 /// Nothing has been read of the window's targets yet.
-struct UnreadTest : CachedWindowTest {
-    UnreadTest() {
+struct UntriedTest : WindowCacheTest {
+    UntriedTest() {
         change_setting(&Settings::write_combining_bytes, std::uint64_t{0});
         rig.flush_all();
     }
 };
 
-TEST_F(UnreadTest, UpdatesAndTheirFlushesPass) {
+TEST_F(UntriedTest, UpdatesAndTheirFlushesAreBypassed) {
     Buffer value(64, 0x55);
     rig.put(1, 0, 64, value.data());  // after one that was looked at
     const std::uint64_t flushes = rig.library_flushes, puts = counters().puts;
-    EXPECT_TRUE(rig.window.put_passes(1));
-    EXPECT_TRUE(rig.window.update_passes(1));
+    EXPECT_TRUE(rig.window.bypass_put(1));
+    EXPECT_TRUE(rig.window.bypass_update(1));
     EXPECT_EQ(counters().puts, puts + 2);
-    EXPECT_EQ(rig.window.try_flush(1, FlushKind::full), Served::pass);
-    rig.window.flush_passing(1, FlushKind::full, [] { return 0; });
+    EXPECT_EQ(rig.window.try_flush(1, FlushKind::full), Served::bypass);
+    rig.window.bypass_flush(1, FlushKind::full, [] { return 0; });
     rig.flush(1);
     EXPECT_EQ(rig.library_flushes, flushes) << "there is nothing outstanding";
 }
 
-TEST_F(UnreadTest, TheFirstGetEndsThat) {
+TEST_F(UntriedTest, TheFirstGetEndsThat) {
     Buffer value(64, 0x55), buffer(64);
     rig.put(1, 0, 64, value.data());
     // It may overtake the put, and is not kept.
     rig.get(1, 0, 64, buffer.data());
-    EXPECT_FALSE(rig.window.put_passes(1)) << "cached bytes have to take its values";
-    EXPECT_FALSE(rig.window.update_passes(1));
+    EXPECT_FALSE(rig.window.bypass_put(1)) << "cached bytes have to take its values";
+    EXPECT_FALSE(rig.window.bypass_update(1));
     EXPECT_EQ(rig.window.flush(1, FlushKind::local), Flush::needed);
     rig.flush(1);
     EXPECT_FALSE(rig.hits(1, 0, 64, buffer.data()));
@@ -171,7 +169,7 @@ TEST_F(UnreadTest, TheFirstGetEndsThat) {
     EXPECT_TRUE(rig.hits(1, 0, 64, buffer.data()));
 }
 
-TEST_F(CachedWindowTest, SmallPutsOfAnUnreadTargetAreCollected) {
+TEST_F(WindowCacheTest, SmallPutsOfAnUntriedTargetAreCombined) {
     rig.window.describe_memory(
         std::vector<TargetMemory>{{.extent_bytes = 4096}, {.extent_bytes = 4096}, {.extent_bytes = 4096}});
     Buffer value(8, 0x55);
@@ -183,7 +181,7 @@ TEST_F(CachedWindowTest, SmallPutsOfAnUnreadTargetAreCollected) {
     EXPECT_EQ(fetched(1, 99 * 8, 8), value);
 }
 
-TEST_F(CachedWindowTest, PutsThatGoAloneAreLookedAtNowAndThen) {
+TEST_F(WindowCacheTest, PutsThatAreSentAloneAreTimedNowAndThen) {
     change_setting(&Settings::bypass, Bypass::on);
     rig.window.describe_memory(
         std::vector<TargetMemory>{{.extent_bytes = 4096}, {.extent_bytes = 4096}, {.extent_bytes = 4096}});
@@ -191,7 +189,7 @@ TEST_F(CachedWindowTest, PutsThatGoAloneAreLookedAtNowAndThen) {
     Buffer value(8, 0x55);
     int passed = 0;
     for (int i = 0; i < 10'000; ++i) {
-        if (rig.window.put_passes(1))
+        if (rig.window.bypass_put(1))
             ++passed;
         else
             rig.put(1, 0, 8, value.data());
@@ -205,7 +203,7 @@ TEST_F(CachedWindowTest, PutsThatGoAloneAreLookedAtNowAndThen) {
         std::ranges::any_of(decisions, [](const Decision& d) { return d.what == "puts: sent alone"; }));
 }
 
-TEST_F(SleepingTest, AFlushOfAllEntersTheLibraryForThem) {
+TEST_F(OpenBreakerTest, AFlushOfAllEntersTheLibraryForThem) {
     rig.flush_all();
     const std::uint64_t flushes = rig.library_flushes;
     Buffer buffer(64, 0);
@@ -217,42 +215,42 @@ TEST_F(SleepingTest, AFlushOfAllEntersTheLibraryForThem) {
     EXPECT_EQ(rig.library_flushes, flushes + 1);
 }
 
-TEST_F(SleepingTest, WhatPassedIsCompletedAfterItWakes) {
-    // The last gets of the pause pass untracked; the first flush after it must not be elided.
+TEST_F(OpenBreakerTest, WhatWasBypassedIsCompletedAfterItResumes) {
+    // The last gets of the backoff are untracked; the first flush after it must not be elided.
     for (int i = 0; i < 10'000'000; ++i) {
-        if (rig.window.passes(1, 64)) continue;
+        if (rig.window.try_bypass(1, 64)) continue;
         Buffer buffer(64, 0);
-        EXPECT_EQ(rig.window.try_get_slowly({1, 4096, 64, reinterpret_cast<std::byte*>(buffer.data())}),
+        EXPECT_EQ(rig.window.try_get({1, 4096, 64, reinterpret_cast<std::byte*>(buffer.data())}),
                   Served::miss);
         EXPECT_EQ(rig.window.flush(1, FlushKind::full), Flush::needed);
         return;
     }
-    FAIL() << "it never woke";
+    FAIL() << "it never resumed";
 }
 
-TEST_F(SleepingTest, UpdatesPassAndNothingOlderIsThereWhenItWakes) {
+TEST_F(OpenBreakerTest, UpdatesAreBypassedAndNothingOlderIsThereWhenItResumes) {
     const std::uint64_t puts = counters().puts;
     Buffer value(64, 0x3c);
     rig.put(1, 0, 64, value.data());
-    ASSERT_TRUE(rig.window.put_passes(1));
-    ASSERT_TRUE(rig.window.update_passes(1));
+    ASSERT_TRUE(rig.window.bypass_put(1));
+    ASSERT_TRUE(rig.window.bypass_update(1));
     EXPECT_EQ(counters().puts, puts + 3);
     const std::uint64_t flushes = rig.library_flushes;
     rig.flush_all();
     EXPECT_EQ(rig.library_flushes, flushes + 1) << "it may have to complete the put";
     rig.put(1, 64, 64, value.data());
     Buffer buffer(64, 0);
-    for (int i = 0; i < 10'000'000 && rig.window.passes(1, 64); ++i) {
+    for (int i = 0; i < 10'000'000 && rig.window.try_bypass(1, 64); ++i) {
     }
     rig.get(1, 0, 64, buffer.data());
     rig.flush(1);
-    EXPECT_EQ(buffer, value) << "the range was cached before it fell asleep";
+    EXPECT_EQ(buffer, value) << "the range was cached before the breaker opened";
     EXPECT_EQ(fetched(1, 64, 64), value);
 }
 
-TEST_F(SleepingTest, WhatItHadIsThereWhenItWakes) {
+TEST_F(OpenBreakerTest, WhatItHadIsThereWhenItResumes) {
     rig.memory[1][0] ^= 0xff;  // against the mode's rules: so the old byte shows where it came from
-    for (int i = 0; i < 10'000'000 && rig.window.passes(1, 64); ++i) {
+    for (int i = 0; i < 10'000'000 && rig.window.try_bypass(1, 64); ++i) {
     }
     const std::uint64_t messages = rig.messages;
     const Buffer kept = fetched(1, 0, 64);
@@ -260,42 +258,120 @@ TEST_F(SleepingTest, WhatItHadIsThereWhenItWakes) {
     EXPECT_NE(kept, bytes(1, 0, 64));
 }
 
-TEST_F(SleepingTest, AFlushThatFoundItAsleepServesWhatAnotherThreadHasStarted) {
+TEST_F(OpenBreakerTest, AFlushThatFoundItBypassedServesWhatAnotherThreadHasStarted) {
     Buffer passing(64), first(64, 0), second(64, 0);
     rig.get(1, 0, 64, passing.data());
-    ASSERT_EQ(rig.window.flush(1, FlushKind::full), Flush::needed_unseen);
-    // Before that flush enters the library, another thread's gets wake the target; the last one waits.
+    ASSERT_EQ(rig.window.flush(1, FlushKind::full), Flush::needed_bypassed);
+    // Before that flush enters the library, another thread's gets end the backoff; the last one waits.
     for (int i = 0; i < 10'000'000; ++i)
-        if (rig.try_get(1, 4096, 64, passing.data()) != Served::pass) break;
+        if (rig.look(1, 4096, 64, passing.data()) != Served::bypass) break;
     rig.get(1, 4096, 64, passing.data());
     rig.get(1, 4096, 64, first.data());
     rig.get(1, 4096, 64, second.data());
     const auto since = rig.window.now();
     rig.arrive(1);
-    rig.window.done_unseen(1, since, FlushKind::full);
+    rig.window.complete_bypassed_flush(1, since, FlushKind::full);
     rig.flush(1);
     EXPECT_EQ(first, bytes(1, 4096, 64));
     EXPECT_EQ(second, bytes(1, 4096, 64));
 }
 
-TEST(StandingBack, WithSeveralThreadsLocksAreLookedAt) {
+TEST(Bypass, WithSeveralThreadsLocksAreLookedAt) {
     const Rig threads(Rig::settings(Mode::always_cache), 3, 4096, true);
-    EXPECT_FALSE(threads.window.lock_passes(1));
-    EXPECT_FALSE(threads.window.unlock_passes(1));
+    EXPECT_FALSE(threads.window.is_lock_quick(1));
+    EXPECT_FALSE(threads.window.is_unlock_quick(1));
 }
 
-TEST_F(CachedWindowTest, LargeRangesAreKeptAtTheirSecondGetWhenTheirCopyIsFelt) {
+TEST_F(WindowCacheTest, LargeRangesAreKeptAtTheirSecondGetWhenTheirCopyIsExpensive) {
     Settings s = Rig::settings(Mode::always_cache);
     s.bypass = Bypass::on;
     Rig fast(s, 2, 1 << 20);
     Buffer buffer(32768);
-    // This network is as fast as a copy, so each copy into the cache is felt.
+    // This network is as fast as a copy, so each copy into the cache is expensive.
     for (std::uint64_t offset = 0; offset < (1 << 20); offset += 32768) {
         fast.get(1, offset, 32768, buffer.data());
         fast.flush(1);
     }
     EXPECT_GT(fast.window.counters().deferred, 0u);
     EXPECT_EQ(fast.window.counters().hits, 0u);
+}
+
+/// A target whose breaker is half-open: its network is slow, and it was read without reuse.
+struct HalfOpenTest : WindowCacheTest {
+    HalfOpenTest() {
+        simulated_ticks = &clock;
+        change_setting(&Settings::bypass, Bypass::sampling);
+        rig.network_ticks = 100'000;
+        rig.flush_all();
+    }
+    ~HalfOpenTest() override { simulated_ticks = nullptr; }
+
+    SimulatedTicks clock{.now = 0, .step = 10};
+};
+
+TEST_F(HalfOpenTest, ARangeIsCachedAtItsSecondGet) {
+    for (std::size_t i = 0; i < 64; ++i)
+        fetched(1, 40000 + 64 * i, 64);
+    EXPECT_EQ(counters().deferred, 64u);
+    EXPECT_EQ(counters().bypassed, 64u);
+    for (std::size_t i = 0; i < 64; ++i)
+        fetched(1, 40000 + 64 * i, 64);
+    EXPECT_EQ(counters().direct, 64u);
+    const std::uint64_t messages = rig.messages;
+    for (std::size_t i = 0; i < 64; ++i)
+        EXPECT_EQ(fetched(1, 40000 + 64 * i, 64), bytes(1, 40000 + 64 * i, 64));
+    EXPECT_EQ(rig.messages, messages);
+}
+
+TEST_F(HalfOpenTest, AGetThatMayOvertakeAPutIsNotKept) {
+    Buffer value(64, 0x3c), buffer(64);
+    rig.late_puts = true;
+    fetched(1, 0, 64);
+    rig.put(1, 0, 64, value.data());
+    rig.get(1, 0, 64, buffer.data());
+    rig.flush(1);
+    EXPECT_EQ(fetched(1, 0, 64), value);
+}
+
+/// Over a slow network, with the breaker free.
+struct SlowNetworkTest : WindowCacheTest {
+    SlowNetworkTest() {
+        simulated_ticks = &clock;
+        change_setting(&Settings::bypass, Bypass::on);
+        rig.network_ticks = 100'000;
+        rig.flush_all();
+    }
+    ~SlowNetworkTest() override { simulated_ticks = nullptr; }
+    bool decided(std::string_view what) const {
+        const std::vector<Decision> all = rig.window.decisions();
+        return std::ranges::find(all, what, &Decision::what) != all.end();
+    }
+
+    SimulatedTicks clock{.now = 0, .step = 10};
+};
+
+TEST_F(SlowNetworkTest, AStreamWithoutReuseStaysCached) {
+    for (std::size_t i = 0; i < 4000; ++i)
+        fetched(1, 8 * i, 8);
+    EXPECT_EQ(counters().bypassed, 0u) << "what caching costs goes unnoticed";
+    EXPECT_TRUE(decided("gets: cached"));
+}
+
+TEST_F(SlowNetworkTest, ReuseAfterALostStreamIsFound) {
+    clock.step = 2000;  // what we do ourselves takes a large share
+    std::size_t i = 0;
+    while (i < 4000 && counters().bypassed == 0)
+        fetched(1, 8 * i++, 8);
+    EXPECT_GT(counters().bypassed, 0u);
+    EXPECT_TRUE(decided("gets: bypassed"));
+    clock.step = 10;
+    for (std::size_t pass = 0; pass < 12; ++pass)
+        for (std::size_t k = 0; k < 64; ++k)
+            ASSERT_EQ(fetched(1, 40000 + 64 * k, 64), bytes(1, 40000 + 64 * k, 64));
+    const std::uint64_t hits = counters().hits;
+    for (std::size_t k = 0; k < 64; ++k)
+        fetched(1, 40000 + 64 * k, 64);
+    EXPECT_EQ(counters().hits, hits + 64);
 }
 
 }  // namespace

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Programs that nearfetch lets pass unseen (src/mpi/recess.hpp), of so many calls that it does, and what they
-// do next: gets of what went by, epochs of other kinds, other windows. All settings but passthrough_calls are
-// the default ones. Linked with the fault-injection build, which counts unseen calls, they also show that
-// there were some.
+// Programs whose calls go straight to the library (src/mpi/passthrough.hpp), and what they do next: gets of
+// what was bypassed, epochs of other kinds, other windows. All settings but passthrough_calls are the default
+// ones. Linked with the fault-injection build, which counts such calls, they also show that there were some.
 
 #include <algorithm>
 #include <array>
@@ -13,10 +12,9 @@
 
 #include "check.hpp"
 
-extern "C" unsigned long long nearfetch_fault_bypassed_calls() __attribute__((weak));
-extern "C" unsigned long long nearfetch_fault_series_completions() __attribute__((weak));
+extern "C" unsigned long long nearfetch_fault_passed_through() __attribute__((weak));
 
-namespace recess {
+namespace passthrough {
 
 using namespace check;
 
@@ -26,14 +24,9 @@ inline constexpr bool openmpi = true;
 inline constexpr bool openmpi = false;
 #endif
 
-inline bool counts_unseen() { return nearfetch_fault_bypassed_calls != nullptr; }
-/// In recesses that are over; 0 where nobody counts them.
-inline unsigned long long unseen_calls() { return counts_unseen() ? nearfetch_fault_bypassed_calls() : 0; }
-
-/// Completions of series in these.
-inline unsigned long long series_completions() {
-    return counts_unseen() ? nearfetch_fault_series_completions() : 0;
-}
+inline bool is_counted() { return nearfetch_fault_passed_through != nullptr; }
+/// Calls of passthroughs that are over; 0 where nobody counts them.
+inline unsigned long long passed_through() { return is_counted() ? nearfetch_fault_passed_through() : 0; }
 
 inline constexpr int slots = 512;
 inline constexpr int many_slots = 1 << 16;
@@ -64,10 +57,10 @@ inline void check_own(const Window& window, int version) {
         CHECK_EQ(window.as<std::uint64_t>()[i], pattern(left(), i, version));
 }
 
-// Parts, of recess_windows.cpp and recess_series.cpp: each is to be called by all ranks.
-void series();
+// Parts, of passthrough_windows.cpp and passthrough_batches.cpp: each is to be called by all ranks.
+void batches();
 void windows();
 void after_a_window_that_is_kept();
 void off(Kind kind);
 
-}  // namespace recess
+}  // namespace passthrough

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "mpi/passthrough.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "mpi/library.hpp"
+#include "rma/acquires.hpp"
+
+namespace nearfetch {
+
+constinit Passthrough process_passthrough;
+
+void Passthrough::allow(std::uint64_t calls, bool held) noexcept {
+    most_calls_ = calls;
+    held_ = held;
+    calls_to_check_ = calls == 0 ? never : held ? 1 : first_wait;
+}
+
+void Passthrough::forbid() noexcept {
+    if (budget_ != 0) end();
+    most_calls_ = 0;
+    calls_to_check_ = never;
+}
+
+void Passthrough::restart() noexcept {
+    if (most_calls_ == 0) return;  // with several threads nothing is written here
+    if (budget_ != 0) end();
+    wait_ = first_wait;
+    calls_to_check_ = held_ ? 1 : wait_;
+}
+
+void Passthrough::begin() noexcept {
+    const std::optional<std::uint64_t> budget = Library::instance().passthrough_budget();
+    if (!budget || *budget < least_budget) {
+        wait_ = std::min(2 * wait_, longest_wait);
+        calls_to_check_ = held_ ? 1 : wait_;
+        return;
+    }
+    budget_ = taken_ = std::min(*budget, most_calls_);
+    wait_ = first_wait;
+}
+
+void Passthrough::end() noexcept {
+    const std::uint64_t calls = taken_ - budget_;
+    budget_ = 0;
+    calls_to_check_ = held_ ? 1 : wait_;
+    // A get may have been a poll, an atomic may have brought what another has written.
+    acquire_process();
+    Library::instance().after_passthrough(calls);
+    count_passed_through(calls);
+}
+
+}  // namespace nearfetch

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Passthrough: the whole process bypasses. When all targets of all windows are bypassed or off, gets, puts,
+// accumulates, atomics and flushes go straight to the library, and only their number is counted. When the
+// budget is spent, the next call is looked at again: it is as large as the shortest backoff that is left, and
+// at most passthrough_calls.
+//
+// What went by is not known. So at the end the process acquires, and every target counts as having operations
+// of all kinds outstanding. Locks, fences and waits are always looked at, so that epochs stay known.
+//
+// There is none with MPI_THREAD_MULTIPLE, or where somebody asks how many calls there were.
+
+#include <cstdint>
+
+namespace nearfetch {
+
+class Passthrough {
+  public:
+    /// Counts a call that goes straight to the library. \return false if it is to be looked at
+    bool takes_call() noexcept {
+        if (budget_ == 0) return false;
+        if (--budget_ != 0) return true;
+        end();
+        return false;
+    }
+    /// Counts a call that was looked at and bypassed.
+    void count_bypassed() noexcept {
+        if (--calls_to_check_ == 0) begin();
+    }
+    /// \param calls the most that it may take at a time; 0: none \param held begin whenever that may be
+    void allow(std::uint64_t calls, bool held) noexcept;
+    /// From now on there is none.
+    void forbid() noexcept;
+    /// Ends it, because windows or their settings change; whether it may begin again is asked soon.
+    void restart() noexcept;
+
+  private:
+    [[gnu::noinline]] void begin() noexcept;
+    [[gnu::noinline]] void end() noexcept;
+
+    static constexpr std::uint64_t never = ~std::uint64_t{0};
+    static constexpr std::uint64_t first_wait = 64;  ///< bypassed calls
+    static constexpr std::uint64_t longest_wait = 1u << 20;
+    static constexpr std::uint64_t least_budget = 16;  ///< calls; less is not worth the end
+
+    std::uint64_t budget_ = 0;  ///< calls that it still takes
+    std::uint64_t calls_to_check_ = never;
+    std::uint64_t wait_ = first_wait;
+    std::uint64_t taken_ = 0;  ///< the budget at its beginning
+    std::uint64_t most_calls_ = 0;
+    bool held_ = false;
+};
+
+/// The process's.
+extern constinit Passthrough process_passthrough __attribute__((visibility("hidden")));
+
+#if defined(NEARFETCH_FAULT_INJECTION)
+/// So that a test can see that there were some.
+void count_passed_through(unsigned long long calls) noexcept;
+#else
+constexpr void count_passed_through(unsigned long long) noexcept {}
+#endif
+
+}  // namespace nearfetch

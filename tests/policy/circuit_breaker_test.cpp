@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "policy/circuit_breaker.hpp"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "base/ticks.hpp"
+
+namespace nearfetch {
+namespace {
+
+using State = CircuitBreaker::State;
+
+/// An interval of 32 accesses that take `plain` ticks each without a cache, of which caching loses `loss`
+/// each (or gains, if that is negative).
+Balance interval(double plain, double loss) {
+    return {.accesses = 32, .plain = 32 * plain, .saved = 0, .spent = 32 * loss};
+}
+Balance gain(double plain) { return {.accesses = 32, .plain = 32 * plain, .saved = 32 * plain, .spent = 32}; }
+
+/// A tick is a nanosecond: 10 of them go unnoticed.
+class CircuitBreakerTest : public ::testing::Test {
+  protected:
+    CircuitBreakerTest() { simulated_ticks = &clock_; }
+    ~CircuitBreakerTest() override { simulated_ticks = nullptr; }
+
+    static CircuitBreaker closed() {
+        CircuitBreaker breaker;
+        breaker.resume();
+        return breaker;
+    }
+    /// Intervals until it opens.
+    static int intervals_to_open(double plain, double loss) {
+        CircuitBreaker breaker = closed();
+        for (int n = 1; n <= 1000; ++n) {
+            breaker.record(interval(plain, loss));
+            if (breaker.is_open()) return n;
+        }
+        return 0;
+    }
+    /// Accesses that are bypassed until it is time to resume.
+    static std::uint64_t backoff(CircuitBreaker& breaker) {
+        std::uint64_t accesses = 0;
+        while (breaker.bypass())
+            ++accesses;
+        breaker.resume();
+        return accesses;
+    }
+
+  private:
+    SimulatedTicks clock_{};
+};
+
+TEST_F(CircuitBreakerTest, ClosesAtTheFirstAccess) {
+    CircuitBreaker breaker;
+    EXPECT_EQ(breaker.state(), State::untried);
+    EXPECT_FALSE(breaker.bypass());
+    breaker.resume();
+    EXPECT_EQ(breaker.state(), State::closed);
+}
+
+TEST_F(CircuitBreakerTest, OpensWhenTheLossOf64AccessesIsSpent) {
+    EXPECT_EQ(intervals_to_open(100, 300), 1) << "shared memory: 96 of 64 accesses' time";
+    EXPECT_EQ(intervals_to_open(1000, 300), 7) << "32 x 300 ticks each, of 64 x 1000";
+    EXPECT_EQ(intervals_to_open(4000, 400), 21);
+}
+
+TEST_F(CircuitBreakerTest, WhatNobodyNoticesDecidesNothing) {
+    EXPECT_EQ(intervals_to_open(50, 10), 0) << "10 ns an access";
+    EXPECT_NE(intervals_to_open(50, 11), 0);
+    EXPECT_EQ(intervals_to_open(20'000, 600), 0) << "3 %";
+    EXPECT_NE(intervals_to_open(20'000, 601), 0);
+}
+
+TEST_F(CircuitBreakerTest, AGainRefillsTheBudget) {
+    CircuitBreaker breaker = closed();
+    for (int n = 0; n < 100; ++n) {
+        for (int lost = 0; lost < 6; ++lost)
+            breaker.record(interval(1000, 300));
+        ASSERT_EQ(breaker.state(), State::closed);
+        breaker.record(gain(1000));
+    }
+}
+
+TEST_F(CircuitBreakerTest, BacksOffTwiceAsLongAfterEachLoss) {
+    CircuitBreaker breaker = closed();
+    std::vector<std::uint64_t> backoffs;
+    for (int n = 0; n < 11; ++n) {
+        breaker.record(interval(100, 300));
+        ASSERT_TRUE(breaker.is_open());
+        backoffs.push_back(backoff(breaker));
+        ASSERT_TRUE(breaker.is_half_open());
+    }
+    EXPECT_EQ(backoffs, (std::vector<std::uint64_t>{256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536,
+                                                    65536, 65536}));
+    breaker.record(gain(100));
+    EXPECT_EQ(breaker.state(), State::closed);
+    breaker.record(interval(100, 300));
+    EXPECT_EQ(backoff(breaker), 256u);
+}
+
+TEST_F(CircuitBreakerTest, HalfOpenHasNoBudget) {
+    CircuitBreaker breaker = closed();
+    breaker.record(interval(100, 300));
+    backoff(breaker);
+    breaker.record(interval(10'000, 200));
+    EXPECT_TRUE(breaker.is_half_open()) << "2 %";
+    breaker.record(interval(10'000, 400));
+    EXPECT_TRUE(breaker.is_open());
+}
+
+TEST_F(CircuitBreakerTest, AccessesAreCountedAtOnceToo) {
+    CircuitBreaker breaker = closed();
+    breaker.record(interval(100, 300));
+    breaker.bypass(200);
+    EXPECT_EQ(breaker.remaining(), 56u);
+    breaker.bypass(1000);
+    EXPECT_EQ(breaker.remaining(), 0u);
+}
+
+TEST_F(CircuitBreakerTest, AnUntriedOneMayBePostponed) {
+    CircuitBreaker breaker;
+    breaker.postpone(3);
+    EXPECT_EQ(backoff(breaker), 3u);
+    EXPECT_EQ(breaker.state(), State::closed);
+}
+
+TEST_F(CircuitBreakerTest, AHeldOneStays) {
+    CircuitBreaker breaker;
+    breaker.hold(State::open);
+    breaker.bypass(~std::uint64_t{0});
+    for (int i = 0; i < 100'000; ++i)
+        ASSERT_TRUE(breaker.bypass());
+    EXPECT_TRUE(breaker.is_open());
+    EXPECT_TRUE(breaker.is_held());
+}
+
+}  // namespace
+}  // namespace nearfetch

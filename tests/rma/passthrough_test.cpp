@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// What a window makes of calls that went straight to the library (mpi/passthrough.hpp).
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "rma/acquires.hpp"
+#include "rma/window_cache.hpp"
+#include "window_fixture.hpp"
+
+namespace nearfetch {
+namespace {
+
+using testing::Buffer;
+using testing::OpenBreakerTest;
+using testing::WindowCacheTest;
+
+constexpr std::uint64_t all = std::numeric_limits<std::uint64_t>::max();
+
+TEST_F(OpenBreakerTest, TheBudgetIsTheShortestBackoff) {
+    const auto budget = rig.window.passthrough_budget();
+    ASSERT_TRUE(budget) << "target 1 is bypassed, and nothing was read of the others";
+    EXPECT_GT(*budget, 0u);
+    fetched(1, 0, 64);
+    EXPECT_EQ(rig.window.passthrough_budget(), *budget - 1);
+    rig.window.after_passthrough(10);
+    EXPECT_EQ(rig.window.passthrough_budget(), *budget - 11);
+    rig.window.after_passthrough(all);
+    EXPECT_EQ(rig.window.passthrough_budget(), 0u);
+    fetched(2, 0, 64);
+    EXPECT_FALSE(rig.window.passthrough_budget()) << "target 2 is cached";
+}
+
+TEST_F(WindowCacheTest, NothingPassesThroughBeforeAnyBreakerIsOpen) {
+    rig.flush_all();
+    EXPECT_FALSE(rig.window.passthrough_budget());
+    change_setting(&Settings::mode, Mode::off);
+    EXPECT_EQ(rig.window.passthrough_budget(), all);
+}
+
+TEST_F(WindowCacheTest, HeldBreakersHaveNoEnd) {
+    change_setting(&Settings::bypass, Bypass::always);
+    EXPECT_FALSE(rig.window.passthrough_budget()) << "each call is to be looked at";
+    change_setting(&Settings::bypass, Bypass::passthrough);
+    EXPECT_EQ(rig.window.passthrough_budget(), all);
+}
+
+TEST_F(OpenBreakerTest, AfterwardsEverythingCountsAsOutstanding) {
+    rig.flush_all();
+    rig.window.after_passthrough(1);
+    for (const Rank target : {1, 2}) {
+        const std::uint64_t flushes = rig.library_flushes, acquires = process_acquires();
+        rig.flush(target, FlushKind::local);
+        EXPECT_EQ(rig.library_flushes, flushes + 1);
+        EXPECT_EQ(process_acquires(), acquires + 1) << "an atomic may have brought what another has written";
+        rig.flush(target);
+        EXPECT_EQ(rig.library_flushes, flushes + 2) << "a put may not be there yet";
+        rig.flush(target);
+        EXPECT_EQ(rig.library_flushes, flushes + 2);
+    }
+}
+
+TEST_F(OpenBreakerTest, NothingOlderIsThereAfterwards) {
+    std::fill_n(rig.memory[1].begin(), 64, 0x3c);  // a put of this process that went straight to the library
+    rig.window.after_passthrough(all);
+    EXPECT_EQ(fetched(1, 0, 64), Buffer(64, 0x3c));
+    EXPECT_EQ(fetched(1, 0, 64), Buffer(64, 0x3c));
+}
+
+}  // namespace
+}  // namespace nearfetch
