@@ -16,6 +16,7 @@ from typing import Callable, Optional
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import budgets  # noqa: E402
+import glossary as replaced_words  # noqa: E402
 import layers as layer_rules  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -106,6 +107,11 @@ def layers(files: list[Path]) -> Optional[str]:
     return layer_rules.problems(ROOT, files)
 
 
+def glossary(files: list[Path]) -> Optional[str]:
+    """No word is used that docs/glossary.md replaces."""
+    return replaced_words.problems(ROOT, files)
+
+
 CHECKS: dict[str, Callable[[list[Path]], Optional[str]]] = {
     "lint.spdx": spdx,
     "lint.clang-format": clang_format,
@@ -113,6 +119,7 @@ CHECKS: dict[str, Callable[[list[Path]], Optional[str]]] = {
     "lint.ruff-format": ruff_format,
     "lint.headers": headers,
     "lint.layers": layers,
+    "lint.glossary": glossary,
     "lint.budgets": budgets.problems,
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Contracts. A broken one is a bug in nearfetch, never something a user did. They are checked in the presets
-// dev, asan and tsan (NF_CHECKS) and cost nothing in release.
+// Contracts. A broken one is a bug in nearfetch, never a user's error. Checked in the presets dev, asan and
+// tsan (NF_CHECKS), free in release.
 
 #include <cstdio>
 #include <cstdlib>
@@ -18,7 +18,7 @@ namespace nearfetch::detail {
 }  // namespace nearfetch::detail
 
 #if NF_CHECKS
-/// What a caller has to guarantee.
+/// Preconditions: what a caller guarantees.
 #define NF_EXPECT(condition) \
     ((condition) ? (void)0   \
                  : ::nearfetch::detail::contract_broken("precondition", #condition, __FILE__, __LINE__))

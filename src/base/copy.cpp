@@ -36,8 +36,8 @@ __attribute__((target("avx2"), always_inline)) inline void store(std::byte* to, 
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), moved);
 }
 
-// The moves of the loop end where the destination is aligned: one that crosses a line takes twice the time.
-// What is before and after them is copied by moves that overlap with them.
+// The loop's destination is aligned, because a move that crosses a line takes twice the time. Overlapping
+// moves copy the ends.
 __attribute__((target("avx2"))) void copy_avx2(std::byte* to, const std::byte* from,
                                                std::uint64_t size) noexcept {
     constexpr std::uint64_t width = 32;
@@ -75,11 +75,10 @@ Copy copy_of_processor() noexcept {
 
 const Copy copy_wide = copy_of_processor();
 
-// Beyond, moving a string is as quick...
+// Above, a string move is as fast...
 constexpr std::uint64_t wide_most = 16384;
 
-// ...but for a destination that is less than a line after the source, both taken from where their pages
-// begin.
+// ...unless the destination is less than a line after the source, in terms of page offsets.
 bool follows_closely(const std::byte* to, const std::byte* from) noexcept {
     constexpr std::uint64_t page = 4096;
     constexpr std::uint64_t line = 64;

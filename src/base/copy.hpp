@@ -19,14 +19,12 @@ inline void copy_two(std::byte* to, const std::byte* from, std::uint64_t size) n
     std::memcpy(to + size - n, &tail, n);
 }
 
-/// memcpy for more than 2048 bytes. For these the C library has the processor move a string, and nothing else
-/// is worked on meanwhile; a loop of wide moves lets what comes after begin: a get of 4 KiB that hits takes
-/// 32 ns in place of 40 on a Xeon that has AVX-512. An AMD processor (Zen 3) moves a string at a twentieth of
-/// its speed, 4 KiB in 1.4 us in place of 0.07, where the destination is 1 to 31 bytes after the source, both
-/// counted from where their pages begin; and so are what malloc gives and a cache's entry of whole pages.
+/// memcpy for more than 2048 bytes. The C library uses the processor's string move there, which blocks the
+/// following instructions. A loop of wide moves does not. On AMD Zen 3 the string move is also very slow if
+/// the destination is 1 to 31 bytes after the source in page offsets, which is common for page-sized entries.
 void copy_many(std::byte* to, const std::byte* from, std::uint64_t size) noexcept;
 
-/// memcpy for sizes of which most are small, and most of these 8 bytes: up to 64 bytes without a call.
+/// memcpy for mostly small sizes: up to 64 bytes without a call.
 inline void copy_bytes(std::byte* to, const std::byte* from, std::uint64_t size) noexcept {
     if (size == 8) [[likely]]
         std::memcpy(to, from, 8);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Programs catch it, too, so it stands with what they may include.
+// A public header, because programs catch it.
 #include <nearfetch/detail/base/error.hpp>

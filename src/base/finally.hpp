@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What has to be done after a call whether it returns or throws. An error handler of an MPI program may throw
-// a C++ exception, and that passes through everything between the library and the program: nothing here
-// catches it, because it is none of ours, and all that was noted before the call has to be right after it.
+// Clean-up after a call that may throw. An error handler of an MPI program may throw a C++ exception through
+// nearfetch. It is not caught here, but all state noted before the call has to be correct after it.
 
 namespace nearfetch {
 
-/// Runs `run()` at the end of its scope.
+/// Calls `run()` at the end of its scope.
 template <class Run>
 class [[nodiscard]] Finally {
   public:
@@ -20,7 +19,7 @@ class [[nodiscard]] Finally {
     const Run& run_;
 };
 
-/// The status of a call that has thrown: an error.
+/// Status of a call that has thrown: an error.
 inline constexpr int has_thrown = -1;
 
 /// Returns the status of `call()`, after `then(status)`.

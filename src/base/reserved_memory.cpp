@@ -17,11 +17,10 @@ namespace nearfetch {
 
 namespace {
 
-/// What is provided beyond what is asked for, so that a call into the system pays; and no more than that
-/// again.
-constexpr std::uint64_t most_region_bytes = 64 << 10;
+/// Limit of memory populated beyond the request, to amortise system calls.
+constexpr std::uint64_t most_extra_bytes = 64 << 10;
 
-/// What a large page is on most systems.
+/// Size of a large page on most systems.
 constexpr std::uint64_t large_page_bytes = 2 << 20;
 
 std::uint64_t page_bytes() noexcept {
@@ -45,7 +44,7 @@ ReservedMemory::ReservedMemory(std::uint64_t bytes_max) {
     if (bytes_max > std::numeric_limits<std::size_t>::max() / 2)
         refuse(bytes_max, "no address space is that large");
     reserved_bytes_ = whole_pages(bytes_max == 0 ? 1 : bytes_max);
-    // Where it begins must not decide how many large pages it is spread over.
+    // Alignment, so that the number of large pages does not depend on the address.
     const std::uint64_t spare_bytes = reserved_bytes_ < large_page_bytes ? 0 : large_page_bytes;
     void* mapped = mmap(nullptr, reserved_bytes_ + spare_bytes, PROT_NONE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -67,7 +66,7 @@ bool ReservedMemory::resize(std::uint64_t bytes) noexcept {
         if (mprotect(data_ + usable_bytes_, usable - usable_bytes_, PROT_READ | PROT_WRITE) != 0)
             return false;
     } else if (usable < usable_bytes_) {
-        // Mapping afresh returns the pages and their commit charge, which madvise and mprotect would keep.
+        // Mapping again returns the pages and their commit charge, which madvise and mprotect would keep.
         void* mapped = mmap(data_ + usable, usable_bytes_ - usable, PROT_NONE,
                             MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
         if (mapped == MAP_FAILED) return false;
@@ -85,13 +84,12 @@ void ReservedMemory::prefer_large_pages() noexcept {
 }
 
 void ReservedMemory::populate_further(std::uint64_t bytes) noexcept {
-    const std::uint64_t end =
-        std::min(whole_pages(bytes + std::min(bytes, most_region_bytes)), usable_bytes_);
+    const std::uint64_t end = std::min(whole_pages(bytes + std::min(bytes, most_extra_bytes)), usable_bytes_);
     if (end <= populated_bytes_) return;
 #ifdef MADV_POPULATE_WRITE
     constexpr int advice = MADV_POPULATE_WRITE;
 #else
-    constexpr int advice = 23;  // since Linux 5.14; others say that they do not know it
+    constexpr int advice = 23;  // since Linux 5.14; older kernels return an error
 #endif
     madvise(data_ + populated_bytes_, end - populated_bytes_, advice);
     populated_bytes_ = end;

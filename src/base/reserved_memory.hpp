@@ -6,31 +6,30 @@
 
 namespace nearfetch {
 
-/// Address space that is reserved once and of which a growing or shrinking front part is usable memory, so
-/// that growing never moves what is stored and shrinking really gives pages back. Unused address space costs
-/// no memory and is not counted by strict overcommit accounting.
+/// Reserved address space with a usable front part that grows and shrinks. Growing never moves what is
+/// stored, and shrinking returns pages. Unused address space costs no memory and is not counted by strict
+/// overcommit accounting.
 class ReservedMemory {
   public:
-    /// Reserves `bytes_max` bytes of address space (rounded up to whole pages; from 2 MiB on it begins at
-    /// a multiple of 2 MiB, as large pages do); none of it is usable yet.
-    /// \throws Error when the address space is not to be had.
+    /// Reserves `bytes_max` bytes of address space in whole pages, aligned to large pages from 2 MiB on.
+    /// Nothing is usable yet.
+    /// \throws Error when address space is exhausted
     explicit ReservedMemory(std::uint64_t bytes_max);
     ~ReservedMemory();
     ReservedMemory(const ReservedMemory&) = delete;
     ReservedMemory& operator=(const ReservedMemory&) = delete;
 
-    /// Makes the first `bytes` usable; new ones read as zero, those beyond are returned to the system.
-    /// \return false, and nothing changed, when the system has no memory for it. \pre bytes <= bytes_max
+    /// Makes the first `bytes` usable. New bytes are zero; bytes beyond are returned to the system.
+    /// \return false, with nothing changed, when memory is exhausted. \pre bytes <= bytes_max
     bool resize(std::uint64_t bytes) noexcept;
 
-    /// Has the system provide the first `bytes` of what is usable now, and a little more, not page by page
-    /// when they are first written. Where it cannot, nothing is different.
+    /// Populates the first `bytes` of usable memory and a little more at once, not page by page at the first
+    /// write. A failure has no effect.
     void populate(std::uint64_t bytes) noexcept {
         if (bytes > populated_bytes_) populate_further(bytes);
     }
 
-    /// Asks the system for large pages, where it has them: memory that is read here and there then costs
-    /// fewer look-ups of addresses, and up to one such page more.
+    /// Asks for large pages, which reduce TLB misses of random reads and cost up to one such page.
     void prefer_large_pages() noexcept;
 
     std::byte* data() noexcept { return data_; }

@@ -17,7 +17,7 @@ namespace nearfetch {
 
 namespace {
 
-/// Where a value is: in the settings, or in those of the page cache.
+/// Where a value is stored: in Settings or in its page cache configuration.
 template <class T>
 class Field {
   public:
@@ -36,7 +36,7 @@ class Field {
 struct BytesKind {
     Field<std::uint64_t> member;
     std::uint64_t least;
-    std::uint64_t power_of_two_to = 0;  ///< where it is no size but a power of two: the largest
+    std::uint64_t power_of_two_to = 0;  ///< limit, if the value is a power of two in place of a size
 };
 template <class T>
 struct CountKind {
@@ -67,7 +67,7 @@ struct TextKind {
 using Kind = std::variant<BytesKind, CountKind<std::uint64_t>, CountKind<std::uint32_t>, RatioKind,
                           SwitchKind, ModeKind, BypassKind, ChoiceKind, TextKind>;
 
-/// What may have a value of its own.
+/// What may have its own value.
 enum class Scope : std::uint8_t { window, program };
 
 struct Row {
@@ -150,10 +150,10 @@ const std::array rows{
         "largest put that is combined with others into one message, which leaves when they have to be "
         "complete "
         "(0: none; never in modes off and transparent)",
-        Scope::window, "write_behind_bytes"},
+        Scope::window, "write_behind_bytes" /* old name */},
     Row{"write_combining_buffer_bytes", "bytes", BytesKind{&Settings::write_combining_buffer_bytes, 2048},
         "memory of a window for puts that are combined or in flight, taken at the first of them",
-        Scope::window, "write_behind_buffer_bytes"},
+        Scope::window, "write_behind_buffer_bytes" /* old name */},
     Row{"locks", "", ChoiceKind{&Settings::locks, "synchronize access"},
         "access: promise that MPI_Win_lock and lock_all only open epochs, and processes synchronise by other "
         "calls, so that they forget nothing in mode acquire, and a shared lock need not enter MPI where "
@@ -176,7 +176,7 @@ const std::array rows{
         "most calls that go straight to the library while all windows are bypassed or off, until each call "
         "is "
         "looked at again (0: each call is always looked at, as it is where statistics are asked for)",
-        Scope::program, "recess_calls"},
+        Scope::program, "recess_calls" /* old name */},
     Row{"seed", "", CountKind{&Settings::seed, 0, any_count}, "seed of the cache's own random choices"},
     Row{"stats_dir", "path", TextKind{&Settings::stats_dir, "a path"},
         "folder for rank-<N>.json, or world-<W>-rank-<N>.json of spawned processes, with every counter of "
@@ -312,7 +312,7 @@ std::optional<bool> parse_switch(std::string_view text) {
     return std::nullopt;
 }
 
-/// True if `text` is one of the names, and the value of that number has been stored.
+/// Stores the number of `text` among the names. \return false if it is none of them
 template <class Enum>
 bool store_name(std::span<const std::string_view> names, std::string_view text, Enum& value) {
     const auto found = std::ranges::find(names, text);
@@ -321,7 +321,7 @@ bool store_name(std::span<const std::string_view> names, std::string_view text, 
     return true;
 }
 
-/// True if `text` was a value of this kind and has been stored.
+/// Stores a value of this kind. \return false if `text` is not one
 bool store(const Kind& kind, Settings& s, std::string_view text) {
     return std::visit(Overloaded{
                           [&](const BytesKind& k) {
@@ -366,7 +366,7 @@ bool store(const Kind& kind, Settings& s, std::string_view text) {
                       kind);
 }
 
-/// Throws Error where a setting had this name once.
+/// Throws Error for a former name of a setting.
 void refuse_old_name(std::string_view name) {
     const auto row = std::ranges::find(rows, name, &Row::old_name);
     if (name.empty() || row == rows.end()) return;

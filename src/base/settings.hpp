@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Settings. One table says for each setting its name, kind, default, unit, allowed values and meaning; the
+// Settings. One table has each setting's name, kind, default, unit, allowed values and meaning. The
 // environment (NEARFETCH_BUFFER_BYTES), `--set` (buffer_bytes=4MiB), info keys (nearfetch_buffer_bytes) and
-// `nearfetch settings` are all read from it, so a setting that is in the table exists everywhere.
+// `nearfetch settings` all use it.
 
 #include <cstdint>
 #include <functional>
@@ -15,13 +15,13 @@
 
 namespace nearfetch {
 
-/// When a window forgets cached data (ARCHITECTURE.md, "Consistency"; 001, section III-A).
+/// When a window invalidates cached data (ARCHITECTURE.md, "Consistency"; 001, section III-A).
 enum class Mode : std::uint8_t { off, transparent, acquire, always_cache, user_defined };
 
-/// The mode's name as it is written in settings, reports and info keys.
+/// The mode's name in settings, reports and info keys.
 std::string_view mode_name(Mode mode) noexcept;
 
-/// When targets are bypassed. The last three hold every target in one state, for tests.
+/// When targets are bypassed. The last three fix the state of every target, for tests.
 enum class Bypass : std::uint8_t { off, on, sampling, always, passthrough };
 
 struct Settings {
@@ -63,51 +63,50 @@ struct Settings {
     std::string stats_dir;
     std::string job;
     bool summary = false;
-    PageCacheConfig page_cache;  ///< of SPMD programs and of runtimes, not of windows
+    PageCacheConfig page_cache;  ///< of SPMD programs and runtimes, not of windows
 
     friend bool operator==(const Settings&, const Settings&) = default;
 };
 
-/// One row of the table.
+/// A row of the table.
 struct SettingInfo {
     std::string_view name;
     std::string_view unit;
     std::string_view meaning;
     std::string allowed;
     std::string default_value;
-    std::string_view old_name;  ///< an error that names the new one; empty: it had none
+    std::string_view old_name;  ///< an error that names the new one; empty: none
 };
 
-/// The whole table, in the order in which it is shown to people.
+/// The whole table, in display order.
 std::vector<SettingInfo> settings_table();
 
-/// Sets `name` to what `text` says.
-/// \throws Error naming the setting, the value and what is allowed; `settings` is then unchanged.
+/// Sets `name` to the value of `text`.
+/// \throws Error with the setting, the value and the allowed values; `settings` is then unchanged
 void apply_setting(Settings& settings, std::string_view name, std::string_view text);
 
-/// Refuses values that cannot go together, where both are `given`: a program may set the others itself.
-/// Throws Error.
+/// Checks combinations of settings that are both `given`. \throws Error for an invalid combination
 void check_together(const Settings& settings, const std::function<bool(std::string_view)>& given);
 
-/// The same for one window's settings. \throws Error also where the setting is not a window's
+/// The same for a window's settings. \throws Error also if the setting is not a window's
 void apply_window_setting(Settings& settings, std::string_view name, std::string_view text);
 
-/// Reads every NEARFETCH_<NAME> that `lookup` (usually getenv) knows.
-/// \throws Error as apply_setting does.
+/// Applies every NEARFETCH_<NAME> that `lookup` (usually getenv) finds.
+/// \throws Error as apply_setting
 void apply_environment(Settings& settings, const std::function<const char*(const char*)>& lookup);
 
-/// The defaults, changed by this process's environment.
-/// \throws Error as apply_setting does.
+/// The defaults, changed by the environment of this process.
+/// \throws Error as apply_setting
 Settings settings_of_environment();
 
-/// The variable that leads a setting: buffer_bytes -> NEARFETCH_BUFFER_BYTES.
+/// The environment variable of a setting: buffer_bytes -> NEARFETCH_BUFFER_BYTES.
 std::string environment_name(std::string_view setting);
 
-/// What starts the name of an info key: nearfetch_buffer_bytes.
+/// Prefix of info keys: nearfetch_buffer_bytes.
 inline constexpr std::string_view info_key_prefix = "nearfetch_";
 
-/// "4MiB", "64 KiB", "1000" -> bytes. Units B, KB/KiB, MB/MiB, GB/GiB (decimal/binary); nothing if it is not
-/// that.
+/// "4MiB", "64 KiB", "1000" -> bytes. Units B, KB/KiB, MB/MiB, GB/GiB (decimal/binary); nothing for other
+/// texts.
 std::optional<std::uint64_t> parse_bytes(std::string_view text) noexcept;
 
 }  // namespace nearfetch

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// nearfetch-settings: the settings table for programs (JSON, no arguments), and its checks (KEY=VALUE ...),
-// so that the command line knows settings from the same table as the library.
+// nearfetch-settings: prints the settings table as JSON (no arguments), or checks settings (KEY=VALUE ...).
+// So the command line uses the library's table.
 
 #include <cstdio>
 #include <functional>

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The engine's clock: the processor's time stamp counter where there is one, because a reading has to be
-// cheap next to a get of 50 ns. Ticks are only ever compared with ticks; ns_per_tick() is for thresholds that
-// are settings.
+// A fast clock: the processor's time stamp counter if there is one, because a reading must be cheap compared
+// with a get of 50 ns. Ticks compare only with ticks; ns_per_tick() converts thresholds of settings.
 
 #include <cstdint>
 
@@ -15,12 +14,12 @@
 
 namespace nearfetch {
 
-/// Time that goes on at each reading alone, so that what is decided by it is the same in each run.
+/// A clock that advances only when it is read, for reproducible runs.
 struct SimulatedTicks {
     std::uint64_t now;
     std::uint64_t step;
 };
-/// A simulation's; else nullptr, and the processor's time counts. A tick of it is a nanosecond.
+/// The simulation's clock, with ticks of a nanosecond; nullptr: the processor's.
 inline SimulatedTicks* simulated_ticks = nullptr;
 
 inline std::uint64_t ticks() noexcept {
@@ -39,12 +38,11 @@ struct Instant {
     std::uint64_t ns = steady_ns();
     std::uint64_t ticks = __rdtsc();
 };
-inline const Instant loaded;  ///< when this was
+inline const Instant loaded;  ///< when this was loaded
 }  // namespace detail
 #endif
 
-/// Measured once per process: over the time since it was loaded, so that nobody has to wait, but over at
-/// least 100 us.
+/// Measured once per process, over the time since loading, at least 100 us.
 inline double ns_per_tick() noexcept {
 #if defined(__x86_64__)
     if (simulated_ticks != nullptr) return 1.0;

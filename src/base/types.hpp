@@ -6,7 +6,7 @@
 
 namespace nearfetch {
 
-/// Bytes [begin, end) of one rank's window memory.
+/// Bytes [begin, end) of a rank's window memory.
 struct ByteRange {
     std::uint64_t begin = 0;
     std::uint64_t end = 0;
@@ -19,7 +19,7 @@ struct ByteRange {
     constexpr bool contains(const ByteRange& other) const noexcept {
         return begin <= other.begin && other.end <= end;
     }
-    /// The same for what a program asks for, which need not end below 2^64.
+    /// The same for a program's request, which may end beyond 2^64.
     constexpr bool contains(std::uint64_t address, std::uint64_t size_bytes) const noexcept {
         return begin <= address && address <= end && size_bytes <= end - address;
     }

@@ -239,7 +239,7 @@ int Library::attach(MPI_Win win, MPI_Comm comm, Exposed exposed, const Settings&
         units.resize(1);
     auto window = std::make_unique<Window>(win, ranks, self, std::move(units), settings, threaded_);
     window->cache().describe_memory(memory);
-    if (exposed.near) window->cache().keep_off();
+    if (exposed.shared) window->cache().keep_off();
     const std::lock_guard guard(mutex_);
     if (settings.bypass == Bypass::on) window->cache().postpone_caching(habits_.gets_to_postpone());
     windows_[win] = std::move(window);

@@ -39,7 +39,7 @@ struct Exposed {
     std::uint64_t size_bytes;  ///< 0 if that is not known, or changes
     const void* base;
     bool dynamic;              ///< it may come to expose anything
-    bool near = false;         ///< the program reaches the others' memory, too, by loads and stores
+    bool shared = false;       ///< the program reaches the others' memory, too, by loads and stores
     bool declared = true;      ///< the library has not allocated it: only the program knows how much is there
     bool overlapping = false;  ///< at its creation some process exposed the same memory by another window
 
@@ -55,7 +55,7 @@ class Library {
   public:
     static Library& instance();
     /// Whether MPI_COMM_WORLD and MPI_COMM_SELF are there. In a program that knows sessions only they are
-    /// not, and nearfetch, which serves others and learns of the end by them, looks after no window.
+    /// not, and nearfetch, which serves others and notices the end by them, looks after no window.
     static bool has_world() noexcept;
 
     /// Settings of the environment with the `nearfetch_` keys of `info` on top.
@@ -72,8 +72,8 @@ class Library {
 
     Window* find(MPI_Win win) noexcept;
     bool threaded() const noexcept { return threaded_; }
-    /// Whether memory may be exposed by two windows, so that what is written through one is news for the
-    /// other.
+    /// Whether memory may be exposed by two windows, so that what is written through one is an acquire
+    /// for the other.
     static bool overlapping() noexcept { return overlapping_.load(std::memory_order_relaxed) != 0; }
     Report& report() noexcept { return report_; }
     /// The least of all windows, as WindowCache has it; nothing unless all of them may pass through.
@@ -164,7 +164,7 @@ inline LastSeen::KnownType find_type(MPI_Datatype type) noexcept {
 
 }  // namespace detail
 
-/// The window behind a handle if it is at hand, else null.
+/// The window behind a handle if it is the most recently used one, else null.
 inline Window* mru_window(MPI_Win win) noexcept {
     return detail::mru.win == win ? detail::mru.window : nullptr;
 }
@@ -178,7 +178,7 @@ inline void put_window_away() noexcept { detail::mru.window = nullptr; }
                ? window
                : nullptr;
 }
-/// What dense_bytes() says if the datatype is at hand, else 0.
+/// What dense_bytes() says if the datatype is the most recently used one, else 0.
 inline std::uint64_t mru_dense_bytes(MPI_Datatype type) noexcept {
     const detail::MruLookups& hand = detail::mru;
     return hand.type == type && hand.type_generation == datatype_generation() ? hand.dense_bytes : 0;
@@ -209,7 +209,7 @@ inline std::uint64_t element_bytes(MPI_Datatype type) noexcept {
     return detail::find_type(type).element_bytes;
 }
 
-/// Puts them at hand, if that may be; a window that nothing is cached of is not.
+/// Makes them the most recently used ones; not a window that is off.
 void remember_mru(MPI_Win win, Window* window) noexcept;
 void forget_mru(const Window& window) noexcept;
 void remember_mru(MPI_Datatype type) noexcept;

@@ -3,11 +3,12 @@
 
 // Passthrough: the whole process bypasses. When all targets of all windows are bypassed or off, gets, puts,
 // accumulates, atomics and flushes go straight to the library, and only their number is counted. When the
-// budget is spent, the next call is looked at again: it is as large as the shortest backoff that is left, and
-// at most passthrough_calls.
+// budget is spent, calls are looked up again. The budget is as large as the shortest backoff that is left,
+// and at most passthrough_calls.
 //
-// What went by is not known. So at the end the process acquires, and every target counts as having operations
-// of all kinds outstanding. Locks, fences and waits are always looked at, so that epochs stay known.
+// Which calls these were is not known. So at the end the process acquires, and every target counts as having
+// operations of all kinds outstanding. Locks, fences and waits are never passed through, so that epochs stay
+// known.
 //
 // There is none with MPI_THREAD_MULTIPLE, or where somebody asks how many calls there were.
 
@@ -17,14 +18,16 @@ namespace nearfetch {
 
 class Passthrough {
   public:
-    /// Counts a call that goes straight to the library. \return false if it is to be looked at
+    bool is_on() const noexcept { return budget_ != 0; }
+    /// Counts a call that goes straight to the library. \return false if it does not, because the budget is
+    /// spent
     bool takes_call() noexcept {
         if (budget_ == 0) return false;
         if (--budget_ != 0) return true;
         end();
         return false;
     }
-    /// Counts a call that was looked at and bypassed.
+    /// Counts a call that was bypassed by itself.
     void count_bypassed() noexcept {
         if (--calls_to_check_ == 0) begin();
     }

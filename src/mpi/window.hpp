@@ -78,8 +78,8 @@ class Window {
 };
 
 /// The contiguous runs of one access, origin beside target.
-/// \return false if the layouts are not known, differ in size, or have too many blocks: then the access stays
-/// unseen
+/// \return false if the layouts are not known, differ in size, or have too many blocks: then the access is
+/// not cached
 /// \throws std::bad_alloc
 bool make_runs(const Window& window, const void* origin, std::uint64_t origin_count, MPI_Datatype origin_type,
                int target, MPI_Aint displacement, std::uint64_t target_count, MPI_Datatype target_type,

@@ -16,10 +16,10 @@ class StrategySelector {
   public:
     enum class Strategy : std::uint8_t { wanted, whole };
 
-    /// The one to take now: both in turn at first, twice, unless `whole` takes more than twice as long;
+    /// The one to take now: both alternately at first, twice, unless `whole` takes more than twice as long;
     /// then the one that takes less. The other one is tried again when what it takes longer is `most_share`
     /// of what has been taken since, after `least_rest` times at least, and twice as late each time that it
-    /// is tried in vain.
+    /// is tried and loses.
     Strategy next() const;
     /// Which it was, and how long that took for so many bytes that were wanted. \pre bytes > 0
     void took(Strategy strategy, std::uint64_t ns, std::uint64_t bytes);

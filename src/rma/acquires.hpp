@@ -3,8 +3,8 @@
 
 // The acquires of the process: one sequence number for all windows.
 //
-// A process that learns that another has written learns it for all of its windows: the message that says so
-// may name any memory. So a call through which that can happen does not look for windows; it adds one to this
+// A process that acquires, acquires for all of its windows: the message that says that another has written
+// may name any memory. So a call that may synchronise does not look for windows; it adds one to this
 // number, and a window in mode acquire compares it with the number that it saw last, when it is asked for
 // something (000, section III: an acquire is a sequence number). A window that sees another number moves its
 // own sync clock.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Bypassed operations: how a target's operations are treated, what is known of those that nobody looks at,
+// Bypassed operations: how a target's operations are treated, what is known of those that are bypassed,
 // and when a target's accesses go through the cache again.
 
 #include <algorithm>
@@ -172,7 +172,7 @@ std::optional<std::uint64_t> WindowCache::passthrough_budget() const noexcept {
 }
 
 void WindowCache::after_passthrough(std::uint64_t calls) noexcept {
-    // A completion may have gone unseen, and what it completed may have been a poll.
+    // A completion may have been among them, and what it completed may have been a poll.
     last_get_lost();
     for (Target& t : targets_) {
         list(rank_of(t), t);

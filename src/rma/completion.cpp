@@ -345,7 +345,7 @@ void WindowCache::end_interval(Target& t) noexcept {
         t.breaker.record(balance);
         benefit_.record_interval(t.cost.network_per_get());
     }
-    // From now on nobody looks at what this process puts there.
+    // From now on what this process puts there is bypassed.
     if (t.breaker.is_open()) t.updates_when_opened = bypassed_updates_;
     t.interval_hits = t.hits;
     t.interval_hit_bytes = t.hit_bytes;

@@ -4,7 +4,7 @@
 // Finds programs that break their mode's rules: of the hits a sample is fetched again, and what the target
 // has is compared with what the program was given. The second get completes with the program's own next call
 // that completes gets of that target, so that nothing is waited for; until then nobody may write these bytes,
-// as after any get. What this process itself puts there meanwhile is no news.
+// as after any get. What this process itself puts there meanwhile is no stale hit.
 
 #include <algorithm>
 #include <cstddef>

@@ -5,9 +5,9 @@
 // that forgets nothing at a flush it would wait for ever. Two rules let it end:
 //  - The same get again, of the same bytes, after a call that completed it and with no other get between, is
 //    a poll: it goes to the network.
-//  - A program that polls several places in turn is not told from one that reads them again by what it asks
+//  - A program that polls several places is not told from one that reads them again by what it asks
 //    for, but by what it does not do: for a tenth of a second or so everything hits and nothing is
-//    learned. Then the window forgets once, and next waits twice as long, so that a program that needs no
+//    acquired. Then the window forgets once, and next waits twice as long, so that a program that needs no
 //    fresh data pays for a few such refreshes in all.
 // A poll that brings other bytes than the look before it is what the program has waited for. What it reads
 // next may be what another process has written before, so it is an acquire. So is a poll of which that is not

@@ -108,13 +108,13 @@ class WindowCache {
 
     /// More runs than these are many: to keep them takes as long as some gets do.
     static constexpr std::uint64_t few_runs = 16;
-    /// Whether a get in many runs is worth to be looked at in runs: it was asked for before, and what it
+    /// Whether a get in many runs is worth a lookup of each: it was asked for before, and what it
     /// brought then would still be fresh.
     /// \param what names its bytes
     bool asked_again(Rank target, std::uint64_t what) noexcept;
     /// Whether a hit in so many runs takes less than the network.
     bool runs_pay(Rank target, std::uint64_t runs, std::uint64_t size_bytes) const noexcept;
-    /// A get that is not looked at in runs went to the network.
+    /// A get whose runs are not looked up went to the network.
     /// \param origins spans where its bytes go
     /// \param call_ticks what the library's call took
     void record_uncached_get(const RangeGet& get, const ByteRun& origins, std::uint64_t call_ticks) noexcept;
@@ -250,10 +250,10 @@ class WindowCache {
         if (status == 0) epochs_.set(target, Epoch::none);
     }
 
-    /// How many calls may go to the library unseen before a target's backoff is over; nothing unless all
+    /// How many calls may go straight to the library before a target's backoff is over; nothing unless all
     /// targets are bypassed, or the mode is off.
     std::optional<std::uint64_t> passthrough_budget() const noexcept;
-    /// So many calls went to the library unseen, of whatever kind and target.
+    /// So many calls went straight to the library, of whatever kind and target.
     void after_passthrough(std::uint64_t calls) noexcept;
 
     /// The program reaches all of the window by loads and stores: that is bypassed as its own part is.

@@ -10,7 +10,7 @@ namespace {
 
 std::byte value(std::uint64_t i) { return static_cast<std::byte>(i * 7 + i / 251 + 1); }
 
-/// Copies and looks at all bytes, those around included.
+/// Copies and checks all bytes, including those around.
 void copies(std::uint64_t size, std::uint64_t from_skew, std::uint64_t to_skew) {
     std::vector<std::byte> from(from_skew + size);
     for (std::uint64_t i = 0; i < size; ++i)
@@ -36,7 +36,7 @@ TEST(CopyBytes, WhereTheWayOfCopyingChanges) {
             copies(size, skew, 63 - skew);
 }
 
-// Where the destination follows the source closely in their pages, long copies are made another way.
+// If the destination follows the source closely in page offsets, long copies use another loop.
 TEST(CopyBytes, ClosePlacesOfTwoPages) {
     constexpr std::uint64_t page = 4096;
     constexpr std::uint64_t most = 70000;

@@ -33,9 +33,10 @@ void apply(Settings& settings, const std::map<std::string, std::string>& environ
 
 TEST(RenamedSettings, NameTheNewOne) {
     for (const auto& [old_name, name] :
-         {std::pair("recess_calls", "passthrough_calls"), std::pair("block_limit", "run_limit"),
-          std::pair("write_behind_bytes", "write_combining_bytes"),
-          std::pair("write_behind_buffer_bytes", "write_combining_buffer_bytes")}) {
+         {std::pair("recess_calls", /* old name */ "passthrough_calls"),
+          std::pair("block_limit", /* old name */ "run_limit"),
+          std::pair("write_behind_bytes", /* old name */ "write_combining_bytes"),
+          std::pair("write_behind_buffer_bytes", /* old name */ "write_combining_buffer_bytes")}) {
         EXPECT_NE(error_of(old_name, "4096").find(name), std::string::npos) << old_name;
         Settings settings;
         EXPECT_THROW(apply(settings, {{environment_name(old_name), "4096"}}), Error) << old_name;

@@ -36,7 +36,7 @@ TEST(ThreadScratch, GoesWithItsThread) {
     EXPECT_EQ(alive, 0);
 }
 
-/// As a static object's destructor does it in the main thread.
+/// As the destructor of a static object does in the main thread.
 TEST(ThreadScratch, IsMadeAgainByWhoUsesItAfterItsEnd) {
     static Counted* left = nullptr;
     struct Late {
@@ -50,7 +50,7 @@ TEST(ThreadScratch, IsMadeAgainByWhoUsesItAfterItsEnd) {
         }
     };
     std::thread([] {
-        [[maybe_unused]] static thread_local Late late;  // made before: goes after
+        [[maybe_unused]] static thread_local Late late;  // constructed before, so destroyed after
         thread_scratch<Counted, There>().values.push_back(1);
     }).join();
     EXPECT_EQ(alive, 1) << "nothing is left to end it";

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every line of calls.txt that acquires has a litmus test that fails without it.
 
-Runs the litmus programs that are linked with the fault-injection build. Each says of which calls it has left out the
-acquire, one at a time, and then seen the old value. What calls.txt has beyond that, of the calls of the mpi.h
-at hand, has to stand in EXCEPTIONS, and nothing else may.
+Runs the litmus programs that are linked with the fault-injection build. Each says of which calls it has left
+out the acquire, one at a time, and then seen the old value. What calls.txt has beyond that, of the calls of
+the mpi.h in use, has to stand in EXCEPTIONS, and nothing else may.
 """
 
 from __future__ import annotations

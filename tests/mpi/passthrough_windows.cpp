@@ -103,7 +103,8 @@ void off(Kind kind) {
         }
         barrier();
     }
-    if (is_counted()) CHECK(passed_through() > unseen);
+    // Later, puts() has asked for counters, and then there is none.
+    if (is_counted() && kind == Kind::allocate) CHECK(passed_through() > unseen);
     CHECK_MPI(MPI_Win_set_info(window, on));
     for (int version = 5; version < 7; ++version) {
         store_all(window, version);

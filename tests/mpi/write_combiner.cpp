@@ -175,7 +175,7 @@ void atomics(const Window& window) {
 void many() {
     part("more than there is room for");
     const int elements = crowded() ? 1200 : 4000;
-    const Info info{{"nearfetch_write_behind_buffer_bytes", "8KiB"}};
+    const Info info{{"nearfetch_write_combining_buffer_bytes", "8KiB"}};
     const Window window(MPI_Aint{elements} * 8 * size(), 8, Kind::allocate, info);
     const LockAll epoch(window);
     for (int round = 0; round < 2; ++round) {
@@ -215,7 +215,7 @@ void switched_off() {
     barrier();
 }
 
-/// A flush of puts through one window is news for gets through another over the same memory.
+/// A flush of puts through one window is an acquire for gets through another over the same memory.
 void two_windows() {
     part("two windows over the same memory");
     if (!can_create()) return;

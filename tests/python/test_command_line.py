@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`nearfetch run` and `nearfetch settings`, on launchers and programs that are fakes."""
+"""`nearfetch run` and `nearfetch settings`, with fake launchers and programs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ sys.exit(main(sys.argv[3:], Layout(Path(sys.argv[1]), Path(sys.argv[2]))))
 
 @pytest.fixture
 def nearfetch(layout):
-    """Runs the command line as a process of its own: `run` replaces the process."""
+    """Runs the command line in its own process: `run` replaces the process."""
 
     def run(*words: object, **environ: str) -> subprocess.CompletedProcess[str]:
         clean = without_nearfetch(os.environ)
@@ -105,10 +105,10 @@ def test_libmpi_stands_behind_the_interposer_only_where_it_has_to(nearfetch, lau
         result = nearfetch("run", "--", launchers[family], "-n", "2", "python3", "app.py", **environ)
         return next(word for word in result.stdout.split("\n") if str(layout.interposer(family)) in word)
 
-    # Open MPI's interposer would bring along any that the loader finds.
+    # Open MPI's interposer would load any libmpi that the loader finds.
     libmpi = tmp_path / "openmpi" / "lib" / "libmpi.so.40"
     assert preloaded("openmpi").endswith(f"{layout.interposer('openmpi')}:{libmpi}")
-    # The other one finds that which the program loads, which need not be the launcher's.
+    # The other one uses the program's libmpi, which need not be the launcher's.
     assert preloaded("mpich") == str(layout.interposer("mpich"))
     libmpi = tmp_path / "mpich" / "lib" / "libmpi.so.12"
     assert preloaded("mpich", LD_BIND_NOW="1") == f"{layout.interposer('mpich')}:{libmpi}"
@@ -228,7 +228,7 @@ def test_a_stats_folder_of_the_environment_is_made(nearfetch, launchers, elf, tm
 
 
 def test_stats_that_cannot_be_written_is_an_error(nearfetch, launchers, elf):
-    # Root may write into any folder but those of the kernel.
+    # Root may write to any folder except the kernel's.
     result = nearfetch("run", "--stats", "/proc", "--", launchers["openmpi"], elf("app", "libmpi.so.40"))
     assert (result.returncode, result.stdout) == (2, "")
     assert "cannot write in the folder '/proc'" in result.stderr
@@ -263,7 +263,7 @@ def test_two_runs_do_not_write_into_one_folder(nearfetch, script, tmp_path):
     places = f"{tmp_path}/nf/lib {tmp_path}/nf/bin/nearfetch-settings"
     run = f"{sys.executable} -c '{DRIVER}' {places} run --mpi mpich"
     inner = script("inner.sh", 'touch "$NEARFETCH_STATS_DIR/rank-1.json"')
-    # Not even where the environment, as it does here, names the folder: another job does not join in.
+    # Not even if the environment names the folder: another job does not join.
     outer = script(
         "outer.sh",
         f'touch {folder}/rank-0.json\n[ "$1" = other ] && unset NEARFETCH_JOB\n{run} -- {inner}',
@@ -273,7 +273,7 @@ def test_two_runs_do_not_write_into_one_folder(nearfetch, script, tmp_path):
     assert refused.returncode == 2
     assert f"cannot write in the folder '{folder}' (another run by nearfetch writes" in refused.stderr
     assert [file.name for file in folder.iterdir()] == ["rank-0.json"]
-    # What the job itself starts is a part of it, and removes nothing.
+    # What the job itself starts is part of it, and removes nothing.
     joined = nearfetch(*words, "inside")
     assert (joined.returncode, joined.stderr) == (0, "")
     assert sorted(file.name for file in folder.iterdir()) == ["rank-0.json", "rank-1.json"]
@@ -285,7 +285,7 @@ def test_a_run_of_which_no_rank_has_written_says_so(nearfetch, script, tmp_path)
     assert (silent.returncode, silent.stdout) == (0, "")
     assert silent.stderr.startswith("nearfetch: no rank has used nearfetch (")
     assert silent.stderr.count("\n") == 1
-    # One that fails says itself why.
+    # A command that fails reports the reason itself.
     assert nearfetch(*words, script("fails.sh", "exit 5")).stderr == ""
     assert nearfetch(*words, script("writes.sh", 'touch "$NEARFETCH_STATS_DIR/rank-0.json"')).stderr == ""
 
@@ -370,7 +370,7 @@ def test_open_mpis_own_preload_option_is_merged(elf):
         *("mpiexec", "-x", "V=1", "-x", "LD_PRELOAD=/nf.so:/a.so", "-n", "1", app),
         *(":", "-x", "V=1", "-x", "LD_PRELOAD=/nf.so", app),
     ]
-    # Behind the program it is an argument.
+    # After the program it is an argument.
     assert injected("openmpi", app, "-x", "LD_PRELOAD=/a.so")[-3:] == [app, "-x", "LD_PRELOAD=/a.so"]
 
 

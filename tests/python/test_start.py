@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a Python program comes to its MPI library under `nearfetch run`, whatever starts it.
+"""How a Python program finds its MPI library under `nearfetch run`, for every way to start it.
 
-mpi4py's wheel loads the libmpi of its environment for itself alone, and only when it is imported: where no
-launcher that is known tells which one, nearfetch has to find it in the process.
+mpi4py's wheel loads the libmpi of its environment with local symbols, at its import. If no known launcher
+tells which one, nearfetch has to find it in the process.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ print("right")
 
 @pytest.fixture(autouse=True)
 def mpich() -> None:
-    """Skips where there is no MPICH in the environment of this Python, or nearfetch was built without."""
+    """Skips without MPICH in the environment of this Python, or in nearfetch's build."""
     pytest.importorskip("mpi4py")
     if not LIBMPI.exists() or not (BUILD / "lib" / "libnearfetch_mpi_mpich.so").exists():
         pytest.skip("no MPICH in this Python's environment")
@@ -61,7 +61,7 @@ def program(tmp_path: Path) -> Path:
 def run(
     stats: Path, *words: object, family: str = "mpich", **environ: str
 ) -> subprocess.CompletedProcess[str]:
-    """Runs the words under nearfetch, which leaves its statistics in the folder `stats`."""
+    """Runs the words under nearfetch, with statistics in the folder `stats`."""
     command = [*nearfetch_run(BUILD, None, None, stats, family or None), *map(str, words)]
     return subprocess.run(
         command,
@@ -75,7 +75,7 @@ def run(
 
 
 def started(script: Callable[[str, str], Path], program: Path) -> dict[str, list[object]]:
-    """Commands that start `program` in two processes or one, by what is special about them."""
+    """Commands that start `program` in one or two processes, by their special feature."""
     mpiexec = launcher_of("mpich", os.environ)
     python = sys.executable
     return {
@@ -97,9 +97,9 @@ CASES = list(started(lambda name, _: Path(name), Path("program.py"))) if LIBMPI.
 
 
 def check_ran(case: str, done: subprocess.CompletedProcess[str], stats: Path) -> None:
-    """The program ran, on the environment's MPICH, and nearfetch saw the window of each process."""
+    """The program ran on the environment's MPICH, and nearfetch saw the window of each process."""
     assert (done.returncode, done.stderr) == (0, ""), done
-    # MPICH's launcher passes lines on in pieces.
+    # MPICH's launcher splits lines.
     ranks = 2 if "launcher" in case and case != "a launcher of one" else 1
     assert (done.stdout.count("right"), done.stdout.count("MPICH")) == (ranks, ranks), done
     files = [json.loads(file.read_text(encoding="utf-8")) for file in stats.iterdir()]
@@ -113,8 +113,8 @@ def test_the_library_is_that_of_the_program(case, script, program, tmp_path):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_another_library_of_the_system_is_left_alone(case, script, program, tmp_path):
-    # One of the same name, without any of the functions.
+def test_another_library_of_the_system_is_not_used(case, script, program, tmp_path):
+    # One of the same name, without the functions.
     (tmp_path / "system").mkdir()
     other = tmp_path / "system" / "libmpi.so.12"
     build = ["cc", "-shared", "-Wl,-soname,libmpi.so.12", "-xc", "/dev/null", "-o", str(other)]
@@ -162,7 +162,7 @@ def test_what_cannot_work_ends_with_a_sentence(load, family, said, tmp_path):
         pytest.skip(f"built without {family}")
     done = run(tmp_path, sys.executable, "-c", code, family=family)
     if not said:
-        # Open MPI's interposer has brought Open MPI along, which is in its right.
+        # Open MPI's interposer has loaded Open MPI, rightly.
         assert (done.returncode, done.stdout) == (0, "right\n"), done
         return
     assert (done.returncode, done.stdout) == (1, "")

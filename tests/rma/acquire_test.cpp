@@ -108,7 +108,7 @@ TEST_F(AcquireWindowTest, TheSameGetAfterAFlushIsAPoll) {
     EXPECT_TRUE(rig.hits(1, 100, 8, to.data()));
 }
 
-TEST_F(AcquireWindowTest, APollThatBringsNewsIsAnAcquire) {
+TEST_F(AcquireWindowTest, APollThatBringsOtherBytesIsAnAcquire) {
     const Buffer before = bytes(1, 4096, 8);
     fetched(1, 4096, 8);
     fetched(1, 0, 8);
@@ -191,7 +191,7 @@ TEST_F(AcquireWindowTest, WhatMayHaveOvertakenAnUpdateIsNotKept) {
     EXPECT_NE(old, value);
 }
 
-TEST_F(AcquireWindowTest, WhatMayHaveOvertakenAnUpdateThatWentByUncountedIsNotKept) {
+TEST_F(AcquireWindowTest, WhatMayHaveOvertakenAnUpdateThatWasNotCountedIsNotKept) {
     change_setting(&Settings::mode, Mode::off);
     // Here the program puts, which the window is not told of.
     change_setting(&Settings::mode, Mode::acquire);

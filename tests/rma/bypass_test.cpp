@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What becomes of gets while the bet stands back (policy/cost_model.hpp).
+// Bypassed targets, and how they are cached again (policy/circuit_breaker.hpp).
 
 #include <gtest/gtest.h>
 

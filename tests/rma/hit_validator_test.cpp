@@ -11,8 +11,8 @@ using testing::Buffer;
 using testing::Rig;
 using testing::WindowCacheTest;
 
-struct HitChecksTest : WindowCacheTest {
-    HitChecksTest() {
+struct HitValidatorTest : WindowCacheTest {
+    HitValidatorTest() {
         rig.call_site = {this, &reports};
         check_one_in(1);
         rig.window.complete_all(rig.window.now(), FlushKind::full, 0, 0);
@@ -37,7 +37,7 @@ struct HitChecksTest : WindowCacheTest {
     std::vector<void*> callers;
 };
 
-TEST_F(HitChecksTest, WhatIsRightIsCountedAndNothingIsSaid) {
+TEST_F(HitValidatorTest, WhatIsRightIsCountedAndNothingIsSaid) {
     fetched(1, 100, 50);
     EXPECT_EQ(read_and_flush(1, 100, 50), bytes(1, 100, 50));
     EXPECT_EQ(read_and_flush(1, 110, 8), bytes(1, 110, 8));
@@ -50,7 +50,7 @@ TEST_F(HitChecksTest, WhatIsRightIsCountedAndNothingIsSaid) {
     EXPECT_TRUE(reports.empty());
 }
 
-TEST_F(HitChecksTest, AStaleHitIsNamed) {
+TEST_F(HitValidatorTest, AStaleHitIsNamed) {
     fetched(1, 100, 50);
     const Buffer before = bytes(1, 100, 50);
     rig.memory[1][130] ^= 0x0f;
@@ -69,7 +69,7 @@ TEST_F(HitChecksTest, AStaleHitIsNamed) {
     EXPECT_EQ(counters().stale_hits, 1u);
 }
 
-TEST_F(HitChecksTest, EachTargetsChecksEndWithItsOwnFlush) {
+TEST_F(HitValidatorTest, EachTargetsChecksEndWithItsOwnFlush) {
     fetched(1, 100, 8);
     fetched(2, 100, 8);
     rig.memory[1][100] ^= 1;
@@ -83,7 +83,7 @@ TEST_F(HitChecksTest, EachTargetsChecksEndWithItsOwnFlush) {
     EXPECT_EQ(reports.size(), 2u);
 }
 
-TEST_F(HitChecksTest, OneInSoManyIsChecked) {
+TEST_F(HitValidatorTest, OneInSoManyIsChecked) {
     check_one_in(4);
     fetched(1, 100, 8);
     for (int i = 0; i < 12; ++i)
@@ -98,7 +98,7 @@ TEST_F(HitChecksTest, OneInSoManyIsChecked) {
     EXPECT_EQ(counters().checked_hits, 3u);
 }
 
-TEST_F(HitChecksTest, WhatThisProcessPutsIsNoNews) {
+TEST_F(HitValidatorTest, WhatThisProcessPutsIsNotStale) {
     fetched(1, 100, 8);
     Buffer value(4, 0x11);
     read(1, 100, 8);
@@ -114,7 +114,7 @@ TEST_F(HitChecksTest, WhatThisProcessPutsIsNoNews) {
     EXPECT_TRUE(reports.empty());
 }
 
-TEST_F(HitChecksTest, AFailedFlushOrStartLosesNothing) {
+TEST_F(HitValidatorTest, AFailedFlushOrStartLosesNothing) {
     fetched(1, 100, 8);
     rig.memory[1][100] ^= 1;
     rig.status = 3;

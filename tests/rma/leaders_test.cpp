@@ -38,7 +38,7 @@ struct LeadersTest : WindowCacheTest {
     Buffer first = Buffer(8), second = Buffer(8), third = Buffer(8);
 };
 
-TEST_F(LeadersTest, RequestsOfWhatACarrierBringsWaitForIt) {
+TEST_F(LeadersTest, RequestsOfWhatALeaderBringsWaitForIt) {
     EXPECT_EQ(get(1200, first, 7), Begun::leader);
     EXPECT_EQ(get(1300, second, 8), Begun::waiting);
     EXPECT_EQ(get(2040, third, 9), Begun::waiting);
@@ -59,7 +59,7 @@ TEST_F(LeadersTest, RequestsOfWhatACarrierBringsWaitForIt) {
     EXPECT_EQ(rig.messages, 1u);
 }
 
-TEST_F(LeadersTest, WhoIsWaitedForFirstMakesTheCarrierArrive) {
+TEST_F(LeadersTest, WhoIsWaitedForFirstMakesTheLeaderArrive) {
     get(1200, first, 7);
     get(1300, second, 8);
     rig.arrive(1);
@@ -134,7 +134,7 @@ TEST_F(LeadersTest, WhatIsPartlyMissingGoesToTheNetwork) {
     EXPECT_EQ(first, bytes(1, 1200, 8));
 }
 
-TEST_F(LeadersTest, ACarrierWhoseEndNobodySawHasArrived) {
+TEST_F(LeadersTest, ALeaderWhoseEndNobodySawHasArrived) {
     get(1200, first, 7);
     get(1300, second, 8);
     rig.arrive(1);
@@ -160,7 +160,7 @@ TEST_F(LeadersTest, OneThatDoesNotStartLeavesNothingBehind) {
     EXPECT_EQ(fetched(1, 1200, 8), bytes(1, 1200, 8));
 }
 
-TEST_F(LeadersTest, ACarrierWithoutWaitersThatIsOvertakenByAPutIsNotKept) {
+TEST_F(LeadersTest, ALeaderWithoutWaitersThatIsOvertakenByAPutIsNotKept) {
     get(1200, first, 7);
     get(1300, second, 8);
     Buffer value(8, 0x33);

@@ -66,7 +66,7 @@ TEST_F(ManyRunsTest, WhatIsNotLookedAtSharesOnlyTheOriginsThatItHas) {
     EXPECT_FALSE(rig.hits(1, 8192, 64, other.data())) << "it may be the other get's bytes";
 }
 
-TEST_F(ManyRunsTest, TheFirstGetsOfAWindowPassIfItBeginsLate) {
+TEST_F(ManyRunsTest, TheFirstGetsOfAWindowAreBypassedIfItBeginsLate) {
     rig.window.postpone_caching(3);
     for (int i = 0; i < 3; ++i) {
         EXPECT_TRUE(rig.window.is_bypassed(1));
@@ -89,7 +89,7 @@ TEST_F(ManyRunsTest, GetsInPiecesArePostponed) {
     EXPECT_EQ(counters().bypassed, 1U);
 }
 
-TEST_F(ManyRunsTest, AWindowKnowsHowManyGetsWereInVain) {
+TEST_F(ManyRunsTest, AWindowKnowsItsGetsWithoutGain) {
     EXPECT_EQ(rig.window.gets_without_gain(), 0U);
     fetched(1, 0, 64);
     EXPECT_EQ(rig.window.gets_without_gain(), 1U);

@@ -118,7 +118,7 @@ struct Program {
     }
 };
 
-class EngineThreads : public ::testing::TestWithParam<Mode> {};
+class RmaThreads : public ::testing::TestWithParam<Mode> {};
 
 Settings small_cache(Mode mode) {
     Settings s;
@@ -150,7 +150,7 @@ RangeCacheCounters run(const Settings& settings, bool read_only) {
     return window.counters();
 }
 
-TEST_P(EngineThreads, EveryThreadSeesTheMemory) { run(small_cache(GetParam()), false); }
+TEST_P(RmaThreads, EveryThreadSeesTheMemory) { run(small_cache(GetParam()), false); }
 
 TEST(RmaThreadsWriteCombiner, PutsOfAllThreadsLeaveTogether) {
     Settings s = small_cache(Mode::acquire);
@@ -160,19 +160,19 @@ TEST(RmaThreadsWriteCombiner, PutsOfAllThreadsLeaveTogether) {
     EXPECT_GT(c.put_messages, 0u);
 }
 
-TEST(EngineThreadsReadOnly, ReadAhead) {
+TEST(RmaThreadsReadOnly, ReadAhead) {
     Settings s = small_cache(Mode::always_cache);
     s.read_ahead_bytes = 2048;
     EXPECT_GT(run(s, true).read_aheads, 0u);
 }
 
-TEST_P(EngineThreads, TargetsThatFallAsleepAndWake) {
+TEST_P(RmaThreads, BreakersThatOpenAndClose) {
     Settings s = small_cache(GetParam());
     s.bypass = Bypass::on;
     EXPECT_GT(run(s, false).bypassed, 0u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Modes, EngineThreads,
+INSTANTIATE_TEST_SUITE_P(Modes, RmaThreads,
                          ::testing::Values(Mode::off, Mode::transparent, Mode::always_cache,
                                            Mode::user_defined));
 

@@ -16,7 +16,7 @@
 // 001 (section II-B) sends derived types through the same cache as plain ones and flattens them at each get;
 // here a layout is computed once and kept until its handle dies.
 //
-// The handle's death is learned through an attribute: its delete callback runs whichever language frees the
+// The handle's end is noticed through an attribute: its delete callback runs whichever language frees the
 // type, and (unlike a wrapper around MPI_Type_free) only when MPI really gives the handle up, which may be
 // later than the program does. Predefined types never die. A type that takes no attribute is flattened anew
 // each time.
@@ -147,11 +147,11 @@ const Layout& layout_of(MPI_Datatype type, std::uint64_t run_limit) {
         Layout computed = compute_layout(type, blocks);
         layout = Cache::instance().keep(type, blocks, computed);
         if (layout == nullptr) {
-            auto& passing = thread_scratch<std::array<Layout, 4>, struct PassingLayouts>();
-            static thread_local std::size_t turn = 0;
+            auto& transient = thread_scratch<std::array<Layout, 4>, struct TransientLayouts>();
+            static thread_local std::size_t next = 0;
             detail::layout_generation.fetch_add(1, std::memory_order_release);
             if (computed.blocks.size() > run_limit) return not_known;
-            return passing[turn++ % passing.size()] = std::move(computed);
+            return transient[next++ % transient.size()] = std::move(computed);
         }
         if (layout->blocks.size() > run_limit) layout = &not_known;
     }

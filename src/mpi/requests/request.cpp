@@ -6,7 +6,7 @@
 // requests are ours, let the library work, see which have become null. While no such request is under way
 // they cost one load.
 //
-// A completed request may also be what the process learns by that another has written (calls.txt). The end of
+// A completed request may also synchronise (calls.txt). The end of
 // a get, put or accumulate of its own is not: it says what a flush says. Many of these are complete when the
 // library makes them, and all that are served from the cache. Such requests share one handle, which has no
 // status to give: it is never a message's, and to wait for it says nothing either.
@@ -37,28 +37,28 @@ bool is_done(MPI_Request request) noexcept {
 }
 
 /// Tracked requests among those that a call is about to wait for or test.
-class Watched {
+class TrackedAmong {
   public:
-    Watched(int count, const MPI_Request* requests) noexcept {
+    TrackedAmong(int count, const MPI_Request* requests) noexcept {
         for (int i = 0; requests != nullptr && i < count; ++i) {
             if (is_done(requests[i])) continue;
             const RequestId id = RequestTable::instance().find(requests[i]).id;
             if (id != 0)
-                watched_.push_back({i, requests[i], id});
+                tracked_.push_back({i, requests[i], id});
             else
                 ++others_;
         }
     }
 
-    bool any() const noexcept { return !watched_.empty(); }
+    bool any() const noexcept { return !tracked_.empty(); }
     /// Whether none of the requests says anything about what others have written.
     bool silent() const noexcept { return others_ == 0; }
 
     /// To be called after the library's work, which took so long: what is null now has completed.
-    void settle(const MPI_Request* requests, std::uint64_t ticks) noexcept {
+    void update(const MPI_Request* requests, std::uint64_t ticks) noexcept {
         // What it took for others would be too much.
-        const std::uint64_t share = others_ == 0 ? ticks / watched_.size() : 0;
-        for (const One& one : watched_) {
+        const std::uint64_t share = others_ == 0 ? ticks / tracked_.size() : 0;
+        for (const One& one : tracked_) {
             if (requests[one.index] != MPI_REQUEST_NULL)
                 RequestTable::instance().waited(one.request, share);
             else if (const auto tracked = RequestTable::instance().remove(one.request, one.id))
@@ -73,7 +73,7 @@ class Watched {
         MPI_Request request;
         RequestId id;
     };
-    boost::container::small_vector<One, 4> watched_;
+    boost::container::small_vector<One, 4> tracked_;
     int others_ = 0;
 };
 
@@ -88,11 +88,11 @@ void acquire_if_completed(const char* name, int status, const int* done) noexcep
 template <class Call>
 [[gnu::noinline]] int watch_tracked(const char* name, int count, MPI_Request* requests, const int* done,
                                     const Call& call) {
-    Watched watched(count, requests);
-    const std::uint64_t begin_ticks = watched.any() ? ticks() : 0;
+    TrackedAmong tracked(count, requests);
+    const std::uint64_t begin_ticks = tracked.any() ? ticks() : 0;
     return and_then(call, [&](int status) {
-        if (watched.any()) watched.settle(requests, ticks() - begin_ticks);
-        if (!watched.silent()) acquire_if_completed(name, status, done);
+        if (tracked.any()) tracked.update(requests, ticks() - begin_ticks);
+        if (!tracked.silent()) acquire_if_completed(name, status, done);
     });
 }
 
@@ -213,7 +213,7 @@ void forget_requests(const Window& window) noexcept { RequestTable::instance().r
 namespace {
 
 /// The program now knows that a request is complete, and may reuse the buffer before it completes the
-/// request. \return whether that may be news of others
+/// request. \return whether that may synchronise
 bool is_known_complete(MPI_Request request) noexcept {
     if (is_done(request)) return false;
     RequestTable& table = RequestTable::instance();
@@ -319,11 +319,11 @@ int MPI_Request_get_status_all(int count, const MPI_Request requests[], int* fla
     bring(count, requests, Patience::poll);
     const auto look = [&] { return PMPI_Request_get_status_all(count, requests, flag, statuses); };
     return and_then(look, [&](int result) {
-        bool news = result != MPI_SUCCESS;
-        if (!news && *flag)
+        bool synchronises = result != MPI_SUCCESS;
+        if (!synchronises && *flag)
             for (int i = 0; i < count; ++i)
-                news = is_known_complete(requests[i]) || news;
-        if (news) acquire_by("MPI_Request_get_status_all");
+                synchronises = is_known_complete(requests[i]) || synchronises;
+        if (synchronises) acquire_by("MPI_Request_get_status_all");
     });
 }
 
@@ -343,11 +343,11 @@ int MPI_Request_get_status_some(int count, const MPI_Request requests[], int* do
     bring(count, requests, Patience::poll);
     const auto look = [&] { return PMPI_Request_get_status_some(count, requests, done, indices, statuses); };
     return and_then(look, [&](int result) {
-        bool news = result != MPI_SUCCESS;
-        if (!news && *done != MPI_UNDEFINED)
+        bool synchronises = result != MPI_SUCCESS;
+        if (!synchronises && *done != MPI_UNDEFINED)
             for (int i = 0; i < *done; ++i)
-                news = is_known_complete(requests[indices[i]]) || news;
-        if (news) acquire_by("MPI_Request_get_status_some");
+                synchronises = is_known_complete(requests[indices[i]]) || synchronises;
+        if (synchronises) acquire_by("MPI_Request_get_status_some");
     });
 }
 #endif

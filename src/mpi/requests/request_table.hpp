@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The requests that nearfetch knows of: those of gets until they complete, and others whose end is no news.
+// The requests that nearfetch knows of: those of gets until they complete, and others whose end does not synchronise.
 //
 // A get that is fetched with all that is missing around it is a leader: gets with requests of what it brings
 // start nothing, and wait. Their requests are generalized ones (MPI-3.1, 12.2), which are complete as soon as
@@ -40,7 +40,7 @@ struct TrackedRequest {
         else if (keep && window != nullptr)
             window->cache().bypassed_request_completed(id);
     }
-    /// No call that is watched said when it ended: its buffer may have been reused.
+    /// No interposed call said when it ended: its buffer may have been reused.
     void abandon() const noexcept {
         if (is_get()) window->cache().abandon_request(target, id);
     }

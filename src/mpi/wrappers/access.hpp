@@ -105,7 +105,7 @@ ByteRun origins_of(const Access<Count>& access) noexcept {
     return {0, size, reinterpret_cast<std::byte*>(begin)};
 }
 
-/// \return false if the layouts are not known, or it is not one that could be cached: then it stays unseen
+/// \return false if the layouts are not known, or it is not one that could be cached: then it is not cached
 template <class Count>
 bool find_runs(const Window& window, const Access<Count>& access, std::vector<ByteRun>& runs) noexcept try {
     if (const std::uint64_t size = run_bytes(access); size != 0) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a wrapper does after a call through which the process may have learned that another has written. Which
+// What a wrapper does after a call that may synchronise with another process that has written. Which
 // calls these are stands in calls.txt.
 
 #include "rma/acquires.hpp"
@@ -22,7 +22,7 @@ inline void acquire_by(const char* call) noexcept {
 }
 
 /// The same at the end of a scope, also where an error handler of the program throws: a call that fails may
-/// have learned something.
+/// have synchronised.
 class AcquireScope {
   public:
     explicit AcquireScope(const char* call) noexcept : call_(call) {}

@@ -85,8 +85,10 @@ int nearfetch_win_stats(MPI_Win win, const char* counter, unsigned long long* va
                 *value = counters.*row.member;
                 return MPI_SUCCESS;
             }
-        if (counter == std::string_view("puts_collected"))
-            throw Error("counter 'puts_collected'", "its name is puts_combined", "use that name");
+        constexpr std::string_view old_name = "puts_collected";
+        if (counter == old_name)
+            throw Error("counter '" + std::string(old_name) + "'", "its name is puts_combined",
+                        "use that name");
         throw Error("unknown counter '" + std::string(counter) + "'", "the statistics have no such counter",
                     "use a name that stands in rank-<N>.json");
     });

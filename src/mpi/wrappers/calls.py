@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes from calls.txt, for one MPI, the wrappers of the calls that acquire, and the list of exported names.
 
-The parameters come from the prototypes of the mpi.h at hand, after its preprocessing, and the compiler that
+The parameters come from the prototypes of the mpi.h in use, after its preprocessing, and the compiler that
 translates the wrappers compares both. Fortran passes every argument as an address (and the lengths of texts
 behind them), so a Fortran wrapper needs to know no more than how many there are.
 """
@@ -183,7 +183,8 @@ def fortran_wrapper(call: Prototype, name: str, kind: str) -> str:
 def source(table: Table, declared: dict[str, Prototype], family: str) -> str:
     """The translation unit with all wrappers."""
     parts = ["// Made by calls.py from calls.txt.\n#include <mpi.h>\n\n"]
-    parts += ['#include "mpi/wrappers/acquire_scope.hpp"\n#include "mpi/fortran/next_fortran.hpp"\n\nusing namespace nearfetch;\n\n']
+    parts += ['#include "mpi/fortran/next_fortran.hpp"\n#include "mpi/wrappers/acquire_scope.hpp"\n\n']
+    parts += ["using namespace nearfetch;\n\n"]
     parts += ["using Argument [[maybe_unused]] = void*;\n\n", 'extern "C" {\n\n']
     for call in wrapped(table, declared):
         kind = kind_of(table, call.name)

@@ -43,7 +43,7 @@ std::string place_of(void* address) {
 }
 
 /// False where this place has been told of, or enough others.
-bool is_news(std::span<void* const> call_site) {
+bool is_first_report(std::span<void* const> call_site) {
     static std::mutex mutex;
     static auto& told = *new std::vector<const void*>;  // not to go before a handler of atexit()
     const void* const place = call_site.empty() ? nullptr : call_site.front();
@@ -70,7 +70,7 @@ void check_hit(Window& window, int target, std::uint64_t offset, std::span<const
 }
 
 void report_stale_hit(const Window& window, const StaleHit& stale) noexcept try {
-    if (!is_news(stale.call_site)) return;
+    if (!is_first_report(stale.call_site)) return;
     int rank = 0;
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
     std::string callers;
@@ -90,7 +90,8 @@ void report_stale_hit(const Window& window, const StaleHit& stale) noexcept try 
         " at the target: the program has a race, or breaks what mode " + mode +
         " asks for): use another mode, or call nearfetch_win_invalidate before it; called by " + callers +
         ". It was fetched under the same stamp: this process has called nothing since by which it could have "
-        "learned of the change. If the program has no race, and keeps to the mode, that is an error of "
+        "synchronised with the change. If the program has no race, and keeps to the mode, that is an error "
+        "of "
         "nearfetch: report it as docs/consistency.md says\n";
     std::fputs(text.c_str(), stderr);
 } catch (const std::bad_alloc&) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // MPI_Get and MPI_Rget. A get of one run of bytes that is in the cache is served in the first few lines; all
-// others become runs for the engine, or pass by unseen where nearfetch does not know what they mean. Errors
+// others become runs for the window, or go to the library where nearfetch does not know their layout. Errors
 // are the library's own: whatever it would refuse never hits, and is handed to it.
 
 #include <mpi.h>
@@ -23,7 +23,7 @@ namespace nearfetch {
 
 namespace {
 
-/// Whether a get is not to be looked at in runs, because these are many. Where nobody asks again for what
+/// Whether a get's runs are not to be looked up, because these are many. Where nobody asks again for what
 /// would still be fresh, they are not even counted.
 template <class Count>
 bool has_too_many_runs(Window& window, const Access<Count>& call, std::uint64_t size) {
@@ -35,7 +35,7 @@ bool has_too_many_runs(Window& window, const Access<Count>& call, std::uint64_t 
     return !cached.runs_pay(call.target, least_runs(call, window.run_limit()), size);
 }
 
-/// The library's own call of a get that is not looked at in runs.
+/// The library's own call of a get whose runs are not looked up.
 template <class Count>
 int get_unseen(Window& window, const Access<Count>& call, RequestId request, GetStarter& starter) {
     // It may read what this process has put.
@@ -207,28 +207,30 @@ template <class Count>
                            .origin = in_one ? static_cast<std::byte*>(origin) : nullptr});
 }
 
-/// The fast path: a hit is a lookup and a copy.
+/// A hit of any size but the most frequent one.
+[[gnu::noinline]] int copy_hit(void* origin, const std::byte* data, std::uint64_t size) noexcept {
+    copy_bytes(static_cast<std::byte*>(origin), data, size);
+    return MPI_SUCCESS;
+}
+
+/// The fast path: a hit is a lookup and a copy. Each call ends the function, so that a hit needs no stack.
 template <class Count>
-[[gnu::always_inline]] inline bool try_hit(void* origin, Count origin_count, MPI_Datatype origin_type,
-                                           int target, MPI_Aint displacement, Count count, MPI_Datatype type,
-                                           MPI_Win win) noexcept {
+[[gnu::always_inline]] inline int get(void* origin, Count origin_count, MPI_Datatype origin_type, int target,
+                                      MPI_Aint displacement, Count count, MPI_Datatype type, MPI_Win win) {
     Window* const window = mru_window_of(target, win);
-    if (window == nullptr) [[unlikely]]
-        return false;
-    const std::uint64_t size = plain_bytes(origin_count, origin_type, count, type);
-    if (size == 0) [[unlikely]]
-        return false;
-    const std::byte* const data = window->cache().find({.target = target,
-                                                        .offset = window->offset(target, displacement),
-                                                        .size = size,
-                                                        .origin = static_cast<std::byte*>(origin)});
+    const std::uint64_t size = window == nullptr ? 0 : plain_bytes(origin_count, origin_type, count, type);
+    const std::byte* const data = size == 0
+                                      ? nullptr
+                                      : window->cache().find({.target = target,
+                                                              .offset = window->offset(target, displacement),
+                                                              .size = size,
+                                                              .origin = static_cast<std::byte*>(origin)});
     if (data == nullptr) [[unlikely]]
-        return false;
-    if (size == 8) [[likely]]
-        std::memcpy(origin, data, 8);
-    else
-        copy_bytes(static_cast<std::byte*>(origin), data, size);
-    return true;
+        return get_missed<Count>(origin, origin_count, origin_type, target, displacement, count, type, win);
+    if (size != 8) [[unlikely]]
+        return copy_hit(origin, data, size);
+    std::memcpy(origin, data, 8);
+    return MPI_SUCCESS;
 }
 
 /// Others may write as soon as the program has waited for its request, which is complete: so what is fetched
@@ -311,11 +313,14 @@ using namespace nearfetch;
 
 // The bodies are the same for int and MPI_Count.
 #define NEARFETCH_GETS(SUFFIX, COUNT)                                                                 \
-    int MPI_Get##SUFFIX(NEARFETCH_PARAMETERS(COUNT)) {                                                \
+    [[gnu::noinline]] static int get_passed_through##SUFFIX(NEARFETCH_PARAMETERS(COUNT)) {            \
         if (process_passthrough.takes_call()) return PMPI_Get##SUFFIX(NEARFETCH_ARGUMENTS);           \
-        if (try_hit<COUNT>(NEARFETCH_ARGUMENTS)) [[likely]]                                           \
-            return MPI_SUCCESS;                                                                       \
         return get_missed<COUNT>(NEARFETCH_ARGUMENTS);                                                \
+    }                                                                                                 \
+    int MPI_Get##SUFFIX(NEARFETCH_PARAMETERS(COUNT)) {                                                \
+        if (process_passthrough.is_on()) [[unlikely]]                                                 \
+            return get_passed_through##SUFFIX(NEARFETCH_ARGUMENTS);                                   \
+        return get<COUNT>(NEARFETCH_ARGUMENTS);                                                       \
     }                                                                                                 \
     int MPI_Rget##SUFFIX(NEARFETCH_PARAMETERS(COUNT), MPI_Request* request) {                         \
         if (process_passthrough.takes_call()) return PMPI_Rget##SUFFIX(NEARFETCH_ARGUMENTS, request); \

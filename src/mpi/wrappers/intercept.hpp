@@ -26,11 +26,11 @@ int after_sending(WindowCache& cached, int target, FlushKind kind, const Call& c
     const Moment since = cached.now();
     if (kind == FlushKind::local) return call(since);
     // Other windows may expose the same memory: then the puts' completion is an acquire for them.
-    const bool news = Library::overlapping() && cached.has_combined(target);
+    const bool acquires = Library::overlapping() && cached.has_combined(target);
     const int sent = cached.send_combined(target);
     const int status = and_then([&] { return call(since); },
                                 [&](int) {
-                                    if (news) acquire_process();
+                                    if (acquires) acquire_process();
                                 });
     return sent != MPI_SUCCESS ? sent : status;
 }

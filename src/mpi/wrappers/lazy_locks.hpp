@@ -9,7 +9,7 @@
 // it.
 //
 // A library that takes accesses to other targets than those that are locked has to see the locks before them,
-// too: nothing passes while a lock waits.
+// too: nothing is bypassed while a lock waits.
 //
 // For one thread: with MPI_THREAD_MULTIPLE no lock waits.
 

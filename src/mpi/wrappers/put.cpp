@@ -59,7 +59,7 @@ template <class Count, class Call>
     } else {
         status = call();
     }
-    // Where other windows may expose the same memory, its completion is news for them.
+    // Where other windows may expose the same memory, its completion is an acquire for them.
     if (overlapping && status == MPI_SUCCESS) cached.count_read(put.target, true);
     return status;
 }

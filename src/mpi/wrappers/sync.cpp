@@ -62,7 +62,7 @@ template <FlushKind kind, FlushCall call>
 }
 
 template <FlushKind kind, FlushCall call>
-int flush_bypassed(Window& window, int target, MPI_Win win) {
+[[gnu::noinline]] int flush_bypassed(Window& window, int target, MPI_Win win) {
     const int status = window.cache().bypass_flush(target, kind, [&] {
         const int opened = window.open_locks();
         return opened == MPI_SUCCESS ? call(target, win) : opened;
@@ -72,8 +72,15 @@ int flush_bypassed(Window& window, int target, MPI_Win win) {
 }
 
 template <FlushKind kind, FlushCall call>
-int flush(int target, MPI_Win win) {
-    if (process_passthrough.takes_call()) return call(target, win);
+[[gnu::noinline]] int flush_passed_through(int target, MPI_Win win) {
+    return process_passthrough.takes_call() ? call(target, win) : flush_slowly<kind, call>(target, win);
+}
+
+/// Each call ends the function, so that a flush that is elided needs no stack.
+template <FlushKind kind, FlushCall call>
+[[gnu::always_inline]] inline int flush(int target, MPI_Win win) {
+    if (process_passthrough.is_on()) [[unlikely]]
+        return flush_passed_through<kind, call>(target, win);
     Window* const window = mru_window(win);
     if (window != nullptr && window->has(target)) [[likely]] {
         const Served served = window->cache().try_flush(target, kind);

@@ -30,7 +30,7 @@ struct UpdateTarget {
     MPI_Win win;
 };
 
-/// Whether an update may be news when it is complete: its result, if it is an atomic (a read is one like
+/// Whether the completion of an update may synchronise: its result, if it is an atomic (a read is one like
 /// others: processes hand data over by a flag that one sets and the other reads), or what it wrote, if other
 /// windows may expose the same memory.
 /// \param call the atomic's name, null for an update that brings nothing back
@@ -39,16 +39,17 @@ bool may_synchronise(const Window& window, const char* call) noexcept {
     return call != nullptr && window.atomics_synchronize() && !left_out(call);
 }
 
-/// An atomic that changes nothing, or of a window that nothing is cached of: only its news count.
+/// An atomic that changes nothing, or of a window that nothing is cached of: only whether it synchronises
+/// counts.
 void note_read(const UpdateTarget& to, const char* call) noexcept {
     Window* const window = find_window(to.win);
     if (window == nullptr || !window->has(to.rank)) return;
     remember_mru(to.win, window);
-    const bool news = may_synchronise(*window, call);
-    if (news || !window->off()) window->cache().count_read(to.rank, news);
+    const bool synchronises = may_synchronise(*window, call);
+    if (synchronises || !window->off()) window->cache().count_read(to.rank, synchronises);
 }
 
-/// The request of an atomic: its end brings the news. Where it has ended already nobody will see that.
+/// The request of an atomic: its end synchronises. Where it has ended already nobody will see that.
 void track_atomic_request(MPI_Request request, MPI_Win win) {
     const char* const call = "MPI_Rget_accumulate";
     const Window* const window = find_window(win);

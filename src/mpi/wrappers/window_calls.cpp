@@ -24,10 +24,10 @@ Exposed allocated_by(MPI_Aint size, MPI_Aint unit) noexcept {
     return exposed;
 }
 
-/// The same where the others' memory is near.
+/// The same where the others' memory is reached by loads and stores.
 Exposed exposed_to(MPI_Aint size, MPI_Aint unit) noexcept {
     Exposed exposed = allocated_by(size, unit);
-    exposed.near = true;
+    exposed.shared = true;
     return exposed;
 }
 
@@ -50,7 +50,7 @@ int create(const char* call, MPI_Comm comm, MPI_Info info, Exposed exposed, cons
         const int status = and_then(make, [&](int) { acquire_by(call); });
         if (status != MPI_SUCCESS) return status;
         exposed.dynamic = base == nullptr;
-        exposed.near = exposed.near && !names_mode(info);
+        exposed.shared = exposed.shared && !names_mode(info);
         if (base != nullptr) exposed.base = *static_cast<void* const*>(base);
         return library.attach(*win, comm, exposed, settings);
     } catch (const Error& error) {
