@@ -4,7 +4,7 @@
 // entries, a miss, and a miss with its admission. Prints one JSON object per line: name, entries, ns (median
 // of the rounds), least_ns.
 //
-//   core_range_cache [--rounds N] [NAME]
+//   cache_range_cache [--rounds N] [NAME]
 // With NAME only that row is measured (for callgrind).
 
 #include <algorithm>
