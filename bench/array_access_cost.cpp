@@ -4,11 +4,11 @@
 // array, in the own part of a distributed one, prefetched, or at another rank and in the page cache (LAPPS,
 // section 6.2.1). Each kind goes over as many elements with the same stride; they take turns within one
 // process. Reads are added to one sum, each addition waiting for the one before, and, as `..., independent`,
-// to four. `bare get` reads the remote elements of the array by get() of a GlobalPtr: without an array there
-// is nothing to check. Of an array that has something prefetched, an access has to find out whether it is
-// this (6.2.4): that is measured of the same array as without, for another one has its pages elsewhere in the
-// processor's caches. What is prefetched is written twice. With --only one kind runs alone, to count its
-// instructions:
+// to four. `bare get` reads the remote elements of the array by get() of a GlobalPtr. `located get` finds an
+// element's owner and place first: all that the array does but its check. Of an array that has something
+// prefetched, an access has to find out whether it is this (6.2.4): that is measured of the same array as
+// without, for another one has its pages elsewhere in the processor's caches. What is prefetched is written
+// twice. With --only one kind runs alone, to count its instructions:
 //
 //     valgrind --tool=callgrind array_access_cost --rounds 1 --only own --count 100000    # and 200000
 
@@ -93,9 +93,9 @@ class Kinds {
         const double* const plain = local.data();
         const View<double, 1> view = far_.local();
         // The other rank's part of far_: at the same address as this one's.
-        const auto place = allocate<double>(1);
+        const auto some = allocate<double>(1);
         const GlobalPtr<double> others =
-            (place + (far_.own(far_.own_box().lower) - place.local())).at_rank(programs::other_rank());
+            (some + (far_.own(far_.own_box().lower) - some.local())).at_rank(programs::other_rank());
         const Array &far = far_, &manual = manual_, &automatic = automatic_, &learned = learned_;
         std::map<std::string, std::vector<double>> times;
         std::map<std::string, double> sums;
@@ -123,7 +123,13 @@ class Kinds {
                     for (std::int64_t i = 0; i < elements; ++i)
                         (void)far.read({elements + i});  // into the page cache, which acquires have emptied
                 time("remote" + suffix, [&](std::int64_t i) { return far(elements + i); });
-                if (suffix.empty()) time("bare get", [&](std::int64_t i) { return get(others + i); });
+                if (suffix.empty()) {
+                    time("bare get", [&](std::int64_t i) { return get(others + i); });
+                    time("located get", [&](std::int64_t i) {
+                        const Place<1> place = far.layout().place({elements + i});
+                        return get(others.at_rank(place.rank) + place.position);
+                    });
+                }
                 time_writes("write" + suffix, far_);
             };
             const auto time_checked = [&] {

@@ -3,8 +3,9 @@
 
 The workload draws 20,000 gets of 1 B to 64 KiB from 1,000 different ones. A fixed index that is small has
 many conflicting misses. An adaptive one grows. Ours keeps the entries when it grows, and is compared with
-the paper's own algorithm (as-001), which invalidates. Hits and conflicts are exact counts. Configurations
-take turns within one process, and processes without nearfetch take turns with these.
+the paper's own algorithm (as-001), which invalidates. Hits and conflicts are exact counts. Claims are
+about the adaptive index. Configurations take turns within one process, and processes without nearfetch
+take turns with these.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ SAMPLES = 7
 
 def run(options: Options) -> Report:
     """All strategies, over all sizes, on each MPI library."""
-    entries = options.choose([100, 200, 400, 700, 1000, 1500, 2000, 4000], [100, 1000, 4000])
+    entries = options.choose([200, 400, 700, 1000, 1500, 2000, 4000], [200, 1000, 4000])
     length, samples = options.choose(20000, 2000), options.samples(SAMPLES)
     report = Report({"distinct_gets": 1000, "gets": length, "index_entries": entries, "samples": samples})
     report.parameters.update({"strategies": STRATEGIES, "buffer_bytes": "32MiB", "ranks": 2, "seed": 1})
@@ -64,26 +65,23 @@ def run(options: Options) -> Report:
 
 
 def _claims(network: str, rows: dict[tuple[str, int], Row], gets: int) -> list[Claim]:
-    """From the smallest index; and against the paper's own algorithm from each."""
+    """Each about the worst size at the start; times about the smallest."""
     entries = [count for strategy, count in rows if strategy == ADAPTIVE]
-    least, most = entries[0], entries[-1]
-    conflicts = 100 * rows[ADAPTIVE, least]["conflicting"] / gets
-    hits = 100 * rows[ADAPTIVE, least]["hits"] / rows[FIXED, most]["hits"]
-    more, where = min((rows[ADAPTIVE, n]["hits"] - rows[PAPER, n]["hits"], n) for n in entries)
-    faster = Interval.of_ratios(*(rows[strategy, least]["each_seconds"] for strategy in (FIXED, ADAPTIVE)))
-    start = f"{network}, adaptive from {least} entries"
-    return [
-        Claim.at_most(f"{start}: conflicting misses", 10, conflicts, "% of the gets"),
-        Claim.at_least(f"{start}: hits, of those of a fixed index of {most}", 95, hits, "%"),
-        Claim.at_least(f"{start}: faster than fixed", 1, faster, "times"),
-        Claim.at_least(
-            f"{network}, adaptive: hits more than {PAPER}",
-            0,
-            more,
-            "hits",
-            f"{where} entries, the worst start",
+    conflicts, most = max((100 * rows[ADAPTIVE, n]["conflicting"] / gets, n) for n in entries)
+    faster = Interval.of_ratios(
+        *(rows[strategy, entries[0]]["each_seconds"] for strategy in (FIXED, ADAPTIVE))
+    )
+    claims = [
+        Claim.at_most(
+            f"{network}: conflicting misses", 10, conflicts, "% of the gets", f"from {most} entries"
         ),
+        Claim.at_least(f"{network}: faster than fixed", 1, faster, "times", f"from {entries[0]} entries"),
     ]
+    for other in (FIXED, PAPER):
+        more, least = min((rows[ADAPTIVE, n]["hits"] - rows[other, n]["hits"], n) for n in entries)
+        text = f"{network}: hits more than {other}"
+        claims.append(Claim.at_least(text, 0, more, "hits", f"from {least} entries"))
+    return claims
 
 
 def _measure(place: Place, sequence: Path, entries: list[int], samples: int, options: Options) -> list[Row]:

@@ -14,12 +14,10 @@ from bench.report import Report
 
 TITLE = "Barnes-Hut: access types over the index size (001, Fig. 13)"
 
-HITS_PERCENT = 80
-
 
 def run(options: Options) -> Report:
     """One run each."""
     grid = apps.Grid(["1MiB"], options.choose([250, 1000, 4000, 20000], [1000, 20000]))
     report = apps.accesses(study(options), grid, options)
-    report.claims = apps.conflict_claims(report.rows, "1MiB", HITS_PERCENT)
+    report.claims = apps.access_claims(report.rows)
     return report

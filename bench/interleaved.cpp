@@ -51,7 +51,7 @@ Calls find_all_next() {
 
 const Paddings all_next(find_all_next());
 const Paddings all_past(past);
-const Calls* now = &all_next.of(0);
+const Calls* now = &all_next.in(0);
 unsigned barriers = 0;
 
 void begin(unsigned repetition) noexcept {
@@ -76,7 +76,7 @@ int MPI_Win_lock_all(int assert, MPI_Win win) { return now->lock_all(assert, win
 int MPI_Win_unlock_all(MPI_Win win) { return now->unlock_all(win); }
 
 int MPI_Barrier(MPI_Comm comm) {
-    const int status = all_next.of(0).barrier(comm);
+    const int status = all_next.in(0).barrier(comm);
     const unsigned before = barriers++;
     if (before >= barriers_before && (before - barriers_before) % barriers_each == 0)
         begin((before - barriers_before) / barriers_each);

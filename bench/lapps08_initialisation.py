@@ -16,6 +16,7 @@ from bench.harness import Options
 from bench.lapps11_programs import NETWORK
 from bench.pgas import Stage
 from bench.plots import Lines
+from bench.promises import AS_FAST
 from bench.report import Claim, Interval, Report, Row, worst
 
 TITLE = "All of a distributed matrix for every rank: the first time (004, Fig. 8)"
@@ -75,4 +76,5 @@ def _claim(rows: Sequence[Row], side: str, time: str) -> Claim:
     ]
     measured, where = worst(Claim.at_least, chosen)
     text = f"{side} over {HAND}, " + ("MPI over TCP" if time == "mpi" else f"{time} time")
-    return Claim.at_least(f"{text}, the worst of {len(chosen)}", 1, measured, "times", where)
+    least = 1 if time == "virtual" else AS_FAST
+    return Claim.at_least(f"{text}, the worst of {len(chosen)}", least, measured, "times", where)

@@ -81,58 +81,33 @@ def programs(options: Options) -> list[Program]:
     columns = ["--columns", options.choose(100, 20), "--rounds", options.choose(5, 2)]
     tree = ["--bodies", bodies, "--steps", 2, "--max-bodies", options.choose(100, 10)]
     table = ["--keys", options.choose(20000, 500), "--lookups", options.choose(10000, 300)]
+    counted = [*table, "--counter-every", 100]
+    near = ["--rounds", options.choose(20, 2)]
+    written = [*near, "--reads", 0, "--writes", 5000]
+    lcc = [GRAPH, "--max-vertices"]
     fixed = {"best": "always-cache", "read_only": True}
+    locks, relaxed = {"locks": "access"}, {"atomics": "relaxed"}
+    each = {"seconds": "force_seconds_per_body", "best": "user-defined"}
+    body = f"Barnes-Hut, force time of a body ({tree[-1]} of each rank)"
+    hashed = Program("hash_table", table, "checksum", what="hash table", puts_timed=False, **fixed)
     return [
-        Program("lcc", [GRAPH, "--max-vertices", vertices], "average", what="LCC", **fixed),
+        Program("lcc", [*lcc, vertices], "average", what="LCC", **fixed),
         Program(
             "lcc",
-            [GRAPH, "--max-vertices", locked, "--lock-each"],
+            [*lcc, locked, "--lock-each"],
             "average",
-            promise={"locks": "access"},
+            promise=locks,
             what="LCC, a lock for each get",
             **fixed,
         ),
-        Program("hash_table", table, "checksum", what="hash table", puts_timed=False, **fixed),
-        Program(
-            "hash_table",
-            [*table, "--counter-every", 100],
-            "checksum",
-            promise={"atomics": "relaxed"},
-            what="hash table with a counter",
-            puts_timed=False,
-            **fixed,
-        ),
-        Program(
-            "barnes_hut",
-            tree,
-            "checksum",
-            "force_seconds_per_body",
-            "user-defined",
-            what=f"Barnes-Hut, force time of a body ({tree[-1]} of each rank)",
-        ),
-        Program("nearby", ["--rounds", options.choose(20, 2)], "sum", what="nearby reads"),
-        Program(
-            "nearby",
-            ["--rounds", options.choose(20, 2), "--requests", 1],
-            "sum",
-            what="nearby reads by requests",
-        ),
-        Program(
-            "nearby",
-            ["--rounds", options.choose(20, 2), "--requests", 100],
-            "sum",
-            what="nearby reads by a hundred requests",
-        ),
-        Program(
-            "nearby",
-            ["--rounds", options.choose(20, 2), "--reads", 0, "--writes", 5000],
-            "wrong",
-            read_only=True,
-            what="nearby writes",
-        ),
-        Program(
-            "coarray_transpose", columns, "checksum", promise={"locks": "access"}, what="Fortran coarrays"
-        ),
+        hashed,
+        hashed._replace(arguments=counted, promise=relaxed, what="hash table with a counter"),
+        Program("barnes_hut", tree, "checksum", what=body, **each),
+        Program("nearby", near, "sum", what="nearby reads"),
+        Program("nearby", [*near, "--requests", 1], "sum", what="nearby reads by requests"),
+        Program("nearby", [*near, "--requests", 100], "sum", what="nearby reads by a hundred requests"),
+        Program("nearby", written, "wrong", read_only=True, what="nearby writes"),
+        Program("coarray_transpose", columns, "checksum", promise=locks, what="Fortran coarrays"),
     ]
 
 

@@ -46,10 +46,8 @@ class Paddings {
 #endif
     }
 
-    /// \param length in instructions
-    const Calls& of(std::size_t length) const noexcept { return calls_[length]; }
     /// \param turn few in a row have lengths from all over, `lengths` of them have each once
-    const Calls& in(std::uint64_t turn) const noexcept { return of(turn * 13 % lengths); }
+    const Calls& in(std::uint64_t turn) const noexcept { return calls_[turn * 13 % lengths]; }
 
   private:
     [[noreturn]] static void give_up() {

@@ -9,8 +9,7 @@
 // through and past, ns that an operation takes more through than past, and the ratio past / through. All are
 // medians over the samples; ratio_of_sums is over all of them together. A sample is four batches, of which
 // the past ones are in the middle: what the first of two batches does to the second, in the processor's
-// cache, say, it does to both sides. Each sample has its own padding (padding.hpp). With --padding the calls
-// through have that much, and those past none: it shows what padding alone does.
+// cache, say, it does to both sides. Each sample has its own padding (padding.hpp).
 
 #include <algorithm>
 #include <array>
@@ -78,8 +77,6 @@ class Side {
         get(got_.data() + filled_, offset, size);
         filled_ += size;
     }
-    /// As bandwidth tests do, which do not look at what they get.
-    void get_into_one(std::uint64_t offset, std::uint64_t size) { get(got_.data(), offset, size); }
     void put(std::uint64_t offset, std::uint64_t size) {
         const int count = static_cast<int>(size);
         calls->put(buffer.data(), count, MPI_BYTE, target_rank, static_cast<MPI_Aint>(offset), count,
@@ -112,7 +109,7 @@ class Side {
     MPI_Win win = MPI_WIN_NULL;
     std::vector<std::byte>& buffer;
     const Paddings& paddings;
-    const Calls* calls = &paddings.of(0);
+    const Calls* calls = &paddings.in(0);
 
   private:
     void get(std::byte* into, std::uint64_t offset, std::uint64_t size) {
@@ -267,7 +264,6 @@ constexpr Pattern patterns[] = {
     {"get_stream_4096", Opened::lock_all, false, 17, in_a_stream<&Side::get, 4096, 16>},
     {"get_many_8", Opened::lock_all, false, many + 1, in_a_stream<&Side::get, 8, many>},
     {"get_many_random_8", Opened::lock_all, false, many + 1, at_random<&Side::get, 8, many>},
-    {"get_many_into_one_8", Opened::lock_all, false, many + 1, in_a_stream<&Side::get_into_one, 8, many>},
     {"rget_random_8", Opened::lock_all, false, 2, request},
     {"rget_many_random_8", Opened::lock_all, false, many + 1, requests},
     {"get_any_size", Opened::lock_all, false, 2, get_any_size},
@@ -311,8 +307,7 @@ void print(const Pattern& pattern, std::uint64_t operations, const std::vector<d
     const auto each = static_cast<double>(operations);
     std::printf(
         "{\"pattern\": \"%s\", \"calls\": %llu, \"operations\": %llu, \"through_ns\": %.6g, \"past_ns\": "
-        "%.6g, "
-        "\"added_ns\": %.6g, \"ratio\": %.6g, \"ratio_of_sums\": %.6g}\n",
+        "%.6g, \"added_ns\": %.6g, \"ratio\": %.6g, \"ratio_of_sums\": %.6g}\n",
         pattern.name, static_cast<unsigned long long>(pattern.calls),
         static_cast<unsigned long long>(operations), median(through_ns) / each, median(past_ns) / each,
         median(added_ns) / each, median(ratios), all_past / all_through);
@@ -323,7 +318,6 @@ struct Choice {
     std::vector<std::string> names;  ///< none: all patterns
     bool allocate = false;
     std::uint64_t samples = 0;
-    std::optional<std::uint64_t> padding;  ///< of the calls that go through, those past have none then
 };
 
 void measure(const Pattern& pattern, int rank, const Choice& choice) {
@@ -332,7 +326,6 @@ void measure(const Pattern& pattern, int rank, const Choice& choice) {
     static const Paddings all_through(through);
     static const Paddings all_past(past);
     Side sides[] = {{all_through, ground, 0}, {all_past, ground, 0.5}};
-    sides[0].calls = &sides[0].paddings.of(choice.padding.value_or(0));
     PMPI_Barrier(MPI_COMM_WORLD);
     if (rank == origin_rank || pattern.both) {
         constexpr std::uint64_t few = 32;
@@ -348,7 +341,7 @@ void measure(const Pattern& pattern, int rank, const Choice& choice) {
         for (std::uint64_t sample = 0; sample < samples_to_take; ++sample) {
             double ns[2] = {};
             for (Side& side : sides)
-                if (!choice.padding) side.calls = &side.paddings.in(sample);
+                side.calls = &side.paddings.in(sample);
             for (const std::size_t side : {0, 1, 1, 0})
                 ns[side] += time_ns(pattern, sides[side], operations);
             for (const std::size_t side : {0, 1})
@@ -371,20 +364,13 @@ int run(int rank, const Choice& choice) {
 Choice read(const Arguments& arguments) {
     Choice choice{.names = split(arguments.text("--patterns", ""), ','),
                   .allocate = arguments.text("--window", "create") == "allocate",
-                  .samples = arguments.number("--samples", 100),
-                  .padding = {}};
+                  .samples = arguments.number("--samples", 100)};
     for (const std::string& name : choice.names)
         if (std::none_of(std::begin(patterns), std::end(patterns),
                          [&](const Pattern& pattern) { return pattern.name == name; }))
             give_up("unknown pattern " + name + " (see bench/patterns.cpp): correct --patterns");
     if (choice.samples < fewest_share)
         give_up("bad --samples " + std::to_string(choice.samples) + " (too few to measure): give 4 or more");
-    if (const std::string length = arguments.text("--padding", ""); !length.empty()) {
-        choice.padding = to_number(length);
-        if (*choice.padding >= Paddings::lengths)
-            give_up("bad --padding " + length + " (too long): give less than " +
-                    std::to_string(Paddings::lengths));
-    }
     return choice;
 }
 
@@ -394,6 +380,6 @@ Choice read(const Arguments& arguments) {
 int main(int argc, char** argv) {
     using namespace nearfetch;
     using namespace nearfetch::bench;
-    const Choice choice = read({argc, argv, {"--window", "--patterns", "--samples", "--padding"}});
+    const Choice choice = read({argc, argv, {"--window", "--patterns", "--samples"}});
     return run_two_ranks(argc, argv, [&](const apps::MpiSession& mpi) { return run(mpi.rank(), choice); });
 }

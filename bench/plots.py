@@ -44,7 +44,8 @@ def panels(count: int, columns: int = 3, width: float = 4.2, height: float = 3.2
     """A figure with `count` axes, at most `columns` side by side."""
     columns = min(count, columns)
     rows = -(-count // columns)
-    figure, grid = plt.subplots(rows, columns, figsize=(width * columns, height * rows), squeeze=False)
+    size = (width * columns, height * rows)
+    figure, grid = plt.subplots(rows, columns, figsize=size, squeeze=False, layout="constrained")
     axes = [axis for line in grid for axis in line]
     for axis in axes[count:]:
         axis.set_visible(False)
@@ -67,10 +68,11 @@ class Lines(NamedTuple):
         """Fills a panel."""
         xs = list(dict.fromkeys(row[self.x] for row in rows if row[self.x] != ""))
         numbers = all(isinstance(x, (int, float)) for x in xs)
+        dashes = iter(("--", ":", "-.") * len(rows))
         for name in dict.fromkeys(row[self.line] for row in rows):
             chosen = [row for row in rows if row[self.line] == name]
             if chosen[0][self.x] == "":
-                axis.axhline(chosen[0][self.y], color="black", linestyle="--", linewidth=0.9, label=name)
+                axis.axhline(chosen[0][self.y], color="black", linestyle=next(dashes), label=name)
                 continue
             places = [row[self.x] if numbers else xs.index(row[self.x]) for row in chosen]
             drawn = axis.plot(
@@ -175,7 +177,6 @@ def _words(column: str) -> str:
 def save(figure: Any, path: Path, title: str) -> None:
     """Writes the figure to `path`."""
     figure.suptitle(title)
-    figure.tight_layout()
     figure.savefig(path)
     plt.close(figure)
 

@@ -142,10 +142,6 @@ class Origin {
     }
 
   private:
-    struct Copying {
-        const char* pattern;
-        std::uint64_t ranges;
-    };
     /// A copy for reference: its times, and what takes the time of a batch.
     struct Reference {
         const char* pattern;
@@ -153,7 +149,6 @@ class Origin {
         std::uint64_t batch;
         std::vector<double> values;
     };
-    static constexpr Copying copyings[] = {{"memcpy", 1}, {"memcpy_rotating", rotating_ranges}};
 
     struct Free {
         void operator()(std::byte* memory) const { ::operator delete[](memory, std::align_val_t{64}); }
@@ -201,11 +196,11 @@ class Origin {
         }
     }
 
-    /// Batches of `operation(window)` on each window, and of the references, in turn.
+    /// Batches of `operation(window)` on each window, and of the reference, in turn.
     template <class Operation>
     void measure_batches(const char* pattern, std::uint64_t size, std::uint64_t samples,
                          std::vector<std::uint64_t> batches, const Operation& operation,
-                         std::vector<Reference> references = {}) {
+                         std::optional<Reference> reference = {}) {
         const AllCounters before = counters();
         std::vector<std::vector<double>> values(windows_.size());
         for (std::uint64_t sample = 0; sample < samples; ++sample) {
@@ -213,12 +208,12 @@ class Origin {
                 values[w].push_back(time_ns(batches[w], [&] { operation(w); }) /
                                     static_cast<double>(batches[w]));
             });
-            for (Reference& each : references)
-                each.values.push_back(each.batch_ns(each.batch) / static_cast<double>(each.batch));
+            if (reference)
+                reference->values.push_back(reference->batch_ns(reference->batch) /
+                                            static_cast<double>(reference->batch));
         }
         report(pattern, size, values, batches, before);
-        for (const Reference& each : references)
-            print(each.pattern, "reference", size, each.values, each.batch, {});
+        if (reference) print(reference->pattern, "reference", size, reference->values, reference->batch, {});
     }
 
     /// Get + flush of `ranges` addresses in turn, all of them asked for before.
@@ -237,7 +232,8 @@ class Origin {
                 time_ns(ranges * warm_up_turns, [&] { get_next(w); });
                 batches.push_back(calibrate_each([&] { get_next(w); }));
             }
-            measure_batches(pattern, size, plan_.samples, batches, get_next, references(ranges, size));
+            measure_batches(pattern, size, plan_.samples, batches, get_next,
+                            reference(ranges == 1 ? "memcpy" : "memcpy_rotating", ranges, size));
         }
     }
 
@@ -312,33 +308,21 @@ class Origin {
         print("call", "reference", 0, values, batch, {});
     }
 
-    /// The copies that are compared with hits of `ranges` addresses.
-    std::vector<Reference> references(std::uint64_t ranges, std::uint64_t size) {
-        std::vector<Reference> all;
-        for (const Copying& each : copyings)
-            if (each.ranges == ranges && plan_.has(each.pattern)) all.push_back(reference(each, size));
-        return all;
-    }
-
-    Reference reference(const Copying& copying, std::uint64_t size) {
-        auto memory = std::make_shared<std::vector<std::byte>>(copying.ranges * Plan::stride(size));
-        const auto batch_ns = [=, this, skip = std::uint64_t{0}](std::uint64_t batch) mutable {
-            // Volatile: the compiler may not see through them.
-            void* (*volatile copy)(void*, const void*, std::size_t) = std::memcpy;
-            const std::byte* const source = memory->data();
-            std::uint64_t turn = skip;
-            const auto next_source = [&] {
-                const std::byte* from = source + turn * Plan::stride(size);
-                turn = turn + 1 == copying.ranges ? 0 : turn + 1;
-                return from;
+    /// What hits of `ranges` addresses are compared with, if it is wanted.
+    std::optional<Reference> reference(const char* pattern, std::uint64_t ranges, std::uint64_t size) {
+        if (!plan_.has(pattern)) return {};
+        auto memory = std::make_shared<std::vector<std::byte>>(ranges * Plan::stride(size));
+        std::function<double(std::uint64_t)> batch_ns =
+            [=, this, turn = std::uint64_t{0}](std::uint64_t batch) mutable {
+                // Volatile: the compiler may not see through it.
+                void* (*volatile copy)(void*, const void*, std::size_t) = std::memcpy;
+                return time_ns(batch, [&] {
+                    copy(buffer_.get(), memory->data() + turn * Plan::stride(size), size);
+                    turn = turn + 1 == ranges ? 0 : turn + 1;
+                });
             };
-            const double ns = time_ns(batch, [&] { copy(buffer_.get(), next_source(), size); });
-            skip = turn;
-            return ns;
-        };
-        std::function<double(std::uint64_t)> timed = batch_ns;
-        const std::uint64_t batch = calibrate(timed);
-        return {copying.pattern, std::move(timed), batch, {}};
+        const std::uint64_t batch = calibrate(batch_ns);
+        return Reference{pattern, std::move(batch_ns), batch, {}};
     }
 
     const Plan& plan_;

@@ -104,7 +104,7 @@ def test_misses_in_a_full_cache():
     assert all(row["added_ns"] > 0 and row["calls"] == 2 for row in rows)
     # They are what they are called.
     side = harness.Side("always-cache", overhead.FULL)
-    arguments = ["--window", "create", "--samples", 40, "--patterns", overhead.MISS]
+    arguments = ["--window", "create", "--samples", 200, "--patterns", overhead.MISS]
     outcome = harness.run("patterns", arguments, place, side)
     shares = outcome.shares(0)
     assert shares["capacity"] + shares["failing"] > 0.8

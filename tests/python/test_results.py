@@ -71,7 +71,6 @@ def measured(claims) -> report.Report:
 def test_a_claim_that_fails_ends_with_status_1(monkeypatch, tmp_path, capsys, ratio, status):
     claims = [report.Claim.at_least("speed", 0.97, report.Interval(1, ratio, 1.1), "times")]
     monkeypatch.setattr(module("fig10_occupancy"), "run", lambda options: measured(claims))
-    monkeypatch.setattr(module("fig10_occupancy"), "plot", lambda report, path: None)
     assert main(["fig10_occupancy", "--json", str(tmp_path), "--no-progress"]) == status
     assert ("bench: short: fig10_occupancy: speed" in capsys.readouterr().err) == (status == 1)
     (claim,) = json.loads((tmp_path / "fig10_occupancy.json").read_text(encoding="utf-8"))["claims"]
