@@ -120,7 +120,7 @@ def measure(name: str, options: Options, path: Path, pictures: Path = RESULTS) -
 
 def table(report: Report) -> str:
     """The report's columns as text."""
-    columns = report.columns or list(report.rows[0])
+    columns = report.columns.split() or list(report.rows[0])
     cells = [[_cell(row.get(column, "")) for column in columns] for row in report.rows[:PRINTED_ROWS]]
     widths = [max(len(line[i]) for line in [list(columns), *cells]) for i in range(len(columns))]
     lines = [

@@ -29,7 +29,7 @@ def run(options: Options) -> Report:
     samples = options.samples(SAMPLES)
     distances = options.choose([0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 14, 16, 20, 24, 28, 32], [0, 4])
     report = Report({"samples": samples, "distances": distances, "compute_ns": COMPUTE_NS})
-    report.columns = ("network", "compute_ns", "side", "seconds", "speed_up", "bound_seconds", "get_messages")
+    report.columns = "network compute_ns side seconds speed_up bound_seconds get_messages"
     accesses = options.choose([], ["--accesses", 2000, "--elements", 100_000])
     for stage in pgas.stages(options):
         # A real network takes its real time: fewer distances, and fewer accesses.

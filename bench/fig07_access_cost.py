@@ -18,7 +18,7 @@ from bench import rma
 from bench.harness import CACHED, INTERPOSED, Options, Place, Side, alternate, families
 from bench.plots import Lines
 from bench.promises import MISS_NS, allowed_ns
-from bench.report import Claim, Interval, Report, Row, finding, worst
+from bench.report import Claim, Interval, Report, Row, beside_plain, worst
 from bench.rma import PAST, Rows
 
 TITLE = "Cost of hits, misses and flushes by size (001, Fig. 7)"
@@ -47,8 +47,9 @@ def run(options: Options) -> Report:
             at = partial(rma.measure, place, window, sizes=sizes, samples=batches, gets=gets)
             results = alternate(_sides(at), options.samples(SAMPLES), options, f"{place} {window}")
             report.rows += _rows({"network": str(place), "window": window}, results)
-    report.columns = ("network", "window", "pattern", "config", "size_bytes", "plain_ns", "nearfetch_ns")
-    report.columns += ("added_ns", "of_allowed", "ratio", "interposed_ratio")
+    report.columns = (
+        "network window pattern config size_bytes plain_ns nearfetch_ns of_allowed ratio interposed_ratio"
+    )
     report.claims = _claims(report.rows)
     shown = [row for row in report.rows if row["pattern"] == "miss" and row["config"] != "transparent"]
     report.pictures = [
@@ -64,8 +65,7 @@ def run(options: Options) -> Report:
     ]
     for row in _chosen(report.rows, "hit", "cached"):
         if row["size_bytes"] in (8, 4096):
-            plain = {f"nearfetch_ns{end}": row[f"plain_ns{end}"] for end in ("", "_low", "_high")}
-            report.findings.append(finding(_what(row), plain, row, "nearfetch_ns", "ns", "ratio"))
+            report.findings.append(beside_plain(_what(row), row))
     return report
 
 

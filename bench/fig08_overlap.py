@@ -48,8 +48,7 @@ def run(options: Options) -> Report:
             less = [plain - overlap for plain, overlap in zip(past, overlaps)]
             row.update(Interval.of(less).columns("less_than_plain"))
             report.rows.append({**row, "each_overlap": overlaps})
-    report.columns = ("network", "config", "size_bytes", "overlap", "overlap_low", "overlap_high")
-    report.columns += ("less_than_plain",)
+    report.columns = "network config size_bytes overlap overlap_low overlap_high less_than_plain"
     networks = dict.fromkeys(row["network"] for row in report.rows)
     report.claims = [claim for network in networks for claim in _claims(report.rows, network)]
     report.pictures = [Lines(report.rows, "overlap", "size_bytes", "config", ["network"], log="x")]

@@ -44,15 +44,7 @@ def run(options: Options) -> Report:
         sequence = write_sequence(paper_sequence(1, length), Path(scratch) / "sequence")
         for family in families() if not options.quick else families()[-1:]:
             report.rows += _measure(Place(family, 2, "tcp"), sequence, entries, samples, options)
-    report.columns = (
-        "network",
-        "strategy",
-        "index_entries",
-        "seconds",
-        "plain_seconds",
-        "hits",
-        "conflicting",
-    )
+    report.columns = "network strategy index_entries seconds plain_seconds hits conflicting"
     for network in dict.fromkeys(row["network"] for row in report.rows):
         here = [row for row in report.rows if row["network"] == network]
         report.claims += _claims(

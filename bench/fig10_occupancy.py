@@ -34,7 +34,7 @@ def run(options: Options) -> Report:
             row = {"buffer_bytes": size, "policy": name, "mean_occupancy": round(statistics.fmean(shares), 4)}
             row.update({"least_occupancy": round(min(shares), 4), "occupancy": result["occupancy"]})
             report.rows.append(row)
-    report.columns = ("buffer_bytes", "policy", "mean_occupancy", "least_occupancy")
+    report.columns = "buffer_bytes policy mean_occupancy least_occupancy"
     mean = {(row["buffer_bytes"], row["policy"]): row["mean_occupancy"] for row in report.rows}
     for size in ("1MiB", "4MiB"):
         default, paper = mean[size, cache_sequence.DEFAULT_POLICY], mean[size, "as-001"]

@@ -44,15 +44,7 @@ def run(options: Options) -> Report:
             bar.update()
     for size in BUFFERS:
         _compare(report, size, traces)
-    report.columns = (
-        "buffer_bytes",
-        "policy",
-        "index_entries",
-        "hits_percent",
-        "free_percent",
-        "visited",
-        "used",
-    )
+    report.columns = "buffer_bytes policy index_entries hits_percent free_percent visited used"
     report.pictures = [
         Lines(report.rows, y, "index_entries", "policy", ["buffer_bytes"])
         for y in ("visited", "hits_percent", "free_percent")

@@ -42,7 +42,7 @@ def run(options: Options) -> Report:
     for key, side in grid.sides(bodies.mode, read_ahead).items():
         calls[key] = bodies.call(side)
     report.rows, _ = apps.compare(calls, "force_seconds_per_body", "checksum", samples, options, "barnes_hut")
-    report.columns = ("strategy", "buffer_bytes", "index_entries", "seconds", "speed_up", "hits", "resizes")
+    report.columns = "strategy buffer_bytes index_entries seconds speed_up hits resizes"
     report.pictures = apps.times(report.rows)
     _compare(report, "1MiB", grid.entries[-1])
     return report

@@ -48,8 +48,7 @@ def run(options: Options) -> Report:
     report.claims.append(_as_001(report, grid))
     for family in families():
         _real_graph(report, Place(family, 2, "tcp"), options)
-    report.columns = ("what", "strategy", "buffer_bytes", "index_entries", "seconds", "speed_up", "hits")
-    report.columns += ("resizes",)
+    report.columns = "what strategy buffer_bytes index_entries seconds speed_up hits resizes"
     return report
 
 

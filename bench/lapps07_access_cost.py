@@ -62,7 +62,7 @@ def run(options: Options) -> Report:
             row.update(Interval.of_ratios(times[kind], times[_base(kind)]).columns("over_base"))
             row.update(base=_base(kind), each_ns=times[kind], instructions=instructions.get(kind))
             report.rows.append(row)
-    report.columns = ("stride", "kind", "ns", "ns_low", "ns_high", "base", "over_base", "instructions")
+    report.columns = "stride kind ns ns_low ns_high base over_base instructions"
     report.pictures = [Lines(report.rows, "ns", "stride", "kind", ["base"], log="xy")]
     _compare(report, instructions)
     return report

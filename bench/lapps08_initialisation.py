@@ -25,7 +25,7 @@ SAMPLES = 9
 
 HAND = "hand"
 SIDES = {name: ("--version", name) for name in ("ac", "ac-sd", "mc", "mc-sd", HAND)}
-COLUMNS = ("network", "ranks", "order", "side", "seconds", "seconds_low", "seconds_high", "over_hand")
+COLUMNS = "network ranks order side seconds seconds_low seconds_high over_hand"
 
 
 def run(options: Options) -> Report:

@@ -34,7 +34,7 @@ FASTER = {"ac": 60, "mc": 100}
 def run(options: Options) -> Report:
     """Two ranks, a grid of fixed size, and stars that grow until a point reads all of its row and column."""
     samples = options.samples(SAMPLES)
-    columns = ("network", "order", "radius", "remote_ratio", "side", "seconds", "speed_up", "over_uncached")
+    columns = "network order radius remote_ratio side seconds speed_up over_uncached"
     report = Report({"samples": samples, "network": NETWORK, "iterations": ITERATIONS}, columns=columns)
     work_ns = _work_ns(options)
     report.parameters["work_ns"] = work_ns

@@ -117,7 +117,7 @@ def run(options: Options) -> Report:
     they differ by when their threads are scheduled. So these are compared in longer ones.
     """
     samples = options.samples(SAMPLES)
-    columns = ("program", "scaling", "network", "ranks", "size", "side", "seconds", "over_base", "over_hand")
+    columns = "program scaling network ranks size side seconds over_base over_hand"
     report = Report({"samples": samples, "network": NETWORK}, columns=columns)
     virtual = Stage(NETWORK, "virtual")
     for kernel in KERNELS:

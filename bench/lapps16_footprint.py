@@ -58,7 +58,7 @@ def run(options: Options) -> Report:
     ranks = options.choose(RANKS, 4)
     samples = options.samples(SAMPLES)
     report = Report({"ranks": ranks, "network": NETWORK, "samples": samples})
-    report.columns = ("program", "side", "peak_bytes", "over_base", "over_hand", "added_lines")
+    report.columns = "program side peak_bytes over_base over_hand added_lines"
     for source in SOURCES:
         report.rows += _rows(source, ranks, samples, options)
     for side, most in OVER_HAND.items():

@@ -26,7 +26,7 @@ RANGES = "acquire, ranges only"
 MODES = {
     "plain": PLAIN,
     "transparent": Side("transparent"),
-    RANGES: Side("acquire", {"read_ahead_bytes": 0, "write_behind_bytes": 0}),
+    RANGES: Side("acquire", {"read_ahead_bytes": 0, "write_combining_bytes": 0}),
     "acquire": Side("acquire"),
 }
 
@@ -138,7 +138,7 @@ def run(options: Options) -> Report:
             plain, acquire = by_mode["plain"], by_mode[program.claimed]
             what = f"{label}, {program.claimed}"
             report.findings.append(finding(what, plain, acquire, "seconds", "s", "speed_up"))
-    report.columns = ("what", "mode", "seconds", "speed_up", "hits", "messages", "bytes_moved")
+    report.columns = "what mode seconds speed_up hits messages bytes_moved"
     report.pictures = [Bars(report.rows, "seconds", ["mode"], ["what"], log="x")]
     return report
 
@@ -151,7 +151,7 @@ def _traffic(outcome: Outcome, puts: bool) -> Row:
     messages = operations - outcome.total("hits") - outcome.total("pending_hits")
     if puts:
         operations += outcome.total("puts")
-        messages += outcome.total("puts") - outcome.total("puts_collected") + outcome.total("put_messages")
+        messages += outcome.total("puts") - outcome.total("puts_combined") + outcome.total("put_messages")
     return {
         "messages": messages,
         "bytes_moved": outcome.total("bytes_from_network") + outcome.total("bytes_read_ahead"),

@@ -124,7 +124,7 @@ def run(options: Options) -> Report:
         report.findings.append(
             finding(str(job), by_mode["plain"], by_mode["acquire"], "seconds", "s", "speed_up")
         )
-    report.columns = ("what", "mode", "seconds", "speed_up", "hits", "flushes", "flushes_elided")
+    report.columns = "what mode seconds speed_up hits flushes flushes_elided"
     report.pictures = [Bars(report.rows, "seconds", ["mode"], ["what"])]
     return report
 

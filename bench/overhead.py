@@ -13,14 +13,13 @@ pairs of processes. One process, or pair, is one sample.
 from __future__ import annotations
 
 from functools import partial
-from statistics import median
 from typing import Iterator, Mapping, NamedTuple, Sequence
 
 from bench import apps, harness
 from bench.harness import GRAPH, INTERPOSED, PLAIN, Options, Place, Side, alternate, families, is_built
 from bench.plots import Bars
 from bench.promises import MISS_NS, PROGRAM_RATIO, allowed_ns
-from bench.report import Claim, Interval, Report, Row, worst
+from bench.report import Claim, Interval, Report, Row, beside_plain, worst
 
 TITLE = "What nearfetch costs where it cannot help"
 
@@ -64,18 +63,9 @@ def run(options: Options) -> Report:
         for network in ("shm", "tcp"):
             for program in programs(Place(family, 2, network), options):
                 report.rows.append(program.row(Place(family, 2, network), options))
-    report.columns = (
-        "network",
-        "window",
-        "what",
-        "plain_ns",
-        "nearfetch_ns",
-        "added_ns",
-        "of_allowed",
-        "ratio",
-    )
-    report.columns += ("ratio_low", "ratio_high", "interposed_ratio")
+    report.columns = "network window what plain_ns nearfetch_ns added_ns of_allowed ratio interposed_ratio"
     report.claims = _claims(report.rows)
+    report.findings = [beside_plain(f"{_what(row)}, {row['network']}", row) for row in report.rows]
     report.pictures = [Bars(report.rows, "ratio", ["what", "window"], ["network", "kind"], log="x")]
     return report
 
@@ -98,8 +88,8 @@ def _calls(
         kind = "loop" if pattern in HELPED else "call"
         row: Row = {"kind": kind, "network": str(place), "window": window, "what": pattern}
         row["calls"] = line["calls"]
-        row["plain_ns"] = median(one["past_ns"] for one in runs)
-        row["nearfetch_ns"] = median(one["through_ns"] for one in runs)
+        for column, side in (("plain_ns", "past_ns"), ("nearfetch_ns", "through_ns")):
+            row.update(Interval.of([one[side] for one in runs]).columns(column))
         shares = [one["added_ns"] / allowed_ns(one["past_ns"], one["calls"]) for one in runs]
         row.update(Interval.of(shares).columns("of_allowed"))
         for column in ("added_ns", "ratio", "ratio_of_sums"):
@@ -184,7 +174,8 @@ def _row(
     place: Place, what: str, plain: Sequence[float], nearfetch: Sequence[float], passed: Interval
 ) -> Row:
     row: Row = {"kind": "program", "network": str(place), "window": "", "what": what}
-    row.update(plain_ns=1e9 * median(plain), nearfetch_ns=1e9 * median(nearfetch))
+    row.update(Interval.of(plain).times(1e9).columns("plain_ns"))
+    row.update(Interval.of(nearfetch).times(1e9).columns("nearfetch_ns"))
     row.update(Interval.of_ratios(plain, nearfetch).columns("ratio"))
     return {**row, **passed.columns("interposed_ratio")}
 

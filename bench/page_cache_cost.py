@@ -55,7 +55,7 @@ def run(options: Options) -> Report:
         row["instructions"] = instructions_each(words, 1000, 3000, loops) if counted else None
         row["hits"], row["misses"] = rows[0]["hits"], rows[0]["misses"]
         report.rows.append(row)
-    report.columns = ("access", "side", "ns", "ns_low", "ns_high", "instructions")
+    report.columns = "access side ns ns_low ns_high instructions"
     rows = {(row["access"], row["side"]): row for row in report.rows}
     for pattern in ("hit", "hit-anywhere"):
         what = PATTERNS[pattern]

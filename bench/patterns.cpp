@@ -77,6 +77,8 @@ class Side {
         get(got_.data() + filled_, offset, size);
         filled_ += size;
     }
+    /// As bandwidth tests do, which do not look at what they get.
+    void get_into_one(std::uint64_t offset, std::uint64_t size) { get(got_.data(), offset, size); }
     void put(std::uint64_t offset, std::uint64_t size) {
         const int count = static_cast<int>(size);
         calls->put(buffer.data(), count, MPI_BYTE, target_rank, static_cast<MPI_Aint>(offset), count,
@@ -264,6 +266,7 @@ constexpr Pattern patterns[] = {
     {"get_stream_4096", Opened::lock_all, false, 17, in_a_stream<&Side::get, 4096, 16>},
     {"get_many_8", Opened::lock_all, false, many + 1, in_a_stream<&Side::get, 8, many>},
     {"get_many_random_8", Opened::lock_all, false, many + 1, at_random<&Side::get, 8, many>},
+    {"get_many_into_one_8", Opened::lock_all, false, many + 1, in_a_stream<&Side::get_into_one, 8, many>},
     {"rget_random_8", Opened::lock_all, false, 2, request},
     {"rget_many_random_8", Opened::lock_all, false, many + 1, requests},
     {"get_any_size", Opened::lock_all, false, 2, get_any_size},

@@ -104,17 +104,7 @@ def compare(
     return rows
 
 
-COLUMNS = (
-    "program",
-    "network",
-    "side",
-    "seconds",
-    "speed_up",
-    "bound_seconds",
-    "waited_seconds",
-    "get_messages",
-    "put_messages",
-)
+COLUMNS = "program network side seconds speed_up bound_seconds waited_seconds get_messages put_messages"
 """What is printed of the rows."""
 
 

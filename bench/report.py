@@ -131,18 +131,24 @@ def finding(what: str, without: Row, row: Row, column: str, unit: str, factor: s
     return Finding(what, *sides, unit, Interval.in_row(row, factor))
 
 
+def beside_plain(what: str, row: Row) -> Finding:
+    """What a row has of a get, call or program without nearfetch and with it."""
+    sides = (Interval.in_row(row, column) for column in ("plain_ns", "nearfetch_ns"))
+    return Finding(what, *sides, "ns", Interval.in_row(row, "ratio"))
+
+
 @dataclass
 class Report:
     """What a benchmark hands back."""
 
     parameters: dict[str, Any] = field(default_factory=dict)
-    """Everything that was chosen; `samples` is how often each side was measured."""
+    """Everything that was chosen; `samples` is how often each side was measured, if not once."""
     rows: list[Row] = field(default_factory=list)
     claims: list[Claim] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     pictures: list[Any] = field(default_factory=list)
     """What bench.plots draws of the rows."""
-    columns: Sequence[str] = ()
+    columns: str = ""
     """The columns of `rows` that are printed; empty: all of them."""
 
     def to_json(self, name: str, quick: bool) -> dict[str, Any]:
@@ -153,6 +159,7 @@ class Report:
             "quick": quick,
             "commit": commit(),
             "machine": machine(),
+            "samples": self.parameters.get("samples", 1),
             "parameters": self.parameters,
             "findings": [asdict(each) for each in self.findings],
             "claims": [asdict(claim) for claim in self.claims],

@@ -116,7 +116,7 @@ def read(folder: Path) -> list[Document]:
 
 
 def _document(path: Path) -> Document:
-    wanted = {"name", "command", "quick", "commit", "machine", "parameters", "findings", "claims", "rows"}
+    wanted = {"name", "command", "quick", "commit", "machine", "samples", "findings", "claims"}
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
         missing = wanted - set(document)

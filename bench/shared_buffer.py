@@ -48,15 +48,7 @@ def run(options: Options) -> Report:
                 rows = _measure(Place(family, 2, "tcp"), gets, samples, options, Path(scratch))
                 report.rows += [{"program": name, **row} for row in rows]
                 report.claims.append(_claim(f"{name}, {rows[0]['network']}", rows))
-    report.columns = (
-        "network",
-        "program",
-        "regions_have",
-        "seconds",
-        "speed_up",
-        "one_over_it",
-        "hits_percent",
-    )
+    report.columns = "network program regions_have seconds speed_up one_over_it hits_percent"
     shown = [
         {**row, "split": row["regions_have"] if row["regions_have"] == ONE else "fixed", "regions": regions}
         for row in report.rows

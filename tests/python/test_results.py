@@ -98,7 +98,7 @@ def document(name: str, holds: bool = True, **changed: object) -> dict:
             "python": "3.11.2",
             "mpi": {"Open MPI": "4.1.4", "MPICH": "none"},
         },
-        "parameters": {"samples": 9},
+        "samples": 9,
         "findings": [
             {
                 "what": "LCC",
@@ -117,7 +117,6 @@ def document(name: str, holds: bool = True, **changed: object) -> dict:
                 "detail": "worst",
             }
         ],
-        "rows": [],
     }
     return {**made, **changed}
 
