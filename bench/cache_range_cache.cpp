@@ -79,12 +79,12 @@ double finds(std::uint64_t rounds, std::uint64_t entries, std::uint64_t distinct
 double misses(std::uint64_t rounds, std::uint64_t entries) {
     RangeCache cache(config_for(entries), 1);
     fill(cache, entries);
-    std::vector<nearfetch::Segment> segments;
+    std::vector<nearfetch::LookupPart> parts;
     std::uint64_t offset = entries * stride;
     return measure(rounds, [&] {
         for (std::size_t i = 0; i < lookups; ++i, offset += stride) {
             if (cache.find(0, offset, entry_bytes) != nullptr) std::abort();
-            cache.survey(0, offset, entry_bytes, segments);
+            cache.plan_lookup(0, offset, entry_bytes, parts);
             add(cache, offset, entry_bytes);
         }
     });

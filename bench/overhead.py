@@ -41,10 +41,16 @@ FULL = {"bypass": "off", "adaptive": "off", "read_ahead_bytes": 0, "buffer_bytes
 """A cache that has room for a sixteenth of what the misses read, and never gives up."""
 
 PROMISES = {
-    "call": ("of_allowed", Claim.at_most, 1, "times", "what calls take more, over 10 ns or 5 %"),
-    "loop": ("ratio_of_sums", Claim.at_least, PROGRAM_RATIO, "times", "plain time over nearfetch's of loops"),
-    "miss": ("added_ns", Claim.at_most, MISS_NS, "ns", "what a get and its flush take more that miss"),
-    "program": ("ratio", Claim.at_least, PROGRAM_RATIO, "times", "plain time over nearfetch's of programs"),
+    "call": (
+        "of_allowed",
+        Claim.at_most,
+        1,
+        "times",
+        "time added to a call, over the 10 ns or 5 % that may be",
+    ),
+    "loop": ("ratio_of_sums", Claim.at_least, PROGRAM_RATIO, "times", "loops, plain time over nearfetch's"),
+    "miss": ("added_ns", Claim.at_most, MISS_NS, "ns", "time added to a miss and its flush, in a full cache"),
+    "program": ("ratio", Claim.at_least, PROGRAM_RATIO, "times", "programs, plain time over nearfetch's"),
 }
 """By the kind of a row: the column that is claimed, and what."""
 

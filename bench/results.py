@@ -159,7 +159,9 @@ def page(documents: Sequence[Document]) -> str:
 
 def _section(document: Document) -> str:
     described = module(document["name"])
-    text = f"\n## {described.TITLE}\n\n{(described.__doc__ or '').strip()}\n"
+    # The first line says what the title says.
+    description = (described.__doc__ or "").split("\n\n", 1)[-1].strip()
+    text = f"\n## {described.TITLE}\n\n{description}\n"
     if document["findings"]:
         text += "\n" + _table(FINDINGS, (_finding(document, each) for each in document["findings"]))
     if document["claims"]:

@@ -165,7 +165,7 @@ A sentence.
 
 def test_page_is_made_of_files_and_descriptions(monkeypatch, tmp_path):
     monkeypatch.setattr(results, "NAMES", ("fig15_lcc", "fig16_lcc_accesses"))
-    described = SimpleNamespace(TITLE="A title", __doc__="A sentence.\n")
+    described = SimpleNamespace(TITLE="A title", __doc__="The first line.\n\nA sentence.\n")
     monkeypatch.setattr(results, "module", lambda name: described)
     words = write_results(tmp_path, document("fig15_lcc", holds=False))
     assert results.main(words) == 0
