@@ -102,9 +102,8 @@ def test_misses_in_a_full_cache():
     rows = overhead._misses(place, 10, harness.Options(quick=True, shown=False))
     assert [row["what"] for row in rows] == [f"miss in a full cache, {name}" for name in overhead.POLICIES]
     assert all(row["added_ns"] > 0 and row["calls"] == 2 for row in rows)
-    # They are what they are called.
+    # Most batches, and so their median, are of what they are called; the first ones fill the cache.
     side = harness.Side("always-cache", overhead.FULL)
     arguments = ["--window", "create", "--samples", 200, "--patterns", overhead.MISS]
-    outcome = harness.run("patterns", arguments, place, side)
-    shares = outcome.shares(0)
-    assert shares["capacity"] + shares["failing"] > 0.8
+    shares = harness.run("patterns", arguments, place, side).shares(0)
+    assert shares["capacity"] + shares["failing"] > 0.5 > 0.01 > shares["hits"]
