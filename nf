@@ -23,7 +23,8 @@ usage: ./nf COMMAND
   demo                           a real program, with and without nearfetch, in under 3 minutes
   test [--preset P] [-R REGEX]   checks of the source and all tests (presets: release dev asan tsan)
   bench --list                   the benchmarks
-  bench NAME [--json FILE]       run one, or `all`
+  bench NAME [--json PATH]       run one, or `all`; status 1 where a claim does not hold
+  results                        make docs/results.md from the measurements in docs/results
   run [OPTIONS] -- COMMAND...    run COMMAND with nearfetch in its ranks (./nf run --help)
   settings [--json]              the settings
   which NAME [--mpi FAMILY]      the path of a program of the project (FAMILY: openmpi, mpich, mpiabi; inproc: none)
@@ -230,6 +231,12 @@ bench)
     setup
     want_packages "${programs[@]}"
     PYTHONPATH="$root:$root/python" exec "$python" -m bench "$@"
+    ;;
+results)
+    mkdir -p "$root/build"
+    changed=0
+    need_python >&2
+    PYTHONPATH="$root:$root/python" exec "$python" -m bench.results "$@"
     ;;
 run | settings)
     setup

@@ -1,11 +1,46 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The benchmarks of nearfetch: one module per figure of paper 001, named after it (docs/benchmarks.md)."""
+"""The benchmarks of nearfetch: one module for each figure of a paper, named after it (docs/benchmarks.md)."""
 
+import importlib
 import sys
 from pathlib import Path
+from types import ModuleType
 
 ROOT = Path(__file__).resolve().parents[1]
 """The source tree."""
 
 if str(ROOT / "python") not in sys.path:
     sys.path.insert(0, str(ROOT / "python"))
+
+NAMES = (
+    "modes",
+    "nwchem",
+    "overhead",
+    "fig07_access_cost",
+    "fig08_overlap",
+    "fig09_adaptive_index",
+    "fig10_occupancy",
+    "fig11_victim_selection",
+    "fig12_barnes_hut",
+    "fig13_barnes_hut_accesses",
+    "fig15_lcc",
+    "fig16_lcc_accesses",
+    "shared_buffer",
+    "fig01_synthetic",
+    "fig02_prefetch",
+    "fig03_applications",
+    "page_cache_cost",
+    "lapps07_access_cost",
+    "lapps08_initialisation",
+    "lapps09_update",
+    "lapps10_ratio",
+    "lapps11_programs",
+    "lapps16_footprint",
+)
+"""Modules of this package, in the order of docs/results.md: unmodified programs, the range cache, the page
+cache, arrays. Each has TITLE and run(Options) -> Report; its docstring describes it."""
+
+
+def module(name: str) -> ModuleType:
+    """The module of a benchmark."""
+    return importlib.import_module(f"bench.{name}")

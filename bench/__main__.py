@@ -4,80 +4,54 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 import json
 import sys
 import tempfile
 import time
 from pathlib import Path
-from types import ModuleType
 from typing import Optional, Sequence
 
-from bench import page
-from bench.harness import RESULTS, BenchError, Options, Report, positive, shown_path
+from bench import NAMES, module, plots
+from bench.harness import RESULTS, BenchError, Options, shown_path
+from bench.report import Report
 from nearfetch import NearfetchError
-
-NAMES = (
-    "fig01_synthetic",
-    "fig02_prefetch",
-    "fig03_applications",
-    "fig07_access_cost",
-    "fig08_overlap",
-    "fig09_adaptive_index",
-    "fig10_occupancy",
-    "fig11_victim_selection",
-    "fig12_barnes_hut",
-    "fig13_barnes_hut_accesses",
-    "fig15_lcc",
-    "fig16_lcc_accesses",
-    "lapps07_access_cost",
-    "lapps08_initialisation",
-    "lapps09_update",
-    "lapps10_ratio",
-    "lapps11_programs",
-    "lapps16_footprint",
-    "modes",
-    "never_slower",
-    "nwchem",
-    "page_cache_cost",
-    "shared_buffer",
-)
-"""Modules of this package; each has TITLE, run(Options) -> Report and plot(Report, Path)."""
 
 PRINTED_ROWS = 60
 
 
 def main(arguments: Optional[Sequence[str]] = None) -> int:
-    """Runs the command line; the exit code is 0 also where a claim does not hold."""
+    """Runs the command line; 1 where something could not be measured, or a claim does not hold."""
     parser = _parser()
     options = parser.parse_args(arguments)
     if options.list:
         for name in NAMES:
             print(f"{name:<28}{module(name).TITLE}")
-        print(f"{'all':<28}all of these, and a page that shows them")
+        print(f"{'all':<28}all of these")
         return 0
     if options.name is None:
         parser.error("no benchmark (nothing to run): name one of --list")
-    if options.name == "all" and options.json:
-        parser.error("--json with all (one file cannot take them all): leave it out")
-    problem = _unwritable(Path(options.json)) if options.json else ""
-    if problem:
-        parser.error(f"--json {options.json} ({problem}; what is measured would be lost): name another file")
     names = NAMES if options.name == "all" else (options.name,)
-    asked = Options(options.quick, options.rounds, not options.no_progress)
-    failures: dict[str, str] = {}
-    for number, name in enumerate(names, 1):
-        if len(names) > 1:
-            print(f"{number} of {len(names)}: ", end="")
+    place = Path(options.json) if options.json else RESULTS
+    if options.name == "all" and place.suffix == ".json":
+        parser.error(f"--json {place} with all (one file cannot take them all): name a folder")
+    paths = {name: place if place.suffix == ".json" else place / f"{name}.json" for name in names}
+    problem = next(filter(None, map(_unwritable, paths.values())), "")
+    if problem:
+        parser.error(f"--json {place} ({problem}; what is measured would be lost): name another place")
+    asked = Options(options.quick, not options.no_progress)
+    failures = []
+    for number, (name, path) in enumerate(paths.items(), 1):
+        print(f"{number} of {len(names)}: " if len(names) > 1 else "", end="")
         try:
-            measure(name, asked, Path(options.json) if options.json else RESULTS / f"{name}.json")
+            report = measure(name, asked, path)
         except (BenchError, NearfetchError) as error:
             # The others are worth having: together they take long.
             print(f"bench: {name}: {error}\n", file=sys.stderr)
-            failures[name] = str(error)
-    if options.name == "all":
-        measured = [name for name in names if name not in failures]
-        print(f"all of them on one page: {shown_path(page.write(RESULTS, measured, failures))}")
+            failures.append(f"{name}: could not be measured")
+        else:
+            failures += [f"{name}: {claim.text}" for claim in report.claims if not claim.holds]
+    for failure in failures:
+        print(f"bench: short: {failure}", file=sys.stderr)
     return 1 if failures else 0
 
 
@@ -85,6 +59,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="nf bench",
         description="Benchmarks: one per figure of papers 000, 001 and 004.",
+        epilog="Exit status 1: something could not be measured, or a claim does not hold.",
         allow_abbrev=False,
     )
     parser.add_argument(
@@ -93,14 +68,13 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--list", action="store_true", help="list the benchmarks")
     parser.add_argument(
         "--json",
-        metavar="FILE",
-        help="where to write the results (default: build/bench/NAME.json); a picture beside it",
+        metavar="PATH",
+        help="a file NAME.json, or a folder for it (default: build/bench, where the pictures go)",
     )
     parser.add_argument(
-        "--quick", action="store_true", help="smaller parameters: shows that it runs, not how fast"
-    )
-    parser.add_argument(
-        "--rounds", type=positive, metavar="N", help="times that each side of a comparison is run"
+        "--quick",
+        action="store_true",
+        help="smaller parameters, one sample: shows that it runs, not how fast",
     )
     parser.add_argument("--no-progress", action="store_true", help="no progress bar on standard error")
     return parser
@@ -121,33 +95,32 @@ def _unwritable(path: Path) -> str:
     return ""
 
 
-def module(name: str) -> ModuleType:
-    """The module of a benchmark."""
-    return importlib.import_module(f"bench.{name}")
-
-
-def measure(name: str, options: Options, path: Path) -> Report:
-    """Runs one benchmark, writes its JSON to `path` and a picture beside it, and prints what came out."""
+def measure(name: str, options: Options, path: Path, pictures: Path = RESULTS) -> Report:
+    """Runs one benchmark, writes its JSON to `path` and a picture to `pictures`, and prints what came out."""
     print(f"{name}: {module(name).TITLE}", flush=True)
     begin = time.monotonic()
     report = module(name).run(options)
-    report.parameters = {"quick": options.quick, **report.parameters}
     seconds = time.monotonic() - begin
-    picture = path.with_suffix(".png")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(report.to_json(name), indent=1) + "\n", encoding="utf-8")
-    module(name).plot(report, picture)
+    for folder in (path.parent, pictures):
+        folder.mkdir(parents=True, exist_ok=True)
+    document = report.to_json(name, options.quick)
+    path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+    picture = pictures / f"{name}.png"
+    if report.pictures:
+        plots.draw(report.pictures, picture, module(name).TITLE)
     print(table(report))
     for claim in report.claims:
         verdict = "holds" if claim.holds else "SHORT"
-        print(f"  {verdict}  {claim.text}: {claim.measured:g}, to reach {claim.target}  ({claim.detail})")
+        median, low, high = claim.measured
+        interval = "" if low == high else f" [{low:g}, {high:g}]"
+        print(f"  {verdict}  {claim.text}: {median:g}{interval}, to reach {claim.target}  ({claim.detail})")
     print(f"  {shown_path(path)}, {shown_path(picture)}; {seconds:.0f} s\n", flush=True)
     return report
 
 
 def table(report: Report) -> str:
     """The report's columns as text."""
-    columns = report.columns or list(report.rows[0])
+    columns = report.columns.split() or list(report.rows[0])
     cells = [[_cell(row.get(column, "")) for column in columns] for row in report.rows[:PRINTED_ROWS]]
     widths = [max(len(line[i]) for line in [list(columns), *cells]) for i in range(len(columns))]
     lines = [

@@ -10,22 +10,17 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Callable, Mapping, NamedTuple, Sequence
 
-from bench import plots
-from bench.harness import (
-    PLAIN,
-    BenchError,
-    Options,
-    Outcome,
-    Place,
-    Report,
-    Row,
-    Side,
-    Spread,
-    alternate,
-    run,
-)
+from bench.harness import AS_001, PLAIN, BenchError, Options, Outcome, Place, Side, alternate, run
+from bench.plots import Lines, Stacks
+from bench.report import Claim, Interval, Report, Row
 
-STRATEGIES = ("fixed", "adaptive")
+STRATEGIES: Mapping[str, Mapping[str, object]] = {
+    "fixed": {"adaptive": "off"},
+    "adaptive": {"adaptive": "on"},
+    "fixed, as-001": {"adaptive": "off", **AS_001},
+    "adaptive, as-001": {"adaptive": "on", **AS_001},
+}
+"""Ours, and the paper's own algorithm."""
 
 Key = tuple[str, str, int]
 """Strategy, |S_w| and |I_w|; empty and 0 where they mean nothing."""
@@ -44,12 +39,6 @@ def measure(name: str, arguments: Sequence[object], place: Place, side: Side = P
         path = Path(scratch) / "report.json"
         outcome = run(name, [*arguments, "--json", path], place, side, timeout_s=600)
         return Result(json.loads(path.read_text(encoding="utf-8")), outcome)
-
-
-def cached_side(mode: str, strategy: str, buffer_bytes: str, index_entries: int) -> Side:
-    """nearfetch with these sizes, kept or to start with."""
-    adaptive = "on" if strategy == "adaptive" else "off"
-    return Side(mode, {"adaptive": adaptive, "buffer_bytes": buffer_bytes, "index_entries": index_entries})
 
 
 class Study(NamedTuple):
@@ -80,22 +69,22 @@ class Grid(NamedTuple):
     def sides(
         self, mode: str, more: Mapping[str, Mapping[str, object]] = MappingProxyType({})
     ) -> dict[Key, Side]:
-        """nearfetch with each of them, by strategy, |S_w| and |I_w|; `more`: fixed, with these settings."""
-        sides = {}
-        for buffer in self.buffers:
-            for count in self.entries:
-                for strategy in (*STRATEGIES, *more):
-                    side = cached_side(mode, strategy, buffer, count)
-                    settings = {**side.settings, **more.get(strategy, {})}
-                    sides[strategy, buffer, count] = Side(mode, settings)
-        return sides
+        """nearfetch with each of them, by strategy, |S_w| and |I_w|; `more` strategies."""
+        return {
+            (strategy, buffer, count): Side(
+                mode, {"buffer_bytes": buffer, "index_entries": count, **settings}
+            )
+            for buffer in self.buffers
+            for count in self.entries
+            for strategy, settings in {**STRATEGIES, **more}.items()
+        }
 
 
 def compare(
     calls: Mapping[Key, Callable[[], Result]],
     value: str,
     same: str,
-    rounds: int,
+    samples: int,
     options: Options,
     label: str,
 ) -> tuple[list[Row], dict[Key, list[Result]]]:
@@ -104,7 +93,7 @@ def compare(
     `value` names the time that is compared, `same` the result that must not differ. Raises BenchError where
     it does.
     """
-    results = alternate(calls, rounds, options, label)
+    results = alternate(calls, samples, options, label)
     found = {json.dumps(result.report[same]) for runs in results.values() for result in runs}
     if len(found) != 1:
         raise BenchError(f"{label}: '{same}' differs between runs ({', '.join(sorted(found))}): report it")
@@ -117,9 +106,10 @@ def compare(
             "strategy": strategy,
             "buffer_bytes": buffer,
             "index_entries": entries or "",
+            "each_seconds": times,
         }
-        row.update(Spread.of(times).columns("seconds"))
-        row.update(Spread.of_ratios(plain, times).columns("speed_up"))
+        row.update(Interval.of(times).columns("seconds"))
+        row.update(Interval.of_ratios(plain, times).columns("speed_up"))
         last = runs[-1].outcome
         if last.counters:
             row.update(_access_columns(last))
@@ -137,7 +127,29 @@ def accesses(study: Study, grid: Grid, options: Options) -> Report:
     for (strategy, buffer, entries), runs in alternate(calls, 1, options, str(study.place)).items():
         row: Row = {"strategy": strategy, "buffer_bytes": buffer, "index_entries": entries}
         report.rows.append({**row, **_access_columns(runs[0].outcome)})
+    report.pictures = [Stacks(report.rows, "index_entries", ["strategy"])]
     return report
+
+
+def access_claims(rows: Sequence[Row]) -> list[Claim]:
+    """An adaptive index at its worst start, against the paper's and the largest fixed one."""
+    found = {(row["strategy"], row["index_entries"]): row for row in rows}
+    entries = [count for strategy, count in found if strategy == "adaptive"]
+
+    def share(strategy: str, count: int, kind: str = "hits") -> float:
+        return 100 * found[strategy, count][kind]
+
+    hits, least = min((share("adaptive", count), count) for count in entries)
+    more, where = min((share("adaptive", n) - share("adaptive, as-001", n), n) for n in entries)
+    conflicts, most = max((share("adaptive", count, "conflicting"), count) for count in entries)
+    best, unit = share("fixed", entries[-1]), "% of the gets"
+    return [
+        Claim.at_least(
+            "adaptive: hits, of the largest fixed index's", 90, 100 * hits / best, "%", f"|I_w| = {least}"
+        ),
+        Claim.at_least("adaptive: hits, more than as-001", 0, more, unit, f"|I_w| = {where}"),
+        Claim.at_most("adaptive: conflicting misses", 10, conflicts, unit, f"|I_w| = {most}"),
+    ]
 
 
 def _access_columns(outcome: Outcome) -> Row:
@@ -146,42 +158,6 @@ def _access_columns(outcome: Outcome) -> Row:
     return columns
 
 
-def plot_times(rows: list[Row], label: str, path: Path, title: str) -> None:
-    """Times over |S_w|, one panel per |I_w|; what has no |I_w| is in each of them."""
-    entries = sorted({row["index_entries"] for row in rows if row["index_entries"] != ""})
-    buffers = list(dict.fromkeys(row["buffer_bytes"] for row in rows if row["buffer_bytes"]))
-    figure, axes = plots.panels(len(entries))
-    for axis, count in zip(axes, entries):
-        for strategy in dict.fromkeys(row["strategy"] for row in rows):
-            chosen = [
-                row for row in rows if row["strategy"] == strategy and row["index_entries"] in (count, "")
-            ]
-            spreads = [Spread.in_row(row, "seconds") for row in chosen]
-            if chosen[0]["buffer_bytes"]:
-                plots.line(axis, [buffers.index(row["buffer_bytes"]) for row in chosen], spreads, strategy)
-                for row in chosen:
-                    if row.get("resizes"):
-                        at = (buffers.index(row["buffer_bytes"]), row["seconds"])
-                        axis.annotate(str(row["resizes"]), at, fontsize=7)
-            else:
-                axis.axhline(spreads[0].median, color="black", linestyle="--", label=strategy)
-        axis.set_xticks(range(len(buffers)), buffers)
-        axis.set_xlabel("|S_w|; numbers: adjustments")
-        axis.set_ylabel(label)
-        axis.set_yscale("log")
-        axis.set_title(f"|I_w| = {count}")
-    axes[0].legend(fontsize=7)
-    plots.save(figure, path, title)
-
-
-def plot_accesses(rows: list[Row], path: Path, title: str) -> None:
-    """Stacked access types over |I_w|, one panel per strategy."""
-    strategies = list(dict.fromkeys(row["strategy"] for row in rows))
-    figure, axes = plots.panels(len(strategies))
-    for axis, strategy in zip(axes, strategies):
-        chosen = [row for row in rows if row["strategy"] == strategy]
-        plots.access_types(axis, [str(row["index_entries"]) for row in chosen], chosen)
-        axis.set_xlabel("|I_w|, entries")
-        axis.set_title(f"{strategy}, |S_w| = {chosen[0]['buffer_bytes']}")
-    axes[-1].legend(loc="center left", bbox_to_anchor=(1, 0.5), fontsize=7)
-    plots.save(figure, path, title)
+def times(rows: Sequence[Row]) -> list[Lines]:
+    """Times over |S_w|, one panel per |I_w|."""
+    return [Lines(rows, "seconds", "buffer_bytes", "strategy", ["index_entries"], log="y")]

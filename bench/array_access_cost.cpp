@@ -3,15 +3,20 @@
 // What reading and writing an element costs where the network takes no time, by where it is: in a local
 // array, in the own part of a distributed one, prefetched, or at another rank and in the page cache (LAPPS,
 // section 6.2.1). Each kind goes over as many elements with the same stride; they take turns within one
-// process. Of an array that has something prefetched, an access has to find out whether it is this (6.2.4):
-// that is measured of the same array as without, for another one has its pages elsewhere in the processor's
-// caches. What is prefetched is written twice. With --only one kind runs alone, to count its instructions:
+// process. Reads are added to one sum, each addition waiting for the one before, and, as `..., independent`,
+// to four. `bare get` reads the remote elements of the array by get() of a GlobalPtr. `located get` finds an
+// element's owner and place first: all that the array does but its check. Of an array that has something
+// prefetched, an access has to find out whether it is this (6.2.4): that is measured of the same array as
+// without, for another one has its pages elsewhere in the processor's caches. What is prefetched is written
+// twice. With --only one kind runs alone, to count its instructions:
 //
 //     valgrind --tool=callgrind array_access_cost --rounds 1 --only own --count 100000    # and 200000
 
 #include <CLI/CLI.hpp>
+#include <array>
 #include <map>
 #include <nearfetch/array.hpp>
+#include <numeric>
 
 #include "common/validators.hpp"
 #include "pgas/program.hpp"
@@ -31,23 +36,25 @@ struct Options {
     std::string only;
 };
 
-/// Times `count` reads. \param read gives the element of a place below `elements`
-template <class Read>
-double ns_each(const Options& options, double& sum, const Read& read) {
+/// Times `count` reads that are added to `sums` in turn. \param read gives the element of a place below
+/// `elements`
+template <std::size_t width, class Read>
+double ns_each(const Options& options, std::array<double, width>& sums, const Read& read) {
     const std::uint64_t begin_ns = now_ns();
     std::int64_t place = 0;
-    for (std::int64_t n = 0; n < options.count; ++n) {
-        sum += read(place);
-        place += options.stride;
-        if (place >= elements) place = (place + 1) % options.stride;
-    }
+    for (std::int64_t n = 0; n < options.count; n += width)
+        for (double& sum : sums) {
+            sum += read(place);
+            place += options.stride;
+            if (place >= elements) place = (place + 1) % options.stride;
+        }
     return static_cast<double>(now_ns() - begin_ns) / static_cast<double>(options.count);
 }
 
 /// The same for writes. \param write is given a place and a value
 template <class Write>
 double ns_each_write(const Options& options, const Write& write) {
-    double none = 0;
+    std::array<double, 1> none{};
     const double each = ns_each(options, none, [&](std::int64_t place) {
         write(place, static_cast<double>(place % 7));
         return 0.0;
@@ -85,6 +92,10 @@ class Kinds {
             local[static_cast<std::size_t>(i)] = far_(i);
         const double* const plain = local.data();
         const View<double, 1> view = far_.local();
+        // The other rank's part of far_: at the same address as this one's.
+        const auto some = allocate<double>(1);
+        const GlobalPtr<double> others =
+            (some + (far_.own(far_.own_box().lower) - some.local())).at_rank(programs::other_rank());
         const Array &far = far_, &manual = manual_, &automatic = automatic_, &learned = learned_;
         std::map<std::string, std::vector<double>> times;
         std::map<std::string, double> sums;
@@ -92,8 +103,15 @@ class Kinds {
             const auto is_wanted = [&](const std::string& name) {
                 return rank() == 0 && (options.only.empty() || options.only == name);
             };
+            const auto time_sums = [&]<std::size_t width>(const std::string& name,
+                                                          std::array<double, width> all, const auto& read) {
+                if (!is_wanted(name)) return;
+                times[name].push_back(ns_each(options, all, read));
+                sums[name] += std::accumulate(all.begin(), all.end(), 0.0);
+            };
             const auto time = [&](const std::string& name, const auto& read) {
-                if (is_wanted(name)) times[name].push_back(ns_each(options, sums[name], read));
+                time_sums(name, std::array<double, 1>{}, read);
+                time_sums(name + ", independent", std::array<double, 4>{}, read);
             };
             const auto time_writes = [&](const std::string& name, Array& array) {
                 if (!is_wanted(name)) return;
@@ -101,10 +119,17 @@ class Kinds {
                     options, [&](std::int64_t i, double value) { array.write({elements + i}, value); }));
             };
             const auto time_far = [&](const std::string& suffix) {
-                if (is_wanted("remote" + suffix))
+                if (rank() == 0)
                     for (std::int64_t i = 0; i < elements; ++i)
                         (void)far.read({elements + i});  // into the page cache, which acquires have emptied
                 time("remote" + suffix, [&](std::int64_t i) { return far(elements + i); });
+                if (suffix.empty()) {
+                    time("bare get", [&](std::int64_t i) { return get(others + i); });
+                    time("located get", [&](std::int64_t i) {
+                        const Place<1> place = far.layout().place({elements + i});
+                        return get(others.at_rank(place.rank) + place.position);
+                    });
+                }
                 time_writes("write" + suffix, far_);
             };
             const auto time_checked = [&] {
@@ -129,12 +154,11 @@ class Kinds {
         for (const auto& [name, each] : times)
             run.note(name, each);
         bool right = true;
-        if (const auto learned_sum = sums.extract("prefetched, learned"); !learned_sum.empty()) {
-            double odd = 0;
-            for (int round = 0; round < options.rounds; ++round)
-                ns_each(options, odd, [&](std::int64_t i) { return plain[i | 1]; });
-            right = learned_sum.mapped() == odd;
-        }
+        std::array<double, 1> odd{};
+        for (int round = 0; round < options.rounds; ++round)
+            ns_each(options, odd, [&](std::int64_t i) { return plain[i | 1]; });
+        for (const char* const name : {"prefetched, learned", "prefetched, learned, independent"})
+            if (const auto sum = sums.extract(name); !sum.empty()) right = right && sum.mapped() == odd[0];
         for (const auto& [name, sum] : sums)
             right = right && sum == sums.begin()->second;
         run.result(0, right);
@@ -152,7 +176,7 @@ int main(int argc, char** argv) {
     apps::add_number(program.options(), "--stride", options.stride, 1, elements,
                      "from one element that is read to the next");
     apps::add_number(program.options(), "--count", options.count, 1, std::int64_t{1} << 40,
-                     "elements that are read");
+                     "elements that are read, in fours");
     apps::add_number(program.options(), "--rounds", options.rounds, 1, 1000, "that all kinds take turns in");
     const auto segment_bytes = [] { return std::uint64_t{1} << 20; };
     program.options().add_option("--only", options.only, "kind that runs, without the others");

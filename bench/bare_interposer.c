@@ -3,20 +3,9 @@
 /*
  * The least that any LD_PRELOAD layer under one-sided calls can cost: it stands between the program and MPI,
  * and does nothing but jump on. What nearfetch costs where it leaves gets alone is to be read beside this.
- * Built with NEARFETCH_COUNTING it counts updates and what completes, too: the least that a layer can cost
- * which wants to know when to look at the calls again.
  */
 
 #include <mpi.h>
-
-#if defined(NEARFETCH_COUNTING)
-__attribute__((visibility("hidden"))) unsigned long interposed_calls;
-static inline void count(void) {
-    __atomic_store_n(&interposed_calls, interposed_calls + 1, __ATOMIC_RELAXED);
-}
-#else
-static inline void count(void) {}
-#endif
 
 int MPI_Get(void* origin, int origin_count, MPI_Datatype origin_type, int target, MPI_Aint displacement,
             int target_count, MPI_Datatype target_type, MPI_Win window) {
@@ -32,7 +21,6 @@ int MPI_Rget(void* origin, int origin_count, MPI_Datatype origin_type, int targe
 
 int MPI_Put(const void* origin, int origin_count, MPI_Datatype origin_type, int target, MPI_Aint displacement,
             int target_count, MPI_Datatype target_type, MPI_Win window) {
-    count();
     return PMPI_Put(origin, origin_count, origin_type, target, displacement, target_count, target_type,
                     window);
 }
@@ -40,44 +28,24 @@ int MPI_Put(const void* origin, int origin_count, MPI_Datatype origin_type, int 
 int MPI_Accumulate(const void* origin, int origin_count, MPI_Datatype origin_type, int target,
                    MPI_Aint displacement, int target_count, MPI_Datatype target_type, MPI_Op op,
                    MPI_Win window) {
-    count();
     return PMPI_Accumulate(origin, origin_count, origin_type, target, displacement, target_count, target_type,
                            op, window);
 }
 
 int MPI_Fetch_and_op(const void* origin, void* result, MPI_Datatype type, int target, MPI_Aint displacement,
                      MPI_Op op, MPI_Win window) {
-    count();
     return PMPI_Fetch_and_op(origin, result, type, target, displacement, op, window);
 }
 
 int MPI_Win_lock(int lock_type, int target, int assert, MPI_Win window) {
     return PMPI_Win_lock(lock_type, target, assert, window);
 }
-int MPI_Win_unlock(int target, MPI_Win window) {
-    count();
-    return PMPI_Win_unlock(target, window);
-}
-int MPI_Win_fence(int assert, MPI_Win window) {
-    count();
-    return PMPI_Win_fence(assert, window);
-}
-int MPI_Win_flush(int target, MPI_Win window) {
-    count();
-    return PMPI_Win_flush(target, window);
-}
-int MPI_Win_flush_all(MPI_Win window) {
-    count();
-    return PMPI_Win_flush_all(window);
-}
-int MPI_Win_flush_local(int target, MPI_Win window) {
-    count();
-    return PMPI_Win_flush_local(target, window);
-}
-int MPI_Win_flush_local_all(MPI_Win window) {
-    count();
-    return PMPI_Win_flush_local_all(window);
-}
+int MPI_Win_unlock(int target, MPI_Win window) { return PMPI_Win_unlock(target, window); }
+int MPI_Win_fence(int assert, MPI_Win window) { return PMPI_Win_fence(assert, window); }
+int MPI_Win_flush(int target, MPI_Win window) { return PMPI_Win_flush(target, window); }
+int MPI_Win_flush_all(MPI_Win window) { return PMPI_Win_flush_all(window); }
+int MPI_Win_flush_local(int target, MPI_Win window) { return PMPI_Win_flush_local(target, window); }
+int MPI_Win_flush_local_all(MPI_Win window) { return PMPI_Win_flush_local_all(window); }
 
 int MPI_Send(const void* buffer, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm) {
     return PMPI_Send(buffer, count, type, to, tag, comm);

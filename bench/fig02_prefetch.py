@@ -1,15 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paper 000, Fig. 2: reading computed places with prefetch hints, over their distance, and with one found."""
+"""Reading computed places with prefetch hints, over the prefetch distance in iterations (000, Fig. 2).
+
+Each distance is fixed by hand, and one is found as the loop runs. In some rows an iteration computes for
+longer than a message keeps the network busy. 2 ranks, on modelled networks in virtual time and on the
+wall's clock, and MPI over TCP.
+"""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Sequence
 
-from bench import pgas, plots
-from bench.harness import Claim, Options, Report, Row, Spread
+from bench import pgas
+from bench.harness import Options
+from bench.plots import Lines
+from bench.report import Claim, Interval, Report, Row
 
 TITLE = "Prefetching computed places, over the distance in iterations (000, Fig. 2)"
+
+SAMPLES = 7
 
 AUTO = "auto"
 COMPUTE_NS = {"aries": 1000, "fdr-ib": 700, "10gbe": 6000, "1gbe": 20_000}
@@ -18,10 +26,10 @@ COMPUTE_NS = {"aries": 1000, "fdr-ib": 700, "10gbe": 6000, "1gbe": 20_000}
 
 def run(options: Options) -> Report:
     """Every distance on every network, plain and in iterations that compute; the distances take turns."""
-    rounds = options.rounds_or(5, 1)
+    samples = options.samples(SAMPLES)
     distances = options.choose([0, 1, 2, 3, 4, 5, 6, 8, 10, 12, 14, 16, 20, 24, 28, 32], [0, 4])
-    report = Report({"rounds": rounds, "distances": distances, "compute_ns": COMPUTE_NS})
-    report.columns = ("network", "compute_ns", "side", "seconds", "speed_up", "bound_seconds", "get_messages")
+    report = Report({"samples": samples, "distances": distances, "compute_ns": COMPUTE_NS})
+    report.columns = "network compute_ns side seconds speed_up bound_seconds get_messages"
     accesses = options.choose([], ["--accesses", 2000, "--elements", 100_000])
     for stage in pgas.stages(options):
         # A real network takes its real time: fewer distances, and fewer accesses.
@@ -32,11 +40,23 @@ def run(options: Options) -> Report:
         few = options.choose(["--accesses", 3000], accesses) if is_mpi else accesses
         for compute_ns in [0, COMPUTE_NS[stage.network]] if stage.time == "virtual" else [0]:
             arguments = [*few, "--compute-ns", compute_ns]
-            rows = pgas.compare("prefetch", arguments, stage, rounds, options, sides=sides, base="0")
+            rows = pgas.compare("prefetch", arguments, stage, samples, options, sides=sides, base="0")
             report.rows += [{**row, "compute_ns": compute_ns} for row in rows]
     alone: dict[str, Sequence[object]] = {AUTO: ("--distance", AUTO)}
-    for row in pgas.compare("prefetch", accesses, pgas.ALONE, rounds, options, sides=alone, base=AUTO):
+    for row in pgas.compare("prefetch", accesses, pgas.ALONE, samples, options, sides=alone, base=AUTO):
         report.rows.append({**row, "compute_ns": 0})
+    shown = [
+        {
+            **row,
+            "iterations": int(row["side"]) if row["side"].isdecimal() else "",
+            "distance": "fixed" if row["side"].isdecimal() else row["side"],
+        }
+        for row in report.rows
+        if row["time"] != pgas.ALONE.time
+    ]
+    report.pictures = [Lines(shown, "seconds", "iterations", "distance", ["network", "compute_ns"])]
+    alike = [row for row in pgas.find(report.rows, compute_ns=0) if row["side"] in ("0", AUTO)]
+    report.findings = pgas.findings([row for row in alike if row["time"] != pgas.ALONE.time], base="0")
     report.claims = _claims(report.rows)
     return report
 
@@ -50,9 +70,9 @@ def _claims(rows: list[Row]) -> list[Claim]:
         fixed = [row for row in chosen if row["side"] not in (AUTO, "uncached")]
         best = min(fixed, key=lambda row: row["seconds"])
         where = f"prefetch on {found['network']}" + (f", {compute_ns} ns of computing" if compute_ns else "")
-        ratio = Spread.of_ratios(found["each_seconds"], best["each_seconds"])
-        detail = f"best is {best['side']}; quartiles {ratio.low:.4g} to {ratio.high:.4g}"
-        claims.append(Claim.at_most(f"{where}: found over best distance", 1.05, ratio.median, "", detail))
+        ratio = Interval.of_ratios(found["each_seconds"], best["each_seconds"])
+        detail = f"best is {best['side']}"
+        claims.append(Claim.at_most(f"{where}: found over best distance", 1.05, ratio, "", detail))
         if compute_ns == 0:
             bound = found["bound_seconds"]
             detail = f"without a network the loop takes {alone['seconds'] / bound:.3g} of that"
@@ -60,36 +80,12 @@ def _claims(rows: list[Row]) -> list[Claim]:
                 Claim.at_most(
                     f"{where}: found over the network's message rate",
                     1.10,
-                    found["seconds"] / bound,
+                    Interval.in_row(found, "seconds").times(1 / bound),
                     "",
                     detail if found["time"] == "wall" else "",
                 )
             )
             if network == "fdr-ib":
                 text = f"{where}: over not prefetching"
-                claims.append(Claim.at_least(text, 4, found["speed_up"], "times faster"))
+                claims.append(Claim.at_least(text, 4, Interval.in_row(found, "speed_up"), "times faster"))
     return claims
-
-
-def plot(report: Report, path: Path) -> None:
-    """One panel per network: seconds over the distance, the found one as a line across."""
-    on_networks = [row for row in report.rows if row["time"] != pgas.ALONE.time]
-    keys = list(dict.fromkeys((row["network"], row["compute_ns"]) for row in on_networks))
-    figure, axes = plots.panels(len(keys))
-    for axis, (network, compute_ns) in zip(axes, keys):
-        rows = pgas.find(report.rows, network=network, compute_ns=compute_ns)
-        fixed = [row for row in rows if row["side"].isdecimal()]
-        xs = [int(row["side"]) for row in fixed]
-        plots.line(axis, xs, [Spread.in_row(row, "seconds") for row in fixed], "distance by hand")
-        for side, style in ((AUTO, "-"), ("uncached", ":")):
-            (row,) = pgas.find(rows, side=side)
-            label = "distance found" if side == AUTO else "no cache"
-            axis.axhline(row["seconds"], linestyle=style, color="black", linewidth=0.9, label=label)
-        if rows[0]["bound_seconds"]:
-            axis.axhline(rows[0]["bound_seconds"], linestyle="--", color="gray", linewidth=0.9, label="bound")
-        axis.set_ylim(bottom=0)
-        axis.set_title(network + (f", {compute_ns} ns of computing" if compute_ns else ""))
-    axes[0].set_ylabel("s")
-    axes[0].legend(fontsize=7)
-    axes[-1].set_xlabel("distance, iterations")
-    plots.save(figure, path, TITLE)

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every benchmark needs: programs run in pairs, statistics, claims, and the JSON they end up in.
+"""What every benchmark needs: programs, run in pairs.
 
-A comparison is always paired: its sides take turns (A B A B ...) within one call of `alternate`, so that
-whatever else the machine does meets all of them, and a ratio is formed round by round before its median is
-taken.
+A comparison is always interleaved: its sides are called in turn (A B B A ...) within one `alternate`, so that
+whatever else the machine does meets all of them. A ratio is formed pair by pair before its median is taken.
 """
 
 from __future__ import annotations
@@ -11,19 +10,18 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import signal
-import statistics
 import subprocess
 import tempfile
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence, TypeVar
+from typing import Callable, Mapping, NamedTuple, Optional, Sequence, TypeVar
 
 from tqdm import tqdm
 
 from bench import ROOT
+from bench.report import FEWEST_SAMPLES, Row
 from nearfetch.families import decide
 from nearfetch.mpiexec import mpiexec, nearfetch_run, without_nearfetch
 from nearfetch.run import Prepared, with_library
@@ -45,10 +43,6 @@ ACCESS_TYPES = (
 )
 """How a get can go, by the names of the counters; they add up to `gets`."""
 
-NEVER_SLOWER = 0.97
-"""What plain time over nearfetch's has to be at least."""
-
-Row = dict[str, Any]
 T = TypeVar("T")
 K = TypeVar("K", str, tuple[str, str, int])
 
@@ -70,8 +64,6 @@ class Options:
 
     quick: bool = False
     """Smaller parameters: shows that everything runs, not how fast it is."""
-    rounds: Optional[int] = None
-    """Times that each side of a comparison is run; None: the benchmark's own choice."""
     shown: bool = True
     """Progress on standard error."""
 
@@ -79,57 +71,14 @@ class Options:
         """`quick` when that is asked for, else `full`."""
         return quick if self.quick else full
 
-    def rounds_or(self, full: int, quick: int) -> int:
-        """The number of rounds."""
-        return self.rounds or self.choose(full, quick)
+    def samples(self, full: int) -> int:
+        """How often each side is measured: chosen before, and never again for what falls short."""
+        assert full >= FEWEST_SAMPLES, "too few for a confidence interval"
+        return self.choose(full, 1)
 
     def progress(self, total: int, label: str) -> tqdm:
         """A progress bar of `total` steps."""
         return tqdm(total=total, desc=label, disable=not self.shown, leave=False)
-
-
-@dataclass
-class Claim:
-    """A figure to reach, and what was measured."""
-
-    text: str
-    target: str
-    measured: Optional[float]
-    holds: bool
-    detail: str = ""
-    """Where the measured value comes from, for example the worst pair."""
-
-    @classmethod
-    def at_most(cls, text: str, limit: float, measured: float, unit: str = "", detail: str = "") -> Claim:
-        """A figure that must not exceed `limit`."""
-        return cls(text, f"<= {limit:g} {unit}".rstrip(), _short(measured), measured <= limit, detail)
-
-    @classmethod
-    def at_least(cls, text: str, limit: float, measured: float, unit: str = "", detail: str = "") -> Claim:
-        """A figure that must reach `limit`."""
-        return cls(text, f">= {limit:g} {unit}".rstrip(), _short(measured), measured >= limit, detail)
-
-
-@dataclass
-class Report:
-    """What a benchmark hands back."""
-
-    parameters: dict[str, Any] = field(default_factory=dict)
-    rows: list[Row] = field(default_factory=list)
-    claims: list[Claim] = field(default_factory=list)
-    columns: Sequence[str] = ()
-    """The columns of `rows` that are printed; empty: all of them."""
-
-    def to_json(self, name: str) -> dict[str, Any]:
-        """The document that `./nf bench NAME --json FILE` writes."""
-        return {
-            "name": name,
-            "commit": commit(),
-            "machine": machine(),
-            "parameters": self.parameters,
-            "rows": self.rows,
-            "claims": [asdict(claim) for claim in self.claims],
-        }
 
 
 class Side(NamedTuple):
@@ -138,16 +87,23 @@ class Side(NamedTuple):
     mode: Optional[str] = None
     settings: Mapping[str, object] = {}
     interposed: Optional[str] = None
-    """Without nearfetch, but under a library of this name that does nothing but pass the calls on, or count
-    them, too."""
+    """Without nearfetch, but under a library of this name."""
     counted: bool = True
     """With statistics, for which nearfetch looks at every call: `Outcome.counters`."""
 
 
 PLAIN = Side()
 INTERPOSED = Side(interposed="bare_interposer")
-COUNTING = Side(interposed="counting_interposer")
+"""Under a library that does nothing but pass the calls on (bench/bare_interposer.c)."""
 CACHED = Side("always-cache")
+AS_001: Mapping[str, object] = {
+    "policy": "clampi",
+    "exact_match": "on",
+    "weak_admission": "on",
+    "keep_on_resize": "off",
+    "read_ahead_bytes": 0,
+}
+"""Settings of the paper's own algorithm; of its policies, the full one."""
 
 
 class Place(NamedTuple):
@@ -156,8 +112,6 @@ class Place(NamedTuple):
     family: str = "openmpi"
     ranks: int = 4
     network: str = "tcp"
-    bound: bool = False
-    """Whether each rank stays on one core."""
 
     def __str__(self) -> str:
         return f"{self.family} {self.network}"
@@ -198,7 +152,7 @@ def is_built(family: str, name: str) -> bool:
     return (BUILD / "programs" / family / name).is_file()
 
 
-def core_program(name: str, folder: str = "bench") -> Path:
+def own_program(name: str, folder: str = "bench") -> Path:
     """The path of a program of the project that needs no MPI.
 
     Raises BenchError where it was not built.
@@ -242,7 +196,7 @@ def run_command(
     program said, where it fails or is still running after `timeout_s`.
     """
     environ = {**without_nearfetch(os.environ), **more_env}
-    launch = mpiexec(place.family, place.ranks, place.network, environ, bound=place.bound)
+    launch = mpiexec(place.family, place.ranks, place.network, environ)
     words, env = [*launch.argv, *map(str, command)], launch.env
     with tempfile.TemporaryDirectory(prefix="nearfetch-bench-") as scratch:
         if side.mode is not None:
@@ -311,97 +265,21 @@ def read_counters(folder: Path) -> list[dict[str, int]]:
 
 
 def alternate(
-    sides: Mapping[K, Callable[[], T]], rounds: int, options: Options, label: str
+    sides: Mapping[K, Callable[[], T]], samples: int, options: Options, label: str
 ) -> dict[K, list[T]]:
-    """Calls the sides in turn, `rounds` times; the results by side, in the order of the rounds.
+    """Calls the sides in turn, `samples` times each; the results by side, in their order.
 
-    Every other round goes through the sides backwards, so that none of them is always the first.
+    Every other turn goes through the sides backwards, so that none of them is always the first.
     """
     results: dict[K, list[T]] = {name: [] for name in sides}
-    with options.progress(rounds * len(sides), label) as bar:
-        for number in range(rounds):
+    with options.progress(samples * len(sides), label) as bar:
+        for number in range(samples):
             order = list(sides.items())
             for name, call in order if number % 2 == 0 else reversed(order):
                 bar.set_postfix_str(name if isinstance(name, str) else " ".join(map(str, name)))
                 results[name].append(call())
                 bar.update()
     return results
-
-
-def twice(rows: list[Row], again: Callable[[list[Row]], list[Row]]) -> list[Row]:
-    """Measures once more what came out below NEVER_SLOWER, and lets that count: of hundreds of pairs some are
-    below by chance.
-
-    `again` takes these rows and gives new ones, in their order. What came out at first stays in each row, as
-    `first_ratio`. The library that only passes calls on has the same chance.
-    """
-    below = [row for row in rows if min(row["ratio"], row["interposed_ratio"]) < NEVER_SLOWER]
-    anew = iter(again(below) if below else ())
-    return [
-        {**(next(anew) if any(row is one for one in below) else row), "first_ratio": row["ratio"]}
-        for row in rows
-    ]
-
-
-class Spread(NamedTuple):
-    """A median with its quartiles."""
-
-    median: float
-    low: float
-    high: float
-
-    @classmethod
-    def of(cls, values: Sequence[float]) -> Spread:
-        """The spread of at least one value."""
-        if len(values) == 1:
-            return cls(values[0], values[0], values[0])
-        low, median, high = statistics.quantiles(values, n=4, method="inclusive")
-        return cls(median, low, high)
-
-    @classmethod
-    def in_row(cls, row: Row, name: str) -> Spread:
-        """What `columns(name)` put into a row."""
-        return cls(row[name], row[f"{name}_q1"], row[f"{name}_q3"])
-
-    @classmethod
-    def of_ratios(cls, numerators: Sequence[float], denominators: Sequence[float]) -> Spread:
-        """The spread of the ratios of what was measured in the same round."""
-        return cls.of([a / b for a, b in zip(numerators, denominators) if b])
-
-    def columns(self, name: str) -> Row:
-        """As columns of a row."""
-        return {name: _short(self.median), f"{name}_q1": _short(self.low), f"{name}_q3": _short(self.high)}
-
-
-def commit() -> str:
-    """The commit that is measured; it ends in -changed where the tree differs from it."""
-    if not (ROOT / ".git").exists():
-        return "unknown"
-    git = ["git", "-C", str(ROOT)]
-    known = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
-    if known.returncode != 0:
-        return "unknown"
-    changed = subprocess.run([*git, "diff", "--quiet", "HEAD"], check=False).returncode != 0
-    return known.stdout.strip() + ("-changed" if changed else "")
-
-
-def machine() -> dict[str, Any]:
-    """What the figures depend on; nothing that names the machine."""
-    cpu = platform.processor() or platform.machine()
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        models = [
-            line.split(":", 1)[1].strip() for line in info.read_text().splitlines() if "model name" in line
-        ]
-        cpu = models[0] if models else cpu
-    memory_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return {
-        "cpu": cpu,
-        "cores": os.cpu_count(),
-        "memory_gib": round(memory_bytes / 2**30, 1),
-        "system": platform.system(),
-        "python": platform.python_version(),
-    }
 
 
 def _built(path: Path) -> Path:
@@ -429,8 +307,3 @@ def _end(process: subprocess.Popen) -> None:
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-
-
-def _short(value: float) -> float:
-    """Five significant digits: more would only pretend."""
-    return float(f"{value:.5g}")

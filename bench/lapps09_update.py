@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paper 004, Fig. 9: what an update of all that is prefetched costs, against copying the same by hand."""
+"""All of a distributed matrix for every rank: updates of what is prefetched (004, Fig. 9).
+
+As lapps08, ten times. Owners change their elements between, and all ranks meet at a barrier.
+"""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from bench import lapps08_initialisation
-from bench.harness import Options, Report
+from bench.harness import Options
+from bench.report import Report
 
 TITLE = "All of a distributed matrix for every rank: again and again (004, Fig. 9)"
 
@@ -18,8 +20,3 @@ def run(options: Options) -> Report:
     """As lapps08, with owners that change their elements and a barrier between the iterations."""
     orders = options.choose([64, 256, 1024], [24, 48])
     return lapps08_initialisation.compared(options, options.choose(ITERATIONS, 3), orders, "update")
-
-
-def plot(report: Report, path: Path) -> None:
-    """How many times faster than by hand, over sizes for each stage; and seconds over ranks."""
-    lapps08_initialisation.drawn(report, path, TITLE)

@@ -1,17 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Paper 004, Fig. 10: how much prefetching gains, over the share of accesses that are remote."""
+"""A star-shaped stencil on 2 ranks, over the share of accesses that are remote (004, Fig. 10).
+
+The star grows until a point reads all of its row and column: a quarter of the accesses is remote then.
+There the paper is 60 times faster than its base with automatic (`ac`), and 100 times with manual
+consistency (`mc`). Its base has the page cache on, and so has the base that is compared here. `base, no
+cache` is shown beside it.
+"""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Sequence
 
-from bench import harness, pgas, plots
-from bench.harness import Claim, Options, Report, Row, Spread
+from bench import harness, pgas
+from bench.harness import Options
 from bench.lapps11_programs import CACHED, HAND, NETWORK, UNCACHED
 from bench.pgas import Stage
+from bench.plots import Lines
+from bench.report import Claim, Interval, Report, Row, finding, worst
 
-TITLE = "A star-shaped stencil over the ratio of remote accesses (004, Fig. 10)"
+TITLE = "A star-shaped stencil, over the share of remote accesses (004, Fig. 10)"
+
+SAMPLES = 7
 
 SIDES = {
     UNCACHED: ("--version", "base", "--no-cache"),
@@ -19,14 +28,14 @@ SIDES = {
 }
 ITERATIONS = 2
 FASTER = {"ac": 60, "mc": 100}
-"""What the paper has at least at its largest ratio, 25 %."""
+"""What the paper has over its base, which has the cache on, at its largest ratio, 25 %."""
 
 
 def run(options: Options) -> Report:
     """Two ranks, a grid of fixed size, and stars that grow until a point reads all of its row and column."""
-    rounds = options.rounds_or(3, 1)
-    columns = ("network", "order", "radius", "remote_ratio", "side", "seconds", "speed_up", "over_base")
-    report = Report({"rounds": rounds, "network": NETWORK, "iterations": ITERATIONS}, columns=columns)
+    samples = options.samples(SAMPLES)
+    columns = "network order radius remote_ratio side seconds speed_up over_uncached"
+    report = Report({"samples": samples, "network": NETWORK, "iterations": ITERATIONS}, columns=columns)
     work_ns = _work_ns(options)
     report.parameters["work_ns"] = work_ns
     stages = [Stage(NETWORK, "virtual"), Stage(NETWORK, "wall"), Stage("tcp", "mpi", harness.families()[0])]
@@ -35,9 +44,10 @@ def run(options: Options) -> Report:
         for radius in _radii(order, options):
             words = ["--order", order, "--radius", radius, "--iterations", ITERATIONS]
             words += ["--work-ns", work_ns] if stage.time == "virtual" else []
-            report.rows += _rows(words, stage, rounds, options, {"order": order, "radius": radius})
+            report.rows += _rows(words, stage, samples, options, {"order": order, "radius": radius})
+    report.pictures = [Lines(report.rows, "speed_up", "remote_ratio", "side", ["network"], log="y")]
     for stage in stages:
-        report.claims += _claims(pgas.find(report.rows, time=stage.time))
+        _compare(report, pgas.find(report.rows, time=stage.time))
     return report
 
 
@@ -56,44 +66,34 @@ def _work_ns(options: Options) -> float:
 
 
 def _rows(
-    words: Sequence[object], stage: Stage, rounds: int, options: Options, more: dict[str, int]
+    words: Sequence[object], stage: Stage, samples: int, options: Options, more: dict[str, int]
 ) -> list[Row]:
     ratio = pgas.measure("star", [*words, "--version", HAND], stage)["remote_ratio"]
-    rows = pgas.compare("star", words, stage, rounds, options, 2, SIDES, UNCACHED)
+    rows = pgas.compare("star", words, stage, samples, options, 2, SIDES, CACHED)
     seconds = {row["side"]: row["each_seconds"] for row in rows}
     for row in rows:
         row.update({"remote_ratio": round(ratio, 4), **more})
-        row.update(Spread.of_ratios(seconds[CACHED], row["each_seconds"]).columns("over_base"))
+        row.update(Interval.of_ratios(seconds[UNCACHED], row["each_seconds"]).columns("over_uncached"))
     return rows
 
 
-def _claims(rows: Sequence[Row]) -> list[Claim]:
+def _compare(report: Report, rows: Sequence[Row]) -> None:
+    """Adds the claims and findings of a stage: at the largest ratio, and at the worst for prefetching."""
     where = rows[0]["network"]
-    claims = []
+    largest = max(row["remote_ratio"] for row in rows)
+    at_largest = {row["side"]: row for row in pgas.find(rows, remote_ratio=largest)}
     for side, faster in FASTER.items():
-        chosen = pgas.find(rows, side=side)
-        most = max(chosen, key=lambda row: row["remote_ratio"])
-        detail = f"over base with the page cache {most['over_base']:.3g}"
-        text = f"{where}, {side} over {UNCACHED} at a ratio of {most['remote_ratio']:.0%}"
-        claims.append(Claim.at_least(text, faster, most["speed_up"], "times faster", detail))
-        least = min(chosen, key=lambda row: row["over_base"])
-        detail = f"at a ratio of {least['remote_ratio']:.2%}"
-        text = f"{where}, {side} over {CACHED}, whatever the ratio"
-        claims.append(Claim.at_least(text, 1, least["over_base"], "times faster", detail))
-    return claims
-
-
-def plot(report: Report, path: Path) -> None:
-    """The speed-up over base without a cache, over the ratio."""
-    networks = pgas.networks_of(report.rows)
-    figure, axes = plots.panels(len(networks))
-    for axis, network in zip(axes, networks):
-        for side in SIDES:
-            rows = pgas.find(report.rows, network=network, side=side)
-            spreads = [Spread.in_row(row, "speed_up") for row in rows]
-            plots.line(axis, [100 * row["remote_ratio"] for row in rows], spreads, side)
-        axis.set_yscale("log")
-        axis.set_xlabel("remote accesses, %")
-        axis.set_title(f"{network}: times faster than without a cache", fontsize=8)
-    axes[0].legend(fontsize=7)
-    plots.save(figure, path, TITLE)
+        text = f"{where}, {side} over {CACHED}"
+        at_quarter = f"{text} at a ratio of {largest:.0%}"
+        report.findings.append(
+            finding(at_quarter, at_largest[CACHED], at_largest[side], "seconds", "s", "speed_up")
+        )
+        speed_up = Interval.in_row(at_largest[side], "speed_up")
+        detail = f"over {UNCACHED} {at_largest[side]['over_uncached']:.3g} times"
+        report.claims.append(Claim.at_least(at_quarter, faster, speed_up, "times faster", detail))
+        every = [
+            (Interval.in_row(row, "speed_up"), f"at a ratio of {row['remote_ratio']:.2%}")
+            for row in pgas.find(rows, side=side)
+        ]
+        least, detail = worst(Claim.at_least, every)
+        report.claims.append(Claim.at_least(f"{text}, whatever the ratio", 1, least, "times faster", detail))

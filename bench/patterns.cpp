@@ -5,12 +5,11 @@
 // on the same window and from the same memory, which take turns, batch by batch. Rank 0 communicates and rank
 // 1 sits inside MPI, but for the patterns that are calls of both.
 //
-// One JSON object per line: pattern, operations of a sample, ns of an operation through and past (medians
-// over the samples), and the ratio past / through: median and quartiles over the samples, and of the sums. A
-// sample is four batches, of which the past ones are in the middle: what the first of two batches does to the
-// second, in the processor's cache, say, it does to both sides. Each sample has a lead-in of its own
-// (lead_in.hpp); or, to see what that does where nothing is preloaded, the calls through have the one of
-// --lead-in, and those past have none.
+// One JSON object per line: pattern, MPI calls of an operation, operations of a sample, ns of an operation
+// through and past, ns that an operation takes more through than past, and the ratio past / through. All are
+// medians over the samples; ratio_of_sums is over all of them together. A sample is four batches, of which
+// the past ones are in the middle: what the first of two batches does to the second, in the processor's
+// cache, say, it does to both sides. Each sample has its own padding (padding.hpp).
 
 #include <algorithm>
 #include <array>
@@ -23,7 +22,7 @@
 #include <vector>
 
 #include "calls.hpp"
-#include "lead_in.hpp"
+#include "padding.hpp"
 #include "windows.hpp"
 
 namespace nearfetch::bench {
@@ -66,8 +65,8 @@ struct Ground {
 class Side {
   public:
     /// \param from how much of the window lies before the first place that it visits
-    Side(const LeadIns& through_or_past, Ground& ground, double from)
-        : rank(ground.rank), buffer(ground.buffer), lead_ins(through_or_past), got_(ground.got), from_(from) {
+    Side(const Paddings& through_or_past, Ground& ground, double from)
+        : rank(ground.rank), buffer(ground.buffer), paddings(through_or_past), got_(ground.got), from_(from) {
         if (ground.window) win = ground.window->handle();
     }
 
@@ -111,8 +110,8 @@ class Side {
     int rank;
     MPI_Win win = MPI_WIN_NULL;
     std::vector<std::byte>& buffer;
-    const LeadIns& lead_ins;
-    const Calls* calls = &lead_ins.of(0);
+    const Paddings& paddings;
+    const Calls* calls = &paddings.in(0);
 
   private:
     void get(std::byte* into, std::uint64_t offset, std::uint64_t size) {
@@ -200,6 +199,13 @@ void accumulate_stream(Side& side) {
     side.flush();
 }
 
+/// 8 B to 1 KiB, the same ones again only after all others: in a cache that is much smaller, each is a miss.
+void get_any_size(Side& side) {
+    const std::uint64_t offset = side.somewhere(1024);
+    side.get(offset, std::uint64_t{8} << offset / 1024 % 8);
+    side.flush();
+}
+
 void lock_get(Side& side) {
     side.calls->lock(MPI_LOCK_SHARED, target_rank, 0, side.win);
     side.get(side.somewhere(8), 8);
@@ -243,35 +249,37 @@ void barrier(Side& side) { side.calls->barrier(MPI_COMM_WORLD); }
 struct Pattern {
     const char* name;
     Opened opened;
-    bool both;  ///< ranks make the calls
+    bool both;            ///< ranks make the calls
+    std::uint64_t calls;  ///< of MPI, in an operation
     void (*operation)(Side&);
 };
 
 constexpr Pattern patterns[] = {
-    {"ping_pong", Opened::no_window, true, ping_pong},
-    {"exchange", Opened::no_window, true, exchange},
-    {"allreduce", Opened::no_window, true, allreduce},
-    {"barrier", Opened::no_window, true, barrier},
-    {"get_random_8", Opened::lock_all, false, at_random<&Side::get, 8>},
-    {"get_random_4096", Opened::lock_all, false, at_random<&Side::get, 4096>},
-    {"get_random_65536", Opened::lock_all, false, at_random<&Side::get, 65536>},
-    {"get_stream_8", Opened::lock_all, false, in_a_stream<&Side::get, 8, 1>},
-    {"get_stream_4096", Opened::lock_all, false, in_a_stream<&Side::get, 4096, 16>},
-    {"get_many_8", Opened::lock_all, false, in_a_stream<&Side::get, 8, many>},
-    {"get_many_random_8", Opened::lock_all, false, at_random<&Side::get, 8, many>},
-    {"get_many_into_one_8", Opened::lock_all, false, in_a_stream<&Side::get_into_one, 8, many>},
-    {"rget_random_8", Opened::lock_all, false, request},
-    {"rget_many_random_8", Opened::lock_all, false, requests},
-    {"get_strided", Opened::lock_all, false, get_strided},
-    {"put_flush_8", Opened::lock_all, false, at_random<&Side::put, 8>},
-    {"put_written_64", Opened::lock_all, false, at_random<&Side::put_written, 64>},
-    {"put_stream_8", Opened::lock_all, false, in_a_stream<&Side::put, 8, stream_length>},
-    {"put_stream_4096", Opened::lock_all, false, in_a_stream<&Side::put, 4096, 16>},
-    {"mixed_8", Opened::lock_all, false, mixed},
-    {"fetch_and_op", Opened::lock_all, false, count},
-    {"accumulate_stream", Opened::lock_all, false, accumulate_stream},
-    {"lock_get_unlock", Opened::nothing, false, lock_get},
-    {"fence", Opened::nothing, true, fences},
+    {"ping_pong", Opened::no_window, true, 2, ping_pong},
+    {"exchange", Opened::no_window, true, 3, exchange},
+    {"allreduce", Opened::no_window, true, 1, allreduce},
+    {"barrier", Opened::no_window, true, 1, barrier},
+    {"get_random_8", Opened::lock_all, false, 2, at_random<&Side::get, 8>},
+    {"get_random_4096", Opened::lock_all, false, 2, at_random<&Side::get, 4096>},
+    {"get_random_65536", Opened::lock_all, false, 2, at_random<&Side::get, 65536>},
+    {"get_stream_8", Opened::lock_all, false, 2, in_a_stream<&Side::get, 8, 1>},
+    {"get_stream_4096", Opened::lock_all, false, 17, in_a_stream<&Side::get, 4096, 16>},
+    {"get_many_8", Opened::lock_all, false, many + 1, in_a_stream<&Side::get, 8, many>},
+    {"get_many_random_8", Opened::lock_all, false, many + 1, at_random<&Side::get, 8, many>},
+    {"get_many_into_one_8", Opened::lock_all, false, many + 1, in_a_stream<&Side::get_into_one, 8, many>},
+    {"rget_random_8", Opened::lock_all, false, 2, request},
+    {"rget_many_random_8", Opened::lock_all, false, many + 1, requests},
+    {"get_any_size", Opened::lock_all, false, 2, get_any_size},
+    {"get_strided", Opened::lock_all, false, 2, get_strided},
+    {"put_flush_8", Opened::lock_all, false, 2, at_random<&Side::put, 8>},
+    {"put_written_64", Opened::lock_all, false, 2, at_random<&Side::put_written, 64>},
+    {"put_stream_8", Opened::lock_all, false, stream_length + 1, in_a_stream<&Side::put, 8, stream_length>},
+    {"put_stream_4096", Opened::lock_all, false, 17, in_a_stream<&Side::put, 4096, 16>},
+    {"mixed_8", Opened::lock_all, false, 2, mixed},
+    {"fetch_and_op", Opened::lock_all, false, 2, count},
+    {"accumulate_stream", Opened::lock_all, false, stream_length + 1, accumulate_stream},
+    {"lock_get_unlock", Opened::nothing, false, 3, lock_get},
+    {"fence", Opened::nothing, true, 10, fences},
 };
 
 double time_ns(const Pattern& pattern, Side& side, std::uint64_t operations) {
@@ -281,32 +289,31 @@ double time_ns(const Pattern& pattern, Side& side, std::uint64_t operations) {
     return now_ns() - begin;
 }
 
-double at(const std::vector<double>& ascending, double share) {
-    return ascending[static_cast<std::size_t>(share * static_cast<double>(ascending.size() - 1) + 0.5)];
-}
-
 double median(std::vector<double> values) {
-    std::sort(values.begin(), values.end());
-    return at(values, 0.5);
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    return *middle;
 }
 
 void print(const Pattern& pattern, std::uint64_t operations, const std::vector<double>& through_ns,
            const std::vector<double>& past_ns) {
     std::vector<double> ratios;
+    std::vector<double> added_ns;
     double all_through = 0;
     double all_past = 0;
     for (std::size_t i = 0; i < through_ns.size(); ++i) {
         ratios.push_back(past_ns[i] / through_ns[i]);
+        added_ns.push_back(through_ns[i] - past_ns[i]);
         all_through += through_ns[i];
         all_past += past_ns[i];
     }
-    std::sort(ratios.begin(), ratios.end());
     const auto each = static_cast<double>(operations);
     std::printf(
-        "{\"pattern\": \"%s\", \"operations\": %llu, \"through_ns\": %.6g, \"past_ns\": %.6g, "
-        "\"ratio\": %.6g, \"ratio_q1\": %.6g, \"ratio_q3\": %.6g, \"ratio_of_sums\": %.6g}\n",
-        pattern.name, static_cast<unsigned long long>(operations), median(through_ns) / each,
-        median(past_ns) / each, at(ratios, 0.5), at(ratios, 0.25), at(ratios, 0.75), all_past / all_through);
+        "{\"pattern\": \"%s\", \"calls\": %llu, \"operations\": %llu, \"through_ns\": %.6g, \"past_ns\": "
+        "%.6g, \"added_ns\": %.6g, \"ratio\": %.6g, \"ratio_of_sums\": %.6g}\n",
+        pattern.name, static_cast<unsigned long long>(pattern.calls),
+        static_cast<unsigned long long>(operations), median(through_ns) / each, median(past_ns) / each,
+        median(added_ns) / each, median(ratios), all_past / all_through);
     std::fflush(stdout);
 }
 
@@ -314,16 +321,14 @@ struct Choice {
     std::vector<std::string> names;  ///< none: all patterns
     bool allocate = false;
     std::uint64_t samples = 0;
-    std::optional<std::uint64_t> lead_in;  ///< of the calls that go through, those past have none then
 };
 
 void measure(const Pattern& pattern, int rank, const Choice& choice) {
     Ground ground(rank, choice.allocate, pattern.opened);
     // Neither finds in the processor's cache what the other has just read.
-    static const LeadIns all_through(through);
-    static const LeadIns all_past(past);
+    static const Paddings all_through(through);
+    static const Paddings all_past(past);
     Side sides[] = {{all_through, ground, 0}, {all_past, ground, 0.5}};
-    sides[0].calls = &sides[0].lead_ins.of(choice.lead_in.value_or(0));
     PMPI_Barrier(MPI_COMM_WORLD);
     if (rank == origin_rank || pattern.both) {
         constexpr std::uint64_t few = 32;
@@ -339,7 +344,7 @@ void measure(const Pattern& pattern, int rank, const Choice& choice) {
         for (std::uint64_t sample = 0; sample < samples_to_take; ++sample) {
             double ns[2] = {};
             for (Side& side : sides)
-                if (!choice.lead_in) side.calls = &side.lead_ins.in(sample);
+                side.calls = &side.paddings.in(sample);
             for (const std::size_t side : {0, 1, 1, 0})
                 ns[side] += time_ns(pattern, sides[side], operations);
             for (const std::size_t side : {0, 1})
@@ -362,20 +367,13 @@ int run(int rank, const Choice& choice) {
 Choice read(const Arguments& arguments) {
     Choice choice{.names = split(arguments.text("--patterns", ""), ','),
                   .allocate = arguments.text("--window", "create") == "allocate",
-                  .samples = arguments.number("--samples", 100),
-                  .lead_in = {}};
+                  .samples = arguments.number("--samples", 100)};
     for (const std::string& name : choice.names)
         if (std::none_of(std::begin(patterns), std::end(patterns),
                          [&](const Pattern& pattern) { return pattern.name == name; }))
             give_up("unknown pattern " + name + " (see bench/patterns.cpp): correct --patterns");
     if (choice.samples < fewest_share)
         give_up("bad --samples " + std::to_string(choice.samples) + " (too few to measure): give 4 or more");
-    if (const std::string length = arguments.text("--lead-in", ""); !length.empty()) {
-        choice.lead_in = to_number(length);
-        if (*choice.lead_in >= LeadIns::lengths)
-            give_up("bad --lead-in " + length + " (too long): give less than " +
-                    std::to_string(LeadIns::lengths));
-    }
     return choice;
 }
 
@@ -385,6 +383,6 @@ Choice read(const Arguments& arguments) {
 int main(int argc, char** argv) {
     using namespace nearfetch;
     using namespace nearfetch::bench;
-    const Choice choice = read({argc, argv, {"--window", "--patterns", "--samples", "--lead-in"}});
+    const Choice choice = read({argc, argv, {"--window", "--patterns", "--samples"}});
     return run_two_ranks(argc, argv, [&](const apps::MpiSession& mpi) { return run(mpi.rank(), choice); });
 }

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import json
-import os
 from functools import partial
+from statistics import median
 from typing import Callable, Mapping, NamedTuple, Sequence
 
 from bench import harness
-from bench.harness import BenchError, Claim, Options, Place, Row, Spread, alternate, execute
+from bench.harness import BenchError, Options, Place, alternate, execute
+from bench.report import Claim, Finding, Interval, Row, finding
 
 NETWORKS = ("aries", "fdr-ib", "10gbe", "1gbe")
 """The modelled networks, fastest first."""
@@ -52,11 +53,10 @@ def measure(name: str, arguments: Sequence[object], stage: Stage, ranks: int = 2
     Raises BenchError where it is not.
     """
     if stage.time == "mpi":
-        # Where ranks share cores, which of them do decides more than what is compared.
-        place = Place(stage.family, ranks, stage.network, bound=ranks > len(os.sched_getaffinity(0)))
+        place = Place(stage.family, ranks, stage.network)
         lines = harness.run(name, arguments, place, timeout_s=600).json_lines()
     else:
-        words = [str(harness.core_program(name, "programs/inproc")), "--ranks", str(ranks)]
+        words = [str(harness.own_program(name, "programs/inproc")), "--ranks", str(ranks)]
         if stage.time != ALONE.time:
             words += ["--network", stage.network, *(["--virtual"] if stage.time == "virtual" else [])]
         output = execute([*words, *map(str, arguments)], timeout_s=600)
@@ -70,20 +70,20 @@ def compare(
     name: str,
     arguments: Sequence[object],
     stage: Stage,
-    rounds: int,
+    samples: int,
     options: Options,
     ranks: int = 2,
     sides: Mapping[str, Sequence[object]] = SIDES,
     base: str = "uncached",
 ) -> list[Row]:
-    """A row for each side, run in turn; `speed_up` is over `base`. In virtual time one round is all there is.
+    """A row for each side, run in turn; `speed_up` is over `base`. In virtual time one run says it all.
 
     Raises BenchError where the results differ.
     """
     calls: dict[str, Callable[[], Row]] = {
         side: partial(measure, name, [*arguments, *more], stage, ranks) for side, more in sides.items()
     }
-    runs = alternate(calls, 1 if stage.time == "virtual" else rounds, options, f"{name} {stage}")
+    runs = alternate(calls, 1 if stage.time == "virtual" else samples, options, f"{name} {stage}")
     results = {run["checksum"] for side in runs.values() for run in side}
     if len(results) != 1:
         raise BenchError(f"{name} on {stage} gave {len(results)} different results: {sorted(results)}")
@@ -91,11 +91,11 @@ def compare(
     for side, reports in runs.items():
         seconds = [report["seconds"] for report in reports]
         row: Row = {"program": name, "network": str(stage), "time": stage.time, "ranks": ranks, "side": side}
-        row.update(Spread.of(seconds).columns("seconds"))
+        row.update(Interval.of(seconds).columns("seconds"))
         row["each_seconds"] = seconds
-        row.update(Spread.of_ratios([r["seconds"] for r in runs[base]], seconds).columns("speed_up"))
+        row.update(Interval.of_ratios([r["seconds"] for r in runs[base]], seconds).columns("speed_up"))
         row["bound_seconds"] = reports[0].get("bound_seconds", "")
-        row["waited_seconds"] = Spread.of([report["waited_ns"] * 1e-9 for report in reports]).median
+        row["waited_seconds"] = median(report["waited_ns"] * 1e-9 for report in reports)
         for counter in ("get_messages", "get_message_bytes", "put_messages", "put_message_bytes"):
             row[counter] = reports[0][counter]
         row["counters"] = {k: v for k, v in reports[0].items() if isinstance(v, int)}
@@ -104,17 +104,7 @@ def compare(
     return rows
 
 
-COLUMNS = (
-    "program",
-    "network",
-    "side",
-    "seconds",
-    "speed_up",
-    "bound_seconds",
-    "waited_seconds",
-    "get_messages",
-    "put_messages",
-)
+COLUMNS = "program network side seconds speed_up bound_seconds waited_seconds get_messages put_messages"
 """What is printed of the rows."""
 
 
@@ -134,10 +124,27 @@ def speed_up_claim(row: Row, target: float) -> Claim:
     return Claim.at_least(
         f"{row['program']} on {row['network']}, {row['side']}",
         target,
-        row["speed_up"],
+        Interval.in_row(row, "speed_up"),
         "times faster",
         f"{row['seconds']:.4g} s{bound}",
     )
+
+
+def findings(rows: Sequence[Row], base: str = "uncached") -> list[Finding]:
+    """Each row beside the one of `base` at the same place, but that one itself."""
+    bases = {(row["program"], row["network"], row["ranks"]): row for row in find(rows, side=base)}
+    return [
+        finding(
+            f"{row['program']} on {row['network']}, {row['ranks']} ranks, {row['side']}",
+            bases[row["program"], row["network"], row["ranks"]],
+            row,
+            "seconds",
+            "s",
+            "speed_up",
+        )
+        for row in rows
+        if row["side"] != base
+    ]
 
 
 def networks_of(rows: Sequence[Row]) -> list[str]:

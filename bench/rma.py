@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from typing import Mapping, Sequence
 
-from bench.harness import PLAIN, Options, Place, Row, Side, run
+from bench.harness import PLAIN, Options, Place, Side, run
+from bench.report import Row
 
 DEFAULT = "default"
 OFF = "off"
@@ -23,17 +24,11 @@ CONFIGS: Mapping[str, Mapping[str, object]] = {
     "transparent": {"mode": "transparent"},
     OFF: {"mode": "off"},
     PAST: {"calls": "PMPI"},
-    "hit": {"bypass": "off"},
+    "cached": {"bypass": "off"},
     **{name: {"bypass": "off", "adaptive": "off", **settings} for name, settings in TYPES.items()},
 }
 """The windows that are compared: as users get them, in two modes; without a cache; never giving up. And the
-window of the configuration before by calls past what is preloaded, as they are without nearfetch."""
-
-HITS = ("hits", "partial_hits", "pending_hits")
-"""Access types that no miss may be."""
-
-BYTES_PER_SIZE = 16 << 20
-"""Of memory that misses walk through."""
+window of the configuration before, by calls past what is preloaded: as they are without nearfetch."""
 
 Key = tuple[str, str, int]
 """Pattern, configuration, size in bytes."""
@@ -54,16 +49,14 @@ def measure(
     gets: int,
     configs: Sequence[str] = (),
     side: Side = PLAIN,
-    bytes_per_size: int = BYTES_PER_SIZE,
 ) -> Rows:
     """One run, on a window for each of `configs`, or on one; their settings are for nearfetch alone.
 
-    Of misses there are `gets` per size, or as many as `bytes_per_size` of memory have room for.
+    Of misses there are `gets` per size, or as many as there is memory for.
     Rows have nearfetch's counters unless the side is not `counted`, or the calls go past it.
     """
     arguments: list[object] = ["--window", window, "--patterns", ",".join(patterns)]
     arguments += ["--sizes", ",".join(map(str, sizes)), "--samples", samples, "--gets", gets]
-    arguments += ["--bytes-per-size", bytes_per_size]
     for name in configs:
         settings = ",".join(f"{key}={value}" for key, value in CONFIGS[name].items())
         arguments += ["--config", f"{name}:{settings}" if settings else name]

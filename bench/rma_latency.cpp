@@ -14,13 +14,11 @@
 //   call     for reference: two calls of functions that do nothing, with the arguments of a get and a flush
 //   memcpy   for reference: a copy of `size` bytes, the same ones again and again
 //   memcpy_rotating  for reference: a copy of `size` bytes, from 64 places in turn
-//   call_memcpy, call_memcpy_rotating  for reference: the two calls, the first of which makes that copy: what
-//            a hit costs that needs no lookup
 // Copies take turns with the hits, or rotating ones, that they are compared with: what the others leave in
 // the processor's caches is the same for both, and so is the processor's speed, which is not always.
 //
-// One JSON object per line: pattern, config, size_bytes, and median, quartiles and mean of the time of one
-// operation in ns over `samples` batches (for overlap: ratios); the counters of nearfetch over that time,
+// One JSON object per line: pattern, config, size_bytes, and the median time of one operation in ns over
+// `samples` batches (for overlap: the median of ratios); the counters of nearfetch over that time,
 // unless with --counted 0, for nearfetch looks at every call then, or where it does not see the calls.
 
 #include <algorithm>
@@ -29,7 +27,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <numeric>
 #include <optional>
 #include <vector>
 
@@ -49,6 +46,8 @@ constexpr std::uint64_t cache_line = 64;
 /// caches.
 constexpr std::uint64_t miss_gap = 8192 + cache_line;
 
+constexpr std::uint64_t memory_per_size = 16u << 20;  ///< that misses walk over, at most
+
 struct Plan {
     bool allocate = false;
     std::vector<std::uint64_t> sizes;
@@ -56,8 +55,7 @@ struct Plan {
     std::vector<Config> configs;
     bool counted = true;
     std::uint64_t samples = 0;
-    std::uint64_t gets = 0;            ///< misses per size and window, at most
-    std::uint64_t bytes_per_size = 0;  ///< and not over more memory than this
+    std::uint64_t gets = 0;  ///< misses per size and window, at most
 
     bool has(const std::string& pattern) const {
         return std::find(patterns.begin(), patterns.end(), pattern) != patterns.end();
@@ -67,7 +65,7 @@ struct Plan {
     }
     static std::uint64_t miss_stride(std::uint64_t size) { return stride(size) + miss_gap; }
     std::uint64_t misses(std::uint64_t size) const {
-        return std::clamp<std::uint64_t>(bytes_per_size / miss_stride(size), 64,
+        return std::clamp<std::uint64_t>(memory_per_size / miss_stride(size), 64,
                                          std::max<std::uint64_t>(gets, 64));
     }
     std::uint64_t overlap_samples(std::uint64_t size) const { return std::min(samples, misses(size) / 4); }
@@ -83,26 +81,18 @@ struct Plan {
     }
 };
 
-struct Sample {
-    double median, q1, q3, mean;
-};
-
-Sample summarize(std::vector<double> values) {
-    std::sort(values.begin(), values.end());
-    const auto at = [&](double share) {
-        return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1) + 0.5)];
-    };
-    const double sum = std::accumulate(values.begin(), values.end(), 0.0);
-    return {at(0.5), at(0.25), at(0.75), sum / static_cast<double>(values.size())};
+double median(std::vector<double> values) {
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    return *middle;
 }
 
 void print(const char* pattern, const std::string& config, std::uint64_t size,
            const std::vector<double>& values, std::uint64_t batch, const std::optional<Counters>& counters) {
-    const Sample s = summarize(values);
     std::printf(
-        "{\"pattern\": \"%s\", \"config\": \"%s\", \"size_bytes\": %llu, \"median\": %.6g, \"q1\": %.6g, "
-        "\"q3\": %.6g, \"mean\": %.6g, \"batch\": %llu, \"samples\": %zu%s%s}\n",
-        pattern, config.c_str(), static_cast<unsigned long long>(size), s.median, s.q1, s.q3, s.mean,
+        "{\"pattern\": \"%s\", \"config\": \"%s\", \"size_bytes\": %llu, \"median\": %.6g, \"batch\": %llu, "
+        "\"samples\": %zu%s%s}\n",
+        pattern, config.c_str(), static_cast<unsigned long long>(size), median(values),
         static_cast<unsigned long long>(batch), values.size(), counters ? ", \"counters\": " : "",
         counters ? counters->json().c_str() : "");
     std::fflush(stdout);
@@ -152,11 +142,6 @@ class Origin {
     }
 
   private:
-    struct Copying {
-        const char* pattern;
-        std::uint64_t ranges;
-        bool in_calls;
-    };
     /// A copy for reference: its times, and what takes the time of a batch.
     struct Reference {
         const char* pattern;
@@ -164,10 +149,6 @@ class Origin {
         std::uint64_t batch;
         std::vector<double> values;
     };
-    static constexpr Copying copyings[] = {{"memcpy", 1, false},
-                                           {"memcpy_rotating", rotating_ranges, false},
-                                           {"call_memcpy", 1, true},
-                                           {"call_memcpy_rotating", rotating_ranges, true}};
 
     struct Free {
         void operator()(std::byte* memory) const { ::operator delete[](memory, std::align_val_t{64}); }
@@ -215,11 +196,11 @@ class Origin {
         }
     }
 
-    /// Batches of `operation(window)` on each window, and of the references, in turn.
+    /// Batches of `operation(window)` on each window, and of the reference, in turn.
     template <class Operation>
     void measure_batches(const char* pattern, std::uint64_t size, std::uint64_t samples,
                          std::vector<std::uint64_t> batches, const Operation& operation,
-                         std::vector<Reference> references = {}) {
+                         std::optional<Reference> reference = {}) {
         const AllCounters before = counters();
         std::vector<std::vector<double>> values(windows_.size());
         for (std::uint64_t sample = 0; sample < samples; ++sample) {
@@ -227,12 +208,12 @@ class Origin {
                 values[w].push_back(time_ns(batches[w], [&] { operation(w); }) /
                                     static_cast<double>(batches[w]));
             });
-            for (Reference& each : references)
-                each.values.push_back(each.batch_ns(each.batch) / static_cast<double>(each.batch));
+            if (reference)
+                reference->values.push_back(reference->batch_ns(reference->batch) /
+                                            static_cast<double>(reference->batch));
         }
         report(pattern, size, values, batches, before);
-        for (const Reference& each : references)
-            print(each.pattern, "reference", size, each.values, each.batch, {});
+        if (reference) print(reference->pattern, "reference", size, reference->values, reference->batch, {});
     }
 
     /// Get + flush of `ranges` addresses in turn, all of them asked for before.
@@ -251,7 +232,8 @@ class Origin {
                 time_ns(ranges * warm_up_turns, [&] { get_next(w); });
                 batches.push_back(calibrate_each([&] { get_next(w); }));
             }
-            measure_batches(pattern, size, plan_.samples, batches, get_next, references(ranges, size));
+            measure_batches(pattern, size, plan_.samples, batches, get_next,
+                            reference(ranges == 1 ? "memcpy" : "memcpy_rotating", ranges, size));
         }
     }
 
@@ -291,9 +273,8 @@ class Origin {
                     alone_ns[w].push_back(time_ns(1, [&] { get_flush_next(w, size); }));
                 });
             for (std::uint64_t i = 0; i < samples; ++i)
-                each_window(i, [&](std::size_t w) {
-                    overlaps[w].push_back(overlap(w, size, summarize(alone_ns[w]).median));
-                });
+                each_window(
+                    i, [&](std::size_t w) { overlaps[w].push_back(overlap(w, size, median(alone_ns[w]))); });
             report("overlap", size, overlaps, std::vector<std::uint64_t>(windows_.size(), 1), before);
         }
     }
@@ -310,11 +291,6 @@ class Origin {
     }
 
     static int nothing_get(void*, int, MPI_Datatype, int, MPI_Aint, int, MPI_Datatype, MPI_Win) { return 0; }
-    static int copying_get(void* into, int count, MPI_Datatype, int, MPI_Aint from, int, MPI_Datatype,
-                           MPI_Win) {
-        std::memcpy(into, reinterpret_cast<const void*>(from), static_cast<std::size_t>(count));
-        return 0;
-    }
     static int nothing_flush(int, MPI_Win) { return 0; }
 
     void measure_call() {
@@ -332,42 +308,21 @@ class Origin {
         print("call", "reference", 0, values, batch, {});
     }
 
-    /// The copies that are compared with hits of `ranges` addresses.
-    std::vector<Reference> references(std::uint64_t ranges, std::uint64_t size) {
-        std::vector<Reference> all;
-        for (const Copying& each : copyings)
-            if (each.ranges == ranges && plan_.has(each.pattern)) all.push_back(reference(each, size));
-        return all;
-    }
-
-    Reference reference(const Copying& copying, std::uint64_t size) {
-        auto memory = std::make_shared<std::vector<std::byte>>(copying.ranges * Plan::stride(size));
-        const auto batch_ns = [=, this, skip = std::uint64_t{0}](std::uint64_t batch) mutable {
-            // Volatile: the compiler may not see through them.
-            void* (*volatile copy)(void*, const void*, std::size_t) = std::memcpy;
-            decltype(&copying_get) volatile get = copying_get;
-            decltype(&nothing_flush) volatile flush = nothing_flush;
-            const std::byte* const source = memory->data();
-            std::uint64_t turn = skip;
-            const auto next_source = [&] {
-                const std::byte* from = source + turn * Plan::stride(size);
-                turn = turn + 1 == copying.ranges ? 0 : turn + 1;
-                return from;
+    /// What hits of `ranges` addresses are compared with, if it is wanted.
+    std::optional<Reference> reference(const char* pattern, std::uint64_t ranges, std::uint64_t size) {
+        if (!plan_.has(pattern)) return {};
+        auto memory = std::make_shared<std::vector<std::byte>>(ranges * Plan::stride(size));
+        std::function<double(std::uint64_t)> batch_ns =
+            [=, this, turn = std::uint64_t{0}](std::uint64_t batch) mutable {
+                // Volatile: the compiler may not see through it.
+                void* (*volatile copy)(void*, const void*, std::size_t) = std::memcpy;
+                return time_ns(batch, [&] {
+                    copy(buffer_.get(), memory->data() + turn * Plan::stride(size), size);
+                    turn = turn + 1 == ranges ? 0 : turn + 1;
+                });
             };
-            const auto alone = [&] { copy(buffer_.get(), next_source(), size); };
-            const auto in_calls = [&] {
-                const auto count = static_cast<int>(size);
-                get(buffer_.get(), count, MPI_BYTE, target_rank, reinterpret_cast<MPI_Aint>(next_source()),
-                    count, MPI_BYTE, MPI_WIN_NULL);
-                flush(target_rank, MPI_WIN_NULL);
-            };
-            const double ns = copying.in_calls ? time_ns(batch, in_calls) : time_ns(batch, alone);
-            skip = turn;
-            return ns;
-        };
-        std::function<double(std::uint64_t)> timed = batch_ns;
-        const std::uint64_t batch = calibrate(timed);
-        return {copying.pattern, std::move(timed), batch, {}};
+        const std::uint64_t batch = calibrate(batch_ns);
+        return Reference{pattern, std::move(batch_ns), batch, {}};
     }
 
     const Plan& plan_;
@@ -405,9 +360,8 @@ int run(const apps::MpiSession& mpi, const Plan& plan) {
 int main(int argc, char** argv) {
     using namespace nearfetch;
     using namespace nearfetch::bench;
-    const Arguments arguments(argc, argv,
-                              {"--window", "--sizes", "--patterns", "--config", "--samples", "--gets",
-                               "--bytes-per-size", "--counted"});
+    const Arguments arguments(
+        argc, argv, {"--window", "--sizes", "--patterns", "--config", "--samples", "--gets", "--counted"});
     Plan plan;
     plan.allocate = arguments.text("--window", "create") == "allocate";
     plan.sizes = arguments.numbers("--sizes", "8,64,512,4096,16384,65536");
@@ -417,11 +371,8 @@ int main(int argc, char** argv) {
     plan.counted = arguments.number("--counted", 1) != 0;
     plan.samples = arguments.number("--samples", 100);
     plan.gets = arguments.number("--gets", 1000);
-    plan.bytes_per_size = arguments.number("--bytes-per-size", 16u << 20);
-    for (const char* const copy : {"memcpy", "call_memcpy"})
-        if ((plan.has(copy) && !plan.has("hit")) ||
-            (plan.has(std::string(copy) + "_rotating") && !plan.has("rotating")))
-            give_up("bad --patterns (a copy takes turns with hits): add hit, or rotating");
+    if ((plan.has("memcpy") && !plan.has("hit")) || (plan.has("memcpy_rotating") && !plan.has("rotating")))
+        give_up("bad --patterns (a copy takes turns with hits): add hit, or rotating");
     if (plan.sizes.empty() || !std::is_sorted(plan.sizes.begin(), plan.sizes.end()) ||
         plan.sizes.front() == 0 || plan.sizes.back() > (1u << 30) || plan.samples < 2)
         give_up("bad --sizes or --samples (sizes ascend from 1, samples are 2 or more): correct them");

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The micro-workload of paper 001, section IV-A, and what an offline cache would make of it."""
+"""The micro-workload of paper 001, section IV-A, and what a cache without fragmentation would make of it."""
 
 from __future__ import annotations
 
@@ -70,10 +70,10 @@ def write_sequence(gets: list[Get], path: Path) -> Path:
     return path
 
 
-def offline_gdsf_hits(gets: list[Get], capacity_bytes: int) -> int:
-    """Hits of exact GDSF over an ideal store: no fragmentation, no rounding, no bound on the entries.
+def unfragmented_gdsf_hits(gets: list[Get], capacity_bytes: int) -> int:
+    """Hits of online GDSF on an unfragmented store: no rounding, and no bound on the entries.
 
-    It admits whatever fits at all, and forgets the frequency of what it evicts.
+    It knows nothing of later gets, admits whatever fits at all, and forgets the frequency of what it evicts.
     """
     entries: dict[int, list[float]] = {}
     heap: list[tuple[float, int, int]] = []

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Instructions that do nothing, before a call. How many a processor has run since it last waited can decide
-// more of what a call takes than the instructions themselves: with a thousand MPI_Rget on MPICH, in shared
-// memory, a library of a jump to PMPI and 16 instructions before it that do nothing is at 0.92 of plain,
-// and one with 24 of them at 1.08 (Zen 5, docs/never-slower.md). A loop that always has the same number
-// measures that. So turns have lead-ins of all lengths, one after the other, and both sides the same.
+// Padding: instructions that do nothing, before a call. How many a processor has run since it last waited can
+// decide more of what a call takes than what they do (up to 8 % of 200 ns). A loop that always has the same
+// number measures that. So batches have padding of all lengths in turn, the same on both sides.
 
 #include <sys/mman.h>
 
@@ -22,14 +20,14 @@
 
 namespace nearfetch::bench {
 
-/// Calls with lead-ins of each length: for each a stub of its own, so that no jump has more than one target.
+/// Calls with padding of each length: for each a stub of its own, so that no jump has more than one target.
 /// The stubs stay until the process ends. Elsewhere than on x86-64 there are none.
-class LeadIns {
+class Paddings {
   public:
     static constexpr std::size_t lengths = 32;
 
     /// Ends the program with an error where the system refuses the stubs.
-    explicit LeadIns(const Calls& calls) : calls_(lengths, calls) {
+    explicit Paddings(const Calls& calls) : calls_(lengths, calls) {
 #if defined(__x86_64__)
         constexpr std::size_t all = lengths * std::tuple_size_v<Addresses> * stub_bytes;
         void* const memory = mmap(nullptr, all, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -48,14 +46,12 @@ class LeadIns {
 #endif
     }
 
-    /// \param length in instructions
-    const Calls& of(std::size_t length) const noexcept { return calls_[length]; }
     /// \param turn few in a row have lengths from all over, `lengths` of them have each once
-    const Calls& in(std::uint64_t turn) const noexcept { return of(turn * 13 % lengths); }
+    const Calls& in(std::uint64_t turn) const noexcept { return calls_[turn * 13 % lengths]; }
 
   private:
     [[noreturn]] static void give_up() {
-        std::perror("no memory for lead-ins (the system refuses pages of instructions): allow them");
+        std::perror("no memory for padding (the system refuses pages of instructions): allow them");
         std::exit(2);
     }
 

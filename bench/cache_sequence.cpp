@@ -41,13 +41,14 @@ class Replay {
 
   private:
     AccessType fetch(const SequenceGet& get) {
-        cache_.survey(0, get.offset, get.size, segments_);
-        const bool partial = std::any_of(segments_.begin(), segments_.end(),
-                                         [](const Segment& each) { return each.kind != Segment::Kind::gap; });
+        cache_.plan_lookup(0, get.offset, get.size, parts_);
+        const bool partial = std::any_of(parts_.begin(), parts_.end(), [](const LookupPart& each) {
+            return each.kind != LookupPart::Kind::gap;
+        });
         AccessType type = AccessType::hit;
-        for (const Segment& segment : segments_) {
-            if (segment.kind != Segment::Kind::gap) continue;
-            const Admission admission = cache_.admit(0, segment.offset, segment.size, cache_.now(), true);
+        for (const LookupPart& part : parts_) {
+            if (part.kind != LookupPart::Kind::gap) continue;
+            const Admission admission = cache_.admit(0, part.offset, part.size, cache_.now(), true);
             if (admission.entry != nullptr) cache_.commit(admission.entry, source_.data());
             type = partial ? AccessType::partial_hit : admission.type;
         }
@@ -56,7 +57,7 @@ class Replay {
 
     RangeCache cache_;
     std::vector<std::byte> source_;
-    std::vector<Segment> segments_;
+    std::vector<LookupPart> parts_;
 };
 
 nlohmann::ordered_json replay(const Config& config, const std::vector<SequenceGet>& gets,

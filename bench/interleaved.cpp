@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Linked into a program that repeats itself, and begins each repetition with a barrier: its repetitions take
-// turns, four at a time, through whatever is preloaded, past it, past it, and through it, each four with a
-// lead-in of their own (lead_in.hpp). Two processes, with a library and without, differ by more than the
-// library does: by where their memory lies, and by what else the machine has to do meanwhile.
+// Linked into a program that repeats itself, and begins each repetition with a barrier: its repetitions are
+// interleaved (ABBA), four at a time: through whatever is preloaded, past it, past it, and through it. Each
+// four have their own padding (padding.hpp). Two processes, with a library and without, differ by more than
+// the library does: by where their memory lies, and by what else the machine has to do meanwhile.
 //
 // Barriers always go through, because a layer that keeps what was read has to know of them.
 
@@ -14,12 +14,12 @@
 #include <cstdlib>
 
 #include "calls.hpp"
-#include "lead_in.hpp"
+#include "padding.hpp"
 
 namespace {
 
 using nearfetch::bench::Calls;
-using nearfetch::bench::LeadIns;
+using nearfetch::bench::Paddings;
 using nearfetch::bench::past;
 
 /// How many barriers come before that of the first repetition, and how many each repetition has.
@@ -36,7 +36,7 @@ void find_next(Function*& call, const char* name) {
     call = reinterpret_cast<Function*>(found);
 }
 
-/// Those that a program in turn makes go through what is preloaded.
+/// Those that an interleaved program makes go through what is preloaded.
 Calls find_all_next() {
     Calls calls = past;
     find_next(calls.get, "MPI_Get");
@@ -49,9 +49,9 @@ Calls find_all_next() {
     return calls;
 }
 
-const LeadIns all_next(find_all_next());
-const LeadIns all_past(past);
-const Calls* now = &all_next.of(0);
+const Paddings all_next(find_all_next());
+const Paddings all_past(past);
+const Calls* now = &all_next.in(0);
 unsigned barriers = 0;
 
 void begin(unsigned repetition) noexcept {
@@ -76,7 +76,7 @@ int MPI_Win_lock_all(int assert, MPI_Win win) { return now->lock_all(assert, win
 int MPI_Win_unlock_all(MPI_Win win) { return now->unlock_all(win); }
 
 int MPI_Barrier(MPI_Comm comm) {
-    const int status = all_next.of(0).barrier(comm);
+    const int status = all_next.in(0).barrier(comm);
     const unsigned before = barriers++;
     if (before >= barriers_before && (before - barriers_before) % barriers_each == 0)
         begin((before - barriers_before) / barriers_each);

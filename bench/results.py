@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command `./nf results`: makes docs/results.md from the JSON files of one commit and one machine.
+
+The sentences of the page are the descriptions of the benchmarks' modules; the numbers are in the files.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any, Iterable, Mapping, Optional, Sequence
+
+from bench import NAMES, ROOT, module
+from bench.harness import shown_path
+
+FOLDER = ROOT / "docs" / "results"
+PAGE = ROOT / "docs" / "results.md"
+
+Document = Mapping[str, Any]
+"""A JSON file of a benchmark, as Report.to_json has it."""
+
+INTRODUCTION = """\
+# Results
+
+Made by `./nf results` from the files in [results](results/). Edit those of `bench/`, not this page.
+
+Measured at commit `{commit}` on {machine}.
+
+Each value is a median. Where it was measured in samples, its 95 % confidence interval follows in brackets.
+The number of samples is fixed before. Sides that are compared are interleaved within one run. Factors are
+formed pair by pair. A claim holds where all of its interval reaches the figure.
+[benchmarks.md](benchmarks.md) says how each benchmark measures.
+
+{held} of {all} claims hold.
+"""
+
+FINDINGS = ("what", "without", "with", "factor", "command")
+CLAIMS = ("claim", "to reach", "measured", "holds", "where", "command")
+
+
+class ResultsError(Exception):
+    """Files of which no page can be made; the text says which and why."""
+
+
+def main(arguments: Optional[Sequence[str]] = None) -> int:
+    """Runs the command line; 1 where no page can be made, or --check finds something."""
+    parser = argparse.ArgumentParser(prog="nf results", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--folder", type=Path, default=FOLDER, help="the JSON files (default: docs/results)")
+    parser.add_argument("--page", type=Path, default=PAGE, help="what is written (default: docs/results.md)")
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="write nothing: fail where a claim does, or the page is another one",
+    )
+    options = parser.parse_args(arguments)
+    try:
+        documents = read(options.folder)
+        text = page(documents)
+        if options.check:
+            _require_as_claimed(documents)
+            if not options.page.is_file() or options.page.read_text(encoding="utf-8") != text:
+                raise ResultsError(
+                    f"{shown_path(options.page)} is another page (edited, or old): run ./nf results"
+                )
+    except ResultsError as error:
+        print(f"nf results: {error}", file=sys.stderr)
+        return 1
+    if not options.check:
+        options.page.write_text(text, encoding="utf-8")
+    print(f"{shown_path(options.page)}: {len(documents)} of {len(NAMES)} benchmarks")
+    return 0
+
+
+def _require_as_claimed(documents: Sequence[Document]) -> None:
+    short = [
+        f"\n  {document['name']}: {claim['text']}"
+        for document in documents
+        for claim in document["claims"]
+        if not claim["holds"]
+    ]
+    if short:
+        raise ResultsError(
+            f"{len(short)} claims do not hold (see the page): repair what they are about{''.join(short)}"
+        )
+
+
+def read(folder: Path) -> list[Document]:
+    """The documents in a folder, in the benchmarks' order.
+
+    Raises ResultsError where there are none, one is no full measurement of a commit, or they differ in commit
+    or machine.
+    """
+    documents = {path.name: _document(path) for path in sorted(folder.glob("*.json"))}
+    if not documents:
+        raise ResultsError(
+            f"no JSON files in {shown_path(folder)} (nothing to show): run ./nf bench all --json "
+            f"{shown_path(folder)}"
+        )
+    for name, document in documents.items():
+        if document["name"] not in NAMES or name != f"{document['name']}.json":
+            raise ResultsError(
+                f"{name} is of '{document['name']}' (no benchmark that is named so): remove it"
+            )
+        if document["quick"]:
+            raise ResultsError(f"{name} is quick (no measurement): measure it without --quick")
+        if document["commit"] == "unknown" or document["commit"].endswith("-changed"):
+            raise ResultsError(
+                f"{name} was measured at '{document['commit']}' (not a commit): commit, and measure again"
+            )
+    for key in ("commit", "machine"):
+        _require_same(key, documents)
+    return sorted(documents.values(), key=lambda document: NAMES.index(document["name"]))
+
+
+def _document(path: Path) -> Document:
+    wanted = {"name", "command", "quick", "commit", "machine", "samples", "findings", "claims"}
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        missing = wanted - set(document)
+    except (ValueError, TypeError) as error:
+        raise ResultsError(f"{path.name} cannot be read ({error}): measure it again") from error
+    if missing:
+        raise ResultsError(
+            f"{path.name} has no {', '.join(sorted(missing))} (another version's?): measure it again"
+        )
+    return document
+
+
+def _require_same(key: str, documents: Mapping[str, Document]) -> None:
+    files: dict[str, list[str]] = {}
+    for name, document in documents.items():
+        value = document[key]
+        files.setdefault(value if isinstance(value, str) else _machine(value), []).append(name)
+    if len(files) > 1:
+        groups = "".join(f"\n  {value}: {', '.join(names)}" for value, names in files.items())
+        raise ResultsError(f"the files differ in their {key} (a page is of one): measure all on one{groups}")
+
+
+def page(documents: Sequence[Document]) -> str:
+    """The text of docs/results.md."""
+    claims = [(document, claim) for document in documents for claim in document["claims"]]
+    short = [(document, claim) for document, claim in claims if not claim["holds"]]
+    text = INTRODUCTION.format(
+        commit=documents[0]["commit"][:12],
+        machine=_machine(documents[0]["machine"]),
+        held=len(claims) - len(short),
+        all=len(claims),
+    )
+    missing = [name for name in NAMES if name not in {document["name"] for document in documents}]
+    if missing:
+        text += f"\nNot measured: {', '.join(f'`{name}`' for name in missing)}.\n"
+    if short:
+        text += "\n## Where it falls short\n\n" + _table(CLAIMS, (_claim(*each) for each in short))
+    return text + "".join(_section(document) for document in documents)
+
+
+def _section(document: Document) -> str:
+    described = module(document["name"])
+    # The first line says what the title says.
+    description = (described.__doc__ or "").split("\n\n", 1)[-1].strip()
+    text = f"\n## {described.TITLE}\n\n{description}\n"
+    if document["findings"]:
+        text += "\n" + _table(FINDINGS, (_finding(document, each) for each in document["findings"]))
+    if document["claims"]:
+        text += "\n" + _table(CLAIMS, (_claim(document, each) for each in document["claims"]))
+    return text
+
+
+def _finding(document: Document, finding: Mapping[str, Any]) -> list[str]:
+    sides = [_measured(finding[side], finding["unit"]) for side in ("without", "measured")]
+    return [finding["what"], *sides, f"**{_measured(finding['factor'], 'x')}**", f"`{document['command']}`"]
+
+
+def _claim(document: Document, claim: Mapping[str, Any]) -> list[str]:
+    unit = claim["target"].split(maxsplit=2)[2:]
+    measured = _measured(claim["measured"], unit[0] if unit else "")
+    verdict = "yes" if claim["holds"] else "**no**"
+    return [claim["text"], claim["target"], measured, verdict, claim["detail"], f"`{document['command']}`"]
+
+
+def _table(columns: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    escaped = ([cell.replace("|", "\\|").replace("\n", " ") for cell in line] for line in lines)
+    whole = [list(columns), ["---"] * len(columns), *escaped]
+    return "".join(f"| {' | '.join(line)} |\n" for line in whole)
+
+
+def _measured(interval: Sequence[float], unit: str) -> str:
+    """For example `8.2 s (8.1 to 8.4)`; what is exact has no interval."""
+    median, low, high = interval
+    if unit in SCALES:
+        factor, unit = next(
+            ((factor, name) for factor, name in SCALES[unit] if abs(median) * factor >= 1), SCALES[unit][-1]
+        )
+        median, low, high = (value * factor for value in interval)
+    text = _number(median) + ("" if unit == "x" else " " if unit else "") + unit
+    return text if low == high else f"{text} ({_number(low)} to {_number(high)})"
+
+
+SCALES = {
+    "s": ((1, "s"), (1e3, "ms"), (1e6, "us"), (1e9, "ns")),
+    "ns": ((1e-9, "s"), (1e-6, "ms"), (1e-3, "us"), (1, "ns")),
+}
+"""Units of time, by what is multiplied, the largest first."""
+
+
+def _number(value: float) -> str:
+    """Three digits, or all of a large number."""
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def _machine(machine: Mapping[str, Any]) -> str:
+    mpi = ", ".join(f"{name} {version}" for name, version in machine["mpi"].items() if version != "none")
+    others = f"{machine['cores']} cores, {machine['memory_gib']:g} GiB, {machine['system']}"
+    return f"{re.sub(' +', ' ', machine['cpu'])}, {others}, {mpi}, Python {machine['python']}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
