@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The demo: clustering coefficients of a real social network, plain and under nearfetch.
 
-The program is apps/lcc, which knows nothing of nearfetch: 4 ranks hold a part of the graph each, and read
-each other's adjacency lists by MPI_Get over TCP. It is run as it is and under `nearfetch run --mode
-always-cache` in turn, and has to find the same, bit for bit.
+The program is apps/lcc, which does not use nearfetch. Each of 4 ranks holds a part of the graph, and reads
+the others' adjacency lists by MPI_Get over TCP. Plain runs and runs under `nearfetch run --mode
+always-cache` are interleaved, and have to give the same results, bit for bit.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def _lines(outcome: Outcome) -> dict[str, str]:
 
 
 def show_results(plain: dict[str, str], cached: list[dict[str, str]]) -> bool:
-    """Prints the results; true if each cached run found the same as the plain one."""
+    """Prints the results; true if each cached run has the plain run's."""
     print()
     for name in ("vertices", "edges", "average", "triangles"):
         if name in plain:

@@ -6,7 +6,7 @@
 //     listings            two ranks in this process
 //     listings fdr-ib     on a modelled network, in virtual time
 //
-// What the paper calls a locale is a rank here; a Chapel int has 8 bytes. Each listing checks what it found.
+// The paper's locale is a rank here; a Chapel int has 8 bytes. Each listing checks its result.
 
 #include <cstdint>
 #include <cstdio>
@@ -29,8 +29,8 @@ void check(bool good, const std::string& what) {
 //     task A:  x = 42;  notify = 1;                  // nothing orders the two writes
 //     task B:  while (notify == 0) {}  use(x);       // may see an old x, or an old notify for ever
 //
-// It races. With a cache that shows: both puts of task A stay where they are until something releases them,
-// and task B gets `notify` once and then has it. Listing 2 is its correction.
+// It has a race, which a cache exposes: both puts of task A stay in its cache until a release, and task B
+// gets `notify` once and then keeps it. Listing 2 corrects it.
 
 // Listing 2: a producer and a consumer.
 void correct_synchronization() {
@@ -52,9 +52,9 @@ struct Point {
     std::int64_t x, y;
 };
 
-// Listing 3: a value that was just written is used in another rank's memory, which writes it in turn. on() is
-// a release here and an acquire there, and the same on the way back. (Memory lives as long as the program
-// here, so the listing's free() is left out; it would be one more on().)
+// Listing 3: a value that was just written is read by another rank, which writes it too. on() is a release
+// here and an acquire there, and the same on the way back. (Memory lives as long as the program, so the
+// listing's free() is omitted; it would be another on().)
 void allocation_and_on() {
     const auto p = allocate<Point>(1).at_rank(0);
     if (rank() != 0) return;
@@ -67,7 +67,7 @@ void allocation_and_on() {
     check(after.x == 5 && after.y == 10, "Listing 3: the point is not what rank 1 has made of it");
 }
 
-// Listing 4: two puts to one place and a get. Where program order is not kept it may give 0, 2 or 3.
+// Listing 4: two puts to one address and a get. Without program order it may give 0, 2 or 3.
 void program_order() {
     const auto x = allocate<std::int64_t>(1).at_rank(1);
     if (rank() != 0) return;
@@ -105,7 +105,7 @@ std::int64_t computed_index(GlobalPtr<std::int64_t> a) {
     return sum;
 }
 
-// Listing 6: the same with transfers that are started k iterations ahead, by hand.
+// Listing 6: the same with explicit transfers, k iterations ahead.
 std::int64_t non_blocking(GlobalPtr<std::int64_t> a, std::int64_t k) {
     std::vector<std::optional<Transfer>> transfers(static_cast<std::size_t>(k));
     std::vector<std::int64_t> buffers(static_cast<std::size_t>(k));
@@ -125,7 +125,7 @@ std::int64_t non_blocking(GlobalPtr<std::int64_t> a, std::int64_t k) {
     return sum;
 }
 
-// Listing 7: the same with a hint.
+// Listing 7: the same with prefetch hints.
 std::int64_t prefetching(GlobalPtr<std::int64_t> a, std::int64_t k) {
     std::int64_t sum = 0;
     for (std::int64_t i = 0; i < k; ++i)
@@ -137,7 +137,7 @@ std::int64_t prefetching(GlobalPtr<std::int64_t> a, std::int64_t k) {
     return sum;
 }
 
-// And with a k that is found while the loop runs, which the paper leaves to the future.
+// With a k that is found at run time, which the paper leaves to future work.
 std::int64_t prefetching(GlobalPtr<std::int64_t> a) {
     Prefetcher ahead;
     std::int64_t sum = 0;
@@ -150,7 +150,7 @@ std::int64_t prefetching(GlobalPtr<std::int64_t> a) {
 
 template <class Sum>
 void run(const char* name, Sum&& sum) {
-    barrier();  // so that each begins with nothing in its cache
+    barrier();  // each version begins with an empty cache
     if (rank() != 1) return;
     const std::uint64_t messages = statistics()["get_messages"];
     const std::uint64_t begin = now_ns();

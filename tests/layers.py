@@ -75,9 +75,15 @@ def _bad_includes(name: str, layer: str, path: Path) -> Iterator[tuple[int, str]
             yield number, f"a header for programs includes {what} of src/: move what it needs to include/"
         used = _used_layer(what, quoted)
         if used is not None and used != layer and used not in USES[layer]:
-            yield number, f"{layer} includes {what} of {used} (it may use {_list(USES[layer])}): turn it round"
+            yield (
+                number,
+                f"{layer} includes {what} of {used} (it may use {_list(USES[layer])}): turn it round",
+            )
         if layer == "cache" and _IMPURE.match(what):
-            yield number, f"cache includes {what} (its algorithms know no MPI, threads, clock or files): pass it in"
+            yield (
+                number,
+                f"cache includes {what} (its algorithms know no MPI, threads, clock or files): pass it in",
+            )
 
 
 def _used_layer(what: str, quoted: bool) -> Optional[str]:

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gravity of many bodies by the method of Barnes and Hut, after paper 001, section IV-B: the octree is spread
-// over the ranks, and in the force phase each rank walks it from the top for each of its bodies, reading the
-// nodes of others by one-sided communication. Bodies that are near each other visit nearly the same nodes, so
-// the same nodes are read again and again. The tree does not change while forces are computed and is built
-// anew for each step.
+// Gravity of many bodies by the method of Barnes and Hut, after paper 001, section IV-B. The octree is
+// distributed over the ranks. In the force phase each rank walks it from the root for each of its bodies, and
+// reads remote nodes by one-sided communication. Bodies close to each other visit almost the same nodes, so
+// nodes are read repeatedly. The tree does not change in the force phase and is rebuilt in each step.
 //
-// A plain MPI program. The one thing it says to nearfetch, if that happens to be loaded, is that what was
-// read from the tree is worth nothing any more, once per step.
+// A plain MPI program. Its only call to nearfetch, if that is loaded, invalidates the cache once per step.
 
 #include <algorithm>
 #include <cmath>
@@ -27,7 +25,7 @@
 namespace nearfetch::barnes_hut {
 namespace {
 
-/// What is known about a body after a force phase.
+/// Properties of a body after a force phase.
 struct Sample {
     std::int64_t id;
     Vector acceleration;
@@ -36,7 +34,7 @@ struct Sample {
     double bound_share;     ///< error as a share of its bound; with --check
 };
 
-/// This rank's account over all steps.
+/// This rank's totals over all steps.
 struct Account {
     double force_seconds = 0;
     std::uint64_t forces = 0;
@@ -44,10 +42,10 @@ struct Account {
     std::uint64_t tree_nodes = 0;
 };
 
-/// Rank 0's account over all steps.
+/// Rank 0's totals over all steps.
 class Results {
   public:
-    /// Takes the samples of one step, of all ranks.
+    /// Adds the samples of one step, of all ranks.
     void add_step(std::vector<Sample> samples) {
         std::sort(samples.begin(), samples.end(),
                   [](const Sample& a, const Sample& b) { return a.id < b.id; });
@@ -59,7 +57,7 @@ class Results {
             squares_.add(sample.relative_error * sample.relative_error);
             worst_error = std::max(worst_error, sample.relative_error);
             worst_share = std::max(worst_share, sample.bound_share);
-            // Written so that NaN counts, too.
+            // NaN counts too.
             if (!(sample.bound_share <= 1)) ++over_bound;
         }
         samples_ += samples.size();
@@ -126,12 +124,12 @@ std::vector<Force> compute_forces(DistributedTree& tree, const std::vector<Body>
     account.forces += count;
     account.tree_nodes += tree.nodes();
     NEARFETCH_CALL(nearfetch_win_invalidate, (tree.window().handle()));
-    // The tree is rebuilt where it stands: nobody may still be reading it.
+    // The tree is rebuilt in place: nobody may still read it.
     MPI_Barrier(MPI_COMM_WORLD);
     return forces;
 }
 
-/// Fills in how far a force is from the sum over all bodies, one by one.
+/// Computes the error of a force against the sum over all bodies.
 void check_force(const Body& body, const Force& force, const std::vector<Body>& all, double softening,
                  Sample& sample) {
     Force direct;
@@ -151,8 +149,7 @@ void check_force(const Body& body, const Force& force, const std::vector<Body>& 
         error += std::pow(force.acceleration[k] - direct.acceleration[k], 2);
         size += std::pow(direct.acceleration[k], 2);
     }
-    // Two sums of doubles in different order differ by rounding, too: far less than this share of what was
-    // added up.
+    // Sums of doubles in different orders differ by rounding, by far less than this share of the summands.
     constexpr double kRounding = 1e-12;
     const double bound = force.error_bound + kRounding * pulls;
     sample.relative_error = size > 0 ? std::sqrt(error / size) : std::sqrt(error);
@@ -164,7 +161,7 @@ double kinetic_energy(const Body& body, const Vector& velocity) {
            (velocity[0] * velocity[0] + velocity[1] * velocity[1] + velocity[2] * velocity[2]);
 }
 
-/// Leapfrog: velocities stand half a step before the positions, except at the very beginning.
+/// Leapfrog: velocities are half a step before the positions, except at the start.
 std::vector<Sample> advance(std::vector<Body>& bodies, const std::vector<Force>& forces, double time_step,
                             bool first) {
     std::vector<Sample> samples;
@@ -206,7 +203,7 @@ void run_step(const apps::MpiSession& mpi, const Options& options, bool first, D
     if (mpi.is_root()) results.add_step(std::move(samples));
 }
 
-/// Adds up over the ranks; collective.
+/// Sums over the ranks; collective.
 apps::Report make_report(const apps::MpiSession& mpi, const Options& options, const Account& account,
                          const NodeReader& reader, const Results& results) {
     const ReadCounts& counts = reader.counts();

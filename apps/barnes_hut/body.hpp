@@ -8,13 +8,13 @@ namespace nearfetch::barnes_hut {
 
 using Vector = std::array<double, 3>;
 
-/// A body; lengths, masses and times in units in which the constant of gravity is 1.
+/// A body, in units with a gravitational constant of 1.
 struct Body {
     Vector position;
     Vector velocity;
     double mass;
     std::int64_t id;
-    std::uint64_t key;  ///< place on the space-filling curve, see RootCube::key
+    std::uint64_t key;  ///< position on the space-filling curve, see RootCube::key
 };
 
 }  // namespace nearfetch::barnes_hut

@@ -24,7 +24,7 @@ std::vector<int> starts_of(const std::vector<int>& counts) {
     return starts;
 }
 
-/// The items of all ranks, in the order of the ranks, on every rank.
+/// The items of all ranks, in rank order, on every rank.
 template <typename Item>
 std::vector<Item> gather_everywhere(const std::vector<Item>& items, MPI_Datatype type, int ranks) {
     std::vector<int> counts(static_cast<std::size_t>(ranks));
@@ -52,7 +52,7 @@ DistributedTree::~DistributedTree() {
 }
 
 void DistributedTree::find_cube(const std::vector<Body>& bodies) {
-    // Lows and negated highs, so that one minimum serves both.
+    // Lower bounds and negated upper bounds, so that one minimum serves both.
     std::array<double, 6> box;
     box.fill(std::numeric_limits<double>::infinity());
     int finite = 1;
@@ -86,7 +86,7 @@ void DistributedTree::exchange(std::vector<Body>& bodies, const std::vector<int>
     const auto by_place = [](const Body& a, const Body& b) {
         return a.key != b.key ? a.key < b.key : a.id < b.id;
     };
-    // In the order of the curve, the bodies for each rank are together.
+    // In curve order the bodies for each rank are consecutive.
     std::sort(bodies.begin(), bodies.end(), by_place);
     const auto ranks = static_cast<std::size_t>(mpi_.ranks());
     std::vector<int> sent(ranks, 0);
@@ -115,7 +115,7 @@ void DistributedTree::publish() {
     std::uint64_t needed = nodes_.size();
     MPI_Allreduce(MPI_IN_PLACE, &needed, 1, MPI_UINT64_T, MPI_MAX, MPI_COMM_WORLD);
     if (needed > window_nodes_) {
-        // Room to spare, so that a window, and whatever knows it, lives for many steps.
+        // Spare room, so that the window, and its cache, live for many steps.
         window_nodes_ = needed + needed / 2;
         window_.reset();
         const std::uint64_t bytes = reader_.window_bytes(window_nodes_);

@@ -12,7 +12,7 @@
 
 namespace nearfetch::barnes_hut {
 
-/// The bodies and the tree over them, dealt out over the ranks. See octree.hpp for how the tree is divided.
+/// The bodies and the tree over them, distributed over the ranks. octree.hpp describes the distribution.
 class DistributedTree {
   public:
     DistributedTree(const apps::MpiSession& mpi, const apps::WindowOptions& window,
@@ -21,9 +21,9 @@ class DistributedTree {
     DistributedTree(const DistributedTree&) = delete;
     DistributedTree& operator=(const DistributedTree&) = delete;
 
-    /// Sends each body to the rank in whose part of space it lies, and builds the tree in the windows.
-    /// Collective; no rank may still read the tree of before.
-    /// @throws apps::UsageError on every rank when a body has left the range of doubles
+    /// Sends each body to the rank of its region, and builds the tree in the windows. Collective; no rank may
+    /// still read the previous tree. @throws apps::UsageError on every rank when a body has left the range of
+    /// doubles
     void rebuild(std::vector<Body>& bodies);
 
     const RootCube& cube() const { return cube_; }
@@ -51,7 +51,7 @@ class DistributedTree {
     Ref root_;
     std::vector<Node> nodes_;
     std::unique_ptr<apps::Window> window_;
-    std::uint64_t window_nodes_ = 0;  ///< room in each rank's part of the window
+    std::uint64_t window_nodes_ = 0;  ///< capacity of each rank's part of the window
 };
 
 }  // namespace nearfetch::barnes_hut

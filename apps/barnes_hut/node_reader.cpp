@@ -16,7 +16,7 @@ std::uint64_t NodeReader::window_bytes(std::uint64_t nodes) const {
     const std::uint64_t bytes = nodes * sizeof(Node);
     if (!cache_.enabled) return bytes;
     const std::uint64_t blocks = (bytes + cache_.block_bytes - 1) / cache_.block_bytes;
-    // MPI may put the next rank's window right behind this one: its nodes have to be aligned, too.
+    // MPI may place the next rank's window directly behind this one, and its nodes have to be aligned too.
     return (blocks * cache_.block_bytes + alignof(Node) - 1) / alignof(Node) * alignof(Node);
 }
 
@@ -54,7 +54,7 @@ const std::byte* NodeReader::block(int target, std::uint64_t number) {
 void NodeReader::read_through_cache(Ref ref) {
     auto* out = reinterpret_cast<std::byte*>(&remote_);
     std::uint64_t offset = ref.index * sizeof(Node);
-    // A node may begin in one block and end in another.
+    // A node may span two blocks.
     for (std::uint64_t left = sizeof(Node); left != 0;) {
         const std::uint64_t within = offset % cache_.block_bytes;
         const std::uint64_t part = std::min(left, cache_.block_bytes - within);

@@ -11,25 +11,24 @@
 
 namespace nearfetch::barnes_hut {
 
-/// What reading other ranks' nodes cost.
+/// The cost of reading remote nodes.
 struct ReadCounts {
-    std::uint64_t remote_reads = 0;  ///< nodes of other ranks that the walk asked for
+    std::uint64_t remote_reads = 0;  ///< remote nodes that the walk asked for
     std::uint64_t remote_gets = 0;
     std::uint64_t remote_bytes = 0;
     std::uint64_t block_hits = 0;    ///< blocks found in the built-in cache
     std::uint64_t block_misses = 0;  ///< blocks fetched into it
 };
 
-/// Reads nodes by reference: own ones in place, others by MPI_Get and MPI_Win_flush, one node at a time.
+/// Reads nodes by reference: own ones in place, remote ones by MPI_Get and MPI_Win_flush, one node at a time.
 ///
-/// With the built-in cache enabled, whole blocks of the other ranks' windows are fetched and kept in a
-/// direct-mapped table. This is the rival of paper 001, section IV-B (there called native): a program that
-/// cares about its gets helps itself in this way.
+/// With the built-in cache, whole blocks of remote windows are fetched into a direct-mapped table. This is
+/// the "native" competitor of paper 001, section IV-B: a program that optimises its gets itself.
 class NodeReader {
   public:
     NodeReader(int rank, const CacheOptions& cache);
 
-    /// Reads from `window` from now on, in which each rank has `window_bytes`; forgets what is cached.
+    /// Reads from `window` from now on; each rank has `window_bytes` in it. Invalidates the cache.
     void begin_phase(const apps::Window& window, std::uint64_t window_bytes);
 
     const Node& read(Ref ref) {
@@ -46,8 +45,7 @@ class NodeReader {
     const ReadCounts& counts() const { return counts_; }
     double communication_seconds() const { return watch_.seconds(); }
 
-    /// Bytes a window needs for `nodes` nodes: whole blocks, so that the last block can be fetched like any
-    /// other.
+    /// Window bytes for `nodes` nodes: whole blocks, so that the last block can be fetched like the others.
     std::uint64_t window_bytes(std::uint64_t nodes) const;
 
   private:

@@ -16,7 +16,7 @@ std::uint64_t spread(std::uint64_t bits) {
     return result;
 }
 
-/// The centre of mass of branches, added up in the order they come.
+/// The centre of mass of branches, summed in their order.
 class MassSum {
   public:
     void add(const Vector& position, double mass) {
@@ -36,7 +36,7 @@ class MassSum {
     double mass_ = 0;
 };
 
-/// Builds subtrees of one rank, each cell in front of its children.
+/// Builds subtrees of one rank, each cell before its children.
 class SubtreeBuilder {
   public:
     SubtreeBuilder(int rank, std::vector<Node>& nodes) : rank_(rank), nodes_(nodes) {}
@@ -98,8 +98,8 @@ RootCube RootCube::around(const Vector& low, const Vector& high) {
     double side = 0;
     for (std::size_t k = 0; k < 3; ++k)
         side = std::max(side, high[k] - low[k]);
-    // A little larger, so that the outermost bodies lie inside; bodies that are all in one place need some
-    // cube, too.
+    // Slightly larger, so that the outermost bodies are inside, and not empty if all bodies have one
+    // position.
     side = std::max(side * 1.0001, 1e-6);
     RootCube cube{{}, side};
     for (std::size_t k = 0; k < 3; ++k)
@@ -147,7 +147,7 @@ std::vector<Region> build_regions(std::span<const Body> bodies, int rank, std::v
     return regions;
 }
 
-/// What stays the same while the cells are built.
+/// Constants of the construction.
 struct TopTree::Build {
     std::span<const Region> regions;
     int rank;

@@ -9,7 +9,7 @@
 
 namespace nearfetch::barnes_hut {
 
-/// The block cache that is built into the program.
+/// The program's own block cache.
 struct CacheOptions {
     bool enabled = false;
     std::uint64_t capacity_bytes = 1U << 20;

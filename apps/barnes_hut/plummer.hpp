@@ -7,10 +7,10 @@
 
 namespace nearfetch::barnes_hut {
 
-/// Body `id` of a Plummer model of `bodies` bodies in equilibrium: total mass 1, total energy -1/4 on
-/// average. The 0.1 % of the mass that lies farthest out is left away. Each body depends on the seed and its
-/// id alone, so every rank can make its own. Source: S. Aarseth, M. Henon, R. Wielen, *A comparison of
-/// numerical methods for the study of star cluster dynamics*, 1974.
+/// Body `id` of a Plummer model of `bodies` bodies in equilibrium: total mass 1, mean total energy -1/4. The
+/// outermost 0.1 % of the mass is omitted. Each body depends only on the seed and its id, so every rank can
+/// make its own. Source: S. Aarseth, M. Henon, R. Wielen, *A comparison of numerical methods for the study of
+/// star cluster dynamics*, 1974.
 Body plummer_body(std::uint64_t seed, std::int64_t id, std::int64_t bodies);
 
 }  // namespace nearfetch::barnes_hut

@@ -10,14 +10,14 @@
 
 namespace nearfetch::barnes_hut {
 
-/// What decides how a force is computed.
+/// Parameters of a force computation.
 struct ForceOptions {
     double theta = 0.5;      ///< a cell of side s at distance d stands for its bodies when s < theta * d
     double softening = 0.0;  ///< length; keeps close pairs finite
-    bool bounds = false;     ///< also bound the error
+    bool bounds = false;     ///< also compute an error bound
 };
 
-/// The pull of all other bodies on one.
+/// The attraction of one body by all others.
 struct Force {
     Vector acceleration{};
     double potential = 0;
@@ -34,7 +34,7 @@ inline void add_pull(Force& force, const Vector& target, const Vector& source, d
         way[k] = source[k] - target[k];
         square += way[k] * way[k];
     }
-    if (square == 0) return;  // unsoftened bodies in one place: the pull has no direction
+    if (square == 0) return;  // unsoftened bodies at one position: no direction
     const double inverse = 1 / std::sqrt(square);
     const double scale = mass * inverse * inverse * inverse;
     for (std::size_t k = 0; k < 3; ++k)
@@ -42,16 +42,16 @@ inline void add_pull(Force& force, const Vector& target, const Vector& source, d
     force.potential -= mass * inverse;
 }
 
-/// Walks the tree from the top (paper 001, section IV-B): a cell that is far enough pulls as one point in its
-/// centre of mass, any other is opened. Children come in the order of their octants, so the sum is the same
-/// however the nodes are read.
+/// Walks the tree from the root (paper 001, section IV-B). A distant cell acts as a point in its centre of
+/// mass; any other is opened. Children come in octant order, so the sum does not depend on how nodes are
+/// read.
 ///
-/// The error bound of a cell of mass m whose bodies lie within b of their centre of mass, at distance d > b,
+/// The error bound of a cell of mass m, whose bodies lie within b of their centre of mass at distance d > b,
 /// is m/d^2 (3 x^2 - 2 x^3) / (1 - x)^2 with x = b/d: J. Salmon and M. Warren, *Skeletons from the treecode
 /// closet*, 1994, for moments up to the dipole, with all mass at distance b. Here b is the distance to the
-/// cell's farthest corner. The bound holds with softening, too: the softened potential is 1/distance in one
-/// dimension more, where the target stands off by the softening length, and the bound falls with the
-/// distance. It grows without limit towards theta = 1/sqrt(3).
+/// cell's farthest corner. The bound holds with softening: the softened potential is 1/distance in one more
+/// dimension, in which the target is offset by the softening length. The bound diverges towards theta =
+/// 1/sqrt(3).
 ///
 /// @tparam Reader has `const Node& read(Ref)`; the reference stays valid until the next call
 template <typename Reader>

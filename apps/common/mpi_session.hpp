@@ -5,7 +5,7 @@
 
 namespace nearfetch::apps {
 
-/// MPI from here to the end of the scope.
+/// Initialises MPI, and finalises it at the end of the scope.
 class MpiSession {
   public:
     MpiSession(int* argc, char*** argv) {

@@ -23,21 +23,20 @@ void send_bytes(const void* data, std::uint64_t bytes, int target);
 void receive_bytes(void* data, std::uint64_t bytes, int source);
 void broadcast_bytes(void* data, std::uint64_t bytes, int root);
 
-/// Runs `work` on rank 0. When it throws, rank 0 prints `PROGRAM: problem` and every rank returns false.
+/// Runs `work` on rank 0. If it throws, rank 0 prints `PROGRAM: problem` and every rank returns false.
 template <typename Work>
 bool root_succeeds(const MpiSession& mpi, const std::string& program, Work work);
 
-/// Prints `text` as rank 0's complaint.
+/// Prints `text` as an error of rank 0.
 void complain(const MpiSession& mpi, const std::string& program, const std::string& text);
 
-/// Opens a file for results; nothing happens when `path` is empty.
-/// @throws UsageError when that fails
+/// Opens a file for results; does nothing if `path` is empty. @throws UsageError on failure
 void open_output(std::ofstream& file, const std::string& path);
 
-/// Prints the results and writes them to `json` if that is open. Returns the program's exit code.
+/// Prints the results and writes them to `json` if open. Returns the program's exit status.
 int deliver(const std::string& program, const Report& report, std::ofstream& json);
 
-/// The items of all ranks, in the order of the ranks, on rank 0; nothing on the others. Collective.
+/// The items of all ranks, in rank order, on rank 0; empty on the others. Collective.
 template <typename Item>
 std::vector<Item> gather_at_root(const MpiSession& mpi, const std::vector<Item>& local);
 
@@ -82,9 +81,9 @@ std::vector<Item> gather_at_root(const MpiSession& mpi, const std::vector<Item>&
     return all;
 }
 
-/// The frame of both programs: MPI, command line, errors. Every rank returns the same exit code.
-/// @param parse `Parsed parse(argc, argv, Options&)`
-/// @param work `int work(const MpiSession&, const Options&)`; may throw UsageError, then on every rank
+/// The common main function: MPI, command line, errors. Every rank returns the same exit status. @param parse
+/// `Parsed parse(argc, argv, Options&)` @param work `int work(const MpiSession&, const Options&)`; may throw
+/// UsageError, then on every rank
 template <typename Options, typename Parse, typename Work>
 int run_program(int argc, char** argv, const std::string& name, Parse parse, Work work) {
     const MpiSession mpi(&argc, &argv);
@@ -104,7 +103,7 @@ int run_program(int argc, char** argv, const std::string& name, Parse parse, Wor
         std::cerr << name + ": " + error.what() + " (rank " + std::to_string(mpi.rank()) +
                          " cannot go on): report it\n";
     }
-    // Other ranks may wait for this one for ever.
+    // Other ranks may wait for this one.
     MPI_Abort(MPI_COMM_WORLD, 1);
     return 1;
 }

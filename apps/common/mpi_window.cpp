@@ -49,7 +49,7 @@ void Window::clear(int rank, std::size_t bytes) {
 }
 
 void Window::fill(int rank, std::size_t offset_bytes, const void* data, std::size_t bytes) {
-    // Stores to window memory are only sure to be seen when made inside of an epoch on oneself.
+    // Stores to window memory are only guaranteed to be visible if made in an epoch on oneself.
     MPI_Win_lock(MPI_LOCK_EXCLUSIVE, rank, 0, window_);
     if (bytes != 0) std::memcpy(static_cast<std::byte*>(memory_) + offset_bytes, data, bytes);
     MPI_Win_unlock(rank, window_);

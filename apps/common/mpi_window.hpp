@@ -13,7 +13,7 @@ namespace nearfetch::apps {
 /// @throws UsageError when an info pair is longer than this MPI library allows
 void check_infos(const InfoPairs& infos);
 
-/// Info pairs as MPI takes them, for as long as this lives.
+/// Info pairs as an MPI info object, for this object's life.
 class Info {
   public:
     /// @throws UsageError as check_infos() does
@@ -27,11 +27,11 @@ class Info {
     MPI_Info info_ = MPI_INFO_NULL;
 };
 
-/// A window over memory of this rank's own. Making one is collective, and throws UsageError on every rank
-/// when an info pair is longer than this MPI library allows.
+/// A window over memory of this rank. The constructors are collective, and throw UsageError on every rank if
+/// an info pair is longer than this MPI library allows.
 class Window {
   public:
-    /// As the user asked.
+    /// As the user's options say.
     Window(std::size_t bytes, int displacement_unit, const WindowOptions& options);
     ~Window();
     Window(const Window&) = delete;
@@ -43,8 +43,8 @@ class Window {
     /// Zeroes this rank's part. No epoch may be open.
     void clear(int rank, std::size_t bytes);
 
-    /// Copies into this rank's part. No epoch may be open; others may read once they have synchronised with
-    /// this rank.
+    /// Copies into this rank's part. No epoch may be open. Others may read after synchronising with this
+    /// rank.
     void fill(int rank, std::size_t offset_bytes, const void* data, std::size_t bytes);
 
   private:

@@ -5,7 +5,7 @@
 
 namespace nearfetch::apps {
 
-/// Mixes all bits (a step of SplitMix64): for seeds, checksums, and indices that nobody can guess.
+/// Mixes all bits (a step of SplitMix64): for seeds, checksums, and unpredictable indices.
 constexpr std::uint64_t mixed(std::uint64_t x) {
     x += 0x9e3779b97f4a7c15;
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
@@ -13,11 +13,11 @@ constexpr std::uint64_t mixed(std::uint64_t x) {
     return x ^ (x >> 31);
 }
 
-/// Small random number generator: the same numbers from the same seed on every platform.
+/// A small random number generator with the same numbers for the same seed on every platform.
 ///
-/// The standard library's distributions differ between implementations, so the programs draw from this alone.
-/// Source: xoshiro256**, D. Blackman and S. Vigna, *Scrambled linear pseudorandom number generators*, 2021;
-/// the state is filled by SplitMix64, as its authors advise.
+/// The standard library's distributions differ between implementations, so programs use only this. Source:
+/// xoshiro256**, D. Blackman and S. Vigna, *Scrambled linear pseudorandom number generators*, 2021; seeded by
+/// SplitMix64, as its authors advise.
 class Random {
   public:
     explicit Random(std::uint64_t seed) {

@@ -8,7 +8,7 @@
 
 namespace nearfetch::apps {
 
-/// A program's results in the order they were added: as `name value` lines for people and as a JSON object.
+/// A program's results in the order of addition: as `name value` lines, and as a JSON object.
 class Report {
   public:
     void add(const std::string& name, double value);
@@ -32,7 +32,7 @@ class Report {
     std::vector<Item> items_;
 };
 
-/// 17 significant digits, from which a double can be read back bit for bit.
+/// 17 significant digits, from which the double can be restored exactly.
 std::string exact(double value);
 
 }  // namespace nearfetch::apps

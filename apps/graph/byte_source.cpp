@@ -40,7 +40,7 @@ namespace {
 
 constexpr std::size_t kInputBytes = 64 * 1024;
 
-/// The raw bytes with the first ones, which were read to recognise the format, put back in front.
+/// Puts the bytes that were read to recognise the format back in front.
 class RewoundSource : public ByteSource {
   public:
     RewoundSource(std::string head, std::unique_ptr<ByteSource> tail)
@@ -59,7 +59,7 @@ class RewoundSource : public ByteSource {
     std::unique_ptr<ByteSource> tail_;
 };
 
-/// Decompresses one gzip member after the other (RFC 1952 allows several in one file).
+/// Decompresses gzip members one after another (RFC 1952 allows several per file).
 class GzipSource : public ByteSource {
   public:
     explicit GzipSource(std::unique_ptr<ByteSource> raw) : raw_(std::move(raw)), input_(kInputBytes) {

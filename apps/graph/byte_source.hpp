@@ -9,17 +9,17 @@
 
 namespace nearfetch::graph {
 
-/// Where the bytes of a graph file come from.
+/// The source of a graph file's bytes.
 class ByteSource {
   public:
     virtual ~ByteSource() = default;
 
-    /// Reads up to `size` bytes; 0 only at the end.
-    /// @throws GraphError without a file name or line (LineReader adds them) when the bytes cannot be had.
+    /// Reads up to `size` bytes; 0 only at the end. @throws GraphError on failure, without file name and
+    /// line; LineReader adds them
     virtual std::size_t read(char* buffer, std::size_t size) = 0;
 };
 
-/// A file on disk, as it is.
+/// A file on disk.
 class FileSource : public ByteSource {
   public:
     /// @throws GraphError when the file cannot be opened.
@@ -43,8 +43,7 @@ class MemorySource : public ByteSource {
     std::string_view rest_;
 };
 
-/// `raw` itself, or its decompressed content when it begins with gzip's magic bytes (whatever the file is
-/// called).
+/// `raw`, or its decompressed content if it begins with gzip's magic bytes, whatever its name.
 std::unique_ptr<ByteSource> decompressed(std::unique_ptr<ByteSource> raw);
 
 }  // namespace nearfetch::graph

@@ -17,7 +17,7 @@ Csr build_csr(const EdgeList& graph) {
         csr.offsets[v] += csr.offsets[v - 1];
     csr.targets.resize(graph.edges.size() * 2);
     std::vector<std::uint64_t> next(csr.offsets.begin(), csr.offsets.end() - 1);
-    // Edges are sorted, so a vertex meets its smaller neighbours first, then its larger ones, both rising.
+    // Edges are sorted, so a vertex gets its smaller neighbours first, then the larger ones, both ascending.
     for (const Edge& edge : graph.edges) {
         csr.targets[next[edge.low]++] = edge.high;
         csr.targets[next[edge.high]++] = edge.low;

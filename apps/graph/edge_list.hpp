@@ -25,7 +25,7 @@ struct EdgeList {
     std::uint64_t vertices = 0;
     std::vector<Edge> edges;  ///< sorted, each once, no self-loop
     std::vector<std::uint32_t>
-        labels;                    ///< id in the file of each vertex, rising; empty when vertex v has id v
+        labels;                    ///< id in the file of each vertex, ascending; empty if vertex v has id v
     std::uint64_t self_loops = 0;  ///< removed: edges from a vertex to itself
     std::uint64_t duplicates = 0;  ///< removed: edges seen before, in either direction
 };
@@ -38,9 +38,9 @@ class EdgeCollector {
 
     /// Sorts, removes self-loops and duplicates.
     ///
-    /// With `vertices` the graph has the vertices 0 up to that number, and every id has to be below it.
-    /// Without, its vertices are the ids that occur (also those with only a self-loop), numbered in rising
-    /// order: an edge list says nothing about ids that it does not mention.
+    /// With `vertices` the graph has the vertices from 0 to vertices - 1, and every id has to be below.
+    /// Without it the vertices are the ids that occur (also only in a self-loop), numbered in ascending
+    /// order.
     EdgeList finish(std::optional<std::uint64_t> vertices);
 
   private:

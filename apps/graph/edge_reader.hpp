@@ -11,22 +11,21 @@
 
 namespace nearfetch::graph {
 
-/// How an edge list is written.
+/// Format of an edge list.
 ///
-/// - `csv`: two ids and a comma between them on a line; the first line may be a header such as `id_1,id_2`.
-/// - `snap`: two ids and white space between them on a line, as the Stanford collection has them.
+/// - `csv`: two ids with a comma per line; the first line may be a header such as `id_1,id_2`.
+/// - `snap`: two ids with white space per line, as in the Stanford collection.
 /// - `matrix_market`: coordinate format; pattern, real or integer; general or symmetric; ids from 1. Each
-/// stored entry is an
-///   edge, whatever its value. All the declared rows are vertices. Source: NIST, *The Matrix Market Exchange
-///   Formats*, 1996.
+/// stored entry is an edge, whatever its value. All declared rows are vertices. Source: NIST, *The Matrix
+/// Market Exchange Formats*, 1996.
 ///
-/// Blank lines and lines that begin with # or % are skipped in the first two.
+/// The first two skip blank lines and lines that begin with # or %.
 enum class Format { automatic, csv, snap, matrix_market };
 
 struct ReadOptions {
     Format format = Format::automatic;  ///< automatic: decided by the first lines
     std::optional<std::uint64_t>
-        vertices;  ///< number of vertices; unset: as EdgeCollector::finish and Format say
+        vertices;  ///< number of vertices; unset: see EdgeCollector::finish and Format
 };
 
 /// Reads an edge list, plain or gzip, from `source`; messages call it `name`.

@@ -7,7 +7,7 @@
 
 namespace nearfetch::graph {
 
-/// Something the user's input caused. `what()` reads `FILE:LINE: problem (why): what to do`.
+/// An error in the user's input. `what()` reads `FILE:LINE: problem (why): what to do`.
 class GraphError : public std::runtime_error {
   public:
     using std::runtime_error::runtime_error;

@@ -12,15 +12,15 @@
 
 namespace nearfetch::graph {
 
-/// Splits a source into lines and knows where it is, for messages.
+/// Splits a source into lines and keeps the position for messages.
 class LineReader {
   public:
-    /// @param name what messages call the file
+    /// @param name the file's name in messages
     LineReader(std::unique_ptr<ByteSource> source, std::string name);
 
-    /// The next line without its end (LF or CR LF), or false at the end. `line` stays valid until the next
-    /// call. A byte order mark in front of the first line is dropped.
-    /// @throws GraphError when the source fails or a line is longer than 64 KiB.
+    /// The next line without its end (LF or CR LF), or false at the end. `line` is valid until the next call.
+    /// Skips a byte order mark at the start. @throws GraphError when the source fails or a line is longer
+    /// than 64 KiB
     bool next(std::string_view& line);
 
     /// Number of the line returned last; lines count from 1.

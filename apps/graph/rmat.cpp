@@ -9,7 +9,7 @@ namespace nearfetch::graph {
 
 namespace {
 
-// The probabilities as 32-bit fractions: integer comparisons cannot differ between platforms.
+// Probabilities as 32-bit fractions: integer comparisons are the same on all platforms.
 constexpr std::uint64_t part(double probability) {
     return static_cast<std::uint64_t>(probability * 4294967296.0);
 }

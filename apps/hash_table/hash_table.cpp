@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A hash table over all ranks, as k-mer counters, sparse assemblers and key-value stores have it: each rank
-// inserts its share of the keys by fetch-and-add and put, and then looks keys up, some of them far more
-// often than others, by a get and a flush for each slot. Between rounds of look-ups some values may change,
-// and a counter that all ranks share may go up every so many look-ups. What should be found it works out
-// itself.
+// A distributed hash table, as in k-mer counters, sparse assemblers and key-value stores. Each rank inserts
+// its share of the keys by fetch-and-add and put. Then it looks up keys, some much more often than others, by
+// a get and a flush per slot. Between rounds of look-ups some values may change. A shared counter may be
+// incremented every so many look-ups. The program computes the expected results itself.
 
 #include <mpi.h>
 
@@ -24,7 +23,7 @@ namespace {
 
 struct Result {
     std::uint64_t found = 0, absent = 0, wrong = 0, checksum = 0;
-    double seconds = 0;  ///< in which this rank looked up
+    double seconds = 0;  ///< time of this rank's look-ups
 };
 
 /// One rank's look-ups of a round.
@@ -44,14 +43,14 @@ void look_up(const Options& options, const Popularity& popular, const Versions& 
     result.seconds += watch.seconds();
 }
 
-/// This rank's share of a round's changes; all ranks note all of them.
+/// This rank's share of a round's changes; all ranks record all of them.
 void change(const apps::MpiSession& mpi, const Options& options, std::uint64_t round, Versions& versions,
             Table& table) {
     apps::Random random(apps::mixed(options.seed + round));
     for (std::uint64_t i = 0; i < options.changes; ++i) {
         const std::uint64_t key = 1 + random.next() % options.keys;
         versions.raise(key);
-        // By the rank that has inserted it: the last of several changes is the last one everywhere.
+        // By the rank that has inserted it, so that the order of changes is the same everywhere.
         if (owner(key, mpi.ranks()) == mpi.rank()) table.change(key, versions.value(key));
     }
 }
@@ -83,17 +82,17 @@ int compute(const apps::MpiSession& mpi, const Options& options) {
     apps::Random random(apps::mixed(~options.seed) + static_cast<std::uint64_t>(mpi.rank()));
     apps::Stopwatch building;
     building.start();
-    // One rank after the other, so that every key has the same place in every run, and takes as many gets.
-    for (int turn = 0; turn < mpi.ranks(); ++turn) {
-        for (std::uint64_t key = 1; turn == mpi.rank() && key <= options.keys; ++key)
-            if (owner(key, mpi.ranks()) == turn) table.insert(key, versions.value(key));
+    // One rank at a time, so that every key has the same slot, and takes as many gets, in every run.
+    for (int inserting_rank = 0; inserting_rank < mpi.ranks(); ++inserting_rank) {
+        for (std::uint64_t key = 1; inserting_rank == mpi.rank() && key <= options.keys; ++key)
+            if (owner(key, mpi.ranks()) == inserting_rank) table.insert(key, versions.value(key));
         table.synchronize();
     }
     building.stop();
     Result result;
     for (std::uint64_t round = 0; round < options.rounds; ++round) {
         if (round != 0) {
-            // Nobody looks up while others change.
+            // No look-ups during changes.
             table.synchronize();
             change(mpi, options, round, versions, table);
             table.synchronize();

@@ -35,20 +35,20 @@ class Versions {
     std::vector<std::uint32_t> versions_;
 };
 
-/// Which keys are looked up: those from 1 to `keys` are in the table, the others are not.
+/// The keys to look up: those from 1 to `keys` are in the table, others are not.
 ///
-/// The key at place p of popularity is drawn in proportion to p^-skew: Zipf's law, found in a table of sums.
+/// The key of popularity rank p is drawn in proportion to p^-skew (Zipf's law), by a table of sums.
 class Popularity {
   public:
     explicit Popularity(const Options& options) : seed_(options.seed) {
         const auto absent = static_cast<std::uint64_t>(options.absent * static_cast<double>(options.keys));
         sums_.reserve(options.keys + absent);
         double sum = 0;
-        for (std::uint64_t place = 1; place <= options.keys + absent; ++place) {
-            sum += std::pow(static_cast<double>(place), -options.skew);
+        for (std::uint64_t popularity_rank = 1; popularity_rank <= options.keys + absent; ++popularity_rank) {
+            sum += std::pow(static_cast<double>(popularity_rank), -options.skew);
             sums_.push_back(sum);
         }
-        // Which key is popular says nothing of when it was inserted.
+        // Popularity is independent of the order of insertion.
         keys_.resize(sums_.size());
         for (std::uint64_t i = 0; i < keys_.size(); ++i)
             keys_[i] = i + 1;
@@ -58,8 +58,9 @@ class Popularity {
     }
 
     std::uint64_t draw(apps::Random& random) const {
-        const auto place = std::upper_bound(sums_.begin(), sums_.end() - 1, random.uniform() * sums_.back());
-        return keys_[static_cast<std::size_t>(place - sums_.begin())];
+        const auto popularity_rank =
+            std::upper_bound(sums_.begin(), sums_.end() - 1, random.uniform() * sums_.back());
+        return keys_[static_cast<std::size_t>(popularity_rank - sums_.begin())];
     }
 
   private:

@@ -10,9 +10,9 @@ namespace nearfetch::hash_table {
 struct Options {
     apps::CommonOptions common;
     std::uint64_t keys = 20000;
-    double load = 0.5;  ///< keys over slots
+    double load = 0.5;  ///< keys / slots
     double skew = 0.99;
-    double absent = 0.1;  ///< share of the keys that are drawn from
+    double absent = 0.1;  ///< share of look-ups of keys that are not in the table
     std::uint64_t lookups = 10000;
     std::uint64_t rounds = 1;
     std::uint64_t changes = 0;

@@ -14,7 +14,7 @@ namespace {
 
 std::uint64_t slots_of_a_rank(const apps::MpiSession& mpi, const Options& options) {
     const double slots = std::ceil(static_cast<double>(options.keys) / options.load / mpi.ranks());
-    // Hashing does not fill all parts alike: eight standard deviations, and eight for few keys, are enough.
+    // Room for hashing's variation: eight standard deviations, and eight more slots for small tables.
     const double share = static_cast<double>(options.keys) / mpi.ranks();
     return static_cast<std::uint64_t>(std::max(slots, share + 8 * std::sqrt(share) + 8));
 }
@@ -43,7 +43,7 @@ Table::Table(const apps::MpiSession& mpi, const Options& options)
       ranks_(mpi.ranks()),
       per_rank_(slots_of_a_rank(mpi, options)),
       window_(per_rank_ * sizeof(Slot), sizeof(Slot), options.common.window),
-      claims_(mpi, per_rank_, options.common.window) {
+      reservations_(mpi, per_rank_, options.common.window) {
     window_.clear(rank_, per_rank_ * sizeof(Slot));
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Win_lock_all(0, window_.handle());
@@ -51,17 +51,18 @@ Table::Table(const apps::MpiSession& mpi, const Options& options)
 
 Table::~Table() { MPI_Win_unlock_all(window_.handle()); }
 
-Table::Place Table::home(std::uint64_t key) const {
+Table::SlotLocation Table::home(std::uint64_t key) const {
     const std::uint64_t slot = apps::mixed(key) % slots();
     return {static_cast<int>(slot / per_rank_), slot % per_rank_};
 }
 
 void Table::insert(std::uint64_t key, std::uint64_t value) {
-    Place place = home(key);
-    for (std::uint64_t tried = 0; tried < per_rank_; ++tried, place.slot = (place.slot + 1) % per_rank_) {
-        if (claims_.add(place.rank, place.slot, 1) != 0) continue;
-        write(place, {key, value});
-        inserted_.emplace(key, place);
+    SlotLocation location = home(key);
+    for (std::uint64_t tried = 0; tried < per_rank_;
+         ++tried, location.slot = (location.slot + 1) % per_rank_) {
+        if (reservations_.add(location.rank, location.slot, 1) != 0) continue;
+        write(location, {key, value});
+        inserted_.emplace(key, location);
         return;
     }
     throw std::runtime_error("a rank's part of the table is full");
@@ -69,29 +70,30 @@ void Table::insert(std::uint64_t key, std::uint64_t value) {
 
 void Table::change(std::uint64_t key, std::uint64_t value) { write(inserted_.at(key), {key, value}); }
 
-void Table::write(const Place& place, const Slot& slot) {
-    MPI_Put(&slot, 2, MPI_UINT64_T, place.rank, static_cast<MPI_Aint>(place.slot), 2, MPI_UINT64_T,
+void Table::write(const SlotLocation& location, const Slot& slot) {
+    MPI_Put(&slot, 2, MPI_UINT64_T, location.rank, static_cast<MPI_Aint>(location.slot), 2, MPI_UINT64_T,
             window_.handle());
-    MPI_Win_flush(place.rank, window_.handle());
+    MPI_Win_flush(location.rank, window_.handle());
 }
 
 std::uint64_t Table::find(std::uint64_t key) {
-    Place place = home(key);
-    for (std::uint64_t tried = 0; tried < per_rank_; ++tried, place.slot = (place.slot + 1) % per_rank_) {
-        const Slot slot = read(place);
+    SlotLocation location = home(key);
+    for (std::uint64_t tried = 0; tried < per_rank_;
+         ++tried, location.slot = (location.slot + 1) % per_rank_) {
+        const Slot slot = read(location);
         if (slot.key == key) return slot.value;
         if (slot.key == kNone) break;
     }
     return kNone;
 }
 
-Table::Slot Table::read(const Place& place) {
-    if (place.rank == rank_) return static_cast<const Slot*>(window_.memory())[place.slot];
+Table::Slot Table::read(const SlotLocation& location) {
+    if (location.rank == rank_) return static_cast<const Slot*>(window_.memory())[location.slot];
     ++remote_gets_;
     Slot slot{};
-    MPI_Get(&slot, 2, MPI_UINT64_T, place.rank, static_cast<MPI_Aint>(place.slot), 2, MPI_UINT64_T,
+    MPI_Get(&slot, 2, MPI_UINT64_T, location.rank, static_cast<MPI_Aint>(location.slot), 2, MPI_UINT64_T,
             window_.handle());
-    MPI_Win_flush(place.rank, window_.handle());
+    MPI_Win_flush(location.rank, window_.handle());
     return slot;
 }
 

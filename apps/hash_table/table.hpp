@@ -12,7 +12,7 @@
 
 namespace nearfetch::hash_table {
 
-/// Counters in a window, as many on each rank, that all ranks may add to at any time. They begin at 0.
+/// Counters in a window, as many on each rank. All ranks may add to them at any time. They begin at 0.
 class Counters {
   public:
     /// Collective.
@@ -21,38 +21,37 @@ class Counters {
     Counters(const Counters&) = delete;
     Counters& operator=(const Counters&) = delete;
 
-    /// Its value before.
+    /// \return its value before
     std::uint64_t add(int rank, std::uint64_t which, std::uint64_t amount);
 
   private:
     apps::Window window_;
 };
 
-/// An open-addressing hash table in a window, dealt out over the ranks in blocks of equal size.
+/// An open-addressing hash table in a window, distributed over the ranks in blocks of equal size.
 ///
-/// A slot is a key and its value, 8 bytes each. A key stands in the first slot that was free from the one on
-/// that it is hashed to, within the same rank's part: who is the first to add to the slot's counter takes it.
-/// All ranks may insert at once, or change values, or look up; not one while another does something else,
-/// which synchronize() separates.
+/// A slot is a key and its value, 8 bytes each. A key is stored in the first free slot from its hash position
+/// on, in the same rank's part. The first rank to add to the slot's counter reserves the slot. All ranks may
+/// insert, change values, or look up concurrently, but only one of these at a time; synchronize() separates
+/// them.
 class Table {
   public:
-    /// An empty one, with room for all keys at the wanted load. Collective.
+    /// An empty table with room for all keys at the wanted load. Collective.
     Table(const apps::MpiSession& mpi, const Options& options);
     ~Table();
     Table(const Table&) = delete;
     Table& operator=(const Table&) = delete;
 
-    /// Nobody else may insert the same key.
-    /// @throws std::runtime_error when the rank's part that the key belongs to is full
+    /// Only one rank may insert a key. @throws std::runtime_error when the part of the key's rank is full
     void insert(std::uint64_t key, std::uint64_t value);
 
-    /// Of a key that this rank has inserted.
+    /// Changes a key that this rank has inserted.
     void change(std::uint64_t key, std::uint64_t value);
 
-    /// The value; kNone for a key that is not in the table.
+    /// The value; kNone if the key is not in the table.
     std::uint64_t find(std::uint64_t key);
 
-    /// What any rank has done is seen by all afterwards. Collective.
+    /// Makes the ranks' changes visible to all. Collective.
     void synchronize();
 
     std::uint64_t slots() const { return static_cast<std::uint64_t>(ranks_) * per_rank_; }
@@ -62,21 +61,21 @@ class Table {
     struct Slot {
         std::uint64_t key, value;
     };
-    struct Place {
+    struct SlotLocation {
         int rank;
         std::uint64_t slot;
     };
 
-    Place home(std::uint64_t key) const;
-    Slot read(const Place& place);
-    void write(const Place& place, const Slot& slot);
+    SlotLocation home(std::uint64_t key) const;
+    Slot read(const SlotLocation& location);
+    void write(const SlotLocation& location, const Slot& slot);
 
     int rank_;
     int ranks_;
     std::uint64_t per_rank_;
     apps::Window window_;
-    Counters claims_;                                    ///< one for each slot
-    std::unordered_map<std::uint64_t, Place> inserted_;  ///< by this rank
+    Counters reservations_;                                     ///< one per slot
+    std::unordered_map<std::uint64_t, SlotLocation> inserted_;  ///< by this rank
     std::uint64_t remote_gets_ = 0;
 };
 

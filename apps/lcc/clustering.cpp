@@ -9,7 +9,7 @@ namespace {
 
 using graph::Vertex;
 
-/// Reads other ranks' adjacency lists and keeps the account.
+/// Reads remote adjacency lists, and measures it.
 class RemoteLists {
   public:
     RemoteLists(const DistributedGraph& graph, bool lock_each)

@@ -12,16 +12,14 @@
 
 namespace nearfetch::lcc {
 
-/// A graph dealt out over the ranks in one dimension (paper 001, section IV-C).
+/// A graph with one-dimensional distribution (paper 001, section IV-C).
 ///
-/// The vertices lie in contiguous blocks of equal size (the last ones may be shorter) on the ranks in order.
-/// A rank holds the adjacency lists of its own vertices, 4 bytes per neighbour, and exposes them in a window.
-/// In addition every rank knows where each list begins, 8 bytes per vertex of the whole graph. This is the
-/// straightforward design of such programs: a list can then be read by exactly one get, instead of one for
-/// its place and one for its content.
+/// Vertices are in contiguous blocks of equal size (the last ones may be shorter). A rank holds the adjacency
+/// lists of its vertices, 4 bytes per neighbour, in a window. Every rank also knows where each list begins, 8
+/// bytes per vertex of the whole graph. So a list is read by one get, without a get for its position.
 class DistributedGraph {
   public:
-    /// Deals out rank 0's `whole`, of which the other ranks give an empty one. Collective.
+    /// Distributes rank 0's `whole`; other ranks pass an empty graph. Collective.
     DistributedGraph(const apps::MpiSession& mpi, graph::Csr whole, const apps::WindowOptions& window);
 
     std::uint64_t vertices() const { return offsets_.size() - 1; }
@@ -37,7 +35,7 @@ class DistributedGraph {
     /// Adjacency list of a vertex of this rank.
     std::span<const graph::Vertex> local_neighbours(std::uint64_t v) const;
 
-    /// Where another rank's list begins in its window, in ids.
+    /// Start of a remote list in its window, in ids.
     MPI_Aint displacement(graph::Vertex v) const;
 
     MPI_Win window() const { return window_->handle(); }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Local clustering coefficients by MPI one-sided communication, after paper 001, section IV-C: a plain MPI
-// program whose ranks read each other's adjacency lists again and again, in sizes from 4 bytes to those of
-// the largest vertices. The results do not depend on the number of ranks, bit for bit: triangles are counted
-// in whole numbers, and rank 0 adds up the coefficients in the order of the vertices.
+// Local clustering coefficients by MPI one-sided communication, after paper 001, section IV-C. A plain MPI
+// program whose ranks read each other's adjacency lists repeatedly, from 4 bytes to the size of the largest
+// vertices. The results do not depend on the number of ranks, bit for bit: triangles are integers, and rank 0
+// sums the coefficients in vertex order.
 
 #include <algorithm>
 #include <fstream>
@@ -22,7 +22,7 @@
 namespace nearfetch::lcc {
 namespace {
 
-/// What rank 0 knows about the graph as it came in.
+/// Rank 0's data of the input graph.
 struct Input {
     graph::Csr csr;
     std::vector<std::uint32_t> labels;
@@ -33,8 +33,8 @@ struct Input {
 /// One run over all vertices.
 struct Run {
     LocalResult local;
-    double communication_seconds = 0;  ///< most over the ranks
-    double total_seconds = 0;          ///< most over the ranks
+    double communication_seconds = 0;  ///< maximum over the ranks
+    double total_seconds = 0;          ///< maximum over the ranks
 };
 
 Input make_input(const Options& options) {
@@ -79,7 +79,7 @@ struct Summary {
     std::uint64_t vertices = 0;
 };
 
-/// Adds up in the order of the vertices and writes the coefficients as it goes.
+/// Sums in vertex order, and writes the coefficients.
 Summary summarize(const apps::MpiSession& mpi, const DistributedGraph& graph, const Options& options,
                   const Input& input, const std::vector<std::uint64_t>& closed_pairs,
                   std::ostream& per_vertex) {
@@ -112,8 +112,8 @@ void report_results(apps::Report& report, const DistributedGraph& graph, const I
     report.add("processed_vertices", summary.vertices);
     report.add("average", summary.average);
     report.add("closed_pairs", summary.closed_pairs);
-    // Each triangle closes two ordered pairs at each of its three corners; a part of the vertices sees a part
-    // of these.
+    // Each triangle closes two ordered pairs at each of its three corners; with a part of the vertices only
+    // some are counted.
     if (summary.vertices == graph.vertices()) report.add("triangles", summary.closed_pairs / 6);
 }
 

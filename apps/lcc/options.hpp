@@ -20,7 +20,7 @@ struct Options {
     std::string per_vertex_path;
     std::optional<std::uint64_t> max_vertices;  ///< per rank
     int repeat = 1;
-    bool lock_each = false;  ///< a lock and unlock for each get, instead of one lock_all and flushes
+    bool lock_each = false;  ///< a lock and unlock per get, instead of one lock_all with flushes
 };
 
 apps::Parsed parse_options(int argc, const char* const* argv, Options& options);

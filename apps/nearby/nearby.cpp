@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reads single elements of nearby memory at random between barriers, as programs do that follow neighbours,
-// bins or short-range forces: in each round every rank changes some elements of its own, and then reads
-// elements of a neighbourhood somewhere in another rank's part, each by a get and a flush, or some at a time
-// by gets with requests that it waits for. If it is told to, it then writes elements of such a neighbourhood,
-// each by a put and a flush_local, as programs do that deposit, scatter or transpose; each rank's part is
-// written by one other. What should be where it works out itself.
+// Random reads of single elements in a small neighbourhood between barriers, as programs with neighbour
+// lists, bins or short-range forces do. In each round every rank changes some of its elements. Then it reads
+// elements of a neighbourhood in another rank's part: each by a get and a flush, or several at a time by gets
+// with requests. Optionally it then writes elements of such a neighbourhood, each by a put and a flush_local,
+// as programs do that deposit, scatter or transpose; each part is written by one other rank. The program
+// computes the expected values itself.
 
 #include <mpi.h>
 
@@ -62,7 +62,7 @@ apps::Parsed parse_options(int argc, const char* const* argv, Options& options) 
     return parsed;
 }
 
-/// All ranks' elements, as they should be.
+/// The expected values of all ranks' elements.
 class Expected {
   public:
     Expected(const Options& options, int ranks)
@@ -71,7 +71,7 @@ class Expected {
 
     const std::vector<std::uint64_t>& part(int rank) const { return parts_[static_cast<std::size_t>(rank)]; }
 
-    /// What the ranks change in a round; `write(index, value)` is called for this rank's.
+    /// A round's changes; calls `write(index, value)` for this rank's.
     template <class Write>
     void change(std::uint64_t round, int self, Write&& write) {
         for (std::size_t rank = 0; rank < parts_.size(); ++rank) {
@@ -85,8 +85,7 @@ class Expected {
         }
     }
 
-    /// What the ranks put into others' parts in a round; `write(target, index, value)` is called for this
-    /// rank's.
+    /// A round's puts; calls `write(target, index, value)` for this rank's.
     template <class Write>
     void put(std::uint64_t round, int self, Write&& write) {
         const std::size_t ranks = parts_.size();
@@ -112,7 +111,7 @@ class Expected {
 struct Result {
     std::uint64_t sum = 0;
     std::uint64_t wrong = 0;
-    double seconds = 0;  ///< in which this rank read and wrote
+    double seconds = 0;  ///< time of this rank's reads and writes
 };
 
 /// One rank's reads of a round.
@@ -166,7 +165,7 @@ void write(const apps::MpiSession& mpi, std::uint64_t round, Expected& expected,
         const std::uint64_t value = each.value;
         MPI_Put(&value, 1, MPI_UINT64_T, each.target, static_cast<MPI_Aint>(each.index), 1, MPI_UINT64_T,
                 win);
-        MPI_Win_flush_local(each.target, win);  // `value` is used again
+        MPI_Win_flush_local(each.target, win);  // `value` is reused
     }
     MPI_Win_flush_all(win);
     result.seconds += MPI_Wtime() - begin;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What programs on distributed arrays say about themselves at the end.
+// Reports of programs on distributed arrays.
 
 #include <bit>
 #include <nearfetch/array.hpp>
@@ -12,7 +12,7 @@
 
 namespace nearfetch::programs {
 
-/// Of the own elements: they and their places, in any order.
+/// Checksum of the own elements and their indices, in any order.
 template <class T, std::size_t N>
 std::uint64_t checksum(const BlockArray<T, N>& array) {
     std::uint64_t sum = 0;
@@ -30,11 +30,10 @@ std::uint64_t checksum(const BlockArray<T, N>& array) {
     return sum;
 }
 
-/// What this rank needs of other ranks' elements, in one message from each of these: no version can do with
-/// less.
+/// The remote elements that this rank needs, in one message per owner: a lower bound for every version.
 class Needed {
   public:
-    /// What others have of a box. Boxes that are added have no index in common.
+    /// Adds the remote part of a box. Boxes have to be disjoint.
     template <class T, std::size_t N>
     void add(const BlockArray<T, N>& array, const Box<N>& box) {
         for_each_index(intersection(box, array.bounds()), [&](const Index<N>& i) {
@@ -43,7 +42,7 @@ class Needed {
             bytes_ += sizeof(T);
         });
     }
-    /// When all of it is needed so many times.
+    /// The traffic if all of it is needed so many times.
     LeastTraffic traffic(int times = 1) const {
         const auto count = static_cast<std::uint64_t>(times);
         return {.get_messages = count * owners_.size(), .get_bytes = count * bytes_};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// copy (Ferguson and Buettner 2015, section V-A): one array is copied to another in a loop over its elements.
-// Both are at another rank, so that each element is a get and a put.
+// copy (Ferguson and Buettner 2015, section V-A): copies an array to another, element by element. Both are at
+// another rank, so each element is a get and a put.
 
 #include <CLI/CLI.hpp>
 

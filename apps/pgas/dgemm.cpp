@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// DGEMM of the Parallel Research Kernels (Van der Wijngaart and Mattson 2014), as LAPPS has it (section 6.3
-// and Listing 6): C += A B, repeatedly, on a grid of ranks. Each rank works out its own block of C, and for
-// that reads rows of A and columns of B that others have, block by block into small arrays.
+// DGEMM of the Parallel Research Kernels (Van der Wijngaart and Mattson 2014), as in LAPPS (section 6.3 and
+// Listing 6): C += A B, repeatedly, on a grid of ranks. Each rank computes its own block of C. It reads
+// remote rows of A and columns of B, block by block into small arrays.
 
 #include <CLI/CLI.hpp>
 #include <cmath>
@@ -24,14 +24,14 @@ struct Options {
     int iterations = 1;
     programs::Version version;
 
-    /// The sum of all elements of C. Those of A and B are the number of their column.
+    /// The sum of all elements of C; elements of A and B are their column numbers.
     double sum() const {
         const auto n = static_cast<double>(order);
         return 0.25 * n * n * n * (n - 1) * (n - 1) * iterations;
     }
 };
 
-/// What this rank reads of A and of B.
+/// This rank's rows of A, and its columns of B.
 Box<2> rows_needed(const Matrix& c) {
     const Box<2> own = c.own_box();
     return {{own.lower[0], 0}, {own.upper[0], own.empty() ? 0 : c.bounds().upper[1]}};
@@ -41,7 +41,7 @@ Box<2> columns_needed(const Matrix& c) {
     return {{0, own.lower[1]}, {own.empty() ? 0 : c.bounds().upper[0], own.upper[1]}};
 }
 
-/// \param from anything that gives the element in a row and column
+/// \param from returns the element in a row and column
 /// \param to the elements of `box`, some of which are in `part`
 template <class From>
 void copy(const From& from, const Box<2>& part, const Box<2>& box, double* to) {
@@ -55,7 +55,7 @@ void copy(const Matrix& from, const Box<2>& box, double* to) {
     for_each_part(from, box, [&](const Box<2>& part, const auto& element) { copy(element, part, box, to); });
 }
 
-/// A part of a matrix, copied here.
+/// A local copy of a part of a matrix.
 class Copy {
   public:
     Copy(const Matrix& of, const Box<2>& part)
@@ -73,7 +73,7 @@ class Copy {
 };
 void copy(const Copy& from, const Box<2>& box, double* to) { copy(from, box, box, to); }
 
-/// Of blocks side by side.
+/// Multiplies contiguous blocks.
 void add_product(const View<double, 2>& c, const double* a, const double* b, std::int64_t depth) {
     for (std::int64_t i = 0; i < c.extent(0); ++i)
         for (std::int64_t k = 0; k < depth; ++k) {
@@ -84,7 +84,7 @@ void add_product(const View<double, 2>& c, const double* a, const double* b, std
         }
 }
 
-/// Adds A B to the own block of C. \param a,b anything whose boxes can be copied
+/// Adds A B to the own block of C. \param a,b sources of boxes
 template <class A, class B>
 void multiply(Matrix& c, const A& a, const B& b, const Options& options) {
     const Box<2> own = c.own_box();

@@ -9,7 +9,7 @@
 namespace nearfetch::programs {
 
 Graph::Graph(int scale, std::int64_t edge_factor, std::uint64_t seed) {
-    // The specification's a, b and c, in percent; d is the rest.
+    // a, b and c of the specification, in percent; d is the remainder.
     constexpr std::uint64_t a = 55, b = 10, c = 10;
     const std::int64_t vertices = std::int64_t{1} << scale;
     apps::Random random(seed);

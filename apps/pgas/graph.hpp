@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The graph of SSCA2 and what its kernel 4 has to find: directed edges drawn by R-MAT with the
-// specification's probabilities, of which the kernel ignores those whose weight is a multiple of 8.
+// The graph of SSCA2, and the result of its kernel 4: directed edges drawn by R-MAT with the specification's
+// probabilities. The kernel ignores edges whose weight is a multiple of 8.
 
 #include <cstdint>
 #include <span>
@@ -12,7 +12,8 @@ namespace nearfetch::programs {
 
 class Graph {
   public:
-    /// 2^scale vertices, edge_factor * 2^scale drawn edges; the same for the same arguments everywhere.
+    /// 2^scale vertices, edge_factor * 2^scale drawn edges; the same for the same arguments on every
+    /// platform.
     Graph(int scale, std::int64_t edge_factor, std::uint64_t seed);
 
     std::int64_t vertices() const { return static_cast<std::int64_t>(first_.size()) - 1; }
@@ -24,7 +25,7 @@ class Graph {
     std::int64_t degree(std::int64_t v) const {
         return first_[static_cast<std::size_t>(v) + 1] - first_[static_cast<std::size_t>(v)];
     }
-    /// The most edges that leave one of the blocks of so many vertices.
+    /// The largest number of edges that leave a block of so many vertices.
     std::int64_t most_edges(std::int64_t block) const;
 
   private:
@@ -33,7 +34,7 @@ class Graph {
 };
 
 /// Betweenness centrality by the shortest paths from the first `sources` vertices (U. Brandes, *A faster
-/// algorithm for betweenness centrality*, 2001), without ranks.
+/// algorithm for betweenness centrality*, 2001), sequentially.
 std::vector<double> betweenness(const Graph& graph, std::int64_t sources);
 
 }  // namespace nearfetch::programs

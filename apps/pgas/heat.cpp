@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Heat diffusion in a cube with cold walls (LAPPS, section 6.3 and Listing 4): in each step a cell takes part
-// of what its six neighbours are warmer; two arrays take turns. What is there at first is an eigenmode of
-// the discrete problem, a product of sines: in each step all of it shrinks by the same known factor.
+// Heat diffusion in a cube with cold walls (LAPPS, section 6.3 and Listing 4). In each step a cell gets a
+// share of the differences to its six neighbours; two arrays alternate. The initial state is an eigenmode of
+// the discrete problem, a product of sines, so each step scales it by a known factor.
 
 #include <CLI/CLI.hpp>
 #include <cmath>
@@ -20,7 +20,7 @@ namespace {
 
 using Grid = BlockArray<double, 3>;
 
-constexpr double conductivity = 0.1;  // below 1/6 a step is stable
+constexpr double conductivity = 0.1;  // a step is stable below 1/6
 
 struct Options {
     std::int64_t cells = 32;
@@ -34,7 +34,7 @@ struct Options {
         double value = 1;
         double factor = 1;
         for (std::size_t d = 0; d < 3; ++d) {
-            // One wave along the first dimension, two along the second, three along the third.
+            // One half-wave in the first dimension, two in the second, three in the third.
             const double phase =
                 static_cast<double>(d + 1) * std::numbers::pi / static_cast<double>(cells + 1);
             value *= std::sin(phase * static_cast<double>(i[d]));
@@ -50,13 +50,13 @@ double stepped(double cell, double below, double above, double before, double be
 }
 
 void diffuse(const Grid& from, Grid& to, const Options& options) {
-    for_each_stencil(to, from, options.inside(), 1, [](const Index<3>&, double& heat, const auto& near) {
-        heat = stepped(near(0, 0, 0), near(-1, 0, 0), near(1, 0, 0), near(0, -1, 0), near(0, 1, 0),
-                       near(0, 0, -1), near(0, 0, 1));
+    for_each_stencil(to, from, options.inside(), 1, [](const Index<3>&, double& heat, const auto& at) {
+        heat = stepped(at(0, 0, 0), at(-1, 0, 0), at(1, 0, 0), at(0, -1, 0), at(0, 1, 0), at(0, 0, -1),
+                       at(0, 0, 1));
     });
 }
 
-/// What is next to own cells in one direction, of others'.
+/// The remote cells next to own ones, by direction.
 std::array<Box<3>, 6> halo(const Grid& grid) {
     const Box<3> own = grid.own_box();
     std::array<Box<3>, 6> faces;
@@ -73,7 +73,7 @@ std::array<Box<3>, 6> halo(const Grid& grid) {
     return faces;
 }
 
-/// Own cells and their halo side by side in one local array.
+/// Own cells and their halo in one contiguous local array.
 class HandOptimized {
   public:
     explicit HandOptimized(const Grid& grid) : own_(grid.own_box()), halo_(halo(grid)), all_(own_) {
@@ -129,7 +129,7 @@ class HandOptimized {
     std::vector<double> face_;
 };
 
-/// \return the one that the last step wrote
+/// \return the array that the last step wrote
 Grid& iterate(Grid& first, Grid& second, const Options& options, const programs::Run& run) {
     std::optional<HandOptimized> by_hand;
     if (options.version.is_by_hand()) by_hand.emplace(first);

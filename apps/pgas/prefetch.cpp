@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// prefetch (Ferguson and Buettner 2015, Listing 7 and section V-A): adds up elements of an array at another
-// rank whose places are computed, and asks for each k iterations ahead. With `auto` nobody says what k is.
+// prefetch (Ferguson and Buettner 2015, Listing 7 and section V-A): sums elements of a remote array at
+// computed indices, with a prefetch k iterations ahead of each. With `auto` a Prefetcher chooses k.
 
 #include "common/validators.hpp"
 #include "pgas/random_indices.hpp"
@@ -25,7 +25,7 @@ std::int64_t add_up(GlobalPtr<std::int64_t> array, const programs::RandomAccesse
     return sum;
 }
 
-// Its k chosen as it runs.
+// k is chosen at run time.
 std::int64_t add_up(GlobalPtr<std::int64_t> array, const programs::RandomAccesses& accesses,
                     std::uint64_t compute_ns, Prefetcher& ahead) {
     const std::int64_t n = accesses.operations;

@@ -64,7 +64,7 @@ void add_launch_options(CLI::App& app, LaunchOptions& launch) {
         ->capture_default_str();
 }
 
-/// The most memory that this process has had, as Linux counts it; 0 where nobody says.
+/// The peak memory of this process, as Linux reports it; 0 if unknown.
 std::uint64_t peak_memory_bytes() {
     std::ifstream status("/proc/self/status");
     for (std::string line; std::getline(status, line);)
@@ -73,7 +73,7 @@ std::uint64_t peak_memory_bytes() {
     return 0;
 }
 
-/// Adds up what the ranks have, at rank 0.
+/// Sums figures of the ranks, at rank 0.
 class Sum {
   public:
     explicit Sum(std::size_t cells) : cells_(allocate<std::uint64_t>(cells).at_rank(0)) {}
@@ -172,7 +172,7 @@ int Program::run(int argc, char** argv, const std::function<std::uint64_t()>& se
                         "name another file by --json");
     };
     try {
-        // Beside the program's own: what is added up at the end.
+        // For the final sums, besides the program's own memory.
         launch_.segment_bytes = segment_bytes() + 65536;
         const int code = start_ranks(launch_, argc, argv, rank_main);
         if (code != 0) return code;

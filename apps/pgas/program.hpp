@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the programs of this folder share: options for where to run and how to cache, a region that is timed,
-// and one line of JSON at the end. The programs themselves are plain: nothing in them knows whether there is
-// a cache, or what the network is.
+// The common part of the programs in this folder: options for ranks, network and cache, a timed region, and
+// one line of JSON at the end. The programs themselves do not depend on the cache or the network.
 
 #include <cstdint>
 #include <functional>
@@ -20,8 +19,8 @@ class App;
 
 namespace nearfetch::programs {
 
-/// The traffic that no cache can avoid; what a rank has to fetch and write, and how often it has to wait for
-/// something before it can ask for the next.
+/// Traffic that no cache can avoid: what a rank has to fetch and write, and how often a request depends on
+/// the previous one.
 struct LeastTraffic {
     std::uint64_t get_messages = 0;
     std::uint64_t get_bytes = 0;
@@ -30,28 +29,28 @@ struct LeastTraffic {
     std::uint64_t round_trips = 0;
 };
 
-/// One run, as each rank has it.
+/// A run, as each rank has it.
 class Run {
   public:
     Run(const LaunchOptions& options, apps::Report& report) : options_(options), report_(report) {}
 
     bool virtual_time() const { return options_.virtual_time; }
-    /// All ranks begin the timed part together, having acquired.
+    /// Starts the timed part in all ranks together, with an acquire.
     void begin();
-    /// And end it together, all that they wrote being where it belongs.
+    /// Ends it in all ranks together, with all writes complete.
     void end();
-    /// The result, the same on every transport, and whether it is right. The run counts as right when all
-    /// ranks say so; their checksums are added up.
+    /// Reports the result, which is the same on every transport, and whether it is right. The run is right if
+    /// it is on all ranks; their checksums are added.
     void result(std::uint64_t checksum, bool right);
-    /// What rank 0 says counts.
+    /// Rank 0's value counts.
     void least(const LeastTraffic& traffic) { least_ = traffic; }
-    /// Something else for the report. By rank 0.
+    /// Adds an entry to the report. By rank 0.
     template <class T>
     void note(const std::string& name, const T& value) {
         report_.add(name, value);
     }
 
-    /// Adds the ranks' figures up and writes rank 0's report. \return whether the result is right
+    /// Sums the ranks' figures and writes rank 0's report. \return whether the result is right
     bool finish();
 
   private:
@@ -64,7 +63,7 @@ class Run {
     LeastTraffic least_;
 };
 
-/// A program: its own options, and what each rank does.
+/// A program: its options, and the main function of each rank.
 class Program {
   public:
     Program(const std::string& name, const std::string& description);
@@ -72,7 +71,7 @@ class Program {
     Program(const Program&) = delete;
     Program& operator=(const Program&) = delete;
 
-    /// For options of its own.
+    /// For the program's own options.
     CLI::App& options() { return *app_; }
     /// Parses, starts the ranks, and prints the report. \param segment_bytes asked after parsing
     /// \return what main() should

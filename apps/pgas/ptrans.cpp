@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// PTRANS (PARKBENCH's parallel transpose; Ferguson and Buettner 2015, section V-B): C = C + A^T, both
-// matrices cut into blocks that are dealt out cyclically to a grid of ranks. Each rank goes through its own
-// elements of C, block by block, and gets the element of A that belongs to each.
+// PTRANS (PARKBENCH's parallel transpose; Ferguson and Buettner 2015, section V-B): C = C + A^T. Both
+// matrices have a block-cyclic distribution over a grid of ranks. Each rank visits its own elements of C,
+// block by block, and gets the matching element of A.
 
 #include <CLI/CLI.hpp>
 #include <utility>
@@ -15,7 +15,7 @@ using namespace nearfetch;
 
 namespace {
 
-/// Of the ranks: as near to a square as it gets.
+/// A grid of ranks, as square as possible.
 struct Grid {
     explicit Grid(Rank ranks) {
         for (rows = 1; (rows + 1) * (rows + 1) <= ranks; ++rows) {
@@ -28,23 +28,23 @@ struct Grid {
     Rank columns;
 };
 
-/// One dimension: blocks that are dealt out cyclically.
-struct Dealt {
+/// A dimension with a block-cyclic distribution.
+struct BlockCyclicDimension {
     std::int64_t size;
     std::int64_t block;
-    std::int64_t hands;
+    std::int64_t parts;
 
-    std::int64_t owner(std::int64_t i) const { return i / block % hands; }
-    /// Where it lies among those of its owner.
-    std::int64_t place(std::int64_t i) const { return i / (block * hands) * block + i % block; }
-    /// The most that anybody has.
-    std::int64_t most() const { return (size + block * hands - 1) / (block * hands) * block; }
+    std::int64_t owner(std::int64_t i) const { return i / block % parts; }
+    /// Local number at the owner.
+    std::int64_t local(std::int64_t i) const { return i / (block * parts) * block + i % block; }
+    /// The largest number of any part.
+    std::int64_t most() const { return (size + block * parts - 1) / (block * parts) * block; }
 };
 
-/// A matrix, each rank's part of it stored by rows.
+/// A matrix; each rank stores its part by rows.
 class Matrix {
   public:
-    Matrix(Dealt rows, Dealt columns)
+    Matrix(BlockCyclicDimension rows, BlockCyclicDimension columns)
         : rows_(rows), columns_(columns), parts_(allocate<double>(rows.most() * columns.most())) {}
 
     GlobalRef<double> operator()(std::int64_t i, std::int64_t j) const { return *at(i, j); }
@@ -53,31 +53,31 @@ class Matrix {
     /// Calls visit(i, j) for the calling rank's elements, block by block.
     template <class Visit>
     void for_each_own(Visit&& visit) const {
-        const std::int64_t row = rank() / columns_.hands;
-        const std::int64_t column = rank() % columns_.hands;
-        for (std::int64_t bi = row * rows_.block; bi < rows_.size; bi += rows_.block * rows_.hands)
+        const std::int64_t row = rank() / columns_.parts;
+        const std::int64_t column = rank() % columns_.parts;
+        for (std::int64_t bi = row * rows_.block; bi < rows_.size; bi += rows_.block * rows_.parts)
             for (std::int64_t bj = column * columns_.block; bj < columns_.size;
-                 bj += columns_.block * columns_.hands)
+                 bj += columns_.block * columns_.parts)
                 for (std::int64_t i = bi; i < std::min(bi + rows_.block, rows_.size); ++i)
                     for (std::int64_t j = bj; j < std::min(bj + columns_.block, columns_.size); ++j)
                         visit(i, j);
     }
-    static std::uint64_t bytes(Dealt rows, Dealt columns) {
+    static std::uint64_t bytes(BlockCyclicDimension rows, BlockCyclicDimension columns) {
         return 8 * static_cast<std::uint64_t>(rows.most() * columns.most());
     }
 
   private:
     GlobalPtr<double> at(std::int64_t i, std::int64_t j) const {
-        const auto owner = static_cast<Rank>(rows_.owner(i) * columns_.hands + columns_.owner(j));
-        return parts_.at_rank(owner) + (rows_.place(i) * columns_.most() + columns_.place(j));
+        const auto owner = static_cast<Rank>(rows_.owner(i) * columns_.parts + columns_.owner(j));
+        return parts_.at_rank(owner) + (rows_.local(i) * columns_.most() + columns_.local(j));
     }
 
-    Dealt rows_;
-    Dealt columns_;
+    BlockCyclicDimension rows_;
+    BlockCyclicDimension columns_;
     GlobalPtr<double> parts_;
 };
 
-// Whole numbers, so that sums are exact.
+// Integers, so that sums are exact.
 double a_value(std::int64_t i, std::int64_t j) { return static_cast<double>(i * 10'007 + j); }
 double c_value(std::int64_t i, std::int64_t j) { return static_cast<double>(i - 3 * j); }
 
@@ -88,7 +88,7 @@ struct Options {
     std::int64_t column_block = 5;
     std::int64_t own_elements = 0;
 
-    /// The same number of elements for each rank, if that is asked for.
+    /// The same number of elements for each rank, if requested.
     void weigh(Rank ranks) {
         if (own_elements == 0) return;
         for (rows = 1; rows * rows < own_elements * ranks; ++rows) {
@@ -96,11 +96,11 @@ struct Options {
         columns = rows;
     }
     std::int64_t width() const { return columns == 0 ? rows : columns; }
-    Dealt a_rows(const Grid& grid) const { return {rows, row_block, grid.rows}; }
-    Dealt a_columns(const Grid& grid) const { return {width(), column_block, grid.columns}; }
-    Dealt c_rows(const Grid& grid) const { return {width(), row_block, grid.rows}; }
-    Dealt c_columns(const Grid& grid) const { return {rows, column_block, grid.columns}; }
-    /// Whatever the number of ranks is; no grid makes a rank's part larger than that.
+    BlockCyclicDimension a_rows(const Grid& grid) const { return {rows, row_block, grid.rows}; }
+    BlockCyclicDimension a_columns(const Grid& grid) const { return {width(), column_block, grid.columns}; }
+    BlockCyclicDimension c_rows(const Grid& grid) const { return {width(), row_block, grid.rows}; }
+    BlockCyclicDimension c_columns(const Grid& grid) const { return {rows, column_block, grid.columns}; }
+    /// An upper bound for every grid of any number of ranks.
     std::uint64_t segment_bytes() const {
         const Grid one(1);
         const std::int64_t most = own_elements == 0 ? 0 : 4 * own_elements + 65536;
@@ -152,7 +152,7 @@ int main(int argc, char** argv) {
         });
         run.result(checksum, right);
         if (rank() == 0) run.note("rows", static_cast<std::uint64_t>(options.rows));
-        // Of rank 0's elements those that other ranks have, one message from each.
+        // Rank 0's remote elements, in one message per owner.
         std::vector<bool> from(static_cast<std::size_t>(ranks()));
         programs::LeastTraffic least;
         c.for_each_own([&](std::int64_t i, std::int64_t j) {

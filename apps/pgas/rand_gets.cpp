@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// rand-gets (Ferguson and Buettner 2015, section V-A): reads random elements of a large array at another
-// rank. Next to none is read twice: it shows what a cache costs where it cannot help.
+// rand-gets (Ferguson and Buettner 2015, section V-A): reads random elements of a large remote array. Almost
+// none is read twice: it shows the cost of a cache without benefit.
 
 #include "pgas/random_indices.hpp"
 
@@ -21,7 +21,7 @@ int main(int argc, char** argv) {
         run.end();
 
         run.result(static_cast<std::uint64_t>(sum), rank() != 0 || sum == accesses.sum());
-        // Nobody can know what else of a page will be wanted; of the first access to each none is spared.
+        // Further accesses to a page cannot be predicted, so the first access to each page is a get.
         const std::uint64_t gets = accesses.distinct(1024);
         run.least({.get_messages = gets, .get_bytes = 8 * gets, .round_trips = gets});
     });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// rand-puts (Ferguson and Buettner 2015, section V-A): writes random elements of a large array at another
-// rank. Nothing can be collected; what a cache can do is not to wait for each.
+// rand-puts (Ferguson and Buettner 2015, section V-A): writes random elements of a large remote array. Puts
+// cannot be combined; a cache can only avoid waiting for each.
 
 #include "common/random.hpp"
 #include "pgas/random_indices.hpp"
@@ -12,7 +12,7 @@ int main(int argc, char** argv) {
     programs::Program program("rand_puts", "Writes random elements of an array at another rank.");
     programs::RandomAccesses accesses;
     return accesses.run(program, argc, argv, [&](programs::Run& run, GlobalPtr<std::int64_t> array) {
-        // So that the memory is there, as in a program that has used it.
+        // So that the memory is populated, as in a program that has used it.
         if (rank() == array.rank()) std::fill_n(array.local(), accesses.elements, 0);
 
         run.begin();

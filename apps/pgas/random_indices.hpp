@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What rand_gets, rand_puts and prefetch share: a large array at another rank, and places in it that nobody
-// can guess, and that cost next to nothing to compute.
+// The common part of rand_gets, rand_puts and prefetch: a large remote array, and unpredictable indices that
+// are cheap to compute.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -18,9 +18,9 @@ namespace nearfetch::programs {
 struct RandomAccesses {
     std::int64_t operations = 30'000;
     std::int64_t elements = 10'000'000;
-    std::uint64_t order = 1;  ///< which of the random orders
+    std::uint64_t order = 1;  ///< number of the random sequence
 
-    /// Runs a program of such accesses: main(run, array) by each rank. \return what main() should
+    /// Runs a program of such accesses: main(run, array) by each rank. \return the value for main()
     template <class Main>
     int run(Program& program, int argc, char** argv, Main&& main) {
         add_options(program.options());
@@ -35,18 +35,18 @@ struct RandomAccesses {
             apps::mixed(order * 0x2545f4914f6cdd1d + static_cast<std::uint64_t>(i)) %
             static_cast<std::uint64_t>(elements));
     }
-    /// How many of the places are different from each other, of `bytes` each.
+    /// The number of distinct blocks of `bytes` bytes among the accesses.
     std::uint64_t distinct(std::int64_t bytes) const {
-        std::vector<std::int64_t> places(static_cast<std::size_t>(operations));
+        std::vector<std::int64_t> blocks(static_cast<std::size_t>(operations));
         for (std::int64_t i = 0; i < operations; ++i)
-            places[static_cast<std::size_t>(i)] = index(i) * 8 / bytes;
-        std::sort(places.begin(), places.end());
-        return static_cast<std::uint64_t>(std::unique(places.begin(), places.end()) - places.begin());
+            blocks[static_cast<std::size_t>(i)] = index(i) * 8 / bytes;
+        std::sort(blocks.begin(), blocks.end());
+        return static_cast<std::uint64_t>(std::unique(blocks.begin(), blocks.end()) - blocks.begin());
     }
-    /// What element i holds in a program that reads.
+    /// Value of element i in a program that reads.
     static std::int64_t value(std::int64_t i) { return i ^ 0x5555; }
 
-    /// Gives the array its values. By the rank that has it.
+    /// Initialises the array. By its owner.
     void fill(GlobalPtr<std::int64_t> array) const {
         if (rank() != array.rank()) return;
         std::int64_t* const values = array.local();

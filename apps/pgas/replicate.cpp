@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Every rank brings all of a distributed matrix to itself, and reads some elements of it; then the matrix
-// changes, and it starts again. The synthetic benchmarks of LAPPS for the first time (section 6.2.2) and for
-// updates (6.2.3).
+// Every rank prefetches all of a distributed matrix, and reads some elements of it. Then the matrix changes,
+// and it starts again. The synthetic benchmarks of LAPPS for the first time (section 6.2.2) and for updates
+// (6.2.3).
 
 #include <CLI/CLI.hpp>
 #include <nearfetch/array.hpp>
@@ -25,13 +25,13 @@ struct Options {
     std::int64_t reads = 100;
     programs::Version version;
 
-    /// Before the iteration of that number, from 0.
+    /// The value before that iteration, from 0.
     double value(const Index<2>& i, int iteration) const {
         return static_cast<double>(order * i[0] + i[1] + iteration);
     }
 };
 
-/// What this rank reads, each time the same.
+/// The indices that this rank reads, the same each time.
 std::vector<Index<2>> chosen(const Options& options) {
     std::vector<Index<2>> indices;
     const auto order = static_cast<std::uint64_t>(options.order);
@@ -45,7 +45,7 @@ std::vector<Index<2>> chosen(const Options& options) {
     return indices;
 }
 
-/// \return whether all that was read is right
+/// \return whether all values read are right
 bool iterate(Matrix& a, const std::vector<Index<2>>& indices, const Options& options) {
     std::vector<double> copy;
     bool right = true;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Edge detection by Sobel's operator (LAPPS, section 6.3): a pixel becomes the brighter, the more the shades
-// of its eight neighbours differ from left to right and from top to bottom. The outermost pixels, which do
-// not have eight, become black.
+// Edge detection by Sobel's operator (LAPPS, section 6.3): a pixel is bright if its neighbours differ from
+// left to right and from top to bottom. Border pixels, which lack neighbours, become black.
 
 #include <CLI/CLI.hpp>
 #include <cstdlib>
@@ -32,12 +31,11 @@ struct Options {
     }
 };
 
-/// \param near anything that gives the pixel so many rows and columns away
-template <class Near>
-std::uint8_t edge(const Near& near) {
-    const int across =
-        near(-1, 1) + 2 * near(0, 1) + near(1, 1) - near(-1, -1) - 2 * near(0, -1) - near(1, -1);
-    const int down = near(1, -1) + 2 * near(1, 0) + near(1, 1) - near(-1, -1) - 2 * near(-1, 0) - near(-1, 1);
+/// \param at at(rows, columns) is the pixel at that distance
+template <class Accessor>
+std::uint8_t edge(const Accessor& at) {
+    const int across = at(-1, 1) + 2 * at(0, 1) + at(1, 1) - at(-1, -1) - 2 * at(0, -1) - at(1, -1);
+    const int down = at(1, -1) + 2 * at(1, 0) + at(1, 1) - at(-1, -1) - 2 * at(-1, 0) - at(-1, 1);
     return static_cast<std::uint8_t>(std::min(255, std::abs(across) + std::abs(down)));
 }
 
@@ -45,7 +43,7 @@ Box<2> inside(const Box<2>& bounds) {
     return {{bounds.lower[0] + 1, bounds.lower[1] + 1}, {bounds.upper[0] - 1, bounds.upper[1] - 1}};
 }
 
-/// Own pixels, and those around them.
+/// Own pixels and their halo.
 Box<2> with_halo(const Pixels& pixels) {
     Box<2> box = pixels.own_box();
     if (box.empty()) return {};
@@ -58,10 +56,10 @@ Box<2> with_halo(const Pixels& pixels) {
 
 void detect(const Pixels& from, Pixels& to) {
     for_each_stencil(to, from, inside(to.bounds()), 1,
-                     [](const Index<2>&, std::uint8_t& pixel, const auto& near) { pixel = edge(near); });
+                     [](const Index<2>&, std::uint8_t& pixel, const auto& at) { pixel = edge(at); });
 }
 
-/// With what is needed side by side in a local array.
+/// With a contiguous local copy of the halo.
 void detect_by_hand(const Pixels& from, Pixels& to) {
     const Box<2> box = with_halo(from);
     std::vector<std::uint8_t> copy(static_cast<std::size_t>(box.size()));
@@ -83,8 +81,8 @@ void detect_by_hand(const Pixels& from, Pixels& to) {
 bool is_right(const Pixels& edges, const apps::Picture& picture) {
     bool right = true;
     for_each_index(edges.own_box(), [&](const Index<2>& i) {
-        const auto near = [&](int rows, int columns) { return picture(i[0] + rows, i[1] + columns); };
-        const int expected = inside(edges.bounds()).contains(i) ? edge(near) : 0;
+        const auto at = [&](int rows, int columns) { return picture(i[0] + rows, i[1] + columns); };
+        const int expected = inside(edges.bounds()).contains(i) ? edge(at) : 0;
         right = right && edges[i] == expected;
     });
     return right;

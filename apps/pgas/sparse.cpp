@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sparse of the Parallel Research Kernels (Van der Wijngaart and Mattson 2014; LAPPS, section 6.3): again and
-// again the vector grows, and y += A x. The matrix is the star-shaped stencil of a periodic square grid,
-// whose points are numbered with the bits of their place reversed: so each row needs elements of x from
-// everywhere. Its values are such that y is known. The first time is not measured.
+// Sparse of the Parallel Research Kernels (Van der Wijngaart and Mattson 2014; LAPPS, section 6.3):
+// repeatedly increments a vector, and computes y += A x. The matrix is the star-shaped stencil of a periodic
+// square grid, whose points are numbered by bit reversal, so each row needs elements of x from everywhere.
+// The values of y are known. The first iteration is not measured.
 //
-// With `hand` each rank copies all of the vector, and has a loop over it. With `gather` it has what the
-// columns of its rows mean gathered. Nothing that is written here says which elements a rank needs: the
-// matrix does.
+// With `hand` each rank copies the whole vector. With `gather` it gathers the elements of its columns.
 
 #include <CLI/CLI.hpp>
 #include <cmath>
@@ -37,13 +35,13 @@ struct Options {
     std::int64_t size() const { return std::int64_t{1} << log_size; }
     std::int64_t order() const { return size() * size(); }
     std::int64_t row_non_zeros() const { return 4 * radius + 1; }
-    /// After the first time and so many more.
+    /// After the first and so many further iterations.
     double y_value() const {
         return static_cast<double>(row_non_zeros()) * (iterations + 1) * (iterations + 2) / 2.0;
     }
 };
 
-/// The number of a point of the grid, where places beyond an edge are on the other side.
+/// The number of a grid point, with periodic boundaries.
 std::int64_t number_of(std::int64_t i, std::int64_t j, const Options& options) {
     const std::int64_t place = (i & (options.size() - 1)) + ((j & (options.size() - 1)) << options.log_size);
     std::int64_t reversed = 0;
@@ -71,12 +69,12 @@ std::vector<Triplet<double>> own_rows(const Options& options) {
     return own;
 }
 
-/// All of the vector, brought by hand.
+/// A local copy of the whole vector.
 class Copy {
   public:
     explicit Copy(const Vector& x) : x_(x), elements_(static_cast<std::size_t>(x.bounds().size())) {}
     void bring() { x_.get(x_.bounds(), elements_); }
-    /// Of own rows.
+    /// Own rows.
     void add_product(Vector& y, const Matrix& a) const {
         const SparseRows<const double> own = a.local();
         std::size_t k = 0;

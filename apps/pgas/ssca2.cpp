@@ -2,14 +2,14 @@
 //
 // SSCA2, kernel 4 (D. Bader et al., *HPCS Scalable Synthetic Compact Applications #2: Graph Analysis*, v2.2;
 // Ferguson and Buettner 2015, section V-B): betweenness centrality of all vertices, by Brandes' algorithm.
-// From each source the graph is searched level by level, which counts the shortest paths, and gone back level
-// by level, which adds up what depends on them.
+// From each source a search visits the graph level by level and counts the shortest paths. Then dependencies
+// are summed level by level backward.
 //
-// Vertices lie in blocks at the ranks. A level's vertices are dealt out evenly, wherever they lie, because
-// the largest degrees are all at one rank. So a search reads adjacency lists that are elsewhere, element by
-// element, between the atomic operations by which ranks claim vertices and count paths: with sequentially
-// consistent ones a cache forgets all it has at each; with relaxed ones it does not. The barriers between
-// levels order everything else.
+// Vertices have a block distribution. A level's vertices are distributed evenly over the ranks, independent
+// of their owners, because the vertices of largest degree are all at one rank. So a search reads remote
+// adjacency lists, element by element, between atomics by which ranks mark vertices and count paths. With
+// sequentially consistent atomics a cache is invalidated at each of them; with relaxed ones it is not. The
+// barriers between levels order everything else.
 
 #include <CLI/CLI.hpp>
 #include <utility>
@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::int64_t unseen = -1;
 
-/// An array with one element for each vertex, in blocks.
+/// An array with one element per vertex, in blocks.
 template <class T>
 class PerVertex {
   public:
@@ -72,13 +72,12 @@ struct Search {
         return neighbours.at_rank(first.at(v).rank()) + static_cast<std::int64_t>(first[v]);
     }
 
-    /// Adds to a number that other ranks add to. \return what it was
+    /// Adds to a shared number. \return its value before
     std::int64_t add(GlobalPtr<std::int64_t> to, std::int64_t amount) const {
         note_atomic(to.rank());
         return atomic_fetch_add(to, amount, order);
     }
-    /// Finds a vertex at that depth, unless it was found. \return the depth that it has; and whether that is
-    /// new
+    /// Marks a vertex at that depth if it is new. \return its depth, and whether it is new
     std::pair<std::int64_t, bool> find(std::int64_t v, std::int64_t at_depth) const {
         note_atomic(depth.at(v).rank());
         std::int64_t seen = unseen;
@@ -94,7 +93,7 @@ struct Search {
     PerVertex<std::int64_t> depth, paths;
     PerVertex<double> dependency, centrality;
     GlobalPtr<std::int64_t> neighbours;
-    GlobalPtr<std::int64_t> queue;  ///< vertices in the order in which they were found
+    GlobalPtr<std::int64_t> queue;  ///< vertices in the order of discovery
     GlobalPtr<std::int64_t> ends;   ///< of the levels in the queue
 };
 
@@ -106,7 +105,7 @@ void for_each_share(const Search& s, std::int64_t begin, std::int64_t end, Visit
         visit(static_cast<std::int64_t>(s.queue[i]));
 }
 
-/// Searches from a source. \return where its levels end in the queue
+/// Searches from a source. \return the ends of its levels in the queue
 std::vector<std::int64_t> search(const Search& s, std::int64_t source) {
     const std::int64_t block = (s.vertices + ranks() - 1) / ranks();
     for (std::int64_t v = std::min(rank() * block, s.vertices);
@@ -141,7 +140,7 @@ std::vector<std::int64_t> search(const Search& s, std::int64_t source) {
     return ends;
 }
 
-/// Goes back from the deepest level.
+/// Sums dependencies from the deepest level on.
 void gather(const Search& s, std::int64_t source, const std::vector<std::int64_t>& ends) {
     for (auto level = static_cast<std::int64_t>(ends.size()) - 3; level >= 0; --level) {
         for_each_share(s, ends[level], ends[level + 1], [&](std::int64_t v) {
@@ -190,7 +189,7 @@ int main(int argc, char** argv) {
     add_options(program.options(), options);
     const auto vertices = [&] { return std::int64_t{1} << options.scale; };
     const auto segment_bytes = [&] {
-        // Seven numbers for each vertex, the levels, and all edges if one rank has them.
+        // Seven numbers per vertex, the levels, and all edges in case one rank has them.
         return 8 * static_cast<std::uint64_t>(vertices() * (8 + options.edge_factor)) + 4096;
     };
     return program.run(argc, argv, segment_bytes, [&](programs::Run& run) {
@@ -205,7 +204,7 @@ int main(int argc, char** argv) {
             gather(s, source, search(s, source));
         run.end();
 
-        // A level's vertices come in any order, each with the same sums: bits agree.
+        // The order in a level varies, but sums are the same bit for bit.
         bool right = true;
         std::uint64_t checksum = 0;
         if (rank() == 0) {
@@ -219,7 +218,7 @@ int main(int argc, char** argv) {
             run.note("edges", static_cast<std::uint64_t>(graph.edges()));
         }
         run.result(checksum, right);
-        // Each atomic operation is waited for.
+        // Each atomic is waited for.
         run.least({.get_messages = s.remote_atomics,
                    .get_bytes = 8 * s.remote_atomics,
                    .round_trips = s.remote_atomics});

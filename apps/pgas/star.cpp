@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A star-shaped stencil of any radius on a square grid, after the stencil of the Parallel Research Kernels
-// (Van der Wijngaart and Mattson 2014): to each point everything is added that is up to so far away in its
-// row and in its column; then the grid grows. The larger the radius, the larger the share of accesses to
-// elements of other ranks (LAPPS, section 6.2.5).
+// (Van der Wijngaart and Mattson 2014): each point gets the sum of its neighbours in its row and column; then
+// the grid is incremented. The larger the radius, the larger the share of remote accesses (LAPPS, section
+// 6.2.5).
 
 #include <CLI/CLI.hpp>
 #include <nearfetch/array.hpp>
@@ -25,13 +25,13 @@ struct Options {
     int iterations = 2;
     programs::Version version;
 
-    /// Of the places around one, those that there are: from the first up to, and without, the second.
+    /// The indices within the radius that are in bounds, as a half-open range.
     std::pair<std::int64_t, std::int64_t> around(std::int64_t i) const {
         return {std::max<std::int64_t>(0, i - radius), std::min(order, i + radius + 1)};
     }
 };
 
-/// \param in(i, j) an element of the grid
+/// \param in in(i, j) is an element of the grid
 template <class In>
 void add_stars(Grid& out, const Options& options, const In& in) {
     out.for_each([&](const Index<2>& i, double& element) {
@@ -46,7 +46,7 @@ void add_stars(Grid& out, const Options& options, const In& in) {
     });
 }
 
-/// Own elements with what is near, in one local array.
+/// Own elements and their halo, in one local array.
 class HandOptimized {
   public:
     HandOptimized(const Grid& in, const Options& options) : own_(in.own_box()), all_(own_) {
@@ -90,7 +90,7 @@ class HandOptimized {
     std::vector<double> part_;
 };
 
-/// Of this rank, in one iteration; and of these to others' elements.
+/// This rank's accesses in one iteration, and the remote ones among them.
 struct Accesses {
     std::int64_t all = 0;
     std::int64_t remote = 0;
@@ -126,7 +126,7 @@ void iterate(Grid& out, Grid& in, const Options& options, const programs::Run& r
     }
 }
 
-/// The sum of i + j + n over what is around, for each n up to the iterations.
+/// The sum of i + j + n over the neighbours, for each n up to the iterations.
 bool is_right(const Grid& out, const Options& options) {
     bool right = true;
     for_each_index(out.own_box(), [&](const Index<2>& i) {
@@ -146,12 +146,13 @@ bool is_right(const Grid& out, const Options& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    programs::Program program("star", "Adds up what is near each point of a grid, in its row and column.");
+    programs::Program program("star",
+                              "Adds up the neighbours of each point of a grid, in its row and column.");
     Options options;
     apps::add_number(program.options(), "--order", options.order, 1, std::int64_t{1} << 20,
                      "rows and columns of the grid");
     apps::add_number(program.options(), "--radius", options.radius, 1, std::int64_t{1} << 20,
-                     "how far away is near");
+                     "the radius of the stencil");
     apps::add_number(program.options(), "--iterations", options.iterations, 1, 1'000'000,
                      "times that all is added up");
     options.version.add_options(program.options());
@@ -176,10 +177,10 @@ int main(int argc, char** argv) {
         programs::Needed needed;
         const Box<2> own = in.own_box();
         for (std::size_t d = 0; d < 2 && !own.empty(); ++d) {
-            Box<2> near = own;
-            near.lower[d] = options.around(own.lower[d]).first;
-            near.upper[d] = options.around(own.upper[d] - 1).second;
-            needed.add(in, near);
+            Box<2> reach = own;
+            reach.lower[d] = options.around(own.lower[d]).first;
+            reach.upper[d] = options.around(own.upper[d] - 1).second;
+            needed.add(in, reach);
         }
         run.least(needed.traffic(options.iterations));
     });

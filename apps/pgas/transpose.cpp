@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Transpose of the Parallel Research Kernels (Van der Wijngaart and Mattson 2014), as LAPPS has it in
-// Listings 1 to 3: again and again B += A^T, then each element of A grows by one.
+// Transpose of the Parallel Research Kernels (Van der Wijngaart and Mattson 2014), as in LAPPS, Listings 1 to
+// 3: repeatedly B += A^T, then each element of A is incremented.
 
 #include <CLI/CLI.hpp>
 #include <cmath>
@@ -24,13 +24,13 @@ struct Options {
     programs::Version version;
 
     double a_value(const Index<2>& i) const { return static_cast<double>(order * i[0] + i[1]); }
-    /// After so many times: the sum of what A^T has had.
+    /// After so many iterations: the sum of the values of A^T.
     double b_value(const Index<2>& i) const {
         return iterations * a_value({i[1], i[0]}) + iterations * (iterations - 1) / 2.0;
     }
 };
 
-/// What of A is added to this rank's part of B.
+/// The part of A that is added to this rank's part of B.
 Box<2> needed(const Matrix& b) {
     const Box<2> own = b.own_box();
     return {{own.lower[1], own.lower[0]}, {own.upper[1], own.upper[0]}};

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The versions that the programs of LAPPS come in (Kayraklioglu, Ferguson and El-Ghazawi 2018, section 6.3).
-// In all but `hand` the loop is the same; what differs is one line before it, and with manual consistency one
+// The versions of the LAPPS programs (Kayraklioglu, Ferguson and El-Ghazawi 2018, section 6.3). All but
+// `hand` have the same loop; they differ in one line before it, and with manual consistency in one line
 // inside.
 //
-//   base            each element that another rank owns is a get
+//   base            each remote element is a get
 //   ac, ac-sd       prefetched with automatic consistency; sd: the owner stays passive
 //   mc, mc-sd       the same with manual consistency
-//   hand            what is needed is copied to a local array by hand
-// and where indices are data
-//   observed, observed-sd   the first time as base; what was read then is prefetched with automatic
-//                           consistency
-//   gather                  what the indices mean is gathered (nearfetch/gather.hpp)
+//   hand            hand-made copy to a local array
+// For programs with indices as data also
+//   observed, observed-sd   the first iteration as base, then prefetched with automatic consistency
+//   gather                  gathered (nearfetch/gather.hpp)
 
 #include <CLI/CLI.hpp>
 #include <nearfetch/array.hpp>
@@ -26,7 +25,7 @@ namespace nearfetch::programs {
 
 class Version {
   public:
-    /// \param by_indices whether indices are data: there are versions that learn or gather what these mean
+    /// \param by_indices whether indices are data, which adds versions that observe or gather
     void add_options(CLI::App& app, bool by_indices = false) {
         std::vector<std::string> names{"base", "ac", "ac-sd", "mc", "mc-sd", "hand"};
         if (by_indices) names.insert(names.end(), {"observed", "observed-sd", "gather"});
@@ -50,12 +49,11 @@ class Version {
         return {.consistent = !is_manual(), .static_domain = name_.ends_with("-sd"), .barrier = false};
     }
 
-    /// The loop has gone over so many elements: in virtual time, which no real software takes, it takes as
-    /// long in all versions. Elsewhere it has taken what it takes.
+    /// Charges the loop's time for so many elements in virtual time, the same for all versions.
     void worked(const Run& run, std::int64_t elements) const {
         if (run.virtual_time()) compute(static_cast<std::uint64_t>(work_ns_ * static_cast<double>(elements)));
     }
-    /// Which it was, and what rank 0 has prefetched. Called by all ranks.
+    /// Reports the version, and what rank 0 has prefetched. Called by all ranks.
     void note(Run& run) const {
         const PrefetchStatistics prefetched = prefetch_statistics();
         if (rank() != 0) return;

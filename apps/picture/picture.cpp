@@ -31,7 +31,7 @@ void draw_disc(Picture& picture, Random& random) {
         }
 }
 
-/// The header's numbers, between which there is white space, and comments from # to the end of a line.
+/// The numbers of the header, with white space and comments from # to the end of a line.
 class Header {
   public:
     Header(std::istream& file, const std::string& path) : file_(file), path_(path) {}
@@ -89,7 +89,7 @@ Picture read_pgm(const std::string& path) {
     const std::int64_t white = header.number("whitest shade", 255);
     file.get();
     const auto size = picture.rows * picture.columns;
-    // A header alone does not make this program ask for memory.
+    // A wrong header alone must not allocate much memory.
     for (std::int64_t done = 0, next = 0; done < size && file.good(); done += next) {
         next = std::min<std::int64_t>(size - done, 1 << 20);
         picture.pixels.resize(static_cast<std::size_t>(done + next));

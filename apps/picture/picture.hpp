@@ -7,7 +7,7 @@
 
 namespace nearfetch::apps {
 
-/// Shades of grey, row by row from the top; 0 is black, 255 white.
+/// Grey levels, row by row from the top; 0 is black, 255 white.
 struct Picture {
     std::int64_t rows = 0;
     std::int64_t columns = 0;
@@ -21,11 +21,11 @@ struct Picture {
     }
 };
 
-/// Discs in front of a bright sky, and some noise: the same picture for the same seed on every platform.
+/// Discs before a bright sky, with noise: the same picture for the same seed on every platform.
 Picture drawn_picture(std::int64_t rows, std::int64_t columns, std::uint64_t seed);
 
-/// A binary PGM file (magic number P5) of up to 255 shades; they are spread over 0 to 255.
-/// \throws Error when it cannot be read or is something else
+/// Reads a binary PGM file (magic number P5) of up to 255 levels, scaled to 0 to 255.
+/// \throws Error when it cannot be read or has another format
 Picture read_pgm(const std::string& path);
 /// \throws Error when it cannot be written
 void write_pgm(const Picture& picture, const std::string& path);

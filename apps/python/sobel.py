@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Edge detection by Sobel's operator on distributed pixels (LAPPS, section 6.3), shown before and after.
+"""Edge detection by Sobel's operator on distributed pixels (LAPPS, section 6.3), with a picture of both.
 
     python apps/python/sobel.py --ranks 4 --output sobel.png        # threads
     mpiexec -n 4 python apps/python/sobel.py --output sobel.png     # processes
 
-The same as the C++ program `sobel` computes, to the pixel. The picture is the photograph of Grace Hopper that
-matplotlib brings as its example, an official one of the US Navy and as such in the public domain; or, by
---picture, any other that matplotlib reads.
+Computes the same pixels as the C++ program `sobel`. The picture is matplotlib's example photograph of
+Grace Hopper, an official one of the US Navy and in the public domain; --picture names another one.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from nearfetch import BlockArray, barrier, launch, rank, statistics
 
 
 def read_picture(path: Path | None) -> np.ndarray:
-    """Shades of grey, 0 is black and 255 white: of colours their luma (ITU-R BT.601), as bytes."""
+    """Grey levels from 0 (black) to 255 (white), as bytes; for colours the luma (ITU-R BT.601)."""
     import matplotlib.cbook
     import matplotlib.image
 
@@ -37,9 +36,9 @@ def read_picture(path: Path | None) -> np.ndarray:
     return np.rint(picture).astype(np.uint8)
 
 
-def edges_of(near: np.ndarray) -> np.ndarray:
-    """Of each pixel that has eight neighbours: how much their shades differ, across and down."""
-    shade = near.astype(np.int32)
+def edges_of(halo: np.ndarray) -> np.ndarray:
+    """The gradient at each pixel with eight neighbours, from differences across and down."""
+    shade = halo.astype(np.int32)
     above, beside, below = shade[:-2], shade[1:-1], shade[2:]
     weighted = above + 2 * beside + below
     across = weighted[:, 2:] - weighted[:, :-2]
@@ -49,11 +48,11 @@ def edges_of(near: np.ndarray) -> np.ndarray:
 
 
 def detect(pixels: BlockArray, edges: BlockArray) -> None:
-    """The outermost pixels, which do not have eight neighbours, stay black."""
-    near, box = pixels.with_halo(1)
-    found = np.zeros(near.shape, np.uint8)
-    if min(near.shape) > 2:
-        found[1:-1, 1:-1] = edges_of(near)
+    """Border pixels, which lack neighbours, stay black."""
+    halo, box = pixels.with_halo(1)
+    found = np.zeros(halo.shape, np.uint8)
+    if min(halo.shape) > 2:
+        found[1:-1, 1:-1] = edges_of(halo)
     own = tuple(
         slice(mine.start - all_of.start, mine.stop - all_of.start)
         for mine, all_of in zip(pixels.local_box, box)
@@ -62,7 +61,7 @@ def detect(pixels: BlockArray, edges: BlockArray) -> None:
 
 
 def program(options: argparse.Namespace) -> tuple[np.ndarray, np.ndarray, int] | None:
-    """What each rank does; rank 0 returns the picture, its edges and how many messages detecting took it."""
+    """The program of each rank; rank 0 returns the picture, its edges and the number of messages."""
     picture = read_picture(options.picture)
     pixels = BlockArray(picture.shape, np.uint8)
     edges = BlockArray(picture.shape, np.uint8)
@@ -77,7 +76,7 @@ def program(options: argparse.Namespace) -> tuple[np.ndarray, np.ndarray, int] |
 
 
 def show(picture: np.ndarray, edges: np.ndarray, path: Path) -> None:
-    """Before and after, side by side."""
+    """Writes both pictures side by side."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(10, 6))

@@ -1,47 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Distributed arrays: a box of indices dealt out to the ranks of a program, each element of which every rank
-// reads and writes by its index.
+// Distributed arrays: a box of indices distributed over the ranks. Every rank reads and writes each element
+// by its index.
 //
 //     using namespace nearfetch;
 //     launch({.ranks = 4}, [] {
 //         BlockArray<double, 2> a({1000, 1000}), b({1000, 1000});  // zero; on a 2 x 2 grid of ranks
-//         a.for_each([](const Index<2>& i, double& x) { x = 1000.0 * i[0] + i[1]; });  // one's own
+//         a.for_each([](const Index<2>& i, double& x) { x = 1000.0 * i[0] + i[1]; });  // own elements
 //         barrier();
 //         a.prefetch_transpose();                                                // in a few messages
-//         b.for_each([&](const Index<2>& i, double& x) { x = a(i[1], i[0]); });  // anybody's
+//         b.for_each([&](const Index<2>& i, double& x) { x = a(i[1], i[0]); });  // any element
 //         const double sum = b.sum();
 //     });
 //
-// Where an element is follows from its index (distribution.hpp). One's own are plain memory: an access costs
-// the computation of its place and a branch. Others' are read and written through the page cache (pgas.hpp),
-// whose rule holds here, too: two accesses to an element, one of them a write, are ordered by a barrier or
-// whatever else releases and acquires. An index out of bounds is an Error, always: an element of one's own is
-// inside, so that the check is made for others' only, where the next step is far more expensive (a contiguous
-// distribution; else it is one of the comparisons of every access).
+// An access is local, else prefetched, else remote. Own elements are plain memory. Remote ones go through the
+// page cache (pgas.hpp) and follow its rule: two accesses to an element, one of them a write, are ordered by
+// a release and an acquire, for example a barrier. An index out of bounds is always an Error.
 //
-// A program that knows which elements of others it is going to read says so by a pattern (LAPPS:
-// Kayraklioglu, Ferguson and El-Ghazawi 2018): these are then fetched in a few messages, kept here, and read
-// by the same a(i, j) (detail/array/prefetch.hpp); loops over stencils: stencil.hpp. The access goes local,
-// else prefetched, else remote. The paper's names in ours:
-//   stencilPrefetch(depth, corners), rowWise-, colWise-, transpose-, allToAll-, customPrefetch(table)
-//                                       prefetch_stencil(depth, corners), prefetch_row_wise(), ...
-//   consistent, staticDomain            Prefetch{.consistent, .static_domain}, the last argument of each
-//   updatePrefetch, evictPrefetch       update_prefetch(), evict_prefetch()
-// A program that does not know it, because it reads a(index[i]), lets the array find out: observe(), then
-// prefetch_observed() (detail/array/observe.hpp). One that has its indices in an array brings what they mean
-// to where it is read without being looked for (gather.hpp).
+// A pattern prefetches what a rank is going to read (LAPPS: Kayraklioglu, Ferguson and El-Ghazawi 2018). The
+// paper's names in ours:
+//   stencilPrefetch(depth, corners), ...  prefetch_stencil(depth, corners), prefetch_row_wise(), ...
+//   consistent, staticDomain              Prefetch{.consistent, .static_domain}, the last argument of each
+//   updatePrefetch, evictPrefetch         update_prefetch(), evict_prefetch()
+// For irregular accesses there are observe() and gather.hpp; for stencil loops, stencil.hpp.
 //
-// What is collective is called by all ranks in the same order with the same arguments; that they are the same
-// is checked, and a CollectiveError if not (of a value of fill() where T has no padding): it names what the
-// ranks are in, and where (`where`) they called it. Collective functions begin with a barrier (patterns
-// unless they are told not to), and end with one but for patterns.
-//
-// Here is what an array can do, and what an access to an element does; how boxes and whole arrays move stands
-// in detail/array/bulk.hpp, where what is prefetched can be read in place in detail/array/resident.hpp (loops
-// that do so: detail/array/parts.hpp), what patterns ask for, and how a halo goes back, in
-// detail/array/patterns.hpp, how bounds change in detail/array/resize.hpp.
+// All ranks call collective functions in the same order with the same arguments. A difference is a
+// CollectiveError, which names each rank's function and source line. Collective functions begin and end with
+// a barrier; patterns only begin with one.
 
 #include <functional>
 #include <memory>
@@ -69,11 +55,10 @@ class DistributedArray {
   public:
     class Element;
 
-    /// The elements are zero. Collective. Their memory is part of the segment (LaunchOptions). When the array
-    /// has ended in all ranks, it is there for later ones; they find out when the segment has no room, in
-    /// whatever is collective and allocates.
+    /// Zero-initialised. Collective. The memory is part of the segment (LaunchOptions). It is reused when the
+    /// array has ended in all ranks and a later allocation finds the segment full.
     /// \param block of each dimension, for BlockCyclic
-    /// \throws Error when the bounds, the grid or the blocks make no sense, or the grid is not all ranks
+    /// \throws Error for invalid bounds, grid or blocks, and for a grid that does not have all ranks
     explicit DistributedArray(const Box<N>& bounds,
                               const std::array<Rank, N>& grid = balanced_grid<N>(ranks()),
                               const Index<N>& block = Layout<N, D>::ones(),
@@ -117,20 +102,20 @@ class DistributedArray {
     T read(const Index<N>& i) const {
         if (const T* const mine = own(i)) [[likely]]
             return *mine;
-        return read_far(i);
+        return read_remote(i);
     }
     void write(const Index<N>& i, const T& value) {
         if (T* const mine = own(i)) [[likely]]
             *mine = value;
         else
-            write_far(i, value);
+            write_remote(i, value);
     }
-    /// The element's address in this process if this rank owns it, else nullptr.
+    /// The element's address if this rank owns it, else nullptr.
     T* own(const Index<N>& i) const {
         if constexpr (D::contiguous) {
             std::uint64_t offset = 0;
             for (std::size_t d = 0; d < N; ++d) {
-                // Differences of whatever the program asks for.
+                // Unsigned: a program may ask for any index.
                 const std::uint64_t local =
                     static_cast<std::uint64_t>(i[d]) - static_cast<std::uint64_t>(own_lower_[d]);
                 const auto extent = static_cast<std::uint64_t>(own_shape_[d]);
@@ -138,20 +123,20 @@ class DistributedArray {
                 offset = offset * extent + local;
             }
             T* const mine = own_ + offset;
-            if (mine == nullptr) __builtin_unreachable();  // whoever compares again need not
+            if (mine == nullptr) __builtin_unreachable();  // lets the compiler drop the caller's check
             return mine;
         } else {
             if (!bounds().contains(i)) return nullptr;
-            const Place<N> place = layout_.place(i);
-            return place.rank == rank_ ? own_ + place.position : nullptr;
+            const Location<N> location = layout_.locate(i);
+            return location.rank == rank_ ? own_ + location.position : nullptr;
         }
     }
 
-    // One's own.
+    // Own elements.
 
-    /// In local numbers, from 0; for a contiguous distribution that is own_box() moved to 0.
+    /// Indexed by local numbers from 0. For a contiguous distribution that is own_box() shifted to 0.
     View<T, N> local() const { return View<T, N>(own_, own_shape_); }
-    /// What this rank owns.
+    /// The indices that this rank owns.
     Box<N> own_box() const
         requires(D::contiguous)
     {
@@ -160,12 +145,12 @@ class DistributedArray {
             box.upper[d] += own_shape_[d];
         return box;
     }
-    /// Calls visit(index, element) for each element that this rank owns, in their order.
+    /// Calls visit(index, element) for each own element, in index order.
     template <std::invocable<const Index<N>&, T&> Visit>
     void for_each(Visit&& visit) {
         for_each(bounds(), visit);
     }
-    /// Of these, the ones in a box.
+    /// The same for the own elements in a box.
     template <std::invocable<const Index<N>&, T&> Visit>
     void for_each(const Box<N>& box, Visit&& visit) {
         Box<N> rows = layout_.local_part(rank_, box);
@@ -183,9 +168,9 @@ class DistributedArray {
         });
     }
 
-    // Bulk: the elements of a box, side by side here in the order of their indices. At most one slice for
-    // each owner, which is one message or a few. What is prefetched is read here, as by a(i, j).
-    // \throws Error when the box is not inside, or the sizes differ
+    // Bulk transfers: the elements of a box, contiguous here in index order. At most one slice per owner,
+    // which is one message or a few. Prefetched elements are read locally.
+    // \throws Error when the box is out of bounds, or the size differs
 
     void get(const Box<N>& box, std::span<T> to) const;
     void put(const Box<N>& box, std::span<const T> from);
@@ -198,20 +183,19 @@ class DistributedArray {
         std::fill_n(own_, local().size(), value);
         barrier();
     }
-    /// Another one's elements, whatever its distribution. \throws Error when the bounds differ
+    /// Copies the elements of an array with any distribution. \throws Error when the bounds differ
     template <Distribution Other>
     void assign(const DistributedArray<T, N, Other>& from, const Where& where = Where::current());
-    /// From now on the array has other bounds, on the same grid of ranks or another one. Indices that it had
-    /// before keep their elements, new ones are zero; who owns what follows from the new bounds. What is
-    /// prefetched is asked for again, for the new bounds: a stencil goes around the elements that the rank
-    /// owns now, tables and what was observed lose the indices that are no more. So is an observation under
-    /// way. Memory is given back to the segment where more is needed than the array ever had, and kept
-    /// otherwise; what a rank has of the array is in memory twice meanwhile.
+    /// Changes the bounds, on the same or another grid of ranks. Indices in both bounds keep their elements,
+    /// new ones are zero. Prefetched patterns are requested again for the new bounds: a stencil surrounds the
+    /// elements that the rank owns now; tables and observations lose indices that are out of bounds. Memory
+    /// goes back to the segment only if the array needs more than ever before. Meanwhile a rank holds its
+    /// elements twice.
     ///
-    /// Views, addresses of elements, and a(i, j) that was kept are of no use any more, wait() of what was on
-    /// its way is an Error, and no other thread of any rank uses the array meanwhile.
-    /// \throws Error, in all ranks, which leaves the array as it was, when the bounds or the grid make no
-    /// sense, the segment has no room, static_domain was promised, or contributions were not accumulated
+    /// Invalidates views, addresses of elements and Element proxies. wait() of a pending transfer is an
+    /// Error. No other thread of any rank may use the array meanwhile.
+    /// \throws Error in all ranks, with the array unchanged: for invalid bounds or grid, a full segment, a
+    /// static_domain promise, or contributions that were not accumulated
     void resize(const Box<N>& bounds, const std::array<Rank, N>& grid, const Where& where = Where::current());
     void resize(const Box<N>& bounds, const Where& where = Where::current()) {
         resize(bounds, layout_.grid(), where);
@@ -220,8 +204,8 @@ class DistributedArray {
     void resize(const Index<N>& shape, const Where& where = Where::current()) {
         resize(Box<N>({}, shape), where);
     }
-    /// combine() of init and map(element) of all elements; the same in all ranks: first each rank's own in
-    /// their order, then the ranks' in theirs. `combine` is associative.
+    /// Combines init and map(element) of all elements, with the same result in all ranks: each rank's own
+    /// elements in order, then the ranks' results in rank order. `combine` is associative.
     template <class U, class Combine, class Map = std::identity>
     U reduce(U init, Combine combine, Map map = {}, const Where& where = Where::current()) {
         const detail::Collective call("reduce", where);
@@ -234,76 +218,74 @@ class DistributedArray {
         return reduce(T{}, std::plus<>());
     }
 
-    // Prefetching (LAPPS, appendix A): what this rank is going to read of others' elements. Patterns are
-    // collective, and add up. What they bring is read by a(i, j) as everything is, until it is evicted; what
-    // this rank writes is written through to it. With manual consistency it is what its owners have when the
-    // pattern is called, or later: they change it after a barrier, as with update_prefetch(). A program that
-    // has had a barrier since they wrote it saves the pattern's own: Prefetch{.barrier = false}.
+    // Prefetching (LAPPS, appendix A). Patterns say what this rank is going to read of other ranks' elements.
+    // They are collective, and add up. a(i, j) reads what they fetched until it is evicted; a write of this
+    // rank is written through to it. With manual consistency it has the values of the pattern's call or
+    // later, and owners change them after a barrier. If the program had a barrier since the last write,
+    // Prefetch{.barrier = false} saves the pattern's own.
 
-    /// What lies up to `depth` away from own elements: in all dimensions at once, or without corners along
-    /// one.
+    /// Elements up to `depth` away from own ones: in all dimensions at once, or (without corners) along one.
     /// \throws Error for a depth below 1
     void prefetch_stencil(std::int64_t depth = 1, bool corners = true, const Prefetch& how = {},
                           const Where& where = Where::current());
-    /// All that differs from own elements in the last index only.
+    /// Elements that differ from own ones in the last index only.
     void prefetch_row_wise(const Prefetch& how = {}, const Where& where = Where::current());
-    /// All that differs from own elements in the first index only.
+    /// Elements that differ from own ones in the first index only.
     void prefetch_column_wise(const Prefetch& how = {}, const Where& where = Where::current());
-    /// a(j, i) for each own a(i, j), where there is one.
+    /// a(j, i) for each own a(i, j), if it is in bounds.
     void prefetch_transpose(const Prefetch& how = {}, const Where& where = Where::current())
         requires(N == 2);
-    /// Everything.
+    /// All elements.
     void prefetch_all_to_all(const Prefetch& how = {}, const Where& where = Where::current());
-    /// What rank r needs stands in row r, the same table on all ranks. Own indices, and such as do not exist,
-    /// are left out. \throws Error unless there is a row for each rank
+    /// Row r of the table says what rank r needs; the table is the same on all ranks. Own indices and indices
+    /// out of bounds are skipped. \throws Error unless there is a row for each rank
     void prefetch_custom(const std::vector<std::vector<Box<N>>>& table, const Prefetch& how = {},
                          const Where& where = Where::current());
-    /// Remembers from now on which elements this rank reads from others, one by one and unprefetched. What it
-    /// remembered before it forgets. Not collective; no other thread of the rank reads the array meanwhile.
-    /// \param most_bytes of memory for that
+    /// Starts to record which remote elements this rank reads one by one. Drops earlier records. Not
+    /// collective; no other thread of the rank may read the array meanwhile.
+    /// \param most_bytes limit of the memory for the record
     void observe(std::uint64_t most_bytes = std::uint64_t{16} << 20) {
         observer_ = std::make_unique<detail::Observer>(most_bytes);
     }
-    /// What has been observed so far.
+    /// What was recorded so far.
     Observation observed() const { return observer_ != nullptr ? observer_->seen() : Observation(); }
-    /// What was read since observe(), which ends there. \return what that was
+    /// Prefetches what was read since observe(), and ends the recording. \return what was recorded
     /// \throws Error unless observe() was called
     Observation prefetch_observed(const Prefetch& how = {}, const Where& where = Where::current());
-    /// Fetches all that this rank has prefetched: what was there at the last barrier, or later. Not
-    /// collective; with manual consistency no other thread of the rank reads the array meanwhile.
-    /// \throws Error when no pattern was called, or what it had brought was evicted
+    /// Fetches all prefetched elements again, with their values at the last barrier or later. Not collective.
+    /// With manual consistency no other thread of the rank may read the array meanwhile.
+    /// \throws Error when there is no pattern, or it was evicted
     void update_prefetch() { array_prefetch_.update(true); }
-    /// The same while the rank computes: start it, work on the interior, wait. Owners are passive.
+    /// Starts the update and returns. Compute the interior, then wait(). Owners stay passive.
     [[nodiscard]] PrefetchTransfer update_prefetch_async() { return array_prefetch_.start_update(); }
-    /// Likewise.
+    /// Starts a stencil's fetch and returns.
     [[nodiscard]] PrefetchTransfer prefetch_stencil_async(std::int64_t depth = 1, bool corners = true,
                                                           const Prefetch& how = {},
                                                           const Where& where = Where::current());
-    /// Forgets it, and gives its memory back. Not collective; no other thread of the rank reads the array
-    /// meanwhile.
+    /// Drops all prefetched elements and their memory. Not collective; no other thread of the rank may read
+    /// the array meanwhile.
     void evict_prefetch() {
         array_prefetch_.evict();
         patterns_.clear();
     }
-    /// Whether this rank reads the element from what it has prefetched. \throws Error out of bounds
+    /// Whether a(i) reads prefetched data on this rank. \throws Error out of bounds
     bool is_prefetched(const Index<N>& i) const;
-    /// Where the elements of a box lie in this process, with the values that a(i, j) has: if all are own, or
-    /// all in one slice that is prefetched and no set. Until the thread acquires, or what is prefetched is
-    /// updated or evicted. Elements of several words are resident only where they are own or of manual
-    /// consistency.
-    /// \param fetch what is stale; else it is not resident
-    /// \throws Error when the box is not inside
+    /// A box's elements in place, if all are own or all are in one prefetched slice that is not a set. They
+    /// have the values of a(i, j). Valid until the thread acquires, or prefetched data is updated or evicted.
+    /// Elements of several words are resident only if they are own or of manual consistency.
+    /// \param fetch whether to fetch stale data; else it is not resident
+    /// \throws Error when the box is out of bounds
     Resident<T, N> resident(const Box<N>& box, bool fetch = true) const
         requires(D::contiguous);
 
-    // Adding to what was prefetched (detail/array/ghosts.hpp).
+    // Adding to ghosts (detail/array/ghosts.hpp).
 
-    /// Adds to an element: at once where it is this rank's own; where it is prefetched, to a sum of this
-    /// rank, which accumulate_ghosts() adds to it. By one thread of the rank at a time.
-    /// \throws Error out of bounds, and for an element of another rank that is not prefetched
+    /// Adds to an element: at once if it is own; to a local sum if it is prefetched, until
+    /// accumulate_ghosts(). One thread of the rank at a time.
+    /// \throws Error out of bounds, and for a remote element that is not prefetched
     template <class Add = detail::Plus>
     void contribute(const Index<N>& i, const T& value, const Add& add = {});
-    /// Adds what ranks have contributed to elements of others, in the order of the ranks. Collective.
+    /// Adds all ranks' contributions to the elements, in rank order. Collective.
     template <class Add = detail::Plus>
     void accumulate_ghosts(const Add& add = {}, const Where& where = Where::current());
 
@@ -315,7 +297,7 @@ class DistributedArray {
     template <class>
     friend class SparseMatrix;
     using Part = detail::ArrayPart<T, N, D>;
-    /// What was prefetched, to ask for it again.
+    /// A pattern that was called, to request it again.
     struct Pattern {
         std::string_view what;
         std::vector<std::uint64_t> arguments;
@@ -324,7 +306,7 @@ class DistributedArray {
     };
     using Wanted = std::function<std::vector<detail::IndexProduct<N>>()>;
 
-    /// Where this rank's own elements are.
+    /// Caches the address, lower bound and shape of the own elements.
     void find_own() {
         own_shape_ = layout_.local_shape(rank_);
         const bool any = !local().empty();
@@ -339,15 +321,15 @@ class DistributedArray {
                                   sizeof(T));
     }
     static void fetch(std::vector<Part>& parts, bool around);
-    /// What of this array the calling rank owns in another layout.
+    /// Fetches what the calling rank owns in another layout.
     template <Distribution Other>
     std::vector<Part> fetch_for(const Layout<N, Other>& owned, bool around) const;
-    /// Takes over what of parts of a layout this rank owns here.
+    /// Copies fetched parts into this rank's own elements.
     template <Distribution Other>
     void take(const Layout<N, Other>& layout, const std::vector<detail::ArrayPart<T, N, Other>>& parts);
-    /// What is prefetched of parts is up to date, as far as it has to be.
-    void freshen(std::span<const Part> parts) const;
-    /// Of a part that is wanted for a box: what is prefetched. \return for each element whether it was
+    /// Refreshes the stale consistent slices of these parts.
+    void refresh_stale_slices(std::span<const Part> parts) const;
+    /// Reads what is prefetched of a part. \return one flag per element: whether it was
     std::vector<char> get_prefetched(const Part& part, const Box<N>& box, std::span<T> to) const;
 
     void check(const Index<N>& i) const {
@@ -365,11 +347,13 @@ class DistributedArray {
         const std::int64_t indices = box.empty() ? 0 : box.size();
         if (static_cast<std::int64_t>(size) != indices) detail::wrong_size(what, size, indices);
     }
-    GlobalPtr<T> pointer(const Place<N>& place) const { return parts_.at_rank(place.rank) + place.position; }
-    /// Another rank's element. In one dimension what is prefetched is read in the program's own loop. In
-    /// several that is often a loop over neighbours, which would have so many copies of it that what it does
-    /// with own elements is four times slower.
-    T read_far(const Index<N>& i) const {
+    GlobalPtr<T> pointer(const Location<N>& location) const {
+        return parts_.at_rank(location.rank) + location.position;
+    }
+    /// Reads a remote element. In one dimension the prefetched read is inlined into the program's loop. In
+    /// several it is not: a loop over neighbours would have many copies of it, which slows down its own
+    /// reads.
+    T read_remote(const Index<N>& i) const {
         if constexpr (D::contiguous && N == 1)
             return read_last_or_find(i);
         else
@@ -384,49 +368,51 @@ class DistributedArray {
         }
         return find_and_read(i);
     }
-    // The index is copied here, not where it would be on the way of what is prefetched.
+    // Takes a copy of the index, so that the prefetched read needs none.
     [[gnu::noinline]] T find_and_read(Index<N> i) const {
         check(i);
-        const Place<N> place = layout_.place(i);
+        const Location<N> location = layout_.locate(i);
         if (may_be_prefetched(i)) {
             T value;
-            if (const auto [slice, position] = array_prefetch_.find(place.rank, place.local, place.position);
+            if (const auto [slice, position] =
+                    array_prefetch_.find(location.rank, location.local, location.position);
                 slice != nullptr) {
-                if constexpr (D::contiguous) array_prefetch_.used(i, slice);
-                return array_prefetch_.read(*slice, position, value) ? value : nearfetch::get(pointer(place));
+                if constexpr (D::contiguous) array_prefetch_.remember_used(i, slice);
+                return array_prefetch_.read(*slice, position, value) ? value
+                                                                     : nearfetch::get(pointer(location));
             }
         }
         if (observer_ != nullptr) [[unlikely]]
-            observer_->read(place.rank, place.position);
-        return nearfetch::get(pointer(place));
+            observer_->read(location.rank, location.position);
+        return nearfetch::get(pointer(location));
     }
-    void write_far(const Index<N>& i, const T& value) {
+    void write_remote(const Index<N>& i, const T& value) {
         check(i);
-        const Place<N> place = layout_.place(i);
-        const GlobalPtr<T> there = pointer(place);
+        const Location<N> location = layout_.locate(i);
+        const GlobalPtr<T> there = pointer(location);
         nearfetch::put(there, value);
         if constexpr (D::contiguous) {
-            if (array_prefetch_.wrote_last(i, value)) return;
+            if (array_prefetch_.write_through_last(i, value)) return;
         }
         if (may_be_prefetched(i)) {
-            detail::PrefetchedSlice* const slice =
-                array_prefetch_.wrote(place.rank, place.local, place.position, value, there.address());
-            if (D::contiguous && slice != nullptr) array_prefetch_.used(i, slice);
+            detail::PrefetchedSlice* const slice = array_prefetch_.write_through(
+                location.rank, location.local, location.position, value, there.address());
+            if (D::contiguous && slice != nullptr) array_prefetch_.remember_used(i, slice);
         }
     }
     bool may_be_prefetched(const Index<N>& i) const {
         if constexpr (D::contiguous)
-            return array_prefetch_.reaches(i);
+            return array_prefetch_.may_contain(i);
         else
             return true;
     }
-    /// What was put in bulk.
+    /// Writes the elements of a bulk put through to slices.
     void write_through(const Part& part);
     template <std::invocable Ask>
     void request(std::vector<std::uint64_t> arguments, const Prefetch& how, Ask&& ask);
     void ask_for(const std::vector<detail::IndexProduct<N>>& wanted, const Prefetch& how, bool later);
     void make_replica(std::int64_t elements, std::int64_t least_part);
-    /// Elements without a check, of a contiguous distribution; as in ReplicaReading.
+    /// Unchecked reads, for a contiguous distribution; arguments as in ReplicaReading.
     detail::ReplicaReading read_replica(std::uint64_t reader, std::span<const std::int64_t> indices) const
         requires(N == 1)
     {
@@ -441,10 +427,10 @@ class DistributedArray {
     void ask_for_observed(detail::SetsByOwner sets, const Prefetch& how);
     std::uint64_t resize_state();
     void move_to(const Layout<N, D>& layout);
-    /// Elements of owners as they are numbered now.
-    detail::SetsByOwner renumbered(const detail::SetTexts& sets, const Layout<N, D>& before) const;
+    /// Translates element numbers of an old layout to the present one.
+    detail::SetsByOwner renumbered(const detail::EncodedSets& sets, const Layout<N, D>& before) const;
 
-    // What an access to one's own element reads stands first.
+    // Read by each access to an own element.
     T* own_ = nullptr;
     Index<N> own_lower_{};
     Index<N> own_shape_{};
@@ -470,7 +456,7 @@ using BlockCyclicArray = DistributedArray<T, N, BlockCyclic>;
 
 }  // namespace nearfetch
 
-// In this order: each may use what stands above it.
+// In this order: each may use those above it.
 // clang-format off
 #include <nearfetch/detail/array/bulk.hpp>
 #include <nearfetch/detail/array/element.hpp>

@@ -1,25 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// nearfetch for SPMD programs with a partitioned global address space: gets and puts of single elements that
-// run at bulk speed, because a page cache stands between them and the network (Ferguson and Buettner,
+// The C++ runtime for SPMD programs with a partitioned global address space. A page cache is between the
+// program and the network, so gets and puts of single elements run at bulk speed (Ferguson and Buettner,
 // *Caching Puts and Gets in a PGAS Language Runtime*, 2015).
 //
 //     nearfetch::launch({.ranks = 4}, [] {
 //         auto a = nearfetch::allocate<long>(1000);             // on every rank
 //         auto next = a.at_rank((nearfetch::rank() + 1) % nearfetch::ranks());
-//         for (long i = 0; i < 1000; ++i) next[i] = i;          // collected, sent in a few messages
+//         for (long i = 0; i < 1000; ++i) next[i] = i;          // written back in a few messages
 //         nearfetch::barrier();
 //         for (long i = 0; i < 1000; ++i) check(next[i] == i);  // fetched in a few messages
 //     });
 //
-// A program without data races sees what it would see without the cache: two accesses to the same bytes, one
-// of them a write, are ordered by program order or by a release and an acquire (section II-A). barrier(),
-// fence(), atomics, sync variables, on(), spawn() and join() bring these with them (section III-D); acquire()
-// and release() are there alone, too. A rank's own memory is not cached: local() may be used in place of gets
-// and puts.
+// A program without data races computes what it computes without the cache. Two accesses to the same bytes,
+// one of them a write, are ordered by program order or by a release and an acquire (section II-A). barrier(),
+// fence(), atomics, sync variables, on(), spawn() and join() include these (section III-D). acquire() and
+// release() also exist alone. A rank's own memory is not cached: local() may replace gets and puts.
 //
-// Every function but launch() is for threads of a launched program. What fails throws Error.
+// All functions but launch() are for threads of a launched program. Failures throw Error.
 
 #include <algorithm>
 #include <atomic>
@@ -43,26 +42,27 @@
 namespace [[gnu::visibility("default")]] nearfetch {
 
 namespace detail {
-/// \throws Error when the environment says what cannot be
+/// \throws Error for an invalid setting in the environment
 PageCacheConfig page_cache_defaults();
 }  // namespace detail
 
 struct LaunchOptions {
-    Rank ranks = 2;                             ///< threads of this process (with MPI: as many as MPI has)
-    std::uint64_t segment_bytes = 64ull << 20;  ///< of each rank, for all it allocates; rounded up to pages
-    bool cached = true;                         ///< false: every get and put is a message
-    /// Of each thread. What the program does not set is as the environment says (settings page_cache_...).
+    Rank ranks = 2;                             ///< threads of this process; with MPI, MPI's number
+    std::uint64_t segment_bytes = 64ull << 20;  ///< memory of each rank for all allocations, in whole pages
+    bool cached = true;                         ///< false: each get and put is a message
+    /// Of each thread. Fields that are not set come from the environment (settings page_cache_...).
     PageCacheConfig cache = detail::page_cache_defaults();
-    std::string network = {};      ///< "": none is modelled; or aries, fdr-ib, 10gbe, 1gbe
-    bool virtual_time = false;     ///< the modelled network's time is counted instead of waited for
-    std::uint64_t seed = 1;        ///< of all that is left to chance in virtual time
-    std::uint64_t jitter_ns = 0;   ///< most that chance delays an operation on a modelled network
-    std::uint64_t access_ns = 10;  ///< what a get or put costs its thread in virtual time, beside the network
+    std::string network = {};     ///< "": no modelled network; or aries, fdr-ib, 10gbe, 1gbe
+    bool virtual_time = false;    ///< the modelled network's time is counted, not waited for
+    std::uint64_t seed = 1;       ///< of all random choices in virtual time
+    std::uint64_t jitter_ns = 0;  ///< longest random delay of an operation on a modelled network
+    /// cost of a get or put to its thread in virtual time, without the network
+    std::uint64_t access_ns = 10;
 };
 
 namespace detail {
 
-// The program's side of remote execution: a place in its code, from which others are counted.
+// A reference point in the program's code; functions are sent as offsets from it.
 inline void anchor() {}
 using Code = void (*)(const void* closure, void* result);
 
@@ -91,7 +91,7 @@ void run(const void* closure, void* result) {
         new (result) std::invoke_result_t<const F&>(function());
 }
 
-/// Of so many elements; where no number is large enough, the largest, which no segment has.
+/// Bytes of so many elements; on overflow the largest number, which no segment has.
 template <class T>
 constexpr std::size_t bytes_of(std::size_t count) {
     constexpr std::size_t most = ~std::size_t{0};
@@ -103,8 +103,8 @@ inline constexpr bool is_atomic = sizeof(T) == 8 && std::is_trivially_copyable_v
 
 }  // namespace detail
 
-/// Runs `main` in every rank, ranks being threads of this process. Returns when all have ended.
-/// \throws Error for options that make no sense; else the first exception that left a `main`
+/// Runs `main` in every rank; ranks are threads of this process. Returns when all have ended.
+/// \throws Error for invalid options; else the first exception that left a `main`
 inline void launch(const LaunchOptions& options, const std::function<void()>& main) {
     detail::launch(options, main, &detail::anchor);
 }
@@ -115,7 +115,7 @@ Rank ranks();
 template <class T>
 class GlobalRef;
 
-/// Names a T in the segment of a rank. A plain value: it may be stored, sent and captured.
+/// A pointer to a T in the segment of a rank. A plain value: it may be stored, sent and captured.
 template <class T>
 class GlobalPtr {
     static_assert(std::is_trivially_copyable_v<T>, "bytes are all that is moved");
@@ -137,7 +137,7 @@ class GlobalPtr {
         return {rank_, address_ + static_cast<std::uint64_t>(i) * sizeof(T)};
     }
     GlobalPtr operator-(std::ptrdiff_t i) const { return *this + -i; }
-    /// The same place, as another type.
+    /// The same address, as another type.
     template <class U>
     GlobalPtr<U> as() const {
         return {rank_, address_};
@@ -161,7 +161,7 @@ void put(GlobalPtr<T> to, const std::type_identity_t<T>& value) {
     detail::put(to.rank(), to.address(), &value, sizeof(T));
 }
 
-/// A T elsewhere that reads and writes like one here.
+/// A reference to a remote T: reading gets, assigning puts.
 template <class T>
 class GlobalRef {
   public:
@@ -180,7 +180,7 @@ class GlobalRef {
     GlobalPtr<T> where_;
 };
 
-/// Elements side by side. Large ones (PageCacheConfig::bulk_bytes) go straight to the program's memory.
+/// Contiguous elements. Transfers from PageCacheConfig::bulk_bytes on bypass the pages.
 template <class T>
 void get(GlobalPtr<T> from, std::span<T> to) {
     detail::get(from.rank(), from.address(), to.data(), to.size_bytes());
@@ -190,7 +190,7 @@ void put(GlobalPtr<T> to, std::span<const std::type_identity_t<T>> from) {
     detail::put(to.rank(), to.address(), from.data(), from.size_bytes());
 }
 
-/// Elements `stride` elements apart there, side by side here.
+/// Elements that are `stride` elements apart at the target and contiguous here.
 template <class T>
 void get_strided(GlobalPtr<T> from, std::ptrdiff_t stride, std::span<T> to) {
     for (T& value : to) {
@@ -206,20 +206,20 @@ void put_strided(GlobalPtr<T> to, std::ptrdiff_t stride, std::span<const std::ty
     }
 }
 
-/// Asks for `count` elements ahead of their use (Listing 7). Never waits, and never fails: what lies outside
-/// of the segment is left out.
+/// Prefetches `count` elements (Listing 7). Never waits and never fails. Elements outside of the segment are
+/// skipped.
 template <class T>
 void prefetch(GlobalPtr<T> from, std::size_t count = 1) {
     detail::prefetch(from.rank(), from.address(), detail::bytes_of<T>(count));
 }
 
-/// Finds out how many iterations ahead of their use a loop has to ask for what it reads: the k of Listing 7,
-/// from the time that GETs take and the loop's own per iteration, corrected by what came late or was never
-/// used (section VII). For one loop of one thread.
+/// Finds the prefetch distance of a loop in iterations: the k of Listing 7. It is the GETs' latency divided
+/// by the loop's time per iteration, corrected by late and unused prefetches (section VII). For one loop of
+/// one thread.
 ///
-///     Prefetcher ahead;
+///     Prefetcher prefetcher;
 ///     for (long i = 0; i < n; ++i) {
-///         ahead.step(i, n, [&](long j) { prefetch(a + f(j)); });
+///         prefetcher.step(i, n, [&](long j) { prefetch(a + f(j)); });
 ///         sum += a[f(i)];
 ///     }
 class Prefetcher {
@@ -229,7 +229,8 @@ class Prefetcher {
     Prefetcher& operator=(const Prefetcher&) = delete;
     ~Prefetcher();
 
-    /// Iteration `i` of those up to `end` begins: calls hint(j) for later ones that it was not called for.
+    /// Call at the start of iteration `i` of `end`. Calls hint(j) for later iterations that it was not called
+    /// for.
     template <class Hint>
     void step(std::int64_t i, std::int64_t end, Hint&& hint) {
         if (i >= tune_next_) tune(i);
@@ -237,7 +238,7 @@ class Prefetcher {
         for (const std::int64_t stop = std::min(end, i + 1 + distance_); next_ < stop; ++next_)
             hint(next_);
     }
-    /// At the moment, in iterations; 0 where there is no cache.
+    /// The present distance in iterations; 0 without a cache.
     std::int64_t distance() const { return distance_; }
 
   private:
@@ -247,11 +248,11 @@ class Prefetcher {
     std::unique_ptr<State> state_;
     std::int64_t distance_ = 0;
     std::int64_t next_ = 0;
-    std::int64_t tuned_ = 0;  ///< in that iteration
+    std::int64_t tuned_ = 0;  ///< iteration of the last adjustment
     std::int64_t tune_next_ = 0;
 };
 
-/// A get or put under way. Its memory stays as it is until wait() or a test() that is true.
+/// A get or put in progress. Its memory may not change until wait(), or until test() is true.
 class Transfer {
   public:
     class State {
@@ -262,7 +263,7 @@ class Transfer {
     };
 
     explicit Transfer(std::unique_ptr<State> state) : state_(std::move(state)) {}
-    /// Whether it is done.
+    /// Whether it is complete.
     bool test() { return state_->test(); }
     /// \throws Error when a message failed
     void wait();
@@ -280,19 +281,19 @@ template <class T>
 [[nodiscard]] Transfer start_get(GlobalPtr<T> from, std::span<T> to) {
     return detail::start_get(from.rank(), from.address(), to.data(), to.size_bytes());
 }
-/// Done means that `from` may change; at the target it is after the release that follows.
+/// Complete means that `from` may change. At the target the data is complete after the next release.
 template <class T>
 [[nodiscard]] Transfer start_put(GlobalPtr<T> to, std::span<const std::type_identity_t<T>> from) {
     return detail::start_put(to.rank(), to.address(), from.data(), from.size_bytes());
 }
 
-/// This thread's later gets see nothing that was read earlier.
+/// Later gets of this thread see nothing that was read before.
 void acquire();
-/// All that this thread has put is at its target.
+/// All puts of this thread are complete at their targets.
 void release();
-/// Both.
+/// A release and an acquire.
 void fence();
-/// Of `count` elements alone.
+/// The same for `count` elements only.
 template <class T>
 void acquire(GlobalPtr<T> of, std::size_t count) {
     detail::acquire(of.rank(), of.address(), detail::bytes_of<T>(count));
@@ -302,26 +303,24 @@ void release(GlobalPtr<T> of, std::size_t count) {
     detail::release(of.rank(), of.address(), detail::bytes_of<T>(count));
 }
 
-/// Nobody leaves before all ranks have come, with a release before and an acquire after it; with
-/// memory_order_relaxed without. One thread of each rank calls it.
+/// Waits for all ranks, with a release before and an acquire after; with memory_order_relaxed without these.
+/// One thread of each rank calls it.
 ///
-/// This, the end of `main`, and all that is called collective: ranks that meet in different ones, or with
-/// different arguments, get a CollectiveError, which names what they are in and where they called it
-/// (`where`).
+/// At barriers, collective functions and the end of `main`, ranks compare what they call. A difference is a
+/// CollectiveError in all ranks. It names each rank's function, arguments and source line (`where`).
 void barrier(std::memory_order order = std::memory_order_seq_cst, const Where& where = Where::current());
 
-/// `count` elements in each rank's segment, at the same address everywhere, zero; named for the calling rank.
-/// Collective: the main thread of every rank calls it, in the same order. Lives as long as the program.
-/// It waits for nobody: that all ranks have called it is compared at the next barrier.
+/// Allocates `count` zero-initialised elements in each rank's segment, at the same address in all. The result
+/// names the calling rank's. Collective: the main thread of every rank calls it, in the same order. Lives as
+/// long as the program. It waits for nobody: the next barrier compares the calls.
 template <class T>
 GlobalPtr<T> allocate(std::size_t count, const Where& where = Where::current()) {
     static_assert(alignof(T) <= 64);
     return {rank(), detail::allocate(detail::bytes_of<T>(count), where)};
 }
 
-/// Atomic operations on 8 bytes, whoever else works on them. With an order that releases, what was put before
-/// is at its target first; with one that acquires, later gets see nothing older. memory_order_relaxed does
-/// neither, and leaves the cache as it is.
+/// Atomic operations on 8 bytes. With a releasing order earlier puts are complete first; with an acquiring
+/// order later gets see nothing older. memory_order_relaxed does neither.
 template <class T>
 T atomic_load(GlobalPtr<T> p, std::memory_order order = std::memory_order_seq_cst) {
     static_assert(detail::is_atomic<T>);
@@ -340,7 +339,7 @@ T atomic_exchange(GlobalPtr<T> p, std::type_identity_t<T> value,
     return std::bit_cast<T>(
         detail::atomic(p.rank(), p.address(), AtomicOp::swap, std::bit_cast<std::uint64_t>(value), 0, order));
 }
-/// \return whether the value was `expected`, and is `value` now; else `expected` is what it was
+/// \return whether the value was `expected`, and now is `value`; else `expected` is set to the value
 template <class T>
 bool atomic_compare_exchange(GlobalPtr<T> p, T& expected, std::type_identity_t<T> value,
                              std::memory_order order = std::memory_order_seq_cst) {
@@ -351,7 +350,7 @@ bool atomic_compare_exchange(GlobalPtr<T> p, T& expected, std::type_identity_t<T
     expected = std::bit_cast<T>(was);
     return was == wanted;
 }
-/// \return the value before; also for unsigned and negative amounts
+/// \return the value before; unsigned and negative amounts are allowed
 template <class T>
 T atomic_fetch_add(GlobalPtr<T> p, std::type_identity_t<T> amount,
                    std::memory_order order = std::memory_order_seq_cst) {
@@ -360,10 +359,9 @@ T atomic_fetch_add(GlobalPtr<T> p, std::type_identity_t<T> amount,
         detail::atomic(p.rank(), p.address(), AtomicOp::add, static_cast<std::uint64_t>(amount), 0, order));
 }
 
-/// Runs `function` on a rank, in a thread of it that is there for that, while its program goes on; waits for
-/// it and gives its value; on the caller's own rank it is simply called. What this thread has put before is
-/// seen there, and what is put there is seen after it. The closure and its value are moved as bytes. What it
-/// throws elsewhere arrives as an Error with its text.
+/// Runs `function` on a rank, in a separate thread there, and waits for its value. On the caller's own rank
+/// it is a plain call. It sees what this thread has put before; this thread sees what it put, afterwards. The
+/// closure and the value are moved as bytes. A remote exception arrives as an Error with its text.
 template <class F>
 auto on(Rank where, const F& function) -> std::invoke_result_t<const F&> {
     using Value = std::invoke_result_t<const F&>;
@@ -386,20 +384,20 @@ class Task {
     explicit Task(std::unique_ptr<State> state);
     Task(Task&&) noexcept;
     Task& operator=(Task&&) = delete;
-    /// A task that was not joined is; what it threw is lost.
+    /// Joins. An exception of a task that was not joined is lost.
     ~Task();
-    /// Waits for its end; what it put is seen from now on. Throws what it threw.
+    /// Waits for the end; its puts are visible from now on. Rethrows its exception.
     void join();
 
   private:
     std::unique_ptr<State> state_;
 };
 
-/// What this thread has put before is seen by the task.
+/// The task sees what this thread has put before.
 [[nodiscard]] Task spawn(std::function<void()> body);
 
 /// A variable that is full or empty (a Chapel sync variable). Reading waits until it is full, writing until
-/// it is empty; either is a fence. Lives at a rank; the pointer may be shared with all.
+/// it is empty. Both are fences. It lives at a rank; all ranks may use the pointer.
 template <class T>
 class SyncVar {
     static_assert(detail::is_atomic<T>, "8 bytes");
@@ -410,7 +408,7 @@ class SyncVar {
         T value;
     };
 
-    /// Empty, where the cells are zero.
+    /// Empty if the cell is zero.
     explicit SyncVar(GlobalPtr<Cell> cell) : cell_(cell) {}
 
     /// Waits until it is empty, leaves it full.
@@ -442,11 +440,11 @@ class SyncVar {
     GlobalPtr<Cell> cell_;
 };
 
-/// Lets others have the processor, or in virtual time some of the time.
+/// Yields the processor; in virtual time some time passes.
 void yield();
-/// The program computes for so long: in virtual time it passes; else the processor is kept busy.
+/// Simulates computation: in virtual time the time passes; else the processor is kept busy.
 void compute(std::uint64_t ns);
-/// This thread's time.
+/// This thread's clock.
 std::uint64_t now_ns();
 
 template <class T>
@@ -455,19 +453,19 @@ void SyncVar<T>::take(std::uint64_t state) const {
         yield();
 }
 
-/// What this thread's cache has done; without a cache its messages. The names are those of the counters'
-/// table, and waited_ns: how long the thread has waited for gets, puts and releases.
+/// Counters of this thread's cache, or of its messages without a cache. Names are those of the counters'
+/// table, and waited_ns: the time the thread waited for gets, puts and releases.
 class Statistics {
   public:
     std::vector<std::pair<std::string_view, std::uint64_t>> rows;
-    /// \throws Error when there is no counter of that name
+    /// \throws Error for an unknown counter
     std::uint64_t operator[](std::string_view name) const;
 };
 Statistics statistics();
 
-/// The least time in which a modelled network can move so many bytes in so many messages for one rank: what
-/// no cache can avoid. \param round_trips so many of the GETs can only start when the one before is complete
-/// \throws Error when there is no network of that name
+/// The least time that a modelled network needs for one rank's messages and bytes: a lower bound for any
+/// cache. \param round_trips GETs that can start only when the previous one is complete
+/// \throws Error for an unknown network
 double network_bound_ns(const std::string& network, std::uint64_t get_messages, std::uint64_t get_bytes,
                         std::uint64_t put_messages, std::uint64_t put_bytes, std::uint64_t round_trips = 0);
 

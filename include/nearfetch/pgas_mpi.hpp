@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// SPMD programs whose ranks are the processes of an MPI program. Linked with the library for its MPI:
-// nearfetch::cpp_<family> in place of nearfetch::cpp, or by pkg-config nearfetch-pgas-<family>.
+// SPMD programs whose ranks are the processes of an MPI program. Link nearfetch::cpp_<family> in place of
+// nearfetch::cpp, or use pkg-config nearfetch-pgas-<family>.
 
 #include <nearfetch/pgas.hpp>
 
@@ -13,10 +13,9 @@ int launch_mpi(const LaunchOptions& options, int* argc, char*** argv, const std:
                void (*anchor)());
 }
 
-/// Runs `main` in every process of an MPI program; what LaunchOptions says of ranks and modelled networks is
-/// not used. MPI is started for it and ended after it, unless the program has started MPI itself: then that
-/// is used and left as it is. \throws Error when MPI has ended
-/// \return what main() should return
+/// Runs `main` in every process of an MPI program. Options for ranks and modelled networks are ignored.
+/// Initialises and finalises MPI, unless the program has initialised it. \throws Error after MPI_Finalize
+/// \return the value that main() should return
 inline int launch_mpi(const LaunchOptions& options, int* argc, char*** argv,
                       const std::function<void()>& main) {
     return detail::launch_mpi(options, argc, argv, main, &detail::anchor);

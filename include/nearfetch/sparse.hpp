@@ -1,27 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Sparse matrices whose rows are dealt out to the ranks in blocks, each rank's in compressed sparse rows.
+// Sparse matrices, whose rows are distributed over the ranks in blocks and stored in compressed sparse rows.
 //
 //     std::vector<Triplet<double>> own;                    // of the rows that this rank owns
 //     SparseMatrix<double> a(rows, columns, own);
-//     a.for_each([](const Index<2>& i, double& value) { ... });       // one's own non-zeros
+//     a.for_each([](const Index<2>& i, double& value) { ... });       // own non-zeros
 //     const SparseRow<double> row = a.row(i);                         // spans of columns and values
-//     double x = a(i, j);                                             // anybody's; 0 where there is none
-//     a.prefetch_rows(table);                                         // rows of others, in a few messages
+//     double x = a(i, j);                                             // any element; 0 if not stored
+//     a.prefetch_rows(table);                                         // remote rows, in a few messages
 //
-// "Non-zeros" are the indices that the matrix has: their values may be zero. They change only when all ranks
-// call add(), so their structure (metadata in LAPPS: Kayraklioglu, Ferguson and El-Ghazawi 2018, section 5.2)
-// is fetched when a pattern asks for it, in one message from each owner for the rows' lengths and one for the
-// columns; an access to what is prefetched searches it here. The values are slices of the prefetch buffer as
-// those of dense arrays are, with the same consistency (detail/array/prefetch.hpp): a slice is a set of
+// Non-zeros are the stored indices; their values may be zero. Only the collective add() changes them. A
+// pattern fetches the structure (metadata in LAPPS: Kayraklioglu, Ferguson and El-Ghazawi 2018, section 5.2):
+// from each owner one message for the rows' lengths and one for the columns. Values are slices of the
+// prefetch buffer with the consistency of dense arrays (detail/array/prefetch.hpp). Such a slice is a set of
 // numbers of the owner's non-zeros.
 //
-// Where the domain changes (section 5.3.2): all ranks know when, so what was prefetched is asked for again by
-// add(), with the new structure; owners need not be asked whether it is still what it was. Only static_domain
-// promises that add() is not called meanwhile, and holds the program to it.
+// In the paper an owner checks at each request whether its domain has changed (section 5.3.2). Here add() is
+// collective, so all ranks know, and it requests the patterns again. static_domain promises that add() is not
+// called.
 //
-// Collective functions are as those of dense arrays (array.hpp).
+// Collective functions follow the rules of dense arrays (array.hpp).
 
 #include <algorithm>
 #include <functional>
@@ -43,15 +42,15 @@ struct Triplet {
     T value{};
 };
 
-/// A row's non-zeros, in the order of their columns.
+/// A row's non-zeros, sorted by column.
 template <class T>
 struct SparseRow {
     std::span<const std::int64_t> columns;
     std::span<T> values;
 };
 
-/// All rows of a rank, in compressed sparse rows: row n, counted from the first, has the non-zeros starts[n]
-/// up to, and without, starts[n + 1].
+/// All rows of a rank in compressed sparse rows: row n of the rank has the non-zeros from starts[n] up to,
+/// but not including, starts[n + 1].
 template <class T>
 struct SparseRows {
     std::span<const std::int64_t> starts;
@@ -64,10 +63,10 @@ class SparseMatrix {
     static_assert(std::is_trivially_copyable_v<T>, "bytes are all that is moved");
 
   public:
-    /// Indices from 0. Collective; each rank gives what is in its own rows (own_rows()), in any order. Its
-    /// memory is used again as that of dense arrays is.
-    /// \throws Error for numbers of rows or columns that make no sense, an index that is not in an own row or
-    /// out of bounds, and two values of one index
+    /// Indices from 0. Collective. Each rank gives the non-zeros of its own rows (own_rows()), in any order.
+    /// Memory is reused as that of dense arrays is.
+    /// \throws Error for invalid sizes, an index outside of the own rows or out of bounds, and an index given
+    /// twice
     SparseMatrix(std::int64_t rows, std::int64_t columns, std::span<const Triplet<T>> own = {},
                  const Where& where = Where::current())
         : structure_(rows, columns, sizeof(T), agreement_, where) {
@@ -86,7 +85,7 @@ class SparseMatrix {
     const Layout<2>& layout() const { return structure_.layout(); }
     std::int64_t rows() const { return layout().bounds().upper[0]; }
     std::int64_t columns() const { return layout().bounds().upper[1]; }
-    /// Those that a rank owns: from the first up to, and without, the second.
+    /// The rows of a rank: the first, and one past the last.
     static std::pair<std::int64_t, std::int64_t> rows_of(Rank rank, std::int64_t rows) {
         return detail::SparseStructure::rows_of(rank, rows);
     }
@@ -97,16 +96,16 @@ class SparseMatrix {
 
     // Global view: any element, from any rank.
 
-    /// Zero where the matrix has no such index. \throws Error out of bounds
+    /// Zero if the index is not stored. \throws Error out of bounds
     T operator()(std::int64_t i, std::int64_t j) const { return read({i, j}); }
     T read(const Index<2>& i) const {
         structure_.check(i);
         const std::int64_t own = structure_.own_number(i);
         if (own >= 0) [[likely]]
             return own_[own];
-        return structure_.owns(i) ? T{} : read_far(i);
+        return structure_.owns(i) ? T{} : read_remote(i);
     }
-    /// \throws Error where the matrix has no such index
+    /// \throws Error if the index is not stored
     void write(const Index<2>& i, const T& value) {
         const std::int64_t number = structure_.number(i);
         if (number < 0) detail::no_such_index(i);
@@ -117,18 +116,18 @@ class SparseMatrix {
         const Rank owner = layout().owner(i);
         const GlobalPtr<T> there = values_.at_rank(owner) + number;
         nearfetch::put(there, value);
-        array_prefetch_.wrote(owner, Index<1>{number}, number, value, there.address());
+        array_prefetch_.write_through(owner, Index<1>{number}, number, value, there.address());
     }
     bool contains(const Index<2>& i) const { return structure_.number(i) >= 0; }
 
-    // One's own.
+    // Own elements.
 
-    /// All of it, as it is in memory until add().
+    /// All own rows, in place. Valid until add().
     SparseRows<T> local() { return {structure_.own_starts(), structure_.own_columns(), own_values()}; }
     SparseRows<const T> local() const {
         return {structure_.own_starts(), structure_.own_columns(), own_values()};
     }
-    /// \throws Error unless this rank owns it
+    /// \throws Error unless this rank owns the row
     SparseRow<T> row(std::int64_t i) {
         const std::span<const std::int64_t> columns = structure_.own_row(i);
         return {columns, {own_ + structure_.own_first(i), columns.size()}};
@@ -137,7 +136,7 @@ class SparseMatrix {
         const std::span<const std::int64_t> columns = structure_.own_row(i);
         return {columns, {own_ + structure_.own_first(i), columns.size()}};
     }
-    /// Calls visit(index, value) for each of this rank's non-zeros, in their order.
+    /// Calls visit(index, value) for each own non-zero, in order.
     template <std::invocable<const Index<2>&, T&> Visit>
     void for_each(Visit&& visit) {
         const auto [first, end] = own_rows();
@@ -148,11 +147,10 @@ class SparseMatrix {
         }
     }
 
-    /// Adds this rank's rows of the product with a vector to its elements of another one: y += A x. Not
-    /// collective. Reads x as x(j) does; and where all that is needed is own or prefetched, in boxes or
-    /// learned, without asking for each element whose it is. By several threads of a rank one after the other
-    /// then.
-    /// \throws Error unless x has the columns of the matrix, and y its rows
+    /// Adds the product with a vector to another vector, for own rows: y += A x. Not collective. Elements of
+    /// x are read as x(j). If all of them are own or prefetched, no ownership check is made, and then threads
+    /// of a rank take turns.
+    /// \throws Error unless x has as many elements as the matrix has columns, and y as many as rows
     template <Distribution D>
     void add_product(DistributedArray<T, 1>& y, const DistributedArray<T, 1, D>& x) const {
         detail::check_vector("columns", columns(), x.bounds());
@@ -164,17 +162,18 @@ class SparseMatrix {
         }
         add_rows(y, [&](std::size_t k) { return x.read({own[k]}); });
     }
-    /// The same with what a Gather has brought of the vector. \param near made of local().columns
-    /// \throws Error unless it has as many indices as there are own non-zeros, as after add(), and y the rows
+    /// The same with a vector that was gathered. \param gathered made of local().columns
+    /// \throws Error unless it has one index per own non-zero (add() changes their number), and y fits the
+    /// rows
     template <Distribution D>
-    void add_product(DistributedArray<T, 1>& y, const Gather<T, D>& near) const {
-        detail::check_gathered_columns(near.size(), non_zeros(rank_));
-        add_rows(y, [&](std::size_t k) { return near[k]; });
+    void add_product(DistributedArray<T, 1>& y, const Gather<T, D>& gathered) const {
+        detail::check_gathered_columns(gathered.size(), non_zeros(rank_));
+        add_rows(y, [&](std::size_t k) { return gathered[k]; });
     }
 
-    // All of it. Collective.
+    // The whole matrix. Collective.
 
-    /// combine() of init and map(value) of all non-zeros, as for dense arrays.
+    /// Combines init and map(value) of all non-zeros, as for dense arrays.
     template <class U, class Combine, class Map = std::identity>
     U reduce(U init, Combine combine, Map map = {}, const Where& where = Where::current()) {
         const detail::Collective call("reduce", where);
@@ -185,10 +184,10 @@ class SparseMatrix {
         const detail::Collective call("sum", where);
         return reduce(T{}, std::plus<>());
     }
-    /// The matrix has these indices from now on, too; those that are new are zero. Each rank gives what is in
-    /// its own rows. What is prefetched is asked for again.
-    /// \throws Error for indices that are not in an own row, where static_domain was promised, and, in all
-    /// ranks, where the segment has no room, which leaves the matrix as it was
+    /// Adds indices with value zero; each rank gives those of its own rows. Prefetched patterns are requested
+    /// again.
+    /// \throws Error for an index outside of the own rows, and after a static_domain promise; in all ranks,
+    /// with the matrix unchanged, if the segment is full
     void add(std::span<const Index<2>> own, const Where& where = Where::current()) {
         const detail::Collective call("add", where);
         agreement_.check({});
@@ -207,8 +206,9 @@ class SparseMatrix {
 
     // Prefetching, as for dense arrays.
 
-    /// All non-zeros of rows; rank r needs the ranges of row r of the table, each from its first up to, and
-    /// without, its second. The same table on all ranks. \throws Error unless there is a row for each rank
+    /// All non-zeros of some rows. Row r of the table has the row ranges that rank r needs, each as the first
+    /// row and one past the last. The table is the same on all ranks. \throws Error unless there is a row for
+    /// each rank
     void prefetch_rows(const std::vector<detail::IndexRanges>& table, const Prefetch& how = {},
                        const Where& where = Where::current()) {
         std::vector<std::vector<Box<2>>> boxes;
@@ -219,12 +219,12 @@ class SparseMatrix {
         }
         prefetch("prefetch_rows", boxes, how, where);
     }
-    /// The non-zeros that are in boxes; rank r needs those of row r of the table.
+    /// The non-zeros in boxes. Row r of the table has the boxes that rank r needs.
     void prefetch_custom(const std::vector<std::vector<Box<2>>>& table, const Prefetch& how = {},
                          const Where& where = Where::current()) {
         prefetch("prefetch_custom", table, how, where);
     }
-    /// Everything.
+    /// All non-zeros.
     void prefetch_all_to_all(const Prefetch& how = {}, const Where& where = Where::current()) {
         prefetch("prefetch_all_to_all",
                  std::vector<std::vector<Box<2>>>(static_cast<std::size_t>(ranks()), {layout().bounds()}),
@@ -237,7 +237,7 @@ class SparseMatrix {
         structure_.forget_others();
         patterns_.clear();
     }
-    /// Whether this rank knows the element without asking anybody, zeros of prefetched rows among them.
+    /// Whether this rank can read the element without communication. True for the zeros of prefetched rows.
     bool is_prefetched(const Index<2>& i) const {
         structure_.check(i);
         if (structure_.owns(i) || !structure_.knows_row(i[0])) return false;
@@ -251,7 +251,7 @@ class SparseMatrix {
         Prefetch how;
     };
 
-    /// \param x(k) the vector's element that own non-zero k is multiplied with
+    /// \param x x(k) is the vector's element for own non-zero k
     template <class Element>
     void add_rows(DistributedArray<T, 1>& y, const Element& x) const {
         detail::check_vector("rows", rows(), y.bounds());
@@ -260,8 +260,8 @@ class SparseMatrix {
         y.for_each([&, row = std::size_t{0}](const Index<1>&, T& element) mutable {
             const auto end = static_cast<std::size_t>(own.starts[++row]);
             const auto product = [&](std::size_t at) { return own.values[at] * x(at); };
-            // In their order, so that the sum is that of the plain loop, of which GCC makes vectors that it
-            // fills one by one: on a short row that takes longer than it saves.
+            // Adds in order, as the plain loop does. Unrolled by hand: GCC's vector code is slower on short
+            // rows.
             T sum{};
             for (; k + 4 <= end; k += 4) {
                 const T first = product(k), second = product(k + 1), third = product(k + 2),
@@ -277,11 +277,11 @@ class SparseMatrix {
         });
     }
     std::span<T> own_values() const { return {own_, static_cast<std::size_t>(non_zeros(rank_))}; }
-    /// The slice that has a number, and where.
+    /// The slice that has a non-zero, and the position in it.
     std::pair<detail::PrefetchedSlice*, std::int64_t> find(Rank owner, std::int64_t number) const {
         return array_prefetch_.find(owner, Index<1>{number}, number);
     }
-    T read_far(const Index<2>& i) const {
+    T read_remote(const Index<2>& i) const {
         const std::int64_t number = structure_.number(i);
         if (number < 0) return T{};
         const Rank owner = layout().owner(i);
@@ -291,7 +291,7 @@ class SparseMatrix {
             return value;
         return nearfetch::get(values_.at_rank(owner) + number);
     }
-    /// Makes room for indices, and moves the values.
+    /// Makes room for new indices, and moves the values.
     void insert(const char* what, std::vector<Index<2>> indices, bool distinct) {
         const std::vector<T> before(own_values().begin(), own_values().end());
         detail::SparseStructure::Insertion insertion =
@@ -328,7 +328,7 @@ class SparseMatrix {
 
     T* own_ = nullptr;
     Rank rank_ = nearfetch::rank();
-    detail::Agreement agreement_;  // before what is allocated when all agree
+    detail::Agreement agreement_;  // first: what follows allocates after an agreement
     detail::SparseStructure structure_;
     detail::Gathering gathering_;
     detail::ArrayMemory<T> values_;

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """nearfetch keeps remote memory near: distributed arrays, MPI windows with a cache, and the command line.
 
+The command line (`nearfetch run`, `nearfetch settings`) needs only the standard library. The rest of the
+package is imported at its first use.
+
 >>> import nearfetch
 >>> def main():
 ...     a = nearfetch.BlockArray(8, dtype=int)
@@ -81,7 +84,7 @@ __all__ = [
 def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module 'nearfetch' has no attribute '{name}'")
-    # Functions are of programs, classes of arrays but for some.
+    # Functions are in program, classes in arrays, except these.
     elsewhere = {
         "Gather": "gathering",
         "LocalRows": "sparse",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m nearfetch`, from a source tree that has been built."""
+"""`python -m nearfetch`, from an installed package or a built source tree."""
 
 from __future__ import annotations
 

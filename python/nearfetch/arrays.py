@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Distributed arrays with numpy's conventions.
 
-An array's elements are dealt out to the ranks of a program. Every rank reads and writes any of them by its
-index;
-`local` is a numpy view of the rank's own. Elements of others come through the rank's page cache, and by the
-prefetch patterns (Kayraklioglu, Ferguson and El-Ghazawi, *LAPPS*, 2018, sections 4 and 5) in a few messages,
-for a program that knows what it is going to read.
+The elements are distributed over the ranks of a program. Every rank reads and writes each of them by its
+index; `local` is a numpy view of the rank's own. Remote elements go through the rank's page cache.
+Prefetch patterns fetch them in a few messages (Kayraklioglu, Ferguson and El-Ghazawi, *LAPPS*, 2018,
+sections 4 and 5).
 
-As in the C++ interface two accesses to an element, one of them a write, are ordered by a barrier or whatever
-else releases and acquires. What is called *collective* is called by all ranks in the same order, with the
-same arguments. The memory of an array is used again when it, and all views of it, are gone in all ranks.
+Two accesses to an element, one of them a write, are ordered by a release and an acquire, for example a
+barrier. *Collective* functions are called by all ranks in the same order with the same arguments. An
+array's memory is reused when the array and all views of it are gone in all ranks.
 """
 
 from __future__ import annotations
@@ -38,9 +37,9 @@ Shape = Union[int, Sequence[int]]
 
 
 class DistributedArray(ArrayPrefetching, Elements):
-    """What the arrays of all distributions have in common; make one of these."""
+    """The common part of all distributions; make one of the derived classes."""
 
-    _dealt = 0
+    _distribution = 0
     _block: Optional[Shape] = None
 
     def __init__(
@@ -51,19 +50,19 @@ class DistributedArray(ArrayPrefetching, Elements):
         bounds: Optional[Sequence[tuple[int, int]]] = None,
         grid: Optional[Sequence[int]] = None,
     ) -> None:
-        """Zeros. Collective.
+        """Zero-initialised. Collective.
 
-        `shape`: as in numpy, of 1 to 4 dimensions, with indices from 0; or `bounds`: (first, end) of each
-        dimension, and then an index is what it is, negative or not. `dtype`: of 1, 2, 4, 8 or 16 bytes.
-        `grid`: ranks in each dimension; left out, as near to a cube as it gets.
+        `shape`: as in numpy, with 1 to 4 dimensions and indices from 0. Or `bounds`: (first, end) of each
+        dimension; then negative indices do not count from the end. `dtype`: of 1, 2, 4, 8 or 16 bytes.
+        `grid`: ranks in each dimension; by default as close to a cube as possible.
 
-        Raises Error when these make no sense, or differ from rank to rank.
+        Raises Error when these are invalid, or differ between ranks.
         """
         self._dtype = checked_dtype(dtype)
         self._lower, self._upper = _bounds_of(shape, bounds)
         dimensions = len(self._lower)
         native = _native.Array(
-            self._dealt,
+            self._distribution,
             self._dtype.itemsize,
             self._lower,
             self._upper,
@@ -72,7 +71,7 @@ class DistributedArray(ArrayPrefetching, Elements):
         )
         self._begin(native)
 
-    # What it is.
+    # Properties.
 
     @property
     def bounds(self) -> tuple[tuple[int, int], ...]:
@@ -81,17 +80,17 @@ class DistributedArray(ArrayPrefetching, Elements):
 
     @property
     def size(self) -> int:
-        """How many elements."""
+        """The number of elements."""
         return int(np.prod(self.shape, dtype=object))
 
     @property
     def nbytes(self) -> int:
-        """Of all elements."""
+        """Bytes of all elements."""
         return self.size * self._dtype.itemsize
 
     @property
     def grid(self) -> tuple[int, ...]:
-        """How many ranks share each dimension."""
+        """Ranks in each dimension."""
         return tuple(self._native.grid())
 
     def __len__(self) -> int:
@@ -105,14 +104,13 @@ class DistributedArray(ArrayPrefetching, Elements):
             where += f", dtype={self._dtype}"
         return f"{type(self).__name__}({where})"
 
-    # Elements of all ranks.
+    # Global view.
 
     def __getitem__(self, key: Any) -> Any:
         """An element as a numpy scalar, or a copy of a slice as a numpy array.
 
-        What of a slice is one's own or prefetched is read here; what is missing comes in one message, or a
-        few, from each of its owners. Raises IndexingError for what is outside, and for lists, masks and
-        arrays.
+        Own and prefetched parts of a slice are read locally. The others come in one message, or a few,
+        from each owner. Raises IndexingError out of bounds, and for lists, masks and arrays.
         """
         if self._read(key):
             return self._element_read()
@@ -127,9 +125,9 @@ class DistributedArray(ArrayPrefetching, Elements):
         return box[chosen.in_box].copy()
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        """Writes an element, or a slice: `value` is broadcast and converted as numpy does.
+        """Writes an element, or a slice: `value` is broadcast and converted as in numpy.
 
-        A slice with steps is written element by element, through the cache.
+        A strided slice is written element by element, through the cache.
         """
         try:
             self._cell[0] = value
@@ -160,7 +158,7 @@ class DistributedArray(ArrayPrefetching, Elements):
         return (self[index] for index in reversed(range(self._lower[0], self._upper[0])))
 
     def _not_in_place(self, other: Any) -> NoReturn:
-        # Left to Python, `a += x` may make a numpy copy, call that `a`, and leave the array as it is.
+        # By default `a += x` might make a numpy copy, bind it to `a`, and leave the array unchanged.
         raise Error(
             f"an operator like += on a {type(self).__name__} (each rank changes its own elements, or a "
             "slice): write a.local[...] += x, or a[...] = what they shall be"
@@ -176,20 +174,20 @@ class DistributedArray(ArrayPrefetching, Elements):
         return whole if dtype is None else whole.astype(dtype, copy=False)
 
     def gather(self, indices: Any) -> Gather:
-        """What `take(indices)` reads, for the same indices again and again. Of one dimension; not collective.
+        """Prepares repeated reads of `take(indices)`. One dimension only; not collective.
 
-        Who has what of it is found out here, once; `update()` of what is returned brings the elements, in one
-        message from each owner. Raises IndexingError for what `take()` does, and Error for an array of more
-        dimensions and for more than 2**32 distinct elements.
+        Ownership is determined here, once. `update()` of the result then fetches the elements in one
+        message from each owner. Raises IndexingError as `take()` does, and Error for other dimensions and
+        for more than 2**32 distinct elements.
 
         >>> from nearfetch import barrier, launch
         >>> def main():
         ...     a = CyclicArray(5)
         ...     a.local[...] = a.local_indices[0] / 2
-        ...     near = a.gather([4, 1, 1, -2])
+        ...     gathered = a.gather([4, 1, 1, -2])
         ...     barrier()
-        ...     near.update()
-        ...     return np.asarray(near).tolist()
+        ...     gathered.update()
+        ...     return np.asarray(gathered).tolist()
         >>> launch(main, ranks=2)[0]
         [2.0, 0.5, 0.5, 1.5]
         """
@@ -200,13 +198,13 @@ class DistributedArray(ArrayPrefetching, Elements):
             )
         return Gather(self._native, *scattered(indices, self._lower, self._upper), self._dtype)
 
-    # One's own.
+    # Own elements.
 
     @property
     def local(self) -> np.ndarray:
-        """This rank's own elements: a view without copy, to be written to, of indices from 0.
+        """This rank's own elements: a writable view, indexed from 0.
 
-        It may be kept when the program has ended, where ranks are threads. On MPI it is an Error if one is.
+        If ranks are threads it may be kept beyond the program. On MPI that is an Error.
 
         >>> from nearfetch import launch
         >>> def main():
@@ -220,8 +218,8 @@ class DistributedArray(ArrayPrefetching, Elements):
 
     @property
     def local_box(self) -> tuple[slice, ...]:
-        """What this rank owns: `a[a.local_box]` is a copy of `a.local`. For blocks, which are boxes."""
-        if type(self)._dealt != BlockArray._dealt:
+        """The slices of this rank's block: `a[a.local_box]` is a copy of `a.local`. For blocks only."""
+        if type(self)._distribution != BlockArray._distribution:
             raise Error(
                 f"local_box of a {type(self).__name__} (what a rank owns is no box): use local_indices"
             )
@@ -230,7 +228,7 @@ class DistributedArray(ArrayPrefetching, Elements):
 
     @property
     def local_indices(self) -> tuple[np.ndarray, ...]:
-        """The indices that this rank has of each dimension: element (i, j) of `local` is (r[0][i], r[1][j]).
+        """This rank's indices in each dimension: element (i, j) of `local` has the index (r[0][i], r[1][j]).
 
         >>> from nearfetch import launch
         >>> launch(lambda: CyclicArray(5).local_indices[0].tolist(), ranks=2)
@@ -239,11 +237,11 @@ class DistributedArray(ArrayPrefetching, Elements):
         return tuple(self._local_indices(dimension) for dimension in range(self.ndim))
 
     def _local_indices(self, dimension: int) -> np.ndarray:
-        if self._dealt == BlockArray._dealt:
+        if self._distribution == BlockArray._distribution:
             return np.concatenate(
                 [np.arange(*one) for one in [(0, 0), *self._native.local_indices(dimension)]]
             )
-        # There may be as many ranges as indices, and a tuple of Python for each would take long.
+        # There may be as many ranges as indices, and a Python tuple for each would be slow.
         first, end = self.bounds[dimension]
         blocks = _numbers("block", self._block, self.ndim) or [1] * self.ndim
         block = min(blocks[dimension], max(end - first, 1))
@@ -253,9 +251,10 @@ class DistributedArray(ArrayPrefetching, Elements):
         return own[own < end]
 
     def with_halo(self, depth: int = 1) -> tuple[np.ndarray, tuple[slice, ...]]:
-        """A copy of what this rank owns and of what lies up to `depth` around it, and where that is.
+        """A copy of this rank's block with a halo of `depth`, and the slices of the block in it.
 
-        With `prefetch_stencil(depth)` all of it is here. For blocks. Raises Error for a depth below 0.
+        After `prefetch_stencil(depth)` it needs no communication. For blocks only. Raises Error for a
+        depth below 0.
         """
         if depth < 0:
             raise Error(f"with_halo of depth {depth} (it is how far a halo reaches): use 0 or more")
@@ -268,13 +267,13 @@ class DistributedArray(ArrayPrefetching, Elements):
     # The whole array.
 
     def fill(self, value: Any) -> None:
-        """Gives every element the value. Collective. Raises Error when ranks give different ones."""
+        """Sets every element to the value. Collective. Raises Error when ranks give different values."""
         self._cell[0] = value
         same = without_padding(self._cell)  # its bytes are compared
         self._native.fill(same.ctypes.data)
 
     def assign(self, source: DistributedArray) -> None:
-        """Takes over another array's elements, whatever its distribution. Collective.
+        """Copies the elements of an array with any distribution. Collective.
 
         Raises Error unless it has the same bounds and dtype.
         """
@@ -298,16 +297,16 @@ class DistributedArray(ArrayPrefetching, Elements):
         bounds: Optional[Sequence[tuple[int, int]]] = None,
         grid: Optional[Sequence[int]] = None,
     ) -> None:
-        """From now on the array has another shape, or bounds, of as many dimensions. Collective.
+        """Changes the shape or bounds, with the same number of dimensions. Collective.
 
-        Indices that it had before keep their elements, new ones are zero; who owns what follows from the new
-        bounds, and `grid` if it is given. What is prefetched is asked for again: a stencil goes around what
-        the rank owns now, tables and what was observed lose the indices that are no more. Memory is given
-        back where more is needed than the array ever had.
+        Indices in both bounds keep their elements, new ones are zero. Ownership follows from the new
+        bounds, and from `grid` if given. Prefetched patterns are requested again: a stencil surrounds the
+        elements that the rank owns now; tables and observations lose indices that are out of bounds.
+        Memory is returned only if the array needs more than ever before.
 
-        Raises Error, in all ranks, which leaves the array as it was, when the bounds or the grid make no
-        sense, a rank has a view of its part (`local`), the memory does not suffice, `static_domain` was
-        promised, or contributions were not accumulated. `wait()` of what is on its way is an Error later.
+        Raises Error in all ranks, with the array unchanged: for invalid bounds or grid, views of a rank's
+        part (`local`), exhausted memory, a `static_domain` promise, or contributions that were not
+        accumulated. `wait()` of a pending transfer is then an Error.
 
         >>> from nearfetch import launch
         >>> def main():
@@ -328,14 +327,14 @@ class DistributedArray(ArrayPrefetching, Elements):
         self._native.resize(lower, upper, known)
         self._lower, self._upper = lower, upper
 
-    # Adding to elements of others.
+    # Adding to ghosts.
 
     def contribute(self, indices: Any, values: Any) -> None:
-        """Adds `values` to elements: to own ones at once, to prefetched ones at `accumulate_ghosts()`.
+        """Adds `values` to elements: at once if own, at `accumulate_ghosts()` if prefetched.
 
-        `indices` is what stands in `a[...]`, or in `take()`; one that is named twice is added to twice. What
-        is contributed is not what is read before that. Of numbers; whole ones wrap around. Raises Error, and
-        adds nothing, when an element is neither own nor prefetched.
+        `indices` is a key of `a[...]` or `take()`; repeated ones are added repeatedly. Reads do not see
+        contributions before. For numeric dtypes; integers wrap around. Raises Error, and adds nothing, if
+        an element is neither own nor prefetched.
         """
         if any(isinstance(word, slice) or word is Ellipsis for word in words_of(indices)):
             chosen = select(indices, self._lower, self._upper)
@@ -348,7 +347,7 @@ class DistributedArray(ArrayPrefetching, Elements):
         self._native.contribute(bytes_of(rows), bytes_of(added), self._kind())
 
     def accumulate_ghosts(self) -> None:
-        """Adds what ranks have contributed to elements of others, in the order of the ranks. Collective.
+        """Adds all ranks' contributions to the elements, in rank order. Collective.
 
         >>> from nearfetch import launch, rank
         >>> def main():
@@ -363,11 +362,11 @@ class DistributedArray(ArrayPrefetching, Elements):
         self._native.accumulate_ghosts(self._kind())
 
     def _kind(self) -> str:
-        # The native side adds numbers as this machine has them.
+        # The native side adds numbers in native byte order.
         return self._dtype.kind if self._dtype.isnative else "V"
 
     def mean(self, axis: None = None, dtype: None = None, out: None = None) -> Any:
-        """Of all elements, with numpy's dtype for it; the same on all ranks. Collective.
+        """The mean of all elements, with numpy's dtype for it; the same on all ranks. Collective.
 
         >>> from nearfetch import launch
         >>> def main():
@@ -378,18 +377,18 @@ class DistributedArray(ArrayPrefetching, Elements):
         [True, True]
         """
         only_of_all("mean", axis, dtype, out)
-        # As numpy does: what sums of numbers of these kinds could not hold.
+        # As numpy does: a wider type for sums.
         wider = "f8" if self._dtype.kind in "biu" else "f4" if self._dtype.type is np.float16 else None
         mean = self._sum("mean", wider) / self.size
         return np.float16(mean) if self._dtype.type is np.float16 else mean
 
     def min(self, axis: None = None, dtype: None = None, out: None = None) -> Any:
-        """The smallest element. Collective. Raises Error where there is none."""
+        """The smallest element. Collective. Raises Error for an empty array."""
         only_of_all("min", axis, dtype, out)
         return self._extreme("min")
 
     def max(self, axis: None = None, dtype: None = None, out: None = None) -> Any:
-        """The largest element. Collective. Raises Error where there is none."""
+        """The largest element. Collective. Raises Error for an empty array."""
         only_of_all("max", axis, dtype, out)
         return self._extreme("max")
 
@@ -420,19 +419,19 @@ class BlockArray(DistributedArray):
     [[0, 1], [2, 3]]
     """
 
-    _dealt = 0
+    _distribution = 0
 
 
 class CyclicArray(DistributedArray):
-    """An array whose indices are dealt out in turn, one at a time, in each dimension."""
+    """An array distributed round robin by single indices, in each dimension."""
 
-    _dealt = 1
+    _distribution = 1
 
 
 class BlockCyclicArray(DistributedArray):
-    """An array whose indices are dealt out in turn, `block` at a time (of each dimension)."""
+    """An array distributed round robin by blocks of `block` indices, in each dimension."""
 
-    _dealt = 2
+    _distribution = 2
 
     def __init__(self, *shape_and_dtype: Any, block: Optional[Shape] = None, **more: Any) -> None:
         self._block = block

@@ -28,12 +28,13 @@ examples:
 
 Settings are also read from the environment (NEARFETCH_BUFFER_BYTES=64MiB); `nearfetch settings` lists them.
 """
-# Read by the Python package, and by the project's own tests and benchmarks.
+# Variables of the Python package, and of the project's tests and benchmarks.
 _OTHER_VARIABLES = {"NEARFETCH_BUILD", "NEARFETCH_PROGRAMS"}
 
 
 def main(arguments: Optional[Sequence[str]] = None, layout: Optional[Layout] = None) -> int:
-    """Runs the command line; returns the exit code (`run` mostly does not return: it becomes the command)."""
+    """Runs the command line and returns the exit status (`run` normally does not return: it becomes the
+    command)."""
     options = _parsed(arguments)
     layout = layout or Layout.of_this()
     try:
@@ -44,13 +45,13 @@ def main(arguments: Optional[Sequence[str]] = None, layout: Optional[Layout] = N
         print(f"nearfetch: {error}", file=sys.stderr)
         return error.status
     except BrokenPipeError:
-        # Whoever read the output has seen enough. Python would complain once more when it flushes at exit.
+        # The reader has closed the pipe. Without this Python would report an error when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
 
 
 def _parsed(arguments: Optional[Sequence[str]]) -> argparse.Namespace:
-    """The options; what is none of them ends the process with the usage of the action."""
+    """The parsed options. An unknown one ends the process with the usage of the action."""
     parser, actions = _parsers()
     options, unknown = parser.parse_known_args(arguments)
     if unknown:
@@ -64,7 +65,7 @@ def _parsed(arguments: Optional[Sequence[str]]) -> argparse.Namespace:
 
 
 def _nearest(word: str, known: Sequence[str]) -> str:
-    """What to do about `word`, which is none of those that are known."""
+    """Advice for `word`, which is not a known one."""
     near = difflib.get_close_matches(word, known, 1)
     return f"do you mean {near[0]}?" if near else f"use one of {', '.join(known)}"
 
@@ -119,7 +120,7 @@ def _run(layout: Layout, options: argparse.Namespace) -> int:
         settings.setdefault("job", _inherited("job") or secrets.token_hex(6))
     prepared = prepare(layout, command, settings, os.environ, options.mpi)
     if folder:
-        # One that another has started, and that writes where that one does, is a part of its job.
+        # A run inside another run that writes to the same folder is part of its job.
         inside = bool(_inherited("job")) and folder == _inherited("stats_dir")
         make_ready(Path(folder), inside)
     for doubt in prepared.doubts:
@@ -138,7 +139,7 @@ def _run(layout: Layout, options: argparse.Namespace) -> int:
 def _checked_settings(layout: Layout, options: argparse.Namespace) -> dict[str, str]:
     """The settings of the command line, by name.
 
-    Raises NearfetchError where one of them, or of the environment, is not valid.
+    Raises NearfetchError if one of them, or of the environment, is not valid.
     """
     words = list(options.set)
     if options.mode is not None:
@@ -188,7 +189,7 @@ def _warn_of_unknown_variables(layout: Layout) -> None:
 
 
 def _inherited(setting: str) -> str:
-    # What is empty is as if it were not there, in the ranks, too.
+    # An empty variable counts as unset, in the ranks too.
     return os.environ.get(variable(setting), "")
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What distributed arrays and sparse matrices have in common: elements of all ranks, and agreement."""
+"""The common part of distributed arrays and sparse matrices: global elements, and agreement of ranks."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _ELEMENT_BYTES = (1, 2, 4, 8, 16)
 
 
 class Elements(Prefetching, ABC):
-    """Something whose elements are dealt out to the ranks."""
+    """A container whose elements are distributed over the ranks."""
 
     _dtype: np.dtype
 
     def _begin(self, native: Any) -> None:
-        """All ranks have made their part. Raises Error when they made it of different dtypes."""
+        """All ranks have made their part. Raises Error when their dtypes differ."""
         self._native = native
-        # Single elements go through here.
+        # Buffer for single elements.
         self._cell = np.zeros(1, self._dtype)
         native.set_cell(self._cell.ctypes.data)
         self._read = native.read
@@ -39,7 +39,7 @@ class Elements(Prefetching, ABC):
             raise Error(f"an array of {self._dtype} (other ranks made it with another dtype): use the same")
 
     def __eq__(self, other: object) -> bool:
-        """Of an array with itself. Raises Error for what could be compared with its elements."""
+        """Identity. Raises Error for operands that could be compared element by element."""
         if other is self:
             return True
         if isinstance(other, (Elements, numbers.Number, list, tuple)) or hasattr(other, "__array__"):
@@ -63,11 +63,11 @@ class Elements(Prefetching, ABC):
 
     @property
     def ndim(self) -> int:
-        """How many dimensions."""
+        """The number of dimensions."""
         return len(self._lower)
 
     def owner(self, index: Union[int, Sequence[int]]) -> int:
-        """The rank that has the element.
+        """The rank that owns the element.
 
         >>> from nearfetch import BlockArray, launch
         >>> launch(lambda: [BlockArray(5).owner(i) for i in (0, 2, 3, -1)], ranks=2)
@@ -76,14 +76,14 @@ class Elements(Prefetching, ABC):
         return self._native.owner(self._element(index))
 
     def is_prefetched(self, index: Union[int, Sequence[int]]) -> bool:
-        """Whether this rank reads the element from what it has prefetched."""
+        """Whether this rank reads the element from prefetched data."""
         return self._native.is_prefetched(self._element(index))
 
     def take(self, indices: Any) -> np.ndarray:
-        """Elements one by one: those that an array of whole numbers names, or a tuple of one per dimension.
+        """Elements one by one: named by an integer array, or by a tuple with one per dimension.
 
-        So much of `numpy.asarray(a)[indices]`. Each is read as `a[i, j]` is: here, if it is own or
-        prefetched, else through the cache; `observe()` sees it.
+        As `numpy.asarray(a)[indices]` for integer arrays. Each element is read as `a[i, j]` is: locally if
+        own or prefetched, else through the cache. `observe()` records it.
 
         >>> from nearfetch import BlockArray, barrier, launch
         >>> def main():
@@ -97,16 +97,16 @@ class Elements(Prefetching, ABC):
         return self._take(*scattered(indices, self._lower, self._upper))
 
     def _take(self, rows: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-        """The same for indices that are known to exist: `rows` of one number for each dimension."""
+        """The same for valid indices: `rows` has one number per dimension."""
         taken = np.empty(shape, self._dtype)
         if taken.size:
             self._native.read_many(bytes_of(rows), bytes_of(taken))
         return taken
 
     def sum(self, axis: None = None, dtype: None = None, out: None = None) -> Any:
-        """Of all elements, with numpy's dtype for it; the same on all ranks. Collective.
+        """The sum of all elements, with numpy's dtype for it; the same on all ranks. Collective.
 
-        `np.sum(a)` is this. Raises Error for an `axis`, a `dtype` or an `out`.
+        Called by `np.sum(a)`. Raises Error for an `axis`, a `dtype` or an `out`.
 
         >>> from nearfetch import CyclicArray, launch
         >>> def main():
@@ -124,22 +124,22 @@ class Elements(Prefetching, ABC):
         return np.add.reduce(self._of_all_ranks(what, own), dtype=dtype)
 
     def _element_read(self) -> Any:
-        """What has been read into the cell."""
+        """The element in the cell."""
         value = self._cell[0]
         return value.copy() if self._has_fields else value  # which would be a view
 
     @abstractmethod
     def _own_values(self) -> np.ndarray:
-        """Of this rank, in any order."""
+        """This rank's elements, in any order."""
 
     def _of_all_ranks(self, what: str, own: np.ndarray) -> np.ndarray:
-        """One element of each rank, in their order, for the collective function `what`."""
+        """One element of each rank, in rank order, for the collective function `what`."""
         everyone = np.empty(_native.ranks(), own.dtype)
         self._native.gather(what, bytes_of(own), bytes_of(everyone))
         return everyone
 
     def _check_no_views(self, what: str) -> None:
-        """Before own elements move. Collective. Raises Error, in all ranks, while views of them exist."""
+        """Before own elements move. Collective. Raises Error in all ranks if there are views of them."""
         held = np.flatnonzero(self._of_all_ranks(what, np.array([self._native.views()])))
         if held.size:
             raise Error(
@@ -172,7 +172,7 @@ def checked_dtype(dtype: Any) -> np.dtype:
 
 
 def only_of_all(what: str, axis: Any, dtype: Any, out: Any) -> None:
-    """Raises Error for what numpy's reductions may be given beside the array."""
+    """Raises Error for arguments of numpy's reductions other than the array."""
     for word, given in (("axis", axis), ("dtype", dtype), ("out", out)):
         if given is not None:
             raise Error(
@@ -182,12 +182,12 @@ def only_of_all(what: str, axis: Any, dtype: Any, out: Any) -> None:
 
 
 def bytes_of(array: np.ndarray) -> np.ndarray:
-    """The same memory. `array` is contiguous."""
+    """The array's memory as bytes. `array` is contiguous."""
     return array.reshape(-1).view(np.uint8)
 
 
 def without_padding(elements: np.ndarray) -> np.ndarray:
-    """The same elements; bytes of them that mean nothing are zero."""
+    """The same elements, with padding bytes set to zero."""
     if elements.dtype.names is not None:
         copied = np.zeros(elements.shape, elements.dtype)
         for name in elements.dtype.names:
@@ -201,5 +201,5 @@ def without_padding(elements: np.ndarray) -> np.ndarray:
 
 
 def view_of(held: Any, dtype: Any) -> np.ndarray:
-    """The same memory as elements in one dimension; `held` is what the native side gives, or None."""
+    """The same memory as one-dimensional elements; `held` is the native side's object, or None."""
     return np.empty(0, dtype) if held is None else np.frombuffer(held, np.uint8).view(dtype)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads which shared libraries an ELF file asks for, and finds them as the dynamic loader would.
+"""Reads the shared libraries that an ELF file needs, and finds them as the dynamic loader would.
 
-No tool is started: `ldd` runs the program's loader, and `readelf` need not be installed where programs run.
-Source of the layout: System V ABI, chapters 4 and 5 (ELF header, program header, dynamic section).
+No tool is started: `ldd` runs the program's loader, and `readelf` may not be installed. Layout: System V
+ABI, chapters 4 and 5 (ELF header, program header, dynamic section).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _DT_NULL, _DT_NEEDED, _DT_STRTAB, _DT_SONAME, _DT_RPATH, _DT_RUNPATH = 0, 1, 5, 
 
 
 class Dynamic(NamedTuple):
-    """What the dynamic section of a program or library says about libraries."""
+    """Library entries of the dynamic section of a program or library."""
 
     needed: tuple[str, ...]
     soname: Optional[str]
@@ -27,7 +27,7 @@ class Dynamic(NamedTuple):
 
 
 def read_dynamic(path: Path) -> Optional[Dynamic]:
-    """The dynamic section of the ELF file at `path`; None where it is not an ELF file or cannot be read.
+    """The dynamic section of the ELF file at `path`; None if it is not an ELF file or cannot be read.
 
     A static program gives an empty Dynamic.
     """
@@ -124,9 +124,9 @@ def _read_conf(path: str, folders: list[str], depth: int) -> None:
 
 
 def dependencies(program: Path, environ: Mapping[str, str]) -> Iterator[tuple[str, Optional[Path]]]:
-    """All libraries that `program` needs, itself or through others, breadth first: (soname, path or None).
+    """All libraries that `program` needs, directly or not, breadth first: (soname, path or None).
 
-    The search goes through the RPATH and RUNPATH of whoever asks, of the program, LD_LIBRARY_PATH, and the
+    Searches RPATH and RUNPATH of the requesting file, RPATH of the program, LD_LIBRARY_PATH, and the
     system's folders.
     """
     first = read_dynamic(program)

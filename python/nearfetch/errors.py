@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What goes wrong by what a user, or the environment, does: *problem (why it is one): what to do*."""
+"""Errors that a user or the environment can cause: *problem (why it is one): what to do*."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ class Error(RuntimeError):
 
 
 class CollectiveError(Error):
-    """Ranks have met in different collective functions, or in the same one with different arguments."""
+    """Ranks called different collective functions, or the same one with different arguments."""
 
 
 class IndexingError(Error, IndexError):
-    """An index that an array does not have, or a kind of index that it does not know."""
+    """An index out of bounds, or an unsupported kind of index."""
 
 
 class NearfetchError(Error):
-    """One of the command line."""
+    """An error of the command line."""
 
     def __init__(self, message: str, status: int = 2) -> None:
-        """`status` is the exit code with which the command line ends."""
+        """`status` is the exit status of the command line."""
         super().__init__(message)
         self.status = status

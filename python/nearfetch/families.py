@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Decides which MPI family a command uses.
 
-There is one interposer per binary interface, so `nearfetch run` has to know which MPI the ranks will load
-before they are started. Asked in this order: the programs that the launcher starts (which libmpi do they
-link?), what mpi4py is told by its variables, the launcher (whose MPI is it?), the environment of the Python
-that the command names, what module systems and a launcher of this process leave behind, and whatever else
-among the command's words links libmpi.
-A guess is never made: without an answer the user is asked to name the family. Nor is one started that cannot
-end well: what the user says, the launcher and the programs have to agree.
+There is one interposer per binary interface, so `nearfetch run` has to know the ranks' MPI before they
+start. Sources, in this order: the libmpi of the programs that the launcher starts; mpi4py's variables; the
+launcher's MPI; the environment of the Python that the command names; module systems and a launcher of this
+process; other words of the command that link libmpi. Nothing is guessed: without an answer the user is
+asked to name the family. The user's choice, the launcher and the programs have to agree.
 """
 
 from __future__ import annotations
@@ -110,10 +108,10 @@ class Decision(NamedTuple):
 
 
 def decide(command: Sequence[str], environ: Mapping[str, str], named: Optional[str] = None) -> Decision:
-    """The MPI family of `command`; `named` is what the user says it is.
+    """The MPI family of `command`; `named` is the user's choice.
 
-    Raises NearfetchError where the family cannot be told, or where the command's programs, its launcher and
-    `named` contradict each other.
+    Raises NearfetchError if the family is unknown, or if programs, launcher and `named` contradict each
+    other.
     """
     launcher = find_launcher(command, environ)
     inner = None if launcher else _find_in_shell(command, environ)
@@ -146,7 +144,7 @@ def decide(command: Sequence[str], environ: Mapping[str, str], named: Optional[s
 def _without_programs(
     command: Sequence[str], launcher: Optional[Launcher], environ: Mapping[str, str]
 ) -> Optional[tuple[str, Optional[Path]]]:
-    """What tells the family where no program does."""
+    """The source of the family if no program tells it."""
     told = of_mpi4py(environ)
     if told or launcher:
         return told or ("mpich" if launcher and launcher.kind == "hydra" else "openmpi", None)
@@ -158,13 +156,13 @@ def _without_programs(
 
 
 def _check_named(named: str, linked: Sequence[Linked]) -> None:
-    """Raises NearfetchError where programs are linked, and none of them to the family `named`."""
+    """Raises NearfetchError if programs are linked, and none of them to the family `named`."""
     if linked and all(found.family != named for found in linked):
         raise NearfetchError(f"--mpi {named}, but {_described(linked[0])}: leave --mpi out")
 
 
 def _check_agreement(linked: Sequence[Linked], launcher: Optional[Launcher]) -> None:
-    """Raises NearfetchError where programs differ in what they link, or the launcher is another MPI's."""
+    """Raises NearfetchError if programs link different families, or the launcher is of another MPI."""
     families = list(dict.fromkeys(found.family for found in linked))
     if len(families) > 1:
         raise NearfetchError(
@@ -194,7 +192,7 @@ def family_of_soname(soname: str) -> Optional[str]:
 
 
 def linked_mpi(program: Path, environ: Mapping[str, str]) -> Optional[tuple[str, Optional[Path]]]:
-    """The family that the ELF file `program` links, and its libmpi where that could be found."""
+    """The family that the ELF file `program` links, and its libmpi if found."""
     found = _linked(str(program), program, environ)
     return (found.family, found.libmpi) if found else None
 
@@ -218,7 +216,7 @@ def is_libmpi(soname: str, family: str) -> bool:
 
 
 def find_launcher(command: Sequence[str], environ: Mapping[str, str]) -> Optional[Launcher]:
-    """The MPI launcher of `command`: its first word, or the one behind wrappers such as `env`."""
+    """The MPI launcher of `command`: its first word, or the one after wrappers such as `env`."""
     first = os.path.basename(command[0])
     candidates = range(len(command)) if is_wrapper(first) else range(1)
     for index in candidates:
@@ -232,7 +230,7 @@ def find_launcher(command: Sequence[str], environ: Mapping[str, str]) -> Optiona
 
 
 def _may_be_launcher(word: str) -> bool:
-    """Whether `word` is called like a launcher: no unknown program is started to ask for its version."""
+    """Whether `word` is a launcher's name: unknown programs are not started to ask for their version."""
     return any(name in os.path.basename(word) for name in _LAUNCHER_NAMES)
 
 
@@ -271,7 +269,7 @@ def _find_in_shell(
 def _linked_programs(
     command: Sequence[str], launcher: Optional[Launcher], environ: Mapping[str, str]
 ) -> list[Linked]:
-    """What the programs link that the launcher starts, or the command itself where it has none."""
+    """The MPI of the programs that the launcher starts, or of the command without a launcher."""
     places = _program_places(command, launcher, environ)
     return [found for at, _ in places for found in _linked_words(command, range(at, at + 1), environ)]
 
@@ -279,13 +277,13 @@ def _linked_programs(
 def _program_places(
     command: Sequence[str], launcher: Optional[Launcher], environ: Mapping[str, str]
 ) -> list[tuple[int, int]]:
-    """Where the programs stand in `command`, behind wrappers, and where the arguments of each end."""
+    """Positions of the programs in `command`, after wrappers, and the end of each one's arguments."""
     whole = [Part(0, 0, len(command))]
     parts = parts_of(command, launcher.index + 1, environ) if launcher else whole
     places = []
     for part in parts:
         if launcher is None and _may_be_launcher(command[0]):
-            # One that is not known.
+            # An unknown launcher.
             part = Part(0, next_program(command, 1, part.end, environ), part.end)
         at = program_of(command, part, environ)
         if at < part.end:
@@ -296,10 +294,10 @@ def _program_places(
 def _of_arguments(
     command: Sequence[str], launcher: Optional[Launcher], environ: Mapping[str, str]
 ) -> Optional[Linked]:
-    """The first argument that links an MPI which `launcher` serves.
+    """The first argument that links an MPI which `launcher` supports.
 
-    Scripts that bind ranks to cores are given the program to start. Others are given one only to read it: so
-    it cannot contradict the launcher.
+    Scripts that bind ranks to cores get the program as an argument. Other programs may get one only to
+    read it, so it cannot contradict the launcher.
     """
     if launcher is None:
         return None
@@ -313,7 +311,7 @@ def _of_arguments(
 def _doubts(
     command: Sequence[str], launcher: Optional[Launcher], environ: Mapping[str, str]
 ) -> tuple[str, ...]:
-    """A sentence for each program that is no script and links no MPI, nor is given one that does."""
+    """A sentence for each program that is no script, links no MPI, and has no argument that does."""
     doubts = []
     for at, end in _program_places(command, launcher, environ):
         path = find_program(command[at], environ)
@@ -345,7 +343,7 @@ def _linked_words(command: Sequence[str], places: range, environ: Mapping[str, s
 
 
 def of_mpi4py(environ: Mapping[str, str]) -> Optional[tuple[str, Optional[Path]]]:
-    """What mpi4py's own variables say (mpi4py documentation, "Runtime configuration")."""
+    """The MPI of mpi4py's own variables (mpi4py documentation, "Runtime configuration")."""
     path = Path(environ.get("MPI4PY_LIBMPI", "") or os.devnull)
     dynamic = read_dynamic(path) if path.is_file() else None
     family = family_of_soname(dynamic.soname) if dynamic and dynamic.soname else None
@@ -362,7 +360,7 @@ def _of_python(command: Sequence[str], environ: Mapping[str, str]) -> Optional[t
 
 
 def _only_one(found: Mapping[str, Optional[Path]]) -> Optional[tuple[str, Optional[Path]]]:
-    """The family of which a library was found, if it is but one. MPICH brings the standard ABI's along."""
+    """The family of the only library found. MPICH includes the standard ABI's."""
     there = {family: path for family, path in found.items() if path}
     if set(there) == {"mpich", "mpiabi"}:
         del there["mpiabi"]
@@ -370,7 +368,7 @@ def _only_one(found: Mapping[str, Optional[Path]]) -> Optional[tuple[str, Option
 
 
 def _of_environment(environ: Mapping[str, str]) -> Optional[tuple[str, Optional[Path]]]:
-    """What module systems, or a launcher of this process, leave behind; nothing where the hints disagree."""
+    """The MPI of module systems or of a launcher of this process; None if they disagree."""
     hints: dict[str, Path] = {}
     for variable in (
         "MPI_HOME",
@@ -392,10 +390,10 @@ def _of_environment(environ: Mapping[str, str]) -> Optional[tuple[str, Optional[
 
 
 def _of_own_launcher(environ: Mapping[str, str]) -> Optional[str]:
-    """The family whose launcher has started this process.
+    """The family of the launcher that started this process.
 
-    Settings of an MPI (OMPI_CC, MPICH_*) say nothing: they stand in many a profile. Slurm sets PMI_RANK for
-    every MPI.
+    Settings of an MPI (OMPI_CC, MPICH_*) are not evidence: they occur in many profiles. Slurm sets
+    PMI_RANK for every MPI.
     """
     if "OMPI_COMM_WORLD_SIZE" in environ:
         return "openmpi"
@@ -404,7 +402,7 @@ def _of_own_launcher(environ: Mapping[str, str]) -> Optional[str]:
 
 
 def _libmpi_for(family: str, command: Sequence[str], environ: Mapping[str, str]) -> Optional[Path]:
-    """The libmpi of `family` that mpi4py loads in the Python that `command` names; None: not known."""
+    """The libmpi of `family` that mpi4py loads in the Python that `command` names; None if unknown."""
     told = of_mpi4py(environ)
     if told and told[0] == family and told[1]:
         return told[1]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an array of indices names, brought again and again: who has what of it is found out once."""
+"""Repeated reads of the elements that an index array names. Ownership is determined once."""
 
 from __future__ import annotations
 
@@ -13,65 +13,65 @@ __all__ = ["Gather"]
 
 
 class Gather:
-    """Copies of the elements that `array.gather(indices)` names, as they were at the last `update()`.
+    """Copies of the elements that `array.gather(indices)` names, as of the last `update()`.
 
-    What is written later, by this rank or another one, comes with the next; before the first they are zero.
-    `np.asarray(near)` is a copy of them in the shape of the indices, as `array.take(indices)` was then. The
-    array lives as long.
+    Later writes become visible with the next update; before the first, elements are zero.
+    `np.asarray(gathered)` is a copy in the shape of the indices, equal to `array.take(indices)` at the
+    update. It keeps the array alive.
 
     >>> from nearfetch import BlockArray, barrier, launch, rank
     >>> def main():
     ...     a = BlockArray(6, dtype=int)
-    ...     near = a.gather([[5, 0], [0, -1]])
-    ...     for turn in (10, 20):
-    ...         a.local[...] = turn + rank()
+    ...     gathered = a.gather([[5, 0], [0, -1]])
+    ...     for offset in (10, 20):
+    ...         a.local[...] = offset + rank()
     ...         barrier()
-    ...         near.update()
+    ...         gathered.update()
     ...         barrier()
-    ...     return near, near.elements.tolist(), near.positions.tolist(), np.asarray(near).tolist()
+    ...     parts = gathered.elements.tolist(), gathered.positions.tolist()
+    ...     return gathered, *parts, np.asarray(gathered).tolist()
     >>> launch(main, ranks=2)[1]
     (Gather(shape=(2, 2), dtype=int64, elements=2), [20, 21], [[1, 0], [0, 1]], [[21, 20], [20, 21]])
     """
 
     def __init__(self, array: Any, rows: np.ndarray, shape: tuple[int, ...], dtype: np.dtype) -> None:
-        """Of a native `array`; `rows` of one index each are known to exist. Made by `array.gather()`."""
+        """Made by `array.gather()` of a native `array`; `rows` has one valid index each."""
         self._native = _native.Gather(array, bytes_of(rows))
         self._elements = view_of(self._native.elements(), dtype)
         self._positions = view_of(self._native.positions(), np.uint32).reshape(shape)
 
     def update(self) -> None:
-        """Brings what the elements are now: what was there at the last barrier, or later. Not collective.
+        """Fetches the current elements: their values at the last barrier, or later. Not collective.
 
-        A few messages from each owner; where what is needed of it is in very many pieces it packs them, or
-        what lies between comes along, whichever takes less. Raises Error when the array has other bounds
-        than when it was gathered from.
+        A few messages from each owner. If the elements of an owner are in very many runs, it packs them or
+        a whole range is fetched, whichever is faster. Raises Error when the array was resized.
         """
         self._native.update()
 
     @property
     def elements(self) -> np.ndarray:
-        """Each that is needed once, and a few that lie between them: a view without copy, of one dimension.
+        """The distinct elements, and a few in gaps between them: a read-only view of one dimension.
 
-        Not to be written to. `update()` changes it.
+        `update()` changes it.
         """
         return self._elements
 
     @property
     def positions(self) -> np.ndarray:
-        """Where they are in `elements`: uint32, in the shape of the indices; a view without copy.
+        """Their positions in `elements`: uint32, in the shape of the indices; a read-only view.
 
-        For libraries that take indices of their own, as those of a matrix whose columns are numbered anew.
+        For libraries that take their own index array.
         """
         return self._positions
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of the indices."""
+        """The shape of the indices."""
         return self._positions.shape
 
     @property
     def dtype(self) -> np.dtype:
-        """Of the array."""
+        """The dtype of the array."""
         return self._elements.dtype
 
     def __len__(self) -> int:

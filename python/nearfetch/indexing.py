@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `a[...]` means: numpy's basic indexing, as one box of an array and steps in it; lists of indices."""
+"""numpy's basic indexing for `a[...]`, as a box of the array and steps in it; and lists of indices."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ class Selection(NamedTuple):
 
     @property
     def upper(self) -> list[int]:
-        """One more than the largest."""
+        """One past the largest."""
         return [max(one[0], one[-1]) + 1 if one else 0 for one in self.ranges]
 
     @property
     def full_shape(self) -> tuple[int, ...]:
-        """How many of each dimension."""
+        """Number of selected indices of each dimension."""
         return tuple(len(one) for one in self.ranges)
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Of the result, as numpy has it."""
+        """Shape of the result, as in numpy."""
         return tuple(len(one) for one, kept in zip(self.ranges, self.kept) if kept)
 
     @property
@@ -45,7 +45,7 @@ class Selection(NamedTuple):
 
     @property
     def is_box(self) -> bool:
-        """Whether all that lies between is selected, too, in its order."""
+        """Whether the selection is a whole box, in index order."""
         return all(one.step == 1 or len(one) == 1 for one in self.ranges)
 
     @property
@@ -57,9 +57,8 @@ class Selection(NamedTuple):
 def select(key: Any, lower: Sequence[int], upper: Sequence[int]) -> Selection:
     """What `key` selects of an array with these bounds.
 
-    Where all indices begin at 0, negative ones count from the end, as in numpy; else an index is what it is.
-    Raises IndexingError for what is outside, and for keys of other kinds: of numpy's indexing there are whole
-    numbers, slices and an ellipsis.
+    If all bounds begin at 0, negative indices count from the end, as in numpy. Raises IndexingError out of
+    bounds, and for keys other than integers, slices and an ellipsis.
     """
     words = _filled(key, len(lower))
     from_zero = not any(lower)
@@ -81,7 +80,7 @@ def select(key: Any, lower: Sequence[int], upper: Sequence[int]) -> Selection:
 
 
 def select_existing(key: Any, lower: Sequence[int], upper: Sequence[int]) -> Selection:
-    """The same, but a number that does not exist selects nothing, and all dimensions are kept."""
+    """The same, but an index out of bounds selects nothing, and all dimensions are kept."""
     words = list(_filled(key, len(lower)))
     for dimension, word in enumerate(words):
         if isinstance(word, slice):
@@ -93,10 +92,10 @@ def select_existing(key: Any, lower: Sequence[int], upper: Sequence[int]) -> Sel
 
 
 def scattered(indices: Any, lower: Sequence[int], upper: Sequence[int]) -> tuple[np.ndarray, tuple[int, ...]]:
-    """The indices that whole numbers, or arrays of these, one of each dimension, name one by one.
+    """The indices that integers or integer arrays, one per dimension, name one by one.
 
-    Returned as rows of one number per dimension, and the shape that the arrays have together, broadcast as
-    numpy does. Negative ones are as in `select`. Raises IndexingError for what is outside, and for all else.
+    Returns rows of one number per dimension, and the shape of the arrays, broadcast as in numpy. Negative
+    indices are as in `select`. Raises IndexingError out of bounds, and for other keys.
     """
     words = words_of(indices)
     if len(words) != len(lower):
@@ -126,12 +125,12 @@ def _column(word: Any, begin: int, end: int, from_zero: bool, dimension: int) ->
 
 
 def words_of(key: Any) -> tuple[Any, ...]:
-    """What stands in the brackets, one by one."""
+    """The elements of a key, one by one."""
     return key if isinstance(key, tuple) else (key,)
 
 
 def _filled(key: Any, dimensions: int) -> tuple[Any, ...]:
-    """One word for each dimension: the ellipsis, or the end, stands for those that are not named."""
+    """One word per dimension: an ellipsis, or the end, stands for dimensions that are not named."""
     words = words_of(key)
     gaps = [at for at, word in enumerate(words) if word is Ellipsis]
     if len(gaps) > 1:
@@ -148,7 +147,7 @@ def _filled(key: Any, dimensions: int) -> tuple[Any, ...]:
 
 
 def _index(word: Any, end: int, from_zero: bool, dimension: int) -> int:
-    """Where indices begin at 0, a negative one counts from the end."""
+    """If indices begin at 0, a negative one counts from the end."""
     at = _number(word, dimension)
     return at + end if from_zero and at < 0 else at
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the parts of one nearfetch lie: its libraries, and the program that knows the settings."""
+"""The location of nearfetch's files: its libraries, and the program with the settings table."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nearfetch.families import FAMILIES
 
 
 class Layout(NamedTuple):
-    """The folders of an installed, or of a built, nearfetch."""
+    """The folders of an installed or built nearfetch."""
 
     libraries: Path
     """Folder of libnearfetch_mpi_<family>.so."""
@@ -35,7 +35,7 @@ class Layout(NamedTuple):
 
     @classmethod
     def of_this(cls) -> Layout:
-        """The layout of the nearfetch that this file belongs to, be it installed or in a source tree.
+        """The layout of the nearfetch that this file belongs to, installed or in a source tree.
 
         In a source tree NEARFETCH_BUILD may name the build folder.
         """
@@ -48,9 +48,9 @@ class Layout(NamedTuple):
         return cls((package / _installed.LIBRARIES).resolve(), (package / _installed.SETTINGS).resolve())
 
     def python_library(self, family: str) -> Path:
-        """The library by which arrays run on the MPI `family`.
+        """The library that runs arrays on the MPI `family`.
 
-        Raises NearfetchError, naming the families that were built, where there is none.
+        Raises NearfetchError if there is none, naming the families that were built.
         """
         path = self.libraries / f"libnearfetch_python_{family}.so"
         if not path.is_file():
@@ -65,9 +65,9 @@ class Layout(NamedTuple):
         return path
 
     def interposer(self, family: str) -> Path:
-        """The interposer built for `family`.
+        """The interposer for `family`.
 
-        Raises NearfetchError, naming the families that were built, where there is none.
+        Raises NearfetchError if there is none, naming the families that were built.
         """
         path = self._path(family)
         if path.is_file():

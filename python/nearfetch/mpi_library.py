@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finds the MPI library of this process: the one it has loaded, or else its launcher's."""
+"""Finds the MPI library of this process: the loaded one, or else its launcher's."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nearfetch.elf import system_library_folders
 from nearfetch.errors import Error
 from nearfetch.families import FAMILIES, family_of_soname, find_launcher, is_libmpi, of_mpi4py
 
-# What launchers leave in the environment of the processes they start, and whose they are.
+# Variables that launchers set in their processes, and the launcher's family.
 _LAUNCHERS = {
     "OMPI_COMM_WORLD_SIZE": "openmpi",
     "PMI_RANK": "mpich",
@@ -25,26 +25,26 @@ _LAUNCHERS = {
 
 
 class MpiLibrary(NamedTuple):
-    """One libmpi."""
+    """A libmpi."""
 
     family: str
     path: Path
 
 
 def launcher_family(environ: Optional[Mapping[str, str]] = None) -> Optional[str]:
-    """Whose launcher has started this process; None where none has."""
+    """The family of the launcher that started this process; None without one."""
     environ = os.environ if environ is None else environ
     return next((family for name, family in _LAUNCHERS.items() if name in environ), None)
 
 
 def loaded(maps: Path = Path("/proc/self/maps")) -> Optional[MpiLibrary]:
-    """The libmpi that is in this process already."""
+    """The libmpi that is loaded in this process."""
     try:
         lines = maps.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return None
     for path in dict.fromkeys(line.split(None, 5)[-1] for line in lines if "/libmp" in line):
-        # The file may have a longer number than the soname: libmpi.so.40.30.4.
+        # The file name may be longer than the soname: libmpi.so.40.30.4.
         soname = re.match(r".*?\.so\.\d+", os.path.basename(path))
         family = family_of_soname(soname.group()) if soname else None
         if soname and family and is_libmpi(soname.group(), family):
@@ -55,7 +55,7 @@ def loaded(maps: Path = Path("/proc/self/maps")) -> Optional[MpiLibrary]:
 def find(environ: Optional[Mapping[str, str]] = None) -> MpiLibrary:
     """The MPI library for this process.
 
-    Raises Error where there is none: it says what was looked for.
+    Raises Error if there is none, with what was searched.
     """
     environ = os.environ if environ is None else environ
     found = loaded()
@@ -66,7 +66,7 @@ def find(environ: Optional[Mapping[str, str]] = None) -> MpiLibrary:
         return MpiLibrary(named[0], named[1])
     launched = launcher_family(environ)
     wanted = [named[0]] if named else [launched] if launched else list(FAMILIES)
-    # A launcher of MPICH starts programs of the standard ABI as well.
+    # MPICH's launcher also starts programs of the standard ABI.
     if wanted == ["mpich"]:
         wanted.append("mpiabi")
     for family in wanted:

@@ -46,11 +46,11 @@ def mpiexec(
     """How to start `ranks` ranks of a program of `family` on `network`.
 
     `network` is "shm" (shared memory) or "tcp" (TCP over the loopback interface, also between ranks that
-    could share memory). More ranks than cores are allowed; if they are `bound`, each stays on one core, and
-    the cores are taken in turn. `environ` is what to start from (default: os.environ) and `launcher` a
-    launcher to use in place of the family's own.
+    could share memory). More ranks than cores are allowed. If they are `bound`, each stays on one core,
+    and cores are assigned round robin. `environ` is the environment to start from (default: os.environ),
+    and `launcher` a launcher in place of the family's own.
 
-    Raises NearfetchError where the family has no launcher, ValueError for an unknown family or network.
+    Raises NearfetchError if the family has no launcher, ValueError for an unknown family or network.
     """
     if family not in FAMILIES:
         raise ValueError(f"unknown MPI family '{family}'")
@@ -99,7 +99,7 @@ def nearfetch_run(
     stats: Union[str, Path, None] = None,
     family: Optional[str] = None,
 ) -> list[str]:
-    """The words to put before a launch so that it runs under the nearfetch of the build folder `build`."""
+    """The words before a launch that run it under the nearfetch of the build folder `build`."""
     words = [sys.executable, str(Path(build) / "bin" / "nearfetch"), "run"]
     if mode:
         words += ["--mode", mode]
@@ -113,5 +113,5 @@ def nearfetch_run(
 
 
 def without_nearfetch(environ: Mapping[str, str]) -> dict[str, str]:
-    """`environ` without nearfetch's settings, for runs that must not inherit the caller's."""
+    """`environ` without nearfetch's settings, for runs that must not inherit them."""
     return {name: value for name, value in environ.items() if not name.startswith("NEARFETCH_")}

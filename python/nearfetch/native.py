@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The native module `nearfetch._native`, wherever this nearfetch has it."""
+"""The native module `nearfetch._native`, installed or built."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import nearfetch
 from nearfetch.errors import Error
 from nearfetch.layout import Layout
 
-# In a source tree it lies in the build folder.
+# In a source tree it is in the build folder.
 _built = Layout.of_this().module
 if _built is not None and str(_built) not in nearfetch.__path__:
     nearfetch.__path__.append(str(_built))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""numpy, or a clear message where it is missing."""
+"""numpy, or a clear message if it is missing."""
 
 from __future__ import annotations
 

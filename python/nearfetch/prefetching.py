@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Prefetching for distributed arrays: the patterns, phases and transfers."""
+"""Prefetching for distributed arrays: patterns, phases and transfers."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ _STENCIL, _ROW_WISE, _COLUMN_WISE, _TRANSPOSE = range(4)
 
 
 class PrefetchPhase:
-    """What a pattern returns: so `with array.prefetch_stencil(1): ...` evicts at its end.
+    """The result of a pattern: `with array.prefetch_stencil(1): ...` evicts at its end.
 
-    That is what all its patterns have brought. Without `with` it stays until `array.evict_prefetch()`.
+    That evicts the data of all patterns. Without `with` it stays until `array.evict_prefetch()`.
     """
 
     def __init__(self, array: Prefetching) -> None:
         self._array = array
 
     def update(self) -> None:
-        """Fetches it all anew, as `array.update_prefetch()` does."""
+        """Fetches all of it again, as `array.update_prefetch()` does."""
         self._array.update_prefetch()
 
     def __enter__(self) -> PrefetchPhase:
@@ -34,17 +34,17 @@ class PrefetchPhase:
 
 
 class PrefetchTransfer:
-    """Prefetched elements on their way while the rank computes; `with` waits for them at its end."""
+    """A fetch of prefetched elements that runs while the rank computes; `with` waits at its end."""
 
     def __init__(self, native: Any) -> None:
         self._native = native
 
     def test(self) -> bool:
-        """Whether `wait()` would not wait."""
+        """Whether `wait()` would return at once."""
         return self._native.test()
 
     def wait(self) -> None:
-        """From now on what has come is what is read."""
+        """Makes the fetched data visible."""
         self._native.wait()
 
     def __enter__(self) -> PrefetchTransfer:
@@ -56,7 +56,7 @@ class PrefetchTransfer:
 
 
 class Prefetching:
-    """What arrays and sparse matrices have in common about elements of others that their rank will read.
+    """The common part of arrays and sparse matrices for prefetching remote elements.
 
     Patterns are collective, and add up.
     """
@@ -73,10 +73,10 @@ class Prefetching:
         static_domain: bool = False,
         barrier: bool = True,
     ) -> PrefetchPhase:
-        """Prefetches what rank r needs: it stands in row r of `table`, which is the same on all ranks.
+        """Prefetches what rank r needs: row r of `table`, which is the same on all ranks.
 
-        A row has keys as they stand in `a[...]`, of numbers and slices without steps: `[np.s_[2:5, :], (7,
-        0)]`. Own indices, and such as do not exist, are left out.
+        A row has keys of `a[...]`, with integers and slices without steps: `[np.s_[2:5, :], (7, 0)]`. Own
+        indices and indices out of bounds are skipped.
         """
         rows = [[self._box(key) for key in row] for row in table]
         self._native.prefetch_custom(rows, (consistent, static_domain, barrier))
@@ -85,12 +85,12 @@ class Prefetching:
     def prefetch_all_to_all(
         self, *, consistent: bool = True, static_domain: bool = False, barrier: bool = True
     ) -> PrefetchPhase:
-        """Prefetches everything."""
+        """Prefetches all elements."""
         self._native.prefetch_all_to_all((consistent, static_domain, barrier))
         return PrefetchPhase(self)
 
     def update_prefetch(self) -> None:
-        """Fetches all that is prefetched anew: what was there at the last barrier, or later."""
+        """Fetches all prefetched elements again, with their values at the last barrier or later."""
         self._native.update_prefetch()
 
     def update_prefetch_async(self) -> PrefetchTransfer:
@@ -98,11 +98,11 @@ class Prefetching:
         return PrefetchTransfer(self._native.update_prefetch_async())
 
     def evict_prefetch(self) -> None:
-        """Forgets what is prefetched, and gives its memory back. Not collective."""
+        """Drops all prefetched elements and their memory. Not collective."""
         self._native.evict_prefetch()
 
     def _box(self, key: Any) -> tuple[list[int], list[int]]:
-        """A key of a table; numbers that do not exist become boxes that have none of the array."""
+        """A key of a table as a box; indices out of bounds give an empty one."""
         chosen = select_existing(key, self._lower, self._upper)
         if not chosen.is_box:
             raise Error(f"{key} in a table (it has steps): name the boxes one by one")
@@ -121,14 +121,14 @@ class ArrayPrefetching(Prefetching):
         static_domain: bool = False,
         barrier: bool = True,
     ) -> PrefetchPhase:
-        """Prefetches what is up to `depth` away from own elements; without corners, along one dimension.
+        """Prefetches elements up to `depth` away from own ones; without corners, along one dimension.
 
-        Of all patterns: what they bring is read by `a[i, j]`, and by slices of which all is own or
-        prefetched, until `evict_prefetch()` or the end of a `with`. `consistent`: a read after an acquire
-        sees what its owner had then; else data is as old as the last `update_prefetch()`, and reads cost
-        less. `static_domain`: owners take no part in sending it, but for what would come in very many pieces.
-        `barrier`: the pattern begins with one. Without, it waits for nobody, and what owners have written is
-        there if the program has had a barrier since.
+        For all patterns: `a[i, j]`, and slices that are own or prefetched, read the data locally until
+        `evict_prefetch()` or the end of a `with`. `consistent`: a read after an acquire sees what the
+        owner had then. Otherwise data is as old as the last `update_prefetch()`, and reads are cheaper.
+        `static_domain`: owners stay passive, unless the data is in very many runs. `barrier`: the pattern
+        begins with a barrier. Without it the pattern waits for no rank, and sees what owners wrote before
+        the program's last barrier.
 
         >>> from nearfetch import BlockArray, barrier, launch, statistics
         >>> def main():
@@ -147,33 +147,33 @@ class ArrayPrefetching(Prefetching):
     def prefetch_row_wise(
         self, *, consistent: bool = True, static_domain: bool = False, barrier: bool = True
     ) -> PrefetchPhase:
-        """Prefetches all that differs from own elements in the last index only."""
+        """Prefetches elements that differ from own ones in the last index only."""
         return self._prefetch(_ROW_WISE, (consistent, static_domain, barrier))
 
     def prefetch_column_wise(
         self, *, consistent: bool = True, static_domain: bool = False, barrier: bool = True
     ) -> PrefetchPhase:
-        """Prefetches all that differs from own elements in the first index only."""
+        """Prefetches elements that differ from own ones in the first index only."""
         return self._prefetch(_COLUMN_WISE, (consistent, static_domain, barrier))
 
     def prefetch_transpose(
         self, *, consistent: bool = True, static_domain: bool = False, barrier: bool = True
     ) -> PrefetchPhase:
-        """Prefetches `a[j, i]` for each own `a[i, j]`, where there is one. Of matrices."""
+        """Prefetches `a[j, i]` for each own `a[i, j]`, if it is in bounds. For matrices."""
         return self._prefetch(_TRANSPOSE, (consistent, static_domain, barrier))
 
     def observe(self, most_bytes: int = 16 << 20) -> None:
-        """Remembers from now on which elements this rank reads from others one by one, in so much memory."""
+        """Starts to record which remote elements this rank reads one by one, up to so much memory."""
         self._native.observe(most_bytes)
 
     def observed(self) -> dict[str, int]:
-        """How many elements were remembered, and how many reads were left out for want of memory."""
+        """Counts of the elements recorded, and of reads left out because of the memory limit."""
         return _observation(self._native.observed())
 
     def prefetch_observed(
         self, *, consistent: bool = True, static_domain: bool = False, barrier: bool = True
     ) -> dict[str, int]:
-        """Prefetches what was read since `observe()`, which ends there; returns what that was. Collective."""
+        """Prefetches what was read since `observe()`, which ends; returns its counts. Collective."""
         return _observation(self._native.prefetch_observed((consistent, static_domain, barrier)))
 
     def prefetch_stencil_async(

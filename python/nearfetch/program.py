@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs of several ranks: how they are launched, and what their ranks do together.
+"""Programs of several ranks: their launch, and their synchronisation.
 
 >>> from nearfetch import launch, rank, ranks
 >>> launch(lambda: f"{rank()} of {ranks()}", ranks=3)
@@ -54,24 +54,22 @@ def launch(
     access_ns: int = 10,
     cache: Optional[Mapping[str, Any]] = None,
 ) -> list[Any]:
-    """Runs `main(*args)` in every rank; returns what it returned in the ranks of this process.
+    """Runs `main(*args)` in every rank; returns the results of the ranks of this process.
 
-    Without MPI the ranks are threads of this process, `ranks` of them (default 1). Where `mpiexec` has
-    started the process, or with `mpi=True`, the ranks are the processes of the MPI job, as many as it has;
-    `mpi=False` makes threads there, too. Without MPI an exception of `main` ends all ranks and is raised
-    here; on MPI it is printed and ends the job.
+    Without MPI the ranks are `ranks` threads of this process (default 1). If `mpiexec` has started the
+    process, or with `mpi=True`, the ranks are the processes of the MPI job; `mpi=False` makes threads
+    there too. Without MPI an exception of `main` ends all ranks and is raised here. On MPI it is printed
+    and ends the job.
 
-    `cached=False`: every read and write of others' elements is a message. `segment_bytes`: memory of each
-    rank, for all arrays that are made while the program runs. `cache`: settings of each rank's page cache,
-    such as
-    `{"capacity_bytes": 4 << 20}` (`nearfetch settings` lists them, with page_cache_ in front).
+    `cached=False`: each remote read and write is a message. `segment_bytes`: memory of each rank for all
+    arrays. `cache`: settings of each rank's page cache, such as `{"capacity_bytes": 4 << 20}` (`nearfetch
+    settings` lists them, with the prefix page_cache_).
 
-    Threads only: `network` models one ("aries", "fdr-ib", "10gbe", "1gbe"), with up to `jitter_ns` by chance;
-    in
-    `virtual_time` its time is counted instead of waited for, an access takes `access_ns`, and all that is
-    left to chance follows `seed`.
+    Threads only: `network` models one ("aries", "fdr-ib", "10gbe", "1gbe"), with random delays of up to
+    `jitter_ns`. In `virtual_time` its time is counted, not waited for; an access takes `access_ns`, and
+    `seed` determines all random choices.
 
-    Raises Error for options that make no sense, and where MPI is asked for and not there.
+    Raises Error for invalid options, and if MPI is asked for and missing.
 
     >>> launch(lambda a, b: a + b + rank(), ranks=2, args=(10, 20))
     [30, 31]
@@ -118,7 +116,7 @@ def _launch_threads(
     except KeyboardInterrupt:
         raise
     except BaseException:
-        # What the others say is only that one has failed.
+        # The other ranks only report that one has failed.
         if failures:
             raise failures[0] from None
         raise
@@ -129,7 +127,7 @@ def _launch_processes(options: Mapping[str, Any], body: Callable[[], None]) -> N
     library = mpi_library.find()
     ours = Layout.of_this().python_library(library.family)
     if not _finish_is_registered:
-        # MPI starts once in a process: it stays for the next launch.
+        # MPI can be initialised once per process: it stays for the next launch.
         atexit.register(_native.finish_processes)
         _finish_is_registered = True
 
@@ -137,7 +135,7 @@ def _launch_processes(options: Mapping[str, Any], body: Callable[[], None]) -> N
         try:
             body()
         except KeyboardInterrupt as problem:
-            # At once: what unwinds may wait for ranks that do not come.
+            # At once, because unwinding may wait for ranks that never come.
             _native.end_interrupted(f"rank {_native.rank()}: {_text_of(problem)}")
 
     with _interrupts_noticed():
@@ -146,7 +144,7 @@ def _launch_processes(options: Mapping[str, Any], body: Callable[[], None]) -> N
 
 @contextlib.contextmanager
 def _interrupts_noticed() -> Iterator[None]:
-    """Tells those that the program handles from those that come while it waits where Python does not look."""
+    """Distinguishes interrupts that the program handles from those while it waits outside of Python."""
     handler = signal.getsignal(signal.SIGINT)
     if not callable(handler) or threading.current_thread() is not threading.main_thread():
         yield
@@ -164,12 +162,12 @@ def _interrupts_noticed() -> Iterator[None]:
             signal.signal(signal.SIGINT, handler)
 
 
-# Below the program's own frames: numpy's functions and context managers call ours.
+# Frames below the program's own: functions and context managers of numpy call ours.
 _NOT_THE_PROGRAM = ("nearfetch", "numpy", "contextlib")
 
 
 def _site() -> str:
-    """Where the program's own code stands in the calling thread."""
+    """Source location of the program's own code in the calling thread."""
     frame: Optional[FrameType] = sys._getframe(1)
     while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] in _NOT_THE_PROGRAM:
         frame = frame.f_back
@@ -177,7 +175,7 @@ def _site() -> str:
 
 
 def _text_of(problem: BaseException) -> str:
-    """What is printed of it where it ends an MPI job, which drops what is not written yet."""
+    """The text that is printed when an exception ends an MPI job."""
     sys.stdout.flush()
     if isinstance(problem, CollectiveError):
         return str(problem)  # the same in all ranks, so that it is printed once
@@ -214,30 +212,30 @@ def ranks() -> int:
 
 
 def barrier() -> None:
-    """Waits until all ranks have come; what they wrote before, all of them see after it."""
+    """Waits for all ranks; their earlier writes are visible to all afterwards."""
     _native.barrier()
 
 
 def acquire() -> None:
-    """From now on this rank reads nothing that it had read, and kept, earlier."""
+    """Later reads of this rank see nothing that was read and cached before."""
     _native.acquire()
 
 
 def release() -> None:
-    """Waits until all that this rank has written is where it belongs."""
+    """Completes all writes of this rank at their owners."""
     _native.release()
 
 
 def fence() -> None:
-    """Does both: `release()`, then `acquire()`."""
+    """`release()`, then `acquire()`."""
     _native.fence()
 
 
 @contextlib.contextmanager
 def phase() -> Iterator[None]:
-    """A phase of the program, at the end of which all ranks wait and see what the others have written.
+    """A phase of the program. At its end all ranks wait and see each other's writes.
 
-    It begins with an acquire and ends with a barrier; an exception leaves it without waiting for the others.
+    It begins with an acquire and ends with a barrier; an exception skips the barrier.
 
     >>> from nearfetch import BlockArray
     >>> def main():
@@ -254,7 +252,7 @@ def phase() -> Iterator[None]:
 
 
 def statistics() -> dict[str, int]:
-    """What this rank's cache and prefetched slices have done, by the names of the counters.
+    """Counters of this rank's cache and prefetched slices, by name.
 
     >>> launch(lambda: statistics()["get_messages"])
     [0]
@@ -263,10 +261,10 @@ def statistics() -> dict[str, int]:
 
 
 def compute(ns: int) -> None:
-    """Computes for so many nanoseconds: in virtual time they pass; else the processor is kept busy."""
+    """Simulates computation: in virtual time the time passes; else the processor is kept busy."""
     _native.compute(ns)
 
 
 def now_ns() -> int:
-    """The time of this rank, in nanoseconds: of the wall's clock, or virtual."""
+    """The clock of this rank in nanoseconds, wall or virtual."""
     return _native.now_ns()

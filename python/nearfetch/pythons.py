@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which Python a command starts, and where mpi4py looks for an MPI library there.
+"""Finds the Python that a command starts, and where its mpi4py looks for an MPI library.
 
-Nothing is started to find out: the answer is in the command's words, in the first lines of its scripts, and
-in the folders of the Python's environment (mpi4py documentation, "Runtime configuration").
+Nothing is started. The answer is in the command's words, in the first lines of its scripts, and in the
+folders of the Python's environment (mpi4py documentation, "Runtime configuration").
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _PYTHON = re.compile(r"(python|pypy)[\d.]*t?$")
 
 
 def library_folders(command: Sequence[str], environ: Mapping[str, str]) -> list[Path]:
-    """Where the Python that `command` names looks for libmpi, in this order; none where it names none."""
+    """Where the Python that `command` names looks for libmpi, in order; empty if it names none."""
     found = find_python(command, environ)
     if found is None:
         return []
@@ -28,7 +28,7 @@ def library_folders(command: Sequence[str], environ: Mapping[str, str]) -> list[
         return [environment / "lib"]
     user = environ.get("PYTHONUSERBASE") or os.path.join(environ.get("HOME", ""), ".local")
     prefix = found.resolve().parent.parent
-    # What the system has in /usr/lib the loader finds, and may be of any family.
+    # The loader finds libraries in /usr/lib, of any family.
     return [Path(user) / "lib", *([prefix / "lib"] if str(prefix) != "/usr" else [])]
 
 
@@ -48,7 +48,7 @@ def find_python(command: Sequence[str], environ: Mapping[str, str]) -> Optional[
 
 
 def _interpreters(words: Sequence[str], environ: Mapping[str, str]) -> Iterator[str]:
-    """The programs that the first lines of scripts name: `#!/x/python`, `#!/usr/bin/env python3`."""
+    """The programs in the first lines of scripts: `#!/x/python`, `#!/usr/bin/env python3`."""
     for word in words:
         path = find_program(word, environ)
         try:

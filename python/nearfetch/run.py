@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Turns a command into the same command with the interposer in its ranks.
 
-Where the launcher is known, it is told to set LD_PRELOAD for the ranks alone: the launcher and its helpers
-stay as they are. Otherwise the environment leads it.
+A known launcher is told to set LD_PRELOAD for the ranks only. Otherwise the environment carries it.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ class Prepared(NamedTuple):
 
 
 def variable(setting: str) -> str:
-    """The environment variable that leads a setting: buffer_bytes -> NEARFETCH_BUFFER_BYTES."""
+    """The environment variable of a setting: buffer_bytes -> NEARFETCH_BUFFER_BYTES."""
     return _PREFIX + setting.upper().replace("-", "_")
 
 
@@ -45,8 +44,8 @@ def prepare(
 ) -> Prepared:
     """`command` with the interposer of its MPI family and `settings` in its ranks.
 
-    Raises NearfetchError where the command does not exist (status 127) or is no program (126), its family
-    cannot be told, or no interposer was built for it.
+    Raises NearfetchError if the command does not exist (status 127) or is no program (126), its family is
+    unknown, or there is no interposer for it.
     """
     if find_program(command[0], environ) is None:
         raise _cannot_start(command)
@@ -91,9 +90,9 @@ def with_library(
 def preload(interposer: Path, decision: Decision, before: str, bind_now: bool = False) -> str:
     """The value of LD_PRELOAD; `before` is the user's own, `bind_now` whether LD_BIND_NOW is set.
 
-    A sanitizer's runtime has to come first of all. Python opens libmpi only later, and the interposer finds
-    it then. But Open MPI's interposer brings a libmpi along, which has to be the program's, and with
-    LD_BIND_NOW later is too late: there libmpi stands behind the interposer.
+    A sanitizer's runtime has to be first. Python opens libmpi later, and then finds the interposer. But
+    Open MPI's interposer depends on libmpi, which has to be the program's. With LD_BIND_NOW later is too
+    late, so libmpi follows the interposer.
     """
     kept = [entry for entry in before.replace(":", " ").split() if entry]
     runtimes = [entry for entry in kept if os.path.basename(entry).startswith(_SANITIZERS)]
@@ -119,7 +118,7 @@ def inject(
 ) -> Prepared:
     """`command` with `variables` set for its ranks.
 
-    What the command itself says about LD_PRELOAD is kept: it stands behind that of `variables`.
+    The command's own LD_PRELOAD is kept, after that of `variables`.
     """
     launcher = decision.launcher
     ours = variables.get("LD_PRELOAD", "")
@@ -175,14 +174,14 @@ def _with_preload(command: Sequence[str], part: Part, ours: str, environ: Mappin
             elif name == "x" and words[place + 1] == "LD_PRELOAD":
                 words[place + 1] = start + ours
     for place in range(part.program, program_of(command, part, environ)):
-        # env LD_PRELOAD=... in front of the program
+        # env LD_PRELOAD=... before the program
         if words[place].startswith(start):
             words[place] = start + _merged(ours, words[place][len(start) :])
     return words[part.begin : part.end]
 
 
 def _merged(ours: str, before: str) -> str:
-    """`ours`, and behind it what else stands in `before`; a sanitizer's runtime has to come first of all."""
+    """`ours` followed by the other libraries of `before`; a sanitizer's runtime has to be first."""
     entries = ours.split(":")
     entries += [entry for entry in before.replace(":", " ").split() if entry not in entries]
     return ":".join(sorted(entries, key=lambda entry: not os.path.basename(entry).startswith(_SANITIZERS)))

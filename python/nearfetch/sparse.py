@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sparse matrices whose rows are dealt out to the ranks in blocks, each rank's in compressed sparse rows.
+"""Sparse matrices whose rows are distributed over the ranks in blocks, in compressed sparse rows.
 
-The words are those of `scipy.sparse`, whose matrices are taken; scipy itself is not needed.
-"Non-zeros" are the indices that the matrix has: their values may be zero. They change only by `add()`, which
-all ranks call together.
+Names are those of `scipy.sparse`. Its matrices are accepted, but scipy is not needed. Non-zeros are the
+stored indices; their values may be zero. Only the collective `add()` changes them.
 """
 
 from __future__ import annotations
@@ -24,9 +23,9 @@ __all__ = ["LocalRows", "SparseMatrix"]
 
 
 class LocalRows(NamedTuple):
-    """A rank's rows, as views without copy: `scipy.sparse.csr_matrix(a.local, shape=a.local_shape)`.
+    """A rank's rows, as views: `scipy.sparse.csr_matrix(a.local, shape=a.local_shape)`.
 
-    Row n of them has the non-zeros indptr[n] up to, and without, indptr[n + 1], ordered by their columns.
+    Row n has the non-zeros from indptr[n] up to, but not including, indptr[n + 1], sorted by column.
     """
 
     data: np.ndarray
@@ -38,7 +37,7 @@ class LocalRows(NamedTuple):
 
 
 class SparseMatrix(Elements):
-    """A matrix in rows, of which each rank has some that follow each other.
+    """A matrix in rows, of which each rank owns consecutive ones.
 
     >>> from nearfetch import launch, rank
     >>> def main():
@@ -51,13 +50,14 @@ class SparseMatrix(Elements):
     """
 
     def __init__(self, shape: Sequence[int], own: Any = None, dtype: Any = None) -> None:
-        """Collective; each rank gives what is in its own rows (`rows_of`).
+        """Collective; each rank gives the non-zeros of its own rows (`rows_of`).
 
-        `own`: `(data, indices, indptr)` as `scipy.sparse.csr_matrix` takes it, with a row of it for each own
-        row, or one of scipy's matrices of that shape, or None for no non-zeros. `dtype`: that of `data`, or
-        float, if it is left out; of 1, 2, 4, 8 or 16 bytes.
+        `own`: `(data, indices, indptr)` as for `scipy.sparse.csr_matrix`, with one row per own row; or a
+        scipy matrix of that shape; or None for no non-zeros. `dtype`: by default that of `data`, or float;
+        of 1, 2, 4, 8 or 16 bytes.
 
-        Raises Error when these make no sense, an index is there twice, or ranks give another shape or dtype.
+        Raises Error for invalid arguments, for an index given twice, and for a shape or dtype that differs
+        between ranks.
         """
         rows, columns = _shape_of(shape)
         self._own_rows = self.rows_of(rows)
@@ -78,7 +78,7 @@ class SparseMatrix(Elements):
 
     @staticmethod
     def rows_of(rows: int, rank: Optional[int] = None) -> range:
-        """Which of so many rows a rank owns; this one, if it is left out.
+        """The rows that a rank owns, of so many; by default this rank.
 
         >>> from nearfetch import launch
         >>> launch(lambda: SparseMatrix.rows_of(7), ranks=3)
@@ -92,7 +92,7 @@ class SparseMatrix(Elements):
             )
         return range(*_native.rows_of(who, _extent("rows", rows)))
 
-    # What it is.
+    # Properties.
 
     @property
     def own_rows(self) -> range:
@@ -101,12 +101,12 @@ class SparseMatrix(Elements):
 
     @property
     def nnz(self) -> int:
-        """How many non-zeros all ranks have together."""
+        """Non-zeros of all ranks together."""
         return self._native.non_zeros()
 
     @property
     def local_shape(self) -> tuple[int, int]:
-        """Of this rank's rows."""
+        """The shape of this rank's rows."""
         return len(self._own_rows), self._upper[1]
 
     def __repr__(self) -> str:
@@ -116,38 +116,38 @@ class SparseMatrix(Elements):
             count = ""
         return f"SparseMatrix(shape={self.shape}, dtype={self._dtype}{count})"
 
-    # Elements of all ranks.
+    # Global view.
 
-    # Not by numbers from 0 on, as Python would try.
+    # Python would otherwise iterate by numbers from 0.
     __iter__ = None
     __contains__ = None
 
     def __getitem__(self, key: Any) -> Any:
-        """An element as a numpy scalar; 0 where the matrix has no such index. Many of them: `take()`."""
+        """An element as a numpy scalar; 0 if the index is not stored. For many elements: `take()`."""
         if not self._read(key):
             _not_an_element()
         return self._element_read()
 
     def __setitem__(self, key: Any, value: Any) -> None:
-        """Writes an element. Raises Error where the matrix has no such index."""
+        """Writes an element. Raises Error if the index is not stored."""
         self._cell[0] = value
         if not self._write(key):
             _not_an_element()
 
     def contains(self, index: Sequence[int]) -> bool:
-        """Whether the matrix has the index."""
+        """Whether the index is stored."""
         return self._native.contains(self._element(index))
 
-    # One's own.
+    # Own elements.
 
     @property
     def local(self) -> LocalRows:
-        """This rank's rows: views without copy, of which `data` is to be written to. See `add()`."""
+        """This rank's rows, as views; `data` is writable. See `add()`."""
         starts, columns, values = self._native.local()
         return LocalRows(view_of(values, self._dtype), view_of(columns, np.int64), view_of(starts, np.int64))
 
     def row(self, row: int) -> tuple[np.ndarray, np.ndarray]:
-        """The columns and values of an own row: views without copy. Raises Error for another rank's."""
+        """The columns and values of an own row, as views. Raises Error for another rank's row."""
         at = operator.index(row)
         at = at + self._upper[0] if at < 0 else at
         if at not in self._own_rows:
@@ -160,12 +160,12 @@ class SparseMatrix(Elements):
         return own.indices[first:end], own.data[first:end]
 
     def __matmul__(self, x: Any) -> np.ndarray:
-        """This rank's rows of the product with a vector: as `local` of a `BlockArray` has them.
+        """This rank's rows of the product with a vector, in the layout of `local` of a `BlockArray`.
 
-        `x` is a distributed array, of which is read what the non-zeros need, or `self.gather()` of one, of
-        which is read what the last `update()` has brought, or a numpy vector. Of a distributed one
-        `x.observe()` before the first product, and `x.prefetch_observed()` after it, bring what is another
-        rank's in a few messages from then on. Not collective. Raises Error for one of another size.
+        `x` is a distributed array, `self.gather()` of one, as of its last `update()`, or a numpy vector.
+        For a distributed array, `x.observe()` before the first product and `x.prefetch_observed()` after
+        it fetch remote elements in a few messages from then on. Not collective. Raises Error for another
+        size.
 
         >>> from nearfetch import BlockArray, barrier, launch, rank, ranks, statistics
         >>> def main():
@@ -199,23 +199,23 @@ class SparseMatrix(Elements):
     dot = __matmul__
 
     def gather(self, x: DistributedArray) -> Gather:
-        """What products of this rank's rows with `x` read of it: as `x.gather(self.local.indices)`.
+        """Prepares products of this rank's rows with `x`: as `x.gather(self.local.indices)`.
 
-        Each `update()` of it brings that in one message from each owner; `self @ near` reads nothing of `x`.
-        Not collective. Raises Error unless `x` is a distributed array with an element for each column. After
-        `add()` another one is to be made.
+        Each `update()` fetches the elements in one message from each owner; `self @ gathered` then reads
+        nothing of `x`. Not collective. Raises Error unless `x` is a distributed array with one element per
+        column. Make another one after `add()`.
 
         >>> from nearfetch import BlockArray, barrier, launch
         >>> def main():
         ...     own = SparseMatrix.rows_of(4)                   # the rows in reverse
         ...     a = SparseMatrix((4, 4), (np.ones(len(own)), [3 - i for i in own], range(len(own) + 1)))
         ...     x = BlockArray(4)
-        ...     near = a.gather(x)
+        ...     gathered = a.gather(x)
         ...     for power in (1, 2):
         ...         x.local[...] = x.local_indices[0] ** power
         ...         barrier()
-        ...         near.update()
-        ...         y = a @ near
+        ...         gathered.update()
+        ...         y = a @ gathered
         ...         barrier()
         ...     return y.tolist()
         >>> launch(main, ranks=2)
@@ -256,15 +256,15 @@ class SparseMatrix(Elements):
                 "(each column has its element): use a vector of as many"
             )
 
-    # All of it.
+    # The whole matrix.
 
     def add(self, indices: Any) -> None:
-        """The matrix has these indices from now on, too; those that are new are zero. Collective.
+        """Adds indices with value zero. Collective.
 
-        Each rank gives what is in its own rows, as in `take()`: `(rows, columns)`, two whole numbers or
-        arrays of these. What is prefetched is asked for again. Raises Error for another's rows, where
-        `static_domain` was promised, and, in all ranks, while one of them has a view of its part (`local`,
-        `row()`): the elements move.
+        Each rank gives indices of its own rows, as in `take()`: `(rows, columns)`, two integers or integer
+        arrays. Prefetched patterns are requested again. Raises Error for another rank's rows, and after a
+        `static_domain` promise; in all ranks if a rank has a view of its part (`local`, `row()`), because
+        elements move.
 
         >>> from nearfetch import launch
         >>> def main():
@@ -288,9 +288,9 @@ class SparseMatrix(Elements):
         static_domain: bool = False,
         barrier: bool = True,
     ) -> PrefetchPhase:
-        """Prefetches whole rows: those that rank r needs are numbers and slices in row r of `table`.
+        """Prefetches whole rows: row r of `table` has the rows that rank r needs, as integers and slices.
 
-        The same table on all ranks. Own rows, and such as do not exist, are left out.
+        The table is the same on all ranks. Own rows and rows out of bounds are skipped.
         """
         return self.prefetch_custom(
             [[(key, slice(None)) for key in row] for row in table],
@@ -327,7 +327,7 @@ def _shape_of(shape: Any) -> tuple[int, int]:
 
 
 def _rows_of(own: Any, shape: tuple[int, int], first: int) -> LocalRows:
-    """What a rank gives of `shape` rows and columns, checked. Its first row is row `first` of the matrix."""
+    """A rank's rows, checked against `shape`. Its first row is row `first` of the matrix."""
     if own is None:
         return LocalRows(np.zeros(0), np.zeros(0, np.int64), np.zeros(shape[0] + 1, np.int64))
     if hasattr(own, "tocsr"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The folder of `--stats`: made ready before the command runs, and looked at when it has run."""
+"""The folder of `--stats`: prepared before the command runs, and checked afterwards."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _PR_SET_PDEATHSIG = 1
 
 
 def make_ready(path: Path, inside: bool = False) -> None:
-    """Makes the folder where it is missing, keeps it for this run, and removes an earlier run's files.
+    """Makes the folder if missing, locks it for this run, and removes files of earlier runs.
 
-    Where another run writes there the folder is left as it is, if this run is a part of that (`inside`).
-    Raises NearfetchError where it is not, or the folder cannot be made or written.
+    If another run writes there, and this run is part of it (`inside`), the folder is left unchanged.
+    Raises NearfetchError if it is not, or the folder cannot be made or written.
     """
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -53,9 +53,9 @@ def make_ready(path: Path, inside: bool = False) -> None:
 
 
 def _lock(path: Path) -> bool:
-    """Keeps the folder for this process as long as it lives. False: another one has it.
+    """Locks the folder for the life of this process. False: another process has the lock.
 
-    Not every file system knows of locks. There nothing is kept, and the job that stands in each file tells.
+    Some file systems have no locks. There the job's name in each file has to suffice.
     """
     try:
         fcntl.flock(os.open(path, os.O_RDONLY), fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -73,10 +73,10 @@ def files_of_ranks(path: Path) -> list[Path]:
 
 
 def run_and_look(prepared: Prepared, path: Path) -> int:
-    """Runs a command whose ranks write into the folder `path`; says so where none of them has.
+    """Runs a command whose ranks write to the folder `path`; reports if none of them has.
 
-    Returns the command's exit code; where a signal ended it, the same signal ends this process. Raises
-    OSError where it cannot be started.
+    Returns the command's exit status; a signal that ended it also ends this process. Raises OSError if it
+    cannot be started.
     """
     status = _run(prepared.command, prepared.environ)
     if status < 0:
@@ -95,11 +95,11 @@ def run_and_look(prepared: Prepared, path: Path) -> int:
 
 
 def _run(command: Sequence[str], environ: dict[str, str]) -> int:
-    """Runs `command` as if it stood in the place of this process: signals are passed on to it."""
+    """Runs `command` in place of this process: signals are forwarded to it."""
     process: Optional[subprocess.Popen[bytes]] = None
 
     def pass_on(number: int, _: object) -> None:
-        # Those of the terminal go to the command by themselves.
+        # The terminal sends these to the command itself.
         if process and not (number in (signal.SIGINT, signal.SIGQUIT) and _in_foreground()):
             process.send_signal(number)
 
@@ -110,7 +110,7 @@ def _run(command: Sequence[str], environ: dict[str, str]) -> int:
         libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
-    # None may come between the command's start and the moment when it is known here.
+    # Blocked until the command's process is known here.
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, numbers)
     for number in numbers:
         if signal.getsignal(number) is not signal.SIG_IGN:

@@ -6,12 +6,11 @@
 
     window = Window.Allocate(1 << 20, comm=MPI.COMM_WORLD, mode="always-cache", buffer_bytes="64MiB")
     with window.reading():
-        window.Get(buffer, target)        # what was read before comes from the cache
+        window.Get(buffer, target)        # repeated gets are served by the cache
         window.Flush(target)
 
-The cache stands between mpi4py and the MPI library: nearfetch's library has to be in the process before
-mpi4py.MPI.
-`nearfetch run` puts it there; else importing this module does.
+The cache is between mpi4py and the MPI library, so nearfetch's library has to be loaded before mpi4py.MPI.
+`nearfetch run` loads it; otherwise importing this module does.
 """
 
 from __future__ import annotations
@@ -29,9 +28,9 @@ __all__ = ["Window"]
 
 
 def _interposer() -> ctypes.CDLL:
-    """nearfetch's library in this process, before the MPI library.
+    """nearfetch's library in this process, loaded before the MPI library.
 
-    Raises Error where it is too late for that, and where there is no MPI.
+    Raises Error if MPI is already loaded, and if there is no MPI.
     """
     here = ctypes.CDLL(None)
     if hasattr(here, "nearfetch_win_stats"):
@@ -44,7 +43,7 @@ def _interposer() -> ctypes.CDLL:
     from nearfetch.native import _native
 
     library = mpi_library.find()
-    # In this order: MPI's names are to be found in the interposer first.
+    # In this order: MPI's symbols have to be found in the interposer first.
     _native.load_globally(str(Layout.of_this().interposer(library.family)))
     _native.load_globally(str(library.path))
     return ctypes.CDLL(None)
@@ -70,11 +69,11 @@ _library.nearfetch_counter_name.restype = ctypes.c_char_p
 
 
 class Window(MPI.Win):
-    """A window of mpi4py that says to nearfetch how it is to be cached.
+    """A window of mpi4py with cache settings.
 
-    `mode`: when cached data is forgotten ("off", "transparent", "acquire", "user-defined", "always-cache");
-    further settings by their names, as `nearfetch settings` lists them. What is not given is as the
-    environment says.
+    `mode`: when cached data is invalidated ("off", "transparent", "acquire", "user-defined",
+    "always-cache"); other settings by name, as `nearfetch settings` lists them. Defaults come from the
+    environment.
     """
 
     @classmethod
@@ -108,19 +107,19 @@ class Window(MPI.Win):
             return super().Allocate(size, disp_unit, told, comm)
 
     def invalidate(self) -> None:
-        """Forgets all that is cached: for the mode "user-defined", at the end of a read-only phase."""
+        """Invalidates all cached data: for the mode "user-defined", at the end of a read-only phase."""
         _check(_library.nearfetch_win_invalidate(_handle(self)))
 
     def prefetch(self, target: int, disp: int, count: int, datatype: MPI.Datatype = MPI.BYTE) -> None:
-        """Asks for `count` elements at displacement `disp` of `target` ahead of their use, in an epoch.
+        """Prefetches `count` elements at displacement `disp` of `target`, in an epoch.
 
-        They are cached when the next call that completes gets of that target returns.
+        They are cached after the next call that completes gets of that target.
         """
         kind = _TYPE.from_address(MPI._addressof(datatype))
         _check(_library.nearfetch_win_prefetch(_handle(self), target, disp, count, kind))
 
     def statistics(self) -> dict[str, int]:
-        """The counters of this rank for the window, by name: gets, hits, direct, bytes_from_cache, ..."""
+        """Counters of this rank for the window, by name: gets, hits, direct, bytes_from_cache, ..."""
         counters = {}
         value = ctypes.c_ulonglong()
         for name in _counter_names():
@@ -150,7 +149,7 @@ def _counter_names() -> Iterator[bytes]:
 
 @contextlib.contextmanager
 def _told(info: MPI.Info, mode: Optional[str], settings: dict[str, Any]) -> Iterator[MPI.Info]:
-    """`info` with nearfetch's keys: those of the program's own stay."""
+    """`info` with nearfetch's keys added; the program's own are kept."""
     told = MPI.Info.Create() if info == MPI.INFO_NULL else info.Dup()
     try:
         if mode is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the words of a command: which are options of an MPI launcher, and which is the program it starts."""
+"""Reads the words of a command: options of an MPI launcher, and the program that it starts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import shutil
 from pathlib import Path
 from typing import Iterator, Mapping, NamedTuple, Optional, Sequence
 
-# Launchers' options whose values might be taken for a program; the words behind others are no program's name.
+# Launchers' options whose values might look like a program.
 _VALUES = {
     **dict.fromkeys(("n", "np", "c", "H", "N", "f", "x", "host", "hosts", "hostfile", "machinefile"), 1),
     **dict.fromkeys(("wdir", "wd", "path", "ppn", "perhost", "npernode", "genvlist", "envlist"), 1),
@@ -31,7 +31,7 @@ _INTERPRETER = re.compile(r"(python|pypy|perl|ruby|julia|lua|Rscript|R|java|node
 
 
 class Part(NamedTuple):
-    """One of the programs of `mpiexec OPTIONS PROGRAM ARGUMENTS : OPTIONS PROGRAM ...`, by places in it."""
+    """A program of `mpiexec OPTIONS PROGRAM ARGUMENTS : OPTIONS PROGRAM ...`, as positions in the command."""
 
     begin: int
     """The first option."""
@@ -52,7 +52,7 @@ def find_program(word: str, environ: Mapping[str, str]) -> Optional[Path]:
 
 
 def parts_of(command: Sequence[str], begin: int, environ: Mapping[str, str]) -> list[Part]:
-    """The parts of `command` from `begin` on, where the options of its launcher begin."""
+    """The parts of `command` from `begin`, where the options of its launcher begin."""
     parts = []
     while begin <= len(command):
         end = next((i for i in range(begin, len(command)) if command[i] == ":"), len(command))
@@ -62,7 +62,7 @@ def parts_of(command: Sequence[str], begin: int, environ: Mapping[str, str]) -> 
 
 
 def next_program(command: Sequence[str], begin: int, end: int, environ: Mapping[str, str]) -> int:
-    """The place of the first program from `begin` on that is no option's value; `end` where there is none."""
+    """The position of the first program from `begin` that is no option's value; `end` if there is none."""
     at = begin
     while at < end:
         if command[at].startswith("-"):
@@ -75,7 +75,7 @@ def next_program(command: Sequence[str], begin: int, end: int, environ: Mapping[
 
 
 def options_of(command: Sequence[str], part: Part) -> Iterator[tuple[int, str]]:
-    """The launcher's options of `part`: their places, and their names without dashes."""
+    """The launcher's options of `part`: their positions, and their names without dashes."""
     at = part.begin
     while at < part.program:
         if command[at].startswith("-"):
@@ -85,16 +85,16 @@ def options_of(command: Sequence[str], part: Part) -> Iterator[tuple[int, str]]:
 
 
 def _values(command: Sequence[str], at: int) -> int:
-    """How many words behind the launcher's option at the place `at` belong to it."""
+    """How many words after the launcher's option at position `at` belong to it."""
     count = _VALUES.get(command[at].lstrip("-"), 0)
-    # -genv A b may also be written -genv A=b; --mca never.
+    # -genv A b may also be written -genv A=b; --mca may not.
     if command[at].endswith("env") and at + 1 < len(command) and "=" in command[at + 1]:
         return 1
     return count
 
 
 def program_of(command: Sequence[str], part: Part, environ: Mapping[str, str]) -> int:
-    """The place of the program of `part`, behind wrappers; its end where there is none."""
+    """The position of the program of `part`, after wrappers; its end if there is none."""
     at = part.program
     while at < part.end and is_wrapper(command[at]):
         at = next_program(command, at + 1, part.end, environ)
@@ -102,7 +102,7 @@ def program_of(command: Sequence[str], part: Part, environ: Mapping[str, str]) -
 
 
 def first_word(command: Sequence[str]) -> str:
-    """The first word that is neither a wrapper, as `env` is, nor looks like an argument of one."""
+    """The first word that is neither a wrapper, such as `env`, nor looks like an argument of one."""
     for at, word in enumerate(command):
         argument = at > 0 and (word.startswith("-") or "=" in word or word[:1].isdigit())
         if not argument and not is_wrapper(word):
@@ -116,13 +116,13 @@ def is_wrapper(word: str) -> bool:
 
 
 def is_interpreter(word: str) -> bool:
-    """Whether the program `word` runs a script: that it links no MPI says nothing."""
+    """Whether the program `word` runs a script, so that its own libraries say nothing about MPI."""
     name = os.path.basename(word)
     return name in _SHELLS or _INTERPRETER.match(name) is not None
 
 
 def shell_commands(command: Sequence[str]) -> list[list[str]]:
-    """The commands in the string of `sh -c STRING`, also behind wrappers; none without such a string."""
+    """The commands in the string of `sh -c STRING`, also after wrappers; none without such a string."""
     for at, word in enumerate(command):
         if os.path.basename(word) in _SHELLS:
             for option, text in zip(command[at + 1 :], command[at + 2 :]):

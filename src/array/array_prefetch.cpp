@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An array's side of the prefetch buffer: what is asked for, and where it stands; writing through to it; and
-// transfers that are on their way while the rank computes. What is fetched at once is refresh.cpp's.
+// An array's side of the prefetch buffer: requests and their location, write-through, and asynchronous
+// transfers. Synchronous fetches are in refresh.cpp.
 
 #include <algorithm>
 #include <bit>
@@ -24,12 +24,12 @@ PrefetchStatistics prefetch_statistics() {
             buffer.replica_reads()};
 }
 
-// What comes waits in memory of its own until wait(), so that nothing is read that is not there yet, and
-// nothing written meanwhile is lost: an entry that was written is left stale, or where nobody would notice
-// that, fetched again; one that was fetched since stays as it is.
+// Fetched data waits in a staging buffer until wait(), so that elements read before are complete. An entry
+// written meanwhile is left stale, or fetched again under manual consistency, where nobody would notice. An
+// entry fetched meanwhile is kept.
 class [[gnu::visibility("hidden")]] PrefetchTransfer::State {
   public:
-    explicit State(detail::ArrayPrefetch& hook);
+    explicit State(detail::ArrayPrefetch& array);
     State(const State&) = delete;
     State& operator=(const State&) = delete;
     ~State();
@@ -49,7 +49,7 @@ class [[gnu::visibility("hidden")]] PrefetchTransfer::State {
     std::uint64_t writes_;
     std::vector<Arrival> arrivals_;
     Stamp issued_ = 0;
-    std::vector<Transfer> transfers_;  ///< end before their memory does
+    std::vector<Transfer> transfers_;  ///< declared last: ended before their buffers
 };
 
 namespace detail {
@@ -58,13 +58,13 @@ namespace {
 
 PrefetchBuffer& buffer() { return Context::here().runtime().prefetch_buffer(); }
 
-/// What was used last where nothing was: it has no elements.
+/// Empty stand-in for the slice used last.
 class None : public PrefetchedSlice {
   public:
     None() { slice.extent = {}; }
 } none;
 
-/// The smallest box of a part that has all of a set.
+/// The smallest box of a part that covers a set.
 Box<4> box_around(const Slice& part, const IndexSet& set) {
     if (set.size() == 0) return {};
     Box<4> box({}, {});
@@ -78,7 +78,8 @@ Box<4> box_around(const Slice& part, const IndexSet& set) {
     set.for_each_run([&](std::int64_t first, std::int64_t count) {
         include(first);
         include(first + count - 1);
-        // A run that goes on in the next row has all of some, or the end of one and the beginning of another.
+        // A run that continues in the next row covers a range of the outer dimensions, so the inner ones are
+        // complete.
         std::int64_t row = 1;
         for (std::size_t d = 4; d-- > 0;) {
             row *= part.part[d];
@@ -92,7 +93,7 @@ Box<4> box_around(const Slice& part, const IndexSet& set) {
 
 }  // namespace
 
-ArrayPrefetch::ArrayPrefetch() { forget_last(); }
+ArrayPrefetch::ArrayPrefetch() { reset_last_used(); }
 
 ArrayPrefetch::~ArrayPrefetch() { evict(); }
 
@@ -101,26 +102,27 @@ void ArrayPrefetch::requested(Code pack_code) { pack_ = pack_code; }
 void ArrayPrefetch::request(const Slice& slice, std::unique_ptr<const IndexSet> only,
                             std::span<const std::int64_t> first, const Prefetch& how, bool later) {
     if (slice.bytes() == 0 || (only != nullptr && only->size() == 0)) return;
-    EntryLocation place{place_of(slice, first)};
-    if (place.data != nullptr && only != nullptr) place.spread = &replica_->strategy_selector();
+    EntryLocation location{location_in_replica(slice, first)};
+    if (location.data != nullptr && only != nullptr)
+        location.strategy_selector = &replica_->strategy_selector();
     PrefetchEntry* const entry =
         buffer().add(this, slice, how.consistent, how.static_domain ? Packer::requester : Packer::owner,
-                     std::move(only), place);
+                     std::move(only), location);
     if (entry == nullptr) return;
     if (by_owner_.empty()) by_owner_.resize(static_cast<std::size_t>(ranks()));
     const auto shown = of(slice.owner);
     if (std::find(shown.begin(), shown.end(), entry) != shown.end()) return;
-    // It may be one that was asked for before, and has more.
+    // It may be an earlier entry that covers this slice.
     if (entry->slice == slice) {
         std::copy(first.begin(), first.end(), entry->first.end() - static_cast<std::ptrdiff_t>(first.size()));
         if (how.consistent) entry->acquires = &Context::here().runtime().clock().acquires();
-        reach(*entry);
+        extend_bounds(*entry);
     }
     if (how.consistent || !later)
-        show(entry);
-    else if (std::find(later_.begin(), later_.end(), entry) == later_.end()) {
-        later_.push_back(entry);
-        one_each_ = false;
+        make_visible(entry);
+    else if (std::find(pending_.begin(), pending_.end(), entry) == pending_.end()) {
+        pending_.push_back(entry);
+        one_slice_per_owner_ = false;
     }
 }
 
@@ -129,15 +131,15 @@ void ArrayPrefetch::make_replica(std::int64_t lower, std::int64_t elements, std:
     try {
         replica_ = std::make_unique<Replica>(lower, elements, element_bytes);
     } catch (const std::bad_alloc&) {
-        // Then slices have memory of their own.
+        // Slices then have memory of their own.
     }
 }
 
-/// Where in the replica, which has one slice of each owner.
-std::byte* ArrayPrefetch::place_of(const Slice& slice, std::span<const std::int64_t> first) const {
+/// Address in the replica, which holds one slice per owner; else nullptr.
+std::byte* ArrayPrefetch::location_in_replica(const Slice& slice, std::span<const std::int64_t> first) const {
     const auto is_owners = [&](const PrefetchedSlice* other) { return other->slice.owner == slice.owner; };
     if (replica_ == nullptr || !of(slice.owner).empty() ||
-        std::any_of(later_.begin(), later_.end(), is_owners))
+        std::any_of(pending_.begin(), pending_.end(), is_owners))
         return nullptr;
     return replica_->at(first[0]);
 }
@@ -159,39 +161,39 @@ void ArrayPrefetch::request_set(const Slice& part, IndexSet set, std::span<const
     request(slice, nullptr, first_of_box, how, false);
 }
 
-void ArrayPrefetch::show(PrefetchedSlice* slice) {
+void ArrayPrefetch::make_visible(PrefetchedSlice* slice) {
     auto& same_owner = by_owner_[static_cast<std::size_t>(slice->slice.owner)];
     if (slice->consistent && !any_consistent_) {
         any_consistent_ = true;
-        forget_last();
+        reset_last_used();
     }
     same_owner.insert(slice->consistent ? same_owner.begin() : same_owner.end(), slice);
-    std::erase(later_, slice);
-    any_several_ = any_several_ || same_owner.size() > 1;
-    one_each_ = !any_several_ && later_.empty();
+    std::erase(pending_, slice);
+    any_owner_has_several_ = any_owner_has_several_ || same_owner.size() > 1;
+    one_slice_per_owner_ = !any_owner_has_several_ && pending_.empty();
     if (replica_ != nullptr) replica_->changed();
 }
 
-void ArrayPrefetch::forget_last() {
+void ArrayPrefetch::reset_last_used() {
     for (std::atomic<PrefetchedSlice*>& slice : last_)
         slice = &none;
 }
 
-void ArrayPrefetch::reach(const PrefetchedSlice& slice) {
-    const bool is_first = std::ranges::find(reach_extent_, 0) != reach_extent_.end();
+void ArrayPrefetch::extend_bounds(const PrefetchedSlice& slice) {
+    const bool is_first = std::ranges::find(bounds_extent_, 0) != bounds_extent_.end();
     const Box<4> box =
         slice.only == nullptr ? Box<4>({}, slice.slice.extent) : box_around(slice.slice, *slice.only);
     for (std::size_t d = 0; d < 4; ++d) {
         std::int64_t lower = slice.first[d] + box.lower[d];
         std::int64_t upper = slice.first[d] + box.upper[d];
         if (!is_first) {
-            lower = std::min(lower, reach_lower_[d]);
-            upper = std::max(upper, reach_lower_[d] + static_cast<std::int64_t>(reach_extent_[d]));
+            lower = std::min(lower, bounds_lower_[d]);
+            upper = std::max(upper, bounds_lower_[d] + static_cast<std::int64_t>(bounds_extent_[d]));
         }
         block_bits_[d] =
             static_cast<std::uint8_t>(std::bit_width(static_cast<std::uint64_t>(slice.slice.part[d])) - 1);
-        reach_lower_[d] = lower;
-        reach_extent_[d] = static_cast<std::uint64_t>(upper - lower);
+        bounds_lower_[d] = lower;
+        bounds_extent_[d] = static_cast<std::uint64_t>(upper - lower);
     }
 }
 
@@ -214,7 +216,7 @@ void ArrayPrefetch::update(bool consistent_too) {
                 PrefetchEntry& entry = entry_of(*slice);
                 if (entry.consistent) {
                     EntryLock lock(entry, context);
-                    if (entry.held_by_other(context.release_count())) continue;
+                    if (entry.is_held_by_other(context.release_count())) continue;
                     locks.push_back(std::move(lock));
                 }
                 any_manual = any_manual || !entry.consistent;
@@ -222,7 +224,7 @@ void ArrayPrefetch::update(bool consistent_too) {
             }
         refresh(wanted, context, pack_);
     } catch (...) {
-        // Nobody would notice that these are neither old nor new. The others are stale.
+        // A manual entry that was fetched in part would be read without notice. Consistent ones are stale.
         if (any_manual) evict();
         throw;
     }
@@ -232,12 +234,12 @@ void ArrayPrefetch::evict() {
     if (!by_owner_.empty()) buffer().evict(this);
     replica_.reset();
     by_owner_.clear();
-    later_.clear();
+    pending_.clear();
     ++evictions_;
-    forget_last();
-    reach_extent_ = {};
-    any_consistent_ = any_several_ = false;
-    one_each_ = true;
+    reset_last_used();
+    bounds_extent_ = {};
+    any_consistent_ = any_owner_has_several_ = false;
+    one_slice_per_owner_ = true;
     pack_ = nullptr;
 }
 
@@ -258,8 +260,8 @@ void write_prefetched(PrefetchedSlice& slice, std::int64_t position, const void*
     Context& context = Context::here();
     const EntryLock lock(entry, context);
     entry.write(offset, from, size);
-    if (context.release_count() == nullptr) return;  // the put was a message, and is done
-    if (entry.held_by_other(context.release_count()))
+    if (context.release_count() == nullptr) return;  // the put was a message, and is complete
+    if (entry.is_held_by_other(context.release_count()))
         context.release(slice.slice.owner, {address, address + size});
     else
         entry.hold(context.release_count(), put_epoch);
@@ -304,19 +306,19 @@ void PrefetchTransfer::wait() {
     if (const std::unique_ptr<State> state = std::move(state_)) state->wait();
 }
 
-PrefetchTransfer::State::State(detail::ArrayPrefetch& hook)
-    : array_prefetch_(hook), evictions_(hook.evictions_), writes_(hook.writes_) {
+PrefetchTransfer::State::State(detail::ArrayPrefetch& array)
+    : array_prefetch_(array), evictions_(array.evictions_), writes_(array.writes_) {
     Context& context = Context::here();
     const auto add = [&](detail::PrefetchedSlice* slice) {
         PrefetchEntry& entry = detail::entry_of(*slice);
         const detail::EntryLock lock(entry, context);
-        if (entry.held_by_other(context.release_count())) return;
+        if (entry.is_held_by_other(context.release_count())) return;
         arrivals_.push_back({&entry, std::vector<std::byte>(slice->bytes()), entry.writes});
-        ++entry.awaited;
+        ++entry.pending_transfers;
     };
-    for (const auto& same_owner : hook.by_owner_)
+    for (const auto& same_owner : array.by_owner_)
         std::for_each(same_owner.begin(), same_owner.end(), add);
-    std::for_each(hook.later_.begin(), hook.later_.end(), add);
+    std::for_each(array.pending_.begin(), array.pending_.end(), add);
     std::vector<detail::SliceMove> moves;
     for (Arrival& arrival : arrivals_)
         moves.push_back({arrival.entry->slice, arrival.bytes.data(), arrival.entry->only.get()});
@@ -327,7 +329,7 @@ PrefetchTransfer::State::State(detail::ArrayPrefetch& hook)
 PrefetchTransfer::State::~State() {
     if (array_prefetch_.evictions_ != evictions_) return;
     for (const Arrival& arrival : arrivals_)
-        --arrival.entry->awaited;
+        --arrival.entry->pending_transfers;
 }
 
 bool PrefetchTransfer::State::test() {
@@ -347,8 +349,8 @@ void PrefetchTransfer::State::wait() {
 
 void PrefetchTransfer::State::install(Arrival& arrival, Context& context) {
     PrefetchEntry& entry = *arrival.entry;
-    const bool hidden = std::find(array_prefetch_.later_.begin(), array_prefetch_.later_.end(), &entry) !=
-                        array_prefetch_.later_.end();
+    const bool hidden = std::find(array_prefetch_.pending_.begin(), array_prefetch_.pending_.end(), &entry) !=
+                        array_prefetch_.pending_.end();
     {
         const detail::EntryLock lock(entry, context);
         const bool newer = entry.fetched() > issued_;
@@ -361,7 +363,7 @@ void PrefetchTransfer::State::install(Arrival& arrival, Context& context) {
             detail::refresh(std::span(&one, 1), context, array_prefetch_.pack());
         }
     }
-    if (hidden) array_prefetch_.show(&entry);
+    if (hidden) array_prefetch_.make_visible(&entry);
 }
 
 }  // namespace nearfetch

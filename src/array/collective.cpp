@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What distributed arrays do together, and how they say that something is wrong (nearfetch/array.hpp).
+// Collective operations of distributed arrays, and their errors (nearfetch/array.hpp).
 
 #include <cstring>
 #include <nearfetch/detail/array/collective.hpp>
@@ -53,16 +53,16 @@ void check_ranks(Rank ranks) {
 void Gathering::all(const void* from, std::size_t bytes, std::byte* to) {
     const std::size_t all_bytes = bytes * static_cast<std::size_t>(ranks());
     if (all_bytes > scratch_.size()) scratch_ = ArrayMemory<std::byte>(all_bytes);
-    const Collective exchange("an exchange", {});  // where it is no part of another
+    const Collective exchange("an exchange", {});  // unless it is part of another
     Collective::here().add({{number_, bytes}});
-    // By way of rank 0: one message there and one back for everybody.
+    // Through rank 0: one message there and one back for each rank.
     const GlobalPtr<std::byte> all = scratch_.at_rank(0);
     nearfetch::put<std::byte>(all + static_cast<std::ptrdiff_t>(bytes) * rank(),
                               std::span(static_cast<const std::byte*>(from), bytes));
     barrier();
     if (number_ == 0) number_ = barriers();
     nearfetch::get<std::byte>(all, std::span(to, all_bytes));
-    // Nobody writes there again before everybody has read.
+    // The scratch memory may not be overwritten before all ranks have read it.
     barrier(std::memory_order_relaxed);
 }
 

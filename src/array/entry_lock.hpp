@@ -10,21 +10,21 @@ namespace nearfetch::detail {
 
 inline PrefetchEntry& entry_of(PrefetchedSlice& slice) { return static_cast<PrefetchEntry&>(slice); }
 
-/// While it lives nobody else changes the entry.
+/// Exclusive right to change an entry. Yields while another thread has it.
 class EntryLock {
   public:
     EntryLock(PrefetchEntry& entry, pgas::Context& context) : entry_(&entry) {
         while (!entry.try_lock())
             context.transport().yield();
     }
-    /// Of an entry that is locked.
+    /// Adopts the lock of an entry that is locked.
     explicit EntryLock(PrefetchEntry& entry) : entry_(&entry) {}
     EntryLock(EntryLock&& other) noexcept : entry_(std::exchange(other.entry_, nullptr)) {}
     EntryLock& operator=(EntryLock&&) = delete;
     ~EntryLock() {
         if (entry_ != nullptr) entry_->unlock();
     }
-    /// It stays locked.
+    /// Leaves the entry locked.
     void keep() { entry_ = nullptr; }
 
   private:

@@ -27,21 +27,21 @@ std::uint64_t GatherPart::complete(std::uint64_t first, std::uint64_t element_by
     begin_ = first;
     set_.complete();
     const std::int64_t around = last_ + 1 - first_;
-    spread_ = 4 * set_.size() >= around;
-    if (spread_) return static_cast<std::uint64_t>(around);
-    // Another run takes longer than a few bytes do.
+    keeps_owner_layout_ = 4 * set_.size() >= around;
+    if (keeps_owner_layout_) return static_cast<std::uint64_t>(around);
+    // A run costs more than a few bytes.
     set_.close_gaps(static_cast<std::int64_t>(most_closed_bytes / element_bytes));
     return static_cast<std::uint64_t>(set_.size());
 }
 
-Slice GatherPart::around(Slice part) const {
+Slice GatherPart::covering_slice(Slice part) const {
     part.lower[3] += first_;
     part.extent[3] = last_ + 1 - first_;
     return part;
 }
 
 void GatherPart::unpack(const std::byte* packed, std::byte* elements, std::uint64_t element_bytes) const {
-    std::byte* const to = among(elements, element_bytes);
+    std::byte* const to = elements_in(elements, element_bytes);
     set_.for_each_run([&](std::int64_t position, std::int64_t count) {
         const std::uint64_t bytes = static_cast<std::uint64_t>(count) * element_bytes;
         copy_bytes(to + static_cast<std::uint64_t>(position - first_) * element_bytes, packed, bytes);
@@ -50,20 +50,20 @@ void GatherPart::unpack(const std::byte* packed, std::byte* elements, std::uint6
 }
 
 void gather(const std::map<Rank, GatherPart>& parts, const std::function<Slice(Rank)>& part_of,
-            std::byte* elements, StrategySelector& choice, Code pack) {
+            std::byte* elements, StrategySelector& selector, Code pack) {
     struct Packed {
         const GatherPart& part;
         std::unique_ptr<std::byte[]> elements;
     };
     pgas::Context& context = pgas::Context::here();
     const Rank self = context.runtime().job().rank();
-    const auto is_tried = [&](Rank owner, const GatherPart& part) {
-        return owner != self && part.spread() && part.set().runs() > 1;
+    const auto has_strategy = [&](Rank owner, const GatherPart& part) {
+        return owner != self && part.keeps_owner_layout() && part.set().runs() > 1;
     };
-    std::uint64_t tried_bytes = 0;
+    std::uint64_t strategy_bytes = 0;
     for (const auto& [owner, part] : parts)
-        if (is_tried(owner, part)) tried_bytes += bytes_of(part_of(owner), &part.set());
-    const StrategyTimer timer(tried_bytes > 0 ? &choice : nullptr, tried_bytes, context);
+        if (has_strategy(owner, part)) strategy_bytes += bytes_of(part_of(owner), &part.set());
+    const StrategyTimer timer(strategy_bytes > 0 ? &selector : nullptr, strategy_bytes, context);
 
     std::uint64_t element_bytes = 0;
     std::vector<SliceMove> moves;
@@ -71,19 +71,19 @@ void gather(const std::map<Rank, GatherPart>& parts, const std::function<Slice(R
     for (const auto& [owner, part] : parts) {
         const Slice all = part_of(owner);
         element_bytes = all.element_bytes;
-        std::byte* const here = part.among(elements, element_bytes);
-        if (!part.spread()) {
+        std::byte* const here = part.elements_in(elements, element_bytes);
+        if (!part.keeps_owner_layout()) {
             moves.push_back({all, here, &part.set()});
-        } else if (timer.strategy() == StrategySelector::Strategy::whole || !is_tried(owner, part)) {
-            moves.push_back({part.around(all), here});
+        } else if (timer.strategy() == StrategySelector::Strategy::whole || !has_strategy(owner, part)) {
+            moves.push_back({part.covering_slice(all), here});
         } else {
             packed.push_back({part, std::make_unique_for_overwrite<std::byte[]>(bytes_of(all, &part.set()))});
             moves.push_back({all, packed.back().elements.get(), &part.set()});
         }
     }
     get_slices(moves, Packer::requester, true, pack);
-    for (const auto& [part, its_elements] : packed)
-        part.unpack(its_elements.get(), elements, element_bytes);
+    for (const auto& [part, packed_elements] : packed)
+        part.unpack(packed_elements.get(), elements, element_bytes);
     timer.end();
 }
 

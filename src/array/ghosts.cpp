@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Contributions on their way to the owners (nearfetch/detail/array/ghosts.hpp). A rank does not know who has
-// something for it. So each sender announces itself: a word in the owner's memory, which is there after the
-// barrier that is needed anyway, says that a letter of this round comes.
+// Contributions on their way to their owners (nearfetch/detail/array/ghosts.hpp). An owner does not know
+// which ranks contribute. So each sender writes the number of the round to a word in the owner's memory. The
+// barrier makes it visible, and the owner waits for that sender's message.
 
 #include <cstring>
 #include <map>
@@ -20,63 +20,65 @@ using pgas::Context;
 
 namespace {
 
-/// Begins a letter.
-struct Heading {
-    std::uint64_t array = 0;  ///< by the place of its announcements
+/// At the start of each message.
+struct MessageHeader {
+    std::uint64_t array = 0;  ///< address of its announcement words
     std::uint64_t round = 0;
 };
 
 }  // namespace
 
 GhostSlice::GhostSlice(const PrefetchedSlice& from) : slice(from.slice) {
-    if (from.only != nullptr) text.assign(from.only->text().begin(), from.only->text().end());
+    if (from.only != nullptr) encoded_set.assign(from.only->encoded().begin(), from.only->encoded().end());
 }
 
 void GhostExchange::prepare() { announced_ = ArrayMemory<std::uint64_t>(static_cast<std::size_t>(ranks())); }
 
 void GhostExchange::send(std::uint64_t round, std::span<const GhostSlice> slices,
                          std::span<const std::span<const std::byte>> sums) {
-    const Heading heading{announced_.address(), round};
-    std::map<Rank, std::vector<std::byte>> letters;
+    const MessageHeader header{announced_.address(), round};
+    std::map<Rank, std::vector<std::byte>> messages;
     for (std::size_t n = 0; n < slices.size(); ++n) {
-        std::vector<std::byte>& letter = letters[slices[n].slice.owner];
-        if (letter.empty()) {
-            letter.resize(sizeof heading);
-            std::memcpy(letter.data(), &heading, sizeof heading);
+        std::vector<std::byte>& message = messages[slices[n].slice.owner];
+        if (message.empty()) {
+            message.resize(sizeof header);
+            std::memcpy(message.data(), &header, sizeof header);
         }
-        const std::vector<std::byte> message = message_of(slices[n].slice, slices[n].text, sums[n]);
-        letter.insert(letter.end(), message.begin(), message.end());
+        const std::vector<std::byte> part =
+            make_pack_message(slices[n].slice, slices[n].encoded_set, sums[n]);
+        message.insert(message.end(), part.begin(), part.end());
     }
-    for (const auto& [owner, letter] : letters) {
-        Context::here().runtime().job().send(owner, pgas::Runtime::exchange_port, letter);
+    for (const auto& [owner, message] : messages) {
+        Context::here().runtime().job().send(owner, pgas::Runtime::exchange_port, message);
         nearfetch::put(announced_.at_rank(owner) + rank(), round);
     }
 }
 
 void GhostExchange::receive(std::uint64_t round, const Take& take) {
-    std::map<Rank, std::vector<std::byte>> letters;
+    std::map<Rank, std::vector<std::byte>> messages;
     for (Rank source = 0; source < ranks(); ++source)
-        if (announced_.local()[source] == round) letters[source];
-    for (std::size_t left = letters.size(); left > 0;) {
+        if (announced_.local()[source] == round) messages[source];
+    for (std::size_t left = messages.size(); left > 0;) {
         Message message;
         Context::here().runtime().job().receive(pgas::Runtime::exchange_port, message, true);
-        Heading heading;
-        std::memcpy(&heading, message.bytes.data(), sizeof heading);
-        // Others are of rounds in which not all ranks called the same.
-        if (heading.array != announced_.address() || heading.round != round) continue;
-        letters.at(message.source) = std::move(message.bytes);
+        MessageHeader header;
+        std::memcpy(&header, message.bytes.data(), sizeof header);
+        // Messages of a round in which the ranks did not agree.
+        if (header.array != announced_.address() || header.round != round) continue;
+        messages.at(message.source) = std::move(message.bytes);
         --left;
     }
-    for (const auto& [source, letter] : letters)
-        for (const std::byte* at = letter.data() + sizeof(Heading); at != letter.data() + letter.size();) {
-            Order order;
-            std::memcpy(&order, at, sizeof order);
-            at += sizeof order;
-            const Runs runs(order.slice, std::span(at, order.text_bytes));
-            at += order.text_bytes;
+    for (const auto& [source, message] : messages)
+        for (const std::byte* at = message.data() + sizeof(MessageHeader);
+             at != message.data() + message.size();) {
+            PackRequest request;
+            std::memcpy(&request, at, sizeof request);
+            at += sizeof request;
+            const Runs runs(request.slice, std::span(at, request.set_bytes));
+            at += request.set_bytes;
             std::uint64_t bytes = 0;
             runs.for_each([&](const Run& run) {
-                take(run.there, at + run.here, run.bytes);
+                take(run.part_offset, at + run.packed_offset, run.bytes);
                 bytes += run.bytes;
             });
             at += bytes;

@@ -9,7 +9,7 @@ bool IndexSet::insert_bits(std::int64_t number, std::uint64_t bits, std::uint64_
     std::size_t at = find(number);
     if (words_[at].bits == 0) {
         if (4 * (used_ + 1) > 3 * words_.size()) {
-            if (3 * memory() > most_bytes) return false;  // the old words and twice as many
+            if (3 * memory() > most_bytes) return false;  // the old table, and one of twice the size
             std::vector<Word> fewer(2 * words_.size());
             fewer.swap(words_);
             for (const Word& word : fewer)
@@ -34,7 +34,7 @@ void IndexSet::insert_run(std::int64_t first, std::int64_t count) {
 }
 
 void IndexSet::complete() {
-    if (!text_.empty()) return;
+    if (!encoded_.empty()) return;
     std::vector<Word*> ordered;
     for (Word& word : words_)
         if (word.bits != 0) ordered.push_back(&word);
@@ -42,11 +42,11 @@ void IndexSet::complete() {
               [](const Word* a, const Word* b) { return a->number < b->number; });
     runs_ = 0;
     std::int64_t before = 0;
-    std::int64_t first = 0, end = 0, written = 0;  // of the run that may go on; where the one before ended
+    std::int64_t first = 0, end = 0, written = 0;  // of the open run; the end of the last written run
     const auto write_run = [&] {
         if (first == end) return;
-        write_number(first - written);
-        write_number(end - first);
+        encode_number(first - written);
+        encode_number(end - first);
         written = end;
         ++runs_;
     };
@@ -69,13 +69,13 @@ void IndexSet::complete() {
         }
     }
     write_run();
-    text_.shrink_to_fit();
-    find_places();
+    encoded_.shrink_to_fit();
+    build_positions();
 }
 
 void IndexSet::close_gaps(std::int64_t most) {
     std::vector<std::pair<std::int64_t, std::int64_t>> gaps;
-    std::int64_t end = -1;  // of the run before
+    std::int64_t end = -1;  // of the previous run
     for_each_run([&](std::int64_t first, std::int64_t count) {
         if (end != -1 && first - end <= most) gaps.emplace_back(end, first - end);
         end = first + count;
@@ -89,7 +89,7 @@ void IndexSet::close_gaps(std::int64_t most) {
     *this = std::move(closed);
 }
 
-void IndexSet::find_places() {
+void IndexSet::build_positions() {
     constexpr std::int64_t most_each = 4;
     if (size_ == 0 || size_ > INT32_MAX) return;
     std::int64_t end = 0;
@@ -100,20 +100,20 @@ void IndexSet::find_places() {
     });
     const auto first_number = static_cast<std::int64_t>(first_);
     if ((end - first_number) / most_each > size_) return;
-    places_.assign(static_cast<std::size_t>(end - first_number), -1);
+    positions_.assign(static_cast<std::size_t>(end - first_number), -1);
     std::int32_t place = 0;
     for_each_run([&](std::int64_t first, std::int64_t count) {
         for (std::int64_t i = first; i < first + count; ++i)
-            places_[static_cast<std::size_t>(i - first_number)] = place++;
+            positions_[static_cast<std::size_t>(i - first_number)] = place++;
     });
     words_ = {};
 }
 
-void IndexSet::write_number(std::int64_t number) {
+void IndexSet::encode_number(std::int64_t number) {
     auto rest = static_cast<std::uint64_t>(number);
     for (; rest >= 128; rest >>= 7)
-        text_.push_back(static_cast<std::byte>(rest % 128 + 128));
-    text_.push_back(static_cast<std::byte>(rest));
+        encoded_.push_back(static_cast<std::byte>(rest % 128 + 128));
+    encoded_.push_back(static_cast<std::byte>(rest));
 }
 
 }  // namespace nearfetch::detail

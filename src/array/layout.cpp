@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What layouts of all dimensions and distributions have in common (nearfetch/detail/array/distribution.hpp).
+// The parts of layouts that do not depend on dimension and distribution
+// (nearfetch/detail/array/distribution.hpp).
 
 #include <limits>
 #include <nearfetch/detail/array/distribution.hpp>
@@ -11,8 +12,8 @@ namespace nearfetch::detail {
 
 namespace {
 
-// The best of those grids, the largest number first, that multiply to `ranks`: the smallest largest number,
-// then the smallest second one, and so on.
+// Finds the best factors of `ranks`, in descending order: the smallest first factor, then the smallest
+// second, and so on.
 bool fill_grid(Rank ranks, Rank most, std::span<Rank> grid) {
     if (grid.size() == 1) {
         grid[0] = ranks;

@@ -44,11 +44,11 @@ void Observer::seen(SetsByOwner sets) {
     }
 }
 
-SetTexts texts_of(SetsByOwner& sets) {
-    SetTexts texts;
+EncodedSets encode_sets(SetsByOwner& sets) {
+    EncodedSets texts;
     for (auto& [owner, set] : sets) {
         set.complete();
-        texts[owner].assign(set.text().begin(), set.text().end());
+        texts[owner].assign(set.encoded().begin(), set.encoded().end());
     }
     return texts;
 }
@@ -56,7 +56,7 @@ SetTexts texts_of(SetsByOwner& sets) {
 void require_observer(const Observer* observer) {
     if (observer == nullptr)
         throw Error("prefetch_observed: nothing was observed", "it prefetches what was read since observe()",
-                    "call observe() before the reads that are to be learned from");
+                    "call observe() before the reads that are to be observed");
 }
 
 }  // namespace nearfetch::detail

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How prefetched slices become fresh: fetched around the page cache, which would keep a second copy and
-// forget something else for it (LAPPS, section 5.4), published, and stamped.
+// Fetches prefetched slices: bypasses the page cache, publishes and stamps. Through the page cache a second
+// copy would evict other data (LAPPS, section 5.4).
 
 #include "array/refresh.hpp"
 
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "array/entry_lock.hpp"
-#include "array/pieces.hpp"
+#include "array/fragments.hpp"
 #include "array/strategy_timer.hpp"
 #include "cache/prefetch_buffer/prefetch_buffer.hpp"
 #include "pgas/runtime.hpp"
@@ -20,21 +20,22 @@ using pgas::Context;
 
 namespace {
 
-// Slices that are fetched because another one of their array is.
+// Limit for slices that are fetched along with a wanted one.
 constexpr std::uint64_t most_together_bytes = std::uint64_t{1} << 20;
-// Of a slice that arrives beside what is read meanwhile.
-constexpr std::uint64_t most_twice_bytes = std::uint64_t{256} << 10;
+// Limit for a staging buffer; larger slices are fetched in fragments.
+constexpr std::uint64_t most_staged_bytes = std::uint64_t{256} << 10;
 
 PrefetchBuffer& buffer() { return Context::here().runtime().prefetch_buffer(); }
 
-/// While it lives nobody reads the entry, if it is consistent, which then is locked.
+/// While it lives, the sequence number of a consistent entry is odd and readers retry. \pre such an entry is
+/// locked
 class Overwriting {
   public:
     explicit Overwriting(PrefetchEntry& entry) : entry_(entry) {
-        if (entry_.consistent) entry_.begin_runs();
+        if (entry_.consistent) entry_.begin_update();
     }
     ~Overwriting() {
-        if (entry_.consistent) entry_.end_runs();
+        if (entry_.consistent) entry_.end_update();
     }
     Overwriting(const Overwriting&) = delete;
     Overwriting& operator=(const Overwriting&) = delete;
@@ -43,32 +44,32 @@ class Overwriting {
     PrefetchEntry& entry_;
 };
 
-/// What is fetched of an entry: what it has, or, where that is spread, all around it, too.
+/// A fetch of an entry: of its packed elements, or of the whole range around them.
 class Arrival {
   public:
-    /// \param unread nobody reads a consistent one meanwhile
+    /// \param unread whether nobody reads a consistent entry meanwhile
     Arrival(PrefetchEntry& what, StrategySelector::Strategy strategy, bool unread)
         : entry(&what),
           whole_(what.only == nullptr ||
-                 (what.spread != nullptr && strategy == StrategySelector::Strategy::whole)),
-          in_place_((unread || !what.consistent) && (whole_ || what.spread == nullptr)) {}
+                 (what.strategy_selector != nullptr && strategy == StrategySelector::Strategy::whole)),
+          in_place_((unread || !what.consistent) && (whole_ || what.strategy_selector == nullptr)) {}
 
     std::uint64_t bytes() const { return whole_ ? entry->slice.bytes() : entry->bytes(); }
-    // Readers wait for one that comes in pieces, which else would be in memory twice.
-    bool comes_in_runs() const { return !in_place_ && whole_ && bytes() > most_twice_bytes; }
+    // Readers wait while fragments arrive. A staging buffer for all of it would take too much memory.
+    bool comes_in_fragments() const { return !in_place_ && whole_ && bytes() > most_staged_bytes; }
     SliceMove begin() {
         if (!in_place_) memory_ = std::make_unique_for_overwrite<std::byte[]>(bytes());
         return {entry->slice, in_place_ ? entry->data : memory_.get(), whole_ ? nullptr : entry->only.get()};
     }
-    /// Not all of it has come.
+    /// The fetch failed, perhaps in part.
     void fail() {
-        if (in_place_) entry->lost();
+        if (in_place_) entry->mark_lost();
     }
     void publish() {
         if (memory_ == nullptr) return;
         const Overwriting overwriting(*entry);
         if (whole_)
-            entry->publish_piece(0, {memory_.get(), bytes()});
+            entry->publish_fragment(0, {memory_.get(), bytes()});
         else
             entry->publish_packed(memory_.get());
     }
@@ -77,22 +78,23 @@ class Arrival {
 
   private:
     bool whole_;
-    bool in_place_;  ///< else it arrives in other memory: readers see all of an update or nothing of it
+    bool in_place_;  ///< else it is staged, so that readers see all of an update or none
     std::unique_ptr<std::byte[]> memory_;
 };
 
-// What an acquire has made stale is wanted again soon if it was read after the last one. So the first access
-// to one of an array's slices brings all of these, at the same time, as far as they are small: what is large
-// takes its time on the network anyway, and is in memory twice while it comes.
+// A slice that was read since the last acquire is likely to be read after the next one. So the first access
+// to a stale slice also fetches its array's other stale slices that were used. Large slices are left out:
+// their transfer time dominates, and staging them takes memory.
 void refresh_together(PrefetchEntry& wanted, Context& context, Code pack) {
     std::vector<PrefetchEntry*> entries{&wanted};
     std::vector<EntryLock> locks;
     std::uint64_t bytes = wanted.bytes();
-    buffer().for_each_beside(wanted, [&](PrefetchEntry& other) {
+    buffer().for_each_of_same_array(wanted, [&](PrefetchEntry& other) {
         if (!other.consistent || &other == &wanted || bytes + other.bytes() > most_together_bytes) return;
         if (!other.try_lock()) return;
         locks.emplace_back(other);
-        if (!other.used() || other.fresh(context.acquired()) || other.held_by_other(context.release_count()))
+        if (!other.was_used() || other.is_fresh(context.acquired()) ||
+            other.is_held_by_other(context.release_count()))
             return;
         bytes += other.bytes();
         entries.push_back(&other);
@@ -103,37 +105,37 @@ void refresh_together(PrefetchEntry& wanted, Context& context, Code pack) {
 }  // namespace
 
 void refresh(std::span<PrefetchEntry* const> entries, Context& context, Code pack,
-             const PrefetchEntry* wanted, const Meanwhile& meanwhile) {
-    StrategySelector* choice = nullptr;
+             const PrefetchEntry* wanted, const OverlapWork& overlap_work) {
+    StrategySelector* selector = nullptr;
     std::uint64_t wanted_bytes = 0;
     for (const PrefetchEntry* const entry : entries) {
         wanted_bytes += entry->bytes();
-        if (entry->spread != nullptr) choice = entry->spread;  // an array has one
+        if (entry->strategy_selector != nullptr) selector = entry->strategy_selector;  // one per array
     }
-    const StrategyTimer timer(choice, wanted_bytes, context);
+    const StrategyTimer timer(selector, wanted_bytes, context);
     std::vector<Arrival> arrivals;
-    // A thread that begins to read meanwhile waits for the lock: to it they are stale.
+    // A thread that starts to read finds the entry stale and waits for its lock.
     const bool unread = context.runtime().single_threaded();
     for (PrefetchEntry* const entry : entries)
         arrivals.emplace_back(*entry, timer.strategy(), unread);
     const auto came = [&](const Arrival& arrival, Stamp issued) {
         buffer().count_update(arrival.bytes());
         if (wanted == nullptr || wanted == arrival.entry)
-            arrival.entry->arrived(issued);
+            arrival.entry->mark_fetched(issued);
         else
-            arrival.entry->arrived_unread(issued);
+            arrival.entry->mark_fetched_unread(issued);
     };
     for (const Packer packer : {Packer::requester, Packer::owner}) {
         std::vector<Arrival*> together;
         std::vector<SliceMove> moves;
         for (Arrival& arrival : arrivals) {
-            if (arrival.entry->packer != packer || arrival.comes_in_runs()) continue;
+            if (arrival.entry->packer != packer || arrival.comes_in_fragments()) continue;
             together.push_back(&arrival);
             moves.push_back(arrival.begin());
         }
         const Stamp issued = context.runtime().clock().now();
         try {
-            get_slices(moves, packer, true, pack, moves.empty() ? Meanwhile{} : meanwhile);
+            get_slices(moves, packer, true, pack, moves.empty() ? OverlapWork{} : overlap_work);
         } catch (...) {
             for (Arrival* const arrival : together)
                 arrival->fail();
@@ -145,14 +147,15 @@ void refresh(std::span<PrefetchEntry* const> entries, Context& context, Code pac
         }
     }
     for (const Arrival& arrival : arrivals) {
-        if (!arrival.comes_in_runs()) continue;
+        if (!arrival.comes_in_fragments()) continue;
         PrefetchEntry& entry = *arrival.entry;
         const Stamp issued = context.runtime().clock().now();
         {
             const Overwriting overwriting(entry);
-            get_runs(
-                entry.slice, entry.packer, pack,
-                [&](std::uint64_t at, std::span<const std::byte> piece) { entry.publish_piece(at, piece); });
+            get_fragments(entry.slice, entry.packer, pack,
+                          [&](std::uint64_t at, std::span<const std::byte> fragment) {
+                              entry.publish_fragment(at, fragment);
+                          });
         }
         came(arrival, issued);
     }
@@ -167,27 +170,28 @@ bool read_prefetched(PrefetchedSlice& slice, Code pack, std::int64_t position, v
     if (entry.read(offset, to, size, context.acquired())) [[likely]]
         return true;
     const EntryLock lock(entry, context);
-    if (!entry.reveal(context.acquired())) {
-        if (entry.held_by_other(context.release_count())) return false;
+    if (!entry.publish_unread(context.acquired())) {
+        if (entry.is_held_by_other(context.release_count())) return false;
         refresh_together(entry, context, pack);
     }
     entry.copy(offset, to, size);
     return true;
 }
 
-void freshen_prefetched(std::span<PrefetchedSlice* const> slices, Code pack, const Meanwhile& meanwhile) {
+void refresh_stale(std::span<PrefetchedSlice* const> slices, Code pack, const OverlapWork& overlap_work) {
     Context& context = Context::here();
     std::vector<PrefetchEntry*> stale;
     std::vector<EntryLock> locks;
     for (PrefetchedSlice* const slice : slices) {
         PrefetchEntry& entry = entry_of(*slice);
-        if (!entry.consistent || entry.fresh(context.acquired())) continue;
+        if (!entry.consistent || entry.is_fresh(context.acquired())) continue;
         EntryLock lock(entry, context);
-        if (entry.reveal(context.acquired()) || entry.held_by_other(context.release_count())) continue;
+        if (entry.publish_unread(context.acquired()) || entry.is_held_by_other(context.release_count()))
+            continue;
         locks.push_back(std::move(lock));
         stale.push_back(&entry);
     }
-    if (!stale.empty()) refresh(stale, context, pack, nullptr, meanwhile);
+    if (!stale.empty()) refresh(stale, context, pack, nullptr, overlap_work);
 }
 
 }  // namespace nearfetch::detail

@@ -9,9 +9,9 @@
 
 namespace nearfetch::detail {
 
-/// Fetches entries of one array, all at the same time. \pre the consistent ones are locked
-/// \param wanted by somebody now; nullptr: all of them are
+/// Fetches entries of one array together. \pre the consistent ones are locked
+/// \param wanted the entry that is read now; nullptr: all are
 void refresh(std::span<PrefetchEntry* const> entries, pgas::Context& context, Code pack,
-             const PrefetchEntry* wanted = nullptr, const Meanwhile& meanwhile = {});
+             const PrefetchEntry* wanted = nullptr, const OverlapWork& overlap_work = {});
 
 }  // namespace nearfetch::detail

@@ -20,7 +20,7 @@ constexpr std::align_val_t alignment{64};
 
 }  // namespace
 
-// Not touched: what no slice has takes no memory where there is much of it.
+// Not initialised: pages that no slice uses then take no physical memory.
 Replica::Replica(std::int64_t lower, std::int64_t elements, std::uint64_t element_bytes)
     : lower_(lower),
       element_bytes_(element_bytes),
@@ -30,19 +30,19 @@ Replica::Replica(std::int64_t lower, std::int64_t elements, std::uint64_t elemen
 
 Replica::~Replica() { ::operator delete(memory_, alignment); }
 
-bool Replica::find(const ArrayPrefetch& hook, std::uint64_t reader, std::span<const std::int64_t> indices,
+bool Replica::find(const ArrayPrefetch& array, std::uint64_t reader, std::span<const std::int64_t> indices,
                    const Box<1>& own) {
     if (reader_ == reader) return found_;
     struct Run {
         std::int64_t first, end;
-        PrefetchedSlice* slice;  ///< nullptr: own
+        PrefetchedSlice* slice;  ///< nullptr: own elements
         bool wanted;
     };
     std::vector<Run> runs;
     if (!own.empty()) runs.push_back({own.lower[0], own.upper[0], nullptr, false});
     for (Rank owner = 0; owner < ranks(); ++owner) {
-        const auto slices = hook.of(owner);
-        // Of several an access finds the consistent one.
+        const auto slices = array.of(owner);
+        // With several slices an access would have to prefer the consistent one.
         if (slices.size() != 1 || !has(*slices[0])) continue;
         const std::int64_t first = slices[0]->first[3];
         runs.push_back({first, first + slices[0]->slice.extent[3], slices[0], false});
@@ -67,28 +67,28 @@ bool Replica::find(const ArrayPrefetch& hook, std::uint64_t reader, std::span<co
     return found_;
 }
 
-ReplicaReading::ReplicaReading(const ArrayPrefetch& hook, std::uint64_t reader,
+ReplicaReading::ReplicaReading(const ArrayPrefetch& array, std::uint64_t reader,
                                std::span<const std::int64_t> indices, const Box<1>& own,
                                const void* own_elements) {
-    Replica* const replica = hook.replica();
+    Replica* const replica = array.replica();
     if (replica == nullptr) return;
     pgas::Context& context = pgas::Context::here();
     while (replica->locked_.exchange(true, std::memory_order_acquire))
         context.transport().yield();
     replica_.reset(replica);
-    if (!replica->find(hook, reader, indices, own)) return;
+    if (!replica->find(array, reader, indices, own)) return;
     auto copy_own = [&, copied = own.empty()]() mutable {
         if (std::exchange(copied, true)) return;
         copy_bytes(replica->at(own.lower[0]), static_cast<const std::byte*>(own_elements),
                    static_cast<std::uint64_t>(own.size()) * replica->element_bytes_);
     };
-    freshen_prefetched(replica->wanted_, hook.pack(), std::ref(copy_own));
+    refresh_stale(replica->wanted_, array.pack(), std::ref(copy_own));
     for (PrefetchedSlice* const slice : replica->wanted_) {
         PrefetchEntry& entry = entry_of(*slice);
         EntryLock(entry, context).keep();
         ++locked_;
-        // Another thread has put something that it has not released: nobody fetches that now.
-        if (entry.consistent && !entry.fresh(context.acquired())) return;
+        // Another thread has put elements and not released them. The entry cannot be fetched now.
+        if (entry.consistent && !entry.is_fresh(context.acquired())) return;
     }
     copy_own();
     origin_ = address_of_zero(replica->memory_, replica->lower_, replica->element_bytes_);

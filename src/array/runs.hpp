@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Slices as runs of bytes, and as messages say which they mean.
+// Slices as runs of bytes, and the messages that describe them.
 
 #include <algorithm>
 #include <cstring>
@@ -11,37 +11,37 @@
 
 namespace nearfetch::detail {
 
-/// What a message asks an owner for, or brings: of the slice all, or what the text behind it says. In a PUT
-/// the elements follow.
-struct Order {
+/// Header of a message to an owner. An encoded set follows it, unless the slice is complete; in a PUT also
+/// the elements.
+struct PackRequest {
     Slice slice;
-    std::uint64_t text_bytes = 0;
+    std::uint64_t set_bytes = 0;
 };
 
-/// Elements that lie side by side at the owner: where in its part, where in what is packed, how many; in
-/// bytes.
+/// Bytes that are contiguous at the owner. Offsets in the owner's part and in the packed slice, in bytes.
 struct Run {
-    std::uint64_t there;
-    std::uint64_t here;
+    std::uint64_t part_offset;
+    std::uint64_t packed_offset;
     std::uint64_t bytes;
 };
 
-/// A slice as runs.
+/// The runs of a slice.
 class Runs {
   public:
-    /// \param text of a set of the slice's elements; empty: all
-    explicit Runs(const Slice& slice, std::span<const std::byte> text = {}) : slice_(slice), text_(text) {
+    /// \param encoded_set a set of the slice's elements; empty: all
+    explicit Runs(const Slice& slice, std::span<const std::byte> encoded_set = {})
+        : slice_(slice), encoded_set_(encoded_set) {
         bytes_ = slice.element_bytes * static_cast<std::uint64_t>(slice.extent[3]);
         for (; first_ > 0 && slice.extent[first_] == slice.part[first_]; --first_)
             bytes_ *= static_cast<std::uint64_t>(slice.extent[first_ - 1]);
     }
-    explicit Runs(const SliceMove& move) : Runs(move.slice, text_of(move)) {}
+    explicit Runs(const SliceMove& move) : Runs(move.slice, encoded_set_of(move)) {}
     /// Calls visit(run) for each, in their order.
     template <class Visit>
     void for_each(Visit&& visit) const {
         std::uint64_t packed = 0;
-        if (!text_.empty()) {
-            IndexSet::for_each_run(text_, [&](std::int64_t first, std::int64_t count) {
+        if (!encoded_set_.empty()) {
+            IndexSet::for_each_run(encoded_set_, [&](std::int64_t first, std::int64_t count) {
                 const std::uint64_t bytes = slice_.element_bytes * static_cast<std::uint64_t>(count);
                 visit(Run{slice_.element_bytes * static_cast<std::uint64_t>(first), packed, bytes});
                 packed += bytes;
@@ -56,12 +56,12 @@ class Runs {
             packed += bytes_;
         });
     }
-    static std::span<const std::byte> text_of(const SliceMove& move) {
-        return move.only != nullptr ? move.only->text() : std::span<const std::byte>();
+    static std::span<const std::byte> encoded_set_of(const SliceMove& move) {
+        return move.only != nullptr ? move.only->encoded() : std::span<const std::byte>();
     }
 
   private:
-    /// The first index of each run of all that the slice has.
+    /// The first index of each run.
     Box<4> outer() const {
         Box<4> box(slice_.lower, slice_.lower);
         for (std::size_t d = 0; d < 4; ++d)
@@ -70,18 +70,18 @@ class Runs {
     }
 
     const Slice& slice_;
-    std::span<const std::byte> text_;
+    std::span<const std::byte> encoded_set_;
     std::uint64_t bytes_;
-    std::size_t first_ = 3;  ///< of the dimensions that a run goes through
+    std::size_t first_ = 3;  ///< first dimension that a run spans
 };
 
-/// An order, and what follows it.
-inline std::vector<std::byte> message_of(const Slice& slice, std::span<const std::byte> text,
-                                         std::span<const std::byte> elements) {
-    const Order order{slice, text.size()};
-    std::vector<std::byte> message(sizeof order + text.size() + elements.size());
-    std::memcpy(message.data(), &order, sizeof order);
-    std::ranges::copy(text, message.begin() + sizeof order);
+/// Header, set and elements as one message.
+inline std::vector<std::byte> make_pack_message(const Slice& slice, std::span<const std::byte> encoded_set,
+                                                std::span<const std::byte> elements) {
+    const PackRequest request{slice, encoded_set.size()};
+    std::vector<std::byte> message(sizeof request + encoded_set.size() + elements.size());
+    std::memcpy(message.data(), &request, sizeof request);
+    std::ranges::copy(encoded_set, message.begin() + sizeof request);
     std::ranges::copy(elements, message.end() - static_cast<std::ptrdiff_t>(elements.size()));
     return message;
 }

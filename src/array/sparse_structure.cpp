@@ -14,7 +14,7 @@ Layout<2> layout_of(std::int64_t rows, std::int64_t columns) {
     return Layout<2>(Box<2>({0, 0}, {rows, columns}), {ranks(), 1});
 }
 
-/// Numbers that were fetched from an owner: those of a set, packed.
+/// Numbers fetched from an owner: those of a set, packed.
 struct Fetched {
     IndexSet set;
     std::vector<std::int64_t> packed;
@@ -22,7 +22,7 @@ struct Fetched {
 };
 using FetchedByOwner = std::map<Rank, Fetched>;
 
-/// \param from where each owner has its numbers \param count_of so many
+/// \param from each owner's numbers \param count_of how many an owner has
 template <class CountOf>
 void fetch_all(FetchedByOwner& wanted, const ArrayMemory<std::int64_t>& from, const CountOf& count_of,
                Code pack) {
@@ -38,7 +38,7 @@ void fetch_all(FetchedByOwner& wanted, const ArrayMemory<std::int64_t>& from, co
     get_slices(moves, Packer::owner, true, pack);
 }
 
-/// The numbers that boxes have of row `i`, whose first number is `first`.
+/// Adds the numbers of row `i`'s non-zeros that are in boxes. `first` is the row's first number.
 void insert_wanted(IndexSet& numbers, std::int64_t i, std::int64_t first,
                    std::span<const std::int64_t> columns, std::span<const Box<2>> boxes) {
     std::vector<Box<2>> here;
@@ -57,10 +57,10 @@ SparseStructure::SparseStructure(std::int64_t rows, std::int64_t columns, std::s
                                  Agreement& agreement, const Where& where)
     : layout_(layout_of(rows, columns)), counts_(static_cast<std::size_t>(ranks())) {
     const Collective call("SparseMatrix", where);
-    // Before anything is allocated whose size follows from them.
+    // Before any allocation whose size depends on the arguments.
     agreement.check({{static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(columns), element_bytes}});
     std::tie(first_row_, end_row_) = rows_of(rank(), rows);
-    const std::int64_t most = rows_of(0, rows).second;  // the first rank has the most
+    const std::int64_t most = rows_of(0, rows).second;  // the first rank has the most rows
     starts_ = ArrayMemory<std::int64_t>(static_cast<std::size_t>(most + 1));
     own_starts_ = starts_.local();
 }
@@ -88,11 +88,11 @@ std::int64_t SparseStructure::number(const Index<2>& i) const {
     if (owns(i)) return own_number(i);
     if (const auto row = known_.find(i[0]); row != known_.end())
         return number_in(row->second.first, row->second.columns, i[1]);
-    const Place<2> place = layout_.place({i[0], 0});
+    const Location<2> location = layout_.locate({i[0], 0});
     std::int64_t bounds[2];
-    nearfetch::get<std::int64_t>(starts_.at_rank(place.rank) + place.local[0], bounds);
+    nearfetch::get<std::int64_t>(starts_.at_rank(location.rank) + location.local[0], bounds);
     std::vector<std::int64_t> columns(static_cast<std::size_t>(bounds[1] - bounds[0]));
-    nearfetch::get<std::int64_t>(columns_.at_rank(place.rank) + bounds[0], columns);
+    nearfetch::get<std::int64_t>(columns_.at_rank(location.rank) + bounds[0], columns);
     return number_in(bounds[0], columns, i[1]);
 }
 
@@ -129,7 +129,7 @@ SparseStructure::Insertion SparseStructure::prepare(const char* what, std::vecto
 
     to.counts = gathering.all(static_cast<std::int64_t>(after.size()));
     const auto most = static_cast<std::size_t>(*std::max_element(to.counts.begin(), to.counts.end()));
-    // Twice as much each time: what there was is at most as much again until it is needed.
+    // Grows by doubling, so that memory given up is at most as large as the memory in use.
     if (most > capacity() || capacity() == 0)
         to.columns = ArrayMemory<std::int64_t>(std::max({most, 2 * capacity(), std::size_t{1}}));
     return to;

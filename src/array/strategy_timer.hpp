@@ -8,25 +8,26 @@
 
 namespace nearfetch::detail {
 
-/// How sets of which owners have the elements here and there are fetched this time, and how long it takes.
-/// Where owners do not answer they pack nothing, and what lies between comes anyway.
+/// Applies and times a strategy for slices in the owner's layout: fetch the whole range, or only packed
+/// elements. Without owners that answer messages the whole range is fetched.
 class StrategyTimer {
   public:
-    /// \param choice nullptr: nothing is to be chosen \param bytes that are wanted
-    StrategyTimer(StrategySelector* choice, std::uint64_t bytes, pgas::Context& context)
-        : context_(context), choice_(context.answered() ? choice : nullptr), bytes_(bytes) {
-        if (choice_ == nullptr) return;
-        strategy_ = choice_->next();
+    /// \param selector nullptr: no choice \param bytes wanted bytes
+    StrategyTimer(StrategySelector* selector, std::uint64_t bytes, pgas::Context& context)
+        : context_(context), selector_(context.answered() ? selector : nullptr), bytes_(bytes) {
+        if (selector_ == nullptr) return;
+        strategy_ = selector_->next();
         begin_ns_ = context_.transport().now_ns();
     }
     StrategySelector::Strategy strategy() const { return strategy_; }
     void end() const {
-        if (choice_ != nullptr) choice_->took(strategy_, context_.transport().now_ns() - begin_ns_, bytes_);
+        if (selector_ != nullptr)
+            selector_->took(strategy_, context_.transport().now_ns() - begin_ns_, bytes_);
     }
 
   private:
     pgas::Context& context_;
-    StrategySelector* choice_;
+    StrategySelector* selector_;
     std::uint64_t bytes_;
     StrategySelector::Strategy strategy_ = StrategySelector::Strategy::whole;
     std::uint64_t begin_ns_ = 0;

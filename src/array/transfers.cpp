@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Slices on their way (nearfetch/detail/array/slices.hpp). All that can travel at the same time does: GETs
-// are started first, then owners are asked to pack, some at a time, and at last the GETs are waited for.
+// Transfers of slices (nearfetch/detail/array/slices.hpp). They overlap: GETs are started first, then owners
+// are asked to pack, a few at a time, then the GETs are waited for. Own parts are copied while GETs are
+// outstanding.
 //
-// Where what is wanted does not lie side by side, a GET also brings what is in between if that is little. A
-// network passes these bytes sooner than it starts another GET: on the modelled ones 1.5 to 8 KiB. An owner
-// is asked to pack where that takes many GETs, or they bring much in vain; one that is to stay passive where
-// that would be very many, or very much. What a rank has itself is copied while the GETs are under way.
+// One GET covers several runs if the gaps between them are small: a network moves a small gap faster than it
+// starts another GET. An owner packs if GETs would be many, or would move many unwanted bytes. An owner that
+// is to stay passive packs only if these numbers are very large.
 
 #include <algorithm>
 #include <cstring>
 #include <deque>
 #include <nearfetch/detail/array/slices.hpp>
 
-#include "array/pieces.hpp"
+#include "array/fragments.hpp"
 #include "array/runs.hpp"
 #include "base/copy.hpp"
 #include "pgas/context.hpp"
@@ -25,37 +25,36 @@ using pgas::Context;
 
 namespace {
 
-// So many GETs or PUTs, and so many bytes that nobody wants, are better than to interrupt the owner.
+// Up to so many GETs or PUTs and unwanted bytes are cheaper than an interruption of the owner.
 struct Limits {
     std::int64_t messages;
-    std::uint64_t given_along_bytes;
+    std::uint64_t unwanted_bytes;
 };
-// About as many take the time of a message there and back.
-constexpr Limits few{4, 8 * 1024};
-// An owner that is to stay passive. More of them take several times as long as the owner would.
-constexpr Limits many{16, 16 * 1024};
-// Transfers of a thread that are under way at a time.
-constexpr std::size_t most_under_way = 64;
-// And owners that are asked to pack, as far as their answers are small. What is larger is asked for in
-// pieces, the next one before the last has come: so the network has always something to do, and what is in
-// memory twice meanwhile is little.
+// About one round trip.
+constexpr Limits active_owner_limits{4, 8 * 1024};
+// For owners that should stay passive: beyond these, GETs take several times as long.
+constexpr Limits passive_owner_limits{16, 16 * 1024};
+// Limit of outstanding transfers per thread.
+constexpr std::size_t most_outstanding = 64;
+// Limits of outstanding pack requests. A larger slice is requested in fragments, and the next request is sent
+// before the last answer has come. So the network stays busy with small staging buffers.
 constexpr std::size_t most_asked = 8;
 constexpr std::uint64_t most_asked_bytes = 256 * 1024;
-constexpr std::uint64_t run_bytes_each = 64 * 1024;
-// That are under way where a slice arrives piece by piece.
-constexpr std::size_t most_runs = most_asked_bytes / run_bytes_each;
-// Of an answer; what is larger is fetched run by run.
+constexpr std::uint64_t fragment_bytes = 64 * 1024;
+// Outstanding GETs when a slice is fetched in fragments.
+constexpr std::size_t most_fragments = most_asked_bytes / fragment_bytes;
+// Limit of one answer; larger slices are fetched by runs.
 constexpr std::uint64_t most_answer_bytes = std::uint64_t{1} << 30;
-// Between two runs, to fetch them together; and of what is fetched together.
-constexpr std::uint64_t most_hole_bytes = 1024;
-constexpr std::uint64_t most_cover_bytes = 16 * 1024;
+// Limits of a GET that covers several runs: each gap, and its size.
+constexpr std::uint64_t most_gap_bytes = 1024;
+constexpr std::uint64_t most_covering_bytes = 16 * 1024;
 
 std::uint64_t bytes_of(const SliceMove& move) { return detail::bytes_of(move.slice, move.only); }
 
-/// Runs that one GET brings, with what is in between.
-class Cover final : public Transfer::State {
+/// A GET that covers several runs, and scatters them when it is complete.
+class CoveringGet final : public Transfer::State {
   public:
-    Cover(std::vector<Run> runs, std::byte* packed, std::vector<std::byte> covered, Transfer transfer)
+    CoveringGet(std::vector<Run> runs, std::byte* packed, std::vector<std::byte> covered, Transfer transfer)
         : runs_(std::move(runs)),
           packed_(packed),
           covered_(std::move(covered)),
@@ -75,8 +74,9 @@ class Cover final : public Transfer::State {
   private:
     void take_runs() {
         for (const Run& run : runs_)
-            copy_bytes(packed_ + run.here, covered_.data() + (run.there - runs_.front().there), run.bytes);
-        runs_.clear();  // once
+            copy_bytes(packed_ + run.packed_offset,
+                       covered_.data() + (run.part_offset - runs_.front().part_offset), run.bytes);
+        runs_.clear();  // only once
     }
 
     std::vector<Run> runs_;
@@ -85,13 +85,14 @@ class Cover final : public Transfer::State {
     Transfer transfer_;
 };
 
-/// Calls visit(runs) for those that one GET is to bring: one, or several with little in between.
+/// Calls visit(runs) for the runs of each GET: one run, or several with small gaps.
 template <class Visit>
-void for_each_cover(const Runs& all, const Visit& visit) {
+void for_each_covering_get(const Runs& all, const Visit& visit) {
     std::vector<Run> runs;
     all.for_each([&](const Run& run) {
-        if (!runs.empty() && (run.there - runs.back().there - runs.back().bytes > most_hole_bytes ||
-                              run.there + run.bytes - runs.front().there > most_cover_bytes)) {
+        if (!runs.empty() &&
+            (run.part_offset - runs.back().part_offset - runs.back().bytes > most_gap_bytes ||
+             run.part_offset + run.bytes - runs.front().part_offset > most_covering_bytes)) {
             visit(std::span<const Run>(runs));
             runs.clear();
         }
@@ -100,36 +101,37 @@ void for_each_cover(const Runs& all, const Visit& visit) {
     if (!runs.empty()) visit(std::span<const Run>(runs));
 }
 
-/// \param begin(address, memory, bytes) starts a GET \param add(transfer)
+/// \param begin begin(address, memory, bytes) starts a GET \param add add(transfer)
 template <class Begin, class Add>
 void start_gets(const SliceMove& move, const Begin& begin, const Add& add) {
-    for_each_cover(Runs(move), [&](std::span<const Run> runs) {
-        const std::uint64_t address = move.slice.address + runs.front().there;
+    for_each_covering_get(Runs(move), [&](std::span<const Run> runs) {
+        const std::uint64_t address = move.slice.address + runs.front().part_offset;
         if (runs.size() == 1) {
-            add(begin(address, move.packed + runs.front().here, runs.front().bytes));
+            add(begin(address, move.packed + runs.front().packed_offset, runs.front().bytes));
             return;
         }
-        std::vector<std::byte> covered(runs.back().there + runs.back().bytes - runs.front().there);
+        std::vector<std::byte> covered(runs.back().part_offset + runs.back().bytes -
+                                       runs.front().part_offset);
         Transfer transfer = begin(address, covered.data(), covered.size());
-        add(Transfer(std::make_unique<Cover>(std::vector<Run>(runs.begin(), runs.end()), move.packed,
-                                             std::move(covered), std::move(transfer))));
+        add(Transfer(std::make_unique<CoveringGet>(std::vector<Run>(runs.begin(), runs.end()), move.packed,
+                                                   std::move(covered), std::move(transfer))));
     });
 }
 
-/// Transfers under way, in the order of their start.
-class Flight {
+/// Outstanding transfers, the oldest first.
+class OutstandingTransfers {
   public:
     void add(Transfer transfer) {
-        if (transfers_.size() == most_under_way) land();
+        if (transfers_.size() == most_outstanding) wait_for_oldest();
         transfers_.push_back(std::move(transfer));
     }
-    void land_all() {
+    void wait_for_all() {
         while (!transfers_.empty())
-            land();
+            wait_for_oldest();
     }
 
   private:
-    void land() {
+    void wait_for_oldest() {
         Transfer oldest = std::move(transfers_.front());
         transfers_.pop_front();
         oldest.wait();
@@ -145,22 +147,24 @@ std::byte* own_part(const Slice& slice) {
 
 void pack(const Slice& slice, const Runs& runs, std::byte* packed) {
     const std::byte* const part = own_part(slice);
-    runs.for_each([&](const Run& run) { copy_bytes(packed + run.here, part + run.there, run.bytes); });
+    runs.for_each(
+        [&](const Run& run) { copy_bytes(packed + run.packed_offset, part + run.part_offset, run.bytes); });
 }
 
 void unpack(const Slice& slice, const std::byte* packed) {
     std::byte* const part = own_part(slice);
-    Runs(slice).for_each([&](const Run& run) { copy_bytes(part + run.there, packed + run.here, run.bytes); });
+    Runs(slice).for_each(
+        [&](const Run& run) { copy_bytes(part + run.part_offset, packed + run.packed_offset, run.bytes); });
 }
 
 bool may_ask(const Context& context, const SliceMove& move) {
     return bytes_of(move) <= most_answer_bytes && context.answered();
 }
 
-/// Calls visit(piece) for pieces of a slice that follow each other when packed; for all of a set.
+/// Calls visit(fragment) for consecutive fragments of a packed slice. A set is one fragment.
 template <class Visit>
-void for_each_piece(const SliceMove& move, const Visit& visit) {
-    if (move.only != nullptr || move.slice.bytes() <= run_bytes_each) {
+void for_each_fragment(const SliceMove& move, const Visit& visit) {
+    if (move.only != nullptr || move.slice.bytes() <= fragment_bytes) {
         visit(move);
         return;
     }
@@ -170,58 +174,57 @@ void for_each_piece(const SliceMove& move, const Visit& visit) {
     const std::int64_t extent = move.slice.extent[d];
     const std::uint64_t row_bytes = move.slice.bytes() / static_cast<std::uint64_t>(extent);
     const std::int64_t rows =
-        std::max<std::int64_t>(1, static_cast<std::int64_t>(run_bytes_each / row_bytes));
+        std::max<std::int64_t>(1, static_cast<std::int64_t>(fragment_bytes / row_bytes));
     for (std::int64_t row = 0; row < extent; row += rows) {
-        SliceMove piece = move;
-        piece.slice.lower[d] += row;
-        piece.slice.extent[d] = std::min(rows, extent - row);
-        if (piece.packed != nullptr) piece.packed += static_cast<std::uint64_t>(row) * row_bytes;
-        if (row_bytes > run_bytes_each && d < 3)
-            for_each_piece(piece, visit);
+        SliceMove fragment = move;
+        fragment.slice.lower[d] += row;
+        fragment.slice.extent[d] = std::min(rows, extent - row);
+        if (fragment.packed != nullptr) fragment.packed += static_cast<std::uint64_t>(row) * row_bytes;
+        if (row_bytes > fragment_bytes && d < 3)
+            for_each_fragment(fragment, visit);
         else
-            visit(piece);
+            visit(fragment);
     }
 }
 
-/// Whether it is better than GETs: of these there were many, or they brought much that nobody wants.
+/// Whether the owner should pack: there would be many GETs, or many unwanted bytes.
 bool owner_packs(const Context& context, const SliceMove& move, Packer packer) {
-    const Limits& most = packer == Packer::owner ? few : many;
+    const Limits& most = packer == Packer::owner ? active_owner_limits : passive_owner_limits;
     std::int64_t gets = 0;
     std::uint64_t bytes = 0;
-    for_each_cover(Runs(move), [&](std::span<const Run> runs) {
+    for_each_covering_get(Runs(move), [&](std::span<const Run> runs) {
         ++gets;
-        bytes += runs.back().there + runs.back().bytes - runs.front().there;
+        bytes += runs.back().part_offset + runs.back().bytes - runs.front().part_offset;
     });
-    return (gets > most.messages || bytes - bytes_of(move) > most.given_along_bytes) &&
-           may_ask(context, move);
+    return (gets > most.messages || bytes - bytes_of(move) > most.unwanted_bytes) && may_ask(context, move);
 }
 
-/// Whether it is better than PUTs.
+/// Whether the owner should unpack: there would be many PUTs.
 bool owner_unpacks(const Context& context, const SliceMove& move) {
     std::int64_t puts = 0;
     Runs(move).for_each([&](const Run&) { ++puts; });
-    return puts > few.messages && may_ask(context, move);
+    return puts > active_owner_limits.messages && may_ask(context, move);
 }
 
 }  // namespace
 
 void pack_here(const void* closure, void* result) {
-    const auto* const order = static_cast<const Order*>(closure);
-    const std::span text(reinterpret_cast<const std::byte*>(order + 1), order->text_bytes);
-    pack(order->slice, Runs(order->slice, text), static_cast<std::byte*>(result));
+    const auto* const request = static_cast<const PackRequest*>(closure);
+    const std::span encoded_set(reinterpret_cast<const std::byte*>(request + 1), request->set_bytes);
+    pack(request->slice, Runs(request->slice, encoded_set), static_cast<std::byte*>(result));
 }
 
 void unpack_here(const void* closure, void* /*result*/) {
-    const auto* const order = static_cast<const Order*>(closure);
-    unpack(order->slice, reinterpret_cast<const std::byte*>(order + 1));
+    const auto* const request = static_cast<const PackRequest*>(closure);
+    unpack(request->slice, reinterpret_cast<const std::byte*>(request + 1));
 }
 
-void get_slices(std::span<const SliceMove> moves, Packer packer, bool around, Code pack_code,
-                const Meanwhile& meanwhile) {
+void get_slices(std::span<const SliceMove> moves, Packer packer, bool bypass_cache, Code pack_code,
+                const OverlapWork& overlap_work) {
     Context& context = Context::here();
     const Rank self = context.runtime().job().rank();
-    Flight flight;
-    std::deque<std::vector<std::byte>> orders;
+    OutstandingTransfers outstanding;
+    std::deque<std::vector<std::byte>> requests;
     std::vector<Context::Call> asked;
     std::vector<const SliceMove*> own;
     for (const SliceMove& move : moves) {
@@ -230,67 +233,69 @@ void get_slices(std::span<const SliceMove> moves, Packer packer, bool around, Co
         if (slice.owner == self) {
             own.push_back(&move);
         } else if (owner_packs(context, move, packer)) {
-            for_each_piece(move, [&](const SliceMove& piece) {
-                orders.push_back(message_of(piece.slice, Runs::text_of(piece), {}));
-                asked.push_back({slice.owner, context.runtime().code_offset(pack_code), orders.back(),
-                                 bytes_of(piece), Context::Call::copy_to(piece.packed), true});
+            for_each_fragment(move, [&](const SliceMove& fragment) {
+                requests.push_back(make_pack_message(fragment.slice, Runs::encoded_set_of(fragment), {}));
+                asked.push_back({slice.owner, context.runtime().code_offset(pack_code), requests.back(),
+                                 bytes_of(fragment), Context::Call::copy_to(fragment.packed), true});
             });
         } else {
             const auto begin = [&](std::uint64_t address, std::byte* to, std::uint64_t bytes) {
-                return around ? context.start_fetch(slice.owner, address, to, bytes)
-                              : context.start_get(slice.owner, address, to, bytes);
+                return bypass_cache ? context.start_fetch(slice.owner, address, to, bytes)
+                                    : context.start_get(slice.owner, address, to, bytes);
             };
-            start_gets(move, begin, [&](Transfer transfer) { flight.add(std::move(transfer)); });
+            start_gets(move, begin, [&](Transfer transfer) { outstanding.add(std::move(transfer)); });
         }
     }
     for (const SliceMove* const move : own)
         pack(move->slice, Runs(*move), move->packed);
-    if (meanwhile) meanwhile();
-    // Not all ranks ask the same one first.
+    if (overlap_work) overlap_work();
+    // Ranks start with different owners, to spread the load.
     std::stable_partition(asked.begin(), asked.end(),
                           [&](const Context::Call& call) { return call.rank > self; });
     context.call(asked, std::memory_order_release, {most_asked, most_asked_bytes});
-    flight.land_all();
+    outstanding.wait_for_all();
 }
 
-void get_runs(const Slice& slice, Packer packer, Code pack_code, const TakePiece& take) {
-    struct Piece {
+void get_fragments(const Slice& slice, Packer packer, Code pack_code, const TakeFragment& take) {
+    struct Fragment {
         SliceMove move;
         std::uint64_t at;
-        std::vector<std::byte> memory;  ///< of an order, or of elements that are on their way
+        std::vector<std::byte> memory;  ///< of the request, or of elements in transit
         std::vector<Transfer> transfers;
     };
     Context& context = Context::here();
-    std::deque<Piece> pieces;
+    std::deque<Fragment> fragments;
     std::uint64_t at = 0;
-    for_each_piece(SliceMove{slice}, [&](const SliceMove& move) {
-        pieces.push_back({move, at, {}, {}});
+    for_each_fragment(SliceMove{slice}, [&](const SliceMove& move) {
+        fragments.push_back({move, at, {}, {}});
         at += bytes_of(move);
     });
     if (owner_packs(context, SliceMove{slice}, packer)) {
         std::vector<Context::Call> asked;
-        for (Piece& piece : pieces) {
-            piece.memory = message_of(piece.move.slice, {}, {});
+        for (Fragment& fragment : fragments) {
+            fragment.memory = make_pack_message(fragment.move.slice, {}, {});
             asked.push_back(
-                {slice.owner, context.runtime().code_offset(pack_code), piece.memory, bytes_of(piece.move),
-                 [&take, &piece](std::span<const std::byte> elements) { take(piece.at, elements); }, true});
+                {slice.owner, context.runtime().code_offset(pack_code), fragment.memory,
+                 bytes_of(fragment.move),
+                 [&take, &fragment](std::span<const std::byte> elements) { take(fragment.at, elements); },
+                 true});
         }
         context.call(asked, std::memory_order_release, {most_asked, most_asked_bytes});
         return;
     }
-    const auto start = [&](Piece& piece) {
-        piece.memory.resize(bytes_of(piece.move));
-        piece.move.packed = piece.memory.data();
-        piece.transfers = start_get_slices(std::span(&piece.move, 1));
+    const auto start = [&](Fragment& fragment) {
+        fragment.memory.resize(bytes_of(fragment.move));
+        fragment.move.packed = fragment.memory.data();
+        fragment.transfers = start_get_slices(std::span(&fragment.move, 1));
     };
     std::size_t started = 0;
-    while (!pieces.empty()) {
-        for (; started < std::min(pieces.size(), most_runs); ++started)
-            start(pieces[started]);
-        for (Transfer& transfer : pieces.front().transfers)
+    while (!fragments.empty()) {
+        for (; started < std::min(fragments.size(), most_fragments); ++started)
+            start(fragments[started]);
+        for (Transfer& transfer : fragments.front().transfers)
             transfer.wait();
-        take(pieces.front().at, pieces.front().memory);
-        pieces.pop_front();
+        take(fragments.front().at, fragments.front().memory);
+        fragments.pop_front();
         --started;
     }
 }
@@ -312,29 +317,29 @@ void put_slices(std::span<const SliceMove> moves, Code unpack_code) {
     Context& context = Context::here();
     const Rank self = context.runtime().job().rank();
     const std::int64_t code = context.runtime().code_offset(unpack_code);
-    Flight flight;
+    OutstandingTransfers outstanding;
     for (const SliceMove& move : moves) {
         const Slice& slice = move.slice;
         if (slice.bytes() == 0) continue;
         if (slice.owner == self) {
             unpack(slice, move.packed);
         } else if (owner_unpacks(context, move)) {
-            const std::vector<std::byte> message = message_of(slice, {}, {move.packed, slice.bytes()});
+            const std::vector<std::byte> message = make_pack_message(slice, {}, {move.packed, slice.bytes()});
             const Context::Call call{slice.owner, code, message, 0, {}, true};
             context.call(std::span(&call, 1), std::memory_order_release);
-            // What the cache has of these bytes is older now.
+            // The cache's copies of these bytes are stale now.
             Runs(move).for_each([&](const Run& run) {
-                const std::uint64_t address = slice.address + run.there;
+                const std::uint64_t address = slice.address + run.part_offset;
                 context.forget(slice.owner, {address, address + run.bytes});
             });
         } else {
             Runs(move).for_each([&](const Run& run) {
-                flight.add(context.start_put(slice.owner, slice.address + run.there, move.packed + run.here,
-                                             run.bytes));
+                outstanding.add(context.start_put(slice.owner, slice.address + run.part_offset,
+                                                  move.packed + run.packed_offset, run.bytes));
             });
         }
     }
-    flight.land_all();
+    outstanding.wait_for_all();
 }
 
 }  // namespace nearfetch::detail

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The C API's gets, puts and what orders them. All is checked here once; the rest is the engine's.
+// Gets, puts and ordering of the C API. Arguments are checked here once; the engine does the work.
 
 #include <limits>
 #include <string>
@@ -72,7 +72,7 @@ nearfetch_status outcome(const nearfetch_cache& cache, Access access, int status
 
 namespace {
 
-// What a hit executes is a function of the API and what is inlined into it; the rest is kept out of it.
+// Inlined, so that a hit is one function; the slow path stays out of it.
 template <class Move>
 [[gnu::always_inline]] inline nearfetch_status moved(const Access& access, nearfetch_cache* cache,
                                                      const nearfetch_task* task, const void* memory,
@@ -112,7 +112,7 @@ nearfetch_status nearfetch_prefetch(nearfetch_cache* cache, const nearfetch_task
     return capi::guarded(NEARFETCH_TRANSFER_FAILED, [&] {
         if (cache == nullptr || task == nullptr)
             return capi::refuse({"prefetch", rank, address, bytes}, cache, task, &rank);
-        // A hint is never an error; what cannot be fetched is left out.
+        // A hint never fails; bytes that cannot be fetched are skipped.
         if (rank >= 0 && bytes != 0) cache->engine.prefetch(capi::clock_of(*task), rank, address, bytes);
         return NEARFETCH_OK;
     });

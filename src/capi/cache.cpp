@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The C API's caches: how they are made, what they have done, how they end.
+// Caches of the C API: creation, statistics, destruction.
 
 #include "capi/cache.hpp"
 
@@ -19,8 +19,8 @@ using nearfetch::PageCacheConfig;
 
 namespace {
 
-/// Copies a caller's struct, whose own version may be older or newer than ours. What is behind an older one's
-/// end reads as zero; what a newer one has behind ours has to be zero: it would not be heeded.
+/// Copies a caller's struct, which may be of an older or newer version. Fields that an older one lacks are
+/// zero. Fields that only a newer one has must be zero, because they would be ignored.
 /// \throws Error
 template <class Struct>
 Struct copy_of(const Struct& theirs, std::size_t least, const char* name) {

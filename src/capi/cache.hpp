@@ -13,12 +13,12 @@
 struct nearfetch_cache {
     nearfetch_cache(const nearfetch::PageCacheConfig& config, const nearfetch_transport& table)
         : transport(table), engine(config, transport) {
-        transport.reserve(config.operations);  // which the engine has checked
+        transport.reserve(config.operations);  // checked by the engine
     }
 
-    /// Whether these are bytes, and all addressable. The core knows lines and pages, some of which memory
-    /// ends in: who asks for what lies behind its end must not be served from there. So each access is looked
-    /// at, and what the transport said last is kept for each of some ranks.
+    /// Whether all these bytes are addressable. The cache holds whole lines, and memory may end within one:
+    /// bytes beyond the end must not be served. So each access is checked, and the transport's last answer is
+    /// kept for several ranks.
     bool addressable(std::int32_t rank, std::uint64_t address, std::uint64_t bytes) {
         const Memory& known = memories[static_cast<std::uint32_t>(rank) % memories.size()];
         if (known.rank == rank && known.range.begin <= address && address < known.range.end &&
@@ -27,7 +27,7 @@ struct nearfetch_cache {
         return ask_addressable(rank, address, bytes);
     }
     bool ask_addressable(std::int32_t rank, std::uint64_t address, std::uint64_t bytes);
-    /// What a program acquires or invalidates may be memory that is another's by now.
+    /// After an acquire or invalidation the memory may have been reallocated.
     void forget_memories() noexcept { memories.fill({}); }
 
     struct Memory {
@@ -37,29 +37,29 @@ struct nearfetch_cache {
     std::array<Memory, 8> memories;
     nearfetch::capi::TableTransport transport;
     nearfetch::PageEngine engine;
-    std::uint64_t requests = 0;  ///< not waited for
+    std::uint64_t requests = 0;  ///< not waited for yet
 };
 
 namespace nearfetch::capi {
 
-/// What was done to which bytes, for a message.
+/// An access, for messages.
 struct Access {
     const char* what;
     std::int32_t rank;
     std::uint64_t address;
     std::uint64_t bytes;
-    bool moves = false;  ///< a get or put, of which nothing is done when there are no bytes
+    bool moves = false;  ///< a get or put; with no bytes it does nothing
 };
 
-/// Whether a get or put can be begun, looked at on every hit.
+/// Whether a get or put can begin; checked on every hit.
 inline bool possible(const Access& access, nearfetch_cache* cache, const nearfetch_task* task,
                      const void* memory) {
     return cache != nullptr && task != nullptr && memory != nullptr &&
            cache->addressable(access.rank, access.address, access.bytes);
 }
-/// Why it cannot be done, before it is begun. By value, so that a hit keeps it in registers. \pre it cannot
+/// Reports why it cannot begin. By value, so that a hit keeps it in registers. \pre it cannot
 [[gnu::cold]] nearfetch_status refuse(Access access, const void* cache, const void* task, const void* memory);
-/// NEARFETCH_OK, or what the engine's status means. \param what_to_do about a transfer that failed
+/// NEARFETCH_OK, or the API's status for an engine status. \param what_to_do advice after a failed transfer
 [[gnu::cold]] nearfetch_status outcome(const nearfetch_cache& cache, Access access, int status,
                                        const char* what_to_do);
 

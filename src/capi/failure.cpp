@@ -11,7 +11,7 @@ namespace nearfetch::capi {
 
 namespace {
 
-// Of fixed size, so that there is a message when there is no memory.
+// Of fixed size, so that it works when memory is exhausted.
 thread_local char last_message[1024] = "";
 thread_local int last_transport_status = 0;
 

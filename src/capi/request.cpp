@@ -27,7 +27,7 @@ struct nearfetch_request {
         return capi::outcome(cache, access, status, "start it again");
     }
 
-    /// Of the kind T, which stays where it is.
+    /// A request of the kind T; not movable.
     template <class T, class Request>
     void begin(const nearfetch_task& task, const Request& request) {
         transfer_ =
@@ -44,7 +44,7 @@ struct nearfetch_request {
 
 namespace {
 
-/// Begins what `request_of` describes. What is at its end already needs no request.
+/// Begins the request of `request_of`. A complete one needs no object.
 template <class Transfer, class RequestOf>
 nearfetch_status begin(const capi::Access& access, nearfetch_cache* cache, const nearfetch_task* task,
                        const void* memory, nearfetch_request** request, const RequestOf& request_of) {

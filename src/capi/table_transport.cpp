@@ -13,8 +13,7 @@ void TableTransport::reserve(std::size_t operations) {
     grow(operations);
 }
 
-/// Records whose operations were reported may still stand in somebody's list, so there may be more of them
-/// than operations.
+/// Reported records may still be in a caller's list, so there may be more records than operations.
 void TableTransport::grow(std::size_t count) {
     spare_.reserve(records_.size() + count);
     for (std::size_t i = 0; i < count; ++i)
@@ -50,7 +49,8 @@ void TableTransport::give_back(Record& record) {
     if (record.reported && record.lists == 0) spare_.push_back(&record);
 }
 
-/// Asks the table for what is not done yet, the oldest first. Others may come and go meanwhile.
+/// Passes outstanding operations to the table's function, the oldest first. The set may change during the
+/// call.
 void TableTransport::ask(Ask function) {
     std::array<nearfetch_operation*, list_max> list;
     std::array<Record*, list_max> listed;

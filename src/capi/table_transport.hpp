@@ -3,11 +3,10 @@
 
 // A runtime's network, given as a table of C functions, as a transport.
 //
-// The table's wait may run other tasks of the thread, and these may come back here while it runs: on another
-// stack, or on top of it. Then several calls ask for the same operation, and whichever sees it done first
-// reports it. So operations are records that stay in one place and are shared by all who ask; a record is
-// used again only when it was reported and nobody's list has it any more. A runtime never meets a handle that
-// it has given up: it looks at `done` first.
+// The table's wait may run other tasks of the thread, and these may call back, on another stack or on top of
+// it. Then several calls ask for the same operation, and the first that sees it done reports it. So an
+// operation is a record at a fixed address, shared by all callers. It is reused when it was reported and is
+// in no list any more. A runtime never sees a handle that it has freed: it checks `done` first.
 
 #include <nearfetch/nearfetch.h>
 
@@ -21,11 +20,11 @@ namespace nearfetch::capi {
 
 class TableTransport final : public Transport {
   public:
-    /// Most operations that one call of the table asks for.
+    /// Limit of operations per call of the table.
     static constexpr std::size_t list_max = 64;
 
     explicit TableTransport(const nearfetch_transport& table) : table_(table) {}
-    /// So many operations under way at a time need no further memory.
+    /// So many outstanding operations need no further memory.
     void reserve(std::size_t operations);
 
     int start_get(Rank target, std::uint64_t address, std::uint64_t size, std::byte* to,
@@ -35,18 +34,18 @@ class TableTransport final : public Transport {
     std::size_t test(std::span<Completion> out) override;
     std::size_t wait(std::span<Completion> out) override;
     ByteRange readable(Rank target, std::uint64_t address) const noexcept override;
-    void yield() override {}  // a cache with nothing to do is inside wait()
+    void yield() override {}  // an idle cache is inside wait()
     std::uint64_t now_ns() override;
     std::string status_text(int status) const override;
 
-    /// Whether a task is inside wait(), so that the cache has to stay.
+    /// Whether a task is inside wait(); the cache may not be destroyed.
     bool in_use() const noexcept { return calls_ != 0; }
 
   private:
     struct Record {
         nearfetch_operation operation;
         Token token = 0;
-        std::uint32_t lists = 0;  ///< calls of the table that have it
+        std::uint32_t lists = 0;  ///< calls of the table whose list contains it
         bool reported = false;
     };
     using Ask = void (*)(void*, nearfetch_operation* const*, std::size_t);
@@ -59,9 +58,9 @@ class TableTransport final : public Transport {
     void give_back(Record& record);
 
     nearfetch_transport table_;
-    std::deque<Record> records_;  // they stay where they are
+    std::deque<Record> records_;  // at fixed addresses
     std::vector<Record*> spare_;
-    std::vector<Record*> active_;  ///< not reported, by age
+    std::vector<Record*> active_;  ///< not reported, the oldest first
     std::uint32_t calls_ = 0;
 };
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How ranks find out that they are not in the same collective function. Each of the program's says what it is
-// while it runs (Collective). At each of its barriers an id goes along, made of its name, what it adds (its
-// arguments, the array's number), and what was called before without a barrier. The job compares ids, and
-// asks for words where they differ.
+// Detects ranks that are in different collective functions. Each collective function registers a Collective.
+// At a barrier an id is compared between ranks. It is made of the function's name, its arguments, the array's
+// number, and earlier calls without a barrier. If ids differ, the job asks for the texts.
 
 #include <nearfetch/pgas.hpp>
 #include <string_view>

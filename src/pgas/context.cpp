@@ -47,7 +47,7 @@ class PendingTransfer final : public Transfer::State {
     Pending pending_;
 };
 
-// What a get and a put differ in: the program's bytes are written, or read.
+// A get writes the program's bytes, a put reads them.
 void copy(std::byte* segment, std::byte* to, std::size_t bytes) { copy_bytes(to, segment, bytes); }
 void copy(std::byte* segment, const std::byte* from, std::size_t bytes) { copy_bytes(segment, from, bytes); }
 GetRequest request_of(const PageEngine& engine, Rank rank, std::uint64_t address, std::size_t bytes,
@@ -79,7 +79,7 @@ Context::Context(Runtime& runtime)
       release_count_(engine_ != nullptr ? std::make_shared<std::atomic<std::uint64_t>>(0) : nullptr),
       direct_(*endpoint_),
       port_(runtime.take_port()) {
-    // Nothing that others fetched before is this task's.
+    // The task uses nothing that was fetched before it.
     acquire();
 }
 
@@ -158,8 +158,8 @@ Transfer Context::start_fetch(Rank rank, std::uint64_t address, std::byte* to, s
     check("get", rank, address, bytes);
     if (charged_) charge();
     GetRequest request = engine_->get_request(rank, address, bytes, to);
-    request.around = true;
-    // No page is as young as that.
+    request.bypass_pages = true;
+    // Makes every page stale.
     constexpr TaskClock end_of_time{std::numeric_limits<Stamp>::max()};
     return Transfer(
         std::make_unique<PendingTransfer<PageEngine::Pending<GetRequest>>>(*engine_, end_of_time, request));
@@ -210,7 +210,7 @@ std::uint64_t Context::atomic(Rank rank, std::uint64_t address, AtomicOp op, std
         throw Error("atomic operation: " + bytes_at(rank, address, 8), "they are aligned to 8 bytes",
                     "use a pointer to an 8-byte type");
     const bool cached = engine_ != nullptr && rank != rank_;
-    // It goes around the cache: what was put there goes first, and nobody keeps what is there now.
+    // The operation bypasses the cache: earlier puts go first, and the cached copy is invalidated.
     if (releases(order))
         release();
     else if (cached)
@@ -265,7 +265,7 @@ void Context::call(std::span<const Call> calls, std::memory_order order, const C
         runtime_.job().receive(port_, reply, true);
         const Header answer = header_of(reply.bytes);
         const std::uint32_t number = answer.number - first;
-        if (number >= sent) continue;  // of earlier ones, that were not all sent
+        if (number >= sent) continue;  // answers of an earlier call that failed while sending
         ++answered;
         const Call& each = calls[number];
         bytes -= each.result_bytes;

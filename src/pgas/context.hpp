@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a thread of an SPMD program needs to communicate: its endpoint, its cache, its task's clock.
+// A thread of an SPMD program: its endpoint, its cache, and its task's clock.
 
 #include <atomic>
 #include <cstring>
@@ -23,7 +23,7 @@ class Context {
     explicit Context(Runtime& runtime);
     Context(const Context&) = delete;
     Context& operator=(const Context&) = delete;
-    /// \pre what was put is released; else it is lost
+    /// \pre all puts are released; others are lost
     ~Context();
 
     /// The calling thread's. \throws Error in a thread that has none
@@ -58,8 +58,8 @@ class Context {
     Transfer start_put(Rank rank, std::uint64_t address, const std::byte* from, std::size_t bytes) {
         return start(rank, address, from, bytes);
     }
-    /// What is there now, straight to `to`: nothing of it is taken from the cache or put there (LAPPS, 5.4).
-    /// But what this thread has written and not released yet is among it.
+    /// Fetches the current bytes to `to`, bypassing the cache (LAPPS, section 5.4). This thread's unreleased
+    /// puts are written back first.
     Transfer start_fetch(Rank rank, std::uint64_t address, std::byte* to, std::size_t bytes);
     void prefetch(Rank rank, std::uint64_t address, std::size_t bytes);
 
@@ -70,17 +70,17 @@ class Context {
     void release();
     void acquire(Rank rank, ByteRange range);
     void release(Rank rank, ByteRange range);
-    /// Of the rank's clock: what was fetched before is not this thread's any more. A limited acquire counts
+    /// Stamp of the last acquire on the rank's clock; earlier fetches are stale. Acquires of a range count
     /// too.
     Stamp acquired() const noexcept { return acquired_; }
-    /// The cache's later gets of the range see nothing that was read earlier.
+    /// Invalidates a range: later gets see nothing that was read before.
     void forget(Rank rank, ByteRange range);
     std::uint64_t atomic(Rank rank, std::uint64_t address, AtomicOp op, std::uint64_t operand,
                          std::uint64_t compare, std::memory_order order);
     void barrier(std::memory_order order);
-    /// What it is in; nullptr: nothing collective.
+    /// The collective function that the thread is in; nullptr: none.
     detail::Collective*& collective() noexcept { return collective_; }
-    /// What a rank is to run, and who takes its result.
+    /// Code to run on a rank, and the consumer of its result.
     struct Call {
         using Take = std::function<void(std::span<const std::byte> result)>;
         static Take copy_to(void* memory) {
@@ -92,34 +92,34 @@ class Context {
         std::int64_t code = 0;
         std::span<const std::byte> closure;
         std::uint64_t result_bytes = 0;
-        Take take;              ///< called when it has come, if it has any bytes
-        bool is_short = false;  ///< little work on the owner's own memory: not worth another thread there
+        Take take;  ///< called with the result, unless it is empty
+        /// little work on the owner's own memory; the server runs it without another thread
+        bool is_short = false;
     };
-    /// How many of several calls are under way at a time: at least one, so many, and as long as their results
-    /// are no more bytes than that.
+    /// Limits of outstanding calls: a number, and the bytes of their results. One is always allowed.
     struct CallLimits {
         std::size_t calls = ~std::size_t{0};
         std::uint64_t result_bytes = ~std::uint64_t{0};
     };
-    /// At the same time, begun in their order; waits for their results. What was put before is seen there.
-    /// What is put there is seen here if the order acquires.
+    /// Makes calls concurrently, starting in order, and waits for the results. The callee sees earlier puts.
+    /// The caller sees the callee's puts if the order acquires.
     void call(std::span<const Call> calls, std::memory_order order = std::memory_order_acq_rel) {
         call(calls, order, CallLimits());
     }
     void call(std::span<const Call> calls, std::memory_order order, const CallLimits& limits);
 
-    /// \throws Error unless these bytes are in the segment
+    /// \throws Error unless the bytes are in the segment
     std::byte* local(std::uint64_t address, std::size_t bytes);
     PageCacheCounters counters() const;
     std::uint64_t waited_ns() const noexcept {
         return direct_.waited_ns() + (engine_ != nullptr ? engine_->waited_ns() : 0);
     }
-    /// nullptr without one.
+    /// nullptr without a cache.
     const PageCache* cache() const noexcept { return engine_ != nullptr ? &engine_->cache() : nullptr; }
     Runtime& runtime() noexcept { return runtime_; }
-    /// Whether other ranks run what call() asks for.
+    /// Whether ranks answer call().
     bool answered() const noexcept;
-    /// Counts the times that this thread has released all that it had put; none where puts are messages.
+    /// Counts this thread's complete releases; nullptr where each put is a message.
     const std::shared_ptr<std::atomic<std::uint64_t>>& release_count() const noexcept {
         return release_count_;
     }
@@ -131,13 +131,13 @@ class Context {
     [[noreturn]] void fail(const char* what, Rank rank, std::uint64_t address, std::size_t bytes,
                            int status) const;
     [[noreturn]] void fail_release(int status) const;
-    // One comparison also finds negative ranks; those that do not exist are left to move_uncached().
+    // One comparison also excludes negative ranks; move_uncached() reports other invalid ranks.
     bool is_remote(Rank rank) const noexcept {
         return rank != rank_ && static_cast<std::uint32_t>(rank) < static_cast<std::uint32_t>(ranks_);
     }
     void check(const char* what, Rank rank, std::uint64_t address, std::size_t bytes) const;
     void charge();
-    // A get to std::byte, a put from const std::byte.
+    // Byte is std::byte for a get, const std::byte for a put.
     template <class Byte>
     Transfer start(Rank rank, std::uint64_t address, Byte* memory, std::size_t bytes);
     template <class Byte, class Cached>
@@ -159,12 +159,12 @@ class Context {
 
     static thread_local constinit Context* here_;
 
-    // What a hit reads stands first.
+    // First: what a hit reads.
     Rank rank_;
     Rank ranks_;
     bool charged_;
     std::unique_ptr<Transport> endpoint_;
-    std::unique_ptr<PageEngine> engine_;  ///< none: no cache
+    std::unique_ptr<PageEngine> engine_;  ///< nullptr: no cache
     TaskClock clock_;
 
     Runtime& runtime_;
@@ -174,7 +174,7 @@ class Context {
     DirectEngine direct_;
     Port port_;
     void send(const Call& call);
-    std::uint32_t calls_ = 0;  ///< so many were made
+    std::uint32_t calls_ = 0;  ///< number of the last call
     detail::Collective* collective_ = nullptr;
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Gets and puts without a cache: each is a message, and a blocking one waits for it. What a program is
-// compared with, and what it has when its cache is off.
+// Gets and puts without a cache: each is a message, and a blocking one waits for it. Used when the cache is
+// off, and as the baseline in comparisons.
 
 #include "cache/counters/page_cache_counters.hpp"
 #include "transport/transport.hpp"
@@ -15,13 +15,13 @@ class DirectEngine {
     DirectEngine(const DirectEngine&) = delete;
     DirectEngine& operator=(const DirectEngine&) = delete;
 
-    /// A message under way. Stays where it is until it is done; the destructor waits for it.
+    /// An outstanding message. Not movable; the destructor waits for it.
     class Pending {
       public:
-        /// Fetches. \pre size_bytes > 0
+        /// A GET. \pre size_bytes > 0
         Pending(DirectEngine& engine, Rank target, std::uint64_t address, std::uint64_t size_bytes,
                 std::byte* to);
-        /// Writes; done means: at the target.
+        /// A PUT; done means complete at the target.
         Pending(DirectEngine& engine, Rank target, std::uint64_t address, std::uint64_t size_bytes,
                 const std::byte* from);
         Pending(const Pending&) = delete;
@@ -29,7 +29,7 @@ class DirectEngine {
         ~Pending() { wait(); }
 
         bool test();
-        /// \return 0 or its status
+        /// \return 0 or the transport's status
         int wait();
 
       private:
@@ -42,14 +42,14 @@ class DirectEngine {
         int status_ = 0;
     };
 
-    /// Waits for all that is under way.
+    /// Waits for all outstanding messages.
     void finish() {
         while (under_way_ != 0)
             collect(true);
     }
     /// Messages and their bytes.
     const PageCacheCounters& counters() const noexcept { return counters_; }
-    /// How long this thread has waited for the network.
+    /// Time that this thread waited for the network.
     std::uint64_t waited_ns() const noexcept { return waited_ns_; }
 
   private:

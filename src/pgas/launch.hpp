@@ -6,7 +6,7 @@
 
 namespace nearfetch::pgas {
 
-/// Ranks as threads of this process, as the options have them.
+/// Configures ranks as threads of this process.
 inline InprocConfig inproc_config(const LaunchOptions& options) {
     InprocConfig config;
     config.ranks = options.ranks;

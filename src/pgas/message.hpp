@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What ranks write to each other's servers, and what these answer.
+// Messages between the servers of ranks.
 
 #include <cstdint>
 #include <cstring>
@@ -13,14 +13,14 @@
 namespace nearfetch::pgas {
 
 struct Header {
-    /// A short call is little work on the rank's own memory: the server does it itself.
+    /// A short call is little work on the rank's own memory, so the server runs it itself.
     enum class Kind : std::uint32_t { call, short_call, stop, result, error };
     Kind kind = Kind::call;
-    Rank source = 0;  ///< whom to answer
-    Port port = 0;    ///< there
+    Rank source = 0;  ///< the rank to answer
+    Port port = 0;    ///< the port to answer to
     std::uint32_t result_bytes = 0;
-    std::uint32_t number = 0;  ///< of the caller's calls: which one is answered
-    std::int64_t code = 0;     ///< what to run: its distance from the program's anchor
+    std::uint32_t number = 0;  ///< the caller's number for this call
+    std::int64_t code = 0;     ///< the code, as an offset from the program's anchor
 };
 
 inline std::vector<std::byte> compose(const Header& header, std::span<const std::byte> body) {

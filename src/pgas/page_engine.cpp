@@ -17,22 +17,22 @@ PageEngine::PageEngine(const PageCacheConfig& config, Transport& transport)
 
 PageEngine::~PageEngine() {
     while (!cache_.gets_in_flight().empty())
-        collect(Patience::all);
-    // PUTs that failed are not under way; nothing completes them.
+        complete_transfers(WaitMode::block);
+    // Failed PUTs have no outstanding operation, so nothing completes them.
     for (bool under_way = true; under_way;) {
         under_way = false;
         for (Operation* op : cache_.puts_in_flight())
             under_way = under_way || cache_.in_flight({Step::Kind::wait, op, op->id});
-        if (under_way) collect(Patience::all);
+        if (under_way) complete_transfers(WaitMode::block);
     }
 }
 
-// Reports what has completed to the core.
-std::size_t PageEngine::collect(Patience patience) {
+// Reports completed operations to the cache.
+std::size_t PageEngine::complete_transfers(WaitMode mode) {
     std::array<Completion, 16> done;
-    const std::size_t count = patience == Patience::all ? transport_.wait(done) : transport_.test(done);
+    const std::size_t count = mode == WaitMode::block ? transport_.wait(done) : transport_.test(done);
     if (count == 0) return 0;
-    const std::uint64_t now = collected_ns_ = transport_.now_ns();
+    const std::uint64_t now = last_completion_ns_ = transport_.now_ns();
     for (std::size_t i = 0; i < count; ++i) {
         Operation& operation = operation_of(done[i].token);
         if (done[i].status != 0 && operation.kind == Operation::Kind::put) put_status_ = done[i].status;
@@ -42,7 +42,7 @@ std::size_t PageEngine::collect(Patience patience) {
     return count;
 }
 
-// What was held back does not wait for its task to look.
+// A deferred operation does not wait until its task polls.
 void PageEngine::launch_due() {
     while (Operation* const op = cache_.next_due())
         launch(*op, ++attempts_);
@@ -54,7 +54,7 @@ void PageEngine::launch(Operation& op, std::uint64_t attempt) {
         op.kind == Operation::Kind::get
             ? transport_.start_get(op.target, op.offset, op.size_bytes, op.buffer, token_of(op))
             : transport_.start_put(op.target, op.offset, op.size_bytes, op.buffer, token_of(op));
-    // The clock is read while the bytes travel, too.
+    // Read while the bytes travel.
     const std::uint64_t now = transport_.now_ns();
     if (status == 0) {
         cache_.started(op, now);
@@ -65,50 +65,50 @@ void PageEngine::launch(Operation& op, std::uint64_t attempt) {
     launch_due();
 }
 
-/// \return whether the step need not be waited for any more
-bool PageEngine::await(const Step& step, Patience patience) {
+/// \return whether the step needs no more waiting
+bool PageEngine::await(const Step& step, WaitMode mode) {
     if (!cache_.in_flight(step)) return true;
     const std::uint64_t begin_ns = transport_.now_ns();
     while (cache_.in_flight(step))
-        if (collect(patience) == 0 && patience == Patience::none) return false;
-    if (collected_ns_ > begin_ns) waited_ns_ += collected_ns_ - begin_ns;
+        if (complete_transfers(mode) == 0 && mode == WaitMode::poll) return false;
+    if (last_completion_ns_ > begin_ns) waited_ns_ += last_completion_ns_ - begin_ns;
     return true;
 }
 
-// Brings a request to its end, or as far as the patience goes. \return whether it is over
+// Advances a request: by polling, or to its end. \return whether it is complete
 template <class Ask>
-bool PageEngine::drive(Ask&& ask, std::uint64_t attempt, Patience patience, int& status) {
+bool PageEngine::drive(Ask&& ask, std::uint64_t attempt, WaitMode mode, int& status) {
     for (Step step; (step = ask()).kind != Step::Kind::done;) {
         if (step.kind == Step::Kind::wait) {
-            if (!await(step, patience)) return false;
+            if (!await(step, mode)) return false;
             continue;
         }
         if (step.operation->handle == attempt) {
-            // It failed under this call's eyes: back it goes.
+            // The PUT failed during this call: return its status.
             status = put_status_;
             cache_.complete(*step.operation, status, transport_.now_ns());
             launch_due();
             return true;
         }
         launch(*step.operation, attempt);
-        if (2 * cache_.operations() >= cache_.config().operations) collect(Patience::none);
+        if (2 * cache_.operations() >= cache_.config().operations) complete_transfers(WaitMode::poll);
     }
     return true;
 }
 
 template <class Request>
-bool PageEngine::Pending<Request>::advance(Patience patience) {
+bool PageEngine::Pending<Request>::advance(WaitMode mode) {
     if (!done_)
-        done_ = engine_.drive([this] { return engine_.next(task_, request_); }, attempt_, patience, status_);
+        done_ = engine_.drive([this] { return engine_.next(task_, request_); }, attempt_, mode, status_);
     return done_;
 }
 
 template <class Request>
 int PageEngine::Pending<Request>::wait() {
-    advance(Patience::all);
-    // One that ended before it was done has to outlive its operations.
+    advance(WaitMode::block);
+    // An abandoned request has to outlive its operations.
     while (request_.outstanding())
-        engine_.collect(Patience::all);
+        engine_.complete_transfers(WaitMode::block);
     return status_ != 0 ? status_ : request_.status;
 }
 
@@ -117,9 +117,9 @@ template class PageEngine::Pending<PutRequest>;
 
 int PageEngine::get_slowly(const TaskClock& task, Rank target, std::uint64_t address,
                            std::uint64_t size_bytes, std::byte* to) {
-    bool arrived = cache_.settle(target, address, size_bytes);
-    // A prefetch that has arrived and was not looked for yet is not late.
-    if (!cache_.gets_in_flight().empty()) arrived = collect(Patience::none) != 0 || arrived;
+    bool arrived = cache_.merge_fetched(target, address, size_bytes);
+    // A prefetch that has arrived but is not yet reported is not late.
+    if (!cache_.gets_in_flight().empty()) arrived = complete_transfers(WaitMode::poll) != 0 || arrived;
     if (arrived && get_cached(task, target, address, size_bytes, to)) return 0;
     return Get(*this, task, get_request(target, address, size_bytes, to)).wait();
 }
@@ -136,7 +136,7 @@ void PageEngine::prefetch(const TaskClock& task, Rank target, std::uint64_t addr
     PrefetchRequest request(target, {address, address + std::min(size_bytes, readable.end - address)},
                             readable);
     int status = 0;
-    drive([&] { return cache_.prefetch(task, request); }, ++attempts_, Patience::all, status);
+    drive([&] { return cache_.prefetch(task, request); }, ++attempts_, WaitMode::block, status);
 }
 
 int PageEngine::release() { return release(ReleaseRequest()); }
@@ -145,7 +145,7 @@ int PageEngine::release(Rank target, ByteRange range) { return release(ReleaseRe
 
 int PageEngine::release(ReleaseRequest request) {
     int status = 0;
-    drive([&] { return cache_.release(request); }, ++attempts_, Patience::all, status);
+    drive([&] { return cache_.release(request); }, ++attempts_, WaitMode::block, status);
     return status;
 }
 

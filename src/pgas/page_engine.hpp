@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A page cache on a transport: does what core's steps say, for one thread and all its tasks (000, section
-// III).
+// A page cache on a transport, for one thread and all its tasks (000, section III). It executes the steps
+// that the cache asks for.
 //
-// The network comes first: an operation is started before the core does its bookkeeping (000, III-E). What
-// nobody waits for, prefetches and write-backs, is completed whenever the engine looks: while it waits for
-// something else, and when half of the operations are in use.
+// An operation is started before the bookkeeping, so that the two overlap (000, III-E). Prefetches and
+// write-backs are completed in passing: while the engine waits for something else, or when half of the
+// operations are in use.
 //
-// While a transport waits it may run other tasks of the thread, which may use the engine. So nothing is kept
-// here across a wait; the core works the next step out anew.
+// A waiting transport may run other tasks of the thread, which may use the engine. So no state is kept across
+// a wait: the cache computes the next step anew.
 //
-// A PUT of written bytes that fails stays in the core and is started again by the next that needs it done.
-// One call tries it once: what fails under its eyes ends it with the status, and the bytes stay written.
+// A failed PUT stays in the cache. The next call that needs it done starts it again, once. If it fails again,
+// that call returns the status, and the bytes stay dirty.
 
 #include <utility>
 
@@ -23,17 +23,18 @@
 namespace nearfetch {
 
 class PageEngine {
-    enum class Patience { none, all };
+    enum class WaitMode { poll, block };
 
   public:
-    /// \throws Error when a value makes no sense, or the memory is not to be had
+    /// \throws Error for an invalid configuration, or when memory is exhausted
     PageEngine(const PageCacheConfig& config, Transport& transport);
     PageEngine(const PageEngine&) = delete;
     PageEngine& operator=(const PageEngine&) = delete;
-    /// Waits for what is under way. Bytes that were not released are lost.
+    /// Waits for outstanding operations. Unreleased bytes are lost.
     ~PageEngine();
 
-    /// The bytes at `address` of `target`, as the task may see them. \return 0 or the status of a transfer
+    /// Reads bytes at `address` of `target`, as fresh as the task's last acquire requires. \return 0 or the
+    /// status of a transfer
     int get(const TaskClock& task, Rank target, std::uint64_t address, std::uint64_t size_bytes,
             std::byte* to) {
         if (!get_cached(task, target, address, size_bytes, to)) [[unlikely]]
@@ -41,17 +42,17 @@ class PageEngine {
         return 0;
     }
 
-    /// Writes them; at the target after a release. \return 0 or the status of a transfer: a small one is then
-    /// written in part or not at all, and of a large one nothing is certain, nor is what was put there before
-    /// and not released
+    /// Writes bytes; complete at the target after a release. \return 0 or the status of a transfer. A small
+    /// put is then done in part or not at all. After a bulk put the bytes, and earlier unreleased puts of
+    /// them, are undefined.
     int put(Rank target, std::uint64_t address, std::uint64_t size_bytes, const std::byte* from) {
         if (cache_.write(target, address, size_bytes, from)) [[likely]]
             return 0;
         return put_slowly(target, address, size_bytes, from);
     }
 
-    /// A get or put that goes on by itself once test() has begun it. A large one uses the program's memory
-    /// until it is done; the destructor waits for it.
+    /// A get or put that makes progress by itself after the first test(). A bulk one uses the program's
+    /// memory until it is complete; the destructor waits for it.
     template <class Request>
     class Pending {
       public:
@@ -67,13 +68,13 @@ class PageEngine {
             if (!done_ || request_.outstanding()) wait();
         }
 
-        /// Brings it forward as far as that goes without waiting. \return whether it is done
-        bool test() { return advance(Patience::none); }
-        /// \return 0 or the status of the first transfer that failed
+        /// Makes progress without waiting. \return whether it is complete
+        bool test() { return advance(WaitMode::poll); }
+        /// \return 0 or the status of the first failed transfer
         int wait();
 
       private:
-        bool advance(Patience patience);
+        bool advance(WaitMode mode);
 
         PageEngine& engine_;
         TaskClock task_;
@@ -87,7 +88,7 @@ class PageEngine {
     /// For Get and Put. \pre size_bytes > 0
     GetRequest get_request(Rank target, std::uint64_t address, std::uint64_t size_bytes,
                            std::byte* to) const {
-        // When the program asked matters where something was read ahead; the clock is a good part of a miss.
+        // The time matters only for pages that were read ahead, and reading the clock is costly for a miss.
         const std::uint64_t now_ns = cache_.has_pages(target, address, size_bytes) ? transport_.now_ns() : 0;
         return {target, address, size_bytes, to, transport_.readable(target, address), now_ns};
     }
@@ -96,20 +97,20 @@ class PageEngine {
         return {target, address, size_bytes, from};
     }
 
-    /// Asks for bytes ahead of their use; what is not addressable of them is left out. Never waits.
+    /// Prefetches the addressable bytes. Never waits.
     void prefetch(const TaskClock& task, Rank target, std::uint64_t address, std::uint64_t size_bytes);
 
-    /// The task's later gets see nothing that was read earlier.
+    /// The task's later gets see nothing that was read before.
     void acquire(TaskClock& task) noexcept { cache_.acquire(task); }
-    /// Nobody's later gets of the range see what was read earlier.
+    /// No later get of the range sees what was read before.
     void acquire(Rank target, ByteRange range) noexcept { cache_.acquire(target, range); }
-    /// All that was written before is at its target when it returns 0; else the status of what could not be
-    /// written, which stays and is tried again by the next release.
+    /// \return 0 if all earlier puts are complete at their targets; else a status, and the next release tries
+    /// again
     int release();
     int release(Rank target, ByteRange range);
 
     const PageCache& cache() const noexcept { return cache_; }
-    /// How long this thread has waited for the network.
+    /// Time that this thread waited for the network.
     std::uint64_t waited_ns() const noexcept { return waited_ns_; }
     Transport& transport() noexcept { return transport_; }
 
@@ -133,18 +134,18 @@ class PageEngine {
     Step next(const TaskClock& task, GetRequest& request) { return cache_.get(task, request); }
     Step next(const TaskClock&, PutRequest& request) { return cache_.put(request); }
     template <class Ask>
-    bool drive(Ask&& ask, std::uint64_t attempt, Patience patience, int& status);
+    bool drive(Ask&& ask, std::uint64_t attempt, WaitMode mode, int& status);
     void launch(Operation& operation, std::uint64_t attempt);
     void launch_due();
-    bool await(const Step& step, Patience patience);
-    std::size_t collect(Patience patience);
+    bool await(const Step& step, WaitMode mode);
+    std::size_t complete_transfers(WaitMode mode);
 
     PageCache cache_;
     Transport& transport_;
-    std::uint64_t attempts_ = 0;  ///< numbers calls; Operation::handle is who started it last
+    std::uint64_t attempts_ = 0;  ///< numbers calls; Operation::handle is the last that started it
     std::uint64_t waited_ns_ = 0;
-    std::uint64_t collected_ns_ = 0;  ///< when something completed last
-    int put_status_ = 0;              ///< of the PUT of written bytes that failed last
+    std::uint64_t last_completion_ns_ = 0;  ///< time of the last completion
+    int put_status_ = 0;                    ///< status of the last failed PUT
 };
 
 }  // namespace nearfetch

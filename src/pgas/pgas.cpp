@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The functions of nearfetch/pgas.hpp: each asks the calling thread's context.
+// The functions of nearfetch/pgas.hpp. Each delegates to the calling thread's context.
 
 #include <nearfetch/pgas.hpp>
 
@@ -69,7 +69,7 @@ Task::~Task() {
     if (state_ == nullptr) return;
     try {
         state_->join();
-    } catch (...) {  // who wants to know joins
+    } catch (...) {  // join() reports it
     }
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How far ahead a loop asks: core's PrefetchDistance, told of iterations instead of accesses. What is waited
-// for within an iteration counts as that iteration's wait, whatever it was for: where a longer distance does
-// not help against it, the distance notices.
+// The prefetch distance of a loop: the cache's PrefetchDistance, in iterations instead of accesses. All
+// waiting in an iteration counts, whatever it was for. If a longer distance does not reduce it,
+// PrefetchDistance notices.
 
 #include <algorithm>
 #include <nearfetch/pgas.hpp>
@@ -28,7 +28,7 @@ class Prefetcher::State {
             distance_.access(now - lost, lost, static_cast<std::uint32_t>(iterations));
         } else {
             distance_ =
-                PrefetchDistance({.most = static_cast<std::uint32_t>(cache->hints_most()), .spare = spare});
+                PrefetchDistance({.most = static_cast<std::uint32_t>(cache->hints_most()), .margin = margin});
         }
         begun_ = true;
         waited_ns_ = waited;
@@ -37,8 +37,8 @@ class Prefetcher::State {
     }
 
   private:
-    /// Then several are there whenever the network is looked at, and the others cost nothing but a hit.
-    static constexpr std::uint32_t spare = 8;
+    /// Extra distance, so that one poll completes several prefetches, and the other accesses are plain hits.
+    static constexpr std::uint32_t margin = 8;
 
     PrefetchDistance distance_;
     bool begun_ = false;
@@ -52,7 +52,7 @@ Prefetcher::~Prefetcher() = default;
 void Prefetcher::tune(std::int64_t i) {
     distance_ = state_->tune(i - tuned_);
     tuned_ = i;
-    // The clock is no small part of an iteration; at the beginning there is most to learn.
+    // Reading the clock costs as much as a short iteration. Early iterations are sampled more often.
     tune_next_ = i + 1 + std::min(4 * distance_, i / 8);
 }
 

@@ -16,8 +16,7 @@ namespace {
 
 constexpr std::uint64_t alignment = 64;  // of allocations
 
-/// Runs it and releases what it has put, also where it fails: written later, that would hide what others have
-/// put since.
+/// Runs `body`, then releases its puts even if it throws. A later write-back would overwrite newer data.
 template <class Body>
 void run_and_release(Context& context, Body&& body) {
     try {
@@ -25,14 +24,14 @@ void run_and_release(Context& context, Body&& body) {
     } catch (...) {
         try {
             context.release();
-        } catch (const Error&) {  // what came first is what is told
+        } catch (const Error&) {  // the first error is reported
         }
         throw;
     }
     context.release();
 }
 
-/// An answer that is thrown where it arrives: the caller waits for one, whatever it is.
+/// An answer that is an error at the caller, which waits for one in any case.
 std::vector<std::byte> refusal(Header header, std::string_view why) {
     header.kind = Header::Kind::error;
     return compose(header, std::as_bytes(std::span(why)));
@@ -44,7 +43,7 @@ std::uint64_t segment_bytes(const LaunchOptions& options) noexcept {
     const std::uint64_t page = std::max<std::uint64_t>(alignment, options.cache.page_bytes);
     const std::uint64_t rest = options.segment_bytes % page;
     const std::uint64_t rounded = rest == 0 ? options.segment_bytes : options.segment_bytes + (page - rest);
-    // Near 2^64 there is no whole page more; no machine has that much, which the transport says.
+    // Rounding overflows near 2^64; the transport then reports that the memory is not available.
     return std::max(rounded, options.segment_bytes);
 }
 
@@ -58,13 +57,13 @@ void Runtime::run(const std::function<void()>& main) {
         Context context(*this);
         const Context::Use use(context);
         main();
-        // All is released; from here on nobody asks this rank for anything.
+        // After this barrier all puts are released, and nobody sends requests to this rank.
         const detail::Collective end("the end of main", {});
         context.barrier(std::memory_order_seq_cst);
     } catch (...) {
         try {
             stop_server();
-        } catch (...) {  // the program ends because of what came first
+        } catch (...) {  // the first exception ends the program
         }
         throw;
     }
@@ -117,7 +116,7 @@ void Runtime::drop(std::uint64_t address, std::size_t bytes) noexcept {
     try {
         const std::lock_guard lock(mutex_);
         dropped_.emplace_back(address, end);
-    } catch (const std::bad_alloc&) {  // it stays as it is
+    } catch (const std::bad_alloc&) {  // the list stays as it is
     }
 }
 
@@ -145,11 +144,11 @@ void Runtime::no_room(std::size_t bytes) const {
                 "raise LaunchOptions::segment_bytes");
 }
 
-// All ranks ask for the same in the same order, so that they find out together that there is no room.
+// All ranks reclaim in the same order, so that they agree whether there is room.
 bool Runtime::reclaim() {
     if (!droppable_) return false;
     Context& context = Context::here();
-    context.barrier(std::memory_order_seq_cst);  // what was put there has arrived
+    context.barrier(std::memory_order_seq_cst);  // earlier puts to this memory are complete
     std::vector<Range> own;
     {
         const std::lock_guard lock(mutex_);
@@ -165,7 +164,7 @@ bool Runtime::reclaim() {
         std::erase_if(dropped_,
                       [&](const Range& one) { return std::binary_search(all.begin(), all.end(), one); });
     }
-    context.barrier(std::memory_order_seq_cst);  // nobody puts anything there before it is zero
+    context.barrier(std::memory_order_seq_cst);  // nobody puts before it is zero
     return !all.empty();
 }
 
@@ -253,7 +252,7 @@ std::unique_ptr<Job::Thread> Runtime::start_task(std::function<void()> body) {
     });
 }
 
-// Hands each request that is not short to a worker that has nothing to do.
+// Runs short requests itself, and gives others to an idle worker.
 void Runtime::serve() {
     std::vector<Worker> workers;
     Answering answering;
@@ -291,7 +290,7 @@ Port Runtime::idle_worker(std::vector<Worker>& workers) {
     }
     const Port port = take_port();
     try {
-        workers.reserve(workers.size() + 1);  // a thread that is started must be kept
+        workers.reserve(workers.size() + 1);  // so that a started thread can always be stored
         workers.push_back({port, job_.start_thread([this, port] { work(port); })});
     } catch (...) {
         give_port(port);
@@ -327,11 +326,11 @@ std::vector<std::byte> Runtime::answer(std::span<const std::byte> request, Answe
     }
 }
 
-// What the caller put before is seen by the code, and what the code puts by the caller (000, III-D).
+// An acquire before the call and a release after it (000, section III-D).
 std::vector<std::byte> Runtime::result_of(std::span<const std::byte> request) {
     Header header = header_of(request);
     const auto code = reinterpret_cast<detail::Code>(reinterpret_cast<std::intptr_t>(anchor_) + header.code);
-    // The types of the closure and of its value may ask for alignment.
+    // The closure and its value may be over-aligned types.
     std::vector<std::max_align_t> closure((body_of(request).size() + sizeof(std::max_align_t) - 1) /
                                           sizeof(std::max_align_t));
     if (!body_of(request).empty())

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A rank of an SPMD program: its job, its allocations, and who answers when another rank runs something here.
+// A rank of an SPMD program: its job, its allocations, and the server for requests of other ranks.
 //
-// One thread, the server, receives requests; each is run by a worker, a thread with a cache of its own, so
-// that a request may wait for another one, here or elsewhere. Workers stay for the next request. What is
-// short, and uses nothing but this rank's own memory, the server runs itself.
+// The server thread receives requests. A worker thread with its own cache runs each of them, so that a
+// request may wait for another. Workers are reused. The server itself runs short requests, which use only
+// this rank's own memory.
 
 #include <atomic>
 #include <functional>
@@ -23,77 +23,76 @@
 
 namespace nearfetch::pgas {
 
-/// Of each rank: what the options say, in whole pages, so that no page reaches beyond it.
+/// Segment size of each rank: that of the options in whole pages, so that no page reaches beyond it.
 std::uint64_t segment_bytes(const LaunchOptions& options) noexcept;
 
 class Runtime {
   public:
-    /// Where the program, in the calling thread, has called what it is in: "file:line".
+    /// Source location of the calling thread's collective call: "file:line".
     using Site = std::function<std::string()>;
 
-    /// \param anchor a place in the program's code
-    /// \param site for programs in another language; else it is what C++ says
+    /// \param anchor a function of the program, the origin of code offsets
+    /// \param site for programs in other languages; else std::source_location is used
     Runtime(Job& job, const LaunchOptions& options, void (*anchor)(), Site site = nullptr);
     Runtime(const Runtime&) = delete;
     Runtime& operator=(const Runtime&) = delete;
 
-    /// Runs the program's main in this rank. Ends when all ranks' have ended.
+    /// Runs the program's main in this rank. Returns when main has ended in all ranks.
     void run(const std::function<void()>& main);
 
     Job& job() noexcept { return job_; }
     const LaunchOptions& options() const noexcept { return options_; }
-    /// The same place in all ranks, which ask for the same in the same order; zero there.
-    /// \throws Error when the segment has no room
+    /// Allocates zeroed memory at the same address in all ranks, which call it in the same order.
+    /// \throws Error when the segment is full
     std::uint64_t allocate(std::size_t bytes);
-    /// Other memory in place of some that was allocated, which may be among it; zero, too. Collective: nobody
-    /// uses the old memory any more, and nobody the new one before all have it. Else as allocate(); what
-    /// fails leaves all as it was.
+    /// Replaces an allocation by another, which may overlap it; zeroed. Collective: nobody uses the old
+    /// memory any more, or the new memory before all ranks have it. On failure nothing changes.
     std::uint64_t reallocate(std::uint64_t address, std::size_t bytes, std::size_t wanted_bytes);
-    /// As allocate(), and it may be dropped. When the segment has no room, what all ranks have dropped is
-    /// there again: that takes two barriers, which are both an acquire and a release.
+    /// As allocate(), for memory that may be dropped. If the segment is full, memory that all ranks have
+    /// dropped is reclaimed. That takes two barriers, each an acquire and a release.
     std::uint64_t allocate_droppable(std::size_t bytes);
-    /// This rank does not use it any more. Any thread.
+    /// Marks memory as unused by this rank. Thread-safe.
     void drop(std::uint64_t address, std::size_t bytes) noexcept;
     std::unique_ptr<Job::Thread> start_task(std::function<void()> body);
 
-    /// All ranks come, with the same. \param collective that of the calling thread, or nullptr
+    /// A barrier that compares the ranks' calls. \param collective the calling thread's, or nullptr
     void barrier(detail::Collective* collective);
-    /// The next barrier finds out whether all ranks have called it.
+    /// The next barrier checks that all ranks have called it.
     void add_earlier(const detail::Collective& collective);
     std::uint64_t barriers() const noexcept { return barriers_.load(std::memory_order_relaxed); }
     const Site& site() const noexcept { return site_; }
 
-    /// Of all its threads.
+    /// Shared by all threads of the rank.
     RankClock& clock() noexcept { return clock_; }
     PrefetchBuffer& prefetch_buffer() noexcept { return prefetch_buffer_; }
 
-    /// A port of the caller's own, until it gives it back.
+    /// A port for the caller, until it is returned.
     Port take_port();
     void give_port(Port port);
 
     std::int64_t code_offset(detail::Code code) const noexcept {
         return reinterpret_cast<const std::byte*>(code) - reinterpret_cast<const std::byte*>(anchor_);
     }
-    /// Whether no thread but the caller runs what the program has written. One that begins after that
-    /// acquires first.
+    /// Whether the caller is the only thread that runs program code. A thread that begins later acquires
+    /// first.
     bool single_threaded() const noexcept { return running_.load() == 1; }
-    /// Whether others' requests are answered.
+    /// Whether requests of other ranks are answered.
     bool answers() const noexcept { return job_.threads(); }
 
     static constexpr Port server_port = 0;
-    static constexpr Port exchange_port = 1;  ///< of collective functions
-    static constexpr Port memory_port = 2;    ///< of what is dropped
+    static constexpr Port exchange_port = 1;  ///< for collective functions
+    static constexpr Port memory_port = 2;    ///< for dropped memory
     static constexpr Port last_port = port_max;
 
   private:
-    /// Of the segment: from where to where.
+    /// A range of the segment: begin and end.
     using Range = std::pair<std::uint64_t, std::uint64_t>;
     struct Worker {
         Port port;
         std::unique_ptr<Job::Thread> thread;
     };
 
-    /// While it lives, one more thread runs what the program has written.
+    /// Counts a thread that runs program code.
     class Running {
       public:
         explicit Running(Runtime& runtime) noexcept : running_(runtime.running_) { ++running_; }
@@ -105,20 +104,20 @@ class Runtime {
         std::atomic<int>& running_;
     };
 
-    /// What a thread that answers has from its first request on.
+    /// State of a thread that answers requests, made at the first.
     struct Answering {
         std::optional<Context> context;
         std::optional<Context::Use> use;
     };
 
-    /// Of the segment, what an allocation takes that begins there.
+    /// End of an allocation at that address, with padding.
     std::uint64_t end_of(std::uint64_t address, std::size_t bytes) const noexcept;
     void give_back(std::uint64_t begin, std::uint64_t end);
     std::optional<std::uint64_t> find_room(std::size_t bytes);
     [[noreturn]] void no_room(std::size_t bytes) const;
-    /// Collective. \return whether there is more room now
+    /// Collective. \return whether memory was reclaimed
     bool reclaim();
-    /// What all ranks have among these, sorted. Collective.
+    /// The intersection of all ranks' ranges, sorted. Collective.
     std::vector<Range> common(std::vector<Range> own);
     void clear(std::uint64_t begin, std::uint64_t end);
     void stop_server();
@@ -133,16 +132,16 @@ class Runtime {
     void (*anchor_)();
     Site site_;
     std::atomic<std::uint64_t> barriers_{0};
-    std::uint64_t earlier_sum_ = 0;  ///< of what was called since the last barrier, and waits for nobody
+    std::uint64_t earlier_sum_ = 0;  ///< checksum of the calls since the last barrier
     std::string earlier_text_;
-    std::uint64_t allocated_ = 0;                  ///< up to here, but for what was given back
-    std::map<std::uint64_t, std::uint64_t> free_;  ///< from where to where; apart from each other, and zero
-    bool droppable_ = false;                       ///< something was allocated that may be dropped
+    std::uint64_t allocated_ = 0;                  ///< end of the allocated part
+    std::map<std::uint64_t, std::uint64_t> free_;  ///< begin to end of free ranges: disjoint and zeroed
+    bool droppable_ = false;                       ///< whether droppable memory was ever allocated
     RankClock clock_;
     PrefetchBuffer prefetch_buffer_;
     std::atomic<int> running_{0};
 
-    std::mutex mutex_;  ///< of what follows
+    std::mutex mutex_;  ///< guards the members below
     std::vector<Port> spare_ports_;
     Port next_port_ = memory_port + 1;
     std::vector<Range> dropped_;

@@ -20,7 +20,7 @@ void add(void* sum, const void* value) {
     std::memcpy(sum, &a, sizeof(T));
 }
 
-/// Those that are one of these by their size.
+/// The unsigned integer types of these sizes.
 template <class... T>
 Add of_size(std::size_t bytes) {
     Add found = nullptr;
@@ -32,7 +32,7 @@ Add of_size(std::size_t bytes) {
 
 Add adding(char kind, std::size_t bytes) {
     Add found = nullptr;
-    // Whole numbers with a sign wrap around as those without one do.
+    // Unsigned, because signed numbers wrap around too.
     if (kind == 'i' || kind == 'u')
         found = of_size<std::uint8_t, std::uint16_t, std::uint32_t, std::uint64_t>(bytes);
     if (kind == 'f') found = of_size<float, double, long double>(bytes);

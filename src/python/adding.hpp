@@ -5,10 +5,10 @@
 
 namespace nearfetch::python {
 
-/// Adds elements whose type is known at run time only; any alignment.
+/// Adds elements of a run-time type, of any alignment.
 using Add = void (*)(void* sum, const void* value);
 
-/// As numpy adds elements of a dtype of this kind (dtype.kind). \throws Error where it does not, or C++ not
+/// Addition as numpy defines it for a dtype of this kind (dtype.kind). \throws Error if numpy or C++ has none
 Add adding(char kind, std::size_t bytes);
 
 }  // namespace nearfetch::python

@@ -11,7 +11,7 @@ namespace nearfetch::python {
 namespace {
 
 template <Distribution D>
-std::unique_ptr<AnyArray> make_dealt(const Plan& plan) {
+std::unique_ptr<AnyArray> make_distributed(const Plan& plan) {
     switch (plan.bounds.lower.size()) {
         case 1:
             return make_array_of<1, D>(plan);
@@ -29,14 +29,14 @@ std::unique_ptr<AnyArray> make_dealt(const Plan& plan) {
 
 }  // namespace
 
-std::unique_ptr<AnyArray> make_any_array(Dealt how, const Plan& plan) {
-    switch (how) {
-        case Dealt::block:
-            return make_dealt<Block>(plan);
-        case Dealt::cyclic:
-            return make_dealt<Cyclic>(plan);
+std::unique_ptr<AnyArray> make_any_array(DistributionKind kind, const Plan& plan) {
+    switch (kind) {
+        case DistributionKind::block:
+            return make_distributed<Block>(plan);
+        case DistributionKind::cyclic:
+            return make_distributed<Cyclic>(plan);
         default:
-            return make_dealt<BlockCyclic>(plan);
+            return make_distributed<BlockCyclic>(plan);
     }
 }
 

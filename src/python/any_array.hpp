@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A distributed array whose element size, dimensions and distribution are known at run time only.
+// A distributed array with run-time element size, dimensions and distribution.
 
 #include <cstddef>
 #include <cstdint>
@@ -16,11 +16,11 @@
 
 namespace nearfetch::python {
 
-/// What an array is made from; one number per dimension.
+/// Arguments of an array; one number per dimension.
 struct Plan {
     std::size_t element_bytes = 0;
     AnyBox bounds;
-    std::vector<Rank> grid;           ///< empty: the balanced one
+    std::vector<Rank> grid;           ///< empty: a balanced grid
     std::vector<std::int64_t> block;  ///< empty: 1 each
 };
 
@@ -29,20 +29,20 @@ enum class Pattern : std::uint8_t { stencil, row_wise, column_wise, transpose };
 class AnyArray : public AnyElements {
   public:
     virtual std::vector<Rank> grid() const = 0;
-    /// Of what this rank owns: its shape, its elements, and which indices it has of a dimension, as ranges.
+    /// Of this rank: the shape, the elements, and the index ranges of a dimension.
     virtual std::vector<std::int64_t> local_shape() const = 0;
     virtual std::span<std::byte> local() const = 0;
     virtual detail::IndexRanges local_indices(std::size_t dimension) const = 0;
 
-    /// Boxes, packed.
+    /// Packed boxes.
     virtual void get(const AnyBox& box, std::span<std::byte> to) const = 0;
     virtual void put(const AnyBox& box, std::span<const std::byte> from) = 0;
     virtual void fill(const void* value) = 0;
-    /// \throws Error when the other one has another shape or element size
+    /// \throws Error for another shape or element size
     virtual void assign(const AnyArray& from) = 0;
-    /// Other bounds, and another grid unless that is empty. \throws Error as DistributedArray does
+    /// Changes bounds, and the grid unless empty. \throws Error as DistributedArray
     virtual void resize(const Plan& plan) = 0;
-    /// Adds to own and prefetched elements, or to nothing. \throws Error if one of them is neither
+    /// Adds to own and prefetched elements, or to none. \throws Error if an element is neither
     virtual void contribute(Indices indices, std::span<const std::byte> values, Add add) = 0;
     virtual void accumulate_ghosts(Add add) = 0;
 
@@ -52,14 +52,13 @@ class AnyArray : public AnyElements {
     virtual Observation prefetch_observed(const Prefetch& how) = 0;
     virtual PrefetchTransfer prefetch_stencil_async(std::int64_t depth, bool corners,
                                                     const Prefetch& how) = 0;
-    /// The array outlives it. \pre one dimension. \throws Error as Gather does
+    /// The array outlives it. \pre one dimension. \throws Error as Gather
     virtual std::unique_ptr<AnyGather> make_gather(Indices indices) const = 0;
 };
 
-enum class Dealt : std::uint8_t { block, cyclic, block_cyclic };
+enum class DistributionKind : std::uint8_t { block, cyclic, block_cyclic };
 
-/// Collective. \throws Error for sizes and dimensions that there are none of, and what DistributedArray
-/// throws
-std::unique_ptr<AnyArray> make_any_array(Dealt how, const Plan& plan);
+/// Collective. \throws Error for unsupported sizes and dimensions, and as DistributedArray
+std::unique_ptr<AnyArray> make_any_array(DistributionKind kind, const Plan& plan);
 
 }  // namespace nearfetch::python

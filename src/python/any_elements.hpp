@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What arrays and sparse matrices have in common whose element size and dimensions are known at run time
-// only. Elements are bytes here; what they mean (numpy's dtype) the Python side knows.
+// The common part of arrays and sparse matrices with run-time element size and dimensions. Elements are bytes
+// here; the Python side knows their dtype.
 
 #include <cstddef>
 #include <cstdint>
@@ -14,27 +14,27 @@
 
 namespace nearfetch::python {
 
-/// One number per dimension; of several indices, one after the other.
+/// One number per dimension; several indices are concatenated.
 using Indices = std::span<const std::int64_t>;
 
 struct AnyBox {
     std::vector<std::int64_t> lower, upper;
 };
 
-/// Row r is about rank r.
+/// Row r belongs to rank r.
 using AnyTable = std::vector<std::vector<AnyBox>>;
 
-/// For the thread of its rank. Indices and boxes have as many numbers as there are dimensions.
+/// For the thread of its rank. Indices and boxes have one number per dimension.
 class AnyElements : public Owned {
   public:
     virtual Rank owner(Indices i) const = 0;
 
     virtual void read(Indices i, void* to) const = 0;
     virtual void write(Indices i, const void* from) = 0;
-    /// Elements one by one.
+    /// Reads elements one by one.
     virtual void read_many(Indices indices, std::span<std::byte> to) const = 0;
-    /// What each rank says, in the order of the ranks. Collective; as many bytes on all of them.
-    /// \param what the function that it is for
+    /// Gathers each rank's bytes in rank order. Collective; the same size on all ranks.
+    /// \param what name of the collective function
     virtual void gather(const char* what, std::span<const std::byte> own, std::byte* to) = 0;
 
     virtual void prefetch_custom(const AnyTable& table, const Prefetch& how) = 0;

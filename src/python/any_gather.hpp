@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A Gather whose element size and distribution are known at run time only.
+// A Gather with run-time element size and distribution.
 
 #include <cstddef>
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace nearfetch::python {
 
-/// Its memory is its own, not its rank's: it may end in any thread, and after the rank.
+/// Its memory belongs to it, not to the rank: it may end in any thread, and after the rank.
 class AnyGather {
   public:
     AnyGather() = default;
@@ -17,7 +17,7 @@ class AnyGather {
     AnyGather& operator=(const AnyGather&) = delete;
     virtual ~AnyGather() = default;
 
-    /// For the thread of its rank. \throws Error when the array has other bounds than before
+    /// For the thread of its rank. \throws Error when the array was resized
     virtual void update() = 0;
     virtual std::span<const std::byte> elements() const = 0;
     virtual std::span<const std::uint32_t> positions() const = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A sparse matrix whose element size is known at run time only.
+// A sparse matrix with run-time element size.
 
 #include <cstddef>
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace nearfetch::python {
 
-/// What a matrix is made from; the rows are this rank's, in compressed sparse rows.
+/// Arguments of a matrix: this rank's rows, in compressed sparse rows.
 struct SparsePlan {
     std::size_t element_bytes = 0;
     std::int64_t rows = 0, columns = 0;
@@ -28,7 +28,7 @@ class AnySparse : public AnyElements {
     virtual void add(Indices indices) = 0;
 };
 
-/// Collective. \throws Error for sizes that there are none of, and what SparseMatrix throws
+/// Collective. \throws Error for unsupported sizes, and as SparseMatrix
 std::unique_ptr<AnySparse> make_any_sparse(const SparsePlan& plan);
 
 }  // namespace nearfetch::python

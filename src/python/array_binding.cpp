@@ -18,12 +18,12 @@ namespace {
 
 class Array : public Elements<AnyArray> {
   public:
-    Array(int dealt, const Plan& plan)
+    Array(int kind, const Plan& plan)
         : Elements(Keys(plan.bounds.lower, plan.bounds.upper),
-                   [&] { return make_any_array(static_cast<Dealt>(dealt), plan); }),
+                   [&] { return make_any_array(static_cast<DistributionKind>(kind), plan); }),
           element_bytes_(plan.element_bytes) {}
 
-    // The keys change with the interpreter's lock, under which any thread may look at them.
+    // The keys change under the interpreter's lock, because any thread may read them.
     void resize(const Ints& lower, const Ints& upper, const std::vector<Rank>& grid) {
         const Plan plan{element_bytes_, box(lower, upper), grid, {}};
         {
@@ -49,7 +49,7 @@ class Array : public Elements<AnyArray> {
         AnyArray& array = any();
         buffer.move([&] { array.put(given, buffer.bytes()); });
     }
-    /// One by one: the elements of a box that are so many apart.
+    /// Writes the elements of a strided box one by one.
     void put_steps(const Ints& lower, const Ints& upper, const Ints& steps, nb::handle values) const {
         const AnyBox given = box(lower, upper);
         const Buffer buffer(values, false);
@@ -67,14 +67,14 @@ class Array : public Elements<AnyArray> {
         }
     }
 
-    /// \param self this one
+    /// \param self this object's Python handle
     nb::object local(nb::handle self) const { return view(any().local(), true, self); }
 
   private:
     std::size_t element_bytes_;
 };
 
-/// \pre Python keeps the array
+/// \pre Python keeps the array alive
 class Gather {
   public:
     Gather(const Array& array, nb::handle indices) : array_(array) {
@@ -83,7 +83,7 @@ class Gather {
     }
 
     void update() const {
-        array_.any();  // refuses other threads than its rank's
+        array_.any();  // checks the thread
         gather_->update();
     }
     const AnyGather& any() const { return *gather_; }
@@ -126,10 +126,10 @@ void define_patterns(nb::class_<Array>& array) {
 void define_array(nb::class_<Array>& array) {
     array.def(
         "__init__",
-        [](Array* self, int dealt, std::size_t element_bytes, const Ints& lower, const Ints& upper,
+        [](Array* self, int kind, std::size_t element_bytes, const Ints& lower, const Ints& upper,
            const std::vector<Rank>& grid,
-           const Ints& block) { new (self) Array(dealt, {element_bytes, {lower, upper}, grid, block}); },
-        "dealt"_a, "element_bytes"_a, "lower"_a, "upper"_a, "grid"_a, "block"_a);
+           const Ints& block) { new (self) Array(kind, {element_bytes, {lower, upper}, grid, block}); },
+        "kind"_a, "element_bytes"_a, "lower"_a, "upper"_a, "grid"_a, "block"_a);
     array.def("get", &Array::get, "lower"_a, "upper"_a, "to"_a);
     array.def("put", &Array::put, "lower"_a, "upper"_a, "values"_a);
     array.def("put_steps", &Array::put_steps, "lower"_a, "upper"_a, "steps"_a, "values"_a);

@@ -126,7 +126,7 @@ class ArrayOf final : public ElementsOf<AnyArray, DistributedArray<Opaque<Bytes>
     }
 };
 
-/// For one number of dimensions and one distribution; each has a source file of its own.
+/// For one dimension and distribution; each has its own source file.
 template <std::size_t N, Distribution D>
 std::unique_ptr<AnyArray> make_array_of(const Plan& plan);
 template <>

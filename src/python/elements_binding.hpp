@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Python's hold on a distributed array or a sparse matrix, and the functions that both have.
+// Python's handle of a distributed array or sparse matrix, with their common functions.
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/pair.h>
@@ -36,11 +36,11 @@ inline Prefetch prefetch_of(const How& how) {
     return {consistent, static_domain, barrier};
 }
 
-/// \tparam Any the interface that derives from AnyElements
+/// \tparam Any an interface derived from AnyElements
 template <std::derived_from<AnyElements> Any>
 class Elements {
   public:
-    /// \param make the elements, while others run Python
+    /// \param make makes the elements, without the interpreter's lock
     template <std::invocable Make>
     Elements(Keys keys, const Make& make) : held_(made(make)), keys_(std::move(keys)) {}
 
@@ -48,16 +48,16 @@ class Elements {
     std::int64_t resolve(std::int64_t i, std::size_t dimension) const { return keys_.resolve(i, dimension); }
     long views() const { return views_.count(); }
 
-    /// Where single elements come and go; the Python side keeps it.
+    /// Buffer for single elements; the Python side keeps it alive.
     void set_cell(std::uintptr_t cell) { cell_ = reinterpret_cast<void*>(cell); }
-    /// Reads the element that `key` names into the cell. \return false: the key names something else
+    /// Reads the element `key` into the cell. \return false: the key is not a single index
     bool read(nanobind::handle key) const {
         return with_index(key, [this](Indices i) { held_->read(i, cell_); });
     }
     bool write(nanobind::handle key) const {
         return with_index(key, [this](Indices i) { held_->write(i, cell_); });
     }
-    /// Elements that stand one by one. \param indices of all of them, in whole numbers of 8 bytes
+    /// Reads elements one by one. \param indices all of them, as 8-byte integers
     void read_many(nanobind::handle indices, nanobind::handle to) const {
         const Buffer from(indices, false), buffer(to, true);
         const Any& elements = any();
@@ -85,7 +85,7 @@ class Elements {
     bool is_prefetched(const Ints& i) const { return any().is_prefetched(checked(i)); }
 
   protected:
-    /// An index, or a corner of a box.
+    /// Checks an index, or a corner of a box.
     const Ints& checked(const Ints& i) const {
         if (i.size() != keys_.dimensions())
             throw Error("an index of " + std::to_string(i.size()) + " numbers",
@@ -95,7 +95,7 @@ class Elements {
     AnyBox box(const Ints& lower, const Ints& upper) const { return {checked(lower), checked(upper)}; }
     std::size_t dimensions() const { return keys_.dimensions(); }
     void change(Keys keys) { keys_ = std::move(keys); }
-    /// Of this rank's memory. \param self what Python has of this
+    /// A view of this rank's memory. \param self this object's Python handle
     nanobind::object view(std::span<const std::byte> bytes, bool writable, nanobind::handle self) const {
         return views_.of(bytes, writable, held_.rank(), self);
     }
@@ -125,7 +125,7 @@ class Elements {
     void* cell_ = nullptr;
 };
 
-/// \tparam Self derives from Elements, and has local(what Python has of it)
+/// \tparam Self derived from Elements, with local(Python handle)
 template <class Self>
 void define_elements(nanobind::class_<Self>& elements) {
     using namespace nanobind::literals;

@@ -19,8 +19,8 @@ Index<N> index_of(Indices i) {
     return index;
 }
 
-/// The same without a copy, whose vector loads would wait for numbers that were written one by one just
-/// before. \pre the numbers outlive it
+/// As index_of, without a copy: a vector load of numbers just written one by one would stall. \pre the
+/// numbers outlive it
 template <std::size_t N>
 const Index<N>& index_in_place(Indices i) {
     static_assert(sizeof(Index<N>) == N * sizeof(std::int64_t));
@@ -32,15 +32,15 @@ Box<N> box_of(const AnyBox& box) {
     return Box<N>(index_of<N>(box.lower), index_of<N>(box.upper));
 }
 
-/// Calls visit(index) for each of them.
+/// Calls visit(index) for each index.
 template <std::size_t N, class Visit>
 void for_each(Indices indices, const Visit& visit) {
     for (; !indices.empty(); indices = indices.subspan(N))
         visit(index_of<N>(indices));
 }
 
-/// Does what AnyElements asks for by a C++ array or matrix of N dimensions, whose elements are opaque.
-/// \tparam Any an interface that derives from AnyElements
+/// Implements AnyElements by a C++ array or matrix of N dimensions with opaque elements.
+/// \tparam Any an interface derived from AnyElements
 template <class Any, class Container, std::size_t Bytes, std::size_t N>
 class ElementsOf : public Any {
   public:
@@ -77,7 +77,7 @@ class ElementsOf : public Any {
     template <class... Arguments>
     explicit ElementsOf(Arguments&&... arguments) : elements_(std::forward<Arguments>(arguments)...) {}
 
-    // What an access reads stands first.
+    // First: what an access reads.
     Container elements_;
 
   private:

@@ -11,10 +11,10 @@ namespace nearfetch::python {
 
 namespace {
 
-/// Python looks for signals between any two steps of a program.
-constexpr std::chrono::milliseconds patience{400};
+/// Python checks for signals between any two steps of a program.
+constexpr std::chrono::milliseconds grace_period{400};
 
-/// Of the one that lives, for the handler.
+/// Of the living watch, for the handler.
 std::atomic<const struct sigaction*> python_action = nullptr;
 std::atomic<sem_t*> told = nullptr;
 
@@ -46,7 +46,7 @@ InterruptWatch::InterruptWatch(std::string who) : who_(std::move(who)) {
 InterruptWatch::~InterruptWatch() {
     struct sigaction now = {};
     sigaction(SIGINT, nullptr, &now);
-    // The program may have set another one meanwhile.
+    // The program may have installed another handler.
     if (handled_ && (now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == &handle)
         sigaction(SIGINT, &before_, nullptr);
     over_ = true;
@@ -71,9 +71,9 @@ void InterruptWatch::watch() {
         while (sem_wait(&interrupted_) != 0) {
         }
         if (over_) return;
-        // Where the program runs in another thread; the handler in Python notices in the main one.
+        // When the program runs in another thread, the Python handler in the main thread notices it.
         Py_AddPendingCall(&notice, nullptr);
-        const auto end = std::chrono::steady_clock::now() + patience;
+        const auto end = std::chrono::steady_clock::now() + grace_period;
         while (noticed != interrupts && !over_ && std::chrono::steady_clock::now() < end)
             std::this_thread::sleep_for(std::chrono::milliseconds(5));
         if (over_) return;
@@ -85,7 +85,7 @@ void end_interrupted(const std::string& text) {
     std::fflush(stdout);
     std::fprintf(stderr, "nearfetch: %s\n", text.c_str());
     std::fflush(stderr);
-    // Launchers drop what they have not passed on yet when they end the job.
+    // Launchers drop output that they have not forwarded when the job ends.
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     std::_Exit(128 + SIGINT);
 }

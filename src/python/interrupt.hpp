@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Ctrl-C in a process that is a rank of an MPI job. Python's own handler only notes it, for when the main
-// thread comes back to Python: from a barrier, or a get whose target does not answer, that is never.
+// Ctrl-C in a process that is a rank of an MPI job. Python's own handler only sets a flag until the main
+// thread returns to Python. From a barrier, or a get whose target does not answer, it never returns.
 
 #include <semaphore.h>
 #include <signal.h>
@@ -13,8 +13,8 @@
 
 namespace nearfetch::python {
 
-/// While it lives, an interrupt that the main thread's Python does not notice soon ends the process; the
-/// launcher then ends the job. Nothing where Python does not handle SIGINT. One at a time.
+/// While it lives, an interrupt that Python does not handle soon ends the process, and then the launcher ends
+/// the job. Inactive if Python does not handle SIGINT. One at a time.
 class InterruptWatch {
   public:
     explicit InterruptWatch(std::string who);
@@ -34,9 +34,9 @@ class InterruptWatch {
     std::thread thread_;
 };
 
-/// The main thread's Python has noticed all interrupts so far.
+/// The main thread's Python has handled all interrupts so far.
 void notice_interrupt();
-/// Prints it and ends the process with the exit code of an interrupt.
+/// Prints the text and exits with the status of an interrupt.
 [[noreturn]] void end_interrupted(const std::string& text);
 
 }  // namespace nearfetch::python

@@ -42,7 +42,7 @@ bool Keys::number_of(nb::handle word, std::size_t dimension, std::int64_t& numbe
     if (PyLong_CheckExact(object)) {
         number = PyLong_AsLongLong(object);
     } else if (PyIndex_Check(object) != 0 && PySequence_Check(object) == 0 && !PyBool_Check(object)) {
-        // numpy's integers; its arrays are sequences.
+        // Integers of numpy; its arrays are sequences.
         const nb::object whole = nb::steal(PyNumber_Index(object));
         if (!whole.is_valid()) throw nb::python_error();
         number = PyLong_AsLongLong(whole.ptr());

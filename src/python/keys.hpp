@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What `a[i, j]` names where that is a single element; all else is for the Python side.
+// Parses `a[i, j]` for single elements; the Python side handles other keys.
 
 #include <nanobind/nanobind.h>
 
@@ -24,10 +24,10 @@ class Keys {
     Keys(std::vector<std::int64_t> lower, std::vector<std::int64_t> upper);
 
     std::size_t dimensions() const noexcept { return lower_.size(); }
-    /// The number that an index of a dimension stands for. \throws OutOfBounds
+    /// Resolves an index of a dimension. \throws OutOfBounds
     std::int64_t resolve(std::int64_t i, std::size_t dimension) const;
-    /// \param room for as many numbers as there are dimensions
-    /// \return these, or none: the key names something else. \throws OutOfBounds
+    /// \param room space for one number per dimension
+    /// \return the index; empty: the key is not a single index. \throws OutOfBounds
     std::span<const std::int64_t> index_of(nanobind::handle key, std::array<std::int64_t, 4>& room) const;
 
   private:

@@ -7,7 +7,7 @@ namespace nearfetch::python {
 
 namespace {
 
-/// Bytes that Python may read, and write where they are for that, while the object lives.
+/// Bytes that Python may read, and perhaps write, while the object lives.
 struct Bytes {
     std::span<const std::byte> bytes;
     bool writable;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Memory between Python and the ranks: Python's that is read and written here, and a rank's that Python sees.
+// Memory shared between Python and the ranks: buffers of Python objects, and views of a rank's memory.
 
 #include <nanobind/nanobind.h>
 
@@ -13,7 +13,7 @@
 
 namespace nearfetch::python {
 
-/// The memory of a Python object that has the buffer protocol, for its own life.
+/// The memory of a Python object with the buffer protocol, for this object's life.
 class Buffer {
   public:
     Buffer(nanobind::handle object, bool writable) {
@@ -27,12 +27,12 @@ class Buffer {
     std::span<std::byte> bytes() const noexcept {
         return {static_cast<std::byte*>(view_.buf), static_cast<std::size_t>(view_.len)};
     }
-    /// As elements of another type. \pre they are aligned
+    /// As elements of another type. \pre aligned
     template <class T>
     std::span<T> elements() const noexcept {
         return {static_cast<T*>(view_.buf), static_cast<std::size_t>(view_.len) / sizeof(T)};
     }
-    /// From so many bytes on others run Python while they are moved.
+    /// Moves of this size and more release the interpreter's lock.
     template <class Move>
     void move(const Move& move) const {
         if (bytes().size() < large_bytes) return move();
@@ -45,12 +45,12 @@ class Buffer {
     Py_buffer view_{};
 };
 
-/// Counts the views of an object's memory, which moves when they are gone.
+/// Counts the views of an object's memory. The memory may move when there are none.
 class Views {
   public:
     long count() const noexcept { return count_.use_count() - 1; }
-    /// An object with the buffer protocol, or None for no bytes at all. It keeps their owner, and the memory
-    /// where that can be kept.
+    /// A Python object with the buffer protocol, or None for no bytes. It keeps the owner alive, and the
+    /// memory if possible.
     nanobind::object of(std::span<const std::byte> bytes, bool writable, RankState& rank,
                         nanobind::handle owner) const;
 
@@ -58,7 +58,7 @@ class Views {
     std::shared_ptr<void> count_ = std::make_shared<int>(0);
 };
 
-/// The same, not to be written to, of memory that is the owner's own.
+/// The same, read-only, for memory that belongs to the owner.
 nanobind::object view_of(std::span<const std::byte> bytes, nanobind::handle owner);
 
 void define_memory(nanobind::module_& module);

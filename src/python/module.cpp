@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The native half of the Python package; python/nearfetch/arrays.py and program.py give it its manners.
+// The native half of the Python package; python/nearfetch/arrays.py and program.py wrap it.
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/string.h>
@@ -25,7 +25,7 @@ namespace nearfetch::python {
 
 namespace {
 
-/// Numbers and words of a dictionary into the options of the same names.
+/// Copies entries of a dictionary into the options of the same names.
 template <class T>
 void take(const nb::dict& from, const char* name, T& to) {
     if (!from.contains(name)) return;
@@ -40,7 +40,7 @@ void take(const nb::dict& from, const char* name, T& to) {
 
 constexpr std::string_view cache_prefix = "page_cache_";
 
-/// A value as settings are written: a number, a word, on or off, each from its own kind of object.
+/// A value in the syntax of settings: a number, a word, on or off. Its type has to match.
 std::string text_of(const SettingInfo& setting, std::string_view name, nb::handle value) {
     if (nb::isinstance<nb::bool_>(value)) return nb::cast<bool>(value) ? "on" : "off";
     const bool is_number = !setting.unit.empty();
@@ -137,10 +137,10 @@ void define_program(nb::module_& module) {
 }  // namespace
 
 NB_MODULE(_native, module) {
-    // Arrays in the traceback of an exception, say, outlive the interpreter, and no harm is done.
+    // Objects in the traceback of an exception may outlive the interpreter; that is harmless.
     nb::set_leak_warnings(false);
     module.doc() = "What nearfetch's Python package is made of; import nearfetch instead.";
-    // What a user can cause keeps its words, and gets the class that the package has for it.
+    // A user's errors keep their text, and become the package's exception classes.
     nb::register_exception_translator([](const std::exception_ptr& problem, void*) {
         try {
             std::rethrow_exception(problem);

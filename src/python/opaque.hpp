@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Elements of which the C++ side knows the size alone.
+// Elements of which C++ knows only the size.
 
 #include <array>
 #include <cstddef>
@@ -18,7 +18,7 @@ struct Opaque {
     std::array<std::byte, Bytes> bytes;
 };
 
-/// Of any alignment.
+/// With any alignment.
 template <std::size_t Bytes>
 Opaque<Bytes> value_at(const void* from) {
     Opaque<Bytes> value;
@@ -26,7 +26,7 @@ Opaque<Bytes> value_at(const void* from) {
     return value;
 }
 
-/// make(integral constant) of a size that is known at run time. \throws Error for one that there is not
+/// Calls make(integral constant) for a run-time size. \throws Error for an unsupported size
 template <class Make>
 auto with_element_bytes(std::size_t bytes, const Make& make) {
     switch (bytes) {

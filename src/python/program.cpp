@@ -27,21 +27,21 @@ namespace nearfetch::python {
 
 namespace {
 
-/// A place in this library, from which the code that others are asked to run is counted.
+/// A reference point in this library's code; functions are sent as offsets from it.
 void anchor() {}
 
-/// What a rank does, in a thread that has the global lock.
+/// Runs a rank's main, in a thread with the global lock.
 void run_main(Job& job, const nb::callable& main) {
     const auto state = std::make_shared<RankState>(job);
     const RankState::Use use(state);
     main();
-    // Where the memory ends with the program, a view of it would be of nothing.
+    // If the memory ends with the program, a view of it would dangle.
     if (state->views() > 0)
         throw Error("a view of an array's local part outlives its program",
                     "MPI takes the memory back when launch() returns", "keep a copy: array.local.copy()");
 }
 
-/// Where the calling thread's Python stands, by site(); nothing where that fails.
+/// Source location of the calling thread's Python, by site(); empty on failure.
 std::string place_of(const nb::callable& site) {
     const nb::gil_scoped_acquire lock;
     try {
@@ -51,7 +51,7 @@ std::string place_of(const nb::callable& site) {
     }
 }
 
-/// Runs main() in a rank, wherever that is.
+/// Runs main() in a rank, in a thread or a process.
 void run_rank(Job& inner, const LaunchOptions& options, const nb::callable& main, const nb::callable& site) {
     WaitingJob job(inner);
     pgas::Runtime(job, options, &anchor, [&site] { return place_of(site); }).run([&] {
@@ -60,7 +60,7 @@ void run_rank(Job& inner, const LaunchOptions& options, const nb::callable& main
     });
 }
 
-/// The ranks under way, for who wants to end them.
+/// The running ranks, so that they can be interrupted.
 class Running {
   public:
     class Entry {
@@ -81,8 +81,8 @@ class Running {
         Job& job_;
     };
 
-    /// Interrupts all that is Python, and lets one rank fail, as a thread of its that nobody joins would:
-    /// that ends all waiting. \pre the global lock is had
+    /// Interrupts all Python threads, and makes one rank fail, which ends all waits. \pre the global lock is
+    /// held
     void interrupt() {
         std::vector<Rank> ranks;
         {
@@ -92,7 +92,7 @@ class Running {
             try {
                 if (!ranks.empty() && !ranks[0].job->virtual_time())
                     ranks[0].job->start_thread([] { throw Error("the program was interrupted"); });
-            } catch (const Error&) {  // no thread to be had: those that run Python end all the same
+            } catch (const Error&) {  // no thread available; ranks that run Python end anyway
             }
         }
         for (const Rank& rank : ranks)
@@ -108,7 +108,7 @@ class Running {
     std::vector<Rank> ranks_;
 };
 
-/// A program whose ranks are threads. They may outlive the launch that was interrupted.
+/// A program whose ranks are threads. They may outlive an interrupted launch.
 struct Threads {
     Threads(const LaunchOptions& with, const nb::callable& run, const nb::callable& where)
         : options(with), main(run), site(where) {}
@@ -119,8 +119,8 @@ struct Threads {
     std::promise<void> promise;
 };
 
-/// How often launch_threads() looks whether it is interrupted; how long it waits for the ranks' end then.
-constexpr std::chrono::milliseconds look_interval{50}, end_patience{300};
+/// Interval in which launch_threads() checks for interrupts, and how long it then waits for the ranks.
+constexpr std::chrono::milliseconds check_interval{50}, end_grace_period{300};
 
 [[noreturn]] void fail_to_load(const std::string& what) {
     const char* const why = dlerror();
@@ -128,11 +128,11 @@ constexpr std::chrono::milliseconds look_interval{50}, end_patience{300};
                 "install nearfetch for the MPI library that is here, or name another one");
 }
 
-/// What launch_processes() has loaded; it stays.
+/// Loaded by launch_processes(), and never unloaded.
 nearfetch_python_finish_t* loaded_finish = nullptr;
 
 void* load(const std::string& library, const std::string& libmpi) {
-    // So that the library finds its functions there, and so does mpi4py if it comes later.
+    // So that the library finds MPI's functions, and mpi4py does later.
     load_globally(libmpi);
     void* const handle = dlopen(library.c_str(), RTLD_LAZY | RTLD_LOCAL);
     if (handle == nullptr) fail_to_load(library);
@@ -182,21 +182,21 @@ void launch_threads(const LaunchOptions& options, const nb::callable& main, cons
     {
         const nb::gil_scoped_release unlocked;
         std::chrono::steady_clock::time_point end;
-        while (!abandoned && done.wait_for(look_interval) != std::future_status::ready) {
+        while (!abandoned && done.wait_for(check_interval) != std::future_status::ready) {
             abandoned = interrupt && std::chrono::steady_clock::now() > end;
             const nb::gil_scoped_acquire lock;
             if (PyErr_CheckSignals() == 0) continue;
-            abandoned = interrupt.has_value();  // twice
+            abandoned = interrupt.has_value();  // a second interrupt
             interrupt.emplace();
             threads->running.interrupt();
-            end = std::chrono::steady_clock::now() + end_patience;
+            end = std::chrono::steady_clock::now() + end_grace_period;
         }
         if (abandoned)
             thread.detach();
         else
             thread.join();
     }
-    // A rank that sleeps, say, comes to its end later, and needs all of it until then.
+    // A sleeping rank ends later, and needs the state until then.
     if (abandoned) new std::shared_ptr<Threads>(threads);
     if (interrupt) throw nb::python_error(*interrupt);
     done.get();

@@ -9,10 +9,10 @@ thread_local constinit RankState* RankState::here_ = nullptr;
 
 namespace {
 
-// A thread's own reference, beside the pointer that is looked at on every access.
+// Owns what the raw pointer, used at every access, points to.
 thread_local std::shared_ptr<RankState> current_state;
 
-/// Keeps a rank's memory, and is counted where it cannot.
+/// Keeps a rank's memory alive, or counts the view if that is impossible.
 struct View {
     std::shared_ptr<void> memory;
     std::shared_ptr<void> count;

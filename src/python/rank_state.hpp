@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What belongs to a rank of a launched program and has to end in its thread, before the rank does. Python may
-// drop an object in whatever thread collects garbage, and may keep it when the program is long over.
+// Objects that belong to a rank of a launched program. They have to end in its thread, before the rank does.
+// Python may drop an object in any thread, or keep it beyond the program.
 
 #include <list>
 #include <memory>
@@ -14,7 +14,7 @@
 
 namespace nearfetch::python {
 
-/// Something that only the rank's thread may use and end.
+/// An object that only the rank's thread may use and destroy.
 class Owned {
   public:
     Owned() = default;
@@ -33,7 +33,8 @@ class RankState {
     static RankState* here() noexcept { return here_; }
     static std::shared_ptr<RankState> current();
 
-    /// Makes it the calling thread's for its own life; then ends all that the rank has, the last first.
+    /// Makes it the calling thread's state for its life; then destroys all objects of the rank, the last
+    /// first.
     class Use {
       public:
         explicit Use(std::shared_ptr<RankState> state);
@@ -46,11 +47,11 @@ class RankState {
     };
 
     void add(std::unique_ptr<Owned> owned);
-    /// Ends it, if need be when the rank's thread comes by. Any thread.
+    /// Destroys it, deferred to the rank's thread if necessary. Thread-safe.
     void drop(const Owned* owned) noexcept;
-    /// Whether views of the rank's memory exist that it does not keep alive. \pre the rank's thread
+    /// Whether there are views of the rank's memory that do not keep it alive. \pre the rank's thread
     long views() const noexcept { return view_.use_count() - 1; }
-    /// To be held by a view of the rank's memory.
+    /// Held by a view of the rank's memory.
     std::shared_ptr<void> view();
 
   private:
@@ -60,12 +61,12 @@ class RankState {
     Job* job_;
     std::list<std::unique_ptr<Owned>> owned_;
     std::shared_ptr<void> view_ = std::make_shared<int>(0);
-    std::mutex mutex_;  ///< of what follows
+    std::mutex mutex_;  ///< guards the members below
     std::vector<const Owned*> dropped_;
     bool ended_ = false;
 };
 
-/// A Python object's hold on something of a rank.
+/// A Python object's handle of a rank's object.
 template <class T>
 class Held {
   public:
@@ -79,7 +80,7 @@ class Held {
         if (object_ != nullptr) rank_->drop(object_);
     }
 
-    /// \throws Error in any other thread than its rank's, and when its program has ended
+    /// \throws Error in another thread than its rank's, and after its program
     T& operator*() const {
         if (RankState::here() != rank_.get()) [[unlikely]]
             refuse();

@@ -27,7 +27,7 @@ class Sparse : public Elements<AnySparse> {
         const nb::gil_scoped_release unlocked;
         matrix.add(from.elements<const std::int64_t>());
     }
-    /// Starts, columns and values; the first two are not to be written to. \param self this one
+    /// Starts, columns and values; the first two are read-only. \param self this object's Python handle
     std::tuple<nb::object, nb::object, nb::object> local(nb::handle self) const {
         const SparseRows<std::byte> own = any().local();
         return {view(std::as_bytes(own.starts), false, self), view(std::as_bytes(own.columns), false, self),

@@ -10,7 +10,7 @@
 
 namespace nearfetch::python {
 
-/// Python's hold on what is on its way.
+/// Python's handle of a pending transfer.
 class Transfer {
   public:
     explicit Transfer(PrefetchTransfer transfer) : held_(std::make_unique<Owner>(std::move(transfer))) {}

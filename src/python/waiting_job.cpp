@@ -9,7 +9,7 @@ namespace nearfetch::python {
 
 namespace {
 
-/// Gives up the global lock for its life, if this thread has it.
+/// Releases the global lock for its life, if this thread holds it.
 class Unlocked {
   public:
     explicit Unlocked(bool wanted = true)
@@ -48,7 +48,7 @@ class WaitingTransport final : public Transport {
         return inner_->test(out);
     }
     std::size_t wait(std::span<Completion> out) override {
-        // What has come already costs no look at the lock.
+        // A result that is already available needs no release of the lock.
         if (!always_)
             if (const std::size_t found = inner_->test(out); found > 0) return found;
         const Unlocked unlocked;
@@ -72,7 +72,7 @@ class WaitingTransport final : public Transport {
     bool always_;
 };
 
-/// Ends without the lock: its end waits for the thread's.
+/// Ends without the lock, because its end waits for the thread's.
 class WaitingThread final : public Job::Thread {
   public:
     explicit WaitingThread(std::unique_ptr<Job::Thread> inner) : inner_(std::move(inner)) {}

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A job whose ranks run Python: a thread that holds Python's global lock gives it up wherever the job makes
-// it wait, and nowhere else, so that what is answered at once (own elements, hits) costs nothing for it. In
-// virtual time every call may hand the processor to another rank, which may want the lock.
+// A job whose ranks run Python. A thread that holds Python's global lock releases it only where the job
+// waits, so own elements and hits need no locking. In virtual time each call may hand the processor to
+// another rank, which may need the lock.
 
 #include <memory>
 

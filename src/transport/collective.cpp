@@ -24,7 +24,7 @@ std::string names_of(const std::vector<Rank>& ranks) {
     return names;
 }
 
-/// Of ranks that are in the same; more are nobody's to read.
+/// Limit of groups of ranks in a message, to keep it readable.
 constexpr std::size_t most_groups = 8;
 
 }  // namespace

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What ranks are in when they come to a barrier. All that ranks do together begins with one, so that there,
-// before anything is read that another one wrote, they find out whether they do the same. Ids are compared;
-// words are asked for when these differ.
+// Collective calls, as ranks bring them to a barrier. Each collective function begins with one. So ranks
+// compare their calls before they read anything that another rank wrote. They compare ids, and ask for texts
+// if these differ.
 
 #include <cstdint>
 #include <functional>
@@ -15,26 +15,26 @@
 
 namespace nearfetch {
 
-/// A collective function, as one rank has called it.
+/// A collective call of one rank.
 struct CollectiveCall {
     std::uint64_t id = 0;  ///< the same where ranks call the same
-    /// What it is, and where it was called. Asked for in the calling thread.
+    /// Describes the call and its source line. Called in the calling thread.
     std::function<std::string()> describe = nullptr;
 
     std::string text() const { return describe ? describe() : "a barrier"; }
 };
 
-/// How long those that differ wait for ranks that have not come to the same barrier, to name them, too.
-inline constexpr std::uint64_t collective_patience_ns = 1'000'000'000;
+/// How long ranks that differ wait for the others, to include them in the error.
+inline constexpr std::uint64_t collective_timeout_ns = 1'000'000'000;
 
-/// What a rank has come with.
+/// The call of a rank that has arrived.
 struct CollectiveArrival {
     Rank rank = 0;
     std::uint64_t id = 0;
     std::string text;
 };
 
-/// The error of all that have come, by whom of so many ranks.
+/// The error for the ranks that have arrived, of `ranks` ranks.
 CollectiveError collective_error(std::vector<CollectiveArrival> arrivals, Rank ranks);
 
 }  // namespace nearfetch

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// An SPMD program as one of its ranks sees it: who else there is, the memory that others reach, and what
-// threads need beside GETs and PUTs. Whatever starts the ranks makes one of these for each (launch_inproc,
-// launch_mpi) and hands it to the program.
+// An SPMD program as one rank sees it: the other ranks, the shared segments, and what threads need besides
+// GETs and PUTs. The launcher (launch_inproc, launch_mpi) makes one for each rank.
 
 #include <cstddef>
 #include <cstdint>
@@ -18,12 +17,11 @@
 
 namespace nearfetch {
 
-/// Where a rank receives: a number from 0 to 32766 that its threads agree on.
+/// A receive port: a number from 0 to 32766.
 using Port = std::uint32_t;
 inline constexpr Port port_max = 32766;
 
-/// What a rank was sent. Messages from one rank to a port of another arrive in the order in which they were
-/// sent.
+/// A received message. Messages from one rank to one port arrive in the order of sending.
 struct Message {
     Rank source = 0;
     std::vector<std::byte> bytes;
@@ -38,47 +36,45 @@ class Job {
 
     virtual Rank rank() const noexcept = 0;
     virtual Rank ranks() const noexcept = 0;
-    /// This rank's memory that others reach, at the addresses 0 to its size; the same size everywhere. Zero
-    /// at the start, aligned to 4096 bytes.
+    /// This rank's segment, at the addresses from 0 to its size; the same size in all ranks. Zeroed, aligned
+    /// to 4096 bytes.
     virtual std::span<std::byte> segment() noexcept = 0;
-    /// Keeps the segment's memory, but nothing else of the job, for those who hold it; nullptr where it ends
-    /// with the job.
+    /// Keeps the segment's memory beyond the job; nullptr if it ends with the job.
     virtual std::shared_ptr<void> memory() { return nullptr; }
 
-    /// An endpoint for the calling thread, which gives it back before it ends.
+    /// An endpoint for the calling thread, which returns it before it ends.
     virtual std::unique_ptr<Transport> endpoint() = 0;
-    /// Whether threads beside the one that was started with the rank may have endpoints.
+    /// Whether threads other than the rank's first may have endpoints.
     virtual bool threads() const noexcept = 0;
 
-    // The following are for any thread that has an endpoint. What fails throws Error.
+    // The following are for any thread with an endpoint. Failures throw Error.
 
-    /// Done when it returns. \param compare for compare_swap, which stores `operand` when it is what is there
-    /// \pre address is a multiple of 8 inside the segment \return what was there before
+    /// Complete when it returns. \param compare for compare_swap: stores `operand` if this is the value
+    /// \pre address is a multiple of 8 inside the segment \return the value before
     virtual std::uint64_t atomic(Rank target, std::uint64_t address, AtomicOp op, std::uint64_t operand,
                                  std::uint64_t compare) = 0;
-    /// Returns when the bytes may be changed again; does not wait for the receiver. Also to its own rank.
+    /// Returns when the bytes may be changed; does not wait for the receiver. A rank may send to itself.
     virtual void send(Rank target, Port port, std::span<const std::byte> bytes) = 0;
-    /// The message that came first to that port. \param wait for one; \return false when there is none (never
-    /// after wait). One thread per port at a time.
+    /// The oldest message to that port. \param wait blocks until there is one \return false if there is none
+    /// (never with wait). One thread per port at a time.
     virtual bool receive(Port port, Message& message, bool wait) = 0;
-    /// Process synchronisation only: nobody leaves before all have come. One thread per rank at a time.
-    /// \throws CollectiveError in all ranks that have come, when they come with calls of different ids. It is
-    /// over in all ranks then, as if it had been complete; unless a rank does not come within a second: then
-    /// it, and all that follow, can never be complete.
+    /// Process synchronisation only: waits for all ranks. One thread per rank at a time.
+    /// \throws CollectiveError in all ranks that have arrived, if their calls have different ids. The barrier
+    /// is then over, as if complete. If a rank does not arrive within a second, this and later barriers can
+    /// never complete.
     virtual void barrier(const CollectiveCall& call) = 0;
     void barrier() { barrier(CollectiveCall()); }
-    /// The program computes for so long: virtual time passes; on the wall's clock the processor is busy.
+    /// Simulates computation: virtual time passes; in wall-clock time the processor is busy.
     virtual void compute(std::uint64_t ns) = 0;
-    /// Whether time is virtual: nothing takes any that is not said (compute) or the network's.
+    /// Whether time is virtual: only compute() and the network take time.
     virtual bool virtual_time() const noexcept = 0;
 
-    /// Starts a thread of this rank. What `body` throws is thrown by join(), or, when nobody joins, is
-    /// as if the rank's program had thrown it.
+    /// Starts a thread of this rank. An exception of `body` is thrown by join(); without a join it counts as
+    /// the rank's.
     class Thread {
       public:
         virtual ~Thread() = default;
-        /// Waits for its end. To be called once, by the thread that started it or one that it synchronised
-        /// with.
+        /// Waits for the end. Once, by the thread that started it or one synchronised with that.
         virtual void join() = 0;
     };
     /// \pre threads()

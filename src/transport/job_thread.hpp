@@ -12,13 +12,13 @@
 
 namespace nearfetch {
 
-/// A job's thread that is one of the operating system's. It ends before this does.
+/// A job's thread that is a thread of the operating system. The destructor waits for it.
 class JobThread final : public Job::Thread {
   public:
     using Lost = std::function<void(std::exception_ptr)>;
 
-    /// \param lost is told what `body` threw when nobody has joined for it
-    /// \throws Error when the thread is not to be had
+    /// \param lost receives an exception of `body` that nobody joined for
+    /// \throws Error when no thread can be created
     JobThread(std::function<void()> body, Lost lost) : lost_(std::move(lost)) {
         try {
             thread_ = std::thread([this, work = std::move(body)] {

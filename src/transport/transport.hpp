@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// How bytes move for a runtime that does its own communication: GETs and PUTs of contiguous bytes that are
-// started, and reported when they are complete. (Under the MPI interposer the program completes its transfers
-// itself: window_transfers.hpp.)
+// Moves bytes for a runtime that does its own communication: contiguous GETs and PUTs are started, and their
+// completion is reported. (Under the MPI interposer the program completes its transfers itself:
+// window_transfers.hpp.)
 //
-// An endpoint belongs to one thread. Operations may complete in any order; two that touch the same bytes
-// take effect in any order, too, unless the first was complete before the second was started. A GET has read
-// its bytes, and a PUT has written its own, at some time between its start and its completion.
+// An endpoint belongs to one thread. Operations complete in any order. Two on the same bytes also take effect
+// in any order, unless the first was complete before the second started. A GET reads, and a PUT writes,
+// between its start and its completion.
 
 #include <cstddef>
 #include <cstdint>
@@ -18,13 +18,14 @@
 
 namespace nearfetch {
 
-/// Names an operation; whoever starts it chooses it.
+/// The number of an operation, chosen by who starts it.
 using Token = std::uint64_t;
 
-/// Statuses that mean the same on every transport. Others are its own (an MPI error code, say); 0 is success.
+/// Statuses common to all transports. Others are the transport's own (for example an MPI error code); 0 is
+/// success.
 namespace transport_status {
 inline constexpr int bad_rank = -1;  ///< no such rank
-inline constexpr int outside = -2;   ///< not all of these bytes are in the target's segment
+inline constexpr int outside = -2;   ///< some bytes are outside of the target's segment
 }  // namespace transport_status
 
 struct Completion {
@@ -40,27 +41,28 @@ class Transport {
     virtual ~Transport() = default;
 
     /// Starts to fetch `size` bytes at `address` of `target` to `to`; does not wait. \pre size > 0
-    /// \return 0, or why it was not started: then no completion comes
+    /// \return 0; or a status if it was not started, then no completion follows
     virtual int start_get(Rank target, std::uint64_t address, std::uint64_t size, std::byte* to,
                           Token token) = 0;
-    /// Starts to write there. Complete means: there, for every reader. `from` stays as it is until then.
+    /// Starts to write. Complete means visible at the target to every reader. `from` may not change before
+    /// that.
     virtual int start_put(Rank target, std::uint64_t address, std::uint64_t size, const std::byte* from,
                           Token token) = 0;
 
-    /// Reports what has completed and was not reported yet. \return how many; 0: nothing at the moment
+    /// Reports new completions. \return how many; may be 0
     virtual std::size_t test(std::span<Completion> out) = 0;
-    /// As test(), but waits until there is one. A transport that schedules tasks may run others of the same
-    /// thread meanwhile, which may use this endpoint; 0 when they have taken all there was.
-    /// \pre something is under way
+    /// As test(), but waits for at least one. A transport that schedules tasks may run others of the same
+    /// thread, which may use this endpoint. It returns 0 if they took all completions.
+    /// \pre an operation is outstanding
     virtual std::size_t wait(std::span<Completion> out) = 0;
 
-    /// The bytes around `address` that may be fetched along with it; empty when not even that one.
+    /// The bytes around `address` that may be fetched with it; empty if that byte is not addressable.
     virtual ByteRange readable(Rank target, std::uint64_t address) const noexcept = 0;
-    /// There is nothing to do just now: others may have the processor.
+    /// Idle: other threads may use the processor.
     virtual void yield() = 0;
-    /// This thread's time, of the wall or a virtual one.
+    /// This thread's clock, wall or virtual.
     virtual std::uint64_t now_ns() = 0;
-    /// What a status other than 0 means, for people.
+    /// Describes a status other than 0.
     virtual std::string status_text(int status) const {
         if (status == transport_status::bad_rank) return "there is no such rank";
         if (status == transport_status::outside) return "not all of these bytes are in the segment";

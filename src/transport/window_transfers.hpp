@@ -9,8 +9,7 @@
 
 namespace nearfetch {
 
-/// One contiguous run of bytes of an access: `size` bytes at `offset` of the target's window, and at `origin`
-/// here.
+/// A run: `size` bytes of an access, contiguous at `offset` of the target's window and at `origin` here.
 struct ByteRun {
     std::uint64_t offset = 0;
     std::uint64_t size = 0;
@@ -19,9 +18,9 @@ struct ByteRun {
     ByteRange range() const noexcept { return {offset, offset + size}; }
 };
 
-/// Transfers of a window that the program's own calls complete: all that the interposer's engine needs of the
-/// network. A status is the transport's own: 0 is success, everything else is handed through to
-/// whoever can name it (an MPI error code stays that code).
+/// Transfers of a window that the program's own calls complete: all that a window's cache needs of the
+/// network. A status is the transport's own: 0 is success; others are passed through unchanged (an MPI error
+/// code).
 class WindowTransfers {
   public:
     WindowTransfers() = default;
@@ -29,16 +28,16 @@ class WindowTransfers {
     WindowTransfers& operator=(const WindowTransfers&) = delete;
     virtual ~WindowTransfers() = default;
 
-    /// Starts the transfer of all `runs` from `target` to their origins as one operation; does not wait.
+    /// Starts to fetch all `runs` from `target` to their origins, as one operation; does not wait.
     virtual int start_get(Rank target, std::span<const ByteRun> runs) = 0;
 
-    /// The same the other way: from their origins, which stay as they are until it is complete here.
+    /// Starts to write all `runs` from their origins, which may not change before local completion.
     virtual int start_put(Rank target, std::span<const ByteRun> runs) = 0;
 
-    /// Completes here what was started at `target`: its origins may be used again.
+    /// Completes operations at `target` locally: their origins may be reused.
     virtual int flush_local(Rank target) = 0;
 
-    /// Enters the communication library, so that others are served.
+    /// Enters the communication library, so that it serves other ranks.
     virtual void progress() = 0;
 };
 

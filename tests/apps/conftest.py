@@ -29,7 +29,7 @@ TIMEOUT_SECONDS = 120
 
 
 class Run(NamedTuple):
-    """What one run of a program left."""
+    """Results of a run."""
 
     code: int
     results: dict[str, str]
@@ -41,7 +41,7 @@ class Run(NamedTuple):
 
     @property
     def counters(self) -> list[Counter[str]]:
-        """What nearfetch counted: of each rank, summed over its windows."""
+        """nearfetch's counters of each rank, summed over its windows."""
         sums = []
         for windows in self.windows:
             total: Counter[str] = Counter()
@@ -68,12 +68,12 @@ class Starter:
         mode: Optional[str] = None,
         settings: Optional[dict[str, object]] = None,
     ) -> Run:
-        """Runs it, under nearfetch if `mode` names one, whatever the exit code; results are empty unless
-        that is 0."""
+        """Runs it, under nearfetch if `mode` names one, with any exit status; results are empty unless it is
+        0."""
         launch = mpiexec(family, ranks, self._network, without_nearfetch(os.environ))
         env = environment(launch.env, PROGRAMS.parent, ranks)
-        # Open MPI gives the others a second when one rank fails. In these programs none does before all have
-        # said what they have to say.
+        # Open MPI waits a second before it ends the other ranks. Here all output is complete when a rank
+        # fails.
         env["OMPI_MCA_odls_base_sigkill_timeout"] = "0"
         command = [*launch.argv, str(PROGRAMS / family / self._program), *map(str, arguments)]
         if mode is not None:
@@ -90,20 +90,20 @@ class Starter:
         return Run(0, results, written, stderr, [] if mode is None else self._windows(ranks))
 
     def _windows(self, ranks: int) -> list[list[dict[str, Any]]]:
-        """What each rank wrote; every rank has to have written some."""
+        """Reports of each rank; every rank has at least one."""
         files = [self._stats / f"rank-{rank}.json" for rank in range(ranks)]
         assert sorted(self._stats.iterdir()) == files
         return [json.loads(file.read_text(encoding="utf-8"))["windows"] for file in files]
 
     def good(self, *arguments: object, **where: Any) -> Run:
-        """Runs it and insists on exit code 0."""
+        """Runs it and asserts exit status 0."""
         run = self(*arguments, **where)
         assert run.code == 0, run.stderr
         return run
 
 
 def finish(command: list[str], env: dict[str, str]) -> tuple[int, str, str]:
-    """Exit code and output of `command`; at the time limit the test fails and the launcher ends its ranks."""
+    """Exit status and output of `command`; at the time limit the test fails and its ranks are ended."""
     with subprocess.Popen(
         command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace"
     ) as process:
@@ -142,10 +142,10 @@ def hash_table(tmp_path: Path) -> Starter:
 
 @pytest.fixture
 def coarray_transpose(tmp_path: Path) -> Starter:
-    """Starts coarray_transpose, which exists where there are coarrays over Open MPI."""
+    """Starts coarray_transpose, which exists if there are coarrays over Open MPI."""
     if not (PROGRAMS / "openmpi" / "coarray_transpose").exists():
         pytest.skip("no coarray_transpose (OpenCoarrays was not found)")
-    # Over shared memory Open MPI refuses OpenCoarrays' window where there is one image alone.
+    # Over shared memory Open MPI refuses OpenCoarrays' window with a single image.
     return Starter("coarray_transpose", tmp_path, "tcp")
 
 
@@ -156,9 +156,9 @@ def real_graph() -> Path:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Runs a test with an argument `family` on the MPI libraries there are, with `any_family` on all builds.
+    """Runs a test with the argument `family` on the installed MPI libraries, with `any_family` on all builds.
 
-    The standard ABI's build runs on the library of another family: what differs is seen in few tests.
+    The standard ABI's build runs on another family's library, so few tests need it.
     """
     if "family" in metafunc.fixturenames:
         metafunc.parametrize("family", [name for name in FAMILIES if name != "mpiabi"])

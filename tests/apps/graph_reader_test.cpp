@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The readers: what each format means, and that every malformed input is refused with its line.
+// The readers: the meaning of each format, and errors with their line for malformed input.
 
 #include <gtest/gtest.h>
 #include <zlib.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Adjacency lists, their intersection, coefficients of graphs that are known by hand, and the random graph.
+// Adjacency lists, their intersection, coefficients of graphs known by hand, and the random graph.
 
 #include <gtest/gtest.h>
 
@@ -81,7 +81,7 @@ TEST(CountCommon, AgreesWithSetsForAllProportions) {
     for (int round = 0; round < 300; ++round) {
         std::set<Vertex> a;
         std::set<Vertex> b;
-        // From equal lengths to a thousandfold, so that both ways of intersecting are taken.
+        // Length ratios from 1 to 1000, so that both intersection algorithms run.
         const int small = static_cast<int>(random.next() % 20);
         const int large = round % 2 == 0 ? small : 3000;
         for (int i = 0; i < small; ++i)
@@ -110,7 +110,7 @@ TEST(Random, FollowsItsSource) {
 }
 
 TEST(Rmat, IsTheSameEverywhere) {
-    // Counted once; a difference on some platform or by some change shows here.
+    // Golden counts, to detect differences between platforms or versions.
     const EdgeList graph = make_rmat(10, 8, 1);
     EXPECT_EQ(graph.vertices, 1024U);
     EXPECT_EQ(graph.edges.size(), 6054U);

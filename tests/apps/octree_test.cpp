@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The octree in pieces: one tree whatever the number of ranks, each body in it once, and forces against
-// direct summation.
+// The distributed octree: one tree for any number of ranks, each body in it once, and forces against direct
+// summation.
 
 #include <gtest/gtest.h>
 
@@ -81,7 +81,7 @@ Body body_at(double x, double y, double z, std::int64_t id, double mass = 1) {
     return {{x, y, z}, {}, mass, id, 0};
 }
 
-/// Checks a subtree's sums and collects the bodies in it.
+/// Checks a subtree's sums and collects its bodies.
 double collect(Forest& forest, Ref ref, std::multiset<std::int64_t>& ids,
                std::set<std::pair<int, std::uint32_t>>& seen) {
     EXPECT_TRUE(seen.emplace(ref.rank, ref.index).second) << "a node is reached twice";
@@ -203,7 +203,7 @@ TEST(Octree, BodiesInOnePlaceFormAChain) {
 }
 
 TEST(Octree, ACellAroundTheBodyIsAlwaysOpened) {
-    // A far heavy body drags the cell's centre of mass away from a light one in the same cell.
+    // A distant heavy body pulls the cell's centre of mass away from a light one in the cell.
     Forest forest =
         build_forest({body_at(0, 0, 0, 0, 1e-6), body_at(1, 1, 1, 1, 1), body_at(0.01, 0, 0, 2, 1e-6)}, 1);
     TreeWalk walk(forest, forest.cube, forest.root, {2.0, 0, false});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Command lines of the programs: what is understood, and that what is not ends with exit code 2 and a reason.
+// Command lines of the programs: valid ones, and errors with exit status 2 and a reason.
 
 #include <gtest/gtest.h>
 

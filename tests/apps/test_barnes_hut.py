@@ -18,7 +18,7 @@ def test_forces_keep_the_bound_of_theta(barnes_hut: Starter, family: str) -> Non
         ).results
         assert results["check_over_bound"] == "0"
         assert 0 < float(results["check_max_share_of_bound"]) <= 1
-        # Far below the bound, and what makes the method worth using: the cells' errors cancel.
+        # Far below the bound, which makes the method useful: the cells' errors cancel.
         assert before < float(results["check_rms_relative_error"]) < 0.02
         before = float(results["check_rms_relative_error"])
 
@@ -27,7 +27,7 @@ def test_theta_zero_sums_directly(barnes_hut: Starter) -> None:
     results = barnes_hut.good("--bodies", 200, "--theta", 0, "--check", ranks=2).results
     assert float(results["check_max_relative_error"]) < 1e-12
     assert results["check_over_bound"] == "0"
-    # Everybody visits every leaf and every cell.
+    # Every walk visits every leaf and every cell.
     assert int(results["visited_nodes"]) == 200 * int(results["tree_nodes"])
 
 
@@ -75,7 +75,7 @@ def test_the_built_in_cache_changes_gets_only(
     assert int(cached["remote_bytes"]) == int(block) * int(cached["remote_gets"])
     assert int(cached["block_hits"]) + int(cached["block_misses"]) >= int(cached["remote_reads"])
     if capacity == "1MiB":
-        # Room for all: each node that is read at all is fetched once per step.
+        # A cache for all nodes: each node is fetched at most once per step.
         assert int(cached["remote_gets"]) <= int(cached["tree_nodes"])
         assert int(cached["remote_gets"]) * 5 < int(plain["remote_gets"])
 

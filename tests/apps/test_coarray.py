@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""coarray_transpose reads single elements, each under a lock: few messages where locks say nothing."""
+"""coarray_transpose reads single elements, each under a lock: few messages if locks are promised to be access
+only."""
 
 from __future__ import annotations
 
@@ -12,12 +13,12 @@ PROMISED: dict[str, object] = {"bypass": "off", "locks": "access"}
 
 
 def messages(run: Run) -> int:
-    """Sent for gets by all images."""
+    """Messages for gets of all images."""
     return sum(rank["gets"] - rank["hits"] - rank["pending_hits"] for rank in run.counters)
 
 
 def results(run: Run) -> dict[str, str]:
-    """All but the times."""
+    """All output except times."""
     return {name: value for name, value in run.results.items() if not name.startswith("communication")}
 
 
@@ -45,7 +46,7 @@ def test_same_result_in_few_messages(coarray_transpose: Starter, images: int) ->
         gets = sum(rank["gets"] for rank in run.counters)
         assert gets == rounds * images * (images - 1) * columns**2
         locks, elided = (sum(rank[name] for rank in run.counters) for name in ("locks", "locks_elided"))
-        # Each read has a lock of its own; those of reads that hit do not enter MPI.
+        # Each read has its own lock; locks of hits are elided.
         assert locks >= gets
         assert elided == (gets - messages(run) if settings == PROMISED else 0)
         if settings == PROMISED:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""hash_table finds the same with and without nearfetch, while values change and a counter goes up."""
+"""hash_table gives the same results with and without nearfetch, while values change and a counter is
+incremented."""
 
 from __future__ import annotations
 
@@ -12,12 +13,12 @@ RELAXED: dict[str, object] = {**CACHE_ALL, "atomics": "relaxed"}
 
 
 def printed(run: Run) -> dict[str, str]:
-    """All that a program printed, without its times."""
+    """The program's output without times."""
     return {name: value for name, value in run.results.items() if "seconds" not in name}
 
 
 def hits(run: Run) -> int:
-    """Of all ranks, on the table's window and on the counters'."""
+    """Hits of all ranks, on both windows."""
     return sum(rank["hits"] for rank in run.counters)
 
 
@@ -49,7 +50,7 @@ def test_same_results_while_values_change(hash_table: Starter, family: str, rank
         assert_seen(run)
     assert hits(runs["transparent"]) == 0
     if ranks > 1:
-        # Each counting forgets, unless it is promised to be no more than that.
+        # Each fetch-and-add is an acquire, unless it is promised to be only a count.
         assert 0 < hits(runs["acquire"]) < hits(runs["relaxed"])
         gets = sum(rank["gets"] for rank in runs["relaxed"].counters)
         assert hits(runs["relaxed"]) > gets / 2
@@ -61,7 +62,7 @@ def test_read_only_look_ups_in_any_mode(hash_table: Starter, family: str) -> Non
         run = hash_table.good(*SMALL, family=family, ranks=2, mode=mode, settings=CACHE_ALL)
         assert printed(run) == printed(plain)
         assert_seen(run)
-        # Of two ranks one has at most all the slots of the other to read, once.
+        # With two ranks, one reads at most all slots of the other, once.
         gets = sum(rank["gets"] for rank in run.counters)
         assert gets - hits(run) <= int(run.results["slots"])
 

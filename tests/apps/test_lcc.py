@@ -23,10 +23,10 @@ class Expected(NamedTuple):
 
 
 def expected_of(graph: nx.Graph) -> Expected:
-    """What networkx finds in `graph`.
+    """networkx's results for `graph`.
 
-    The average is taken over its triangles: average_clustering, which has to agree for small graphs, takes
-    half a minute for the real one.
+    The average is computed from its triangles. average_clustering, which has to agree for small graphs,
+    takes half a minute for the real one.
     """
     triangles = nx.triangles(graph)
     pairs = {vertex: degree * (degree - 1) for vertex, degree in graph.degree}
@@ -66,7 +66,7 @@ def test_real_graph_agrees_with_networkx_bit_for_bit_on_any_ranks(
         results = real_run(any_family, ranks).results
         assert_agrees(results, real_expected)
         averages.add(results["average"])
-    # Also the same on every family: each compares with this one value.
+    # Every family is compared with this value.
     assert averages == {"0.16753704480107581"}
 
 
@@ -169,7 +169,7 @@ def test_repetitions_are_timed_one_by_one(lcc: Starter) -> None:
     thrice = lcc.good("--rmat-scale", 6, "--repeat", 3, ranks=2)
     assert len(thrice.json["communication_seconds_per_repetition"]) == 3
     assert len(thrice.json["total_seconds_per_repetition"]) == 3
-    # Results are those of one repetition.
+    # Results are of one repetition.
     assert thrice.results["average"] == once.results["average"]
     assert thrice.results["remote_gets"] == once.results["remote_gets"]
 

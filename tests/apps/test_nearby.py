@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""nearby reads what others change between barriers: the same values in mode acquire, in a few messages."""
+"""nearby reads what others change between barriers: the same values in mode acquire, with few messages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ BLOCK_BYTES = 4096
 
 
 def messages(run: Run) -> int:
-    """Sent for gets by all ranks."""
+    """Messages for gets of all ranks."""
     return sum(rank["gets"] - rank["hits"] - rank["pending_hits"] for rank in run.counters)
 
 
@@ -46,8 +46,8 @@ def test_requests_share_blocks_and_forget_nothing(
     assert plain.results["wrong"] == "0"
     run = nearby.good(*arguments, family=family, ranks=ranks, mode="acquire", settings={"bypass": "off"})
     assert {**run.results, "communication_seconds": ""} == {**plain.results, "communication_seconds": ""}
-    # One or two blocks after each barrier, and whenever the same is read twice in a row, which may be a poll;
-    # each element of the first requests, as nobody has seen one complete yet.
+    # One or two regions after each barrier, and for repeated reads, which may be polls; each element of the
+    # first requests, because no completion was seen yet.
     assert 0 < 20 * (messages(run) - at_once * ranks) <= 5 * 1000 * ranks
 
 

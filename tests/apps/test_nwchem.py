@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""NWChem, which knows nothing of nearfetch, finds the same energies with it; what it is served is right."""
+"""NWChem gives the same energies under nearfetch; hits are validated."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ GETS = nwchem.Job("water_scf", nwchem.GETS)
 
 @pytest.fixture
 def installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """NWChem is there and can load this build of nearfetch."""
+    """NWChem is installed and can load this build of nearfetch."""
     if not nwchem.is_installed():
         pytest.skip("no NWChem (nwchem-openmpi is not installed)")
     if sanitizers(harness.BUILD):
@@ -30,7 +30,7 @@ def installed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def run(job: nwchem.Job, mode: str | None = "acquire", ranks: int = 2, **settings: Any) -> harness.Outcome:
-    """Runs it, and insists on the energy."""
+    """Runs a job and checks the energy."""
     report, outcome = nwchem.measure(job, harness.Side(mode, settings), ranks)
     assert report["energies"] == WATER
     return outcome
@@ -56,7 +56,7 @@ def test_what_is_served_is_what_is_there(job: nwchem.Job, promises: dict[str, st
     outcome = run(job, check_hits=1, **promises)
     hits, served = outcome.total("hits"), outcome.total("hits") + outcome.total("pending_hits")
     assert served > 0.9 * (outcome.total("gets") - outcome.total("bypassed"))
-    # Beside an update of its own that is under way, as accumulates are, a hit is not fetched again.
+    # During an own update, as an accumulate, a hit is not validated.
     assert (hits if job == GETS else 0.98 * hits) <= outcome.total("checked_hits") <= hits
     assert hits > 0
     assert outcome.total("stale_hits") == 0

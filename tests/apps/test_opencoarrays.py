@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""OpenCoarrays' own tests, as Debian builds them, say the same with and without nearfetch.
-
-Its runtime looks at bytes of a get before the unlock, which same-node memory has delivered by then.
-"""
+"""OpenCoarrays' own tests, as Debian builds them, give the same output with and without nearfetch. Its
+runtime uses bytes of a get before the unlock, when same-node memory has delivered them."""
 
 from __future__ import annotations
 
@@ -69,7 +67,7 @@ OF_ONE_SIDED_CALLS = ("get_", "send", "strided_", "alloc_comp_", "teams_coarray_
 
 
 class Ended(NamedTuple):
-    """How a program ended and what it said, in any order of its images."""
+    """How a program ended, and its output in any order of its images."""
 
     code: int
     lines: Counter[str]

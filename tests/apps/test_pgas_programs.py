@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The SPMD programs give the same results with and without their cache, on every transport and number of
-ranks, and the cache saves the messages that it promises to save."""
+ranks, and the cache saves the promised messages."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def run(name: str, *arguments: object, family: Optional[str] = None) -> dict[str
 
 @pytest.fixture(scope="module")
 def checksums() -> dict[str, str]:
-    """What each program has to find: its own result on one rank, where nothing is remote."""
+    """The expected result of each program: its own on one rank, where nothing is remote."""
     return {name: run(name, *arguments, "--ranks", 1)["checksum"] for name, arguments in SMALL.items()}
 
 
@@ -152,7 +152,7 @@ def test_hints_of_prefetch():
         result = run("prefetch", *ACCESSES, *VIRTUAL, "--distance", distance)
         assert result["hints"] == (1500 if distance else 0)
     found = run("prefetch", *ACCESSES, *VIRTUAL)
-    # The first access is there before a hint could be.
+    # The first access comes before any hint.
     assert found["hints"] == 1499
     assert 5 <= found["last_distance"] <= 48
     assert found["misses"] < 20 and found["prefetch_unused"] < 20
@@ -200,7 +200,7 @@ def test_versions_on_mpi(name, any_family, checksums):
 
 
 def test_messages_of_transpose():
-    # Rank 0 has its own part of the transpose when the grid is square. Three ranks own 13, 12 and 12 rows.
+    # Rank 0 has its own part of the transpose if the grid is square. Three ranks own 13, 12 and 12 rows.
     square = versions_of("transpose", "--ranks", 4)
     assert square["ac"]["prefetch_updates"] == square["mc"]["prefetch_updates"] == 0
     rows = versions_of("transpose", "--ranks", 3)
@@ -215,17 +215,17 @@ def test_messages_of_transpose():
 
 def test_prefetches_of_heat():
     versions = versions_of("heat", "--ranks", 8)
-    # Rank 0 has three neighbours and a face of 6 x 6 cells towards each, in either array.
+    # Rank 0 has three neighbours, with a face of 6 x 6 cells each, in either array.
     face = 6 * 6 * 8
     assert (versions["ac"]["prefetch_updates"], versions["ac"]["prefetch_bytes"]) == (3 * 3, 3 * 3 * face)
-    # Each array is fetched when a step is going to read it, and not before.
+    # Each array is fetched before a step that reads it, and only then.
     assert (versions["mc"]["prefetch_updates"], versions["mc"]["prefetch_bytes"]) == (3 * 3, 3 * 3 * face)
 
 
 @pytest.mark.parametrize("version", ["ac", "mc", "mc-sd"])
 def test_prefetches_of_sobel_and_dgemm(version):
     sobel = run("sobel", *SMALL["sobel"], *VIRTUAL, "--ranks", 4, "--version", version)
-    # 10 x 15 pixels each; on two sides of rank 0's there are others, and at a corner.
+    # 10 x 15 pixels each; rank 0 has neighbours on two sides and at a corner.
     assert (sobel["prefetch_updates"], sobel["prefetch_bytes"]) == (3, 10 + 15 + 1)
     dgemm = run("dgemm", *SMALL["dgemm"], *VIRTUAL, "--ranks", 9, "--version", version)
     # 8 x 8 elements each; two more blocks in the same row, and two in the same column.
@@ -233,7 +233,7 @@ def test_prefetches_of_sobel_and_dgemm(version):
 
 
 def elements_of_sparse(log_size: int, radius: int, ranks: int) -> dict[tuple[int, int], list[int]]:
-    """What each rank needs of each other one's part of the vector, and one or two elements in between."""
+    """What each rank needs of every other part of the vector, with gaps of one or two elements."""
     size = 1 << log_size
     part = size * size // ranks
     needed: dict[tuple[int, int], set[int]] = {}
@@ -264,18 +264,18 @@ def test_sparse_learns_what_it_needs(log_size, ranks):
     needed = elements_of_sparse(log_size, radius, ranks)
     by_rank_0 = [8 * len(elements) for (rank, _), elements in needed.items() if rank == 0]
     spans = sum(8 * (elements[-1] - elements[0] + 1) for elements in needed.values())
-    # Where more than an eighth is learned in sets, all of the parts is tried once: it takes twice as long.
+    # With more than an eighth observed in sets, whole parts are tried once, which takes twice as long.
     part = 8 * 4**log_size // ranks
     tried = 1 if 4**log_size < sum(by_rank_0) < len(by_rank_0) * part else 0
     versions = ("hand", "base", "observed", "observed-sd", "gather")
     by_hand, base, packed, passive, gathered = map(counts, versions)
     assert by_hand["get_messages"] == times * ranks * (ranks - 1)
     assert by_hand["get_message_bytes"] == times * (ranks - 1) * 8 * 4**log_size
-    for learned in (packed, passive):
-        assert learned["checksum"] == by_hand["checksum"] == base["checksum"]
-        # Where it is used after it was learned: one message from each owner, no more than is needed.
-        assert learned["prefetch_updates"] == times * len(by_rank_0)
-        assert learned["prefetch_bytes"] == (times - tried) * sum(by_rank_0) + tried * len(by_rank_0) * part
+    for observed in (packed, passive):
+        assert observed["checksum"] == by_hand["checksum"] == base["checksum"]
+        # After the observation: one message from each owner, without unneeded elements.
+        assert observed["prefetch_updates"] == times * len(by_rank_0)
+        assert observed["prefetch_bytes"] == (times - tried) * sum(by_rank_0) + tried * len(by_rank_0) * part
         assert len(needed) * times <= by_hand["get_messages"]
     assert passive["get_messages"] == times * len(needed)
     assert passive["get_message_bytes"] == (times - tried) * spans + tried * len(needed) * part
@@ -283,7 +283,7 @@ def test_sparse_learns_what_it_needs(log_size, ranks):
     assert gathered["checksum"] == by_hand["checksum"] and gathered["prefetch_updates"] == 0
     assert gathered["get_messages"] == passive["get_messages"], "the same, found in the matrix"
     assert gathered["get_message_bytes"] == times * spans
-    # Parts of 1 KiB and less are fetched as a whole; of 16 KiB owners pack what is needed, but in the trial.
+    # Parts of up to 1 KiB are fetched as a whole; of 16 KiB owners pack what is needed, except in the sample.
     assert packed["get_messages"] == (tried * len(needed) if log_size == 7 else passive["get_messages"])
     assert packed["get_messages"] < base["get_messages"]
 
@@ -305,7 +305,7 @@ def test_work_takes_virtual_time():
 
 def test_sobel_of_a_file(tmp_path):
     picture, edges = tmp_path / "picture.pgm", tmp_path / "edges.pgm"
-    # 3 shades; to the right of the fourth column it is white.
+    # 3 grey levels; white to the right of the fourth column.
     picture.write_bytes(b"P5 # a picture\n6\n# of\n3 2\n" + 3 * b"\0\0\0\0\2\2")
     for version in ("base", "mc", "hand"):
         run("sobel", "--input", picture, "--output", edges, "--ranks", 4, "--version", version)

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """lcc and barnes_hut give the same results with and without nearfetch, bit for bit, on 1, 2 and 4 ranks.
 
-Whatever a program prints but for its times, and each vertex's coefficient in lcc's file, is compared with the
-plain run of the same ranks. Barnes-Hut's checksum is taken over the bits of every force of every step. What
-nearfetch counted shows that it was there: it saw each remote get, and served from the cache what its mode
-allows. With `bypass=off` it caches every target, however cheap its gets are, so that there are hits to count;
-the runs that leave the settings alone decide by themselves what to cache.
+All output except times, and each vertex's coefficient in lcc's file, is compared with the plain run.
+Barnes-Hut's checksum covers the bits of every force of every step. Counters show that nearfetch saw each
+remote get, and served what its mode allows. With `bypass=off` it caches every target, so that there are
+hits to count; runs with default settings decide by themselves.
 """
 
 from __future__ import annotations
@@ -32,12 +31,12 @@ OUTCOMES = [
 
 
 def printed(run: Run) -> dict[str, str]:
-    """All that a program printed, without its times."""
+    """The program's output without times."""
     return {name: value for name, value in run.results.items() if "seconds" not in name}
 
 
 def assert_seen(run: Run, ranks: int) -> None:
-    """nearfetch was in each rank, counted every remote get that the program counts, and lost none."""
+    """nearfetch was in each rank, counted every remote get, and lost none."""
     assert len(run.counters) == ranks
     for rank, counted in enumerate(run.counters):
         assert counted["gets"] == run.json["remote_gets_per_rank"][rank]
@@ -46,7 +45,7 @@ def assert_seen(run: Run, ranks: int) -> None:
 
 
 def assert_hits(run: Run, ranks: int, mode: str, settings: dict[str, object]) -> None:
-    """The modes that keep data served some of it on every rank; transparent, which keeps none, did not."""
+    """Modes that keep data had hits on every rank; transparent had none."""
     for counted in run.counters:
         if mode == "transparent":
             assert counted["hits"] == 0
@@ -64,7 +63,7 @@ def lcc_run(
     mode: Optional[str] = None,
     settings: Optional[dict[str, object]] = None,
 ) -> tuple[Run, bytes]:
-    """A run of lcc and the bytes of its file of coefficients."""
+    """A run of lcc, and the bytes of its coefficient file."""
     path = scratch / "coefficients"
     path.unlink(missing_ok=True)
     run = lcc.good(*graph, "--per-vertex", path, family=family, ranks=ranks, mode=mode, settings=settings)
@@ -95,7 +94,7 @@ def test_lcc_with_a_lock_for_each_get(lcc: Starter, family: str) -> None:
         assert printed(run) == printed(plain)
         assert_seen(run, 2)
         for counted in run.counters:
-            # A lock forgets, unless it is promised to open an epoch and no more.
+            # A lock is an acquire, unless it is promised only to open an epoch.
             assert (counted["hits"] > 0) == ("locks" in settings)
             assert counted["locks_elided"] <= counted["hits"] + counted["pending_hits"]
             assert (counted["locks_elided"] > 0) == ("locks" in settings)
@@ -121,7 +120,7 @@ def test_lcc_of_a_small_graph(lcc: Starter, family: str, tmp_path: Path) -> None
 
 
 def test_barnes_hut(barnes_hut: Starter, family: str) -> None:
-    # Several steps: the tree is rebuilt in place, and what was cached of the last one is wrong in the next.
+    # Several steps: the tree is rebuilt in place, so data cached in a step is stale in the next.
     arguments = ["--bodies", 200, "--steps", 3]
     results = set()
     for ranks, settings in CASES:

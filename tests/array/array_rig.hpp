@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the tests of distributed arrays share: shapes that do not come out even, and numbers to tell their
-// elements apart.
+// The common part of the array tests: uneven shapes, and distinct values for elements.
 
 #include <gtest/gtest.h>
 
@@ -36,7 +35,7 @@ long value_at(const Index<N>& i, long round = 0) {
     return value;
 }
 
-/// One row, one column, fewer rows than ranks, blocks that are uneven or empty; not from 0.
+/// One row, one column, fewer rows than ranks, uneven and empty blocks; bounds that do not begin at 0.
 inline std::vector<Box<2>> odd_boxes() {
     return {{{0, 0}, {1, 13}}, {{-3, 2}, {10, 3}}, {{1, 1}, {3, 8}}, {{-7, -9}, {4, 2}}, {{5, 5}, {5, 9}}};
 }
@@ -54,17 +53,17 @@ Box<N> random_part(const Box<N>& of, std::mt19937& dice) {
     return part;
 }
 
-/// Of others' elements that were read, what is prefetched: with automatic consistency also what is between
-/// two in their owner's memory where that is up to 16 bytes. By brute force.
+/// What is prefetched of the remote elements that were read: with automatic consistency also gaps of up to 16
+/// bytes. By brute force.
 template <class T, std::size_t N, class D>
-std::set<Index<N>> learned(const DistributedArray<T, N, D>& a, const std::set<Index<N>>& read,
-                           bool consistent) {
+std::set<Index<N>> observed_indices(const DistributedArray<T, N, D>& a, const std::set<Index<N>>& read,
+                                    bool consistent) {
     constexpr auto element_bytes = static_cast<std::int64_t>(sizeof(T));
     using AtOwner = std::pair<Rank, std::int64_t>;
     std::map<AtOwner, Index<N>> others;
     for_each_index(a.bounds(), [&](const Index<N>& i) {
-        const Place<N> place = a.layout().place(i);
-        if (place.rank != rank()) others.emplace(AtOwner(place.rank, place.position), i);
+        const Location<N> location = a.layout().locate(i);
+        if (location.rank != rank()) others.emplace(AtOwner(location.rank, location.position), i);
     });
     std::set<Index<N>> all;
     AtOwner before{-1, 0};
@@ -80,7 +79,7 @@ std::set<Index<N>> learned(const DistributedArray<T, N, D>& a, const std::set<In
     return all;
 }
 
-/// What a program on three ranks with an array of ten elements fails with; or "none".
+/// The error of a program on three ranks with an array of ten elements; or "none".
 inline std::string failure(const std::function<void(BlockArray<long, 1>&)>& wrong) {
     try {
         launch(array_options(3), [&] {
@@ -93,8 +92,7 @@ inline std::string failure(const std::function<void(BlockArray<long, 1>&)>& wron
     return "none";
 }
 
-/// Two ranks have an array of so many zeros, all of it prefetched. Rank 0 does something with it, and then
-/// both.
+/// Two ranks have an array of zeros, all of it prefetched. Rank 0 runs `first`, then both run `then`.
 inline void with_prefetched_zeros(
     std::int64_t size, const std::function<void(BlockArray<long, 1>&)>& first,
     const std::function<void(BlockArray<long, 1>&)>& then = [](auto&) {}) {
@@ -108,7 +106,7 @@ inline void with_prefetched_zeros(
     });
 }
 
-/// What several threads of a rank go through one after the other.
+/// Stages that several threads of a rank pass one after the other.
 class Stages {
   public:
     void reach(int stage) { reached_ = stage; }
@@ -121,8 +119,8 @@ class Stages {
     std::atomic<int> reached_{0};
 };
 
-/// Three threads read each `step`th element, from different ones on, and acquire now and then. They have to
-/// find that round's values.
+/// Three threads read each `step`th element from different starts, acquiring sometimes. They have to find the
+/// round's values.
 inline void read_by_threads(const BlockArray<long, 1>& a, long step, long round) {
     std::vector<Task> tasks;
     for (long t = 0; t < 3; ++t)

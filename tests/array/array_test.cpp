@@ -111,11 +111,11 @@ TYPED_TEST(Arrays, BoxesAreFetchedAndWritten) {
                         for_each_index(box,
                                        [&](const Index<2>& i) { values.push_back(value_at(i, writer + 1)); });
                         if (writer == rank()) {
-                            if (!box.empty()) a[box.lower] = -7;  // what was written before is written over
+                            if (!box.empty()) a[box.lower] = -7;  // a later write replaces it
                             a.put(box, values);
                             if (!box.empty()) {
                                 EXPECT_EQ(a[box.lower], values[0]);
-                                a[box.lower] = values[0] = -8;  // and what is written is fetched at once
+                                a[box.lower] = values[0] = -8;  // a write is fetched at once
                                 std::vector<long> got(values.size());
                                 a.get(box, got);
                                 EXPECT_EQ(got, values);
@@ -210,7 +210,7 @@ TEST(Array, ElementsReadAndWriteLikeNumbers) {
     });
 }
 
-// Of which std::vector would have bits.
+// std::vector<bool> would have no elements.
 TEST(Array, OfTruthValues) {
     launch(array_options(3), [] {
         BlockArray<bool, 1> a({40});
@@ -239,10 +239,10 @@ TEST(Array, OfTruthValues) {
         a.resize({40});
         expect_set(a);
         const std::int64_t indices[] = {39, 0, 1, 3, 0};
-        Gather near(a, indices);
-        near.update();
-        for (std::size_t k = 0; k < near.size(); ++k)
-            EXPECT_EQ(near[k], is_set(indices[k]));
+        Gather gathered(a, indices);
+        gathered.update();
+        for (std::size_t k = 0; k < gathered.size(); ++k)
+            EXPECT_EQ(gathered[k], is_set(indices[k]));
         a.prefetch_all_to_all();
         a.contribute({1}, true, [](bool& sum, bool value) { sum = sum || value; });
         a.accumulate_ghosts([](bool& sum, bool value) { sum = sum || value; });
@@ -344,7 +344,7 @@ TEST(Array, RanksThatDoNotCallTheSameAreNamed) {
     EXPECT_EQ(failure([] { BlockArray<long, 1> a({10}); }), "none");
 }
 
-// A large slice that is scattered at its owner comes in pieces, which lie one after the other here.
+// A large slice that is scattered at its owner arrives in fragments.
 TEST(Array, LargeSlicesComeWhole) {
     LaunchOptions options = array_options(3);
     options.segment_bytes = 1 << 22;
@@ -363,7 +363,7 @@ TEST(Array, LargeSlicesComeWhole) {
         };
         BlockArray<long, 2> rows(Box<2>({0, 0}, {300, 240}), {1, 3});
         check(rows);
-        // A row of the first dimension is more than a piece.
+        // A row of the first dimension is larger than a fragment.
         BlockArray<long, 3> planes(Box<3>({0, 0, 0}, {2, 200, 300}), {1, 1, 3});
         check(planes);
     });

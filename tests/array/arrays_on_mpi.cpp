@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What of arrays needs more of a transport than GETs and PUTs, on a real one: bounds that change, and
-// contributions, whose messages must not need a thread that answers; and gathers, of runs that are fetched
-// one by one or packed by who owns them.
+// Array functions that need messages of a real transport: resizing, contributions (without a thread that
+// answers), and gathers by runs or packed by the owner.
 
 #include <nearfetch/array.hpp>
 #include <nearfetch/gather.hpp>
@@ -57,14 +56,14 @@ bool gathers() {
         std::vector<std::int64_t> indices;
         for (std::int64_t k = 0; k < 5000; ++k)
             indices.push_back(19999 - stride * k % 20000);
-        Gather near(a, indices);
+        Gather gathered(a, indices);
         for (int round = 1; round <= 2; ++round) {
             a.for_each(
                 [&](const Index<1>& i, double& element) { element = static_cast<double>(round * i[0]); });
             barrier();
-            near.update();
-            for (std::size_t k = 0; k < near.size(); ++k)
-                right = right && near[k] == static_cast<double>(round * indices[k]);
+            gathered.update();
+            for (std::size_t k = 0; k < gathered.size(); ++k)
+                right = right && gathered[k] == static_cast<double>(round * indices[k]);
             barrier();
         }
     }

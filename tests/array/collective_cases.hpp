@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Programs in which rank 0 calls another collective function than all others, or the same with other
-// arguments. What is caught in all ranks leaves them in step, so that one program goes through all of them.
+// Programs in which rank 0 calls another collective function than the other ranks, or the same with other
+// arguments. The error is caught in all ranks, so one program can run all cases.
 
 #include <functional>
 #include <nearfetch/array.hpp>
@@ -22,9 +22,9 @@ using CollectiveUse = std::function<void(CollectiveArrays&)>;
 
 struct Mismatch {
     const char* title;
-    const char* odd;  ///< what rank 0 is in
+    const char* odd;  ///< rank 0's call
     CollectiveUse of_rank_0;
-    const char* even;  ///< what the others are in
+    const char* even;  ///< the other ranks' call
     CollectiveUse of_others;
 };
 
@@ -83,7 +83,7 @@ inline const std::vector<Mismatch>& mismatches() {
     return all;
 }
 
-/// What the calling rank is told where it calls its part; empty if nothing, or not what it has to be.
+/// The error of the calling rank; empty if there is none, or it is not the expected one.
 inline std::string told_of(const Mismatch& one, CollectiveArrays& arrays) {
     const auto in = [](const std::string& who, const char* what) {
         return who + " in " + what + " at " + __FILE__ + ":";

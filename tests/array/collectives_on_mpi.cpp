@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Collective functions that not all ranks call, on a real network. Each mismatch is told in all ranks, which
-// then go on together. Two that differ while a third one does not come end the program, last: that is the
-// argument.
+// Mismatched collective calls on a real network. Each mismatch is an error in all ranks, which then go on.
+// With a rank that never arrives the program ends; that is the last case, by an argument.
 
 #include <chrono>
 #include <cstdio>
@@ -33,12 +32,12 @@ void go_through_all() {
         expect(arrays.a.sum() == 24, std::string("the sum after ") + one.title);
         expect(BlockArray<long, 1>({7}).sum() == 0, std::string("an array after ") + one.title);
     }
-    // Longer than differences are waited for.
+    // Longer than ranks wait for each other.
     if (rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(1300));
     expect(arrays.a.sum() == 24, "the sum that a rank comes late for");
 }
 
-/// The last rank is in none. Says so when it was told of in time, by an exit code of its own.
+/// The last rank calls nothing. A timely error is reported by an exit status.
 void meet_without_the_last() {
     BlockArray<long, 1> a({12});
     barrier();

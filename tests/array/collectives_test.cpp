@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Collective functions that not all ranks call: on threads, on a modelled network, and in virtual time.
+// Mismatched collective calls: on threads, on a modelled network, and in virtual time.
 
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ LaunchOptions options_on(const std::string& network, bool virtual_time, Rank cou
     return options;
 }
 
-/// After each the ranks go on together, and all of them were told the same.
+/// After each case the ranks go on together, and all have had the same error.
 void go_through_all(const LaunchOptions& options) {
     std::mutex mutex;
     launch(options, [&] {
@@ -57,7 +57,7 @@ TEST(Collectives, RanksThatMeetInDifferentOnesAreToldOnThreads) { go_through_all
 TEST(Collectives, AndOnAModelledNetwork) { go_through_all(options_on("fdr-ib", false)); }
 TEST(Collectives, AndInVirtualTime) { go_through_all(options_on("fdr-ib", true)); }
 
-/// What a program fails with, and how long that takes.
+/// A program's error, and how long it takes.
 std::pair<std::string, std::chrono::milliseconds> failure_of(const LaunchOptions& options,
                                                              const std::function<void()>& main) {
     const auto begin = std::chrono::steady_clock::now();
@@ -92,7 +92,7 @@ TEST(Collectives, AllocateIsComparedAtTheNextBarrier) {
     EXPECT_EQ(failure_of(options_on("", false), [] { allocate<long>(10); }).first, "none");
 }
 
-// Those that differ do not wait for ever for one that is in none.
+// Ranks that differ do not wait for ever for one that calls nothing.
 TEST(Collectives, ARankThatDoesNotComeIsNamed) {
     static std::atomic<bool> over;
     over = false;

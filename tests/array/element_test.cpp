@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Single elements of arrays of which something is prefetched, against brute force: 1 to 4 dimensions, of one
-// word and of several, boxes and sets that are dense or not, read and written in any order; several threads.
+// Single elements of arrays with prefetched parts, against brute force: 1 to 4 dimensions, elements of one
+// and several words, boxes, dense and sparse sets, random reads and writes; several threads.
 
 #include <algorithm>
 #include <set>
@@ -64,7 +64,7 @@ class Rounds {
     T owners(const Index<N>& i) const { return element_of<T>(value_at(i, round_)); }
     T writers(const Index<N>& i) const { return element_of<T>(-value_at(i, round_)); }
 
-    /// For a box, for several, for what is read; or for nothing any more.
+    /// Prefetches a box, several boxes, or what was observed; or evicts.
     void ask() {
         const unsigned kind = round_ == 1 ? 0 : same_() % 4;
         is_asked_ = kind != 3;
@@ -81,7 +81,7 @@ class Rounds {
                 if (!a_.is_prefetched(i)) read.insert(i);
             }
             a_.prefetch_observed(how_);
-            asked_.merge(learned(a_, read, how_.consistent));
+            asked_.merge(observed_indices(a_, read, how_.consistent));
         } else {
             std::vector<std::vector<Box<N>>> table(static_cast<std::size_t>(ranks()));
             for (auto& row : table)
@@ -92,7 +92,7 @@ class Rounds {
                 for_each_index(box, [&](const Index<N>& i) { asked_.insert(i); });
         }
     }
-    /// Some elements, each by one rank, which sees it at once and when it has released.
+    /// Writes some elements, each by one rank, which sees it at once and when it has released.
     void write() {
         written_.clear();
         std::set<Index<N>> mine;
@@ -114,7 +114,7 @@ class Rounds {
         std::shuffle(in_any_order.begin(), in_any_order.end(), own_);
         for (const Index<N>& i : in_any_order) {
             ASSERT_EQ(a_.is_prefetched(i), asked_.contains(i) && a_.own(i) == nullptr);
-            // With manual consistency others' writes come with an update.
+            // With manual consistency an update fetches others' writes.
             const bool is_new = mine_.contains(i) || how_.consistent || !a_.is_prefetched(i);
             ASSERT_EQ(a_.read(i), is_new && written_.contains(i) ? writers(i) : owners(i));
         }
@@ -161,7 +161,7 @@ TEST(Elements, TakeNoMessageWherePrefetchedAndOneWhereNot) {
             for (int n = 0; n < 2; ++n)
                 for (const long i : {12, 26, 13, 25, 14})
                     EXPECT_EQ(messages([&] { EXPECT_EQ(a(i), value_at(Index<1>{i})); }), 0u) << i;
-            // Beside them, between them, and beyond.
+            // Next to them, between them, and beyond.
             for (const long i : {11, 15, 20, 24, 27, 29})
                 EXPECT_EQ(messages([&] { EXPECT_EQ(a(i), value_at(Index<1>{i})); }), 1u) << i;
             for (const long i : {12, 20, 26})

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A network that fails while something prefetched is fetched again: what has come of it is not read.
+// A network that fails while prefetched data is refreshed: partly fetched data is never read.
 
 #include <cstring>
 
@@ -14,7 +14,7 @@ namespace {
 std::atomic<bool> broken = false;
 std::atomic<int> failures = 0;
 
-/// While it is broken it brings half of what is wanted, as something else.
+/// While broken, it delivers half of the bytes, with other values.
 class FailingTransport final : public Transport {
   public:
     explicit FailingTransport(std::unique_ptr<Transport> working) : working_(std::move(working)) {}
@@ -99,7 +99,7 @@ TEST(FailingNetwork, WhatHasComeInPartIsNotRead) {
                 for (long i = other; i < other + 50; ++i)
                     ASSERT_EQ(static_cast<long>(a(i)), value_at(Index<1>{i}, round)) << i;
             };
-            const auto in_vain = [&](const auto& fetch) {
+            const auto expect_failure = [&](const auto& fetch) {
                 barrier(std::memory_order_relaxed);
                 if (rank() == 0) broken = true;
                 barrier(std::memory_order_relaxed);
@@ -113,12 +113,12 @@ TEST(FailingNetwork, WhatHasComeInPartIsNotRead) {
             write(0);
             a.prefetch_all_to_all({.consistent = consistent, .static_domain = true});
             expect(0);
-            // Where all that was there is as good as new.
-            in_vain([&] { a.update_prefetch(); });
+            // All of the old data is as good as the new.
+            expect_failure([&] { a.update_prefetch(); });
             expect(0);
             if (!consistent) return;
             write(1);
-            in_vain([&] { (void)static_cast<long>(a(other)); });
+            expect_failure([&] { (void)static_cast<long>(a(other)); });
             expect(1);
         });
 }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gathers: the k-th is what the array has at the k-th index when it is brought, whatever the indices, the
-// distribution and the ranks; each element travels once, in one message from each owner where it is near the
-// others.
+// Gathers: the k-th value is the array's element at the k-th index at the update, for all indices,
+// distributions and numbers of ranks. Each element travels once, in one message from each owner that packs.
 
 #include <nearfetch/gather.hpp>
 #include <nearfetch/sparse.hpp>
@@ -23,13 +22,13 @@ void set_all(DistributedArray<long, 1, D>& a, long round) {
 }
 
 template <class D>
-void expect_round(const Gather<long, D>& near, const Indices& indices, long round) {
-    ASSERT_EQ(near.size(), indices.size());
+void expect_round(const Gather<long, D>& gathered, const Indices& indices, long round) {
+    ASSERT_EQ(gathered.size(), indices.size());
     for (std::size_t k = 0; k < indices.size(); ++k)
-        ASSERT_EQ(near[k], value_at(Index<1>{indices[k]}, round)) << indices[k];
+        ASSERT_EQ(gathered[k], value_at(Index<1>{indices[k]}, round)) << indices[k];
 }
 
-/// Any numbers of them, many of which are there more than once.
+/// Random indices, many of them repeated.
 Indices random_indices(const Box<1>& bounds, std::mt19937& dice) {
     if (bounds.empty()) return {};
     std::uniform_int_distribution<std::int64_t> any(bounds.lower[0], bounds.upper[0] - 1);
@@ -45,7 +44,7 @@ void check_gathers(const Box<1>& bounds, const Index<1>& block, unsigned seed) {
     std::mt19937 dice(seed + static_cast<unsigned>(rank()));
     const Indices some = random_indices(bounds, dice);
     Indices all(static_cast<std::size_t>(bounds.size()));
-    std::iota(all.rbegin(), all.rend(), bounds.lower[0]);  // backwards
+    std::iota(all.rbegin(), all.rend(), bounds.lower[0]);  // descending
     Gather near_some(a, some), near_all(a, all);
     for (long round = 1; round <= 3; ++round) {
         set_all(a, round);
@@ -70,30 +69,30 @@ TEST(ArrayGather, HasWhatTheIndicesMeanInAllDistributions) {
             });
 }
 
-// Ten elements, five of each rank.
+// Ten elements, five per rank.
 TEST(ArrayGather, IsACopyOfThatMoment) {
     launch(array_options(2), [] {
         BlockArray<long, 1> a({10});
         set_all(a, 1);
         const Indices indices{9, 0, 9, 5};
-        Gather near(a, indices);
-        for (std::size_t k = 0; k < near.size(); ++k)
-            EXPECT_EQ(near[k], 0) << "nothing was brought yet";
-        near.update();
-        expect_round(near, indices, 1);
+        Gather gathered(a, indices);
+        for (std::size_t k = 0; k < gathered.size(); ++k)
+            EXPECT_EQ(gathered[k], 0) << "nothing was brought yet";
+        gathered.update();
+        expect_round(gathered, indices, 1);
         set_all(a, 2);
-        expect_round(near, indices, 1);
-        near.update();
-        expect_round(near, indices, 2);
+        expect_round(gathered, indices, 1);
+        gathered.update();
+        expect_round(gathered, indices, 2);
         barrier();
-        // Its own writes are no exception; what it has put elsewhere it also finds there.
+        // This holds for own writes too; puts of the rank itself are fetched.
         if (rank() == 0) {
             a(0) = -1;
             a(9) = -9;
-            EXPECT_EQ(near[1], value_at(Index<1>{0}, 2));
-            near.update();
-            EXPECT_EQ(near[1], -1);
-            EXPECT_EQ(near[0], -9);
+            EXPECT_EQ(gathered[1], value_at(Index<1>{0}, 2));
+            gathered.update();
+            EXPECT_EQ(gathered[1], -1);
+            EXPECT_EQ(gathered[0], -9);
         }
         barrier();
     });
@@ -106,15 +105,15 @@ TEST(ArrayGather, WhereAtLeastAFourthIsWantedEitherTheOwnerPacksItOrAllComes) {
         Indices indices;
         for (std::int64_t i = 40; i <= 19'960; i += 4)
             indices.push_back(i + 20'000 * (1 - rank()));
-        Gather near(a, indices);
-        EXPECT_EQ(near.elements().size(), 19'960u - 40 + 1) << "they stand as they do at their owner";
+        Gather gathered(a, indices);
+        EXPECT_EQ(gathered.elements().size(), 19'960u - 40 + 1) << "they stand as they do at their owner";
         std::vector<std::uint64_t> gets;
         for (long round = 1; round <= 6; ++round) {
             set_all(a, round);
             const std::uint64_t before = statistics()["get_messages"];
-            near.update();
+            gathered.update();
             gets.push_back(statistics()["get_messages"] - before);
-            expect_round(near, indices, round);
+            expect_round(gathered, indices, round);
             barrier();
         }
         EXPECT_EQ(gets[0], 0u) << "the owner has packed them";
@@ -126,16 +125,16 @@ TEST(ArrayGather, FetchesEachElementOnceAndALittleBetween) {
     launch(array_options(2), [] {
         BlockArray<long, 1> a({2000});
         set_all(a, 1);
-        // Of rank 1's: 1000 twice, 1003 (two in between come along), 1900; of rank 0's: 5.
+        // Of rank 1: 1000 twice, 1003 (with the gap of two), 1900; of rank 0: 5.
         const Indices indices{1900, 5, 1000, 1003, 1000};
-        Gather near(a, indices);
-        EXPECT_EQ(near.elements().size(), 1u + 4 + 1);
-        EXPECT_EQ(std::vector<std::uint32_t>(near.positions().begin(), near.positions().end()),
+        Gather gathered(a, indices);
+        EXPECT_EQ(gathered.elements().size(), 1u + 4 + 1);
+        EXPECT_EQ(std::vector<std::uint32_t>(gathered.positions().begin(), gathered.positions().end()),
                   (std::vector<std::uint32_t>{5, 0, 1, 4, 1}));
         const std::uint64_t gets = statistics()["get_messages"];
-        near.update();
-        expect_round(near, indices, 1);
-        // 1900 is too far away to come along.
+        gathered.update();
+        expect_round(gathered, indices, 1);
+        // 1900 is too far away for a covering GET
         EXPECT_EQ(statistics()["get_messages"] - gets, rank() == 0 ? 2u : 1u);
         EXPECT_EQ(prefetch_statistics().entries, 0u);
         barrier();
@@ -154,11 +153,11 @@ TEST(ArrayGather, OfAMatrixHasWhatItsColumnsMean) {
         x.for_each([](const Index<1>& i, double& element) { element = 100.0 + static_cast<double>(i[0]); });
         barrier();
         const auto local = matrix.local();
-        Gather near(x, local.columns);
-        near.update();
-        ASSERT_EQ(near.size(), 2u);
-        for (std::size_t k = 0; k < near.size(); ++k)
-            EXPECT_EQ(near[k], 100.0 + static_cast<double>(local.columns[k]));
+        Gather gathered(x, local.columns);
+        gathered.update();
+        ASSERT_EQ(gathered.size(), 2u);
+        for (std::size_t k = 0; k < gathered.size(); ++k)
+            EXPECT_EQ(gathered[k], 100.0 + static_cast<double>(local.columns[k]));
         barrier();
     });
 }
@@ -172,10 +171,10 @@ TEST(ArrayGather, ElementsOfAnySize) {
         a.for_each([](const Index<1>& i, Odd& element) { element.bytes[12] = static_cast<char>(i[0]); });
         barrier();
         const Indices indices{39, 1, 20, 22};
-        Gather near(a, indices);
-        near.update();
+        Gather gathered(a, indices);
+        gathered.update();
         for (std::size_t k = 0; k < indices.size(); ++k)
-            EXPECT_EQ(near[k].bytes[12], static_cast<char>(indices[k]));
+            EXPECT_EQ(gathered[k].bytes[12], static_cast<char>(indices[k]));
         barrier();
     });
 }
@@ -187,10 +186,10 @@ TEST(ArrayGather, NamesWhatIsWrong) {
                   }).find("(" + std::to_string(outside) + ")"),
                   std::string::npos);
     EXPECT_EQ(failure([](auto& a) {
-                  Gather near(a, Indices{3});
-                  near.update();
+                  Gather gathered(a, Indices{3});
+                  gathered.update();
                   a.resize({11});
-                  near.update();
+                  gathered.update();
               }).find("Gather: the array was resized (who has its elements"),
               0u);
     EXPECT_THROW(detail::check_gathered((std::uint64_t{1} << 32) + 1), Error);

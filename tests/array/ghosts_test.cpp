@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Contributions to elements of others against brute force: every rank works out what all of them contribute.
+// Contributions to ghosts against brute force: every rank computes all ranks' contributions.
 
 #include <bit>
 #include <cmath>
@@ -10,15 +10,15 @@
 namespace nearfetch {
 namespace {
 
-/// What a rank contributes, in its order: some of what is near its own elements, some of it several times.
+/// A rank's contributions in order: neighbours of its own elements, some of them repeatedly.
 template <class Array, class Contribute>
 void contribute_from(Rank who, const Array& a, std::int64_t depth, bool corners, unsigned seed,
                      const Contribute& contribute) {
     std::mt19937 dice(seed + 1000 * static_cast<unsigned>(who));
     for_each_index(a.bounds(), [&](const Index<2>& centre) {
         if (a.owner(centre) != who) return;
-        const Box<2> near({-depth, -depth}, {depth + 1, depth + 1});
-        for_each_index(near, [&](const Index<2>& away) {
+        const Box<2> neighbourhood({-depth, -depth}, {depth + 1, depth + 1});
+        for_each_index(neighbourhood, [&](const Index<2>& away) {
             if (!corners && away[0] != 0 && away[1] != 0) return;
             const Index<2> i{centre[0] + away[0], centre[1] + away[1]};
             if (a.bounds().contains(i) && dice() % 3 != 0) contribute(i, static_cast<long>(dice() % 1000));
@@ -77,7 +77,7 @@ TEST(Ghost, OfOtherPatternsAndWhatWasObserved) {
     });
 }
 
-// Owner and slices are remembered with the sums.
+// Sums remember their owner and slice.
 TEST(Ghost, SurvivesAnEviction) {
     launch(array_options(3), [] {
         BlockArray<long, 1> a({9});
@@ -115,16 +115,16 @@ TEST(Ghost, AMessageForEachNeighbour) {
                 const std::uint64_t gets = statistics()["get_messages"];
                 const std::uint64_t puts = statistics()["put_messages"];
                 a.accumulate_ghosts();
-                // Beside the message that has the sums, which is no PUT: the one that announces it.
+                // Besides the message with the sums, which is no PUT: the announcement.
                 EXPECT_EQ(statistics()["put_messages"] - puts, neighbours(at[0]) * neighbours(at[1]) - 1);
                 EXPECT_EQ(statistics()["get_messages"], gets);
             }
-            // Of the corners, the edges and the middle.
+            // At the corners, the edges and the middle.
             EXPECT_EQ(a.sum(), 3 * (4 * (12 * 12 - 100) + 4 * (12 * 14 - 100) + 14 * 14 - 100));
         });
 }
 
-// Numbers whose sum depends on their order; a network that delays by chance.
+// Numbers whose sum depends on the order; random delays.
 TEST(Ghost, SumsDoNotDependOnTiming) {
     std::vector<std::vector<std::uint64_t>> results;
     for (const std::uint64_t seed : {1, 2, 3}) {
@@ -159,7 +159,7 @@ TEST(Ghost, SumsDoNotDependOnTiming) {
     EXPECT_EQ(results[0], results[2]);
 }
 
-// Elements that know no +=.
+// Elements without +=.
 TEST(Ghost, AreAddedAsTheProgramSays) {
     struct Count {
         long value;
@@ -178,7 +178,7 @@ TEST(Ghost, AreAddedAsTheProgramSays) {
     });
 }
 
-// What was contributed is kept until all ranks want it, and the rounds are counted together.
+// Contributions are kept until all ranks agree, and the rounds are summed.
 TEST(Ghost, AreSentAgainWhereACallWasRefused) {
     for (const bool first : {true, false})
         launch(array_options(2), [=] {

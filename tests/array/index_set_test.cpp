@@ -76,7 +76,7 @@ TEST(IndexSet, LargeNumbers) {
     EXPECT_EQ(set.runs(), 3);
 }
 
-// Each `step`th number: up to 4 in places of 4 bytes for all from the first to the last, else in words.
+// Each `step`th number: up to 4 in a table of positions, else in words.
 TEST(IndexSet, DenseOnesHaveAPlaceForEachNumber) {
     for (std::int64_t step = 1; step <= 6; ++step)
         for (const std::int64_t first : {std::int64_t{0}, std::int64_t{1} << 50}) {
@@ -135,10 +135,10 @@ TEST(IndexSet, TravelsInAByteForEachSmallNumber) {
     for (std::int64_t i = 0; i < 1000; ++i)
         set.insert(10 * i);
     set.complete();
-    EXPECT_EQ(set.text().size(), 2000u);
+    EXPECT_EQ(set.encoded().size(), 2000u);
     IndexSet none;
     none.complete();
-    EXPECT_TRUE(none.text().empty());
+    EXPECT_TRUE(none.encoded().empty());
     EXPECT_EQ(none.position(5), -1);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Layouts against brute force: every index has one owner, and the way there and back agrees, for all grids of
-// 1 to 9 ranks and shapes that do not come out even.
+// Layouts against brute force: every index has one owner, and the mapping is invertible, for all grids of 1
+// to 9 ranks and uneven shapes.
 
 #include <gtest/gtest.h>
 
@@ -30,7 +30,7 @@ std::vector<std::array<Rank, N>> grids_of(Rank ranks) {
     }
 }
 
-/// Who has which number of one dimension, as a list for each part: obvious and slow.
+/// The numbers of each part, as lists: obvious and slow.
 std::vector<std::vector<std::int64_t>> dealt(const Block&, std::int64_t size, Rank parts, std::int64_t) {
     std::vector<std::vector<std::int64_t>> hands(static_cast<std::size_t>(parts));
     std::int64_t next = 0;
@@ -68,7 +68,7 @@ TEST(Divisor, DividesAsDivisionDoes) {
     for (const std::int64_t divisor : some) {
         if (divisor == 0) continue;
         for (const std::int64_t x : some)
-            // Multiples, where it is closest.
+            // Multiples and their neighbours are the critical values.
             for (const std::int64_t y : {x, x / divisor * divisor, x / divisor * divisor - 1}) {
                 if (y < 0) continue;
                 const detail::Divisor d(divisor, x);
@@ -101,24 +101,25 @@ TYPED_TEST(Dealing, OneDimensionAgreesWithBruteForce) {
             }
 }
 
-/// Everything that a layout says about one box and one grid. \return how many ranks own nothing
+/// Checks all functions of a layout for a box and a grid. \return how many ranks own nothing
 template <std::size_t N, class D>
 int check(const Box<N>& bounds, const std::array<Rank, N>& grid, const Index<N>& block) {
     const Layout<N, D> layout(bounds, grid, block);
     std::map<std::pair<Rank, Index<N>>, Index<N>> owned;
     for_each_index(bounds, [&](const Index<N>& i) {
-        const Place<N> place = layout.place(i);
-        EXPECT_EQ(layout.owner(i), place.rank);
-        EXPECT_TRUE(0 <= place.rank && place.rank < layout.ranks());
-        EXPECT_EQ(layout.global(place.rank, place.local), i);
-        EXPECT_EQ(place.position, detail::position(Box<N>({}, layout.local_shape(place.rank)), place.local));
-        EXPECT_TRUE(owned.emplace(std::pair(place.rank, place.local), i).second)
+        const Location<N> location = layout.locate(i);
+        EXPECT_EQ(layout.owner(i), location.rank);
+        EXPECT_TRUE(0 <= location.rank && location.rank < layout.ranks());
+        EXPECT_EQ(layout.global(location.rank, location.local), i);
+        EXPECT_EQ(location.position,
+                  detail::position(Box<N>({}, layout.local_shape(location.rank)), location.local));
+        EXPECT_TRUE(owned.emplace(std::pair(location.rank, location.local), i).second)
             << "two elements at one place";
     });
     EXPECT_EQ(static_cast<std::int64_t>(owned.size()), bounds.size());
     std::int64_t most = 0;
     int without = 0;
-    Box<N> part = bounds;  // reaches out of the bounds on one side, and is cut on the other
+    Box<N> part = bounds;  // out of bounds on one side, cut on the other
     for (std::size_t d = 0; d < N; ++d) {
         part.lower[d] += bounds.extent(d) / 3;
         part.upper[d] += 2;

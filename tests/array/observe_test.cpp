@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The learned pattern: exactly what was read one by one is prefetched, in one message from each owner or a
-// few, whatever the shape, the distribution and the consistency; with bounded memory; with several threads.
+// Observed patterns: exactly the elements that were read one by one are prefetched, in one message or a few
+// from each owner, for every shape, distribution and consistency; with bounded memory and several threads.
 
 #include <map>
 #include <set>
@@ -23,17 +23,16 @@ void set_all(Array<D>& a, long round) {
     barrier();
 }
 
-/// What one refresh of observed elements takes.
+/// Cost of one refresh of observed elements.
 struct Expected {
     std::set<Index<2>> elements;
     std::uint64_t messages = 0, bytes = 0;
 };
 
-/// By brute force. What an owner has of it is one GET: the arrays are small, so what is in between comes
-/// along.
+/// By brute force. An owner's share is one GET: the arrays are small, so gaps are covered.
 template <class D>
 Expected expected_of(const Array<D>& a, const std::set<Index<2>>& read, bool consistent) {
-    Expected all{.elements = learned(a, read, consistent)};
+    Expected all{.elements = observed_indices(a, read, consistent)};
     std::set<Rank> owners;
     for (const Index<2>& i : all.elements)
         owners.insert(a.owner(i));
@@ -96,7 +95,7 @@ TYPED_TEST(Observed, IsWhatWasRead) {
                 Array<TypeParam> a(bounds, balanced_grid<2>(ranks()), {2, 3});
                 for (const Prefetch& how : ways) {
                     std::set<Index<2>> read;
-                    const unsigned rarely = dice() % 4;  // 0: everything
+                    const unsigned rarely = dice() % 4;  // 0: every element
                     for_each_index(bounds, [&](const Index<2>& i) {
                         if (rarely == 0 || dice() % (2 * rarely) == 0) read.insert(i);
                     });
@@ -119,7 +118,7 @@ TEST(Observing, OneByOne) {
             EXPECT_EQ(a(i), value_at(Index<1>{i}));
         a(next + 29) = 5;  // a write is no read
         std::vector<long> bulk(30);
-        a.get(Box<1>({next}, {next + 30}), bulk);  // nor is this one by one
+        a.get(Box<1>({next}, {next + 30}), bulk);  // bulk reads are not observed
         EXPECT_EQ(a.observed().elements, 5u);
         EXPECT_EQ(a.prefetch_observed({.consistent = false}).elements, 5u);
         EXPECT_EQ(prefetch_statistics().entries, 1u);
@@ -164,7 +163,7 @@ TEST(Observing, OneMessageFromEachOwner) {
             EXPECT_EQ(prefetch_statistics().updates - before.updates, 3u);
             EXPECT_EQ(prefetch_statistics().updated_bytes - before.updated_bytes,
                       3 * each / 16 * sizeof(long));
-            // A message that is no GET where the owner packs; else a GET with what is between the elements.
+            // A message that is no GET if the owner packs; else a GET that covers the gaps.
             EXPECT_EQ(counter("get_messages") - gets, passive ? 3u : 0u);
             EXPECT_EQ(counter("get_message_bytes") - bytes, passive ? 3 * (each - 15) * sizeof(long) : 0);
             for (long i = 0; i < 4 * each; i += 16)
@@ -174,7 +173,7 @@ TEST(Observing, OneMessageFromEachOwner) {
         });
 }
 
-// Each third of 2048: with automatic consistency up to 16 bytes between two are not left out.
+// Every third of 2048: with automatic consistency gaps of up to 16 bytes are filled.
 TEST(Observing, WhatIsNearlyAllIsABox) {
     for (const bool consistent : {false, true})
         launch(array_options(2, false), [=] {
@@ -204,7 +203,7 @@ TEST(Observing, WhatIsNearlyAllIsABox) {
             EXPECT_EQ(gets() - before, 1u) << "the second time all of the part is tried";
             EXPECT_EQ(a.is_prefetched({other + 1}), consistent);
             EXPECT_FALSE(a.is_prefetched({other + last + 1}));
-            // With manual consistency what nobody has asked for is what its owner has.
+            // With manual consistency elements that were not observed are read from their owner.
             barrier();
             a.for_each([](const Index<1>& i, long& element) { element = -value_at(i); });
             barrier();
@@ -331,7 +330,7 @@ TEST(Observing, UpdatesWhileTheRankComputes) {
 TEST(Observing, WrongUseIsNamed) {
     EXPECT_EQ(failure([](auto& a) { a.prefetch_observed(); }),
               "prefetch_observed: nothing was observed (it prefetches what was read since observe()): call "
-              "observe() before the reads that are to be learned from");
+              "observe() before the reads that are to be observed_indices from");
     EXPECT_EQ(failure([](auto& a) {
                   a.observe();
                   a.prefetch_observed();

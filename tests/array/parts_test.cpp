@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Boxes that are read part by part: against a(i, j), whatever is prefetched; in place where that is promised.
+// for_each_part against a(i, j), for everything that may be prefetched; in place where that is promised.
 
 #include <nearfetch/array.hpp>
 
@@ -16,7 +16,7 @@ void fill(Matrix& a, long round = 0) {
     barrier();
 }
 
-/// Reads a box by its parts: all of it once, each part of one owner, and what a(i, j) has.
+/// Reads a box by its parts: they cover it once, each has one owner, and values equal a(i, j).
 template <class T, std::size_t N>
 void check(const BlockArray<T, N>& a, const Box<N>& box) {
     std::multiset<Index<N>> visited, expected;
@@ -102,7 +102,7 @@ TEST(Parts, AreReadWhereTheyAre) {
         ASSERT_TRUE(here);
         EXPECT_FALSE(here.shared);
         EXPECT_EQ(here.elements(3, 4), value_at(Index<2>{3, others.lower[1] + 4}));
-        // A thread that is no part of the program: whatever asks the runtime for something fails there.
+        // A thread outside of the program: any use of the runtime fails there.
         long sum = 0, expected = 0;
         std::thread([&] {
             for_each_part(a, a.bounds(), [&](const Box<2>& part, const auto& element) {
@@ -140,8 +140,8 @@ TEST(Parts, HaveTheValuesOfAnAccess) {
         });
 }
 
-// An access reads the first slice that has its element: of a box that reaches over two that differ, neither
-// may be taken for all.
+// An access reads the first slice with its element. A box over two different slices may not be taken from
+// one.
 TEST(Parts, OfSeveralSlicesAreReadAsAnAccessDoes) {
     launch(array_options(2), [] {
         Matrix a(Box<2>({0, 0}, {10, 20}), {1, 2});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Each prefetch pattern against brute force: what is prefetched, and what is read then, with automatic and
-// manual consistency, passive owners or packing ones, on 1 to 9 ranks and shapes that do not come out even.
+// Each prefetch pattern against brute force: what is prefetched, and the values read, with automatic and
+// manual consistency, passive and packing owners, on 1 to 9 ranks and uneven shapes.
 
 #include "array_rig.hpp"
 
@@ -13,7 +13,7 @@ constexpr Prefetch ways[] = {{true, false}, {true, true}, {false, false}, {false
 template <class D>
 using Array = DistributedArray<long, 2, D>;
 
-/// Whether a rank that owns the first element wants the second.
+/// Whether the owner of the first element wants the second.
 using Wants = bool(const Index<2>&, const Index<2>&);
 
 template <class D>
@@ -23,7 +23,7 @@ void set_all(Array<D>& a, long round) {
     barrier();
 }
 
-/// What is prefetched has the values of one round, all else those of another, in boxes as one by one.
+/// Prefetched elements have one round's values, all others another's, in boxes and one by one.
 template <class D>
 void expect_values(const Array<D>& a, long prefetched, long others) {
     std::mt19937 dice(static_cast<unsigned>(rank() + 1));
@@ -40,7 +40,7 @@ void expect_values(const Array<D>& a, long prefetched, long others) {
     });
 }
 
-/// That just these indices are prefetched, but for what lies between where a distribution is not contiguous.
+/// Exactly these indices are prefetched, except gaps where a distribution is not contiguous.
 template <class D>
 void expect_prefetched(const Array<D>& a, const std::vector<bool>& wanted) {
     std::size_t k = 0;
@@ -150,7 +150,7 @@ TYPED_TEST(Patterns, AllToAll) {
         });
 }
 
-// Own indices, foreign ones, and such as do not exist, in boxes that overlap.
+// Own indices, remote ones, and indices out of bounds, in overlapping boxes.
 TYPED_TEST(Patterns, Custom) {
     for (Rank count = 1; count <= 9; ++count)
         launch(array_options(count), [] {
@@ -207,8 +207,8 @@ TEST(Pattern, OtherDimensions) {
         line.prefetch_stencil(2, true, {.consistent = false});
         for_each_index(line.bounds(), [&](const Index<1>& i) {
             const Box<1> own = line.own_box();
-            const bool near = own.lower[0] - 2 <= i[0] && i[0] < own.upper[0] + 2;
-            EXPECT_EQ(line.is_prefetched(i), near && line.own(i) == nullptr);
+            const bool in_halo = own.lower[0] - 2 <= i[0] && i[0] < own.upper[0] + 2;
+            EXPECT_EQ(line.is_prefetched(i), in_halo && line.own(i) == nullptr);
             EXPECT_EQ(line[i], i[0]);
         });
         BlockArray<int, 3> cube({5, 4, 6});
@@ -217,14 +217,15 @@ TEST(Pattern, OtherDimensions) {
         cube.prefetch_row_wise({.consistent = false, .static_domain = true});
         const Box<3> own = cube.own_box();
         for_each_index(cube.bounds(), [&](const Index<3>& i) {
-            int near = 0, inside = 0;
+            int in_halo = 0, inside = 0;
             for (std::size_t d = 0; d < 3; ++d) {
                 inside += own.lower[d] <= i[d] && i[d] < own.upper[d];
-                near += own.lower[d] - 1 <= i[d] && i[d] < own.upper[d] + 1;
+                in_halo += own.lower[d] - 1 <= i[d] && i[d] < own.upper[d] + 1;
             }
             const bool row =
                 own.lower[0] <= i[0] && i[0] < own.upper[0] && own.lower[1] <= i[1] && i[1] < own.upper[1];
-            EXPECT_EQ(cube.is_prefetched(i), cube.own(i) == nullptr && ((near == 3 && inside == 2) || row));
+            EXPECT_EQ(cube.is_prefetched(i),
+                      cube.own(i) == nullptr && ((in_halo == 3 && inside == 2) || row));
             EXPECT_EQ(cube[i], value_at(i));
         });
         barrier();
@@ -254,7 +255,7 @@ TEST(Bulk, GetsWhatIsNotPrefetched) {
             EXPECT_EQ(get(Box<2>({0, 0}, {30, 3})), Traffic(0, 0));
             EXPECT_EQ(get(Box<2>({8, 2}, {9, 6})), Traffic(0, 0));
             if (rank() != 0) {
-                // Without the row that is prefetched; with one that lies between those that are not.
+                // Without the prefetched row, but with one between the missing ones.
                 EXPECT_EQ(get(Box<2>({7, 0}, {9, 8})), Traffic(1, 5 * sizeof(long)));
                 EXPECT_EQ(get(Box<2>({7, 4}, {10, 8})), Traffic(1, 20 * sizeof(long)));
             }
@@ -265,7 +266,7 @@ TEST(Bulk, GetsWhatIsNotPrefetched) {
         });
 }
 
-// Stale ones of several owners come at the same time: one message to each, as a get of all would take.
+// Stale slices of several owners are fetched together: one message each, as for a get of all.
 TEST(Bulk, FetchesWhatIsStaleAtOnce) {
     LaunchOptions options = array_options(9);
     options.network = "aries";

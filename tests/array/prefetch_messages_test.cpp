@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What prefetching takes of the network, and of memory: messages, bytes, waits.
+// The cost of prefetching: messages, bytes, waits and memory.
 
 #include "array_rig.hpp"
 
@@ -12,7 +12,7 @@ TEST(Prefetching, APatternWithoutABarrierWaitsForNobody) {
         BlockArray<long, 1> a({90});
         a.for_each([](const Index<1>& i, long& element) { element = value_at(i); });
         barrier();
-        // One after the other: whoever waited would take the others' barriers for his.
+        // One at a time: a waiting rank would pass another's barriers.
         for (Rank turn = 0; turn < ranks(); ++turn) {
             if (turn == rank()) {
                 a.prefetch_all_to_all({.consistent = false, .barrier = false});
@@ -54,11 +54,11 @@ TEST(Prefetching, WhatWasReadBeforeAnAcquireComesTogetherAfterIt) {
                     EXPECT_EQ(updates, expected);
                 }
             };
-            expect(updates_after({10}), 3);          // at first all that was asked for
+            expect(updates_after({10}), 3);          // first all that was requested
             expect(updates_after({10}), 4);          // the others were not read
-            expect(updates_after({11, 29, 25}), 6);  // nor the last one
-            expect(updates_after({19, 20}), 8);      // together, but that only is
-            expect(updates_after({}), 8);            // known from what comes next
+            expect(updates_after({11, 29, 25}), 6);  // nor was the last one
+            expect(updates_after({19, 20}), 8);      // together, but that is known
+            expect(updates_after({}), 8);            // only at the next acquire
             expect(updates_after({20}), 10);
             expect(updates_after({39, 20, 10, 20}), 13);
         });
@@ -77,7 +77,7 @@ TEST(Prefetching, SavesMessages) {
                 for (int round = 0; round < 2; ++round) {
                     const std::uint64_t before = messages();
                     b.for_each([&](const Index<2>& i, double& element) { element = a(i[1], i[0]); });
-                    // A GET from each of 3 owners with what is between the rows, or a message that is none.
+                    // A GET from each of 3 owners that covers the gaps, or a message that is no GET.
                     EXPECT_EQ(messages() - before, is_static ? 3u : 0u);
                     b.for_each([&](const Index<2>& i, double& element) {
                         ASSERT_EQ(element, static_cast<double>(value_at(Index<2>{i[1], i[0]})));
@@ -95,8 +95,8 @@ TEST(Prefetching, PassiveOwnersGiveAlongWhatIsLittleAndPackWhatIsFar) {
         std::uint64_t gets;
         bool packed;
     };
-    // A column from the other rank; between two of its elements there are so many bytes. Up to 16 GETs, and
-    // 16 KiB in between, the owner is left alone.
+    // A column of the other rank with so many bytes between elements. Up to 16 GETs and 16 KiB of gaps the
+    // owner stays passive.
     for (const Case& each :
          {Case{100, 20, 72, 1, false}, Case{18, 258, 1024, 2, false}, Case{19, 258, 1024, 2, true},
           Case{16, 260, 1032, 16, false}, Case{17, 260, 1032, 17, true}})
@@ -131,7 +131,7 @@ TEST(Prefetching, PassiveOwnersGiveAlongWhatIsLittleAndPackWhatIsFar) {
         });
 }
 
-/// A task that does nothing, while this lives.
+/// While it lives, another task exists.
 class Beside {
   public:
     ~Beside() {
@@ -161,7 +161,7 @@ TEST(Prefetching, WhatIsLargeComesInPiecesWhereOthersMayReadMeanwhile) {
         bool alone;
         std::uint64_t gets, bytes;
     };
-    // Of the other rank: side by side, or packed by it.
+    // Of the other rank: contiguous, or packed by it.
     for (const Case& each : {Case{{2, 1}, {{0, 0}, {512, 256}}, true, 1, 256 * 256 * 8},
                              Case{{2, 1}, {{0, 0}, {512, 256}}, false, 8, 256 * 256 * 8},
                              Case{{1, 2}, {{0, 1}, {512, 255}}, true, 0, 512 * 127 * 8},

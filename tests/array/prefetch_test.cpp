@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Prefetched data in use: own writes, several threads, and random programs that must not see anything stale.
+// Prefetched data in use: own writes, several threads, and random programs that must not read stale data.
 
 #include <thread>
 
@@ -15,7 +15,7 @@ TEST(Prefetching, ManualConsistencyReadsWithoutTheRuntime) {
         a.for_each([](const Index<1>& i, long& element) { element = value_at(i); });
         a.prefetch_all_to_all({.consistent = false});
         const BlockArray<long, 1>& same = a;
-        // A thread that is no part of the program: whatever asks the runtime for something fails there.
+        // A thread outside of the program: any use of the runtime fails there.
         long sum = 0, expected = 0;
         std::thread([&] {
             for (long i = 0; i < 100; ++i)
@@ -87,7 +87,7 @@ TEST(Prefetching, OwnWritesAreSeenAtOnce) {
                         a.put(box, values);
                         letters(29) = static_cast<char>(round);
                         letters(0) = static_cast<char>(-round);
-                        a.update_prefetch();  // fetches what is written and not released yet, too
+                        a.update_prefetch();  // also fetches unreleased writes
                         for_each_index(a.bounds(), [&](const Index<2>& i) {
                             ASSERT_EQ(a[i], box.contains(i) ? -round : value_at(i, round));
                         });
@@ -206,7 +206,7 @@ TEST(Prefetching, AnUpdateDoesNotLoseWhatAnotherThreadHasWritten) {
                 const std::uint64_t updates = prefetch_statistics().updates;
                 EXPECT_EQ(a(7), 0);
                 EXPECT_EQ(prefetch_statistics().updates, updates) << "the writer holds it";
-                a(5) = 55;  // held by another: goes to its owner at once
+                a(5) = 55;  // held by another thread: written to its owner at once
                 EXPECT_EQ(a(5), 55);
                 stages.reach(2);
                 stages.wait_for(3);
@@ -230,7 +230,7 @@ TEST(Prefetching, WhileTheRankComputes) {
             launch(array_options(3, cached), [=] {
                 BlockArray<long, 2> a({9, 7});
                 const Box<2> own = a.own_box();
-                // The next rank's, or for the last rank nobody's halo.
+                // An element of the next rank; the last rank takes one that is in no halo.
                 const Index<2> below{own.upper[0] % 9, 3};
                 const auto halo = [&](const Index<2>& i) {
                     return a.own(i) == nullptr && own.lower[0] - 1 <= i[0] && i[0] <= own.upper[0];
@@ -242,7 +242,7 @@ TEST(Prefetching, WhileTheRankComputes) {
                     ASSERT_EQ(a.is_prefetched(i), consistent && halo(i)) << "not before it is there";
                 });
                 EXPECT_EQ(a(below[0], 4), value_at(Index<2>{below[0], 4}, 1));
-                a(below[0], below[1]) = -1;  // while it is on its way
+                a(below[0], below[1]) = -1;  // during the transfer
                 done.wait();
                 done.wait();
                 EXPECT_TRUE(done.test());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Random programs against a model that knows which values each read may see: patterns, updates, evictions,
-// writes, contributions, other bounds; barriers, flags and fences between them.
+// Random programs against a model of the values that each read may return: patterns, updates, evictions,
+// writes, contributions, resizing; barriers, flags and fences between them.
 
 #include <map>
 
@@ -12,7 +12,7 @@ namespace {
 
 constexpr long rounds = 30;
 
-/// What an element had, and from which round on.
+/// A value of an element, and its first round.
 struct Version {
     long round;
     long value;
@@ -97,7 +97,7 @@ class RandomProgram {
         }
         is_prefetched_ = true;
         is_static_ = is_static_ || how.static_domain;
-        fetched_ = round_ - 1;  // what this round brings is not there yet
+        fetched_ = round_ - 1;  // this round's update is not complete yet
         barrier();
     }
     void evict() {
@@ -125,7 +125,7 @@ class RandomProgram {
             a_.resize(after, {ranks(), 1});
         set_bounds(before);
     }
-    /// To what is near a rank's own elements, and to these. All ranks know what each contributes.
+    /// To neighbours of own elements, and to these. All ranks know each rank's contributions.
     void contribute() {
         if (!has_stencil_) return;
         for (Rank who = 0; who < ranks(); ++who)
@@ -143,7 +143,7 @@ class RandomProgram {
             set(i, now(i) + sum);
         sums_.clear();
     }
-    /// Each element by one rank; then all have acquired.
+    /// Each element by one rank; then all acquire.
     void write_something() {
         const unsigned kind = same_() % 4;
         const bool by_one = kind != 0;
@@ -193,7 +193,7 @@ class RandomProgram {
                 ASSERT_EQ(value, now(i)) << "round " << round_;
                 continue;
             }
-            // As old as the last update, or as what this rank wrote.
+            // As old as the last update, or as this rank's own write.
             const long oldest = std::max(fetched_, written_[i]);
             bool allowed = false;
             const std::vector<Version>& versions = model_.at(i);
@@ -215,7 +215,7 @@ class RandomProgram {
     GlobalPtr<long> flag_;
     Array a_;
     long round_ = 0;
-    long fetched_ = 0;  ///< what is prefetched is as of the end of that round, or newer
+    long fetched_ = 0;  ///< prefetched data is as of the end of that round, or newer
     bool is_prefetched_ = false, is_static_ = false, has_stencil_ = false;
     std::map<Index<2>, std::vector<Version>> model_;
     std::map<Index<2>, long> written_;  ///< by this rank, in that round

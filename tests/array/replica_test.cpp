@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Of a vector of which much is learned, each element stands where its index says, and either they come alone,
-// or with all that their owner has. Whatever is done with one is as if it stood anywhere else.
+// Replicas: with a large observed part of a vector, each element is stored at its index. Elements arrive
+// packed, or as whole ranges. All operations behave as without a replica.
 
 #include "array_rig.hpp"
 
@@ -25,27 +25,27 @@ struct Several {
     friend bool operator==(const Several&, const Several&) = default;
 };
 
-/// Two elements of each seven are learned.
+/// Two of each seven elements are observed.
 template <class T>
 class LearnedVector {
   public:
     explicit LearnedVector(const Prefetch& how) : how_(how), a_({each * ranks()}) {}
 
-    void learn() {
+    void observe() {
         set_all_to(0);
         a_.observe();
         for_each_acquiring(0, size(), [&](std::int64_t i) { ASSERT_EQ(a_(i), T::of(i)); });
         std::uint64_t first = bytes_of([&] { a_.prefetch_observed(how_); });
         if (how_.consistent) first = bytes_of([&] { a_.update_prefetch(); });
         const std::uint64_t second = bytes_of([&] { a_.update_prefetch(); });
-        // With automatic consistency 16 bytes between two come along.
+        // With automatic consistency gaps of up to 16 bytes are filled.
         if (ranks() == 1 || (how_.consistent && 3 * sizeof(T) <= 16))
             EXPECT_EQ(first, second);
         else
             EXPECT_LT(first, second) << "all of the parts is tried, too";
         EXPECT_EQ(prefetch_statistics().entries, static_cast<std::uint64_t>(ranks() - 1));
     }
-    /// \param later whether what is fetched arrives while the rank computes
+    /// \param later whether the data arrives while the rank computes
     void check_reads(std::int64_t round, bool later) {
         set_all_to(round);
         if (later)
@@ -60,7 +60,7 @@ class LearnedVector {
             ASSERT_EQ(all[static_cast<std::size_t>(i)], value(i, round));
         barrier();
     }
-    /// To the next rank's elements, one by one and at once.
+    /// To the next rank's elements, one by one and in bulk.
     void check_own_writes() {
         for (std::int64_t i = next(); i < next() + 50; ++i)
             a_(i) = T::of(-i);
@@ -111,7 +111,7 @@ class LearnedVector {
 template <class T>
 void check(const Prefetch& how) {
     LearnedVector<T> vector(how);
-    vector.learn();
+    vector.observe();
     for (std::int64_t round = 1; round <= 6; ++round) {
         vector.check_reads(round, round == 5);
         vector.check_own_writes();

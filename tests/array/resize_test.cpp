@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Other bounds: what is kept, what is new, what becomes of what was prefetched, and of the memory.
+// Resizing: kept and new elements, prefetched patterns, and memory.
 
 #include "array_rig.hpp"
 
@@ -99,8 +99,8 @@ TYPED_TEST(Resized, PatternsFollow) {
 
 TYPED_TEST(Resized, WhatWasObservedIsRenumbered) {
     for (const Rank count : {2, 3, 6, 9})
-        for (const bool is_learned : {true, false})
-            launch(array_options(count), [is_learned] {
+        for (const bool is_observed : {true, false})
+            launch(array_options(count), [is_observed] {
                 std::mt19937 own(static_cast<unsigned>(rank()) + 5);
                 DistributedArray<long, 2, TypeParam> a(Box<2>({0, 0}, {9, 8}), balanced_grid<2>(ranks()),
                                                        {2, 1});
@@ -117,19 +117,19 @@ TYPED_TEST(Resized, WhatWasObservedIsRenumbered) {
                         ASSERT_EQ(a.is_prefetched(i), elements.contains(i));
                     });
                 };
-                if (is_learned) a.prefetch_observed();
+                if (is_observed) a.prefetch_observed();
                 for (const Box<2>& bounds : {Box<2>({-4, 1}, {7, 11}), Box<2>({-9, -2}, {6, 7})}) {
                     a.resize(bounds);
                     std::erase_if(wanted, [&](const Index<2>& i) { return !bounds.contains(i); });
-                    // What became the rank's own is forgotten only where it is observed still.
-                    if (!is_learned)
+                    // New own elements leave the pattern only if it is still observed.
+                    if (!is_observed)
                         std::erase_if(wanted, [&](const Index<2>& i) { return a.own(i) != nullptr; });
-                    if (is_learned) expect_prefetched(learned(a, wanted, true));
+                    if (is_observed) expect_prefetched(observed_indices(a, wanted, true));
                 }
-                if (!is_learned) {
+                if (!is_observed) {
                     EXPECT_EQ(a.observed().elements, wanted.size());
                     a.prefetch_observed();
-                    expect_prefetched(learned(a, wanted, true));
+                    expect_prefetched(observed_indices(a, wanted, true));
                 }
                 barrier();
             });
@@ -146,7 +146,7 @@ TEST(Resizing, ReusesMemory) {
             a.resize({size});
             EXPECT_TRUE(size == 0 || a.local().data() == first) << "what is there suffices";
         }
-        // 8000 bytes, which leave a hole.
+        // 8000 bytes, which leave a gap in the segment.
         a.for_each([](const Index<1>& i, long& element) { element = value_at(i); });
         a.resize({2000});
         for (std::int64_t i = 0; i < 2000; ++i)
@@ -160,7 +160,7 @@ TEST(Resizing, ReusesMemory) {
         }
         for (std::int64_t i = 0; i < 2000; ++i)
             ASSERT_EQ(a(i), i < 600 ? value_at(Index<1>{i}) : 0) << "as it was";
-        BlockArray<long, 1> small({100});  // in the hole
+        BlockArray<long, 1> small({100});  // in the gap
         small.fill(7);
         const long* const last = a.local().data();
         a.resize({2200});
@@ -223,7 +223,7 @@ TEST(Resizing, WrongUseIsNamed) {
     differ(" in resize at ", [](auto& a) { a.resize({10 + rank() / 2}); });
     differ("a grid of 2 ranks (the program has 3)", [](auto& a) { a.resize(a.bounds(), {2}); });
     differ("bounds", [](auto& a) { a.resize(Box<1>({3}, {2})); });
-    // One rank has evicted, the others have not: all find out, and nothing has happened.
+    // One rank has evicted, the others have not: an error in all, and no change.
     launch(array_options(3), [] {
         BlockArray<long, 1> a({10});
         a.fill(5);
@@ -245,7 +245,7 @@ TEST(Resizing, WrongUseIsNamed) {
     });
 }
 
-// What all arrays of a program need together is many times the segment.
+// The memory of all arrays of a program together is many times the segment.
 TEST(Memory, OfArraysThatEndedIsUsedAgain) {
     for (Rank count = 1; count <= 5; ++count)
         for (const bool cached : {true, false})
@@ -257,7 +257,7 @@ TEST(Memory, OfArraysThatEndedIsUsedAgain) {
                     ASSERT_EQ(a.read(other), 0) << "of whatever is in the cache";
                     ASSERT_TRUE(std::ranges::all_of(a.local(), [](long x) { return x == 0; }));
                     barrier();
-                    // Not released before the array ends.
+                    // not released before the array ends
                     a.write(other, round);
                     if (round % 3 == 0) a.prefetch_stencil();
                     if (round % 5 == 0) {
@@ -281,7 +281,7 @@ TEST(Memory, IsNotUsedAgainWhileARankHasIt) {
             first.reset();
         }
         EXPECT_EQ(second()->sum(), 0);
-        // A resize finds it, too.
+        // A resize reclaims it too.
         BlockArray<long, 1> small({3 * 5'000});
         small.fill(3);
         EXPECT_EQ(second()->sum(), 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Products of a sparse matrix with a vector: the same by whichever way the vector's elements come, which is
-// what x(j) reads. Which way that was is counted.
+// Products of a sparse matrix with a vector: the same result on every path of the vector's elements, namely
+// that of x(j). The path is counted.
 
 #include <nearfetch/sparse.hpp>
 
@@ -48,7 +48,7 @@ std::vector<long> product(const Matrix& a, const X& x) {
     return sums;
 }
 
-/// What add_product() adds to elements that were not zero. \param x a vector, or what is gathered of one
+/// What add_product() adds to non-zero elements. \param x a vector or a Gather
 template <class X>
 std::vector<long> added(const Matrix& a, const X& x, Vector& y) {
     y.for_each([](const Index<1>& i, long& element) { element = 7 * i[0] + 3; });
@@ -102,7 +102,7 @@ TEST(SparseProduct, ReadsWhatAnAccessReads) {
                         set_all(x, round);
                         const std::uint64_t reads = replica_reads();
                         if (!how.consistent) {
-                            // Own elements are as they are, others as they were.
+                            // Own elements are new, prefetched ones as of the last update.
                             const auto old = [&](std::int64_t j) {
                                 return of_round(x.layout().owner({j}) == rank() ? round : round - 1)(j);
                             };
@@ -149,7 +149,7 @@ TEST(SparseProduct, OfWhatWasLearned) {
             });
 }
 
-// What is prefetched changes, or the matrix does: the replica has some of it, all or nothing.
+// The pattern or the matrix changes: the replica has some elements, all, or none.
 TEST(SparseProduct, ReadsWhatAnAccessReadsInRandomPrograms) {
     for (unsigned seed = 0; seed < 60; ++seed)
         launch(array_options(static_cast<Rank>(1 + seed % 5)), [&] {
@@ -226,21 +226,21 @@ TEST(SparseProduct, OfWhatIsGathered) {
                 Matrix a(shape[0], shape[1], random_rows(shape, 3, 5));
                 Vector x({shape[1]}), y({shape[0]});
                 CyclicArray<long, 1> dealt({shape[1]});
-                Gather near(x, a.local().columns);
+                Gather gathered(x, a.local().columns);
                 Gather near_dealt(dealt, a.local().columns);
                 for (long round = 1; round <= 3; ++round) {
                     set_all(x, round);
                     set_all(dealt, round);
-                    near.update();
+                    gathered.update();
                     near_dealt.update();
-                    ASSERT_EQ(added(a, near, y), product(a, of_round(round)));
+                    ASSERT_EQ(added(a, gathered, y), product(a, of_round(round)));
                     ASSERT_EQ(added(a, near_dealt, y), product(a, of_round(round)));
                 }
                 barrier();
             });
 }
 
-// Each has a y of its own; they acquire, so that one of them fetches what the others are about to read.
+// Each has its own y. They acquire, so that one of them refreshes what the others are reading.
 TEST(SparseProduct, ByThreadsWhileTheyAcquire) {
     launch(array_options(2), [] {
         const Index<2> shape{30, 40};
@@ -266,7 +266,7 @@ TEST(SparseProduct, ByThreadsWhileTheyAcquire) {
     });
 }
 
-// Nobody may fetch what a thread has put and not released: the others read one by one.
+// Nobody may refresh an entry that a thread has written and not released: the others read one by one.
 TEST(SparseProduct, WhileAThreadHasPutWhatItHasNotReleased) {
     launch(array_options(2), [] {
         const Index<2> shape{10, 20};
@@ -286,7 +286,7 @@ TEST(SparseProduct, WhileAThreadHasPutWhatItHasNotReleased) {
             });
             stages.wait_for(1);
             acquire();
-            (void)added(a, x, y);  // 15 is not to be read yet; it must not hang, nor lose what was put
+            (void)added(a, x, y);  // 15 is not visible yet; this must neither hang nor lose the put
             stages.reach(2);
             stages.wait_for(3);
             task.join();
@@ -322,9 +322,9 @@ TEST(SparseProduct, WhatIsGatheredHasAnIndexForEachNonZero) {
         Matrix a(6, 4, random_rows({6, 4}, 1, 1));  // 12 of each rank
         Vector x({4}), y({6}), short_y({5});
         set_all(x, 1);
-        Gather near(x, a.local().columns);
+        Gather gathered(x, a.local().columns);
         Gather one_less(x, a.local().columns.first(11));
-        near.update();
+        gathered.update();
         const auto failure = [&](Vector& sums, const Gather<long>& gathered) {
             try {
                 a.add_product(sums, gathered);
@@ -333,10 +333,10 @@ TEST(SparseProduct, WhatIsGatheredHasAnIndexForEachNonZero) {
             }
             return std::string("none");
         };
-        EXPECT_EQ(failure(y, near), "none");
+        EXPECT_EQ(failure(y, gathered), "none");
         EXPECT_NE(failure(y, one_less).find("a Gather of 11 indices"), std::string::npos);
         EXPECT_NE(failure(y, one_less).find("this rank has 12 non-zeros"), std::string::npos);
-        EXPECT_NE(failure(short_y, near).find("the matrix has the rows 0 up to, and without, 6"),
+        EXPECT_NE(failure(short_y, gathered).find("the matrix has the rows 0 up to, and without, 6"),
                   std::string::npos);
         barrier();
     });

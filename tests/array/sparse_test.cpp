@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sparse matrices against a table of all their elements: global view, prefetching, and indices that are
-// added.
+// Sparse matrices against a dense table: global view, prefetching, and adding indices.
 
 #include <map>
 #include <nearfetch/sparse.hpp>
@@ -101,7 +100,7 @@ TEST(Sparse, IsAMatrixFromEveryRank) {
         });
 }
 
-/// What rank 0 to `ranks` need, with rows and columns that do not exist.
+/// A table of what each rank needs, with rows and columns out of bounds.
 Table random_table(const Index<2>& shape, std::mt19937& dice) {
     Table table(static_cast<std::size_t>(ranks()));
     for (auto& row : table)
@@ -270,7 +269,7 @@ TEST(Sparse, ThreadsReadWhileOneUpdates) {
     });
 }
 
-// All ranks find out together that there is no room; what they had, and what lies beside it, stays.
+// All ranks see together that the segment is full; the matrix and its neighbours in memory are unchanged.
 TEST(Sparse, WhereThereIsNoRoomAddChangesNothing) {
     struct Large {
         std::int64_t words[8];
@@ -299,7 +298,7 @@ TEST(Sparse, WhereThereIsNoRoomAddChangesNothing) {
             EXPECT_EQ(a.sum().words[0], sum);
             EXPECT_EQ(behind.sum(), 2000 * 7);
         };
-        // Room for the columns and not for the values; then for neither.
+        // Room for the columns but not for the values; then for neither.
         for (const std::int64_t count : {800, 2000}) {
             std::vector<Index<2>> more;
             for (std::int64_t j = 0; j < count; ++j)

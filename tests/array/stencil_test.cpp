@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Loops over what is near, against brute force: all that they visit, and all that they see.
+// Stencil loops against brute force: which elements they visit, and which values the accessors return.
 
 #include <nearfetch/stencil.hpp>
 
@@ -22,7 +22,7 @@ void check(const Box<N>& bounds, const Box<N>& box, std::int64_t depth, bool pre
     around.lower.fill(-depth);
     around.upper.fill(depth + 1);
     std::vector<Index<N>> visited, expected;
-    for_each_stencil(to, of, box, depth, [&](const Index<N>& i, short& element, const auto& near) {
+    for_each_stencil(to, of, box, depth, [&](const Index<N>& i, short& element, const auto& at) {
         ASSERT_EQ(&element, to.own(i));
         visited.push_back(i);
         for_each_index(around, [&](const Index<N>& away) {
@@ -30,7 +30,7 @@ void check(const Box<N>& bounds, const Box<N>& box, std::int64_t depth, bool pre
             for (std::size_t d = 0; d < N; ++d)
                 there[d] += away[d];
             if (bounds.contains(there)) {
-                ASSERT_EQ(std::apply(near, away), value_at(there));
+                ASSERT_EQ(std::apply(at, away), value_at(there));
             }
         });
     });
@@ -76,8 +76,8 @@ TEST(Stencil, RowsOfOthers) {
         });
 }
 
-/// Of the planes next to one's own: every other row, or all in two slices.
-TEST(Stencil, PlanesThatAreInPieces) {
+/// Planes next to own ones: every other row, or all in two slices.
+TEST(Stencil, PlanesInSeveralSlices) {
     launch(array_options(4), [] {
         const Box<3> bounds({0, 0, 0}, {8, 9, 20});
         for (const bool consistent : {true, false})
@@ -93,19 +93,19 @@ TEST(Stencil, PlanesThatAreInPieces) {
                 barrier();
                 of.prefetch_custom(table, {.consistent = consistent});
                 for_each_stencil(to, of, {{1, 1, 1}, {7, 8, 19}}, 1,
-                                 [&](const Index<3>& i, long&, const auto& near) {
+                                 [&](const Index<3>& i, long&, const auto& at) {
                                      const auto [x, y, z] = i;
-                                     ASSERT_EQ(near(-1, 0, 0), value_at(Index<3>{x - 1, y, z}));
-                                     ASSERT_EQ(near(1, -1, 1), value_at(Index<3>{x + 1, y - 1, z + 1}));
-                                     ASSERT_EQ(near(0, 1, -1), value_at(Index<3>{x, y + 1, z - 1}));
-                                     ASSERT_EQ(near(-1, 1, 0), value_at(Index<3>{x - 1, y + 1, z}));
+                                     ASSERT_EQ(at(-1, 0, 0), value_at(Index<3>{x - 1, y, z}));
+                                     ASSERT_EQ(at(1, -1, 1), value_at(Index<3>{x + 1, y - 1, z + 1}));
+                                     ASSERT_EQ(at(0, 1, -1), value_at(Index<3>{x, y + 1, z - 1}));
+                                     ASSERT_EQ(at(-1, 1, 0), value_at(Index<3>{x - 1, y + 1, z}));
                                  });
                 barrier();
             }
     });
 }
 
-/// Rows that nobody asks for are not fetched.
+/// Rows that no body reads are not fetched.
 TEST(Stencil, OnlyWhatIsAskedForIsFetched) {
     launch(array_options(4), [] {
         BlockArray<long, 2> of(Box<2>({0, 0}, {8, 40}), {4, 1}), to(Box<2>({0, 0}, {8, 40}), {4, 1});
@@ -114,14 +114,13 @@ TEST(Stencil, OnlyWhatIsAskedForIsFetched) {
         of.prefetch_stencil(1, true, {.static_domain = true});
         const std::uint64_t before = prefetch_statistics().updates;
         const Box<2> inside({1, 1}, {7, 39});
-        for_each_stencil(to, of, inside, 1, [&](const Index<2>& i, long&, const auto& near) {
-            ASSERT_EQ(near(0, 0), value_at(i));
-        });
+        for_each_stencil(to, of, inside, 1,
+                         [&](const Index<2>& i, long&, const auto& at) { ASSERT_EQ(at(0, 0), value_at(i)); });
         EXPECT_EQ(prefetch_statistics().updates, before);
-        for_each_stencil(to, of, inside, 1, [&](const Index<2>& i, long&, const auto& near) {
-            ASSERT_EQ(near(-1, 1), value_at(Index<2>{i[0] - 1, i[1] + 1}));
+        for_each_stencil(to, of, inside, 1, [&](const Index<2>& i, long&, const auto& at) {
+            ASSERT_EQ(at(-1, 1), value_at(Index<2>{i[0] - 1, i[1] + 1}));
         });
-        // The first of them brings all that is stale at the same time.
+        // The first access refreshes all stale slices together.
         const std::uint64_t slices = rank() == 3 ? 1 : 2;
         EXPECT_EQ(prefetch_statistics().updates - before, rank() == 0 ? 0 : slices);
         barrier();
@@ -132,14 +131,14 @@ TEST(Stencil, OwnElementsAreReadWhereTheyAre) {
     launch(array_options(4), [] {
         BlockArray<long, 2> of({20, 20}), to({20, 20});
         std::int64_t here = 0;
-        for_each_stencil(to, of, {{1, 1}, {19, 19}}, 1, [&](const Index<2>& i, long&, const auto& near) {
-            using Element = decltype(near(0, 0));
+        for_each_stencil(to, of, {{1, 1}, {19, 19}}, 1, [&](const Index<2>& i, long&, const auto& at) {
+            using Element = decltype(at(0, 0));
             if constexpr (std::is_reference_v<Element>) {
-                ASSERT_EQ(&near(0, 1), of.own({i[0], i[1] + 1}));
+                ASSERT_EQ(&at(0, 1), of.own({i[0], i[1] + 1}));
                 ++here;
             }
         });
-        EXPECT_EQ(here, 8 * 8) << "of 10 x 10 the outermost have others near, or are outermost of all";
+        EXPECT_EQ(here, 8 * 8) << "of 10 x 10 the outermost have remote neighbours, or are outermost of all";
         barrier();
     });
 }

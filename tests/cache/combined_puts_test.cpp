@@ -20,7 +20,7 @@ std::vector<std::byte> bytes_from(unsigned first, std::uint64_t size) {
     return bytes;
 }
 
-/// A run and what it is to carry.
+/// A run and its expected bytes.
 struct Taken {
     ByteRange range;
     std::vector<std::byte> bytes;

@@ -34,7 +34,7 @@ TEST(CuckooIndex, FindsWhatWasInsertedAndNothingElse) {
 constexpr std::uint64_t strides[] = {
     1, 8, 64, 192, 4096, std::uint64_t{1} << 20, std::uint64_t{1} << 32, (std::uint64_t{1} << 32) + 64};
 
-// The published implementation keeps 2 of 1000 regions at stride 64. p = 4 promises 97 % load (001, section
+// The published implementation keeps 2 of 1000 regions at stride 64. p = 4 allows 97 % load (001, section
 // III-C1).
 TEST(CuckooIndex, KeepsAThousandOfAThousandAt97PercentLoadWhateverTheStride) {
     for (const std::uint64_t stride : strides) {
@@ -50,8 +50,7 @@ TEST(CuckooIndex, KeepsAThousandOfAThousandAt97PercentLoadWhateverTheStride) {
     }
 }
 
-// Of tables filled to 97 % with random keys every fifteenth has no place for a few of them, however they are
-// inserted.
+// At 97 % load with random keys every fifteenth table has no slot for a few keys, however they are inserted.
 TEST(CuckooIndex, StridesOverSeveralTargetsAreNoWorseThanRandomKeys) {
     for (const std::uint32_t slots : {1024u, 4099u})
         for (const std::uint64_t stride : strides) {
@@ -65,7 +64,7 @@ TEST(CuckooIndex, StridesOverSeveralTargetsAreNoWorseThanRandomKeys) {
         }
 }
 
-// How many have no place is a matter of the seed, too: 0 to 18 in tables that have grown, 0 to 14 in others.
+// The number depends on the seed: 0 to 18 in tables that have grown, 0 to 14 in others.
 TEST(CuckooIndex, TablesThatHaveGrownAreAsGood) {
     constexpr std::uint32_t slots = 4099, count = 3976, seeds = 8;
     for (const std::uint64_t stride : strides) {
@@ -88,7 +87,7 @@ TEST(CuckooIndex, PowersOfTwoDoNotCollide) {
 }
 
 TEST(CuckooIndex, MostKeysAreFoundAtTheFirstOfTheirPositions) {
-    // Two keys of one table of a million seldom share a position: the mix spreads.
+    // Two keys of a table of a million seldom share a position: the hash is uniform.
     constexpr std::uint32_t slots = 1 << 20;
     for (const std::uint64_t stride : {std::uint64_t{8}, std::uint64_t{4096}, std::uint64_t{1} << 32}) {
         std::map<std::uint64_t, int> used;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Running out of memory turns caching off for that access and loses nothing: every allocation that the cache
-// makes is refused once, one after the other.
+// Exhausted memory turns caching off for that access and loses nothing: every allocation of the cache is
+// refused once.
 
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ using testing::refusing;
 
 std::byte value_of(std::uint64_t offset) { return static_cast<std::byte>(offset * 13 + 5); }
 
-// Gets of many sizes over little space, with pending entries, resizing and an invalidation.
+// Gets of many sizes in a small range, with pending entries, resizing and an invalidation.
 void run(RangeCache& cache, std::uint64_t refuse_at) {
     std::vector<LookupPart> parts;
     parts.reserve(1024);

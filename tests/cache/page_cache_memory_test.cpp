@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// All memory is taken at the start: there the lack of it is a clear error, and afterwards nothing is
+// All memory is allocated at construction. There a lack of memory is a clear error; later nothing is
 // allocated.
 
 #include <gtest/gtest.h>
@@ -45,7 +45,7 @@ TEST(PageCacheMemory, NothingIsAllocatedAfterwards) {
     constexpr std::uint64_t plenty = 1u << 30;
     allocations_until_refusal = plenty;
     std::byte to[4096];
-    // The fake network allocates; so nothing is sent to it, operations are just done.
+    // The fake network allocates, so operations are completed without it.
     const auto drive = [&](auto&& ask) {
         for (;;) {
             refusing = true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The parts of the page cache by themselves: dirty bits, the table, read-ahead, the prefetch distance.
+// The parts of the page cache alone: dirty bits, the table, read-ahead, the prefetch distance.
 
 #include <gtest/gtest.h>
 
@@ -100,15 +100,15 @@ TEST(PageTables, AgreeWithAMap) {
 TEST(PageTables, NoStrideComesToLieInOnePlace) {
     // 832040 / 2^64 * the usual factor is nearly a whole number; and all ranks' first pages.
     for (const std::uint64_t stride : {1, 16, 1024, 6765, 196418, 832040, 1 << 30}) {
-        std::map<std::uint64_t, int> places;
+        std::map<std::uint64_t, int> buckets;
         for (std::uint64_t i = 0; i < 1024; ++i)
-            ++places[mixed_name(0, i * stride) >> 53];
-        EXPECT_GT(places.size(), 700u) << "stride " << stride;
+            ++buckets[mixed_name(0, i * stride) >> 53];
+        EXPECT_GT(buckets.size(), 700u) << "stride " << stride;
     }
-    std::map<std::uint64_t, int> places;
+    std::map<std::uint64_t, int> buckets;
     for (Rank target = 0; target < 1024; ++target)
-        ++places[mixed_name(target, 5) >> 53];
-    EXPECT_GT(places.size(), 700u);
+        ++buckets[mixed_name(target, 5) >> 53];
+    EXPECT_GT(buckets.size(), 700u);
 }
 
 ReadAheadConfig pages_of_1024() {
@@ -123,7 +123,7 @@ TEST(ReadAheads, NeverHaveMoreAheadThanWasRead) {
     const auto mark = read_ahead.sequential(3, 10, 1);
     std::uint64_t fetched_until = 11 * 1024;
     for (std::uint64_t page = 10; page < 200; ++page) {
-        if (!read_ahead.touched(mark, 3, page * 1024, page * 100, 0)) continue;
+        if (!read_ahead.record_use(mark, 3, page * 1024, page * 100, 0)) continue;
         for (ByteRange range; !(range = read_ahead.next(mark, 3, part)).empty();) {
             EXPECT_EQ(range.begin, fetched_until) << "without holes";
             EXPECT_LE(range.size(), 4096u);
@@ -134,24 +134,24 @@ TEST(ReadAheads, NeverHaveMoreAheadThanWasRead) {
         EXPECT_LE(ahead, 16u);
         EXPECT_GE(ahead, 1u);
     }
-    EXPECT_FALSE(read_ahead.touched(mark, 4, 200 * 1024, 0, 0)) << "another target's page";
-    EXPECT_FALSE(read_ahead.touched(mark, 3, 900 * 1024, 0, 0)) << "not where the stream is";
-    EXPECT_FALSE(read_ahead.touched(mark, 3, 5 * 1024, 0, 0)) << "behind it";
+    EXPECT_FALSE(read_ahead.record_use(mark, 4, 200 * 1024, 0, 0)) << "another target's page";
+    EXPECT_FALSE(read_ahead.record_use(mark, 3, 900 * 1024, 0, 0)) << "not where the stream is";
+    EXPECT_FALSE(read_ahead.record_use(mark, 3, 5 * 1024, 0, 0)) << "behind it";
 }
 
 TEST(ReadAheads, StayWithinWhatCanBeRead) {
     ReadAhead read_ahead(pages_of_1024());
     const auto mark = read_ahead.sequential(0, 1, -1);
-    EXPECT_TRUE(read_ahead.touched(mark, 0, 1500, 0, 0));
+    EXPECT_TRUE(read_ahead.record_use(mark, 0, 1500, 0, 0));
     EXPECT_EQ(read_ahead.next(mark, 0, {300, 1 << 20}), (ByteRange{300, 1024}));
-    EXPECT_TRUE(read_ahead.touched(mark, 0, 1000, 0, 0));
+    EXPECT_TRUE(read_ahead.record_use(mark, 0, 1000, 0, 0));
     EXPECT_TRUE(read_ahead.next(mark, 0, {300, 1 << 20}).empty());
     EXPECT_TRUE(read_ahead.next(mark, 0, {0, 1 << 20}).empty()) << "below 0";
 }
 
 TEST(ReadAheads, TwoEqualDistancesAreAStream) {
     ReadAhead read_ahead(pages_of_1024());
-    // Two interleaved patterns and some noise far away.
+    // Two interleaved patterns and some distant noise.
     EXPECT_EQ(read_ahead.missed(0, 0, 8), 0);
     EXPECT_EQ(read_ahead.missed(0, std::uint64_t{1} << 30, 8), 0);
     EXPECT_EQ(read_ahead.missed(0, 5000, 8), 0);
@@ -168,8 +168,8 @@ TEST(ReadAheads, TwoEqualDistancesAreAStream) {
     EXPECT_EQ(read_ahead.streams(), 2u);
 }
 
-// One program: each access computes for `gap` ticks and then needs an item that was asked for `distance`
-// accesses before; a message occupies the link for `per_message` and arrives after `latency`.
+// A program: each access computes for `gap` ticks and then uses an item requested `distance` accesses before.
+// A message occupies the link for `per_message` and arrives after `latency`.
 struct Network {
     std::uint64_t latency;
     std::uint64_t per_message;
@@ -214,18 +214,17 @@ std::uint64_t best_fixed(const Network& net) {
 }
 
 TEST(PrefetchDistances, ByHand) {
-    // Latency 1000, 100 between accesses: 10 are on their way at a time, one to spare, and perhaps a step
-    // more.
+    // Latency 1000, gap 100: 10 in flight, one more, and perhaps a step.
     EXPECT_GE(simulate({1000, 0, 100}, 0).distance, 11u);
     EXPECT_LE(simulate({1000, 0, 100}, 0).distance, 14u);
-    // An access that takes longer than the network: one ahead is enough.
+    // A gap longer than the latency: a distance of one suffices.
     EXPECT_LE(simulate({1000, 0, 5000}, 0).distance, 2u);
     // Before anything was measured.
     EXPECT_EQ(PrefetchDistance().distance(), 4u);
 }
 
 TEST(PrefetchDistances, WhatIsToSpareGoesFirstWhenItIsNotUsed) {
-    PrefetchDistance tuner({.most = 32, .start = 4, .spare = 8});
+    PrefetchDistance tuner({.most = 32, .start = 4, .margin = 8});
     EXPECT_EQ(tuner.distance(), 12u);
     tuner.latency(300);
     std::uint64_t now = 0;
@@ -235,8 +234,8 @@ TEST(PrefetchDistances, WhatIsToSpareGoesFirstWhenItIsNotUsed) {
     tuner.unused(7);
     round();
     EXPECT_EQ(tuner.distance(), 2u);
-    // No more than may be under way, whatever is to spare.
-    EXPECT_EQ(PrefetchDistance({.most = 10, .start = 4, .spare = 8}).distance(), 10u);
+    // Never more than the limit, whatever the margin.
+    EXPECT_EQ(PrefetchDistance({.most = 10, .start = 4, .margin = 8}).distance(), 10u);
 }
 
 TEST(PrefetchDistances, WithinFivePercentOfTheBestFixedOne) {
@@ -253,7 +252,7 @@ TEST(PrefetchDistances, WithinFivePercentOfTheBestFixedOne) {
 }
 
 TEST(PrefetchDistances, WhereTheLinkIsTheBoundItDoesNotRunAway) {
-    // 500 per message, latency 2000: five on their way fill the link, whatever the program's own pace.
+    // 500 per message, latency 2000: five in flight fill the link, whatever the gap.
     EXPECT_LE(simulate({2000, 500, 10}, 0).distance, 32u);
     EXPECT_LE(simulate({49000, 6000, 20}, 0).distance, 64u);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Read-ahead, prefetch hints, large gets and puts, and replacement, worked by hand.
+// Read-ahead, prefetch hints, bulk gets and puts, and eviction: expected steps by hand.
 
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ TEST(PageCacheReadAhead, TheSecondLineBringsTheRestOfItsPage) {
     EXPECT_EQ(rig.sent_by_read(0, 64, 8), "g64+960");
     EXPECT_EQ(rig.cache.counters().prefetch_lines, 14u);
     EXPECT_EQ(rig.sent_by_read(0, 72, 8), "") << "what was asked for itself does not trigger";
-    // The first use of what came along is the trigger: the next page, and so on, ever further.
+    // The first use of a speculative line is the trigger: the next page, and so on, further each time.
     EXPECT_EQ(rig.sent_by_read(0, 128, 8), "g1024+1024");
     EXPECT_EQ(rig.sent_by_read(0, 192, 8), "");
     EXPECT_EQ(rig.sent_by_read(0, 1024, 8), "g2048+2048");
@@ -80,7 +80,7 @@ TEST(PageCacheReadAhead, AStreamThatMadeRoomIsNotReadAheadFor) {
     Step step = rig.cache.get(rig.task, request);
     ASSERT_EQ(step.kind, Step::Kind::start) << "the next page";
     rig.start(*step.operation);
-    // Meanwhile another task begins as many streams as are known at a time, at another target.
+    // Meanwhile another task starts as many streams as the table holds, at another target.
     for (std::uint64_t page = 64; page < 64 + 2 * 16; page += 2) {
         EXPECT_TRUE(rig.reads(1, page * 1024, 8));
         EXPECT_TRUE(rig.reads(1, page * 1024 + 64, 8));
@@ -100,7 +100,7 @@ TEST(PageCacheReadAhead, StridesBeyondAPageFetchTheirLinesOnly) {
     EXPECT_LE(counters.get_messages, 60u + 8) << "at the end as many are ahead as were asked for";
     EXPECT_EQ(counters.get_message_bytes, counters.get_messages * 64);
     EXPECT_EQ(counters.prefetch_late, 0u);
-    // And the other way.
+    // And backward.
     PageCacheRig back(reading_ahead(), 1 << 20);
     for (std::uint64_t i = 60; i-- > 0;) {
         back.now += 1000;
@@ -127,7 +127,7 @@ TEST(PageCacheReadAhead, StopsAtTheSegment) {
 }
 
 TEST(PageCacheReadAhead, WastesNoMoreThanItHasUsed) {
-    // A hundred scans that stop somewhere.
+    // A hundred scans that stop at random.
     PageCacheRig rig(reading_ahead(), 1 << 22);
     std::uint64_t used_bytes = 0;
     for (std::uint64_t scan = 0; scan < 100; ++scan) {
@@ -140,9 +140,9 @@ TEST(PageCacheReadAhead, WastesNoMoreThanItHasUsed) {
     const PageCacheCounters counters = rig.cache.counters();
     EXPECT_LE(counters.get_message_bytes, 2 * used_bytes + 100 * 2048);
     EXPECT_EQ(counters.prefetch_lines,
-              counters.prefetch_used + counters.prefetch_unused + rig.cache.lines_ahead());
+              counters.prefetch_used + counters.prefetch_unused + rig.cache.speculative_lines());
     rig.cache.acquire(0, rig.part);
-    EXPECT_EQ(rig.cache.lines_ahead(), 0u);
+    EXPECT_EQ(rig.cache.speculative_lines(), 0u);
     EXPECT_EQ(rig.cache.counters().prefetch_lines,
               rig.cache.counters().prefetch_used + rig.cache.counters().prefetch_unused);
 }
@@ -156,7 +156,7 @@ TEST(PageCacheReadAhead, RandomAccessesReadNothingAhead) {
     }
     const PageCacheCounters counters = rig.cache.counters();
     EXPECT_LE(counters.prefetch_messages, 20u);
-    // Now and then two of them meet in a page, which brings the rest of it.
+    // Sometimes two of them meet in a page, which fetches the rest of it.
     EXPECT_LE(counters.prefetch_lines, 2000u * 2);
 }
 
@@ -171,8 +171,7 @@ TEST(PageCacheReadAhead, WhatIsStillOnItsWayIsLate) {
 }
 
 TEST(PageCacheReadAhead, ACopyWaitsAtMostTwiceForWhatTheNetworkNeeds) {
-    // 000's copy: 10,000 elements, one by one; the latencies of Table I in ns, and what 4 KiB take on the
-    // link.
+    // 000's copy: 10,000 elements, one by one; latencies of Table I in ns, and the time of 4 KiB on the link.
     const std::uint64_t networks[][2] = {{1700, 500}, {2100, 700}, {16000, 4000}, {49000, 36000}};
     for (const auto& [latency, message] : networks) {
         SCOPED_TRACE(latency);
@@ -222,7 +221,7 @@ TEST(PageCacheHints, ManyPagesAreFilledExactly) {
     EXPECT_EQ(rig.sent(), "");
     EXPECT_EQ(rig.cache.counters().prefetch_lines, 126u);
     EXPECT_EQ(rig.cache.counters().prefetch_used, 126u);
-    // More than the cache has: no page is written that is not the hint's, and what is there is right.
+    // More than the cache holds: only pages of the hint are overwritten, and contents are right.
     rig.prefetch(1, 0, 100000);
     rig.finish_all();
     rig.cache.check_invariants();
@@ -283,7 +282,7 @@ TEST(PageCacheBulk, ALargeGetSeesWhatWasWrittenAndNotSentYet) {
     EXPECT_EQ(bytes[904], std::byte{1});
     EXPECT_EQ(bytes[4096], std::byte{2});
     EXPECT_EQ(bytes[904 + 8], rig.memory[0][5008]);
-    // The line that was written in part is written back first; the whole one is copied.
+    // The partly written line is written back first; the full one is copied.
     EXPECT_EQ(rig.sent(), "g4096+896 p5000+8 g4992+3200 g8256+4032");
 }
 
@@ -324,7 +323,7 @@ TEST(PageCacheBulk, AGetThatIsUnderWayDoesNotBringBackWhatALargePutReplaced) {
     const std::vector<std::byte> nine(3000, std::byte{9});
     PutRequest put(0, 1024, nine.size(), nine.data());
     rig.drive([&] { return rig.cache.put(put); });
-    // The prefetch had read before the put arrived.
+    // The prefetch had read before the put.
     Operation* const get = rig.flights[0].op;
     rig.flights.clear();
     std::memcpy(get->buffer, old.data(), 64);
@@ -332,7 +331,7 @@ TEST(PageCacheBulk, AGetThatIsUnderWayDoesNotBringBackWhatALargePutReplaced) {
     EXPECT_TRUE(rig.reads(0, 1024, 8));
 }
 
-/// Misses of a trace of page numbers, read one line each.
+/// Misses of a trace of page numbers, one line each.
 std::uint64_t misses(const std::string& policy, const std::vector<std::uint64_t>& trace) {
     PageCacheConfig config = small_config();
     config.capacity_bytes = 8 * 1024;
@@ -344,20 +343,20 @@ std::uint64_t misses(const std::string& policy, const std::vector<std::uint64_t>
 }
 
 TEST(PageCacheReplacement, TwoQueuesByHand) {
-    // 8 pages: Ain holds 2 once there is no room, Aout remembers 4.
+    // 8 pages: Ain holds 2 when the cache is full, Aout remembers 4.
     std::vector<std::uint64_t> trace{0, 1, 2, 3, 4, 5, 6, 7};
     EXPECT_EQ(misses("2q", trace), 8u);
     trace.insert(trace.end(), {8, 9});  // 0 and 1 leave Ain, and are remembered
     EXPECT_EQ(misses("2q", trace), 10u);
     trace.insert(trace.end(), {0, 1});  // to Am; 2 and 3 leave
     EXPECT_EQ(misses("2q", trace), 12u);
-    // A scan passes through Ain and leaves Am alone.
+    // A scan passes through Ain and does not affect Am.
     for (std::uint64_t page = 100; page < 120; ++page)
         trace.push_back(page);
     EXPECT_EQ(misses("2q", trace), 32u);
     trace.insert(trace.end(), {0, 1});
     EXPECT_EQ(misses("2q", trace), 32u);
-    trace.push_back(2);  // forgotten long ago
+    trace.push_back(2);  // forgotten
     EXPECT_EQ(misses("2q", trace), 33u);
 }
 
@@ -395,7 +394,7 @@ TEST(PageCacheReplacement, S3FifoKeepsWhatIsUsedThroughAScan) {
 }
 
 TEST(PageCacheReplacement, HotPagesAmongAScanBothPolicies) {
-    // Every second access is to one of 2 hot pages, the others to new ones.
+    // Every second access is to one of 2 hot pages, the others to new pages.
     std::vector<std::uint64_t> trace;
     for (std::uint64_t i = 0; i < 1000; ++i) {
         trace.push_back(i % 2);

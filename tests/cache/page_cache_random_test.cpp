@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Random programs of several tasks on one page cache, over a network that delays, splits and reorders. The
-// model keeps for each remote byte what it has been and when. A read may return any value that the byte had
-// at or after the reader's last acquire, and nothing older than what the same task wrote there itself; in the
-// end the memory has to be what was written last. The programs have no write races: elsewhere nobody writes
-// what this process has written and not released. A network or a program that breaks the rules has to be
-// caught, or the model would prove nothing.
+// model keeps every value of each remote byte with its time. A read may return any value that the byte had at
+// or after the reader's last acquire, and nothing older than the task's own writes. At the end the memory has
+// the last writes. The programs have no write races: nobody else writes unreleased bytes of this process. A
+// network or program with a fault has to be caught, or the model would prove nothing.
 //
-// tests/simulation has more of everything but this: it goes through the engine, where what runs while a
-// release or prefetch waits ends before that does. Here the requests of all tasks advance step by step in any
-// order, as those of tasks with stacks of their own do, and some programs do nothing but poll.
+// tests/simulation covers more, but runs through the engine, where nested work ends before the outer wait
+// does. Here all tasks' requests advance step by step in any order, as tasks with their own stacks do. Some
+// programs only poll.
 
 #include <gtest/gtest.h>
 
@@ -62,7 +61,7 @@ class Harness : private testing::RandomProgram<Byte, 2, 3000> {
             }
     }
 
-    /// \return what went wrong first, or nothing
+    /// \return the first failure, or nothing
     std::string run(int steps) {
         for (step_ = 0; step_ < steps && failure_.empty(); ++step_) {
             act();
@@ -108,7 +107,7 @@ class Harness : private testing::RandomProgram<Byte, 2, 3000> {
     struct Flight {
         Operation* op;
         bool moved = false;
-        bool early = false;  ///< Fault::completes_puts_early: core believes that it is over
+        bool early = false;  ///< Fault::completes_puts_early: the cache believes that it is complete
         Rank target = 0;
         std::uint64_t offset = 0;
         std::vector<std::byte> late_bytes;
@@ -170,7 +169,7 @@ class Harness : private testing::RandomProgram<Byte, 2, 3000> {
         if (!flight.early) complete(*flight.op, fails ? 1 : 0);
     }
 
-    // What is allowed.
+    // Allowed values.
     bool allowed(const Byte& byte, std::uint64_t since, std::uint8_t value) const {
         for (std::size_t i = byte.history.size(); i-- > 0;) {
             if (byte.history[i].value == value) return true;
@@ -201,13 +200,13 @@ class Harness : private testing::RandomProgram<Byte, 2, 3000> {
             byte.written = byte.own[who] = time_;
         }
     }
-    /// Somebody is in the middle of reading there.
+    /// A read of these bytes is in progress.
     bool being_read(Rank target, ByteRange range) const {
         for (const Task& task : task_)
             if (task.get && task.get->target == target && task.get->range().overlaps(range)) return true;
         return false;
     }
-    /// Somebody is in the middle of writing there.
+    /// A write of these bytes is in progress.
     bool being_written(Rank target, ByteRange range) const {
         for (const Task& task : task_)
             if (task.put && task.put->target == target && task.put->range().overlaps(range)) return true;
@@ -223,8 +222,7 @@ class Harness : private testing::RandomProgram<Byte, 2, 3000> {
             size = 1 + pick(16);
             return;
         }
-        // Few places, so that accesses meet; some run through memory, so that there is something to read
-        // ahead.
+        // Few offsets, so that accesses collide; some scan memory, for read-ahead.
         const std::uint64_t how = pick(8);
         if (how < 3) {
             offset = (walk_ += pick(3) * 8) % (memory_bytes - 600);
@@ -299,7 +297,7 @@ class Harness : private testing::RandomProgram<Byte, 2, 3000> {
         if (task.step.kind == Step::Kind::wait && cache_->in_flight(task.step)) return;
         task.step = ask(task);
         if (task.step.kind == Step::Kind::start) {
-            // A large put is there for readers from its start on.
+            // A bulk put is visible to readers from its start.
             if (task.put && task.put->size_bytes >= bulk_bytes_ &&
                 task.step.operation->buffer == task.buffer.data()) {
                 record(who, *task.put);
@@ -367,7 +365,7 @@ class Harness : private testing::RandomProgram<Byte, 2, 3000> {
         }
     }
 
-    /// In every second program the first task does nothing but poll, and the others work around that place.
+    /// In every second program the first task only polls, and the others work close to that offset.
     const bool polls_ = pick(2) == 0;
     Fault fault_;
     std::unique_ptr<PageCache> cache_;
@@ -426,7 +424,7 @@ TEST(PageCacheRandomPrograms, SeeOnlyAllowedValues) {
         held_back += harness.held_back();
         sum.add(harness.counters());
     }
-    // The programs did meet what they are for.
+    // The programs reached the cases that they are for.
     EXPECT_GT(checked, 200000u);
     EXPECT_GT(found, 10000u);
     EXPECT_GT(held_back, 300u);

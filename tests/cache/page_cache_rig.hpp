@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A page cache on a network of fakes: ranks are arrays, time is a number, and what was sent is written down.
+// A page cache on a fake network: ranks are arrays, time is a number, and messages are recorded.
 
 #include <gtest/gtest.h>
 
@@ -48,7 +48,7 @@ class PageCacheRig {
         flights.push_back({&op, op.id, link_free_at + latency_ticks});
         cache.started(op, now);
     }
-    /// The transfer happens, and core is told.
+    /// The transfer takes effect, and the cache is told.
     void finish(std::size_t which, int status = 0) {
         const Flight flight = flights[which];
         flights.erase(flights.begin() + static_cast<std::ptrdiff_t>(which));
@@ -71,7 +71,7 @@ class PageCacheRig {
         ADD_FAILURE() << "a step waits for an operation that was never started";
         return 0;
     }
-    /// What has arrived until now.
+    /// All that has arrived so far.
     void poll() {
         for (std::size_t i = 0; i < flights.size();)
             if (flights[i].ready_at <= now)
@@ -80,7 +80,7 @@ class PageCacheRig {
                 ++i;
     }
 
-    /// Drives a request to its end.
+    /// Executes a request to its end.
     template <class Ask>
     void drive(Ask&& ask) {
         int steps = 0;
@@ -137,7 +137,7 @@ class PageCacheRig {
             finish(0);
     }
 
-    /// What a get returns has to be what the target's memory has.
+    /// A get has to return the target's bytes.
     ::testing::AssertionResult reads(Rank target, std::uint64_t offset, std::uint64_t size) {
         return reads(task, target, offset, size);
     }
@@ -148,7 +148,7 @@ class PageCacheRig {
                 return ::testing::AssertionFailure() << "byte " << offset + i << " is wrong";
         return ::testing::AssertionSuccess();
     }
-    /// What was sent since the last look.
+    /// Messages since the last call.
     std::string sent() {
         std::string text;
         text.swap(log);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Operations of the page cache that meet, acquires and releases, worked by hand: who waits for whom.
+// Conflicting operations of the page cache, acquires and releases: who waits for whom, by hand.
 
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ TEST(PageCacheConflicts, AGetWaitsForThePutOfItsLineAndNoOther) {
     EXPECT_EQ(rig.cache.get(rig.task, same).kind, Step::Kind::start);
 }
 
-/// A task that acquires and reads the first line, again and again.
+/// A task that acquires and reads the first line repeatedly.
 class Poller {
   public:
     explicit Poller(PageCacheRig& rig) : rig_(rig) {}
@@ -64,19 +64,19 @@ TEST(PageCacheConflicts, AGetIsNotHeldUpByATaskThatPollsItsLine) {
     PageCacheRig rig(small_config());
     Poller poller(rig);
     std::byte to[8];
-    rig.put(0, 16, 8, 5);  // part of the line, not sent
+    rig.put(0, 16, 8, 5);  // part of the line, unsent
     GetRequest waiting(0, 8, 8, to, rig.part, rig.now);
     ASSERT_EQ(poller.next().kind, Step::Kind::start);
     ASSERT_EQ(rig.cache.get(rig.task, waiting).kind, Step::Kind::wait);
-    poller.again();  // before this one is looked at
+    poller.again();  // before this get is advanced
     Step step = rig.cache.get(rig.task, waiting);
     ASSERT_EQ(step.kind, Step::Kind::start) << "it fetches the line itself";
     rig.start(*step.operation);
     rig.cache.check_invariants();
     rig.finish(0);
     ASSERT_EQ(poller.ask().kind, Step::Kind::done);
-    // The line is in its page; a write-back must wait for the second GET all the same, because its request
-    // gets what was written from the page.
+    // The line is in its page. A write-back must still wait for the second GET, because its request gets the
+    // dirty bytes from the page.
     ReleaseRequest release;
     step = rig.cache.release(release);
     ASSERT_EQ(step.kind, Step::Kind::wait);
@@ -89,11 +89,11 @@ TEST(PageCacheConflicts, AGetIsNotHeldUpByATaskThatPollsItsLine) {
     rig.cache.check_invariants();
 }
 
-/// A task that writes to a line and releases it, again and again.
+/// A task that writes to a line and releases it repeatedly.
 class Writer {
   public:
     explicit Writer(PageCacheRig& rig) : rig_(rig) {}
-    /// Until its next PUT is under way, or it has to wait. \return its last step
+    /// Until its next PUT is outstanding, or it has to wait. \return its last step
     Step next() {
         if (!release_) {
             rig_.put(0, 16, 8, ++value_);
@@ -130,7 +130,7 @@ TEST(PageCacheConflicts, AGetIsNotHeldUpByATaskThatWritesToItsLineAgainAndAgain)
         ASSERT_EQ(step.kind, Step::Kind::wait);
         EXPECT_EQ(step.operation->kind, Operation::Kind::put) << "that was there before it";
         writer.again();
-        // The next one is there before the get is looked at. It takes its place behind that.
+        // The next PUT is started before the get is advanced. The get is deferred behind it.
         step = rig.cache.get(rig.task, get);
         ASSERT_EQ(step.kind, Step::Kind::wait);
         EXPECT_EQ(step.operation->kind, Operation::Kind::get);
@@ -305,7 +305,7 @@ TEST(PageCacheConflicts, ALargePutLeavesWrittenBytesToAGetUnderWay) {
     EXPECT_EQ(to[0], std::byte{50}) << "the reader's process had written that before it read";
     rig.drive([&] { return rig.cache.put(put); });
     EXPECT_TRUE(rig.reads(0, 8, 8));
-    // Where nothing was written it waits for nobody.
+    // Clean bytes wait for nothing.
     GetRequest other(0, 8192, 8, to, rig.part);
     rig.start(*rig.cache.get(rig.task, other).operation);
     PutRequest more(0, 8192, large.size(), large.data());
@@ -414,13 +414,13 @@ TEST(PageCacheSync, APutThatFailedIsKeptAndSentAgain) {
     rig.start(*rig.cache.release(release).operation);
     rig.finish(0, 55);
     EXPECT_EQ(rig.cache.operations(), 1u);
-    // Whoever needs it starts it again: a get of the line, or the next release.
+    // Whoever needs it restarts it: a get of the line, or the next release.
     std::byte to[8];
     GetRequest get(0, 8, 8, to, rig.part);
     Step step = rig.cache.get(rig.task, get);
     ASSERT_EQ(step.kind, Step::Kind::start);
     EXPECT_EQ(step.operation->kind, Operation::Kind::put);
-    rig.cache.complete(*step.operation, 55, rig.now);  // not accepted
+    rig.cache.complete(*step.operation, 55, rig.now);  // refused by the transport
     rig.release();
     EXPECT_EQ(rig.memory[0][0], std::byte{1});
     EXPECT_EQ(rig.cache.operations(), 0u);

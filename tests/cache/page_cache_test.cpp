@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gets and puts of the page cache, worked by hand: what is sent, and what is waited for; and its settings.
+// Gets and puts of the page cache by hand: messages and waits; and its settings.
 
 #include <gtest/gtest.h>
 
@@ -69,7 +69,7 @@ TEST(PageCacheGets, AFailedGetKeepsNothing) {
     EXPECT_EQ(rig.cache.operations(), 0u);
     rig.sent();
     EXPECT_EQ(rig.sent_by_read(0, 100, 8), "g64+64");
-    // One that the transport does not even accept.
+    // An operation that the transport refuses.
     GetRequest refused(0, 500, 8, to, rig.part, rig.now);
     step = rig.cache.get(rig.task, refused);
     rig.cache.complete(*step.operation, 78, rig.now);
@@ -78,19 +78,19 @@ TEST(PageCacheGets, AFailedGetKeepsNothing) {
     rig.cache.check_invariants();
 }
 
-// What was waited for enters its page later; nothing that is asked of the cache may notice.
-TEST(PageCacheGets, WhatHasLandedIsInItsPageWhenSomebodyLooks) {
+// A complete GET is merged later, but no function of the cache may show that.
+TEST(PageCacheGets, CompleteGetsAreMergedBeforeTheirPagesAreUsed) {
     PageCacheRig rig(small_config());
     const auto there = [&](std::uint64_t offset) {
         return rig.cache.find(rig.task, 0, offset, 8) != nullptr;
     };
     EXPECT_TRUE(rig.reads(0, 0, 8));
     EXPECT_FALSE(there(0));
-    EXPECT_FALSE(rig.cache.settle(1, 0, 8)) << "another rank's";
-    EXPECT_FALSE(rig.cache.settle(0, 64, 8)) << "another line";
-    EXPECT_TRUE(rig.cache.settle(0, 8, 8));
+    EXPECT_FALSE(rig.cache.merge_fetched(1, 0, 8)) << "another rank's";
+    EXPECT_FALSE(rig.cache.merge_fetched(0, 64, 8)) << "another line";
+    EXPECT_TRUE(rig.cache.merge_fetched(0, 8, 8));
     EXPECT_TRUE(there(8));
-    EXPECT_FALSE(rig.cache.settle(0, 8, 8)) << "once";
+    EXPECT_FALSE(rig.cache.merge_fetched(0, 8, 8)) << "once";
     // While the next GET travels.
     EXPECT_TRUE(rig.reads(0, 4096, 8));
     EXPECT_FALSE(there(4096));
@@ -102,7 +102,7 @@ TEST(PageCacheGets, WhatHasLandedIsInItsPageWhenSomebodyLooks) {
     EXPECT_EQ(rig.cache.operations(), 0u);
     rig.sent();
     EXPECT_EQ(rig.sent_by_read(0, 8192, 64), "");
-    // A put of these bytes, an acquire, a put beside them that leaves at once.
+    // A put of these bytes, an acquire, a put next to them that is sent at once.
     EXPECT_TRUE(rig.reads(0, 12288, 8));
     rig.put(0, 12288, 4, 0x55);
     rig.release();
@@ -153,22 +153,21 @@ TEST(PageCacheGets, WithoutAnyPageTheyAreServedAllTheSame) {
     rig.cache.check_invariants();
 }
 
-// As prefetched arrays ask for it: what is there now, in a message of its own size, but with one's own
-// writes.
-TEST(PageCacheGets, AroundTheCacheNothingIsTakenFromItOrLeftThere) {
+// For prefetched arrays: current bytes in an exact message, with own writes on top.
+TEST(PageCacheGets, BypassingPagesNeitherReadsNorFillsThem) {
     PageCacheRig rig(small_config());
     EXPECT_EQ(rig.sent_by_read(1, 64, 8), "g64+64");
-    const auto around = [&](std::uint64_t offset, std::uint64_t size) {
+    const auto bypassing = [&](std::uint64_t offset, std::uint64_t size) {
         std::vector<std::byte> bytes(size);
         GetRequest request(1, offset, size, bytes.data(), rig.part, rig.now);
-        request.around = true;
+        request.bypass_pages = true;
         const TaskClock nothing_is_fresh{~Stamp{0}};
         rig.drive([&] { return rig.cache.get(nothing_is_fresh, request); });
         EXPECT_EQ(request.status, 0);
         return bytes;
     };
-    rig.memory[1][70] = std::byte{99};  // written by somebody else
-    std::vector<std::byte> bytes = around(60, 16);
+    rig.memory[1][70] = std::byte{99};  // written by another rank
+    std::vector<std::byte> bytes = bypassing(60, 16);
     EXPECT_EQ(rig.sent(), "g60+16");
     EXPECT_TRUE(std::equal(bytes.begin(), bytes.end(), rig.memory[1].begin() + 60));
     EXPECT_EQ(rig.get(1, 70, 1)[0], PageCacheRig::original(1, 70)) << "no acquire: the page is as it was";
@@ -176,7 +175,7 @@ TEST(PageCacheGets, AroundTheCacheNothingIsTakenFromItOrLeftThere) {
     EXPECT_EQ(rig.sent_by_read(1, 56, 4), "g0+64") << "and what was fetched is in no page";
 
     rig.put(1, 72, 2, 7);
-    bytes = around(60, 16);
+    bytes = bypassing(60, 16);
     EXPECT_EQ(bytes[10], std::byte{99});
     EXPECT_EQ(bytes[12], std::byte{7});
     EXPECT_EQ(bytes[13], std::byte{7});
@@ -211,7 +210,7 @@ TEST(PageCachePuts, NeighboursShareMessagesUpToFourPages) {
     EXPECT_EQ(rig.sent(), "p512+3584 p4096+2560");
     for (std::uint64_t i = 0; i < 6 * 128; ++i)
         ASSERT_EQ(rig.memory[0][512 + i * 8], static_cast<std::byte>(i));
-    // The other way round, and once more one page per message.
+    // In descending order, and once with one page per message.
     for (std::uint64_t i = 6 * 128; i-- > 0;)
         rig.put(0, 512 + i * 8, 8, 7);
     rig.release();
@@ -252,7 +251,7 @@ TEST(PageCachePuts, FullMessagesLeaveWhenHalfOfTheEntriesAreInUse) {
     EXPECT_EQ(rig.sent(), "");
     write(4096, 4104);
     EXPECT_EQ(rig.sent(), "p0+4096");
-    // Not what may still become fuller; nor what is written in parts.
+    // Neither pages that may still fill up, nor partly written ones.
     write(8192, 8192 + 3 * 1024 - 8);
     write(20480, 20488);
     write(24576, 24584);
@@ -274,11 +273,11 @@ TEST(PageCachePuts, WhatWasWrittenIsReadWithoutTheNetwork) {
     EXPECT_EQ(rig.get(0, 100, 8), std::vector<std::byte>(8, std::byte{9}));
     EXPECT_EQ(rig.get(0, 102, 3), std::vector<std::byte>(3, std::byte{9}));
     EXPECT_EQ(rig.sent(), "");
-    // Written after the acquire of another: dirty bytes are always the newest.
+    // Written after another's acquire: dirty bytes are always the newest.
     rig.cache.acquire(rig.task);
     EXPECT_EQ(rig.get(0, 100, 8), std::vector<std::byte>(8, std::byte{9}));
     EXPECT_EQ(rig.sent(), "");
-    // The rest of its line is fetched around it, with nothing written back and nothing waited for.
+    // The rest of the line is fetched bypassing it, without write-back or wait.
     std::vector<std::byte> expected(&rig.memory[0][64], &rig.memory[0][128]);
     for (std::uint64_t i = 36; i < 44; ++i)
         expected[i] = std::byte{9};
@@ -301,7 +300,7 @@ TEST(PageCachePuts, WaitForWritesIsThePapersWay) {
     rig.get(0, 512, 8);  // another line of the page
     EXPECT_EQ(rig.sent(), "p100+8 g512+64");
     EXPECT_EQ(rig.waits, 2u);
-    // Of its own page and no other.
+    // Of its own page only.
     rig.put(0, 2048, 8, 9);
     ReleaseRequest release;
     rig.start(*rig.cache.release(release).operation);

@@ -72,7 +72,7 @@ TEST(LazyHeap, OrderIsThatOfTheCurrentRanks) {
         items[i].last = i;
         heap.insert(items[i], static_cast<double>(i));
     }
-    // Used meanwhile, without telling the heap: 0, 1 and 3.
+    // Used without telling the heap: 0, 1 and 3.
     items[1].last = 10;
     items[0].last = 11;
     items[3].last = 12;
@@ -94,9 +94,9 @@ TEST(GhostMemory, RemembersOnceAndForgetsTheLeast) {
     ghosts.set_capacity(1);  // a single line of four
     for (std::uint64_t key = 1; key <= 4; ++key)
         ghosts.remember(key * 16, static_cast<double>(key));
-    ghosts.remember(5 * 16, 0.5);  // less than any: not remembered
+    ghosts.remember(5 * 16, 0.5);  // less than all: not remembered
     EXPECT_FALSE(ghosts.recall(5 * 16));
-    ghosts.remember(6 * 16, 9.0);  // takes the place of the least
+    ghosts.remember(6 * 16, 9.0);  // replaces the least
     EXPECT_FALSE(ghosts.recall(1 * 16));
     EXPECT_EQ(ghosts.recall(6 * 16), 9.0);
     EXPECT_FALSE(ghosts.recall(6 * 16)) << "recalled twice";

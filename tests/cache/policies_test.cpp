@@ -10,7 +10,7 @@
 namespace nearfetch {
 namespace {
 
-/// A cache without a cache: items in slots, everything else as the test says.
+/// A fake cache: items in slots, all else as the test sets it.
 class FakeView final : public EvictionView {
   public:
     explicit FakeView(std::size_t slots) : slots_(slots) {}
@@ -25,7 +25,7 @@ class FakeView final : public EvictionView {
     }
     std::uint64_t slot_count() const override { return slots_.size(); }
     Slot slot(std::uint64_t position) const override { return slots_[position]; }
-    /// Items that are not its own share one.
+    /// Foreign items share one key.
     std::uint64_t key(const EvictionItem& item) const override {
         std::uint64_t number = 1;
         for (const EvictionItem& each : items_) {
@@ -157,7 +157,8 @@ TEST(Lru, LeastRecentlyUsedFirst) {
     EXPECT_EQ(order(*policy, 3), (std::vector<EvictionItem*>{&c, &a}));
 }
 
-// H = L + frequency / size. a: 2/64, b: 1/64, c: 1/128. After c went L = 1/128, so d = 1/128 + 1/128 = b.
+// H = L + frequency / size. a: 2/64, b: 1/64, c: 1/128. After the eviction of c, L = 1/128, so d = 1/128 +
+// 1/128 = b.
 TEST(Gdsf, FrequencyPerByteOnTopOfTheClock) {
     FakeView view(8);
     const auto policy = make_eviction_policy("gdsf", view, {});
@@ -190,13 +191,13 @@ TEST(S3Fifo, OneHitWondersLeaveBeforeWhatWasUsedAgainAndGhostsGoToMain) {
         policy->arrive(*items.back());
         policy->insert(*items.back());
     }
-    items[0]->frequency += 2;  // used twice since: goes to the main queue instead of leaving
+    items[0]->frequency += 2;  // two uses: moves to the main queue instead of leaving
     items[1]->frequency += 1;  // once is not enough
     EXPECT_EQ(order(*policy, 2), (std::vector<EvictionItem*>{items[1], items[2]}));
     EXPECT_EQ(order(*policy, 2), (std::vector<EvictionItem*>{items[1], items[2]}))
         << "asking changes nothing";
     policy->erase(*items[1], true);
-    // 1 comes back and is remembered: it enters the main queue, behind 0.
+    // 1 returns and is remembered: it enters the main queue, after 0.
     policy->arrive(*items[1]);
     policy->insert(*items[1]);
     EXPECT_EQ(order(*policy, 6),
@@ -238,14 +239,14 @@ TEST(Density, CountsUsesPerByteAndRemembersWhatItEvicted) {
     EXPECT_NEAR(a.weight, 6.0, 0.01);
 }
 
-TEST(Worth, WhatSavesLeastPerByteLeaves) {
+TEST(Benefit, TheLeastPerByteIsEvicted) {
     const auto first_to_leave = [](const char* name, double region_benefit, double range_benefit) {
         FakeView view(8);
         const auto policy = make_eviction_policy(name, view, {});
         EvictionItem& block = view.put(0, 4096, 1);
         EvictionItem& range = view.put(1, 16384, 1);
-        block.worth = region_benefit;
-        range.worth = range_benefit;
+        block.benefit = region_benefit;
+        range.benefit = range_benefit;
         for (EvictionItem* item : {&block, &range}) {
             policy->arrive(*item);
             policy->insert(*item);

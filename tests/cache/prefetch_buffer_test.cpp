@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Entries of the prefetch buffer: what is fresh for whom, who may change them, and that nobody sees half of
-// an update.
+// Entries of the prefetch buffer: freshness, exclusive changes, and atomic updates.
 
 #include "cache/prefetch_buffer/prefetch_buffer.hpp"
 
@@ -80,7 +79,7 @@ TEST(PrefetchEntry, IsFreshForEverybodyUntilAnybodyAcquires) {
     EXPECT_FALSE(entry.read(8, &value, 8, others));
 
     PrefetchEntry manual(slice_of(1, 10, 2), false, Packer::owner);
-    manual.arrived(clock.now());
+    manual.mark_fetched(clock.now());
     clock.acquire();
     EXPECT_TRUE(static_cast<const PrefetchedSlice&>(manual).read(1, value)) << "until it is updated";
 }
@@ -92,7 +91,7 @@ TEST(PrefetchEntry, WritesCountWhileATransferIsOnItsWay) {
     slice.write(1, value);
     entry.write(0, &value, 8);
     EXPECT_EQ(entry.writes, 0u);
-    ++entry.awaited;
+    ++entry.pending_transfers;
     slice.write(0, value);
     EXPECT_EQ(entry.writes, 1u);
     entry.write(0, &value, 8);
@@ -104,36 +103,36 @@ TEST(PrefetchEntry, WritesCountWhileATransferIsOnItsWay) {
 
 TEST(PrefetchEntry, WhatWasPublishedUnreadIsThereForWhoeverRevealsIt) {
     PrefetchEntry entry(slice_of(0, 0, 1), true, Packer::owner);
-    EXPECT_TRUE(entry.used()) << "nobody can have";
-    EXPECT_FALSE(entry.reveal(1));
+    EXPECT_TRUE(entry.was_used()) << "nobody can have";
+    EXPECT_FALSE(entry.publish_unread(1));
     std::uint64_t there = 5, value = 0;
     const auto publish_unread = [&](Stamp issued) {
-        entry.begin_runs();
+        entry.begin_update();
         EXPECT_FALSE(entry.read(0, &value, 8, 0)) << "being overwritten";
-        entry.publish_piece(0, std::as_bytes(std::span(&there, 1)));
-        entry.end_runs();
-        entry.arrived_unread(issued);
+        entry.publish_fragment(0, std::as_bytes(std::span(&there, 1)));
+        entry.end_update();
+        entry.mark_fetched_unread(issued);
     };
     publish_unread(2);
-    EXPECT_FALSE(entry.used());
+    EXPECT_FALSE(entry.was_used());
     EXPECT_EQ(entry.fetched(), 2u);
     EXPECT_FALSE(entry.read(0, &value, 8, 1)) << "not yet";
-    EXPECT_TRUE(entry.reveal(1));
-    EXPECT_TRUE(entry.used());
+    EXPECT_TRUE(entry.publish_unread(1));
+    EXPECT_TRUE(entry.was_used());
     EXPECT_TRUE(entry.read(0, &value, 8, 2));
     EXPECT_EQ(value, 5u);
     there = 6;
     publish_unread(3);
     EXPECT_TRUE(entry.read(0, &value, 8, 2)) << "for who has not acquired since";
-    EXPECT_FALSE(entry.reveal(4)) << "too old, but wanted";
-    EXPECT_TRUE(entry.used());
+    EXPECT_FALSE(entry.publish_unread(4)) << "too old, but wanted";
+    EXPECT_TRUE(entry.was_used());
     publish_unread(5);
     entry.publish(reinterpret_cast<const std::byte*>(&there), 6);
-    EXPECT_TRUE(entry.used());
+    EXPECT_TRUE(entry.was_used());
     EXPECT_EQ(entry.fetched(), 6u);
     publish_unread(7);
-    entry.lost();
-    EXPECT_FALSE(entry.reveal(1));
+    entry.mark_lost();
+    EXPECT_FALSE(entry.publish_unread(1));
     EXPECT_FALSE(entry.read(0, &value, 8, 1));
 }
 
@@ -160,18 +159,18 @@ TEST(PrefetchEntry, WhatAThreadHasNotReleasedIsHeldAgainstOthers) {
     PrefetchEntry entry(slice_of(0, 0, 1), true, Packer::owner);
     const auto one = thread_of_the_rank();
     const auto other = thread_of_the_rank();
-    EXPECT_FALSE(entry.held_by_other(one));
+    EXPECT_FALSE(entry.is_held_by_other(one));
     entry.hold(one, 1);
-    EXPECT_FALSE(entry.held_by_other(one));
-    EXPECT_TRUE(entry.held_by_other(other));
+    EXPECT_FALSE(entry.is_held_by_other(one));
+    EXPECT_TRUE(entry.is_held_by_other(other));
     ++*other;
-    EXPECT_TRUE(entry.held_by_other(other)) << "that was not its release";
+    EXPECT_TRUE(entry.is_held_by_other(other)) << "that was not its release";
     ++*one;
-    EXPECT_FALSE(entry.held_by_other(other));
+    EXPECT_FALSE(entry.is_held_by_other(other));
     const std::uint64_t value = 1;
     entry.hold(one, 1);
     entry.publish(reinterpret_cast<const std::byte*>(&value), 1);
-    EXPECT_TRUE(entry.held_by_other(other)) << "the holder has updated, but not released";
+    EXPECT_TRUE(entry.is_held_by_other(other)) << "the holder has updated, but not released";
 }
 
 TEST(PrefetchEntry, ReadersSeeAllOfAnUpdateOrNothing) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What random programs against a model have in common: chance from a seed, a model of every remote byte, and
-// what went wrong first. What a byte may be, and what a program does, differs from cache to cache.
+// The common part of random programs against a model: seeded random numbers, a model of every remote byte,
+// and the first failure. Allowed values and operations differ per cache.
 
 #include <array>
 #include <cstdint>

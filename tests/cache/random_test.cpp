@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Random programs against an obvious model. The model knows for each remote byte which values a get may see:
-// the current one, and every one it had since this process last acquired its target. What this process writes
-// itself it sees at once. Whatever the cache serves has to be allowed. A harness that forgets to tell the
-// cache of a put or an acquire has to be caught, or the model would prove nothing.
+// Random programs against a simple model. It knows which values of each remote byte a get may return: the
+// current one, and every one since this process last acquired the target. Own writes are visible at once. A
+// harness that omits a put or an acquire has to be caught, or the model would prove nothing.
 
 #include <gtest/gtest.h>
 
@@ -47,7 +46,7 @@ class Harness : private testing::RandomProgram<Byte, 3, 1500> {
                 byte = {0, {0}};
     }
 
-    /// \return what went wrong first, or nothing
+    /// \return the first failure, or nothing
     std::string run(int steps) {
         for (step_ = 0; step_ < steps && failure_.empty(); ++step_) {
             act();
@@ -73,7 +72,7 @@ class Harness : private testing::RandomProgram<Byte, 3, 1500> {
         Rank target;
         std::uint64_t offset;
         std::vector<std::byte> bytes;
-        std::vector<bool> read;  ///< bytes that were read at the target already
+        std::vector<bool> read;  ///< bytes already read at the target
     };
 
     static RangeCacheConfig config(const Variant& variant, std::uint64_t seed) {
@@ -98,7 +97,7 @@ class Harness : private testing::RandomProgram<Byte, 3, 1500> {
 
     void pick_range(Rank& target, std::uint64_t& offset, std::uint64_t& size) {
         target = static_cast<Rank>(pick(ranks));
-        // Few addresses, so that ranges meet: most begin at a multiple of 16, sizes are small or a few lines.
+        // Few addresses, so that ranges collide: most at multiples of 16, with small sizes or a few lines.
         offset = pick(4) == 0 ? pick(memory_bytes - 300) : pick((memory_bytes - 300) / 16) * 16;
         size = 1 + (pick(3) == 0 ? pick(300) : pick(40));
     }
@@ -172,8 +171,7 @@ class Harness : private testing::RandomProgram<Byte, 3, 1500> {
         }
     }
 
-    /// A get that waits for a transfer in flight gets what that reads: so far read bytes have to be allowed
-    /// now.
+    /// A get that waits for a transfer in flight gets its bytes: bytes read so far have to be allowed now.
     void join(Rank target, const LookupPart& part) {
         for (const Flight& flight : flights_) {
             if (flight.entry != part.entry) continue;
@@ -316,7 +314,7 @@ TEST(RandomPrograms, SeeOnlyAllowedValues) {
             for (const CounterInfo& info : range_cache_counter_table)
                 sum.*info.member += harness->counters().*info.member;
         }
-    // The programs did meet what they are for.
+    // The programs reached the cases that they are for.
     EXPECT_GT(served, 10000u);
     EXPECT_GT(joined, 1000u);
     EXPECT_GT(sum.evictions, 10000u);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who has to leave a full cache, and who is not let in.
+// Eviction from a full cache, and refused admissions.
 
 #include <gtest/gtest.h>
 
@@ -51,8 +51,8 @@ TEST(RangeCache, BlocksThatStayCountForReadingAheadToo) {
         if (admission.entry != nullptr)
             cache.commit(admission.entry, remote_bytes(0, block * 256, 256).data());
     };
-    // Room for 8: six of them are wanted all the time; the others come twice, so that they are let in, and
-    // go.
+    // Room for 8. Six ranges are used all the time; the others come twice, so that they are admitted and
+    // evicted.
     for (std::uint64_t round = 0; round < 100; ++round) {
         for (std::uint64_t popular = 0; popular < 6; ++popular)
             for (int use = 0; use < 4; ++use)
@@ -66,9 +66,9 @@ TEST(RangeCache, BlocksThatStayCountForReadingAheadToo) {
     EXPECT_TRUE(cache.read_ahead_pays(256, true));
 }
 
-// By GDSF what an item is worth begins with what the last one that went was worth, in this case 1000 / 64.
-// Another use does not add that again.
-TEST(RangeCache, CreditForBlocksIsNoMoreThanAUse) {
+// GDSF: an item's rank starts with that of the last victim, here 1000 / 64. Another use does not add that
+// again.
+TEST(RangeCache, CreditForReadAheadIsNoMoreThanAUse) {
     RangeCacheConfig config = small_config(2);
     config.policy = "gdsf";
     config.read_ahead_bytes = 1024;
@@ -117,7 +117,7 @@ TEST(RangeCache, StaleEntriesGoBeforeFreshOnes) {
     EXPECT_TRUE(hits(cache, 1, 0, 64));
     EXPECT_TRUE(hits(cache, 0, 0, 64));
     cache.acquire(1);
-    // LRU would evict 0, 64 (never used again); target 1's are stale.
+    // LRU would evict 0, 64 (never used again), but target 1's are stale.
     EXPECT_EQ(store(cache, 0, 128, 64), AccessType::direct);
     EXPECT_EQ(store(cache, 0, 192, 64), AccessType::direct);
     EXPECT_EQ(cache.counters().evictions, 0u);
@@ -127,7 +127,7 @@ TEST(RangeCache, StaleEntriesGoBeforeFreshOnes) {
     EXPECT_EQ(cache.counters().evictions, 1u);
 }
 
-// Four lines: A B C D. Room for two lines is made by two neighbours, not by the two oldest.
+// Four lines: A B C D. Room for two lines comes from two neighbours, not from the two oldest.
 TEST(RangeCache, SeveralVictimsAreNeighbours) {
     RangeCache cache(small_config(4), 1);
     store_lines(cache, 0, 4);
@@ -140,7 +140,7 @@ TEST(RangeCache, SeveralVictimsAreNeighbours) {
     EXPECT_TRUE(hits(cache, 0, 1000, 128));
 }
 
-// Lines: A P B C, P in flight; oldest first A B C. Two lines cannot come from A and B, P lies between.
+// Lines: A P B C, P in flight; oldest first A B C. A and B cannot give two lines, because P is between them.
 TEST(RangeCache, EntriesInFlightAreNeverVictimsAndNothingGoesForNothing) {
     RangeCache cache(small_config(4), 1);
     store(cache, 0, 0, 64);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is found, read and looked_up, given what is cached.
+// Lookups: what is found, read and planned, for given contents.
 
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ TEST(RangeCache, AnySubRangeOfAnEntryHits) {
     EXPECT_EQ(cache.find(1, 1199, 2), nullptr);
     EXPECT_EQ(cache.find(1, 1200, 1), nullptr);
     EXPECT_EQ(cache.find(0, 1000, 1), nullptr);
-    // Not only as the most recently used one.
+    // Also after other entries were used.
     EXPECT_EQ(store(cache, 1, 0, 8), AccessType::direct);
     EXPECT_TRUE(hits(cache, 1, 0, 8));
     EXPECT_TRUE(hits(cache, 1, 1100, 100));
@@ -42,8 +42,7 @@ TEST(RangeCache, LargeEntriesThatAreUsedInTurnAreAtHand) {
         store(cache, 1, offset, 4096);
     store(cache, 1, 20000, 64);
     store(cache, 1, 20064, 64);
-    // Each is looked for after another one, in each of the blocks of 4 KiB that it touches; the last one
-    // counts.
+    // Each lookup follows another one, in each region of 4 KiB that the entry spans; the last entry counts.
     for (const std::uint64_t offset : {2000u, 7000u, 12200u, 6900u, 14000u, 9000u, 20010u, 20070u})
         EXPECT_TRUE(hits(cache, 1, offset, 8));
     for (const std::uint64_t offset : {3000u, 12500u, 6500u, 15000u, 9500u, 4080u, 7900u})
@@ -60,7 +59,7 @@ TEST(RangeCache, LargeEntriesThatAreUsedInTurnAreAtHand) {
     EXPECT_TRUE(mru(1, 3000));
     cache.acquire(1);
     EXPECT_FALSE(mru(1, 3000)) << "stale";
-    store(cache, 0, 64 * 4096, 4096);  // in the same place of the table
+    store(cache, 0, 64 * 4096, 4096);  // shares a slot of the table
     EXPECT_TRUE(hits(cache, 0, 64 * 4096 + 100, 8));
     EXPECT_FALSE(mru(1, 100));
     cache.check_invariants();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the tests of the range cache share: a small cache, the targets' memory, and a get that is stored.
+// The common part of the range cache tests: a small cache, the targets' memory, and a get with admission.
 
 #include <gtest/gtest.h>
 

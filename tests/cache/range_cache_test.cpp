@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What happens to an entry: admitted, in flight, committed, joined, updated, dropped, stale.
+// The life of an entry: admitted, in flight, committed, joined, updated, dropped, stale.
 
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ TEST(RangeCache, HotFieldsOfAnEntryShareOneCacheLine) {
     EXPECT_LE(sizeof(Entry), 128u);
 }
 
-// So that a get of aligned bytes out of its middle is an aligned copy.
+// So that copies of aligned bytes from its middle are aligned.
 TEST(RangeCache, WhatIsMoreThanAskedForLiesInItsLinesAsAtTheTarget) {
     const auto place = [](RangeCache& cache, std::uint64_t offset, std::uint64_t size) {
         return reinterpret_cast<std::uintptr_t>(cache.find(0, offset, size)) % 64;
@@ -43,13 +43,13 @@ TEST(RangeCache, WhatIsMoreThanAskedForLiesInItsLinesAsAtTheTarget) {
     EXPECT_EQ(place(cache, 1280, 64), 0u);
     EXPECT_EQ(cache.free_bytes(), (32 - 1 - 9) * 64u) << "512 bytes and 40 before them";
     ahead(2007, 2071);
-    // It keeps that when it moves with the end of the buffer,
+    // The alignment is kept when the entry moves with the end of the buffer,
     cache.drop(0, 1000, 1);
     ASSERT_TRUE(cache.resize(10 * 64, 64));
     cache.check_invariants();
     EXPECT_TRUE(hits(cache, 0, 2007, 64));
     EXPECT_EQ(place(cache, 2007, 64), 2007 % 64);
-    // and two that become one have it, too.
+    // and when two entries are joined.
     store(cache, 0, 2071, 100);
     cache.join(0, {2007, 2171});
     cache.check_invariants();
@@ -142,7 +142,7 @@ TEST(RangeCache, PutsUpdateWhatIsCachedAndDoomWhatIsInFlight) {
     EXPECT_EQ(*cache.find(0, 160, 1), std::byte{0xee});
     EXPECT_EQ(*cache.find(0, 169, 1), std::byte{0xee});
     cache.check_invariants();
-    // Its place can be taken at once; the overtaken transfer then enters nothing.
+    // Its range can be admitted at once; the invalidated transfer then enters nothing.
     const Admission again = cache.admit(0, 150, 10, cache.now(), true);
     ASSERT_NE(again.entry, nullptr);
     EXPECT_FALSE(cache.commit(pending.entry, remote_bytes(0, 150, 10).data()));
@@ -185,7 +185,7 @@ TEST(RangeCache, AcquireMakesStaleInItsScopeAndStaleDataIsFetchedAgain) {
     std::vector<LookupPart> parts;
     cache.plan_lookup(0, 0, 64, parts);
     EXPECT_EQ(text(parts), "g0+64 ");
-    EXPECT_EQ(cache.entries(), 1u) << "survey forgets what is stale";
+    EXPECT_EQ(cache.entries(), 1u) << "plan_lookup removes stale entries";
     cache.acquire();
     EXPECT_EQ(cache.find(1, 0, 64), nullptr);
     EXPECT_EQ(cache.find(1, 10, 4), nullptr);

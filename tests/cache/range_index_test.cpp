@@ -126,7 +126,7 @@ TEST(RangeIndex, RemembersTheLastAnswerOnlyWhileItIsRight) {
 }
 
 TEST(RangeIndex, AppendingFillsItsBlocks) {
-    // One after the other, and to eight targets in turn.
+    // Ascending, for one target and for eight interleaved ones.
     for (const Rank targets : {1, 8}) {
         RangeIndex index;
         Model model;
@@ -160,7 +160,7 @@ TEST(RangeIndex, ErasingGivesMemoryBack) {
             model[{0, i}] = i;
         }
         const std::uint64_t most = index.memory_bytes();
-        // All but every sixteenth, then the rest.
+        // All but every sixteenth, then the others.
         for (const bool rest : {false, true}) {
             for (std::uint32_t k = 0; k < 20000; ++k) {
                 const std::uint32_t i = forward ? k : 19999 - k;
@@ -178,7 +178,7 @@ TEST(RangeIndex, ErasingGivesMemoryBack) {
     }
 }
 
-// Grows and shrinks by turns, over a few targets, with offsets that are close together.
+// Grows and shrinks alternately, over a few targets, with close offsets.
 void run_random(std::uint64_t seed, std::uint64_t offsets, Rank targets, std::size_t most) {
     SCOPED_TRACE(seed);
     std::mt19937_64 random(seed);
@@ -194,7 +194,7 @@ void run_random(std::uint64_t seed, std::uint64_t offsets, Rank targets, std::si
         if (keys.empty()) growing = true;
         if (random() % 8 < (growing ? 6u : 2u)) {
             if (model.contains(key)) continue;
-            // As admissions do: the place is asked for, something goes, then it is taken.
+            // As admissions do: search, erase something, insert.
             expect_same_lookup(index, model, key);
             if (!keys.empty() && random() % 4 == 0) {
                 const Key other = keys[random() % keys.size()];

@@ -6,48 +6,48 @@
 namespace nearfetch {
 namespace {
 
-void play(ReadAheadSizer& block, int gone, std::uint32_t uses, bool evicted) {
-    for (int i = 0; i < gone; ++i)
-        block.gone(uses, evicted);
+void play(ReadAheadSizer& sizer, int removed, std::uint32_t uses, bool evicted) {
+    for (int i = 0; i < removed; ++i)
+        sizer.record_removal(uses, evicted);
 }
 
 TEST(ReadAheadSizer, HalvesUntilItIsAFewLines) {
-    ReadAheadSizer block(4096);
-    EXPECT_EQ(block.bytes(), 4096u);
+    ReadAheadSizer sizer(4096);
+    EXPECT_EQ(sizer.bytes(), 4096u);
     // From a mean of 4 that weighs 6, each with three quarters: 24 / (6 + 9 * 0.75) is below 2.
-    play(block, 8, 0, true);
-    EXPECT_EQ(block.bytes(), 4096u);
-    play(block, 1, 0, true);
-    EXPECT_EQ(block.bytes(), 2048u);
-    EXPECT_TRUE(block.pays());
-    play(block, 27, 0, true);
-    EXPECT_EQ(block.bytes(), 256u);
-    EXPECT_TRUE(block.pays());
-    play(block, 9, 0, true);
-    EXPECT_EQ(block.bytes(), 256u);
+    play(sizer, 8, 0, true);
+    EXPECT_EQ(sizer.bytes(), 4096u);
+    play(sizer, 1, 0, true);
+    EXPECT_EQ(sizer.bytes(), 2048u);
+    EXPECT_TRUE(sizer.pays());
+    play(sizer, 27, 0, true);
+    EXPECT_EQ(sizer.bytes(), 256u);
+    EXPECT_TRUE(sizer.pays());
+    play(sizer, 9, 0, true);
+    EXPECT_EQ(sizer.bytes(), 256u);
     int tried = 0;
     for (int i = 0; i < 640; ++i)
-        tried += block.pays() ? 1 : 0;
+        tried += sizer.pays() ? 1 : 0;
     EXPECT_EQ(tried, 10);
 }
 
 TEST(ReadAheadSizer, GrowsAgainUpToTheSetting) {
-    ReadAheadSizer block(1024);
-    play(block, 27, 0, true);
-    EXPECT_EQ(block.bytes(), 256u);
-    EXPECT_FALSE(block.pays());
-    play(block, 27, 100, true);
-    EXPECT_TRUE(block.pays());
-    EXPECT_EQ(block.bytes(), 256u);
-    play(block, 1, 100, true);
-    EXPECT_EQ(block.bytes(), 512u);
+    ReadAheadSizer sizer(1024);
+    play(sizer, 27, 0, true);
+    EXPECT_EQ(sizer.bytes(), 256u);
+    EXPECT_FALSE(sizer.pays());
+    play(sizer, 27, 100, true);
+    EXPECT_TRUE(sizer.pays());
+    EXPECT_EQ(sizer.bytes(), 256u);
+    play(sizer, 1, 100, true);
+    EXPECT_EQ(sizer.bytes(), 512u);
     // No more than 8 uses count: (24 + 8 * 9 * 0.75) / (6 + 9 * 0.75) is above 6.
-    play(block, 8, 100, true);
-    EXPECT_EQ(block.bytes(), 512u);
-    play(block, 1, 100, true);
-    EXPECT_EQ(block.bytes(), 1024u);
-    play(block, 100, 100, true);
-    EXPECT_EQ(block.bytes(), 1024u);
+    play(sizer, 8, 100, true);
+    EXPECT_EQ(sizer.bytes(), 512u);
+    play(sizer, 1, 100, true);
+    EXPECT_EQ(sizer.bytes(), 1024u);
+    play(sizer, 100, 100, true);
+    EXPECT_EQ(sizer.bytes(), 1024u);
 }
 
 TEST(ReadAheadSizer, OneUsePaysForWhatWentStaleButNotForWhatWasEvicted) {
@@ -62,38 +62,38 @@ TEST(ReadAheadSizer, OneUsePaysForWhatWentStaleButNotForWhatWasEvicted) {
 
 TEST(ReadAheadSizer, WhatWentStaleIsHeardAlone) {
     // 24 / (6 + 7) is below 2.
-    ReadAheadSizer block(4096);
-    play(block, 5, 0, false);
-    EXPECT_EQ(block.bytes(), 4096u);
-    play(block, 2, 0, false);
-    EXPECT_EQ(block.bytes(), 2048u);
+    ReadAheadSizer sizer(4096);
+    play(sizer, 5, 0, false);
+    EXPECT_EQ(sizer.bytes(), 4096u);
+    play(sizer, 2, 0, false);
+    EXPECT_EQ(sizer.bytes(), 2048u);
 }
 
 TEST(ReadAheadSizer, AFewThatServedNoneDoNotEndIt) {
-    ReadAheadSizer block(4096);
+    ReadAheadSizer sizer(4096);
     for (int i = 0; i < 100; ++i) {
-        play(block, 6, 0, true);
-        play(block, 4, 8, true);
+        play(sizer, 6, 0, true);
+        play(sizer, 4, 8, true);
     }
-    EXPECT_EQ(block.bytes(), 4096u);
-    EXPECT_TRUE(block.pays());
+    EXPECT_EQ(sizer.bytes(), 4096u);
+    EXPECT_TRUE(sizer.pays());
 }
 
 TEST(ReadAheadSizer, ExpectsUsesUntilThereAreNone) {
-    ReadAheadSizer block(256);
-    EXPECT_TRUE(block.will_be_used());
-    play(block, 8, 0, true);
-    EXPECT_TRUE(block.will_be_used());
-    play(block, 1, 0, true);
-    EXPECT_FALSE(block.will_be_used());
+    ReadAheadSizer sizer(256);
+    EXPECT_TRUE(sizer.will_be_used());
+    play(sizer, 8, 0, true);
+    EXPECT_TRUE(sizer.will_be_used());
+    play(sizer, 1, 0, true);
+    EXPECT_FALSE(sizer.will_be_used());
 }
 
 TEST(ReadAheadSizer, NothingIsRefusedForGood) {
-    ReadAheadSizer block(256);
-    play(block, 100, 0, false);
-    EXPECT_FALSE(block.pays());
-    play(block, 7, 50, false);
-    EXPECT_TRUE(block.pays());
+    ReadAheadSizer sizer(256);
+    play(sizer, 100, 0, false);
+    EXPECT_FALSE(sizer.pays());
+    play(sizer, 7, 50, false);
+    EXPECT_TRUE(sizer.pays());
 }
 
 }  // namespace

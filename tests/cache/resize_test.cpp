@@ -76,7 +76,7 @@ TEST(Resize, WhatWasTakenAwayComesBackWithTheFirstEntryThatNeedsIt) {
     Runner runner(config);
     for (int i = 0; i < 1000; ++i)
         runner.get(0, static_cast<std::uint64_t>(i % 4) * 4096, 64);
-    runner.get(0, 5 * 4096, 64);  // adaptation happens with a miss
+    runner.get(0, 5 * 4096, 64);  // adaptation runs at a miss
     for (int i = 0; i < 200; ++i)
         runner.get(0, 0, 64);
     runner.get(0, 6 * 4096, 64);
@@ -139,7 +139,7 @@ TEST(Adapt, AStableSetInAMostlyFreeBufferShrinksIt) {
     runner.cache.resize(64 * 1000, 200);
     for (int round = 0; round < 40; ++round) {
         sweep(runner, 90);
-        // Adaptation runs on the miss path: one miss that is forgotten at once.
+        // Adaptation runs on the miss path: one miss, removed at once.
         runner.get(0, 1 << 30, 64);
         runner.cache.drop(0, 1 << 30, 64);
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Blocks that are read ahead for small gets and ranges that are asked for share one buffer. It has to go to
-// whichever saves more at the moment: against every fixed split of it between two caches, in what the network
-// would take. Exact, without a network.
+// Regions of read-ahead for small gets and ranges of large gets share one buffer. It has to serve whichever
+// saves more at the moment. The reference is every fixed split between two caches, in network time. Exact,
+// without a network.
 
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ using testing::Runner;
 using testing::uniform;
 
 constexpr std::uint64_t block_bytes = 4096, range_bytes = 16384;
-constexpr std::uint64_t blocks = 512, ranges = 128;
+constexpr std::uint64_t regions = 512, ranges = 128;
 constexpr std::uint64_t buffer_bytes = 2 << 20;
 constexpr std::uint64_t parts = 8;
 
@@ -53,16 +53,16 @@ class Zipf {
 /// 10000 gets for each share of small ones.
 std::vector<MixedGet> mixed_trace(const std::vector<double>& small_shares) {
     std::mt19937_64 random(7);
-    const Zipf block(blocks, 0.8), range(ranges, 0.8);
+    const Zipf region(regions, 0.8), range(ranges, 0.8);
     std::vector<MixedGet> trace;
     for (const double share : small_shares) {
         for (int i = 0; i < 10000; ++i) {
             const bool small = uniform(random) < share;
             // An odd factor spreads the popular ones over the memory.
             if (small)
-                trace.push_back({true, block(random) * 37 % blocks * block_bytes + random() % 512 * 8});
+                trace.push_back({true, region(random) * 37 % regions * block_bytes + random() % 512 * 8});
             else
-                trace.push_back({false, blocks * block_bytes + range(random) * 37 % ranges * range_bytes});
+                trace.push_back({false, regions * block_bytes + range(random) * 37 % ranges * range_bytes});
         }
     }
     return trace;
@@ -76,7 +76,7 @@ RangeCacheConfig config_of(std::uint64_t bytes, bool weighs) {
     return config;
 }
 
-/// What the network takes for it.
+/// Network time of a get.
 double cost_of(Runner& runner, const MixedGet& get) {
     double cost = 0;
     for (const std::uint64_t bytes :
@@ -93,7 +93,7 @@ double cost_of_one(const std::vector<MixedGet>& trace, bool weighs) {
     return cost;
 }
 
-/// What the best split costs, which nobody knows before.
+/// The cost of the best fixed split, which is unknown in advance.
 double cost_of_best_split(const std::vector<MixedGet>& trace) {
     double best = HUGE_VAL;
     for (std::uint64_t part = 1; part < parts; ++part) {
@@ -128,8 +128,8 @@ TEST(SharedBuffer, WeighingByWhatIsSavedSaves) {
     EXPECT_LT(weighed, counted);
 }
 
-// Hits on the neighbour's memory save a hundredth of those on what is far away.
-TEST(SharedBuffer, FarTargetsTakeItFromNearOnes) {
+// Hits on a same-node target save a hundredth of those on a remote one.
+TEST(SharedBuffer, RemoteTargetsTakeItFromSameNodeOnes) {
     RangeCacheConfig config;
     config.buffer_bytes = config.buffer_bytes_max = 64 * 64;
     config.adaptive = false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The workload of 001, section IV-A, and the offline GDSF that the default policy is measured against.
+// The workload of 001, section IV-A, and the offline GDSF that is the reference for the default policy.
 
 #include <algorithm>
 #include <cmath>
@@ -132,16 +132,15 @@ inline std::uint64_t infinite_hits(const std::vector<Get>& trace) {
 /// 0 to 1, the same with every standard library.
 inline double uniform(std::mt19937_64& random) { return static_cast<double>(random() >> 11) * 0x1p-53; }
 
-/// What a whole program of blocking gets does to the cache: counts every get by its type, commits each miss
-/// at once.
+/// A program of blocking gets: counts every get by its type, commits each miss at once.
 class Runner {
   public:
     Runner(const RangeCacheConfig& config, std::uint32_t ranks = 1) : cache(config, ranks) {}
 
-    /// \param block_bytes what is missing of the block around a gap is fetched with it; 0: nothing is
-    /// \return bytes that were fetched, of each gap
+    /// \param region_bytes size of the region that is fetched around a gap; 0: the gap only
+    /// \return bytes fetched for each gap
     const std::vector<std::uint64_t>& get(Rank target, std::uint64_t offset, std::uint64_t size,
-                                          std::uint64_t block_bytes = 0) {
+                                          std::uint64_t region_bytes = 0) {
         fetched_.clear();
         if (cache.find(target, offset, size) != nullptr) {
             cache.counters().count(AccessType::hit);
@@ -154,7 +153,7 @@ class Runner {
             some = some || part.kind != LookupPart::Kind::gap;
         for (const LookupPart& part : segments_) {
             if (part.kind != LookupPart::Kind::gap) continue;
-            const AccessType admitted = fetch(target, {part.offset, part.offset + part.size}, block_bytes);
+            const AccessType admitted = fetch(target, {part.offset, part.offset + part.size}, region_bytes);
             type = some ? AccessType::partial_hit : admitted;
         }
         cache.counters().count(type);
@@ -168,14 +167,14 @@ class Runner {
     RangeCache cache;
 
   private:
-    AccessType fetch(Rank target, ByteRange gap, std::uint64_t block_bytes) {
-        if (block_bytes != 0) {
-            const std::uint64_t block = gap.begin - gap.begin % block_bytes;
-            gap = cache.gap_around(target, gap, {block, block + block_bytes});
+    AccessType fetch(Rank target, ByteRange gap, std::uint64_t region_bytes) {
+        if (region_bytes != 0) {
+            const std::uint64_t region_begin = gap.begin - gap.begin % region_bytes;
+            gap = cache.gap_around(target, gap, {region_begin, region_begin + region_bytes});
         }
         fetched_.push_back(gap.size());
         source_.resize(std::max<std::size_t>(source_.size(), gap.size()));
-        const Admission admission = block_bytes != 0
+        const Admission admission = region_bytes != 0
                                         ? cache.admit_read_ahead(target, gap)
                                         : cache.admit(target, gap.begin, gap.size(), cache.now(), true);
         if (admission.entry != nullptr) cache.commit(admission.entry, source_.data());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The policies on the workload of 001, section IV-A, in the real cache: contiguous space, 64-byte lines, 1500
-// slots. Golden counts pin every policy; the default has to be at least as good as an exact GDSF over an
+// slots. Golden counts pin every policy. The default has to be at least as good as an exact GDSF over an
 // ideal store.
 
 #include "workload.hpp"

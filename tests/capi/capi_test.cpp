@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The C API's promises one by one.
+// The promises of the C API one by one.
 
 #include <gtest/gtest.h>
 
@@ -126,7 +126,7 @@ TEST_F(CApi, RangesAreReleasedAndAcquiredAlone) {
     EXPECT_EQ(nearfetch_acquire_range(cache, 1, 0, 64), NEARFETCH_OK);
     EXPECT_EQ(get_value(1, 0), 7u);
     EXPECT_EQ(get_value(1, 8192), 0u);
-    // The whole of a rank, also where its end is beyond all numbers.
+    // The whole memory of a rank, also with an end beyond 2^64.
     EXPECT_EQ(nearfetch_invalidate(cache, 1, 8, std::numeric_limits<std::uint64_t>::max()), NEARFETCH_OK);
     EXPECT_EQ(there(1, 8208), 2u);
     EXPECT_EQ(get_value(1, 8192), 7u);
@@ -140,7 +140,7 @@ TEST_F(CApi, APrefetchIsStartedAndNotWaitedFor) {
     EXPECT_EQ(network.waiting_most, 0u);
     EXPECT_EQ(get_value(1, 4096), 4u);
     EXPECT_EQ(network.gets, 1u);
-    // Hints are never wrong.
+    // Hints never fail.
     EXPECT_EQ(nearfetch_prefetch(cache, &task, 1, segment_bytes, 64), NEARFETCH_OK);
     EXPECT_EQ(nearfetch_prefetch(cache, &task, 7, 0, 64), NEARFETCH_OK);
     EXPECT_EQ(nearfetch_prefetch(cache, &task, -7, 0, 64), NEARFETCH_OK);
@@ -161,7 +161,7 @@ TEST_F(CApi, WhatIsNotAddressableIsRefusedAndNeverCached) {
     EXPECT_EQ(put_value(-2, 0, 1), NEARFETCH_BAD_ADDRESS);
     EXPECT_EQ(nearfetch_acquire_range(cache, -1, 0, 8), NEARFETCH_BAD_ADDRESS);
     EXPECT_EQ(nearfetch_release_range(cache, -1, 0, 8), NEARFETCH_BAD_ADDRESS);
-    // The segment ends in the middle of a line that is there, and of a page that was written.
+    // The segment ends within a cached line, and within a dirty page.
     EXPECT_EQ(get(0, segment_bytes - 8, 8), NEARFETCH_OK);
     EXPECT_EQ(put_value(0, segment_bytes - 8, 1), NEARFETCH_OK);
     EXPECT_EQ(get(0, segment_bytes, 8), NEARFETCH_BAD_ADDRESS);
@@ -190,7 +190,7 @@ TEST_F(CApi, ArgumentsThatCannotBe) {
     EXPECT_EQ(nearfetch_statistic(cache, "hit", &value), NEARFETCH_BAD_ARGUMENT);
     EXPECT_TRUE(says("there is no counter 'hit'"));
     EXPECT_EQ(nearfetch_statistics(cache, &value, 1000), NEARFETCH_BAD_ARGUMENT);
-    // Nothing is nothing.
+    // Zero bytes are always allowed.
     EXPECT_EQ(nearfetch_get(cache, &task, 0, segment_bytes, 0, nullptr), NEARFETCH_OK);
     EXPECT_EQ(nearfetch_put(cache, &task, 0, segment_bytes, 0, nullptr), NEARFETCH_OK);
     EXPECT_EQ(nearfetch_wait(nullptr), NEARFETCH_OK);
@@ -223,7 +223,7 @@ TEST_F(CApi, WhatAFailedReleaseCouldNotWriteIsKeptAndWrittenByTheNext) {
         EXPECT_EQ(nearfetch_last_transport_status(), status);
         EXPECT_TRUE(says(text)) << nearfetch_last_error();
         EXPECT_TRUE(says("release again")) << nearfetch_last_error();
-        // Who reads them meanwhile is told that it fails, or gets them.
+        // A reader meanwhile gets an error, or the bytes.
         std::uint64_t value = 0;
         for (std::uint64_t page = 0; page < 10; ++page)
             if (nearfetch_get(cache, &task, 1, 2048 * page, 8, &value) == NEARFETCH_OK) {
@@ -316,7 +316,7 @@ TEST_F(CApi, RequestsGoOnWhileTheProgramDoesSomethingElse) {
     EXPECT_EQ(nearfetch_wait(second), NEARFETCH_OK);
     EXPECT_EQ(nearfetch_wait(first), NEARFETCH_OK);
     EXPECT_EQ(large[0], 1u);
-    // What is there needs no request.
+    // A hit needs no request.
     EXPECT_EQ(nearfetch_start_get(cache, &task, 1, 50'000, 8, &small, &first), NEARFETCH_OK);
     EXPECT_EQ(first, nullptr);
     EXPECT_EQ(nearfetch_start_put(cache, &task, 1, 50'000, 8, &small, &first), NEARFETCH_OK);

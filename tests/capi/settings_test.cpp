@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The C API's settings and tables of functions: what is taken, and what is refused how.
+// Settings and function tables of the C API: accepted values, and errors.
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -128,7 +128,7 @@ TEST(CApiSettings, ATransportNeedsItsFunctionsButTheOptionalOnes) {
     EXPECT_EQ(nearfetch_cache_create(nullptr, nullptr, &cache), NEARFETCH_BAD_ARGUMENT);
     EXPECT_EQ(nearfetch_cache_create(nullptr, &table, nullptr), NEARFETCH_BAD_ARGUMENT);
 
-    // One of the first version, whose memory ends where the optional functions begin.
+    // A table of the first version, which ends before the optional functions.
     table = network.table();
     table.size = offsetof(nearfetch_transport, now_ns);
     table.now_ns = nullptr;

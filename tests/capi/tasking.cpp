@@ -192,7 +192,7 @@ int SimulatedNetwork::start(Flight flight) {
     if (flight.rank < 0 || static_cast<std::size_t>(flight.rank) >= memories_.size() ||
         flight.address + flight.bytes > memory(flight.rank).size())
         broken("nothing outside of what is readable is asked for");
-    // They may take effect in any order. (Of a GET beside a PUT nothing may be used, which shows in the
+    // They may take effect in any order. (A GET concurrent with a PUT may not be used, which shows in the
     // data.)
     for (const Flight& other : slots_)
         if (other.operation != nullptr && !other.get && !flight.get && other.rank == flight.rank &&
@@ -228,7 +228,7 @@ void SimulatedNetwork::effect(Flight& flight) {
         std::memcpy(there, flight.from, flight.bytes);
 }
 
-/// The operation is marked, and its handle is another's from now on.
+/// Marks the operation as done; its handle is reused from now on.
 void SimulatedNetwork::finish(std::size_t slot) {
     Flight& flight = slots_[slot];
     for (const Flight& other : slots_)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A small tasking runtime with a simulated network, as a user of the C API: tasks are fibres of one thread,
-// and the network's wait runs other tasks. It does so in either of the two ways that runtimes have: it
-// switches to another task's stack, or starts a new task on top of its own.
+// A small tasking runtime with a simulated network, as a user of the C API. Tasks are fibres of one thread,
+// and the network's wait runs other tasks. It does so in both ways that runtimes have: it switches to another
+// task's stack, or starts a new task on top of its own.
 
 #include <nearfetch/nearfetch.h>
 #include <ucontext.h>
@@ -17,7 +17,7 @@
 
 namespace nearfetch::testing {
 
-/// The defaults, changed.
+/// The defaults with changes.
 nearfetch_cache_settings settings_with(const std::function<void(nearfetch_cache_settings&)>& change);
 
 /// Tasks of one thread, each on a stack of its own, chosen at random.
@@ -29,11 +29,11 @@ class Tasks {
     Tasks& operator=(const Tasks&) = delete;
 
     void add(std::function<void()> body);
-    /// Until all are at their end.
+    /// Returns when all have ended.
     void run();
-    /// For the task that runs: others may go on now.
+    /// By the running task: others may run now.
     void yield();
-    /// Runs a task that has not begun to its end, on the stack of the one that runs. \return false: none left
+    /// Runs a new task to its end, on the running one's stack. \return false: none left
     bool run_on_top();
 
   private:
@@ -48,16 +48,16 @@ class Tasks {
     Fibre* running_ = nullptr;
 };
 
-/// Ranks' memories, and a network to them on which operations take their time and overtake each other. Its
-/// table has everything that a runtime has to give.
+/// Memories of ranks, with a network on which operations take time and overtake each other. Its table has all
+/// functions.
 class SimulatedNetwork {
   public:
     struct Behaviour {
         std::uint64_t seed = 1;
-        unsigned delay_max = 20;        ///< ticks; each look at the network is one
+        unsigned delay_max = 20;        ///< ticks; each poll of the network is one
         unsigned refusals_percent = 0;  ///< starts that are refused
-        unsigned failures_percent = 0;  ///< operations that complete with an error, done or not
-        bool push = false;              ///< a handler marks what is done, else only who asks
+        unsigned failures_percent = 0;  ///< operations that complete with an error, whether done or not
+        bool push = false;              ///< a handler marks what is done; else only the caller
     };
     static constexpr int refused = 77;
     static constexpr int failed = 88;
@@ -67,16 +67,16 @@ class SimulatedNetwork {
     nearfetch_transport table();
     std::vector<std::byte>& memory(int rank) { return memories_[static_cast<std::size_t>(rank)]; }
     Behaviour& behaviour() { return behaviour_; }
-    /// Runs others while somebody waits; and what else happens at each tick.
+    /// Runs other tasks during a wait, and anything else at each tick.
     std::function<void()> while_waiting = [] {};
     std::function<void()> at_tick = [] {};
 
     std::uint64_t gets = 0, puts = 0;  ///< started
     std::uint64_t bytes_got = 0, bytes_put = 0;
-    std::uint64_t overtaken = 0;  ///< operations that were done before one that was started earlier
+    std::uint64_t overtaken = 0;  ///< operations that were done before an earlier one
     std::uint64_t refusals = 0, failures = 0;
     unsigned waiting = 0;       ///< calls of wait_some that have not returned
-    unsigned waiting_most = 0;  ///< at a time
+    unsigned waiting_most = 0;  ///< the largest number at a time
     std::size_t under_way() const { return slots_.size() - spare_.size(); }
 
   private:
@@ -89,7 +89,7 @@ class SimulatedNetwork {
         const std::byte* from = nullptr;
         std::uint64_t number = 0, due = 0;
         bool fails = false;
-        bool early = false;  ///< takes effect at its start, else at its end
+        bool early = false;  ///< takes effect at its start; else at its end
         std::vector<std::byte> taken;
     };
     static SimulatedNetwork& of(void* context) { return *static_cast<SimulatedNetwork*>(context); }

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Several tasks of one thread on one cache, which is entered again while it waits, over a network that
-// delays, reorders, refuses and fails. Everything that is read is compared with a model, and so is what there
-// is at the end.
+// Several tasks of one thread on one cache, which is re-entered while it waits, over a network that delays,
+// reorders, refuses and fails. Every read is compared with a model, as is the final memory.
 //
-// Each task owns 8-byte slots that stand among those of the others (so that all share lines and pages), and a
-// block of its own for large transfers. Beside these somebody else writes counters, which only grow: a task
-// may read any value that one had since the task's last acquire.
+// Each task owns 8-byte slots interleaved with those of others, so that all share lines and pages, and a
+// range for bulk transfers. Another process increments counters: a task may read any value since its last
+// acquire.
 
 #include <gtest/gtest.h>
 
@@ -48,7 +47,7 @@ class World {
           random(its_case.seed * 77) {
         nearfetch_cache_settings settings;
         EXPECT_EQ(nearfetch_cache_settings_default(&settings, sizeof settings), NEARFETCH_OK);
-        // Small enough for every kind of crowding.
+        // Small enough for conflicts of every kind.
         settings.page_bytes = 256;
         settings.line_bytes = 32;
         settings.capacity_bytes = 256u << (its_case.seed % 3 + 2);
@@ -84,7 +83,7 @@ class World {
     std::uint64_t refused_calls = 0;  ///< that returned NEARFETCH_TRANSFER_FAILED
 };
 
-/// One task, and what it knows of its bytes.
+/// A task, with a model of its bytes.
 class Worker {
   public:
     Worker(World& world, int number)
@@ -100,7 +99,7 @@ class Worker {
         again([&] { return nearfetch_release(world_.cache); });
     }
 
-    /// After the end of all: what is there is what was put.
+    /// At the end the memory has what was put.
     void check_memory() {
         for (int rank = 0; rank < ranks; ++rank)
             for (std::uint64_t at = 0; at < counters_begin; ++at)
@@ -119,7 +118,7 @@ class Worker {
     std::uint64_t my_block() const { return blocks_begin + number_ * block_bytes; }
     std::uint64_t below(std::uint64_t bound) { return random_() % bound; }
 
-    /// Until it succeeds; a network that fails is asked again.
+    /// Retries until it succeeds.
     template <class Call>
     void again(Call&& call) {
         for (int tries = 0; tries < 1000; ++tries) {
@@ -175,7 +174,7 @@ class Worker {
     }
 
     std::uint64_t my_slot() {
-        // Mostly one after the other, as programs do.
+        // Mostly in order, as programs do.
         slot_ = below(4) == 0 ? below(slots) : (slot_ + 1) % slots;
         return (slot_ * tasks + number_) * 8;
     }
@@ -238,7 +237,7 @@ class Worker {
             get(rank, at, size);
     }
 
-    /// A get from the block that does not wait, while other things are done to the slots.
+    /// A non-blocking get of the range, while slots are accessed.
     void started_get(int rank) {
         const std::uint64_t size = 1 + below(2000), at = my_block() + below(block_bytes - size);
         std::vector<std::byte> bytes(size);
@@ -292,7 +291,7 @@ TEST_P(TasksOnOneCache, ReadWhatTheyWrote) {
         refused_calls += world.refused_calls;
         waiting_most = std::max(waiting_most, world.network.waiting_most);
     }
-    // The test was one: tasks did wait inside each other's waits, and operations did overtake each other.
+    // Tasks did wait inside each other's waits, and operations did overtake each other.
     EXPECT_GE(waiting_most, 3u);
     EXPECT_GT(overtaken, 1000u);
     EXPECT_EQ(failing, refusals > 100 && failures > 100 && refused_calls > 100);

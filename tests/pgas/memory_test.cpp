@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gets, puts and what orders them, by the C++ interface, with and without a cache.
+// Gets, puts and their ordering in the C++ interface, with and without a cache.
 
 #include <gtest/gtest.h>
 
@@ -130,7 +130,7 @@ TEST_P(Memory, LargeAndStridedTransfers) {
             std::vector<int> from(n), to(n), half(n / 2);
             std::iota(from.begin(), from.end(), 0);
             put<int>(there, from);
-            there[5] = -5;  // over what the large put wrote
+            there[5] = -5;  // over the bulk put
             auto transfer = start_get<int>(there, to);
             transfer.wait();
             EXPECT_EQ(to[5], -5);
@@ -213,7 +213,7 @@ TEST_P(Memory, BadArgumentsAreErrors) {
         EXPECT_THROW(allocate<long>(1 << 20), Error);
         EXPECT_THROW(acquire(a.at_rank(3), 1), Error);
         EXPECT_THROW(release(a, 1 << 20), Error);
-        // So many that their bytes are no number.
+        // More elements than bytes can be counted.
         constexpr std::size_t many = std::size_t{1} << 61;
         EXPECT_THROW(allocate<long>(many), Error);
         EXPECT_THROW(acquire(a.at_rank(1 - rank()), many), Error);
@@ -261,7 +261,7 @@ TEST_P(Memory, NoPageReachesBeyondTheSegment) {
     });
 }
 
-// What is given back is taken again, is zero, and is nobody else's.
+// Freed memory is reused, zeroed, and belongs to nobody else.
 TEST_P(Memory, IsReallocated) {
     launch(options(1), [] {
         std::mt19937 dice(3);
@@ -280,7 +280,7 @@ TEST_P(Memory, IsReallocated) {
             blocks.push_back({detail::allocate(100, Where::current()), 100});
             check_and_fill(blocks.back(), static_cast<std::byte>(n + 1));
         }
-        // In all 160 times as much as the segment has, never more than a quarter of it at a time.
+        // In total 160 times the segment, at most a quarter of it at a time.
         for (int n = 0; n < 20'000; ++n) {
             Block& block = blocks[dice() % blocks.size()];
             const auto value = static_cast<std::byte>(&block - blocks.data() + 1);

@@ -80,7 +80,7 @@ TEST_F(PageEngineTest, PrefetchedBytesNeedNoFurtherMessage) {
     EXPECT_EQ(net.waits, 0);
     EXPECT_EQ(get(4096), 3);
     EXPECT_EQ(net.gets, 1);
-    engine.prefetch(task, 1, (1 << 16) - 8, 4096);  // as far as there is memory
+    engine.prefetch(task, 1, (1 << 16) - 8, 4096);  // clipped to the addressable memory
     EXPECT_EQ(get((1 << 16) - 8), 0);
     engine.prefetch(task, 1, 1 << 20, 8);
     engine.prefetch(task, 9, 0, 8);
@@ -134,7 +134,7 @@ TEST_F(PageEngineTest, AReleaseThatFailsLosesNothing) {
         EXPECT_EQ(put(4096, 2), 0);
         EXPECT_EQ(engine.release(), 13);
         EXPECT_EQ(engine.release(), 13) << "it is still there to be tried";
-        // On the way, the bytes can be read only after their PUT.
+        // While the PUT is outstanding, the bytes can be read only after it.
         long value = 0;
         EXPECT_EQ(engine.get(task, 1, 4096, 8, reinterpret_cast<std::byte*>(&value)), 13);
         EXPECT_EQ(value, 0);

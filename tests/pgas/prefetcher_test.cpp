@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A loop that finds out how far ahead to prefetch, in virtual time: what it finds is the same in every run.
+// A loop that finds its prefetch distance, in virtual time: reproducible results.
 
 #include <gtest/gtest.h>
 
@@ -52,12 +52,12 @@ TEST(Prefetcher, AsksForEveryLaterIterationOnceAndInOrder) {
 }
 
 TEST(Prefetcher, LooksAsFarAheadAsTheLatencyIsLong) {
-    // Iterations of 1 us hide 2.1 us in three of them, and 49 us in about fifty; and there are 8 to spare.
+    // 2.1 us take three iterations of 1 us, and 49 us about fifty, plus the margin of 8.
     const Found fast = read_on({.network = "fdr-ib"}, 1000);
     EXPECT_GE(fast.distance, 8 + 3);
     EXPECT_LE(fast.distance, 8 + 8);
     EXPECT_LT(fast.ns_each, 1.25 * 1000);
-    // Where messages follow each other more slowly than iterations, no distance is enough, and it knows.
+    // If the gap of messages exceeds an iteration, no distance suffices, and growth stops.
     const Found slow = read_on({.network = "1gbe"}, 1000);
     EXPECT_GT(slow.distance, 4);
     EXPECT_LT(slow.ns_each, 1.05 * 12'200);
@@ -70,7 +70,7 @@ TEST(Prefetcher, GivesNoHintsWithoutACache) {
 }
 
 TEST(Prefetcher, HintsThatAreInVainShortenIt) {
-    // Two pages: what is asked for far ahead is gone before it is used.
+    // Two pages: distant prefetches are evicted before their use.
     LaunchOptions options{.network = "fdr-ib"};
     options.cache.capacity_bytes = 4096;
     options.cache.dirty_pages = 1;

@@ -24,7 +24,7 @@ TEST(On, RunsThereSeesWhatWasPutAndGivesItsValue) {
     launch(options(3), [] {
         const auto a = allocate<long>(4);
         if (rank() == 0) {
-            put(a.at_rank(1), 20);  // not released: on() does
+            put(a.at_rank(1), 20);  // unreleased: on() releases
             put(a.at_rank(2), 30);
             const long sum = on(1, [a] {
                 EXPECT_EQ(rank(), 1);
@@ -47,7 +47,7 @@ TEST(On, IsAnsweredWhileTheOwnerComputes) {
         if (rank() == 0) {
             on(1, [go] { atomic_store(go.at_rank(1), 1); });
         } else {
-            // Without communication, until somebody else has done something here.
+            // Without communication, until another rank has changed it.
             while (std::atomic_ref<std::int64_t>(*go.local()).load() == 0)
                 std::this_thread::yield();
         }
@@ -102,7 +102,7 @@ TEST(On, ARankThatCannotAnswerSaysSo) {
         if (rank() == 0) {
             rlimit old;
             ASSERT_EQ(getrlimit(RLIMIT_AS, &old), 0);
-            // Enough for messages, not for a cache.
+            // Enough memory for messages, not for a cache.
             std::uint64_t pages = 0;
             std::ifstream("/proc/self/statm") >> pages;
             const std::uint64_t most = pages * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE)) + (1 << 20);
@@ -115,7 +115,7 @@ TEST(On, ARankThatCannotAnswerSaysSo) {
                 said = error.what();
             }
             ASSERT_EQ(setrlimit(RLIMIT_AS, &old), 0);
-            // A thread's stack may be left of one that has ended; the cache's memory is not.
+            // A thread's stack may be reused; the cache's memory is not.
             EXPECT_TRUE(said.starts_with("on rank 1: a thread cannot be started") ||
                         said.starts_with("on rank 1: cannot reserve"))
                 << said;
@@ -126,7 +126,7 @@ TEST(On, ARankThatCannotAnswerSaysSo) {
 }
 #endif
 
-// What a function has put before it failed is ordered like everything else: it must not come later.
+// Puts of a function that then fails are ordered as usual: they must not arrive later.
 TEST(On, AFunctionThatFailsHasPutWhatItPut) {
     launch(options(3), [] {
         const auto x = allocate<long>(1).at_rank(2);
@@ -148,7 +148,7 @@ TEST(On, AFunctionThatFailsHasPutWhatItPut) {
     });
 }
 
-// 000, Listing 3: memory that is freed elsewhere must not be written afterwards.
+// 000, Listing 3: memory freed elsewhere must not be written afterwards.
 TEST(On, WritesBeforeItAreThereBeforeItRuns) {
     struct Point {
         int x, y;
@@ -173,7 +173,7 @@ TEST(Spawn, ATaskSeesWhatWasPutAndIsSeenAfterItsJoin) {
         const auto a = allocate<long>(100);
         if (rank() == 0) {
             const auto there = a.at_rank(1);
-            EXPECT_EQ(get(there + 1), 0);  // cached here
+            EXPECT_EQ(get(there + 1), 0);  // now cached here
             put(there, 1);
             std::vector<Task> tasks;
             for (int i = 1; i < 10; ++i)

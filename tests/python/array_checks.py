@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Distributed arrays against numpy: every rank does the same to an array and to a numpy array of its own.
+"""Distributed arrays against numpy: every rank does the same to an array and to its own numpy array.
 
-python array_checks.py [RANKS]      # threads; under mpiexec the ranks that there are
+python array_checks.py [RANKS]      # threads; under mpiexec the ranks of the job
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ SHAPES = ((1,), (7,), (100,), (1, 9), (5, 4), (3, 1, 4), (2, 3, 2, 3), (0,), (3,
 
 
 def arrays(shape, dtype):
-    """One of each distribution."""
+    """One array of each distribution."""
     yield BlockArray(shape, dtype)
     yield CyclicArray(shape, dtype)
     yield BlockCyclicArray(shape, dtype, block=[2] * len(shape))
 
 
 def values(shape, dtype, seed=0):
-    """Random ones of any dtype, none of which is not a number."""
+    """Random values of any dtype, without NaN."""
     count = int(np.prod(shape))
     known = np.dtype(dtype)
     random = np.random.default_rng(seed)
@@ -39,7 +39,7 @@ def values(shape, dtype, seed=0):
 
 
 def random_key(random, shape, full=False):
-    """A key of numbers, slices and ellipses that selects something, or nothing."""
+    """A random key of integers, slices and ellipses; the selection may be empty."""
     words = []
     for extent in shape:
         if extent and random.integers(3) == 0:
@@ -57,14 +57,14 @@ def random_key(random, shape, full=False):
 
 
 def same(seen, expected):
-    """Whether numpy would call them the same."""
+    """Asserts that values and types are equal."""
     seen = np.asarray(seen)
     assert seen.dtype == expected.dtype and seen.shape == expected.shape, (seen, expected)
     assert np.array_equal(seen, expected), (seen, expected)
 
 
 def reads_and_writes(shape, dtype):
-    """By random keys, with one writer after the other."""
+    """With random keys, one writer after another."""
     random = np.random.default_rng(7)
     for array in arrays(shape, dtype):
         model = values(shape, dtype)
@@ -129,7 +129,7 @@ def whole_arrays(shape, dtype):
 
 
 def bounds():
-    """Indices are what they are where they do not begin at 0."""
+    """Bounds that do not begin at 0: indices are not wrapped."""
     array = BlockArray(bounds=[(-3, 4), (10, 12)], dtype=int)
     first, second = array.local_indices
     array.local[...] = np.add.outer(10 * first, second)
@@ -144,14 +144,14 @@ def bounds():
 
 
 def patterns(distribution):
-    """What is prefetched is read without a GET, by elements and by slices, and is what the owners had."""
+    """Prefetched elements are read without a GET, one by one and in slices, with the owners' values."""
     shape = (7, 7)
     model = values(shape, "i4")
     array = distribution(shape, "i4")
     array.local[...] = model[np.ix_(*array.local_indices)]
     barrier()
     mine = {(int(i), int(j)) for i in array.local_indices[0] for j in array.local_indices[1]}
-    near = {(i + a, j + b) for i, j in mine for a in (-1, 0, 1) for b in (-1, 0, 1)}
+    neighbourhood = {(i + a, j + b) for i, j in mine for a in (-1, 0, 1) for b in (-1, 0, 1)}
     everything = set(np.ndindex(*shape))
     rows, columns = {i for i, _ in mine}, {j for _, j in mine}
     table = [[(r % 7, slice(None)), np.s_[2:4, 1:3], (99, 0)] for r in range(ranks())]
@@ -163,7 +163,7 @@ def patterns(distribution):
         {"consistent": False, "barrier": False},
     ):
         for wanted, ask in (
-            (near & everything, lambda how=how: array.prefetch_stencil(1, **how)),
+            (neighbourhood & everything, lambda how=how: array.prefetch_stencil(1, **how)),
             ({i for i in everything if i[0] in rows}, lambda how=how: array.prefetch_row_wise(**how)),
             ({i for i in everything if i[1] in columns}, lambda how=how: array.prefetch_column_wise(**how)),
             ({(j, i) for i, j in mine}, lambda how=how: array.prefetch_transpose(**how)),
@@ -195,7 +195,7 @@ def patterns(distribution):
 
 
 def tables():
-    """Keys of a table are those of an array, but what does not exist is left out."""
+    """Keys of a table are those of an array, but indices out of bounds are skipped."""
     array = BlockArray((2, 3, 8), "i4", grid=(1, 1, ranks()))
     last = array.owner((0, 0, 7))
     with array.prefetch_custom([[(..., -1), (1, 9), (0, 0, -20)]] * ranks(), consistent=False):
@@ -206,7 +206,7 @@ def tables():
 
 
 def without_barrier():
-    """A pattern that begins without a barrier waits for nobody."""
+    """A pattern without a barrier waits for no rank."""
     array, flags = BlockArray(4 * ranks(), int), BlockArray(ranks(), int)
     array.local[...] = rank() + 1
     barrier()
@@ -222,7 +222,7 @@ def without_barrier():
 
 
 def asynchronous():
-    """What has come is read after the wait; an update that was not waited for changes nothing."""
+    """Data is visible after wait(); a transfer without wait() changes nothing."""
     array = BlockArray(4 * ranks(), int)
     with array.prefetch_stencil_async(1, consistent=False):
         pass
@@ -239,7 +239,7 @@ def asynchronous():
 
 
 def taken(shape, dtype):
-    """Elements by lists of indices, with broadcasting, repetitions and negative numbers."""
+    """Elements by index arrays, with broadcasting, repetitions and negative numbers."""
     random = np.random.default_rng(11)
     model = values(shape, dtype)
     for array in arrays(shape, dtype):
@@ -255,8 +255,8 @@ def taken(shape, dtype):
         barrier()
 
 
-def learned():
-    """What was taken while it was observed comes without a message from then on."""
+def observed():
+    """Elements taken while observing are then read without messages."""
     array = CyclicArray(50, "i4")
     array.local[...] = array.local_indices[0]
     barrier()
@@ -273,39 +273,39 @@ def learned():
 
 
 def gathered(dtype):
-    """What indices name is what it was at the last update, whoever has it and whatever was written since."""
+    """Gathered elements have the values of the last update, whatever was written since."""
     random = np.random.default_rng(rank())
     for array in arrays((40,), dtype):
         for shape in ((60,), (4, 5), (0,), (3, 0), ()):
             named = random.integers(-40, 40, shape)
-            near = array.gather(named)
-            elements, expected = near.elements, np.zeros(shape, dtype)
-            assert (near.shape, near.dtype) == (shape, array.dtype)
-            assert near.positions.shape == shape and near.positions.dtype == np.uint32
-            assert not named.size or not (near.positions.flags.writeable or elements.flags.writeable)
+            gathered = array.gather(named)
+            elements, expected = gathered.elements, np.zeros(shape, dtype)
+            assert (gathered.shape, gathered.dtype) == (shape, array.dtype)
+            assert gathered.positions.shape == shape and gathered.positions.dtype == np.uint32
+            assert not named.size or not (gathered.positions.flags.writeable or elements.flags.writeable)
             for turn in range(3):
                 model = values((40,), dtype, turn)
                 array.local[...] = model[array.local_indices[0]]
                 barrier()
-                same(near, expected)
-                near.update()
+                same(gathered, expected)
+                gathered.update()
                 expected = np.asarray(model[named])
-                same(near, expected)
-                same(np.asarray(elements[near.positions]), expected)
+                same(gathered, expected)
+                same(np.asarray(elements[gathered.positions]), expected)
                 barrier()
-    near = BlockArray(bounds=[(-3, 9)], dtype=int).gather([range(-3, 0)] * 2)
-    near.update()
-    assert np.asarray(near, "f4").tolist() == [[0.0] * 3] * 2
-    assert len(near) == 2 and repr(near) == "Gather(shape=(2, 3), dtype=int64, elements=3)"
+    gathered = BlockArray(bounds=[(-3, 9)], dtype=int).gather([range(-3, 0)] * 2)
+    gathered.update()
+    assert np.asarray(gathered, "f4").tolist() == [[0.0] * 3] * 2
+    assert len(gathered) == 2 and repr(gathered) == "Gather(shape=(2, 3), dtype=int64, elements=3)"
     barrier()
 
 
 def wrong_gathers():
-    """They change nothing; one of other bounds is not brought up to date."""
+    """They change nothing; after a resize there is no update."""
     array = BlockArray(5, int)
     array.fill(1)
-    near = array.gather([0, 4])
-    near.update()
+    gathered = array.gather([0, 4])
+    gathered.update()
     for wrong, words in (
         (5, "index 5 of dimension 0"),
         ([0, -6], "index -6 of dimension 0"),
@@ -316,20 +316,20 @@ def wrong_gathers():
     refused(lambda: BlockArray((4, 5)).gather([0]), "an array of 2 dimensions")
     array.resize(7)
     array.fill(2)
-    refused(near.update, "make another Gather")
-    same(near, np.array([1, 1]))
-    near = array.gather([0, -1])
-    near.update()
-    same(near, np.array([2, 2]))
+    refused(gathered.update, "make another Gather")
+    same(gathered, np.array([1, 1]))
+    gathered = array.gather([0, -1])
+    gathered.update()
+    same(gathered, np.array([2, 2]))
     try:
-        np.asarray(near, copy=False)
+        np.asarray(gathered, copy=False)
     except ValueError as problem:
         assert "without a copy" in str(problem)
     barrier()
 
 
 def refused(call, words, kind=nearfetch.Error):
-    """A wrong use is named."""
+    """Asserts that a wrong use is reported."""
     try:
         call()
     except kind as problem:
@@ -339,7 +339,7 @@ def refused(call, words, kind=nearfetch.Error):
 
 
 def wrong_uses():
-    """Of one rank alone, and so that all ranks go on."""
+    """Errors of one rank only, and those that all ranks survive."""
     array = BlockArray((4, 5), "f4")
     for key in ((4, 0), (0, 5), (-5, 0), (0, 10**30), (0, -(10**30))):
         refused(lambda key=key: array[key], "use one of these", IndexError)
@@ -407,7 +407,7 @@ def main():
     for dtype in (*DTYPES, "i2"):
         gathered(dtype)
     wrong_gathers()
-    learned()
+    observed()
     tables()
     without_barrier()
     asynchronous()

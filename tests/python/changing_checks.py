@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays that change: other bounds, contributions to ghosts, slices partly prefetched, and their end.
+"""Arrays that change: resizing, contributions to ghosts, partly prefetched slices, and their end.
 
-python changing_checks.py [RANKS]      # threads; under mpiexec the ranks that there are
+python changing_checks.py [RANKS]      # threads; under mpiexec the ranks of the job
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ SEGMENT_BYTES = 16 << 20
 
 
 def resizes():
-    """What was there before stays, what is new is zero, and patterns follow."""
+    """Old elements stay, new ones are zero, and patterns follow."""
     random = np.random.default_rng(3)
     for array in arrays((5, 7), "i8"):
         model = {index: 10 * index[0] + index[1] for index in np.ndindex(5, 7)}
@@ -41,8 +41,8 @@ def resizes():
             row = [i for i in inside if i[0] == 2 and 0 <= i[1] < 7 and array.owner(i) != rank()]
             assert all(array.is_prefetched(index) for index in row)
             first, second = array.local_indices
-            near = {(i + 1, j) for i in first for j in second} & set(inside)
-            assert all(array.is_prefetched(index) for index in near if array.owner(index) != rank())
+            neighbours = {(i + 1, j) for i in first for j in second} & set(inside)
+            assert all(array.is_prefetched(index) for index in neighbours if array.owner(index) != rank())
             refused(lambda array=array, box=box: array[box[0][1], box[1][0]], "use one of these", IndexError)
             barrier()
         array.evict_prefetch()
@@ -56,7 +56,7 @@ def resizes():
 
 
 def wrong_resizes(array):
-    """They leave an array of shape (3, 4) as it was, in all ranks."""
+    """They leave an array of shape (3, 4) unchanged, in all ranks."""
     views = array.local if rank() == 0 else None
     refused(lambda: array.resize((1, 1)), "rank 0 still has a view of its part")
     del views
@@ -72,7 +72,7 @@ def wrong_resizes(array):
 
 
 def an_update_under_way():
-    """A resize takes what is on its way."""
+    """A resize drops pending transfers."""
     array = BlockArray(3 * ranks(), int)
     array.prefetch_stencil(1, consistent=False)
     transfer = array.update_prefetch_async()
@@ -83,7 +83,7 @@ def an_update_under_way():
 
 
 def endings():
-    """Memory of arrays that are gone is used again, but not what somebody still sees."""
+    """Memory of deleted arrays is reused, unless there are views of it."""
     count = SEGMENT_BYTES * 2 // 5 // 8 * ranks()
     for turn in range(1, 8):
         array = BlockArray(count, "i8")
@@ -103,7 +103,7 @@ def endings():
 
 
 def partial_slices():
-    """Of a slice the part that is prefetched is read here, as by elements, and the rest is fetched."""
+    """The prefetched part of a slice is read locally, and the other part is fetched."""
     array = BlockArray((3 * ranks(), 8), "i4", grid=(ranks(), 1))
     array.local[...] = 1
     barrier()
@@ -123,7 +123,7 @@ def partial_slices():
 
 
 def contributions():
-    """What is added to near elements is at their owners then; twice where they are named twice."""
+    """Contributions to neighbours arrive at their owners; repeated indices count repeatedly."""
     for dtype in ("?", "i1", "u2", "i4", "u8", "f4", "f8", "g", "c8", "c16"):
         for make in (BlockArray, CyclicArray):
             array = make((6, 5), dtype)
@@ -132,13 +132,13 @@ def contributions():
             array.prefetch_stencil(1)
             for _ in range(2):
                 for own in np.ndindex(6, 5):
-                    near = tuple(slice(max(0, i - 1), i + 2) for i in own)
-                    added = values(model[near].shape, dtype, random.integers(99))
+                    around = tuple(slice(max(0, i - 1), i + 2) for i in own)
+                    added = values(model[around].shape, dtype, random.integers(99))
                     twice = tuple(np.array([i, i - 1 if i else 1, i]) for i in own)
-                    model[near] += added
+                    model[around] += added
                     np.add.at(model, twice, added[0, 0])
                     if array.owner(own) == rank():
-                        array.contribute(near, added)
+                        array.contribute(around, added)
                         array.contribute(twice, added[0, 0])
                 array.accumulate_ghosts()
                 same(array[...], model)

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs in which rank 0 calls another collective function than all others, or with other arguments.
-
-Each is caught in all ranks, which leaves them in step: one program goes through all of them.
-"""
+"""Programs in which rank 0 calls another collective function than the others, or with other arguments. The
+error is caught in all ranks, so one program runs all cases."""
 
 from __future__ import annotations
 
@@ -25,7 +23,7 @@ from nearfetch import (
 
 
 class Arrays:
-    """What the programs use."""
+    """Objects that the programs use."""
 
     def __init__(self) -> None:
         self.a = BlockArray(12)
@@ -45,7 +43,7 @@ def _wait(_: Arrays) -> None:
     barrier()
 
 
-# Title, what rank 0 is in and does, what the others are in and do.
+# Title, rank 0's call and function, the others' call and function.
 MISMATCHES: list[tuple[str, str, Use, str, Use]] = [
     ("sum and barrier", "sum", lambda x: x.a.sum(), "barrier", _wait),
     ("barrier and sum", "barrier", _wait, "sum", lambda x: x.a.sum()),
@@ -106,7 +104,7 @@ MISMATCHES: list[tuple[str, str, Use, str, Use]] = [
 
 
 def told(mismatch: tuple[str, str, Use, str, Use], arrays: Arrays) -> str:
-    """What the calling rank is told, if it names both, the lines where they are called, and the ranks."""
+    """The calling rank's error, if it names both calls, their lines, and the ranks."""
     title, odd, first, even, others = mismatch
     try:
         (first if rank() == 0 else others)(arrays)
@@ -120,7 +118,7 @@ def told(mismatch: tuple[str, str, Use, str, Use], arrays: Arrays) -> str:
 
 
 def main() -> list[str]:
-    """Goes through all of them; returns what is wrong."""
+    """Runs all cases; returns what is wrong."""
     wrong = []
     arrays = Arrays()
     for mismatch in MISMATCHES:

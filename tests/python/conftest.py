@@ -20,7 +20,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 SETTINGS_PROGRAM = """\
 #!/bin/sh
-# Stands for nearfetch-settings: one table, and the check of mode.
+# A fake nearfetch-settings: a table, and the check of mode.
 if [ $# -eq 0 ]; then
     echo '[{"name":"mode","default":"transparent","unit":"","allowed":"off","meaning":"when to forget"},
            {"name":"buffer_bytes","default":"32MiB","unit":"bytes","allowed":"a size","meaning":"buffer"},
@@ -45,7 +45,7 @@ def elf_image(
     order: str = "<",
     address: int = 0x400000,
 ) -> bytes:
-    """A shared object of one segment, mapped at `address`, with just a dynamic section and its strings."""
+    """A minimal shared object: one segment at `address`, with a dynamic section and its strings."""
     strings = b"\0"
     tags: list[tuple[int, int]] = []
     for tag, text in [*((1, name) for name in needed), (14, soname), (29, runpath)]:
@@ -74,7 +74,7 @@ def elf_image(
 
 @pytest.fixture
 def bench_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """That of the tests' own MPI jobs."""
+    """The environment of the tests' own MPI jobs."""
     from launch import environment
 
     from bench import harness
@@ -131,7 +131,7 @@ def launchers(
 
 @pytest.fixture
 def layout(elf: Callable[..., Path], script: Callable[[str, str], Path], tmp_path: Path) -> Layout:
-    """A nearfetch built for MPICH and Open MPI. Some tests really load the first: it is a real library."""
+    """A nearfetch built for MPICH and Open MPI. Some tests really load the first, so it is a real library."""
     elf("nf/lib/libnearfetch_mpi_openmpi.so", "libmpi.so.40")
     found = [
         path

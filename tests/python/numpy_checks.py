@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where arrays do what numpy's users expect, or say that they do not.
+"""Where arrays follow numpy's conventions, or report that they do not.
 
-python numpy_checks.py [RANKS]      # threads; under mpiexec the ranks that there are
+python numpy_checks.py [RANKS]      # threads; under mpiexec the ranks of the job
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from nearfetch import BlockArray, BlockCyclicArray, CyclicArray, barrier, launch
 
 
 def records():
-    """What was read of a structured dtype stays as it was."""
+    """A value of a structured dtype does not change after it was read."""
     array = BlockArray(3, [("x", "f8"), ("n", "i4"), ("tag", "S4")])
     if rank() == 0:
         for i in range(3):
@@ -35,7 +35,7 @@ def records():
 
 
 def byte_orders():
-    """Reductions of numbers that are not in this machine's order, and of ranks that have none."""
+    """Reductions of foreign byte orders, and of ranks without elements."""
     for dtype in (">i4", ">f8", ">M8[s]", "<i2"):
         array = BlockArray(1, dtype)
         array.fill(5)
@@ -47,7 +47,7 @@ def byte_orders():
 
 
 def means():
-    """Are numpy's, where a sum of the dtype would not hold, too."""
+    """Means equal numpy's, also if a sum in the dtype would overflow."""
     for dtype, value in (("i8", 2**62), ("u1", 255), ("?", True), ("f2", 1), (">f2", 3), ("f4", 0.1)):
         array = BlockArray(5000, dtype)
         array.fill(value)
@@ -59,7 +59,7 @@ def means():
 
 
 def idioms():
-    """What numpy's users write means what it says, or is refused."""
+    """numpy's idioms work, or are refused."""
     array = same_array = BlockArray(bounds=[(1, 8)])
     array.local[...] = array.local_indices[0]
     barrier()
@@ -86,14 +86,14 @@ def idioms():
 
 
 def ended():
-    """What a program has left can be printed."""
+    """Objects of an ended program can be printed."""
     left = launch(lambda: (CyclicArray(3), nearfetch.SparseMatrix((2, 2))), ranks=2, mpi=False)[0]
     assert repr(left[0]) == "CyclicArray(shape=(3,), dtype=float64)"
     assert repr(left[1]) == "SparseMatrix(shape=(2, 2), dtype=float64)"
 
 
 def fills():
-    """All ranks give the same; bytes that mean nothing may differ."""
+    """All ranks give the same value; padding bytes may differ."""
     for dtype in (np.dtype([("x", "f8"), ("n", "i2")], align=True), np.dtype("g"), np.dtype([("n", "i4")])):
         array = BlockArray(3, dtype)
         value = np.frombuffer(bytes([rank()]) * dtype.itemsize, dtype).copy()
@@ -113,7 +113,7 @@ def fills():
 
 
 def own_indices():
-    """Are those whose owner the rank is, in all distributions."""
+    """Own indices are those that the rank owns, in all distributions."""
     lower, upper = (-3, 2), (10, 7)
     for distribution, block in (
         (BlockArray, 0),

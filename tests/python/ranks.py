@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Starts Python programs as tests want them: alone, or under the mpiexec of an MPI family."""
+"""Starts Python programs for tests: alone, or under the mpiexec of an MPI family."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def run(
     expect: int = 0,
     network: str = "shm",
 ) -> str:
-    """Runs Python with `words` in every rank, after `before`; returns what all of them print."""
+    """Runs Python with `words` in every rank, after `before`; returns the output of all."""
     env = {**without_nearfetch(os.environ), "NEARFETCH_BUILD": str(BUILD)}
     env["PYTHONPATH"] = str(SOURCE / "python")
     command = [sys.executable, *(str(word) for word in words)]
@@ -51,7 +51,7 @@ def run(
         launch = mpiexec(family, ranks, network, env)
         command, env = [*launch.argv, *command], environment(launch.env, BUILD, ranks)
         if family == "openmpi":
-            # mpi4py, left to itself, takes the MPICH of its virtual environment.
+            # mpi4py would otherwise use the MPICH of its virtual environment.
             env.update(MPI4PY_MPIABI="openmpi", MPI4PY_LIBMPI="libmpi.so.40")
         elif family == "mpiabi":
             env.update(MPI4PY_MPIABI="mpiabi")

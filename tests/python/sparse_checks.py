@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sparse matrices against dictionaries of all their elements.
 
-python sparse_checks.py [RANKS]      # threads; under mpiexec the ranks that there are
+python sparse_checks.py [RANKS]      # threads; under mpiexec the ranks of the job
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def made(model, shape, dtype, backwards=False):
 
 
 def check_all(matrix, model):
-    """Every element, one by one and together, and this rank's own."""
+    """Checks every element, one by one and together, and this rank's own."""
     everywhere = list(np.ndindex(*matrix.shape))
     zero = np.zeros((), matrix.dtype)[()]
     assert matrix.nnz == len(model)
@@ -63,7 +63,7 @@ def check_all(matrix, model):
 
 
 def elements(shape, dtype):
-    """From every rank; what one rank writes the others see."""
+    """From every rank; writes are visible to the others."""
     random = np.random.default_rng(7)
     model = random_model(shape, dtype, random)
     matrix = made(model, shape, dtype, backwards=True)
@@ -86,7 +86,7 @@ def elements(shape, dtype):
 
 
 def products(shape, dtype):
-    """Of distributed and of numpy vectors; rows without non-zeros, too."""
+    """With distributed and numpy vectors, and rows without non-zeros."""
     random = np.random.default_rng(5)
     model = random_model(shape, dtype, random)
     model = {index: value for index, value in model.items() if index[0] % 4 != 1}
@@ -109,19 +109,19 @@ def products(shape, dtype):
         assert statistics()["get_messages"] == before
         barrier()
         x.evict_prefetch()
-        near = matrix.gather(x)
+        gathered = matrix.gather(x)
         for factor in (1, 2):
             x.local[...] = factor * vector[x.local_indices[0]]
             barrier()
-            near.update()
+            gathered.update()
             before = statistics()["get_messages"]
-            same(matrix @ near, factor * expected)
+            same(matrix @ gathered, factor * expected)
             assert statistics()["get_messages"] == before
             barrier()
 
 
 def patterns(shape):
-    """What is prefetched is read without a GET, zeros among it."""
+    """Prefetched elements are read without a GET, zeros too."""
     model = random_model(shape, "i8", np.random.default_rng(9))
     matrix = made(model, shape, "i8")
     rows, columns = shape
@@ -150,7 +150,7 @@ def patterns(shape):
 
 
 def added():
-    """Indices that are added are zero, keep what there was, and what is prefetched follows."""
+    """New indices are zero, old values stay, and patterns follow."""
     shape = (9, 6)
     random = np.random.default_rng(13)
     model = random_model(shape, "f8", random)
@@ -186,7 +186,7 @@ def added():
 
 
 def wrong_matrices():
-    """Own rows that make no sense, before anybody waits for anybody."""
+    """Invalid own rows are reported before any rank waits."""
     own = SparseMatrix.rows_of(4 * ranks())
     shape = (4 * ranks(), 6)
     data, indices, indptr = [1.0, 2.0, 3.0], [0, 5, 2], [0, 1, 1, 2, 3]
@@ -220,7 +220,7 @@ def wrong_matrices():
 
 
 def wrong_uses():
-    """Of a matrix that is there."""
+    """Invalid uses of an existing matrix."""
     matrix = SparseMatrix((4, 6), dtype="i4")
     for key in ((4, 0), (0, 6), (-5, 0)):
         refused(lambda key=key: matrix[key], "use one of these", IndexError)
@@ -241,7 +241,7 @@ def wrong_uses():
 
 
 def no_list():
-    """Python does not try numbers from 0 on."""
+    """Python does not iterate by numbers from 0."""
     matrix = SparseMatrix((3, 3))
     for attempt in (list, iter, lambda matrix: 0.0 in matrix, lambda matrix: [*matrix]):
         try:
@@ -256,7 +256,7 @@ def no_list():
 
 
 def other_libraries():
-    """What looks like a matrix of scipy is one; what is no CSR yet is asked to become it."""
+    """Objects like scipy's matrices are accepted; others than CSR are asked to convert."""
     own = SparseMatrix.rows_of(5)
     count = len(own)
     rows = types.SimpleNamespace(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Collective functions that not all ranks call, and Ctrl-C: on threads, and on MPI."""
+"""Mismatched collective calls, and Ctrl-C: on threads, and on MPI."""
 
 from __future__ import annotations
 
@@ -62,10 +62,10 @@ def test_a_collective_against_the_end_of_main(family, tmp_path):
         program.write_text(SUM_ON_ONE_RANK.format(reduction=reduction, odd=odd))
         begin = time.monotonic()
         said = run([program], family, 4, expect=1)
-        # Starting four interpreters takes its time, too; without the compare it does not end.
+        # Starting four interpreters takes time; without the check it would hang.
         assert time.monotonic() - begin < 30
         assert f"{more} in {reduction} at {program}:5" in said and f"{end} in the end of main" in said
-        # One text for all ranks, from threads with the traceback of one.
+        # One text for all ranks; on threads with the traceback of one.
         assert said.count("ranks meet in different collective functions") == 1
         assert not re.search(r"^[\d.]+$", said, re.MULTILINE)
 
@@ -85,7 +85,7 @@ def test_two_that_differ_do_not_wait_for_one_that_does_not_come(family):
 
 
 def started(program: str, where: Path, family: Optional[str]) -> subprocess.Popen:
-    """`program` in two ranks, in which `ready()` says that a rank comes to what it is interrupted in."""
+    """`program` in two ranks; `ready()` tells that a rank reaches the interrupted call."""
     code = """
         import time
         from pathlib import Path
@@ -137,7 +137,7 @@ def test_ctrl_c_ends_it_whatever_the_ranks_are_in(family, way, tmp_path):
             time.sleep(0.01)
         time.sleep(0.2)  # from there into it
         process.send_signal(signal.SIGINT)
-        # It takes half a second; a machine that has more to do may need longer, and nothing else ends it.
+        # It takes half a second, and longer on a busy machine; nothing else ends it.
         said, _ = process.communicate(timeout=10)
         assert process.returncode != 0, said
     finally:
@@ -147,7 +147,7 @@ def test_ctrl_c_ends_it_whatever_the_ranks_are_in(family, way, tmp_path):
 
 
 def test_a_program_that_handles_ctrl_c_goes_on(tmp_path):
-    """On MPI: a rank that notices is left alone."""
+    """On MPI: a rank that handles the interrupt is not ended."""
     family = "mpich"
     need_family(family)
     body = """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which MPI family a command uses."""
+"""The MPI family of a command."""
 
 from __future__ import annotations
 
@@ -239,7 +239,7 @@ def test_hints_that_disagree_are_none(script, launchers, tmp_path):
 
 @pytest.fixture
 def python(elf, script, tmp_path):
-    """Makes a virtual environment in which mpi4py would find these libraries; the path of its Python."""
+    """Makes a virtual environment with these libraries; returns the path of its Python."""
 
     def make(name: str, *libraries: str, venv: bool = True) -> Path:
         for library in libraries:
@@ -275,7 +275,7 @@ def test_a_pythons_own_library_comes_before_the_launchers(python, launchers, tmp
     for family, libmpi in (("mpich", "libmpi.so.12"), ("openmpi", "libmpi.so.40")):
         decision = decide([str(launchers[family]), "-n", "2", str(venv), "app.py"], ENV)
         assert (decision.family, decision.libmpi) == (family, tmp_path / "venv" / "lib" / libmpi)
-    # Two are no answer.
+    # Two candidates are no answer.
     with pytest.raises(NearfetchError, match="cannot tell"):
         decide([str(venv), "app.py"], ENV)
     assert decide([str(venv), "app.py"], ENV, "openmpi").libmpi == tmp_path / "venv" / "lib" / "libmpi.so.40"
@@ -286,7 +286,7 @@ def test_a_pythons_own_library_comes_before_the_launchers(python, launchers, tmp
 def test_a_python_without_an_environment_has_its_prefix_and_the_users(python, elf, tmp_path):
     alone = python("opt", "libmpi.so.40", venv=False)
     assert decide([str(alone), "app.py"], ENV).libmpi == tmp_path / "opt" / "lib" / "libmpi.so.40"
-    # A link to it from elsewhere is the same Python.
+    # A link from elsewhere is the same Python.
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "python3").symlink_to(alone)
     assert decide(["python3", "app.py"], {"PATH": str(tmp_path / "bin")}).family == "openmpi"
@@ -299,7 +299,7 @@ def test_a_python_without_an_environment_has_its_prefix_and_the_users(python, el
 
 
 def test_no_library_is_a_guess(elf, script, launchers, tmp_path):
-    # What the loader would find is of the right family, but need not be what the program loads.
+    # The loader's library is of the right family, but the program may load another one.
     environ = {**ENV, "LD_LIBRARY_PATH": str(elf("system/libmpi.so.12", soname="libmpi.so.12").parent)}
     for words in (["python3", "app.py"], [str(script("wrap.sh", "true"))]):
         assert decide(words, environ, named="mpich").libmpi is None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which MPI library a process takes, on a machine made of files."""
+"""The MPI library that a process uses, on a fake machine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from nearfetch.mpi_library import MpiLibrary
 
 @pytest.fixture
 def machine(tmp_path, monkeypatch):
-    """Nothing is loaded or installed: the system's folder, this Python's and one of the user's are empty."""
+    """Nothing is loaded or installed: the folders of the system, of Python and of the user are empty."""
     monkeypatch.setattr(mpi_library, "loaded", lambda: None)
     monkeypatch.setattr(mpi_library, "system_library_folders", lambda: [str(tmp_path / "system")])
     monkeypatch.setattr("sys.prefix", str(tmp_path / "python"))

@@ -58,7 +58,7 @@ def test_bound_ranks_stay_on_one_core_each_and_share_them_evenly(family):
     script = "import os; print(sorted(os.sched_getaffinity(0)))"
     words = [*launch.argv, sys.executable, "-c", script]
     run = subprocess.run(words, env=launch.env, capture_output=True, text=True, check=True, timeout=60)
-    # What ranks print may run into one line.
+    # Output of several ranks may share a line.
     ranks = collections.Counter(re.findall(r"\[.*?\]", run.stdout))
     assert sum(ranks.values()) == 4
     assert set(ranks) <= {f"[{core}]" for core in cores}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The script ./nf: how it is used, and what it does about missing packages, on a machine made of fakes."""
+"""The script ./nf: its use, and its handling of missing packages, on a fake machine."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def machine(tmp_path, script):
 
 
 def debian(script, user: int, installed: str) -> None:
-    """Makes the machine a Debian with these packages; apt-get notes what it is asked for, python3 fails."""
+    """Makes the machine a Debian with these packages; apt-get records its arguments, python3 fails."""
     listing = f"for p in {installed}; do echo $p installed; done; echo gfortran config-files; exit 1"
     script("bin/dpkg-query", listing)
     script("bin/apt-get", 'echo "$@" >> "${0%/*}/../apt.log"')
@@ -63,7 +63,7 @@ def debian(script, user: int, installed: str) -> None:
 
 
 def free(script, kibibytes: int) -> None:
-    """Makes so much of the disk free."""
+    """Sets the free space of the disk."""
     script(
         "bin/df",
         f"echo Filesystem 1024-blocks Used Available Capacity Mounted on; echo / 9 9 {kibibytes} 9% /",
@@ -71,7 +71,7 @@ def free(script, kibibytes: int) -> None:
 
 
 def has_all_packages(script, tmp_path) -> None:
-    """Makes the machine one on which nothing is to be installed, ninja builds and cmake notes what for."""
+    """Makes the machine complete; ninja builds, and cmake records its arguments."""
     debian(script, 0, " ".join(PACKAGES))
     script("bin/ninja", "echo ninja: no work to do.")
     script("bin/cmake", 'echo "$@" >> "${0%/*}/../cmake.log"')
@@ -82,7 +82,7 @@ def has_all_packages(script, tmp_path) -> None:
 
 
 def has_a_build(script, tmp_path) -> None:
-    """Makes the machine one that has built everything, the programs of the project included."""
+    """Makes the machine one with a complete build, including the project's programs."""
     has_all_packages(script, tmp_path)
     script("bin/dpkg-query", f"for p in {' '.join(PACKAGES)} nwchem-openmpi; do echo $p installed; done")
     (tmp_path / "checkout/build/release").mkdir(parents=True)
@@ -217,7 +217,7 @@ def test_a_build_shows_its_progress_beside_the_output(machine, script, tmp_path)
 
 
 def test_whether_there_is_something_to_build_is_told_in_silence():
-    # CMake writes rules for folders that it checks at each build, and so does ninja's dry run.
+    # CMake's rules check folders at each build, also in ninja's dry run.
     build = Path(os.environ.get("NEARFETCH_BUILD", NF.parent / "build" / "release"))
     if not (build / "build.ninja").exists():
         pytest.skip("no build by ninja")

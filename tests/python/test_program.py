@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that are launched from Python: what ends them, and what is left of them."""
+"""Programs launched from Python: how they end, and what outlives them."""
 
 from __future__ import annotations
 
@@ -139,13 +139,13 @@ def test_arrays_and_views_may_be_kept():
         array = nearfetch.BlockArray(10, int)
         array.local[...] = nearfetch.rank()
         nearfetch.barrier()
-        near = array.gather([9, 0])
-        near.update()
-        return array, array.local, near
+        gathered = array.gather([9, 0])
+        gathered.update()
+        return array, array.local, gathered
 
     results = nearfetch.launch(main, ranks=2)
     assert [view.tolist() for _, view, _ in results] == [[0] * 5, [1] * 5]
-    assert [near.elements.tolist() for _, _, near in results] == [[0, 1]] * 2
+    assert [gathered.elements.tolist() for _, _, gathered in results] == [[0, 1]] * 2
     for use in (lambda: results[0][0][1], results[0][2].update):
         with pytest.raises(nearfetch.Error, match="whose program has ended"):
             use()
@@ -154,11 +154,11 @@ def test_arrays_and_views_may_be_kept():
 def test_another_thread_cannot_use_a_ranks_array():
     def main():
         array = nearfetch.BlockArray(4)
-        near = array.gather([0])
+        gathered = array.gather([0])
         said = []
 
         def use():
-            for call in (lambda: array[0], lambda: array.gather([0]), near.update):
+            for call in (lambda: array[0], lambda: array.gather([0]), gathered.update):
                 try:
                     call()
                 except nearfetch.Error as problem:
@@ -191,11 +191,11 @@ def test_a_gather_keeps_its_array():
     def main():
         array = nearfetch.BlockArray(1000)
         array.prefetch_all_to_all(consistent=False)
-        near = array.gather([0, 999])
+        gathered = array.gather([0, 999])
         del array
-        near.update()
+        gathered.update()
         entries = nearfetch.statistics()["prefetch_entries"]
-        del near
+        del gathered
         return entries, nearfetch.statistics()["prefetch_entries"]
 
     assert nearfetch.launch(main, ranks=2) == [(1, 0), (1, 0)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sobel's operator in Python finds what the C++ program finds, to the pixel."""
+"""Sobel's operator in Python computes the same pixels as the C++ program."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_edges_of_a_photograph(tmp_path, family):
 
 def test_a_small_picture_of_many_ranks(tmp_path):
     need_native()
-    # To the right of the fourth column it is white.
+    # White to the right of the fourth column.
     (tmp_path / "small.pgm").write_bytes(b"P5 6 3 255\n" + 3 * b"\0\0\0\0\xff\xff")
     words = [SOBEL, "--picture", tmp_path / "small.pgm", "--ranks", 9, "--after", tmp_path / "edges.pgm"]
     run(words)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""nearfetch.Window under mpiexec: what is read is right, and the counters say where it came from."""
+"""nearfetch.Window under mpiexec: values are right, and counters show their source."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import nearfetch
 from nearfetch import Window
 
-# Ours comes first.
+# nearfetch has to be first.
 from mpi4py import MPI  # isort: skip
 
 COMM = MPI.COMM_WORLD
@@ -22,7 +22,7 @@ def pattern(owner, version=0):
 
 
 def read(window, first, count, version=0):
-    """Some elements of the next rank, which have to be right."""
+    """Reads elements of the next rank and checks them."""
     seen = np.zeros(count)
     window.Get(seen, TARGET, first)
     window.Flush(TARGET)
@@ -30,7 +30,7 @@ def read(window, first, count, version=0):
 
 
 def always_cache():
-    """What was read is not fetched again, nor are parts of it."""
+    """Data that was read is not fetched again, nor are parts of it."""
     window = Window.Create(
         pattern(COMM.rank), 8, comm=COMM, mode="always-cache", bypass=False, read_ahead_bytes=0
     )
@@ -48,7 +48,7 @@ def always_cache():
 
 
 def user_defined():
-    """A new version is seen after invalidate()."""
+    """A new version is visible after invalidate()."""
     window = Window.Allocate(1600, 8, comm=COMM, mode="user-defined", bypass="off", buffer_bytes="1MiB")
     mine = np.frombuffer(window.tomemory(), float)
     for version in range(3):
@@ -72,7 +72,7 @@ def user_defined():
 
 
 def info_of_the_program_stays():
-    """Its keys are there, its object is not changed, and what nearfetch does not know is an error of MPI."""
+    """The program's keys stay, its object is unchanged, and unknown nearfetch keys are MPI errors."""
     info = MPI.Info.Create({"no_locks": "false", "nearfetch_mode": "always-cache"})
     window = Window.Allocate(64, 1, info, COMM, bypass=False)
     assert info.Get("nearfetch_bypass") is None

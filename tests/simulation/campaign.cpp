@@ -35,11 +35,11 @@ RangeCacheCounters range_counters;
 Outcome run_one(const PageProgram& program, Fault fault) { return run(program, fault, page_counters); }
 Outcome run_one(const RangeProgram& program, Fault fault) { return run(program, fault, range_counters); }
 
-/// What a campaign tells its parent, in shared memory.
+/// A campaign's report to its parent, in shared memory.
 struct Report {
     CacheKind cache;
     std::uint64_t program;
-    bool told;  ///< of its failure, by itself
+    bool told;  ///< it has reported its failure itself
 };
 
 class Clock {
@@ -61,8 +61,8 @@ Finding finding(const Program& program, const std::string& failure, std::uint32_
     return result;
 }
 
-/// The shortest program that fails, found by means of fails(program). What is decided by chance is decided
-/// anew, too, in so many ways: without some of its operations a program often takes another course.
+/// The shortest program that fails, found by fails(program). Random decisions are tried with several seeds:
+/// without some operations a program often behaves differently.
 template <class Program, class Fails>
 Program smallest(const Program& program, int runs, std::uint64_t seeds, Fails&& fails) {
     Program tried = program;
@@ -91,7 +91,7 @@ std::optional<Finding> examine(const Program& program, Fault fault, Outcome& tot
     const Clock clock;
     const auto fails = [&](const Program& one) {
         if (clock.seconds() > shrink_s) return false;
-        // Without a barrier a program may have races; that alone is no failure then.
+        // Without a barrier a program may have races; that alone is then no failure.
         const std::string failure = run_one(one, fault).failure;
         return !failure.empty() && failure.find(races) == failure.npos;
     };
@@ -99,12 +99,12 @@ std::optional<Finding> examine(const Program& program, Fault fault, Outcome& tot
         return finding(program, outcome.failure, outcome.op);
     const Program small = smallest(program, shrink_runs, 6, fails);
     const Outcome last = run_one(small, fault);
-    // What depends on the clock may not fail again.
+    // Timing-dependent failures may not repeat.
     if (last.failure.empty()) return finding(program, outcome.failure, outcome.op);
     return finding(small, last.failure, last.op);
 }
 
-/// \return whether the program crashes, in a child that keeps silent
+/// \return whether the program crashes, in a silent child process
 template <class Program>
 bool crashes(const Program& program, Fault fault) {
     std::fflush(nullptr);
@@ -146,7 +146,7 @@ void print(const Finding& found, CacheKind cache, std::uint64_t program, const O
     std::fflush(stdout);
 }
 
-/// What all programs of a cache did together.
+/// Totals over all programs of a cache.
 struct Totals {
     CacheKind cache;
     Outcome sum;
@@ -173,7 +173,7 @@ void show_progress(const std::vector<Totals>& all, const Clock& clock) {
     std::fprintf(stderr, "%s%s", line.c_str(), terminal ? "" : "\n");
 }
 
-/// The counters' table, so that everybody sees what the programs did and what they never did.
+/// The counters' table, to show what the programs did and never did.
 template <class Table, class Counters>
 void print_counters(const Table& table, const Counters& counters) {
     int column = 0;

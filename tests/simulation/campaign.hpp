@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Runs programs of one cache after the other until there is enough of them or one fails, and then says what
-// failed and how little of the program is needed for it. A program that crashes is a failure, too: programs
-// run in a child process, and the crashed one's seed is shrunk in further children.
+// Runs programs of one cache until there are enough or one fails. Then it reports the failure with a shrunken
+// program. A crash is a failure too: programs run in a child process, and the seed of a crashed one is shrunk
+// in further children.
 
 #include <cstdint>
 #include <optional>
@@ -18,33 +18,33 @@ struct Options {
     std::vector<CacheKind> caches;
     Fault fault = Fault::none;
     std::uint64_t seed = 1;
-    std::optional<std::uint64_t> program;  ///< only that one
-    std::uint64_t operations = 0;          ///< of each cache; 0: as many as the time allows
+    std::optional<std::uint64_t> program;  ///< only this one
+    std::uint64_t operations = 0;          ///< per cache; 0: as many as time allows
     double seconds = 0;
     bool progress = true;
 };
 
-/// What one program did.
+/// Result of one program.
 struct Outcome {
-    std::string failure;      ///< what went wrong first; empty: nothing
+    std::string failure;      ///< the first failure; empty: none
     std::uint32_t op = 0;     ///< at which operation
     std::uint64_t ops = 0;    ///< that were run
-    std::uint64_t bytes = 0;  ///< that were read and checked
+    std::uint64_t bytes = 0;  ///< read and checked
 };
 
-/// A failure, in text for people.
+/// A failure as text.
 struct Finding {
     std::string what;
-    std::vector<std::string> history;  ///< the operations that it takes, in order
+    std::vector<std::string> history;  ///< the operations needed, in order
 };
 
 /// The seed of a campaign's program number `index`.
 std::uint64_t program_seed(CacheKind cache, std::uint64_t seed, std::uint64_t index);
 
-/// Runs one program of that seed and adds to the totals. \return what failed, shrunk; nothing: it did not
+/// Runs the program of that seed and adds to the totals. \return the failure, shrunk; nothing: none
 std::optional<Finding> examine(CacheKind cache, std::uint64_t seed, Fault fault, Outcome& total);
 
-/// \return the exit code: 0, or 1 if something failed
+/// \return exit status: 0, or 1 after a failure
 int campaign(const Options& options);
 
 }  // namespace nearfetch::simulation

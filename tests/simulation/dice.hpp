@@ -8,7 +8,7 @@
 
 namespace nearfetch::simulation {
 
-/// All chance of a simulation, from a seed.
+/// All random choices of a simulation, from a seed.
 class Dice {
   public:
     explicit Dice(std::uint64_t seed) : chance_(seed) {}

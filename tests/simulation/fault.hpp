@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Lies that a simulation can be told to tell. Each stands for a bug that a cache, or the network under it,
-// could have; a simulation that does not find it proves nothing about programs without it.
+// Faults that can be injected into a simulation. Each is a bug that a cache, or its network, could have. A
+// simulation that does not find them proves nothing about programs without them.
 
 #include <array>
 #include <cstdint>

@@ -49,7 +49,7 @@ void MemoryModel::finish(WriteId id) noexcept {
     std::erase(dangerous_, id);
 }
 
-/// What its rank has written there is in doubt.
+/// What its rank has written there becomes uncertain.
 void MemoryModel::discredit(WriteId id) noexcept {
     const Write& write = writes_[id];
     doubts_ = true;
@@ -78,7 +78,7 @@ void MemoryModel::released(Rank rank, Time begun, Rank target, ByteRange range) 
     const Time now = ++now_;
     std::erase_if(incomplete_[rank], [&](WriteId id) {
         Write& write = writes_[id];
-        // Of a write that only partly lies in the range nothing is taken for granted.
+        // A write partly in the range is not assumed released.
         const bool concerned = range.empty() || (write.target == target && range.contains(write.range));
         if (write.finished > begun || !concerned) return false;
         write.complete = now;
@@ -123,7 +123,7 @@ bool MemoryModel::ruled_out(const Limits& limits, const View& view, const Write&
            (write.rank == view.rank && write.finished < limits.own);
 }
 
-/// Calls visit(value, write) for each write that the read may see; the beginning is a write of nobody's.
+/// Calls visit(value, write) for each write that the read may see; the initial value has no writer.
 template <class Visitor>
 void MemoryModel::for_each_allowed(const View& view, Rank target, std::uint64_t offset,
                                    Visitor&& visit) const {
@@ -142,7 +142,7 @@ std::string MemoryModel::check(const View& view, Rank target, std::uint64_t offs
     for (std::uint64_t i = 0; i < size; ++i) {
         const auto value = static_cast<std::uint8_t>(bytes[i]);
         const std::uint32_t newest = newest_[index(target, offset + i)];
-        // What was issued last is always allowed.
+        // The last issued write is always allowed.
         if (value == (newest == none ? base_[index(target, offset + i)] : nodes_[newest].value)) continue;
         bool allowed = false;
         for_each_allowed(view, target, offset + i,
@@ -177,7 +177,7 @@ std::string MemoryModel::complaint(const View& view, Rank target, std::uint64_t 
     return text.str();
 }
 
-std::string MemoryModel::settle(const std::vector<std::vector<std::byte>>& memory, bool race_free) {
+std::string MemoryModel::check_and_reset(const std::vector<std::vector<std::byte>>& memory, bool race_free) {
     const View view = look_there();
     std::string wrong;
     for (const Write& write : writes_)

@@ -1,21 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The reference model: a slow, obvious memory that knows for every byte which values a read may return.
+// The reference model: a slow, simple memory that knows for every byte which values a read may return.
 //
-// Time is a count of events. A write is *issued*, later *finished* (the put has returned) and later
-// *complete* (its rank's release has). A read begins, and cares about nothing that was over when its task
-// acquired last, or its rank for that range; call that moment its bound. It may return any value that the
-// byte can have had at its target between its bound and now, or what its own rank wrote. So a write w is out
-// of the question when
-//  - some w' was issued when w was complete, and was itself complete at the bound; or
-//  - some w' of w's rank was issued when w was finished, and was complete at the bound; or
-//  - some w' of the reader's rank, finished when the read began, was issued when w was complete, or w was the
-//    same rank's and finished then: who has written something newer sees nothing older.
-// A put that failed may or may not have happened, as may what its rank had written there: such a write is
-// allowed, and rules nothing out.
+// Time is a count of events. A write is *issued*, later *finished* (the put has returned), later *complete*
+// (its rank's release has). A read's bound is the last acquire of its task, or of its rank for that range. It
+// may return any value that the byte can have had at its target between the bound and now, or what its own
+// rank wrote. So a write w is excluded if
+// - some w' was issued when w was complete, and was itself complete at the bound; or
+// - some w' of w's rank was issued when w was finished, and was complete at the bound; or
+// - some w' of the reader's rank, finished when the read began, was issued when w was complete, or w was the
+// same rank's and finished then: own newer writes hide older ones. A failed put may or may not have happened,
+// as may earlier writes of its rank there. Such a write is allowed, and excludes nothing.
 //
-// When every rank has released and acquired, the byte is what it is: the history begins anew.
+// When every rank has released and acquired, the history starts again.
 
 #include <cstddef>
 #include <cstdint>
@@ -31,7 +29,7 @@ class MemoryModel {
     using Time = std::uint64_t;
     using WriteId = std::uint32_t;
 
-    /// Whether the writer's rank sees it from then on, or it went around the cache.
+    /// Whether the write is visible to the writer's rank at once, or bypassed the cache.
     enum class Path : std::uint8_t { cached, bypassing };
 
     struct Acquired {
@@ -39,12 +37,12 @@ class MemoryModel {
         Rank target;
         ByteRange range;
     };
-    /// What a read knows when it begins.
+    /// The state of a reader when the read begins.
     struct View {
         Rank rank = nobody;
         Time begun = 0;
         Time acquired = 0;
-        std::vector<Acquired> ranges;  ///< acquired by the rank, of those that the read touches
+        std::vector<Acquired> ranges;  ///< acquired by the rank, of those that overlap the read
     };
     static constexpr Rank nobody = -1;
 
@@ -55,23 +53,23 @@ class MemoryModel {
     WriteId issue(Rank writer, std::uint32_t op, Rank target, std::uint64_t offset, std::uint64_t size,
                   const std::byte* bytes);
     void finish(WriteId write) noexcept;
-    /// It may fail, and is of the kind that leaves nothing certain where it fails: neither its bytes nor what
-    /// its rank writes there until it is finished.
+    /// The write may fail in a way that leaves its bytes undefined, and those that its rank writes there
+    /// meanwhile.
     void endanger(WriteId write);
-    /// It failed.
+    /// The write failed.
     void doubt(WriteId write) noexcept;
-    /// One that went straight to the target just now, of an operation that began at `issued`.
+    /// A write directly to the target, of an operation that began at `issued`.
     void write_through(Rank writer, std::uint32_t op, Rank target, std::uint64_t offset, std::uint64_t size,
                        const std::byte* bytes, Time issued);
-    /// A release of the rank that began at `begun` has returned; `range` is empty if it was one of all.
+    /// A release of the rank that began at `begun` has returned; an empty `range` means all.
     void released(Rank rank, Time begun, Rank target, ByteRange range) noexcept;
     void acquired(Rank rank, Rank target, ByteRange range);
 
     View look(Rank rank, Time acquired, Rank target, ByteRange range) const;
-    /// Who looks at the target's memory itself.
+    /// A direct read of the target's memory.
     View look_there() const { return {nobody, 0, now_, {}}; }
 
-    /// \return what is wrong with the bytes that a read has returned, or nothing
+    /// \return what is wrong with the bytes of a read, or nothing
     std::string check(const View& view, Rank target, std::uint64_t offset, std::uint64_t size,
                       const std::byte* bytes) const;
     /// How many values of a byte a read may return.
@@ -79,9 +77,9 @@ class MemoryModel {
 
     bool doubts() const noexcept { return doubts_; }
 
-    /// Everybody has released and acquired: the memory has to be what is allowed, and is the new beginning.
-    /// \return what is wrong with it, or nothing
-    std::string settle(const std::vector<std::vector<std::byte>>& memory, bool race_free);
+    /// All ranks have released and acquired: checks the memory, which becomes the new initial state.
+    /// \return what is wrong, or nothing
+    std::string check_and_reset(const std::vector<std::vector<std::byte>>& memory, bool race_free);
 
   private:
     static constexpr Time never = ~Time{0};
@@ -98,13 +96,13 @@ class MemoryModel {
         Path path = Path::cached;
         bool doubtful = false;
     };
-    /// A write to one byte, in a list that begins with the newest.
+    /// A write to a byte, in a list from the newest.
     struct Node {
         WriteId write;
         std::uint32_t older;
         std::uint8_t value;
     };
-    /// What is out of the question: moments after which something newer was there.
+    /// Exclusion limits: times after which something newer was present.
     struct Limits {
         Time complete = 0;  ///< a write that was complete then
         Time own = 0;       ///< a write of the reader's rank that was finished then
@@ -129,7 +127,7 @@ class MemoryModel {
     std::vector<WriteId> incomplete_[4];  ///< by rank
     std::vector<Acquired> acquired_[4];
     std::vector<WriteId> dangerous_;  ///< and not finished
-    bool doubts_ = false;             ///< something failed since the beginning
+    bool doubts_ = false;             ///< something has failed
     Time now_ = 0;
 };
 

@@ -87,7 +87,7 @@ class SimTransport final : public Transport {
         return 0;
     }
     std::size_t complete(std::span<Completion> out, std::size_t least = 0) {
-        // Slow ones stand last; they are passed over until their time has come, or nothing else is left.
+        // Slow flights are last; they are skipped until their time, or until nothing else is left.
         const auto slow = std::stable_partition(flights.begin(), flights.end(), [this](const auto& flight) {
             return flight.slow_until <= network_.looks_;
         });
@@ -138,7 +138,7 @@ ByteRange Network::region_at(Rank target, std::uint64_t address) const noexcept 
     return {};
 }
 
-/// The flight's bytes from where it is up to `until` take effect.
+/// The flight's bytes up to `until` take effect.
 void Network::move(Flight& flight, std::uint64_t until) {
     if (until <= flight.moved) return;
     const std::uint64_t count = until - flight.moved;
@@ -167,7 +167,7 @@ int Network::finish(Flight& flight, Rank rank) {
     return 0;
 }
 
-/// Does to a complete one what the fault is.
+/// Applies the injected fault to a complete flight.
 void Network::spoil(Flight& flight, Rank rank) {
     auto& there = memory[static_cast<std::size_t>(flight.target)];
     if (fault_ == Fault::wide_puts && !flight.get &&
@@ -182,7 +182,7 @@ void Network::spoil(Flight& flight, Rank rank) {
         arrivals.push_back({rank, flight.target, flight.address, {flight.to, flight.to + flight.size}});
 }
 
-/// Some of what is under way, of anybody, takes effect.
+/// Some outstanding bytes of any rank take effect.
 void Network::stir() {
     for (std::uint64_t times = dice_.below(3); times > 0; --times) {
         auto& flights = transports_[dice_.below(transports_.size())]->flights;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A network that does whatever a transport may do (transport.hpp), as chance has it: an operation reads or
-// writes its bytes in runs at any time between its start and its completion, operations complete in any
-// order, starts are refused, operations fail half done. What it was told to lie about it does not do right.
+// A network with every freedom of a transport (transport.hpp), at random: an operation reads or writes its
+// bytes in parts between its start and its completion, operations complete in any order, starts are refused,
+// operations fail half done. Injected faults break the contract.
 
 #include <cstddef>
 #include <cstdint>
@@ -27,7 +27,7 @@ class Network {
     ~Network();
 
     Transport& transport(Rank rank);
-    /// What was started there, and how much it moves.
+    /// Number and bytes of operations started there.
     struct Started {
         std::uint64_t gets = 0;
         std::uint64_t get_bytes = 0;
@@ -35,17 +35,17 @@ class Network {
         std::uint64_t put_bytes = 0;
     };
     const Started& started(Rank rank) const;
-    /// Nothing fails from now on, or as the program says.
+    /// Turns failures off, or on as the program says.
     void set_steady(bool steady) { steady_ = steady; }
     bool may_fail() const { return program_.flaky && !steady_; }
-    /// What was done wrong on it first, or nothing.
+    /// The first violation by its user, or nothing.
     const std::string& complaint() const { return complaint_; }
 
     std::vector<std::vector<std::byte>> memory;
     /// Called while a rank waits: others may run.
     std::function<void()> while_waiting;
 
-    /// Fault::late_merges: what GETs have brought since it was asked last.
+    /// Fault::late_merges: bytes that GETs have fetched since the last call.
     struct Arrival {
         Rank rank;
         Rank target;
@@ -64,10 +64,10 @@ class Network {
         std::uint64_t size = 0;
         std::byte* to = nullptr;
         const std::byte* from = nullptr;
-        std::uint64_t moved = 0;       ///< bytes that have been read or written
-        std::uint64_t slow_until = 0;  ///< others overtake it as long as so many looks were not taken
+        std::uint64_t moved = 0;       ///< bytes read or written so far
+        std::uint64_t slow_until = 0;  ///< others overtake it until so many polls
     };
-    /// Fault::early_puts: not yet at its target, though nobody waits for it any more.
+    /// Fault::early_puts: not yet at its target, but reported as complete.
     struct Ghost {
         Rank target;
         std::uint64_t address;
@@ -89,8 +89,8 @@ class Network {
     std::vector<Ghost> ghosts_;
     std::string complaint_;
     std::uint64_t now_ns_ = 0;
-    std::uint64_t looks_ = 0;       ///< of anybody, for what is complete
-    std::uint64_t idle_waits_ = 0;  ///< in a row
+    std::uint64_t looks_ = 0;       ///< polls of any rank
+    std::uint64_t idle_waits_ = 0;  ///< consecutive
     bool steady_ = false;
 };
 

@@ -55,13 +55,13 @@ PageCacheConfig make_config(Dice& dice) {
     return config;
 }
 
-/// Where a rank's memory may be accessed: all of it, a part with crooked ends, or two parts.
+/// The accessible ranges of a rank's memory: all, a range with unaligned ends, or two ranges.
 std::vector<ByteRange> make_regions(Dice& dice, std::uint64_t memory_bytes, std::uint64_t line_bytes) {
     const std::uint64_t begin = dice.one_of<std::uint64_t>({0, 0, 24, 101});
     const std::uint64_t end = memory_bytes - dice.one_of<std::uint64_t>({0, 0, 1, 40});
     if (!dice.one_in(4)) return {{begin, end}};
     const std::uint64_t middle = begin + 200 + dice.below(memory_bytes - 700);
-    // Two regions share no line; a page they may.
+    // Two ranges share no line, but perhaps a page.
     const std::uint64_t next = (middle / line_bytes + 1 + dice.below(5)) * line_bytes;
     if (next + 100 > end) return {{begin, middle}};
     return {{begin, middle}, {next, end}};
@@ -82,7 +82,7 @@ class Generator {
         p_.slow = dice_.one_in(2);
         p_.self_direct = dice_.one_in(2);
         size_most_ = dice_.one_of<std::uint64_t>({20, 200, 700, 3000});
-        // Each program does without some kinds, and has more of others: so they meet in other ways.
+        // Each program omits some kinds and prefers others, for other combinations.
         for (std::size_t i = 0; i < kinds.size(); ++i) {
             weights_[i] = kinds[i].weight * dice_.one_of<std::uint64_t>({0, 1, 1, 1, 4});
             if (i < 2) weights_[i] += 40;
@@ -145,8 +145,7 @@ class Generator {
         return op.offset >= region_of(op).begin && op.range().end <= region_of(op).end;
     }
 
-    /// Beyond the end of memory, and not in one page with its last bytes: there it is the caller who has to
-    /// know.
+    /// Beyond the end of memory, and not in a page with its last bytes: there the caller has to check.
     void place_outside(PageOp& op) {
         const std::uint64_t page = p_.config.page_bytes;
         const std::uint64_t end = (p_.regions.back().end + page - 1) / page * page;
@@ -166,12 +165,12 @@ class Generator {
                                       : dice_.below(16));
     }
 
-    /// Few places, so that accesses meet; some run through memory, so that there is something to read ahead.
+    /// Few offsets, so that accesses collide; some scan memory, for read-ahead.
     void place_anywhere(PageOp& op) {
         op.target = static_cast<Rank>(dice_.below(p_.ranks));
         op.size_bytes = pick_size();
         if (dice_.one_in(3) && !p_.ops.empty()) {
-            // Where somebody has been lately.
+            // Close to a recent access.
             const PageOp& last =
                 p_.ops[p_.ops.size() - 1 - dice_.below(std::min<std::size_t>(8, p_.ops.size()))];
             op.target = last.target;
@@ -203,7 +202,7 @@ class Generator {
         op.offset = std::clamp(op.offset, region.begin, region.end - op.size_bytes);
     }
 
-    /// Gives each block to a task, or to all who read.
+    /// Assigns each block to a task, or to all readers.
     void deal_blocks() {
         for (auto& blocks : blocks_)
             blocks.clear();
@@ -222,7 +221,7 @@ class Generator {
         const std::size_t owner = std::size_t{op.rank} * p_.tasks + op.task;
         const auto& blocks = blocks_[reads && dice_.one_in(2) ? shared : owner];
         if (blocks.empty()) return false;
-        // A few of them, and places in them, more often than others.
+        // Prefers a few blocks and offsets.
         const std::size_t some = dice_.one_in(4) ? blocks.size() : std::min<std::size_t>(blocks.size(), 3);
         const Block& block = blocks[dice_.below(some)];
         op.target = block.target;

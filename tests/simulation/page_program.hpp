@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Random SPMD programs on page caches, as lists of operations. Any part of such a list is a program, too, so
-// that one that fails can be shrunk; what chance decides while an operation runs hangs on the program's seed
-// and the operation's own number, so that the others stay as they are.
+// Random SPMD programs on page caches, as lists of operations. Any part of a list is a program, so a failing
+// one can be shrunk. Random decisions during an operation depend on the program's seed and the operation's
+// number, so other operations are unaffected.
 //
 // Two kinds of programs. In a racy one anybody reads and writes anywhere. In a race-free one memory is cut
-// into blocks, unrelated to lines and pages, and from barrier to barrier a block belongs to one task or is
-// only read: then each byte has one value that a read may return.
+// into ranges, independent of lines and pages. Between barriers a range belongs to one task or is only read,
+// so a read has one allowed value per byte.
 
 #include <cstdint>
 #include <string>
@@ -24,16 +24,16 @@ struct PageOp {
         put,
         start_get,
         start_put,
-        test,  ///< one that was started, whether it is done
-        wait,  ///< for one that was started
+        test,  ///< tests one that was started
+        wait,  ///< waits for one that was started
         prefetch,
         acquire,
         release,
         acquire_range,
         release_range,
-        atomic,         ///< around the cache, between a release and an acquire of its bytes
-        fenced_atomic,  ///< around the cache, between a release and an acquire of everything
-        outside,        ///< a get or put of bytes that the target has not
+        atomic,         ///< bypasses the cache, between a release and an acquire of its bytes
+        fenced_atomic,  ///< bypasses the cache, between a release and an acquire of everything
+        outside,        ///< a get or put out of bounds
         barrier,        ///< release by all, then acquire by all
     };
     std::uint32_t id = 0;
@@ -48,12 +48,12 @@ struct PageOp {
 };
 
 struct PageProgram {
-    std::uint64_t chance = 0;  ///< seed of all that chance decides while it runs
+    std::uint64_t chance = 0;  ///< seed of random decisions while it runs
     PageCacheConfig config;
     std::uint8_t ranks = 2;
     std::uint8_t tasks = 1;  ///< per rank; they share its engine
     std::uint64_t memory_bytes = 0;
-    std::vector<ByteRange> regions;  ///< of each rank's memory, what may be accessed
+    std::vector<ByteRange> regions;  ///< the accessible ranges of each rank's memory
     bool race_free = false;
     bool flaky = false;        ///< the transport refuses starts, and operations fail
     bool slow = false;         ///< some operations are overtaken by many others
@@ -63,11 +63,11 @@ struct PageProgram {
 
 PageProgram make_page_program(std::uint64_t seed);
 
-/// The program's settings, and one operation, for people.
+/// The program's settings, and one operation, as text.
 std::string to_text(const PageProgram& program);
 std::string to_text(const PageOp& op);
 
-/// What the operation writes to its byte number `i`: few operations write the same.
+/// The value that the operation writes to byte `i`; mostly unique.
 constexpr std::uint8_t value_of(std::uint32_t op, std::uint64_t i) noexcept {
     return static_cast<std::uint8_t>(op * 37 + i * 11 + 1);
 }

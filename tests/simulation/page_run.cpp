@@ -17,8 +17,8 @@ namespace {
 using Kind = PageOp::Kind;
 using Bytes = std::vector<std::byte>;
 
-constexpr int tries_most = 8;  ///< of what fails; after that the network is steady
-constexpr int depth_most = 5;  ///< of operations inside of others' waits
+constexpr int tries_most = 8;  ///< tries after failures; then the network is steady
+constexpr int depth_most = 5;  ///< operations inside of others' waits
 constexpr std::size_t pending_most = 3;
 
 /// A get or put that was started.
@@ -67,7 +67,7 @@ class PageRun {
         if (!program_.ops.empty()) op_ = program_.ops.back().id;
         if (good()) barrier();
         if (good()) check_counters();
-        // What is under way ends before anybody looks away; operations of the list do not run any more.
+        // Outstanding operations end first; operations of the list do not run any more.
         next_ = program_.ops.size();
         network_.set_steady(true);
         for (RankState& rank : ranks_) {
@@ -190,7 +190,7 @@ class PageRun {
         if (model_.choices(view, op.target, one) != 1)
             fail("the program is not race-free at byte " + std::to_string(one));
     }
-    /// Counts what failed. \return whether that is as it should be
+    /// Counts a failure. \return whether it is expected
     bool tried(int& tries, const char* what) {
         if (!network_.may_fail()) {
             fail(std::string(what) + " fails on a network that works");
@@ -219,7 +219,7 @@ class PageRun {
     }
     MemoryModel::WriteId issue(const PageOp& op, const Bytes& bytes) {
         const auto write = model_.issue(op.rank, op.id, op.target, op.offset, bytes.size(), bytes.data());
-        // Of a large one that fails any part may be at its target, and what it replaced in the cache is gone.
+        // After a failed bulk put any part may be at the target, and the replaced dirty bytes are lost.
         if (program_.flaky && bytes.size() >= program_.config.bulk_bytes) model_.endanger(write);
         return write;
     }
@@ -266,7 +266,7 @@ class PageRun {
         task.pending.push_back(std::move(pending));
         if (!dice_.one_in(4)) finish_pending(op, task.pending.size() - 1, false);
     }
-    /// Brings one of the task's forward; with `wait`, to its end.
+    /// Advances one of the task's requests; with `wait`, to its end.
     void finish_pending(const PageOp& by, std::size_t which, bool wait) {
         Task& task = task_of(by);
         Pending& p = *task.pending[which];
@@ -288,7 +288,7 @@ class PageRun {
         model_.doubt(p.write);
         put(p.op);
     }
-    /// Of a race-free program, what an operation may not meet.
+    /// In a race-free program, what an operation may not overlap.
     void wait_for_overlaps(const PageOp& op) {
         Task& task = task_of(op);
         for (std::size_t i = 0; i < task.pending.size();) {
@@ -353,7 +353,7 @@ class PageRun {
         if (status != transport_status::outside) fail("an access outside of the memory is not refused");
     }
 
-    /// All that was started is done, everybody releases, everybody acquires.
+    /// All requests end, all ranks release, all ranks acquire.
     void barrier() {
         alone_ = true;
         for (std::uint8_t rank = 0; rank < program_.ranks && good(); ++rank) {
@@ -371,7 +371,7 @@ class PageRun {
                 fail("PUTs stay under way after a release");
         }
         if (good()) {
-            const std::string wrong = model_.settle(network_.memory, program_.race_free);
+            const std::string wrong = model_.check_and_reset(network_.memory, program_.race_free);
             if (!wrong.empty()) fail("when all have released, " + wrong);
         }
         for (std::uint8_t rank = 0; rank < program_.ranks; ++rank)
@@ -407,7 +407,7 @@ class PageRun {
         }
     }
 
-    /// Fault::late_merges: what has arrived goes over all that is in the pages.
+    /// Fault::late_merges: fetched bytes overwrite pages later.
     void merge_late() {
         for (const Network::Arrival& arrival : std::exchange(network_.arrivals, {})) {
             const RankState& rank = ranks_[static_cast<std::size_t>(arrival.rank)];

@@ -17,8 +17,7 @@ namespace {
 using Kind = RangeOp::Kind;
 using testing::Rig;
 
-/// While it lives the engine does not measure, but is told that its own work takes so long between two
-/// readings.
+/// While it lives, time is simulated: each reading advances it by a fixed amount.
 class ToldTime {
   public:
     explicit ToldTime(std::uint64_t step_ticks) noexcept : ticks_{.now = 0, .step = step_ticks} {
@@ -32,7 +31,7 @@ class ToldTime {
     SimulatedTicks ticks_;
 };
 
-/// What a faulty engine calls complete may still be on its way: to a check's memory, which is gone then.
+/// With a fault a completed check may still be in flight, to memory that is freed.
 Settings settings_for(Settings settings, Fault fault) {
     if (fault != Fault::none) settings.check_hits = 0;
     return settings;
@@ -44,7 +43,7 @@ class RangeRun {
         : program_(program),
           fault_(fault),
           dice_(program.chance),
-          // Where that is a large share, breakers open on a slow network, too.
+          // If own work takes long, circuit breakers open on a slow network too.
           told_time_(dice_.one_of<std::uint64_t>({100, 100, 20'000})),
           rig_(settings_for(program.settings, fault), RangeProgram::ranks, RangeProgram::memory_bytes),
           updates_(RangeProgram::ranks) {
@@ -72,7 +71,7 @@ class RangeRun {
     }
 
   private:
-    /// A get or a prefetch under way.
+    /// An outstanding get or prefetch.
     struct Access {
         std::uint32_t op = 0;
         Rank target = 0;
@@ -82,11 +81,11 @@ class RangeRun {
         RequestId request = 0;
     };
 
-    /// A put or an accumulate under way.
+    /// An outstanding put or accumulate.
     struct Update {
         std::uint32_t op = 0;
         ByteRange range;
-        std::vector<unsigned char> bytes;  ///< none of an accumulate
+        std::vector<unsigned char> bytes;  ///< empty for an accumulate
     };
 
     void fail(const std::string& what, std::uint32_t op) {
@@ -144,7 +143,7 @@ class RangeRun {
     }
     std::vector<Update>& updates_of(Rank target) { return updates_[static_cast<std::size_t>(target)]; }
 
-    /// What MPI's rules want before an access that writes, or that reads what was written.
+    /// Flushes as MPI requires before a write, or before a read of written bytes.
     void make_way(const RangeOp& op, bool writes) {
         bool meets = false;
         for (const auto& access : under_way_)
@@ -184,7 +183,7 @@ class RangeRun {
         if (access->request != 0 && rig_.begun == Begun::served) return compare(*access);
         under_way_.push_back(std::move(access));
     }
-    /// The runs of a get: the range itself, or some of it in any order.
+    /// The runs of a get: the range itself, or parts of it in any order.
     void cut(const RangeOp& op, Access& access) {
         if (op.kind != Kind::get_runs) return access.runs.push_back({op.offset, op.size_bytes, nullptr});
         for (std::uint64_t count = 2 + dice_.below(dice_.one_in(60)  ? 300
@@ -219,7 +218,7 @@ class RangeRun {
         access.request = 0;
     }
 
-    /// The program looks at the bytes, and then uses the buffer for something else.
+    /// The program checks the bytes, and reuses the buffer.
     void finish(std::size_t which) {
         const auto access = std::move(under_way_[which]);
         under_way_.erase(under_way_.begin() + static_cast<std::ptrdiff_t>(which));
@@ -271,7 +270,7 @@ class RangeRun {
         for (Rank target = 0; target < RangeProgram::ranks; ++target)
             completed(target, kind);
     }
-    /// What was under way from the target is there. Its requests are still to be waited for.
+    /// Outstanding transfers from the target are complete. Requests still have to be waited for.
     void completed(Rank target, FlushKind kind) {
         for (std::size_t i = under_way_.size(); i-- > 0;) {
             const Access& access = *under_way_[i];
@@ -298,7 +297,7 @@ class RangeRun {
         }
     }
 
-    /// The range, in puts of at most so many bytes each.
+    /// Puts the range, in parts of at most so many bytes.
     void put(const RangeOp& op, std::uint64_t most) {
         make_way(op, true);
         rig_.late_puts = dice_.one_in(2);
@@ -311,7 +310,7 @@ class RangeRun {
             done += size;
         }
         updates_of(op.target).push_back({op.id, op.range(), bytes});
-        // The program uses its buffer again, which MPI allows once they are complete here.
+        // MPI allows the buffer's reuse after local completion.
         if (dice_.one_in(2)) flush(op.target, FlushKind::local);
     }
     void put(Rank target, std::uint64_t offset, std::span<unsigned char> bytes) {
@@ -326,33 +325,34 @@ class RangeRun {
         for (std::uint64_t at = op.offset; at < op.range().end; ++at)
             memory_of(op.target)[at] = static_cast<unsigned char>(memory_of(op.target)[at] + 13);
         const ByteRun run{op.offset, op.size_bytes, nullptr};
-        // It is complete at once here, and comes after what was put before.
+        // It completes locally at once, after earlier puts.
         if (rig_.send_combined(op.target) != 0) fail("puts fail on a network that works", op.id);
         if (fault_ != Fault::unseen_accumulates && !rig_.window.bypass_update(op.target))
             rig_.window.forget(op.target, {&run, 1});
         ++puts_;
         updates_of(op.target).push_back({op.id, op.range(), {}});
     }
-    /// Another process writes, and this one learns of it as its mode demands.
+    /// Another process writes, and this one synchronises as its mode requires.
     void change(const RangeOp& op) {
         if (program_.settings.mode == Mode::always_cache) return;
         make_way(op, true);
         overwrite(op);
         if (program_.settings.mode == Mode::user_defined && fault_ != Fault::forgotten_invalidates)
             rig_.window.acquire();
-        if (program_.settings.mode == Mode::acquire && fault_ != Fault::unseen_acquires) learn(op.target);
+        if (program_.settings.mode == Mode::acquire && fault_ != Fault::unseen_acquires)
+            synchronise(op.target);
     }
     void overwrite(const RangeOp& op) {
         for (std::uint64_t at = op.offset; at < op.range().end; ++at)
             memory_of(op.target)[at] = static_cast<unsigned char>(dice_.below(256));
     }
-    /// By a message, say, or by a fetching atomic.
-    void learn(Rank target) {
+    /// By a message, or by a fetching atomic.
+    void synchronise(Rank target) {
         if (!dice_.one_in(4)) return acquire_process();
         rig_.window.count_read(target, true);
         flush(target, dice_.one_in(2) ? FlushKind::local : FlushKind::full);
     }
-    /// Of a flag, which is raised after something else has been changed: the poll that sees it is an acquire.
+    /// Polls a flag that is set after another change: the poll that sees it is an acquire.
     void poll(const RangeOp& op) {
         const RangeOp data = data_behind(op);
         if (polls_are_seen()) make_way(data, true);
@@ -394,7 +394,7 @@ class RangeRun {
         flush_all(FlushKind::full);
         rig_.window.change_settings(settings);
     }
-    /// A get under a lock that the library sees only if the get, or the check of its hit, is sent.
+    /// A get under a lock. The library sees the lock only if the get, or a validation of its hit, is sent.
     void lock(const RangeOp& op) {
         flush_all(FlushKind::full);
         set_epochs([](EpochTracker& epochs) { epochs.set_all(Epoch::none); });

@@ -7,9 +7,9 @@
 
 namespace nearfetch::simulation {
 
-/// Takes operations away as long as what is left fails, in ever smaller runs (Zeller and Hildebrandt 2002,
-/// "Simplifying and isolating failure-inducing input", without its test of subsets), and then makes ranges
-/// shorter. At most `runs` trials.
+/// Removes operations as long as the program still fails, in ever smaller ranges (Zeller and Hildebrandt
+/// 2002, "Simplifying and isolating failure-inducing input", without tests of subsets), and then shortens
+/// ranges. At most `runs` runs.
 template <class Op, class Fails>
 std::vector<Op> shrunk(std::vector<Op> ops, Fails&& fails, int runs) {
     for (std::size_t run = ops.size() / 2 + 1; run > 0 && runs > 0;) {

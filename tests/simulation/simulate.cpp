@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// simulate: random programs on nearfetch's caches against a reference model, for as long as asked. Exits with
-// 0 when nothing was found, and with 1 when something was: then the seed and the shrunken history are
-// printed.
+// simulate: random programs on nearfetch's caches against a reference model, for a given time. The exit
+// status is 0 without a failure, and 1 with one: then the seed and the shrunken history are printed.
 
 #include <CLI/CLI.hpp>
 #include <cstdio>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The simulator itself: that it repeats itself, that it finds what it was made to find and shrinks it to
-// little, and that what it finds lies in the caches and not in the simulator.
+// Tests of the simulator: it is reproducible, finds injected faults and shrinks them, and does not report
+// faults of its own.
 
 #include <gtest/gtest.h>
 
@@ -77,7 +77,7 @@ TEST(Simulation, TheSameSeedDoesTheSame) {
 }
 
 TEST(Simulation, ProgramsWithoutRacesHaveOneValuePerByte) {
-    // The run checks it; here, that there are such programs, and that they read.
+    // The run checks the values; here, that such programs exist and read.
     int race_free = 0;
     PageCacheCounters counters;
     for (std::uint64_t seed = 1; seed <= 200; ++seed) {
@@ -90,7 +90,7 @@ TEST(Simulation, ProgramsWithoutRacesHaveOneValuePerByte) {
     EXPECT_GT(counters.hits, 1000u);
 }
 
-/// A byte that two ranks write.
+/// A byte written by two ranks.
 class MemoryModelTest : public ::testing::Test {
   protected:
     bool allowed(const MemoryModel::View& view, std::uint8_t value) const {
@@ -143,7 +143,7 @@ TEST_F(MemoryModelTest, OfConcurrentWritesEitherMayBeTheLast) {
     EXPECT_TRUE(allowed(fresh(2), 2));
     EXPECT_EQ(model.choices(fresh(2), 0, 5), 2u);
     memory[0][5] = std::byte{1};
-    EXPECT_NE(model.settle(memory, true), "") << "that is a race";
+    EXPECT_NE(model.check_and_reset(memory, true), "") << "that is a race";
     EXPECT_TRUE(allowed(fresh(2), 1));
     EXPECT_FALSE(allowed(fresh(2), 2)) << "now it is known which was";
 }

@@ -10,7 +10,7 @@
 namespace nearfetch::test {
 namespace {
 
-/// Where no PUT goes: the last bytes of each segment.
+/// Not written by any PUT: the last bytes of each segment.
 std::uint64_t counters(Job& job) { return job.segment().size() - 4096; }
 
 /// Sets the counter at this address of each rank to zero.
@@ -29,9 +29,9 @@ Rank after(const Job& job) { return (job.rank() + 1) % job.ranks(); }
 Rank before(const Job& job) { return (job.rank() + job.ranks() - 1) % job.ranks(); }
 
 /// Ranks may outnumber the processors.
-bool crowded(const Job& job) { return job.ranks() > 2; }
+bool oversubscribed(const Job& job) { return job.ranks() > 2; }
 
-// --- what there is
+// --- identity
 
 void what_may_be_read_is_the_segment(Job& job) {
     const auto transport = job.endpoint();
@@ -102,7 +102,7 @@ void puts_are_there_and_gets_fetch_them(Job& job) {
     std::memcpy(&mine, job.segment().data() + 64, 8);
     EXPECT_EQ(mine, 100 + number_of(before(job)));
     EXPECT_EQ(get_value(*transport, next, 64), 100 + number_of(job.rank()));
-    // The owner's own stores, too, once there was a barrier.
+    // Also the owner's own stores, after a barrier.
     job.barrier();
     mine = 200 + number_of(job.rank());
     std::memcpy(job.segment().data() + 64, &mine, 8);
@@ -178,13 +178,13 @@ void test_reports_without_waiting(Job& job) {
     }
 }
 
-/// Complete means there, for every reader: one puts, another is told and gets it from the third. (Two ranks:
+/// Complete means visible to every reader: one puts, another is told and gets it from the third. (Two ranks:
 /// the owner puts and gets.)
 void complete_means_there(Job& job) {
     const auto transport = job.endpoint();
     const Rank writer = 0, reader = 1 % job.ranks(), owner = job.ranks() - 1;
     constexpr Port port = 5;
-    for (std::uint64_t i = 1; i <= (crowded(job) ? 100U : 500U); ++i) {
+    for (std::uint64_t i = 1; i <= (oversubscribed(job) ? 100U : 500U); ++i) {
         if (job.rank() == writer) {
             put_value(*transport, owner, 128, i);
             send_value(job, reader, port, i);
@@ -202,7 +202,7 @@ void complete_means_there(Job& job) {
 
 void many_operations_under_way(Job& job) {
     for (const std::size_t most : {1, 6, 40})
-        RandomOperations(job, number_of(job.rank()), most).run(crowded(job) ? 300 : 1000);
+        RandomOperations(job, number_of(job.rank()), most).run(oversubscribed(job) ? 300 : 1000);
 }
 
 // --- atomic operations
@@ -324,7 +324,8 @@ void ports_are_apart_and_empty_messages_are_messages(Job& job) {
     EXPECT_EQ(message.source, 0);
 }
 
-/// Large ones to everybody before anybody receives, with a barrier between: sending waits for no receiver.
+/// Large messages to all before anybody receives, with a barrier in between: sending does not wait for
+/// receivers.
 void sending_waits_for_no_receiver_whatever_the_size(Job& job) {
     const std::array<std::size_t, 5> sizes{0, 1, 100, 70'000, 3'000'000};
     const auto bytes_to = [](std::size_t size, Rank source, Rank target) {
@@ -358,7 +359,7 @@ void threads_of_a_rank_have_endpoints_of_their_own(Job& job) {
             put_value(*transport, next, counters(job) + 64 + 8 * t, 1000 + t);
             EXPECT_EQ(get_value(*transport, next, counters(job) + 64 + 8 * t), 1000 + t);
             job.compute(100);
-            RandomOperations(job, 3 * number_of(job.rank()) + t, 8).run(crowded(job) ? 100 : 400);
+            RandomOperations(job, 3 * number_of(job.rank()) + t, 8).run(oversubscribed(job) ? 100 : 400);
             for (int i = 0; i < 30; ++i)
                 job.atomic(0, counter, AtomicOp::add, 1, 0);
             send_value(job, job.rank(), static_cast<Port>(10 + t), t);

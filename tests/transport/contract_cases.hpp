@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What every job and its endpoints promise, however its ranks were started. The cases are collective, go one
-// after the other on one job, whatever is in its segments, and hold for any number of ranks.
+// The contract of every job and its endpoints. The cases are collective and run one after another on one job,
+// with any contents of its segments and any number of ranks.
 
 #include <ostream>
 #include <span>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What every transport and job promises, on each way to start ranks in this process.
+// The contract of transports and jobs, for each way to start ranks in this process.
 
 #include <array>
 #include <atomic>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// One rank's failure ends all ranks, wherever they wait, and is what the caller is told.
+// A rank's failure ends all ranks' waits, and the caller gets its error.
 
 #include <atomic>
 #include <stdexcept>
@@ -14,7 +14,7 @@ using namespace test;
 
 class Failure : public testing::TestWithParam<Kind> {
   protected:
-    /// Rank 0 throws; the others do `waiting` for it, and count when that ended with the news.
+    /// Rank 0 throws. The others do `waiting`, and count if it ends with the error.
     static void expect_end_of(const std::function<void(Job&)>& waiting) {
         std::atomic<int> told = 0;
         try {

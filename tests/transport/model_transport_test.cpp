@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The model in front of a transport that takes its own time and fails: both have to be done, and what the
-// transport says is passed on.
+// The model in front of a transport that is slow and fails: both have to be complete, and statuses are passed
+// on.
 
 #include <cstdint>
 #include <map>
@@ -71,14 +71,14 @@ class SlowTransport final : public Transport {
     std::vector<Operation> under_way_;
 };
 
-/// A clock that stands until it is waited for; no ranks.
+/// A clock that advances only when it is waited for; no ranks.
 class HandClock final : public ModelClock {
   public:
     std::uint64_t now_ns() const override { return now; }
     void compute(std::uint64_t ns) override { now += ns; }
     void spend(std::uint64_t) override {}
     void wait_until(std::uint64_t ns) override { now = std::max(now, ns); }
-    void let_others_come() override {}
+    void run_earlier_events() override {}
 
     std::uint64_t now = 1000;
 };
@@ -108,7 +108,7 @@ class OverSlow : public testing::TestWithParam<bool> {
 TEST_P(OverSlow, BothTheTransportAndTheModelHaveToBeDone) {
     ASSERT_EQ(get(1, 5), 0);
     clock_.now += 1'000'000;
-    EXPECT_EQ(model_->test(done_), 0U);  // due, and not done underneath
+    EXPECT_EQ(model_->test(done_), 0U);  // due, but incomplete inside
     ASSERT_EQ(model_->wait(done_), 1U);
     EXPECT_EQ(done_[0].token, 5U);
     EXPECT_EQ(byte_, std::byte{7});
@@ -116,7 +116,7 @@ TEST_P(OverSlow, BothTheTransportAndTheModelHaveToBeDone) {
     const std::uint64_t begin_ns = clock_.now;
     ASSERT_EQ(get(1, 6), 0);
     for (int look = 0; look < 10; ++look)
-        EXPECT_EQ(model_->test(done_), 0U);  // done, and not due
+        EXPECT_EQ(model_->test(done_), 0U);  // complete inside, but not due
     ASSERT_EQ(model_->wait(done_), 1U);
     EXPECT_GE(clock_.now - begin_ns, 2100U);
     EXPECT_EQ(model_->test(done_), 0U);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The modelled networks against what they stand for: 000's Table I, and the bounds of LogGP.
+// The modelled networks against their sources: 000's Table I, and the bounds of LogGP.
 
 #include <cmath>
 #include <cstdint>
@@ -257,7 +257,7 @@ TEST(NetworkModelTest, ANetworkOfOnesOwn) {
         Message message;
         job.receive(0, message, true);
         EXPECT_EQ(transport->now_ns() - begin_ns, 3000U);
-        // With itself a rank needs no network.
+        // Accesses to itself need no network.
         begin_ns = transport->now_ns();
         get_value(*transport, job.rank(), 0);
         EXPECT_EQ(transport->now_ns(), begin_ns);

@@ -13,11 +13,11 @@
 
 namespace nearfetch::test {
 
-/// Random GETs and PUTs of one thread in bytes that it alone writes, and a model of what they hold.
+/// Random GETs and PUTs of one thread in bytes that only it writes, with a model of their contents.
 class RandomOperations {
   public:
-    /// \param number of the thread among those of all ranks: its stripe of each segment
-    /// \param most under way at a time
+    /// \param number the thread's number among those of all ranks, hence its stripe of each segment
+    /// \param most limit of outstanding operations
     RandomOperations(Job& job, std::uint64_t number, std::size_t most)
         : transport_(job.endpoint()), chance_(number + 1), first_(number * stripe_bytes), most_(most) {
         for (Rank rank = 0; rank < job.ranks(); ++rank)
@@ -96,7 +96,7 @@ class RandomOperations {
     }
 
     std::unique_ptr<Transport> transport_;
-    Chance chance_;
+    SeededRandom chance_;
     std::uint64_t first_;
     std::size_t most_;
     std::map<Rank, std::vector<std::byte>> model_;

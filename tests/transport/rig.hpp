@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the tests of transports share: the ways in which ranks are started, and operations that wait.
+// The common part of the transport tests: ways to start ranks, and blocking operations.
 
 #include <gtest/gtest.h>
 
@@ -43,7 +43,7 @@ inline InprocConfig with_ranks(InprocConfig config, Rank ranks) {
     return config;
 }
 
-/// The one completion of the one operation that is under way.
+/// The completion of the only outstanding operation.
 inline Completion finish(Transport& transport) {
     std::array<Completion, 4> done;
     const std::size_t count = transport.wait(done);
@@ -84,7 +84,7 @@ inline std::uint64_t receive_value(Job& job, Port port) {
     return value_of(message);
 }
 
-/// Bytes of which each place has its own, another one for another `seed`.
+/// Distinct bytes for each offset and `seed`.
 inline std::vector<std::byte> pattern(std::size_t size, std::uint64_t seed) {
     std::vector<std::byte> bytes(size);
     for (std::size_t i = 0; i < size; i += 8) {
@@ -94,7 +94,7 @@ inline std::vector<std::byte> pattern(std::size_t size, std::uint64_t seed) {
     return bytes;
 }
 
-/// What `work` throws, which has to be an Error; its text.
+/// The text of the Error that `work` throws.
 template <typename Work>
 std::string error_of(Work&& work) {
     try {

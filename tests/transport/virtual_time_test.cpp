@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Virtual time: the same in every run, in the order of the clocks, never waiting for real; and what a seed,
-// jitter and late effects change within the contract.
+// Virtual time: reproducible, in clock order, without real waits; and the effects of seeds, jitter and late
+// effects within the contract.
 
 #include <atomic>
 #include <chrono>
@@ -18,7 +18,7 @@ namespace {
 
 using namespace test;
 
-/// The order and the times of all that ranks observe, as one number. In virtual time one rank runs at a time.
+/// A checksum of the order and times of all that ranks observe. In virtual time one rank runs at a time.
 class Observations {
   public:
     void note(std::uint64_t value) { hash_ = mixed(hash_ ^ value); }
@@ -28,12 +28,12 @@ class Observations {
     std::uint64_t hash_ = 0;
 };
 
-/// A program that does something of everything; what it observes.
+/// A program that uses every operation; returns what it observes.
 std::uint64_t observe(const InprocConfig& config) {
     Observations seen;
     launch_inproc(config, [&](Job& job) {
         const auto transport = job.endpoint();
-        Chance chance(static_cast<std::uint64_t>(job.rank()) + 100);
+        SeededRandom chance(static_cast<std::uint64_t>(job.rank()) + 100);
         const auto random_rank = [&] {
             return static_cast<Rank>(chance.up_to(static_cast<std::uint64_t>(job.ranks()) - 1));
         };
@@ -310,8 +310,7 @@ TEST(Unruly, JitterReordersCompletions) {
     EXPECT_NE(order_of_gets(config), unruly);
 }
 
-/// Of 100 operations, how many had an effect on the buffer or the segment when half of their time was over;
-/// all had when they were complete.
+/// Of 100 operations, how many had taken effect after half of their time; all had when complete.
 int early_effects(bool late_effects, bool put) {
     int early = 0;
     launch_inproc(

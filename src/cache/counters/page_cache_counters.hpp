@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Every counter of a page cache, once, with its meaning; reports are written from the table. What is
-// prefetched is counted in lines, the unit that is fetched: each line that was asked for ahead of its use
-// ends as used or as unused, so that prefetch_lines - used - unused is what is still waiting for its use.
+// The counters of a page cache with their meanings; reports are generated from the table. Prefetching is
+// counted in lines. Each line fetched speculatively ends as used or unused: prefetch_lines - used - unused
+// are still waiting.
 
 #include <array>
 #include <cstdint>
@@ -51,43 +51,42 @@ struct PageCacheCounterInfo {
 
 inline constexpr std::array page_cache_counter_table{
     PageCacheCounterInfo{"hits", &PageCacheCounters::hits,
-                         "gets served from pages at once, from what was prefetched or written, too"},
+                         "gets served from pages at once, prefetched and dirty bytes included"},
     PageCacheCounterInfo{"pending_hits", &PageCacheCounters::pending_hits,
-                         "gets that waited for a transfer that was under way already, and started none"},
-    PageCacheCounterInfo{"misses", &PageCacheCounters::misses, "gets that had lines fetched"},
+                         "gets that waited for an outstanding transfer and started none"},
+    PageCacheCounterInfo{"misses", &PageCacheCounters::misses, "gets that fetched lines"},
     PageCacheCounterInfo{"bulk_gets", &PageCacheCounters::bulk_gets,
-                         "large gets, that go straight to the program's memory"},
+                         "bulk gets, straight to the program's memory"},
     PageCacheCounterInfo{"puts", &PageCacheCounters::puts, "puts written into pages"},
     PageCacheCounterInfo{"bulk_puts", &PageCacheCounters::bulk_puts,
-                         "large puts, that go straight from the program's memory"},
+                         "bulk puts, straight from the program's memory"},
     PageCacheCounterInfo{"hints", &PageCacheCounters::hints, "prefetch hints of the program"},
-    PageCacheCounterInfo{"get_messages", &PageCacheCounters::get_messages,
-                         "GETs started, for whatever reason"},
+    PageCacheCounterInfo{"get_messages", &PageCacheCounters::get_messages, "GETs started, for any reason"},
     PageCacheCounterInfo{"get_message_bytes", &PageCacheCounters::get_message_bytes, "bytes that they moved"},
     PageCacheCounterInfo{"put_messages", &PageCacheCounters::put_messages, "PUTs started"},
     PageCacheCounterInfo{"put_message_bytes", &PageCacheCounters::put_message_bytes, "bytes that they moved"},
     PageCacheCounterInfo{"prefetch_messages", &PageCacheCounters::prefetch_messages,
-                         "of the GETs, those for hints and read-ahead alone"},
+                         "of the GETs, those only for hints and read-ahead"},
     PageCacheCounterInfo{"prefetch_lines", &PageCacheCounters::prefetch_lines,
-                         "lines asked for ahead of their use, those that came along with a miss included"},
+                         "lines fetched speculatively, also together with a miss"},
     PageCacheCounterInfo{"prefetch_used", &PageCacheCounters::prefetch_used, "of these, lines used later"},
     PageCacheCounterInfo{"prefetch_late", &PageCacheCounters::prefetch_late,
-                         "of these, lines that were still on their way when they were wanted"},
+                         "of these, lines still in flight when they were used"},
     PageCacheCounterInfo{"prefetch_unused", &PageCacheCounters::prefetch_unused,
-                         "of these, lines that were forgotten before they were used"},
+                         "of these, lines evicted or invalidated before their use"},
     PageCacheCounterInfo{"hints_dropped", &PageCacheCounters::hints_dropped,
-                         "hints cut short because enough was on its way already"},
+                         "hints cut short because enough was in flight already"},
     PageCacheCounterInfo{"streams", &PageCacheCounters::streams,
-                         "access patterns that were recognised and read ahead"},
+                         "access patterns that were recognised for read-ahead"},
     PageCacheCounterInfo{"evictions", &PageCacheCounters::evictions, "pages evicted to make room"},
     PageCacheCounterInfo{"not_admitted", &PageCacheCounters::not_admitted,
-                         "page parts fetched for which there was no room: every page was in use"},
+                         "page parts fetched without room: every page was in use"},
     PageCacheCounterInfo{"waits", &PageCacheCounters::waits,
-                         "times that something had to wait for an operation that it was not the cause of"},
+                         "times that a request had to wait for another's operation"},
     PageCacheCounterInfo{"acquires", &PageCacheCounters::acquires, "acquires, of a task or of a range"},
     PageCacheCounterInfo{"releases", &PageCacheCounters::releases, "releases, of all or of a range"},
     PageCacheCounterInfo{"bulk_bytes_from_cache", &PageCacheCounters::bulk_bytes_from_cache,
-                         "bytes of large gets served from pages"},
+                         "bytes of bulk gets served from pages"},
 };
 
 inline void PageCacheCounters::add(const PageCacheCounters& other) noexcept {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Every counter of a range cache, once, with its meaning. Reports and JSON are written from the table, so a
-// counter that is added here shows up everywhere. The access types are those of 001, section III-B.
+// The counters of a range cache with their meanings. Reports and JSON are generated from the table. The
+// access types are those of 001, section III-B.
 
 #include <array>
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace nearfetch {
 
-/// How a get went: exactly one per get.
+/// The outcome of a get: exactly one per get.
 enum class AccessType : std::uint8_t {
     hit,
     partial_hit,
@@ -85,8 +85,7 @@ inline constexpr std::array range_cache_counter_table{
     CounterInfo{"failing", &RangeCacheCounters::failing, "misses that were not cached"},
     CounterInfo{"bypassed", &RangeCacheCounters::bypassed, "gets that went to the network without a lookup"},
     CounterInfo{"deferred", &RangeCacheCounters::deferred,
-                "ranges asked for the first time, to be cached at the second; their gets are among the "
-                "bypassed"},
+                "ranges that the doorkeeper saw for the first time; their gets are among the bypassed"},
     CounterInfo{"bytes_requested", &RangeCacheCounters::bytes_requested,
                 "bytes that the program's gets asked for"},
     CounterInfo{"bytes_from_cache", &RangeCacheCounters::bytes_from_cache,
@@ -95,7 +94,7 @@ inline constexpr std::array range_cache_counter_table{
                 "bytes fetched that gets asked for"},
     CounterInfo{"puts", &RangeCacheCounters::puts, "puts and accumulates of the program"},
     CounterInfo{"puts_combined", &RangeCacheCounters::puts_combined,
-                "of these, puts that were collected and sent with others"},
+                "of these, puts that were combined with others"},
     CounterInfo{"put_messages", &RangeCacheCounters::put_messages, "messages in which they were sent"},
     CounterInfo{"flushes", &RangeCacheCounters::flushes, "flushes of the program"},
     CounterInfo{"flushes_elided", &RangeCacheCounters::flushes_elided,
@@ -108,7 +107,7 @@ inline constexpr std::array range_cache_counter_table{
                 "gets recognised as polls, and times that a window was refreshed because a program may have "
                 "been polling"},
     CounterInfo{"invalidations", &RangeCacheCounters::invalidations,
-                "times that cached data was forgotten at once"},
+                "times that all cached data was invalidated"},
     CounterInfo{"index_resizes", &RangeCacheCounters::index_resizes, "adaptations of the index size"},
     CounterInfo{"buffer_resizes", &RangeCacheCounters::buffer_resizes, "adaptations of the buffer size"},
     CounterInfo{"evict_visited", &RangeCacheCounters::evict_visited, "index slots visited to find victims"},
@@ -116,20 +115,20 @@ inline constexpr std::array range_cache_counter_table{
     CounterInfo{"prefetches", &RangeCacheCounters::prefetches,
                 "ranges fetched because the program asked to prefetch"},
     CounterInfo{"read_aheads", &RangeCacheCounters::read_aheads,
-                "misses that fetched more of their block than they asked for"},
+                "misses that fetched more of their region than they asked for"},
     CounterInfo{"bytes_read_ahead", &RangeCacheCounters::bytes_read_ahead,
-                "bytes that these fetched beside what was asked for"},
+                "bytes that these fetched in addition"},
     CounterInfo{"checked_hits", &RangeCacheCounters::checked_hits,
                 "hits that were fetched again and compared (check_hits)"},
     CounterInfo{"stale_hits", &RangeCacheCounters::stale_hits,
                 "of these, hits whose bytes the target did not have"},
     CounterInfo{"committed", &RangeCacheCounters::committed, "transfers whose data entered the cache"},
     CounterInfo{"dropped", &RangeCacheCounters::dropped,
-                "entries forgotten: stale, overwritten, or overtaken while in flight"},
+                "entries removed: stale, overwritten, or invalidated in flight"},
 };
 
 inline void RangeCacheCounters::count(AccessType type) noexcept {
-    // The types stand in the table in the order of the enumeration, after `gets`.
+    // In the table the types follow `gets` in the order of the enumeration.
     ++gets;
     ++(this->*range_cache_counter_table[1 + static_cast<std::size_t>(type)].member);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The application knows best: it says what a range is worth (001's conclusion for graphs: keep what has a
-// high degree). The score is asked for once, when the range arrives.
+// The application scores its ranges (001 concludes for graphs: keep vertices of high degree). The score is
+// asked for once, at admission.
 
 #include "cache/eviction/heap_policy.hpp"
 #include "cache/eviction/policies.hpp"

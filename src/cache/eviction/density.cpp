@@ -3,39 +3,18 @@
 // The default policy: keep what is used most per byte, and admit only what is worth more than what it
 // displaces.
 //
-// The weight of an item is its number of uses with exponential forgetting over `horizon` gets. Instead of
-// letting old uses decay, new ones count more (a hit adds e^(gets / horizon), see TouchRule): so weights only
-// rise, and the lazy heap of weight per byte is exact. A bounded memory keeps the weight of what is not
-// cached, so what comes back does not begin anew. Victims are the cheapest window of neighbours
-// (admission.cpp), counting what the window's surplus space is worth: the smoothed weight per byte of what
-// was displaced before, which plays the part of GDSF's clock. The newcomer gets in if its weight is higher
-// than that cost.
+// An item's weight is its number of uses, decayed exponentially over `horizon` gets. Instead of decaying old
+// uses, new uses count more (a hit adds e^(gets / horizon), see TouchRule). So weights only rise, and the
+// lazy heap by weight per byte is exact. A bounded ghost memory keeps the weights of evicted items for their
+// return.
 //
-// An item that was not used for longer than its weight promises is discounted, so that a popular set that has
-// passed does not have to decay first. The discount grows with time, which a lazy heap cannot follow; half of
-// the windows are therefore looked for around random items.
+// Victims are the cheapest window of adjacent entries (admission.cpp), minus the value of the window's
+// surplus space. That value is the smoothed weight per byte of recent victims, like GDSF's clock. A newcomer
+// is admitted if its weight is higher than this cost.
 //
-// What was tried: hits in percent, mean of 10 seeds, |I_w| = 1500, on the workload of 001 section IV-A
-// (paper_trace, tests/core) and on one whose popular set changes every 10000 gets (shifting_trace). An
-// infinite cache hits 95.0 and 97.9.
-//
-//   buffer in KiB (right: popular set changes)                  256    1024    2048    4096 |     512    1024
-//   offline GDSF, ideal store (the mark to reach)             64.04   77.57   84.19   90.73 |   82.58   89.11
-//   GDSF in this cache                                        56.86   78.09   84.73   90.92 |   84.16   89.92
-//   weigh newcomers, no memory of the evicted, space is free  61.76   76.29   83.21   90.32 |   67.06   72.61
-//   + memory of the evicted                                   65.35   77.48   83.93   90.87 |   79.39   86.02
-//   weigh newcomers and surplus space, no memory              68.60   79.87   85.26   90.97 |   79.61   84.86
-//   both                                                      68.92   80.18   85.68   91.25 |   82.65   88.53
-//   both, horizon 4 gets per item instead of 16               68.70   80.00   85.54   91.12 |   82.99   88.39
-//   both, horizon 32                                          68.94   80.20   85.72   91.27 |   81.88   87.57
-//   both, forgetting by misses instead of gets                68.47   79.98   85.56   91.22 |   82.90   88.74
-//   both, idle items discounted                               68.91   80.14   85.66   91.20 |   83.76   89.61
-//   the same, half of the windows around random items         68.91   80.14   85.68   91.21 |   84.31   89.97
-//   the same, but looking on only while windows are dear, and
-//   at what is nearly the least: 3.4 times quicker            68.86   80.07   85.60   91.14 |   84.34   90.02
-//   the same, around 12 instead of 24, and only for those who
-//   may pay for it: half the instructions again (this)        68.82   80.11   85.60   91.13 |   84.14   89.88
-//   discounted only when idle for 1.5 times the promise       68.93   80.17   85.69   91.24 |   83.92   89.60
+// An item idle for longer than its weight predicts is discounted, so that a working set that has changed
+// leaves quickly. The discount grows with time, which a lazy heap cannot follow; so half of the windows are
+// searched around random items.
 
 #include <algorithm>
 #include <cmath>
@@ -65,7 +44,7 @@ class DensityPolicy final : public HeapPolicy<DensityPolicy> {
         ghosts_.remember(view_.key(item), item.weight);
     }
     void insert(EvictionItem& item) override {
-        // Weights were scaled while it was in flight.
+        // Weights were rescaled while it was in flight.
         if (item.position != rescalings_) item.weight *= std::exp(-largest_exponent);
         HeapPolicy::insert(item);
     }
@@ -87,15 +66,15 @@ class DensityPolicy final : public HeapPolicy<DensityPolicy> {
         out.nonempty += out.items.size();
     }
 
-    /// Its weight times what a use is worth, less if it was idle for longer than that weight promises (a use
-    /// every horizon / weight gets).
+    /// Weight times benefit; discounted if it was idle for longer than its weight predicts (a use every
+    /// horizon / weight gets).
     double score(const EvictionItem& item) const override {
         const double idle = static_cast<double>(now_ - item.last) * item.weight;
         const double promised = tolerated_idleness * horizon_ * touch_rule_.add;
-        return item.worth * (idle > promised ? item.weight * promised / idle : item.weight);
+        return item.benefit * (idle > promised ? item.weight * promised / idle : item.weight);
     }
     double rank(const EvictionItem& item) const noexcept {
-        return item.worth * item.weight / static_cast<double>(item.footprint_bytes());
+        return item.benefit * item.weight / static_cast<double>(item.footprint_bytes());
     }
 
     bool weighs_newcomers() const noexcept override { return true; }
@@ -139,7 +118,7 @@ class DensityPolicy final : public HeapPolicy<DensityPolicy> {
     GhostMemory ghosts_;
     double exponent_ = 0;  ///< touch_rule_.add = e^exponent_
     double horizon_ = shortest_horizon;
-    double uses_per_byte_ = 0;  ///< of what was displaced, in uses of now
+    double uses_per_byte_ = 0;  ///< of recent victims, in present units
     std::uint64_t now_ = 0;
     std::uint32_t rescalings_ = 0;
     std::uint64_t random_state_;

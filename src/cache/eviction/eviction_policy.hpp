@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Eviction policies: who leaves when there is no room.
+// Eviction policies: who is evicted when there is no room.
 //
-// A policy sees items, not entries: this header knows neither ranges nor pages, so that a cache of fixed
-// pages can use the same policies. It is asked on the miss path only. A hit does not call it; the cache
-// itself does what the policy's TouchRule says, which is enough for recency (`last`), frequency, GDSF's clock
-// and a decaying frequency.
+// A policy sees items, neither ranges nor pages. It is called on the miss path only. At a hit the cache
+// applies the policy's TouchRule inline. That suffices for recency (`last`), frequency, GDSF's clock and
+// decaying frequencies.
 
 #include <cstddef>
 #include <cstdint>
@@ -18,48 +17,47 @@
 
 namespace nearfetch {
 
-/// What a policy knows of a cached item; the cache derives its entries from it. Cache writes all but
-/// `position`.
+/// What a policy knows of a cached item. The cache derives its entries from it and writes all but `position`.
 struct EvictionItem {
     static constexpr std::uint32_t nowhere = 0xffffffff;
 
-    std::uint64_t last = 0;       ///< index of the last get that used it (x.last of 001)
-    double weight = 0;            ///< as the TouchRule says
-    std::uint32_t frequency = 0;  ///< gets that used it since it was admitted, the admitting one included
-    std::uint32_t position = nowhere;  ///< the policy's own: where it keeps the item
+    std::uint64_t last = 0;            ///< number of the last get that used it (x.last of 001)
+    double weight = 0;                 ///< by the TouchRule
+    std::uint32_t frequency = 0;       ///< gets that used it since its admission, including that one
+    std::uint32_t position = nowhere;  ///< where the policy keeps the item
     std::uint64_t bytes = 0;           ///< payload
-    double worth = 1;                  ///< what a use of it saves, against other items
+    double benefit = 1;                ///< what a use of it saves, relative to other items
 
-    /// The least that it occupies in the buffer: whole CPU cache lines.
+    /// Its least size in the buffer: whole CPU cache lines.
     std::uint64_t footprint_bytes() const noexcept { return (bytes + 63) & ~std::uint64_t{63}; }
 };
 
-/// What each use of an item does to its weight: weight = weight * keep + add.
+/// The effect of a use on an item's weight: weight = weight * keep + add.
 struct TouchRule {
     double keep = 0;
     double add = 0;
 };
 
-/// What a policy may ask of the cache it serves.
+/// A policy's view of its cache.
 class EvictionView {
   public:
-    /// One slot of the index seen as a circular array, for policies that sample it.
+    /// A slot of the index as a circular array, for policies that sample it.
     struct Slot {
         bool occupied = false;
-        EvictionItem* item = nullptr;  ///< nullptr when nothing there may be evicted
+        EvictionItem* item = nullptr;  ///< nullptr if it holds nothing evictable
     };
 
     virtual std::uint64_t slot_count() const = 0;
     virtual Slot slot(std::uint64_t position) const = 0;
-    /// The item's identity, which outlives its eviction (mixed bits).
+    /// The item's hashed identity, which is valid beyond its eviction.
     virtual std::uint64_t key(const EvictionItem& item) const = 0;
-    /// Gets so far, the running one included (i of 001).
+    /// Gets so far, including the present one (i of 001).
     virtual std::uint64_t gets() const = 0;
     /// Average size of the gets so far (C_w.ags of 001).
     virtual double average_get_bytes() const = 0;
     /// Free bytes of the buffer adjacent to the item (d_c of 001).
     virtual std::uint64_t adjacent_free_bytes(const EvictionItem& item) const = 0;
-    /// What the application says the item is worth.
+    /// The application's score of the item.
     virtual double application_score(const EvictionItem& item) const = 0;
     /// Bytes of the whole buffer.
     virtual std::uint64_t capacity_bytes() const = 0;
@@ -68,7 +66,7 @@ class EvictionView {
     ~EvictionView() = default;
 };
 
-/// Candidates for eviction, those to leave first in front, and what finding them cost.
+/// Candidates for eviction, the first to go first, and the cost of the search.
 struct EvictionCandidates {
     std::vector<EvictionItem*> items;
     std::uint64_t visited = 0;
@@ -84,27 +82,27 @@ class EvictionPolicy {
   public:
     virtual ~EvictionPolicy() = default;
 
-    /// A miss asks to admit `item`: set its weight from what is remembered of it.
+    /// A miss asks to admit `item`: sets its weight from the ghost memory.
     virtual void arrive(EvictionItem& item) = 0;
-    /// The item was not admitted after all; it goes away.
+    /// The item was not admitted.
     virtual void rejected(const EvictionItem&) noexcept {}
-    /// The item is cached: it may be evicted from now on.
+    /// The item is cached and may be evicted.
     virtual void insert(EvictionItem& item) = 0;
-    /// An inserted item goes away: evicted to make room, or forgotten (stale, overwritten).
+    /// The item is removed: evicted to make room, or invalidated.
     virtual void erase(EvictionItem& item, bool evicted) noexcept = 0;
 
-    /// What the item is worth; the least goes first. Only comparable within one moment.
+    /// The item's score; the lowest is evicted first. Scores compare only at the same moment.
     virtual double score(const EvictionItem& item) const = 0;
-    /// Appends up to `count` distinct inserted items in the order in which they should leave.
+    /// Appends up to `count` distinct items in eviction order.
     virtual void candidates(std::size_t count, EvictionCandidates& out) = 0;
 
-    /// Whether it looks for candidates in the slots of the index, and counts the empty ones.
+    /// Whether it samples the slots of the index, and counts empty ones.
     virtual bool visits_slots() const noexcept { return false; }
-    /// True when scores add up and a newcomer has to be worth more than what it displaces.
+    /// Whether scores add up, and a newcomer must be worth more than its victims.
     virtual bool weighs_newcomers() const noexcept { return false; }
-    /// What a free byte is worth, in units of score (only asked when weighs_newcomers()).
+    /// Score of a free byte (only if weighs_newcomers()).
     virtual double score_per_byte() const { return 0; }
-    /// What would be lost (and won) is known: what was evicted for a newcomer, and how many bytes that gave.
+    /// Reports the victims' score, and the bytes that their eviction gave.
     virtual void displaced(double /*score*/, std::uint64_t /*bytes*/) {}
 
     const TouchRule& touch_rule() const noexcept { return touch_rule_; }
@@ -121,8 +119,8 @@ struct EvictionOptions {
     std::uint64_t seed = 1;
 };
 
-/// The policy of that name (see eviction_policy_names()).
-/// \throws Error naming the allowed ones when there is none of that name
+/// Makes the policy of that name (see eviction_policy_names()).
+/// \throws Error for an unknown name, with the allowed ones
 std::unique_ptr<EvictionPolicy> make_eviction_policy(std::string_view name, const EvictionView& view,
                                                      const EvictionOptions& options);
 

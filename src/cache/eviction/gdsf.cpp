@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // GreedyDual-Size with frequency (Cherkasova 1998):
-//     H(x) = L(at its last use) + frequency(x) worth(x) / size(x),
-// the least H goes first, and L rises to the H of what was evicted last. Exact: L only rises, so H only rises
-// with use, and a hit writes the L of its moment into the item (TouchRule) without reordering anything.
+//     H(x) = L(at its last use) + frequency(x) benefit(x) / size(x)
+// The lowest H is evicted first, and L rises to the H of the last victim. Exact: L only rises, so H only
+// rises with use. A hit writes the present L into the item (TouchRule) without reordering.
 
 #include <algorithm>
 
@@ -23,8 +23,8 @@ class GdsfPolicy final : public HeapPolicy<GdsfPolicy> {
         HeapPolicy::erase(item, evicted);
     }
     double rank(const EvictionItem& item) const noexcept {
-        return item.weight +
-               static_cast<double>(item.frequency) * item.worth / static_cast<double>(item.footprint_bytes());
+        return item.weight + static_cast<double>(item.frequency) * item.benefit /
+                                 static_cast<double>(item.footprint_bytes());
     }
 };
 

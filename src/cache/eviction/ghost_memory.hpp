@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What is remembered of items that are not cached: one number per key, 16 bytes each, bounded.
+// Ghosts: one number per key of items that are not cached, 16 bytes each, bounded.
 //
-// Four keys share a CPU cache line; when it is full the least number is forgotten. Memory is taken for a few
-// when the first item is remembered, and for four times as many when there are half as many keys as lines.
+// Four keys share a CPU cache line; a full line drops its least number. Memory is allocated for a few keys at
+// first, and fourfold when the lines hold half a key each on average.
 
 #include <algorithm>
 #include <array>
@@ -18,21 +18,21 @@ namespace nearfetch {
 
 class GhostMemory {
   public:
-    /// Room for about `keys`; what is remembered is kept as far as it fits.
+    /// Sets the number of keys; keeps what fits.
     void set_capacity(std::uint64_t keys) {
         most_lines_ = std::bit_ceil(keys / ways + 1);
         if (lines_.size() > most_lines_) take(most_lines_);
     }
-    /// Takes the memory for all of them now.
+    /// Allocates the memory for all keys.
     void take_all() { take(most_lines_); }
 
-    /// Without memory to be had less is remembered, or nothing.
+    /// When memory is exhausted, less or nothing is remembered.
     void remember(std::uint64_t key, double number) noexcept {
         if (2 * remembered_ >= lines_.size() && lines_.size() < most_lines_) grow();
         if (!lines_.empty()) put({key | 1, number});
     }
 
-    /// The number, which is then forgotten.
+    /// Returns the number and forgets it.
     std::optional<double> recall(std::uint64_t key) noexcept {
         if (lines_.empty()) return std::nullopt;
         for (Ghost& ghost : line_of(key))
@@ -95,7 +95,7 @@ class GhostMemory {
 
     std::vector<Line> lines_;
     std::uint64_t most_lines_ = 1;
-    std::uint64_t remembered_ = 0;  ///< keys
+    std::uint64_t remembered_ = 0;  ///< number of keys
 };
 
 }  // namespace nearfetch

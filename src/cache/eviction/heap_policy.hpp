@@ -5,8 +5,7 @@
 
 namespace nearfetch {
 
-/// A policy whose items stand in exact order of a rank that only rises with use. `Derived` has `double
-/// rank(item)`.
+/// A policy with an exact order by a rank that only rises with use. `Derived` has `double rank(item)`.
 template <class Derived>
 class HeapPolicy : public EvictionPolicy {
   public:
@@ -16,7 +15,7 @@ class HeapPolicy : public EvictionPolicy {
     void candidates(std::size_t count, EvictionCandidates& out) override {
         const std::size_t before = out.items.size();
         heap_.least(count, out.items, [this](const EvictionItem& item) { return derived().rank(item); });
-        // Nothing is searched for: what is looked at is an item.
+        // Every examined slot holds an item.
         out.visited += out.items.size() - before;
         out.nonempty += out.items.size() - before;
     }

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A priority queue whose ranks may rise behind its back.
+// A priority queue whose ranks may rise without notice.
 //
-// A hit raises an item's rank but may not spend time on a queue. So the queue keeps the rank that was right
-// when the item was queued last, a lower bound, and corrects it only when the item comes to the front: the
-// front item with a correct rank is exactly the least of all. An item knows its place
-// (EvictionItem::position), so any can be taken out.
+// A hit raises an item's rank but may not reorder a queue. So the queue keeps the rank of the last insertion,
+// a lower bound. It corrects the rank when the item comes to the front. The front item with a correct rank is
+// the minimum. An item knows its position (EvictionItem::position), so any item can be removed.
 
 #include <algorithm>
 #include <cstddef>
@@ -38,8 +37,7 @@ class LazyHeap {
         sink(moved.item->position);
     }
 
-    /// The item with the least current rank, or nullptr. `rank(item)` never lies below what insert() was
-    /// given.
+    /// The item with the lowest current rank, or nullptr. `rank(item)` is at least what insert() was given.
     template <class Rank>
     EvictionItem* front(Rank&& rank) {
         if (nodes_.empty()) return nullptr;
@@ -52,7 +50,7 @@ class LazyHeap {
         }
     }
 
-    /// Appends the `count` least items in order.
+    /// Appends the `count` lowest items in order.
     template <class Rank>
     void least(std::size_t count, std::vector<EvictionItem*>& out, Rank&& rank) {
         const std::size_t begin = out.size();
@@ -70,7 +68,7 @@ class LazyHeap {
             insert(*out[begin + i], taken_[i]);
     }
 
-    /// Appends the least item and others that are among the least, as far as the queue knows. Much cheaper.
+    /// Appends the lowest item and others that are low by their recorded ranks. Much cheaper.
     template <class Rank>
     void nearly_least(std::size_t count, std::vector<EvictionItem*>& out, Rank&& rank) {
         if (count == 0 || front(rank) == nullptr) return;
@@ -78,7 +76,7 @@ class LazyHeap {
             out.push_back(nodes_[at].item);
     }
 
-    /// Changes all ranks by a rising function.
+    /// Applies an increasing function to all ranks.
     template <class Function>
     void transform(Function&& function) {
         for (Node& node : nodes_)
@@ -86,7 +84,7 @@ class LazyHeap {
     }
 
     std::size_t size() const noexcept { return nodes_.size(); }
-    /// Any item: the ranks say nothing of the position.
+    /// The item at a heap position, in no particular order.
     EvictionItem* at(std::size_t position) const noexcept { return nodes_[position].item; }
 
   private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Exact LRU. The order is that of `last`; the lazy heap spares a hit the list move that LRU usually costs.
+// Exact LRU, ordered by `last`. With the lazy heap a hit needs no list operation.
 
 #include "cache/eviction/heap_policy.hpp"
 #include "cache/eviction/policies.hpp"

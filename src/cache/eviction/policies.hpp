@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The makers of the policies, for the registry.
+// Factories of the policies, for the registry.
 
 #include <memory>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The positional half of the paper's score alone (R_P). Baseline of 001, Fig. 10 and 11.
+// Only the positional half of the paper's score (R_P). A baseline of 001, Fig. 10 and 11.
 #include "cache/eviction/policies.hpp"
 #include "cache/eviction/sampling.hpp"
 

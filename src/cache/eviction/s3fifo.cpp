@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// S3-FIFO (Yang et al., SOSP 2023): a small queue (a tenth of the bytes) through which newcomers pass, a main
-// queue for those that were used again meanwhile, and a memory of the keys that left the small queue, which
-// go to the main queue when they come back. Sizes count as in the authors' byte-sized variant: queues are
-// bounded in bytes.
+// S3-FIFO (Yang et al., SOSP 2023). Newcomers enter a small queue (a tenth of the bytes). Items that are used
+// there move to the main queue. Keys that leave the small queue are remembered as ghosts; if they return they
+// enter the main queue. Queues are bounded in bytes, as in the authors' byte-sized variant.
 
 #include <algorithm>
 #include <vector>
@@ -26,7 +25,7 @@ class S3FifoPolicy final : public EvictionPolicy {
 
     void arrive(EvictionItem& item) override {
         ghosts_.set_capacity(view_.slot_count());
-        // A key stays remembered for as many departures as the main queue has items.
+        // A ghost lives for as many departures as the main queue has items.
         const std::optional<double> left = ghosts_.recall(view_.key(item));
         item.weight = left && departures_ - *left <= std::max(1.0, static_cast<double>(count_[main])) ? 1 : 0;
         touch_rule_ = {1.0, 0.0};
@@ -58,7 +57,7 @@ class S3FifoPolicy final : public EvictionPolicy {
     }
 
     void candidates(std::size_t count, EvictionCandidates& out) override {
-        // Memory first: what was taken out has to come back.
+        // Allocated first: removed items have to be reinserted.
         const std::uint64_t most = std::min<std::uint64_t>(count, count_[small] + count_[main]);
         std::vector<std::uint32_t> taken;
         taken.reserve(most);
@@ -92,7 +91,7 @@ class S3FifoPolicy final : public EvictionPolicy {
     static constexpr std::uint32_t small = 0, main = 1;
     static constexpr std::uint32_t most_uses = 3;
 
-    /// nodes_[small] and nodes_[main] are the queues' ends: newer of an end is the oldest item.
+    /// nodes_[small] and nodes_[main] are sentinels: `newer` of a sentinel is the oldest item.
     struct Node {
         EvictionItem* item = nullptr;
         std::uint32_t seen = 0;  ///< item->frequency up to which uses were counted

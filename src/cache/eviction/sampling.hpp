@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Victim selection by sampling the index (001, section III-D): visit I_w[i..i+M-1] from a random i, keep
-// scanning until there is an entry among the visited, take the lowest score. The policies that do so differ
-// in their score alone.
+// Eviction by sampling the index (001, section III-D): visits I_w[i..i+M-1] from a random i, continues until
+// an entry is found, and takes the lowest score. Policies that sample differ only in their score.
 
 #include <algorithm>
 
@@ -18,8 +17,8 @@ class SamplingPolicy : public EvictionPolicy {
     void erase(EvictionItem& item, bool) noexcept override { item.position = EvictionItem::nowhere; }
 
     bool visits_slots() const noexcept override { return true; }
-    /// Each candidate costs one sample, as each eviction of the paper does. A sample that only has candidates
-    /// that were chosen before is widened, as one is that has none.
+    /// One sample per candidate, as the paper has one per eviction. A sample without new candidates is
+    /// widened, like an empty one.
     void candidates(std::size_t count, EvictionCandidates& out) override {
         count = std::min(count, most_samples);
         const std::uint64_t slots = view_.slot_count();

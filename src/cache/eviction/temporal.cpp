@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The temporal half of the paper's score alone (R_T): an LRU over a sample. Baseline of 001, Fig. 10 and 11.
+// Only the temporal half of the paper's score (R_T): a sampled LRU. A baseline of 001, Fig. 10 and 11.
 #include "cache/eviction/policies.hpp"
 #include "cache/eviction/sampling.hpp"
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Large gets and puts (000, section VII: "improve the performance of large PUTs and GETs"). They are
-// aggregated already, so they go straight between the network and the program's memory, in as few messages as
-// without a cache and not rounded to lines; and they neither fill the pages nor flush them. A get takes from
-// the pages what these have at its beginning, what was written and not sent yet, and whatever is long enough
-// to be worth another message. A put updates the pages that it meets, and what it overwrites need not be
-// written back any more.
+// Bulk gets and puts (000, section VII: "improve the performance of large PUTs and GETs"). They are
+// aggregated already, so they bypass the pages: straight between the network and the program's memory, in as
+// few messages as without a cache, and not rounded to lines. They neither fill nor flush the cache. A get
+// copies from pages what they have at its beginning, all dirty bytes, and any resident run that is longer
+// than a message is worth. A put updates the pages that it meets; what it overwrites needs no write-back.
 
 #include <algorithm>
 
@@ -17,17 +16,17 @@ namespace nearfetch {
 
 namespace {
 
-constexpr std::uint64_t island_bytes = 8192;  ///< resident bytes for which a get is cut in two
+constexpr std::uint64_t least_resident_bytes = 8192;  ///< Resident runs of this length split a get in two.
 
 }  // namespace
 
-/// What has to be fetched next, or the dirty page that has to be written back before.
+/// The next range to fetch, or the dirty page to write back first.
 struct PageCache::Gap {
     ByteRange range;
     const Page* blocked = nullptr;
 };
 
-// Copies what is there from where the request has come to. \return where that ends
+// Copies resident bytes from the request's position on. \return the end of these
 std::uint64_t PageCache::copy_prefix(const TaskClock& task, GetRequest& r) noexcept {
     std::uint64_t at = r.next_;
     while (at < r.range().end) {
@@ -56,8 +55,8 @@ std::uint64_t PageCache::copy_prefix(const TaskClock& task, GetRequest& r) noexc
 PageCache::Gap PageCache::gap_at(const TaskClock& task, const GetRequest& r) noexcept {
     const std::uint64_t begin = r.next_;
     Gap gap{{begin, r.range().end}, nullptr};
-    std::uint64_t island = begin;  // where the resident bytes begin that end at `island_end`
-    std::uint64_t island_end = begin;
+    std::uint64_t resident_begin = begin;  // start of the resident run that ends at `resident_end`
+    std::uint64_t resident_end = begin;
     table_.for_each(
         r.target, begin >> page_shift_, (gap.range.end - 1) >> page_shift_, [&](std::uint32_t index) {
             const Page& page = pages_[index];
@@ -71,16 +70,16 @@ PageCache::Gap PageCache::gap_at(const TaskClock& task, const GetRequest& r) noe
                 const bool written =
                     page.dirty != Page::nothing && dirty_.any(page.dirty, at - base, line_end - base);
                 if (written) {
-                    // At the beginning it is neither valid nor written wholly: copy_prefix() had it.
+                    // Neither resident nor fully dirty: copy_prefix() stopped here.
                     gap.range.end = at;
                     if (at == begin) gap.blocked = &page;
                     return false;
                 }
                 if (is_valid) {
-                    if (island_end != at) island = at;
-                    island_end = line_end;
-                    if (island_end - island >= island_bytes) {
-                        gap.range.end = island;
+                    if (resident_end != at) resident_begin = at;
+                    resident_end = line_end;
+                    if (resident_end - resident_begin >= least_resident_bytes) {
+                        gap.range.end = resident_begin;
                         return false;
                     }
                 }
@@ -92,13 +91,13 @@ PageCache::Gap PageCache::gap_at(const TaskClock& task, const GetRequest& r) noe
 }
 
 Step PageCache::get_bulk(const TaskClock& task, GetRequest& r) {
-    settle();
+    merge_fetched();
     r.next_ = copy_prefix(task, r);
     if (r.next_ == r.range().end) return {};
     const Gap gap = gap_at(task, r);
-    if (gap.blocked != nullptr) return clean(gap.blocked->dirty, r.turn_);
-    Operation* const before = in_the_way(r.target, gap.range);
-    if (before != nullptr && !may_hold(*before, r.turn_)) return held_up_by(*before, r.turn_);
+    if (gap.blocked != nullptr) return clean(gap.blocked->dirty, r.ticket_);
+    Operation* const before = find_conflict(r.target, gap.range);
+    if (before != nullptr && !may_hold(*before, r.ticket_)) return wait_behind(*before, r.ticket_);
     Operation& op = operations_.begin(Operation::Kind::get, r.target, gap.range);
     op.bulk_ = true;
     op.buffer = r.to + (gap.range.begin - r.offset);
@@ -108,7 +107,7 @@ Step PageCache::get_bulk(const TaskClock& task, GetRequest& r) {
     return before == nullptr ? start(op) : hold(op);
 }
 
-// A page with bytes that the put replaces and that are still to be written back; nullptr: none.
+// A page with dirty bytes that the put replaces; nullptr: none.
 const Page* PageCache::written_within(const PutRequest& r) noexcept {
     const Page* written = nullptr;
     for_each_page(r.target, r.range(), [&](const Page& page) {
@@ -120,7 +119,7 @@ const Page* PageCache::written_within(const PutRequest& r) noexcept {
     return written;
 }
 
-// The pages follow the put.
+// Updates the pages that the put meets.
 void PageCache::update(const PutRequest& r) noexcept {
     for_each_page(r.target, r.range(), [&](Page& page) {
         const std::uint64_t base = page.number << page_shift_;
@@ -134,11 +133,12 @@ void PageCache::update(const PutRequest& r) noexcept {
 
 Step PageCache::put_bulk(PutRequest& r) {
     if (r.next_ == r.offset) {
-        if (Operation* const op = in_the_way(r.target, r.range())) return held_up_by(*op, r.turn_);
-        // What arrives goes around the written bytes to who waits for it; so these have to stay until then.
+        if (Operation* const op = find_conflict(r.target, r.range())) return wait_behind(*op, r.ticket_);
+        // An outstanding GET delivers around dirty bytes, so these have to stay until it is complete.
         if (Operation* const op = fetching(r.target, r.range()))
             if (const Page* const written = written_within(r))
-                return may_hold(*op, r.turn_) ? clean(written->dirty, r.turn_) : held_up_by(*op, r.turn_);
+                return may_hold(*op, r.ticket_) ? clean(written->dirty, r.ticket_)
+                                                : wait_behind(*op, r.ticket_);
         update(r);
         forget_merges(r.target, r.range());
         Operation& op = operations_.begin(Operation::Kind::put, r.target, r.range());

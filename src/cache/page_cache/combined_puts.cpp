@@ -13,8 +13,8 @@ std::uint32_t pages_in(std::uint64_t capacity_bytes) {
     return static_cast<std::uint32_t>(std::max<std::uint64_t>(capacity_bytes / CombinedPuts::page_bytes, 1));
 }
 
-/// Calls visit(number, begin, end) for the part of the range in each page, until it returns false; returns
-/// whether it never did.
+/// Calls visit(number, begin, end) for the part of the range in each page until it returns false. \return
+/// whether it never did
 template <class Visitor>
 bool for_each_part(ByteRange range, Visitor&& visit) {
     constexpr std::uint64_t bytes = CombinedPuts::page_bytes;
@@ -75,7 +75,7 @@ bool CombinedPuts::for_each_here(Rank target, ByteRange range, Visitor&& visit) 
             const std::uint32_t page = find(target, number);
             return page == nothing || visit(page, begin, end);
         });
-    // A large range has more pages than there are.
+    // A large range spans more pages than the target has here.
     for (std::uint32_t page = first_page(target); page != nothing; page = pages_[page].next) {
         const std::uint64_t base = pages_[page].number * page_bytes;
         const std::uint64_t begin = std::max(base, range.begin), end = std::min(base + page_bytes, range.end);
@@ -123,7 +123,7 @@ std::span<const ByteRange> CombinedPuts::take(Rank target, std::span<std::byte> 
     std::size_t taken = 0;
     while (taken < sorted_.size() && take_page(sorted_[taken], room))
         ++taken;
-    // The others stay, in their order.
+    // The other pages stay, in their order.
     first_page(target) = taken < sorted_.size() ? sorted_[taken] : nothing;
     for (std::size_t i = 0; i < sorted_.size(); ++i) {
         const std::uint32_t page = sorted_[i];
@@ -138,7 +138,7 @@ std::span<const ByteRange> CombinedPuts::take(Rank target, std::span<std::byte> 
     return runs_;
 }
 
-/// \return whether all of it was taken
+/// \return whether all of the page was taken
 bool CombinedPuts::take_page(std::uint32_t page, Room& room) noexcept {
     const std::uint64_t base = pages_[page].number * page_bytes;
     for (std::uint64_t begin = 0; (begin = dirty_.next_set(page, begin)) < page_bytes;) {

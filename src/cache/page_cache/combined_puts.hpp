@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Small puts of a window on their way to being few large ones: the write-back half of 000's cache (section
-// III-B and III-C) without the rest of it. Bytes are combined in pages, one dirty bit per byte; what is
-// taken out is every written byte once, with its last value, in runs as long as they are contiguous. No byte
-// that was not put ever leaves.
+// The store of the write combiner: small puts of a window, waiting to become few large messages. It is the
+// write-back half of 000's cache (sections III-B and III-C). Bytes are combined in pages with one dirty bit
+// per byte. Each written byte leaves once, with its last value, in maximal contiguous runs.
 //
-// Two differences to the page cache's own dirty pages. Nothing is read here, so pages have no valid lines and
-// need no PUT under way to be remembered: what is taken out is packed into the message's memory, and the page
-// is free at once. And pages do not leave one by one when there are too many: where a message costs
-// microseconds, one of hundreds of runs costs hardly more than one of a single run, so a target's pages leave
-// together.
+// Two differences to the page cache's dirty pages. Nothing is read here, so pages have no valid lines, and a
+// page is free as soon as its bytes are packed into a message. And all pages of a target leave together: a
+// message of hundreds of runs costs hardly more than a message of one.
 
 #include <cstddef>
 #include <cstdint>
@@ -28,46 +25,46 @@ class CombinedPuts {
   public:
     static constexpr std::uint64_t page_bytes = 1024;
 
-    /// \param capacity_bytes of pages, at least one
+    /// \param capacity_bytes of pages, at least one page
     /// \throws std::bad_alloc
     CombinedPuts(Rank ranks, std::uint64_t capacity_bytes);
 
-    /// Pages that a range touches, and pages that are free.
+    /// Pages that a range spans, and free pages.
     static constexpr std::uint64_t pages_of(ByteRange range) noexcept {
         return (range.end - 1) / page_bytes - range.begin / page_bytes + 1;
     }
     std::uint64_t free_pages() const noexcept { return pages_.size() - dirty_.count(); }
     std::uint64_t capacity_bytes() const noexcept { return pages_.size() * page_bytes; }
 
-    /// Takes over the bytes. \pre they touch no more pages than are free, or have their pages already
+    /// Stores bytes. \pre their pages exist, or enough pages are free
     void add(Rank target, ByteRange range, const std::byte* from) noexcept;
 
-    /// Whether something waits for that target (for any).
+    /// Whether bytes of any target, or of that target, are stored.
     bool any() const noexcept { return dirty_.count() != 0; }
     bool any(Rank target) const noexcept { return first_page(target) != nothing; }
-    /// Whether any byte of the range does.
+    /// Whether any byte of the range is stored.
     bool any(Rank target, ByteRange range) const noexcept;
-    /// Copies the range if all of its bytes are here.
+    /// Copies the range if all its bytes are stored. \return whether they are
     bool read(Rank target, ByteRange range, std::byte* to) const noexcept;
 
-    /// Forgets the bytes of the range.
+    /// Drops the bytes of the range.
     void discard(Rank target, ByteRange range) noexcept;
 
-    /// Moves what waits for that target to `to`, one run after the other in the order of their offsets, as
-    /// much of it as has room there and is no more than most_runs runs. \pre `to` is not empty
+    /// Moves the target's bytes to `to`, run by run in offset order, up to its size and most_runs runs. \pre
+    /// `to` is not empty
     /// \return the runs; valid until the next call
     std::span<const ByteRange> take(Rank target, std::span<std::byte> to) noexcept;
 
     static constexpr std::size_t most_runs = 1024;
 
   private:
-    /// What the dirty entry of the same index belongs to.
+    /// Metadata of the dirty entry with the same index.
     struct Page {
         Rank target = 0;
         std::uint64_t number = 0;
-        std::uint32_t next = nothing;  ///< of the target's
+        std::uint32_t next = nothing;  ///< next page of the target
     };
-    /// Room that is left in a message.
+    /// Space left in a message.
     struct Room {
         std::byte* to;
         std::uint64_t bytes;
@@ -80,8 +77,8 @@ class CombinedPuts {
     const std::byte* memory_of(std::uint32_t page) const noexcept {
         return memory_.get() + page * page_bytes;
     }
-    /// Calls visit(page, begin, end) for the part of the range in each page that is here, until it returns
-    /// false; returns whether it never did.
+    /// Calls visit(page, begin, end) for each stored page of the range until it returns false. \return
+    /// whether it never did
     template <class Visitor>
     bool for_each_here(Rank target, ByteRange range, Visitor&& visit) const;
     std::uint32_t find(Rank target, std::uint64_t number) const noexcept;
@@ -96,7 +93,7 @@ class CombinedPuts {
     std::vector<std::uint32_t> first_;  ///< by target
     std::vector<std::uint32_t> sorted_;
     std::vector<ByteRange> runs_;
-    std::uint32_t last_ = nothing;  ///< the page that was written last
+    std::uint32_t last_ = nothing;  ///< the page written last
 };
 
 }  // namespace nearfetch

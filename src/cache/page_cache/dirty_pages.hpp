@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Which bytes of which pages were written and wait for their PUT: one bit per byte, for a limited number of
-// pages (000, section III-B). Entries stand in the order of their last write, because the one that was not
-// written for longest goes first when another page needs an entry.
+// Dirty bytes that wait for their PUT: one bit per byte, for a limited number of pages (000, section III-B).
+// Entries are ordered by their last write. The least recently written one is cleaned first when another page
+// needs an entry.
 
 #include <algorithm>
 #include <bit>
@@ -31,7 +31,7 @@ class DirtyPages {
     bool full() const noexcept { return spare_ == nothing; }
     std::uint32_t count() const noexcept { return count_; }
 
-    /// An entry, without bits, for that page. \pre not full()
+    /// Makes an empty entry for a page. \pre not full()
     std::uint32_t attach(std::uint32_t page) noexcept {
         NF_EXPECT(!full());
         const std::uint32_t entry = spare_;
@@ -52,15 +52,15 @@ class DirtyPages {
     }
 
     std::uint32_t page(std::uint32_t entry) const noexcept { return entries_[entry].page; }
-    /// Entries attached until now; and how many had been when that one was.
+    /// Number of attachments so far; and the number at this entry's attachment.
     std::uint64_t attached() const noexcept { return attached_; }
     std::uint64_t attached(std::uint32_t entry) const noexcept { return entries_[entry].attached; }
-    /// The entry that was not written for longest.
+    /// The least recently written entry.
     std::uint32_t oldest() const noexcept { return oldest_; }
-    /// The next one in the order of writes.
+    /// The next entry in the order of last writes.
     std::uint32_t newer(std::uint32_t entry) const noexcept { return entries_[entry].newer; }
 
-    /// Marks the bytes [begin, end) as written. \pre begin < end
+    /// Marks the bytes [begin, end) as dirty. \pre begin < end
     void set(std::uint32_t entry, std::uint64_t begin, std::uint64_t end) noexcept {
         if (entry != newest_) {
             take(entry);
@@ -95,18 +95,18 @@ class DirtyPages {
         return bits == 0;
     }
 
-    /// The first byte from `from` on that is written (is not), or page_bytes.
+    /// The first dirty (or clean) byte from `from` on, or page_bytes.
     std::uint64_t next_set(std::uint32_t entry, std::uint64_t from) const noexcept {
         return next(entry, from, 0);
     }
     std::uint64_t next_clear(std::uint32_t entry, std::uint64_t from) const noexcept {
         return next(entry, from, ~std::uint64_t{0});
     }
-    /// Where the run of written bytes that ends at the page's end begins; page_bytes when there is none.
+    /// Start of the dirty run at the page's end; page_bytes if there is none.
     std::uint64_t tail_begin(std::uint32_t entry) const noexcept {
         std::uint64_t begin = page_bytes_;
         while (begin > 0 && all(entry, begin - 1, begin)) {
-            // Whole words at once.
+            // Whole words at a time.
             if ((begin & 63) == 0 && bits_[entry * words_ + begin / 64 - 1] == ~std::uint64_t{0})
                 begin -= 64;
             else
@@ -120,11 +120,11 @@ class DirtyPages {
         std::uint64_t attached = 0;
         std::uint32_t page = nothing;
         std::uint32_t older = nothing;
-        std::uint32_t newer = nothing;  ///< or the next spare one
+        std::uint32_t newer = nothing;  ///< or the next free one
     };
 
-    /// Calls visit(word, mask) for the words that have [begin, end), until it returns false; returns whether
-    /// it never did.
+    /// Calls visit(word, mask) for the words that hold [begin, end) until it returns false. \return whether
+    /// it never did
     template <class Visitor>
     static bool for_words(std::uint64_t begin, std::uint64_t end, Visitor&& visit) noexcept {
         while (begin < end) {

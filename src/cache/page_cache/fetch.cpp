@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gets and prefetches: what is there of a range, what has to be fetched, and what becomes of it when it
-// arrives (000, sections III-A and III-C).
+// Gets and prefetches: what is resident of a range, what has to be fetched, and how it enters the pages (000,
+// sections III-A and III-C).
 
 #include <algorithm>
 #include <bit>
@@ -22,10 +22,11 @@ std::uint64_t last_of(LineMask lines) noexcept {
 std::uint64_t count_of(LineMask lines) noexcept {
     return lines == 0 ? 0
                       : static_cast<unsigned>(
-                            std::popcount(lines));  // mostly 0, and a call where there is no instruction
+                            // std::popcount is a call on processors without the instruction
+                            std::popcount(lines));
 }
 
-/// Calls visit(first, last) for each run of lines side by side.
+/// Calls visit(first, last) for each run of adjacent lines.
 template <class Visitor>
 void for_each_run(LineMask lines, Visitor&& visit) noexcept {
     while (lines != 0) {
@@ -42,12 +43,12 @@ void for_each_run(LineMask lines, Visitor&& visit) noexcept {
 Step PageCache::get(const TaskClock& task, GetRequest& r) {
     NF_EXPECT(r.size_bytes > 0 && r.target >= 0 && r.readable.contains(r.range()) &&
               r.range().end <= offsets_end);
-    const bool bulk = r.around || r.size_bytes >= config_.bulk_bytes;
+    const bool bulk = r.bypass_pages || r.size_bytes >= config_.bulk_bytes;
     while (r.next_ < r.range().end) {
         const Step step = bulk ? get_bulk(task, r) : get_window(task, r);
         if (step.kind != Step::Kind::done) return step;
     }
-    // What the program waits for is on its way; now what it may want later.
+    // The program's own GETs are started; read-ahead comes after them.
     while (r.mark_ != 0 && operations_.spare() > operations_kept_) {
         const ByteRange range = read_ahead_.next(r.mark_, r.target, r.readable);
         if (range.empty()) break;
@@ -75,7 +76,7 @@ PageCache::Window PageCache::plan_lookup(const TaskClock& task, Rank target, Byt
         LineMask arriving = 0;
         if (page != nullptr) {
             if (fresh(task, *page)) absent &= ~page->valid();
-            // What was written and is read again needs nothing else of its line.
+            // Reading back dirty bytes needs nothing else of their line.
             if (page->dirty != Page::nothing)
                 for (LineMask left = absent; left != 0; left &= left - 1) {
                     const std::uint64_t line = first_of(left);
@@ -91,27 +92,27 @@ PageCache::Window PageCache::plan_lookup(const TaskClock& task, Rank target, Byt
     return window;
 }
 
-// Brings a request forward by what one operation can fetch.
+// Advances a request by what one operation can fetch.
 Step PageCache::get_window(const TaskClock& task, GetRequest& r) {
     const std::uint64_t first_line = r.next_ >> line_shift_;
     const std::uint64_t end = std::min(r.range().end, (first_line + lines_per_operation_) << line_shift_);
     const LineMask all = line_mask(0, ((end - 1) >> line_shift_) - first_line);
     const std::uint64_t number = r.next_ >> page_shift_;
-    // Nothing there at all is the common case of those that find() did not serve.
+    // Common case: find() failed because there is no page.
     Window window{{r.next_, end}, first_line, all};
     if (number != (end - 1) >> page_shift_ || operations_.spare() == 0 ||
         lookup(r.target, number) != nullptr) {
-        settle();
+        merge_fetched();
         window = plan_lookup(task, r.target, window.range);
     }
     if (window.arriving != 0)
-        if (Operation* const op = arrival(r, window)) return held_up_by(*op, r.turn_);
+        if (Operation* const op = arrival(r, window)) return wait_behind(*op, r.ticket_);
     if (window.missing == 0) {
         copy_resident(r, window);
         r.next_ = end;
         return {};
     }
-    // A PUT to these lines must not be overtaken by their GET.
+    // The network may reorder a PUT and a later GET of these lines.
     ByteRange lines = line_bytes_of(first_line + first_of(window.missing),
                                     first_line + last_of(window.missing), r.readable);
     if (config_.wait_for_writes) {
@@ -119,28 +120,28 @@ Step PageCache::get_window(const TaskClock& task, GetRequest& r) {
         if (step.kind != Step::Kind::done) return step;
         lines = {lines.begin & ~page_mask_, ((lines.end - 1) | page_mask_) + 1};
     }
-    Operation* const before = in_the_way(r.target, lines);
-    if (before != nullptr && !may_hold(*before, r.turn_)) return held_up_by(*before, r.turn_);
+    Operation* const before = find_conflict(r.target, lines);
+    if (before != nullptr && !may_hold(*before, r.ticket_)) return wait_behind(*before, r.ticket_);
     Operation& op = plan_fetch(task, r, window);
     if (window.missing != all) copy_resident(r, window);
     r.next_ = end;
     return before == nullptr ? start(op) : hold(op);
 }
 
-// Who is fetching lines of the window already. Not for ever: a task that polls a line would hold up the
-// others that want it, because whenever they look it has asked again. \return nullptr when all of these
-// operations were begun after the request first had to wait for one
+// The operation that already fetches lines of the window. A task that polls a line would make others wait for
+// ever, because it always fetches again. So the request skips operations that began after its first wait.
+// \return nullptr if there is no other
 Operation* PageCache::arrival(GetRequest& r, const Window& window) noexcept {
     for (Operation* op : operations_.gets()) {
-        if (op->wanted_ == 0 || r.turn_.is_before(*op) || op->target != r.target ||
+        if (op->wanted_ == 0 || r.ticket_.is_before(*op) || op->target != r.target ||
             !op->range().overlaps(window.range))
             continue;
         const std::uint64_t base = op->offset >> line_shift_;
         if ((recounted(op->wanted_, base, window.first_line) & window.arriving) == 0) continue;
         if (r.late_ != op->id) {
             r.late_ = op->id;
-            const LineMask ahead = recounted(op->wanted_ & ~op->delivery_, base, window.first_line);
-            counters_.prefetch_late += count_of(window.arriving & ahead);
+            const LineMask speculative = recounted(op->wanted_ & ~op->delivery_, base, window.first_line);
+            counters_.prefetch_late += count_of(window.arriving & speculative);
         }
         r.waited_ = true;
         op->awaited_ = true;
@@ -149,13 +150,13 @@ Operation* PageCache::arrival(GetRequest& r, const Window& window) noexcept {
     return nullptr;
 }
 
-// The paper's way (III-C): what was written to the pages of the range goes first.
+// As in the paper (III-C): write back the range's dirty pages first.
 Step PageCache::write_back(GetRequest& r, ByteRange range) noexcept {
     Step step;
     for_each_part(range, [&](const Part& part) {
         const Page* const page = lookup(r.target, part.number);
         if (page != nullptr && page->dirty != Page::nothing && step.kind == Step::Kind::done)
-            step = clean(page->dirty, r.turn_);
+            step = clean(page->dirty, r.ticket_);
     });
     return step;
 }
@@ -171,22 +172,22 @@ void PageCache::copy_resident(GetRequest& r, const Window& window) {
             copy_bytes(r.to + (part.offset + begin - part.begin - r.offset), data(page) + begin, end - begin);
         });
         queues_.used(page);
-        if (page.mark != 0 && (page.ahead & resident) != 0) trigger(r, page, part.offset);
+        if (page.mark != 0 && (page.speculative & resident) != 0) trigger(r, page, part.offset);
         use(page, resident);
     });
 }
 
-// A page with the trigger mark is read.
+// The first use of a page with a trigger mark.
 void PageCache::trigger(GetRequest& r, Page& page, std::uint64_t offset) noexcept {
     const std::uint8_t mark = page.mark;
     page.mark = 0;
-    // Without a time of its own the request began when the last operation was complete.
+    // Without a start time of its own the request began at the last completion.
     const std::uint64_t asked = r.ticks != 0 ? r.ticks : completed_ticks_;
     const std::uint64_t waited = r.late_ == 0 ? 0 : completed_ticks_ > asked ? completed_ticks_ - asked : 1;
-    if (read_ahead_.touched(mark, page.target, offset, asked, waited)) r.mark_ = mark;
+    if (read_ahead_.record_use(mark, page.target, offset, asked, waited)) r.mark_ = mark;
 }
 
-// The lines that are read along when a second line of a page is read separately.
+// The remaining lines of the page. They are read when a second line of it is read separately.
 LineMask PageCache::rest_of_page(const TaskClock& task, GetRequest& r, const Page& page, LineMask missing,
                                  int& direction) const {
     if (!config_.read_ahead || page.valid() == 0 || page.mark != 0 || !fresh(task, page)) return 0;
@@ -235,7 +236,7 @@ Operation& PageCache::plan_fetch(const TaskClock& task, GetRequest& r, const Win
     return op;
 }
 
-// An operation for what is missing of the range, if that can be fetched now.
+// An operation for what is missing of the range, if it can start now.
 Operation* PageCache::plan_read_ahead(const TaskClock& task, Rank target, ByteRange range, ByteRange readable,
                                       std::uint8_t mark) {
     const std::uint64_t first_line = range.begin >> line_shift_;
@@ -250,7 +251,7 @@ Operation* PageCache::plan_read_ahead(const TaskClock& task, Rank target, ByteRa
     Operation& op = operations_.begin(Operation::Kind::get, target, lines);
     op.wanted_ = missing >> first_of(missing);
     op.merge_ = ~LineMask{0};
-    op.ahead_ = true;
+    op.speculative_ = true;
     op.mark_ = mark;
     op.stamp_ = now_;
     op.acquired_ = task.acquired;
@@ -260,7 +261,7 @@ Operation* PageCache::plan_read_ahead(const TaskClock& task, Rank target, ByteRa
 Step PageCache::prefetch(const TaskClock& task, PrefetchRequest& r) {
     const ByteRange range{std::max(r.range.begin, r.readable.begin), std::min(r.range.end, r.readable.end)};
     NF_EXPECT(r.range.begin < offsets_end);
-    settle();
+    merge_fetched();
     if (r.next_ == r.range.begin) ++counters_.hints;
     r.next_ = std::max(r.next_, range.begin);
     while (r.next_ < range.end) {
@@ -282,7 +283,7 @@ void PageCache::started(Operation& op, std::uint64_t now_ticks) noexcept {
     NF_EXPECT(op.state_ == Operation::State::planned);
     op.state_ = Operation::State::started;
     op.started_ticks_ = now_ticks;
-    settle();
+    merge_fetched();
     if (op.kind == Operation::Kind::put) {
         ++counters_.put_messages;
         counters_.put_message_bytes += op.size_bytes;
@@ -290,7 +291,7 @@ void PageCache::started(Operation& op, std::uint64_t now_ticks) noexcept {
     }
     ++counters_.get_messages;
     counters_.get_message_bytes += op.size_bytes;
-    if (op.ahead_) ++counters_.prefetch_messages;
+    if (op.speculative_) ++counters_.prefetch_messages;
     if (op.bulk_) return;
     admit(op);
     if (op.get_ == nullptr || op.get_->fetched_) return;
@@ -300,7 +301,7 @@ void PageCache::started(Operation& op, std::uint64_t now_ticks) noexcept {
     if (mark != 0) op.get_->mark_ = mark;
 }
 
-// The bookkeeping while the bytes travel: pages for the lines, evicting others when needed.
+// Bookkeeping while the bytes travel: makes pages for the lines, by eviction if needed.
 void PageCache::admit(Operation& op) noexcept {
     LineMask admitted = 0;
     const std::uint64_t base = op.offset >> line_shift_;
@@ -345,24 +346,24 @@ void PageCache::complete(Operation& op, int status, std::uint64_t now_ticks) noe
         operations_.end(op);
         return;
     }
-    settle();
+    merge_fetched();
     completed_ticks_ = now_ticks;
     if (op.state_ == Operation::State::planned) op.wanted_ = 0;  // it was never admitted
     if (status != 0) op.merge_ = 0;
     if ((op.get_ != nullptr || op.awaited_) && !op.bulk_ && status == 0 && now_ticks > op.started_ticks_)
         read_ahead_.latency(now_ticks - op.started_ticks_);
-    operations_.land(op);
-    landed_ = &op;
-    if (op.get_ == nullptr) return settle();
+    operations_.finish(op);
+    unmerged_ = &op;
+    if (op.get_ == nullptr) return merge_fetched();
     if (!op.bulk_ && status == 0) deliver(op);
     if (op.get_->status == 0) op.get_->status = status;
     --op.get_->outstanding_;
 }
 
-// What landed last enters its pages, except where that is overtaken.
-void PageCache::settle() noexcept {
-    if (landed_ == nullptr) return;
-    Operation& op = *std::exchange(landed_, nullptr);
+// Merges the last completed GET into its pages, except lines that were overwritten or invalidated meanwhile.
+void PageCache::merge_fetched() noexcept {
+    if (unmerged_ == nullptr) return;
+    Operation& op = *std::exchange(unmerged_, nullptr);
     const std::uint64_t base = op.offset >> line_shift_;
     if (op.wanted_ != 0)
         for_each_part(op.range(), [&](const Part& part) {
@@ -379,13 +380,13 @@ void PageCache::settle() noexcept {
             });
             page.arriving &= ~lines;
             page.ready |= merged & delivered;
-            page.ahead |= merged & ~delivered;
+            page.speculative |= merged & ~delivered;
             counters_.prefetch_unused += count_of(lines & ~delivered & ~merged);
         });
     operations_.end(op);
 }
 
-// Copies into a page, around what was written there.
+// Copies into a page, around its dirty bytes.
 void PageCache::copy_clean(const Page& page, std::uint64_t begin, std::uint64_t end,
                            const std::byte* from) noexcept {
     std::byte* const to = data(page);
@@ -400,7 +401,7 @@ void PageCache::copy_clean(const Page& page, std::uint64_t begin, std::uint64_t 
     }
 }
 
-// Gives who waits what it missed, with what this process has written there.
+// Copies what the waiting get missed, with this process's dirty bytes on top.
 void PageCache::deliver(const Operation& op) noexcept {
     const std::uint64_t base = op.offset >> line_shift_;
     const GetRequest& r = *op.get_;
@@ -424,7 +425,7 @@ void PageCache::deliver(const Operation& op) noexcept {
     });
 }
 
-// Copies what was written of the range and is not back yet.
+// Copies the range's bytes that are dirty or in an outstanding PUT.
 void PageCache::copy_written(const Page& page, std::uint64_t begin, std::uint64_t end,
                              std::byte* to) const noexcept {
     for (std::uint64_t at = dirty_.next_set(page.dirty, begin); at < end;) {

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Operations: the GETs and PUTs that core wants to have done, and what it has to know until they are.
+// Operations: the GETs and PUTs that the cache asks for, and their state until they are done.
 //
-// The network never touches a page. What is fetched lands in the operation's own memory and is merged into
-// the pages later; what is written back is copied there first. So a page may be written, read and even
-// evicted while one of its operations is under way, one message can serve several pages that stand anywhere,
-// and a transport has to understand nothing but (rank, offset, size, memory). The copy costs some 20 ns per
-// page; of what somebody waited for, it is made when he has his bytes, best while the next GET travels. Large
-// gets and puts use the program's memory in place of the operation's.
+// The network never accesses a page. Fetched bytes land in the operation's buffer and are merged into pages
+// later. Bytes to write are copied to the buffer first. So a page may be read, written and evicted during its
+// operations, one message can serve several pages, and a transport needs only (rank, offset, size, memory).
+// The copy is made while the next GET travels, if possible. Bulk gets and puts use the program's memory in
+// place of the buffer.
 //
-// There is a fixed number of them, which is also what throttles the network.
+// The number of operations is fixed, which also throttles the network.
 
 #include <cstddef>
 #include <cstdint>
@@ -25,7 +24,7 @@ namespace nearfetch {
 struct GetRequest;
 struct PutRequest;
 
-/// Names an operation for ever; an Operation itself is used again.
+/// Unique for ever; Operation objects are reused.
 using OperationId = std::uint64_t;
 
 struct Operation {
@@ -33,20 +32,20 @@ struct Operation {
     enum class State : std::uint8_t {
         idle,
         planned,  ///< to be started
-        held,     ///< to be started when what it has to wait for is complete (PageCache::next_due)
+        held,     ///< deferred: to be started when its predecessor is complete (PageCache::next_due)
         started,
-        landed,  ///< a GET that is complete, but not in its pages yet
-        failed,  ///< a PUT of written bytes that has to be started again
+        unmerged,  ///< a complete GET that is not yet in its pages
+        failed,    ///< a PUT of dirty bytes, to be started again
     };
 
-    // What the transport has to know.
+    // For the transport.
     Kind kind = Kind::get;
     Rank target = 0;
     std::uint64_t offset = 0;  ///< in the target's part
     std::uint64_t size_bytes = 0;
-    std::byte* buffer = nullptr;  ///< where the bytes go, or come from
+    std::byte* buffer = nullptr;  ///< destination or source of the bytes
     OperationId id = 0;
-    std::uint64_t handle = 0;  ///< the engine's, for what the transport needs
+    std::uint64_t handle = 0;  ///< for the engine and the transport
 
     ByteRange range() const noexcept { return {offset, offset + size_bytes}; }
 
@@ -55,26 +54,26 @@ struct Operation {
     friend class OperationTable;
 
     State state_ = State::idle;
-    bool bulk_ = false;       ///< moves the program's memory
-    bool ahead_ = false;      ///< fetches for a hint or for read-ahead alone
-    bool awaited_ = false;    ///< somebody waits for it since before it was complete
-    std::uint8_t mark_ = 0;   ///< for the pages that it fills: see Page::mark
-    std::uint32_t slot_ = 0;  ///< its place in the table's list of its kind
+    bool bulk_ = false;         ///< uses the program's memory
+    bool speculative_ = false;  ///< only for a prefetch or read-ahead
+    bool awaited_ = false;      ///< a request waited for it before it was complete
+    std::uint8_t mark_ = 0;     ///< trigger mark for its pages: see Page::mark
+    std::uint32_t slot_ = 0;    ///< index in the table's list of its kind
     std::byte* own_ = nullptr;
-    // Lines, counted from that of `offset`.
-    LineMask wanted_ = 0;  ///< to be admitted to pages; after that, the lines that are Page::arriving for it
-    LineMask merge_ = 0;   ///< of these, those that nothing has overtaken
+    // Line masks, counted from the line of `offset`.
+    LineMask wanted_ = 0;    ///< to be admitted to pages; later the lines that are Page::arriving for it
+    LineMask merge_ = 0;     ///< those of wanted_ that were not overwritten or invalidated
     LineMask delivery_ = 0;  ///< missing lines of `get_`
-    Stamp stamp_ = 0;        ///< when it was planned
-    Stamp acquired_ = 0;     ///< of the task that wanted it
+    Stamp stamp_ = 0;        ///< clock when it was planned
+    Stamp acquired_ = 0;     ///< last acquire of the requesting task
     std::uint64_t started_ticks_ = 0;
-    GetRequest* get_ = nullptr;  ///< who waits for it
+    GetRequest* get_ = nullptr;  ///< the request that waits for it
     PutRequest* put_ = nullptr;
 };
 
 class OperationTable {
   public:
-    /// \param memory of count * bytes_each bytes
+    /// \param memory count * bytes_each bytes
     OperationTable(std::uint32_t count, std::uint64_t bytes_each, std::byte* memory) : operations_(count) {
         spare_.reserve(count);
         for (auto& list : active_)
@@ -108,37 +107,37 @@ class OperationTable {
         auto& list = active_[static_cast<std::size_t>(kind)];
         op.slot_ = static_cast<std::uint32_t>(list.size());
         list.push_back(&op);
-        if (kind == Operation::Kind::put) put_places_ |= places_of(target, range);
+        if (kind == Operation::Kind::put) put_region_bits_ |= region_bits_of(target, range);
         return op;
     }
-    /// It is under way no more, but needed until it is ended.
-    void land(Operation& op) noexcept {
+    /// It is no longer outstanding, but needed until end().
+    void finish(Operation& op) noexcept {
         auto& list = active_[static_cast<std::size_t>(op.kind)];
         list[op.slot_] = list.back();
         list[op.slot_]->slot_ = op.slot_;
         list.pop_back();
-        op.state_ = Operation::State::landed;
+        op.state_ = Operation::State::unmerged;
     }
     void end(Operation& op) noexcept {
-        if (op.state_ != Operation::State::landed) land(op);
+        if (op.state_ != Operation::State::unmerged) finish(op);
         op.state_ = Operation::State::idle;
         spare_.push_back(&op);
     }
 
-    /// The PUT that was begun first of those that have bytes of the range; nullptr: none.
+    /// The oldest PUT with bytes of the range; nullptr: none.
     Operation* put_at(Rank target, ByteRange range) const noexcept {
-        if ((put_places_ & places_of(target, range)) == 0) return nullptr;
-        put_places_ = 0;
+        if ((put_region_bits_ & region_bits_of(target, range)) == 0) return nullptr;
+        put_region_bits_ = 0;
         Operation* first = nullptr;
         for (Operation* op : puts()) {
-            put_places_ |= places_of(op->target, op->range());
+            put_region_bits_ |= region_bits_of(op->target, op->range());
             if (op->target == target && op->range().overlaps(range) &&
                 (first == nullptr || op->id < first->id))
                 first = op;
         }
         return first;
     }
-    /// The operation that was begun first of all.
+    /// The oldest operation.
     Operation* oldest() const noexcept {
         Operation* first = nullptr;
         for (const auto& list : active_)
@@ -148,8 +147,8 @@ class OperationTable {
     }
 
   private:
-    /// A bit for each 4 KiB that the range touches, or all of them. Ranges without a common bit are apart.
-    static std::uint64_t places_of(Rank target, ByteRange range) noexcept {
+    /// A Bloom filter: a bit for each 4 KiB of the range. Ranges without a common bit are disjoint.
+    static std::uint64_t region_bits_of(Rank target, ByteRange range) noexcept {
         const std::uint64_t first = range.begin >> 12, last = (range.end - 1) >> 12;
         const std::uint64_t place = std::uint64_t{1} << (mixed_name(target, first) >> 58);
         if (first == last) return place;
@@ -159,8 +158,8 @@ class OperationTable {
 
     std::vector<Operation> operations_;
     std::vector<Operation*> spare_;
-    std::vector<Operation*> active_[2];     ///< by kind
-    mutable std::uint64_t put_places_ = 0;  ///< of the PUTs under way, and of some that were
+    std::vector<Operation*> active_[2];          ///< by kind
+    mutable std::uint64_t put_region_bits_ = 0;  ///< of outstanding PUTs, and some completed ones
     OperationId last_id_ = 0;
 };
 

@@ -49,7 +49,7 @@ const PageCacheConfig& checked(const PageCacheConfig& config) {
     return config;
 }
 
-// Of memory that is there before it is used. A cache that is larger gets the rest as it fills.
+// Memory touched at construction. A larger cache gets physical memory as it fills.
 constexpr std::uint64_t populated_bytes = 2ull << 20;
 
 std::uint32_t page_count(const PageCacheConfig& config) {
@@ -66,7 +66,7 @@ ReadAheadConfig read_ahead_config(const PageCacheConfig& config) {
     ReadAheadConfig result;
     result.page_bytes = config.page_bytes;
     result.group_pages = lines_per_operation(config) / lines;
-    // What is read ahead must not drive out what is in use.
+    // Read-ahead must not evict the working set.
     result.items_max = std::clamp(page_count(config) / 4, 1u, config.read_ahead_items);
     result.beyond_paper = config.read_ahead_beyond_paper;
     return result;
@@ -109,7 +109,7 @@ const std::byte* PageCache::find_unready(const TaskClock& task, Page& page, std:
                                          std::uint64_t size, LineMask lines) noexcept {
     const bool valid = fresh(task, page) && (page.valid() & lines) == lines;
     if (valid) {
-        if (page.mark != 0) return nullptr;  // get() tells the stream
+        if (page.mark != 0) return nullptr;  // get() reports the use to the stream
         use(page, lines);
     } else if (page.dirty == Page::nothing || !dirty_.all(page.dirty, skip, skip + size)) {
         return nullptr;
@@ -118,27 +118,27 @@ const std::byte* PageCache::find_unready(const TaskClock& task, Page& page, std:
     return data(page) + skip;
 }
 
-// The lines are used: those that were fetched ahead are from now on like the others.
+// Counts a use. Lines fetched speculatively become ordinary ones.
 void PageCache::use(Page& page, LineMask lines) noexcept {
-    const LineMask used = page.ahead & lines;
+    const LineMask used = page.speculative & lines;
     if (used == 0) return;
     counters_.prefetch_used += static_cast<unsigned>(std::popcount(used));
-    page.ahead &= ~used;
+    page.speculative &= ~used;
     page.ready |= used;
 }
 
 void PageCache::forget_lines(Page& page, LineMask lines) noexcept {
-    const LineMask unused = page.ahead & lines;
+    const LineMask unused = page.speculative & lines;
     page.ready &= ~lines;
     if (unused == 0) return;
     counters_.prefetch_unused += static_cast<unsigned>(std::popcount(unused));
-    page.ahead &= ~lines;
-    if (page.ahead != 0 || page.mark == 0) return;
+    page.speculative &= ~lines;
+    if (page.speculative != 0 || page.mark == 0) return;
     read_ahead_.unused(page.mark, page.target);
     page.mark = 0;
 }
 
-// A page for that number, which has none; nullptr when every page is in use.
+// Makes a page for that number. \return nullptr if every page is in use \pre there is none
 Page* PageCache::make_page(Rank target, std::uint64_t number) noexcept {
     std::uint32_t index;
     if (!spare_.empty()) {
@@ -178,12 +178,12 @@ void PageCache::acquire(Rank target, ByteRange range) noexcept {
 }
 
 void PageCache::forget(Rank target, ByteRange range) noexcept {
-    settle();
+    merge_fetched();
     for_each_page(target, range, [&](Page& page) { forget_lines(page, lines_within(page, range)); });
     forget_merges(target, range);
 }
 
-// What is being fetched of the range will not enter pages.
+// Outstanding fetches of the range will not enter pages.
 void PageCache::forget_merges(Rank target, ByteRange range) noexcept {
     for (Operation* op : operations_.gets())
         if (op->merge_ != 0 && op->target == target && op->range().overlaps(range))
@@ -196,10 +196,10 @@ PageCacheCounters PageCache::counters() const noexcept {
     return all;
 }
 
-std::uint64_t PageCache::lines_ahead() const noexcept {
+std::uint64_t PageCache::speculative_lines() const noexcept {
     std::uint64_t lines = 0;
     for (const Page& page : pages_)
-        if (page.target >= 0) lines += static_cast<unsigned>(std::popcount(page.ahead));
+        if (page.target >= 0) lines += static_cast<unsigned>(std::popcount(page.speculative));
     return lines;
 }
 
@@ -209,18 +209,18 @@ void PageCache::check_invariants() const {
         std::fprintf(stderr, "nearfetch: page cache: %s\n", what);
         std::abort();
     };
-    // Fetched, and not in their pages yet.
+    // Fetched, and not yet merged.
     std::vector<const Operation*> fetches;
     for (const Operation* op : operations_.gets())
         if (op->state_ == Operation::State::started) fetches.push_back(op);
-    if (landed_ != nullptr) fetches.push_back(landed_);
+    if (unmerged_ != nullptr) fetches.push_back(unmerged_);
     std::uint32_t used = 0, dirty = 0;
     for (const Page& page : pages_) {
         if (page.target < 0) continue;
         ++used;
         const auto index = static_cast<std::uint32_t>(&page - pages_.data());
         ensure(table_.find(page.target, page.number) == index, "page is not in the table");
-        ensure((page.ready & page.ahead) == 0, "line is ready and ahead");
+        ensure((page.ready & page.speculative) == 0, "line is ready and ahead");
         ensure((page.valid() & page.arriving) == 0, "valid line is fetched");
         ensure(page.stamp <= now_, "page from the future");
         LineMask arriving = 0;
@@ -247,7 +247,7 @@ void PageCache::check_invariants() const {
     std::uint64_t under_way = 0;
     for (const Operation* op : fetches)
         under_way += static_cast<unsigned>(std::popcount(op->wanted_ & ~op->delivery_));
-    ensure(all.prefetch_lines == all.prefetch_used + all.prefetch_unused + lines_ahead() + under_way,
+    ensure(all.prefetch_lines == all.prefetch_used + all.prefetch_unused + speculative_lines() + under_way,
            "count of lines ahead");
 }
 

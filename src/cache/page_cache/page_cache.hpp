@@ -1,57 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The page cache: remote memory in pages of lines, written back later (000, Ferguson and Buettner).
+// The page cache: remote memory in pages of lines, with write-back (000, Ferguson and Buettner).
 //
-// Pages of 1024 bytes have 16 lines of 64 bytes. A get that finds its lines costs find(): a lookup. What a
-// get misses is fetched in whole lines, never beyond the readable range that comes with the request. A put is
-// written into the page and its bytes are marked; they leave as PUTs of contiguous runs when too many pages
-// are dirty or at a release. An acquire only moves the task's clock. There is one cache per thread, shared by
-// the thread's tasks, so no lock; all memory is taken at the start.
+// A page has 1024 bytes, a line 64. A hit is find(), a lookup. A miss fetches whole lines within the readable
+// range. A put writes into the page and sets dirty bits; dirty runs leave as PUTs at a release, or when too
+// many pages are dirty. An acquire only advances the task's clock. There is one cache per thread, shared by
+// its tasks, without locks. All memory is allocated at construction. The cache moves no bytes: the caller
+// executes the steps of a request until it is done.
 //
-// Core moves no bytes. A request is driven by asking for its next step until it is done:
-//
-//     if (const std::byte* bytes = cache.find(task, target, offset, size)) ...   // hit
 //     GetRequest request(target, offset, size, to, part, ticks());
 //     for (Step step; (step = cache.get(task, request)).kind != Step::Kind::done;)
-//         if (step.kind == Step::Kind::start) {
-//             step.operation->handle = transport.start(*step.operation);
-//             cache.started(*step.operation, ticks());      // all the bookkeeping, while the bytes travel
-//         } else {
-//             while (cache.in_flight(step)) {
-//                 transport.wait(...);
-//                 cache.complete(operation, status, ticks());
-//                 while (Operation* due = cache.next_due()) ...         // start it, as above
-//             }
-//         }
+//         start step.operation, then cache.started(); or wait, cache.complete(), and start all next_due()
 //
-// While one task waits another may use the cache; whatever it does there, the next step is worked out anew
-// from what is there then. A fetch delivers to its request itself, whether or not there was room for its
-// lines, so nobody depends on a page staying where it is, and nobody can be starved by an eviction. Nor by a
-// task that begins one operation after the other on its lines: what has waited for those that were there
-// before it takes its place in the line, and is started by whoever sees the one before it complete.
+// While one task waits, others may use the cache; the next step is computed anew. A fetch delivers to its
+// request even if its lines get no page, so evictions starve nobody. Nor do tasks that poll the same lines: a
+// request that has waited defers its own operation behind the outstanding ones.
 //
-// Sections of 000 and where they are: two-level lookup and 2Q (III-B) page_table.hpp, page_queues.hpp; dirty
-// bits (III-B) dirty_pages.hpp; read-ahead (III-A) read_ahead.hpp; get, put, clean, release, acquire (III-C)
-// fetch.cpp and write_back.cpp; large gets and puts (VII) bulk.cpp; adaptive prefetch (VII)
-// prefetch_distance.hpp. Where it differs, by default, and why:
-//  - Operations have memory of their own (operation.hpp). So conflicts are a matter of lines and bytes, not
-//    of pages, and fewer: a small put waits for none. A get waits for a PUT under way to its own lines, a
-//    write-back for a GET under way of its lines and for an earlier PUT of its bytes, any of them because the
-//    network may reorder. Bytes that were written and not yet sent need no write-back before the rest of
-//    their line can be read: what arrives is merged around them. (wait_for_writes: as the paper, write back
-//    and wait.)
-//  - Adjacent pages share messages, both ways, up to 4 KiB (combine_pages = false: one page per message).
-//  - Read-ahead goes backwards and by strides, too, at a distance that adapts (read_ahead_beyond_paper).
-//  - A page has one stamp, no line of it is older; 000 keeps first and last for reads and writes. The writes'
-//    numbers are not needed when the operations under way, which are few, are looked through instead.
-//  - A line that was wholly written stays readable after its write-back.
-//  - Large gets and puts neither fill the cache nor flush it: they use and update what is there.
-//  - Acquire and release may be limited to a range.
+// Parts: lookup and 2Q (III-B) page_table.hpp, page_queues.hpp; dirty bits (III-B) dirty_pages.hpp;
+// read-ahead (III-A) read_ahead.hpp; get, put, clean, release (III-C) fetch.cpp, write_back.cpp; bulk
+// transfers and adaptive prefetch (VII) bulk.cpp, prefetch_distance.hpp. Differences to 000, each with its
+// reason:
+// - Operations have buffers (operation.hpp). Conflicts are by lines and bytes, not by pages, and rarer.
+// - Fetched data is merged around dirty bytes (wait_for_writes: writes them back first, as the paper does).
+// - Adjacent pages share messages up to 4 KiB (combine_pages), which saves messages.
+// - A page has one stamp in place of 000's first and last numbers: outstanding operations are few and
+// searched.
+// - Fully written lines stay valid, bulk transfers bypass pages, and acquire and release may be limited to a
+// range.
 //
-// The engine also completes, whenever it looks, what nobody waits for: prefetches and write-backs.
-//
-// Pointers from find() are valid until the next call that is not find(). Not thread safe.
+// Pointers from find() are valid until the next call that is not find(). Not thread-safe.
 
 #include <nearfetch/detail/base/page_cache_config.hpp>
 #include <vector>
@@ -73,78 +51,74 @@ namespace nearfetch {
 
 class PageCache {
   public:
-    /// \throws Error when a value makes no sense, or the memory is not to be had
+    /// \throws Error for an invalid configuration, or when memory is exhausted
     explicit PageCache(const PageCacheConfig& config);
     PageCache(const PageCache&) = delete;
     PageCache& operator=(const PageCache&) = delete;
 
-    /// The bytes of the range when they are in one page, fresh for the task, else nullptr. Counts a hit.
-    /// \pre size > 0
+    /// The range's bytes if they are in one page and fresh for the task, else nullptr. Counts a hit. \pre
+    /// size > 0
     const std::byte* find(const TaskClock& task, Rank target, std::uint64_t offset,
                           std::uint64_t size) noexcept;
-    /// Writes into a page that is dirty already; false when put() has to be asked. Counts a put.
+    /// Writes into a page that is already dirty. Counts a put. \return false: call put()
     bool write(Rank target, std::uint64_t offset, std::uint64_t size, const std::byte* from) noexcept;
 
-    /// False: nothing of the range is cached or on its way, nor will be before the next call that is not
-    /// const.
+    /// False: nothing of the range is cached or being fetched, until the next non-const call.
     bool has_pages(Rank target, std::uint64_t offset, std::uint64_t size) const noexcept {
         const std::uint64_t number = offset >> page_shift_;
         return number != (offset + size - 1) >> page_shift_ ||
                !(absent_.is(target, number) || table_.find(target, number) == PageTable::nothing);
     }
-    /// Brings what the last get has waited for into its pages now, if it touches the range. Otherwise that
-    /// happens while the next GET travels, or before anything else looks at the pages. \return whether find()
-    /// is worth another try
-    bool settle(Rank target, std::uint64_t offset, std::uint64_t size) noexcept {
-        if (landed_ == nullptr || landed_->target != target ||
-            !landed_->range().overlaps({offset, offset + size}))
+    /// Merges the last completed GET into its pages now, if it overlaps the range. Otherwise that happens
+    /// while the next GET travels, or before the pages are used. \return whether to retry find()
+    bool merge_fetched(Rank target, std::uint64_t offset, std::uint64_t size) noexcept {
+        if (unmerged_ == nullptr || unmerged_->target != target ||
+            !unmerged_->range().overlaps({offset, offset + size}))
             return false;
-        settle();
+        merge_fetched();
         return true;
     }
-    /// A get that find() did not serve. \pre size > 0, and the readable range has it
+    /// A get that find() did not serve. \pre size > 0, and the readable range covers it
     Step get(const TaskClock& task, GetRequest& request);
-    /// A put that write() did not do. Small ones are done without the network, unless an entry for dirty
-    /// bytes or a page has to be freed; large ones when their PUT is complete. \pre size > 0
+    /// A put that write() did not do. A small one needs the network only to free a dirty entry or a page. A
+    /// bulk one is done when its PUT is complete. \pre size > 0
     Step put(PutRequest& request);
     Step prefetch(const TaskClock& task, PrefetchRequest& request);
-    /// Until all that was written before is complete at its target. PUTs that failed are started again.
+    /// Done when all earlier writes are complete at their targets. Failed PUTs are started again.
     Step release(ReleaseRequest& request);
 
-    /// The task's later reads use nothing that was read earlier. O(1).
+    /// The task's later reads use nothing that was read before. O(1).
     void acquire(TaskClock& task) noexcept;
-    /// Nobody's later reads of the range use what was read earlier. Written bytes stay. O(pages there). What
-    /// goes around the cache (an atomic, a strided put) needs a release() of its range before and this after
-    /// it.
+    /// No later read of the range uses what was read before. Dirty bytes stay. O(pages of the range). An
+    /// access that bypasses the cache (an atomic, a strided put) needs a release() of its range before and
+    /// this after it.
     void acquire(Rank target, ByteRange range) noexcept;
 
     /// The transport has accepted the operation, at `now_ticks`.
     void started(Operation& operation, std::uint64_t now_ticks) noexcept;
-    /// It is complete: the bytes are in its buffer, or at the target. Also for one that could not be started.
-    /// \param status 0: success. A PUT of written bytes that failed is kept, and started again by whatever
-    /// waits for it; of a GET that failed nothing is kept.
+    /// The operation is complete, or could not be started.
+    /// \param status 0: success. A failed PUT of dirty bytes is kept and restarted by the next waiter. A
+    /// failed GET leaves nothing.
     void complete(Operation& operation, int status, std::uint64_t now_ticks) noexcept;
-    /// An operation that was held back and has to be started now; nullptr: none. To be asked after
-    /// complete().
+    /// A deferred operation that has to be started now; nullptr: none. Ask after each complete().
     Operation* next_due() noexcept;
-    /// Whether what the step waits for is still not complete.
+    /// Whether the operation that the step waits for is still outstanding.
     bool in_flight(const Step& step) const noexcept {
         const Operation& op = *step.operation;
         return op.id == step.id &&
                (op.state_ == Operation::State::started || op.state_ == Operation::State::held);
     }
-    /// All that is under way or to be started again.
+    /// Operations that are outstanding or to be restarted.
     std::size_t operations() const noexcept { return operations_.in_flight(); }
     Operation* oldest_operation() const noexcept { return operations_.oldest(); }
     const std::vector<Operation*>& gets_in_flight() const noexcept { return operations_.gets(); }
     const std::vector<Operation*>& puts_in_flight() const noexcept { return operations_.puts(); }
 
-    /// All counters up to now.
+    /// All counters so far.
     PageCacheCounters counters() const noexcept;
     const PageCacheConfig& config() const noexcept { return config_; }
-    /// What a loop has to know to choose how far ahead it gives its hints (PrefetchDistance): how long a GET
-    /// took that was waited for (0: none was yet), how many hints can be under way at a time, and how much
-    /// was asked for in vain, in lines and in hints that were dropped.
+    /// Feedback for PrefetchDistance: the latency of the last GET that was waited for (0: none yet), the
+    /// number of prefetches that may be outstanding, and the unused lines and dropped prefetches.
     std::uint64_t latency_ticks() const noexcept { return read_ahead_.latency_ticks(); }
     std::size_t hints_most() const noexcept { return config_.operations - operations_kept_; }
     std::uint64_t hints_in_vain() const noexcept {
@@ -152,9 +126,9 @@ class PageCache {
     }
     std::uint32_t pages() const noexcept { return queues_.count(); }
     std::uint32_t dirty_pages() const noexcept { return dirty_.count(); }
-    /// Lines that were fetched ahead and wait for their use.
-    std::uint64_t lines_ahead() const noexcept;
-    /// Walks everything; aborts with a message when something is not as it should be.
+    /// Lines that were fetched speculatively and not used yet.
+    std::uint64_t speculative_lines() const noexcept;
+    /// Checks everything. Aborts with a message on a fault.
     void check_invariants() const;
 
   private:
@@ -178,7 +152,7 @@ class PageCache {
     std::byte* data(const Page& page) const noexcept {
         return frames_ + (static_cast<std::uint64_t>(&page - pages_.data()) << page_shift_);
     }
-    /// The page that has all of the range, or nullptr. `last` is tried first, and becomes that page.
+    /// The page that has all of the range, or nullptr. Tries `last` first, and sets it.
     Page* page_with(Page*& last, Rank target, std::uint64_t offset, std::uint64_t size) noexcept;
     const std::byte* find_unready(const TaskClock& task, Page& page, std::uint64_t skip, std::uint64_t size,
                                   LineMask lines) noexcept;
@@ -192,7 +166,7 @@ class PageCache {
     ByteRange line_bytes_of(std::uint64_t first_line, std::uint64_t last_line,
                             ByteRange readable) const noexcept;
 
-    // Pages' lives (page_cache.cpp).
+    // Pages (page_cache.cpp).
     Page* make_page(Rank target, std::uint64_t number) noexcept;
     void forget_lines(Page& page, LineMask lines) noexcept;
     void forget(Rank target, ByteRange range) noexcept;
@@ -213,21 +187,21 @@ class PageCache {
     void trigger(GetRequest& request, Page& page, std::uint64_t offset) noexcept;
     void admit(Operation& operation) noexcept;
     void deliver(const Operation& operation) noexcept;
-    void settle() noexcept;
+    void merge_fetched() noexcept;
     void copy_written(const Page& page, std::uint64_t begin, std::uint64_t end, std::byte* to) const noexcept;
     void copy_clean(const Page& page, std::uint64_t begin, std::uint64_t end, const std::byte* from) noexcept;
 
     // Puts and releases (write_back.cpp).
-    Step clean(std::uint32_t entry, Turn& turn) noexcept;
-    bool may_hold(const Operation& before, const Turn& turn) const noexcept;
+    Step clean(std::uint32_t entry, WaitTicket& ticket) noexcept;
+    bool may_hold(const Operation& before, const WaitTicket& ticket) const noexcept;
     Step hold(Operation& operation) noexcept;
     Operation& let_go(Operation& held) noexcept;
     Operation* predecessor(const Operation& held) const noexcept;
     void fail_held_gets(const Operation& put, int status, std::uint64_t now_ticks) noexcept;
     Operation* fetching(Rank target, ByteRange range) const noexcept;
-    Operation* in_the_way(Rank target, ByteRange range) const noexcept;
+    Operation* find_conflict(Rank target, ByteRange range) const noexcept;
     static Step wait_for(Operation& operation) noexcept;
-    Step held_up_by(Operation& operation, Turn& turn) noexcept;
+    Step wait_behind(Operation& operation, WaitTicket& ticket) noexcept;
     static Step start(Operation& operation) noexcept { return {Step::Kind::start, &operation, operation.id}; }
     struct Run;
     bool oldest_is_due() noexcept;
@@ -236,7 +210,7 @@ class PageCache {
     void take_run(const Run& run, Operation& operation) noexcept;
     void set_clean(Page& page, std::uint64_t begin, std::uint64_t end) noexcept;
 
-    // Large ones (bulk.cpp).
+    // Bulk transfers (bulk.cpp).
     Step get_bulk(const TaskClock& task, GetRequest& request);
     Step put_bulk(PutRequest& request);
     std::uint64_t copy_prefix(const TaskClock& task, GetRequest& request) noexcept;
@@ -245,9 +219,9 @@ class PageCache {
     const Page* written_within(const PutRequest& request) noexcept;
     void update(const PutRequest& request) noexcept;
 
-    // What a hit reads stands first.
-    Page* found_;    ///< the page that find() found last
-    Page* written_;  ///< the page that write() found last
+    // First: what a hit reads.
+    Page* found_;    ///< page of the last find()
+    Page* written_;  ///< page of the last write()
     std::byte* frames_;
     unsigned page_shift_;
     unsigned line_shift_;
@@ -255,23 +229,23 @@ class PageCache {
     PageCacheCounters counters_;
     std::vector<Page> pages_;
     PageTable table_;
-    PageName absent_;  ///< is not there: a miss asks for it several times
+    PageName absent_;  ///< a page known to be missing: a miss asks several times
     PageQueues queues_;
     DirtyPages dirty_;
 
     ReservedMemory memory_;
     OperationTable operations_;
-    std::uint32_t held_ = 0;       ///< operations in that state
-    Operation* landed_ = nullptr;  ///< the GET that is complete, but not in its pages yet
+    std::uint32_t held_ = 0;         ///< deferred operations
+    Operation* unmerged_ = nullptr;  ///< the complete GET that is not yet in its pages
     ReadAhead read_ahead_;
     std::vector<std::uint32_t> spare_;
     std::uint32_t lines_per_page_;
     std::uint32_t lines_per_operation_;
-    std::size_t operations_kept_;  ///< that prefetches leave for what somebody waits for
+    std::size_t operations_kept_;  ///< operations that prefetches leave free for misses
     Stamp now_ = 0;
     std::uint64_t completed_ticks_ = 0;
     PageCacheConfig config_;
-    Page nowhere_;  ///< what found_ and written_ point to when there is no page
+    Page nowhere_;  ///< target of found_ and written_ when there is no page
 };
 
 inline Page* PageCache::page_with(Page*& last, Rank target, std::uint64_t offset,

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Which page leaves when there is no room.
+// Eviction order of pages.
 //
-// 2Q as in 000, section III-B, and [14] there (Johnson and Shasha, VLDB 1994, the full version): newcomers
-// pass through Ain, a FIFO of a quarter of the pages; of those that leave it Aout remembers the name, half as
-// many as there are pages; who comes back while its name is remembered goes to Am, which is in the order of
-// last use. S3-FIFO (see cache/eviction/s3fifo.cpp) is the alternative.
+// 2Q as in 000, section III-B, and its reference [14] (Johnson and Shasha, VLDB 1994, full version). New
+// pages enter Ain, a FIFO of a quarter of the pages. Aout remembers the names of pages that left it, half as
+// many as there are pages. A page that returns while its name is remembered enters Am, in LRU order. S3-FIFO
+// (see cache/eviction/s3fifo.cpp) is the alternative.
 //
-// The policies of core/eviction are not used, because they serve items of any size by lists that may have to
-// grow: here all items are equal, known beforehand, and linked in place. Both policies are two FIFOs and
-// a memory of names, so they are one class; a use costs no call, and nothing at all while the same page is
-// used again. Pages that may not leave when their turn comes, because something is on its way to them or they
-// are dirty, go back to the end of their queue.
+// The policies of cache/eviction are not used. They serve items of any size in lists that may grow; pages are
+// equal, preallocated and linked in place. Both policies are two FIFOs and a memory of names, hence one
+// class. A use costs no call. A page that may not leave, because it is dirty or being fetched, goes back to
+// the end of its queue.
 
 #include <algorithm>
 #include <cstdint>
@@ -51,13 +50,13 @@ class PageQueues {
         push(back ? second : first, page);
     }
 
-    /// The page leaves, to make room.
+    /// The page is evicted.
     void erase(Page& page) noexcept {
         if (page.queue == first) names_.remember(name(page), static_cast<double>(++departures_));
         take(page);
     }
 
-    /// The page to leave next, of those that may; nullptr: none may.
+    /// The next page to evict among those that may leave; nullptr: none.
     template <class May>
     Page* victim(May&& may) noexcept {
         const bool from_first = policy_ == Policy::two_queues ? queues_[first].count > first_most_
@@ -85,7 +84,7 @@ class PageQueues {
 
     template <class May>
     Page* oldest(std::uint8_t queue, May&& may) noexcept {
-        // Each page is passed over at most as often as it was used, and once when it may not leave.
+        // A page is skipped at most as often as it was used, and once if it may not leave.
         const std::uint32_t rounds = policy_ == Policy::s3fifo ? most_uses + 1 : 1;
         for (std::uint32_t left = queues_[queue].count * rounds; left > 0; --left) {
             const std::uint32_t at = queues_[queue].oldest;
@@ -98,7 +97,7 @@ class PageQueues {
             } else if (may(page)) {
                 return &page;
             }
-            // Who may not leave waits at the other end, where the next search does not meet it again.
+            // Moved to the other end, where the next search does not meet it again.
             take(page);
             push(to, page);
         }

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Finds pages: the two-level lookup of 000, section III-B, with disjoint parts of the address at the two
-// levels. The upper part (a region of 16 pages) is hashed and finds a leaf, the lower part is the place in
-// the leaf. A leaf is one CPU cache line of page indices. The paper hashes at the second level, too, and
-// keeps lists there; a plain array has no lists to walk, and shows at once which neighbours of a page are
-// cached, which is what read-ahead, write-back of several pages and operations on ranges ask for. All memory
-// is taken at the start.
+// The two-level page lookup of 000, section III-B. The upper part of the page number (a region of 16 pages)
+// is hashed and finds a leaf; the lower part is the index in the leaf. A leaf is one CPU cache line of page
+// indices. The paper hashes at the second level too, and keeps lists there. A plain array needs no list, and
+// shows which neighbour pages are cached: read-ahead, write-back and range operations need that. All memory
+// is allocated at construction.
 
 #include <bit>
 #include <cstdint>
@@ -40,7 +39,7 @@ class PageTable {
         return leaf == nothing ? nothing : leaves_[leaf].pages[number & (leaf_pages - 1)];
     }
 
-    /// \pre it is not there, and there are fewer than pages_max
+    /// \pre it is not present, and there are fewer than pages_max
     void insert(Rank target, std::uint64_t number, std::uint32_t page) noexcept {
         std::uint32_t leaf = leaf_of(target, number >> leaf_shift);
         if (leaf == nothing) {
@@ -58,7 +57,7 @@ class PageTable {
         ++names_[leaf].used;
     }
 
-    /// \pre it is there
+    /// \pre it is present
     void erase(Rank target, std::uint64_t number) noexcept {
         std::uint32_t* link = &heads_[place(target, number >> leaf_shift)];
         while (!names_[*link].is(target, number >> leaf_shift))
@@ -72,8 +71,8 @@ class PageTable {
         spare_ = leaf;
     }
 
-    /// Calls visit(index) for the pages [first, last] of the target, in order; the visitor changes nothing
-    /// here, and returns false to stop.
+    /// Calls visit(index) for the target's pages [first, last], in order, until it returns false. The visitor
+    /// may not change the table.
     template <class Visitor>
     void for_each(Rank target, std::uint64_t first, std::uint64_t last, Visitor&& visit) const {
         for (std::uint64_t region = first >> leaf_shift; region <= last >> leaf_shift; ++region) {
@@ -93,7 +92,7 @@ class PageTable {
     struct Name {
         std::uint64_t region = 0;
         Rank target = 0;
-        std::uint32_t next = nothing;  ///< in the bucket, or among the spare ones
+        std::uint32_t next = nothing;  ///< in the bucket, or in the free list
         std::uint32_t used = 0;
 
         bool is(Rank t, std::uint64_t r) const noexcept { return region == r && target == t; }

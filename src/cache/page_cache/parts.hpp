@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Ranges cut into pages and lines, for the sources of the page cache.
+// Ranges cut into pages and lines, for the page cache's sources.
 
 #include <algorithm>
 #include <limits>
@@ -10,25 +10,25 @@
 
 namespace nearfetch {
 
-/// The part of a range that lies in one page.
+/// The part of a range in one page.
 struct PageCache::Part {
-    std::uint64_t number;  ///< the page's
+    std::uint64_t number;  ///< page number
     std::uint64_t begin;   ///< in the page
     std::uint64_t end;
-    std::uint64_t offset;      ///< of `begin` in the part
-    std::uint64_t first_line;  ///< of the page, in the part
-    LineMask lines;            ///< the page's lines that have bytes of the range
+    std::uint64_t offset;      ///< of `begin`, in the target's part
+    std::uint64_t first_line;  ///< of the page, in the target's part
+    LineMask lines;            ///< the page's lines with bytes of the range
 
     std::uint64_t size() const noexcept { return end - begin; }
 };
 
-/// What is there of a range of at most lines_per_operation_ lines. Masks count from `first_line`.
+/// The state of a range of at most lines_per_operation_ lines. Masks count from `first_line`.
 struct PageCache::Window {
     ByteRange range;
     std::uint64_t first_line;
     LineMask missing;
-    LineMask arriving = 0;   ///< of the missing ones
-    bool looked_up = false;  ///< else it has no page
+    LineMask arriving = 0;   ///< a subset of the missing lines
+    bool looked_up = false;  ///< false: it has no page
 };
 
 /// Calls visit(part) for each page of the range, in order.
@@ -47,7 +47,7 @@ void PageCache::for_each_part(ByteRange range, Visitor&& visit) const {
     }
 }
 
-/// Calls visit(page) for each page of the range that is cached, in no particular order. \pre it has bytes
+/// Calls visit(page) for each cached page of the range, in any order. \pre the range is not empty
 template <class Visitor>
 void PageCache::for_each_page(Rank target, ByteRange range, Visitor&& visit) {
     const std::uint64_t first = range.begin >> page_shift_;
@@ -63,7 +63,7 @@ void PageCache::for_each_page(Rank target, ByteRange range, Visitor&& visit) {
     });
 }
 
-/// The page's lines that have bytes of the range. \pre there is one
+/// The page's lines with bytes of the range. \pre there is one
 inline LineMask PageCache::lines_within(const Page& page, ByteRange range) const noexcept {
     const std::uint64_t base = page.number << page_shift_;
     const std::uint64_t begin = range.begin > base ? range.begin - base : 0;
@@ -71,14 +71,14 @@ inline LineMask PageCache::lines_within(const Page& page, ByteRange range) const
     return line_mask(begin >> line_shift_, (end - 1) >> line_shift_);
 }
 
-/// The operation's lines that have bytes of the range. \pre it moves pages' memory, and there is one
+/// The operation's lines with bytes of the range. \pre it is not bulk, and there is one
 inline LineMask PageCache::lines_within(const Operation& op, ByteRange range) const noexcept {
     const std::uint64_t base = op.offset >> line_shift_;
     return line_mask((std::max(range.begin, op.offset) >> line_shift_) - base,
                      ((std::min(range.end, op.range().end) - 1) >> line_shift_) - base);
 }
 
-/// The bytes of the lines, as far as they may be read.
+/// The bytes of the lines, clipped to the readable range.
 inline ByteRange PageCache::line_bytes_of(std::uint64_t first_line, std::uint64_t last_line,
                                           ByteRange readable) const noexcept {
     return {std::max(first_line << line_shift_, readable.begin),

@@ -6,7 +6,7 @@
 namespace nearfetch {
 
 void PrefetchDistance::latency(std::uint64_t ticks) noexcept {
-    // Near the least that is seen: the rest is queueing, which a longer distance would only add to.
+    // Tracks the minimum: the rest is queueing, which a longer distance would increase.
     const auto seen = static_cast<double>(ticks);
     latency_ticks_ =
         latency_ticks_ == 0 || seen < latency_ticks_
@@ -22,8 +22,8 @@ void PrefetchDistance::access(std::uint64_t now_ticks, std::uint64_t waited_tick
     has_last_ = true;
     last_end_ticks_ = now_ticks + waited_ticks;
     accesses_ += accesses;
-    // What is asked for now is used after distance() accesses: earlier there is nothing to be seen of it.
-    if (accesses_ >= std::max(round_least, 2 * distance())) settle();
+    // The effect of an adjustment shows after distance() accesses.
+    if (accesses_ >= std::max(interval_least, 2 * distance())) adjust();
 }
 
 std::uint32_t PrefetchDistance::guess(double gap_ticks) const noexcept {
@@ -32,7 +32,7 @@ std::uint32_t PrefetchDistance::guess(double gap_ticks) const noexcept {
         std::clamp(items, static_cast<double>(config_.least), static_cast<double>(config_.most)));
 }
 
-void PrefetchDistance::settle() noexcept {
+void PrefetchDistance::adjust() noexcept {
     const auto count = static_cast<double>(accesses_);
     const double gap = gap_sum_ / count;
     const double period = (gap_sum_ + waited_sum_) / count;
@@ -42,42 +42,41 @@ void PrefetchDistance::settle() noexcept {
     accesses_ = unused_ = 0;
     gap_sum_ = waited_sum_ = 0;
 
-    if (pause_left_ > 0 && --pause_left_ == 0) {
+    if (backoff_left_ > 0 && --backoff_left_ == 0) {
         ceiling_ = 0;
-        spare_ = config_.spare;
+        margin_ = config_.margin;
     }
     if (wasted) {
-        spare_ = 0;
+        margin_ = 0;
         distance_ = std::max(config_.least, distance_ / 2);
-        trying_ = false;
+        increasing_ = false;
         ceiling_ = distance_;
-        pause_left_ = pause;
+        backoff_left_ = backoff_intervals;
         return;
     }
     if (!late) {
-        trying_ = false;
+        increasing_ = false;
         if (distance_ > 2 * enough) distance_ = enough;
         return;
     }
-    if (trying_ && period > period_before_ * (1 - gain_least)) {
+    if (increasing_ && period > period_before_ * (1 - gain_least)) {
         distance_ = ceiling_ = before_;
-        pause_left_ = pause;
-        trying_ = false;
+        backoff_left_ = backoff_intervals;
+        increasing_ = false;
         bounded_ = true;
         return;
     }
-    // As far as the guess says, or a little if that is not far enough; not all at once, because the network
-    // may be the bound.
+    // Up to the guess, or a little more if that is too short. In steps, because bandwidth may be the limit.
     const std::uint32_t further = std::max(enough, distance_ + distance_ / 4 + 1);
     const std::uint32_t next = std::min(distance_ * (bounded_ ? 2 : 4), further);
     const std::uint32_t most = ceiling_ != 0 ? std::min(ceiling_, config_.most) : config_.most;
     if (distance_ >= most) {
-        trying_ = false;
+        increasing_ = false;
         return;
     }
     before_ = distance_;
     period_before_ = period;
-    trying_ = true;
+    increasing_ = true;
     distance_ = std::min(next, most);
 }
 

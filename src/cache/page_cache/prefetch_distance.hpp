@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// How far ahead to prefetch: the k of 000, Listing 7, chosen while the program runs (000, section VII).
+// The prefetch distance: the k of 000, Listing 7, chosen at run time (000, section VII).
 //
-// An item that is asked for d accesses before its use is there in time if d times the time per access is not
-// less than the latency. So the first guess is latency / gap: the latency of GETs that were waited for from
-// the start, and the program's own time between two accesses, waits taken out. (With the waits it would be a
-// guess that confirms itself: at any distance that is too short the program takes latency / distance per
-// access.) The guess is wrong where the network takes longer per message than the program per access: then no
-// distance is enough, and a longer one only fills queues. Hence the correction: while time is lost in waiting
-// the distance grows, at most to four times itself at a time, and when a step has not made the accesses
-// faster it is taken back and that is the ceiling for a while. Items that are never used halve it. How much
-// was waited counts, not how often: items that are asked for in a burst arrive in one, and only the first is
-// late.
+// A prefetch issued d accesses before its use is in time if d times the time per access is at least the
+// latency. So the guess is latency / gap. The latency is that of GETs that were waited for from their start.
+// The gap is the program's own time between accesses, without waits: with waits, any distance that is too
+// short would confirm itself.
 //
-// Pure: ticks are whatever unit the caller counts in.
+// The guess is too optimistic where the network's time per message exceeds the gap: then no distance
+// suffices, and a longer one only fills queues. So the distance grows while time is lost in waiting, at most
+// fourfold per step. A step that does not make accesses faster is undone, and becomes a ceiling for a backoff
+// period. Unused prefetches halve the distance. The measure is the time waited, not the number of waits:
+// prefetches issued in a burst also arrive in one, and only the first is late.
+//
+// Pure: ticks have any unit.
 
 #include <algorithm>
 #include <cstdint>
@@ -24,8 +24,8 @@ namespace nearfetch {
 struct PrefetchDistanceConfig {
     std::uint32_t least = 1;
     std::uint32_t most = 256;
-    std::uint32_t start = 4;  ///< before anything was measured
-    std::uint32_t spare = 0;  ///< more than are needed, unless they are not used
+    std::uint32_t start = 4;   ///< before the first measurement
+    std::uint32_t margin = 0;  ///< added to the needed distance, unless prefetches go unused
 };
 
 class PrefetchDistance {
@@ -33,50 +33,51 @@ class PrefetchDistance {
     explicit PrefetchDistance(const PrefetchDistanceConfig& config = {}) noexcept
         : config_(config),
           distance_(std::clamp(config.start, config.least, config.most)),
-          spare_(config.spare) {}
+          margin_(config.margin) {}
 
-    /// How many accesses ahead.
-    std::uint32_t distance() const noexcept { return std::min(distance_ + spare_, config_.most); }
+    /// The present distance, in accesses.
+    std::uint32_t distance() const noexcept { return std::min(distance_ + margin_, config_.most); }
 
-    /// A GET took that long, from its start until the data was there (not: until somebody asked).
+    /// A GET took that long, from its start to its completion.
     void latency(std::uint64_t ticks) noexcept;
-    /// Accesses to what was prefetched: the last began at `now_ticks`, and they had to wait for
-    /// `waited_ticks`: something came late if that is not 0.
+    /// Accesses to prefetched data. The last began at `now_ticks`; they waited `waited_ticks`, which is not 0
+    /// if data was late.
     void access(std::uint64_t now_ticks, std::uint64_t waited_ticks, std::uint32_t accesses = 1) noexcept;
-    /// Items were forgotten before they were used.
+    /// Items that were evicted before their use.
     void unused(std::uint32_t items) noexcept { unused_ += items; }
 
   private:
-    static constexpr std::uint32_t round_least = 4;  ///< accesses between two decisions
-    static constexpr double late_share = 0.02;       ///< of the time, spent in waiting
+    static constexpr std::uint32_t interval_least = 4;  ///< accesses per adjustment
+    static constexpr double late_share = 0.02;          ///< share of the time in waits that counts as late
     static constexpr double unused_share = 1.0 / 4;
-    static constexpr double gain_least = 0.02;     ///< a step has to make the accesses faster by that much
-    static constexpr std::uint32_t pause = 64;     ///< rounds until a ceiling is tried again
-    static constexpr double latency_weight = 0.1;  ///< of a new measurement above the mean
+    static constexpr double gain_least = 0.02;  ///< a step has to reduce the time per access by this share
+    /// adjustments before a ceiling is tried again
+    static constexpr std::uint32_t backoff_intervals = 64;
+    static constexpr double latency_weight = 0.1;  ///< weight of a new latency above the mean
 
-    void settle() noexcept;
+    void adjust() noexcept;
     std::uint32_t guess(double gap_ticks) const noexcept;
 
     PrefetchDistanceConfig config_;
     std::uint32_t distance_;
-    std::uint32_t spare_;
+    std::uint32_t margin_;
     double latency_ticks_ = 0;
     bool has_last_ = false;
-    std::uint64_t last_end_ticks_ = 0;  ///< when the last access was over
+    std::uint64_t last_end_ticks_ = 0;  ///< end of the last access
 
-    // The round.
+    // The sampling interval.
     std::uint32_t accesses_ = 0;
     std::uint32_t unused_ = 0;
     double gap_sum_ = 0;
     double waited_sum_ = 0;
 
-    // The last step up, until it has proved itself.
-    bool trying_ = false;
+    // The last increase, until it is confirmed.
+    bool increasing_ = false;
     std::uint32_t before_ = 0;
     double period_before_ = 0;
     std::uint32_t ceiling_ = 0;  ///< 0: none
-    bool bounded_ = false;       ///< there has been a ceiling
-    std::uint32_t pause_left_ = 0;
+    bool bounded_ = false;       ///< whether there was ever a ceiling
+    std::uint32_t backoff_left_ = 0;
 };
 
 }  // namespace nearfetch

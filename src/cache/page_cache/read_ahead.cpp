@@ -21,7 +21,7 @@ ReadAhead::ReadAhead(const ReadAheadConfig& config) : config_(config) {}
 
 ReadAhead::Mark ReadAhead::start(Rank target, bool by_pages, std::int64_t step, std::uint64_t origin,
                                  std::uint64_t size_bytes) noexcept {
-    // The stream that was not used for longest makes room.
+    // Replaces the least recently used stream.
     std::size_t mark = 1;
     for (std::size_t i = 2; i < streams_.size(); ++i)
         if (streams_[i].last_use < streams_[mark].last_use) mark = i;
@@ -33,7 +33,7 @@ ReadAhead::Mark ReadAhead::start(Rank target, bool by_pages, std::int64_t step, 
     stream.origin = origin;
     stream.size_bytes = size_bytes;
     stream.last_use = ++uses_;
-    // By pages at least two messages' worth, so that pages share messages.
+    // At least two messages of pages, so that pages share messages.
     const std::uint32_t least = by_pages ? std::min(2 * config_.group_pages, config_.items_max) : 1;
     stream.distance = PrefetchDistance({least, config_.items_max, std::max(least, 4u)});
     ++started_;
@@ -47,16 +47,16 @@ ReadAhead::Mark ReadAhead::sequential(Rank target, std::uint64_t page, int direc
 
 ReadAhead::Mark ReadAhead::missed(Rank target, std::uint64_t offset, std::uint64_t size_bytes) noexcept {
     if (!config_.beyond_paper) return 0;
-    Trail* nearest = nullptr;
-    Trail* idlest = &trails_[0];
+    StrideCandidate* closest = nullptr;
+    StrideCandidate* least_recent = &candidates_[0];
     std::int64_t nearest_step = step_most;
-    for (Trail& trail : trails_) {
-        if (trail.last_use < idlest->last_use) idlest = &trail;
-        if (trail.target != target) continue;
-        const std::int64_t step = difference(offset, trail.offset);
-        if (step == trail.step && step != 0) {
-            // The third of its kind. The trail ends here: the stream goes on with it.
-            trail = Trail();
+    for (StrideCandidate& candidate : candidates_) {
+        if (candidate.last_use < least_recent->last_use) least_recent = &candidate;
+        if (candidate.target != target) continue;
+        const std::int64_t step = difference(offset, candidate.offset);
+        if (step == candidate.step && step != 0) {
+            // The third access with this stride starts a stream.
+            candidate = StrideCandidate();
             const auto page = static_cast<std::int64_t>(config_.page_bytes);
             const bool by_pages = std::abs(step) < page;
             const Mark mark =
@@ -67,35 +67,35 @@ ReadAhead::Mark ReadAhead::missed(Rank target, std::uint64_t offset, std::uint64
             return mark;
         }
         if (std::abs(step) < nearest_step) {
-            nearest = &trail;
+            closest = &candidate;
             nearest_step = std::abs(step);
         }
     }
-    if (nearest != nullptr) {
-        nearest->step = difference(offset, nearest->offset);
+    if (closest != nullptr) {
+        closest->step = difference(offset, closest->offset);
     } else {
-        nearest = idlest;
-        nearest->target = target;
-        nearest->step = 0;
+        closest = least_recent;
+        closest->target = target;
+        closest->step = 0;
     }
-    nearest->offset = offset;
-    nearest->last_use = ++uses_;
+    closest->offset = offset;
+    closest->last_use = ++uses_;
     return 0;
 }
 
-bool ReadAhead::touched(Mark mark, Rank target, std::uint64_t offset, std::uint64_t now_ticks,
-                        std::uint64_t waited_ticks) noexcept {
+bool ReadAhead::record_use(Mark mark, Rank target, std::uint64_t offset, std::uint64_t now_ticks,
+                           std::uint64_t waited_ticks) noexcept {
     NF_EXPECT(mark != 0 && mark < streams_.size());
     Stream& stream = streams_[mark];
     if (stream.target != target) return false;
-    // Which item that is. Of a page any byte may be read, of an access perhaps not the first.
+    // Items of pages may be read at any byte, items of accesses perhaps not from their first.
     const std::int64_t distance = difference(offset, stream.origin);
     const std::int64_t span = std::abs(stream.step);
     const std::int64_t along = stream.step > 0 ? distance : stream.by_pages ? span - 1 - distance : -distance;
     const std::int64_t slack = stream.by_pages ? 0 : span / 2;
     if (along + slack < 0) return false;
     const std::int64_t item = (along + slack) / span;
-    // A mark may be older than the stream that has its name now.
+    // The mark's number may belong to another stream by now.
     if (item < stream.current || item > stream.next + config_.items_max) return false;
     stream.last_use = ++uses_;
     if (item == stream.current && stream.read > 1) return false;
@@ -119,10 +119,9 @@ ByteRange ReadAhead::next(Mark mark, Rank target, ByteRange readable) noexcept {
     const std::int64_t most = config_.beyond_paper ? stream.distance.distance() : 1;
     const std::int64_t allowed = std::min(most, static_cast<std::int64_t>(stream.read));
     const std::int64_t items = std::min(allowed - ahead, group);
-    // Not page by page: that would be as many messages.
+    // Waits until a whole group can be fetched: single pages would be as many messages.
     if (items < std::clamp<std::int64_t>(allowed / 2, 1, group)) return {};
-    // The items' bytes; what lies outside of the readable is cut off, in signed arithmetic because a stream
-    // may run below 0.
+    // Clips the items to the readable range. Signed: a stream may run below 0.
     const auto origin = static_cast<std::int64_t>(stream.origin);
     const std::int64_t first = origin + stream.next * stream.step;
     const std::int64_t last = origin + (stream.next + items - 1) * stream.step;

@@ -10,13 +10,13 @@
 
 namespace nearfetch {
 
-/// Written bytes without a hole, in one page or in several.
+/// Contiguous dirty bytes, in one or more pages.
 struct PageCache::Run {
     Rank target;
     ByteRange range;
 };
 
-// A PUT that failed is not waited for, but started again.
+// A failed PUT is started again, not waited for.
 Step PageCache::wait_for(Operation& op) noexcept {
     if (op.state_ == Operation::State::failed) {
         op.state_ = Operation::State::planned;
@@ -25,13 +25,13 @@ Step PageCache::wait_for(Operation& op) noexcept {
     return {Step::Kind::wait, &op, op.id};
 }
 
-// Whether what has to wait for an operation is to be begun all the same, and held behind it; else it is
-// worked out anew when that is complete.
-bool PageCache::may_hold(const Operation& before, const Turn& turn) const noexcept {
-    return turn.is_before(before) && operations_.spare() > 0 && before.state_ != Operation::State::failed;
+// Whether an operation may be created now and deferred behind `before`. Else it is computed anew when that is
+// complete.
+bool PageCache::may_hold(const Operation& before, const WaitTicket& ticket) const noexcept {
+    return ticket.is_before(before) && operations_.spare() > 0 && before.state_ != Operation::State::failed;
 }
 
-// What is begun later has to wait for it, and next_due() says when it has to be started.
+// Defers an operation; next_due() returns it when it has to start. Later operations wait for it.
 Step PageCache::hold(Operation& op) noexcept {
     op.state_ = Operation::State::held;
     ++held_;
@@ -45,7 +45,7 @@ Operation& PageCache::let_go(Operation& op) noexcept {
     return op;
 }
 
-// What was begun before a held operation, and has to be complete before that is started; nullptr: nothing.
+// The incomplete operation that a deferred one waits for; nullptr: none.
 Operation* PageCache::predecessor(const Operation& op) const noexcept {
     Operation* const put = operations_.put_at(op.target, op.range());
     if (put != nullptr && put->id < op.id) return put;
@@ -57,7 +57,7 @@ Operation* PageCache::predecessor(const Operation& op) const noexcept {
 Operation* PageCache::next_due() noexcept {
     if (held_ == 0) [[likely]]
         return nullptr;
-    settle();
+    merge_fetched();
     for (const auto* list : {&operations_.gets(), &operations_.puts()})
         for (Operation* op : *list) {
             if (op->state_ != Operation::State::held) continue;
@@ -72,7 +72,7 @@ Operation* PageCache::next_due() noexcept {
     return nullptr;
 }
 
-// Nobody starts a PUT again that failed but who needs it done, and these cannot wait for that.
+// A failed PUT is restarted by whoever needs it done. Deferred GETs cannot do that, so they fail.
 void PageCache::fail_held_gets(const Operation& put, int status, std::uint64_t now_ticks) noexcept {
     const auto is_behind = [&](const Operation* op) {
         return op->state_ == Operation::State::held && op->id > put.id && op->target == put.target &&
@@ -86,14 +86,14 @@ void PageCache::fail_held_gets(const Operation& put, int status, std::uint64_t n
     }
 }
 
-// The same as wait_for() for an operation that is somebody else's.
-Step PageCache::held_up_by(Operation& op, Turn& turn) noexcept {
-    if (turn.last == 0) turn.last = operations_.last_id();
+// As wait_for(), for an operation of another request.
+Step PageCache::wait_behind(Operation& op, WaitTicket& ticket) noexcept {
+    if (ticket.last == 0) ticket.last = operations_.last_id();
     ++counters_.waits;
     return wait_for(op);
 }
 
-// The GET that was begun first of those that fetch lines of the range, for pages or for who waits.
+// The oldest GET of lines of the range, for pages or for a request.
 Operation* PageCache::fetching(Rank target, ByteRange range) const noexcept {
     Operation* first = nullptr;
     for (Operation* op : operations_.gets()) {
@@ -105,15 +105,14 @@ Operation* PageCache::fetching(Rank target, ByteRange range) const noexcept {
     return first;
 }
 
-// What a new operation on the range has to wait for: the PUT of its bytes, or any when none is spare.
-Operation* PageCache::in_the_way(Rank target, ByteRange range) const noexcept {
+// What a new operation on the range waits for: an outstanding PUT of its bytes, or any if the table is full.
+Operation* PageCache::find_conflict(Rank target, ByteRange range) const noexcept {
     Operation* const put = operations_.put_at(target, range);
     return put != nullptr || operations_.spare() > 0 ? put : operations_.oldest();
 }
 
-// Whether the page that was not written for longest leaves before its entry is needed: its message cannot
-// become any fuller, and what goes now need not be waited for at the release. Half of the entries stay for
-// what is written again soon.
+// Whether the least recently written page should be cleaned early. Its message cannot grow, and the release
+// need not wait for it then. Half of the entries stay for pages that are written again soon.
 bool PageCache::oldest_is_due() noexcept {
     if (2 * dirty_.count() < config_.dirty_pages || dirty_.count() == 0 ||
         operations_.spare() <= operations_kept_)
@@ -123,12 +122,12 @@ bool PageCache::oldest_is_due() noexcept {
     const std::uint64_t page_bytes = page_mask_ + 1;
     const std::uint64_t most = std::uint64_t{lines_per_operation_} << line_shift_;
     return run.range.size() >= std::max(page_bytes, most - page_bytes + 1) &&
-           fetching(run.target, run.range) == nullptr && in_the_way(run.target, run.range) == nullptr;
+           fetching(run.target, run.range) == nullptr && find_conflict(run.target, run.range) == nullptr;
 }
 
 Step PageCache::put(PutRequest& r) {
     NF_EXPECT(r.size_bytes > 0 && r.target >= 0 && r.range().end <= offsets_end);
-    settle();
+    merge_fetched();
     if (r.size_bytes >= config_.bulk_bytes) return put_bulk(r);
     while (r.next_ < r.range().end) {
         const std::uint64_t number = r.next_ >> page_shift_;
@@ -136,11 +135,11 @@ Step PageCache::put(PutRequest& r) {
         const std::uint64_t size = std::min(page_mask_ + 1 - skip, r.range().end - r.next_);
         Page* page = lookup(r.target, number);
         if ((page == nullptr || page->dirty == Page::nothing) && (dirty_.full() || oldest_is_due()))
-            return clean(dirty_.oldest(), r.turn_);
+            return clean(dirty_.oldest(), r.ticket_);
         if (page == nullptr) {
             page = make_page(r.target, number);
-            // At most half of the pages are dirty: the others are waiting for what is on its way to them.
-            if (page == nullptr) return held_up_by(*operations_.oldest(), r.turn_);
+            // At most half of the pages are dirty, so the others are being fetched.
+            if (page == nullptr) return wait_behind(*operations_.oldest(), r.ticket_);
         } else if (page != written_) {
             queues_.used(*page);
         }
@@ -159,8 +158,8 @@ bool PageCache::arriving_in(const Page& page, std::uint64_t begin, std::uint64_t
     return (page.arriving & line_mask(begin >> line_shift_, (end - 1) >> line_shift_)) != 0;
 }
 
-// The run of written bytes that begins there, together with what goes on in the pages before and after it, as
-// far as one message may go and nothing has to be waited for.
+// The run of dirty bytes that begins there. It extends into neighbour pages, up to the message limit, as long
+// as nothing has to be waited for.
 PageCache::Run PageCache::run_at(const Page& page, std::uint64_t begin) noexcept {
     const std::uint64_t page_bytes = page_mask_ + 1;
     const std::uint64_t most = std::uint64_t{lines_per_operation_} << line_shift_;
@@ -186,16 +185,16 @@ PageCache::Run PageCache::run_at(const Page& page, std::uint64_t begin) noexcept
     return run;
 }
 
-// The run leaves its pages: they are clean there.
+// Moves the run to the operation: its pages are clean there.
 void PageCache::take_run(const Run& run, Operation& op) noexcept {
     for_each_part(run.range, [&](const Part& part) {
         Page& page = *lookup(run.target, part.number);
         copy_bytes(op.buffer + (part.offset - run.range.begin), data(page) + part.begin, part.size());
         set_clean(page, part.begin, part.end);
-        // A line that is wholly ours needs no fetching: nobody else may have written it since.
+        // A line that was written entirely is valid: no other rank may have written it since.
         const std::uint64_t first = (part.begin + (1u << line_shift_) - 1) >> line_shift_;
         const std::uint64_t beyond = part.end >> line_shift_;
-        if (first < beyond) page.ready |= line_mask(first, beyond - 1) & ~page.ahead;
+        if (first < beyond) page.ready |= line_mask(first, beyond - 1) & ~page.speculative;
     });
 }
 
@@ -207,15 +206,15 @@ void PageCache::set_clean(Page& page, std::uint64_t begin, std::uint64_t end) no
     page.dirty = Page::nothing;
 }
 
-// One PUT of what the entry has, or what it has to wait for.
-Step PageCache::clean(std::uint32_t entry, Turn& turn) noexcept {
+// Starts one PUT of the entry's bytes, or returns what it waits for.
+Step PageCache::clean(std::uint32_t entry, WaitTicket& ticket) noexcept {
     const Page& page = pages_[dirty_.page(entry)];
     const std::uint64_t begin = dirty_.next_set(entry, 0);
     const Run run = run_at(page, begin);
-    // What arrives goes around the written bytes, in pages and to who waits for it; so these have to stay.
+    // An outstanding GET merges around dirty bytes, so these have to stay until it is complete.
     Operation* const get = fetching(run.target, run.range);
-    if (get != nullptr && !may_hold(*get, turn)) return held_up_by(*get, turn);
-    if (Operation* const op = in_the_way(run.target, run.range)) return held_up_by(*op, turn);
+    if (get != nullptr && !may_hold(*get, ticket)) return wait_behind(*get, ticket);
+    if (Operation* const op = find_conflict(run.target, run.range)) return wait_behind(*op, ticket);
     Operation& op = operations_.begin(Operation::Kind::put, run.target, run.range);
     if (get != nullptr) return hold(op);
     take_run(run, op);
@@ -223,7 +222,7 @@ Step PageCache::clean(std::uint32_t entry, Turn& turn) noexcept {
 }
 
 Step PageCache::release(ReleaseRequest& r) {
-    settle();
+    merge_fetched();
     const bool all = r.target == ReleaseRequest::every_target;
     const auto concerns = [&](Rank target, ByteRange range) {
         return all || (target == r.target && range.overlaps(r.range));
@@ -244,7 +243,7 @@ Step PageCache::release(ReleaseRequest& r) {
                 const std::uint64_t end = std::min(r.range.end - base, page_mask_ + 1);
                 if (!dirty_.any(entry, begin, end)) continue;
             }
-            return clean(entry, r.turn_);
+            return clean(entry, r.ticket_);
         }
         r.cleaned_ = true;
         r.last_put_ = operations_.last_id();

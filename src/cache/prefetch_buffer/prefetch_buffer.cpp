@@ -10,22 +10,23 @@ namespace {
 
 bool has_all(const PrefetchEntry& entry, const detail::Slice& slice, const detail::IndexSet* only) {
     if (entry.only == nullptr) return entry.slice.contains(slice);
-    return only != nullptr && entry.slice == slice && std::ranges::equal(entry.only->text(), only->text());
+    return only != nullptr && entry.slice == slice &&
+           std::ranges::equal(entry.only->encoded(), only->encoded());
 }
 
 }  // namespace
 
-PrefetchEntry* PrefetchBuffer::add(Hook hook, const detail::Slice& slice, bool consistent,
+PrefetchEntry* PrefetchBuffer::add(ArrayKey array, const detail::Slice& slice, bool consistent,
                                    detail::Packer packer, std::unique_ptr<const detail::IndexSet> only,
-                                   const EntryLocation& place) {
-    for (Hooked& other : entries_)
-        if (other.hook == hook && other.entry.consistent == consistent &&
+                                   const EntryLocation& location) {
+    for (ArrayEntry& other : entries_)
+        if (other.array == array && other.entry.consistent == consistent &&
             has_all(other.entry, slice, only.get())) {
-            if (packer == detail::Packer::owner) other.entry.packer = packer;  // what promises less holds
+            if (packer == detail::Packer::owner) other.entry.packer = packer;  // the weaker promise holds
             return &other.entry;
         }
     try {
-        entries_.emplace_back(hook, slice, consistent, packer, std::move(only), place);
+        entries_.emplace_back(array, slice, consistent, packer, std::move(only), location);
     } catch (const std::bad_alloc&) {
         return nullptr;
     }
@@ -33,9 +34,9 @@ PrefetchEntry* PrefetchBuffer::add(Hook hook, const detail::Slice& slice, bool c
     return &entries_.back().entry;
 }
 
-void PrefetchBuffer::evict(Hook hook) noexcept {
-    entries_.remove_if([&](const Hooked& other) {
-        if (other.hook != hook) return false;
+void PrefetchBuffer::evict(ArrayKey array) noexcept {
+    entries_.remove_if([&](const ArrayEntry& other) {
+        if (other.array != array) return false;
         bytes_ -= other.entry.bytes();
         return true;
     });

@@ -11,11 +11,11 @@ namespace {
 
 constexpr std::align_val_t alignment{64};
 
-// Whole words in, whole words out: a reader sees each as it was before or after.
+// Copies whole words: a reader sees each word either old or new.
 template <class Word>
 void load_words(const std::byte* from, void* to, std::uint64_t size_bytes) noexcept {
     for (std::uint64_t at = 0; at < size_bytes; at += sizeof(Word)) {
-        // Nobody writes through it.
+        // atomic_ref needs a mutable type; the word is only read.
         auto* const word = reinterpret_cast<Word*>(const_cast<std::byte*>(from + at));
         const Word value = std::atomic_ref<Word>(*word).load(std::memory_order_acquire);
         std::memcpy(static_cast<std::byte*>(to) + at, &value, sizeof(Word));
@@ -33,15 +33,15 @@ void store_words(std::byte* to, const void* from, std::uint64_t size_bytes) noex
 }  // namespace
 
 PrefetchEntry::PrefetchEntry(const detail::Slice& what, bool is_consistent, detail::Packer who_packs,
-                             std::unique_ptr<const detail::IndexSet> which, const EntryLocation& place)
-    : owns_data_(place.data == nullptr) {
-    NF_EXPECT(place.spread == nullptr || (which != nullptr && !owns_data_));
+                             std::unique_ptr<const detail::IndexSet> which, const EntryLocation& location)
+    : owns_data_(location.data == nullptr) {
+    NF_EXPECT(location.strategy_selector == nullptr || (which != nullptr && !owns_data_));
     slice = what;
     only = std::move(which);
     consistent = is_consistent;
     packer = who_packs;
-    spread = place.spread;
-    data = owns_data_ ? static_cast<std::byte*>(::operator new(bytes(), alignment)) : place.data;
+    strategy_selector = location.strategy_selector;
+    data = owns_data_ ? static_cast<std::byte*>(::operator new(bytes(), alignment)) : location.data;
     std::memset(data, 0, data_bytes());
 }
 
@@ -49,7 +49,7 @@ PrefetchEntry::~PrefetchEntry() {
     if (owns_data_) ::operator delete(data, alignment);
 }
 
-// With the largest word that an element is made of.
+// Uses the largest word that divides an element.
 template <class Use>
 void PrefetchEntry::by_words(Use&& use) const noexcept {
     if (slice.element_bytes % 8 == 0)
@@ -66,7 +66,7 @@ bool PrefetchEntry::read(std::uint64_t offset_bytes, void* to, std::uint64_t siz
                          Stamp acquired) const noexcept {
     NF_EXPECT(offset_bytes + size_bytes <= data_bytes());
     const std::uint64_t before = sequence.load(std::memory_order_acquire);
-    if (before % 2 != 0 || !fresh(acquired)) return false;
+    if (before % 2 != 0 || !is_fresh(acquired)) return false;
     copy(offset_bytes, to, size_bytes);
     return sequence.load(std::memory_order_relaxed) == before;
 }
@@ -76,7 +76,8 @@ void PrefetchEntry::copy(std::uint64_t offset_bytes, void* to, std::uint64_t siz
 }
 
 void PrefetchEntry::write(std::uint64_t offset_bytes, const void* from, std::uint64_t size_bytes) noexcept {
-    if (awaited.load(std::memory_order_relaxed) != 0) writes.fetch_add(1, std::memory_order_relaxed);
+    if (pending_transfers.load(std::memory_order_relaxed) != 0)
+        writes.fetch_add(1, std::memory_order_relaxed);
     store(offset_bytes, from, size_bytes);
 }
 
@@ -87,14 +88,14 @@ void PrefetchEntry::store(std::uint64_t offset_bytes, const void* from, std::uin
 
 void PrefetchEntry::publish(const std::byte* packed, Stamp issued) noexcept {
     NF_EXPECT(issued >= stamp.load(std::memory_order_relaxed));
-    begin_runs();
+    begin_update();
     publish_packed(packed);
-    arrived(issued);
-    end_runs();
+    mark_fetched(issued);
+    end_update();
 }
 
 void PrefetchEntry::publish_packed(const std::byte* packed) noexcept {
-    if (spread == nullptr) {
+    if (strategy_selector == nullptr) {
         store(0, packed, bytes());
         return;
     }
@@ -108,28 +109,28 @@ void PrefetchEntry::publish_packed(const std::byte* packed) noexcept {
     });
 }
 
-void PrefetchEntry::begin_runs() noexcept {
-    // Each store of a word releases: who sees one of them sees that the sequence is odd.
+void PrefetchEntry::begin_update() noexcept {
+    // The words are stored with release: who sees one of them sees the odd sequence number.
     sequence.store(sequence.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 
-void PrefetchEntry::end_runs() noexcept {
+void PrefetchEntry::end_update() noexcept {
     sequence.store(sequence.load(std::memory_order_relaxed) + 1, std::memory_order_release);
 }
 
-bool PrefetchEntry::reveal(Stamp acquired) noexcept {
-    if (used()) return fresh(acquired);
-    arrived(unread_);
-    return fresh(acquired);
+bool PrefetchEntry::publish_unread(Stamp acquired) noexcept {
+    if (was_used()) return is_fresh(acquired);
+    mark_fetched(unread_);
+    return is_fresh(acquired);
 }
 
 void PrefetchEntry::hold(const Releases& by, std::uint64_t epoch) {
     held_since_ = by->load(std::memory_order_relaxed);
-    if (holder_ != by) holder_ = by;  // counting who shares it takes longer than all the rest
+    if (holder_ != by) holder_ = by;  // copying a shared_ptr is the most expensive step
     put_in.store(epoch, std::memory_order_relaxed);
 }
 
-bool PrefetchEntry::held_by_other(const Releases& me) const noexcept {
+bool PrefetchEntry::is_held_by_other(const Releases& me) const noexcept {
     return holder_ != nullptr && holder_ != me && holder_->load(std::memory_order_acquire) == held_since_;
 }
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Admission: what becomes of a miss (001, sections III-B2 and III-D).
+// Admission of misses (001, sections III-B2 and III-D).
 //
-// The paper evicts one victim and stores the newcomer if that made enough room ("weak caching"): often it did
-// not, and what was thrown out is lost for nothing. Here a newcomer gets a plan first: a way into the index,
-// and a window of neighbouring regions, free ones and victims, that together are large enough. Only a
-// complete plan is carried out.
+// The paper evicts one victim and stores the newcomer if that made enough room ("weak caching"). Often it
+// does not, and the victim is lost for nothing. Here an admission is planned first: an index slot, and a
+// window of adjacent regions, free ones and victims, that is large enough. Only a complete plan is executed.
 
 #include <algorithm>
 #include <new>
@@ -18,15 +17,15 @@ namespace nearfetch {
 
 namespace {
 
-// A window with more neighbours than that on one side is not looked for: it could hardly be the cheapest.
+// Limit of a window's regions on each side of its centre: a longer one is hardly the cheapest.
 constexpr std::size_t most_weighed = 64;
-// Entries around which the cheapest window is looked for, and entries that go in order at most.
+// Centres around which windows are searched, in rounds.
 constexpr std::size_t window_centers[] = {2, 4, 6};
 constexpr double cheap_enough = 0.1;
 constexpr double hopeless_share = 0.5;
 constexpr std::size_t most_in_order = 4096;
-// Entries that are looked at per admission because they may be stale: where room is needed; and always, where
-// what became of them decides what is read ahead next.
+// Limit of possibly stale entries examined per admission: when room is needed; and always, when their use
+// decides about read-ahead.
 constexpr std::uint32_t most_reaped = 256;
 constexpr std::uint32_t reaped_ahead = 2;
 
@@ -39,12 +38,13 @@ Admission RangeCache::admit(Rank target, std::uint64_t offset, std::uint64_t siz
 Admission RangeCache::admit_read_ahead(Rank target, ByteRange range) {
     reap_stale(reaped_ahead, buffer_.size_bytes());
     drop(target, range.begin, range.size());
-    const Admission admission = admit({target, range, now(), true, skew_of(range), ahead_.will_be_used()});
-    if (admission.entry != nullptr) admission.entry->ahead_ = true;
+    const Admission admission =
+        admit({target, range, now(), true, skew_of(range), read_ahead_sizer_.will_be_used()});
+    if (admission.entry != nullptr) admission.entry->read_ahead_ = true;
     return admission;
 }
 
-// Says what the entry is; the index and the buffer do not know it yet.
+// Fills in the entry, before index and buffer know it.
 void RangeCache::describe(Entry& entry, const Newcomer& newcomer) const {
     entry.target_ = newcomer.target;
     entry.offset_ = newcomer.range.begin;
@@ -54,11 +54,11 @@ void RangeCache::describe(Entry& entry, const Newcomer& newcomer) const {
     entry.skew_ = newcomer.skew;
     entry.last = gets_;
     entry.frequency = 1;
-    entry.worth = config_.hit_benefit ? config_.hit_benefit(entry.target_, entry.bytes) : 1;
+    entry.benefit = config_.hit_benefit ? config_.hit_benefit(entry.target_, entry.bytes) : 1;
 }
 
-// Its weight: what is remembered of it, this use, and half of what one that is to come would add. Without
-// that hardly anything that is read once, by many gets, would ever be let into a full cache.
+// Sets the weight: what is remembered, plus this use, plus half of an expected future use. Without that half,
+// data that is read once by many gets would hardly enter a full cache.
 void RangeCache::arrive(Entry& entry, bool will_be_used) {
     policy_->arrive(entry);
     if (!will_be_used) return;
@@ -74,7 +74,7 @@ Admission RangeCache::admit(const Newcomer& newcomer) {
     Entry* entry = nullptr;
     try {
         if (config_.adaptive && gets_ - interval_.gets_at_start >= config_.adapt.interval_gets) adapt();
-        if (store) take_back(stored);
+        if (store) regrow_buffer(stored);
         const bool too_large = store && StorageBuffer::footprint(stored) > buffer_.size_bytes();
         if (too_large) ++interval_.failing;
         if (too_large || occupied(target, range.begin, range.size()) || (entry = pool_.acquire()) == nullptr)
@@ -120,7 +120,7 @@ AccessType RangeCache::admit_planned(Entry& entry, Plan& plan) {
     bool good = plan_space(entry, plan);
     for (Entry* victim : plan.victims)
         victim->victim_ = true;
-    good = good && (way || plan_slot(entry, plan)) && worth_it(entry, plan);
+    good = good && (way || plan_slot(entry, plan)) && is_worth_admitting(entry, plan);
     for (Entry* victim : plan.victims)
         victim->victim_ = false;
     if (!good) return AccessType::failing;
@@ -132,12 +132,12 @@ AccessType RangeCache::admit_planned(Entry& entry, Plan& plan) {
     if (plan.slot_victim != nullptr) evict(*plan.slot_victim);
     StorageBuffer::Region* region = entry.store_ ? buffer_.allocate(entry.stored_bytes(), &entry) : nullptr;
     NF_ENSURE((region != nullptr) == entry.store_);
-    settle(entry, region);
+    insert_pending(entry, region);
     if (plan.slot_victim != nullptr) return AccessType::conflicting;
     return plan.victims.empty() ? AccessType::direct : AccessType::capacity;
 }
 
-// As the paper does: one victim for the index, one for space, then perhaps no room after all.
+// As in the paper: one victim for the index, one for space, which may not suffice.
 AccessType RangeCache::admit_weakly(Entry& entry, Plan& plan) {
     bool way = index_.plan(entry.target_, entry.offset_);
     if (!way && unreaped_ != nullptr) {
@@ -173,7 +173,7 @@ AccessType RangeCache::admit_weakly(Entry& entry, Plan& plan) {
             if (type == AccessType::direct) type = AccessType::capacity;
         }
     }
-    settle(entry, region);
+    insert_pending(entry, region);
     return type;
 }
 
@@ -183,7 +183,7 @@ void RangeCache::evict(Entry& entry) noexcept {
 }
 
 // Makes the entry pending, in its planned slot.
-void RangeCache::settle(Entry& entry, StorageBuffer::Region* region) noexcept {
+void RangeCache::insert_pending(Entry& entry, StorageBuffer::Region* region) noexcept {
     if (plan_->slot == CuckooIndex::none)
         index_.place(entry.id_);
     else
@@ -203,8 +203,8 @@ Entry* RangeCache::cached_at(std::uint32_t slot) noexcept {
     return entry.is_pending() ? nullptr : &entry;
 }
 
-// Stale entries go before fresh ones, without counting as evictions: until there is room, or so many have
-// been looked at.
+// Removes stale entries before fresh ones; they do not count as evictions. Stops when there is room, or at
+// the limit.
 void RangeCache::reap_stale(std::uint32_t most, std::uint64_t payload_bytes) noexcept {
     for (std::uint32_t seen = 0; unreaped_ != nullptr && seen < most; ++seen) {
         Entry& entry = *unreaped_;
@@ -216,14 +216,14 @@ void RangeCache::reap_stale(std::uint32_t most, std::uint64_t payload_bytes) noe
     }
 }
 
-// The index has no way for the newcomer: which occupant of the insertion path goes.
+// Chooses the occupant of the insertion path that is evicted for its slot.
 bool RangeCache::plan_slot(const Entry& entry, Plan& plan) {
     if (!entry.store_) return false;
     double lowest = 0;
     for (const std::uint32_t slot : index_.path()) {
         Entry* occupant = cached_at(slot);
         if (occupant == nullptr) continue;
-        if (occupant->victim_) {  // it goes for its space anyway
+        if (occupant->victim_) {  // evicted for its space anyway
             plan.slot = slot;
             plan.slot_victim = nullptr;
             return true;
@@ -250,8 +250,8 @@ bool RangeCache::plan_space(const Entry& entry, Plan& plan) {
     return found;
 }
 
-// What the newcomer is worth beyond its space, against the same of what it displaces.
-bool RangeCache::worth_it(const Entry& entry, const Plan& plan) const {
+// Compares the newcomer's score with that of what it displaces, both beyond their space.
+bool RangeCache::is_worth_admitting(const Entry& entry, const Plan& plan) const {
     if (!policy_->weighs_newcomers() || (plan.victims.empty() && plan.slot_victim == nullptr)) return true;
     const double per_byte = policy_->score_per_byte();
     double lost = plan.victims_score;
@@ -260,12 +260,12 @@ bool RangeCache::worth_it(const Entry& entry, const Plan& plan) const {
         lost += policy_->score(*plan.slot_victim);
         freed += static_cast<double>(plan.slot_victim->footprint_bytes());
     }
-    // A slot for a slot: space is weighed only when space was short.
+    // For an index slot alone, space does not count.
     const double space = plan.victims.empty() ? 0.0 : freed - static_cast<double>(entry.footprint_bytes());
     return policy_->score(entry) + per_byte * space > lost;
 }
 
-// The cheapest window that has `center` in it: for each start the first end that makes it large enough.
+// The cheapest window that covers `center`: for each start the first end that makes it large enough.
 template <class Passable, class Cost>
 void RangeCache::best_window(StorageBuffer::Region* center, std::uint64_t needed, std::size_t most_neighbours,
                              Window& best, Passable&& passable, Cost&& cost) const {
@@ -287,7 +287,7 @@ void RangeCache::best_window(StorageBuffer::Region* center, std::uint64_t needed
         right.push_back(region);
         bytes += region->bytes;
     }
-    // Begin with the leftmost start; as it moves right the end moves right.
+    // Two pointers: as the start moves right, so does the end.
     std::uint64_t sum = 0;
     double sum_cost = 0;
     for (StorageBuffer::Region* region : left) {
@@ -308,8 +308,7 @@ void RangeCache::best_window(StorageBuffer::Region* center, std::uint64_t needed
     }
 }
 
-// For policies whose scores add up: of the windows around those that are worth least, the one that costs
-// least.
+// For additive scores: the cheapest window around the lowest-scored items.
 bool RangeCache::cheapest_run(const Entry& entry, std::uint64_t needed, Plan& plan) {
     const double per_byte = policy_->score_per_byte();
     const auto passable = [](const StorageBuffer::Region* region) {
@@ -320,8 +319,7 @@ bool RangeCache::cheapest_run(const Entry& entry, std::uint64_t needed, Plan& pl
         return policy_->score(*static_cast<const Entry*>(region->owner)) -
                per_byte * static_cast<double>(region->bytes);
     };
-    // Looking further is worth it while what was found costs more than space usually does, and for a newcomer
-    // that may pay for it.
+    // Searches further while the best window costs more than usual, and the newcomer may be worth it.
     const double usual = per_byte * static_cast<double>(needed);
     const double cheap = cheap_enough * usual;
     const bool hopeless = policy_->score(entry) < hopeless_share * usual;
@@ -346,8 +344,8 @@ bool RangeCache::cheapest_run(const Entry& entry, std::uint64_t needed, Plan& pl
     return true;
 }
 
-// For policies that only order: mark entries in the order in which they should leave, until some that are
-// marked and free space between them are large enough together.
+// For policies that only order: marks entries in eviction order until adjacent marked and free regions are
+// large enough.
 bool RangeCache::first_run(std::uint64_t needed, Plan& plan) {
     const auto passable = [](const StorageBuffer::Region* region) {
         return region->is_free() || static_cast<const Entry*>(region->owner)->victim_;

@@ -10,25 +10,25 @@
 
 namespace nearfetch {
 
-/// What an application says a range is worth (policy "application"): the least goes first.
+/// An application's score of a range (policy "application"): the lowest is evicted first.
 using ScoreFunction =
     std::function<double(Rank target, std::uint64_t offset_bytes, std::uint64_t size_bytes)>;
 
-/// What not having to fetch so many bytes saves, in a unit that is the same for all targets; above 0.
+/// What a hit of that size saves, in a unit that is the same for all targets; above 0.
 using BenefitFunction = std::function<double(Rank target, std::uint64_t size_bytes)>;
 
-/// Thresholds and factors of 001, section III-E1. All ratios are over the gets since the last look.
+/// Thresholds and factors of 001, section III-E1. Ratios are over the gets since the last adaptation.
 struct AdaptConfig {
     double conflict_threshold = 0.1;  ///< conflicting / gets above which the index grows
     double index_increase_factor = 1.5;
-    double sparsity_threshold = 0.1;  ///< q, non-empty / visited slots, below which the index shrinks
+    double sparsity_threshold = 0.1;  ///< q, occupied / visited slots, below which the index shrinks
     double index_decrease_factor = 0.75;
     double capacity_threshold = 0.1;  ///< (capacity + failing) / gets above which the buffer grows
     double memory_increase_factor = 2.0;
     double stable_threshold = 0.9;  ///< hits / gets above which the buffer may shrink ...
-    double free_threshold = 0.5;    ///< ... when more than this share of it is free
+    double free_threshold = 0.5;    ///< ... if more than this share of it is free
     double memory_decrease_factor = 0.5;
-    std::uint64_t interval_gets = 1000;  ///< gets between two looks
+    std::uint64_t interval_gets = 1000;  ///< gets between two adaptations
 };
 
 struct RangeCacheConfig {
@@ -40,19 +40,19 @@ struct RangeCacheConfig {
     std::string policy = "density";
     bool adaptive = true;
     bool keep_on_resize = true;             ///< false, as 001: a resize invalidates
-    bool exact_match = false;               ///< true, as 001: only a get at an entry's own displacement hits
-    bool weak_admission = false;            ///< true, as 001: evict one victim, then perhaps fail
-    std::uint64_t read_ahead_bytes = 4096;  ///< most that is fetched around a miss
+    bool exact_match = false;               ///< true, as 001: only a get at an entry's displacement hits
+    bool weak_admission = false;            ///< true, as 001: evict one victim, which may not suffice
+    std::uint64_t read_ahead_bytes = 4096;  ///< limit of a region that is fetched around a miss
     AdaptConfig adapt;
     std::uint64_t seed = 1;
     ScoreFunction application_score;
-    BenefitFunction hit_benefit;  ///< asked when a range arrives; none: all hits are worth the same
+    BenefitFunction hit_benefit;  ///< called at an admission; empty: all hits save the same
 
-    /// Itself. \throws Error when a value makes no sense
+    /// Returns itself. \throws Error for an invalid value
     const RangeCacheConfig& checked() const;
 };
 
-/// What the settings say; `score` is for the policy "application".
+/// The configuration of the settings; `score` is for the policy "application".
 RangeCacheConfig range_cache_config(const Settings& settings, ScoreFunction score = nullptr);
 
 }  // namespace nearfetch

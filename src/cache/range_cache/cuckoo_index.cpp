@@ -12,7 +12,7 @@ namespace nearfetch {
 namespace {
 
 constexpr std::uint32_t walk_steps = 64;
-// Slots that the search after the walk looks from at most, and at least.
+// Bounds of the slots that the breadth-first search starts from.
 constexpr std::uint32_t most_searched = 1024;
 constexpr std::uint32_t least_searched = 8;
 
@@ -36,7 +36,7 @@ void CuckooIndex::take_all() {
     if (slots_.size() < most_slots_) take(most_slots_);
 }
 
-// Where they find no place, which is hardly possible, the few slots have to do.
+// If keys find no slot, which is very unlikely, the smaller table stays.
 void CuckooIndex::take(std::uint32_t slots) {
     CuckooIndex larger(slots, most_slots_, random_state_ / 2);
     for (const Slot& slot : slots_)
@@ -44,7 +44,7 @@ void CuckooIndex::take(std::uint32_t slots) {
     *this = std::move(larger);
 }
 
-// Without memory to be had the slots that are there have to do.
+// When memory is exhausted the present slots have to suffice.
 void CuckooIndex::grow() noexcept try {
     take(most_slots_ / growth < slots_.size() ? most_slots_ : slots_taken() * growth);
 } catch (const std::bad_alloc&) {
@@ -65,7 +65,7 @@ std::uint32_t CuckooIndex::random(std::uint32_t bound) noexcept {
     return static_cast<std::uint32_t>(((random_state_ >> 32) * bound) >> 32);
 }
 
-// Notes a slot of the walk. \return true when it is empty
+// Records a slot of the walk. \return true if it is empty
 bool CuckooIndex::visit(std::uint32_t slot, std::uint32_t from) {
     if (visited_in_[slot] == plan_number_) return false;
     visited_in_[slot] = plan_number_;
@@ -97,7 +97,7 @@ bool CuckooIndex::plan(Rank target, std::uint64_t offset) {
     return planned_ != none;
 }
 
-// From slot to slot, each time to some other position of the occupant, until an empty slot is beside the way.
+// Moves to another position of each occupant, until one of the positions is empty.
 std::uint32_t CuckooIndex::walk(std::uint32_t current) {
     for (std::uint32_t step = 0; step < std::min(walk_steps, searched_); ++step) {
         const Slot& occupant = slots_[current];
@@ -111,8 +111,8 @@ std::uint32_t CuckooIndex::walk(std::uint32_t current) {
     return none;
 }
 
-// Breadth first from all slots that the walk has seen. A table that had no way is likely to have none next
-// time either: the search then tries less hard, until there is one again.
+// Breadth-first from all slots that the walk has visited. After a failure the next search is likely to fail
+// too, so it is shorter until one succeeds.
 std::uint32_t CuckooIndex::search() {
     for (std::size_t next = 0; next < path_.size() && next < searched_; ++next) {
         const std::uint32_t current = path_[next];

@@ -3,17 +3,14 @@
 
 // The index I_w (001, section III-C1): a cuckoo hash table from (target, offset) to an entry's number.
 //
-// p = 4 positions per key, any table size. Keys stand in the slots, 16 bytes each, so a lookup touches the
-// table and nothing else. All four positions come from one well mixed 64-bit hash: the published
-// implementation's hash functions are linear in the displacement and collapse on strides.
+// There are p = 4 positions per key, and any table size. Slots hold the keys, 16 bytes each, so a lookup
+// touches only the table. All positions come from one well mixed 64-bit hash. The published implementation's
+// hash functions are linear in the displacement and collapse on strides.
 //
-// Insertion differs from the paper in two ways. The random walk only *plans*: it records the slots it visits
-// (the insertion path), each with the slot it was reached from, and looks at all positions of a visited
-// occupant for an empty one before it walks on. Whoever calls then either moves occupants along the way to
-// the empty slot, or takes a slot of the path from its occupant; until then nothing has moved, so an
-// admission that fails leaves no trace. And where a random
-// walk gives up, a bounded breadth-first search goes on: at 97 % load a walk of 256 steps leaves out a few of
-// 1000 keys in most tables, the search only where they have no place at all (every fifteenth table).
+// Insertion differs from the paper in two ways. The random walk only plans: it records the path of slots, and
+// checks all positions of each occupant for an empty one. The caller then moves occupants along the path, or
+// takes a slot of the path from its occupant. So an admission that fails changes nothing. And when the walk
+// gives up, a bounded breadth-first search follows: near full load the walk alone misses some free slots.
 
 #include <array>
 #include <cstdint>
@@ -29,10 +26,10 @@ class CuckooIndex {
     static constexpr std::uint32_t none = 0xffffffff;
     static constexpr std::uint32_t functions = 4;
 
-    /// \param slots |I_w|; memory is taken for a few, and for more when these are half full
+    /// \param slots |I_w|; memory is allocated for a few, and for more when these are half full
     /// \param seed of the walks' random choices
     CuckooIndex(std::uint32_t slots, std::uint64_t seed);
-    /// Takes the memory of all slots: for who visits them, and counts the empty ones.
+    /// Allocates all slots, for policies that sample slots and count empty ones.
     /// \throws std::bad_alloc, and nothing has changed
     void take_all();
 
@@ -49,24 +46,25 @@ class CuckooIndex {
         return none;
     }
 
-    /// Looks for a way to insert the key. \pre the key is not there
-    /// \return true when there is one: place(id) takes it. Otherwise path() has the slots it could take.
+    /// Plans an insertion. \pre the key is not present
+    /// \return true if there is a free slot: place(id) inserts. Else path() has the slots that could be
+    /// taken.
     bool plan(Rank target, std::uint64_t offset);
-    /// The occupied slots that the last plan() visited, in order: all are reachable.
+    /// The occupied slots on the path of the last plan(), all reachable.
     std::span<const std::uint32_t> path() const noexcept { return path_; }
     /// Inserts the planned key under `id`, moving occupants. \pre the last plan() returned true
     void place(std::uint32_t id) noexcept { place_through(planned_, id); }
-    /// Inserts the planned key by way of `slot`, which is on path() and has been erased since.
+    /// Inserts the planned key through `slot`, which is on path() and has been erased since.
     void place_through(std::uint32_t slot, std::uint32_t id) noexcept;
 
-    /// plan() and place(). \return false when there was no way
+    /// plan() and place(). \return false if there is no free slot
     bool insert(Rank target, std::uint64_t offset, std::uint32_t id);
-    /// \return whether it was there
+    /// \return whether the key was present
     bool erase(Rank target, std::uint64_t offset) noexcept;
     void clear() noexcept;
 
     std::uint32_t slot_count() const noexcept { return most_slots_; }
-    /// The first so many have memory; the others are empty.
+    /// Slots that have memory; the others are empty.
     std::uint32_t slots_taken() const noexcept { return static_cast<std::uint32_t>(slots_.size()); }
     std::uint32_t used() const noexcept { return used_; }
     /// The number stored in a slot, or none.
@@ -111,7 +109,7 @@ class CuckooIndex {
     std::vector<Slot> slots_;
     std::uint32_t most_slots_;
     std::vector<std::uint32_t> reached_from_;  ///< per slot, for the last plan
-    std::vector<std::uint32_t> visited_in_;    ///< per slot: number of the plan that visited it last
+    std::vector<std::uint32_t> visited_in_;    ///< per slot: number of the last plan that visited it
     std::vector<std::uint32_t> path_;
     std::uint32_t plan_number_ = 0;
     std::uint32_t planned_ = none;

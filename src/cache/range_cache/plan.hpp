@@ -7,37 +7,37 @@
 
 namespace nearfetch {
 
-/// A stretch of neighbouring regions of the buffer: free ones, and entries that would go.
+/// Consecutive regions of the buffer: free ones, and entries to evict.
 struct RangeCache::Window {
     StorageBuffer::Region* first = nullptr;  ///< nullptr: none found
     StorageBuffer::Region* last = nullptr;
     double cost = 0;
 };
 
-/// What asks to be admitted.
+/// A range that asks for admission.
 struct RangeCache::Newcomer {
     Rank target;
     ByteRange range;
     Stamp stamp;
     bool store;
     std::uint8_t skew = 0;
-    bool will_be_used = false;  ///< beside the use that asks
+    bool will_be_used = false;  ///< further uses are expected
 };
 
-/// Where a range lies in a CPU cache line of the target's memory.
+/// Alignment of a range in a CPU cache line of the target's memory.
 inline std::uint8_t skew_of(ByteRange range) noexcept {
     return static_cast<std::uint8_t>(range.begin % StorageBuffer::line_bytes);
 }
 
-/// How a newcomer gets in, worked out before anything is changed.
+/// How a newcomer is admitted, planned before anything changes.
 struct RangeCache::Plan {
-    std::vector<Entry*> victims;  ///< for space: neighbours
+    std::vector<Entry*> victims;  ///< adjacent entries, evicted for space
     double victims_score = 0;
     std::uint64_t victims_bytes = 0;
-    Entry* slot_victim = nullptr;            ///< for an index slot, when it is none of the above
-    std::uint32_t slot = CuckooIndex::none;  ///< taken from an occupant; none: the index has a way
+    Entry* slot_victim = nullptr;            ///< evicted for an index slot, if it is not one of the victims
+    std::uint32_t slot = CuckooIndex::none;  ///< to be taken from its occupant; none: there is a free one
 
-    // Kept for their memory.
+    // Members that keep their memory between plans.
     std::vector<Entry*> marked;
     mutable std::vector<StorageBuffer::Region*> left;
     mutable std::vector<StorageBuffer::Region*> right;

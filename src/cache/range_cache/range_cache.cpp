@@ -14,12 +14,12 @@ namespace nearfetch {
 
 namespace {
 
-constexpr int most_looks = 32;             // at slots, for an entry that was read ahead
-constexpr std::uint64_t small_share = 16;  // of a block
+constexpr int most_samples = 32;           // slots to examine for an entry of read-ahead
+constexpr std::uint64_t small_share = 16;  // of a region
 
 }  // namespace
 
-// Entries in flight that were invalidated have a number, but no place in the index: room for as many again.
+// Invalidated entries in flight have a number but no index slot, hence twice the numbers.
 RangeCache::RangeCache(const RangeCacheConfig& config, std::uint32_t ranks)
     : mru_(&nothing_),
       exact_match_(config.checked().exact_match),
@@ -29,7 +29,7 @@ RangeCache::RangeCache(const RangeCacheConfig& config, std::uint32_t ranks)
       index_(new_index(config, config.index_entries)),
       buffer_(config.buffer_bytes, config.buffer_bytes_max),
       granted_bytes_(buffer_.size_bytes()),
-      ahead_(config.read_ahead_bytes),
+      read_ahead_sizer_(config.read_ahead_bytes),
       plan_(std::make_unique<Plan>()),
       config_(config) {
     recent_.fill(&nothing_);
@@ -71,14 +71,13 @@ Entry* RangeCache::covering(Rank target, std::uint64_t offset) noexcept {
         const std::uint32_t id = index_.find(target, offset);
         return id == CuckooIndex::none ? nullptr : &pool_[id];
     }
-    const auto place = by_range_.floor(target, offset);
-    if (!place) return nullptr;
-    Entry& entry = pool_[place.id()];
+    const auto position = by_range_.floor(target, offset);
+    if (!position) return nullptr;
+    Entry& entry = pool_[position.id()];
     return entry.target_ == target && offset - entry.offset_ < entry.bytes ? &entry : nullptr;
 }
 
-// Where a gap that begins at `offset` ends: at the next entry that can serve, or at `end`. Forgets stale
-// ones.
+// The end of a gap that begins at `offset`: the next fresh or pending entry, or `end`. Removes stale ones.
 std::uint64_t RangeCache::gap_end(Rank target, std::uint64_t offset, std::uint64_t end) {
     if (exact_match_) return end;
     for (;;) {
@@ -90,10 +89,10 @@ std::uint64_t RangeCache::gap_end(Rank target, std::uint64_t offset, std::uint64
     }
 }
 
-// Whether an entry in a block is fetched again with the rest of it.
-bool RangeCache::gives_way(const Entry& entry, ByteRange block) noexcept {
-    return entry.frequency == 1 && !entry.ahead_ && !entry.is_pending() &&
-           entry.bytes <= block.size() / small_share && block.contains(entry.range());
+// Whether an entry is small and little used, so that it is fetched again with its region.
+bool RangeCache::is_replaceable(const Entry& entry, ByteRange region) noexcept {
+    return entry.frequency == 1 && !entry.read_ahead_ && !entry.is_pending() &&
+           entry.bytes <= region.size() / small_share && region.contains(entry.range());
 }
 
 ByteRange RangeCache::gap_around(Rank target, ByteRange gap, ByteRange bounds) {
@@ -107,7 +106,7 @@ ByteRange RangeCache::gap_around(Rank target, ByteRange gap, ByteRange bounds) {
         if (there.end <= around.begin) break;
         if (!fresh(entry))
             forget(entry);
-        else if (gives_way(entry, bounds))
+        else if (is_replaceable(entry, bounds))
             at = there.begin;
         else
             around.begin = there.end;
@@ -116,7 +115,7 @@ ByteRange RangeCache::gap_around(Rank target, ByteRange gap, ByteRange bounds) {
         around.end = gap_end(target, at, bounds.end);
         if (around.end == bounds.end) break;
         const Entry& entry = *covering(target, around.end);
-        if (!gives_way(entry, bounds)) break;
+        if (!is_replaceable(entry, bounds)) break;
         at = entry.offset_;
     }
     return around;
@@ -161,17 +160,17 @@ ByteRange RangeCache::read_across(Rank target, std::uint64_t offset, std::uint64
     if (exact_match_ || end < offset) return {};
     const auto first = by_range_.floor(target, offset);
     ByteRange united{offset, offset};
-    for (auto place = first; united.end < end; place = place.next()) {
-        if (!place || place.target() != target) return {};
-        const Entry& entry = pool_[place.id()];
+    for (auto position = first; united.end < end; position = position.next()) {
+        if (!position || position.target() != target) return {};
+        const Entry& entry = pool_[position.id()];
         const std::uint64_t entry_end = entry.offset_ + entry.bytes;
         if (entry.offset_ > united.end || entry_end <= united.end || entry.served_ == nullptr ||
             !fresh(entry))
             return {};
         united = {std::min(united.begin, entry.offset_), entry_end};
     }
-    for (auto place = first; offset < end; place = place.next()) {
-        Entry& entry = pool_[place.id()];
+    for (auto position = first; offset < end; position = position.next()) {
+        Entry& entry = pool_[position.id()];
         const std::uint64_t skip = offset - entry.offset_;
         const std::uint64_t part = std::min(end - offset, entry.bytes - skip);
         copy_bytes(to, entry.served_ + skip, part);
@@ -187,7 +186,7 @@ void RangeCache::join(Rank target, ByteRange united) {
     joining_.resize(united.size());
     read_across(target, united.begin, united.size(), joining_.data());
     drop(target, united.begin, united.size());
-    // What was resident was fresh, and there has been no acquire since: now() is as good a stamp as theirs.
+    // The entries were fresh and no acquire came in between, so now() is a valid stamp.
     const Admission admission = admit({target, united, now(), true, skew_of(united)});
     if (admission.entry != nullptr) commit(admission.entry, joining_.data());
 }
@@ -196,8 +195,8 @@ template <class Visitor>
 void RangeCache::for_each_overlap(Rank target, std::uint64_t offset, std::uint64_t size, Visitor&& visit) {
     if (size == 0) return;
     const std::uint64_t end = offset + size;
-    // Disjoint entries: of those that begin before only the last can overlap. Else each may that is long
-    // enough.
+    // Entries are disjoint, so only the last one before can overlap. With exact_match any long enough one
+    // can.
     const std::uint64_t first = exact_match_ ? offset - std::min(offset, largest_entry_bytes_) : offset;
     auto next = by_range_.floor(target, first);
     if (!next || next.target() != target) next = by_range_.above(target, first);
@@ -206,7 +205,7 @@ void RangeCache::for_each_overlap(Rank target, std::uint64_t offset, std::uint64
         const std::uint64_t begin = entry.offset_;
         const std::uint64_t entries_before = entries();
         if (begin + entry.bytes > offset) visit(entry);
-        // A visitor may take out the entry that it is shown, which ends the validity of places.
+        // A visitor may remove its entry, which invalidates positions.
         next = entries() == entries_before ? next.next() : by_range_.above(target, begin);
     }
 }
@@ -229,16 +228,17 @@ bool RangeCache::occupied(Rank target, std::uint64_t offset, std::uint64_t size)
     return taken;
 }
 
-// Takes the entry out of all that leads to it.
+// Removes the entry from all lookup structures.
 void RangeCache::unlink(Entry& entry) noexcept {
     if (mru_ == &entry) {
         mru_ = &nothing_;
         mru_target_ = -1;
     }
     const std::uint64_t last = entry.offset_ + (entry.bytes - 1);
-    const std::uint64_t blocks = last / near_block - entry.offset_ / near_block + 1;
+    const std::uint64_t blocks = last / recent_region_bytes - entry.offset_ / recent_region_bytes + 1;
     for (std::uint64_t n = 0; n < std::min<std::uint64_t>(blocks, recent_.size()); ++n)
-        if (Entry*& kept = near(entry.offset_ + n * near_block); kept == &entry) kept = &nothing_;
+        if (Entry*& kept = recent_slot(entry.offset_ + n * recent_region_bytes); kept == &entry)
+            kept = &nothing_;
     index_.erase(entry.target_, entry.offset_);
     by_range_.erase(entry.target_, entry.offset_);
     auto after = by_age_.erase(by_age_.iterator_to(entry));
@@ -252,27 +252,27 @@ void RangeCache::give_back(Entry& entry) noexcept {
 }
 
 bool RangeCache::read_ahead_pays(std::uint64_t size, bool lasts) noexcept {
-    return (lasts && buffer_.fits(size)) || ahead_.pays();
+    return (lasts && buffer_.fits(size)) || read_ahead_sizer_.pays();
 }
 
-// One of those that were read ahead and are there, if there are many.
-const Entry* RangeCache::any_ahead() noexcept {
-    for (int looks = 0; looks < most_looks; ++looks) {
-        const std::uint64_t hash = CuckooIndex::mix(0, ++looked_);
+// A random present entry of read-ahead, if they are frequent.
+const Entry* RangeCache::sample_read_ahead() noexcept {
+    for (int samples = 0; samples < most_samples; ++samples) {
+        const std::uint64_t hash = CuckooIndex::mix(0, ++sampled_);
         const std::uint32_t id = index_.at(static_cast<std::uint32_t>(hash % index_.slot_count()));
         if (id == CuckooIndex::none) continue;
         const Entry& entry = pool_[id];
-        if (entry.ahead_ && !entry.is_pending() && fresh(entry)) return &entry;
+        if (entry.read_ahead_ && !entry.is_pending() && fresh(entry)) return &entry;
     }
     return nullptr;
 }
 
 void RangeCache::remove(Entry& entry, bool evicted) noexcept {
-    if (entry.ahead_ && !entry.is_pending()) {
-        ahead_.gone(entry.frequency - 1, evicted);
-        // Those that are used most stay: they are to be heard, too.
-        const Entry* const other = evicted ? any_ahead() : nullptr;
-        if (other != nullptr && other != &entry) ahead_.gone(other->frequency - 1, true);
+    if (entry.read_ahead_ && !entry.is_pending()) {
+        read_ahead_sizer_.record_removal(entry.frequency - 1, evicted);
+        // Also samples one that stays: the most used are never evicted.
+        const Entry* const other = evicted ? sample_read_ahead() : nullptr;
+        if (other != nullptr && other != &entry) read_ahead_sizer_.record_removal(other->frequency - 1, true);
     }
     if (entry.served_ != nullptr) policy_->erase(entry, evicted);
     unlink(entry);
@@ -373,7 +373,7 @@ std::uint64_t RangeCache::slot_count() const { return index_.slot_count(); }
 EvictionView::Slot RangeCache::slot(std::uint64_t position) const {
     const std::uint32_t id = index_.at(static_cast<std::uint32_t>(position));
     if (id == CuckooIndex::none) return {};
-    // The view hands out what may be evicted; the policy never changes more than its own field.
+    // The view is const but hands out evictable items; the policy only changes its own field.
     Entry& entry = const_cast<EntryPool&>(pool_)[id];
     return {true, entry.is_pending() || entry.victim_ ? nullptr : &entry};
 }
@@ -414,10 +414,10 @@ void RangeCache::check_invariants() const {
     const Entry* before = nullptr;
     const char* fault = by_range_.fault();
     ensure(fault == nullptr, fault);
-    for (auto place = by_range_.begin(); place; place = place.next()) {
-        const Entry& entry = pool_[place.id()];
-        ensure(entry.target_ == place.target() && entry.offset_ == place.offset(),
-               "entry at another's place");
+    for (auto position = by_range_.begin(); position; position = position.next()) {
+        const Entry& entry = pool_[position.id()];
+        ensure(entry.target_ == position.target() && entry.offset_ == position.offset(),
+               "entry at another's position");
         ensure(index_.find(entry.target_, entry.offset_) == entry.id_, "entry is not in the index");
         ensure(!entry.invalidated_ && !entry.victim_, "invalidated entry or forgotten mark");
         if (!exact_match_ && before != nullptr && before->target_ == entry.target_)
@@ -443,7 +443,7 @@ void RangeCache::check_invariants() const {
     ensure(invalidated_ > 0 ? stored_bytes <= allocated : stored_bytes == allocated, "buffer space leaked");
     for (const Entry* const entry : recent_)
         ensure(entry == &nothing_ || index_.find(entry->target_, entry->offset_) == entry->id_,
-               "an entry is near that is gone");
+               "a recently used entry was removed");
     ensure(nothing_.bytes == 0 && (mru_ == &nothing_ || !mru_->is_pending()), "most recently used entry");
     ensure(!exact_match_ || mru_ == &nothing_, "parts of entries are found");
 }

@@ -15,7 +15,7 @@ RangeIndex::~RangeIndex() {
     }
 }
 
-// One leaf, one inner block per level and one for a new root.
+// One leaf, one inner node per level, and one for a new root.
 void RangeIndex::reserve() {
     if (spare_leaf_ == nullptr) {
         spare_leaf_ = new Leaf;
@@ -107,10 +107,10 @@ void RangeIndex::insert(Rank target, std::uint64_t offset, std::uint32_t id) {
         reserve();
         root_ = first_ = last_ = new_leaf();
     }
-    const Place place = place_of(key);
-    NF_EXPECT(place.rank == 0 || place.leaf->keys[place.rank - 1] != key);
-    if (place.leaf->count < room) {
-        put(*place.leaf, place.rank, key, id);
+    const Cursor cursor = search(key);
+    NF_EXPECT(cursor.rank == 0 || cursor.leaf->keys[cursor.rank - 1] != key);
+    if (cursor.leaf->count < room) {
+        put(*cursor.leaf, cursor.rank, key, id);
     } else {
         reserve();
         split_and_put(key, id);
@@ -147,8 +147,8 @@ void RangeIndex::split_and_put(Key key, std::uint32_t id) noexcept {
     raise(path, levels_, right->keys[0], right, at_end && right->count == 1);
 }
 
-// A block below `level` was split: its right half goes into the parent, which may be full itself. `at_end`:
-// by appending at the end of the index, so that full blocks stay full.
+// A node below `level` was split: inserts its right half into the parent, which may be full too. `at_end`:
+// appended at the end of the index, so full nodes stay full.
 void RangeIndex::raise(const Path& path, std::uint32_t level, Key separator, Block* right,
                        bool at_end) noexcept {
     while (level-- > 0) {
@@ -189,22 +189,22 @@ void RangeIndex::raise(const Path& path, std::uint32_t level, Key separator, Blo
 void RangeIndex::erase(Rank target, std::uint64_t offset) noexcept {
     NF_EXPECT(target >= 0 && size_ > 0);
     const Key key = key_of(target, offset);
-    // Evictions come between a miss and its insertion: what the miss asked stays remembered.
+    // The last search stays valid: evictions come between a miss and its insertion.
     const Remembered kept = remembered_;
-    const Place place = place_of(key);
+    const Cursor cursor = search(key);
     remembered_ = kept;
-    Leaf* leaf = place.leaf;
-    NF_EXPECT(place.rank > 0 && leaf->keys[place.rank - 1] == key);
-    const std::uint32_t slot = place.rank - 1;
+    Leaf* leaf = cursor.leaf;
+    NF_EXPECT(cursor.rank > 0 && leaf->keys[cursor.rank - 1] == key);
+    const std::uint32_t slot = cursor.rank - 1;
     std::copy(leaf->keys + slot + 1, leaf->keys + leaf->count, leaf->keys + slot);
     std::copy(leaf->ids + slot + 1, leaf->ids + leaf->count, leaf->ids + slot);
     leaf->keys[--leaf->count] = beyond_all;
     --size_;
-    if (remembered_.place.leaf == leaf && slot < remembered_.place.rank) --remembered_.place.rank;
+    if (remembered_.cursor.leaf == leaf && slot < remembered_.cursor.rank) --remembered_.cursor.rank;
     if (leaf->count < few) shrink(key);
 }
 
-// The leaf where the key was has few keys left.
+// The key's leaf has few keys left.
 void RangeIndex::shrink(Key key) noexcept {
     Path path;
     Leaf* leaf = descend(key, path);
@@ -226,8 +226,8 @@ void RangeIndex::shrink(Key key) noexcept {
     remove_child(path, levels_ - 1, gone);
 }
 
-// Moves the contents of one of two neighbouring children, of which `child` is one, to the left one, when they
-// are not too many. \param gone set to the number of the one that is to be removed
+// Merges `child` with a neighbour into the left one of the two, if they have few keys. \param gone the number
+// of the child to remove
 bool RangeIndex::join(Inner& parent, std::uint32_t child, bool leaves, std::uint32_t& gone) noexcept {
     for (const std::uint32_t at : {child, child + 1}) {  // of the pair (at - 1, at)
         if (at == 0 || at > parent.count) continue;
@@ -250,12 +250,12 @@ bool RangeIndex::join(Inner& parent, std::uint32_t child, bool leaves, std::uint
     return false;
 }
 
-// The child, already freed, goes; then its parent may have few children, or none, and so on up to the root.
+// Removes the freed child. Its parent may then have few children, or none, and so on up to the root.
 void RangeIndex::remove_child(const Path& path, std::uint32_t level, std::uint32_t child) noexcept {
     for (;; --level) {
         Inner& inner = *path[level].inner;
         const bool empty = inner.count == 0;
-        NF_ENSURE(!empty || level > 0);  // the root has two children at least
+        NF_ENSURE(!empty || level > 0);  // the root has at least two children
         if (!empty) {
             const std::uint32_t key = child == 0 ? 0 : child - 1;
             std::copy(inner.keys + key + 1, inner.keys + inner.count, inner.keys + key);
@@ -296,7 +296,7 @@ void RangeIndex::clear() noexcept {
     remembered_ = {};
 }
 
-/// What fault() has seen so far.
+/// State of fault().
 struct RangeIndex::Walk {
     const Leaf* before = nullptr;
     std::uint64_t keys = 0;
@@ -349,7 +349,7 @@ const char* RangeIndex::fault() const noexcept {
     if (remembered_.key == beyond_all) return nullptr;
     Path path;
     const Leaf* leaf = descend(remembered_.key, path);
-    if (leaf != remembered_.place.leaf || rank_in(*leaf, remembered_.key) != remembered_.place.rank)
+    if (leaf != remembered_.cursor.leaf || rank_in(*leaf, remembered_.key) != remembered_.cursor.rank)
         return "what is remembered is wrong";
     return nullptr;
 }

@@ -1,32 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The entries in the order of (target, offset): a B+-tree of our own.
+// The entries in the order of (target, offset): a B+-tree.
 //
-// The paper's index I_w (001, section III-C1) knows where entries begin and nothing of their order, so a get
-// inside an entry, or across two, misses there. Here such gets are asked a second time, of this index: which
-// entry begins last at or before a byte, and which come after it. A binary tree through the entries answers
-// that, too, but each of its steps reads another entry, far from the one before, and branches on what it
-// read, which the processor guesses wrong every other time. So the keys stand here, sorted, in blocks:
-//  - A key is one 128-bit number, the target above the offset: one comparison, one order.
-//  - A block has room for 63 keys and fills the rest with a number above all keys. A search always takes the
-//    same six steps, whatever the block holds, and no step branches: lookups that follow each other overlap
-//    in the processor. 1000 entries take two blocks of search, 100,000 three.
-//  - Leaves keep the entries' numbers (32 bits) apart from the keys and are linked both ways.
-//  - Inner blocks have separators: all keys below child i are less than separator i, those below child i + 1
-//    are not. They need not be keys that are there, so erasing never touches them.
+// The paper's index I_w (001, section III-C1) is not ordered, so a get inside an entry or across two misses.
+// Such gets ask this index: which entry begins last at or before a byte, and which follow. A binary tree of
+// entries would read one entry per step and mispredict half of its branches. Here sorted keys stand in nodes:
+// - A key is one 128-bit number, the target above the offset.
+// - A node has 63 keys, padded with the largest number. A search takes six branchless steps, so that
+// consecutive lookups overlap in the processor.
+// - Leaves keep the entries' numbers apart from the keys, and are linked both ways.
+// - Separators of inner nodes need not be present keys, so erasing never changes them.
 //
-// A full leaf splits in two halves; but where keys are appended, at the very end or at the end of a target's
-// keys when a leaf ends there, the full one stays full. An erased key leaves a hole that closes at once; a
-// block that falls below a third of its room joins a neighbour when both together fill no more than two
-// thirds, so that insertions and erasures in turn do not split and join all the time, and an empty block goes
-// whatever its neighbours are. No leaf is ever empty.
+// A full leaf splits in half; but where keys are appended it stays full. A node below a third of its room
+// joins a neighbour if both together fill at most two thirds, so that alternating insertions and erasures do
+// not thrash. Empty nodes are removed.
 //
-// The last search is remembered: a miss asks for the same place four times (find, survey, occupied,
-// insertion), with nothing but an eviction in between.
+// The last search is remembered: a miss searches for one position up to four times.
 //
-// Memory: insert() allocates before it changes anything. Those who must not fail halfway call reserve()
-// first: the next insert() then needs no memory, whatever is erased in between.
+// insert() allocates before it changes anything. After reserve() the next insert() needs no memory.
 
 #include <array>
 #include <cstddef>
@@ -42,8 +34,7 @@ class RangeIndex {
     struct Leaf;
 
   public:
-    /// A place in the order; names an entry, or nothing (the end). Valid until the next insert, erase or
-    /// clear.
+    /// A position in the order: an entry, or the end. Valid until the next insert, erase or clear.
     class Position {
       public:
         explicit operator bool() const noexcept { return leaf_ != nullptr; }
@@ -51,7 +42,7 @@ class RangeIndex {
         inline std::uint32_t id() const noexcept;
         inline Rank target() const noexcept;
         inline std::uint64_t offset() const noexcept;
-        /// The following entry's place. \pre not the end
+        /// The next position. \pre not the end
         inline Position next() const noexcept;
 
       private:
@@ -67,33 +58,33 @@ class RangeIndex {
     RangeIndex(const RangeIndex&) = delete;
     RangeIndex& operator=(const RangeIndex&) = delete;
 
-    /// The last entry that begins at or before this byte, in the order of (target, offset): perhaps one of
-    /// another target. The end when there is none. \pre target >= 0
+    /// The last entry that begins at or before this byte in the order of (target, offset), perhaps of another
+    /// target; or the end. \pre target >= 0
     inline Position floor(Rank target, std::uint64_t offset) const noexcept;
     /// The first entry that begins after this byte, or the end. \pre target >= 0
     inline Position above(Rank target, std::uint64_t offset) const noexcept;
-    /// The first entry of all, or the end.
+    /// The first entry, or the end.
     Position begin() const noexcept { return {first_, 0}; }
 
-    /// \pre the key is not there, target >= 0
+    /// \pre the key is not present, target >= 0
     /// \throws std::bad_alloc, and nothing has changed
     void insert(Rank target, std::uint64_t offset, std::uint32_t id);
-    /// Gets the memory that the next insert() may need.
+    /// Allocates what the next insert() may need.
     /// \throws std::bad_alloc, and nothing has changed
     void reserve();
-    /// \pre the key is there
+    /// \pre the key is present
     void erase(Rank target, std::uint64_t offset) noexcept;
     void clear() noexcept;
 
     std::uint64_t size() const noexcept { return size_; }
-    /// Memory in blocks, in bytes, with those set aside by reserve().
+    /// Bytes of all nodes, including those of reserve().
     std::uint64_t memory_bytes() const noexcept;
-    /// Walks everything. \return what is not as it should be, or nullptr
+    /// Checks everything. \return a description of a fault, or nullptr
     const char* fault() const noexcept;
 
   private:
     __extension__ using Key = unsigned __int128;
-    static constexpr std::uint32_t room = 63;  ///< keys per block
+    static constexpr std::uint32_t room = 63;  ///< keys per node
     static constexpr std::uint32_t few = room / 3;
     static constexpr std::uint32_t joined_at_most = room * 2 / 3;
     static constexpr std::uint32_t height_max = 16;  ///< never reached with 32-bit numbers
@@ -116,8 +107,8 @@ class RangeIndex {
         std::uint32_t child;
     };
     using Path = std::array<Step, height_max>;
-    /// Where a search ended: a leaf, and how many of its keys are not above the key.
-    struct Place {
+    /// The result of a search: a leaf, and how many of its keys are at most the key.
+    struct Cursor {
         Leaf* leaf;
         std::uint32_t rank;
     };
@@ -125,15 +116,15 @@ class RangeIndex {
     static Key key_of(Rank target, std::uint64_t offset) noexcept {
         return Key{static_cast<std::uint32_t>(target)} << 64 | offset;
     }
-    /// How many keys of the block are not above `key`.
+    /// How many keys of the node are at most `key`.
     static std::uint32_t rank_in(const Block& block, Key key) noexcept {
         const Key* base = block.keys;
         for (const std::uint32_t half : {32u, 16u, 8u, 4u, 2u, 1u})
             base += std::size_t{half} & -static_cast<std::size_t>(base[half - 1] <= key);
         return static_cast<std::uint32_t>(base - block.keys);
     }
-    inline Place place_of(Key key) const noexcept;
-    inline Position at_or_before(Place place) const noexcept;
+    inline Cursor search(Key key) const noexcept;
+    inline Position at_or_before(Cursor cursor) const noexcept;
 
     Leaf* descend(Key key, Path& path) const noexcept;
     Leaf* new_leaf() noexcept;
@@ -153,13 +144,13 @@ class RangeIndex {
                             Walk& walk) const noexcept;
 
     Block* root_ = nullptr;
-    std::uint32_t levels_ = 0;  ///< of inner blocks
+    std::uint32_t levels_ = 0;  ///< of inner nodes
     std::uint64_t size_ = 0;
     Leaf* first_ = nullptr;
     Leaf* last_ = nullptr;
     struct Remembered {
         Key key = beyond_all;  ///< beyond_all: nothing
-        Place place = {nullptr, 0};
+        Cursor cursor = {nullptr, 0};
     };
     mutable Remembered remembered_;
     Leaf* spare_leaf_ = nullptr;
@@ -185,20 +176,20 @@ inline RangeIndex::Position RangeIndex::Position::next() const noexcept {
 }
 
 // \pre not empty
-inline RangeIndex::Place RangeIndex::place_of(Key key) const noexcept {
-    if (remembered_.key == key) return remembered_.place;
+inline RangeIndex::Cursor RangeIndex::search(Key key) const noexcept {
+    if (remembered_.key == key) return remembered_.cursor;
     Block* block = root_;
     for (std::uint32_t level = 0; level < levels_; ++level)
         block = static_cast<Inner*>(block)->children[rank_in(*block, key)];
-    const Place place{static_cast<Leaf*>(block), rank_in(*block, key)};
-    remembered_ = {key, place};
-    return place;
+    const Cursor cursor{static_cast<Leaf*>(block), rank_in(*block, key)};
+    remembered_ = {key, cursor};
+    return cursor;
 }
 
-// Separators may be less than what is right of them: then the entry stands at the end of the leaf before.
-inline RangeIndex::Position RangeIndex::at_or_before(Place place) const noexcept {
-    if (place.rank > 0) return {place.leaf, place.rank - 1};
-    const Leaf* before = place.leaf->previous;
+// A separator may be less than all keys right of it. Then the entry is at the end of the previous leaf.
+inline RangeIndex::Position RangeIndex::at_or_before(Cursor cursor) const noexcept {
+    if (cursor.rank > 0) return {cursor.leaf, cursor.rank - 1};
+    const Leaf* before = cursor.leaf->previous;
     if (before == nullptr) return {};
     return {before, before->count - 1};
 }
@@ -206,15 +197,15 @@ inline RangeIndex::Position RangeIndex::at_or_before(Place place) const noexcept
 inline RangeIndex::Position RangeIndex::floor(Rank target, std::uint64_t offset) const noexcept {
     NF_EXPECT(target >= 0);
     if (size_ == 0) return {};
-    return at_or_before(place_of(key_of(target, offset)));
+    return at_or_before(search(key_of(target, offset)));
 }
 
 inline RangeIndex::Position RangeIndex::above(Rank target, std::uint64_t offset) const noexcept {
     NF_EXPECT(target >= 0);
     if (size_ == 0) return {};
-    const Place place = place_of(key_of(target, offset));
-    if (place.rank < place.leaf->count) return {place.leaf, place.rank};
-    return {place.leaf->next, 0};
+    const Cursor cursor = search(key_of(target, offset));
+    if (cursor.rank < cursor.leaf->count) return {cursor.leaf, cursor.rank};
+    return {cursor.leaf->next, 0};
 }
 
 }  // namespace nearfetch

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Adaptive sizes (001, section III-E1): every so many gets the shares of conflicting, capacity and failing
-// accesses and of hits say whether |I_w| and |S_w| are right. In the paper "changing the value of any
-// parameter requires the invalidation of the cache". Here it does not: the index is rehashed, the buffer
-// grows in place, and shrinking moves the entries of the part that is given up into free space before it, as
-// far as they fit. And the paper's buffer grows when a whole interval was short of space; what was taken away
-// from the size that was set comes back here with the first entry that has no room.
+// Adaptive sizes (001, section III-E1). After a number of gets, the shares of conflicting, capacity and
+// failing accesses and of hits tell whether |I_w| and |S_w| fit. In the paper "changing the value of any
+// parameter requires the invalidation of the cache". Here entries are kept: the index is rehashed, and the
+// buffer grows in place. Shrinking moves the entries of the removed tail into free space, as far as they fit.
+// The paper's buffer grows after a whole interval of misses. Here a buffer that had shrunk regrows at the
+// first entry that has no room.
 
 #include <algorithm>
 #include <new>
@@ -48,13 +48,13 @@ void RangeCache::adapt() {
         bytes = std::min(scaled(bytes, limits.memory_increase_factor), config_.buffer_bytes_max);
     else if (hits > limits.stable_threshold && free > limits.free_threshold)
         bytes = std::max(scaled(bytes, limits.memory_decrease_factor), StorageBuffer::line_bytes);
-    // What the entries in flight do not allow is tried again after the next interval.
+    // If entries in flight prevent it, the next interval tries again.
     resize_index(entries);
     resize_buffer(bytes);
 }
 
-// Where shrinking was wrong the program does not wait for the next interval.
-void RangeCache::take_back(std::uint64_t payload_bytes) {
+// A wrong shrink is corrected without waiting for the next interval.
+void RangeCache::regrow_buffer(std::uint64_t payload_bytes) {
     if (!config_.adaptive || !config_.keep_on_resize || buffer_.size_bytes() >= granted_bytes_ ||
         unreaped_ != nullptr || buffer_.fits(payload_bytes))
         return;
@@ -83,14 +83,14 @@ bool RangeCache::resize_index(std::uint64_t entries) {
             ++counters_.index_resizes;
             return true;
         }
-        // Those in flight must stay; of the others the youngest come first.
-        std::vector<Entry*> homeless;
+        // Entries in flight must stay; of the others the youngest come first.
+        std::vector<Entry*> relocated;
         for (Entry& entry : by_age_)
             if (entry.is_pending() && !resized.insert(entry.target_, entry.offset_, entry.id_)) return false;
         for (auto entry = by_age_.rbegin(); entry != by_age_.rend(); ++entry)
             if (!entry->is_pending() && !resized.insert(entry->target_, entry->offset_, entry->id_))
-                homeless.push_back(&*entry);
-        for (Entry* entry : homeless)
+                relocated.push_back(&*entry);
+        for (Entry* entry : relocated)
             evict(*entry);
         index_ = std::move(resized);
     } catch (const std::bad_alloc&) {
@@ -114,7 +114,7 @@ bool RangeCache::resize_buffer(std::uint64_t bytes) {
     return true;
 }
 
-// Frees the buffer from `bytes` on. \return false, and nothing changed, when there is an entry in flight
+// Frees the buffer from `bytes` on. \return false, with nothing changed, if an entry in flight is there
 bool RangeCache::clear_tail(std::uint64_t bytes) {
     const auto in_tail = [&](const StorageBuffer::Region* region) {
         return region != nullptr && region->offset + region->bytes > bytes;
@@ -136,7 +136,7 @@ bool RangeCache::clear_tail(std::uint64_t bytes) {
         } else {
             evict(entry);
         }
-        // The list has changed: begin again with what is now last.
+        // The list has changed: restart from its end.
         region = buffer_.last();
     }
     return true;

@@ -94,7 +94,7 @@ StorageBuffer::Region* StorageBuffer::allocate(std::uint64_t payload_bytes, void
         free_.insert(*rest);
         region->bytes = bytes;
     }
-    // While the network is busy, not when the data arrives.
+    // Touched while the network is busy, not when the data arrives.
     memory_.populate(region->offset + bytes);
     region->owner = owner;
     free_bytes_ -= bytes;

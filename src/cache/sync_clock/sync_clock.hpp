@@ -3,10 +3,10 @@
 
 // The sync clock: acquires as sequence numbers.
 //
-// What is cached leads the stamp that was current when its get was *issued* (what arrives later may have
-// been read any time after). An acquire advances the clock, for every target or for one, in O(1): nothing is
-// walked, data with an older stamp is simply no longer fresh. This is the sequence-number scheme of 000
-// (section III), per target because MPI lets a process synchronise with one target alone.
+// Cached data carries the stamp at which its get was *issued*, because it may have been read at any time
+// after that. An acquire advances the clock, for all targets or for one, in O(1): data with an older stamp is
+// stale. This is the sequence-number scheme of 000 (section III), per target because MPI lets a process
+// synchronise with a single target.
 
 #include <cstdint>
 #include <vector>
@@ -16,17 +16,17 @@
 
 namespace nearfetch {
 
-/// A moment of the sync clock.
+/// A time of the sync clock.
 using Stamp = std::uint64_t;
 
 class SyncClock {
   public:
     explicit SyncClock(std::uint32_t ranks) : acquired_(ranks, 0) {}
 
-    /// What a get that is issued now has to be stamped with.
+    /// The stamp for a get that is issued now.
     Stamp now() const noexcept { return now_; }
 
-    /// Later reads of any target may not use what was issued earlier.
+    /// Later reads of any target may not use data issued before.
     void acquire() noexcept { all_acquired_ = ++now_; }
     /// The same for one target.
     void acquire(Rank target) noexcept {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The way from the native module, which knows no MPI, to the library that was built for one family of it.
+// The interface between the native module, which does not know MPI, and the library built for an MPI family.
 
 #include "transport/mpi/mpi_job.hpp"
 
 extern "C" {
 
-/// launch_mpi(). What `program` throws ends the job. \return whether it worked; else `error`, of `size`
-/// bytes, says why not
+/// launch_mpi(). An exception of `program` ends the job. \return success; else `error`, of `size` bytes, has
+/// the reason
 using nearfetch_python_launch_t = bool(const nearfetch::MpiJobConfig* config,
                                        void (*program)(nearfetch::Job& job, void* context), void* context,
                                        char* error, std::size_t size);

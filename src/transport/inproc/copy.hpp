@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Copies between a segment and a buffer in place of a network card. A card is no thread of the program: when
-// a GET that was rounded up to whole lines reads bytes that their owner is writing, that is no race of the
-// program, which never looks at these bytes. So ThreadSanitizer is not shown the copy; what orders accesses
-// for it are completions, messages and barriers.
+// Copies between a segment and a buffer, in the role of a network card. A GET rounded to whole lines may read
+// bytes that their owner is writing. That is no race of the program, which never uses these bytes. So the
+// copy is hidden from ThreadSanitizer; completions, messages and barriers order accesses for it.
 
 #include <cstddef>
 #include <cstdint>
@@ -22,7 +21,7 @@ namespace nearfetch {
 #endif
 
 #ifdef NF_THREAD_SANITIZER
-/// As memcpy, unseen: memcpy itself is intercepted, and so is what a plain loop is compiled to.
+/// As memcpy, hidden: memcpy is intercepted, and a plain loop is compiled to it.
 __attribute__((no_sanitize("thread"), noinline)) inline void copy_as_network(std::byte* to,
                                                                              const std::byte* from,
                                                                              std::uint64_t size) {

@@ -17,7 +17,7 @@
 namespace nearfetch {
 namespace {
 
-/// Runs body(rank) in a thread for each rank. All run or none: the first waits until the last has started.
+/// Runs body(rank) in a thread per rank. All run or none: they wait until the last has started.
 void run_ranks(Rank ranks, const std::function<void()>& all_have_started,
                const std::function<void(Rank)>& body) {
     std::promise<bool> started;
@@ -53,7 +53,7 @@ void run_main(InprocWorld& world, Job& job, const std::function<void(Job&)>& mai
 }
 
 void run_on_wall(InprocWorld& world, const ModelSettings& settings, const std::function<void(Job&)>& main) {
-    WallClock clock(world.crowded());
+    WallClock clock(world.oversubscribed());
     run_ranks(
         world.ranks(), [] {},
         [&](Rank rank) {

@@ -6,8 +6,7 @@
 
 namespace nearfetch {
 
-/// A rank that is a thread. \throws Error from whatever waits for others, and from atomic() and send(), once
-/// another rank has failed.
+/// A rank that is a thread. After the failure of another rank, waits, atomic() and send() throw Error.
 class InprocJob final : public Job {
   public:
     InprocJob(InprocWorld& world, Rank rank) : world_(world), rank_(rank) {}

@@ -8,7 +8,7 @@
 
 namespace nearfetch {
 
-/// Copies at the start, reports with the next test() or wait(). One thread's, as every endpoint.
+/// Copies at the start, and reports at the next test() or wait(). For one thread.
 class InprocTransport final : public Transport {
   public:
     explicit InprocTransport(InprocWorld& world) : world_(world) {}
@@ -20,7 +20,7 @@ class InprocTransport final : public Transport {
     std::size_t test(std::span<Completion> out) override;
     std::size_t wait(std::span<Completion> out) override { return test(out); }
     ByteRange readable(Rank target, std::uint64_t address) const noexcept override;
-    /// \throws Error when another rank has failed: what this one looks for may never come
+    /// \throws Error when another rank has failed: the awaited event may never happen
     void yield() override;
     std::uint64_t now_ns() override;
     std::string status_text(int status) const override;
@@ -31,7 +31,7 @@ class InprocTransport final : public Transport {
 
     InprocWorld& world_;
     std::vector<Completion> done_;
-    std::size_t reported_ = 0;  ///< so many of done_
+    std::size_t reported_ = 0;  ///< reported completions of done_
 };
 
 }  // namespace nearfetch

@@ -12,8 +12,8 @@
 namespace nearfetch {
 namespace {
 
-// For who comes last to a barrier: to sleep and be woken took 18 us of each in a loop with two of them.
-constexpr std::uint64_t attentive_ns = 50'000;
+// Spinning time of a barrier before it sleeps: sleeping and waking take much longer than a short wait.
+constexpr std::uint64_t spin_ns = 50'000;
 
 std::unique_ptr<ReservedMemory> allocate(Rank rank, Rank ranks, std::uint64_t bytes) {
     const auto refuse = [&](const std::string& why) {
@@ -36,7 +36,7 @@ std::unique_ptr<ReservedMemory> allocate(Rank rank, Rank ranks, std::uint64_t by
 
 InprocWorld::InprocWorld(Rank ranks, std::uint64_t segment_bytes)
     : segment_bytes_(segment_bytes),
-      crowded_(ranks > static_cast<Rank>(std::thread::hardware_concurrency())),
+      oversubscribed_(ranks > static_cast<Rank>(std::thread::hardware_concurrency())),
       mailboxes_(static_cast<std::size_t>(ranks)) {
     if (segment_bytes == 0) return;
     for (Rank rank = 0; rank < ranks; ++rank)
@@ -78,15 +78,15 @@ void InprocWorld::barrier(Rank rank, const CollectiveCall& call) {
     const std::uint64_t generation = barrier_generation_;
     if (barrier_arrived_ == 0) barrier_id_ = call.id;
     if (call.id != barrier_id_ && differ_deadline_ns_ == 0) {
-        differ_deadline_ns_ = steady_ns() + collective_patience_ns;
+        differ_deadline_ns_ = steady_ns() + collective_timeout_ns;
         barrier_done_.notify_all();
     }
     ++barrier_arrived_;
     if (differ_deadline_ns_ != 0) return tell_difference(lock, generation, rank, call);
     if (barrier_arrived_ == ranks()) return complete_barrier();
-    if (!crowded_) {
+    if (!oversubscribed_) {
         lock.unlock();
-        for (const std::uint64_t end_ns = steady_ns() + attentive_ns; steady_ns() < end_ns;)
+        for (const std::uint64_t end_ns = steady_ns() + spin_ns; steady_ns() < end_ns;)
             if (barrier_generation_ != generation) return throw_if_differed(generation);
         lock.lock();
     }
@@ -106,7 +106,7 @@ void InprocWorld::complete_barrier() {
     barrier_done_.notify_all();
 }
 
-/// What this rank is in, for the one that comes last, or has waited long enough for others.
+/// Records this rank's call, for the rank that reports the difference.
 void InprocWorld::tell_difference(std::unique_lock<std::mutex>& lock, std::uint64_t generation, Rank rank,
                                   const CollectiveCall& call) {
     lock.unlock();
@@ -149,7 +149,7 @@ void InprocWorld::fail(const std::exception_ptr& failure) {
         failure_ = failure;
         failed_ = true;
     }
-    // Each lock is taken once so that nobody is between looking at failed_ and falling asleep.
+    // Taking each lock ensures that nobody is between a check of failed_ and its sleep.
     for (Mailbox& mailbox : mailboxes_) {
         {
             const std::lock_guard lock(mailbox.mutex);

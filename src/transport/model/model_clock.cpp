@@ -14,7 +14,7 @@ void WallClock::compute(std::uint64_t ns) { compute_for(ns); }
 
 void WallClock::wait_until(std::uint64_t ns) {
     while (now_ns() < ns) {
-        if (crowded_) std::this_thread::yield();
+        if (oversubscribed_) std::this_thread::yield();
     }
 }
 
@@ -26,6 +26,6 @@ void VirtualClock::spend(std::uint64_t ns) { simulation_.advance(ns); }
 
 void VirtualClock::wait_until(std::uint64_t ns) { simulation_.sleep_until(ns); }
 
-void VirtualClock::let_others_come() { simulation_.let_others_come(); }
+void VirtualClock::run_earlier_events() { simulation_.run_earlier_events(); }
 
 }  // namespace nearfetch

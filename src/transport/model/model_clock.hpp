@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The two kinds of time a modelled network runs in. On the wall's clock the real software takes the time it
-// takes, and an operation is held back until the model lets it complete. In virtual time (simulation.hpp)
-// each thread has a clock of its own that only the model and compute() advance.
+// The clocks of a modelled network. In wall-clock time the real software takes its time, and an operation is
+// held back until the model completes it. In virtual time (simulation.hpp) each thread has its own clock,
+// which only the model and compute() advance.
 
 #include <cstdint>
 
@@ -11,7 +11,7 @@ namespace nearfetch {
 
 class Simulation;
 
-/// The calling thread's time. Thread-safe.
+/// The calling thread's clock. Thread-safe.
 class ModelClock {
   public:
     ModelClock() = default;
@@ -20,32 +20,32 @@ class ModelClock {
     virtual ~ModelClock() = default;
 
     virtual std::uint64_t now_ns() const = 0;
-    /// Lets time pass by computing.
+    /// Simulates computation.
     virtual void compute(std::uint64_t ns) = 0;
-    /// Lets time pass that on the wall's clock the real software takes by itself.
+    /// Charges time that in wall-clock time the real software takes.
     virtual void spend(std::uint64_t ns) = 0;
-    /// Returns when it is `ns`.
+    /// Returns at the time `ns`.
     virtual void wait_until(std::uint64_t ns) = 0;
-    /// What others do before this thread's now is done when it returns.
-    virtual void let_others_come() = 0;
+    /// Returns when all that others do before this thread's time is done.
+    virtual void run_earlier_events() = 0;
 };
 
-/// "At no time": nothing is to come that is known of.
+/// "At no time": no event is expected.
 inline constexpr std::uint64_t never_ns = ~std::uint64_t{0};
 
 class WallClock final : public ModelClock {
   public:
-    /// \param crowded whether there are more threads than processors: waiting then gives way to others
-    explicit WallClock(bool crowded) : crowded_(crowded) {}
+    /// \param oversubscribed more threads than processors: waiting yields
+    explicit WallClock(bool oversubscribed) : oversubscribed_(oversubscribed) {}
 
     std::uint64_t now_ns() const override;
     void compute(std::uint64_t ns) override;
     void spend(std::uint64_t) override {}
     void wait_until(std::uint64_t ns) override;
-    void let_others_come() override {}
+    void run_earlier_events() override {}
 
   private:
-    bool crowded_;
+    bool oversubscribed_;
 };
 
 class VirtualClock final : public ModelClock {
@@ -56,7 +56,7 @@ class VirtualClock final : public ModelClock {
     void compute(std::uint64_t ns) override;
     void spend(std::uint64_t ns) override;
     void wait_until(std::uint64_t ns) override;
-    void let_others_come() override;
+    void run_earlier_events() override;
 
   private:
     Simulation& simulation_;

@@ -12,7 +12,7 @@ namespace {
 
 using Due = std::uint64_t;
 
-/// A thread that is an actor.
+/// A thread that is an actor of the simulation.
 class VirtualThread final : public Job::Thread {
   public:
     VirtualThread(Job& inner, Simulation& simulation, std::string name, std::function<void()> body)
@@ -22,7 +22,7 @@ class VirtualThread final : public Job::Thread {
             thread_ = inner.start_thread([&simulation, &actor, body = std::move(body)]() mutable {
                 simulation.enter(actor);
                 try {
-                    // What it holds is given back while it has the baton.
+                    // Destroyed while the thread holds the baton.
                     const std::function<void()> work = std::move(body);
                     work();
                 } catch (...) {
@@ -73,10 +73,10 @@ std::unique_ptr<Transport> ModelJob::endpoint() {
 
 std::uint64_t ModelJob::atomic(Rank target, std::uint64_t address, AtomicOp op, std::uint64_t operand,
                                std::uint64_t compare) {
-    clock_.let_others_come();
+    clock_.run_earlier_events();
     const std::uint64_t now_ns = clock_.now_ns();
     const std::uint64_t before = inner_.atomic(target, address, op, operand, compare);
-    // Even where it is free it takes some time, or a loop around it would take none.
+    // At least 1 ns, or a polling loop would take no time.
     std::uint64_t end_ns = now_ns + 1 + static_cast<std::uint64_t>(settings_.network.overhead_ns);
     if (target != rank()) end_ns = std::max(end_ns, network_.atomic_done_ns(now_ns));
     clock_.wait_until(end_ns + delay_ns());
@@ -84,7 +84,7 @@ std::uint64_t ModelJob::atomic(Rank target, std::uint64_t address, AtomicOp op, 
 }
 
 void ModelJob::send(Rank target, Port port, std::span<const std::byte> bytes) {
-    clock_.let_others_come();
+    clock_.run_earlier_events();
     if (target < 0 || target >= ranks() || port > port_max) return inner_.send(target, port, bytes);
     const Due due = due_ns(target, bytes.size());
     std::vector<std::byte> packet(sizeof due + bytes.size());
@@ -96,7 +96,7 @@ void ModelJob::send(Rank target, Port port, std::span<const std::byte> bytes) {
 }
 
 bool ModelJob::receive(Port port, Message& message, bool wait) {
-    clock_.let_others_come();
+    clock_.run_earlier_events();
     Inbox* inbox = nullptr;
     {
         const std::lock_guard lock(mutex_);
@@ -156,7 +156,7 @@ std::uint64_t ModelJob::due_ns(Rank target, std::uint64_t size_bytes) {
     const std::uint64_t now_ns = clock_.now_ns();
     const std::uint64_t soonest_ns =
         target == rank() ? now_ns : network_.message_done_ns(now_ns, size_bytes) + delay_ns();
-    // One rank's messages do not overtake each other.
+    // Messages of one rank do not overtake each other.
     const std::lock_guard lock(mutex_);
     std::uint64_t& last_ns = last_due_ns_[static_cast<std::size_t>(target)];
     last_ns = std::max(last_ns, soonest_ns);

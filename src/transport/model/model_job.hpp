@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Puts a modelled network in front of a rank. Messages carry the time at which they can be received, and stay
-// here until then; barriers and atomic operations take the model's time after they are done underneath.
+// A modelled network in front of a rank's job. Messages carry the time at which they may be received, and
+// wait here. Barriers and atomics take the model's time after the inner job has done them.
 //
-// On the wall's clock any job will do whose ranks read the same steady clock: processes of one machine. In
-// virtual time the ranks have to be threads of one process, and what they wait for from each other goes
-// through VirtualRanks, because waiting underneath would hold up everybody.
+// In wall-clock time the ranks have to share a steady clock: processes of one machine. In virtual time they
+// are threads of one process, and their mutual waits go through VirtualRanks, because a wait in the inner job
+// would block all.
 
 #include <map>
 #include <memory>
@@ -27,7 +27,7 @@ class VirtualRanks;
 class ModelJob final : public Job {
   public:
     /// \param ranks in virtual time, with its clock; else nullptr, and `clock` is the wall's
-    /// \throws Error when the network makes no sense
+    /// \throws Error for an invalid network
     ModelJob(Job& inner, ModelSettings settings, ModelClock& clock, VirtualRanks* ranks);
 
     Rank rank() const noexcept override { return inner_.rank(); }
@@ -47,11 +47,11 @@ class ModelJob final : public Job {
     std::unique_ptr<Thread> start_thread(std::function<void()> body) override;
 
     const NetworkModel& network() const noexcept { return settings_.network; }
-    /// What all threads of this rank have sent and received.
+    /// Traffic of all threads of this rank.
     Traffic traffic() const { return network_.traffic(); }
 
   private:
-    /// Messages that have come underneath, by the time at which they are due and then as they came.
+    /// Messages that have arrived at the inner job, by due time, then by arrival.
     struct Inbox {
         std::map<std::pair<std::uint64_t, std::uint64_t>, Message> messages;
         std::uint64_t arrived = 0;
@@ -67,17 +67,17 @@ class ModelJob final : public Job {
     ModelClock& clock_;
     VirtualRanks* ranks_;
     NetworkInterface network_;
-    std::mutex mutex_;  ///< of what follows; an Inbox itself belongs to who receives
-    Chance chance_;
+    std::mutex mutex_;  ///< guards the members below; an Inbox itself belongs to its receiver
+    SeededRandom chance_;
     std::uint64_t endpoints_ = 0;
     std::uint64_t started_threads_ = 0;
-    std::vector<std::uint64_t> last_due_ns_;  ///< by target, of what was sent
+    std::vector<std::uint64_t> last_due_ns_;  ///< by target, of the last message sent
     std::unordered_map<Port, Inbox> inboxes_;
 };
 
-/// The network of a job that has one; nullptr when it has none.
+/// The network of a job; nullptr if it has none.
 const NetworkModel* network_of(const Job& job) noexcept;
-/// What a job's rank has sent and received over its modelled network; nothing when it has none.
+/// Traffic of a job's rank over its modelled network; zero without one.
 Traffic traffic_of(const Job& job);
 
 }  // namespace nearfetch

@@ -10,7 +10,7 @@
 namespace nearfetch {
 namespace {
 
-/// A test() that finds nothing takes so long.
+/// Cost of a test() without completions.
 constexpr std::uint64_t test_ns = 20;
 
 }  // namespace
@@ -38,7 +38,7 @@ int ModelTransport::start_put(Rank target, std::uint64_t address, std::uint64_t 
 
 int ModelTransport::start(const Operation& operation) {
     NF_EXPECT(operation.size > 0);
-    clock_.let_others_come();
+    clock_.run_earlier_events();
     if (free_.empty()) {
         free_.push_back(operations_.size());
         operations_.emplace_back();
@@ -46,7 +46,7 @@ int ModelTransport::start(const Operation& operation) {
     const std::size_t place = free_.back();
     operations_[place] = operation;
 
-    // Whether it can be started has to be known now: where that is not certain, it is not put off.
+    // Failures have to be known now, so an operation that may be refused is not started late.
     const bool late =
         settings_.late_effects &&
         inner_->readable(operation.target, operation.address).contains(operation.address, operation.size);
@@ -123,7 +123,7 @@ std::size_t ModelTransport::test(std::span<Completion> out) {
     const std::size_t count = report(out, clock_.now_ns());
     if (count == 0) {
         clock_.spend(test_ns);
-        clock_.let_others_come();
+        clock_.run_earlier_events();
     }
     return count;
 }
@@ -138,7 +138,7 @@ std::size_t ModelTransport::wait(std::span<Completion> out) {
             if (next_ns == never_ns) collect(true);
             now_ns = clock_.now_ns();
         } else {
-            // The clock is not read again: on the wall that would add to every latency.
+            // The clock is not read again, because that would add to every latency.
             clock_.wait_until(next_ns);
             now_ns = std::max(now_ns, next_ns);
         }

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Puts a modelled network in front of any transport. An operation is started on the transport underneath at
-// once, and reported when both that one has completed it and the model lets it be complete; when that is, is
-// known as soon as it is started (network_interface.hpp).
+// A modelled network in front of any transport. An operation starts at once on the inner transport. It is
+// reported when that has completed it and the model's completion time is reached; the time is known at the
+// start (network_interface.hpp).
 //
-// A transport's contract leaves more open than a quiet network shows. So completions can be delayed by chance
-// (jitter_ns), which puts them in any order, and effects can be late: the operation is then started
-// underneath at some time between its start and its completion, and shows who looked at a buffer, or changed
-// one, too early.
+// A transport's contract allows more than an idle network shows. So completions can be delayed at random
+// (jitter_ns), and effects can be late: the operation then starts on the inner transport at some time before
+// its completion. That reveals code that uses a buffer too early.
 
 #include <cstdint>
 #include <functional>
@@ -30,13 +29,13 @@ class VirtualRanks;
 struct ModelSettings {
     NetworkModel network;
     std::uint64_t seed = 1;
-    std::uint64_t jitter_ns = 0;  ///< each operation takes up to so much longer, by chance
-    bool late_effects = false;    ///< GETs read and PUTs write at some time before they complete, by chance
+    std::uint64_t jitter_ns = 0;  ///< longest random delay of an operation
+    bool late_effects = false;    ///< GETs read and PUTs write at a random time before they complete
 };
 
 class ModelTransport final : public Transport {
   public:
-    /// \param self the rank whose endpoint this is: what it does with itself needs no network
+    /// \param self this endpoint's rank: accesses to itself bypass the network
     /// \param ranks in virtual time; else nullptr
     ModelTransport(std::unique_ptr<Transport> inner, const ModelSettings& settings, std::uint64_t seed,
                    Rank self, NetworkInterface& network, ModelClock& clock, VirtualRanks* ranks);
@@ -59,13 +58,13 @@ class ModelTransport final : public Transport {
         Rank target = 0;
         std::uint64_t address = 0;
         std::uint64_t size = 0;
-        std::byte* to = nullptr;          ///< of a GET
-        const std::byte* from = nullptr;  ///< of a PUT
+        std::byte* to = nullptr;          ///< destination of a GET
+        const std::byte* from = nullptr;  ///< source of a PUT
         Token token = 0;
         std::uint64_t due_ns = 0;
         int status = 0;
     };
-    /// An operation's place in operations_, and when it is its turn.
+    /// A due time, and an index of operations_.
     using Event = std::pair<std::uint64_t, std::size_t>;
     using Events = std::priority_queue<Event, std::vector<Event>, std::greater<>>;
 
@@ -83,12 +82,12 @@ class ModelTransport final : public Transport {
     NetworkInterface& network_;
     ModelClock& clock_;
     VirtualRanks* ranks_;
-    Chance chance_;
+    SeededRandom chance_;
     std::vector<Operation> operations_;
     std::vector<std::size_t> free_;
-    Events late_;             ///< not started underneath yet
-    std::size_t inside_ = 0;  ///< so many are under way underneath
-    Events complete_;         ///< underneath, and waiting to be due
+    Events late_;             ///< not started on the inner transport yet
+    std::size_t inside_ = 0;  ///< outstanding on the inner transport
+    Events complete_;         ///< complete on the inner transport, not due yet
 };
 
 }  // namespace nearfetch

@@ -9,10 +9,9 @@
 
 namespace nearfetch {
 
-/// A rank's network card and link, which all its threads share: says when what is started now is complete.
-/// Each message keeps the card for its gap, one after the other; bytes keep the link in their direction,
-/// those of GETs inwards, those of PUTs and messages outwards. The target's own link is taken to be free.
-/// Thread-safe.
+/// A rank's network card and link, shared by its threads: computes completion times. Each message occupies
+/// the card for its gap. Bytes occupy the link in their direction: GETs inward, PUTs and messages outward.
+/// The target's link is assumed to be idle. Thread-safe.
 class NetworkInterface {
   public:
     explicit NetworkInterface(const NetworkModel& model) : model_(model) {}
@@ -23,9 +22,9 @@ class NetworkInterface {
     /// When the message can be received.
     std::uint64_t message_done_ns(std::uint64_t now_ns, std::uint64_t size_bytes);
 
-    /// One of the rank's threads has waited for GETs and PUTs so long.
+    /// Counts the time that a thread waited for GETs and PUTs.
     void count_wait(std::uint64_t ns);
-    /// All that went through here.
+    /// All traffic so far.
     Traffic traffic() const;
 
   private:

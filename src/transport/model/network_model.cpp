@@ -10,7 +10,7 @@
 namespace nearfetch {
 namespace {
 
-/// A row of Table I, with what is ours.
+/// A row of Table I, with our additions.
 struct Row {
     const char* name;
     double get_us, put_us;              ///< 8 bytes
@@ -39,7 +39,7 @@ NetworkModel model_of(const Row& row) {
     return model;
 }
 
-// Not negative. (std::llround is a call.)
+// Not negative. (std::llround is a function call.)
 std::uint64_t rounded(double ns) { return static_cast<std::uint64_t>(ns + 0.5); }
 
 void check_transfer(const NetworkModel& model, const TransferModel& transfer, const char* kind) {
@@ -90,7 +90,7 @@ double NetworkModel::bound_ns(std::uint64_t get_messages, std::uint64_t get_byte
                               std::uint64_t put_bytes, std::uint64_t round_trips) const noexcept {
     if (get_messages == 0 && put_messages == 0) return 0;
     const auto number = [](std::uint64_t count) { return static_cast<double>(count); };
-    // A transfer's own latency contains its bytes' time on the wire: of the shortest one, that is
+    // Latency includes the bytes' time on the wire; this is the share of the shortest transfer.
     const double shortest_wire_ns = number(short_bytes) * byte_ns;
     const double inbound_ns =
         get_messages == 0 ? 0

@@ -5,7 +5,7 @@
 
 namespace nearfetch {
 
-/// Mixes all bits of a number (the finisher of SplitMix64, Steele, Lea and Flood 2014).
+/// Mixes all bits of a number (the finaliser of SplitMix64, Steele, Lea and Flood 2014).
 constexpr std::uint64_t mixed(std::uint64_t x) noexcept {
     x += 0x9E3779B97F4A7C15;
     x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9;
@@ -13,12 +13,12 @@ constexpr std::uint64_t mixed(std::uint64_t x) noexcept {
     return x ^ (x >> 31);
 }
 
-/// Numbers by chance, the same for the same seed on every machine.
-class Chance {
+/// Pseudo-random numbers; the same for the same seed on every machine.
+class SeededRandom {
   public:
-    explicit Chance(std::uint64_t seed) : state_(mixed(seed)) {}
+    explicit SeededRandom(std::uint64_t seed) : state_(mixed(seed)) {}
 
-    /// 0 to `last`.
+    /// A number from 0 to `last`.
     std::uint64_t up_to(std::uint64_t last) noexcept {
         state_ += 0x9E3779B97F4A7C15;
         const std::uint64_t number = mixed(state_);

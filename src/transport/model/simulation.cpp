@@ -17,9 +17,9 @@ namespace {
 
 thread_local Simulation::Actor* running = nullptr;
 
-/// So long takes a look at nothing.
+/// Cost of a yield.
 constexpr std::uint64_t yield_ns = 100;
-/// After so many in a row nothing will come.
+/// After so many yields in a row, nothing will happen any more.
 constexpr std::uint64_t idle_yields_max = 200'000;
 
 }  // namespace
@@ -79,10 +79,10 @@ void Simulation::sleep_until(std::uint64_t ns) {
     Actor& actor = self();
     actor.clock_ns_ = std::max(actor.clock_ns_, ns);
     note_progress();
-    let_others_come();
+    run_earlier_events();
 }
 
-void Simulation::let_others_come() {
+void Simulation::run_earlier_events() {
     Actor& actor = self();
     if (is_first(actor.clock_ns_)) return;
     queue(actor, actor.clock_ns_);
@@ -97,12 +97,12 @@ void Simulation::yield(std::uint64_t next_ns) {
         throw_if_failed();
     }
     Actor& actor = self();
-    drop_void_turns();
-    const std::uint64_t others_ns = turns_.empty() ? never_ns : turns_.top().time_ns;
+    drop_void_events();
+    const std::uint64_t others_ns = events_.empty() ? never_ns : events_.top().time_ns;
     const std::uint64_t event_ns = std::min(next_ns, others_ns);
     const std::uint64_t soon_ns = actor.clock_ns_ + yield_ns;
     actor.clock_ns_ = event_ns == never_ns ? soon_ns : std::max(soon_ns, event_ns);
-    let_others_come();
+    run_earlier_events();
 }
 
 void Simulation::block_until(std::uint64_t ns, const char* what) {
@@ -117,8 +117,8 @@ void Simulation::block_until(std::uint64_t ns, const char* what) {
 
 void Simulation::wake(Actor& actor, std::uint64_t ns) {
     if (actor.blocked_ == nullptr) return;
-    const std::uint64_t turn_ns = std::max(ns, actor.clock_ns_);
-    if (turn_ns < actor.turn_ns_) queue(actor, turn_ns);
+    const std::uint64_t due_ns = std::max(ns, actor.clock_ns_);
+    if (due_ns < actor.queued_ns_) queue(actor, due_ns);
 }
 
 void Simulation::join(Actor& actor) {
@@ -146,28 +146,28 @@ std::uint64_t Simulation::tie_of(const Actor& actor, std::uint64_t ns) const noe
 }
 
 void Simulation::queue(Actor& actor, std::uint64_t ns) {
-    actor.turn_ns_ = ns;
-    turns_.push({ns, tie_of(actor, ns), &actor, ++actor.version_});
+    actor.queued_ns_ = ns;
+    events_.push({ns, tie_of(actor, ns), &actor, ++actor.version_});
 }
 
 bool Simulation::is_first(std::uint64_t ns) {
-    drop_void_turns();
-    if (turns_.empty()) return true;
-    return turns_.top() > Turn{ns, tie_of(self(), ns), &self(), 0};
+    drop_void_events();
+    if (events_.empty()) return true;
+    return events_.top() > Event{ns, tie_of(self(), ns), &self(), 0};
 }
 
-void Simulation::drop_void_turns() {
-    while (!turns_.empty() && turns_.top().version != turns_.top().actor->version_)
-        turns_.pop();
+void Simulation::drop_void_events() {
+    while (!events_.empty() && events_.top().version != events_.top().actor->version_)
+        events_.pop();
 }
 
 Simulation::Actor* Simulation::next() {
-    drop_void_turns();
-    if (turns_.empty()) return nullptr;
-    Actor* const actor = turns_.top().actor;
-    turns_.pop();
-    actor->clock_ns_ = std::max(actor->clock_ns_, actor->turn_ns_);
-    actor->turn_ns_ = never_ns;
+    drop_void_events();
+    if (events_.empty()) return nullptr;
+    Actor* const actor = events_.top().actor;
+    events_.pop();
+    actor->clock_ns_ = std::max(actor->clock_ns_, actor->queued_ns_);
+    actor->queued_ns_ = never_ns;
     ++actor->version_;
     return actor;
 }
@@ -188,7 +188,7 @@ void Simulation::switch_from(Actor& actor) {
         chosen = next();
     }
     if (chosen == nullptr) {
-        // Waits have been ended, and what is left joins one another: there is no way to end that.
+        // All waits were ended, and the remaining actors join each other: a deadlock that cannot be resolved.
         std::fputs(
             "nearfetch: threads wait for each other's end: each has to be joined by one that does not\n",
             stderr);
@@ -208,7 +208,7 @@ void Simulation::fail_deadlocked() {
         if (++waiting > shown_max) continue;
         who += (waiting == 1 ? "" : ", ") + actor->name_ + " waits " + actor->blocked_;
     }
-    if (waiting == 0) return;  // all are over
+    if (waiting == 0) return;  // all have left
     if (waiting > shown_max) who += ", and " + std::to_string(waiting - shown_max) + " more";
     fail("the program cannot go on: a deadlock", who, "let each rank wait only for what another one will do");
 }

@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Virtual time. Each rank's thread is an actor with a clock of its own. Exactly one of them runs at a time:
-// it holds the baton, computes for real in no time at all, and its clock stands until it says that time
-// passes or waits for something. Before it does what others can see, actors whose clocks are behind come
-// first: so what is seen is in the order of the clocks, the same in every run. Actors whose clocks agree go
-// in an order by the seed, a different one at each time, so that other seeds are other schedules of the same
-// program.
+// Virtual time. Each rank's thread is an actor with its own clock. Exactly one runs at a time: it holds the
+// baton. Its computation takes no virtual time; its clock advances when it says so, or when it waits. Before
+// an actor does anything that others can see, actors with earlier clocks run. So effects are in clock order,
+// the same in every run. Ties are broken by the seed, so other seeds are other schedules.
 //
-// The actors are threads of the operating system, which the sanitizers know, and the baton is a semaphore of
-// each: handing it on is all that is ever synchronised, and the simulation's own data belong to who holds it.
-// A thread that waits for another by other means than the simulation's keeps the baton, and everybody stands.
+// Actors are threads of the operating system, so sanitizers work. The baton is a semaphore per actor. The
+// simulation's data belong to the holder. A thread that waits by other means keeps the baton and blocks all.
 //
-// When nobody can run any more and somebody is left, they wait for each other: that ends all their waits with
-// an Error. So does the failure of one of them.
+// When no actor can run and some are left, they have a deadlock: all waits end with an Error. They also do if
+// one actor fails.
 
 #include <semaphore.h>
 
@@ -34,16 +31,16 @@ class Simulation {
     Simulation(const Simulation&) = delete;
     Simulation& operator=(const Simulation&) = delete;
 
-    /// An actor that begins at `start_ns`. By whoever sets the simulation up, or by the running actor.
+    /// Adds an actor that begins at `start_ns`. By the set-up, or by the running actor.
     /// \param name for messages: "rank 3"
     Actor& add(std::string name, std::uint64_t start_ns);
-    /// Takes back an actor that has not run yet.
+    /// Removes an actor that has not run.
     void remove(Actor& actor);
-    /// Hands the baton to the first actor. Once, when all that have been added have threads.
+    /// Gives the baton to the first actor. Once, when all actors have threads.
     void run();
-    /// The calling thread is this actor; returns when it is its turn.
+    /// Makes the calling thread this actor; returns when it is scheduled.
     void enter(Actor& actor);
-    /// The calling actor is over; its thread may end.
+    /// The calling actor ends; its thread may exit.
     void leave();
 
     // By the running actor, about itself:
@@ -52,40 +49,40 @@ class Simulation {
     Actor& self() const;
     void advance(std::uint64_t ns);
     void sleep_until(std::uint64_t ns);
-    void let_others_come();
-    /// Waits for anything to happen: the next move of another actor, or `next_ns`.
-    /// \throws Error when there has been nothing but yields for very long
+    void run_earlier_events();
+    /// Waits for any event: the next move of another actor, or `next_ns`.
+    /// \throws Error after very many yields without progress
     void yield(std::uint64_t next_ns);
-    /// Something has been done that others may have been yielding for.
+    /// Others may have been waiting for what was done.
     void note_progress() noexcept { idle_yields_ = 0; }
-    /// Waits until `ns` (or never_ns) or an earlier time by wake().
-    /// \param what "in a barrier" \throws Error when nothing can come any more
+    /// Waits until `ns` (or never_ns), or an earlier time by wake().
+    /// \param what for messages: "in a barrier" \throws Error if no event can end the wait
     void block_until(std::uint64_t ns, const char* what);
-    /// Ends `actor`'s block_until() at `ns`, if it is in one. By another actor.
+    /// Ends the block_until() of `actor`, if any, at `ns`. By another actor.
     void wake(Actor& actor, std::uint64_t ns);
     /// Returns when `actor` has left, at that time or later; also after a failure.
     void join(Actor& actor);
 
-    /// Ends all block_until() by an Error.
+    /// Ends all block_until() with an Error.
     void fail(const std::string& problem, const std::string& why, const std::string& what_to_do);
 
   private:
-    struct Turn {
+    struct Event {
         std::uint64_t time_ns;
         std::uint64_t tie;
         Actor* actor;
-        std::uint64_t version;  ///< void unless it is the actor's
+        std::uint64_t version;  ///< void unless it is the actor's version
 
-        bool operator>(const Turn& other) const noexcept {
+        bool operator>(const Event& other) const noexcept {
             return time_ns != other.time_ns ? time_ns > other.time_ns : tie > other.tie;
         }
     };
 
     std::uint64_t tie_of(const Actor& actor, std::uint64_t ns) const noexcept;
     void queue(Actor& actor, std::uint64_t ns);
-    /// Whether nobody else's turn is before that of the running actor at `ns`.
+    /// Whether the running actor at `ns` is the first in clock order.
     bool is_first(std::uint64_t ns);
-    void drop_void_turns();
+    void drop_void_events();
     Actor* next();
     void hand_on();
     void switch_from(Actor& actor);
@@ -94,12 +91,12 @@ class Simulation {
 
     std::uint64_t seed_;
     std::vector<std::unique_ptr<Actor>> actors_;
-    std::priority_queue<Turn, std::vector<Turn>, std::greater<>> turns_;
+    std::priority_queue<Event, std::vector<Event>, std::greater<>> events_;
     std::uint64_t idle_yields_ = 0;
-    std::vector<std::string> failure_;  ///< an Error's three parts
+    std::vector<std::string> failure_;  ///< the three parts of an Error
 };
 
-/// What waits for its turn, sleeps, or runs.
+/// An actor: queued, blocked or running.
 class Simulation::Actor {
   public:
     Actor(std::string name, std::uint64_t number, std::uint64_t start_ns);
@@ -113,9 +110,9 @@ class Simulation::Actor {
     std::string name_;
     std::uint64_t number_;
     std::uint64_t clock_ns_;
-    std::uint64_t turn_ns_ = 0;  ///< when it is queued; never_ns when it is not
+    std::uint64_t queued_ns_ = 0;  ///< time of its event; never_ns if none is queued
     std::uint64_t version_ = 0;
-    const char* blocked_ = nullptr;  ///< what it waits for that another does
+    const char* blocked_ = nullptr;  ///< what it waits for
     Actor* joiner_ = nullptr;
     bool over_ = false;
     sem_t baton_;

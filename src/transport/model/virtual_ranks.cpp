@@ -7,7 +7,7 @@ namespace nearfetch {
 
 void VirtualRanks::barrier(Rank rank, const CollectiveCall& call, std::uint64_t cost_ns) {
     simulation_.note_progress();
-    simulation_.let_others_come();
+    simulation_.run_earlier_events();
     const std::uint64_t generation = barrier_generation_;
     const auto throw_if_differed = [&] {
         if (differed_generation_ == generation) throw CollectiveError(*difference_);
@@ -25,7 +25,7 @@ void VirtualRanks::barrier(Rank rank, const CollectiveCall& call, std::uint64_t 
         differed_generation_ = generation;
     }
     arrivals_.clear();
-    // Others came earlier on their clocks, too: this one has let them.
+    // Earlier arrivals have run before this actor.
     const std::uint64_t end_ns = simulation_.now_ns() + cost_ns;
     ++barrier_generation_;
     for (Simulation::Actor* actor : in_barrier_)

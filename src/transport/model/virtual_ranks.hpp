@@ -15,8 +15,7 @@
 
 namespace nearfetch {
 
-/// What ranks in virtual time wait for from each other: the barrier, and messages. Its data belong to the
-/// running actor, as the simulation's do.
+/// Mutual waits of ranks in virtual time: the barrier, and messages. Its data belong to the running actor.
 class VirtualRanks {
   public:
     VirtualRanks(Rank ranks, std::uint64_t seed)
@@ -25,13 +24,13 @@ class VirtualRanks {
     Simulation& simulation() noexcept { return simulation_; }
     ModelClock& clock() noexcept { return clock_; }
 
-    /// Returns `cost_ns` after the last rank has come. \throws CollectiveError where they differ, then
+    /// Returns `cost_ns` after the last arrival. \throws CollectiveError then, if the calls differ
     void barrier(Rank rank, const CollectiveCall& call, std::uint64_t cost_ns);
-    /// A message is on its way that can be received at `due_ns`.
+    /// A message was sent that can be received at `due_ns`.
     void announce(Rank target, Port port, std::uint64_t due_ns);
-    /// Returns at `ns` or when a message is due before.
+    /// Returns at `ns`, or earlier if a message is due.
     void await_message(Rank rank, Port port, std::uint64_t ns);
-    /// When the next message of those that are on their way to `rank` is due.
+    /// Due time of the next message in flight to `rank`.
     std::uint64_t next_message_ns(Rank rank);
 
   private:
@@ -44,9 +43,9 @@ class VirtualRanks {
     std::vector<Simulation::Actor*> in_barrier_;
     std::vector<CollectiveArrival> arrivals_;
     std::uint64_t barrier_generation_ = 0;
-    std::uint64_t differed_generation_ = ~std::uint64_t{0};  ///< the last in which ranks differed
+    std::uint64_t differed_generation_ = ~std::uint64_t{0};  ///< the last in which calls differed
     std::optional<CollectiveError> difference_;              ///< its error
-    std::vector<Times> coming_;                              ///< by target
+    std::vector<Times> coming_;                              ///< messages in flight, by target
     std::map<std::pair<Rank, Port>, Simulation::Actor*> receivers_;
 };
 

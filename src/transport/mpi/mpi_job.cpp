@@ -28,7 +28,7 @@ namespace nearfetch {
 
 namespace {
 
-/// A communicator apart from the program's own.
+/// A private duplicate of a communicator.
 class Communicator {
   public:
     Communicator() {
@@ -45,24 +45,24 @@ class Communicator {
     MPI_Comm comm_ = MPI_COMM_NULL;
 };
 
-/// Whether all ranks come to their end with the same words, as they do when what all were told is wrong. Who
-/// does not come within half a second has others to say, or none.
-bool all_say(const std::string& what, MPI_Comm ends) {
+/// Whether all ranks fail with the same text, as for a common invalid argument. A rank that does not come
+/// within half a second counts as different.
+bool all_report(const std::string& what, MPI_Comm ends) {
     // MPI may still use them when this returns.
     static std::array<std::uint64_t, 2> mine, most;
     mine = {std::hash<std::string>{}(what), ~std::hash<std::string>{}(what)};
     MPI_Request request = MPI_REQUEST_NULL;
     int code = PMPI_Iallreduce(mine.data(), most.data(), 2, MPI_UINT64_T, MPI_MAX, ends, &request);
     int done = 0;
-    for (int looks = 0; looks < 500 && code == MPI_SUCCESS && !done; ++looks) {
+    for (int polls = 0; polls < 500 && code == MPI_SUCCESS && !done; ++polls) {
         code = PMPI_Test(&request, &done, MPI_STATUS_IGNORE);
         if (!done) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     return done && mine == most;
 }
 
-/// Ends all ranks with what one of them, or a thread of its, has thrown. \param ends for nothing but this
-[[noreturn]] void give_up(const std::exception_ptr& failure, MPI_Comm ends) {
+/// Aborts all ranks because of an exception of this one. \param ends communicator for this purpose only
+[[noreturn]] void abort_job(const std::exception_ptr& failure, MPI_Comm ends) {
     std::string what = "the program threw something that is no std::exception";
     try {
         std::rethrow_exception(failure);
@@ -74,12 +74,12 @@ bool all_say(const std::string& what, MPI_Comm ends) {
     PMPI_Comm_rank(ends, &rank);
     PMPI_Comm_size(ends, &ranks);
     std::fflush(stdout);
-    const bool alike = ranks > 1 && all_say(what, ends);
-    if (alike && rank > 0) std::this_thread::sleep_for(std::chrono::seconds(10));  // the first ends all
+    const bool alike = ranks > 1 && all_report(what, ends);
+    if (alike && rank > 0) std::this_thread::sleep_for(std::chrono::seconds(10));  // rank 0 aborts for all
     const std::string who = alike ? "all ranks" : "rank " + std::to_string(rank);
     std::fprintf(stderr, "nearfetch: %s: %s\n", who.c_str(), what.c_str());
     std::fflush(stderr);
-    // MPICH's launcher drops what it has not passed on yet when it ends the job.
+    // MPICH's launcher drops output that it has not forwarded when the job ends.
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     PMPI_Abort(MPI_COMM_WORLD, 1);
     std::_Exit(1);
@@ -87,7 +87,7 @@ bool all_say(const std::string& what, MPI_Comm ends) {
 
 class MpiJob final : public Job {
   public:
-    /// \param ends for give_up()
+    /// \param ends for abort_job()
     MpiJob(std::uint64_t segment_bytes, bool threads, MPI_Comm ends)
         : messages_(comm_),
           barrier_(comm_, messages_),
@@ -144,7 +144,7 @@ std::unique_ptr<Job::Thread> MpiJob::start_thread(std::function<void()> body) {
                     "the MPI library was not started, or does not work, with MPI_THREAD_MULTIPLE",
                     "ask threads() first");
     return std::make_unique<JobThread>(
-        std::move(body), [ends = ends_](const std::exception_ptr& failure) { give_up(failure, ends); });
+        std::move(body), [ends = ends_](const std::exception_ptr& failure) { abort_job(failure, ends); });
 }
 
 MPI_Op operation_of(AtomicOp op) {
@@ -171,7 +171,7 @@ MPI_Op operation_of(AtomicOp op) {
                 why, what_to_do);
 }
 
-/// A value that was fetched has been exchanged at the target: the flush is what makes MPI deliver it.
+/// The fetched value is available after a flush.
 std::uint64_t MpiJob::atomic(Rank target, std::uint64_t address, AtomicOp op, std::uint64_t operand,
                              std::uint64_t compare) {
     if (!segments_.has_rank(target))
@@ -192,7 +192,7 @@ std::uint64_t MpiJob::atomic(Rank target, std::uint64_t address, AtomicOp op, st
     if (code == MPI_SUCCESS) code = PMPI_Win_flush(target, segments_.win());
     if (code != MPI_SUCCESS) fail_atomic(target, address, mpi_error_text(code), ask_the_others);
     segments_.sync();
-    // A program may do nothing else while it waits for something.
+    // A program may poll with nothing but atomics.
     if (++atomics_ % 16 == 0) messages_.serve();
     return before;
 }
@@ -216,7 +216,7 @@ bool MpiJob::receive(Port port, Message& message, bool wait) {
     if (port > port_max)
         throw Error("nothing can be received at port " + std::to_string(port),
                     "the last one is " + std::to_string(port_max), "use another");
-    for (Patience patience; !messages_.receive(port, message); patience.wait(messages_))
+    for (SpinWait spin; !messages_.receive(port, message); spin.wait(messages_))
         if (!wait) return false;
     segments_.sync();
     return true;
@@ -228,11 +228,10 @@ void MpiJob::barrier(const CollectiveCall& call) {
     segments_.sync();
 }
 
-/// Does not enter MPI, as a program that computes would not: where nobody but MPI calls serve others (TCP)
-/// these wait.
+/// Does not enter MPI, like a computing program. Over TCP, where only MPI calls serve others, these wait.
 void MpiJob::compute(std::uint64_t ns) { compute_for(ns); }
 
-/// Whether the one-sided component that Open MPI was told to use refuses MPI_THREAD_MULTIPLE.
+/// Whether the one-sided component chosen for Open MPI refuses MPI_THREAD_MULTIPLE.
 bool threads_refused() {
 #if defined(OPEN_MPI)
     const char* const components = getenv("OMPI_MCA_osc");
@@ -243,13 +242,13 @@ bool threads_refused() {
 #endif
 }
 
-/// Whether MPI is a launch_mpi()'s to end.
+/// Whether launch_mpi() has initialised MPI and has to finalise it.
 bool& own_mpi() {
     static bool own = false;
     return own;
 }
 
-/// Starts MPI unless it is. \return whether threads may communicate at will
+/// Initialises MPI if needed. \return whether threads may communicate
 bool start_mpi(bool threads, int* argc, char*** argv) {
     int started = 0, ended = 0;
     PMPI_Initialized(&started);
@@ -268,7 +267,7 @@ bool start_mpi(bool threads, int* argc, char*** argv) {
     }
     own_mpi() = true;
 #if defined(OPEN_MPI) && OMPI_MAJOR_VERSION < 5
-    // Below osc/sm's 100, above osc/ucx' 60. A user's own choice stays.
+    // Below 100 of osc/sm, above 60 of osc/ucx. A user's own value stays.
     setenv("OMPI_MCA_osc_rdma_priority", "90", 0);
 #endif
     const int wanted = threads && !threads_refused() ? MPI_THREAD_MULTIPLE : MPI_THREAD_FUNNELED;
@@ -286,15 +285,15 @@ int launch_mpi(const MpiJobConfig& config, int* argc, char*** argv,
         const Communicator ends;
         try {
             MpiJob job(config.segment_bytes, threads, ends);
-            // Before the unwinding, which would wait for ranks that never come.
+            // Before unwinding, which would wait for ranks that never come.
             try {
                 program(job);
                 job.finish();
             } catch (...) {
-                give_up(std::current_exception(), ends);
+                abort_job(std::current_exception(), ends);
             }
         } catch (...) {
-            give_up(std::current_exception(), ends);
+            abort_job(std::current_exception(), ends);
         }
     }
     if (!config.leave_started) finish_mpi();

@@ -15,10 +15,10 @@ namespace nearfetch {
 
 namespace {
 
-/// After so many looks that found nothing the clock is read.
-constexpr unsigned looks_per_clock = 64;
-/// For what others tell when they find out, too.
-constexpr std::uint64_t last_words_ns = 100'000'000;
+/// The clock is read after this many unsuccessful polls.
+constexpr unsigned polls_per_clock = 64;
+/// Time for the notices of other ranks that detect the difference.
+constexpr std::uint64_t notice_grace_ns = 100'000'000;
 
 }  // namespace
 
@@ -27,7 +27,7 @@ MpiJobBarrier::MpiJobBarrier(MPI_Comm comm, MpiJobMessages& messages) : comm_(co
     PMPI_Comm_size(comm_, &ranks_);
 }
 
-/// What is not complete MPI may still write to.
+/// MPI may still write to the buffers of an incomplete operation.
 MpiJobBarrier::~MpiJobBarrier() {
     if (broken_) static_cast<void>(ids_.release());
 }
@@ -46,18 +46,18 @@ void MpiJobBarrier::meet(const CollectiveCall& call) {
 
 void MpiJobBarrier::wait(MPI_Request& request, const CollectiveCall& call) {
     std::uint64_t begin_ns = 0;
-    unsigned looks = 0;
-    for (Patience patience;; patience.wait(messages_)) {
+    unsigned polls = 0;
+    for (SpinWait spin;; spin.wait(messages_)) {
         int done = 0;
         check_mpi(PMPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test", ask_the_others);
         if (done) return;
-        if (++looks % looks_per_clock != 0) continue;
+        if (++polls % polls_per_clock != 0) continue;
         const std::uint64_t now_ns = steady_ns();
         if (begin_ns == 0) begin_ns = now_ns;
-        if (now_ns - begin_ns < collective_patience_ns) continue;
+        if (now_ns - begin_ns < collective_timeout_ns) continue;
         tell(call);
         listen();
-        if (differs(call.id)) give_up(call);
+        if (differs(call.id)) abort_job(call);
     }
 }
 
@@ -91,8 +91,8 @@ bool MpiJobBarrier::differs(std::uint64_t id) const {
                        [&](const auto& one) { return one.second.round == round_ && one.second.id != id; });
 }
 
-void MpiJobBarrier::give_up(const CollectiveCall& call) {
-    for (const std::uint64_t end_ns = steady_ns() + last_words_ns; steady_ns() < end_ns; sched_yield())
+void MpiJobBarrier::abort_job(const CollectiveCall& call) {
+    for (const std::uint64_t end_ns = steady_ns() + notice_grace_ns; steady_ns() < end_ns; sched_yield())
         listen();
     std::vector<CollectiveArrival> arrivals{arrival_of(rank_, notice_of(call))};
     for (const auto& [rank, notice] : heard_)
@@ -101,7 +101,7 @@ void MpiJobBarrier::give_up(const CollectiveCall& call) {
     throw CollectiveError(*broken_);
 }
 
-/// All have come, and know that they differ.
+/// All ranks have arrived, and know that their calls differ.
 void MpiJobBarrier::exchange_and_throw(const CollectiveCall& call) {
     const Notice mine = notice_of(call);
     std::vector<Notice> all(static_cast<std::size_t>(ranks_));
@@ -110,7 +110,7 @@ void MpiJobBarrier::exchange_and_throw(const CollectiveCall& call) {
         PMPI_Iallgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE, comm_, &request),
         "MPI_Iallgather", ask_the_others);
     int done = 0;
-    for (Patience patience; !done; patience.wait(messages_))
+    for (SpinWait spin; !done; spin.wait(messages_))
         check_mpi(PMPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test", ask_the_others);
     std::vector<CollectiveArrival> arrivals;
     for (Rank rank = 0; rank < ranks_; ++rank)

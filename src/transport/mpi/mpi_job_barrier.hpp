@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The barrier of an MPI job. It is an MPI_Iallreduce of ids, which finds out at once whether all ranks come
-// with the same: each sees the largest one, and the largest complement. All ranks make the same MPI calls,
-// whatever they are in. Where ids differ, they tell each other what they are in.
+// The barrier of an MPI job: an MPI_Iallreduce of ids. Each rank gets the largest id and the largest
+// complement, and so sees at once whether all calls are the same. All ranks make the same MPI calls, whatever
+// they are in. If ids differ they exchange descriptions.
 //
-// That takes all of them. Who waits for long tells the others by a message what it waits in, so that those
-// who do wait find out that they differ though another rank never comes.
+// That needs all ranks. A rank that waits for long sends the others a notice of its call. So waiting ranks
+// detect a difference even if another rank never arrives.
 
 #include <mpi.h>
 
@@ -28,11 +28,11 @@ class MpiJobBarrier {
     MpiJobBarrier(const MpiJobBarrier&) = delete;
     MpiJobBarrier& operator=(const MpiJobBarrier&) = delete;
 
-    /// Nobody leaves before all have come. \throws CollectiveError as Job::barrier() does
+    /// Waits for all ranks. \throws CollectiveError as Job::barrier()
     void meet(const CollectiveCall& call);
 
   private:
-    /// What one tells who waits for long.
+    /// Notice of a rank that waits for long.
     struct Notice {
         std::uint64_t round = 0;
         std::uint64_t id = 0;
@@ -48,7 +48,7 @@ class MpiJobBarrier {
     void tell(const CollectiveCall& call);
     void listen();
     bool differs(std::uint64_t id) const;
-    [[noreturn]] void give_up(const CollectiveCall& call);
+    [[noreturn]] void abort_job(const CollectiveCall& call);
     [[noreturn]] void exchange_and_throw(const CollectiveCall& call);
 
     MPI_Comm comm_;
@@ -56,10 +56,10 @@ class MpiJobBarrier {
     Rank rank_ = 0;
     Rank ranks_ = 0;
     std::uint64_t round_ = 0;
-    std::unique_ptr<Ids> ids_ = std::make_unique<Ids>();  ///< MPI uses them while it is not complete
-    std::uint64_t told_round_ = 0;                        ///< the last one that was told of
-    std::map<Rank, Notice> heard_;                        ///< the last of each rank
-    std::optional<CollectiveError> broken_;               ///< a barrier will never be complete
+    std::unique_ptr<Ids> ids_ = std::make_unique<Ids>();  ///< used by MPI until completion
+    std::uint64_t told_round_ = 0;                        ///< the last round with a notice sent
+    std::map<Rank, Notice> heard_;                        ///< the last notice of each rank
+    std::optional<CollectiveError> broken_;               ///< set when a barrier can never complete
 };
 
 }  // namespace nearfetch

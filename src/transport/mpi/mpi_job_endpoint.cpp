@@ -12,10 +12,10 @@ namespace nearfetch {
 
 namespace {
 
-/// How many times its cost a flush has to be overdue before test() takes the time for it.
-constexpr std::uint64_t patience = 16;
+/// test() flushes when a PUT is older than this many times the cost of a flush.
+constexpr std::uint64_t flush_age_factor = 16;
 constexpr unsigned tests_of_who_waits = 100;
-/// One request moves at most that much: MPI counts by int.
+/// Limit of one request: MPI counts in int.
 constexpr std::uint64_t largest_part_bytes = 1ull << 30;
 
 }  // namespace
@@ -28,8 +28,8 @@ MpiEndpoint::~MpiEndpoint() {
     }
 }
 
-/// Starts the parts of one operation. When one cannot be started those before it are waited for: the caller,
-/// who gets no completion, may give the memory away.
+/// Starts the requests of one operation. If one fails, the earlier ones are waited for: the caller gets no
+/// completion and may free the memory.
 template <class Start>
 int MpiEndpoint::begin(Kind kind, Rank target, std::uint64_t address, std::uint64_t size, Token token,
                        const Start& start) {
@@ -60,7 +60,7 @@ int MpiEndpoint::begin(Kind kind, Rank target, std::uint64_t address, std::uint6
     operations_[spare_.back()] = {
         token, now_ns(), target, static_cast<std::uint32_t>(requests_.size() - before), MPI_SUCCESS, kind};
     spare_.pop_back();
-    tests_in_vain_ = 0;
+    idle_tests_ = 0;
     if (kind == Kind::get) ++gets_;
     return MPI_SUCCESS;
 }
@@ -83,7 +83,7 @@ int MpiEndpoint::start_put(Rank target, std::uint64_t address, std::uint64_t siz
                  });
 }
 
-/// One of the operation's requests is complete.
+/// A request of the operation is complete.
 void MpiEndpoint::finished(std::uint32_t slot, int status) {
     Operation& operation = operations_[slot];
     if (operation.status == MPI_SUCCESS) operation.status = status;
@@ -97,7 +97,7 @@ void MpiEndpoint::finished(std::uint32_t slot, int status) {
     spare_.push_back(slot);
 }
 
-/// Asks for requests that are complete. Does not wait; lets MPI work for others, too.
+/// Tests for completed requests without waiting. MPI also makes progress for other ranks.
 void MpiEndpoint::poll() {
     if (requests_.empty()) return;
     indices_.resize(requests_.size());
@@ -108,7 +108,7 @@ void MpiEndpoint::poll() {
     if (code != MPI_SUCCESS && code != MPI_ERR_IN_STATUS) {
         int error_class = MPI_SUCCESS;
         PMPI_Error_class(code, &error_class);
-        // Nobody knows which of them are at an end: then all are, as failed.
+        // It is unknown which requests are complete: all count as failed.
         if (error_class != MPI_ERR_IN_STATUS) {
             for (const std::uint32_t owner : owners_)
                 finished(owner, code);
@@ -123,7 +123,7 @@ void MpiEndpoint::poll() {
         finished(owners_[static_cast<std::size_t>(indices_[at])],
                  code == MPI_SUCCESS ? MPI_SUCCESS : statuses_[at].MPI_ERROR);
     }
-    // MPI has set them to null; those that are left keep their order, which is that of their starts.
+    // MPI has set completed ones to null; the others keep the order of their starts.
     std::size_t kept = 0;
     for (std::size_t i = 0; i < requests_.size(); ++i) {
         if (requests_[i] == MPI_REQUEST_NULL) continue;
@@ -151,9 +151,9 @@ void MpiEndpoint::flush(Rank target) {
 
 bool MpiEndpoint::flush_is_due() {
     if (unflushed_.empty()) return false;
-    if (tests_in_vain_ > tests_of_who_waits) return true;
+    if (idle_tests_ > tests_of_who_waits) return true;
     const std::uint64_t now = now_ns();
-    const std::uint64_t enough_ns = patience * flush_cost_ns_;
+    const std::uint64_t enough_ns = flush_age_factor * flush_cost_ns_;
     return now - operations_[unflushed_.front()].started_ns >= enough_ns && now - flushed_ns_ >= enough_ns;
 }
 
@@ -168,12 +168,12 @@ std::size_t MpiEndpoint::test(std::span<Completion> out) {
     if (done_.size() < out.size()) poll();
     if (done_.empty() && flush_is_due()) flush(operations_[unflushed_.front()].target);
     const std::size_t count = report(out);
-    tests_in_vain_ = count == 0 ? tests_in_vain_ + 1 : 0;
+    idle_tests_ = count == 0 ? idle_tests_ + 1 : 0;
     return count;
 }
 
 std::size_t MpiEndpoint::wait(std::span<Completion> out) {
-    for (Patience looks; done_.empty(); looks.wait(messages_)) {
+    for (SpinWait spin; done_.empty(); spin.wait(messages_)) {
         NF_EXPECT(!requests_.empty() || !unflushed_.empty());
         poll();
         if (!done_.empty()) break;
@@ -194,7 +194,7 @@ void MpiEndpoint::yield() {
 
 std::uint64_t MpiEndpoint::now_ns() { return steady_ns(); }
 
-/// Beside those of every transport, MPI's error codes.
+/// The common statuses, and MPI's error codes.
 std::string MpiEndpoint::status_text(int status) const {
     switch (status) {
         case transport_status::bad_rank:

@@ -3,18 +3,16 @@
 
 // GETs and PUTs by MPI_Rget and MPI_Rput.
 //
-// A GET is complete with its request. A PUT has two stages: its request says that the bytes have been taken,
-// and a flush of the target, after that, that they are there. MPI has no flush that can be tested: it waits,
-// for a round trip if the library has to ask (43 us on Open MPI over TCP, even when nothing is under way),
-// not at all if it knows already. So a flush has to be worth it:
-//  - One flush completes all PUTs of its target that were started before.
-//  - wait() looks for GETs first. It flushes when there is no GET to wait for, which must then be what is
-//    waited for; nothing is started meanwhile, so a PUT is overtaken by the GETs under way and no others.
-//  - test() should not wait, yet who only tests has to see its PUTs complete some day. It flushes when the
-//    oldest is `patience` times as old as a flush took lately, and as much time has gone since its last
-//    flush: at most 1/patience of the time goes into it, by then the answer has mostly come, and where a
-//    flush costs nothing (shared memory) PUTs complete at once. It also flushes for who has tested so often
-//    in vain, and started nothing meanwhile, that waiting must be all he does.
+// A GET completes with its request. A PUT has two stages: its request (the bytes were taken), then a flush of
+// the target (the bytes are there). MPI cannot test a flush. It blocks for a round trip if the library has to
+// ask, and returns at once if it knows already. So flushes are rationed:
+// - One flush completes all earlier PUTs of its target.
+// - wait() prefers GETs. It flushes when no GET is outstanding, because then it must be a PUT that is waited
+// for.
+// - test() should not block, but PUTs must complete for a program that only tests. It flushes when the oldest
+// PUT is `flush_age_factor` times as old as a flush took recently, and as much time has passed since the last
+// flush. So flushes take at most 1/flush_age_factor of the time, and the answer has mostly arrived. It also
+// flushes after many idle tests, when the program obviously waits.
 
 #include <mpi.h>
 
@@ -32,7 +30,7 @@ class MpiEndpoint final : public Transport {
   public:
     MpiEndpoint(const MpiJobSegments& segments, MpiJobMessages& messages)
         : segments_(segments), messages_(messages) {}
-    /// Completes what is under way.
+    /// Completes outstanding operations.
     ~MpiEndpoint() override;
 
     int start_get(Rank target, std::uint64_t address, std::uint64_t size, std::byte* to,
@@ -69,17 +67,17 @@ class MpiEndpoint final : public Transport {
     const MpiJobSegments& segments_;
     MpiJobMessages& messages_;
     std::vector<Operation> operations_;
-    std::vector<std::uint32_t> spare_;     ///< of operations_
-    std::vector<MPI_Request> requests_;    ///< of GETs and PUTs ...
-    std::vector<std::uint32_t> owners_;    ///< ... and whose they are
+    std::vector<std::uint32_t> spare_;     ///< free entries of operations_
+    std::vector<MPI_Request> requests_;    ///< outstanding GETs and PUTs ...
+    std::vector<std::uint32_t> owners_;    ///< ... and their operations
     std::vector<int> indices_;             ///< scratch of poll()
     std::vector<MPI_Status> statuses_;     ///< scratch of poll()
-    std::deque<std::uint32_t> unflushed_;  ///< PUTs whose bytes have been taken
+    std::deque<std::uint32_t> unflushed_;  ///< PUTs whose request is complete
     std::deque<Completion> done_;          ///< to be reported
-    std::size_t gets_ = 0;                 ///< not complete
+    std::size_t gets_ = 0;                 ///< outstanding
     std::uint64_t flush_cost_ns_ = 0;      ///< moving average
-    unsigned tests_in_vain_ = 0;           ///< since something was started or reported
-    std::uint64_t flushed_ns_ = 0;         ///< when the last flush was over
+    unsigned idle_tests_ = 0;              ///< since the last start or report
+    std::uint64_t flushed_ns_ = 0;         ///< end of the last flush
 };
 
 }  // namespace nearfetch

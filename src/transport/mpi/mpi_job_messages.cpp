@@ -8,7 +8,7 @@
 
 namespace nearfetch {
 
-/// Whether all that was sent has been taken; what has goes.
+/// Frees completed sends. \return whether all are complete
 bool MpiJobMessages::forget_sent() {
     const std::lock_guard lock(sent_mutex_);
     std::erase_if(sent_, [](Sent& sent) {
@@ -19,8 +19,7 @@ bool MpiJobMessages::forget_sent() {
     return sent_.empty();
 }
 
-/// From a copy: whether MPI waits for the receiver is its own affair, and a matter of size. The port is the
-/// tag.
+/// Sends a copy: MPI may or may not wait for the receiver, depending on the size. The port is the tag.
 void MpiJobMessages::send(Rank target, Port port, std::span<const std::byte> bytes) {
     forget_sent();
     std::list<Sent> one;
@@ -33,7 +32,7 @@ void MpiJobMessages::send(Rank target, Port port, std::span<const std::byte> byt
     sent_.splice(sent_.end(), one);
 }
 
-/// Lets the bytes come of the next message that is there. \return whether there was one
+/// Starts to receive the next message, if any. \return whether there was one
 bool MpiJobMessages::accept_one() {
     int found = 0;
     MPI_Message handle = MPI_MESSAGE_NULL;
@@ -52,7 +51,7 @@ bool MpiJobMessages::accept_one() {
     return true;
 }
 
-/// What has arrived, unless something that was sent before it to the same port has not.
+/// Moves received messages to the inbox, in the order of sending for each port.
 void MpiJobMessages::put_in_inbox() {
     for (auto next = arriving_.begin(); next != arriving_.end();) {
         const auto at = next++;
@@ -69,7 +68,7 @@ void MpiJobMessages::put_in_inbox() {
 
 void MpiJobMessages::serve() {
     const std::unique_lock lock(inbox_mutex_, std::try_to_lock);
-    if (!lock) return;  // another thread is at it
+    if (!lock) return;  // another thread does it
     while (accept_one()) {
     }
     put_in_inbox();
@@ -86,14 +85,14 @@ bool MpiJobMessages::receive(Port port, Message& message) {
     return true;
 }
 
-/// Who has nothing under way comes to the barrier, and goes on taking while it waits for the others there.
+/// A rank without outstanding sends enters the barrier, and keeps receiving while it waits there.
 void MpiJobMessages::finish() {
-    for (Patience patience; !forget_sent(); patience.wait(*this))
+    for (SpinWait spin; !forget_sent(); spin.wait(*this))
         serve();
     MPI_Request request = MPI_REQUEST_NULL;
     check_mpi(PMPI_Ibarrier(comm_, &request), "MPI_Ibarrier", ask_the_others);
     int done = 0;
-    for (Patience patience; !done; patience.wait(*this))
+    for (SpinWait spin; !done; spin.wait(*this))
         check_mpi(PMPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Ibarrier", ask_the_others);
     while (!arriving_.empty())
         serve();

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Messages between ranks, and the waiting for others.
+// Messages between ranks, and waiting for other ranks.
 //
-// Whoever waits for anything takes what messages there are, whatever their port: libraries keep a bounded
-// number of messages that nobody has asked for (MPICH over TCP 64 per connection), and behind these stands
-// all else that comes the same way, GETs of the segment and the barrier's own messages among it.
+// Every waiting function also receives messages, for any port. MPI libraries keep a bounded number of
+// unexpected messages (MPICH over TCP: 64 per connection), and behind these everything else on the connection
+// is blocked: GETs of the segment, and the barrier's messages.
 //
-// Nobody waits for a message's bytes: those of large ones may come no sooner than the sender enters MPI again
-// (Open MPI over TCP), and it may compute for long.
+// Nobody waits for the bytes of a message: large ones may arrive only when the sender enters MPI again (Open
+// MPI over TCP), and it may compute for long.
 
 #include <mpi.h>
 #include <sched.h>
@@ -24,7 +24,7 @@
 
 namespace nearfetch {
 
-/// Beside those of the program: of what ranks wait in.
+/// Besides the program's ports: for the barrier's notices.
 inline constexpr Port notice_port = port_max + 1;
 
 class MpiJobMessages {
@@ -33,12 +33,12 @@ class MpiJobMessages {
 
     /// Does not wait for the receiver. \throws Error when MPI fails. \pre at most INT_MAX bytes
     void send(Rank target, Port port, std::span<const std::byte> bytes);
-    /// Does not wait. \return whether there was one
+    /// Does not wait. \return whether there was a message
     bool receive(Port port, Message& message);
-    /// Takes what has arrived; lets MPI serve the other ranks.
+    /// Receives what has arrived, and lets MPI serve other ranks.
     void serve();
-    /// Collective, at the end of the program: takes what nobody has received, until no message is under way,
-    /// which MPI would wait for.
+    /// Collective, at the end of the program: receives remaining messages until none is in flight, because
+    /// MPI_Finalize would wait for them.
     void finish();
 
   private:
@@ -56,24 +56,24 @@ class MpiJobMessages {
     void put_in_inbox();
 
     MPI_Comm comm_;
-    std::mutex inbox_mutex_;        ///< also held from a probe to its receive, so that messages stay in order
-    std::list<Arriving> arriving_;  ///< as they were found; MPI writes the bytes, so they stay where they are
+    std::mutex inbox_mutex_;        ///< also held from a probe to its receive, to keep the order
+    std::list<Arriving> arriving_;  ///< in the order of probes; MPI writes the bytes, so they do not move
     std::map<Port, std::deque<Message>> inbox_;
     std::mutex sent_mutex_;
-    std::list<Sent> sent_;  ///< not complete; MPI uses the bytes, so they stay where they are
+    std::list<Sent> sent_;  ///< incomplete; MPI reads the bytes, so they do not move
 };
 
-/// Ranks may outnumber the cores: who waits for long lets others run between its looks.
-class Patience {
+/// Waits by polling, and yields after a while: ranks may outnumber the cores.
+class SpinWait {
   public:
     void wait(MpiJobMessages& messages) {
-        ++looks_;
-        if (looks_ % 16 == 0) messages.serve();
-        if (looks_ > 200) sched_yield();
+        ++polls_;
+        if (polls_ % 16 == 0) messages.serve();
+        if (polls_ > 200) sched_yield();
     }
 
   private:
-    unsigned looks_ = 0;
+    unsigned polls_ = 0;
 };
 
 }  // namespace nearfetch

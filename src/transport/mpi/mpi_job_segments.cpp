@@ -14,7 +14,7 @@ std::string mpi_error_text(int code) {
     int length = 0;
     if (PMPI_Error_string(code, text, &length) != MPI_SUCCESS || length == 0)
         return "MPI error " + std::to_string(code);
-    // MPICH tells the whole story, line by line.
+    // MPICH gives several lines.
     std::string line(text, static_cast<std::size_t>(length));
     for (std::size_t at = 0; (at = line.find('\n', at)) != std::string::npos;)
         line.replace(at, 1, "; ");
@@ -43,7 +43,7 @@ MpiJobSegments::MpiJobSegments(MPI_Comm comm, std::uint64_t segment_bytes) : seg
 }
 
 void MpiJobSegments::allocate(MPI_Comm comm) {
-    // Asked for by one rank alone, MPI would wait for ever: sizes are compared before.
+    // Sizes are compared first: MPI would hang if only one rank asked for memory.
     int ranks = 0;
     check_mpi(PMPI_Comm_size(comm, &ranks), "MPI_Comm_size", "report this");
     const auto count = static_cast<std::size_t>(ranks);

@@ -13,20 +13,20 @@
 
 namespace nearfetch {
 
-/// What MPI says to one of its error codes.
+/// MPI's text for an error code.
 std::string mpi_error_text(int code);
-/// What to do where the cause is not to be seen in this process.
+/// Advice if this process does not know the cause.
 inline constexpr const char* ask_the_others = "look at what the other ranks print";
-/// \throws Error *call failed (MPI's words): what_to_do*, unless `code` is MPI_SUCCESS
+/// \throws Error *call failed (MPI's text): what_to_do*, unless `code` is MPI_SUCCESS
 void check_mpi(int code, const char* call, const char* what_to_do);
 
-/// The window with all ranks' segments: open to everybody (lock_all) for its life, so that processes are
-/// synchronised by what the program says and never by the window. Collective.
+/// The window of all ranks' segments. It is locked (lock_all) for its life, so that only the program
+/// synchronises processes. Collective.
 class MpiJobSegments {
   public:
     static constexpr std::uint64_t alignment_bytes = 4096;
 
-    /// \throws Error when there is no memory for it, or the ranks want different sizes
+    /// \throws Error when memory is exhausted, or sizes differ between ranks
     MpiJobSegments(MPI_Comm comm, std::uint64_t segment_bytes);
     ~MpiJobSegments();
     MpiJobSegments(const MpiJobSegments&) = delete;
@@ -39,7 +39,7 @@ class MpiJobSegments {
     ByteRange addresses() const noexcept { return {0, segment_bytes_}; }
     std::span<std::byte> mine() const noexcept { return {mine_, segment_bytes_}; }
 
-    /// 0, or the transport's status for what is wrong with the range.
+    /// 0, or the transport's status for an invalid range.
     int check(Rank target, std::uint64_t address, std::uint64_t size) const noexcept {
         if (!has_rank(target)) return transport_status::bad_rank;
         return addresses().contains(address, size) ? 0 : transport_status::outside;
@@ -47,7 +47,7 @@ class MpiJobSegments {
     MPI_Aint displacement(Rank target, std::uint64_t address) const noexcept {
         return static_cast<MPI_Aint>(address + skipped_[static_cast<std::size_t>(target)]);
     }
-    /// Orders this process's loads and stores of its segment with what it and others do by RMA.
+    /// Orders this process's loads and stores of its segment with RMA operations.
     void sync() const noexcept { PMPI_Win_sync(win_); }
 
   private:
@@ -56,7 +56,7 @@ class MpiJobSegments {
     std::uint64_t segment_bytes_;
     MPI_Win win_ = MPI_WIN_NULL;
     std::byte* mine_ = nullptr;
-    std::vector<std::uint64_t> skipped_;  ///< bytes before each rank's segment, for its alignment
+    std::vector<std::uint64_t> skipped_;  ///< padding before each rank's segment
 };
 
 }  // namespace nearfetch

@@ -33,7 +33,7 @@ class ByteBlocks {
     int status_;
 };
 
-/// Adds `size` bytes at `displacement`, in blocks whose sizes fit an int.
+/// Adds `size` bytes at `displacement`, split so that sizes fit an int.
 void add_blocks(std::vector<int>& sizes, std::vector<MPI_Aint>& displacements, MPI_Aint displacement,
                 std::uint64_t size) {
     while (size != 0) {
@@ -47,21 +47,23 @@ void add_blocks(std::vector<int>& sizes, std::vector<MPI_Aint>& displacements, M
 
 }  // namespace
 
-int MpiWindowTransfers::start(Rank target, std::span<const ByteRun> runs, Way way, MPI_Request* request) {
+int MpiWindowTransfers::start(Rank target, std::span<const ByteRun> runs, Direction direction,
+                              MPI_Request* request) {
     const ByteRun& first = runs.front();
     if (runs.size() == 1 && first.size <= largest_count && first.offset % displacement_unit(target) == 0)
-        return start_one(target, first, way, request);
-    return start_many(target, runs, way, request);
+        return start_one(target, first, direction, request);
+    return start_many(target, runs, direction, request);
 }
 
-int MpiWindowTransfers::start_one(Rank target, const ByteRun& run, Way way, MPI_Request* request) {
+int MpiWindowTransfers::start_one(Rank target, const ByteRun& run, Direction direction,
+                                  MPI_Request* request) {
     const auto displacement = static_cast<MPI_Aint>(run.offset / displacement_unit(target));
     const int count = static_cast<int>(run.size);
-    return issue(run.origin, count, MPI_BYTE, target, displacement, count, MPI_BYTE, way, request);
+    return issue(run.origin, count, MPI_BYTE, target, displacement, count, MPI_BYTE, direction, request);
 }
 
-/// One operation for several runs, or for one that does not start at a multiple of the displacement unit.
-int MpiWindowTransfers::start_many(Rank target, std::span<const ByteRun> runs, Way way,
+/// One operation for several runs, or for one that is not at a multiple of the displacement unit.
+int MpiWindowTransfers::start_many(Rank target, std::span<const ByteRun> runs, Direction direction,
                                    MPI_Request* request) {
     const std::uint64_t unit = displacement_unit(target);
     const std::uint64_t base = runs.front().offset / unit * unit;
@@ -79,17 +81,17 @@ int MpiWindowTransfers::start_many(Rank target, std::span<const ByteRun> runs, W
     const auto displacement = static_cast<MPI_Aint>(base / unit);
     if (std::accumulate(sizes.begin(), sizes.end(), std::uint64_t{0}) == in_a_row &&
         in_a_row <= largest_count)
-        return issue(origin, static_cast<int>(in_a_row), MPI_BYTE, target, displacement, 1, there.type(), way,
-                     request);
+        return issue(origin, static_cast<int>(in_a_row), MPI_BYTE, target, displacement, 1, there.type(),
+                     direction, request);
     const ByteBlocks here(origin_sizes, origin_displacements);
     if (here.status() != MPI_SUCCESS) return here.status();
-    return issue(origin, 1, here.type(), target, displacement, 1, there.type(), way, request);
+    return issue(origin, 1, here.type(), target, displacement, 1, there.type(), direction, request);
 }
 
 int MpiWindowTransfers::issue(std::byte* origin, int origin_count, MPI_Datatype origin_type, Rank target,
-                              MPI_Aint displacement, int count, MPI_Datatype type, Way way,
+                              MPI_Aint displacement, int count, MPI_Datatype type, Direction direction,
                               MPI_Request* request) {
-    if (way == Way::put)
+    if (direction == Direction::put)
         return PMPI_Put(origin, origin_count, origin_type, target, displacement, count, type, win_);
     if (request == nullptr)
         return PMPI_Get(origin, origin_count, origin_type, target, displacement, count, type, win_);
@@ -98,7 +100,7 @@ int MpiWindowTransfers::issue(std::byte* origin, int origin_count, MPI_Datatype 
 
 namespace {
 
-/// The tag that a program is least likely to use.
+/// A tag that programs hardly use.
 int highest_tag() {
     int* tag = nullptr;
     int found = 0;
@@ -108,9 +110,8 @@ int highest_tag() {
 
 }  // namespace
 
-/// A probe makes progress where it finds nothing. On MPI_COMM_SELF, where there is never anything, MPICH
-/// looks no further than the process itself and serves nobody; hence all processes, and a tag that nothing is
-/// sent with.
+/// A probe makes progress even if it finds nothing. On MPI_COMM_SELF MPICH would serve no other process;
+/// hence MPI_COMM_WORLD, with an unused tag.
 void MpiWindowTransfers::progress() {
     static const int tag = highest_tag();
     int flag = 0;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Boxes of a distributed array, and whole arrays, in one slice from or to each owner. Part of array.hpp.
+// Transfers of boxes and whole arrays, one slice per owner. Part of array.hpp.
 //
-// A get reads what is prefetched of each owner, and asks the owner for the smallest box that has the rest.
+// A get reads what is prefetched of each owner. It asks the owner for the smallest box that covers the rest.
 
 #include <nearfetch/array.hpp>
 
@@ -53,8 +53,8 @@ void DistributedArray<T, N, D>::take(const Layout<N, Other>& layout,
 
 namespace detail {
 
-/// Calls visit(index, position in the slice, how many follow each other in both) for what of a slice is in a
-/// box of local numbers.
+/// Calls visit(index, position in the slice, count) for each run of a slice's elements that are in a box of
+/// local numbers.
 template <bool Rows, std::size_t N, class Visit>
 void for_each_common(const PrefetchedSlice& slice, const Box<N>& local, const Index<N>& shape,
                      Visit&& visit) {
@@ -64,7 +64,7 @@ void for_each_common(const PrefetchedSlice& slice, const Box<N>& local, const In
         slice.only->for_each_run([&](std::int64_t first, std::int64_t count) {
             for (const std::int64_t end = at + count; at < end; ++at, ++first)
                 if (const Index<N> i = index_at(shape, first); common.contains(i))
-                    visit(i, slice.spread == nullptr ? at : first, 1);
+                    visit(i, slice.strategy_selector == nullptr ? at : first, 1);
         });
         return;
     }
@@ -77,7 +77,7 @@ void for_each_common(const PrefetchedSlice& slice, const Box<N>& local, const In
     });
 }
 
-/// The smallest one that has the zeros of a box's numbers, one for each index in their order.
+/// The smallest box that covers the indices whose flag is 0. There is one flag per index, in index order.
 template <std::size_t N>
 Box<N> box_of_zeros(const Box<N>& box, const std::vector<char>& numbers) {
     Box<N> zeros(box.upper, box.lower);
@@ -95,15 +95,15 @@ Box<N> box_of_zeros(const Box<N>& box, const std::vector<char>& numbers) {
 }  // namespace detail
 
 template <class T, std::size_t N, Distribution D>
-void DistributedArray<T, N, D>::freshen(std::span<const Part> parts) const {
+void DistributedArray<T, N, D>::refresh_stale_slices(std::span<const Part> parts) const {
     std::vector<detail::PrefetchedSlice*> slices;
     for (const Part& part : parts)
         for (detail::PrefetchedSlice* const slice : array_prefetch_.of(part.owner))
-            // Of a set all may be elsewhere in the part.
+            // The box of a set may cover much more than its elements.
             if (!detail::common_box(*slice, part.local).empty() &&
                 (slice->only == nullptr || part.local.shape() == layout_.local_shape(part.owner)))
                 slices.push_back(slice);
-    if (!slices.empty()) detail::freshen_prefetched(slices, array_prefetch_.pack());
+    if (!slices.empty()) detail::refresh_stale(slices, array_prefetch_.pack());
 }
 
 template <class T, std::size_t N, Distribution D>
@@ -131,11 +131,11 @@ void DistributedArray<T, N, D>::get(const Box<N>& box, std::span<T> to) const {
     check("get", box, to.size());
     struct Known {
         Box<N> local;
-        std::vector<char> here;  ///< of these; empty: of none
+        std::vector<char> here;  ///< one flag per element; empty: none is prefetched
     };
     std::vector<Part> parts = parts_of(detail::product_of(box));
     std::vector<Known> known(parts.size());
-    freshen(parts);
+    refresh_stale_slices(parts);
     for (std::size_t k = 0; k < parts.size(); ++k) {
         Part& part = parts[k];
         if (array_prefetch_.of(part.owner).empty()) {
@@ -183,7 +183,7 @@ void DistributedArray<T, N, D>::put(const Box<N>& box, std::span<const T> from) 
     detail::put_slices(moves, &detail::unpack_at_owner);
     for (const Part& part : parts)
         write_through(part);
-    array_prefetch_.wrote();
+    array_prefetch_.note_write();
 }
 
 template <class T, std::size_t N, Distribution D>
@@ -195,11 +195,11 @@ void DistributedArray<T, N, D>::write_through(const Part& part) {
         if (rows.empty()) continue;
         if (slice->only == nullptr) rows.upper[N - 1] = rows.lower[N - 1] + 1;
         for_each_index(rows, [&](const Index<N>& i) {
-            const Place<N> place = layout_.place(layout_.global(part.owner, i));
-            const std::int64_t position = slice->position(i, place.position);
+            const Location<N> location = layout_.locate(layout_.global(part.owner, i));
+            const std::int64_t position = slice->position(i, location.position);
             if (position < 0) return;
             detail::write_prefetched(*slice, position, elements + detail::position(part.local, i), row,
-                                     pointer(place).address());
+                                     pointer(location).address());
         });
     }
 }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What distributed arrays do together, and how they say that something is wrong. For array.hpp; nothing here
-// is for programs.
+// Collective operations of distributed arrays, and their errors. For array.hpp; nothing here is for programs.
 
 #include <cstddef>
 #include <cstdint>
@@ -19,8 +18,8 @@ namespace [[gnu::visibility("default")]] nearfetch {
 
 namespace detail {
 
-/// Memory in all ranks, zero at first. When all have ended theirs it is there again for what finds no room.
-/// For the main thread of each rank, as allocate() is; ended by any.
+/// Zero-initialised memory in all ranks. When all ranks have destroyed theirs, the memory is reused if the
+/// segment is full. Created by the main thread of each rank, as allocate(); destroyed by any thread.
 template <class T>
 class ArrayMemory {
   public:
@@ -38,7 +37,7 @@ class ArrayMemory {
     ~ArrayMemory() {
         if (bytes_ > 0) drop(memory_.address(), bytes_);
     }
-    /// Other memory in its place. Collective: nobody uses the old one any more.
+    /// Replaces the memory. Collective; nobody may use the old memory afterwards.
     void change(std::size_t count) {
         const std::uint64_t there = reallocate(memory_.address(), bytes_, bytes_of<T>(count));
         memory_ = GlobalPtr<T>(memory_.rank(), there);
@@ -46,10 +45,10 @@ class ArrayMemory {
     }
 
     bool empty() const { return bytes_ == 0; }
-    /// Elements of each rank.
+    /// Elements per rank.
     std::size_t size() const { return bytes_ / sizeof(T); }
     std::uint64_t address() const { return memory_.address(); }
-    /// This rank's.
+    /// This rank's part.
     GlobalPtr<T> own() const { return memory_; }
     T* local() const { return memory_.local(); }
     GlobalPtr<T> at_rank(Rank other) const { return memory_.at_rank(other); }
@@ -59,21 +58,20 @@ class ArrayMemory {
     std::size_t bytes_ = 0;
 };
 
-/// An array's barrier at which all ranks find out whether they call the same function of it with the same
-/// arguments.
+/// An array's barrier. It checks that all ranks call the same function with the same arguments.
 class Agreement {
   public:
-    /// In a Collective. \param with_barrier false: nobody is waited for, and it is compared at the next one
-    /// \throws CollectiveError in all ranks if not all say the same
+    /// In a Collective. \param with_barrier false: waits for nobody, and the next check() compares
+    /// \throws CollectiveError in all ranks if the arguments differ
     void check(std::span<const std::uint64_t> arguments, bool with_barrier = true);
 
   private:
-    std::uint64_t number_ = 0;       ///< of the array, when all ranks have agreed to make it
-    std::uint64_t earlier_sum_ = 0;  ///< what was said since the last barrier; 0: nothing
+    std::uint64_t number_ = 0;       ///< of the array, once all ranks have agreed to make it
+    std::uint64_t earlier_sum_ = 0;  ///< checksum since the last barrier; 0: none
     std::string earlier_text_;
 };
 
-/// The bytes of a value that all ranks give; nothing of one that may have bytes without a meaning.
+/// The bytes of a value that all ranks give. Empty if the type may have padding.
 template <class T>
 std::vector<std::uint64_t> describe_value(const T& value) {
     constexpr bool is_number = std::is_floating_point_v<T> && sizeof(T) <= sizeof(std::uint64_t);
@@ -85,17 +83,17 @@ std::vector<std::uint64_t> describe_value(const T& value) {
     return words;
 }
 
-/// As messages have it: (1, 2)
+/// Formats an index for a message: (1, 2)
 std::string text_of(std::span<const std::int64_t> index);
 [[noreturn]] void out_of_bounds(std::span<const std::int64_t> index, std::span<const std::int64_t> lower,
                                 std::span<const std::int64_t> upper);
 [[noreturn]] void wrong_size(const char* what, std::size_t size, std::int64_t indices);
-/// \throws Error unless these are as many as the program has
+/// \throws Error unless the number is that of the program's ranks
 void check_ranks(Rank ranks);
-/// Memory for what all ranks tell each other. Collective.
+/// Scratch memory for reductions and exchanges. Collective.
 class Gathering {
   public:
-    /// Each rank's bytes, in the order of the ranks. In a Collective.
+    /// Gathers each rank's bytes in rank order. In a Collective.
     void all(const void* from, std::size_t bytes, std::byte* to);
     template <class T>
     std::vector<T> all(const T& own) {
@@ -103,8 +101,8 @@ class Gathering {
         all(&own, sizeof(T), reinterpret_cast<std::byte*>(values.data()));
         return values;
     }
-    /// combine() of init and map(element) of all ranks' elements, first each rank's own in their order, then
-    /// the ranks' in theirs.
+    /// Combines init and map(element) of all ranks' elements: each rank's own in order, then the ranks'
+    /// results in rank order.
     template <class U, class T, class Combine, class Map>
     U reduce(std::span<T> own, U init, Combine combine, Map map) {
         static_assert(std::is_trivially_copyable_v<U>);
@@ -124,7 +122,7 @@ class Gathering {
     }
 
   private:
-    std::uint64_t number_ = 0;  ///< from its first use on
+    std::uint64_t number_ = 0;  ///< set at the first use
     ArrayMemory<std::byte> scratch_;
 };
 

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Who owns which index of an array: boxes of indices, the three distributions, and layouts, which deal the
-// indices of a box out to a grid of ranks. Pure arithmetic: nothing here communicates.
+// Ownership of indices: boxes, the three distributions, and layouts, which map the indices of a box to a grid
+// of ranks. Pure arithmetic, without communication.
 //
 //     const Layout<2> layout({{1, 1}, {101, 51}}, {2, 3});  // rows 1 to 100, columns 1 to 50; 2 x 3 ranks
-//     layout.owner({100, 1});        // rank 3
-//     layout.place({100, 1}).local;  // {49, 0} among that rank's own
-//     layout.local_shape(3);         // {50, 17}
+//     layout.owner({100, 1});         // rank 3
+//     layout.locate({100, 1}).local;  // {49, 0}, a local number of that rank
+//     layout.local_shape(3);          // {50, 17}
 //
-// A distribution deals out one dimension and keeps the order: what a rank has of it is numbered from 0
-// upwards, the smaller index first. So the part of any range of indices that one rank has is a range of its
-// local numbers, too, whatever the distribution; and the part of a box is a box. Slices of arrays are
-// therefore described in the local numbers of their owner (LAPPS, section 5.2, leaves that to each
-// distribution).
+// A distribution handles one dimension. Local numbers start from 0 and keep the order of the indices. So a
+// rank's share of a range of indices is a range of its local numbers, for every distribution, and its share
+// of a box is a box. Slices of arrays are therefore described in the owner's local numbers. LAPPS (section
+// 5.2) leaves that to each distribution.
 
 #include <algorithm>
 #include <array>
@@ -27,11 +26,11 @@
 
 namespace [[gnu::visibility("default")]] nearfetch {
 
-/// One number per dimension, the last of which is the one whose neighbours lie side by side.
+/// One number per dimension. Elements are contiguous along the last dimension.
 template <std::size_t N>
 using Index = std::array<std::int64_t, N>;
 
-/// The indices from `lower` up to, and without, `upper` of each dimension. Empty when any dimension is.
+/// The indices from `lower` up to, but not including, `upper` in each dimension. Empty if any dimension is.
 template <std::size_t N>
 struct Box {
     Index<N> lower{};
@@ -49,7 +48,7 @@ struct Box {
             extents[d] = extent(d);
         return extents;
     }
-    /// How many indices. \pre they can be counted
+    /// The number of indices. \pre it fits 63 bits
     constexpr std::int64_t size() const {
         std::int64_t product = 1;
         for (std::size_t d = 0; d < N; ++d)
@@ -71,7 +70,7 @@ struct Box {
     constexpr bool contains(const Box& other) const {
         return other.empty() || intersection(*this, other) == other;
     }
-    /// What both have.
+    /// The indices that are in both.
     friend constexpr Box intersection(const Box& a, const Box& b) {
         Box common;
         for (std::size_t d = 0; d < N; ++d) {
@@ -83,7 +82,7 @@ struct Box {
     friend constexpr bool operator==(const Box&, const Box&) = default;
 };
 
-/// Calls visit(index) for each of a box, the last dimension fastest.
+/// Calls visit(index) for each index of a box, the last dimension fastest.
 template <std::size_t N, class Visit>
 constexpr void for_each_index(const Box<N>& box, Visit&& visit) {
     if (box.empty()) return;
@@ -100,14 +99,13 @@ constexpr void for_each_index(const Box<N>& box, Visit&& visit) {
 
 namespace detail {
 
-/// Divides by the same number again and again: below 2^32 by a multiplication, which takes a fraction of the
-/// time.
+/// Divides by a constant. Below 2^32 it multiplies by the inverse, which is faster.
 class Divisor {
   public:
     constexpr Divisor() = default;
-    /// \param most what will be divided; at least 0. \pre divisor >= 1
+    /// \param most largest dividend, at least 0 \pre divisor >= 1
     constexpr Divisor(std::int64_t divisor, std::int64_t most) : divisor_(divisor) {
-        // With m = 2^64 / divisor rounded up, x * m / 2^64 is x / divisor and less than 1 / divisor more.
+        // With m = ceil(2^64 / divisor), floor(x * m / 2^64) is x / divisor for all x up to 2^32.
         if (divisor > 1 && divisor <= small && most <= small)
             inverse_ = ~std::uint64_t{0} / static_cast<std::uint64_t>(divisor) + 1;
     }
@@ -129,11 +127,11 @@ class Divisor {
 
 }  // namespace detail
 
-/// Deals the numbers 0 to size - 1 out to `parts`. Each part's are numbered in their order.
-///   part(i), local(i)      who has i, and as which of its numbers
-///   global(part, local)    the way back
+/// Distributes the numbers 0 to size - 1 over `parts`. Local numbers keep their order.
+///   part(i), local(i)      the part that has i, and its local number
+///   global(part, local)    the inverse
 ///   below(part, i)         how many of the part's numbers are smaller than i; 0 <= i <= size
-///   contiguous             whether what a part has is one range
+///   contiguous             whether each part is one range
 template <class D>
 concept Distribution = std::constructible_from<D, std::int64_t, Rank, std::int64_t> &&
                        std::equality_comparable<D> && requires(const D d, std::int64_t i, Rank part) {
@@ -145,7 +143,7 @@ concept Distribution = std::constructible_from<D, std::int64_t, Rank, std::int64
                            { D::contiguous } -> std::convertible_to<bool>;
                        };
 
-/// One range for each part; the first ones have one more when it does not come out even.
+/// One range per part. The first parts have one number more if the size is not a multiple.
 class Block {
   public:
     static constexpr bool contiguous = true;
@@ -175,13 +173,13 @@ class Block {
         return part * small_ + std::min<std::int64_t>(part, extra_);
     }
     std::int64_t size_ = 0;
-    std::int64_t extra_ = 0;  ///< parts that have one more
+    std::int64_t extra_ = 0;  ///< parts with one number more
     detail::Divisor large_;
     detail::Divisor base_;
     std::int64_t small_ = 0;
 };
 
-/// In turn, `block` numbers at a time.
+/// Blocks of `block` numbers, round robin.
 class BlockCyclic {
   public:
     static constexpr bool contiguous = false;
@@ -214,7 +212,7 @@ class BlockCyclic {
     detail::Divisor rounds_;
 };
 
-/// In turn, one at a time.
+/// Single numbers, round robin.
 class Cyclic {
   public:
     static constexpr bool contiguous = false;
@@ -241,13 +239,13 @@ class Cyclic {
 
 namespace detail {
 void balanced_grid(Rank ranks, std::span<Rank> grid);
-/// \throws Error for bounds that end before they begin, or are too large to count, and for a grid or blocks
-/// of less than one
+/// \throws Error for bounds that are reversed or too large to count, and for a grid or blocks below one
 void check_layout(std::span<const std::int64_t> lower, std::span<const std::int64_t> upper,
                   std::span<const Rank> grid, std::span<const std::int64_t> block);
 }  // namespace detail
 
-/// So many ranks in N dimensions, as near to a cube as it gets, the largest number first: {3, 2} for 6.
+/// Factors a number of ranks into N dimensions, as close to a cube as possible, the largest first: {3, 2} for
+/// 6.
 /// \throws Error for less than one rank
 template <std::size_t N>
 std::array<Rank, N> balanced_grid(Rank ranks) {
@@ -256,25 +254,26 @@ std::array<Rank, N> balanced_grid(Rank ranks) {
     return grid;
 }
 
-/// Where an element is: a rank, its local numbers there, and how many of the rank's elements come before it.
+/// Where an element is: its rank, its local numbers there, and how many of the rank's elements come before
+/// it.
 template <std::size_t N>
-struct Place {
+struct Location {
     Rank rank = 0;
     Index<N> local{};
     std::int64_t position = 0;
-    friend constexpr bool operator==(const Place&, const Place&) = default;
+    friend constexpr bool operator==(const Location&, const Location&) = default;
 };
 
-/// A box of indices, each dimension dealt out by D to one dimension of a grid of ranks. Ranks are numbered
-/// with the last dimension of the grid fastest.
+/// A box of indices, each dimension distributed by D over one dimension of a grid of ranks. Rank numbers have
+/// the last dimension of the grid fastest.
 template <std::size_t N, Distribution D = Block>
 class Layout {
     static_assert(1 <= N && N <= 4);
 
   public:
     Layout() = default;
-    /// \param block of each dimension, where D deals out blocks of a given size
-    /// \throws Error for bounds, a grid or blocks that make no sense
+    /// \param block block sizes, for BlockCyclic
+    /// \throws Error for invalid bounds, grid or blocks
     Layout(const Box<N>& bounds, const std::array<Rank, N>& grid, const Index<N>& block = ones())
         : bounds_(bounds), grid_(grid) {
         detail::check_layout(bounds.lower, bounds.upper, grid, block);
@@ -290,7 +289,7 @@ class Layout {
             product *= extent;
         return product;
     }
-    /// Of a rank in the grid.
+    /// A rank's coordinates in the grid.
     std::array<Rank, N> coordinates(Rank rank) const {
         std::array<Rank, N> at;
         for (std::size_t d = N; d-- > 0; rank /= grid_[d])
@@ -298,16 +297,16 @@ class Layout {
         return at;
     }
 
-    /// \pre the bounds contain it
+    /// \pre in bounds
     Rank owner(const Index<N>& i) const {
         Rank rank = 0;
         for (std::size_t d = 0; d < N; ++d)
             rank = rank * grid_[d] + dimensions_[d].part(i[d] - bounds_.lower[d]);
         return rank;
     }
-    /// \pre the bounds contain it
-    Place<N> place(const Index<N>& i) const {
-        Place<N> found;
+    /// \pre in bounds
+    Location<N> locate(const Index<N>& i) const {
+        Location<N> found;
         for (std::size_t d = 0; d < N; ++d) {
             const D& dimension = dimensions_[d];
             const std::int64_t from_first = i[d] - bounds_.lower[d];
@@ -318,7 +317,7 @@ class Layout {
         }
         return found;
     }
-    /// \pre the rank has so many
+    /// The index of a rank's element. \pre the rank has it
     Index<N> global(Rank rank, const Index<N>& local) const {
         const std::array<Rank, N> at = coordinates(rank);
         Index<N> i;
@@ -327,7 +326,7 @@ class Layout {
         return i;
     }
 
-    /// How many of each dimension a rank has.
+    /// A rank's number of indices in each dimension.
     Index<N> local_shape(Rank rank) const {
         const std::array<Rank, N> at = coordinates(rank);
         Index<N> shape;
@@ -335,7 +334,7 @@ class Layout {
             shape[d] = dimensions_[d].below(at[d], dimensions_[d].size());
         return shape;
     }
-    /// What a rank has of a box, in its local numbers. What the box has outside of the bounds is left out.
+    /// A rank's share of a box, in its local numbers. Parts of the box that are out of bounds are ignored.
     Box<N> local_part(Rank rank, const Box<N>& box) const {
         const std::array<Rank, N> at = coordinates(rank);
         Box<N> part;
@@ -345,12 +344,12 @@ class Layout {
         }
         return part;
     }
-    /// How many indices of dimension `d` that a part of the grid has are smaller than `i`, of any value.
+    /// How many indices of a grid part in dimension `d` are smaller than `i`. `i` may be out of bounds.
     std::int64_t below(std::size_t d, Rank part, std::int64_t i) const {
         return dimensions_[d].below(part,
                                     std::clamp(i, bounds_.lower[d], bounds_.upper[d]) - bounds_.lower[d]);
     }
-    /// The most elements that any rank has.
+    /// The largest number of elements of any rank.
     std::int64_t most() const {
         std::int64_t product = 1;
         for (std::size_t d = 0; d < N; ++d) {
@@ -361,7 +360,7 @@ class Layout {
         }
         return product;
     }
-    /// How one dimension is dealt out, counted from 0.
+    /// The distribution of one dimension, from 0.
     const D& dimension(std::size_t d) const { return dimensions_[d]; }
 
     static constexpr Index<N> ones() {

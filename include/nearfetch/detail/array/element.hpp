@@ -17,13 +17,13 @@ class DistributedArray<T, N, D>::Element {
     operator T() const {
         if (own_ != nullptr) [[likely]]
             return *own_;
-        return array_.read_far(i_);
+        return array_.read_remote(i_);
     }
     const Element& operator=(const T& value) const {
         if (own_ != nullptr) [[likely]]
             *own_ = value;
         else
-            array_.write_far(i_, value);
+            array_.write_remote(i_, value);
         return *this;
     }
     const Element& operator=(const Element& other) const { return *this = static_cast<T>(other); }

@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Adding to elements of others: the way back of a halo (beyond LAPPS, which only reads what is near). A loop
-// that scatters, forces between particles or the contributions of finite elements, adds to what is around its
-// own elements, too:
+// Adding to ghost elements, and the reverse halo exchange. LAPPS only reads ghosts. A loop that scatters
+// (particle forces, finite elements) also adds to elements of neighbour ranks:
 //
-//     force.prefetch_stencil();                       // which elements of others: those around one's own
+//     force.prefetch_stencil();                       // names the ghosts
 //     for (...) {
-//         force.contribute({i, j}, f);                // own, at once; a ghost, to a sum that is kept here
+//         force.contribute({i, j}, f);                // own: added at once; ghost: added to a local sum
 //         force.contribute({i, j + 1}, -f);
 //     }
-//     force.accumulate_ghosts();                      // all sums go to their owners, which add them
+//     force.accumulate_ghosts();                      // owners add the sums of all ranks
 //
-// What is contributed is not what is read: a(i) of a ghost is what its owner has, before and after. An owner
-// gets one message from each rank that has something for it, and adds: first came its own contributions, then
-// those of the other ranks in their order. So sums of floating-point numbers are the same in every run. What
-// it is to add may be said: add(sum, value), where sums begin as T{}; the same in both functions.
+// Reading a ghost gives the owner's value, without the contributions. An owner gets one message from each
+// contributing rank. It adds its own contributions first, then those of the other ranks in rank order, so
+// floating-point sums are reproducible. The addition can be given as add(sum, value), the same in both
+// functions; sums begin as T{}.
 
 #include <functional>
 #include <map>
@@ -29,34 +28,33 @@ namespace [[gnu::visibility("default")]] nearfetch {
 
 namespace detail {
 
-/// Which elements of another rank.
+/// The elements of another rank that a slice has.
 struct GhostSlice {
     explicit GhostSlice(const PrefetchedSlice& from);
     Slice slice;
-    std::vector<std::byte> text;  ///< of these; empty: all
+    std::vector<std::byte> encoded_set;  ///< of these elements; empty: all
 };
 
-/// An array's letters to the owners of what it contributes to.
+/// Sends an array's contributions to their owners.
 class GhostExchange {
   public:
-    /// Called with elements that lie side by side: where in the own part, what is added, how much; in bytes.
-    using Take = std::function<void(std::uint64_t there, const std::byte* sums, std::uint64_t bytes)>;
+    /// Called with contiguous elements. Offset in the own part and size are in bytes.
+    using Take = std::function<void(std::uint64_t part_offset, const std::byte* sums, std::uint64_t bytes)>;
     /// Once, before the first round. Collective.
     void prepare();
     bool is_prepared() const { return !announced_.empty(); }
-    /// \param round another one each time, the same in all ranks; not 0. It is over without receive() where
-    /// not all ranks have called the same
+    /// \param round not 0, unique, and the same in all ranks. Without a receive() the round is dropped.
     /// \param sums of each slice, packed
     void send(std::uint64_t round, std::span<const GhostSlice> slices,
               std::span<const std::span<const std::byte>> sums);
-    /// After a barrier: what others sent in a round, in the order of the ranks.
+    /// After a barrier: delivers what others sent in a round, in rank order.
     void receive(std::uint64_t round, const Take& take);
 
   private:
-    ArrayMemory<std::uint64_t> announced_;  ///< by each rank, the round of its last letter
+    ArrayMemory<std::uint64_t> announced_;  ///< the last round in which each rank sent a message
 };
 
-/// As numbers add.
+/// Ordinary addition.
 struct Plus {
     template <class T>
     void operator()(T& sum, const T& value) const {
@@ -68,7 +66,7 @@ struct Plus {
 template <class T>
 class GhostSums {
   public:
-    /// \param evictions so often were the array's slices evicted: they may be others now
+    /// \param evictions count of evictions; after another one slices have changed
     template <class Add>
     void add(const PrefetchedSlice& slice, std::int64_t position, const T& value, std::uint64_t evictions,
              const Add& add) {
@@ -104,7 +102,7 @@ class GhostSums {
         return at->second;
     }
 
-    // In the order in which they were first contributed to.
+    // In the order of their first contribution.
     std::vector<GhostSlice> slices_;
     std::vector<Buffer<T>> sums_;
     std::map<const PrefetchedSlice*, std::size_t> current_;

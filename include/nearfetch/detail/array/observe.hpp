@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Patterns that are no boxes: tables of index sets, and what an array saw a program read. (LAPPS, appendix A,
-// customPrefetch; that a pattern is learned is beyond the paper: there a program that reads A[B[i]]
-// prefetches all of A, or computes the table itself.)
+// Irregular patterns: tables of index sets, and patterns that an array observes. LAPPS has the tables
+// (appendix A, customPrefetch). Observation goes beyond it: there a program that reads A[B[i]] prefetches all
+// of A or computes the table itself.
 //
 //     a.observe();
 //     for (int n = 0; n < iterations; ++n) {
-//         for (...) sum += a(index[i]);              // the first time one by one,
-//         if (n == 0) a.prefetch_observed();         // from then on in one message from each owner
+//         for (...) sum += a(index[i]);              // first iteration: one by one
+//         if (n == 0) a.prefetch_observed();         // then: one message from each owner
 //         barrier();
 //     }
 //
-// The observer sees what is read from elsewhere and is not prefetched: accesses to own elements, and to what
-// is prefetched, do not know that it exists. What it remembers is a set of element numbers for each owner, in
-// memory up to a limit; what does not fit is not remembered, read as before, and counted. With automatic
-// consistency what lies between two of them comes along, and is kept, where that is 16 bytes or less.
+// The observer sees only remote reads that were not prefetched, so other accesses pay nothing. It keeps a set
+// of element numbers for each owner, up to a memory limit. Reads beyond the limit are counted, not kept. With
+// automatic consistency, gaps of up to 16 bytes between observed elements are fetched too.
 
 #include <cstdint>
 #include <map>
@@ -28,34 +27,34 @@
 
 namespace [[gnu::visibility("default")]] nearfetch {
 
-/// What an array's observer has seen, of this rank.
+/// What an array's observer has seen on this rank.
 struct Observation {
-    std::uint64_t elements = 0;  ///< of others that were read; these will be prefetched
-    std::uint64_t left_out = 0;  ///< reads of further ones, for which there was no room
+    std::uint64_t elements = 0;  ///< distinct remote elements read; they can be prefetched
+    std::uint64_t left_out = 0;  ///< reads of further elements, beyond the memory limit
 };
 
 namespace detail {
 
-/// Between two elements that are learned.
+/// Longest gap between two observed elements that is fetched too.
 inline constexpr std::size_t most_closed_bytes = 16;
 
-/// Elements of one or more owners, numbered from the beginning of each one's part.
+/// Elements of several owners, numbered from the start of each owner's part.
 using SetsByOwner = std::map<Rank, IndexSet>;
-/// The same in less memory: as they travel.
-using SetTexts = std::map<Rank, std::vector<std::byte>>;
-/// Completes them, too.
-SetTexts texts_of(SetsByOwner& sets);
+/// The same in the encoding that messages use, which takes less memory.
+using EncodedSets = std::map<Rank, std::vector<std::byte>>;
+/// Also completes the sets.
+EncodedSets encode_sets(SetsByOwner& sets);
 
 class Observer {
   public:
-    /// Remembers in memory of so many bytes.
+    /// \param most_bytes limit of the memory for the sets
     explicit Observer(std::uint64_t most_bytes) : most_bytes_(most_bytes) {}
-    /// An element was read. Any thread.
+    /// Records a read. Thread-safe.
     void read(Rank owner, std::int64_t number);
     Observation seen() const;
-    /// And forgets it.
+    /// Returns the sets and clears them.
     SetsByOwner take();
-    /// As if these had been read, and nothing else.
+    /// Replaces what was observed.
     void seen(SetsByOwner sets);
 
   private:
@@ -66,10 +65,10 @@ class Observer {
     Observation seen_;
 };
 
-/// \throws Error unless something is observed
+/// \throws Error if observe() was not called
 void require_observer(const Observer* observer);
 
-/// The numbers of a part's elements that are in a box of it.
+/// Adds the numbers of a part's elements that are in a box.
 template <std::size_t N>
 void insert_box(IndexSet& set, const Index<N>& part, const Box<N>& box) {
     Box<N> rows = box;
@@ -79,10 +78,10 @@ void insert_box(IndexSet& set, const Index<N>& part, const Box<N>& box) {
         rows, [&](const Index<N>& i) { set.insert_run(position(Box<N>({}, part), i), box.extent(N - 1)); });
 }
 
-/// Asks for boxes of a table's row: one slice for each owner. Own elements, and such as do not exist, are
-/// left out.
+/// Asks for the boxes of a table's row: one slice for each owner. Skips own elements and indices out of
+/// bounds.
 template <std::size_t N, Distribution D>
-void request_boxes(ArrayPrefetch& hook, const Layout<N, D>& layout, Rank self, std::span<const Box<N>> boxes,
+void request_boxes(ArrayPrefetch& array, const Layout<N, D>& layout, Rank self, std::span<const Box<N>> boxes,
                    std::uint64_t address, std::uint64_t element_bytes, const Prefetch& how) {
     std::map<Rank, std::vector<Box<N>>> shares;
     for (const Box<N>& box : boxes)
@@ -92,15 +91,15 @@ void request_boxes(ArrayPrefetch& hook, const Layout<N, D>& layout, Rank self, s
     for (const auto& [owner, share] : shares) {
         const Index<N> shape = layout.local_shape(owner);
         if (share.size() == 1) {
-            hook.request(make_slice(layout, owner, share[0], address, element_bytes),
-                         layout.global(owner, share[0].lower), how);
+            array.request(make_slice(layout, owner, share[0], address, element_bytes),
+                          layout.global(owner, share[0].lower), how);
             continue;
         }
         IndexSet set;
         for (const Box<N>& box : share)
             insert_box(set, shape, box);
-        hook.request_set(make_slice(layout, owner, Box<N>({}, shape), address, element_bytes), std::move(set),
-                         layout.global(owner, {}), how);
+        array.request_set(make_slice(layout, owner, Box<N>({}, shape), address, element_bytes),
+                          std::move(set), layout.global(owner, {}), how);
     }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Loops over a box of a distributed array, part by part: of each rank what it owns of the box.
+// Loops over a box of a distributed array, one owner's part at a time.
 //
 //     a.prefetch_row_wise();
 //     for_each_part(a, rows, [&](const Box<2>& part, const auto& element) {
@@ -10,26 +10,26 @@
 //                 sum += element(i, j);
 //     });
 //
-// Whose the elements are, and whether they are here, is asked once for each part. Of own and of prefetched
-// ones the loop is what a compiler makes of one over a local array (LAPPS asks at each access, section 4, and
-// so does a(i, j)). Of others element(i, j) is a(i, j), so that nothing need be prefetched.
+// Ownership and residence are checked once per part. LAPPS checks each access (section 4), as a(i, j) does.
+// Own and prefetched parts are read in place. For other parts element(i, j) is a(i, j), so nothing has to be
+// prefetched.
 
 #include <nearfetch/array.hpp>
 
 namespace nearfetch {
 
-/// Calls visit(part, element) for what each rank owns of a box, in the order of the ranks. element(i, j, ...)
-/// and element[index] give the value of an element of the part.
-/// \pre visit does not acquire (a barrier), and updates and evicts nothing that is prefetched
-/// \throws Error when the box is not inside
+/// Calls visit(part, element) for what each rank owns of a box, in rank order. element(i, j, ...) and
+/// element[index] give the value of an element of the part.
+/// \pre visit does not acquire (for example by a barrier), and neither updates nor evicts prefetched data
+/// \throws Error when the box is out of bounds
 template <class T, std::size_t N, class Visit>
 void for_each_part(const BlockArray<T, N>& of, const Box<N>& box, Visit&& visit) {
     const auto visit_resident = [&](const Box<N>& part) {
         const Resident<T, N> here = of.resident(part);
         if (here.shared)
-            visit(part, detail::ElementsHere<T, N, true>(here.elements, part.lower));
+            visit(part, detail::ResidentElements<T, N, true>(here.elements, part.lower));
         else if (here)
-            visit(part, detail::ElementsHere<T, N, false>(here.elements, part.lower));
+            visit(part, detail::ResidentElements<T, N, false>(here.elements, part.lower));
         return static_cast<bool>(here);
     };
     if (box.empty() || visit_resident(box)) return;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A distributed array's prefetch patterns: what each asks for of which owner (LAPPS, appendix A). Part of
-// array.hpp; the indices that a pattern stands for are in detail/array/prefetch.hpp.
+// The prefetch patterns of a distributed array: what each asks for of which owner (LAPPS, appendix A). Part
+// of array.hpp. detail/array/prefetch.hpp computes the indices of a pattern.
 
 #include <nearfetch/array.hpp>
 
@@ -10,9 +10,9 @@ namespace nearfetch {
 
 namespace detail {
 
-/// One part in so many of an array that is to be asked for, to have memory for all of it.
+/// A replica is made when boxes of more than 1/4 of the array are asked for.
 inline constexpr std::int64_t replica_for_boxes = 4;
-/// Less of it in sets: their elements are else looked for one by one.
+/// The same for sets: 1/8, because finding an element in a set costs more.
 inline constexpr std::int64_t replica_for_sets = 8;
 
 }  // namespace detail
@@ -42,7 +42,7 @@ void DistributedArray<T, N, D>::ask_for(const std::vector<detail::IndexProduct<N
     }
 }
 
-/// If so many elements of others are asked for that they are more than one in `least_part`.
+/// Makes a replica if more than 1/`least_part` of the array is asked for.
 template <class T, std::size_t N, Distribution D>
 void DistributedArray<T, N, D>::make_replica(std::int64_t elements, std::int64_t least_part) {
     if constexpr (N == 1 && D::contiguous)
@@ -142,20 +142,20 @@ template <class T, std::size_t N, Distribution D>
 Observation DistributedArray<T, N, D>::prefetch_observed(const Prefetch& how, const Where& where) {
     const detail::Collective call("prefetch_observed", where);
     const Observation seen = observed();
-    detail::SetTexts learned;
+    detail::EncodedSets encoded;
     prefetch({observer_ != nullptr}, how, [&] {
         detail::require_observer(observer_.get());
         detail::SetsByOwner sets = observer_->take();
         observer_.reset();
-        learned = detail::texts_of(sets);
+        encoded = detail::encode_sets(sets);
         ask_for_observed(std::move(sets), how);
     });
-    const auto again = [this, how, sets = std::move(learned)](const Layout<N, D>& before) mutable {
+    const auto again = [this, how, sets = std::move(encoded)](const Layout<N, D>& before) mutable {
         detail::SetsByOwner now = renumbered(sets, before);
-        sets = detail::texts_of(now);
+        sets = detail::encode_sets(now);
         ask_for_observed(std::move(now), how);
     };
-    // Other elements than before, if any.
+    // Distinguishes observations, which may have different elements.
     remember({"prefetch_observed", {seen.elements == 0 ? 0 : patterns_.size() + 1}, how, again});
     return seen;
 }
@@ -168,8 +168,8 @@ void DistributedArray<T, N, D>::ask_for_observed(detail::SetsByOwner sets, const
     make_replica(elements, detail::replica_for_sets);
     for (auto& [owner, set] : sets) {
         if (owner == rank_) continue;
-        // Each run takes its owner and this rank longer than a few bytes do. With manual consistency these
-        // would be old where nobody has asked for them.
+        // A run costs more than a few bytes. Under manual consistency the bytes of a gap would be old for
+        // others.
         if (how.consistent) set.close_gaps(static_cast<std::int64_t>(detail::most_closed_bytes / sizeof(T)));
         array_prefetch_.request_set(part_of(owner), std::move(set), layout_.global(owner, {}), how);
     }
@@ -178,8 +178,8 @@ void DistributedArray<T, N, D>::ask_for_observed(detail::SetsByOwner sets, const
 template <class T, std::size_t N, Distribution D>
 bool DistributedArray<T, N, D>::is_prefetched(const Index<N>& i) const {
     check(i);
-    const Place<N> place = layout_.place(i);
-    return array_prefetch_.find(place.rank, place.local, place.position).first != nullptr;
+    const Location<N> location = layout_.locate(i);
+    return array_prefetch_.find(location.rank, location.local, location.position).first != nullptr;
 }
 
 template <class T, std::size_t N, Distribution D>
@@ -190,8 +190,8 @@ void DistributedArray<T, N, D>::contribute(const Index<N>& i, const T& value, co
         return;
     }
     check(i);
-    const Place<N> place = layout_.place(i);
-    const auto [slice, position] = array_prefetch_.find(place.rank, place.local, place.position);
+    const Location<N> location = layout_.locate(i);
+    const auto [slice, position] = array_prefetch_.find(location.rank, location.local, location.position);
     if (slice == nullptr) detail::not_a_ghost(i);
     ghosts_.add(*slice, position, value, array_prefetch_.evictions(), add);
 }
@@ -201,11 +201,11 @@ template <class Add>
 void DistributedArray<T, N, D>::accumulate_ghosts(const Add& add, const Where& where) {
     const detail::Collective call("accumulate_ghosts", where);
     if (!exchange_.is_prepared()) {
-        agreement_.check({});  // that it is time to allocate
+        agreement_.check({});  // agrees to allocate
         exchange_.prepare();
     }
-    // Sent before the barrier that agrees, which then is the only one. Where it does not, all of it is kept
-    // here: it is sent again in another round, and what is on its way is no part of that.
+    // Sums are sent before the barrier of the agreement. If it fails, they are kept here and sent again in a
+    // later round, and receivers drop this round's messages.
     const std::uint64_t round = detail::barriers() + 1;
     ghosts_.send(exchange_, round);
     agreement_.check({});

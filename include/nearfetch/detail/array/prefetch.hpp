@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Prefetching for distributed arrays: the patterns, as sets of indices that a rank wants beside its own, and
-// an array's side of the rank's prefetch buffer (LAPPS, sections 4 and 5, appendix A).
+// Prefetching for distributed arrays: patterns, and an array's part of the rank's prefetch buffer (LAPPS,
+// sections 4 and 5, appendix A).
 //
-// A pattern asks for products: indices that have one of given numbers in each dimension. Each owner's share
-// of a product is one slice, the smallest box of its local numbers that has it. For blocks this is exactly
-// what the pattern says. For other distributions it may have indices in between, which are fetched along.
-// Tables of several boxes, and patterns that are learned, ask for sets of elements
-// (detail/array/observe.hpp).
+// A pattern asks for index products: the indices that have one of the given numbers in each dimension. Each
+// owner's share becomes one slice, the smallest box of its local numbers that covers it. For blocks that is
+// exactly the share. For other distributions the box may cover indices in between, which are fetched too.
+// Tables of several boxes and observed patterns ask for sets of elements (detail/array/observe.hpp).
 
 #include <atomic>
 #include <cstdint>
@@ -21,34 +20,33 @@
 
 namespace [[gnu::visibility("default")]] nearfetch {
 
-/// How prefetched data stays what its owner has.
+/// How prefetched data is kept consistent with its owner.
 struct Prefetch {
-    /// True: an access after an acquire sees what its owner had then; what is stale is fetched anew when it
-    /// is touched. False: data is as old as the last update_prefetch(), and an access costs no look at a
-    /// clock.
+    /// True: an access after an acquire sees what the owner had then. Stale data is fetched at the next
+    /// access. False: data is as old as the last update_prefetch(), and an access checks no clock.
     bool consistent = true;
-    /// True: the program promises that the array keeps its indices (LAPPS, 5.3.2), and owners are left alone:
-    /// scattered elements are fetched run by run, or with what is in between, but where that takes more than
-    /// 16 messages, or 16 KiB in vain, from one of them. False: the owner packs these.
+    /// True: the program promises not to resize the array (LAPPS, 5.3.2), and owners stay passive. Scattered
+    /// elements are fetched by GETs of runs. An owner still packs if that takes more than 16 messages or 16
+    /// KiB of unwanted bytes. False: owners pack scattered elements.
     bool static_domain = false;
-    /// True: the pattern begins with a barrier. False: it waits for nobody, as update_prefetch(): what owners
-    /// have written is there if the program has had a barrier since. Whether all ranks have called the same
-    /// is then found out by the array's next collective function.
+    /// True: the pattern begins with a barrier. False: it waits for no rank. It then sees what owners wrote
+    /// before the program's last barrier. The array's next collective function checks that all ranks called
+    /// the same.
     bool barrier = true;
     friend bool operator==(const Prefetch&, const Prefetch&) = default;
 };
 
-/// Of this rank, all arrays.
+/// Counters of this rank, over all arrays.
 struct PrefetchStatistics {
-    std::uint64_t entries = 0;        ///< slices that are kept
+    std::uint64_t entries = 0;        ///< slices in the prefetch buffer
     std::uint64_t bytes = 0;          ///< of their elements
-    std::uint64_t updates = 0;        ///< times that one was fetched
-    std::uint64_t updated_bytes = 0;  ///< by these
-    std::uint64_t replica_reads = 0;  ///< products of sparse matrices that asked for no element whose it is
+    std::uint64_t updates = 0;        ///< fetches of a slice
+    std::uint64_t updated_bytes = 0;  ///< bytes that these fetched
+    std::uint64_t replica_reads = 0;  ///< sparse products that read a replica
 };
 PrefetchStatistics prefetch_statistics();
 
-/// Slices that are on their way while the rank computes. For the thread that started it; the array outlives
+/// A fetch of slices that runs while the rank computes. For the thread that started it. The array outlives
 /// it.
 class PrefetchTransfer {
   public:
@@ -56,13 +54,13 @@ class PrefetchTransfer {
     explicit PrefetchTransfer(std::unique_ptr<State> state);
     PrefetchTransfer(PrefetchTransfer&&) noexcept;
     PrefetchTransfer& operator=(PrefetchTransfer&&) = delete;
-    /// What was not waited for is not kept.
+    /// Without wait() the fetched data is dropped.
     ~PrefetchTransfer();
 
-    /// Whether wait() would not wait.
+    /// Whether wait() would return at once.
     bool test();
-    /// From now on what has come is what is read. Before, elements are read as if it had not been asked for.
-    /// \throws Error when a message failed, or the array's prefetched data was evicted meanwhile
+    /// Makes the fetched data visible. Until then elements are read as if it had not been asked for.
+    /// \throws Error when a message failed, or the prefetched data was evicted
     void wait();
 
   private:
@@ -79,42 +77,42 @@ class ArrayPrefetch {
     ArrayPrefetch(const ArrayPrefetch&) = delete;
     ArrayPrefetch& operator=(const ArrayPrefetch&) = delete;
 
-    /// Wants a slice; those that are consistent are fetched when they are touched (LAPPS, 5.3.1).
-    /// \param first its first index, where the distribution is contiguous
-    /// \param later not read before a transfer has brought it, unless it is consistent
+    /// Asks for a slice. Consistent slices are fetched at their first access (LAPPS, 5.3.1).
+    /// \param first index of its first element, for a contiguous distribution
+    /// \param later a slice of manual consistency becomes visible when a transfer has fetched it
     void request(const Slice& slice, std::span<const std::int64_t> first, const Prefetch& how,
                  bool later = false) {
         request(slice, nullptr, first, how, later);
     }
-    /// Wants some elements of a whole part: a box where they are one.
-    /// \param first the index of the part's first element, where the distribution is contiguous
+    /// Asks for some elements of an owner's part. They become a box if they form one.
+    /// \param first index of the part's first element, for a contiguous distribution
     void request_set(const Slice& part, IndexSet set, std::span<const std::int64_t> first,
                      const Prefetch& how);
-    /// What is asked for from now on stands in a replica of the array, where there is memory for one.
-    /// \pre of one dimension and contiguous
+    /// Later requests go to a replica of the array, if there is memory for one.
+    /// \pre one dimension, contiguous
     void make_replica(std::int64_t lower, std::int64_t elements, std::uint64_t element_bytes);
-    /// nullptr: there is none.
+    /// nullptr if there is none.
     Replica* replica() const { return replica_.get(); }
-    /// Fetches all those of manual consistency, and of the others too if asked.
+    /// Fetches all slices of manual consistency, and on request the consistent ones.
     void update(bool consistent_too);
-    /// Begins to fetch all of them.
+    /// Starts to fetch all slices.
     PrefetchTransfer start_update();
-    /// Something was asked for, if only nothing of others' elements was among it.
+    /// Notes that a pattern was called, even one that needs no element of another rank.
     void requested(Code pack_code);
     bool is_requested() const { return pack_ != nullptr; }
-    /// So often were all slices evicted.
+    /// How often all slices were evicted.
     std::uint64_t evictions() const { return evictions_; }
     void evict();
 
-    /// The program's; for slices that are fetched when they are touched.
+    /// The program's pack function, for slices that are fetched at an access.
     Code pack() const { return pack_; }
-    /// Those of an owner, the consistent ones first.
+    /// An owner's slices, the consistent ones first.
     std::span<PrefetchedSlice* const> of(Rank owner) const {
         if (by_owner_.empty()) return {};
         return by_owner_[static_cast<std::size_t>(owner)];
     }
 
-    /// The first of them that has an element, and where in it; or nullptr.
+    /// The first slice that has an element, and the position in it; or nullptr.
     template <std::size_t N>
     std::pair<PrefetchedSlice*, std::int64_t> find(Rank owner, const Index<N>& local,
                                                    std::int64_t number) const {
@@ -124,55 +122,56 @@ class ArrayPrefetch {
         return {nullptr, -1};
     }
 
-    // Of a contiguous distribution:
+    // For contiguous distributions:
 
-    /// Whether an element may be prefetched, or on its way: it is in the smallest box that has all that is.
+    /// Whether an element may be prefetched: it is in the bounding box of all requests.
     template <std::size_t N>
-    bool reaches(const Index<N>& i) const {
+    bool may_contain(const Index<N>& i) const {
         bool inside = true;
         for (std::size_t d = 0; d < N; ++d)
             inside = inside &&
-                     static_cast<std::uint64_t>(i[d]) - static_cast<std::uint64_t>(reach_lower_[4 - N + d]) <
-                         reach_extent_[4 - N + d];
+                     static_cast<std::uint64_t>(i[d]) - static_cast<std::uint64_t>(bounds_lower_[4 - N + d]) <
+                         bounds_extent_[4 - N + d];
         return inside;
     }
-    /// From the slice that was used last near there, which is what will be used next more often than not.
-    /// \return false: look closer
+    /// Reads from the slice that was used last for nearby indices, which is usually the right one.
+    /// \return false: search for the slice
     template <class T, std::size_t N>
     bool read_last(const Index<N>& i, T& value) const {
-        const PrefetchedSlice& slice = *last_near(i).load(std::memory_order_relaxed);
+        const PrefetchedSlice& slice = *last_used_slot(i).load(std::memory_order_relaxed);
         const std::int64_t position = slice.position_of(i);
         return position >= 0 && slice.read(position, value);
     }
-    /// Writes an element that was put through to that slice, where no other may have it.
-    /// \return false: call wrote()
+    /// Writes an element that was put through to that slice, if no other slice may have it.
+    /// \return false: call write_through()
     template <class T, std::size_t N>
-    bool wrote_last(const Index<N>& i, const T& value) {
-        PrefetchedSlice& slice = *last_near(i).load(std::memory_order_relaxed);
+    bool write_through_last(const Index<N>& i, const T& value) {
+        PrefetchedSlice& slice = *last_used_slot(i).load(std::memory_order_relaxed);
         const std::int64_t position = slice.position_of(i);
-        if (position < 0 || !one_each_ || !slice.may_write()) return false;
+        if (position < 0 || !one_slice_per_owner_ || !slice.may_write()) return false;
         slice.write(position, value);
         return true;
     }
     template <std::size_t N>
-    void used(const Index<N>& i, PrefetchedSlice* slice) const {
-        if (slice->consistent || !any_consistent_) last_near(i).store(slice, std::memory_order_relaxed);
+    void remember_used(const Index<N>& i, PrefetchedSlice* slice) const {
+        if (slice->consistent || !any_consistent_) last_used_slot(i).store(slice, std::memory_order_relaxed);
     }
 
-    /// Elements of a slice that are side by side there. \return false: to be fetched otherwise
+    /// Reads consecutive elements of a slice. \return false: read them from the owner
     template <class T>
     bool read(PrefetchedSlice& slice, std::int64_t position, T* to, std::int64_t count) const;
     template <class T>
     bool read(PrefetchedSlice& slice, std::int64_t position, T& value) const {
         return slice.read(position, value) || read(slice, position, &value, 1);
     }
-    /// An element was put at that address. \return the first slice that has it, or nullptr
+    /// Writes an element that was put at that address through. \return the first slice that has it, or
+    /// nullptr
     template <class T, std::size_t N>
-    PrefetchedSlice* wrote(Rank owner, const Index<N>& local, std::int64_t number, const T& value,
-                           std::uint64_t address);
-    /// The rank has written elements of others; what is on its way and not in of() may be among them.
-    void wrote() {
-        if (!later_.empty()) [[unlikely]]
+    PrefetchedSlice* write_through(Rank owner, const Index<N>& local, std::int64_t number, const T& value,
+                                   std::uint64_t address);
+    /// Notes a write to another rank, for slices whose transfer is pending.
+    void note_write() {
+        if (!pending_.empty()) [[unlikely]]
             writes_.fetch_add(1, std::memory_order_relaxed);
     }
 
@@ -180,42 +179,42 @@ class ArrayPrefetch {
     friend class PrefetchTransfer::State;
     void request(const Slice& slice, std::unique_ptr<const IndexSet> only,
                  std::span<const std::int64_t> first, const Prefetch& how, bool later);
-    std::byte* place_of(const Slice& slice, std::span<const std::int64_t> first) const;
-    void show(PrefetchedSlice* slice);
-    void forget_last();
-    /// Where the indices are dealt out in blocks, each block has a place or a few, as good as its own.
+    std::byte* location_in_replica(const Slice& slice, std::span<const std::int64_t> first) const;
+    void make_visible(PrefetchedSlice* slice);
+    void reset_last_used();
+    /// Each block of the distribution has its own slot for the slice that was used last there.
     template <std::size_t N>
-    std::atomic<PrefetchedSlice*>& last_near(const Index<N>& i) const {
+    std::atomic<PrefetchedSlice*>& last_used_slot(const Index<N>& i) const {
         std::uint64_t place = 0;
         for (std::size_t d = 0; d < N; ++d)
             place = 5 * place + static_cast<std::uint64_t>(i[d] >> block_bits_[4 - N + d]);
         return last_[place % last_.size()];
     }
-    void reach(const PrefetchedSlice& slice);
+    void extend_bounds(const PrefetchedSlice& slice);
     void require_request() const;
 
-    /// Consistent if any slice is; never nullptr.
+    /// Consistent slices only, if there are any; never nullptr.
     mutable std::array<std::atomic<PrefetchedSlice*>, 16> last_;
-    std::array<std::uint8_t, 4> block_bits_{};  ///< of the extents of parts
-    std::array<std::int64_t, 4> reach_lower_{};
-    std::array<std::uint64_t, 4> reach_extent_{};
+    std::array<std::uint8_t, 4> block_bits_{};  ///< log2 of the extents of parts
+    std::array<std::int64_t, 4> bounds_lower_{};
+    std::array<std::uint64_t, 4> bounds_extent_{};
     std::unique_ptr<Replica> replica_;
-    std::vector<PrefetchedSlice*> later_;
+    std::vector<PrefetchedSlice*> pending_;
     std::atomic<std::uint64_t> writes_{0};
     std::uint64_t evictions_ = 0;
-    std::vector<std::vector<PrefetchedSlice*>> by_owner_;  ///< empty: there are none at all
+    std::vector<std::vector<PrefetchedSlice*>> by_owner_;  ///< empty if there are no slices
     bool any_consistent_ = false;
-    bool any_several_ = false;  ///< of one owner
-    bool one_each_ = true;      ///< not several of any, and none on its way
+    bool any_owner_has_several_ = false;
+    bool one_slice_per_owner_ = true;  ///< no owner has several, and none is pending
     Code pack_ = nullptr;
 };
 
-/// Elements of a consistent slice. \return false: to be fetched otherwise
+/// Reads elements of a consistent slice. \return false: read them from the owner
 bool read_prefetched(PrefetchedSlice& slice, Code pack, std::int64_t position, void* to, std::int64_t count);
-/// Fetches those of the consistent ones that are stale, all at the same time. \pre in the order of their
-/// owners, and for each owner in that of ArrayPrefetch::of()
-void freshen_prefetched(std::span<PrefetchedSlice* const> slices, Code pack, const Meanwhile& meanwhile = {});
-/// Writes `count` elements through, which were put at that address. Of either consistency.
+/// Fetches the stale ones of the consistent slices together. \pre sorted by owner, and for each owner in the
+/// order of ArrayPrefetch::of()
+void refresh_stale(std::span<PrefetchedSlice* const> slices, Code pack, const OverlapWork& overlap_work = {});
+/// Writes `count` elements that were put at that address through, for either consistency.
 void write_prefetched(PrefetchedSlice& slice, std::int64_t position, const void* from, std::int64_t count,
                       std::uint64_t address);
 
@@ -228,8 +227,8 @@ bool ArrayPrefetch::read(PrefetchedSlice& slice, std::int64_t position, T* to, s
 }
 
 template <class T, std::size_t N>
-PrefetchedSlice* ArrayPrefetch::wrote(Rank owner, const Index<N>& local, std::int64_t number, const T& value,
-                                      std::uint64_t address) {
+PrefetchedSlice* ArrayPrefetch::write_through(Rank owner, const Index<N>& local, std::int64_t number,
+                                              const T& value, std::uint64_t address) {
     PrefetchedSlice* first = nullptr;
     for (PrefetchedSlice* const slice : of(owner)) {
         const std::int64_t position = slice->position(local, number);
@@ -240,24 +239,24 @@ PrefetchedSlice* ArrayPrefetch::wrote(Rank owner, const Index<N>& local, std::in
         else
             write_prefetched(*slice, position, &value, 1, address);
     }
-    wrote();
+    note_write();
     return first;
 }
 
-/// What of a rank concerns a change of bounds, as bits.
+/// What matters of a rank when the bounds change, as bits.
 struct ResizeState {
     static constexpr std::uint64_t static_domain = 1;  ///< was promised
     static constexpr std::uint64_t contributions = 2;  ///< were not accumulated
-    static constexpr std::uint64_t manual = 4;         ///< something is prefetched with manual consistency
+    static constexpr std::uint64_t manual = 4;         ///< a pattern has manual consistency
 };
-/// \throws Error unless all ranks' states allow it \return all of them in one
+/// \throws Error unless all ranks' states allow a resize \return the union of the states
 std::uint64_t check_resize(std::span<const std::uint64_t> states);
 
-/// \throws Error unless there is a table of so many ranks, and a depth that makes sense
+/// \throws Error unless the table has a row for each rank, or the depth is at least 1
 void check_table(std::size_t rows);
 void check_depth(std::int64_t depth);
 
-/// What a layout and a table say, to be compared.
+/// A layout or table as words, to be compared between ranks.
 template <std::size_t N, Distribution D>
 std::vector<std::uint64_t> describe(const Layout<N, D>& layout, const Index<N>& block,
                                     std::size_t element_bytes) {
@@ -282,7 +281,7 @@ std::vector<std::uint64_t> describe(const std::vector<std::vector<Box<N>>>& tabl
     return words;
 }
 
-/// What of a dimension's indices lies up to `depth` away from these, and they themselves.
+/// The ranges, each extended by `depth` in both directions within [first, end).
 inline IndexRanges widened(const IndexRanges& ranges, std::int64_t depth, std::int64_t first,
                            std::int64_t end) {
     IndexRanges wide;
@@ -305,7 +304,7 @@ IndexProduct<N> own_product(const Layout<N, D>& layout, Rank rank) {
     return own;
 }
 
-/// Within `depth` of own elements in all dimensions at once, or (without corners) along one of them.
+/// Up to `depth` away from own elements, in all dimensions at once or (without corners) along one of them.
 template <std::size_t N, Distribution D>
 std::vector<IndexProduct<N>> stencil_pattern(const Layout<N, D>& layout, Rank rank, std::int64_t depth,
                                              bool corners) {
@@ -317,7 +316,7 @@ std::vector<IndexProduct<N>> stencil_pattern(const Layout<N, D>& layout, Rank ra
     return wanted;
 }
 
-/// All of one dimension, and in the others what the rank owns.
+/// All of one dimension, and what the rank owns in the others.
 template <std::size_t N, Distribution D>
 std::vector<IndexProduct<N>> line_pattern(const Layout<N, D>& layout, Rank rank, std::size_t dimension) {
     IndexProduct<N> wanted = own_product(layout, rank);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A one-dimensional array in one piece of memory: where much of one is prefetched, each element stands where
-// its index says, as in a copy that somebody made by hand. Own elements leave a gap, and are copied into it
-// by who reads the replica. A loop over indices that are all there then needs no check whose an element is:
-// nobody changes what is prefetched while an ReplicaReading lives.
+// A replica: memory for all of a one-dimensional array, with each prefetched element at its index. It is used
+// when a large part of the array is prefetched. Own elements are copied in by the reader. A loop over indices
+// that are all present then needs no ownership check, as in a hand-made copy. Nothing prefetched changes
+// while a ReplicaReading lives.
 //
 // For array.hpp and sparse.hpp; nothing here is for programs.
 
@@ -23,7 +23,7 @@ namespace detail {
 
 class ArrayPrefetch;
 
-/// Memory for all elements, of which slices have what they are asked for (PrefetchedSlice::data).
+/// Memory for all elements. Slices point into it (PrefetchedSlice::data).
 class Replica {
   public:
     /// \throws std::bad_alloc
@@ -36,15 +36,15 @@ class Replica {
         return memory_ + static_cast<std::uint64_t>(index - lower_) * element_bytes_;
     }
     bool has(const PrefetchedSlice& slice) const { return slice.data == at(slice.first[3]); }
-    /// Of the sets that stand here.
+    /// For the sets that are stored here.
     StrategySelector& strategy_selector() const { return *strategy_selector_; }
-    /// Other slices are there than before.
+    /// Call when the set of slices has changed.
     void changed() { reader_ = 0; }
 
   private:
     friend class ReplicaReading;
-    /// Whether all of these indices are own, or in slices that are here: wanted_.
-    bool find(const ArrayPrefetch& hook, std::uint64_t reader, std::span<const std::int64_t> indices,
+    /// Whether all indices are own or in slices that are stored here. Sets wanted_.
+    bool find(const ArrayPrefetch& array, std::uint64_t reader, std::span<const std::int64_t> indices,
               const Box<1>& own);
 
     std::int64_t lower_;
@@ -52,30 +52,30 @@ class Replica {
     std::unique_ptr<StrategySelector> strategy_selector_;
     std::byte* memory_;
     std::atomic<bool> locked_{false};
-    // Of who read it last: looking for indices takes as long as reading what they mean.
+    // Result of the last search. A search costs as much as reading the elements.
     std::uint64_t reader_ = 0;
     bool found_ = false;
     std::vector<PrefetchedSlice*> wanted_;  ///< in the order of their owners
 };
 
-/// While it lives nobody else changes or reads the replica.
+/// Exclusive use of a replica: nobody else changes or reads it.
 class ReplicaReading {
   public:
-    /// Of an array that is all the rank's own.
+    /// For an array that is entirely own.
     ReplicaReading(const void* own_elements, std::int64_t lower, std::uint64_t element_bytes)
         : origin_(address_of_zero(own_elements, lower, element_bytes)), ready_(true) {}
-    /// What of it is stale is fetched.
-    /// \param reader another number where the indices are others; not 0
-    /// \param own which elements are the rank's own, and where
-    ReplicaReading(const ArrayPrefetch& hook, std::uint64_t reader, std::span<const std::int64_t> indices,
+    /// Fetches the stale slices.
+    /// \param reader identifies the indices: another number for other indices; not 0
+    /// \param own the range of own elements
+    ReplicaReading(const ArrayPrefetch& array, std::uint64_t reader, std::span<const std::int64_t> indices,
                    const Box<1>& own, const void* own_elements);
     ~ReplicaReading();
     ReplicaReading(const ReplicaReading&) = delete;
     ReplicaReading& operator=(const ReplicaReading&) = delete;
 
-    /// Whether all of the indices are there; else they are to be read one by one.
+    /// Whether all indices are present; else read the elements one by one.
     explicit operator bool() const { return ready_; }
-    /// \pre one of the indices
+    /// \pre i is one of the indices
     template <class T>
     const T& element(std::int64_t i) const {
         return *reinterpret_cast<const T*>(origin_ + static_cast<std::uint64_t>(i) * sizeof(T));
@@ -93,7 +93,7 @@ class ReplicaReading {
     std::uintptr_t origin_ = 0;
     bool ready_ = false;
     std::unique_ptr<Replica, Unlock> replica_;
-    std::size_t locked_ = 0;  ///< of the slices that are wanted
+    std::size_t locked_ = 0;  ///< slices of wanted_ that are locked
 };
 
 }  // namespace detail

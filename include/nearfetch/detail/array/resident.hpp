@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Where elements of a distributed array lie in this process. Part of array.hpp.
+// Resident elements: those that can be read in place in this process. Part of array.hpp.
 //
-// Own elements do where they always are. Prefetched ones do in their slice, which may be read in place even
-// while another thread of the rank brings it anew: it stores whole words, and the word that a thread may read
-// now is the same then, because nobody writes what it reads between its acquires.
+// Own elements always are. Prefetched elements are read in their slice, even while another thread of the rank
+// refreshes it. The refresh stores whole words, and a word that a thread may read now has the same value
+// afterwards: nobody writes it between that thread's acquires.
 
 #include <nearfetch/array.hpp>
 
@@ -24,20 +24,20 @@ Resident<T, N> DistributedArray<T, N, D>::resident(const Box<N>& box, bool fetch
     check(box.lower);
     check(last);
     if (mine != nullptr || !may_be_prefetched(box.lower)) return {};
-    const Place<N> place = layout_.place(box.lower);
-    if (layout_.owner(last) != place.rank) return {};
-    Box<N> wanted(place.local, place.local);
+    const Location<N> location = layout_.locate(box.lower);
+    if (layout_.owner(last) != location.rank) return {};
+    Box<N> wanted(location.local, location.local);
     for (std::size_t d = 0; d < N; ++d)
         wanted.upper[d] += box.extent(d);
-    for (detail::PrefetchedSlice* const slice : array_prefetch_.of(place.rank)) {
+    for (detail::PrefetchedSlice* const slice : array_prefetch_.of(location.rank)) {
         const Box<N> common = detail::common_box(*slice, wanted);
         if (common.empty()) continue;
-        // The first slice that has an element is the one whose value counts.
+        // The first slice that has an element holds its value.
         if (common != wanted || slice->only != nullptr) return {};
         const std::int64_t at = slice->position(wanted.lower, 0);
         if (slice->consistent) {
             if constexpr (!detail::is_word<T>) return {};
-            T first;  // with it all of the slice is fetched anew, if it is stale
+            T first;  // reading one element refreshes a stale slice
             if (!slice->read(at, first) && !(fetch && array_prefetch_.read(*slice, at, &first, 1))) return {};
         }
         Index<N> shape;
@@ -50,7 +50,7 @@ Resident<T, N> DistributedArray<T, N, D>::resident(const Box<N>& box, bool fetch
 
 namespace detail {
 
-/// An element where it lies. \pre a word, if it is shared
+/// Loads an element in place. \pre it is one word, if it is shared
 template <bool Shared, class T>
 T load(const T& element) {
     if constexpr (Shared && is_word<T>) {
@@ -62,11 +62,11 @@ T load(const T& element) {
     }
 }
 
-/// Resident elements, by their indices in the array.
+/// Resident elements, accessed by their indices in the array.
 template <class T, std::size_t N, bool Shared>
-class ElementsHere {
+class ResidentElements {
   public:
-    ElementsHere(const View<const T, N>& elements, const Index<N>& lower)
+    ResidentElements(const View<const T, N>& elements, const Index<N>& lower)
         : elements_(elements), lower_(lower) {}
 
     T operator[](Index<N> i) const {

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Other bounds for a distributed array (LAPPS, section 5.3.2: domains that change). Part of array.hpp.
+// Changes the bounds of a distributed array (LAPPS, section 5.3.2: domains that change). Part of array.hpp.
 //
-// Each rank fetches what it is going to own, from whom it was before, to memory of its own: one slice from
-// each owner. When all have it the array's memory is reused, or changed for more, and filled. So nobody reads
-// what is being overwritten, and an array at the end of the segment grows where it is.
+// Each rank fetches its new elements from their old owners into temporary memory, one slice per owner. After
+// a barrier the array's memory is reused or replaced, and filled. So nobody reads memory that is being
+// overwritten, and the last array of the segment grows in place.
 //
-// All ranks know when bounds change. So nothing that was prefetched has to find out at an access or an update
-// (in the paper the owner serialises, and may find that it has something else now): patterns are asked for
-// again, as sparse matrices do when indices are added.
+// In the paper an owner finds out at a request that its domain has changed. Here resize() is collective, so
+// all ranks know, and the patterns are requested again.
 
 #include <nearfetch/array.hpp>
 
@@ -27,7 +26,7 @@ void DistributedArray<T, N, D>::resize(const Box<N>& bounds, const std::array<Ra
     move_to(after);
     if (observer_ != nullptr) {
         detail::SetsByOwner seen = observer_->take();
-        detail::SetsByOwner now = renumbered(detail::texts_of(seen), before);
+        detail::SetsByOwner now = renumbered(detail::encode_sets(seen), before);
         now.erase(rank_);
         observer_->seen(std::move(now));
     }
@@ -45,7 +44,7 @@ void DistributedArray<T, N, D>::resize(const Box<N>& bounds, const std::array<Ra
 
 template <class T, std::size_t N, Distribution D>
 std::uint64_t DistributedArray<T, N, D>::resize_state() {
-    if (!array_prefetch_.is_requested()) patterns_.clear();  // an update that failed has evicted them
+    if (!array_prefetch_.is_requested()) patterns_.clear();  // a failed update has evicted them
     std::uint64_t state = ghosts_.empty() ? 0 : detail::ResizeState::contributions;
     for (const Pattern& pattern : patterns_) {
         if (pattern.how.static_domain) state |= detail::ResizeState::static_domain;
@@ -68,7 +67,7 @@ void DistributedArray<T, N, D>::move_to(const Layout<N, D>& after) {
 }
 
 template <class T, std::size_t N, Distribution D>
-detail::SetsByOwner DistributedArray<T, N, D>::renumbered(const detail::SetTexts& sets,
+detail::SetsByOwner DistributedArray<T, N, D>::renumbered(const detail::EncodedSets& sets,
                                                           const Layout<N, D>& before) const {
     detail::SetsByOwner now;
     for (const auto& [owner, text] : sets) {
@@ -77,8 +76,8 @@ detail::SetsByOwner DistributedArray<T, N, D>::renumbered(const detail::SetTexts
             for (std::int64_t number = first; number < first + count; ++number) {
                 const Index<N> i = before.global(owner, detail::index_at(shape, number));
                 if (!bounds().contains(i)) continue;
-                const Place<N> place = layout_.place(i);
-                now[place.rank].insert(place.position);
+                const Location<N> location = layout_.locate(i);
+                now[location.rank].insert(location.position);
             }
         });
     }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// How parts of distributed arrays move: whatever is wanted is cut into slices, at most one per owner, a slice
-// being a box in the owner's local numbers. It travels packed, its elements side by side in their order: as
-// one GET or PUT where they lie side by side at the owner, else as several, or as one message that the owner
-// packs or unpacks (LAPPS, section 5.2, steps (c) to (i), in one round trip).
+// How parts of distributed arrays move. A request is cut into slices, at most one per owner. A slice is a box
+// in the owner's local numbers. It travels packed, its elements contiguous in index order: as one GET or PUT
+// if it is contiguous at the owner, else as several, or as one message that the owner packs or unpacks. The
+// message takes one round trip (LAPPS, section 5.2, steps (c) to (i)).
 //
 // For array.hpp; nothing here is for programs.
 
@@ -24,7 +24,7 @@ namespace [[gnu::visibility("default")]] nearfetch {
 
 namespace detail {
 
-/// Elements side by side, also where std::vector has bits. T{} at first.
+/// A contiguous buffer, also of bool. Elements begin as T{}.
 template <class T>
 class Buffer {
   public:
@@ -64,34 +64,34 @@ Slice make_slice(const Layout<N, D>& layout, Rank owner, const Box<N>& local, st
     return slice;
 }
 
-/// A slice, and where its elements are here.
+/// A slice, and the local buffer of its packed elements.
 struct SliceMove {
     Slice slice;
     std::byte* packed = nullptr;
     const IndexSet* only = nullptr;  ///< as in PrefetchedSlice
 };
 
-/// Runs at the owner, with an Order.
+/// Run at the owner, with a PackRequest.
 void pack_here(const void* closure, void* result);
 void unpack_here(const void* closure, void* result);
-// Of these, the ones in the program's own code, which is at the same place in all its processes.
+// Wrappers in the program's own code, which has the same address offset in all its processes.
 inline void pack_at_owner(const void* closure, void* result) { pack_here(closure, result); }
 inline void unpack_at_owner(const void* closure, void* result) { unpack_here(closure, result); }
 
-/// What there is to do here while the network is busy: is called then, or not at all, or several times.
-using Meanwhile = std::function<void()>;
+/// Work to do while the network is busy. It may be called once, never, or several times.
+using OverlapWork = std::function<void()>;
 
-/// \param around the cache: what is there now
-void get_slices(std::span<const SliceMove> moves, Packer packer, bool around, Code pack,
-                const Meanwhile& meanwhile = {});
-/// Around the cache, the owners being passive. Their memory stays until all are done.
+/// \param bypass_cache fetches the current values, not through the page cache
+void get_slices(std::span<const SliceMove> moves, Packer packer, bool bypass_cache, Code pack,
+                const OverlapWork& overlap_work = {});
+/// Bypasses the cache and leaves owners passive. The buffers have to stay until all transfers are done.
 std::vector<Transfer> start_get_slices(std::span<const SliceMove> moves);
 void put_slices(std::span<const SliceMove> moves, Code unpack);
 
-/// Indices of one dimension, as ranges in their order.
+/// Indices of one dimension, as ascending ranges.
 using IndexRanges = std::vector<std::pair<std::int64_t, std::int64_t>>;
 
-/// Indices that have one of the given ones in each dimension.
+/// The indices that have one of the given numbers in each dimension.
 template <std::size_t N>
 using IndexProduct = std::array<IndexRanges, N>;
 
@@ -122,8 +122,8 @@ IndexRanges owned_ranges(const Layout<N, D>& layout, Rank rank, std::size_t d) {
     return ranges;
 }
 
-/// Calls visit(owner, local box) for each rank that has some of these indices. The box is the smallest that
-/// has all of them; where a distribution is not contiguous and the indices are not a box, it has others, too.
+/// Calls visit(owner, local box) for each rank that owns some of these indices. The box is the smallest that
+/// covers them. With a distribution that is not contiguous it may cover others too.
 template <std::size_t N, Distribution D, class Visit>
 void for_each_owner(const Layout<N, D>& layout, const IndexProduct<N>& wanted, Visit&& visit) {
     struct Share {
@@ -159,7 +159,7 @@ void for_each_owner(const Layout<N, D>& layout, const IndexProduct<N>& wanted, V
     });
 }
 
-/// Of an index in a box, in its order.
+/// The number of an index in a box, in index order.
 template <std::size_t N>
 constexpr std::int64_t position(const Box<N>& box, const Index<N>& i) {
     std::int64_t sum = 0;
@@ -168,7 +168,7 @@ constexpr std::int64_t position(const Box<N>& box, const Index<N>& i) {
     return sum;
 }
 
-/// The way back, in a box that begins at 0.
+/// The inverse of position() for a box that begins at 0.
 template <std::size_t N>
 constexpr Index<N> index_at(const Index<N>& shape, std::int64_t position) {
     Index<N> i{};
@@ -177,7 +177,7 @@ constexpr Index<N> index_at(const Index<N>& shape, std::int64_t position) {
     return i;
 }
 
-/// What of a slice an array part has, too.
+/// The part of a local box that a slice covers.
 template <std::size_t N>
 Box<N> common_box(const PrefetchedSlice& slice, const Box<N>& local) {
     Box<N> box;
@@ -188,16 +188,16 @@ Box<N> common_box(const PrefetchedSlice& slice, const Box<N>& local) {
     return intersection(box, local);
 }
 
-/// What one owner has of something: a slice of the array, and its elements.
+/// One owner's share of a transfer: a slice of the array, and its elements.
 template <class T, std::size_t N, Distribution D>
 struct ArrayPart {
     Rank owner;
     Box<N> local;
     Slice slice;
     Buffer<T> packed;
-    T* direct = nullptr;  ///< where they go in place of `packed`
+    T* direct = nullptr;  ///< used in place of `packed`
 
-    /// Where all of its elements lie side by side in the program's memory for the box, that is where they go.
+    /// Uses the program's memory directly if the share is contiguous there.
     void prepare(const Layout<N, D>& layout, const Box<N>& box, T* program) {
         bool side_by_side = D::contiguous;
         bool is_one = true;
@@ -213,7 +213,8 @@ struct ArrayPart {
     SliceMove move() {
         return {slice, reinterpret_cast<std::byte*>(direct != nullptr ? direct : packed.data())};
     }
-    /// Calls visit(position among these, position in the box, how many side by side in both).
+    /// Calls visit(position in the share, position in the box, count) for each run that is contiguous in
+    /// both.
     template <class Visit>
     void for_each_row(const Layout<N, D>& layout, const Box<N>& box, Visit&& visit) const {
         Box<N> rows = local;

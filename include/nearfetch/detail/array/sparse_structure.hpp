@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Which indices a sparse matrix has, and where: each rank's in compressed sparse rows, numbered from 0 in the
-// order of their rows and columns. The rows' first numbers and the columns are memory that others read. Of
-// others' rows a rank keeps those that it has prefetched. For sparse.hpp; nothing here is for programs.
+// The structure of a sparse matrix: each rank's rows in compressed sparse row format. Non-zeros are numbered
+// from 0 in the order of rows and columns. Row starts and columns are readable by all ranks. A rank keeps the
+// structure of the rows that it has prefetched. For sparse.hpp; nothing here is for programs.
 
 #include <algorithm>
 #include <cstdint>
@@ -22,8 +22,7 @@ namespace detail {
 
 class SparseStructure {
   public:
-    /// Collective. \throws Error for numbers that make no sense, and unless all ranks agree on them and on
-    /// the size of elements
+    /// Collective. \throws Error for invalid sizes, or sizes or element sizes that differ between ranks
     SparseStructure(std::int64_t rows, std::int64_t columns, std::size_t element_bytes, Agreement& agreement,
                     const Where& where);
 
@@ -38,22 +37,23 @@ class SparseStructure {
     }
     /// \pre in bounds
     bool owns(const Index<2>& i) const { return first_row_ <= i[0] && i[0] < end_row_; }
-    /// Of an own index; -1 when it is another's, or not there.
+    /// The number of an own index; -1 if it is not own or not present.
     std::int64_t own_number(const Index<2>& i) const {
         return owns(i) ? number_in(own_starts_[i[0] - first_row_], own_columns(i[0]), i[1]) : -1;
     }
-    /// Of anybody's: as it is known, else its owner's memory is read. \throws Error out of bounds
+    /// The number of any rank's index. Reads the owner's memory if it is not known. \throws Error out of
+    /// bounds
     std::int64_t number(const Index<2>& i) const;
-    /// The columns of an own row. \throws Error for another's
+    /// The columns of an own row. \throws Error for another rank's row
     std::span<const std::int64_t> own_row(std::int64_t i) const {
         if (i < first_row_ || i >= end_row_) [[unlikely]]
             not_own(i);
         return own_columns(i);
     }
-    /// The number that an own row begins with.
+    /// The number of an own row's first non-zero.
     std::int64_t own_first(std::int64_t i) const { return own_starts_[i - first_row_]; }
 
-    /// Of all own rows: the number that each begins with, and the end; and the columns.
+    /// Of all own rows: the number of each one's first non-zero, and the end; and the columns.
     std::span<const std::int64_t> own_starts() const {
         return {own_starts_, static_cast<std::size_t>(end_row_ - first_row_ + 1)};
     }
@@ -61,26 +61,26 @@ class SparseStructure {
         return {own_columns_, static_cast<std::size_t>(own_starts().back())};
     }
 
-    /// Indices that are to be added, and the memory for them.
+    /// Indices to add, and the memory for them.
     struct Insertion {
-        std::vector<Index<2>> indices;      ///< all own ones, in their order
-        std::vector<std::int64_t> numbers;  ///< that those will have which are there now
+        std::vector<Index<2>> indices;      ///< all own indices afterwards, sorted
+        std::vector<std::int64_t> numbers;  ///< new numbers of the present non-zeros
         std::vector<std::int64_t> counts;
-        ArrayMemory<std::int64_t> columns;  ///< empty: there is enough
+        ArrayMemory<std::int64_t> columns;  ///< empty: the present memory suffices
     };
-    /// Own indices, some of which may be there. Changes nothing yet: whatever else needs memory for them may
-    /// fail first. Collective. \param distinct it is an Error if one is there twice
+    /// Prepares to add own indices, some of which may be present. Changes nothing, so that a later allocation
+    /// may fail. Collective. \param distinct whether an index that is there twice is an Error
     Insertion prepare(const char* what, std::vector<Index<2>> indices, bool distinct,
                       Gathering& gathering) const;
     void insert(Insertion insertion);
-    /// Another number for each structure of own rows that the process has had; not 0.
+    /// Changes with the structure of own rows; unique in the process; not 0.
     std::uint64_t version() const { return version_; }
-    /// Non-zeros that each rank has memory for; with an insertion.
+    /// Non-zeros that each rank has memory for, now or after an insertion.
     std::size_t capacity() const { return columns_.size(); }
     std::size_t capacity(const Insertion& after) const { return std::max(capacity(), after.columns.size()); }
 
-    /// The structure of others' rows that boxes touch: from now on it is known. \return the numbers that the
-    /// boxes have
+    /// Fetches the structure of other ranks' rows that the boxes cover. \return the numbers of the boxes'
+    /// non-zeros
     SetsByOwner fetch(std::span<const Box<2>> boxes, Code pack);
     bool knows_row(std::int64_t i) const { return known_.contains(i); }
     void forget_others() { known_.clear(); }
@@ -96,7 +96,7 @@ class SparseStructure {
         const std::int64_t* const starts = own_starts_ + (i - first_row_);
         return {own_columns_ + starts[0], static_cast<std::size_t>(starts[1] - starts[0])};
     }
-    /// Of a column in a row that begins with a number.
+    /// The number of a column in a row whose first non-zero has the number `first`.
     static std::int64_t number_in(std::int64_t first, std::span<const std::int64_t> columns,
                                   std::int64_t column) {
         const auto at = std::lower_bound(columns.begin(), columns.end(), column);
@@ -118,9 +118,9 @@ class SparseStructure {
 
 [[noreturn]] void no_such_index(const Index<2>& i);
 [[noreturn]] void domain_is_static();
-/// \throws Error unless a vector has as many elements, from 0 on, as the matrix has rows or columns (`what`)
+/// \throws Error unless the vector has indices from 0 to the number of the matrix's rows or columns (`what`)
 void check_vector(const char* what, std::int64_t elements, const Box<1>& bounds);
-/// \throws Error unless there is an index for each of a rank's non-zeros
+/// \throws Error unless there is one index per own non-zero
 void check_gathered_columns(std::size_t indices, std::int64_t non_zeros);
 
 }  // namespace detail

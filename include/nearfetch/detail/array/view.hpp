@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Views of a rank's own part of a distributed array: plain memory of this process with strides, indexed from
-// 0, whose iterators are random-access iterators in the order of the indices, the last dimension fastest. A
-// view is a value, and owns nothing.
+// Views of a rank's own part of a distributed array. A view is plain memory with strides, indexed from 0. Its
+// iterators are random-access iterators in index order, the last dimension fastest. A view is a value and
+// owns nothing.
 //
 //     View<double, 2> mine = a.local();
 //     std::ranges::sort(mine.at(0));                       // the first row
@@ -25,10 +25,10 @@ class View {
     class iterator;
 
     View() = default;
-    /// `strides` in elements.
+    /// \param strides in elements
     View(T* data, const Index<N>& shape, const Index<N>& strides)
         : data_(data), shape_(shape), strides_(strides) {}
-    /// Elements side by side.
+    /// Contiguous elements.
     View(T* data, const Index<N>& shape) : data_(data), shape_(shape) {
         std::int64_t stride = 1;
         for (std::size_t d = N; d-- > 0; stride *= shape[d])
@@ -42,23 +42,23 @@ class View {
     std::int64_t size() const { return Box<N>({}, shape_).size(); }
     bool empty() const { return size() == 0; }
 
-    /// \pre inside
+    /// \pre i is in the view
     T& operator[](const Index<N>& i) const { return data_[offset(i)]; }
-    /// \pre inside
+    /// \pre i is in the view
     template <std::convertible_to<std::int64_t>... I>
         requires(sizeof...(I) == N)
     T& operator()(I... i) const {
         return (*this)[Index<N>{static_cast<std::int64_t>(i)...}];
     }
 
-    /// A box of it. \throws Error unless it is inside
+    /// A box of the view. \throws Error unless the box is inside
     View sub(const Box<N>& box) const {
         if (!Box<N>({}, shape_).contains(box))
             throw Error("view: a part that is not inside", "a view has the indices from 0 up to its shape",
                         "ask for a part of these");
         return View(box.empty() ? data_ : data_ + offset(box.lower), box.shape(), strides_);
     }
-    /// What has index `i` in dimension `d`. \throws Error when nothing has
+    /// The elements with index `i` in dimension `d`. \throws Error for an index out of range
     View<T, N - 1> slice(std::size_t d, std::int64_t i) const
         requires(N > 1)
     {
@@ -96,7 +96,7 @@ class View {
     Index<N> strides_{};
 };
 
-/// Valid for as long as the memory is, also when the view is gone.
+/// Valid as long as the memory, even after the view.
 template <class T, std::size_t N>
 class View<T, N>::iterator {
   public:
@@ -162,13 +162,13 @@ class View<T, N>::iterator {
     T* at_ = nullptr;
 };
 
-/// Where elements of others lie in this process, or one's own, to be read.
+/// Elements, own or prefetched, that can be read in place in this process.
 template <class T, std::size_t N>
 struct Resident {
     View<const T, N> elements;
-    /// Other threads of the rank may be storing the same values there: read word by word.
+    /// Other threads of the rank may store the same values there: read word by word.
     bool shared = false;
-    /// Whether they are here at all.
+    /// Whether the elements are resident.
     explicit operator bool() const { return elements.data() != nullptr; }
 };
 

@@ -6,8 +6,8 @@
 
 namespace nearfetch {
 
-/// What a user or the environment can cause. Reads *problem (why it is one): what to do*.
-/// Bugs are not errors: they are contracts (base/assert.hpp).
+/// An error that a user or the environment can cause. Its text reads *problem (why it is one): what to do*.
+/// Bugs are contracts instead (base/assert.hpp).
 class [[gnu::visibility("default")]] Error : public std::runtime_error {
   public:
     explicit Error(const std::string& message) : std::runtime_error(message) {}
@@ -15,8 +15,8 @@ class [[gnu::visibility("default")]] Error : public std::runtime_error {
         : std::runtime_error(problem + " (" + why + "): " + what_to_do) {}
 };
 
-/// Ranks have met in different collective functions, or in the same one with different arguments. All that
-/// wait there throw it. It names what each is in, where that was called, and the ranks.
+/// Ranks called different collective functions, or the same one with different arguments. All ranks throw it.
+/// The text names each call, its source line, and the ranks.
 class [[gnu::visibility("default")]] CollectiveError : public Error {
   public:
     using Error::Error;

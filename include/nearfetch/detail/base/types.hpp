@@ -5,10 +5,10 @@
 
 namespace nearfetch {
 
-/// A process of a parallel program: of a window's group, as MPI counts it there, or of an SPMD program.
+/// A process of a parallel program: its rank in a window's group, or in an SPMD program.
 using Rank = std::int32_t;
 
-/// Operations on 64-bit integers that nothing comes between.
+/// Atomic operations on 64-bit integers.
 enum class AtomicOp : std::uint8_t { load, store, add, bit_and, bit_or, bit_xor, swap, compare_swap };
 
 }  // namespace nearfetch

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Slices: what of an array one rank has, cut to a box or to a set of elements. For array.hpp and the prefetch
+// Slices: what one rank has of an array, cut to a box or to a set of elements. For array.hpp and the prefetch
 // buffer; nothing here is for programs.
 
 #include <array>
@@ -20,19 +20,19 @@ class StrategySelector;
 
 namespace nearfetch::detail {
 
-/// A box in the local numbers of the owner. Four dimensions, those that an array does not have being of
-/// extent 1 and in front. Packed, its elements lie side by side in their order.
+/// A box in the local numbers of the owner. Always four dimensions; missing ones come first and have extent
+/// 1. Packed, the elements are contiguous in index order.
 struct Slice {
     Rank owner = 0;
     std::uint64_t address = 0;  ///< of the owner's part of the array
     std::uint64_t element_bytes = 0;
-    std::array<std::int64_t, 4> part{1, 1, 1, 1};  ///< the shape of that
+    std::array<std::int64_t, 4> part{1, 1, 1, 1};  ///< shape of the owner's part
     std::array<std::int64_t, 4> lower{};
     std::array<std::int64_t, 4> extent{1, 1, 1, 1};
 
     std::int64_t elements() const noexcept { return extent[0] * extent[1] * extent[2] * extent[3]; }
     std::uint64_t bytes() const noexcept { return element_bytes * static_cast<std::uint64_t>(elements()); }
-    /// Of the same part.
+    /// Whether it covers another slice of the same part.
     bool contains(const Slice& other) const noexcept {
         bool inside = owner == other.owner && address == other.address;
         for (std::size_t d = 0; d < 4; ++d)
@@ -43,80 +43,81 @@ struct Slice {
     friend bool operator==(const Slice&, const Slice&) = default;
 };
 
-/// Whose work it is to pack and unpack what does not lie side by side.
+/// Who packs and unpacks elements that are not contiguous.
 enum class Packer : std::uint8_t {
-    owner,      ///< the owner's, in one message
-    requester,  ///< the caller's: the owner stays passive (LAPPS, 5.3.2) unless that took very many messages
+    owner,      ///< the owner, in one message
+    requester,  ///< the caller: the owner stays passive (LAPPS, 5.3.2) unless that took very many messages
 };
 
-/// Bytes of what a slice has, or of these elements of it.
+/// Bytes of the slice, or of these elements of it.
 inline std::uint64_t bytes_of(const Slice& slice, const IndexSet* only) noexcept {
     return only == nullptr ? slice.bytes() : slice.element_bytes * static_cast<std::uint64_t>(only->size());
 }
 
-/// The largest word that elements of so many bytes are made of.
+/// The largest word that divides an element of so many bytes.
 template <std::size_t Bytes>
 using WordOf =
     std::conditional_t<Bytes % 8 == 0, std::uint64_t,
                        std::conditional_t<Bytes % 4 == 0, std::uint32_t,
                                           std::conditional_t<Bytes % 2 == 0, std::uint16_t, std::uint8_t>>>;
 
-/// Elements that are one word: whoever reads one while it is written has what it was, or what it is.
+/// Whether an element is one word. A concurrent read of such an element gives the old or the new value.
 template <class T>
 constexpr bool is_word = sizeof(T) == sizeof(WordOf<sizeof(T)>);
 
-/// Of the calling thread, and of no other; another one after each of its releases.
+/// Names the calling thread's interval between two releases; unique among threads.
 [[gnu::visibility("default")]] extern thread_local constinit std::uint64_t put_epoch;
 
-/// What manual consistency goes by: nobody acquires.
+/// The acquire count for manual consistency: nobody acquires.
 inline constinit const std::atomic<std::uint64_t> no_acquires{0};
 
-/// What an access reads of a slice that was prefetched.
+/// A prefetched slice, as accesses see it.
 struct PrefetchedSlice {
     Slice slice;
-    /// Of what the slice has, these elements only, numbered from the beginning of the owner's part; or
-    /// nullptr: all. \pre else the slice is the whole part
+    /// The elements of the slice that are present, numbered from the start of the owner's part; nullptr: all.
+    /// \pre with a set the slice is the whole part
     std::unique_ptr<const IndexSet> only;
-    std::byte* data = nullptr;  ///< packed, or spread; aligned as its words are
-    /// Of a set that is spread: each element is where it would be if all of the part were there. Else
-    /// nullptr.
-    StrategySelector* spread = nullptr;
-    bool consistent = true;  ///< automatically
+    std::byte* data = nullptr;  ///< packed, or in the owner's layout; aligned to its words
+    /// Set if `data` has the owner's layout with gaps; else nullptr.
+    StrategySelector* strategy_selector = nullptr;
+    bool consistent = true;  ///< automatic consistency
     Packer packer = Packer::owner;
-    /// Index of its first element, where the others follow it; of a set, of the part's first.
+    /// Index of its first element, for a contiguous distribution; for a set, of the part's first element.
     std::array<std::int64_t, 4> first{};
-    /// Of all threads of the rank, counted.
+    /// Count of acquires of all threads of the rank.
     const std::atomic<std::uint64_t>* acquires = &no_acquires;
-    std::atomic<std::uint64_t> stamp{0};     ///< acquires when it was fetched; 0: never
-    std::atomic<std::uint64_t> sequence{0};  ///< odd: being overwritten
-    std::atomic<std::uint32_t> awaited{0};   ///< transfers of it that are on their way
-    std::atomic<std::uint64_t> writes{0};    ///< while there are any: what these bring does not have them
-    std::atomic<std::uint64_t> put_in{0};    ///< the epoch of what was put last
+    std::atomic<std::uint64_t> stamp{0};              ///< acquire count at the fetch; 0: never fetched
+    std::atomic<std::uint64_t> sequence{0};           ///< odd: being overwritten
+    std::atomic<std::uint32_t> pending_transfers{0};  ///< transfers under way
+    std::atomic<std::uint64_t> writes{0};  ///< counted while transfers are pending: their data lacks them
+    std::atomic<std::uint64_t> put_in{0};  ///< put_epoch of the last put
 
     std::uint64_t bytes() const noexcept { return bytes_of(slice, only.get()); }
-    /// Of `data`.
-    std::uint64_t data_bytes() const noexcept { return spread == nullptr ? bytes() : slice.bytes(); }
+    /// Bytes of `data`.
+    std::uint64_t data_bytes() const noexcept {
+        return strategy_selector == nullptr ? bytes() : slice.bytes();
+    }
 
-    // Of an element in `data`, counted in elements; -1 when the slice does not have it.
+    // Positions are in elements of `data`; -1: the slice does not have the element.
 
-    /// \param number how many of the owner's elements come before it
+    /// \param number count of the owner's elements before it
     template <std::size_t N>
     std::int64_t position(const std::array<std::int64_t, N>& local, std::int64_t number) const noexcept {
         return only == nullptr ? position_from(slice.lower, local) : position_in_set(number);
     }
-    /// By its index. \pre of a contiguous distribution
+    /// \pre a contiguous distribution
     template <std::size_t N>
     std::int64_t position_of(const std::array<std::int64_t, N>& index) const noexcept {
         const std::int64_t at = position_from(first, index);
         if (at < 0 || only == nullptr) return at;
         return position_in_set(at);
     }
-    /// Of an element that it has, where all are packed.
+    /// Packed position of an element that the slice has.
     std::int64_t packed_position(std::int64_t position) const noexcept {
-        return spread == nullptr ? position : only->position(position);
+        return strategy_selector == nullptr ? position : only->position(position);
     }
 
-    /// An element, in a few instructions. \return false: look closer, it is stale for some thread of the rank
+    /// Reads an element, without a function call. \return false: it is stale for some thread of the rank
     template <class T>
     bool read(std::int64_t position, T& value) const noexcept {
         using Word = WordOf<sizeof(T)>;
@@ -131,14 +132,14 @@ struct PrefetchedSlice {
         std::memcpy(&value, words, sizeof(T));
         return is_word<T> || sequence.load(std::memory_order_relaxed) == before;
     }
-    /// Whether the thread may write() what it has put: nobody fetches the slice until it has released.
+    /// Whether the thread may write() what it has put. Nobody fetches the slice before its next release.
     bool may_write() const noexcept {
         return !consistent || put_in.load(std::memory_order_relaxed) == put_epoch;
     }
     template <class T>
     void write(std::int64_t position, const T& value) noexcept {
         using Word = WordOf<sizeof(T)>;
-        if (awaited.load(std::memory_order_relaxed) != 0) [[unlikely]]
+        if (pending_transfers.load(std::memory_order_relaxed) != 0) [[unlikely]]
             writes.fetch_add(1, std::memory_order_relaxed);
         Word words[sizeof(T) / sizeof(Word)];
         std::memcpy(words, &value, sizeof(T));
@@ -150,14 +151,14 @@ struct PrefetchedSlice {
   private:
     std::int64_t position_in_set(std::int64_t number) const noexcept {
         const std::int64_t packed = only->position(number);
-        return spread == nullptr || packed < 0 ? packed : number;
+        return strategy_selector == nullptr || packed < 0 ? packed : number;
     }
     template <std::size_t N>
     std::int64_t position_from(const std::array<std::int64_t, 4>& begin,
                                const std::array<std::int64_t, N>& wanted) const noexcept {
         std::uint64_t at = 0;
         for (std::size_t d = 0; d < N; ++d) {
-            // Differences of whatever the program asks for.
+            // Unsigned: a program may ask for any index.
             const std::uint64_t i =
                 static_cast<std::uint64_t>(wanted[d]) - static_cast<std::uint64_t>(begin[4 - N + d]);
             const auto extent = static_cast<std::uint64_t>(slice.extent[4 - N + d]);
@@ -165,7 +166,7 @@ struct PrefetchedSlice {
             at = at * extent + i;
         }
         const auto position = static_cast<std::int64_t>(at);
-        if (position < 0) __builtin_unreachable();  // whoever compares again need not
+        if (position < 0) __builtin_unreachable();  // lets the compiler drop the caller's check
         return position;
     }
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What all ranks call together says what it is, and where the program calls it. Included by pgas.hpp.
+// Names collective calls, to compare them between ranks. Included by pgas.hpp.
 
 #include <cstdint>
 #include <source_location>
@@ -10,16 +10,16 @@
 
 namespace [[gnu::visibility("default")]] nearfetch {
 
-/// Where a collective function is called: left out, where it is.
+/// Source location of a collective call; defaults to the caller's.
 using Where = std::source_location;
 
 namespace detail {
 
-/// While it lives, the calling thread is in a collective function of the program's: at each barrier in it the
-/// ranks compare which it is. One within another is a part of that.
+/// While it lives, the calling thread is in a collective function. Barriers compare it between ranks. A
+/// nested one is part of the outer one.
 class Collective {
   public:
-    /// \param what its name, which outlives this; \param where it was called
+    /// \param what its name, which outlives this \param where it was called
     Collective(const char* what, const Where& where);
     ~Collective();
     Collective(const Collective&) = delete;
@@ -27,15 +27,15 @@ class Collective {
 
     /// That of the calling thread. \pre there is one
     static Collective& here();
-    /// What is the same in all ranks that call the same; compared at the next barrier.
+    /// Adds arguments that have to be the same in all ranks; compared at the next barrier.
     void add(std::span<const std::uint64_t> numbers) noexcept;
-    /// The same for what was called before, without a barrier. \param text of it, for people; may be empty
+    /// The same for an earlier call without a barrier. \param text describes it; may be empty
     void add_earlier(std::uint64_t sum, const std::string& text);
-    /// What it is, and where it was called.
+    /// Its name, and where it was called.
     std::string text() const;
-    /// That of all numbers so far.
+    /// Checksum of all arguments so far.
     std::uint64_t sum() const noexcept { return sum_; }
-    /// For its next barrier: another one each time.
+    /// Unique number for its next barrier.
     std::uint64_t next_id() noexcept;
 
   private:
@@ -45,7 +45,7 @@ class Collective {
     std::uint64_t sum_;
     std::string earlier_;
 };
-/// To so many barriers have all ranks come: the same number in all of them.
+/// Barriers that all ranks have passed; the same in all.
 std::uint64_t barriers();
 
 }  // namespace detail
