@@ -210,7 +210,7 @@ class DistributedArray {
     ///
     /// Views, addresses of elements, and a(i, j) that was kept are of no use any more, wait() of what was on
     /// its way is an Error, and no other thread of any rank uses the array meanwhile.
-    /// \throws Error, in all ranks, which leaves the array as it was, when the bounds or the grid make no
+    /// \throws Error in all ranks, which leaves the array as it was, when the bounds or the grid make no
     /// sense, the segment has no room, static_domain was promised, or contributions were not accumulated
     void resize(const Box<N>& bounds, const std::array<Rank, N>& grid, const Where& where = Where::current());
     void resize(const Box<N>& bounds, const Where& where = Where::current()) {

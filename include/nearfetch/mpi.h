@@ -33,18 +33,18 @@ typedef MPI_Count nearfetch_count;
 extern "C" {
 #endif
 
-/* Calls `function` with the parenthesised `arguments` if nearfetch is loaded; its value is the call's, or
+/** Calls `function` with the parenthesised `arguments` if nearfetch is loaded; its value is the call's, or
  * MPI_SUCCESS. */
 #define NEARFETCH_CALL(function, arguments) ((function) ? (function)arguments : MPI_SUCCESS)
 
-/*
+/**
  * Forgets everything that is cached of `win`: gets that are issued later see what was written before. For
  * windows in mode user-defined, at the end of a read-only phase (001, section III-A), and in mode acquire
  * after synchronisation that does not pass through MPI; allowed in every mode.
  */
 int nearfetch_win_invalidate(MPI_Win win) NEARFETCH_WEAK;
 
-/*
+/**
  * Asks for `count` elements of `type` at displacement `disp` (in displacement units of `target`) ahead of
  * their use. Does not wait: the bytes are cached when the next call that completes gets of this target
  * returns. Needs an access epoch at `target`, as a get does. Does nothing in the modes off and transparent,
@@ -53,7 +53,7 @@ int nearfetch_win_invalidate(MPI_Win win) NEARFETCH_WEAK;
 int nearfetch_win_prefetch(MPI_Win win, int target, MPI_Aint disp, nearfetch_count count,
                            MPI_Datatype type) NEARFETCH_WEAK;
 
-/*
+/**
  * Gives the score by which policy=application decides who stays: `score(target, offset_bytes, size_bytes,
  * context)` is called once for each range that is admitted; the lowest goes first. `score` must not call MPI.
  * NULL takes it back.
@@ -62,7 +62,7 @@ typedef double (*nearfetch_score_function)(int target, nearfetch_count offset_by
                                            nearfetch_count size_bytes, void* context);
 int nearfetch_win_set_score(MPI_Win win, nearfetch_score_function score, void* context) NEARFETCH_WEAK;
 
-/*
+/**
  * Reads one counter of this rank for `win`, by the name it has in the statistics (hits, direct,
  * bytes_from_cache, ...). MPI_ERR_ARG for a name that does not exist. Every call is counted from the first
  * use of this on; before it, where nothing is cached and calls are quick, not all are (setting
@@ -70,7 +70,7 @@ int nearfetch_win_set_score(MPI_Win win, nearfetch_score_function score, void* c
  */
 int nearfetch_win_stats(MPI_Win win, const char* counter, unsigned long long* value) NEARFETCH_WEAK;
 
-/* The name of counter number `index`, from 0; NULL where there is none of that number. */
+/** The name of counter number `index`, from 0; NULL where there is none of that number. */
 const char* nearfetch_counter_name(int index) NEARFETCH_WEAK;
 
 #ifdef __cplusplus

@@ -251,7 +251,7 @@ class SparseMatrix {
         Prefetch how;
     };
 
-    /// \param x(k) the vector's element that own non-zero k is multiplied with
+    /// \param x x(k): the vector's element that own non-zero k is multiplied with
     template <class Element>
     void add_rows(DistributedArray<T, 1>& y, const Element& x) const {
         detail::check_vector("rows", rows(), y.bounds());

@@ -64,7 +64,7 @@ def launch(
     `cached=False`: every read and write of others' elements is a message. `segment_bytes`: memory of each
     rank, for all arrays that are made while the program runs. `cache`: settings of each rank's page cache,
     such as
-    `{"capacity_bytes": 4 << 20}` (`nearfetch settings` lists them, with page_cache_ in front).
+    `{"capacity_bytes": 4 << 20}` (`nearfetch settings` lists them, with `page_cache_` in front).
 
     Threads only: `network` models one ("aries", "fdr-ib", "10gbe", "1gbe"), with up to `jitter_ns` by chance;
     in
