@@ -46,7 +46,8 @@ html_title = f"nearfetch {release}"
 html_show_sphinx = False
 html_copy_source = False
 pygments_style = "tango"
-highlight_language = "cpp"
+# Blocks without a language are diagrams and commands.
+highlight_language = "none"
 
 
 def _import_without_native_parts() -> None:
