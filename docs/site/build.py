@@ -80,7 +80,7 @@ def run_doxygen() -> int:
 
 
 def prepare_for_breathe() -> None:
-    """Lets it tell headers of one name in two folders apart, and hides what is private."""
+    """Lets it tell headers of one name in two folders apart; hides what is private; joins broken code."""
     trees = {path: ElementTree.parse(path) for path in (BUILD / "xml").glob("*_*.xml")}
     definitions = [tree.find("compounddef") for tree in trees.values()]
     private = {found.get("id") for found in definitions if found.get("prot") == "private"}
@@ -89,6 +89,8 @@ def prepare_for_breathe() -> None:
         for inner in definition.findall("innerclass"):
             if inner.get("refid") in private:
                 definition.remove(inner)
+        for code in definition.iter("computeroutput"):
+            code.text = code.text and re.sub(r"\s+", " ", code.text)
         for section in definition.findall("sectiondef"):
             if section.get("kind", "").startswith(("private", "friend")):
                 definition.remove(section)

@@ -54,12 +54,16 @@ int nearfetch_win_prefetch(MPI_Win win, int target, MPI_Aint disp, nearfetch_cou
                            MPI_Datatype type) NEARFETCH_WEAK;
 
 /**
- * Gives the score by which policy=application decides who stays: `score(target, offset_bytes, size_bytes,
- * context)` is called once for each range that is admitted; the lowest goes first. `score` must not call MPI.
- * NULL takes it back.
+ * What a range of a window is worth: it is called once for each range that is admitted, and the lowest goes
+ * first. It must not call MPI.
  */
 typedef double (*nearfetch_score_function)(int target, nearfetch_count offset_bytes,
                                            nearfetch_count size_bytes, void* context);
+
+/**
+ * Gives the score by which policy=application decides who stays; `context` is handed to it. NULL takes it
+ * back.
+ */
 int nearfetch_win_set_score(MPI_Win win, nearfetch_score_function score, void* context) NEARFETCH_WEAK;
 
 /**
