@@ -27,6 +27,7 @@ usage: ./nf COMMAND
   results                        make docs/results.md from the measurements in docs/results
   run [OPTIONS] -- COMMAND...    run COMMAND with nearfetch in its ranks (./nf run --help)
   settings [--json]              the settings
+  docs                           the documents and the API reference as a site, in build/docs/html
   which NAME [--mpi FAMILY]      the path of a program of the project (FAMILY: openmpi, mpich, mpiabi; inproc: none)
   simulate [--cache pages|ranges|both] [--seconds S | --operations N] [--seed N] [--fault NAME] [--preset asan]
                                  random programs on the caches, held against a reference model, for S seconds (10)
@@ -83,15 +84,15 @@ want_packages() {
     (need_packages "$@") >&2 || echo "nf: going on without $*" >&2
 }
 
-# The Python environment; it also brings MPICH.
+# need_python FILE: the Python environment with the packages that FILE names. requirements.txt also brings MPICH.
 need_python() {
-    local stamp="$root/.venv/nearfetch-requirements.txt"
-    cmp -s "$root/requirements.txt" "$stamp" && return
+    local stamp="$root/.venv/nearfetch-$1"
+    cmp -s "$root/$1" "$stamp" && return
     [ -x "$python" ] || python3 -m venv "$root/.venv"
     echo "nf: installing Python packages into .venv"
-    "$python" -m pip install --quiet --disable-pip-version-check -r "$root/requirements.txt" ||
-        fail "pip could not install requirements.txt (its messages stand above): check the network and try again"
-    cp "$root/requirements.txt" "$stamp"
+    "$python" -m pip install --quiet --disable-pip-version-check -r "$root/$1" ||
+        fail "pip could not install $1 (its messages stand above): check the network and try again"
+    cp "$root/$1" "$stamp"
     changed=1
 }
 
@@ -125,8 +126,20 @@ setup() {
     {
         flock 9
         need_packages "${packages[@]}"
-        need_python
+        need_python requirements.txt
         configure_and_build "${@:-release}"
+    } 9>"$root/build/.lock" >&2
+}
+
+# setup_tools: what the site and the checks of the source need beside a build.
+setup_tools() {
+    mkdir -p "$root/build"
+    changed=0
+    {
+        flock 9
+        need_packages doxygen python3-venv
+        need_python requirements.txt
+        need_python requirements-dev.txt
     } 9>"$root/build/.lock" >&2
 }
 
@@ -223,6 +236,7 @@ demo)
     ;;
 test)
     setup
+    (setup_tools) || echo "nf: going on without the tools of some checks" >&2
     want_packages "${programs[@]}"
     exec "$python" "$root/tests/run_tests.py" "$@"
     ;;
@@ -241,6 +255,11 @@ results)
 run | settings)
     setup
     exec "$python" "$build/bin/nearfetch" "$command" "$@"
+    ;;
+docs)
+    [ $# -eq 0 ] || fail "docs is given '$1' (it takes nothing): write ./nf docs" 2
+    setup_tools
+    exec "$python" "$root/docs/site/build.py"
     ;;
 which) which_program "$@" ;;
 sanitize)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of the source text: formatting, lint, licence lines, budgets, and that headers compile alone."""
+"""Checks of the source text: formatting, lint, licence lines, budgets, and that headers compile alone.
+
+`python tests/lint.py spdx ruff-check` runs some of them.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +14,14 @@ import sysconfig
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Callable, Optional
+from typing import Callable, Optional, Sequence
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import budgets  # noqa: E402
 import glossary as replaced_words  # noqa: E402
 import layers as layer_rules  # noqa: E402
+import tidy  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[1]
 _LICENSED = {".cpp", ".hpp", ".h", ".c", ".f90", ".py", ".cmake", ".sh"}
@@ -112,16 +116,64 @@ def glossary(files: list[Path]) -> Optional[str]:
     return replaced_words.problems(ROOT, files)
 
 
+def version(files: list[Path]) -> Optional[str]:
+    """CHANGELOG.md says what is new in the version that the package has."""
+    package = (ROOT / "python" / "nearfetch" / "__init__.py").read_text(encoding="utf-8")
+    number = package.split('__version__ = "')[1].split('"')[0]
+    if f"\n## [{number}] - " in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"):
+        return None
+    return (
+        f"CHANGELOG.md has no section '## [{number}] - DATE' (python/nearfetch has version {number}): add it"
+    )
+
+
+def clang_tidy(files: list[Path]) -> Optional[str]:
+    """The layers pass the checks of .clang-tidy (tidy.py)."""
+    return tidy.check(_tool("clang-tidy"))
+
+
+def docs(files: list[Path]) -> Optional[str]:
+    """The site of the documents and the API reference is built without a warning."""
+    return _output_if_failed([sys.executable, str(ROOT / "docs" / "site" / "build.py")])
+
+
 CHECKS: dict[str, Callable[[list[Path]], Optional[str]]] = {
     "lint.spdx": spdx,
     "lint.clang-format": clang_format,
     "lint.ruff-check": ruff_check,
     "lint.ruff-format": ruff_format,
+    "lint.version": version,
     "lint.headers": headers,
     "lint.layers": layers,
     "lint.glossary": glossary,
     "lint.budgets": budgets.problems,
+    "lint.clang-tidy": clang_tidy,
+    "lint.docs": docs,
 }
+
+
+def run(names: Sequence[str]) -> list[bool]:
+    """Runs these checks and shows how they end; returns which of them passed."""
+    files = source_files()
+    passed = []
+    for name in names:
+        problem = CHECKS[name](files)
+        print(f"{name:.<50} {'FAILED' if problem else 'passed'}", flush=True)
+        if problem:
+            print(problem, flush=True)
+        passed.append(problem is None)
+    return passed
+
+
+def main(words: Sequence[str]) -> int:
+    """Runs the checks that the command line names, or all."""
+    names = [f"lint.{word}" for word in words] or list(CHECKS)
+    unknown = [name.removeprefix("lint.") for name in names if name not in CHECKS]
+    if unknown:
+        known = " ".join(name.removeprefix("lint.") for name in CHECKS)
+        print(f"lint.py: no check {unknown[0]} (there are: {known}): name one of these", file=sys.stderr)
+        return 2
+    return 0 if all(run(names)) else 1
 
 
 def _python(files: list[Path]) -> list[str]:
@@ -162,3 +214,7 @@ def _output_if_failed(command: list[str]) -> Optional[str]:
     return (
         None if result.returncode == 0 else result.stdout.strip() or f"{command[0]}: exit {result.returncode}"
     )
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -85,15 +85,8 @@ def _options() -> argparse.Namespace:
 
 def run_lint() -> Counts:
     """The checks of the source text."""
-    files = lint.source_files()
-    total = Counts()
-    for name, check in lint.CHECKS.items():
-        problem = check(files)
-        print(f"{name:.<50} {'FAILED' if problem else 'passed'}", flush=True)
-        if problem:
-            print(problem, flush=True)
-        total += Counts(failed=1) if problem else Counts(passed=1)
-    return total
+    passed = lint.run(list(lint.CHECKS))
+    return Counts(passed.count(True), passed.count(False))
 
 
 def compile_preset(preset: str, build: Path, targets: Sequence[str] = ()) -> bool:

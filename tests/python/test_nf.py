@@ -12,6 +12,7 @@ import pytest
 
 NF = Path(__file__).resolve().parents[2] / "nf"
 PACKAGES = NF.read_text().split("packages=(")[1].split(")")[0].split()
+REQUIREMENTS = ("requirements.txt", "requirements-dev.txt")
 TOOLS = (
     "bash",
     "env",
@@ -37,7 +38,8 @@ def machine(tmp_path, script):
     free(script, 1 << 30)
     (tmp_path / "checkout").mkdir()
     shutil.copy(NF, tmp_path / "checkout" / "nf")
-    (tmp_path / "checkout" / "requirements.txt").write_text("numpy==1\n")
+    for name in REQUIREMENTS:
+        (tmp_path / "checkout" / name).write_text("numpy==1\n")
 
     def run(*words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
@@ -76,15 +78,16 @@ def has_all_packages(script, tmp_path) -> None:
     script("bin/ninja", "echo ninja: no work to do.")
     script("bin/cmake", 'echo "$@" >> "${0%/*}/../cmake.log"')
     script("checkout/.venv/bin/python", 'echo "ran ${1##*/}"')
-    shutil.copy(
-        tmp_path / "checkout/requirements.txt", tmp_path / "checkout/.venv/nearfetch-requirements.txt"
-    )
+    for name in REQUIREMENTS:
+        shutil.copy(tmp_path / "checkout" / name, tmp_path / f"checkout/.venv/nearfetch-{name}")
 
 
 def has_a_build(script, tmp_path) -> None:
     """Makes the machine one with a complete build, including the project's programs."""
     has_all_packages(script, tmp_path)
-    script("bin/dpkg-query", f"for p in {' '.join(PACKAGES)} nwchem-openmpi; do echo $p installed; done")
+    script(
+        "bin/dpkg-query", f"for p in {' '.join(PACKAGES)} doxygen nwchem-openmpi; do echo $p installed; done"
+    )
     (tmp_path / "checkout/build/release").mkdir(parents=True)
     (tmp_path / "checkout/build/release/build.ninja").touch()
     for program in ("programs/openmpi/lcc", "tests/simulate"):
@@ -104,6 +107,7 @@ def test_help_and_bad_use(machine):
         ["which", "lcc", "get_sequence"],
         ["setup", "now"],
         ["fuzz", "soon"],
+        ["docs", "now"],
         ["simulate", "--preset", "moon"],
     ):
         result = machine(*words)
@@ -176,6 +180,7 @@ def test_it_goes_on_without_programs_that_cannot_be_had(machine, script, tmp_pat
     (tmp_path / "checkout/build/release/build.ninja").touch()
     result = machine("test")
     assert (result.returncode, result.stdout) == (0, "ran run_tests.py\n"), result.stderr
+    assert "could not install: doxygen" in result.stderr
     assert "could not install: nwchem-openmpi" in result.stderr
     assert result.stderr.splitlines()[-1] == "nf: going on without nwchem-openmpi"
     assert "nwchem-openmpi" in (tmp_path / "apt.log").read_text()
@@ -188,6 +193,7 @@ VERBS = {
     "settings": "ran nearfetch",
     "demo": "ran demo.py",
     "test": "ran run_tests.py",
+    "docs": "ran build.py",
     "bench --list": "ran -m",
     "simulate": "ran simulate",
     "which lcc": "",
