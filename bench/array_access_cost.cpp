@@ -126,8 +126,8 @@ class Kinds {
                 if (suffix.empty()) {
                     time("bare get", [&](std::int64_t i) { return get(others + i); });
                     time("located get", [&](std::int64_t i) {
-                        const Place<1> place = far.layout().place({elements + i});
-                        return get(others.at_rank(place.rank) + place.position);
+                        const Location<1> location = far.layout().locate({elements + i});
+                        return get(others.at_rank(location.rank) + location.position);
                     });
                 }
                 time_writes("write" + suffix, far_);

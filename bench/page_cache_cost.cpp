@@ -18,7 +18,7 @@ constexpr std::int64_t anywhere = 8 << 20;
 
 // Not inlined: callgrind finds them by name.
 
-[[gnu::noinline]] std::int64_t get_in_turn(GlobalPtr<std::int64_t> array, std::int64_t count) {
+[[gnu::noinline]] std::int64_t get_in_order(GlobalPtr<std::int64_t> array, std::int64_t count) {
     std::int64_t sum = 0;
     for (std::int64_t i = 0; i < count; ++i)
         sum += get(array + i % in_page);
@@ -36,7 +36,7 @@ constexpr std::int64_t anywhere = 8 << 20;
     return sum;
 }
 
-[[gnu::noinline]] void put_in_turn(GlobalPtr<std::int64_t> array, std::int64_t count) {
+[[gnu::noinline]] void put_in_order(GlobalPtr<std::int64_t> array, std::int64_t count) {
     for (std::int64_t i = 0; i < count; ++i)
         put(array + i % in_page, i);
 }
@@ -64,8 +64,8 @@ int main(int argc, char** argv) {
                 sum += get(array + i);
             put(array, sum);
             const std::uint64_t begin_ns = now_ns();
-            if (pattern == "hit") sum = get_in_turn(array, count);
-            if (pattern == "put") put_in_turn(array, count);
+            if (pattern == "hit") sum = get_in_order(array, count);
+            if (pattern == "put") put_in_order(array, count);
             if (pattern == "hit-anywhere" || pattern == "miss") sum = get_by_chance(array, elements, count);
             run.note("ns_each", static_cast<double>(now_ns() - begin_ns) / static_cast<double>(count));
             run.result(0, sum == 0);

@@ -51,7 +51,7 @@ def run(options: Options) -> Report:
         counted = side == "cached" or not options.quick
         words = partial(_words, pattern, cached=side == "cached")
         # Only what the loop calls is counted: what threads do beside it is not the same in every run.
-        loops = ("*get_in_turn*", "*get_by_chance*", "*put_in_turn*")
+        loops = ("*get_in_order*", "*get_by_chance*", "*put_in_order*")
         row["instructions"] = instructions_each(words, 1000, 3000, loops) if counted else None
         row["hits"], row["misses"] = rows[0]["hits"], rows[0]["misses"]
         report.rows.append(row)

@@ -53,8 +53,8 @@ int nearfetch_win_prefetch(MPI_Win win, int target, MPI_Aint disp, nearfetch_cou
                            MPI_Datatype type) NEARFETCH_WEAK;
 
 /**
- * The score of a range of a window. It is called once for each admitted range; the range with the lowest score
- * is evicted first. It must not call MPI.
+ * The score of a range of a window. It is called once for each admitted range; the range with the lowest
+ * score is evicted first. It must not call MPI.
  */
 typedef double (*nearfetch_score_function)(int target, nearfetch_count offset_bytes,
                                            nearfetch_count size_bytes, void* context);

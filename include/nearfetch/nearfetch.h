@@ -54,8 +54,8 @@ typedef enum nearfetch_status {
 /** A few words for a status; never NULL. */
 NEARFETCH_API const char* nearfetch_status_text(nearfetch_status status);
 
-/** The last error of this thread, as *problem (why it is one): what to do*; "" if there was none. Another task
- * of the thread may overwrite it. */
+/** The last error of this thread, as *problem (why it is one): what to do*; "" if there was none. Another
+ * task of the thread may overwrite it. */
 NEARFETCH_API const char* nearfetch_last_error(void);
 
 /** The transport's own status behind the last NEARFETCH_TRANSFER_FAILED or NEARFETCH_BAD_ADDRESS of this
@@ -105,9 +105,9 @@ typedef struct nearfetch_transport {
     void (*wait_some)(void* context, nearfetch_operation* const* operations, size_t count);
     /** Marks the completed ones as done; does not wait, and runs no other task. */
     void (*try_some)(void* context, nearfetch_operation* const* operations, size_t count);
-    /** The memory around `address` that a GET may also read, [*begin, *end): for example a segment. The answer
-     * has to hold as long as any of it is cached. Two such regions share no line. Returns 0 if that byte is
-     * not addressable, else not 0. */
+    /** The memory around `address` that a GET may also read, [*begin, *end): for example a segment. The
+     * answer has to hold as long as any of it is cached. Two such regions share no line. Returns 0 if that
+     * byte is not addressable, else not 0. */
     int (*readable)(void* context, int32_t rank, uint64_t address, uint64_t* begin, uint64_t* end);
 
     /** Optional: a monotonic clock in nanoseconds; NULL for the system's. It is used for the read-ahead
@@ -204,8 +204,9 @@ NEARFETCH_API nearfetch_status nearfetch_acquire_range(nearfetch_cache* cache, i
 NEARFETCH_API nearfetch_status nearfetch_release_range(nearfetch_cache* cache, int32_t rank, uint64_t address,
                                                        uint64_t bytes);
 
-/** For accesses that bypass the cache, for example atomics or strided puts: releases the range and invalidates
- * it. Call it before such an access. After one that writes, or that waits, call nearfetch_acquire_range(). */
+/** For accesses that bypass the cache, for example atomics or strided puts: releases the range and
+ * invalidates it. Call it before such an access. After one that writes, or that waits, call
+ * nearfetch_acquire_range(). */
 NEARFETCH_API nearfetch_status nearfetch_invalidate(nearfetch_cache* cache, int32_t rank, uint64_t address,
                                                     uint64_t bytes);
 

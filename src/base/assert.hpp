@@ -17,6 +17,17 @@ namespace nearfetch::detail {
 
 }  // namespace nearfetch::detail
 
+namespace nearfetch {
+
+/// Ends the program where an invariant of `structure` is broken, in every build: for tests that ask.
+inline void require_invariant(bool holds, const char* structure, const char* what) {
+    if (holds) return;
+    std::fprintf(stderr, "nearfetch: %s: %s\n", structure, what);
+    std::abort();
+}
+
+}  // namespace nearfetch
+
 #if NF_CHECKS
 /// Preconditions: what a caller guarantees.
 #define NF_EXPECT(condition) \

@@ -139,7 +139,7 @@ const std::array rows{
         "in that state"},
     Row{"run_limit", "runs", CountKind{&Settings::run_limit, 1, 1u << 24},
         "contiguous runs of bytes of one access above which it goes to the network uncached", Scope::window,
-        "block_limit"},
+        "block_limit" /* old name */},
     Row{"read_ahead_bytes", "bytes", BytesKind{&Settings::read_ahead_bytes, 0},
         "always-cache and acquire: the second miss within a block of this size or less, as it pays, fetches "
         "all that is missing of the block (0: never)"},

@@ -22,8 +22,8 @@ class Prefetcher::State {
         const std::uint64_t waited = context.waited_ns();
         if (begun_) {
             if (cache->latency_ticks() != 0) distance_.latency(cache->latency_ticks());
-            if (cache->hints_in_vain() != in_vain_)
-                distance_.unused(static_cast<std::uint32_t>(cache->hints_in_vain() - in_vain_));
+            if (cache->unused_hints() != unused_)
+                distance_.unused(static_cast<std::uint32_t>(cache->unused_hints() - unused_));
             const std::uint64_t lost = waited - waited_ns_;
             distance_.access(now - lost, lost, static_cast<std::uint32_t>(iterations));
         } else {
@@ -32,7 +32,7 @@ class Prefetcher::State {
         }
         begun_ = true;
         waited_ns_ = waited;
-        in_vain_ = cache->hints_in_vain();
+        unused_ = cache->unused_hints();
         return distance_.distance();
     }
 
@@ -43,7 +43,7 @@ class Prefetcher::State {
     PrefetchDistance distance_;
     bool begun_ = false;
     std::uint64_t waited_ns_ = 0;
-    std::uint64_t in_vain_ = 0;
+    std::uint64_t unused_ = 0;
 };
 
 Prefetcher::Prefetcher() : state_(std::make_unique<State>()) {}

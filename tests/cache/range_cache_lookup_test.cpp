@@ -33,7 +33,7 @@ TEST(RangeCache, AnySubRangeOfAnEntryHits) {
     EXPECT_TRUE(hits(cache, 1, 1100, 100));
 }
 
-TEST(RangeCache, LargeEntriesThatAreUsedInTurnAreAtHand) {
+TEST(RangeCache, LargeEntriesThatAlternateAreFoundAmongRecentOnes) {
     RangeCache cache(small_config(1024), 2);
     const auto mru = [&](Rank target, std::uint64_t offset) {
         return cache.find_recent(target, offset, 8) != nullptr;
@@ -148,7 +148,7 @@ TEST(RangeCache, WithExactMatchOnlyTheSameDisplacementHits) {
     EXPECT_EQ(text(parts), "r1000+200 r1200+100 ");
 }
 
-TEST(RangeCache, SurveyNamesResidentPendingAndMissingPartsInOrder) {
+TEST(RangeCache, LookupPlanNamesResidentPendingAndMissingPartsInOrder) {
     RangeCache cache(small_config(), 1);
     store(cache, 0, 100, 50);
     store(cache, 0, 150, 10);

@@ -127,7 +127,7 @@ TEST(RangeCache, AbandonedEntriesLeaveNothingBehind) {
     EXPECT_EQ(store(cache, 0, 64, 64), AccessType::direct);
 }
 
-TEST(RangeCache, PutsUpdateWhatIsCachedAndDoomWhatIsInFlight) {
+TEST(RangeCache, PutsUpdateWhatIsCachedAndInvalidateWhatIsInFlight) {
     RangeCache cache(small_config(), 1);
     store(cache, 0, 100, 50);
     store(cache, 0, 160, 50);
@@ -209,7 +209,7 @@ TEST(RangeCache, DataIssuedBeforeAnAcquireDoesNotEnterAfterIt) {
     cache.check_invariants();
 }
 
-TEST(RangeCache, InvalidateForgetsAllAndDoomsWhatIsInFlight) {
+TEST(RangeCache, InvalidateForgetsAllAndWhatIsInFlight) {
     RangeCache cache(small_config(), 1);
     store(cache, 0, 0, 64);
     const Admission pending = cache.admit(0, 64, 64, cache.now(), true);

@@ -69,7 +69,7 @@ TEST(Prefetcher, GivesNoHintsWithoutACache) {
     EXPECT_EQ(found.distance, 0);
 }
 
-TEST(Prefetcher, HintsThatAreInVainShortenIt) {
+TEST(Prefetcher, UnusedHintsShortenIt) {
     // Two pages: distant prefetches are evicted before their use.
     LaunchOptions options{.network = "fdr-ib"};
     options.cache.capacity_bytes = 4096;

@@ -194,6 +194,7 @@ VERBS = {
     "demo": "ran demo.py",
     "test": "ran run_tests.py",
     "docs": "ran build.py",
+    "results": "ran -m",
     "bench --list": "ran -m",
     "simulate": "ran simulate",
     "which lcc": "",

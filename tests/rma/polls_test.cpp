@@ -170,7 +170,8 @@ TEST_P(PassthroughPollsTest, WhatNobodySawMayHaveBeenAPoll) {
 INSTANTIATE_TEST_SUITE_P(States, PollsTest,
                          ::testing::Values(Bypass::off, Bypass::sampling, Bypass::always,
                                            Bypass::passthrough));
-INSTANTIATE_TEST_SUITE_P(States, PassthroughPollsTest, ::testing::Values(Bypass::always, Bypass::passthrough));
+INSTANTIATE_TEST_SUITE_P(States, PassthroughPollsTest,
+                         ::testing::Values(Bypass::always, Bypass::passthrough));
 
 /// Windows that are off, as a front end has them: their gets are noted, and not asked about before.
 struct OffWindowTest : ::testing::TestWithParam<bool> {

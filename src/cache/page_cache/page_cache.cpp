@@ -2,12 +2,12 @@
 #include "cache/page_cache/page_cache.hpp"
 
 #include <bit>
-#include <cstdio>
-#include <cstdlib>
 #include <new>
 
 #include "base/error.hpp"
 #include "cache/page_cache/parts.hpp"
+
+#include "base/assert.hpp"
 
 namespace nearfetch {
 
@@ -204,11 +204,7 @@ std::uint64_t PageCache::speculative_lines() const noexcept {
 }
 
 void PageCache::check_invariants() const {
-    const auto ensure = [](bool good, const char* what) {
-        if (good) return;
-        std::fprintf(stderr, "nearfetch: page cache: %s\n", what);
-        std::abort();
-    };
+    const auto ensure = [](bool holds, const char* what) { require_invariant(holds, "page cache", what); };
     // Fetched, and not yet merged.
     std::vector<const Operation*> fetches;
     for (const Operation* op : operations_.gets())

@@ -121,7 +121,7 @@ class PageCache {
     /// number of prefetches that may be outstanding, and the unused lines and dropped prefetches.
     std::uint64_t latency_ticks() const noexcept { return read_ahead_.latency_ticks(); }
     std::size_t hints_most() const noexcept { return config_.operations - operations_kept_; }
-    std::uint64_t hints_in_vain() const noexcept {
+    std::uint64_t unused_hints() const noexcept {
         return counters_.prefetch_unused + counters_.hints_dropped;
     }
     std::uint32_t pages() const noexcept { return queues_.count(); }

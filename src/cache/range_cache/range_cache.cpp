@@ -2,13 +2,13 @@
 #include "cache/range_cache/range_cache.hpp"
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <new>
 
 #include "base/copy.hpp"
 #include "base/error.hpp"
 #include "cache/range_cache/plan.hpp"
+
+#include "base/assert.hpp"
 
 namespace nearfetch {
 
@@ -402,11 +402,7 @@ double RangeCache::application_score(const EvictionItem& item) const {
 std::uint64_t RangeCache::capacity_bytes() const { return buffer_.size_bytes(); }
 
 void RangeCache::check_invariants() const {
-    const auto ensure = [](bool good, const char* what) {
-        if (good) return;
-        std::fprintf(stderr, "nearfetch: range cache: %s\n", what);
-        std::abort();
-    };
+    const auto ensure = [](bool holds, const char* what) { require_invariant(holds, "range cache", what); };
     buffer_.check_invariants();
     std::uint64_t pending = 0;
     std::uint64_t stored_bytes = 0;

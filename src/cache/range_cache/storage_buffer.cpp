@@ -2,8 +2,6 @@
 #include "cache/range_cache/storage_buffer.hpp"
 
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 
 #include "base/assert.hpp"
@@ -169,10 +167,8 @@ bool StorageBuffer::resize(std::uint64_t bytes) {
 }
 
 void StorageBuffer::check_invariants() const {
-    const auto require = [](bool good, const char* what) {
-        if (good) return;
-        std::fprintf(stderr, "nearfetch: storage buffer: %s\n", what);
-        std::abort();
+    const auto require = [](bool holds, const char* what) {
+        require_invariant(holds, "storage buffer", what);
     };
     std::uint64_t at = 0;
     std::uint64_t free_sum = 0;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The requests that nearfetch knows of: those of gets until they complete, and others whose end does not synchronise.
+// The requests that nearfetch knows of: those of gets until they complete, and others whose end does not
+// synchronise.
 //
 // A get that is fetched with all that is missing around it is a leader: gets with requests of what it brings
 // start nothing, and wait. Their requests are generalized ones (MPI-3.1, 12.2), which are complete as soon as
