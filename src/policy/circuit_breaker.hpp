@@ -22,6 +22,7 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "policy/constants.hpp"
 #include "policy/cost_model.hpp"
 
 namespace nearfetch {
@@ -60,35 +61,32 @@ class CircuitBreaker {
             state_ = State::closed;
             return;
         }
-        if (loss <= std::max(balance.accesses * hit_cost().unnoticed_ticks, unnoticed_share * balance.plain))
+        if (loss <=
+            std::max(balance.accesses * hit_cost().unnoticed_ticks, policy::unnoticed_share * balance.plain))
             return;
         loss_ += loss;
-        if (is_half_open() || loss_ * balance.accesses > budget_accesses * balance.plain) open();
+        if (is_half_open() || loss_ * balance.accesses > policy::budget_accesses * balance.plain) open();
     }
     /// Keeps it in that state for good.
     void hold(State state) noexcept {
         state_ = state;
         remaining_ = held;
     }
-    bool is_held() const noexcept { return remaining_ > most_backoff; }
+    bool is_held() const noexcept { return remaining_ > policy::most_backoff_accesses; }
 
   private:
     void open() noexcept {
         state_ = State::open;
         loss_ = 0;
         remaining_ = backoff_;
-        backoff_ = std::min(2 * backoff_, most_backoff);
+        backoff_ = std::min(2 * backoff_, policy::most_backoff_accesses);
     }
 
-    static constexpr double unnoticed_share = 0.03;
-    static constexpr double budget_accesses = 64;
-    static constexpr std::uint64_t first_backoff = 256;  ///< accesses
-    static constexpr std::uint64_t most_backoff = 1u << 16;
     static constexpr std::uint64_t held = ~std::uint64_t{0} / 2;
 
     State state_ = State::untried;
     std::uint64_t remaining_ = 0;
-    std::uint64_t backoff_ = first_backoff;
+    std::uint64_t backoff_ = policy::first_backoff_accesses;
     double loss_ = 0;  ///< ticks, of intervals in a row that have not gained
 };
 

@@ -13,9 +13,6 @@ namespace nearfetch {
 
 namespace {
 
-constexpr double hit_ns = 20;
-constexpr double unnoticed_ns = 10;
-constexpr std::uint64_t most_own_ns = 50'000;  // a copy of some 100 KiB; a time slice is a hundred times that
 constexpr double simulated_copy_ns_per_byte = 0.03;
 constexpr std::size_t sample_bytes = 16384;
 constexpr int samples = 8;
@@ -28,13 +25,11 @@ double measure_copy() noexcept try {
     std::vector<std::byte> memory(2 * sample_bytes + half_page);
     const std::byte* const from = memory.data();
     std::byte* const to = memory.data() + sample_bytes + half_page;
-    volatile std::byte sink{};  // so that the copy is made
     std::uint64_t best = std::numeric_limits<std::uint64_t>::max();
     for (int i = 0; i < samples; ++i) {
         const std::uint64_t begin = ticks();
         copy_bytes(to, from, sample_bytes);
         best = std::min(best, ticks() - begin);
-        sink = *to;
     }
     return static_cast<double>(best) / static_cast<double>(sample_bytes);
 } catch (const std::bad_alloc&) {
@@ -44,11 +39,13 @@ double measure_copy() noexcept try {
 }  // namespace
 
 const HitCost& hit_cost() noexcept {
-    static constexpr HitCost simulated{hit_ns, simulated_copy_ns_per_byte, most_own_ns, unnoticed_ns};
+    static constexpr HitCost simulated{policy::hit_ns, simulated_copy_ns_per_byte, policy::most_own_ns,
+                                       policy::unnoticed_ns};
     if (simulated_ticks != nullptr) return simulated;
-    static const HitCost cost{hit_ns / ns_per_tick(), measure_copy(),
-                              static_cast<std::uint64_t>(static_cast<double>(most_own_ns) / ns_per_tick()),
-                              unnoticed_ns / ns_per_tick()};
+    static const HitCost cost{
+        policy::hit_ns / ns_per_tick(), measure_copy(),
+        static_cast<std::uint64_t>(static_cast<double>(policy::most_own_ns) / ns_per_tick()),
+        policy::unnoticed_ns / ns_per_tick()};
     return cost;
 }
 

@@ -21,6 +21,8 @@
 #include <bit>
 #include <cstdint>
 
+#include "policy/constants.hpp"
+
 namespace nearfetch {
 
 /// A moving mean that no single measurement moves far; 0: there was none yet.
@@ -66,7 +68,7 @@ class CostModel {
         if (plain != 0 && region > plain) region_excess_ += 1 - plain / region;
     }
     /// Whether the next miss may fetch a region; else it shows how long a plain get takes.
-    bool may_fetch_region() noexcept { return ++regions_ % plain_every != 0; }
+    bool may_fetch_region() noexcept { return ++regions_ % policy::regions_per_plain_get != 0; }
     /// A get that went to the network without a lookup, although the target is cached.
     void record_bypassed() noexcept { ++bypassed_; }
     /// A get of bytes that were in flight for another.
@@ -97,7 +99,7 @@ class CostModel {
     }
     /// So many bytes were copied into the cache; all that was done for them took so long.
     void record_copy(std::uint64_t size_bytes, std::uint64_t own_ticks) noexcept {
-        if (size_bytes < 4 * long_copy || own_ticks > hit_cost().most_own_ticks) return;
+        if (size_bytes < 4 * policy::long_copy_bytes || own_ticks > hit_cost().most_own_ticks) return;
         long_copy_rate_ =
             steady_mean(long_copy_rate_, static_cast<double>(own_ticks) / static_cast<double>(size_bytes));
     }
@@ -107,7 +109,7 @@ class CostModel {
         mean = steady_mean(mean, static_cast<float>(network_ticks));
     }
 
-    bool is_interval_over() const noexcept { return misses_ + slow_hits_ >= interval_accesses; }
+    bool is_interval_over() const noexcept { return misses_ + slow_hits_ >= policy::interval_accesses; }
     /// Ends the interval. \param hits of the fast path, of `hit_bytes` in all
     Balance end_interval(std::uint64_t hits, std::uint64_t hit_bytes) noexcept {
         const auto misses = static_cast<double>(misses_);
@@ -144,7 +146,7 @@ class CostModel {
     /// True where copying `size_bytes` takes a noticeable share of what the network takes for them.
     bool is_copy_expensive(std::uint64_t size_bytes) const noexcept {
         const float network = network_by_size_[size_class(size_bytes)];
-        return network != 0 && copy_ticks(size_bytes) > copy_share * static_cast<double>(network);
+        return network != 0 && copy_ticks(size_bytes) > policy::copy_share * static_cast<double>(network);
     }
     /// What a get took in the last interval: of the network, with the cache, and what it would have taken
     /// without one, ticks; 0 before the first.
@@ -159,10 +161,9 @@ class CostModel {
 
     /// Adds our own work, up to what it can have taken.
     void add_own(std::uint64_t own_ticks, std::uint64_t ranges = 0, std::uint64_t bytes = 0) noexcept {
-        std::uint64_t most = hit_cost().most_own_ticks;
-        if (ranges != 0)
-            most += static_cast<std::uint64_t>(
-                static_cast<double>(ranges) * hits_per_range * hit_cost().hit_ticks + 2 * copy_ticks(bytes));
+        const std::uint64_t intervals = 1 + ranges / policy::interval_accesses;
+        const std::uint64_t most =
+            intervals * hit_cost().most_own_ticks + static_cast<std::uint64_t>(2 * copy_ticks(bytes));
         own_ticks_ += std::min(own_ticks, most);
     }
 
@@ -180,14 +181,9 @@ class CostModel {
     double copy_ticks(std::uint64_t size_bytes) const noexcept {
         const double rate = hit_cost().copy_ticks_per_byte;
         return static_cast<double>(size_bytes) *
-               (size_bytes < long_copy ? rate : std::max(rate, long_copy_rate_));
+               (size_bytes < policy::long_copy_bytes ? rate : std::max(rate, long_copy_rate_));
     }
 
-    static constexpr std::uint64_t interval_accesses = 32;
-    static constexpr std::uint64_t plain_every = 64;
-    static constexpr std::uint64_t long_copy = 4096;  ///< bytes
-    static constexpr double hits_per_range = 50;      ///< what a range takes at most at its completion
-    static constexpr double copy_share = 0.01;
     static constexpr std::size_t size_classes = 28;
 
     std::uint64_t misses_ = 0;  ///< of this interval, as all that follows

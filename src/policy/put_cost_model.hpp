@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "policy/constants.hpp"
 #include "policy/cost_model.hpp"
 
 namespace nearfetch {
@@ -25,12 +26,13 @@ class PutCostModel {
         // The least of a few: the first ones find cold caches and connections that are not there yet.
         const auto seen = static_cast<double>(ticks);
         least_alone_ = least_alone_ == 0 ? seen : std::min(least_alone_, seen);
-        if (++timed_alone_ < first_puts) return;
+        if (++timed_alone_ < policy::first_puts) return;
         alone_ticks_ = std::exchange(least_alone_, 0);
         timed_alone_ = 0;
     }
-    /// Whether the next put that is combined is to be timed.
-    bool should_time() const noexcept { return combined_in_all_ % timed == 0; }
+    /// Whether the next put that is combined is to be timed: one of an odd number, so that it is not always
+    /// the first one after a flush.
+    bool should_time() const noexcept { return combined_in_all_ % (policy::interval_accesses - 1) == 0; }
     /// A put was combined, which took so long; 0: nobody knows.
     void record_combined(std::uint64_t ticks) noexcept {
         ++combined_;
@@ -38,14 +40,15 @@ class PutCostModel {
         if (ticks == 0) return;
         const auto seen = static_cast<double>(ticks);
         // The first ones find memory that is not there yet.
-        copy_ticks_ = timed_copies_ < first_puts ? (copy_ticks_ == 0 ? seen : std::min(copy_ticks_, seen))
-                                                 : steady_mean(copy_ticks_, seen);
-        timed_copies_ += timed_copies_ < first_puts ? 1 : 0;
+        copy_ticks_ = timed_copies_ < policy::first_puts
+                          ? (copy_ticks_ == 0 ? seen : std::min(copy_ticks_, seen))
+                          : steady_mean(copy_ticks_, seen);
+        timed_copies_ += timed_copies_ < policy::first_puts ? 1 : 0;
     }
     /// All that was combined has been sent, which took so long.
     void record_sent(std::uint64_t ticks) noexcept { send_ticks_ += ticks; }
 
-    bool is_interval_over() const noexcept { return combined_ >= interval_puts; }
+    bool is_interval_over() const noexcept { return combined_ >= policy::interval_accesses; }
     Balance end_interval() noexcept {
         Balance balance;
         balance.accesses = static_cast<double>(std::exchange(combined_, 0));
@@ -60,11 +63,6 @@ class PutCostModel {
     double combined_ticks() const noexcept { return combined_ticks_; }
 
   private:
-    static constexpr std::uint32_t first_puts = 8;
-    static constexpr std::uint64_t interval_puts = 32;
-    /// Odd, so that it is not always the first one after a flush, which takes twice as long as the others.
-    static constexpr std::uint64_t timed = 31;
-
     std::uint64_t combined_ = 0;  ///< in this interval
     std::uint64_t combined_in_all_ = 0;
     std::uint64_t send_ticks_ = 0;

@@ -87,7 +87,7 @@ inline bool WindowCache::bypasses_put(Target& t) noexcept {
         t.put_breaker.resume();
         return false;
     }
-    return t.put_breaker.remaining() % timed_alone != 0;
+    return t.put_breaker.remaining() % policy::interval_accesses != 0;
 }
 
 inline Served WindowCache::try_flush(Rank target, FlushKind kind) noexcept {

@@ -277,9 +277,8 @@ class WindowCache {
   private:
     static constexpr std::uint64_t not_started = ~std::uint64_t{0};
     static constexpr std::array<ByteRun, 1> everything{{{0, ~std::uint64_t{0}, nullptr}}};
-    static constexpr std::uint64_t timed_alone = 32;  ///< of so many puts that are sent alone one is timed
-    static constexpr std::uint64_t most_united = 2;   ///< times a get's size, for entries that it joins
-    struct LookupPlan;                                ///< what is there of a get, and what is not
+    static constexpr std::uint64_t most_united = 2;  ///< times a get's size, for entries that it joins
+    struct LookupPlan;                               ///< what is there of a get, and what is not
 
     using Guard = std::unique_lock<std::mutex>;
     using SendGuard = std::unique_lock<std::recursive_mutex>;
