@@ -1,8 +1,8 @@
 ! SPDX-License-Identifier: Apache-2.0
 !
-! Transposes a square matrix element by element, as coarray programs are written: each image has some of the columns,
-! and reads what it needs of the others' by a(i, j)[image]. In each round the images change all of their elements,
-! and see the others' after `sync all`. What they should see they work out themselves.
+! Transposes a square matrix element by element, in the usual style of coarray programs. Each image has some of the
+! columns, and reads remote elements by a(i, j)[image]. In each round the images change all of their elements, and see
+! the others' changes after `sync all`. The program computes the expected values itself.
 program coarray_transpose
     use, intrinsic :: iso_fortran_env, only: error_unit, int64, output_unit, real64
     implicit none
@@ -45,7 +45,7 @@ program coarray_transpose
 
 contains
 
-    !> What stands in a row and a column in this round.
+    !> The value in a row and a column in this round.
     pure real(real64) function element(row, column)
         integer, intent(in) :: row, column
         element = real(modulo(31_int64 * row + 17_int64 * column + 13_int64 * round, 1009_int64), real64)

@@ -26,7 +26,7 @@ void add_cache_options(CLI::App& app, PageCacheConfig& cache) {
     number("--page-bytes", cache.page_bytes, "a power of two");
     number("--line-bytes", cache.line_bytes, "a power of two");
     number("--dirty-pages", cache.dirty_pages, "pages that wait for their write-back");
-    number("--operations", cache.operations, "messages under way at a time");
+    number("--operations", cache.operations, "limit of outstanding messages");
     number("--bulk-bytes", cache.bulk_bytes, "larger gets and puts go past the pages");
     number("--read-ahead-items", cache.read_ahead_items, "most pages or accesses ahead");
     app.add_option("--policy", cache.policy, "of eviction: 2q or s3fifo")

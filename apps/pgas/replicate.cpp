@@ -75,12 +75,13 @@ bool iterate(Matrix& a, const std::vector<Index<2>>& indices, const Options& opt
 }  // namespace
 
 int main(int argc, char** argv) {
-    programs::Program program("replicate", "Brings all of a distributed matrix to every rank, repeatedly.");
+    programs::Program program("replicate",
+                              "Prefetches all of a distributed matrix in every rank, repeatedly.");
     Options options;
     apps::add_number(program.options(), "--order", options.order, 1, std::int64_t{1} << 20,
                      "rows and columns of the matrix");
     apps::add_number(program.options(), "--iterations", options.iterations, 1, 1'000'000,
-                     "times that it is brought");
+                     "number of prefetches");
     apps::add_number(program.options(), "--reads", options.reads, 0, std::int64_t{1} << 30,
                      "elements that each rank reads each time");
     options.version.add_options(program.options());

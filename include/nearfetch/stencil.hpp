@@ -42,7 +42,7 @@ class StencilInterior {
 };
 
 /// Reads around the centres of one row. For each row of the neighbourhood it holds the address of the element
-/// in the first centre's column. Many rows of one plane lie in one piece of memory, which is found once.
+/// in the first centre's column. Rows of a plane are often contiguous, and then found together.
 template <class T, std::size_t N>
 class StencilRows {
   public:
@@ -124,7 +124,7 @@ class StencilRows {
         visit_as<Accessor>(first_centre, element, visit);
     }
 
-    /// Consecutive rows of a plane that lie in one piece of memory.
+    /// Consecutive rows of a plane in contiguous memory.
     struct RowGroup {
         std::int64_t lower = 0;
         std::int64_t upper = 0;

@@ -36,7 +36,7 @@ class Family(NamedTuple):
     """One binary interface of MPI."""
 
     title: str
-    """What people call it."""
+    """Its name for users."""
     libmpi: tuple[str, ...]
     """The sonames of its C library."""
     bindings: tuple[str, ...]
@@ -67,7 +67,7 @@ _CRAY_LIBMPI = re.compile(r"libmpi_(cray|gnu|intel|amd|aocc|nvidia|pgi)(_\d+)?\.
 _CRAY_BINDING = re.compile(r"libmpi(fort|cxx)_(cray|gnu|intel|amd|aocc|nvidia|pgi)(_\d+)?\.so\.12")
 _LAUNCHER_NAMES = ("mpiexec", "mpirun", "orterun", "prterun", "hydra")
 _STARTED_BY = {"hydra": ("mpich", "mpiabi"), "openmpi": ("openmpi", "mpiabi")}
-"""The families that a kind of launcher serves, its own first."""
+"""The families that a kind of launcher supports, its own first."""
 _VERSION_TIMEOUT_S = 10.0
 
 
@@ -75,9 +75,9 @@ class Launcher(NamedTuple):
     """The word of a command that starts the ranks."""
 
     index: int
-    """Its place in the command."""
+    """Its position in the command."""
     kind: str
-    """"hydra" or "openmpi": how it is told to set a variable for the ranks only."""
+    """"hydra" or "openmpi": how it is configured to set a variable for the ranks only."""
     path: Path
     """The program, symbolic links followed."""
 
@@ -86,12 +86,12 @@ class Linked(NamedTuple):
     """What a program of the command links."""
 
     word: str
-    """The program, as the command calls it."""
+    """The program, as in the command."""
     family: str
     soname: str
     """The library that tells the family."""
     libmpi: Optional[Path]
-    """The libmpi, where that could be found."""
+    """The libmpi, if found."""
 
 
 class Decision(NamedTuple):
@@ -100,11 +100,11 @@ class Decision(NamedTuple):
     family: str
     launcher: Optional[Launcher]
     program_links_mpi: bool
-    """One of the command's words is a program that links libmpi itself."""
+    """Whether a word of the command is a program that links libmpi."""
     libmpi: Optional[Path]
-    """The libmpi that the ranks will use, where it could be found."""
+    """The libmpi that the ranks will use, if found."""
     doubts: tuple[str, ...] = ()
-    """What the user should know about programs into which nearfetch will not come."""
+    """Warnings about programs that nearfetch cannot be loaded into."""
 
 
 def decide(command: Sequence[str], environ: Mapping[str, str], named: Optional[str] = None) -> Decision:
@@ -145,9 +145,9 @@ def _without_programs(
     command: Sequence[str], launcher: Optional[Launcher], environ: Mapping[str, str]
 ) -> Optional[tuple[str, Optional[Path]]]:
     """The source of the family if no program tells it."""
-    told = of_mpi4py(environ)
-    if told or launcher:
-        return told or ("mpich" if launcher and launcher.kind == "hydra" else "openmpi", None)
+    configured = of_mpi4py(environ)
+    if configured or launcher:
+        return configured or ("mpich" if launcher and launcher.kind == "hydra" else "openmpi", None)
     answer = _of_python(command, environ) or _of_environment(environ)
     if answer:
         return answer
@@ -403,9 +403,9 @@ def _of_own_launcher(environ: Mapping[str, str]) -> Optional[str]:
 
 def _libmpi_for(family: str, command: Sequence[str], environ: Mapping[str, str]) -> Optional[Path]:
     """The libmpi of `family` that mpi4py loads in the Python that `command` names; None if unknown."""
-    told = of_mpi4py(environ)
-    if told and told[0] == family and told[1]:
-        return told[1]
+    configured = of_mpi4py(environ)
+    if configured and configured[0] == family and configured[1]:
+        return configured[1]
     folders = library_folders(command, environ)
     paths = (folder / soname for folder in folders for soname in FAMILIES[family].libmpi)
     return next((path for path in paths if path.is_file()), None)

@@ -14,9 +14,9 @@ class Selection(NamedTuple):
     """What a key selects of an array."""
 
     ranges: tuple[range, ...]
-    """The indices of each dimension, in the order in which they are asked for."""
+    """The indices of each dimension, in the order of the key."""
     kept: tuple[bool, ...]
-    """Whether the dimension is one of the result: a number takes it away, a slice keeps it."""
+    """Whether the result has the dimension: an integer removes it, a slice keeps it."""
 
     @property
     def lower(self) -> list[int]:
@@ -134,9 +134,7 @@ def _filled(key: Any, dimensions: int) -> tuple[Any, ...]:
     words = words_of(key)
     gaps = [at for at, word in enumerate(words) if word is Ellipsis]
     if len(gaps) > 1:
-        raise IndexingError(
-            "an index with two ellipses (it is not told what each stands for): use one ellipsis"
-        )
+        raise IndexingError("an index with two ellipses (their extents are ambiguous): use one ellipsis")
     named = len(words) - len(gaps)
     if named > dimensions:
         raise IndexingError(

@@ -19,7 +19,7 @@ class Layout(NamedTuple):
     settings_program: Path
     """The program nearfetch-settings."""
     module: Optional[Path] = None
-    """Folder of the native module, where it is not that of the package."""
+    """Folder of the native module, if it is not the package's."""
 
     @classmethod
     def of_build(cls, build: Path) -> Layout:

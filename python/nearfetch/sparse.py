@@ -29,11 +29,11 @@ class LocalRows(NamedTuple):
     """
 
     data: np.ndarray
-    """The values of the non-zeros; to be written to."""
+    """The values of the non-zeros; writable."""
     indices: np.ndarray
     """Their columns."""
     indptr: np.ndarray
-    """Where each row begins, and the end of the last one."""
+    """Start of each row, and the end of the last."""
 
 
 class SparseMatrix(Elements):

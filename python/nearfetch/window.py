@@ -88,8 +88,8 @@ class Window(MPI.Win):
         **settings: Any,
     ) -> Window:
         """As MPI.Win.Create. Collective."""
-        with _told(info, mode, settings) as told:
-            return super().Create(memory, disp_unit, told, comm)
+        with _info_with_settings(info, mode, settings) as changed:
+            return super().Create(memory, disp_unit, changed, comm)
 
     @classmethod
     def Allocate(  # noqa: N802
@@ -103,8 +103,8 @@ class Window(MPI.Win):
         **settings: Any,
     ) -> Window:
         """As MPI.Win.Allocate. Collective."""
-        with _told(info, mode, settings) as told:
-            return super().Allocate(size, disp_unit, told, comm)
+        with _info_with_settings(info, mode, settings) as changed:
+            return super().Allocate(size, disp_unit, changed, comm)
 
     def invalidate(self) -> None:
         """Invalidates all cached data: for the mode "user-defined", at the end of a read-only phase."""
@@ -148,18 +148,18 @@ def _counter_names() -> Iterator[bytes]:
 
 
 @contextlib.contextmanager
-def _told(info: MPI.Info, mode: Optional[str], settings: dict[str, Any]) -> Iterator[MPI.Info]:
+def _info_with_settings(info: MPI.Info, mode: Optional[str], settings: dict[str, Any]) -> Iterator[MPI.Info]:
     """`info` with nearfetch's keys added; the program's own are kept."""
-    told = MPI.Info.Create() if info == MPI.INFO_NULL else info.Dup()
+    changed = MPI.Info.Create() if info == MPI.INFO_NULL else info.Dup()
     try:
         if mode is not None:
             settings = {**settings, "mode": mode}
         for name, value in settings.items():
             word = {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
-            told.Set(f"nearfetch_{name}", word)
-        yield told
+            changed.Set(f"nearfetch_{name}", word)
+        yield changed
     finally:
-        told.Free()
+        changed.Free()
 
 
 def _handle(window: MPI.Win) -> Any:

@@ -36,9 +36,9 @@ class Part(NamedTuple):
     begin: int
     """The first option."""
     program: int
-    """The program; `end` where none was found."""
+    """The program; `end` if none was found."""
     end: int
-    """Behind the last argument."""
+    """One past the last argument."""
 
 
 def find_program(word: str, environ: Mapping[str, str]) -> Optional[Path]:

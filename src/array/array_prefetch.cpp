@@ -200,7 +200,7 @@ void ArrayPrefetch::extend_bounds(const PrefetchedSlice& slice) {
 void ArrayPrefetch::require_request() const {
     if (!is_requested())
         throw Error("update_prefetch: nothing is prefetched",
-                    "no pattern was called, or what it had brought was evicted", "call a pattern first");
+                    "no pattern was called, or its data was evicted", "call a pattern first");
 }
 
 void ArrayPrefetch::update(bool consistent_too) {
@@ -341,7 +341,7 @@ void PrefetchTransfer::State::wait() {
     for (Transfer& transfer : transfers_)
         transfer.wait();
     if (array_prefetch_.evictions_ != evictions_)
-        throw Error("prefetch: what was on its way is not wanted any more",
+        throw Error("prefetch: the pending transfer was dropped",
                     "evict_prefetch() or resize() was called before wait()", "wait first");
     for (Arrival& arrival : arrivals_)
         install(arrival, Context::here());

@@ -87,22 +87,21 @@ constexpr std::string_view policies = "density gdsf s3fifo lru clampi temporal p
 
 const std::array rows{
     Row{"mode", "", ModeKind{},
-        "when a window forgets cached data: off caches nothing; transparent at each epoch closure; "
-        "acquire when this process may have learned that another has written (docs/consistency.md); "
-        "always-cache never; "
-        "user-defined when the program calls nearfetch_win_invalidate"},
+        "when a window invalidates cached data: off caches nothing; transparent at each epoch closure; "
+        "acquire at each call that may synchronise with another process (docs/consistency.md); always-cache "
+        "never; user-defined when the program calls nearfetch_win_invalidate"},
     Row{"buffer_bytes", "bytes", BytesKind{&Settings::buffer_bytes, 4096},
-        "size of a window's cache buffer |S_w| (where it starts, if adaptive)"},
+        "size of a window's cache buffer |S_w| (its initial size, if adaptive)"},
     Row{"buffer_bytes_max", "bytes", BytesKind{&Settings::buffer_bytes_max, 4096},
-        "bound to which adaptation may grow a window's cache buffer (never below buffer_bytes)"},
+        "largest size of a window's cache buffer by adaptation (never below buffer_bytes)"},
     Row{"index_entries", "entries", CountKind{&Settings::index_entries, 16, any_count},
-        "slots of a window's index |I_w| (where it starts, if adaptive)"},
+        "slots of a window's index |I_w| (its initial size, if adaptive)"},
     Row{"index_entries_max", "entries", CountKind{&Settings::index_entries_max, 16, any_count},
-        "bound to which adaptation may grow a window's index (never below index_entries)"},
+        "largest number of slots by adaptation (never below index_entries)"},
     Row{"sample_entries", "entries", CountKind{&Settings::sample_entries, 1, 65536},
         "index slots that a sampling eviction policy visits per victim (M of 001)"},
     Row{"policy", "", ChoiceKind{&Settings::policy, policies},
-        "eviction policy: who leaves when there is no room"},
+        "eviction policy: what is evicted when there is no room"},
     Row{"adaptive", "", SwitchKind{&Settings::adaptive},
         "adapt index and buffer sizes while the program runs"},
     Row{"keep_on_resize", "", SwitchKind{&Settings::keep_on_resize},
@@ -110,7 +109,8 @@ const std::array rows{
     Row{"exact_match", "", SwitchKind{&Settings::exact_match},
         "only a get at an entry's own displacement hits (as 001 does; off: any sub-range hits)"},
     Row{"weak_admission", "", SwitchKind{&Settings::weak_admission},
-        "evict one victim and then perhaps fail (as 001 does; off: evict only what admits the new entry)"},
+        "evict one victim, which may not suffice (as 001 does; off: evict only if the new entry is "
+        "admitted)"},
     Row{"conflict_threshold", "ratio", RatioKind{&Settings::conflict_threshold, 0, 1},
         "conflicting accesses per get above which the index grows"},
     Row{"index_increase_factor", "ratio", RatioKind{&Settings::index_increase_factor, 1.01, 64},
@@ -130,52 +130,46 @@ const std::array rows{
     Row{"memory_decrease_factor", "ratio", RatioKind{&Settings::memory_decrease_factor, 0.01, 0.99},
         "by how much the buffer shrinks"},
     Row{"adapt_interval_gets", "gets", CountKind{&Settings::adapt_interval_gets, 16, any_count},
-        "gets between two looks at the thresholds"},
+        "gets between two adaptations"},
     Row{"bypass", "", BypassKind{},
         "on: bypass targets whose plain gets are measured to be as cheap as a hit, or that show no reuse; "
-        "combine "
-        "no puts where that is measured to save nothing. The last three are for tests: they hold every "
-        "target "
-        "in that state"},
+        "combine no puts where that saves nothing. The last three are for tests: they fix the state of every "
+        "target"},
     Row{"run_limit", "runs", CountKind{&Settings::run_limit, 1, 1u << 24},
-        "contiguous runs of bytes of one access above which it goes to the network uncached", Scope::window,
+        "contiguous runs of bytes of one access above which it bypasses the cache", Scope::window,
         "block_limit" /* old name */},
     Row{"read_ahead_bytes", "bytes", BytesKind{&Settings::read_ahead_bytes, 0},
-        "always-cache and acquire: the second miss within a block of this size or less, as it pays, fetches "
-        "all that is missing of the block (0: never)"},
+        "always-cache and acquire: the second miss within a region of this size or less, as it pays, fetches "
+        "all that is missing of the region (0: never)"},
     Row{"read_only_phases", "", SwitchKind{&Settings::read_only_phases},
-        "user-defined: promise that nobody writes to the window between two invalidates, so that it may be "
-        "read ahead there, too"},
+        "user-defined: promise that nobody writes to the window between two invalidates, which allows "
+        "read-ahead"},
     Row{"write_combining_bytes", "bytes", BytesKind{&Settings::write_combining_bytes, 0},
-        "largest put that is combined with others into one message, which leaves when they have to be "
-        "complete "
-        "(0: none; never in modes off and transparent)",
+        "largest put that is combined with others into one message, which is sent when they have to be "
+        "complete (0: none; never in modes off and transparent)",
         Scope::window, "write_behind_bytes" /* old name */},
     Row{"write_combining_buffer_bytes", "bytes", BytesKind{&Settings::write_combining_buffer_bytes, 2048},
-        "memory of a window for puts that are combined or in flight, taken at the first of them",
+        "memory of a window for puts that are combined or in flight, allocated at the first of them",
         Scope::window, "write_behind_buffer_bytes" /* old name */},
     Row{"locks", "", ChoiceKind{&Settings::locks, "synchronize access"},
         "access: promise that MPI_Win_lock and lock_all only open epochs, and processes synchronise by other "
-        "calls, so that they forget nothing in mode acquire, and a shared lock need not enter MPI where "
-        "everything hits"},
+        "calls: then they are no acquires in mode acquire, and a shared lock is elided if everything hits"},
     Row{"atomics", "", ChoiceKind{&Settings::atomics, "synchronize relaxed"},
-        "relaxed: promise that no process concludes from the result of an atomic that another has written, "
-        "so that atomics forget nothing in mode acquire"},
+        "relaxed: promise that no process concludes from the result of an atomic that another has written: "
+        "then atomics are no acquires in mode acquire"},
     Row{"atomic_reads", "", ChoiceKind{&Settings::atomic_reads, "network cached"},
         "cached: promise that no process waits for a change by MPI_Fetch_and_op or MPI_Get_accumulate with "
-        "MPI_NO_OP, so that these are gets like others"},
+        "MPI_NO_OP: then these are cached as gets are"},
     Row{"check_hits", "hits", CountKind{&Settings::check_hits, 0, any_count},
-        "fetch one of so many hits again, and say where the target has other bytes: there the program breaks "
+        "fetch one of so many hits again, and report different bytes at the target: then the program breaks "
         "its mode's rules, or has a race (0: none)"},
     Row{"progress_interval_us", "us", CountKind{&Settings::progress_interval_us, 1, 1000000},
-        "longest time that a rank lives on hits and elided flushes without entering MPI"},
+        "longest time without entering MPI while all accesses are hits and elided flushes"},
     Row{"quiet_progress_interval_us", "us", CountKind{&Settings::quiet_progress_interval_us, 1, 1000000},
-        "the same while nobody asks this rank for anything, and at most a 32nd of the time since somebody "
-        "did"},
+        "the same while no rank accesses this one, and at most a 32nd of the time since the last access"},
     Row{"passthrough_calls", "calls", CountKind{&Settings::passthrough_calls, 0, 1u << 30},
-        "most calls that go straight to the library while all windows are bypassed or off, until each call "
-        "is "
-        "looked at again (0: each call is always looked at, as it is where statistics are asked for)",
+        "most calls in passthrough while all windows are bypassed or off, until calls are counted again (0: "
+        "no passthrough, as with statistics)",
         Scope::program, "recess_calls" /* old name */},
     Row{"seed", "", CountKind{&Settings::seed, 0, any_count}, "seed of the cache's own random choices"},
     Row{"stats_dir", "path", TextKind{&Settings::stats_dir, "a path"},
@@ -183,34 +177,34 @@ const std::array rows{
         "every window, written at MPI_Finalize",
         Scope::program},
     Row{"job", "", TextKind{&Settings::job, "a name"},
-        "name of the job in these files; nearfetch run --stats makes one up", Scope::program},
+        "name of the job in these files; nearfetch run --stats generates one", Scope::program},
     Row{"summary", "", SwitchKind{&Settings::summary}, "print a summary per window at MPI_Finalize",
         Scope::program},
     Row{"page_cache_capacity_bytes", "bytes", BytesKind{&PageCacheConfig::capacity_bytes, 128},
-        "data that a thread's page cache holds; all the rest adds less than half of it", Scope::program},
+        "data that a thread's page cache holds; the metadata adds less than half of it", Scope::program},
     Row{"page_cache_page_bytes", "bytes", BytesKind{&PageCacheConfig::page_bytes, 64, 1u << 22},
         "size of its pages, a power of two and at most 64 lines", Scope::program},
     Row{"page_cache_line_bytes", "bytes", BytesKind{&PageCacheConfig::line_bytes, 8, 1u << 16},
-        "what its GETs are rounded up to, a power of two", Scope::program},
+        "size of its lines, to which GETs are rounded, a power of two", Scope::program},
     Row{"page_cache_bulk_bytes", "bytes", BytesKind{&PageCacheConfig::bulk_bytes, 1},
-        "size from which gets and puts go past its pages", Scope::program},
+        "size from which gets and puts bypass its pages", Scope::program},
     Row{"page_cache_policy", "", ChoiceKind{&PageCacheConfig::policy, "2q s3fifo"},
-        "which of its pages leaves when there is no room", Scope::program},
+        "eviction policy of its pages", Scope::program},
     Row{"page_cache_dirty_pages", "pages", CountKind{&PageCacheConfig::dirty_pages, 1, 1u << 25},
-        "written pages that it keeps back, at most half of its pages", Scope::program},
+        "limit of its dirty pages, at most half of its pages", Scope::program},
     Row{"page_cache_operations", "operations", CountKind{&PageCacheConfig::operations, 2, 65536},
-        "GETs and PUTs that it has under way at a time", Scope::program},
+        "limit of its outstanding GETs and PUTs", Scope::program},
     Row{"page_cache_read_ahead", "", SwitchKind{&PageCacheConfig::read_ahead},
-        "it fetches what will be read next where it sees a pattern", Scope::program},
+        "it recognises access patterns and fetches ahead", Scope::program},
     Row{"page_cache_read_ahead_items", "pages", CountKind{&PageCacheConfig::read_ahead_items, 1, 65536},
-        "most pages, or accesses, that it fetches ahead of the reader", Scope::program},
+        "limit of read-ahead, in pages or accesses", Scope::program},
     Row{"page_cache_read_ahead_beyond_paper", "", SwitchKind{&PageCacheConfig::read_ahead_beyond_paper},
-        "it also reads ahead backwards and by strides, at a distance that adapts (off: as 000 does)",
+        "it also reads ahead backward and with strides, at an adaptive distance (off: as 000 does)",
         Scope::program},
     Row{"page_cache_combine_pages", "", SwitchKind{&PageCacheConfig::combine_pages},
         "adjacent pages share messages", Scope::program},
     Row{"page_cache_wait_for_writes", "", SwitchKind{&PageCacheConfig::wait_for_writes},
-        "it writes a page back before the rest of it is read (as 000 does)", Scope::program},
+        "it writes back a page before its other lines are read (as 000 does)", Scope::program},
 };
 
 const Row* find_row(std::string_view name) {

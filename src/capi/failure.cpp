@@ -55,19 +55,19 @@ const char* nearfetch_version(void) { return NEARFETCH_VERSION; }
 const char* nearfetch_status_text(nearfetch_status status) {
     switch (status) {
         case NEARFETCH_OK:
-            return "all is well";
+            return "success";
         case NEARFETCH_BAD_ARGUMENT:
-            return "an argument that cannot be";
+            return "invalid argument";
         case NEARFETCH_BAD_SETTING:
-            return "a setting that makes no sense";
+            return "invalid setting";
         case NEARFETCH_NO_MEMORY:
-            return "the system has no memory for it";
+            return "memory is exhausted";
         case NEARFETCH_BAD_ADDRESS:
-            return "no such rank, or bytes that are not addressable there";
+            return "unknown rank, or bytes that are not addressable there";
         case NEARFETCH_TRANSFER_FAILED:
             return "the transport reports a failure";
         case NEARFETCH_NOT_RELEASED:
-            return "bytes that were put are not at their targets";
+            return "some puts are not complete at their targets";
         case NEARFETCH_BUSY:
             return "the cache is in use";
     }

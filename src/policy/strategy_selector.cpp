@@ -35,11 +35,11 @@ void StrategySelector::took(Strategy strategy, std::uint64_t ns, std::uint64_t b
         --left_;
         return;
     } else if (better() != before) {
-        patience_ = 1;
+        backoff_ = 1;
     }
     const double rest = std::max<double>(least_rest, (ratio() - 1) / most_share);
-    left_ = static_cast<std::uint32_t>(std::min<double>(patience_ * rest, most_rest));
-    patience_ = std::min(2 * patience_, most_rest);
+    left_ = static_cast<std::uint32_t>(std::min<double>(backoff_ * rest, most_rest));
+    backoff_ = std::min(2 * backoff_, most_rest);
 }
 
 }  // namespace nearfetch

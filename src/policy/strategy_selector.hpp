@@ -44,9 +44,9 @@ class StrategySelector {
 
     mutable std::mutex mutex_;
     std::array<Taken, 2> taken_;
-    bool known_ = false;          ///< both were tried
-    std::uint32_t left_ = 0;      ///< then: times until the other one is tried again
-    std::uint32_t patience_ = 1;  ///< how much later that is than it could be
+    bool known_ = false;         ///< both were tried
+    std::uint32_t left_ = 0;     ///< then: times until the other one is tried again
+    std::uint32_t backoff_ = 1;  ///< how much later that is than it could be
 };
 
 }  // namespace nearfetch

@@ -37,7 +37,7 @@ class Run(NamedTuple):
     json: dict[str, Any]
     stderr: str
     windows: list[list[dict[str, Any]]]
-    """What nearfetch told of each rank's windows; empty for a plain run."""
+    """nearfetch's report on each rank's windows; empty for a plain run."""
 
     @property
     def counters(self) -> list[Counter[str]]:

@@ -8,7 +8,7 @@ import re
 import pytest
 from conftest import Run, Starter
 
-BLOCK_BYTES = 4096
+REGION_BYTES = 4096
 """The setting read_ahead_bytes."""
 
 
@@ -28,7 +28,7 @@ def test_same_values_in_few_messages(nearby: Starter, family: str, ranks: int) -
     assert gets == 5 * 1000 * ranks
     if ranks > 1:
         assert 50 * messages(run) <= gets
-        assert all(rank["bytes_read_ahead"] <= rank["read_aheads"] * BLOCK_BYTES for rank in run.counters)
+        assert all(rank["bytes_read_ahead"] <= rank["read_aheads"] * REGION_BYTES for rank in run.counters)
     ranges = {"bypass": "off", "read_ahead_bytes": 0}
     run = nearby.good(*arguments, family=family, ranks=ranks, mode="acquire", settings=ranges)
     assert run.results["sum"] == plain.results["sum"]
@@ -63,9 +63,9 @@ def test_writes_leave_in_few_messages(nearby: Starter, family: str, ranks: int) 
         assert {**run.results, "communication_seconds": ""} == {**plain.results, "communication_seconds": ""}
         for rank in run.counters:
             assert rank["puts"] == 4000
-            collected = 0 if off else 4000
-            assert rank["puts_combined"] == collected
-            assert 50 * rank["put_messages"] <= collected
+            combined = 0 if off else 4000
+            assert rank["puts_combined"] == combined
+            assert 50 * rank["put_messages"] <= combined
 
 
 DECISIONS = {"gets: cached", "gets: sampled", "gets: bypassed", "puts: combined", "puts: sent alone"}
@@ -96,7 +96,7 @@ def test_the_summary_says_what_was_saved(nearby: Starter, family: str) -> None:
     fetched = window["bytes_from_network"] + window["bytes_read_ahead"]
     assert fetched > window["bytes_from_network"], "what is read ahead came over the network, too"
     assert re.search(rf" {fetched / 1024:.1f} KiB +\d+/\d+\n", run.stderr)
-    sent = f"{window['puts']} puts, {window['puts_combined']} of them collected and sent in"
+    sent = f"{window['puts']} puts, {window['puts_combined']} of them combined and sent in"
     assert f"    {sent} {window['put_messages']} messages\n" in run.stderr
     for plain, ours in re.findall(r"(\d+) ns each without nearfetch, (\d+) ns with it", run.stderr):
         assert int(plain) > 0 and int(ours) > 0

@@ -12,7 +12,7 @@ from launch import environment, sanitizers
 from bench import harness, nwchem
 
 WATER = {"SCF": -76.0105050}
-"""Of water with 6-31G* in this geometry, in hartree; NWChem without nearfetch says so, on any network."""
+"""Energies of water with 6-31G* in this geometry, in hartree, by NWChem without nearfetch."""
 
 ATOMIC_READS = nwchem.Job("water_scf", network="shm")
 GETS = nwchem.Job("water_scf", nwchem.GETS)

@@ -24,7 +24,7 @@ LEFT_OUT = {
     "sync_team": "it needs eight images",
     "team_number": "it needs eight images",
 }
-"""Programs, by the begin of their names, that do not pass by themselves."""
+"""Prefixes of programs that fail without nearfetch too."""
 
 TOO_LONG_OVER_TCP = {
     "alloc_comp_multidim_shape",
@@ -53,17 +53,17 @@ FOUR_IMAGES = {
     "get_with_vector_index",
     "sendget_convert_char_array",
 }
-"""Others that name a number of images are made for two."""
+"""Other programs that name a number of images need two."""
 
 SAY_OTHER_EACH_TIME = {
     "coarray_distributed_transpose": "times",
     "get_convert_char_array": "bytes that nobody has set",
     "issue-552-send_by_ref-singleton": "random numbers",
 }
-"""Of these only the lines that say that they passed are compared, up to a colon."""
+"""Of these only the lines that report success are compared, up to a colon."""
 
 OF_ONE_SIDED_CALLS = ("get_", "send", "strided_", "alloc_comp_", "teams_coarray_", "issue-", "whole_")
-"""The begins of the names of programs that read and write one another's memory: these run over TCP, too."""
+"""Prefixes of programs with one-sided accesses, which also run over TCP."""
 
 
 class Ended(NamedTuple):

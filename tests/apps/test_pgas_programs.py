@@ -30,9 +30,9 @@ SMALL: dict[str, tuple[object, ...]] = {
     "replicate": ("--order", 30, "--iterations", 3),
     "star": ("--order", 20, "--radius", 7),
 }
-"""The programs, with arguments that make them quick."""
+"""The programs, with arguments for a short run."""
 LAPPS = ("transpose", "heat", "sobel", "dgemm", "sparse", "replicate", "star")
-"""Those that come in versions."""
+"""Programs with several versions."""
 VERSIONS = ("base", "ac", "ac-sd", "mc", "mc-sd", "hand")
 VIRTUAL = ("--network", "fdr-ib", "--virtual")
 

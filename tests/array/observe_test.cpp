@@ -330,7 +330,7 @@ TEST(Observing, UpdatesWhileTheRankComputes) {
 TEST(Observing, WrongUseIsNamed) {
     EXPECT_EQ(failure([](auto& a) { a.prefetch_observed(); }),
               "prefetch_observed: nothing was observed (it prefetches what was read since observe()): call "
-              "observe() before the reads that are to be observed_indices from");
+              "observe() before the reads that are to be observed");
     EXPECT_EQ(failure([](auto& a) {
                   a.observe();
                   a.prefetch_observed();

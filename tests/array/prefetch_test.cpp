@@ -312,8 +312,8 @@ TEST(Prefetching, WrongUseIsNamed) {
             return std::string("none");
         };
         const std::string nothing =
-            "update_prefetch: nothing is prefetched (no pattern was called, or what it had brought was "
-            "evicted): call a pattern first";
+            "update_prefetch: nothing is prefetched (no pattern was called, or its data was evicted): "
+            "call a pattern first";
         EXPECT_EQ(message([&] { a.update_prefetch(); }), nothing);
         a.prefetch_stencil();
         EXPECT_EQ(message([&] { a.update_prefetch(); }), "none");

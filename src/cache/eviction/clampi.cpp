@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The paper's score (001, section III-D1), exactly as printed: R = R_P x R_T, with R_P clamped to 1. So an
-// entry with more than twice the average get size of free space beside it scores like one with none.
+// entry with more than twice the average get size of free space next to it scores like one with none.
 #include "cache/eviction/policies.hpp"
 #include "cache/eviction/sampling.hpp"
 

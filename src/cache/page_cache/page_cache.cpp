@@ -231,7 +231,7 @@ void PageCache::check_invariants() const {
                 arriving |= LineMask{1} << absolute % lines_per_page_;
             }
         }
-        ensure(arriving == page.arriving, "lines under way disagree with operations");
+        ensure(arriving == page.arriving, "lines in flight disagree with operations");
         if (page.dirty == Page::nothing) continue;
         ++dirty;
         ensure(dirty_.page(page.dirty) == index, "dirty entry of another page");

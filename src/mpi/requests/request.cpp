@@ -233,14 +233,14 @@ extern "C" {
 
 int MPI_Wait(MPI_Request* request, MPI_Status* status) {
     return watch("MPI_Wait", 1, request, nullptr, [=] {
-        bring(1, request, Patience::wait);
+        bring(1, request, WaitMode::wait);
         return PMPI_Wait(request, status);
     });
 }
 
 int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[]) {
     return watch("MPI_Waitall", count, requests, nullptr, [=] {
-        bring(count, requests, Patience::wait);
+        bring(count, requests, WaitMode::wait);
         return PMPI_Waitall(count, requests, statuses);
     });
 }
@@ -249,7 +249,7 @@ int MPI_Waitany(int count, MPI_Request requests[], int* index, MPI_Status* statu
     return watch("MPI_Waitany", count, requests, nullptr, [=] {
         if (RequestTable::none_waits()) return PMPI_Waitany(count, requests, index, status);
         for (int done = 0, result = MPI_SUCCESS;;) {
-            bring(count, requests, Patience::poll);
+            bring(count, requests, WaitMode::poll);
             result = PMPI_Testany(count, requests, index, &done, status);
             if (result != MPI_SUCCESS || done) return result;
         }
@@ -260,7 +260,7 @@ int MPI_Waitsome(int count, MPI_Request requests[], int* done, int indices[], MP
     return watch("MPI_Waitsome", count, requests, done, [=] {
         if (RequestTable::none_waits()) return PMPI_Waitsome(count, requests, done, indices, statuses);
         for (int result = MPI_SUCCESS;;) {
-            bring(count, requests, Patience::poll);
+            bring(count, requests, WaitMode::poll);
             result = PMPI_Testsome(count, requests, done, indices, statuses);
             if (result != MPI_SUCCESS || *done != 0) return result;
         }
@@ -269,28 +269,28 @@ int MPI_Waitsome(int count, MPI_Request requests[], int* done, int indices[], MP
 
 int MPI_Test(MPI_Request* request, int* flag, MPI_Status* status) {
     return watch("MPI_Test", 1, request, flag, [=] {
-        bring(1, request, Patience::poll);
+        bring(1, request, WaitMode::poll);
         return PMPI_Test(request, flag, status);
     });
 }
 
 int MPI_Testall(int count, MPI_Request requests[], int* flag, MPI_Status statuses[]) {
     return watch("MPI_Testall", count, requests, flag, [=] {
-        bring(count, requests, Patience::poll);
+        bring(count, requests, WaitMode::poll);
         return PMPI_Testall(count, requests, flag, statuses);
     });
 }
 
 int MPI_Testany(int count, MPI_Request requests[], int* index, int* flag, MPI_Status* status) {
     return watch("MPI_Testany", count, requests, flag, [=] {
-        bring(count, requests, Patience::poll);
+        bring(count, requests, WaitMode::poll);
         return PMPI_Testany(count, requests, index, flag, status);
     });
 }
 
 int MPI_Testsome(int count, MPI_Request requests[], int* done, int indices[], MPI_Status statuses[]) {
     return watch("MPI_Testsome", count, requests, done, [=] {
-        bring(count, requests, Patience::poll);
+        bring(count, requests, WaitMode::poll);
         return PMPI_Testsome(count, requests, done, indices, statuses);
     });
 }
@@ -308,7 +308,7 @@ int MPI_Request_free(MPI_Request* request) {
 }
 
 int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
-    bring(1, &request, Patience::poll);
+    bring(1, &request, WaitMode::poll);
     const int result = PMPI_Request_get_status(request, flag, status);
     if (result == MPI_SUCCESS && *flag && is_known_complete(request)) acquire_by("MPI_Request_get_status");
     return result;
@@ -316,7 +316,7 @@ int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
 
 #if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
 int MPI_Request_get_status_all(int count, const MPI_Request requests[], int* flag, MPI_Status statuses[]) {
-    bring(count, requests, Patience::poll);
+    bring(count, requests, WaitMode::poll);
     const auto look = [&] { return PMPI_Request_get_status_all(count, requests, flag, statuses); };
     return and_then(look, [&](int result) {
         bool synchronises = result != MPI_SUCCESS;
@@ -329,7 +329,7 @@ int MPI_Request_get_status_all(int count, const MPI_Request requests[], int* fla
 
 int MPI_Request_get_status_any(int count, const MPI_Request requests[], int* index, int* flag,
                                MPI_Status* status) {
-    bring(count, requests, Patience::poll);
+    bring(count, requests, WaitMode::poll);
     const auto look = [&] { return PMPI_Request_get_status_any(count, requests, index, flag, status); };
     return and_then(look, [&](int result) {
         const bool any = result == MPI_SUCCESS && *flag && *index != MPI_UNDEFINED;
@@ -340,7 +340,7 @@ int MPI_Request_get_status_any(int count, const MPI_Request requests[], int* ind
 
 int MPI_Request_get_status_some(int count, const MPI_Request requests[], int* done, int indices[],
                                 MPI_Status statuses[]) {
-    bring(count, requests, Patience::poll);
+    bring(count, requests, WaitMode::poll);
     const auto look = [&] { return PMPI_Request_get_status_some(count, requests, done, indices, statuses); };
     return and_then(look, [&](int result) {
         bool synchronises = result != MPI_SUCCESS;

@@ -123,7 +123,7 @@ MPI_Request RequestTable::arrived(RequestId waiting) {
     return request;
 }
 
-void bring_slowly(int count, const MPI_Request* requests, Patience patience) {
+void bring_slowly(int count, const MPI_Request* requests, WaitMode mode) {
     RequestTable& table = RequestTable::instance();
     MPI_Request last = MPI_REQUEST_NULL;  // often many in a row wait for the same one
     for (int i = 0; i < count; ++i) {
@@ -136,7 +136,7 @@ void bring_slowly(int count, const MPI_Request* requests, Patience patience) {
             int status = MPI_SUCCESS;
             do
                 status = PMPI_Request_get_status(leader, &flag, MPI_STATUS_IGNORE);
-            while (patience == Patience::wait && status == MPI_SUCCESS && !flag);
+            while (mode == WaitMode::wait && status == MPI_SUCCESS && !flag);
             return status;
         };
         and_then(look, [&](int status) {

@@ -103,13 +103,13 @@ class RequestTable {
     static constinit std::atomic<bool> sees_completions_;
 };
 
-enum class Patience : bool { poll, wait };
+enum class WaitMode : bool { poll, wait };
 
-/// Hands out what the leaders of these requests have brought; with patience, of all of them.
-void bring_slowly(int count, const MPI_Request* requests, Patience patience);
-inline void bring(int count, const MPI_Request* requests, Patience patience) {
+/// Hands out what the leaders of these requests have brought; in mode `wait`, of all of them.
+void bring_slowly(int count, const MPI_Request* requests, WaitMode mode);
+inline void bring(int count, const MPI_Request* requests, WaitMode mode) {
     if (!RequestTable::none_waits() && requests != nullptr) [[unlikely]]
-        bring_slowly(count, requests, patience);
+        bring_slowly(count, requests, mode);
 }
 
 }  // namespace nearfetch

@@ -25,7 +25,7 @@ std::unique_ptr<ReservedMemory> allocate(Rank rank, Rank ranks, std::uint64_t by
     try {
         memory = std::make_unique<ReservedMemory>(bytes);
     } catch (const Error&) {
-        throw refuse("the address space is not to be had");
+        throw refuse("address space is exhausted");
     }
     if (!memory->resize(bytes)) throw refuse("the system has no memory for it");
     memory->prefer_large_pages();

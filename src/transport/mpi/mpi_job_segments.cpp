@@ -57,7 +57,7 @@ void MpiJobSegments::allocate(MPI_Comm comm) {
                         "ask for the same size on all ranks");
     constexpr auto most = static_cast<std::uint64_t>(std::numeric_limits<MPI_Aint>::max());
     const std::string problem =
-        "a segment of " + std::to_string(segment_bytes_) + " bytes per rank is not to be had";
+        "a segment of " + std::to_string(segment_bytes_) + " bytes per rank is not available";
     if (segment_bytes_ > most - 2 * alignment_bytes)
         throw Error(problem, "that is more than can be addressed", "ask for less");
 

@@ -88,7 +88,7 @@ struct PrefetchedSlice {
     const std::atomic<std::uint64_t>* acquires = &no_acquires;
     std::atomic<std::uint64_t> stamp{0};              ///< acquire count at the fetch; 0: never fetched
     std::atomic<std::uint64_t> sequence{0};           ///< odd: being overwritten
-    std::atomic<std::uint32_t> pending_transfers{0};  ///< transfers under way
+    std::atomic<std::uint32_t> pending_transfers{0};  ///< outstanding transfers
     std::atomic<std::uint64_t> writes{0};  ///< counted while transfers are pending: their data lacks them
     std::atomic<std::uint64_t> put_in{0};  ///< put_epoch of the last put
 
