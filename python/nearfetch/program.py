@@ -63,7 +63,7 @@ def launch(
 
     `cached=False`: each remote read and write is a message. `segment_bytes`: memory of each rank for all
     arrays. `cache`: settings of each rank's page cache, such as
-    `{"capacity_bytes": 4 << 20}` (`nearfetch settings` lists them, with the prefix page_cache_).
+    `{"capacity_bytes": 4 << 20}` (`nearfetch settings` lists them, with the prefix `page_cache_`).
 
     Threads only: `network` models one ("aries", "fdr-ib", "10gbe", "1gbe"), with random delays of up to
     `jitter_ns`. In `virtual_time` its time is counted, not waited for; an access takes `access_ns`, and
