@@ -249,7 +249,7 @@ bench)
 results)
     mkdir -p "$root/build"
     changed=0
-    need_python >&2
+    need_python requirements.txt >&2
     PYTHONPATH="$root:$root/python" exec "$python" -m bench.results "$@"
     ;;
 run | settings)

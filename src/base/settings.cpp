@@ -148,7 +148,7 @@ const std::array rows{
         "largest put that is combined with others into one message, which is sent when they have to be "
         "complete (0: none; never in modes off and transparent)",
         Scope::window, "write_behind_bytes" /* old name */},
-    Row{"write_combining_buffer_bytes", "bytes", BytesKind{&Settings::write_combining_buffer_bytes, 2048},
+    Row{"combining_buffer_bytes", "bytes", BytesKind{&Settings::combining_buffer_bytes, 2048},
         "memory of a window for puts that are combined or in flight, allocated at the first of them",
         Scope::window, "write_behind_buffer_bytes" /* old name */},
     Row{"locks", "", ChoiceKind{&Settings::locks, "synchronize access"},
@@ -165,8 +165,9 @@ const std::array rows{
         "its mode's rules, or has a race (0: none)"},
     Row{"progress_interval_us", "us", CountKind{&Settings::progress_interval_us, 1, 1000000},
         "longest time without entering MPI while all accesses are hits and elided flushes"},
-    Row{"quiet_progress_interval_us", "us", CountKind{&Settings::quiet_progress_interval_us, 1, 1000000},
-        "the same while no rank accesses this one, and at most a 32nd of the time since the last access"},
+    Row{"idle_progress_interval_us", "us", CountKind{&Settings::idle_progress_interval_us, 1, 1000000},
+        "the same while no rank accesses this one, and at most a 32nd of the time since the last access",
+        Scope::window, "quiet_progress_interval_us" /* old name */},
     Row{"passthrough_calls", "calls", CountKind{&Settings::passthrough_calls, 0, 1u << 30},
         "most calls in passthrough while all windows are bypassed or off, until calls are counted again (0: "
         "no passthrough, as with statistics)",

@@ -51,13 +51,13 @@ struct Settings {
     std::uint64_t read_ahead_bytes = 4096;
     bool read_only_phases = false;
     std::uint64_t write_combining_bytes = 1024;
-    std::uint64_t write_combining_buffer_bytes = 1 << 20;
+    std::uint64_t combining_buffer_bytes = 1 << 20;
     std::string locks = "synchronize";
     std::string atomic_reads = "network";
     std::string atomics = "synchronize";
     std::uint64_t check_hits = 0;
     std::uint64_t progress_interval_us = 20;
-    std::uint64_t quiet_progress_interval_us = 500;
+    std::uint64_t idle_progress_interval_us = 500;
     std::uint64_t passthrough_calls = 131072;
     std::uint64_t seed = 1;
     std::string stats_dir;

@@ -23,10 +23,10 @@ namespace nearfetch {
 
 class ProgressTimer {
   public:
-    /// \param quiet_us the most that an interval grows to
-    ProgressTimer(std::uint64_t interval_us, std::uint64_t quiet_us) noexcept
+    /// \param idle_us the most that an interval grows to
+    ProgressTimer(std::uint64_t interval_us, std::uint64_t idle_us) noexcept
         : least_ticks_(ticks_of(static_cast<double>(interval_us))),
-          most_ticks_(std::max(least_ticks_, ticks_of(static_cast<double>(quiet_us)))),
+          most_ticks_(std::max(least_ticks_, ticks_of(static_cast<double>(idle_us)))),
           interval_ticks_(least_ticks_) {}
 
     /// True when the MPI library has to be entered now.

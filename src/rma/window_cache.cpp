@@ -33,7 +33,7 @@ WindowCache::WindowCache(const Settings& settings, Rank ranks, Rank self, bool t
       targets_(static_cast<std::size_t>(ranks)),
       seen_acquires_(process_acquires()),
       epochs_(ranks),
-      progress_(settings.progress_interval_us, settings.quiet_progress_interval_us),
+      progress_(settings.progress_interval_us, settings.idle_progress_interval_us),
       standstill_(standstill_intervals *
                   ProgressTimer::ticks_of(static_cast<double>(settings.progress_interval_us))),
       transfers_(transfers),

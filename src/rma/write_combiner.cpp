@@ -92,7 +92,7 @@ bool WindowCache::combinable(Rank target, const Target& t, std::span<const ByteR
 bool WindowCache::make_write_combiner() noexcept {
     if (combiner_ != nullptr) return true;
     try {
-        combiner_ = std::make_unique<WriteCombiner>(ranks(), settings_.write_combining_buffer_bytes);
+        combiner_ = std::make_unique<WriteCombiner>(ranks(), settings_.combining_buffer_bytes);
     } catch (const std::bad_alloc&) {
         settings_.write_combining_bytes = 0;
     }

@@ -35,12 +35,27 @@ TEST(RenamedSettings, NameTheNewOne) {
     for (const auto& [old_name, name] :
          {std::pair("recess_calls", /* old name */ "passthrough_calls"),
           std::pair("block_limit", /* old name */ "run_limit"),
+          std::pair("quiet_progress_interval_us", /* old name */ "idle_progress_interval_us"),
           std::pair("write_behind_bytes", /* old name */ "write_combining_bytes"),
-          std::pair("write_behind_buffer_bytes", /* old name */ "write_combining_buffer_bytes")}) {
+          std::pair("write_behind_buffer_bytes", /* old name */ "combining_buffer_bytes")}) {
         EXPECT_NE(error_of(old_name, "4096").find(name), std::string::npos) << old_name;
         Settings settings;
         EXPECT_THROW(apply(settings, {{environment_name(old_name), "4096"}}), Error) << old_name;
         EXPECT_NO_THROW(apply(settings, {{environment_name(old_name), ""}})) << old_name;
+    }
+}
+
+// Open MPI takes no info key of 36 characters or more.
+TEST(SettingsTable, NamesOfWindowsSettingsFitIntoInfoKeys) {
+    constexpr std::size_t most_characters = 35;
+    for (const SettingInfo& row : settings_table()) {
+        Settings settings;
+        try {
+            apply_window_setting(settings, row.name, row.default_value);
+        } catch (const Error&) {
+            continue;  // the program's
+        }
+        EXPECT_LE(info_key_prefix.size() + row.name.size(), most_characters) << row.name;
     }
 }
 

@@ -175,7 +175,7 @@ void atomics(const Window& window) {
 void many() {
     part("more than there is room for");
     const int elements = crowded() ? 1200 : 4000;
-    const Info info{{"nearfetch_write_combining_buffer_bytes", "8KiB"}};
+    const Info info{{"nearfetch_combining_buffer_bytes", "8KiB"}};
     const Window window(MPI_Aint{elements} * 8 * size(), 8, Kind::allocate, info);
     const LockAll epoch(window);
     for (int round = 0; round < 2; ++round) {

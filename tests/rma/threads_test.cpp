@@ -154,7 +154,7 @@ TEST_P(RmaThreads, EveryThreadSeesTheMemory) { run(small_cache(GetParam()), fals
 
 TEST(RmaThreadsWriteCombiner, PutsOfAllThreadsLeaveTogether) {
     Settings s = small_cache(Mode::acquire);
-    s.write_combining_buffer_bytes = 8192;
+    s.combining_buffer_bytes = 8192;
     const RangeCacheCounters c = run(s, false);
     EXPECT_GT(c.puts_combined, 100u);
     EXPECT_GT(c.put_messages, 0u);

@@ -189,7 +189,7 @@ class SmallWriteCombinerTest : public WriteCombinerTest {
     SmallWriteCombinerTest() : WriteCombinerTest(settings()) {}
     static Settings settings() {
         Settings s = Rig::settings(Mode::acquire);
-        s.write_combining_buffer_bytes = 8192;  // four pages, and as much under way
+        s.combining_buffer_bytes = 8192;  // four pages, and as much under way
         return s;
     }
 };

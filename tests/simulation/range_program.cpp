@@ -70,7 +70,7 @@ Settings make_settings(Dice& dice, bool read_only) {
     s.read_ahead_bytes = ahead ? dice.one_of<std::uint64_t>({0, 256, 512, 1000}) : 0;
     s.read_only_phases = read_only;
     s.write_combining_bytes = dice.one_of<std::uint64_t>({0, 16, 1024, 1024});
-    s.write_combining_buffer_bytes = dice.one_of<std::uint64_t>({2048, 6144, 65536});
+    s.combining_buffer_bytes = dice.one_of<std::uint64_t>({2048, 6144, 65536});
     s.check_hits = dice.one_in(4) ? 1 + dice.below(4) : 0;
     s.seed = dice.below(1000);
     return s;
@@ -149,7 +149,7 @@ std::string to_text(const RangeProgram& program) {
          << ",\n  bypass " << (s.bypass == Bypass::on ? "on" : "off") << ", read_ahead_bytes "
          << s.read_ahead_bytes << ", read_only_phases " << s.read_only_phases << ", check_hits "
          << s.check_hits << ",\n  write_combining_bytes " << s.write_combining_bytes
-         << ", write_combining_buffer_bytes " << s.write_combining_buffer_bytes;
+         << ", combining_buffer_bytes " << s.combining_buffer_bytes;
     if (s.bypass == Bypass::on)
         text << " (with bypass, decisions depend on measured times: it may not fail every time)";
     return text.str();

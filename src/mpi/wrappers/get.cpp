@@ -161,7 +161,6 @@ template <class Count>
     const std::uint64_t in_one = moves ? run_bytes(call) : 0;
     const std::uint64_t size =
         moves && in_one == 0 ? target_bytes(call.target_type, call.target_count) : in_one;
-    if (size != 0 && window->off()) return start_bypassed(*window, call, range_get_of(*window, call));
     remember_mru(call.win, window);
     remember_mru(call.target_type);
     remember_bytes(call.target_type, call.target_count);
