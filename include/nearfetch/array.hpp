@@ -456,12 +456,8 @@ using BlockCyclicArray = DistributedArray<T, N, BlockCyclic>;
 
 }  // namespace nearfetch
 
-// In this order: each may use those above it.
-// clang-format off
 #include <nearfetch/detail/array/bulk.hpp>
 #include <nearfetch/detail/array/element.hpp>
 #include <nearfetch/detail/array/patterns.hpp>
 #include <nearfetch/detail/array/resident.hpp>
 #include <nearfetch/detail/array/resize.hpp>
-#include <nearfetch/detail/array/parts.hpp>
-// clang-format on

@@ -88,3 +88,5 @@ class ResidentElements {
 }  // namespace detail
 
 }  // namespace nearfetch
+
+#include <nearfetch/detail/array/parts.hpp>
