@@ -247,7 +247,7 @@ TEST(WriteCombinerBreaker, PutsGoAloneUntilTheirCostIsKnown) {
     bool started = false;
     rig.put(1, 0, 1, &byte, &started);
     EXPECT_TRUE(started);
-    // Nothing is combined for this process itself, whose memory is at hand.
+    // Nothing is combined for this process itself, whose memory is local.
     rig.put(0, 0, 1, &byte, &started);
     EXPECT_TRUE(started);
     simulated_ticks = nullptr;
