@@ -38,6 +38,7 @@ void Passthrough::begin() noexcept {
         return;
     }
     budget_ = taken_ = std::min(*budget, most_calls_);
+    calls_to_check_ = never;
     wait_ = first_wait;
 }
 

@@ -20,9 +20,8 @@ Flush WindowCache::flush(Rank target, FlushKind kind) noexcept {
     const Target& t = at(target);
     if (settings_.mode == Mode::off || !epochs_.may_flush(target)) return Flush::needed;
     if (!t.idle(kind))
-        return (t.breaker.state() != CircuitBreaker::State::open && t.gets.outstanding()) || t.in_transit()
-                   ? Flush::needed
-                   : Flush::needed_bypassed;
+        return (!t.breaker.is_open() && t.gets.outstanding()) || t.in_transit() ? Flush::needed
+                                                                                : Flush::needed_bypassed;
     return elide();
 }
 

@@ -74,20 +74,17 @@ inline bool WindowCache::bypass_update(Rank target, bool fetches) noexcept {
 inline bool WindowCache::bypass_put(Rank target) noexcept {
     Target& t = at(target);
     if (!t.may_bypass()) return false;
-    if (may_combine() && !t.breaker.is_open() && !(t.put_breaker.is_open() && bypasses_put(t))) return false;
+    // Of those that could be combined, some are timed, and the last one of a backoff ends it: in put().
+    const bool may_end = may_combine() && !t.breaker.is_open();
+    if (may_end && (is_alone_put_timed(t) || !t.put_breaker.bypass())) return false;
     t.bypassed = t.bypassed | Bypassed::updates;
     ++bypassed_updates_;
     return true;
 }
 
-/// Counts a put that is sent alone. \return whether it need not be timed
-inline bool WindowCache::bypasses_put(Target& t) noexcept {
-    if (!t.put_breaker.is_open()) return t.put_cost.is_known();
-    if (!t.put_breaker.bypass()) {
-        t.put_breaker.resume();
-        return false;
-    }
-    return t.put_breaker.remaining() % policy::interval_accesses != 0;
+/// Whether the next put is to be timed if it is sent alone.
+inline bool WindowCache::is_alone_put_timed(const Target& t) noexcept {
+    return !t.put_cost.is_known() || t.put_breaker.remaining() % policy::interval_accesses == 0;
 }
 
 inline Served WindowCache::try_flush(Rank target, FlushKind kind) noexcept {

@@ -175,9 +175,8 @@ void WindowCache::join(Rank target, ByteRange united) noexcept {
 
 bool WindowCache::usable(Rank target) noexcept {
     Target& t = at(target);
-    if (settings_.mode == Mode::off || broken_ || !epochs_.may_access(target) || t.breaker.is_open())
-        return false;
-    if (t.breaker.is_untried()) {
+    if (settings_.mode == Mode::off || broken_ || !epochs_.may_access(target)) return false;
+    if (t.breaker.is_open() || t.breaker.is_untried()) {
         if (t.breaker.bypass()) return false;
         resume(target);
     }

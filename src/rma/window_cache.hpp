@@ -72,7 +72,6 @@ class WindowCache {
 
     /// If the target's breaker is open: counts a get, which goes to the library as it is. False for the get
     /// that ends the backoff, or is the first one of its target.
-    /// \param listed with one thread, what completes everything finds the target
     bool try_bypass(Rank target, std::uint64_t size) noexcept {
         const Guard guard = lock();
         return bypass_get(target, size);
@@ -159,7 +158,7 @@ class WindowCache {
     void forget(Rank target, std::span<const ByteRun> runs, bool fetches = false) noexcept;
     /// An atomic that only reads was started.
     void count_read(Rank target, bool fetches = false) noexcept;
-    /// Whether fetching atomics are under way that did not pass.
+    /// Whether fetching atomics are outstanding that were not bypassed.
     bool fetching() const noexcept {
         const Guard guard = lock();
         return fetching_ != 0;
@@ -373,7 +372,7 @@ class WindowCache {
     bool combinable(Rank target, const Target& t, std::span<const ByteRun> runs) const noexcept;
     bool combines(const Target& t) const noexcept;
     bool may_combine() const noexcept { return keeps_data_ && settings_.write_combining_bytes != 0; }
-    static bool bypasses_put(Target& t) noexcept;
+    static bool is_alone_put_timed(const Target& t) noexcept;
     bool make_write_combiner() noexcept;
     bool combine(Rank target, Target& t, std::span<const ByteRun> runs) noexcept;
     void note_put(Rank target, std::span<const ByteRun> runs, bool combined) noexcept;

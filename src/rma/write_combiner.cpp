@@ -133,7 +133,8 @@ int WindowCache::put(Rank target, std::span<const ByteRun> runs, PutStarter& sta
         if (combine(target, t, runs)) return made_room;
     }
     if (started != nullptr) *started = true;
-    const bool timed = is_combinable && !bypasses_put(t);
+    const bool timed = is_combinable && is_alone_put_timed(t);
+    if (is_combinable && t.put_breaker.is_open() && !t.put_breaker.bypass()) t.put_breaker.resume();
     if (threaded_) guard.unlock();
     const std::uint64_t begin_ticks = timed ? ticks() : 0;
     const int status = starter.start();

@@ -203,6 +203,66 @@ TEST_F(WindowCacheTest, PutsThatAreSentAloneAreTimedNowAndThen) {
         std::ranges::any_of(decisions, [](const Decision& d) { return d.what == "puts: sent alone"; }));
 }
 
+TEST_F(OpenBreakerTest, GetsInSeveralRunsEndTheBackoffToo) {
+    Buffer buffer(64);
+    const auto get = [&] {
+        const std::vector<ByteRun> runs{{4096, 32, reinterpret_cast<std::byte*>(buffer.data())},
+                                        {8192, 32, reinterpret_cast<std::byte*>(buffer.data() + 32)}};
+        if (rig.window.try_bypass(1, 64)) {
+            EXPECT_EQ(rig.start_get(1, runs), 0);
+        } else {
+            EXPECT_EQ(rig.get(1, runs), 0);
+        }
+        rig.flush(1);
+        return rig.window.is_bypassed(1);
+    };
+    int gets = 0;
+    while (get() && gets < 100'000)
+        ++gets;
+    EXPECT_LT(gets, 100'000);
+}
+
+TEST(Bypass, WithSeveralThreadsABackoffEnds) {
+    Settings settings = Rig::settings(Mode::always_cache);
+    settings.bypass = Bypass::on;
+    Rig threads(settings, 2, 65536, true);
+    Buffer buffer(8);
+    const auto read = [&](std::uint64_t gets) {
+        for (std::uint64_t i = 0; i < gets; ++i) {
+            threads.get(1, 8 * (i % 8000), 8, buffer.data());
+            threads.flush(1);
+        }
+    };
+    read(100);
+    EXPECT_EQ(threads.window.counters().direct, 32u) << "the network takes no time";
+    EXPECT_EQ(threads.window.counters().deferred, 0u);
+    read(4000);
+    EXPECT_GE(threads.window.counters().deferred, 32u) << "half-open: admitted at the second get";
+}
+
+TEST(Bypass, PutsThatAreSentAloneAreTimed) {
+    SimulatedTicks clock{.now = 0, .step = 10};
+    simulated_ticks = &clock;
+    Settings settings = Rig::settings(Mode::acquire);
+    settings.bypass = Bypass::on;
+    Rig rig(settings, 2, 4096);
+    rig.window.describe_memory(std::vector<TargetMemory>(2, {.extent_bytes = 4096}));
+    unsigned char byte = 1;
+    const auto put = [&](int times) {
+        for (int i = 0; i < times; ++i) {
+            rig.put(1, 0, 1, &byte);
+            rig.flush(1);
+        }
+    };
+    put(2000);
+    clock.step = 1000;
+    const std::uint64_t now = clock.now;
+    put(512);
+    // One of 32 is timed, which reads the clock twice; nothing else does.
+    EXPECT_GE((clock.now - now) / clock.step, 2 * 512 / 32);
+    simulated_ticks = nullptr;
+}
+
 TEST_F(OpenBreakerTest, AFlushOfAllEntersTheLibraryForThem) {
     rig.flush_all();
     const std::uint64_t flushes = rig.library_flushes;
@@ -296,17 +356,26 @@ TEST_F(WindowCacheTest, LargeRangesAreKeptAtTheirSecondGetWhenTheirCopyIsExpensi
     EXPECT_EQ(fast.window.counters().hits, 0u);
 }
 
-/// A target whose breaker is half-open: its network is slow, and it was read without reuse.
-struct HalfOpenTest : WindowCacheTest {
-    HalfOpenTest() {
+/// A slow network, in simulated time.
+struct SlowNetworkTest : WindowCacheTest {
+    explicit SlowNetworkTest(Bypass bypass = Bypass::on) {
         simulated_ticks = &clock;
-        change_setting(&Settings::bypass, Bypass::sampling);
+        change_setting(&Settings::bypass, bypass);
         rig.network_ticks = 100'000;
         rig.flush_all();
     }
-    ~HalfOpenTest() override { simulated_ticks = nullptr; }
+    ~SlowNetworkTest() override { simulated_ticks = nullptr; }
+    bool decided(std::string_view what) const {
+        const std::vector<Decision> all = rig.window.decisions();
+        return std::ranges::find(all, what, &Decision::what) != all.end();
+    }
 
     SimulatedTicks clock{.now = 0, .step = 10};
+};
+
+/// Its breakers are held half-open.
+struct HalfOpenTest : SlowNetworkTest {
+    HalfOpenTest() : SlowNetworkTest(Bypass::sampling) {}
 };
 
 TEST_F(HalfOpenTest, ARangeIsCachedAtItsSecondGet) {
@@ -332,23 +401,6 @@ TEST_F(HalfOpenTest, AGetThatMayOvertakeAPutIsNotKept) {
     rig.flush(1);
     EXPECT_EQ(fetched(1, 0, 64), value);
 }
-
-/// Over a slow network, with the breaker free.
-struct SlowNetworkTest : WindowCacheTest {
-    SlowNetworkTest() {
-        simulated_ticks = &clock;
-        change_setting(&Settings::bypass, Bypass::on);
-        rig.network_ticks = 100'000;
-        rig.flush_all();
-    }
-    ~SlowNetworkTest() override { simulated_ticks = nullptr; }
-    bool decided(std::string_view what) const {
-        const std::vector<Decision> all = rig.window.decisions();
-        return std::ranges::find(all, what, &Decision::what) != all.end();
-    }
-
-    SimulatedTicks clock{.now = 0, .step = 10};
-};
 
 TEST_F(SlowNetworkTest, AStreamWithoutReuseStaysCached) {
     for (std::size_t i = 0; i < 4000; ++i)

@@ -69,5 +69,18 @@ TEST_F(OpenBreakerTest, NothingOlderIsThereAfterwards) {
     EXPECT_EQ(fetched(1, 0, 64), Buffer(64, 0x3c));
 }
 
+TEST_F(WindowCacheTest, OfAWindowThatIsOffTheNextCompletionIsSeen) {
+    change_setting(&Settings::mode, Mode::off);
+    rig.flush_all();
+    EXPECT_FALSE(rig.window.must_see_completions());
+    rig.window.after_passthrough(1);
+    ASSERT_TRUE(rig.window.must_see_completions()) << "an atomic may be outstanding";
+    const std::uint64_t acquires = process_acquires();
+    for (const Rank target : {0, 1, 2})
+        rig.flush(target);
+    EXPECT_GT(process_acquires(), acquires);
+    EXPECT_FALSE(rig.window.must_see_completions());
+}
+
 }  // namespace
 }  // namespace nearfetch

@@ -27,17 +27,17 @@ namespace {
 /// would still be fresh, they are not even counted.
 template <class Count>
 bool has_too_many_runs(Window& window, const Access<Count>& call, std::uint64_t size) {
-    WindowCache& cached = window.cache();
+    WindowCache& cache = window.cache();
     if (least_runs(call, runs_at_once) <= WindowCache::few_runs) return false;
     const std::uint64_t offset = window.offset(call.target, call.displacement);
     const std::uint64_t shape = std::hash<MPI_Datatype>{}(call.target_type) + size;
-    if (!cached.asked_again(call.target, offset ^ (shape << 32))) return true;
-    return !cached.runs_pay(call.target, least_runs(call, window.run_limit()), size);
+    if (!cache.asked_again(call.target, offset ^ (shape << 32))) return true;
+    return !cache.runs_pay(call.target, least_runs(call, window.run_limit()), size);
 }
 
 /// The library's own call of a get whose runs are not looked up.
 template <class Count>
-int get_unseen(Window& window, const Access<Count>& call, RequestId request, GetStarter& starter) {
+int get_uncached(Window& window, const Access<Count>& call, RequestId request, GetStarter& starter) {
     // It may read what this process has put.
     window.cache().send_combined(call.target);
     const std::uint64_t begin_ticks = ticks();
@@ -65,7 +65,7 @@ int get_slowly(Window& window, const Access<Count>& call, RequestId request, Get
     auto& runs = thread_scratch<std::vector<ByteRun>, struct RunsOfGet>();
     const std::uint64_t size = target_bytes(call.target_type, call.target_count);
     if (has_too_many_runs(window, call, size) || !find_runs(window, call, runs))
-        return get_unseen(window, call, request, starter);
+        return get_uncached(window, call, request, starter);
     return window.cache().get({call.target, runs, size, request, RequestTable::sees_completions()}, starter,
                               begun);
 }
@@ -149,10 +149,9 @@ std::uint64_t plain_bytes(Count origin_count, MPI_Datatype origin_type, Count ta
     return bytes_of(mru_dense_bytes(target_type), target_count);
 }
 
-/// What the fast path did not serve. Not inlined, so that hits do not pay for what this needs of registers
-/// and stack.
+/// A get whose window and types are found by their handles.
 template <class Count>
-[[gnu::noinline]] int get_not_served(const Access<Count>& call) {
+[[gnu::noinline]] int get_by_handle(const Access<Count>& call) {
     Window* const window = find_window(call.win);
     if (window == nullptr) return start(call, nullptr);
     WindowCache& cache = window->cache();
@@ -197,7 +196,7 @@ template <class Count>
                                  MPI_Aint displacement, Count count, MPI_Datatype type, MPI_Win win) {
     const Access<Count> call{origin, origin_count, origin_type, target, displacement, count, type, win};
     Window* const window = mru_window_of(target, win);
-    if (window == nullptr || !bypasses(*window, call)) return get_not_served(call);
+    if (window == nullptr || !bypasses(*window, call)) return get_by_handle(call);
     const bool in_one = origin_type == type && origin_count == count;
     return start_bypassed(*window, call,
                           {.target = target,
@@ -236,11 +235,11 @@ template <class Count>
 /// again has to be there before.
 void check_now_if_due(Window& window, int target, std::uint64_t offset, const void* served,
                       std::uint64_t size) {
-    WindowCache& cached = window.cache();
-    if (!cached.check_is_due()) [[likely]]
+    WindowCache& cache = window.cache();
+    if (!cache.check_is_due()) [[likely]]
         return;
     check_hit(window, target, offset, {static_cast<const std::byte*>(served), size});
-    complete_by(cached, target, FlushKind::local,
+    complete_by(cache, target, FlushKind::local,
                 [&] { return PMPI_Win_flush_local(target, window.handle()); });
 }
 

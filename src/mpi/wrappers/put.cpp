@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// MPI_Put and MPI_Rput. A small put is combined in the first few lines where the engine wants that
+// MPI_Put and MPI_Rput. A small put is combined in the first few lines where that pays
 // (write_combiner.hpp); all others become runs for it, or go to the library with everything combined before
 // them. Errors are the library's own: whatever it would refuse is not combined, and is handed to it.
 
@@ -39,7 +39,7 @@ template <class Count, class Call>
     if (const int status = open_locks(window); status != MPI_SUCCESS) return status;
     if (window == nullptr || !window->has(put.target) || put.origin_count <= 0 || put.target_count <= 0)
         return call();
-    WindowCache& cached = window->cache();
+    WindowCache& cache = window->cache();
     int status = MPI_SUCCESS;
     if (!window->off()) {
         remember_mru(put.win, window);
@@ -47,20 +47,20 @@ template <class Count, class Call>
         auto& runs = thread_scratch<std::vector<ByteRun>, struct RunsOfPut>();
         Starter<Call> starter(call);
         if (find_runs(*window, put, runs)) {
-            status = cached.put(put.target, runs, starter, !overlapping, started);
+            status = cache.put(put.target, runs, starter, !overlapping, started);
         } else {
             // What it overwrites must not arrive after it.
-            const int sent = cached.send_combined(put.target);
+            const int sent = cache.send_combined(put.target);
             status = call();
             if (status != MPI_SUCCESS) return status;
-            cached.forget(put.target, {});
+            cache.forget(put.target, {});
             status = sent;
         }
     } else {
         status = call();
     }
     // Where other windows may expose the same memory, its completion is an acquire for them.
-    if (overlapping && status == MPI_SUCCESS) cached.count_read(put.target, true);
+    if (overlapping && status == MPI_SUCCESS) cache.count_read(put.target, true);
     return status;
 }
 

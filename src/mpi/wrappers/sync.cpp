@@ -120,45 +120,6 @@ int flush_all(MPI_Win win) {
     return MPI_SUCCESS;
 }
 
-int lock(int lock_type, int rank, int assert, MPI_Win win) {
-    if (Window* const quick = window_of_locks(rank, win);
-        quick != nullptr && quick->cache().is_lock_quick(rank)) {
-        const AcquireScope acquires("MPI_Win_lock");
-        const int status = PMPI_Win_lock(lock_type, rank, assert, win);
-        if (status == MPI_SUCCESS) quick->cache().record_lock(rank);
-        return status;
-    }
-    Window* const window = find_window(win);
-    if (window != nullptr && window->keep_lock_back(lock_type, rank, assert)) return MPI_SUCCESS;
-    const auto library = [&] { return PMPI_Win_lock(lock_type, rank, assert, win); };
-    const int status =
-        and_then(after_locks(win, library), [&](int) { acquire_by_lock(window, "MPI_Win_lock"); });
-    if (window != nullptr && status == MPI_SUCCESS && window->has(rank))
-        window->cache().change_epochs([=](EpochTracker& epochs) { epochs.set(rank, Epoch::passive); });
-    return status;
-}
-
-int unlock(int rank, MPI_Win win) {
-    if (Window* const quick = window_of_locks(rank, win);
-        quick != nullptr && quick->cache().is_unlock_quick(rank)) {
-        const int status = and_then([&] { return PMPI_Win_unlock(rank, win); },
-                                    [&](int outcome) { quick->cache().record_unlock(rank, outcome); });
-        process_passthrough.count_bypassed();
-        return status;
-    }
-    Window* const window = find_window(win);
-    if (window == nullptr) return PMPI_Win_unlock(rank, win);
-    remember_mru(win, window);
-    if (window->elide_unlock(rank)) return MPI_SUCCESS;
-    const auto library = [&] { return PMPI_Win_unlock(rank, win); };
-    const auto call = after_locks(win, library);
-    if (!window->has(rank)) return call();
-    const int status = complete_by(window->cache(), rank, FlushKind::full, call);
-    if (status == MPI_SUCCESS)
-        window->cache().change_epochs([=](EpochTracker& epochs) { epochs.set(rank, Epoch::none); });
-    return status;
-}
-
 /// Completes everything; if that went well, what all targets had open is closed.
 template <class Call>
 int close_all(MPI_Win win, const Call& library_call) {
@@ -176,14 +137,6 @@ void fenced(Window& window, int assert) noexcept {
     const bool opens = (assert& MPI_MODE_NOSUCCEED) == 0;
     window.cache().change_epochs(
         [=](EpochTracker& epochs) { opens ? epochs.fence() : epochs.set_all(Epoch::none); });
-}
-
-int fence(int assert, MPI_Win win) {
-    Window* const window = find_window(win);
-    const AcquireScope acquires("MPI_Win_fence");
-    const int status = close_all(win, [&] { return PMPI_Win_fence(assert, win); });
-    if (window != nullptr && status == MPI_SUCCESS) fenced(*window, assert);
-    return status;
 }
 
 /// The ranks in the window of a group's members. \throws std::bad_alloc
@@ -209,10 +162,43 @@ using namespace nearfetch;
 extern "C" {
 
 int MPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win) {
-    return lock(lock_type, rank, assert, win);
+    if (Window* const quick = window_of_locks(rank, win);
+        quick != nullptr && quick->cache().is_lock_quick(rank)) {
+        const AcquireScope acquires("MPI_Win_lock");
+        const int status = PMPI_Win_lock(lock_type, rank, assert, win);
+        if (status == MPI_SUCCESS) quick->cache().record_lock(rank);
+        return status;
+    }
+    Window* const window = find_window(win);
+    if (window != nullptr && window->keep_lock_back(lock_type, rank, assert)) return MPI_SUCCESS;
+    const auto library = [&] { return PMPI_Win_lock(lock_type, rank, assert, win); };
+    const int status =
+        and_then(after_locks(win, library), [&](int) { acquire_by_lock(window, "MPI_Win_lock"); });
+    if (window != nullptr && status == MPI_SUCCESS && window->has(rank))
+        window->cache().change_epochs([=](EpochTracker& epochs) { epochs.set(rank, Epoch::passive); });
+    return status;
 }
 
-int MPI_Win_unlock(int rank, MPI_Win win) { return unlock(rank, win); }
+int MPI_Win_unlock(int rank, MPI_Win win) {
+    if (Window* const quick = window_of_locks(rank, win);
+        quick != nullptr && quick->cache().is_unlock_quick(rank)) {
+        const int status = and_then([&] { return PMPI_Win_unlock(rank, win); },
+                                    [&](int outcome) { quick->cache().record_unlock(rank, outcome); });
+        process_passthrough.count_bypassed();
+        return status;
+    }
+    Window* const window = find_window(win);
+    if (window == nullptr) return PMPI_Win_unlock(rank, win);
+    remember_mru(win, window);
+    if (window->elide_unlock(rank)) return MPI_SUCCESS;
+    const auto library = [&] { return PMPI_Win_unlock(rank, win); };
+    const auto call = after_locks(win, library);
+    if (!window->has(rank)) return call();
+    const int status = complete_by(window->cache(), rank, FlushKind::full, call);
+    if (status == MPI_SUCCESS)
+        window->cache().change_epochs([=](EpochTracker& epochs) { epochs.set(rank, Epoch::none); });
+    return status;
+}
 
 int MPI_Win_lock_all(int assert, MPI_Win win) {
     Window* const window = find_window(win);
@@ -240,7 +226,13 @@ int MPI_Win_flush_local_all(MPI_Win win) {
     return flush_all<FlushKind::local, PMPI_Win_flush_local_all>(win);
 }
 
-int MPI_Win_fence(int assert, MPI_Win win) { return fence(assert, win); }
+int MPI_Win_fence(int assert, MPI_Win win) {
+    Window* const window = find_window(win);
+    const AcquireScope acquires("MPI_Win_fence");
+    const int status = close_all(win, [&] { return PMPI_Win_fence(assert, win); });
+    if (window != nullptr && status == MPI_SUCCESS) fenced(*window, assert);
+    return status;
+}
 
 int MPI_Win_start(MPI_Group group, int assert, MPI_Win win) {
     const AcquireScope acquires("MPI_Win_start");
