@@ -158,12 +158,8 @@ class WindowCache {
     void forget(Rank target, std::span<const ByteRun> runs, bool fetches = false) noexcept;
     /// An atomic that only reads was started.
     void count_read(Rank target, bool fetches = false) noexcept;
-    /// Whether fetching atomics are outstanding that were not bypassed.
-    bool fetching() const noexcept {
-        const Guard guard = lock();
-        return fetching_ != 0;
-    }
-    /// Whether completions have to be seen even if the mode is off: of these, or of what it found under way.
+    /// Whether completions have to be seen even if the mode is off: of fetching atomics that were not
+    /// bypassed, or of what was in flight when it was switched off.
     bool must_see_completions() const noexcept;
     /// Whether a completion may be of a get that is a poll, or that has origins in use.
     bool gets_under_way() const noexcept;

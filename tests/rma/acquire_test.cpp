@@ -145,7 +145,7 @@ TEST_F(AcquireWindowTest, AFetchingAtomicAcquiresWhenItIsComplete) {
     fetched(1, 64, 8);
     EXPECT_EQ(rig.messages, 2u);
     rig.flush(2);
-    EXPECT_FALSE(rig.window.fetching());
+    EXPECT_FALSE(rig.window.must_see_completions());
     change(1, 0);
     EXPECT_EQ(fetched(1, 0, 8), bytes(1, 0, 8));
     EXPECT_EQ(rig.messages, 3u);
@@ -166,11 +166,11 @@ TEST_F(AcquireWindowTest, TheNewsOfAnAtomicAreSeenWhereNothingIsCached) {
     Rig off(Rig::settings(Mode::off), 2, 4096);
     const std::uint64_t before = process_acquires();
     off.window.count_read(1, true);
-    EXPECT_TRUE(off.window.fetching());
+    EXPECT_TRUE(off.window.must_see_completions());
     EXPECT_EQ(off.window.flush(0, FlushKind::full), Flush::needed) << "a put may have gone by";
     EXPECT_EQ(off.window.flush_all(FlushKind::full), Flush::needed);
     off.flush(1);
-    EXPECT_FALSE(off.window.fetching());
+    EXPECT_FALSE(off.window.must_see_completions());
     EXPECT_GT(process_acquires(), before);
     off.window.count_read(0, true);
     const std::uint64_t between = process_acquires();
