@@ -240,29 +240,6 @@ TEST(Bypass, WithSeveralThreadsABackoffEnds) {
     EXPECT_GE(threads.window.counters().deferred, 32u) << "half-open: admitted at the second get";
 }
 
-TEST(Bypass, PutsThatAreSentAloneAreTimed) {
-    SimulatedTicks clock{.now = 0, .step = 10};
-    simulated_ticks = &clock;
-    Settings settings = Rig::settings(Mode::acquire);
-    settings.bypass = Bypass::on;
-    Rig rig(settings, 2, 4096);
-    rig.window.describe_memory(std::vector<TargetMemory>(2, {.extent_bytes = 4096}));
-    unsigned char byte = 1;
-    const auto put = [&](int times) {
-        for (int i = 0; i < times; ++i) {
-            rig.put(1, 0, 1, &byte);
-            rig.flush(1);
-        }
-    };
-    put(2000);
-    clock.step = 1000;
-    const std::uint64_t now = clock.now;
-    put(512);
-    // One of 32 is timed, which reads the clock twice; nothing else does.
-    EXPECT_GE((clock.now - now) / clock.step, 2 * 512 / 32);
-    simulated_ticks = nullptr;
-}
-
 TEST_F(OpenBreakerTest, AFlushOfAllEntersTheLibraryForThem) {
     rig.flush_all();
     const std::uint64_t flushes = rig.library_flushes;
