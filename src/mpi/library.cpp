@@ -239,9 +239,9 @@ int Library::attach(MPI_Win win, MPI_Comm comm, Exposed exposed, const Settings&
         units.resize(1);
     auto window = std::make_unique<Window>(win, ranks, self, std::move(units), settings, threaded_);
     window->cache().describe_memory(memory);
-    if (exposed.shared) window->cache().keep_off();
+    if (exposed.shared) window->cache().bypass().keep_off();
     const std::lock_guard guard(mutex_);
-    if (settings.bypass == Bypass::on) window->cache().postpone_caching(habits_.gets_to_postpone());
+    if (settings.bypass == Bypass::on) window->cache().bypass().postpone_caching(habits_.gets_to_postpone());
     windows_[win] = std::move(window);
     exposed_[win] = exposed;
     overlapping_ += exposed.overlapping ? 1 : 0;
@@ -264,7 +264,7 @@ void Library::detach(MPI_Win win) {
         if (!threaded_) put_window_away();
     }
     const std::lock_guard guard(mutex_);
-    habits_.gone(window->cache().gets_without_gain());
+    habits_.gone(window->cache().bypass().gets_without_gain());
     report_.add(*window);
 }
 
@@ -278,7 +278,7 @@ std::optional<std::uint64_t> Library::passthrough_budget() noexcept {
     const std::lock_guard guard(mutex_);
     std::uint64_t least = ~std::uint64_t{0};
     for (const auto& [win, window] : windows_) {
-        const std::optional<std::uint64_t> budget = window->cache().passthrough_budget();
+        const std::optional<std::uint64_t> budget = window->cache().bypass().passthrough_budget();
         if (!budget || window->locks_wait()) return std::nullopt;
         least = std::min(least, *budget);
     }
@@ -288,7 +288,7 @@ std::optional<std::uint64_t> Library::passthrough_budget() noexcept {
 void Library::after_passthrough(std::uint64_t calls) noexcept {
     const std::lock_guard guard(mutex_);
     for (const auto& [win, window] : windows_)
-        window->cache().after_passthrough(calls);
+        window->cache().bypass().after_passthrough(calls);
 }
 
 void Library::finalize() noexcept {

@@ -15,14 +15,15 @@ namespace nearfetch {
 Window::Window(MPI_Win win, Rank ranks, Rank self, std::vector<std::uint64_t> units, const Settings& settings,
                bool threaded)
     : uniform_unit_(units.size() == 1 ? units.front() : 0),
-      cache_(settings, ranks, self, threaded, transport_),
+      cache_(settings, ranks, self, threaded, transport_, *this),
       units_(std::move(units)),
       handle_(win),
       transport_(win, units_) {
-    cache_.set_stale_reporter([this](const StaleHit& stale) { report_stale_hit(*this, stale); });
-    cache_.set_arrival_reporter(request_arrived);
     note_promises();
 }
+
+void Window::stale_hit(const StaleHit& stale) noexcept { report_stale_hit(*this, stale); }
+void Window::arrived(RequestId request) noexcept { request_arrived(request); }
 
 void Window::change_settings(const Settings& settings) {
     cache_.change_settings(settings);
@@ -51,13 +52,13 @@ void Window::serve_others() {
         transport_.progress();
         return ticks() - begin;
     };
-    if (cache_.entered_for_others(enter())) cache_.found_nothing(enter());
+    if (cache_.progress().entered_for_others(enter())) cache_.progress().found_nothing(enter());
 }
 
 bool Window::keep_lock_back(int lock_type, int target, int assert) noexcept {
     if (!has(target)) return false;
     const bool known = lock_type == MPI_LOCK_SHARED && (assert == 0 || assert == MPI_MODE_NOCHECK);
-    if (!cache_.lock_may_wait(target, known && !locks_synchronize() && !locks_.full())) return false;
+    if (!cache_.locks().lock_may_wait(target, known && !locks_synchronize() && !locks_.full())) return false;
     locks_.add(target, assert);
     return true;
 }
@@ -65,13 +66,13 @@ bool Window::keep_lock_back(int lock_type, int target, int assert) noexcept {
 bool Window::elide_unlock(int target) noexcept {
     if (!locks_.any() || !locks_.has(target)) return false;
     locks_.remove(target);
-    if (cache_.elide_lock(target)) serve_others();
+    if (cache_.locks().elide_lock(target)) serve_others();
     return true;
 }
 
 int Window::open_locks_slowly() {
     return locks_.open(handle_, [this](int target) {
-        cache_.change_epochs([=](EpochTracker& epochs) { epochs.set(target, Epoch::none); });
+        cache_.locks().change_epochs([=](EpochTracker& epochs) { epochs.set(target, Epoch::none); });
     });
 }
 

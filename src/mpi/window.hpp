@@ -16,7 +16,7 @@
 namespace nearfetch {
 
 /// An MPI window as the interposer knows it.
-class Window {
+class Window final : private WindowListener {
   public:
     /// \param units displacement unit of each target in bytes; one entry if all are the same
     Window(MPI_Win win, Rank ranks, Rank self, std::vector<std::uint64_t> units, const Settings& settings,
@@ -63,6 +63,8 @@ class Window {
     bool locks_wait() const noexcept { return locks_.any(); }
 
   private:
+    void stale_hit(const StaleHit& stale) noexcept override;
+    void arrived(RequestId request) noexcept override;
     int open_locks_slowly();
     void note_promises() noexcept;
 

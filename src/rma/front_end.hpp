@@ -1,16 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What a front end and a window's engine hand each other.
+// What a front end and a window's cache hand each other.
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
 
 #include "base/types.hpp"
-#include "rma/target.hpp"
+#include "transport/window_transfers.hpp"
 
 namespace nearfetch {
+
+struct StaleHit;
+
+/// Names a request-based get until it completes; 0 is "no request".
+using RequestId = std::uint64_t;
+
+/// The moment before a completing call enters the library: it completes what was started until then.
+using Moment = std::uint64_t;
+
+/// Instead of a target: all of the window's group.
+inline constexpr Rank all_targets = -1;
+
+/// What a call completes.
+enum class FlushKind : std::uint8_t {
+    local,  ///< flush_local: gets, and the origin buffers of updates
+    full,   ///< flush, unlock, fence, ...: everything
+};
+
+/// Of memory's pages: the smallest that any machine has.
+inline constexpr std::uint64_t memory_page_bytes = 4096;
+
+/// What is known of a target's memory.
+struct TargetMemory {
+    std::uint64_t extent_bytes = 0;  ///< that it exposes; 0: not known
+    /// How far into a page of memory it begins, bytes.
+    std::uint64_t page_phase = 0;
+    /// Only the program says that it is there: nothing may be fetched of pages that nobody has asked for.
+    bool is_declared = false;
+    /// The library may deliver at once.
+    bool is_on_this_node = false;
+};
 
 /// A get as the front end received it.
 struct Get {
@@ -21,7 +52,7 @@ struct Get {
     bool may_lead = true;  ///< with a request: the front end is going to see when that completes
 };
 
-/// A get as the hot paths see it.
+/// A get as the fast paths see it.
 struct RangeGet {
     Rank target = 0;
     std::uint64_t offset = 0;     ///< of its first byte in the target's window
@@ -36,12 +67,33 @@ class GetStarter {
     virtual int start_whole() = 0;
     virtual int start_runs(std::span<const ByteRun> runs) = 0;
     /// Of a get with a request that starts nothing, as all that is missing is on its way: the leader that
-    /// was begun at that moment brings it, which set_arrival_reporter()'s reporter says. Whose gets have no
-    /// requests is not asked.
+    /// was begun at that moment brings it, which WindowListener::arrived() says. Whose gets have no requests
+    /// is not asked.
     virtual int start_waiting(Moment /*leader*/) { return -1; }
 
   protected:
     ~GetStarter() = default;
+};
+
+/// Starts a put as the program asked.
+class PutStarter {
+  public:
+    virtual int start() = 0;
+
+  protected:
+    ~PutStarter() = default;
+};
+
+/// Who is told what a window finds out by itself.
+class WindowListener {
+  public:
+    /// A checked hit was stale.
+    virtual void stale_hit(const StaleHit&) noexcept {}
+    /// A request that was Begun::waiting is complete.
+    virtual void arrived(RequestId) noexcept {}
+
+  protected:
+    ~WindowListener() = default;
 };
 
 /// What has become of a get.
@@ -57,15 +109,6 @@ enum class Served : std::uint8_t {
     hit,     ///< all of it: the bytes are there, the flush was elided
     bypass,  ///< it has been counted, and goes to the library as it is
     miss,    ///< nothing
-};
-
-/// Starts a put as the program asked.
-class PutStarter {
-  public:
-    virtual int start() = 0;
-
-  protected:
-    ~PutStarter() = default;
 };
 
 /// Whether a flush has to enter the library.

@@ -48,6 +48,9 @@ class HitValidator {
     /// Its get was not started.
     void abandon(const Check& check) noexcept;
 
+    bool has_checks(Rank target) const noexcept {
+        return std::ranges::any_of(checks_, [=](const auto& check) { return check->target == target; });
+    }
     /// This process writes there.
     void overwritten(Rank target, ByteRange range) noexcept;
 

@@ -2,41 +2,91 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
-#include "rma/window_cache.hpp"
+#include "base/copy.hpp"
+#include "cache/range_cache/range_cache.hpp"
+#include "rma/fetch_table.hpp"
 
 namespace nearfetch {
 
-/// One run of a get that is in the cache already, and where it goes.
-struct Resident {
-    std::byte* origin;
-    const std::byte* data;
-    std::uint64_t size;
-};
+/// What is there of a get, and what is not.
+class LookupPlan {
+  public:
+    /// One run of a get that is in the cache already, and where it goes.
+    struct Resident {
+        std::byte* origin;
+        const std::byte* data;
+        std::uint64_t size;
+    };
 
-struct WindowCache::LookupPlan {
-    std::vector<LookupPart> parts;
-    std::vector<Resident> resident;
-    std::vector<Waiter> waiting;
-    std::vector<ByteRun> gaps;
-    std::uint64_t gap_bytes = 0;
-    bool resident_copied = false;
+    /// Looks the get up. \param may_wait called with each pending entry: whether the get may wait for it
+    /// \param keeps_waiters it may wait although something is missing, too \throws std::bad_alloc
+    template <class MayWait>
+    void make(RangeCache& cache, const Get& get, bool keeps_waiters, const MayWait& may_wait);
 
-    void clear() noexcept {
-        resident.clear();
-        waiting.clear();
-        gaps.clear();
-        gap_bytes = 0;
-        resident_copied = false;
-    }
+    /// Copies what is resident, once. Making room may evict it: before that, or after the transfer's start.
     void copy_resident() noexcept {
-        if (resident_copied) return;
-        resident_copied = true;
-        for (const Resident& r : resident)
+        for (const Resident& r : resident_)
             copy_bytes(r.origin, r.data, r.size);
+        partial_ = is_partial();
+        resident_.clear();
     }
-    bool partial() const noexcept { return !resident.empty() || !waiting.empty(); }
+    /// Some of it is there, or on its way.
+    bool is_partial() const noexcept { return partial_ || !resident_.empty() || !waiting_.empty(); }
+    std::span<const Waiter> waiting() const noexcept { return waiting_; }
+    std::span<const ByteRun> gaps() const noexcept { return gaps_; }
+    std::uint64_t gap_bytes() const noexcept { return gap_bytes_; }
+
+  private:
+    void clear() noexcept {
+        resident_.clear();
+        waiting_.clear();
+        gaps_.clear();
+        gap_bytes_ = 0;
+        partial_ = false;
+    }
+
+    std::vector<LookupPart> parts_;
+    std::vector<Resident> resident_;
+    std::vector<Waiter> waiting_;
+    std::vector<ByteRun> gaps_;
+    std::uint64_t gap_bytes_ = 0;
+    bool partial_ = false;
 };
+
+template <class MayWait>
+void LookupPlan::make(RangeCache& cache, const Get& get, bool keeps_waiters, const MayWait& may_wait) {
+    clear();
+    for (const ByteRun& run : get.runs) {
+        // Of a get in one run, the fast path has asked.
+        const std::byte* const data =
+            get.runs.size() > 1 ? cache.find(get.target, run.offset, run.size) : nullptr;
+        if (data != nullptr) {
+            resident_.push_back({run.origin, data, run.size});
+            continue;
+        }
+        cache.plan_lookup(get.target, run.offset, run.size, parts_);
+        for (const LookupPart& part : parts_) {
+            std::byte* const origin = run.origin + (part.offset - run.offset);
+            if (part.kind == LookupPart::Kind::resident) {
+                resident_.push_back({origin, part.data, part.size});
+            } else if (part.kind == LookupPart::Kind::pending && may_wait(*part.entry)) {
+                const Entry* const entry = part.entry;
+                waiting_.push_back({entry, entry->source() + (part.offset - entry->offset()), origin,
+                                    part.size, get.request});
+            } else {
+                gaps_.push_back({part.offset, part.size, origin});
+            }
+        }
+    }
+    if (!keeps_waiters && !gaps_.empty() && !waiting_.empty()) {
+        clear();
+        gaps_.assign(get.runs.begin(), get.runs.end());
+    }
+    for (const ByteRun& gap : gaps_)
+        gap_bytes_ += gap.size;
+}
 
 }  // namespace nearfetch

@@ -140,23 +140,23 @@ TEST_F(AcquireWindowTest, AFetchingAtomicAcquiresWhenItIsComplete) {
     fetched(1, 0, 8);
     fetched(1, 64, 8);
     const ByteRun flag{1000, 8, nullptr};
-    rig.window.forget(2, std::span(&flag, 1), true);
+    rig.window.updates().update_started(2, std::span(&flag, 1), true);
     fetched(1, 0, 8);
     fetched(1, 64, 8);
     EXPECT_EQ(rig.messages, 2u);
     rig.flush(2);
-    EXPECT_FALSE(rig.window.must_see_completions());
+    EXPECT_FALSE(rig.window.completions().must_be_seen());
     change(1, 0);
     EXPECT_EQ(fetched(1, 0, 8), bytes(1, 0, 8));
     EXPECT_EQ(rig.messages, 3u);
     // A read is one, too; an update is none.
     fetched(1, 64, 8);
-    rig.window.count_read(2, true);
+    rig.window.updates().read_started(2, true);
     rig.flush_all();
     fetched(1, 0, 8);
     EXPECT_EQ(rig.messages, 5u);
     fetched(1, 64, 8);
-    rig.window.forget(2, std::span(&flag, 1));
+    rig.window.updates().update_started(2, std::span(&flag, 1));
     rig.flush(2);
     fetched(1, 0, 8);
     EXPECT_EQ(rig.messages, 6u);
@@ -165,14 +165,14 @@ TEST_F(AcquireWindowTest, AFetchingAtomicAcquiresWhenItIsComplete) {
 TEST_F(AcquireWindowTest, TheNewsOfAnAtomicAreSeenWhereNothingIsCached) {
     Rig off(Rig::settings(Mode::off), 2, 4096);
     const std::uint64_t before = process_acquires();
-    off.window.count_read(1, true);
-    EXPECT_TRUE(off.window.must_see_completions());
-    EXPECT_EQ(off.window.flush(0, FlushKind::full), Flush::needed) << "a put may have gone by";
-    EXPECT_EQ(off.window.flush_all(FlushKind::full), Flush::needed);
+    off.window.updates().read_started(1, true);
+    EXPECT_TRUE(off.window.completions().must_be_seen());
+    EXPECT_EQ(off.window.completions().flush(0, FlushKind::full), Flush::needed) << "a put may have gone by";
+    EXPECT_EQ(off.window.completions().flush_all(FlushKind::full), Flush::needed);
     off.flush(1);
-    EXPECT_FALSE(off.window.must_see_completions());
+    EXPECT_FALSE(off.window.completions().must_be_seen());
     EXPECT_GT(process_acquires(), before);
-    off.window.count_read(0, true);
+    off.window.updates().read_started(0, true);
     const std::uint64_t between = process_acquires();
     off.flush(0);
     EXPECT_GT(process_acquires(), between);
@@ -236,16 +236,16 @@ TEST(Standstill, RefreshesARankThatLivesOnHitsAloneLessAndLessOften) {
 /// No epoch is open.
 struct LockTest : AcquireWindowTest {
     LockTest() {
-        rig.window.change_epochs([](EpochTracker& epochs) { epochs.set_all(Epoch::none); });
+        rig.window.locks().change_epochs([](EpochTracker& epochs) { epochs.set_all(Epoch::none); });
     }
 };
 
 TEST_F(LockTest, WaitsWhereNothingIsOpenAndWhatFollowsMayHit) {
-    EXPECT_FALSE(rig.window.lock_may_wait(1, false)) << "no promise";
-    EXPECT_FALSE(rig.window.lock_may_wait(0, true)) << "the process's own memory";
-    EXPECT_TRUE(rig.window.lock_may_wait(1, true));
-    EXPECT_FALSE(rig.window.lock_may_wait(1, true)) << "for the library to refuse";
-    rig.window.elide_lock(1);
+    EXPECT_FALSE(rig.window.locks().lock_may_wait(1, false)) << "no promise";
+    EXPECT_FALSE(rig.window.locks().lock_may_wait(0, true)) << "the process's own memory";
+    EXPECT_TRUE(rig.window.locks().lock_may_wait(1, true));
+    EXPECT_FALSE(rig.window.locks().lock_may_wait(1, true)) << "for the library to refuse";
+    rig.window.locks().elide_lock(1);
     EXPECT_EQ(counters().locks, 4u);
     EXPECT_EQ(counters().locks_elided, 1u);
     Buffer to(8);
@@ -254,18 +254,18 @@ TEST_F(LockTest, WaitsWhereNothingIsOpenAndWhatFollowsMayHit) {
 
 TEST_F(LockTest, IsElidedAroundHits) {
     const auto locked = [this](std::size_t offset) {
-        const bool waits = rig.window.lock_may_wait(1, true);
+        const bool waits = rig.window.locks().lock_may_wait(1, true);
         EXPECT_TRUE(waits);
         const std::uint64_t before = rig.messages;
         Buffer to(8);
         rig.get(1, offset, 8, to.data());
         if (rig.messages == before) {
-            rig.window.elide_lock(1);
+            rig.window.locks().elide_lock(1);
         } else {
-            const auto since = rig.window.now();
+            const auto since = rig.window.completions().now();
             rig.arrive(1);
-            rig.window.complete(1, since, FlushKind::full, 0, 0);
-            rig.window.change_epochs([](EpochTracker& epochs) { epochs.set(1, Epoch::none); });
+            rig.window.completions().complete(1, since, FlushKind::full, 0, 0);
+            rig.window.locks().change_epochs([](EpochTracker& epochs) { epochs.set(1, Epoch::none); });
         }
         EXPECT_EQ(to, bytes(1, offset, 8));
     };
@@ -284,8 +284,8 @@ TEST_F(LockTest, IsNotElidedInModesThatForgetAtItsEndNorWithThreads) {
     Rig transparent(Rig::settings(Mode::transparent), 2, 4096);
     Rig threaded(Rig::settings(Mode::acquire), 2, 4096, true);
     for (Rig* r : {&transparent, &threaded}) {
-        r->window.change_epochs([](EpochTracker& epochs) { epochs.set_all(Epoch::none); });
-        EXPECT_FALSE(r->window.lock_may_wait(1, true));
+        r->window.locks().change_epochs([](EpochTracker& epochs) { epochs.set_all(Epoch::none); });
+        EXPECT_FALSE(r->window.locks().lock_may_wait(1, true));
     }
 }
 

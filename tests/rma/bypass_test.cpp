@@ -42,7 +42,7 @@ TEST_F(WindowCacheTest, ATargetWhoseGetsAllWantOneBufferIsBypassed) {
         rig.flush(1);
     };
     get_many();
-    EXPECT_TRUE(rig.window.is_bypassed(1));
+    EXPECT_TRUE(rig.window.bypass().is_bypassed(1));
     Buffer many(600 * 64);
     for (std::size_t i = 0; i < 600; ++i)
         rig.get(1, i * 64, 64, many.data() + i * 64);
@@ -53,19 +53,20 @@ TEST_F(WindowCacheTest, ATargetWhoseGetsAllWantOneBufferIsBypassed) {
 TEST_F(OpenBreakerTest, WhatCompletesAllCompletesWhatWasBypassed) {
     Buffer value(64, 0x3c);
     rig.flush_all();
-    EXPECT_TRUE(rig.window.all_are_bypassed());
-    EXPECT_NE(rig.window.flush_all(FlushKind::full), Flush::needed);
+    EXPECT_TRUE(rig.window.completions().all_are_bypassed());
+    EXPECT_NE(rig.window.completions().flush_all(FlushKind::full), Flush::needed);
     rig.put(1, 0, 64, value.data());
-    EXPECT_TRUE(rig.window.all_are_bypassed());
-    EXPECT_EQ(rig.window.flush_all(FlushKind::full), Flush::needed);
-    rig.window.complete_all_bypassed(FlushKind::local, 0);
-    EXPECT_EQ(rig.window.flush_all(FlushKind::full), Flush::needed) << "the put is not there yet";
-    rig.window.complete_all_bypassed(FlushKind::full, 0);
-    EXPECT_NE(rig.window.flush_all(FlushKind::full), Flush::needed);
+    EXPECT_TRUE(rig.window.completions().all_are_bypassed());
+    EXPECT_EQ(rig.window.completions().flush_all(FlushKind::full), Flush::needed);
+    rig.window.completions().complete_all_bypassed(FlushKind::local, 0);
+    EXPECT_EQ(rig.window.completions().flush_all(FlushKind::full), Flush::needed)
+        << "the put is not there yet";
+    rig.window.completions().complete_all_bypassed(FlushKind::full, 0);
+    EXPECT_NE(rig.window.completions().flush_all(FlushKind::full), Flush::needed);
     fetched(2, 0, 64);
     Buffer buffer(64);
     rig.get(2, 64, 64, buffer.data());
-    EXPECT_FALSE(rig.window.all_are_bypassed()) << "this one waits to be cached";
+    EXPECT_FALSE(rig.window.completions().all_are_bypassed()) << "this one waits to be cached";
 }
 
 TEST_F(OpenBreakerTest, ALocalFlushDoesNotCompleteUpdates) {
@@ -95,7 +96,7 @@ TEST_F(WindowCacheTest, WhatIsOutstandingWhenABreakerOpensIsNotForgotten) {
         rig.get(1, i * 64, 64, buffer.data());
         rig.flush(1, FlushKind::local);
     }
-    EXPECT_TRUE(rig.window.is_bypassed(1));
+    EXPECT_TRUE(rig.window.bypass().is_bypassed(1));
     const std::uint64_t flushes = rig.library_flushes;
     rig.flush(1);
     EXPECT_EQ(rig.library_flushes, flushes + 1) << "of the put";
@@ -106,27 +107,27 @@ TEST_F(WindowCacheTest, WhatIsOutstandingWhenABreakerOpensIsNotForgotten) {
 TEST_F(OpenBreakerTest, AFlushThatFailsCompletesNothing) {
     Buffer buffer(64);
     rig.get(1, 0, 64, buffer.data());
-    ASSERT_EQ(rig.window.try_flush(1, FlushKind::full), Served::bypass);
-    rig.window.bypass_flush(1, FlushKind::full, [] { return 1; });
-    EXPECT_EQ(rig.window.try_flush(1, FlushKind::full), Served::bypass);
-    rig.window.bypass_flush(1, FlushKind::full, [] { return 0; });
-    const Flush again = rig.window.flush(1, FlushKind::full);
+    ASSERT_EQ(rig.window.completions().try_flush(1, FlushKind::full), Served::bypass);
+    rig.window.completions().bypass_flush(1, FlushKind::full, [] { return 1; });
+    EXPECT_EQ(rig.window.completions().try_flush(1, FlushKind::full), Served::bypass);
+    rig.window.completions().bypass_flush(1, FlushKind::full, [] { return 0; });
+    const Flush again = rig.window.completions().flush(1, FlushKind::full);
     EXPECT_TRUE(again == Flush::elided || again == Flush::elided_progress);
 }
 
 TEST_F(OpenBreakerTest, ABypassedAtomicIsAnAcquireWhenItIsComplete) {
     rig.flush(1);
-    rig.window.count_read(1);
+    rig.window.updates().read_started(1);
     const std::uint64_t before = process_acquires(), flushes = rig.library_flushes;
-    ASSERT_TRUE(rig.window.bypass_update(1, true));
+    ASSERT_TRUE(rig.window.updates().bypass_update(1, true));
     EXPECT_EQ(process_acquires(), before);
     rig.flush(1);
     EXPECT_EQ(rig.library_flushes, flushes + 1);
     EXPECT_EQ(process_acquires(), before + 1);
     // One that only reads, and is complete only after the target is cached again.
-    rig.window.count_read(1, true);
+    rig.window.updates().read_started(1, true);
     Buffer buffer(8);
-    while (rig.window.try_bypass(1, 8)) {
+    while (rig.window.gets().try_bypass(1, 8)) {
     }
     EXPECT_EQ(rig.get(1, 8, 8, buffer.data()), 0);
     EXPECT_EQ(process_acquires(), before + 1);
@@ -146,11 +147,11 @@ TEST_F(UntriedTest, UpdatesAndTheirFlushesAreBypassed) {
     Buffer value(64, 0x55);
     rig.put(1, 0, 64, value.data());  // after one that was looked at
     const std::uint64_t flushes = rig.library_flushes, puts = counters().puts;
-    EXPECT_TRUE(rig.window.bypass_put(1));
-    EXPECT_TRUE(rig.window.bypass_update(1));
+    EXPECT_TRUE(rig.window.updates().bypass_put(1));
+    EXPECT_TRUE(rig.window.updates().bypass_update(1));
     EXPECT_EQ(counters().puts, puts + 2);
-    EXPECT_EQ(rig.window.try_flush(1, FlushKind::full), Served::bypass);
-    rig.window.bypass_flush(1, FlushKind::full, [] { return 0; });
+    EXPECT_EQ(rig.window.completions().try_flush(1, FlushKind::full), Served::bypass);
+    rig.window.completions().bypass_flush(1, FlushKind::full, [] { return 0; });
     rig.flush(1);
     EXPECT_EQ(rig.library_flushes, flushes) << "there is nothing outstanding";
 }
@@ -160,9 +161,9 @@ TEST_F(UntriedTest, TheFirstGetEndsThat) {
     rig.put(1, 0, 64, value.data());
     // It may overtake the put, and is not kept.
     rig.get(1, 0, 64, buffer.data());
-    EXPECT_FALSE(rig.window.bypass_put(1)) << "cached bytes have to take its values";
-    EXPECT_FALSE(rig.window.bypass_update(1));
-    EXPECT_EQ(rig.window.flush(1, FlushKind::local), Flush::needed);
+    EXPECT_FALSE(rig.window.updates().bypass_put(1)) << "cached bytes have to take its values";
+    EXPECT_FALSE(rig.window.updates().bypass_update(1));
+    EXPECT_EQ(rig.window.completions().flush(1, FlushKind::local), Flush::needed);
     rig.flush(1);
     EXPECT_FALSE(rig.hits(1, 0, 64, buffer.data()));
     EXPECT_EQ(fetched(1, 0, 64), value);
@@ -189,7 +190,7 @@ TEST_F(WindowCacheTest, PutsThatAreSentAloneAreTimedNowAndThen) {
     Buffer value(8, 0x55);
     int passed = 0;
     for (int i = 0; i < 10'000; ++i) {
-        if (rig.window.bypass_put(1))
+        if (rig.window.updates().bypass_put(1))
             ++passed;
         else
             rig.put(1, 0, 8, value.data());
@@ -208,13 +209,13 @@ TEST_F(OpenBreakerTest, GetsInSeveralRunsEndTheBackoffToo) {
     const auto get = [&] {
         const std::vector<ByteRun> runs{{4096, 32, reinterpret_cast<std::byte*>(buffer.data())},
                                         {8192, 32, reinterpret_cast<std::byte*>(buffer.data() + 32)}};
-        if (rig.window.try_bypass(1, 64)) {
+        if (rig.window.gets().try_bypass(1, 64)) {
             EXPECT_EQ(rig.start_get(1, runs), 0);
         } else {
             EXPECT_EQ(rig.get(1, runs), 0);
         }
         rig.flush(1);
-        return rig.window.is_bypassed(1);
+        return rig.window.bypass().is_bypassed(1);
     };
     int gets = 0;
     while (get() && gets < 100'000)
@@ -255,11 +256,11 @@ TEST_F(OpenBreakerTest, AFlushOfAllEntersTheLibraryForThem) {
 TEST_F(OpenBreakerTest, WhatWasBypassedIsCompletedAfterItResumes) {
     // The last gets of the backoff are untracked; the first flush after it must not be elided.
     for (int i = 0; i < 10'000'000; ++i) {
-        if (rig.window.try_bypass(1, 64)) continue;
+        if (rig.window.gets().try_bypass(1, 64)) continue;
         Buffer buffer(64, 0);
-        EXPECT_EQ(rig.window.try_get({1, 4096, 64, reinterpret_cast<std::byte*>(buffer.data())}),
+        EXPECT_EQ(rig.window.gets().try_get({1, 4096, 64, reinterpret_cast<std::byte*>(buffer.data())}),
                   Served::miss);
-        EXPECT_EQ(rig.window.flush(1, FlushKind::full), Flush::needed);
+        EXPECT_EQ(rig.window.completions().flush(1, FlushKind::full), Flush::needed);
         return;
     }
     FAIL() << "it never resumed";
@@ -269,15 +270,15 @@ TEST_F(OpenBreakerTest, UpdatesAreBypassedAndNothingOlderIsThereWhenItResumes) {
     const std::uint64_t puts = counters().puts;
     Buffer value(64, 0x3c);
     rig.put(1, 0, 64, value.data());
-    ASSERT_TRUE(rig.window.bypass_put(1));
-    ASSERT_TRUE(rig.window.bypass_update(1));
+    ASSERT_TRUE(rig.window.updates().bypass_put(1));
+    ASSERT_TRUE(rig.window.updates().bypass_update(1));
     EXPECT_EQ(counters().puts, puts + 3);
     const std::uint64_t flushes = rig.library_flushes;
     rig.flush_all();
     EXPECT_EQ(rig.library_flushes, flushes + 1) << "it may have to complete the put";
     rig.put(1, 64, 64, value.data());
     Buffer buffer(64, 0);
-    for (int i = 0; i < 10'000'000 && rig.window.try_bypass(1, 64); ++i) {
+    for (int i = 0; i < 10'000'000 && rig.window.gets().try_bypass(1, 64); ++i) {
     }
     rig.get(1, 0, 64, buffer.data());
     rig.flush(1);
@@ -287,7 +288,7 @@ TEST_F(OpenBreakerTest, UpdatesAreBypassedAndNothingOlderIsThereWhenItResumes) {
 
 TEST_F(OpenBreakerTest, WhatItHadIsThereWhenItResumes) {
     rig.memory[1][0] ^= 0xff;  // against the mode's rules: so the old byte shows where it came from
-    for (int i = 0; i < 10'000'000 && rig.window.try_bypass(1, 64); ++i) {
+    for (int i = 0; i < 10'000'000 && rig.window.gets().try_bypass(1, 64); ++i) {
     }
     const std::uint64_t messages = rig.messages;
     const Buffer kept = fetched(1, 0, 64);
@@ -298,25 +299,25 @@ TEST_F(OpenBreakerTest, WhatItHadIsThereWhenItResumes) {
 TEST_F(OpenBreakerTest, AFlushThatFoundItBypassedServesWhatAnotherThreadHasStarted) {
     Buffer passing(64), first(64, 0), second(64, 0);
     rig.get(1, 0, 64, passing.data());
-    ASSERT_EQ(rig.window.flush(1, FlushKind::full), Flush::needed_bypassed);
+    ASSERT_EQ(rig.window.completions().flush(1, FlushKind::full), Flush::needed_bypassed);
     // Before that flush enters the library, another thread's gets end the backoff; the last one waits.
     for (int i = 0; i < 10'000'000; ++i)
         if (rig.look(1, 4096, 64, passing.data()) != Served::bypass) break;
     rig.get(1, 4096, 64, passing.data());
     rig.get(1, 4096, 64, first.data());
     rig.get(1, 4096, 64, second.data());
-    const auto since = rig.window.now();
+    const auto since = rig.window.completions().now();
     rig.arrive(1);
-    rig.window.complete_bypassed_flush(1, since, FlushKind::full);
+    rig.window.completions().complete_bypassed_flush(1, since, FlushKind::full);
     rig.flush(1);
     EXPECT_EQ(first, bytes(1, 4096, 64));
     EXPECT_EQ(second, bytes(1, 4096, 64));
 }
 
 TEST(Bypass, WithSeveralThreadsLocksAreLookedAt) {
-    const Rig threads(Rig::settings(Mode::always_cache), 3, 4096, true);
-    EXPECT_FALSE(threads.window.is_lock_quick(1));
-    EXPECT_FALSE(threads.window.is_unlock_quick(1));
+    Rig threads(Rig::settings(Mode::always_cache), 3, 4096, true);
+    EXPECT_FALSE(threads.window.locks().is_lock_quick(1));
+    EXPECT_FALSE(threads.window.locks().is_unlock_quick(1));
 }
 
 TEST_F(WindowCacheTest, LargeRangesAreKeptAtTheirSecondGetWhenTheirCopyIsExpensive) {

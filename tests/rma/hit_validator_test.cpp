@@ -15,11 +15,11 @@ struct HitValidatorTest : WindowCacheTest {
     HitValidatorTest() {
         rig.call_site = {this, &reports};
         check_one_in(1);
-        rig.window.complete_all(rig.window.now(), FlushKind::full, 0, 0);
-        rig.window.set_stale_reporter([this](const StaleHit& stale) {
+        rig.window.completions().complete_all(rig.window.completions().now(), FlushKind::full, 0, 0);
+        rig.on_stale_hit = [this](const StaleHit& stale) {
             reports.push_back(stale);
             callers.assign(stale.call_site.begin(), stale.call_site.end());
-        });
+        };
     }
     void check_one_in(std::uint64_t hits) { change_setting(&Settings::check_hits, hits); }
     Buffer read(Rank target, std::size_t offset, std::size_t size) {
@@ -123,7 +123,7 @@ TEST_F(HitValidatorTest, AFailedFlushOrStartLosesNothing) {
     rig.flush(1);
     EXPECT_EQ(counters().checked_hits, 0u);
     read(1, 100, 8);
-    rig.window.complete(1, rig.window.now(), FlushKind::full, 1, 0);
+    rig.window.completions().complete(1, rig.window.completions().now(), FlushKind::full, 1, 0);
     EXPECT_EQ(counters().checked_hits, 0u);
     rig.flush(1);
     EXPECT_EQ(counters().stale_hits, 1u);
@@ -134,7 +134,7 @@ TEST(HitValidator, WithThreads) {
     settings.check_hits = 1;
     Rig rig(settings, 2, 4096, true);
     std::uint64_t reported = 0;
-    rig.window.set_stale_reporter([&](const StaleHit&) { ++reported; });
+    rig.on_stale_hit = [&](const StaleHit&) { ++reported; };
     Buffer to(8);
     rig.get(1, 0, 8, to.data());
     rig.flush(1);

@@ -24,7 +24,7 @@ struct LeadersTest : WindowCacheTest {
     LeadersTest() {
         change_setting(&Settings::read_ahead_bytes, 1024);
         rig.window.describe_memory(memory);
-        rig.window.complete_all(rig.window.now(), FlushKind::full, 0, 0);
+        rig.window.completions().complete_all(rig.window.completions().now(), FlushKind::full, 0, 0);
         fetched(1, 1100, 8);
         fetched(1, 2200, 8);
         rig.messages = 0;
@@ -33,7 +33,7 @@ struct LeadersTest : WindowCacheTest {
         EXPECT_EQ(rig.get(1, offset, to.size(), to.data(), request), 0);
         return rig.begun;
     }
-    void complete(RequestId request) { rig.window.complete_request(1, request, true); }
+    void complete(RequestId request) { rig.window.completions().complete_request(1, request, true); }
 
     Buffer first = Buffer(8), second = Buffer(8), third = Buffer(8);
 };
@@ -138,7 +138,7 @@ TEST_F(LeadersTest, ALeaderWhoseEndNobodySawHasArrived) {
     get(1200, first, 7);
     get(1300, second, 8);
     rig.arrive(1);
-    rig.window.abandon_request(1, 7);
+    rig.window.completions().abandon_request(1, 7);
     EXPECT_EQ(first, bytes(1, 1200, 8));
     EXPECT_EQ(second, bytes(1, 1300, 8));
     EXPECT_TRUE(rig.waiting.empty());
@@ -182,7 +182,7 @@ TEST(LeadersOfThreads, ThereAreNone) {
         rig.get(1, 1000 * request, 8, buffer.data(), request);
         EXPECT_EQ(rig.begun, Begun::started);
         rig.arrive(1);
-        rig.window.complete_request(1, request, true);
+        rig.window.completions().complete_request(1, request, true);
     }
     for (RequestId request = 4; request <= 5; ++request) {
         rig.get(1, 1000 + 100 * request, 8, buffer.data(), request);

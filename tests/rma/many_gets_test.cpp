@@ -68,7 +68,7 @@ TEST_F(ManyGetsTest, WithARequestEach) {
         rig.get(1, i * 16, 16, buffer.data() + i * 16, i + 1);
     rig.arrive(1);
     for (std::size_t i = 0; i < gets; ++i)
-        rig.window.complete_request(1, i + 1, true);
+        rig.window.completions().complete_request(1, i + 1, true);
     EXPECT_LE(allocated_bytes - before, gets * most_for_each);
     EXPECT_EQ(buffer, bytes(1, 0, gets * 16));
     for (std::size_t i = 0; i < gets; ++i)

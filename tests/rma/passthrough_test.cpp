@@ -20,36 +20,36 @@ using testing::WindowCacheTest;
 constexpr std::uint64_t all = std::numeric_limits<std::uint64_t>::max();
 
 TEST_F(OpenBreakerTest, TheBudgetIsTheShortestBackoff) {
-    const auto budget = rig.window.passthrough_budget();
+    const auto budget = rig.window.bypass().passthrough_budget();
     ASSERT_TRUE(budget) << "target 1 is bypassed, and nothing was read of the others";
     EXPECT_GT(*budget, 0u);
     fetched(1, 0, 64);
-    EXPECT_EQ(rig.window.passthrough_budget(), *budget - 1);
-    rig.window.after_passthrough(10);
-    EXPECT_EQ(rig.window.passthrough_budget(), *budget - 11);
-    rig.window.after_passthrough(all);
-    EXPECT_EQ(rig.window.passthrough_budget(), 0u);
+    EXPECT_EQ(rig.window.bypass().passthrough_budget(), *budget - 1);
+    rig.window.bypass().after_passthrough(10);
+    EXPECT_EQ(rig.window.bypass().passthrough_budget(), *budget - 11);
+    rig.window.bypass().after_passthrough(all);
+    EXPECT_EQ(rig.window.bypass().passthrough_budget(), 0u);
     fetched(2, 0, 64);
-    EXPECT_FALSE(rig.window.passthrough_budget()) << "target 2 is cached";
+    EXPECT_FALSE(rig.window.bypass().passthrough_budget()) << "target 2 is cached";
 }
 
 TEST_F(WindowCacheTest, NothingPassesThroughBeforeAnyBreakerIsOpen) {
     rig.flush_all();
-    EXPECT_FALSE(rig.window.passthrough_budget());
+    EXPECT_FALSE(rig.window.bypass().passthrough_budget());
     change_setting(&Settings::mode, Mode::off);
-    EXPECT_EQ(rig.window.passthrough_budget(), all);
+    EXPECT_EQ(rig.window.bypass().passthrough_budget(), all);
 }
 
 TEST_F(WindowCacheTest, HeldBreakersHaveNoEnd) {
     change_setting(&Settings::bypass, Bypass::always);
-    EXPECT_FALSE(rig.window.passthrough_budget()) << "each call is to be looked at";
+    EXPECT_FALSE(rig.window.bypass().passthrough_budget()) << "each call is to be looked at";
     change_setting(&Settings::bypass, Bypass::passthrough);
-    EXPECT_EQ(rig.window.passthrough_budget(), all);
+    EXPECT_EQ(rig.window.bypass().passthrough_budget(), all);
 }
 
 TEST_F(OpenBreakerTest, AfterwardsEverythingCountsAsOutstanding) {
     rig.flush_all();
-    rig.window.after_passthrough(1);
+    rig.window.bypass().after_passthrough(1);
     for (const Rank target : {1, 2}) {
         const std::uint64_t flushes = rig.library_flushes, acquires = process_acquires();
         rig.flush(target, FlushKind::local);
@@ -64,7 +64,7 @@ TEST_F(OpenBreakerTest, AfterwardsEverythingCountsAsOutstanding) {
 
 TEST_F(OpenBreakerTest, NothingOlderIsThereAfterwards) {
     std::fill_n(rig.memory[1].begin(), 64, 0x3c);  // a put of this process that went straight to the library
-    rig.window.after_passthrough(all);
+    rig.window.bypass().after_passthrough(all);
     EXPECT_EQ(fetched(1, 0, 64), Buffer(64, 0x3c));
     EXPECT_EQ(fetched(1, 0, 64), Buffer(64, 0x3c));
 }
@@ -72,14 +72,14 @@ TEST_F(OpenBreakerTest, NothingOlderIsThereAfterwards) {
 TEST_F(WindowCacheTest, OfAWindowThatIsOffTheNextCompletionIsSeen) {
     change_setting(&Settings::mode, Mode::off);
     rig.flush_all();
-    EXPECT_FALSE(rig.window.must_see_completions());
-    rig.window.after_passthrough(1);
-    ASSERT_TRUE(rig.window.must_see_completions()) << "an atomic may be outstanding";
+    EXPECT_FALSE(rig.window.completions().must_be_seen());
+    rig.window.bypass().after_passthrough(1);
+    ASSERT_TRUE(rig.window.completions().must_be_seen()) << "an atomic may be outstanding";
     const std::uint64_t acquires = process_acquires();
     for (const Rank target : {0, 1, 2})
         rig.flush(target);
     EXPECT_GT(process_acquires(), acquires);
-    EXPECT_FALSE(rig.window.must_see_completions());
+    EXPECT_FALSE(rig.window.completions().must_be_seen());
 }
 
 }  // namespace

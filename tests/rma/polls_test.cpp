@@ -162,7 +162,7 @@ TEST_P(PassthroughPollsTest, WhatNobodySawMayHaveBeenAPoll) {
     to = {};  // its flush goes unseen, and its memory is gone
     to.shrink_to_fit();
     const std::uint64_t before = process_acquires();
-    rig.window.after_passthrough(1);
+    rig.window.bypass().after_passthrough(1);
     EXPECT_GT(process_acquires(), before);
     rig.flush(1);
 }
@@ -179,13 +179,13 @@ struct OffWindowTest : ::testing::TestWithParam<bool> {
     void get(Buffer& to, RequestId request = 0) {
         const ByteRun run{flag, to.size(), reinterpret_cast<std::byte*>(to.data())};
         ASSERT_EQ(off.start_get(1, {&run, 1}), 0);
-        off.window.record_bypassed_get({1, flag, to.size(), run.origin, request});
-        if (request != 0) off.window.note_late(1, run);
+        off.window.gets().record_bypassed_get({1, flag, to.size(), run.origin, request});
+        if (request != 0) off.window.gets().note_late(1, run);
     }
     void flush_all() {
-        EXPECT_TRUE(off.window.gets_under_way());
+        EXPECT_TRUE(off.window.completions().gets_under_way());
         off.flush_all();
-        EXPECT_FALSE(off.window.gets_under_way());
+        EXPECT_FALSE(off.window.completions().gets_under_way());
     }
     Rig off;
 };
@@ -207,7 +207,7 @@ TEST_P(OffWindowTest, AFlushReleasesOriginsThatMayBeLate) {
     Buffer to(8);
     get(to, 1);
     EXPECT_EQ(origins_of_process.windows.empty(), GetParam()) << "with threads each window knows its own";
-    off.window.bypassed_request_completed(1);
+    off.window.completions().complete_bypassed_request(1);
     flush_all();
     EXPECT_TRUE(origins_of_process.windows.empty());
 }

@@ -45,7 +45,7 @@ double speed_up(const Program& program, std::uint64_t read_ahead_bytes) {
     settings.read_ahead_bytes = read_ahead_bytes;
     Rig rig(settings, 2, program.memory_bytes);
     rig.window.describe_memory(std::vector<TargetMemory>(2, {.extent_bytes = program.memory_bytes}));
-    rig.window.complete_all(rig.window.now(), FlushKind::full, 0, 0);
+    rig.window.completions().complete_all(rig.window.completions().now(), FlushKind::full, 0, 0);
     std::vector<unsigned char> to(mebibyte);
     std::uint64_t plain_ns = 0;
     const std::uint64_t begin_ns = clock.now;

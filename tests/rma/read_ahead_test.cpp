@@ -19,7 +19,7 @@ struct ReadAheadTest : WindowCacheTest {
         change_setting(&Settings::read_ahead_bytes, 1024);
         rig.window.describe_memory(std::array<TargetMemory, 3>{
             {{.extent_bytes = 10000}, {.extent_bytes = 10000}, {.extent_bytes = 10000}}});
-        rig.window.complete_all(rig.window.now(), FlushKind::full, 0, 0);
+        rig.window.completions().complete_all(rig.window.completions().now(), FlushKind::full, 0, 0);
     }
 };
 struct ReadAheadInUserDefinedTest : ReadAheadTest {

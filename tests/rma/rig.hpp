@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <span>
 #include <vector>
@@ -27,14 +28,13 @@ class PutWhole final : public PutStarter {
     std::span<const ByteRun> whole_;
 };
 
-class Rig : public WindowTransfers {
+class Rig : public WindowTransfers, public WindowListener {
   public:
     Rig(const Settings& settings, Rank ranks, std::size_t bytes_per_rank, bool threaded = false)
-        : window(settings, ranks, 0, threaded, *this), memory(static_cast<std::size_t>(ranks)) {
+        : window(settings, ranks, 0, threaded, *this, *this), memory(static_cast<std::size_t>(ranks)) {
         for (auto& m : memory)
             m.resize(bytes_per_rank);
-        window.change_epochs([](EpochTracker& epochs) { epochs.set_all(Epoch::passive); });
-        window.set_arrival_reporter([this](RequestId request) { waiting.erase(request); });
+        window.locks().change_epochs([](EpochTracker& epochs) { epochs.set_all(Epoch::passive); });
     }
 
     static Settings settings(Mode mode) {
@@ -54,13 +54,13 @@ class Rig : public WindowTransfers {
             const Served served = look(target, runs[0].offset, runs[0].size, runs[0].origin);
             if (served == Served::hit) begun = Begun::served;
             if (served == Served::hit) {
-                if (request == 0 && window.check_is_due())
-                    window.check(target, runs[0].offset, {runs[0].origin, runs[0].size}, call_site);
+                if (request == 0 && window.gets().is_check_due())
+                    window.gets().check(target, runs[0].offset, {runs[0].origin, runs[0].size}, call_site);
                 return 0;
             }
             if (served == Served::bypass) {
                 const int result = start_get(target, runs);
-                if (result == 0) window.record_bypassed_get(range_get_of(target, runs[0]));
+                if (result == 0) window.gets().record_bypassed_get(range_get_of(target, runs[0]));
                 return result;
             }
         }
@@ -68,8 +68,8 @@ class Rig : public WindowTransfers {
         for (const ByteRun& p : runs)
             size += p.size;
         Starter starter(*this, target, runs, request);
-        const int result = window.get({target, runs, size, request}, starter, begun);
-        if (begun == Begun::leader) leaders[window.now()] = request;
+        const int result = window.gets().get({target, runs, size, request}, starter, begun);
+        if (begun == Begun::leader) leaders[window.completions().now()] = request;
         return result;
     }
     int get(Rank target, std::uint64_t offset, std::uint64_t size, void* origin, RequestId request = 0) {
@@ -84,15 +84,15 @@ class Rig : public WindowTransfers {
     /// As a front end does it when the program waits for a request: what it waits for arrives first.
     void finish(Rank target, RequestId request) {
         if (const auto awaited = waiting.find(request); awaited != waiting.end())
-            window.complete_request(target, leaders.at(awaited->second), true);
-        window.complete_request(target, request, true);
+            window.completions().complete_request(target, leaders.at(awaited->second), true);
+        window.completions().complete_request(target, request, true);
     }
     /// Or frees it: at once, where others wait for it or it waits itself.
     void free(Rank target, RequestId request) {
         if (leads(request) || waiting.contains(request))
             finish(target, request);
         else
-            window.complete_request(target, request, false);
+            window.completions().complete_request(target, request, false);
     }
     /// Whether the request is one of a leader.
     bool leads(RequestId request) const {
@@ -105,42 +105,45 @@ class Rig : public WindowTransfers {
     }
     /// The fast path.
     Served try_get(Rank target, std::uint64_t offset, std::uint64_t size, void* origin) {
-        const std::byte* const data = window.find({target, offset, size, static_cast<std::byte*>(origin)});
+        const std::byte* const data =
+            window.gets().find({target, offset, size, static_cast<std::byte*>(origin)});
         if (data == nullptr) return Served::miss;
         std::memcpy(origin, data, size);
         return Served::hit;
     }
     Served look(Rank target, std::uint64_t offset, std::uint64_t size, void* origin) {
-        if (window.is_bypassed(target) && window.try_bypass(target, size)) return Served::bypass;
+        if (window.bypass().is_bypassed(target) && window.gets().try_bypass(target, size))
+            return Served::bypass;
         if (try_get(target, offset, size, origin) == Served::hit) return Served::hit;
-        return window.try_get({target, offset, size, static_cast<std::byte*>(origin)});
+        return window.gets().try_get({target, offset, size, static_cast<std::byte*>(origin)});
     }
 
     /// As a front end does it: combined at once, or the engine's general way.
     int put(Rank target, std::span<const ByteRun> runs, bool* started = nullptr) {
         if (started != nullptr) *started = false;
         const ByteRun& first = runs.front();
-        if (runs.size() == 1 && window.bypass_put(target)) {
+        if (runs.size() == 1 && window.updates().bypass_put(target)) {
             if (started != nullptr) *started = true;
             return start_put(target, runs);
         }
-        if (runs.size() == 1 && window.try_combine(target, first.offset, first.size, first.origin)) return 0;
+        if (runs.size() == 1 && window.updates().try_combine(target, first.offset, first.size, first.origin))
+            return 0;
         PutWhole starter(*this, target, runs);
-        return window.put(target, runs, starter, true, started);
+        return window.updates().put(target, runs, starter, true, started);
     }
     int put(Rank target, std::uint64_t offset, std::uint64_t size, void* origin, bool* started = nullptr) {
         const ByteRun run{offset, size, static_cast<std::byte*>(origin)};
         return put(target, {&run, 1}, started);
     }
     /// Before what has to come after them.
-    int send_combined(Rank target) { return window.send_combined(target); }
+    int send_combined(Rank target) { return window.updates().send_combined(target); }
 
     void flush(Rank target, FlushKind kind = FlushKind::full) {
-        switch (window.try_flush(target, kind)) {
+        switch (window.completions().try_flush(target, kind)) {
             case Served::hit:
                 return;
             case Served::bypass:
-                window.bypass_flush(target, kind, [&] {
+                window.completions().bypass_flush(target, kind, [&] {
                     ++library_flushes;
                     arrive(target);
                     if (kind == FlushKind::full) land(target);
@@ -150,28 +153,28 @@ class Rig : public WindowTransfers {
             default:
                 break;
         }
-        const Flush flush = window.flush(target, kind);
+        const Flush flush = window.completions().flush(target, kind);
         if (flush == Flush::elided || flush == Flush::elided_progress) return;
         ++library_flushes;
-        const auto since = window.now();
-        if (kind == FlushKind::full && !keeps_puts) window.send_combined(target);
+        const auto since = window.completions().now();
+        if (kind == FlushKind::full && !keeps_puts) window.updates().send_combined(target);
         arrive(target);
         if (kind == FlushKind::full) land(target);
         if (flush == Flush::needed_bypassed)
-            window.complete_bypassed_flush(target, since, kind);
+            window.completions().complete_bypassed_flush(target, since, kind);
         else
-            window.complete(target, since, kind, 0, network_ticks);
+            window.completions().complete(target, since, kind, 0, network_ticks);
     }
     void flush_all(FlushKind kind = FlushKind::full) {
-        if (window.flush_all(kind) != Flush::needed) return;
+        if (window.completions().flush_all(kind) != Flush::needed) return;
         ++library_flushes;
-        const auto since = window.now();
-        if (kind == FlushKind::full && !keeps_puts) window.send_combined(WindowCache::all_targets);
+        const auto since = window.completions().now();
+        if (kind == FlushKind::full && !keeps_puts) window.updates().send_combined(all_targets);
         for (Rank t = 0; t < window.ranks(); ++t) {
             arrive(t);
             if (kind == FlushKind::full) land(t);
         }
-        window.complete_all(since, kind, 0, 0);
+        window.completions().complete_all(since, kind, 0, 0);
     }
 
     /// The bytes of what was started come in.
@@ -219,6 +222,10 @@ class Rig : public WindowTransfers {
         return 0;
     }
     void progress() override {}
+    void arrived(RequestId request) noexcept override { waiting.erase(request); }
+    void stale_hit(const StaleHit& stale) noexcept override {
+        if (on_stale_hit) on_stale_hit(stale);
+    }
 
     struct Transfer {
         Rank target;
@@ -238,7 +245,8 @@ class Rig : public WindowTransfers {
     std::vector<std::vector<unsigned char>> memory;
     std::vector<Transfer> transfers;
     std::vector<Put> puts;
-    std::vector<void*> call_site;   ///< of hits that are checked
+    std::vector<void*> call_site;  ///< of hits that are checked
+    std::function<void(const StaleHit&)> on_stale_hit;
     bool delivers_at_once = false;  ///< as many libraries do on one node
     bool late_puts = false;         ///< they land when they are flushed: gets overtake them
     bool keeps_puts = false;        ///< a faulty front end: flushes do not send what is combined

@@ -38,7 +38,7 @@ class Starter final : public GetStarter {
 };
 
 /// What is put is what is there already.
-class Network final : public WindowTransfers {
+class Network final : public WindowTransfers, public WindowListener {
   public:
     explicit Network(const std::vector<unsigned char>& memory) : memory_(memory) {}
     int start_get(Rank, std::span<const ByteRun> runs) override {
@@ -78,42 +78,42 @@ struct Program {
             const ByteRun run{offset, size, reinterpret_cast<std::byte*>(buffer.data())};
             const auto target = static_cast<Rank>(1 + random() % 2);
             const RangeGet get{target, offset, size, run.origin};
-            if (window.try_get(get) != Served::hit) {
+            if (window.gets().try_get(get) != Served::hit) {
                 Starter starter(memory, {&run, 1});
                 Begun begun{};
-                ASSERT_EQ(window.get({target, {&run, 1}, size, 0}, starter, begun), 0);
+                ASSERT_EQ(window.gets().get({target, {&run, 1}, size, 0}, starter, begun), 0);
             }
             gets.fetch_add(1, std::memory_order_relaxed);
             complete(target, random());
             ASSERT_EQ(std::memcmp(buffer.data(), memory.data() + offset, size), 0) << "seed " << seed;
             if (random() % 4 == 0 && !read_only) {
                 testing::PutWhole starter(network, target, {&run, 1});
-                ASSERT_EQ(window.put(target, {&run, 1}, starter, true), 0);
+                ASSERT_EQ(window.updates().put(target, {&run, 1}, starter, true), 0);
             }
             if (random() % 64 == 0 && !read_only) {
-                ASSERT_EQ(window.send_combined(target), 0);
-                window.forget(target, {&run, 1});
+                ASSERT_EQ(window.updates().send_combined(target), 0);
+                window.updates().update_started(target, {&run, 1});
             }
             if (random() % 128 == 0) window.acquire();
             if (random() % 256 == 0) window.counters();
-            if (random() % 16 == 0) window.request_served();
+            if (random() % 16 == 0) window.progress().request_served();
         }
     }
 
     void complete(Rank target, std::uint64_t choice) const {
         if (choice % 4 == 0) {
-            if (window.flush_all(FlushKind::full) != Flush::needed) return;
-            const Moment since = window.now();
-            ASSERT_EQ(window.send_combined(WindowCache::all_targets), 0);
-            window.complete_all(since, FlushKind::full, 0, 0);
+            if (window.completions().flush_all(FlushKind::full) != Flush::needed) return;
+            const Moment since = window.completions().now();
+            ASSERT_EQ(window.updates().send_combined(all_targets), 0);
+            window.completions().complete_all(since, FlushKind::full, 0, 0);
         } else {
-            const Flush flush = window.flush(target, FlushKind::full);
+            const Flush flush = window.completions().flush(target, FlushKind::full);
             if (choice % 8 == 1) std::this_thread::yield();  // to what others start meanwhile
-            const Moment since = window.now();
-            ASSERT_EQ(window.send_combined(target), 0);
-            if (flush == Flush::needed) window.complete(target, since, FlushKind::full, 0, 0);
+            const Moment since = window.completions().now();
+            ASSERT_EQ(window.updates().send_combined(target), 0);
+            if (flush == Flush::needed) window.completions().complete(target, since, FlushKind::full, 0, 0);
             if (flush == Flush::needed_bypassed)
-                window.complete_bypassed_flush(target, since, FlushKind::full);
+                window.completions().complete_bypassed_flush(target, since, FlushKind::full);
         }
     }
 };
@@ -136,8 +136,8 @@ RangeCacheCounters run(const Settings& settings, bool read_only) {
     for (auto& b : memory)
         b = static_cast<unsigned char>(random());
     Network network(memory);
-    WindowCache window(settings, 3, 0, true, network);
-    window.change_epochs([](EpochTracker& epochs) { epochs.set_all(Epoch::passive); });
+    WindowCache window(settings, 3, 0, true, network, network);
+    window.locks().change_epochs([](EpochTracker& epochs) { epochs.set_all(Epoch::passive); });
     window.describe_memory(std::array<TargetMemory, 3>{
         {{.extent_bytes = memory_bytes}, {.extent_bytes = memory_bytes}, {.extent_bytes = memory_bytes}}});
     std::atomic<std::uint64_t> gets{0};

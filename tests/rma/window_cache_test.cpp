@@ -81,7 +81,7 @@ TEST_F(WindowCacheTest, NeighboursThatAreWantedTogetherBecomeOneEntry) {
     Buffer buffer(100);
     auto* const to = buffer.data();
     EXPECT_EQ(rig.try_get(1, 105, 95, to), Served::miss) << "two entries";
-    EXPECT_EQ(rig.window.try_get({1, 105, 95, reinterpret_cast<std::byte*>(to)}), Served::hit);
+    EXPECT_EQ(rig.window.gets().try_get({1, 105, 95, reinterpret_cast<std::byte*>(to)}), Served::hit);
     EXPECT_EQ(Buffer(to, to + 95), bytes(1, 105, 95));
     EXPECT_EQ(rig.try_get(1, 100, 100, to), Served::hit) << "one entry";
     EXPECT_EQ(buffer, bytes(1, 100, 100));
@@ -90,7 +90,7 @@ TEST_F(WindowCacheTest, NeighboursThatAreWantedTogetherBecomeOneEntry) {
     fetched(1, 200, 100);
     for (int i = 0; i < 2; ++i) {
         EXPECT_EQ(rig.try_get(1, 190, 20, to), Served::miss);
-        EXPECT_EQ(rig.window.try_get({1, 190, 20, reinterpret_cast<std::byte*>(to)}), Served::hit);
+        EXPECT_EQ(rig.window.gets().try_get({1, 190, 20, reinterpret_cast<std::byte*>(to)}), Served::hit);
         EXPECT_EQ(Buffer(to, to + 20), bytes(1, 190, 20));
     }
     EXPECT_EQ(rig.messages, 3u);
@@ -179,13 +179,13 @@ TEST_F(WindowCacheTest, AccumulatesMakeTheCacheForget) {
     fetched(1, 0, 64);
     rig.memory[1][10] ^= 0xff;
     const ByteRun run{8, 8, nullptr};
-    rig.window.forget(1, {&run, 1});
+    rig.window.updates().update_started(1, {&run, 1});
     rig.flush(1);
     EXPECT_EQ(fetched(1, 0, 64), bytes(1, 0, 64));
 
     fetched(1, 1000, 64);
     rig.memory[1][1010] ^= 0xff;
-    rig.window.forget(1, {});
+    rig.window.updates().update_started(1, {});
     rig.flush(1);
     EXPECT_EQ(fetched(1, 1000, 64), bytes(1, 1000, 64))
         << "an unknown layout makes it forget the whole target";
@@ -204,7 +204,7 @@ TEST_F(WindowCacheTest, FailedStartReportsItsStatusAndKeepsNothing) {
 TEST_F(WindowCacheTest, FailedCompletionKeepsNothing) {
     Buffer buffer(64, 1);
     rig.get(1, 0, 64, buffer.data());
-    rig.window.complete(1, rig.window.now(), FlushKind::full, 5, 0);
+    rig.window.completions().complete(1, rig.window.completions().now(), FlushKind::full, 5, 0);
     EXPECT_EQ(fetched(1, 0, 64), bytes(1, 0, 64)) << "a get whose completion failed must not become a hit";
 }
 
@@ -213,7 +213,8 @@ TEST_F(WindowCacheTest, AFailedCompletionLeavesGetsToALaterOne) {
     rig.get(1, 0, 64, first.data());
     rig.get(1, 16, 16, second.data());
     EXPECT_EQ(rig.messages, 1u) << "the second waits for the first";
-    rig.window.complete(1, rig.window.now(), FlushKind::full, 5, 0);  // a flush that the library refuses
+    rig.window.completions().complete(1, rig.window.completions().now(), FlushKind::full, 5,
+                                      0);  // a flush that the library refuses
     rig.flush(1);
     EXPECT_EQ(first, bytes(1, 0, 64));
     EXPECT_EQ(second, bytes(1, 16, 16));
@@ -222,37 +223,38 @@ TEST_F(WindowCacheTest, AFailedCompletionLeavesGetsToALaterOne) {
 
 TEST_F(WindowCacheTest, NoHitOutsideAnEpoch) {
     fetched(1, 0, 64);
-    rig.window.change_epochs([](EpochTracker& epochs) { epochs.set_all(Epoch::none); });
+    rig.window.locks().change_epochs([](EpochTracker& epochs) { epochs.set_all(Epoch::none); });
     Buffer buffer(64);
     EXPECT_FALSE(rig.hits(1, 0, 64, buffer.data()));
-    EXPECT_EQ(rig.window.flush(1, FlushKind::full), Flush::needed) << "the library has an error to report";
-    rig.window.change_epochs([](EpochTracker& epochs) { epochs.set(1, Epoch::passive); });
+    EXPECT_EQ(rig.window.completions().flush(1, FlushKind::full), Flush::needed)
+        << "the library has an error to report";
+    rig.window.locks().change_epochs([](EpochTracker& epochs) { epochs.set(1, Epoch::passive); });
     EXPECT_TRUE(rig.hits(1, 0, 64, buffer.data()));
 }
 
 TEST_F(WindowCacheTest, InActiveEpochsFlushesAreTheLibrarysToRefuse) {
     fetched(1, 0, 64);
     Buffer buffer(64);
-    rig.window.change_epochs([](EpochTracker& epochs) { epochs.set_all(Epoch::none); });
-    rig.window.change_epochs([](EpochTracker& epochs) { epochs.start({1}); });
+    rig.window.locks().change_epochs([](EpochTracker& epochs) { epochs.set_all(Epoch::none); });
+    rig.window.locks().change_epochs([](EpochTracker& epochs) { epochs.start({1}); });
     EXPECT_TRUE(rig.hits(1, 0, 64, buffer.data()));
-    EXPECT_EQ(rig.window.flush(1, FlushKind::full), Flush::needed);
-    EXPECT_EQ(rig.window.flush_all(FlushKind::full), Flush::needed);
+    EXPECT_EQ(rig.window.completions().flush(1, FlushKind::full), Flush::needed);
+    EXPECT_EQ(rig.window.completions().flush_all(FlushKind::full), Flush::needed);
     EXPECT_FALSE(rig.hits(2, 0, 64, buffer.data())) << "not in the group";
-    rig.window.change_epochs([](EpochTracker& epochs) { epochs.complete(); });
+    rig.window.locks().change_epochs([](EpochTracker& epochs) { epochs.complete(); });
     EXPECT_FALSE(rig.hits(1, 0, 64, buffer.data()));
 }
 
 TEST_F(WindowCacheTest, AFencesEpochBeginsWithAnAccessThatTheLibrarySees) {
     fetched(1, 0, 64);
     Buffer buffer(64);
-    rig.window.change_epochs([](EpochTracker& epochs) { epochs.fence(); });
+    rig.window.locks().change_epochs([](EpochTracker& epochs) { epochs.fence(); });
     EXPECT_FALSE(rig.hits(1, 0, 64, buffer.data()));
     fetched(1, 0, 64);
     EXPECT_TRUE(rig.hits(1, 0, 64, buffer.data()));
-    rig.window.change_epochs([](EpochTracker& epochs) { epochs.fence(); });
-    rig.window.change_epochs([](EpochTracker& epochs) { epochs.set(1, Epoch::passive); });
-    rig.window.change_epochs([](EpochTracker& epochs) { epochs.set(1, Epoch::none); });
+    rig.window.locks().change_epochs([](EpochTracker& epochs) { epochs.fence(); });
+    rig.window.locks().change_epochs([](EpochTracker& epochs) { epochs.set(1, Epoch::passive); });
+    rig.window.locks().change_epochs([](EpochTracker& epochs) { epochs.set(1, Epoch::none); });
     fetched(1, 512, 64);
     EXPECT_FALSE(rig.hits(1, 0, 64, buffer.data())) << "after a lock there is no fence's epoch";
 }
@@ -284,7 +286,7 @@ TEST_F(WindowCacheTest, RequestCommitsWhenItCompletes) {
     rig.get(1, 0, 64, buffer.data(), 7);
     EXPECT_EQ(rig.begun, Begun::started);
     rig.arrive(1);
-    rig.window.complete_request(1, 7, true);
+    rig.window.completions().complete_request(1, 7, true);
     std::fill(buffer.begin(), buffer.end(), 0);
     rig.get(1, 0, 64, buffer.data(), 8);
     EXPECT_EQ(rig.begun, Begun::served);
@@ -298,8 +300,8 @@ TEST_F(WindowCacheTest, RequestDoesNotWaitForWhatComesToTheProgram) {
     EXPECT_EQ(rig.begun, Begun::started) << "its request has to complete on its own";
     EXPECT_EQ(rig.messages, 2u);
     rig.arrive(1);
-    rig.window.complete_request(1, 8, true);
-    rig.window.complete_request(1, 7, true);
+    rig.window.completions().complete_request(1, 8, true);
+    rig.window.completions().complete_request(1, 7, true);
     EXPECT_EQ(second, bytes(1, 0, 64));
 }
 
@@ -309,7 +311,7 @@ TEST_F(WindowCacheTest, WhoWaitsForARequestIsServedBeforeItsBufferIsReused) {
     rig.get(1, 0, 64, second.data());
     EXPECT_EQ(rig.messages, 1u);
     rig.arrive(1);
-    rig.window.complete_request(1, 7, true);
+    rig.window.completions().complete_request(1, 7, true);
     std::fill(first.begin(), first.end(), 0);
     rig.flush(1);
     EXPECT_EQ(second, bytes(1, 0, 64));
@@ -318,7 +320,7 @@ TEST_F(WindowCacheTest, WhoWaitsForARequestIsServedBeforeItsBufferIsReused) {
 TEST_F(WindowCacheTest, FreedRequestIsCompletedByAFlush) {
     Buffer buffer(64);
     rig.get(1, 0, 64, buffer.data(), 7);
-    rig.window.complete_request(1, 7, false);
+    rig.window.completions().complete_request(1, 7, false);
     rig.flush(1);
     EXPECT_EQ(fetched(1, 0, 64), bytes(1, 0, 64));
     EXPECT_EQ(rig.messages, 1u);
@@ -327,7 +329,7 @@ TEST_F(WindowCacheTest, FreedRequestIsCompletedByAFlush) {
 TEST_F(WindowCacheTest, AbandonedRequestIsNotKept) {
     Buffer buffer(64);
     rig.get(1, 0, 64, buffer.data(), 7);
-    rig.window.abandon_request(1, 7);
+    rig.window.completions().abandon_request(1, 7);
     rig.arrive(1);
     std::fill(buffer.begin(), buffer.end(), 0);  // the program waited for it, unseen
     rig.flush(1);
@@ -383,7 +385,7 @@ TEST_F(WindowCacheTest, ChangedSettingsForgetAndApply) {
     rig.memory[1][0] ^= 0xff;
     EXPECT_EQ(fetched(1, 0, 64), bytes(1, 0, 64));
     change_setting(&Settings::mode, Mode::always_cache);
-    EXPECT_EQ(rig.window.flush(1, FlushKind::full), Flush::needed_bypassed)
+    EXPECT_EQ(rig.window.completions().flush(1, FlushKind::full), Flush::needed_bypassed)
         << "what happened while the mode was off was not counted";
     EXPECT_EQ(fetched(1, 0, 64), bytes(1, 0, 64));
     EXPECT_EQ(fetched(1, 0, 64), bytes(1, 0, 64));
@@ -427,7 +429,7 @@ TEST_F(TransparentWindowTest, ACompletedRequestEndsTheSharing) {
     Buffer a(64), b(8), c(64);
     rig.get(1, 0, 64, a.data());
     rig.get(1, 512, 8, b.data(), 3);
-    rig.window.complete_request(1, 3, true);
+    rig.window.completions().complete_request(1, 3, true);
     // The program may have learned from the request that bytes 0..64 have changed.
     rig.get(1, 0, 64, c.data());
     EXPECT_EQ(rig.messages, 3u);

@@ -149,7 +149,7 @@ TEST_F(WriteCombinerTest, WhatTheLibraryMayRefuseGoesToIt) {
     EXPECT_TRUE(started);
     EXPECT_EQ(rig.put(1, ~std::uint64_t{0} - 3, 8, bytes.data(), &started), 5);
     EXPECT_EQ(rig.put(1, 0, 8, nullptr, &started), 5);
-    rig.window.change_epochs([](EpochTracker& epochs) { epochs.set_all(Epoch::none); });
+    rig.window.locks().change_epochs([](EpochTracker& epochs) { epochs.set_all(Epoch::none); });
     EXPECT_EQ(rig.put(1, 0, 8, bytes.data(), &started), 5);  // outside of an epoch
     EXPECT_EQ(counted(&RangeCacheCounters::puts_combined), 1u);
 }
@@ -206,7 +206,7 @@ TEST_F(SmallWriteCombinerTest, WhenThereIsNoRoomTheyLeaveEarlier) {
 }
 
 TEST_F(SmallWriteCombinerTest, WhereNothingCanBeFlushedTheRestGoesAlone) {
-    rig.window.change_epochs([](EpochTracker& epochs) { epochs.set_all(Epoch::active); });
+    rig.window.locks().change_epochs([](EpochTracker& epochs) { epochs.set_all(Epoch::active); });
     std::uint64_t alone = 0;
     for (std::uint64_t i = 0; i < 4096; ++i)
         alone += put(1, 8 * ((i * 509) % 4096), 8) ? 1 : 0;

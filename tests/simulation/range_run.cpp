@@ -112,7 +112,8 @@ class RangeRun {
             case Kind::flush_all:
                 return flush_all(dice_.one_in(2) ? FlushKind::local : FlushKind::full);
             case Kind::flush_fails:
-                return rig_.window.complete(op.target, rig_.window.now(), FlushKind::full, 1, 0);
+                return rig_.window.completions().complete(op.target, rig_.window.completions().now(),
+                                                          FlushKind::full, 1, 0);
             case Kind::arrive:
                 return rig_.arrive(op.target);
             case Kind::put:
@@ -213,7 +214,7 @@ class RangeRun {
         if (op.kind == Kind::free_request || rig_.waiting.contains(access.request))
             rig_.free(access.target, access.request);
         else
-            rig_.window.abandon_request(access.target, access.request);
+            rig_.window.completions().abandon_request(access.target, access.request);
         if (arrives) return finish(which);
         access.request = 0;
     }
@@ -260,7 +261,8 @@ class RangeRun {
         const std::uint64_t flushes = rig_.library_flushes;
         rig_.flush(target, kind);
         if (fault_ == Fault::one_flush_for_all) {
-            if (rig_.library_flushes != flushes) rig_.window.complete_all(rig_.window.now(), kind, 0, 0);
+            if (rig_.library_flushes != flushes)
+                rig_.window.completions().complete_all(rig_.window.completions().now(), kind, 0, 0);
             rig_.arrive(target);
         }
         completed(target, kind);
@@ -327,8 +329,8 @@ class RangeRun {
         const ByteRun run{op.offset, op.size_bytes, nullptr};
         // It completes locally at once, after earlier puts.
         if (rig_.send_combined(op.target) != 0) fail("puts fail on a network that works", op.id);
-        if (fault_ != Fault::unseen_accumulates && !rig_.window.bypass_update(op.target))
-            rig_.window.forget(op.target, {&run, 1});
+        if (fault_ != Fault::unseen_accumulates && !rig_.window.updates().bypass_update(op.target))
+            rig_.window.updates().update_started(op.target, {&run, 1});
         ++puts_;
         updates_of(op.target).push_back({op.id, op.range(), {}});
     }
@@ -349,7 +351,7 @@ class RangeRun {
     /// By a message, or by a fetching atomic.
     void synchronise(Rank target) {
         if (!dice_.one_in(4)) return acquire_process();
-        rig_.window.count_read(target, true);
+        rig_.window.updates().read_started(target, true);
         flush(target, dice_.one_in(2) ? FlushKind::local : FlushKind::full);
     }
     /// Polls a flag that is set after another change: the poll that sees it is an acquire.
@@ -398,16 +400,16 @@ class RangeRun {
     void lock(const RangeOp& op) {
         flush_all(FlushKind::full);
         set_epochs([](EpochTracker& epochs) { epochs.set_all(Epoch::none); });
-        const bool waits = rig_.window.lock_may_wait(op.target, true);
+        const bool waits = rig_.window.locks().lock_may_wait(op.target, true);
         if (!waits) set_epochs([&](EpochTracker& epochs) { epochs.set(op.target, Epoch::passive); });
         const std::uint64_t messages = rig_.messages;
         get(op);
         if (waits && rig_.messages == messages) {
-            rig_.window.elide_lock(op.target);
+            rig_.window.locks().elide_lock(op.target);
         } else {
-            const Moment since = rig_.window.now();
+            const Moment since = rig_.window.completions().now();
             rig_.arrive(op.target);
-            rig_.window.complete(op.target, since, FlushKind::full, 0, rig_.network_ticks);
+            rig_.window.completions().complete(op.target, since, FlushKind::full, 0, rig_.network_ticks);
             set_epochs([&](EpochTracker& epochs) { epochs.set(op.target, Epoch::none); });
         }
         completed(op.target, FlushKind::full);
@@ -415,7 +417,7 @@ class RangeRun {
     }
     template <class Change>
     void set_epochs(const Change& change) {
-        rig_.window.change_epochs(change);
+        rig_.window.locks().change_epochs(change);
     }
     bool polls_are_seen() const noexcept { return program_.settings.mode == Mode::acquire; }
     void prefetch(const RangeOp& op) {

@@ -163,7 +163,7 @@ void track_request(MPI_Request& request, Window& window, int target, RequestId i
 
 void track_silent_request(MPI_Request request, Window& window, RequestId id) try {
     if (complete_at_once(window, request))
-        window.cache().bypassed_request_completed(id);
+        window.cache().completions().complete_bypassed_request(id);
     else
         RequestTable::instance().add(request, {.window = &window, .id = id});
 } catch (const std::bad_alloc&) {

@@ -37,13 +37,13 @@ struct TrackedRequest {
     bool is_get() const noexcept { return target != MPI_PROC_NULL; }
     void complete(bool keep, std::uint64_t last_ticks = 0) const noexcept {
         if (is_get())
-            window->cache().complete_request(target, id, keep, waited_ticks + last_ticks);
+            window->cache().completions().complete_request(target, id, keep, waited_ticks + last_ticks);
         else if (keep && window != nullptr)
-            window->cache().bypassed_request_completed(id);
+            window->cache().completions().complete_bypassed_request(id);
     }
     /// No interposed call said when it ended: its buffer may have been reused.
     void abandon() const noexcept {
-        if (is_get()) window->cache().abandon_request(target, id);
+        if (is_get()) window->cache().completions().abandon_request(target, id);
     }
 };
 

@@ -66,7 +66,7 @@ void check_hit(Window& window, int target, std::uint64_t offset, std::span<const
     const auto outside =
         std::find_if(inside, all.end(), [&](void* frame) { return library_of(frame) != self; });
     const auto callers = all.subspan(static_cast<std::size_t>(outside - all.begin()));
-    window.cache().check(target, offset, served, callers.first(std::min(callers.size(), frames_kept)));
+    window.cache().gets().check(target, offset, served, callers.first(std::min(callers.size(), frames_kept)));
 }
 
 void report_stale_hit(const Window& window, const StaleHit& stale) noexcept try {

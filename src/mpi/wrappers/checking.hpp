@@ -18,7 +18,7 @@ void check_hit(Window& window, int target, std::uint64_t offset, std::span<const
 /// The same, if it belongs to the sample.
 inline void check_if_due(Window& window, int target, std::uint64_t offset, const void* served,
                          std::uint64_t size) {
-    if (window.cache().check_is_due()) [[unlikely]]
+    if (window.cache().gets().is_check_due()) [[unlikely]]
         check_hit(window, target, offset, {static_cast<const std::byte*>(served), size});
 }
 

@@ -28,23 +28,23 @@ namespace {
 template <class Count>
 bool has_too_many_runs(Window& window, const Access<Count>& call, std::uint64_t size) {
     WindowCache& cache = window.cache();
-    if (least_runs(call, runs_at_once) <= WindowCache::few_runs) return false;
+    if (least_runs(call, runs_at_once) <= GetPath::few_runs) return false;
     const std::uint64_t offset = window.offset(call.target, call.displacement);
     const std::uint64_t shape = std::hash<MPI_Datatype>{}(call.target_type) + size;
-    if (!cache.asked_again(call.target, offset ^ (shape << 32))) return true;
-    return !cache.runs_pay(call.target, least_runs(call, window.run_limit()), size);
+    if (!cache.gets().is_asked_again(call.target, offset ^ (shape << 32))) return true;
+    return !cache.gets().do_runs_pay(call.target, least_runs(call, window.run_limit()), size);
 }
 
 /// The library's own call of a get whose runs are not looked up.
 template <class Count>
 int get_uncached(Window& window, const Access<Count>& call, RequestId request, GetStarter& starter) {
     // It may read what this process has put.
-    window.cache().send_combined(call.target);
+    window.cache().updates().send_combined(call.target);
     const std::uint64_t begin_ticks = ticks();
     const int status = starter.start_whole();
     if (status == MPI_SUCCESS)
-        window.cache().record_uncached_get(range_get_of(window, call, request), origins_of(call),
-                                           ticks() - begin_ticks);
+        window.cache().gets().record_uncached_get(range_get_of(window, call, request), origins_of(call),
+                                                  ticks() - begin_ticks);
     return status;
 }
 
@@ -59,15 +59,16 @@ int get_slowly(Window& window, const Access<Count>& call, RequestId request, Get
         return starter.start_whole();
     if (window.off()) {
         const int status = starter.start_whole();
-        if (status == MPI_SUCCESS) window.cache().record_bypassed_get(range_get_of(window, call, request));
+        if (status == MPI_SUCCESS)
+            window.cache().gets().record_bypassed_get(range_get_of(window, call, request));
         return status;
     }
     auto& runs = thread_scratch<std::vector<ByteRun>, struct RunsOfGet>();
     const std::uint64_t size = target_bytes(call.target_type, call.target_count);
     if (has_too_many_runs(window, call, size) || !find_runs(window, call, runs))
         return get_uncached(window, call, request, starter);
-    return window.cache().get({call.target, runs, size, request, RequestTable::sees_completions()}, starter,
-                              begun);
+    return window.cache().gets().get({call.target, runs, size, request, RequestTable::sees_completions()},
+                                     starter, begun);
 }
 
 template int get_slowly(Window&, const Access<int>&, RequestId, GetStarter&, Begun&);
@@ -102,7 +103,7 @@ int start_opened(Window& window, const Access<Count>& call, MPI_Request* request
 template <class Count>
 int start_bypassed(Window& window, const Access<Count>& call, const RangeGet& get) {
     const int status = start_opened(window, call, nullptr);
-    if (status == MPI_SUCCESS) window.cache().record_bypassed_get(get);
+    if (status == MPI_SUCCESS) window.cache().gets().record_bypassed_get(get);
     process_passthrough.count_bypassed();
     return status;
 }
@@ -168,9 +169,9 @@ template <class Count>
                            .offset = window->offset(call.target, call.displacement),
                            .size = size,
                            .origin = in_one == 0 ? nullptr : static_cast<std::byte*>(call.origin)};
-        const Served served = in_one != 0                           ? cache.try_get(get)
-                              : cache.try_bypass(call.target, size) ? Served::bypass
-                                                                    : Served::miss;
+        const Served served = in_one != 0                                  ? cache.gets().try_get(get)
+                              : cache.gets().try_bypass(call.target, size) ? Served::bypass
+                                                                           : Served::miss;
         if (served == Served::hit) {
             check_if_due(*window, call.target, get.offset, call.origin, size);
             return MPI_SUCCESS;
@@ -186,8 +187,8 @@ template <class Count>
 template <class Count>
 bool bypasses(Window& window, const Access<Count>& call) noexcept {
     const std::uint64_t size = remembered_bytes(call.target_type, call.target_count);
-    return size != 0 && window.cache().is_bypassed(call.target) &&
-           window.cache().try_bypass(call.target, size);
+    return size != 0 && window.cache().bypass().is_bypassed(call.target) &&
+           window.cache().gets().try_bypass(call.target, size);
 }
 
 /// A get that is no hit of the fast path.
@@ -217,12 +218,12 @@ template <class Count>
                                       MPI_Aint displacement, Count count, MPI_Datatype type, MPI_Win win) {
     Window* const window = mru_window_of(target, win);
     const std::uint64_t size = window == nullptr ? 0 : plain_bytes(origin_count, origin_type, count, type);
-    const std::byte* const data = size == 0
-                                      ? nullptr
-                                      : window->cache().find({.target = target,
-                                                              .offset = window->offset(target, displacement),
-                                                              .size = size,
-                                                              .origin = static_cast<std::byte*>(origin)});
+    const std::byte* const data =
+        size == 0 ? nullptr
+                  : window->cache().gets().find({.target = target,
+                                                 .offset = window->offset(target, displacement),
+                                                 .size = size,
+                                                 .origin = static_cast<std::byte*>(origin)});
     if (data == nullptr) [[unlikely]]
         return get_missed<Count>(origin, origin_count, origin_type, target, displacement, count, type, win);
     if (size != 8) [[unlikely]]
@@ -236,7 +237,7 @@ template <class Count>
 void check_now_if_due(Window& window, int target, std::uint64_t offset, const void* served,
                       std::uint64_t size) {
     WindowCache& cache = window.cache();
-    if (!cache.check_is_due()) [[likely]]
+    if (!cache.gets().is_check_due()) [[likely]]
         return;
     check_hit(window, target, offset, {static_cast<const std::byte*>(served), size});
     complete_by(cache, target, FlushKind::local,
@@ -245,7 +246,7 @@ void check_now_if_due(Window& window, int target, std::uint64_t offset, const vo
 
 /// The request of a get that is complete.
 int served_request(Window& window, MPI_Request* request) {
-    if (window.cache().request_served()) window.serve_others();
+    if (window.cache().progress().request_served()) window.serve_others();
     return completed_request(window, request);
 }
 
@@ -255,8 +256,8 @@ int rget_bypassed(Window& window, const Access<Count>& call, MPI_Request* reques
     const RequestId id = next_request_id();
     const int status = start(call, request);
     if (status != MPI_SUCCESS) return status;
-    window.cache().record_bypassed_get(range_get_of(window, call, id));
-    if (run_bytes(call) == 0) window.cache().note_late(call.target, origins_of(call));
+    window.cache().gets().record_bypassed_get(range_get_of(window, call, id));
+    if (run_bytes(call) == 0) window.cache().gets().note_late(call.target, origins_of(call));
     track_silent_request(*request, window, id);
     process_passthrough.count_bypassed();
     return status;
@@ -277,7 +278,7 @@ int rget(const Access<Count>& call, MPI_Request* request) {
     WindowCache& cache = window->cache();
     if (const std::uint64_t size = run_bytes(call); size != 0) {
         const RangeGet get = range_get_of(*window, call);
-        const Served served = cache.try_get(get);
+        const Served served = cache.gets().try_get(get);
         if (served == Served::bypass) return rget_bypassed(*window, call, request);
         if (served == Served::hit) {
             check_now_if_due(*window, call.target, get.offset, call.origin, size);
@@ -292,9 +293,10 @@ int rget(const Access<Count>& call, MPI_Request* request) {
     if (begun == Begun::served) return served_request(*window, request);
     if (begun == Begun::waiting) return MPI_SUCCESS;
     if (complete_at_once(*window, *request))
-        cache.complete_request(call.target, id, true);
+        cache.completions().complete_request(call.target, id, true);
     else
-        track_request(*request, *window, call.target, id, begun == Begun::leader ? cache.now() : 0);
+        track_request(*request, *window, call.target, id,
+                      begun == Begun::leader ? cache.completions().now() : 0);
     return MPI_SUCCESS;
 }
 

@@ -23,11 +23,11 @@ inline int open_locks(Window* window) { return window == nullptr ? MPI_SUCCESS :
 /// \return the first error
 template <class Call>
 int after_sending(WindowCache& cached, int target, FlushKind kind, const Call& call) {
-    const Moment since = cached.now();
+    const Moment since = cached.completions().now();
     if (kind == FlushKind::local) return call(since);
     // Other windows may expose the same memory: then the puts' completion is an acquire for them.
-    const bool acquires = Library::overlapping() && cached.has_combined(target);
-    const int sent = cached.send_combined(target);
+    const bool acquires = Library::overlapping() && cached.updates().has_combined(target);
+    const int sent = cached.updates().send_combined(target);
     const int status = and_then([&] { return call(since); },
                                 [&](int) {
                                     if (acquires) acquire_process();
@@ -40,22 +40,26 @@ template <class Call>
 int complete_by(WindowCache& cached, int target, FlushKind kind, const Call& call) {
     return after_sending(cached, target, kind, [&](Moment since) {
         const std::uint64_t begin = ticks();
-        return and_then(call,
-                        [&](int status) { cached.complete(target, since, kind, status, ticks() - begin); });
+        return and_then(call, [&](int status) {
+            cached.completions().complete(target, since, kind, status, ticks() - begin);
+        });
     });
 }
 
 /// The same for all targets.
 template <class Call>
 int complete_all_by(WindowCache& cached, FlushKind kind, const Call& call) {
-    if (cached.all_are_bypassed()) {
-        const int status = and_then(call, [&](int outcome) { cached.complete_all_bypassed(kind, outcome); });
+    if (cached.completions().all_are_bypassed()) {
+        const int status =
+            and_then(call, [&](int outcome) { cached.completions().complete_all_bypassed(kind, outcome); });
         process_passthrough.count_bypassed();
         return status;
     }
-    return after_sending(cached, WindowCache::all_targets, kind, [&](Moment since) {
+    return after_sending(cached, all_targets, kind, [&](Moment since) {
         const std::uint64_t begin = ticks();
-        return and_then(call, [&](int status) { cached.complete_all(since, kind, status, ticks() - begin); });
+        return and_then(call, [&](int status) {
+            cached.completions().complete_all(since, kind, status, ticks() - begin);
+        });
     });
 }
 

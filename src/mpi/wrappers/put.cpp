@@ -47,27 +47,27 @@ template <class Count, class Call>
         auto& runs = thread_scratch<std::vector<ByteRun>, struct RunsOfPut>();
         Starter<Call> starter(call);
         if (find_runs(*window, put, runs)) {
-            status = cache.put(put.target, runs, starter, !overlapping, started);
+            status = cache.updates().put(put.target, runs, starter, !overlapping, started);
         } else {
             // What it overwrites must not arrive after it.
-            const int sent = cache.send_combined(put.target);
+            const int sent = cache.updates().send_combined(put.target);
             status = call();
             if (status != MPI_SUCCESS) return status;
-            cache.forget(put.target, {});
+            cache.updates().update_started(put.target, {});
             status = sent;
         }
     } else {
         status = call();
     }
     // Where other windows may expose the same memory, its completion is an acquire for them.
-    if (overlapping && status == MPI_SUCCESS) cache.count_read(put.target, true);
+    if (overlapping && status == MPI_SUCCESS) cache.updates().read_started(put.target, true);
     return status;
 }
 
 /// Counts a put of a bypassed target. \return whether it goes to the library as it is
 bool bypasses(int target, MPI_Win win) noexcept {
     Window* const window = undisturbed_window(target, win);
-    if (window == nullptr || !window->cache().bypass_put(target)) return false;
+    if (window == nullptr || !window->cache().updates().bypass_put(target)) return false;
     process_passthrough.count_bypassed();
     return true;
 }
@@ -81,8 +81,8 @@ bool try_put(const Access<Count>& put) noexcept {
         return false;
     const std::uint64_t size = bytes_of(mru_dense_bytes(put.target_type), put.target_count);
     if (size == 0) return false;
-    return window->cache().try_combine(put.target, window->offset(put.target, put.displacement), size,
-                                       put.origin);
+    return window->cache().updates().try_combine(put.target, window->offset(put.target, put.displacement),
+                                                 size, put.origin);
 }
 
 template <class Count, class Call>
@@ -93,7 +93,7 @@ int rput(const Access<Count>& put, MPI_Request* request, const Call& call) {
     if (!started) {
         // Its buffer may be used again, and a request says no more. Nor has the library been entered.
         Window& window = *find_window(put.win);
-        if (window.cache().put_waits()) window.serve_others();
+        if (window.cache().progress().put_waits()) window.serve_others();
         return completed_request(window, request);
     }
     track_silent_request(*request, put.win);

@@ -23,8 +23,8 @@ namespace {
 Window* active_window(MPI_Win win) noexcept {
     Window* const window = find_window(win);
     if (window == nullptr || !window->off()) return window;
-    const WindowCache& cached = window->cache();
-    return cached.must_see_completions() || cached.gets_under_way() ? window : nullptr;
+    const CompletionPath& completions = window->cache().completions();
+    return completions.must_be_seen() || completions.gets_under_way() ? window : nullptr;
 }
 
 /// After a lock was opened: unless the program has promised that this says nothing.
@@ -43,7 +43,7 @@ template <FlushKind kind, FlushCall call>
     };
     if (window == nullptr || !window->has(target)) return library();
     remember_mru(win, window);
-    switch (window->cache().flush(target, kind)) {
+    switch (window->cache().completions().flush(target, kind)) {
         case Flush::elided:
             break;
         case Flush::elided_progress:
@@ -54,7 +54,8 @@ template <FlushKind kind, FlushCall call>
         case Flush::needed_bypassed:
             return after_sending(window->cache(), target, kind, [&](Moment since) {
                 const int status = library();
-                if (status == MPI_SUCCESS) window->cache().complete_bypassed_flush(target, since, kind);
+                if (status == MPI_SUCCESS)
+                    window->cache().completions().complete_bypassed_flush(target, since, kind);
                 return status;
             });
     }
@@ -63,7 +64,7 @@ template <FlushKind kind, FlushCall call>
 
 template <FlushKind kind, FlushCall call>
 [[gnu::noinline]] int flush_bypassed(Window& window, int target, MPI_Win win) {
-    const int status = window.cache().bypass_flush(target, kind, [&] {
+    const int status = window.cache().completions().bypass_flush(target, kind, [&] {
         const int opened = window.open_locks();
         return opened == MPI_SUCCESS ? call(target, win) : opened;
     });
@@ -83,7 +84,7 @@ template <FlushKind kind, FlushCall call>
         return flush_passed_through<kind, call>(target, win);
     Window* const window = mru_window(win);
     if (window != nullptr && window->has(target)) [[likely]] {
-        const Served served = window->cache().try_flush(target, kind);
+        const Served served = window->cache().completions().try_flush(target, kind);
         if (served == Served::hit) return MPI_SUCCESS;
         if (served == Served::bypass) return flush_bypassed<kind, call>(*window, target, win);
     }
@@ -113,7 +114,7 @@ int flush_all(MPI_Win win) {
     const auto call = after_locks(win, library);
     if (window == nullptr) [[unlikely]]
         return call();
-    const Flush flush = window->cache().flush_all(kind);
+    const Flush flush = window->cache().completions().flush_all(kind);
     if (flush == Flush::needed) return complete_all_by(window->cache(), kind, call);
     if (flush == Flush::elided_progress) [[unlikely]]
         window->serve_others();
@@ -128,14 +129,14 @@ int close_all(MPI_Win win, const Call& library_call) {
     if (window == nullptr) return call();
     const int status = complete_all_by(window->cache(), FlushKind::full, call);
     if (status == MPI_SUCCESS)
-        window->cache().change_epochs([](EpochTracker& epochs) { epochs.set_all(Epoch::none); });
+        window->cache().locks().change_epochs([](EpochTracker& epochs) { epochs.set_all(Epoch::none); });
     return status;
 }
 
 /// After a fence that went well.
 void fenced(Window& window, int assert) noexcept {
     const bool opens = (assert& MPI_MODE_NOSUCCEED) == 0;
-    window.cache().change_epochs(
+    window.cache().locks().change_epochs(
         [=](EpochTracker& epochs) { opens ? epochs.fence() : epochs.set_all(Epoch::none); });
 }
 
@@ -163,10 +164,10 @@ extern "C" {
 
 int MPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win) {
     if (Window* const quick = window_of_locks(rank, win);
-        quick != nullptr && quick->cache().is_lock_quick(rank)) {
+        quick != nullptr && quick->cache().locks().is_lock_quick(rank)) {
         const AcquireScope acquires("MPI_Win_lock");
         const int status = PMPI_Win_lock(lock_type, rank, assert, win);
-        if (status == MPI_SUCCESS) quick->cache().record_lock(rank);
+        if (status == MPI_SUCCESS) quick->cache().locks().record_lock(rank);
         return status;
     }
     Window* const window = find_window(win);
@@ -175,15 +176,17 @@ int MPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win) {
     const int status =
         and_then(after_locks(win, library), [&](int) { acquire_by_lock(window, "MPI_Win_lock"); });
     if (window != nullptr && status == MPI_SUCCESS && window->has(rank))
-        window->cache().change_epochs([=](EpochTracker& epochs) { epochs.set(rank, Epoch::passive); });
+        window->cache().locks().change_epochs(
+            [=](EpochTracker& epochs) { epochs.set(rank, Epoch::passive); });
     return status;
 }
 
 int MPI_Win_unlock(int rank, MPI_Win win) {
     if (Window* const quick = window_of_locks(rank, win);
-        quick != nullptr && quick->cache().is_unlock_quick(rank)) {
-        const int status = and_then([&] { return PMPI_Win_unlock(rank, win); },
-                                    [&](int outcome) { quick->cache().record_unlock(rank, outcome); });
+        quick != nullptr && quick->cache().locks().is_unlock_quick(rank)) {
+        const int status =
+            and_then([&] { return PMPI_Win_unlock(rank, win); },
+                     [&](int outcome) { quick->cache().locks().record_unlock(rank, outcome); });
         process_passthrough.count_bypassed();
         return status;
     }
@@ -196,7 +199,7 @@ int MPI_Win_unlock(int rank, MPI_Win win) {
     if (!window->has(rank)) return call();
     const int status = complete_by(window->cache(), rank, FlushKind::full, call);
     if (status == MPI_SUCCESS)
-        window->cache().change_epochs([=](EpochTracker& epochs) { epochs.set(rank, Epoch::none); });
+        window->cache().locks().change_epochs([=](EpochTracker& epochs) { epochs.set(rank, Epoch::none); });
     return status;
 }
 
@@ -206,7 +209,7 @@ int MPI_Win_lock_all(int assert, MPI_Win win) {
     const int status =
         and_then(after_locks(win, lock), [&](int) { acquire_by_lock(window, "MPI_Win_lock_all"); });
     if (window != nullptr && status == MPI_SUCCESS)
-        window->cache().change_epochs([](EpochTracker& epochs) { epochs.set_all(Epoch::passive); });
+        window->cache().locks().change_epochs([](EpochTracker& epochs) { epochs.set_all(Epoch::passive); });
     return status;
 }
 
@@ -241,7 +244,7 @@ int MPI_Win_start(MPI_Group group, int assert, MPI_Win win) {
     if (window == nullptr || status != MPI_SUCCESS) return status;
     try {
         std::vector<Rank> ranks = ranks_of(win, group);
-        window->cache().change_epochs([&](EpochTracker& epochs) { epochs.start(std::move(ranks)); });
+        window->cache().locks().change_epochs([&](EpochTracker& epochs) { epochs.start(std::move(ranks)); });
     } catch (const std::bad_alloc&) {
         // Without it there are no hits in this epoch.
     }
@@ -253,7 +256,7 @@ int MPI_Win_complete(MPI_Win win) {
     const int status = close_all(win, [&] { return PMPI_Win_complete(win); });
     Window* const window = find_window(win);
     if (window != nullptr && status == MPI_SUCCESS)
-        window->cache().change_epochs([](EpochTracker& epochs) { epochs.complete(); });
+        window->cache().locks().change_epochs([](EpochTracker& epochs) { epochs.complete(); });
     return status;
 }
 

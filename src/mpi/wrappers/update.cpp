@@ -46,7 +46,7 @@ void note_read(const UpdateTarget& to, const char* call) noexcept {
     if (window == nullptr || !window->has(to.rank)) return;
     remember_mru(to.win, window);
     const bool synchronises = may_synchronise(*window, call);
-    if (synchronises || !window->off()) window->cache().count_read(to.rank, synchronises);
+    if (synchronises || !window->off()) window->cache().updates().read_started(to.rank, synchronises);
 }
 
 /// The request of an atomic: its end synchronises. Where it has ended already nobody will see that.
@@ -65,8 +65,9 @@ template <class Call>
 int start_in_order(Window* window, const UpdateTarget& to, const Call& call) {
     if (window == nullptr) return call();
     if (const int status = window->open_locks(); status != MPI_SUCCESS) return status;
-    const int sent =
-        window->off() || !window->has(to.rank) ? MPI_SUCCESS : window->cache().send_combined(to.rank);
+    const int sent = window->off() || !window->has(to.rank)
+                         ? MPI_SUCCESS
+                         : window->cache().updates().send_combined(to.rank);
     const int status = call();
     return sent != MPI_SUCCESS ? sent : status;
 }
@@ -75,7 +76,7 @@ int start_in_order(Window* window, const UpdateTarget& to, const Call& call) {
 /// \param call the atomic's name, null for an update that brings nothing back
 bool bypasses(int target, MPI_Win win, const char* call) noexcept {
     Window* const window = undisturbed_window(target, win);
-    if (window == nullptr || !window->cache().bypass_update(target, may_synchronise(*window, call)))
+    if (window == nullptr || !window->cache().updates().bypass_update(target, may_synchronise(*window, call)))
         return false;
     process_passthrough.count_bypassed();
     return true;
@@ -108,8 +109,8 @@ int update(const char* name, const UpdateTarget& to, const Call& call) {
     remember_mru(to.win, window);
     auto& runs = thread_scratch<std::vector<ByteRun>, struct RunsOfUpdate>();
     runs.clear();
-    if (!window->cache().is_bypassed(to.rank)) find_target_runs(*window, to, runs);
-    window->cache().forget(to.rank, runs, may_synchronise(*window, name));
+    if (!window->cache().bypass().is_bypassed(to.rank)) find_target_runs(*window, to, runs);
+    window->cache().updates().update_started(to.rank, runs, may_synchronise(*window, name));
     return status;
 }
 
@@ -146,11 +147,11 @@ bool read_by_get(const Access<Count>& access, MPI_Op op, const Call& call, int& 
     status = MPI_SUCCESS;
     if (window->has(access.target) && run_bytes(access) != 0) {
         const RangeGet get = range_get_of(*window, access);
-        const Served served = window->cache().try_get(get);
+        const Served served = window->cache().gets().try_get(get);
         if (served == Served::hit) check_if_due(*window, get.target, get.offset, access.origin, get.size);
         if (served == Served::bypass) {
             status = starter.start_whole();
-            if (status == MPI_SUCCESS) window->cache().record_bypassed_get(get);
+            if (status == MPI_SUCCESS) window->cache().gets().record_bypassed_get(get);
         }
         if (served == Served::hit || served == Served::bypass) return true;
     }

@@ -121,7 +121,7 @@ int MPI_Win_set_info(MPI_Win win, MPI_Info info) {
             Library::apply_info(settings, info);
             if (!(settings == before)) {
                 // An error has reached the window's error handler, and is none of this call.
-                window->cache().send_combined(WindowCache::all_targets);
+                window->cache().updates().send_combined(all_targets);
                 window->change_settings(settings);
             }
         } catch (const Error& error) {

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rma/bypass_control.hpp"
+
+#include <algorithm>
+
+namespace nearfetch {
+
+namespace {
+
+constexpr ByteRun everything{0, ~std::uint64_t{0}, nullptr};
+
+}  // namespace
+
+BypassControl::BypassControl(WindowState& state) : s_(state) {
+    s_.at(s_.self).breaker.hold(CircuitBreaker::State::open);
+    hold_breakers();
+    if (s_.is_off()) open_all();
+}
+
+/// The fast path serves one thread, and targets that have a cache or want none.
+void BypassControl::update_route(Rank target) noexcept {
+    Target& t = s_.at(target);
+    if (s_.threaded || s_.operations.at(target).fetches.outstanding() || s_.settings.check_hits != 0)
+        t.route = Route::slow;
+    else if (t.is_uncached())
+        t.route = count_by_kind(target) ? Route::bypass : Route::slow;
+    else if (!s_.cache || s_.cache.is_outdated())
+        t.route = Route::slow;
+    else
+        t.route = s_.is_acquire_mode() ? Route::validate : Route::lookup;
+}
+
+void BypassControl::update_routes() noexcept {
+    for (Rank target = 0; target < s_.ranks; ++target)
+        update_route(target);
+}
+
+/// Unless somebody waits for what is outstanding beside the program.
+bool BypassControl::count_by_kind(Rank target) noexcept {
+    if (s_.in_transit(target) || (s_.combiner != nullptr && s_.combiner->has(target))) return false;
+    s_.operations.count_by_kind(target);
+    return true;
+}
+
+bool BypassControl::may_use_cache(Rank target) noexcept {
+    Target& t = s_.at(target);
+    if (s_.is_off() || s_.cache.is_broken() || !s_.epochs.may_access(target)) return false;
+    if (t.is_uncached()) {
+        if (t.breaker.bypass()) return false;
+        resume(target);
+    }
+    if (s_.cache.is_outdated()) retire_cache();
+    if (!s_.cache) {
+        const auto benefit = [this](Rank of, std::uint64_t size_bytes) {
+            return benefit_.of(s_.at(of).cost, size_bytes);
+        };
+        if (s_.cache.make(s_.settings, s_.ranks, benefit)) s_.doorkeeper.reset();
+    }
+    update_route(target);
+    return static_cast<bool>(s_.cache);
+}
+
+void BypassControl::resume(Rank target) noexcept {
+    Target& t = s_.at(target);
+    if (t.breaker.is_open() && t.updates_when_opened != s_.counters.puts) s_.cache.acquire(target);
+    t.breaker.resume();
+    // What was bypassed of late may be outstanding.
+    const Bypassed kinds = s_.operations.take_bypassed(target);
+    if (has(kinds, Bypassed::gets)) s_.operations.start_get(target);
+    if (has(kinds, Bypassed::updates)) s_.update_started(target, {&everything, 1});
+    if (has(kinds, Bypassed::fetches)) s_.operations.start_fetch(target);
+    update_route(target);
+}
+
+void BypassControl::end_interval(Rank target) noexcept {
+    Target& t = s_.at(target);
+    if (s_.in_transit(target) || !t.cost.is_interval_over()) return;
+    const Balance balance = t.cost.end_interval(t.hits - t.interval_hits, t.hit_bytes - t.interval_hit_bytes);
+    if (s_.settings.bypass == Bypass::on) {
+        t.breaker.record(balance);
+        benefit_.record_interval(t.cost.network_per_get());
+    }
+    // From now on what this process puts there is bypassed.
+    if (t.breaker.is_open()) t.updates_when_opened = s_.counters.puts;
+    t.interval_hits = t.hits;
+    t.interval_hit_bytes = t.hit_bytes;
+    update_route(target);
+}
+
+/// With the mode off, or where the window is kept off, all breakers are open for good, but for targets that
+/// something is in flight from.
+void BypassControl::open_all() noexcept {
+    winding_up_ = false;
+    for (Rank target = 0; target < s_.ranks; ++target) {
+        if (s_.in_transit(target))
+            winding_up_ = true;
+        else
+            s_.at(target).breaker.hold(CircuitBreaker::State::open);
+        update_route(target);
+    }
+}
+
+/// Puts breakers into the state in which the setting holds them.
+void BypassControl::hold_breakers() noexcept {
+    const Bypass bypass = s_.settings.bypass;
+    for (Rank target = 0; target < s_.ranks; ++target) {
+        Target& t = s_.at(target);
+        if (!kept_off_ && target != s_.self) {
+            if (bypass == Bypass::sampling) t.breaker.hold(CircuitBreaker::State::half_open);
+            if (bypass >= Bypass::always) t.breaker.hold(CircuitBreaker::State::open);
+            t.updates_when_opened = s_.counters.puts;
+        }
+        update_route(target);
+    }
+}
+
+/// What is cached stays, and all that is outstanding.
+void BypassControl::change_bypass(Bypass bypass) noexcept {
+    s_.settings.bypass = bypass;
+    if (s_.is_off()) return;
+    for (Rank target = 0; target < s_.ranks; ++target) {
+        Target& t = s_.at(target);
+        if (target == s_.self || kept_off_ || t.breaker.is_untried()) continue;
+        resume(target);
+        t.breaker = {};
+        t.breaker.resume();
+    }
+    hold_breakers();
+}
+
+void BypassControl::change_settings(const Settings& settings) noexcept {
+    Settings only_bypass = s_.settings;
+    only_bypass.bypass = settings.bypass;
+    if (only_bypass == settings) return change_bypass(settings.bypass);
+    // While the mode was off, operations were not counted; updates among them, unless nobody writes.
+    const bool updated = s_.is_off() && settings.mode != Mode::always_cache;
+    s_.settings = settings;
+    winding_up_ = false;
+    s_.cache.outdate();
+    for (Rank target = 0; target < s_.ranks; ++target) {
+        s_.operations.mark_bypassed(target, updated ? Bypassed::gets | Bypassed::updates : Bypassed::gets);
+        Target& t = s_.at(target);
+        if (target != s_.self && !kept_off_) t.breaker = t.put_breaker = {};
+    }
+    hold_breakers();
+    if (s_.is_off()) open_all();
+}
+
+/// Gives back a cache that was made under other settings, unless transfers still refer to it.
+void BypassControl::retire_cache() noexcept {
+    if (s_.fetches.any_in_transit()) return;
+    s_.counters.add(s_.cache.retire());
+    update_routes();
+}
+
+void BypassControl::keep_off() noexcept {
+    const Guard guard = s_.lock();
+    kept_off_ = true;
+    open_all();
+}
+
+void BypassControl::postpone_caching(std::uint64_t gets) noexcept {
+    const Guard guard = s_.lock();
+    for (Target& t : s_.targets)
+        if (t.breaker.is_untried()) t.breaker.postpone(gets);
+}
+
+std::uint64_t BypassControl::gets_without_gain() const noexcept {
+    constexpr std::uint64_t gained = ~std::uint64_t{0};
+    const Guard guard = s_.lock();
+    const RangeCacheCounters& c = s_.counters;
+    if (c.hits + c.partial_hits + c.pending_hits + c.puts_combined != 0) return gained;
+    std::uint64_t gets = c.gets, used = 0;
+    for (Rank target = 0; target < s_.ranks; ++target) {
+        const Target& t = s_.at(target);
+        if (t.hits != 0) return gained;
+        gets += t.bypassed_gets;
+        used += t.bypassed_gets != 0 || s_.operations.at(target).gets.started != 0 ? 1 : 0;
+    }
+    return used == 0 ? 0 : (gets + used - 1) / used;
+}
+
+std::optional<std::uint64_t> BypassControl::passthrough_budget() const noexcept {
+    std::uint64_t least = ~std::uint64_t{0};
+    if (s_.is_off()) return winding_up_ ? std::nullopt : std::optional(least);
+    bool any_open = s_.settings.bypass == Bypass::passthrough;
+    for (const Target& t : s_.targets) {
+        if (t.route != Route::bypass) return std::nullopt;
+        if (!t.breaker.is_open() || t.breaker.is_held()) continue;
+        any_open = true;
+        least = std::min(least, t.breaker.remaining());
+    }
+    return any_open ? std::optional(least) : std::nullopt;
+}
+
+void BypassControl::after_passthrough(std::uint64_t calls) noexcept {
+    // A completion may have been among them, and what it completed may have been a poll.
+    s_.freshness.lose_get();
+    for (Rank target = 0; target < s_.ranks; ++target) {
+        if (s_.is_off()) {
+            // Else nobody would see when an atomic is complete.
+            s_.update_started(target, {});
+            fetch_started(target);
+            continue;
+        }
+        Target& t = s_.at(target);
+        s_.operations.mark_bypassed(target, Bypassed::gets | Bypassed::updates | Bypassed::fetches);
+        t.breaker.bypass(calls);
+        t.put_breaker.bypass(calls);
+        t.updates_when_opened = ~std::uint64_t{0};
+    }
+}
+
+}  // namespace nearfetch

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rma/get_path.hpp"
+
+#include <algorithm>
+#include <new>
+
+#include "base/copy.hpp"
+#include "base/finally.hpp"
+#include "base/thread_scratch.hpp"
+#include "base/ticks.hpp"
+
+namespace nearfetch {
+
+namespace {
+
+constexpr std::size_t gap_limit = 16;     ///< with more gaps than this the whole get is fetched again
+constexpr std::uint64_t most_united = 2;  ///< times a get's size, for entries that it joins
+constexpr std::uint64_t stamp_factor = 0xbf58476d1ce4e5b9ull;  ///< spreads stamps over the doorkeeper
+
+/// Of a hit in many runs each run is looked up by itself, and is mostly not in the most recently used entry.
+constexpr double hits_per_run = 2;
+
+}  // namespace
+
+Served GetPath::try_get(const RangeGet& get) noexcept {
+    const Guard guard = s_.lock();
+    const auto& [target, offset, size, origin, request] = get;
+    if (bypass_.is_bypassed(target)) {
+        if (bypass_.bypass_get(target, size)) return Served::bypass;
+        bypass_.resume(target);
+        return Served::miss;
+    }
+    const ByteRun run{offset, size, origin};
+    if (s_.is_acquire_mode()) s_.freshness.prepare(target, {&run, 1}, size);
+    if (!s_.cache || !s_.epochs.may_access(target) || s_.at(target).breaker.is_open()) return Served::miss;
+    // What is in flight to where a hit is copied is not kept.
+    if (s_.origins.may_be_in_use(origin, size)) s_.origins.invalidate_overlapping({&run, 1});
+    const std::byte* data = s_.cache->find_mru(target, offset, size);
+    if (data == nullptr) data = s_.cache->find_recent(target, offset, size);
+    if (data == nullptr) return try_get_further(get);
+    s_.at(target).count_hit(size);
+    copy_bytes(origin, data, size);
+    return Served::hit;
+}
+
+/// Looks for an entry that begins before, and for neighbours that have the bytes together.
+Served GetPath::try_get_further(const RangeGet& get) noexcept {
+    const auto& [target, offset, size, origin, request] = get;
+    if (const std::byte* const data = s_.cache->find_further(target, offset, size)) {
+        copy_bytes(origin, data, size);
+    } else {
+        const ByteRange united = s_.cache->read_across(target, offset, size, origin);
+        if (united.empty()) return Served::miss;
+        try {
+            if (united.size() <= most_united * size) s_.cache->join(target, united);
+        } catch (const std::bad_alloc&) {
+            // Then they stay as they are.
+        }
+    }
+    s_.at(target).count_hit(size);
+    return Served::hit;
+}
+
+int GetPath::get(const Get& get, GetStarter& starter, Begun& begun) {
+    begun = Begun::started;
+    const std::uint64_t begin_ticks = ticks();
+    Guard guard = s_.lock();
+    if (s_.holds_combined(get.target) && updates_.serve_combined(get, guard)) {
+        begun = Begun::served;
+        return 0;
+    }
+    // What was looked up before has been noted: then this finds nothing new.
+    if (s_.is_acquire_mode())
+        s_.freshness.prepare(get.target, get.runs, get.size_bytes);
+    else
+        s_.freshness.note(get.target, get.runs.front().offset, get.size_bytes);
+    if (s_.origins.invalidate_overlapping(get.runs)) [[unlikely]]
+        return fetch_overlapping(get, starter, guard, begin_ticks);
+    if (!bypass_.may_use_cache(get.target)) return fetch_uncached(get, starter, guard);
+    auto& plan = thread_scratch<LookupPlan, struct LookupPlanOfGet>();
+    // While the transfer of the gaps is started, another thread may complete what would be waited for; and a
+    // request is the library's, or waits.
+    const bool keeps_waiters = !s_.threaded && get.request == 0;
+    try {
+        plan.make(*s_.cache, get, keeps_waiters,
+                  [&](const Entry& entry) { return may_wait(get, entry, plan); });
+        s_.fetches.reserve(get.target, plan.gaps().size(), plan.waiting());
+    } catch (const std::bad_alloc&) {
+        return fetch_uncached(get, starter, guard);
+    }
+    return plan.gaps().empty() ? serve(get, starter, plan, guard, begun, begin_ticks)
+                               : get_planned(get, starter, plan, guard, begun, begin_ticks);
+}
+
+/// Whether the get may wait for bytes that are on their way. One with a request waits for a leader, and for
+/// one only: that is what the program is made to wait for.
+bool GetPath::may_wait(const Get& get, const Entry& entry, const LookupPlan& plan) const noexcept {
+    if (entry.source() == nullptr || s_.fetches.delivery(get.target) != Delivery::later) return false;
+    const std::span<const Waiter> waiting = plan.waiting();
+    return get.request == 0 || (entry.leads() && (waiting.empty() || waiting.front().entry == &entry));
+}
+
+/// Something is missing.
+int GetPath::get_planned(const Get& get, GetStarter& starter, LookupPlan& plan, Guard& guard, Begun& begun,
+                         std::uint64_t begin_ticks) {
+    Admission fill = fills_.admit_around(get, plan);
+    const bool in_one = get.runs.size() == 1 || (plan.gaps().size() == 1 && plan.is_partial());
+    const bool comes_late =
+        get.request != 0 && !in_one && s_.fetches.delivery(get.target) != Delivery::at_once;
+    if (fill.entry == nullptr && comes_late) {
+        fill = fills_.admit_for_request(get, plan);
+        if (fill.entry == nullptr) return fetch_uncached(get, starter, guard);
+    }
+    if (fill.entry == nullptr) return fetch(get, starter, plan, guard, begin_ticks);
+    const int status = fills_.fetch(get, starter, plan, fill, guard, begin_ticks);
+    if (get.request != 0 && s_.fetches.has_flight_of(get.target, get.request)) begun = Begun::leader;
+    return status;
+}
+
+/// All of it is there, or on its way.
+int GetPath::serve(const Get& get, GetStarter& starter, LookupPlan& plan, Guard& guard, Begun& begun,
+                   std::uint64_t begin_ticks) {
+    const bool waits = !plan.waiting().empty();
+    if (waits && get.request != 0 && starter.start_waiting(plan.waiting().front().entry->issued()) != 0)
+        return fetch_uncached(get, starter, guard);
+    plan.copy_resident();
+    if (waits) s_.origins.add(get.target, get.runs);
+    if (waits) s_.freshness.get_started(get, s_.operations.now());
+    s_.fetches.add_waiters(get.target, plan.waiting());
+    s_.count(waits ? AccessType::pending_hit : AccessType::hit, get.size_bytes, 0);
+    const std::uint64_t own_ticks = ticks() - begin_ticks;
+    CostModel& cost = s_.at(get.target).cost;
+    waits ? cost.record_pending_hit(get.size_bytes, own_ticks)
+          : cost.record_slow_hit(get.size_bytes, own_ticks);
+    bypass_.end_interval(get.target);
+    begun = waits ? Begun::waiting : Begun::served;
+    return 0;
+}
+
+int GetPath::fetch_uncached(const Get& get, GetStarter& starter, Guard& guard) {
+    if (s_.threaded) guard.unlock();
+    const int status = starter.start_whole();
+    if (s_.threaded) guard.lock();
+    if (status != 0) return status;
+    s_.count(AccessType::bypassed, get.size_bytes, get.size_bytes);
+    s_.get_started(get.target, 0, 0);
+    s_.freshness.get_started(get, s_.operations.now());
+    // Its request may be complete before its bytes are there.
+    if (get.request != 0 && get.runs.size() > 1) s_.origins.add_late(get.target, get.runs);
+    return 0;
+}
+
+/// Such gets cost something, and gain nothing.
+int GetPath::fetch_overlapping(const Get& get, GetStarter& starter, Guard& guard, std::uint64_t begin_ticks) {
+    const std::uint64_t start_ticks = ticks();
+    const int status = fetch_uncached(get, starter, guard);
+    Target& t = s_.at(get.target);
+    if (status == 0 && !t.is_uncached()) t.cost.record_miss(ticks() - start_ticks, start_ticks - begin_ticks);
+    return status;
+}
+
+/// Whether it is to be seen when the bytes of this get are there. What another thread's request brings may be
+/// its program's again at any time.
+bool GetPath::probes_delivery(const Get& get) const noexcept {
+    return s_.at(get.target).memory.is_on_this_node && s_.fetches.delivery(get.target) != Delivery::at_once &&
+           (get.request == 0 || (!s_.threaded && get.may_lead));
+}
+
+int GetPath::fetch(const Get& get, GetStarter& starter, LookupPlan& plan, Guard& guard,
+                   std::uint64_t begin_ticks) {
+    // Some libraries complete a request of more than one run of bytes before they are there.
+    const bool whole = plan.gap_bytes() == get.size_bytes || plan.gaps().size() > gap_limit ||
+                       (get.request != 0 && plan.gaps().size() > 1);
+    const Stamp stamp = s_.cache->now();
+    DeliveryProbe probe;
+    if (probes_delivery(get)) probe.begin(plan.gaps().front());
+    if (s_.threaded) {
+        plan.copy_resident();
+        guard.unlock();
+    }
+    const std::uint64_t start_ticks = ticks();
+    const int status = whole ? starter.start_whole() : starter.start_runs(plan.gaps());
+    const std::uint64_t started_ticks = ticks();
+    if (s_.threaded) guard.lock();
+    if (status != 0) return status;
+    plan.copy_resident();
+
+    if (probe.has_changed()) s_.fetches.learn_at_once(get.target);
+    s_.get_started(get.target, get.size_bytes, started_ticks - start_ticks);
+    s_.freshness.get_started(get, s_.operations.now(), probe);
+    s_.origins.add(get.target, get.runs);
+    s_.fetches.add_waiters(get.target, plan.waiting());
+    const AccessType admitted = admit(get, plan, stamp);
+    s_.count(plan.is_partial() ? AccessType::partial_hit : admitted, get.size_bytes,
+             whole ? get.size_bytes : plan.gap_bytes());
+    s_.at(get.target)
+        .cost.record_miss(started_ticks - start_ticks,
+                          (ticks() - started_ticks) + (start_ticks - begin_ticks));
+    return 0;
+}
+
+/// Makes the gaps PENDING entries. Of several gaps the worst that happened names the access.
+AccessType GetPath::admit(const Get& get, const LookupPlan& plan, Stamp stamp) noexcept {
+    AccessType worst = AccessType::direct;
+    for (const ByteRun& gap : plan.gaps()) {
+        const bool store = s_.may_keep(get.target, gap.range());
+        if (store && is_deferred(get.target, gap)) {
+            worst = AccessType::bypassed;
+            continue;
+        }
+        Entry* entry = nullptr;
+        try {
+            const Admission admission = s_.cache->admit(get.target, gap.offset, gap.size, stamp, store);
+            worst = std::max(worst, admission.type);
+            entry = admission.entry;
+            if (entry != nullptr) admit_flight(gap, get, *entry);
+        } catch (const std::bad_alloc&) {
+            if (entry != nullptr) s_.cache->abandon(entry);
+            worst = AccessType::failing;
+        }
+    }
+    return worst;
+}
+
+/// The gap's transfer has been started. Where its bytes may be there already they are taken at once, because
+/// the program may change its buffer. \throws std::bad_alloc
+void GetPath::admit_flight(const ByteRun& gap, const Get& get, Entry& entry) {
+    entry.set_flight(gap.origin, s_.operations.now(), get.request != 0);
+    s_.fetches.add_flight(entry, get.request);
+    if (s_.fetches.delivery(get.target) == Delivery::later || entry.data() == nullptr) return;
+    copy_bytes(entry.data(), gap.origin, gap.size);
+    entry.note_copied();
+}
+
+/// A range that is admitted only at its second get: one whose copy is expensive, and any while the breaker is
+/// half-open.
+bool GetPath::is_deferred(Rank target, const ByteRun& gap) noexcept {
+    const Target& t = s_.at(target);
+    if (s_.settings.bypass == Bypass::off ||
+        !(t.breaker.is_half_open() || t.cost.is_copy_expensive(gap.size)))
+        return false;
+    if (s_.doorkeeper.seen_before(target, gap.offset)) return false;
+    ++s_.counters.deferred;
+    return true;
+}
+
+bool GetPath::is_asked_again(Rank target, std::uint64_t what) noexcept {
+    if (s_.settings.bypass == Bypass::off) return true;
+    const Guard guard = s_.lock();
+    const Stamp stamp = s_.is_acquire_mode() ? process_acquires() : s_.cache ? s_.cache->now() : 0;
+    if (s_.doorkeeper.seen_before(target, what + stamp * stamp_factor)) return true;
+    ++s_.counters.deferred;
+    return false;
+}
+
+bool GetPath::do_runs_pay(Rank target, std::uint64_t runs, std::uint64_t size_bytes) const noexcept {
+    if (s_.settings.bypass == Bypass::off) return true;
+    const Guard guard = s_.lock();
+    const double network = s_.at(target).cost.network_ticks(size_bytes);
+    return network == 0 || static_cast<double>(runs) * hits_per_run * hit_cost().hit_ticks < network;
+}
+
+void GetPath::record_uncached_get(const RangeGet& get, const ByteRun& origins,
+                                  std::uint64_t call_ticks) noexcept {
+    const Guard guard = s_.lock();
+    s_.origins.invalidate_overlapping({&origins, 1});
+    s_.count(AccessType::bypassed, get.size, get.size);
+    s_.at(get.target).cost.record_bypassed();
+    s_.get_started(get.target, get.size, call_ticks);
+    if (get.request != 0) s_.origins.add_late(get.target, {&origins, 1});
+    s_.freshness.bypassed_get_started(get, s_.operations.now());
+}
+
+void GetPath::note_late(Rank target, const ByteRun& origins) noexcept {
+    const Guard guard = s_.lock();
+    s_.operations.list(target);
+    s_.origins.add_late(target, {&origins, 1});
+}
+
+void GetPath::check(Rank target, std::uint64_t offset, std::span<const std::byte> served,
+                    std::span<void* const> call_site) {
+    Guard guard = s_.lock();
+    // The second get may overtake an update of this process, or see it although the first was before it.
+    if (s_.operations.at(target).may_overlap_update({offset, offset + served.size()})) return;
+    HitValidator::Check* check = nullptr;
+    try {
+        check = &s_.validator.begin(target, offset, served, call_site);
+    } catch (const std::bad_alloc&) {
+        return;
+    }
+    const ByteRun run{offset, check->found.size(), check->found.data()};
+    if (s_.threaded) guard.unlock();
+    const int started = and_then([&] { return s_.transfers.start_get(target, std::span(&run, 1)); },
+                                 [&](int status) {
+                                     if (s_.threaded) guard.lock();
+                                     if (status != 0) s_.validator.abandon(*check);
+                                 });
+    if (started != 0) return;
+    s_.get_started(target, 0, 0);
+    check->issued = s_.operations.now();
+}
+
+}  // namespace nearfetch

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The range cache of a window. It is made at its first use, and made anew after a change of settings, when no
+// transfer refers to the old one any more.
+
+#include <memory>
+#include <span>
+
+#include "base/settings.hpp"
+#include "base/types.hpp"
+#include "cache/range_cache/range_cache.hpp"
+#include "transport/window_transfers.hpp"
+
+namespace nearfetch {
+
+class LazyRangeCache {
+  public:
+    explicit operator bool() const noexcept { return cache_ != nullptr; }
+    RangeCache& operator*() noexcept { return *cache_; }
+    RangeCache* operator->() noexcept { return cache_.get(); }
+    const RangeCache* operator->() const noexcept { return cache_.get(); }
+
+    /// \param hit_benefit what a hit of a target and size is worth (RangeCacheConfig)
+    /// \return false without memory: from then on it is broken
+    bool make(const Settings& settings, Rank ranks, const BenefitFunction& hit_benefit) noexcept;
+    /// There was no memory for it: the window goes on without a cache, until settings change.
+    bool is_broken() const noexcept { return broken_; }
+
+    /// Settings have changed: its contents are forgotten, and it is to be replaced.
+    void outdate() noexcept;
+    /// Who stays is decided by this score; what is cached is forgotten.
+    void set_score(ScoreFunction score);
+    bool is_outdated() const noexcept { return outdated_; }
+    /// Gives it back. \pre no transfer refers to it \return what it has counted
+    RangeCacheCounters retire() noexcept;
+
+    // Without a cache these do nothing.
+    void acquire() noexcept {
+        if (cache_ != nullptr) cache_->acquire();
+    }
+    void acquire(Rank target) noexcept {
+        if (cache_ != nullptr) cache_->acquire(target);
+    }
+    void drop(Rank target, std::span<const ByteRun> runs) noexcept;
+
+  private:
+    std::unique_ptr<RangeCache> cache_;
+    ScoreFunction score_;
+    bool broken_ = false;
+    bool outdated_ = false;
+};
+
+}  // namespace nearfetch

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rma/window_state.hpp"
+
+namespace nearfetch {
+
+namespace {
+
+constexpr std::uint64_t standstill_intervals = 4096;
+
+}  // namespace
+
+WindowState::WindowState(const Settings& window_settings, Rank rank_count, Rank own_rank, bool is_threaded,
+                         WindowTransfers& window_transfers, WindowListener& window_listener)
+    : ranks(rank_count),
+      self(own_rank),
+      threaded(is_threaded),
+      targets(static_cast<std::size_t>(rank_count)),
+      epochs(rank_count),
+      freshness(cache, standstill_intervals * ProgressTimer::ticks_of(
+                                                  static_cast<double>(window_settings.progress_interval_us))),
+      operations(rank_count, epochs),
+      fetches(rank_count, cache, window_listener),
+      origins(rank_count, is_threaded, fetches),
+      progress(window_settings.progress_interval_us, window_settings.idle_progress_interval_us),
+      settings(window_settings),
+      transfers(window_transfers),
+      listener(window_listener) {}
+
+void WindowState::get_started(Rank target, std::uint64_t size_bytes, std::uint64_t call_ticks) noexcept {
+    Target& t = at(target);
+    const TargetOperations& o = operations.at(target);
+    t.lone_bytes = o.gets.outstanding() || o.bypassed != Bypassed::nothing ? 0 : size_bytes;
+    t.lone_ticks = call_ticks;
+    operations.start_get(target);
+}
+
+}  // namespace nearfetch

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// The parts of a window, each with a state of its own, that the paths through it share.
+//
+// Threads. If `threaded`, whoever calls a part holds the mutex, and makes no network call meanwhile: such a
+// call may block until another thread of this process has made a call of its own.
+
+#include <memory>
+#include <mutex>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/settings.hpp"
+#include "base/types.hpp"
+#include "cache/counters/range_cache_counters.hpp"
+#include "policy/doorkeeper.hpp"
+#include "rma/epoch_tracker.hpp"
+#include "rma/fetch_table.hpp"
+#include "rma/freshness.hpp"
+#include "rma/front_end.hpp"
+#include "rma/hit_validator.hpp"
+#include "rma/lazy_range_cache.hpp"
+#include "rma/outstanding_operations.hpp"
+#include "rma/overlapping_origins.hpp"
+#include "rma/progress_timer.hpp"
+#include "rma/target.hpp"
+#include "rma/write_combiner.hpp"
+#include "transport/window_transfers.hpp"
+
+namespace nearfetch {
+
+using Guard = std::unique_lock<std::mutex>;
+
+struct WindowState {
+    WindowState(const Settings& settings, Rank ranks, Rank self, bool threaded, WindowTransfers& transfers,
+                WindowListener& listener);
+
+    Guard lock() const noexcept { return threaded ? Guard(mutex) : Guard(); }
+    Target& at(Rank target) noexcept { return targets[static_cast<std::size_t>(target)]; }
+    const Target& at(Rank target) const noexcept { return targets[static_cast<std::size_t>(target)]; }
+
+    bool is_off() const noexcept { return settings.mode == Mode::off; }
+    bool is_acquire_mode() const noexcept { return settings.mode == Mode::acquire; }
+    /// Whether the mode lets data outlive its epoch.
+    bool keeps_data() const noexcept { return !is_off() && settings.mode != Mode::transparent; }
+
+    /// Something waits for a completion beside the program.
+    bool in_transit(Rank target) const noexcept {
+        return fetches.in_transit(target) || validator.has_checks(target);
+    }
+    /// Whether puts are combined for that target (for all_targets: for any).
+    bool holds_combined(Rank target) const noexcept {
+        return combiner != nullptr &&
+               (target == all_targets ? combiner->combined().any() : combiner->combined().any(target));
+    }
+    /// Whether a get of these bytes that is started now may be kept: no update of them is under way.
+    bool may_keep(Rank target, ByteRange range) const noexcept {
+        return keeps_data() && !operations.at(target).may_overlap_update(range);
+    }
+    /// Until it is complete, a get of the same bytes may bring what was there before it.
+    void update_started(Rank target, std::span<const ByteRun> runs, bool combined = false) noexcept {
+        if (validator.has_checks(target)) [[unlikely]]
+            for (const ByteRun& run : runs)
+                validator.overwritten(target, run.range());
+        operations.start_update(target, runs, combined);
+    }
+    /// A get has been started. How long it takes is known if it is alone on its way.
+    /// \param size_bytes 0 if nobody is to know
+    void get_started(Rank target, std::uint64_t size_bytes, std::uint64_t call_ticks) noexcept;
+    void count(AccessType type, std::uint64_t size_bytes, std::uint64_t network_bytes) noexcept {
+        counters.count(type);
+        counters.bytes_from_network += network_bytes;
+        counters.bytes_from_cache += size_bytes - network_bytes;
+    }
+
+    const Rank ranks;
+    const Rank self;
+    const bool threaded;
+    std::vector<Target> targets;
+    LazyRangeCache cache;
+    EpochTracker epochs;
+    Freshness freshness;
+    OutstandingOperations operations;
+    FetchTable fetches;
+    OverlappingOrigins origins;
+    std::unique_ptr<WriteCombiner> combiner;  ///< null until a put is combined
+    HitValidator validator;
+    ProgressTimer progress;
+    Doorkeeper doorkeeper;  ///< ranges, and (by their complement) blocks, that were asked for once
+    RangeCacheCounters counters{};
+    Settings settings;
+    WindowTransfers& transfers;
+    WindowListener& listener;
+    mutable std::mutex mutex;
+};
+
+}  // namespace nearfetch
