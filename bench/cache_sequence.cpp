@@ -34,10 +34,16 @@ class Replay {
     AccessType get(const SequenceGet& get) {
         const AccessType type =
             cache_.find(0, get.offset, get.size) != nullptr ? AccessType::hit : fetch(get);
-        cache_.counters().count(type);
+        types_.count(type);
         return type;
     }
-    RangeCache& cache() { return cache_; }
+    const RangeCache& cache() const { return cache_; }
+    /// The cache's and those of the gets by their type.
+    RangeCacheCounters counters() const {
+        RangeCacheCounters sum = types_;
+        sum.add(cache_.counters());
+        return sum;
+    }
 
   private:
     AccessType fetch(const SequenceGet& get) {
@@ -56,6 +62,7 @@ class Replay {
     }
 
     RangeCache cache_;
+    RangeCacheCounters types_;
     std::vector<std::byte> source_;
     std::vector<LookupPart> parts_;
 };
@@ -69,15 +76,16 @@ nlohmann::ordered_json replay(const Config& config, const std::vector<SequenceGe
     for (std::size_t id = 0; id < gets.size(); ++id) {
         const AccessType type = run.get(gets[id]);
         if (full_gets == 0 && type != AccessType::capacity && type != AccessType::failing) continue;
-        const double free =
-            static_cast<double>(run.cache().free_bytes()) / static_cast<double>(run.cache().buffer_bytes());
+        const Occupancy now = run.cache().occupancy();
+        const double free = static_cast<double>(now.free_bytes) / static_cast<double>(now.buffer_bytes);
         ++full_gets;
         free_sum += free;
         if (every != 0 && id % every == 0) occupancy.push_back({id, 1 - free});
     }
+    const RangeCacheCounters sum = run.counters();
     nlohmann::ordered_json counters;
     for (const CounterInfo& row : range_cache_counter_table)
-        counters[std::string(row.name)] = run.cache().counters().*row.member;
+        counters[std::string(row.name)] = sum.*row.member;
     return {{"config", config.name},
             {"gets_since_full", full_gets},
             {"free_share", full_gets == 0 ? 0 : free_sum / static_cast<double>(full_gets)},

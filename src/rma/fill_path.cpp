@@ -19,7 +19,7 @@ Admission FillPath::admit_around(const Get& get, LookupPlan& plan) noexcept {
     if (!around) return {};
     plan.copy_resident();  // making room may evict it
     try {
-        const Admission ahead = s_.cache->admit_read_ahead(get.target, *around);
+        const Admission ahead = s_.cache->read_ahead().admit(get.target, *around);
         Entry* const entry = ahead.entry;
         if (entry == nullptr) return {};
         const Waiter waiter{entry, entry->data() + (run.offset - entry->offset()), run.origin, run.size};

@@ -35,8 +35,7 @@ Served GetPath::try_get(const RangeGet& get) noexcept {
     if (!s_.cache || !s_.epochs.may_access(target) || s_.at(target).breaker.is_open()) return Served::miss;
     // What is in flight to where a hit is copied is not kept.
     if (s_.origins.may_be_in_use(origin, size)) s_.origins.invalidate_overlapping({&run, 1});
-    const std::byte* data = s_.cache->find_mru(target, offset, size);
-    if (data == nullptr) data = s_.cache->find_recent(target, offset, size);
+    const std::byte* const data = s_.cache->find_recent(target, offset, size);
     if (data == nullptr) return try_get_further(get);
     s_.at(target).count_hit(size);
     copy_bytes(origin, data, size);
@@ -46,17 +45,10 @@ Served GetPath::try_get(const RangeGet& get) noexcept {
 /// Looks for an entry that begins before, and for neighbours that have the bytes together.
 Served GetPath::try_get_further(const RangeGet& get) noexcept {
     const auto& [target, offset, size, origin, request] = get;
-    if (const std::byte* const data = s_.cache->find_further(target, offset, size)) {
+    if (const std::byte* const data = s_.cache->find_further(target, offset, size))
         copy_bytes(origin, data, size);
-    } else {
-        const ByteRange united = s_.cache->read_across(target, offset, size, origin);
-        if (united.empty()) return Served::miss;
-        try {
-            if (united.size() <= most_united * size) s_.cache->join(target, united);
-        } catch (const std::bad_alloc&) {
-            // Then they stay as they are.
-        }
-    }
+    else if (s_.cache->read_across(target, offset, size, origin, most_united * size).empty())
+        return Served::miss;
     s_.at(target).count_hit(size);
     return Served::hit;
 }

@@ -90,9 +90,7 @@ inline const std::byte* GetPath::find(const RangeGet& get) noexcept {
         origins_of_process.all.overlap(get.origin, get.size) ||
         (t.route == Route::validate && !s_.freshness.is_current(get))) [[unlikely]]
         return nullptr;
-    const std::byte* data = s_.cache->find_mru(get.target, get.offset, get.size);
-    if (data == nullptr) [[unlikely]]
-        data = s_.cache->find_recent(get.target, get.offset, get.size);
+    const std::byte* const data = s_.cache->find_recent(get.target, get.offset, get.size);
     if (data != nullptr) [[likely]]
         t.count_hit(get.size);
     return data;

@@ -31,7 +31,7 @@ bool ReadAhead::is_allowed(Rank target) const noexcept {
 /// the first one of a window may begin before it, at a number that has wrapped around.
 std::optional<ByteRange> ReadAhead::bounds_of(Rank target, ByteRange gap) noexcept {
     const TargetMemory& memory = s_.at(target).memory;
-    const std::uint64_t block_bytes = s_.cache->region_bytes();
+    const std::uint64_t block_bytes = s_.cache->read_ahead().region_bytes();
     if (gap.size() >= block_bytes || gap.end > memory.extent_bytes) return std::nullopt;
     const std::uint64_t block = gap.begin - (gap.begin + memory.page_phase) % block_bytes;
     if (!s_.doorkeeper.seen_before(target, ~block)) return std::nullopt;
@@ -51,10 +51,10 @@ std::optional<ByteRange> ReadAhead::range_around(const Get& get, ByteRange gap) 
     if (get.request != 0 && (s_.threaded || !get.may_lead)) return std::nullopt;
     const std::optional<ByteRange> bounds = bounds_of(get.target, gap);
     if (!bounds) return std::nullopt;
-    const ByteRange around = s_.cache->gap_around(get.target, gap, *bounds);
+    const ByteRange around = s_.cache->read_ahead().gap_around(get.target, gap, *bounds);
     // With several threads, or a request, a gap may hold bytes that are on their way.
     if (around == gap || !around.contains(gap) || !s_.may_keep(get.target, around)) return std::nullopt;
-    if (!s_.cache->read_ahead_pays(around.size(), !s_.is_acquire_mode())) return std::nullopt;
+    if (!s_.cache->read_ahead().pays(around.size(), !s_.is_acquire_mode())) return std::nullopt;
     return s_.at(get.target).cost.may_fetch_region() ? std::optional(around) : std::nullopt;
 }
 

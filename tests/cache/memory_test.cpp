@@ -74,7 +74,7 @@ void run(RangeCache& cache, std::uint64_t refuse_at) {
     for (Entry* entry : pending)
         cache.abandon(entry);
     cache.check_invariants();
-    EXPECT_EQ(cache.pending(), 0u);
+    EXPECT_EQ(cache.occupancy().pending, 0u);
 }
 
 TEST(OutOfMemory, ARefusedAllocationCostsAnAdmissionAndNothingElse) {

@@ -40,7 +40,7 @@ struct Byte {
 class Harness : private testing::RandomProgram<Byte, 3, 1500> {
   public:
     Harness(const Variant& variant, std::uint64_t seed, Fault fault)
-        : RandomProgram(seed), fault_(fault), cache_(config(variant, seed), ranks) {
+        : RandomProgram(seed), fault_(fault), config_(config(variant, seed)), cache_(config_, ranks) {
         for (auto& rank : memory_)
             for (Byte& byte : rank)
                 byte = {0, {0}};
@@ -55,10 +55,10 @@ class Harness : private testing::RandomProgram<Byte, 3, 1500> {
         while (!flights_.empty())
             complete(flights_.size() - 1);
         cache_.check_invariants();
-        if (cache_.pending() != 0) fail("entries stay in flight");
+        if (cache_.occupancy().pending != 0) fail("entries stay in flight");
         cache_.invalidate();
-        if (cache_.free_bytes() != cache_.buffer_bytes() || cache_.entries() != 0)
-            fail("invalidate leaves something");
+        const Occupancy left = cache_.occupancy();
+        if (left.free_bytes != left.buffer_bytes || left.entries != 0) fail("invalidate leaves something");
         return failure_;
     }
 
@@ -124,8 +124,7 @@ class Harness : private testing::RandomProgram<Byte, 3, 1500> {
             for (Rank rank = 0; rank < ranks; ++rank)
                 forget_history(rank);
         } else if (what < 990) {
-            const RangeCacheConfig& limits = cache_.config();
-            cache_.resize(64 + pick(limits.buffer_bytes_max), 1 + pick(limits.index_entries_max));
+            cache_.resize(64 + pick(config_.buffer_bytes_max), 1 + pick(config_.index_entries_max));
         } else {
             read_somewhat();
         }
@@ -269,6 +268,7 @@ class Harness : private testing::RandomProgram<Byte, 3, 1500> {
     }
 
     Fault fault_;
+    RangeCacheConfig config_;
     RangeCache cache_;
     std::vector<Flight> flights_;
     std::uint64_t served_ = 0;

@@ -17,9 +17,9 @@ TEST(RangeCache, ReadingAheadInAFullCacheHasToPay) {
     RangeCacheConfig config = small_config(4);
     config.read_ahead_bytes = 1024;
     RangeCache cache(config, 2);
-    EXPECT_TRUE(cache.read_ahead_pays(128, true)) << "there is room";
+    EXPECT_TRUE(cache.read_ahead().pays(128, true)) << "there is room";
     const auto ahead = [&](std::uint64_t offset) {
-        const Admission admission = cache.admit_read_ahead(1, {offset, offset + 256});
+        const Admission admission = cache.read_ahead().admit(1, {offset, offset + 256});
         ASSERT_NE(admission.entry, nullptr);
         cache.commit(admission.entry, remote_bytes(1, offset, 256).data());
     };
@@ -28,14 +28,14 @@ TEST(RangeCache, ReadingAheadInAFullCacheHasToPay) {
         for (int use = 0; use < 4; ++use)
             EXPECT_TRUE(hits(cache, 1, i * 256 + 8, 8));
     }
-    EXPECT_TRUE(cache.read_ahead_pays(128, true)) << "those that were evicted had been used";
-    EXPECT_EQ(cache.region_bytes(), 1024u);
+    EXPECT_TRUE(cache.read_ahead().pays(128, true)) << "those that were evicted had been used";
+    EXPECT_EQ(cache.read_ahead().region_bytes(), 1024u);
     for (std::uint64_t i = 0; i < 40; ++i)
         ahead((100 + i) * 256);
-    EXPECT_EQ(cache.region_bytes(), 256u) << "smaller ones first, then none";
+    EXPECT_EQ(cache.read_ahead().region_bytes(), 256u) << "smaller ones first, then none";
     int allowed = 0;
     for (int i = 0; i < 640; ++i)
-        allowed += cache.read_ahead_pays(128, true) ? 1 : 0;
+        allowed += cache.read_ahead().pays(128, true) ? 1 : 0;
     EXPECT_EQ(allowed, 10) << "now and then, to find out";
 }
 
@@ -47,7 +47,7 @@ TEST(RangeCache, BlocksThatStayCountForReadingAheadToo) {
     RangeCache cache(config, 1);
     const auto get = [&](std::uint64_t block) {
         if (hits(cache, 0, block * 256 + 8, 8)) return;
-        const Admission admission = cache.admit_read_ahead(0, {block * 256, block * 256 + 256});
+        const Admission admission = cache.read_ahead().admit(0, {block * 256, block * 256 + 256});
         if (admission.entry != nullptr)
             cache.commit(admission.entry, remote_bytes(0, block * 256, 256).data());
     };
@@ -62,8 +62,8 @@ TEST(RangeCache, BlocksThatStayCountForReadingAheadToo) {
     }
     EXPECT_GT(cache.counters().evictions, 50u);
     EXPECT_TRUE(hits(cache, 0, 8, 8)) << "the popular ones stay";
-    EXPECT_EQ(cache.region_bytes(), 1024u);
-    EXPECT_TRUE(cache.read_ahead_pays(256, true));
+    EXPECT_EQ(cache.read_ahead().region_bytes(), 1024u);
+    EXPECT_TRUE(cache.read_ahead().pays(256, true));
 }
 
 // GDSF: an item's rank starts with that of the last victim, here 1000 / 64. Another use does not add that
@@ -74,7 +74,7 @@ TEST(RangeCache, CreditForReadAheadIsNoMoreThanAUse) {
     config.read_ahead_bytes = 1024;
     RangeCache cache(config, 1);
     const auto use = [&](std::uint64_t offset, std::uint64_t bytes, int times, bool ahead = false) {
-        const Admission admission = ahead ? cache.admit_read_ahead(0, {offset, offset + bytes})
+        const Admission admission = ahead ? cache.read_ahead().admit(0, {offset, offset + bytes})
                                           : cache.admit(0, offset, bytes, cache.now(), true);
         ASSERT_NE(admission.entry, nullptr);
         cache.commit(admission.entry, remote_bytes(0, offset, bytes).data());
@@ -96,8 +96,8 @@ TEST(RangeCache, WhatWasReadAheadAndWentStaleUnusedIsNoticedAtOnce) {
     RangeCache cache(config, 1);
     int admitted = 0;
     for (std::uint64_t i = 0; i < 40; ++i) {
-        if (cache.read_ahead_pays(256, false)) {
-            const Admission admission = cache.admit_read_ahead(0, {i * 256, i * 256 + 256});
+        if (cache.read_ahead().pays(256, false)) {
+            const Admission admission = cache.read_ahead().admit(0, {i * 256, i * 256 + 256});
             ASSERT_NE(admission.entry, nullptr);
             cache.commit(admission.entry, remote_bytes(0, i * 256, 256).data());
             ++admitted;
@@ -105,7 +105,7 @@ TEST(RangeCache, WhatWasReadAheadAndWentStaleUnusedIsNoticedAtOnce) {
         cache.acquire();
     }
     EXPECT_LT(admitted, 12) << "although there is room for all";
-    EXPECT_TRUE(cache.read_ahead_pays(256, true)) << "what lasts may be used yet";
+    EXPECT_TRUE(cache.read_ahead().pays(256, true)) << "what lasts may be used yet";
 }
 
 TEST(RangeCache, StaleEntriesGoBeforeFreshOnes) {
@@ -166,7 +166,7 @@ TEST(RangeCache, WeakAdmissionEvictsOneAndMayFail) {
     EXPECT_EQ(cache.counters().evictions, 1u);
     EXPECT_EQ(store(cache, 0, 2000, 128), AccessType::failing);
     EXPECT_EQ(cache.counters().evictions, 2u);
-    EXPECT_EQ(cache.free_bytes(), 64u);
+    EXPECT_EQ(cache.occupancy().free_bytes, 64u);
     EXPECT_EQ(store(cache, 0, 2000, 128), AccessType::capacity) << "the second eviction is a neighbour";
 }
 
@@ -182,7 +182,7 @@ TEST(RangeCache, AFullIndexMakesConflictingAccesses) {
             conflicting += type == AccessType::conflicting ? 1 : 0;
         }
         EXPECT_EQ(direct + conflicting, 20u);
-        EXPECT_EQ(cache.entries(), direct);
+        EXPECT_EQ(cache.occupancy().entries, direct);
         EXPECT_GE(direct, 7u);
         EXPECT_LE(direct, 8u);
         EXPECT_EQ(cache.counters().evictions, conflicting);
@@ -200,7 +200,7 @@ TEST(RangeCache, AnIndexFullOfEntriesInFlightFails) {
     cache.check_invariants();
     for (Entry* entry : pending)
         cache.abandon(entry);
-    EXPECT_EQ(cache.free_bytes(), cache.buffer_bytes());
+    EXPECT_EQ(cache.occupancy().free_bytes, cache.occupancy().buffer_bytes);
 }
 
 TEST(RangeCache, DensityKeepsWhatIsUsedMoreThanTheNewcomer) {

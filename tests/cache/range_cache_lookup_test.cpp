@@ -70,30 +70,31 @@ TEST(RangeCache, NeighboursAreReadTogetherOrNotAtAll) {
     for (const auto& [offset, size] : {std::pair{100u, 50u}, {150u, 30u}, {180u, 20u}, {300u, 10u}})
         store(cache, 1, offset, size);
     std::vector<std::byte> to(100);
-    EXPECT_EQ(cache.read_across(1, 120, 70, to.data()), (ByteRange{100, 200}));
+    EXPECT_EQ(cache.read_across(1, 120, 70, to.data(), 0), (ByteRange{100, 200}));
     EXPECT_EQ(std::memcmp(to.data(), remote_bytes(1, 120, 70).data(), 70), 0);
-    EXPECT_EQ(cache.read_across(1, 160, 10, to.data()), (ByteRange{150, 180}));
+    EXPECT_EQ(cache.read_across(1, 160, 10, to.data(), 0), (ByteRange{150, 180}));
     to.assign(100, std::byte{0x5a});
     for (const auto& [offset, size] : {std::pair{90u, 30u}, {190u, 20u}, {190u, 115u}, {250u, 10u}})
-        EXPECT_TRUE(cache.read_across(1, offset, size, to.data()).empty()) << offset;
-    EXPECT_TRUE(cache.read_across(0, 120, 70, to.data()).empty());
+        EXPECT_TRUE(cache.read_across(1, offset, size, to.data(), 0).empty()) << offset;
+    EXPECT_TRUE(cache.read_across(0, 120, 70, to.data(), 0).empty());
     EXPECT_EQ(to, std::vector<std::byte>(100, std::byte{0x5a}))
         << "nothing is copied of what is not all there";
     cache.acquire(1);
-    EXPECT_TRUE(cache.read_across(1, 120, 70, to.data()).empty()) << "stale";
+    EXPECT_TRUE(cache.read_across(1, 120, 70, to.data(), 0).empty()) << "stale";
 }
 
 TEST(RangeCache, AGapIsSurroundedByWhatIsThere) {
     RangeCache cache(small_config(), 2);
     store(cache, 1, 100, 50);
     store(cache, 1, 400, 50);
-    EXPECT_EQ(cache.gap_around(1, {200, 210}, {0, 700}), (ByteRange{150, 400}));
-    EXPECT_EQ(cache.gap_around(1, {200, 210}, {160, 300}), (ByteRange{160, 300}));
-    EXPECT_EQ(cache.gap_around(1, {0, 10}, {0, 64}), (ByteRange{0, 64}));
-    EXPECT_EQ(cache.gap_around(0, {200, 210}, {0, 700}), (ByteRange{0, 700})) << "another target";
+    EXPECT_EQ(cache.read_ahead().gap_around(1, {200, 210}, {0, 700}), (ByteRange{150, 400}));
+    EXPECT_EQ(cache.read_ahead().gap_around(1, {200, 210}, {160, 300}), (ByteRange{160, 300}));
+    EXPECT_EQ(cache.read_ahead().gap_around(1, {0, 10}, {0, 64}), (ByteRange{0, 64}));
+    EXPECT_EQ(cache.read_ahead().gap_around(0, {200, 210}, {0, 700}), (ByteRange{0, 700}))
+        << "another target";
     cache.acquire(1);
-    EXPECT_EQ(cache.gap_around(1, {200, 210}, {0, 700}), (ByteRange{0, 700})) << "stale";
-    EXPECT_EQ(cache.entries(), 0u);
+    EXPECT_EQ(cache.read_ahead().gap_around(1, {200, 210}, {0, 700}), (ByteRange{0, 700})) << "stale";
+    EXPECT_EQ(cache.occupancy().entries, 0u);
 }
 
 TEST(RangeCache, WhatIsSmallAndWasUsedOnceIsFetchedAgainWithWhatIsAroundIt) {
@@ -103,15 +104,17 @@ TEST(RangeCache, WhatIsSmallAndWasUsedOnceIsFetchedAgainWithWhatIsAroundIt) {
     store(cache, 1, 400, 65);
     store(cache, 1, 600, 8);
     const ByteRange block{0, 1024}, gap{200, 208};
-    EXPECT_EQ(cache.gap_around(1, gap, block), (ByteRange{0, 400})) << "up to what is more than a 16th of it";
-    EXPECT_EQ(cache.gap_around(1, gap, {104, 1128}), (ByteRange{108, 400})) << "and not beyond the block";
+    EXPECT_EQ(cache.read_ahead().gap_around(1, gap, block), (ByteRange{0, 400}))
+        << "up to what is more than a 16th of it";
+    EXPECT_EQ(cache.read_ahead().gap_around(1, gap, {104, 1128}), (ByteRange{108, 400}))
+        << "and not beyond the block";
     EXPECT_TRUE(hits(cache, 1, 100, 8));
-    EXPECT_EQ(cache.gap_around(1, gap, block), (ByteRange{108, 400})) << "used again";
-    EXPECT_EQ(cache.entries(), 4u) << "nothing has changed yet";
+    EXPECT_EQ(cache.read_ahead().gap_around(1, gap, block), (ByteRange{108, 400})) << "used again";
+    EXPECT_EQ(cache.occupancy().entries, 4u) << "nothing has changed yet";
 
-    const Admission admission = cache.admit_read_ahead(1, {108, 400});
+    const Admission admission = cache.read_ahead().admit(1, {108, 400});
     ASSERT_NE(admission.entry, nullptr);
-    EXPECT_EQ(cache.entries(), 4u) << "one in the place of another";
+    EXPECT_EQ(cache.occupancy().entries, 4u) << "one in the place of another";
     EXPECT_FALSE(hits(cache, 1, 300, 8)) << "until it has come";
     EXPECT_TRUE(cache.commit(admission.entry, remote_bytes(1, 108, 292).data()));
     EXPECT_TRUE(hits(cache, 1, 300, 8));

@@ -31,7 +31,7 @@ TEST(RangeCache, WhatIsMoreThanAskedForLiesInItsLinesAsAtTheTarget) {
     };
     RangeCache cache(small_config(32), 1);
     const auto ahead = [&](std::uint64_t begin, std::uint64_t end) {
-        const Admission admission = cache.admit_read_ahead(0, {begin, end});
+        const Admission admission = cache.read_ahead().admit(0, {begin, end});
         EXPECT_EQ(admission.type, AccessType::direct);
         EXPECT_TRUE(cache.commit(admission.entry, remote_bytes(0, begin, end - begin).data()));
         cache.check_invariants();
@@ -41,7 +41,7 @@ TEST(RangeCache, WhatIsMoreThanAskedForLiesInItsLinesAsAtTheTarget) {
     ahead(1000, 1512);
     EXPECT_EQ(place(cache, 1000, 512), 1000 % 64);
     EXPECT_EQ(place(cache, 1280, 64), 0u);
-    EXPECT_EQ(cache.free_bytes(), (32 - 1 - 9) * 64u) << "512 bytes and 40 before them";
+    EXPECT_EQ(cache.occupancy().free_bytes, (32 - 1 - 9) * 64u) << "512 bytes and 40 before them";
     ahead(2007, 2071);
     // The alignment is kept when the entry moves with the end of the buffer,
     cache.drop(0, 1000, 1);
@@ -51,7 +51,8 @@ TEST(RangeCache, WhatIsMoreThanAskedForLiesInItsLinesAsAtTheTarget) {
     EXPECT_EQ(place(cache, 2007, 64), 2007 % 64);
     // and when two entries are joined.
     store(cache, 0, 2071, 100);
-    cache.join(0, {2007, 2171});
+    std::vector<std::byte> to(164);
+    EXPECT_EQ(cache.read_across(0, 2007, 164, to.data(), 164), (ByteRange{2007, 2171}));
     cache.check_invariants();
     EXPECT_TRUE(hits(cache, 0, 2007, 164));
     EXPECT_EQ(place(cache, 2007, 164), 2007 % 64);
@@ -62,15 +63,17 @@ TEST(RangeCache, NeighboursBecomeOneEntry) {
     store(cache, 1, 100, 50);
     store(cache, 1, 150, 30);
     std::vector<std::byte> to(100);
-    cache.join(1, cache.read_across(1, 120, 50, to.data()));
+    EXPECT_EQ(cache.read_across(1, 120, 50, to.data(), 79), (ByteRange{100, 180}));
+    EXPECT_EQ(cache.occupancy().entries, 2u) << "together they are larger than that";
+    EXPECT_EQ(cache.read_across(1, 120, 50, to.data(), 80), (ByteRange{100, 180}));
     cache.check_invariants();
-    EXPECT_EQ(cache.entries(), 1u);
+    EXPECT_EQ(cache.occupancy().entries, 1u);
     EXPECT_TRUE(hits(cache, 1, 100, 80));
     RangeCache full(small_config(4), 2);
     store_lines(full, 1, 4);
-    full.join(1, full.read_across(1, 32, 64, to.data()));
+    EXPECT_EQ(full.read_across(1, 32, 64, to.data(), 128), (ByteRange{0, 128}));
     full.check_invariants();
-    EXPECT_EQ(full.entries(), 4u) << "there is no room for the new one beside the old ones";
+    EXPECT_EQ(full.occupancy().entries, 4u) << "there is no room for the new one beside the old ones";
 }
 
 TEST(RangeCache, AGapThatOverlapsAnEntryIsNotAdmitted) {
@@ -100,29 +103,29 @@ TEST(RangeCache, TransfersMayWriteStraightIntoTheEntry) {
 
 TEST(RangeCache, WithoutStoringAnEntryIsKnownOnlyWhileInFlight) {
     RangeCache cache(small_config(), 1);
-    const std::uint64_t free = cache.free_bytes();
+    const std::uint64_t free = cache.occupancy().free_bytes;
     const Admission admission = cache.admit(0, 64, 640, cache.now(), false);
     ASSERT_NE(admission.entry, nullptr);
     EXPECT_EQ(admission.type, AccessType::direct);
-    EXPECT_EQ(cache.free_bytes(), free);
+    EXPECT_EQ(cache.occupancy().free_bytes, free);
     std::vector<LookupPart> parts;
     cache.plan_lookup(0, 64, 640, parts);
     EXPECT_EQ(text(parts), "p64+640 ");
     EXPECT_FALSE(cache.commit(admission.entry, remote_bytes(0, 64, 640).data()));
-    EXPECT_EQ(cache.entries(), 0u);
+    EXPECT_EQ(cache.occupancy().entries, 0u);
     EXPECT_EQ(cache.counters().dropped, 0u);
     cache.check_invariants();
 }
 
 TEST(RangeCache, AbandonedEntriesLeaveNothingBehind) {
     RangeCache cache(small_config(), 1);
-    const std::uint64_t free = cache.free_bytes();
+    const std::uint64_t free = cache.occupancy().free_bytes;
     cache.abandon(cache.admit(0, 64, 64, cache.now(), true).entry);
     const Admission invalidated = cache.admit(0, 64, 64, cache.now(), true);
     cache.drop(0, 64, 1);
     cache.abandon(invalidated.entry);
-    EXPECT_EQ(cache.free_bytes(), free);
-    EXPECT_EQ(cache.entries(), 0u);
+    EXPECT_EQ(cache.occupancy().free_bytes, free);
+    EXPECT_EQ(cache.occupancy().entries, 0u);
     cache.check_invariants();
     EXPECT_EQ(store(cache, 0, 64, 64), AccessType::direct);
 }
@@ -185,7 +188,7 @@ TEST(RangeCache, AcquireMakesStaleInItsScopeAndStaleDataIsFetchedAgain) {
     std::vector<LookupPart> parts;
     cache.plan_lookup(0, 0, 64, parts);
     EXPECT_EQ(text(parts), "g0+64 ");
-    EXPECT_EQ(cache.entries(), 1u) << "plan_lookup removes stale entries";
+    EXPECT_EQ(cache.occupancy().entries, 1u) << "plan_lookup removes stale entries";
     cache.acquire();
     EXPECT_EQ(cache.find(1, 0, 64), nullptr);
     EXPECT_EQ(cache.find(1, 10, 4), nullptr);
@@ -204,7 +207,7 @@ TEST(RangeCache, DataIssuedBeforeAnAcquireDoesNotEnterAfterIt) {
     const Admission second = cache.admit(0, 0, 64, cache.now(), true);
     cache.acquire();
     EXPECT_FALSE(cache.commit(second.entry, remote_bytes(0, 0, 64).data()));
-    EXPECT_EQ(cache.entries(), 0u);
+    EXPECT_EQ(cache.occupancy().entries, 0u);
     EXPECT_EQ(cache.counters().dropped, 2u);
     cache.check_invariants();
 }
@@ -214,10 +217,10 @@ TEST(RangeCache, InvalidateForgetsAllAndWhatIsInFlight) {
     store(cache, 0, 0, 64);
     const Admission pending = cache.admit(0, 64, 64, cache.now(), true);
     cache.invalidate();
-    EXPECT_EQ(cache.entries(), 0u);
+    EXPECT_EQ(cache.occupancy().entries, 0u);
     EXPECT_EQ(cache.find(0, 0, 64), nullptr);
     EXPECT_FALSE(cache.commit(pending.entry, remote_bytes(0, 64, 64).data()));
-    EXPECT_EQ(cache.free_bytes(), cache.buffer_bytes());
+    EXPECT_EQ(cache.occupancy().free_bytes, cache.occupancy().buffer_bytes);
     EXPECT_EQ(cache.counters().invalidations, 1u);
     cache.check_invariants();
 }

@@ -31,9 +31,9 @@ TEST(Resize, GrowingKeepsEveryEntryWhereItIs) {
     const std::byte* before = runner.cache.find(0, 0, 64);
     ASSERT_TRUE(runner.cache.resize(64 * 500, 1000));
     EXPECT_EQ(runner.cache.find(0, 0, 64), before);
-    EXPECT_EQ(runner.cache.entries(), 90u);
-    EXPECT_EQ(runner.cache.buffer_bytes(), 64u * 500);
-    EXPECT_EQ(runner.cache.index_entries(), 1000u);
+    EXPECT_EQ(runner.cache.occupancy().entries, 90u);
+    EXPECT_EQ(runner.cache.occupancy().buffer_bytes, 64u * 500);
+    EXPECT_EQ(runner.cache.occupancy().index_entries, 1000u);
     for (std::uint64_t i = 0; i < 90; ++i)
         EXPECT_NE(runner.cache.find(0, i * 4096, 64), nullptr);
     runner.cache.check_invariants();
@@ -45,9 +45,9 @@ TEST(Resize, ShrinkingMovesWhatFitsAndEvictsTheRest) {
     for (std::uint64_t i = 0; i < 30; ++i)
         runner.cache.drop(0, i * 4096, 64);
     ASSERT_TRUE(runner.cache.resize(64 * 40, 60));
-    EXPECT_EQ(runner.cache.entries(), 40u);
+    EXPECT_EQ(runner.cache.occupancy().entries, 40u);
     EXPECT_EQ(runner.cache.counters().evictions, 10u);
-    EXPECT_EQ(runner.cache.free_bytes(), 0u);
+    EXPECT_EQ(runner.cache.occupancy().free_bytes, 0u);
     runner.cache.check_invariants();
 }
 
@@ -58,7 +58,7 @@ TEST(Resize, EntriesInFlightAreNotMoved) {
         pending.push_back(cache.admit(0, i * 64, 64, cache.now(), true).entry);
     std::byte* const data = pending.back()->data();
     EXPECT_FALSE(cache.resize(64 * 50, 200));
-    EXPECT_EQ(cache.buffer_bytes(), 64u * 100);
+    EXPECT_EQ(cache.occupancy().buffer_bytes, 64u * 100);
     EXPECT_FALSE(cache.resize(64 * 100, 20)) << "the index has to hold what is in flight";
     EXPECT_TRUE(cache.resize(64 * 200, 400));
     EXPECT_EQ(pending.back()->data(), data);
@@ -80,14 +80,14 @@ TEST(Resize, WhatWasTakenAwayComesBackWithTheFirstEntryThatNeedsIt) {
     for (int i = 0; i < 200; ++i)
         runner.get(0, 0, 64);
     runner.get(0, 6 * 4096, 64);
-    ASSERT_LT(runner.cache.buffer_bytes(), config.buffer_bytes / 2);
-    const RangeCacheCounters before = runner.cache.counters();
+    ASSERT_LT(runner.cache.occupancy().buffer_bytes, config.buffer_bytes / 2);
+    const RangeCacheCounters before = runner.counters();
     for (std::uint64_t i = 100; i < 180; ++i)
         runner.get(0, i * 4096, 64);
     runner.get(0, 200 * 4096, 14 * 64);
-    EXPECT_EQ(runner.cache.counters().direct - before.direct, 81u);
+    EXPECT_EQ(runner.counters().direct - before.direct, 81u);
     EXPECT_EQ(runner.cache.counters().evictions, before.evictions);
-    EXPECT_EQ(runner.cache.buffer_bytes(), config.buffer_bytes) << "and no further";
+    EXPECT_EQ(runner.cache.occupancy().buffer_bytes, config.buffer_bytes) << "and no further";
     runner.cache.check_invariants();
 }
 
@@ -97,11 +97,11 @@ TEST(Resize, ThePapersResizeInvalidates) {
     Runner runner(config);
     sweep(runner, 50);
     ASSERT_TRUE(runner.cache.resize(64 * 200, 200));
-    EXPECT_EQ(runner.cache.entries(), 0u);
+    EXPECT_EQ(runner.cache.occupancy().entries, 0u);
     EXPECT_EQ(runner.cache.counters().invalidations, 1u);
     sweep(runner, 50);
     ASSERT_TRUE(runner.cache.resize(64 * 200, 300));
-    EXPECT_EQ(runner.cache.entries(), 0u);
+    EXPECT_EQ(runner.cache.occupancy().entries, 0u);
 }
 
 TEST(Adapt, CapacityAccessesGrowTheBufferUpToItsBound) {
@@ -110,12 +110,12 @@ TEST(Adapt, CapacityAccessesGrowTheBufferUpToItsBound) {
     for (int round = 0; round < 4; ++round)
         sweep(runner, 300);
     // 100 -> 200 -> 400 lines; then everything fits.
-    EXPECT_EQ(runner.cache.buffer_bytes(), 64u * 400);
+    EXPECT_EQ(runner.cache.occupancy().buffer_bytes, 64u * 400);
     EXPECT_EQ(runner.cache.counters().buffer_resizes, 2u);
-    EXPECT_EQ(runner.cache.entries(), 300u);
+    EXPECT_EQ(runner.cache.occupancy().entries, 300u);
     for (int round = 0; round < 10; ++round)
         sweep(runner, 950, 128);
-    EXPECT_EQ(runner.cache.buffer_bytes(), 64u * 1000) << "the bound";
+    EXPECT_EQ(runner.cache.occupancy().buffer_bytes, 64u * 1000) << "the bound";
 }
 
 TEST(Adapt, ConflictingAccessesGrowTheIndexUpToItsBound) {
@@ -127,11 +127,11 @@ TEST(Adapt, ConflictingAccessesGrowTheIndexUpToItsBound) {
     for (int round = 0; round < 3; ++round)
         sweep(runner, 200);
     // 50 -> 75 -> 112 -> 168 -> 252.
-    EXPECT_EQ(runner.cache.index_entries(), 252u);
+    EXPECT_EQ(runner.cache.occupancy().index_entries, 252u);
     EXPECT_EQ(runner.cache.counters().index_resizes, 4u);
     for (int round = 0; round < 10; ++round)
         sweep(runner, 500);
-    EXPECT_EQ(runner.cache.index_entries(), 300u) << "the bound";
+    EXPECT_EQ(runner.cache.occupancy().index_entries, 300u) << "the bound";
 }
 
 TEST(Adapt, AStableSetInAMostlyFreeBufferShrinksIt) {
@@ -144,7 +144,7 @@ TEST(Adapt, AStableSetInAMostlyFreeBufferShrinksIt) {
         runner.cache.drop(0, 1 << 30, 64);
     }
     // 1000 -> 500 -> 250 -> 125 lines: then less than half is free.
-    EXPECT_EQ(runner.cache.buffer_bytes(), 64u * 125);
+    EXPECT_EQ(runner.cache.occupancy().buffer_bytes, 64u * 125);
     EXPECT_EQ(runner.cache.counters().evictions, 0u) << "what is used was lost";
 }
 
@@ -157,8 +157,8 @@ TEST(Adapt, ASparseIndexShrinks) {
     for (int round = 0; round < 40; ++round)
         sweep(runner, 30);
     // 10 entries: q falls below 0.1 while there are more than 100 slots.
-    EXPECT_LE(runner.cache.index_entries(), 140u);
-    EXPECT_GE(runner.cache.index_entries(), 50u);
+    EXPECT_LE(runner.cache.occupancy().index_entries, 140u);
+    EXPECT_GE(runner.cache.occupancy().index_entries, 50u);
     EXPECT_GT(runner.cache.counters().index_resizes, 3u);
 }
 
@@ -168,8 +168,8 @@ TEST(Adapt, FixedSizesStayFixed) {
     Runner runner(config);
     for (int round = 0; round < 5; ++round)
         sweep(runner, 500);
-    EXPECT_EQ(runner.cache.buffer_bytes(), 64u * 100);
-    EXPECT_EQ(runner.cache.index_entries(), 200u);
+    EXPECT_EQ(runner.cache.occupancy().buffer_bytes, 64u * 100);
+    EXPECT_EQ(runner.cache.occupancy().index_entries, 200u);
 }
 
 }  // namespace

@@ -142,9 +142,9 @@ TEST(SharedBuffer, RemoteTargetsTakeItFromSameNodeOnes) {
     for (int round = 0; round < 3; ++round)
         get_all(0);
     get_all(1);
-    const std::uint64_t hits_before = runner.cache.counters().hits;
+    const std::uint64_t hits_before = runner.counters().hits;
     get_all(1);
-    EXPECT_EQ(runner.cache.counters().hits - hits_before, 64u);
+    EXPECT_EQ(runner.counters().hits - hits_before, 64u);
     runner.cache.check_invariants();
 }
 

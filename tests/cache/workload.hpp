@@ -143,7 +143,7 @@ class Runner {
                                           std::uint64_t region_bytes = 0) {
         fetched_.clear();
         if (cache.find(target, offset, size) != nullptr) {
-            cache.counters().count(AccessType::hit);
+            types_.count(AccessType::hit);
             return fetched_;
         }
         cache.plan_lookup(target, offset, size, segments_);
@@ -156,12 +156,18 @@ class Runner {
             const AccessType admitted = fetch(target, {part.offset, part.offset + part.size}, region_bytes);
             type = some ? AccessType::partial_hit : admitted;
         }
-        cache.counters().count(type);
+        types_.count(type);
         return fetched_;
     }
     void run(const std::vector<Get>& trace) {
         for (const Get& each : trace)
             get(0, each.offset, each.size);
+    }
+    /// The cache's and those of the gets by their type.
+    RangeCacheCounters counters() const {
+        RangeCacheCounters sum = types_;
+        sum.add(cache.counters());
+        return sum;
     }
 
     RangeCache cache;
@@ -170,17 +176,18 @@ class Runner {
     AccessType fetch(Rank target, ByteRange gap, std::uint64_t region_bytes) {
         if (region_bytes != 0) {
             const std::uint64_t region_begin = gap.begin - gap.begin % region_bytes;
-            gap = cache.gap_around(target, gap, {region_begin, region_begin + region_bytes});
+            gap = cache.read_ahead().gap_around(target, gap, {region_begin, region_begin + region_bytes});
         }
         fetched_.push_back(gap.size());
         source_.resize(std::max<std::size_t>(source_.size(), gap.size()));
         const Admission admission = region_bytes != 0
-                                        ? cache.admit_read_ahead(target, gap)
+                                        ? cache.read_ahead().admit(target, gap)
                                         : cache.admit(target, gap.begin, gap.size(), cache.now(), true);
         if (admission.entry != nullptr) cache.commit(admission.entry, source_.data());
         return admission.type;
     }
 
+    RangeCacheCounters types_;
     std::vector<LookupPart> segments_;
     std::vector<std::uint64_t> fetched_;
     std::vector<std::byte> source_;

@@ -24,24 +24,13 @@ constexpr std::size_t window_centers[] = {2, 4, 6};
 constexpr double cheap_enough = 0.1;
 constexpr double hopeless_share = 0.5;
 constexpr std::size_t most_in_order = 4096;
-// Limit of possibly stale entries examined per admission: when room is needed; and always, when their use
-// decides about read-ahead.
+// Limit of possibly stale entries examined per admission when room is needed.
 constexpr std::uint32_t most_reaped = 256;
-constexpr std::uint32_t reaped_ahead = 2;
 
 }  // namespace
 
 Admission RangeCache::admit(Rank target, std::uint64_t offset, std::uint64_t size, Stamp stamp, bool store) {
     return admit({target, {offset, offset + size}, stamp, store});
-}
-
-Admission RangeCache::admit_read_ahead(Rank target, ByteRange range) {
-    reap_stale(reaped_ahead, buffer_.size_bytes());
-    drop(target, range.begin, range.size());
-    const Admission admission =
-        admit({target, range, now(), true, skew_of(range), read_ahead_sizer_.will_be_used()});
-    if (admission.entry != nullptr) admission.entry->read_ahead_ = true;
-    return admission;
 }
 
 // Fills in the entry, before index and buffer know it.

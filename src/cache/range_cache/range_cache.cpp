@@ -12,13 +12,6 @@
 
 namespace nearfetch {
 
-namespace {
-
-constexpr int most_samples = 32;           // slots to examine for an entry of read-ahead
-constexpr std::uint64_t small_share = 16;  // of a region
-
-}  // namespace
-
 // Invalidated entries in flight have a number but no index slot, hence twice the numbers.
 RangeCache::RangeCache(const RangeCacheConfig& config, std::uint32_t ranks)
     : mru_(&nothing_),
@@ -29,7 +22,7 @@ RangeCache::RangeCache(const RangeCacheConfig& config, std::uint32_t ranks)
       index_(new_index(config, config.index_entries)),
       buffer_(config.buffer_bytes, config.buffer_bytes_max),
       granted_bytes_(buffer_.size_bytes()),
-      read_ahead_sizer_(config.read_ahead_bytes),
+      read_ahead_(*this, config.read_ahead_bytes),
       plan_(std::make_unique<Plan>()),
       config_(config) {
     recent_.fill(&nothing_);
@@ -89,38 +82,6 @@ std::uint64_t RangeCache::gap_end(Rank target, std::uint64_t offset, std::uint64
     }
 }
 
-// Whether an entry is small and little used, so that it is fetched again with its region.
-bool RangeCache::is_replaceable(const Entry& entry, ByteRange region) noexcept {
-    return entry.frequency == 1 && !entry.read_ahead_ && !entry.is_pending() &&
-           entry.bytes <= region.size() / small_share && region.contains(entry.range());
-}
-
-ByteRange RangeCache::gap_around(Rank target, ByteRange gap, ByteRange bounds) {
-    NF_EXPECT(!exact_match_ && bounds.contains(gap) && !gap.empty());
-    ByteRange around = bounds;
-    for (std::uint64_t at = gap.begin; around.begin < at;) {
-        const auto before = by_range_.floor(target, at - 1);
-        if (!before || before.target() != target) break;
-        Entry& entry = pool_[before.id()];
-        const ByteRange there = entry.range();
-        if (there.end <= around.begin) break;
-        if (!fresh(entry))
-            forget(entry);
-        else if (is_replaceable(entry, bounds))
-            at = there.begin;
-        else
-            around.begin = there.end;
-    }
-    for (std::uint64_t at = gap.begin;;) {
-        around.end = gap_end(target, at, bounds.end);
-        if (around.end == bounds.end) break;
-        const Entry& entry = *covering(target, around.end);
-        if (!is_replaceable(entry, bounds)) break;
-        at = entry.offset_;
-    }
-    return around;
-}
-
 void RangeCache::plan_lookup(Rank target, std::uint64_t offset, std::uint64_t size,
                              std::vector<LookupPart>& out) {
     NF_EXPECT(size > 0 && offset + size > offset);
@@ -154,7 +115,19 @@ void RangeCache::plan_lookup(Rank target, std::uint64_t offset, std::uint64_t si
     }
 }
 
-ByteRange RangeCache::read_across(Rank target, std::uint64_t offset, std::uint64_t size,
+ByteRange RangeCache::read_across(Rank target, std::uint64_t offset, std::uint64_t size, std::byte* to,
+                                  std::uint64_t most_joined_bytes) noexcept {
+    const ByteRange united = copy_across(target, offset, size, to);
+    if (united.empty() || united.size() > most_joined_bytes) return united;
+    try {
+        join(target, united);
+    } catch (const std::bad_alloc&) {
+        // The entries stay as they are.
+    }
+    return united;
+}
+
+ByteRange RangeCache::copy_across(Rank target, std::uint64_t offset, std::uint64_t size,
                                   std::byte* to) noexcept {
     const std::uint64_t end = offset + size;
     if (exact_match_ || end < offset) return {};
@@ -181,10 +154,11 @@ ByteRange RangeCache::read_across(Rank target, std::uint64_t offset, std::uint64
     return united;
 }
 
+// Makes the entries of a span that copy_across() returned one entry.
 void RangeCache::join(Rank target, ByteRange united) {
-    if (largest_free_bytes() < united.size() + 2 * StorageBuffer::line_bytes) return;
+    if (buffer_.largest_free_bytes() < united.size() + 2 * StorageBuffer::line_bytes) return;
     joining_.resize(united.size());
-    read_across(target, united.begin, united.size(), joining_.data());
+    copy_across(target, united.begin, united.size(), joining_.data());
     drop(target, united.begin, united.size());
     // The entries were fresh and no acquire came in between, so now() is a valid stamp.
     const Admission admission = admit({target, united, now(), true, skew_of(united)});
@@ -203,10 +177,10 @@ void RangeCache::for_each_overlap(Rank target, std::uint64_t offset, std::uint64
     while (next && next.target() == target && next.offset() < end) {
         Entry& entry = pool_[next.id()];
         const std::uint64_t begin = entry.offset_;
-        const std::uint64_t entries_before = entries();
+        const std::uint64_t entries_before = by_range_.size();
         if (begin + entry.bytes > offset) visit(entry);
         // A visitor may remove its entry, which invalidates positions.
-        next = entries() == entries_before ? next.next() : by_range_.above(target, begin);
+        next = by_range_.size() == entries_before ? next.next() : by_range_.above(target, begin);
     }
 }
 
@@ -251,30 +225,11 @@ void RangeCache::give_back(Entry& entry) noexcept {
     pool_.release(&entry);
 }
 
-bool RangeCache::read_ahead_pays(std::uint64_t size, bool lasts) noexcept {
-    return (lasts && buffer_.fits(size)) || read_ahead_sizer_.pays();
-}
-
-// A random present entry of read-ahead, if they are frequent.
-const Entry* RangeCache::sample_read_ahead() noexcept {
-    for (int samples = 0; samples < most_samples; ++samples) {
-        const std::uint64_t hash = CuckooIndex::mix(0, ++sampled_);
-        const std::uint32_t id = index_.at(static_cast<std::uint32_t>(hash % index_.slot_count()));
-        if (id == CuckooIndex::none) continue;
-        const Entry& entry = pool_[id];
-        if (entry.read_ahead_ && !entry.is_pending() && fresh(entry)) return &entry;
-    }
-    return nullptr;
-}
-
 void RangeCache::remove(Entry& entry, bool evicted) noexcept {
-    if (entry.read_ahead_ && !entry.is_pending()) {
-        read_ahead_sizer_.record_removal(entry.frequency - 1, evicted);
-        // Also samples one that stays: the most used are never evicted.
-        const Entry* const other = evicted ? sample_read_ahead() : nullptr;
-        if (other != nullptr && other != &entry) read_ahead_sizer_.record_removal(other->frequency - 1, true);
+    if (!entry.is_pending()) {
+        if (entry.read_ahead_) read_ahead_.record_removal(entry, evicted);
+        policy_->erase(entry, evicted);
     }
-    if (entry.served_ != nullptr) policy_->erase(entry, evicted);
     unlink(entry);
     give_back(entry);
 }

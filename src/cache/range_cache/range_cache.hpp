@@ -17,6 +17,7 @@
 // if they are adjacent; the cheapest such run is taken.
 // - A resize keeps entries: the index is rehashed, the buffer grows and shrinks in place.
 // - Freshness is a comparison of stamps (sync_clock.hpp). Stale entries are evicted first.
+// - Read-ahead fetches the region around a miss (read_ahead.cpp).
 //
 // Pointers into the cache (find, LookupPart::data) are valid until the next call other than find and
 // plan_lookup. Pending entries do not move. Not thread-safe.
@@ -60,6 +61,15 @@ struct Admission {
     Entry* entry = nullptr;
 };
 
+/// How large and how full the cache is.
+struct Occupancy {
+    std::uint64_t entries = 0;        ///< cached (perhaps stale) and pending, without invalidated ones
+    std::uint64_t pending = 0;        ///< those of them that are in flight
+    std::uint64_t index_entries = 0;  ///< |I_w|
+    std::uint64_t buffer_bytes = 0;   ///< |S_w|
+    std::uint64_t free_bytes = 0;     ///< of the buffer
+};
+
 class RangeCache final : private EvictionView {
   public:
     /// \param ranks of the window's group
@@ -69,15 +79,41 @@ class RangeCache final : private EvictionView {
     RangeCache(const RangeCache&) = delete;
     RangeCache& operator=(const RangeCache&) = delete;
 
+    /// Regions around misses: how large they are, whether they pay, and their admission.
+    class ReadAhead {
+      public:
+        /// \param most_bytes largest region; 0: no read-ahead
+        ReadAhead(RangeCache& cache, std::uint64_t most_bytes) noexcept : cache_(cache), sizer_(most_bytes) {}
+
+        /// Regions begin at multiples of this size.
+        std::uint64_t region_bytes() const noexcept { return sizer_.bytes(); }
+        /// Whether an entry of this size pays: removed ones were used. Sometimes true anyway, as a probe.
+        /// \param lasts it cannot go stale, so it pays while there is room
+        bool pays(std::uint64_t size, bool lasts) noexcept;
+        /// Extends a gap within `bounds` by what is missing around it. It covers small entries that were used
+        /// once, because fetching them again is cheaper than another gap. Removes stale entries. Not with
+        /// exact_match.
+        ByteRange gap_around(Rank target, ByteRange gap, ByteRange bounds);
+        /// Decides on a result of gap_around(), stored and issued now(). Replaces the entries that it covers.
+        Admission admit(Rank target, ByteRange range);
+        /// The cache reports the removal of a cached entry.
+        void record_removal(const Entry& entry, bool evicted) noexcept;
+
+      private:
+        const Entry* sample() noexcept;
+
+        RangeCache& cache_;
+        ReadAheadSizer sizer_;
+        std::uint64_t sampled_ = 0;
+    };
+
     /// The range's bytes if one fresh entry covers it, else nullptr. Counts a get. \pre size > 0
     const std::byte* find(Rank target, std::uint64_t offset, std::uint64_t size) noexcept {
-        if (const std::byte* const data = find_mru(target, offset, size)) return data;
         const std::byte* const data = find_recent(target, offset, size);
         return data != nullptr ? data : find_further(target, offset, size);
     }
-    /// The steps of find(), for callers that inline only the first ones: the most recently used entry; the
-    /// recently used large entry there, or one that begins there; any other.
-    const std::byte* find_mru(Rank target, std::uint64_t offset, std::uint64_t size) noexcept;
+    /// The steps of find(), for callers that inline only the first one: recently used entries, and one that
+    /// begins there; any other.
     const std::byte* find_recent(Rank target, std::uint64_t offset, std::uint64_t size) noexcept;
     const std::byte* find_further(Rank target, std::uint64_t offset, std::uint64_t size) noexcept;
     /// The same, but it counts neither a get nor a use.
@@ -87,24 +123,18 @@ class RangeCache final : private EvictionView {
     /// are separate parts. Counts a use of each entry, and removes stale ones. Overwrites `out`.
     void plan_lookup(Rank target, std::uint64_t offset, std::uint64_t size, std::vector<LookupPart>& out);
 
-    /// Extends a gap within `bounds` by what is missing around it. It covers small entries that were used
-    /// once, because fetching them again is cheaper than another gap. Removes stale entries. Not with
-    /// exact_match.
-    ByteRange gap_around(Rank target, ByteRange gap, ByteRange bounds);
-
-    /// Size of the regions of read-ahead (read_ahead_sizer.hpp).
-    std::uint64_t region_bytes() const noexcept { return read_ahead_sizer_.bytes(); }
-    /// Whether read-ahead of an entry of this size pays: removed ones were used. Sometimes true anyway, as a
-    /// probe. \param lasts it cannot go stale, so it pays while there is room
-    bool read_ahead_pays(std::uint64_t size, bool lasts) noexcept;
+    /// After find() returned nullptr: copies the range if adjacent entries cover it. Joins them if they have
+    /// at most `most_joined_bytes` and this needs no eviction, so that the next such get is one lookup.
+    /// \return the span of these entries; empty if something is missing
+    ByteRange read_across(Rank target, std::uint64_t offset, std::uint64_t size, std::byte* to,
+                          std::uint64_t most_joined_bytes) noexcept;
 
     /// Decides on a gap whose transfer was started at `stamp` (now() just before). Evicts if needed, and
     /// adapts sizes when due. store = false: known while in flight, never stored. Fails if the range overlaps
     /// an entry (unless exact_match), or is not worth its space.
     Admission admit(Rank target, std::uint64_t offset, std::uint64_t size, Stamp stamp, bool store);
 
-    /// The same for a result of gap_around(), stored and issued now(). Replaces the entries that it covers.
-    Admission admit_read_ahead(Rank target, ByteRange range);
+    ReadAhead& read_ahead() noexcept { return read_ahead_; }
 
     /// The transfer is complete; `source` has the bytes (entry->data() or other memory).
     /// \return whether they are cached; otherwise the entry is removed
@@ -117,13 +147,6 @@ class RangeCache final : private EvictionView {
     /// Another write: removes entries that overlap.
     void drop(Rank target, std::uint64_t offset, std::uint64_t size);
 
-    /// After find() returned nullptr: copies the range if adjacent entries cover it.
-    /// \return the span of these entries; empty if something is missing
-    ByteRange read_across(Rank target, std::uint64_t offset, std::uint64_t size, std::byte* to) noexcept;
-    /// Joins the entries of a span that read_across() returned, so that the next such get is one lookup. Does
-    /// nothing if that would need an eviction.
-    void join(Rank target, ByteRange united);
-
     Stamp now() const noexcept { return sync_.now(); }
     /// Nothing issued before may be served any more. O(1).
     void acquire() noexcept;
@@ -135,19 +158,11 @@ class RangeCache final : private EvictionView {
     /// \return false if entries in flight, the bounds or memory do not allow it
     bool resize(std::uint64_t buffer_bytes, std::uint64_t index_entries);
 
-    /// The cache counts evictions, invalidations, resizes, visited slots, committed and dropped; the caller
-    /// counts the others.
-    RangeCacheCounters& counters() noexcept { return counters_; }
+    /// Evictions, invalidations, resizes, visited slots, committed and dropped. The caller counts the others.
     const RangeCacheCounters& counters() const noexcept { return counters_; }
-
-    const RangeCacheConfig& config() const noexcept { return config_; }
-    /// Cached (perhaps stale) and pending entries, without invalidated ones.
-    std::uint64_t entries() const noexcept { return by_range_.size(); }
-    std::uint64_t pending() const noexcept { return pending_; }
-    std::uint64_t index_entries() const noexcept { return index_.slot_count(); }
-    std::uint64_t buffer_bytes() const noexcept { return buffer_.size_bytes(); }
-    std::uint64_t free_bytes() const noexcept { return buffer_.free_bytes(); }
-    std::uint64_t largest_free_bytes() const noexcept { return buffer_.largest_free_bytes(); }
+    Occupancy occupancy() const noexcept {
+        return {by_range_.size(), pending_, index_.slot_count(), buffer_.size_bytes(), buffer_.free_bytes()};
+    }
     /// Checks everything. Aborts with a message on a fault.
     void check_invariants() const;
 
@@ -156,6 +171,10 @@ class RangeCache final : private EvictionView {
         Entry, boost::intrusive::member_hook<Entry, boost::intrusive::list_member_hook<>, &Entry::by_age_>>;
 
     // Hot path.
+    /// The steps of find_recent(): the most recently used entry; the recently used large entry there, or one
+    /// that begins there.
+    const std::byte* find_mru(Rank target, std::uint64_t offset, std::uint64_t size) noexcept;
+    const std::byte* find_indexed(Rank target, std::uint64_t offset, std::uint64_t size) noexcept;
     bool fresh(const Entry& entry) const noexcept { return sync_.fresh(entry.stamp_, entry.target_); }
     void touch(Entry& entry) noexcept {
         entry.last = gets_;
@@ -191,12 +210,12 @@ class RangeCache final : private EvictionView {
     // Lookup on the slow path (range_cache.cpp).
     Entry* covering(Rank target, std::uint64_t offset) noexcept;
     std::uint64_t gap_end(Rank target, std::uint64_t offset, std::uint64_t end);
-    static bool is_replaceable(const Entry& entry, ByteRange region) noexcept;
+    ByteRange copy_across(Rank target, std::uint64_t offset, std::uint64_t size, std::byte* to) noexcept;
+    void join(Rank target, ByteRange united);
     template <class Visitor>
     void for_each_overlap(Rank target, std::uint64_t offset, std::uint64_t size, Visitor&& visit);
 
     // Insertion and removal of entries (range_cache.cpp).
-    const Entry* sample_read_ahead() noexcept;
     void remove(Entry& entry, bool evicted) noexcept;
     void invalidate_in_flight(Entry& entry) noexcept;
     void forget(Entry& entry) noexcept;
@@ -269,8 +288,7 @@ class RangeCache final : private EvictionView {
     std::uint64_t largest_entry_bytes_ = 0;
     std::uint64_t granted_bytes_;  ///< |S_w| as it was set; adaptation may have changed it
     std::vector<std::byte> joining_;
-    ReadAheadSizer read_ahead_sizer_;
-    std::uint64_t sampled_ = 0;  ///< by sample_read_ahead()
+    ReadAhead read_ahead_;
     EvictionCandidates candidates_;
     std::unique_ptr<Plan> plan_;  ///< keeps its memory
 
@@ -299,8 +317,8 @@ class RangeCache final : private EvictionView {
     return found ? serve(entry, skip, size) : nullptr;
 }
 
-inline const std::byte* RangeCache::find_recent(Rank target, std::uint64_t offset,
-                                                std::uint64_t size) noexcept {
+inline const std::byte* RangeCache::find_indexed(Rank target, std::uint64_t offset,
+                                                 std::uint64_t size) noexcept {
     Entry* entry = recent_slot(offset);
     std::uint64_t skip = offset - entry->offset_;
     if (target != entry->target_ || !has_all(*entry, skip, size)) {
@@ -313,6 +331,14 @@ inline const std::byte* RangeCache::find_recent(Rank target, std::uint64_t offse
     if (!serves(*entry)) return nullptr;
     remember_mru(*entry, offset);
     return serve(*entry, skip, size);
+}
+
+[[gnu::always_inline]] inline const std::byte* RangeCache::find_recent(Rank target, std::uint64_t offset,
+                                                                       std::uint64_t size) noexcept {
+    const std::byte* data = find_mru(target, offset, size);
+    if (data == nullptr) [[unlikely]]
+        data = find_indexed(target, offset, size);
+    return data;
 }
 
 }  // namespace nearfetch

@@ -33,17 +33,17 @@ void RangeCache::adapt() {
     const bool sparse =
         interval_.visited > 0 && static_cast<double>(interval_.nonempty) <
                                      limits.sparsity_threshold * static_cast<double>(interval_.visited);
-    const auto free = static_cast<double>(free_bytes()) / static_cast<double>(buffer_bytes());
+    const auto free = static_cast<double>(buffer_.free_bytes()) / static_cast<double>(buffer_.size_bytes());
     interval_ = Interval{};
     interval_.gets_at_start = gets_;
 
-    std::uint64_t entries = index_entries();
+    std::uint64_t entries = index_.slot_count();
     if (conflicting > limits.conflict_threshold)
         entries = std::min(std::max(scaled(entries, limits.index_increase_factor), entries + 1),
                            config_.index_entries_max);
     else if (sparse)
         entries = std::max<std::uint64_t>(scaled(entries, limits.index_decrease_factor), 1);
-    std::uint64_t bytes = buffer_bytes();
+    std::uint64_t bytes = buffer_.size_bytes();
     if (short_of_space > limits.capacity_threshold)
         bytes = std::min(scaled(bytes, limits.memory_increase_factor), config_.buffer_bytes_max);
     else if (hits > limits.stable_threshold && free > limits.free_threshold)

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Read-ahead of the range cache: instead of a gap its region is fetched, one entry for what is missing there.
+// How large regions are, and whether they pay, follows from the uses of removed ones (read_ahead_sizer.hpp).
+
+#include "cache/range_cache/plan.hpp"
+#include "cache/range_cache/range_cache.hpp"
+
+#include "base/assert.hpp"
+
+namespace nearfetch {
+
+namespace {
+
+constexpr int most_samples = 32;           // slots to examine for an entry of read-ahead
+constexpr std::uint64_t small_share = 16;  // of a region
+// Possibly stale entries to examine per admission: their use decides about read-ahead.
+constexpr std::uint32_t most_reaped = 2;
+
+}  // namespace
+
+bool RangeCache::ReadAhead::pays(std::uint64_t size, bool lasts) noexcept {
+    return (lasts && cache_.buffer_.fits(size)) || sizer_.pays();
+}
+
+ByteRange RangeCache::ReadAhead::gap_around(Rank target, ByteRange gap, ByteRange bounds) {
+    NF_EXPECT(!cache_.exact_match_ && bounds.contains(gap) && !gap.empty());
+    // Small and little used ones are fetched again with their region.
+    const auto is_replaceable = [bounds](const Entry& entry) {
+        return entry.frequency == 1 && !entry.read_ahead_ && !entry.is_pending() &&
+               entry.bytes <= bounds.size() / small_share && bounds.contains(entry.range());
+    };
+    ByteRange around = bounds;
+    for (std::uint64_t at = gap.begin; around.begin < at;) {
+        const auto before = cache_.by_range_.floor(target, at - 1);
+        if (!before || before.target() != target) break;
+        Entry& entry = cache_.pool_[before.id()];
+        const ByteRange there = entry.range();
+        if (there.end <= around.begin) break;
+        if (!cache_.fresh(entry))
+            cache_.forget(entry);
+        else if (is_replaceable(entry))
+            at = there.begin;
+        else
+            around.begin = there.end;
+    }
+    for (std::uint64_t at = gap.begin;;) {
+        around.end = cache_.gap_end(target, at, bounds.end);
+        if (around.end == bounds.end) break;
+        const Entry& entry = *cache_.covering(target, around.end);
+        if (!is_replaceable(entry)) break;
+        at = entry.offset_;
+    }
+    return around;
+}
+
+Admission RangeCache::ReadAhead::admit(Rank target, ByteRange range) {
+    cache_.reap_stale(most_reaped, cache_.buffer_.size_bytes());
+    cache_.drop(target, range.begin, range.size());
+    const Admission admission =
+        cache_.admit({target, range, cache_.now(), true, skew_of(range), sizer_.will_be_used()});
+    if (admission.entry != nullptr) admission.entry->read_ahead_ = true;
+    return admission;
+}
+
+void RangeCache::ReadAhead::record_removal(const Entry& entry, bool evicted) noexcept {
+    sizer_.record_removal(entry.frequency - 1, evicted);
+    // Also samples one that stays: the most used are never evicted.
+    const Entry* const other = evicted ? sample() : nullptr;
+    if (other != nullptr && other != &entry) sizer_.record_removal(other->frequency - 1, true);
+}
+
+// A random present entry of read-ahead, if they are frequent.
+const Entry* RangeCache::ReadAhead::sample() noexcept {
+    const CuckooIndex& index = cache_.index_;
+    for (int samples = 0; samples < most_samples; ++samples) {
+        const std::uint64_t hash = CuckooIndex::mix(0, ++sampled_);
+        const std::uint32_t id = index.at(static_cast<std::uint32_t>(hash % index.slot_count()));
+        if (id == CuckooIndex::none) continue;
+        const Entry& entry = cache_.pool_[id];
+        if (entry.read_ahead_ && !entry.is_pending() && cache_.fresh(entry)) return &entry;
+    }
+    return nullptr;
+}
+
+}  // namespace nearfetch
