@@ -5,11 +5,11 @@
 
 namespace nearfetch {
 
-Freshness::Freshness(LazyRangeCache& cache, std::uint64_t patience_ticks)
-    : seen_acquires_(process_acquires()), standstill_(patience_ticks), cache_(cache) {}
+Freshness::Freshness(LazyRangeCache& cache, Acquires& acquires, std::uint64_t patience_ticks)
+    : seen_acquires_(acquires.count()), standstill_(patience_ticks), cache_(cache), acquires_(acquires) {}
 
 void Freshness::acquire() noexcept {
-    seen_acquires_ = process_acquires();
+    seen_acquires_ = acquires_.count();
     cache_.acquire();
 }
 
@@ -32,7 +32,7 @@ void Freshness::get_started(const Get& get, Moment issued, const DeliveryProbe& 
 /// What the last get has brought is there, or never will be.
 void Freshness::get_over(bool arrived) noexcept {
     probe_.end();
-    if (arrived ? last_get_.arrived() : last_get_.lost()) acquire_process();
+    if (arrived ? last_get_.arrived() : last_get_.lost()) acquires_.acquire();
 }
 
 bool Freshness::take_probe() noexcept {
@@ -42,7 +42,7 @@ bool Freshness::take_probe() noexcept {
 }
 
 void Freshness::look_for_standstill(std::uint64_t fetched_bytes) noexcept {
-    if (!cache_ || !standstill_.step(ticks(), fetched_bytes, process_acquires())) return;
+    if (!cache_ || !standstill_.step(ticks(), fetched_bytes, acquires_.count())) return;
     ++poll_count_;
     cache_.acquire();
 }

@@ -22,12 +22,12 @@ namespace nearfetch {
 class Freshness {
   public:
     /// \param patience_ticks as StandstillDetector has it
-    Freshness(LazyRangeCache& cache, std::uint64_t patience_ticks);
+    Freshness(LazyRangeCache& cache, Acquires& acquires, std::uint64_t patience_ticks);
 
     /// In mode acquire: whether a get may be looked up at once. False where the process has acquired since,
     /// or where it is a poll: then prepare().
     bool is_current(const RangeGet& get) noexcept {
-        return seen_acquires_ == process_acquires() && polls_.other(get.target, get.offset, get.size);
+        return seen_acquires_ == acquires_.count() && polls_.other(get.target, get.offset, get.size);
     }
     /// Before a lookup in mode acquire: forgets what the process may have acquired since, or what it polls.
     void prepare(Rank target, std::span<const ByteRun> runs, std::uint64_t size_bytes) noexcept {
@@ -38,7 +38,7 @@ class Freshness {
     }
     /// Forgets what the process may have acquired since.
     void catch_up() noexcept {
-        if (seen_acquires_ != process_acquires()) [[unlikely]]
+        if (seen_acquires_ != acquires_.count()) [[unlikely]]
             acquire();
     }
     /// In other modes: notes what is asked for.
@@ -110,6 +110,7 @@ class Freshness {
     StandstillDetector standstill_;
     std::uint64_t poll_count_ = 0;
     LazyRangeCache& cache_;
+    Acquires& acquires_;  ///< of the process
 };
 
 }  // namespace nearfetch

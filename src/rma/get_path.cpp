@@ -239,7 +239,7 @@ bool GetPath::is_deferred(Rank target, const ByteRun& gap) noexcept {
 bool GetPath::is_asked_again(Rank target, std::uint64_t what) noexcept {
     if (s_.settings.bypass == Bypass::off) return true;
     const Guard guard = s_.lock();
-    const Stamp stamp = s_.is_acquire_mode() ? process_acquires() : s_.cache ? s_.cache->now() : 0;
+    const Stamp stamp = s_.is_acquire_mode() ? s_.process.acquires.count() : s_.cache ? s_.cache->now() : 0;
     if (s_.doorkeeper.seen_before(target, what + stamp * stamp_factor)) return true;
     ++s_.counters.deferred;
     return false;

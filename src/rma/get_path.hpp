@@ -87,7 +87,7 @@ inline const std::byte* GetPath::find(const RangeGet& get) noexcept {
     Target& t = s_.at(get.target);
     // Bytes may be in flight to where these are wanted: then neither is to be kept.
     if (t.route < Route::lookup || !s_.epochs.may_access(get.target) ||
-        origins_of_process.all.overlap(get.origin, get.size) ||
+        s_.process.origins.all.overlap(get.origin, get.size) ||
         (t.route == Route::validate && !s_.freshness.is_current(get))) [[unlikely]]
         return nullptr;
     const std::byte* const data = s_.cache->find_recent(get.target, get.offset, get.size);

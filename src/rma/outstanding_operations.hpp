@@ -67,9 +67,9 @@ struct TargetOperations {
 
 class OutstandingOperations {
   public:
-    /// \param epochs told of each operation that the library sees
-    OutstandingOperations(Rank ranks, EpochTracker& epochs)
-        : of_(static_cast<std::size_t>(ranks)), epochs_(epochs) {
+    /// \param epochs told of each operation that the library sees \param acquires of the process
+    OutstandingOperations(Rank ranks, EpochTracker& epochs, Acquires& acquires)
+        : of_(static_cast<std::size_t>(ranks)), epochs_(epochs), acquires_(acquires) {
         listed_.reserve(of_.size());
     }
 
@@ -120,7 +120,7 @@ class OutstandingOperations {
     void complete_fetches(Rank target, Moment since) noexcept {
         TargetOperations& o = of(target);
         if (!o.fetches.outstanding()) return;
-        acquire_process();
+        acquires_.acquire();
         o.fetches.complete(since);
         if (!o.fetches.outstanding()) --fetching_;
     }
@@ -129,7 +129,7 @@ class OutstandingOperations {
     void complete_bypassed(Rank target, FlushKind kind, int status) noexcept {
         TargetOperations& o = of(target);
         if (has(o.bypassed, Bypassed::fetches)) [[unlikely]] {
-            acquire_process();
+            acquires_.acquire();
             o.bypassed = o.bypassed & ~Bypassed::fetches;
         }
         if (status == 0)
@@ -158,6 +158,7 @@ class OutstandingOperations {
     std::uint64_t issued_ = 0;
     Rank fetching_ = 0;  ///< targets with fetching atomics outstanding that were not bypassed
     EpochTracker& epochs_;
+    Acquires& acquires_;
 };
 
 }  // namespace nearfetch

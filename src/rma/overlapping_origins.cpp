@@ -1,35 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rma/overlapping_origins.hpp"
 
-#include <new>
-
 namespace nearfetch {
 
-OriginsOfProcess origins_of_process;
-
-void OriginsOfProcess::add(OverlappingOrigins* window) noexcept try {
-    windows.push_back(window);
-} catch (const std::bad_alloc&) {
-    // Then it does not know of others' gets, nor they of its own.
-}
-
-void OriginsOfProcess::remove(const OverlappingOrigins* window) noexcept {
-    std::erase(windows, window);
-    if (windows.empty()) all = {};
-}
-
-OverlappingOrigins::OverlappingOrigins(Rank ranks, bool threaded, FetchTable& fetches)
-    : threaded_(threaded), of_(static_cast<std::size_t>(ranks)), fetches_(fetches) {
+OverlappingOrigins::OverlappingOrigins(Rank ranks, bool threaded, FetchTable& fetches,
+                                       OriginsOfProcess& process)
+    : threaded_(threaded), of_(static_cast<std::size_t>(ranks)), fetches_(fetches), process_(process) {
     targets_.reserve(of_.size());
 }
 
-OverlappingOrigins::~OverlappingOrigins() {
-    if (!threaded_) origins_of_process.remove(this);
+OverlappingOrigins::~OverlappingOrigins() { leave_process(); }
+
+void OverlappingOrigins::join_process() noexcept {
+    if (threaded_) return;
+    next_ = process_.first;
+    process_.first = this;
+}
+
+void OverlappingOrigins::leave_process() noexcept {
+    OverlappingOrigins** link = &process_.first;
+    while (*link != nullptr && *link != this)
+        link = &(*link)->next_;
+    if (*link != nullptr) *link = next_;
+    if (process_.first == nullptr && !threaded_) process_.all = {};
 }
 
 bool OverlappingOrigins::invalidate_in_other_windows(const ByteRun& run) noexcept {
     bool found = false;
-    for (OverlappingOrigins* const other : origins_of_process.windows)
+    for (OverlappingOrigins* other = process_.first; other != nullptr; other = other->next_)
         if (other != this && other->all_.overlap(run.origin, run.size))
             found = other->invalidate(run) || found;
     return found;
@@ -64,13 +62,13 @@ bool OverlappingOrigins::invalidate(const ByteRun& run) noexcept {
 }
 
 void OverlappingOrigins::add(Rank target, std::span<const ByteRun> runs) noexcept {
-    if (!threaded_ && targets_.empty()) origins_of_process.add(this);
+    if (targets_.empty()) join_process();
     OfTarget& mine = at(target);
     if (mine.all.none()) targets_.push_back(target);  // the constructor reserved a place for each target
     for (const ByteRun& run : runs) {
         mine.all.add(run);
         all_.add(run);
-        if (!threaded_) origins_of_process.all.add(run);
+        if (!threaded_) process_.all.add(run);
     }
 }
 
@@ -85,7 +83,9 @@ void OverlappingOrigins::release(Rank target) noexcept {
     at(target).all = {};
     shared_ = {};
     std::erase(targets_, target);
-    if (targets_.empty()) none_in_use();
+    if (!targets_.empty()) return;
+    all_ = {};
+    leave_process();
 }
 
 void OverlappingOrigins::release_all() noexcept {
@@ -96,12 +96,9 @@ void OverlappingOrigins::release_all() noexcept {
     });
     if (released == 0) return;
     shared_ = {};
-    if (targets_.empty()) none_in_use();
-}
-
-void OverlappingOrigins::none_in_use() noexcept {
+    if (!targets_.empty()) return;
     all_ = {};
-    if (!threaded_) origins_of_process.remove(this);
+    leave_process();
 }
 
 }  // namespace nearfetch

@@ -60,23 +60,20 @@ class OverlappingOrigins;
 /// Of the gets that are under way in all windows of the process. With several threads it stays empty.
 struct OriginsOfProcess {
     Origins all;
-    std::vector<OverlappingOrigins*> windows;  ///< that have some
-    void add(OverlappingOrigins* window) noexcept;
-    void remove(const OverlappingOrigins* window) noexcept;
+    OverlappingOrigins* first = nullptr;  ///< of a list of the windows that have some
 };
-extern OriginsOfProcess origins_of_process __attribute__((visibility("hidden")));
 
 /// Of the gets that are under way in one window.
 class OverlappingOrigins {
   public:
-    OverlappingOrigins(Rank ranks, bool threaded, FetchTable& fetches);
+    OverlappingOrigins(Rank ranks, bool threaded, FetchTable& fetches, OriginsOfProcess& process);
     ~OverlappingOrigins();
     OverlappingOrigins(const OverlappingOrigins&) = delete;
     OverlappingOrigins& operator=(const OverlappingOrigins&) = delete;
 
     /// Whether bytes may be on their way to there.
     bool may_be_in_use(const std::byte* origin, std::uint64_t size) const noexcept {
-        return (threaded_ ? all_ : origins_of_process.all).overlap(origin, size);
+        return (threaded_ ? all_ : process_.all).overlap(origin, size);
     }
     /// Whether bytes are on their way to where a get wants its own. Then those are not kept, nor may these
     /// be.
@@ -103,7 +100,8 @@ class OverlappingOrigins {
     bool in_use(Rank target) noexcept { return fetches_.in_transit(target) || !at(target).late.none(); }
     bool invalidate(const ByteRun& run) noexcept;
     bool invalidate_in_other_windows(const ByteRun& run) noexcept;
-    void none_in_use() noexcept;
+    void join_process() noexcept;
+    void leave_process() noexcept;
 
     bool threaded_;
     Origins all_;
@@ -111,6 +109,8 @@ class OverlappingOrigins {
     std::vector<Rank> targets_;  ///< that bytes are on their way from
     std::vector<OfTarget> of_;
     FetchTable& fetches_;
+    OriginsOfProcess& process_;
+    OverlappingOrigins* next_ = nullptr;  ///< in the process's list
 };
 
 }  // namespace nearfetch

@@ -10,8 +10,8 @@
 namespace nearfetch {
 
 WindowCache::WindowCache(const Settings& settings, Rank ranks, Rank self, bool threaded,
-                         WindowTransfers& transfers, WindowListener& listener)
-    : state_(settings, ranks, self, threaded, transfers, listener) {
+                         ProcessState& process, WindowTransfers& transfers, WindowListener& listener)
+    : state_(settings, ranks, self, threaded, process, transfers, listener) {
     NF_EXPECT(ranks > 0);
 }
 

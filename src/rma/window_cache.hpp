@@ -38,9 +38,9 @@ class WindowCache {
   public:
     /// \param ranks size of the window's group
     /// \param self this process in it; its own gets are never cached, it sees no stores of its own program
-    /// \param transfers of the same window; outlives this, as does the listener
-    WindowCache(const Settings& settings, Rank ranks, Rank self, bool threaded, WindowTransfers& transfers,
-                WindowListener& listener);
+    /// \param transfers of the same window; outlives this, as do the listener and the process's state
+    WindowCache(const Settings& settings, Rank ranks, Rank self, bool threaded, ProcessState& process,
+                WindowTransfers& transfers, WindowListener& listener);
 
     GetPath& gets() noexcept { return gets_; }
     UpdatePath& updates() noexcept { return updates_; }

@@ -10,17 +10,20 @@ constexpr std::uint64_t standstill_intervals = 4096;
 }  // namespace
 
 WindowState::WindowState(const Settings& window_settings, Rank rank_count, Rank own_rank, bool is_threaded,
-                         WindowTransfers& window_transfers, WindowListener& window_listener)
-    : ranks(rank_count),
+                         ProcessState& process_state, WindowTransfers& window_transfers,
+                         WindowListener& window_listener)
+    : process(process_state),
+      ranks(rank_count),
       self(own_rank),
       threaded(is_threaded),
       targets(static_cast<std::size_t>(rank_count)),
       epochs(rank_count),
-      freshness(cache, standstill_intervals * ProgressTimer::ticks_of(
-                                                  static_cast<double>(window_settings.progress_interval_us))),
-      operations(rank_count, epochs),
+      freshness(cache, process.acquires,
+                standstill_intervals *
+                    ProgressTimer::ticks_of(static_cast<double>(window_settings.progress_interval_us))),
+      operations(rank_count, epochs, process.acquires),
       fetches(rank_count, cache, window_listener),
-      origins(rank_count, is_threaded, fetches),
+      origins(rank_count, is_threaded, fetches, process.origins),
       progress(window_settings.progress_interval_us, window_settings.idle_progress_interval_us),
       settings(window_settings),
       transfers(window_transfers),

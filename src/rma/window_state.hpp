@@ -24,6 +24,7 @@
 #include "rma/lazy_range_cache.hpp"
 #include "rma/outstanding_operations.hpp"
 #include "rma/overlapping_origins.hpp"
+#include "rma/process_state.hpp"
 #include "rma/progress_timer.hpp"
 #include "rma/target.hpp"
 #include "rma/write_combiner.hpp"
@@ -34,8 +35,8 @@ namespace nearfetch {
 using Guard = std::unique_lock<std::mutex>;
 
 struct WindowState {
-    WindowState(const Settings& settings, Rank ranks, Rank self, bool threaded, WindowTransfers& transfers,
-                WindowListener& listener);
+    WindowState(const Settings& settings, Rank ranks, Rank self, bool threaded, ProcessState& process,
+                WindowTransfers& transfers, WindowListener& listener);
 
     Guard lock() const noexcept { return threaded ? Guard(mutex) : Guard(); }
     Target& at(Rank target) noexcept { return targets[static_cast<std::size_t>(target)]; }
@@ -75,6 +76,7 @@ struct WindowState {
         counters.bytes_from_cache += size_bytes - network_bytes;
     }
 
+    ProcessState& process;
     const Rank ranks;
     const Rank self;
     const bool threaded;

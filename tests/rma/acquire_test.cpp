@@ -2,7 +2,6 @@
 // Mode acquire: what the process learns makes windows forget, flushes do not.
 #include <gtest/gtest.h>
 
-#include "rma/acquires.hpp"
 #include "rma/polls.hpp"
 #include "window_fixture.hpp"
 
@@ -47,7 +46,7 @@ TEST_F(AcquireWindowTest, AnAcquireForgetsInEveryWindowInThisModeOnly) {
         r->get(1, 64, 8, to.data());
         r->flush(1);
     }
-    acquire_process();
+    testing::process.acquires.acquire();
     EXPECT_FALSE(rig.hits(1, 0, 8, to.data()));
     EXPECT_FALSE(other.hits(1, 0, 8, to.data()));
     EXPECT_TRUE(constant.hits(1, 0, 8, to.data()));
@@ -60,7 +59,7 @@ TEST_F(AcquireWindowTest, AnAcquireForgetsInEveryWindowInThisModeOnly) {
 
 TEST_F(AcquireWindowTest, AGetThatWasUnderWayDuringAnAcquireIsNotUsedLater) {
     overtaken(1, 0, [&] {
-        acquire_process();
+        testing::process.acquires.acquire();
         change(1, 0);
     });
     fetched(1, 64, 8);
@@ -70,7 +69,7 @@ TEST_F(AcquireWindowTest, AGetThatWasUnderWayDuringAnAcquireIsNotUsedLater) {
 
 TEST_F(AcquireWindowTest, WhatIsPrefetchedAfterAnAcquireIsUsed) {
     fetched(1, 0, 8);
-    acquire_process();
+    testing::process.acquires.acquire();
     change(1, 300);
     EXPECT_EQ(rig.window.prefetch(1, {256, 512}), 0);
     rig.flush(1);
@@ -78,7 +77,7 @@ TEST_F(AcquireWindowTest, WhatIsPrefetchedAfterAnAcquireIsUsed) {
     EXPECT_EQ(fetched(1, 256, 256), bytes(1, 256, 256));
     EXPECT_EQ(rig.messages, 2u);
     // The same get again would be a poll, but for what came between.
-    acquire_process();
+    testing::process.acquires.acquire();
     change(1, 300);
     EXPECT_EQ(rig.window.prefetch(1, {256, 512}), 0);
     rig.flush(1);
@@ -164,18 +163,18 @@ TEST_F(AcquireWindowTest, AFetchingAtomicAcquiresWhenItIsComplete) {
 
 TEST_F(AcquireWindowTest, TheNewsOfAnAtomicAreSeenWhereNothingIsCached) {
     Rig off(Rig::settings(Mode::off), 2, 4096);
-    const std::uint64_t before = process_acquires();
+    const std::uint64_t before = testing::process.acquires.count();
     off.window.updates().read_started(1, true);
     EXPECT_TRUE(off.window.completions().must_be_seen());
     EXPECT_EQ(off.window.completions().flush(0, FlushKind::full), Flush::needed) << "a put may have gone by";
     EXPECT_EQ(off.window.completions().flush_all(FlushKind::full), Flush::needed);
     off.flush(1);
     EXPECT_FALSE(off.window.completions().must_be_seen());
-    EXPECT_GT(process_acquires(), before);
+    EXPECT_GT(testing::process.acquires.count(), before);
     off.window.updates().read_started(0, true);
-    const std::uint64_t between = process_acquires();
+    const std::uint64_t between = testing::process.acquires.count();
     off.flush(0);
-    EXPECT_GT(process_acquires(), between);
+    EXPECT_GT(testing::process.acquires.count(), between);
 }
 
 TEST_F(AcquireWindowTest, WhatMayHaveOvertakenAnUpdateIsNotKept) {
@@ -204,13 +203,13 @@ TEST_F(AcquireWindowTest, ModesChange) {
     fetched(1, 0, 8);
     change_setting(&Settings::mode, Mode::always_cache);
     fetched(1, 0, 8);
-    acquire_process();
+    testing::process.acquires.acquire();
     fetched(1, 0, 8);
     EXPECT_EQ(rig.messages, 2u);
     change_setting(&Settings::mode, Mode::acquire);
     fetched(1, 0, 8);
     fetched(1, 64, 8);
-    acquire_process();
+    testing::process.acquires.acquire();
     fetched(1, 0, 8);
     EXPECT_EQ(rig.messages, 5u);
 }

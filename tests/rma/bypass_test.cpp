@@ -118,21 +118,21 @@ TEST_F(OpenBreakerTest, AFlushThatFailsCompletesNothing) {
 TEST_F(OpenBreakerTest, ABypassedAtomicIsAnAcquireWhenItIsComplete) {
     rig.flush(1);
     rig.window.updates().read_started(1);
-    const std::uint64_t before = process_acquires(), flushes = rig.library_flushes;
+    const std::uint64_t before = testing::process.acquires.count(), flushes = rig.library_flushes;
     ASSERT_TRUE(rig.window.updates().bypass_update(1, true));
-    EXPECT_EQ(process_acquires(), before);
+    EXPECT_EQ(testing::process.acquires.count(), before);
     rig.flush(1);
     EXPECT_EQ(rig.library_flushes, flushes + 1);
-    EXPECT_EQ(process_acquires(), before + 1);
+    EXPECT_EQ(testing::process.acquires.count(), before + 1);
     // One that only reads, and is complete only after the target is cached again.
     rig.window.updates().read_started(1, true);
     Buffer buffer(8);
     while (rig.window.gets().try_bypass(1, 8)) {
     }
     EXPECT_EQ(rig.get(1, 8, 8, buffer.data()), 0);
-    EXPECT_EQ(process_acquires(), before + 1);
+    EXPECT_EQ(testing::process.acquires.count(), before + 1);
     rig.flush_all();
-    EXPECT_EQ(process_acquires(), before + 2);
+    EXPECT_EQ(testing::process.acquires.count(), before + 2);
 }
 
 /// Nothing has been read of the window's targets yet.

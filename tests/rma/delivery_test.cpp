@@ -7,7 +7,6 @@
 #include <list>
 #include <set>
 
-#include "rma/acquires.hpp"
 #include "window_fixture.hpp"
 
 namespace nearfetch {
@@ -50,7 +49,7 @@ TEST_P(AtOnceTest, EveryByteIsThereWhenTheGetReturns) {
             rig.finish(1, request);
         rig.flush(1);
         kept.clear();
-        acquire_process();
+        testing::process.acquires.acquire();
     }
 }
 

@@ -4,7 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include "rma/acquires.hpp"
 #include "window_fixture.hpp"
 
 namespace nearfetch {
@@ -27,7 +26,7 @@ TEST_F(ManyRunsTest, AreWorthALookIfTheyAreAskedForAgainBeforeTheyAreOld) {
     EXPECT_TRUE(rig.window.gets().is_asked_again(1, column));
     EXPECT_FALSE(rig.window.gets().is_asked_again(2, column)) << "of another target";
     EXPECT_FALSE(rig.window.gets().is_asked_again(1, column + 1));
-    acquire_process();
+    testing::process.acquires.acquire();
     EXPECT_FALSE(rig.window.gets().is_asked_again(1, column)) << "what it brought then would be old";
     EXPECT_TRUE(rig.window.gets().is_asked_again(1, column));
     EXPECT_EQ(counters().deferred, 4U);

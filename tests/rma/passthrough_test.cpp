@@ -6,7 +6,6 @@
 
 #include <limits>
 
-#include "rma/acquires.hpp"
 #include "rma/window_cache.hpp"
 #include "window_fixture.hpp"
 
@@ -51,10 +50,11 @@ TEST_F(OpenBreakerTest, AfterwardsEverythingCountsAsOutstanding) {
     rig.flush_all();
     rig.window.bypass().after_passthrough(1);
     for (const Rank target : {1, 2}) {
-        const std::uint64_t flushes = rig.library_flushes, acquires = process_acquires();
+        const std::uint64_t flushes = rig.library_flushes, acquires = testing::process.acquires.count();
         rig.flush(target, FlushKind::local);
         EXPECT_EQ(rig.library_flushes, flushes + 1);
-        EXPECT_EQ(process_acquires(), acquires + 1) << "an atomic may have brought what another has written";
+        EXPECT_EQ(testing::process.acquires.count(), acquires + 1)
+            << "an atomic may have brought what another has written";
         rig.flush(target);
         EXPECT_EQ(rig.library_flushes, flushes + 2) << "a put may not be there yet";
         rig.flush(target);
@@ -75,10 +75,10 @@ TEST_F(WindowCacheTest, OfAWindowThatIsOffTheNextCompletionIsSeen) {
     EXPECT_FALSE(rig.window.completions().must_be_seen());
     rig.window.bypass().after_passthrough(1);
     ASSERT_TRUE(rig.window.completions().must_be_seen()) << "an atomic may be outstanding";
-    const std::uint64_t acquires = process_acquires();
+    const std::uint64_t acquires = testing::process.acquires.count();
     for (const Rank target : {0, 1, 2})
         rig.flush(target);
-    EXPECT_GT(process_acquires(), acquires);
+    EXPECT_GT(testing::process.acquires.count(), acquires);
     EXPECT_FALSE(rig.window.completions().must_be_seen());
 }
 

@@ -3,7 +3,6 @@
 // is something else, or that is not known, the process acquires.
 #include <gtest/gtest.h>
 
-#include "rma/acquires.hpp"
 #include "window_fixture.hpp"
 
 namespace nearfetch {
@@ -161,9 +160,9 @@ TEST_P(PassthroughPollsTest, WhatNobodySawMayHaveBeenAPoll) {
     rig.arrive(1);
     to = {};  // its flush goes unseen, and its memory is gone
     to.shrink_to_fit();
-    const std::uint64_t before = process_acquires();
+    const std::uint64_t before = testing::process.acquires.count();
     rig.window.bypass().after_passthrough(1);
-    EXPECT_GT(process_acquires(), before);
+    EXPECT_GT(testing::process.acquires.count(), before);
     rig.flush(1);
 }
 
@@ -196,11 +195,11 @@ TEST_P(OffWindowTest, AFlushOfAllTargetsCompletesAPoll) {
         get(to);
         flush_all();
     }
-    const std::uint64_t before = process_acquires();
+    const std::uint64_t before = testing::process.acquires.count();
     ++off.memory[1][flag];
     get(to);
     flush_all();
-    EXPECT_GT(process_acquires(), before);
+    EXPECT_GT(testing::process.acquires.count(), before);
 }
 
 TEST_P(OffWindowTest, AFlushReleasesOriginsThatMayBeLate) {

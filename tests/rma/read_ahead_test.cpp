@@ -170,7 +170,7 @@ TEST_F(ReadAheadInAcquireTest, WhatNobodyHasAskedForIsFreshUntilTheNextAcquire) 
     fetched(1, 1300, 8);  // else the next get would be a poll
     EXPECT_EQ(rig.messages, 2u);
     rig.memory[1][1504] ^= 0xff;
-    acquire_process();
+    testing::process.acquires.acquire();
     EXPECT_EQ(fetched(1, 1500, 8), bytes(1, 1500, 8));
     EXPECT_EQ(rig.messages, 3u);
     EXPECT_EQ(counters().read_aheads, 2u) << "the block was known";
@@ -183,7 +183,7 @@ TEST_F(ReadAheadInAcquireTest, WhatTravelsAtAnAcquireServesOnlyWhoWaitsForIt) {
     fetched(1, 1100, 8);
     Buffer waiting(8);
     rig.get(1, 1200, 8, waiting.data());
-    acquire_process();
+    testing::process.acquires.acquire();
     rig.memory[1][1500] ^= 0xff;
     rig.flush(1);
     EXPECT_EQ(waiting, bytes(1, 1200, 8));
@@ -214,7 +214,7 @@ TEST_F(ReadAheadInAcquireTest, BlocksThatServeOneGetBetweenAcquiresAreNotReadAhe
     for (std::size_t round = 0; round < 200; ++round) {
         for (std::size_t block = 0; block < 9; ++block)
             fetched(1, block * 1024 + 8 * (round % 100), 8);
-        acquire_process();
+        testing::process.acquires.acquire();
     }
     const auto c = counters();
     EXPECT_EQ(c.gets, 1800u);

@@ -15,6 +15,9 @@
 
 namespace nearfetch::testing {
 
+/// That all rigs are in.
+inline ProcessState process;
+
 /// Starts a put as a front end's library would.
 class PutWhole final : public PutStarter {
   public:
@@ -31,7 +34,8 @@ class PutWhole final : public PutStarter {
 class Rig : public WindowTransfers, public WindowListener {
   public:
     Rig(const Settings& settings, Rank ranks, std::size_t bytes_per_rank, bool threaded = false)
-        : window(settings, ranks, 0, threaded, *this, *this), memory(static_cast<std::size_t>(ranks)) {
+        : window(settings, ranks, 0, threaded, process, *this, *this),
+          memory(static_cast<std::size_t>(ranks)) {
         for (auto& m : memory)
             m.resize(bytes_per_rank);
         window.locks().change_epochs([](EpochTracker& epochs) { epochs.set_all(Epoch::passive); });

@@ -136,7 +136,8 @@ RangeCacheCounters run(const Settings& settings, bool read_only) {
     for (auto& b : memory)
         b = static_cast<unsigned char>(random());
     Network network(memory);
-    WindowCache window(settings, 3, 0, true, network, network);
+    ProcessState process;
+    WindowCache window(settings, 3, 0, true, process, network, network);
     window.locks().change_epochs([](EpochTracker& epochs) { epochs.set_all(Epoch::passive); });
     window.describe_memory(std::array<TargetMemory, 3>{
         {{.extent_bytes = memory_bytes}, {.extent_bytes = memory_bytes}, {.extent_bytes = memory_bytes}}});

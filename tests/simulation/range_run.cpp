@@ -350,7 +350,7 @@ class RangeRun {
     }
     /// By a message, or by a fetching atomic.
     void synchronise(Rank target) {
-        if (!dice_.one_in(4)) return acquire_process();
+        if (!dice_.one_in(4)) return testing::process.acquires.acquire();
         rig_.window.updates().read_started(target, true);
         flush(target, dice_.one_in(2) ? FlushKind::local : FlushKind::full);
     }
