@@ -4,12 +4,10 @@
 #include <algorithm>
 #include <optional>
 
-#include "mpi/library.hpp"
-#include "rma/acquires.hpp"
+#include "mpi/interposer.hpp"
+#include "mpi/window_table.hpp"
 
 namespace nearfetch {
-
-constinit Passthrough process_passthrough;
 
 void Passthrough::allow(std::uint64_t calls, bool held) noexcept {
     most_calls_ = calls;
@@ -31,7 +29,7 @@ void Passthrough::restart() noexcept {
 }
 
 void Passthrough::begin() noexcept {
-    const std::optional<std::uint64_t> budget = Library::instance().passthrough_budget();
+    const std::optional<std::uint64_t> budget = interposer.windows().passthrough_budget();
     if (!budget || *budget < least_budget) {
         wait_ = std::min(2 * wait_, longest_wait);
         calls_to_check_ = held_ ? 1 : wait_;
@@ -47,8 +45,8 @@ void Passthrough::end() noexcept {
     budget_ = 0;
     calls_to_check_ = held_ ? 1 : wait_;
     // A get may have been a poll, an atomic may have brought what another has written.
-    acquire_process();
-    Library::instance().after_passthrough(calls);
+    interposer.process.acquires.acquire();
+    interposer.windows().after_passthrough(calls);
     count_passed_through(calls);
 }
 

@@ -55,9 +55,6 @@ class Passthrough {
     bool held_ = false;
 };
 
-/// The process's.
-extern constinit Passthrough process_passthrough __attribute__((visibility("hidden")));
-
 #if defined(NEARFETCH_FAULT_INJECTION)
 /// So that a test can see that there were some.
 void count_passed_through(unsigned long long calls) noexcept;

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/thread_scratch.hpp"
-#include "mpi/library.hpp"
+#include "mpi/lookups.hpp"
 #include "mpi/requests/request.hpp"
 #include "mpi/wrappers/checking.hpp"
 
@@ -15,7 +15,7 @@ namespace nearfetch {
 Window::Window(MPI_Win win, Rank ranks, Rank self, std::vector<std::uint64_t> units, const Settings& settings,
                bool threaded)
     : uniform_unit_(units.size() == 1 ? units.front() : 0),
-      cache_(settings, ranks, self, threaded, transport_, *this),
+      cache_(settings, ranks, self, threaded, interposer.process, transport_, *this),
       units_(std::move(units)),
       handle_(win),
       transport_(win, units_) {

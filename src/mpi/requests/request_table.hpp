@@ -22,6 +22,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "mpi/interposer.hpp"
 #include "mpi/window.hpp"
 
 namespace nearfetch {
@@ -84,7 +85,7 @@ class RequestTable {
   private:
     using Leader = std::pair<const Window*, Moment>;
     using Guard = std::unique_lock<std::mutex>;
-    Guard lock() noexcept { return acquires_one_by_one() ? Guard() : Guard(mutex_); }
+    Guard lock() noexcept { return interposer.process.acquires.are_one_by_one() ? Guard() : Guard(mutex_); }
     void unlink(const TrackedRequest& tracked) noexcept;
     void count() noexcept;
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "mpi/datatypes/flattener.hpp"
-#include "mpi/library.hpp"
+#include "mpi/lookups.hpp"
 #include "mpi/requests/request_table.hpp"
 
 namespace nearfetch {
@@ -29,14 +29,6 @@ struct Access {
     MPI_Datatype target_type;
     MPI_Win win;
 };
-
-/// Bytes of `count` elements; 0 if there is nothing, or more than 64 bits can say.
-template <class Count>
-[[gnu::always_inline]] inline std::uint64_t bytes_of(std::uint64_t element, Count count) noexcept {
-    std::uint64_t size = 0;
-    if (count <= 0 || __builtin_mul_overflow(element, static_cast<std::uint64_t>(count), &size)) return 0;
-    return size;
-}
 
 /// Bytes that `count` elements carry; 0 where the library cannot say.
 inline std::uint64_t target_bytes(MPI_Datatype type, MPI_Count count) noexcept {

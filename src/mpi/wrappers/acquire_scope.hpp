@@ -4,7 +4,7 @@
 // What a wrapper does after a call that may synchronise with another process that has written. Which
 // calls these are stands in calls.txt.
 
-#include "rma/acquires.hpp"
+#include "mpi/interposer.hpp"
 
 namespace nearfetch {
 
@@ -18,7 +18,7 @@ constexpr bool left_out(const char*) noexcept { return false; }
 
 /// \param call its name in C, "MPI_Recv"
 inline void acquire_by(const char* call) noexcept {
-    if (!left_out(call)) acquire_process();
+    if (!left_out(call)) interposer.process.acquires.acquire();
 }
 
 /// The same at the end of a scope, also where an error handler of the program throws: a call that fails may

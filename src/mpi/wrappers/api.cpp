@@ -9,7 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "mpi/library.hpp"
+#include "mpi/errors.hpp"
+#include "mpi/lookups.hpp"
 
 using namespace nearfetch;
 
@@ -78,7 +79,7 @@ int nearfetch_win_set_score(MPI_Win win, nearfetch_score_function score, void* c
 int nearfetch_win_stats(MPI_Win win, const char* counter, unsigned long long* value) {
     *value = 0;
     return with_window(win, [&](Window& window) -> int {
-        process_passthrough.forbid();
+        interposer.passthrough.forbid();
         const RangeCacheCounters counters = window.cache().counters();
         for (const CounterInfo& row : range_cache_counter_table)
             if (row.name == counter) {

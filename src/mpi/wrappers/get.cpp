@@ -12,7 +12,7 @@
 
 #include "base/copy.hpp"
 #include "base/thread_scratch.hpp"
-#include "mpi/library.hpp"
+#include "mpi/lookups.hpp"
 #include "mpi/requests/request.hpp"
 #include "mpi/requests/request_table.hpp"
 #include "mpi/wrappers/access.hpp"
@@ -104,7 +104,7 @@ template <class Count>
 int start_bypassed(Window& window, const Access<Count>& call, const RangeGet& get) {
     const int status = start_opened(window, call, nullptr);
     if (status == MPI_SUCCESS) window.cache().gets().record_bypassed_get(get);
-    process_passthrough.count_bypassed();
+    interposer.passthrough.count_bypassed();
     return status;
 }
 
@@ -259,7 +259,7 @@ int rget_bypassed(Window& window, const Access<Count>& call, MPI_Request* reques
     window.cache().gets().record_bypassed_get(range_get_of(window, call, id));
     if (run_bytes(call) == 0) window.cache().gets().note_late(call.target, origins_of(call));
     track_silent_request(*request, window, id);
-    process_passthrough.count_bypassed();
+    interposer.passthrough.count_bypassed();
     return status;
 }
 
@@ -312,19 +312,19 @@ using namespace nearfetch;
 #define NEARFETCH_ARGUMENTS origin, origin_count, origin_type, rank, disp, count, type, win
 
 // The bodies are the same for int and MPI_Count.
-#define NEARFETCH_GETS(SUFFIX, COUNT)                                                                 \
-    [[gnu::noinline]] static int get_passed_through##SUFFIX(NEARFETCH_PARAMETERS(COUNT)) {            \
-        if (process_passthrough.takes_call()) return PMPI_Get##SUFFIX(NEARFETCH_ARGUMENTS);           \
-        return get_missed<COUNT>(NEARFETCH_ARGUMENTS);                                                \
-    }                                                                                                 \
-    int MPI_Get##SUFFIX(NEARFETCH_PARAMETERS(COUNT)) {                                                \
-        if (process_passthrough.is_on()) [[unlikely]]                                                 \
-            return get_passed_through##SUFFIX(NEARFETCH_ARGUMENTS);                                   \
-        return get<COUNT>(NEARFETCH_ARGUMENTS);                                                       \
-    }                                                                                                 \
-    int MPI_Rget##SUFFIX(NEARFETCH_PARAMETERS(COUNT), MPI_Request* request) {                         \
-        if (process_passthrough.takes_call()) return PMPI_Rget##SUFFIX(NEARFETCH_ARGUMENTS, request); \
-        return rget<COUNT>({NEARFETCH_ARGUMENTS}, request);                                           \
+#define NEARFETCH_GETS(SUFFIX, COUNT)                                                                    \
+    [[gnu::noinline]] static int get_passed_through##SUFFIX(NEARFETCH_PARAMETERS(COUNT)) {               \
+        if (interposer.passthrough.takes_call()) return PMPI_Get##SUFFIX(NEARFETCH_ARGUMENTS);           \
+        return get_missed<COUNT>(NEARFETCH_ARGUMENTS);                                                   \
+    }                                                                                                    \
+    int MPI_Get##SUFFIX(NEARFETCH_PARAMETERS(COUNT)) {                                                   \
+        if (interposer.passthrough.is_on()) [[unlikely]]                                                 \
+            return get_passed_through##SUFFIX(NEARFETCH_ARGUMENTS);                                      \
+        return get<COUNT>(NEARFETCH_ARGUMENTS);                                                          \
+    }                                                                                                    \
+    int MPI_Rget##SUFFIX(NEARFETCH_PARAMETERS(COUNT), MPI_Request* request) {                            \
+        if (interposer.passthrough.takes_call()) return PMPI_Rget##SUFFIX(NEARFETCH_ARGUMENTS, request); \
+        return rget<COUNT>({NEARFETCH_ARGUMENTS}, request);                                              \
     }
 
 extern "C" {

@@ -9,7 +9,7 @@
 
 #include "base/finally.hpp"
 #include "base/ticks.hpp"
-#include "mpi/library.hpp"
+#include "mpi/lookups.hpp"
 #include "mpi/wrappers/acquire_scope.hpp"
 #include "mpi/wrappers/large_count.hpp"
 
@@ -26,11 +26,11 @@ int after_sending(WindowCache& cached, int target, FlushKind kind, const Call& c
     const Moment since = cached.completions().now();
     if (kind == FlushKind::local) return call(since);
     // Other windows may expose the same memory: then the puts' completion is an acquire for them.
-    const bool acquires = Library::overlapping() && cached.updates().has_combined(target);
+    const bool acquires = interposer.has_overlapping_windows() && cached.updates().has_combined(target);
     const int sent = cached.updates().send_combined(target);
     const int status = and_then([&] { return call(since); },
                                 [&](int) {
-                                    if (acquires) acquire_process();
+                                    if (acquires) interposer.process.acquires.acquire();
                                 });
     return sent != MPI_SUCCESS ? sent : status;
 }
@@ -52,7 +52,7 @@ int complete_all_by(WindowCache& cached, FlushKind kind, const Call& call) {
     if (cached.completions().all_are_bypassed()) {
         const int status =
             and_then(call, [&](int outcome) { cached.completions().complete_all_bypassed(kind, outcome); });
-        process_passthrough.count_bypassed();
+        interposer.passthrough.count_bypassed();
         return status;
     }
     return after_sending(cached, all_targets, kind, [&](Moment since) {

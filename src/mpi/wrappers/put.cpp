@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/thread_scratch.hpp"
-#include "mpi/library.hpp"
+#include "mpi/lookups.hpp"
 #include "mpi/requests/request.hpp"
 #include "mpi/wrappers/access.hpp"
 #include "mpi/wrappers/intercept.hpp"
@@ -35,7 +35,7 @@ template <class Count, class Call>
 [[gnu::noinline]] int put_slowly(const Access<Count>& put, bool* started, const Call& call) {
     if (started != nullptr) *started = true;
     Window* const window = find_window(put.win);
-    const bool overlapping = Library::overlapping();
+    const bool overlapping = interposer.has_overlapping_windows();
     if (const int status = open_locks(window); status != MPI_SUCCESS) return status;
     if (window == nullptr || !window->has(put.target) || put.origin_count <= 0 || put.target_count <= 0)
         return call();
@@ -68,7 +68,7 @@ template <class Count, class Call>
 bool bypasses(int target, MPI_Win win) noexcept {
     Window* const window = undisturbed_window(target, win);
     if (window == nullptr || !window->cache().updates().bypass_put(target)) return false;
-    process_passthrough.count_bypassed();
+    interposer.passthrough.count_bypassed();
     return true;
 }
 
@@ -114,7 +114,7 @@ using namespace nearfetch;
 // The bodies are the same for int and MPI_Count.
 #define NEARFETCH_PUTS(SUFFIX, COUNT)                                                                      \
     extern "C" int MPI_Put##SUFFIX(NEARFETCH_PARAMETERS(COUNT)) {                                          \
-        if (process_passthrough.takes_call() || bypasses(rank, win))                                       \
+        if (interposer.passthrough.takes_call() || bypasses(rank, win))                                    \
             return PMPI_Put##SUFFIX(NEARFETCH_ARGUMENTS);                                                  \
         const Access<COUNT> put{                                                                           \
             const_cast<void*>(origin), origin_count, origin_type, rank, disp, count, type, win};           \

@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "mpi/library.hpp"
+#include "mpi/lookups.hpp"
 #include "mpi/wrappers/intercept.hpp"
 
 namespace nearfetch {
@@ -68,19 +68,19 @@ template <FlushKind kind, FlushCall call>
         const int opened = window.open_locks();
         return opened == MPI_SUCCESS ? call(target, win) : opened;
     });
-    process_passthrough.count_bypassed();
+    interposer.passthrough.count_bypassed();
     return status;
 }
 
 template <FlushKind kind, FlushCall call>
 [[gnu::noinline]] int flush_passed_through(int target, MPI_Win win) {
-    return process_passthrough.takes_call() ? call(target, win) : flush_slowly<kind, call>(target, win);
+    return interposer.passthrough.takes_call() ? call(target, win) : flush_slowly<kind, call>(target, win);
 }
 
 /// Each call ends the function, so that a flush that is elided needs no stack.
 template <FlushKind kind, FlushCall call>
 [[gnu::always_inline]] inline int flush(int target, MPI_Win win) {
-    if (process_passthrough.is_on()) [[unlikely]]
+    if (interposer.passthrough.is_on()) [[unlikely]]
         return flush_passed_through<kind, call>(target, win);
     Window* const window = mru_window(win);
     if (window != nullptr && window->has(target)) [[likely]] {
@@ -108,7 +108,7 @@ auto after_locks(MPI_Win win, const Call& call) noexcept {
 
 template <FlushKind kind, int library_call(MPI_Win)>
 int flush_all(MPI_Win win) {
-    if (process_passthrough.takes_call()) return library_call(win);
+    if (interposer.passthrough.takes_call()) return library_call(win);
     Window* const window = active_window(win);
     const auto library = [win] { return library_call(win); };
     const auto call = after_locks(win, library);
@@ -187,7 +187,7 @@ int MPI_Win_unlock(int rank, MPI_Win win) {
         const int status =
             and_then([&] { return PMPI_Win_unlock(rank, win); },
                      [&](int outcome) { quick->cache().locks().record_unlock(rank, outcome); });
-        process_passthrough.count_bypassed();
+        interposer.passthrough.count_bypassed();
         return status;
     }
     Window* const window = find_window(win);

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/thread_scratch.hpp"
-#include "mpi/library.hpp"
+#include "mpi/lookups.hpp"
 #include "mpi/requests/request.hpp"
 #include "mpi/wrappers/access.hpp"
 #include "mpi/wrappers/checking.hpp"
@@ -35,7 +35,7 @@ struct UpdateTarget {
 /// windows may expose the same memory.
 /// \param call the atomic's name, null for an update that brings nothing back
 bool may_synchronise(const Window& window, const char* call) noexcept {
-    if (Library::overlapping()) return true;
+    if (interposer.has_overlapping_windows()) return true;
     return call != nullptr && window.atomics_synchronize() && !left_out(call);
 }
 
@@ -78,7 +78,7 @@ bool bypasses(int target, MPI_Win win, const char* call) noexcept {
     Window* const window = undisturbed_window(target, win);
     if (window == nullptr || !window->cache().updates().bypass_update(target, may_synchronise(*window, call)))
         return false;
-    process_passthrough.count_bypassed();
+    interposer.passthrough.count_bypassed();
     return true;
 }
 
@@ -190,7 +190,7 @@ using namespace nearfetch;
 
 #define NEARFETCH_UPDATES(SUFFIX, COUNT)                                                               \
     int MPI_Accumulate##SUFFIX(NEARFETCH_UPDATE_PARAMETERS(COUNT)) {                                   \
-        if (process_passthrough.takes_call() || bypasses(rank, win, nullptr))                          \
+        if (interposer.passthrough.takes_call() || bypasses(rank, win, nullptr))                       \
             return PMPI_Accumulate##SUFFIX(NEARFETCH_UPDATE_ARGUMENTS);                                \
         return accumulate(nullptr, {rank, disp, count, type, win}, op,                                 \
                           [&] { return PMPI_Accumulate##SUFFIX(NEARFETCH_UPDATE_ARGUMENTS); });        \
@@ -203,7 +203,7 @@ using namespace nearfetch;
         return status;                                                                                 \
     }                                                                                                  \
     int MPI_Get_accumulate##SUFFIX(NEARFETCH_ATOMIC_PARAMETERS(COUNT)) {                               \
-        if (process_passthrough.takes_call())                                                          \
+        if (interposer.passthrough.takes_call())                                                       \
             return PMPI_Get_accumulate##SUFFIX(NEARFETCH_ATOMIC_ARGUMENTS);                            \
         const auto call = [&] { return PMPI_Get_accumulate##SUFFIX(NEARFETCH_ATOMIC_ARGUMENTS); };     \
         int status = MPI_SUCCESS;                                                                      \
@@ -229,7 +229,7 @@ NEARFETCH_UPDATES(_c, MPI_Count)
 int MPI_Fetch_and_op(const void* origin, void* result, MPI_Datatype type, int rank, MPI_Aint disp, MPI_Op op,
                      MPI_Win win) {
     const auto call = [&] { return PMPI_Fetch_and_op(origin, result, type, rank, disp, op, win); };
-    if (process_passthrough.takes_call() || (op != MPI_NO_OP && bypasses(rank, win, "MPI_Fetch_and_op")))
+    if (interposer.passthrough.takes_call() || (op != MPI_NO_OP && bypasses(rank, win, "MPI_Fetch_and_op")))
         return call();
     int status = MPI_SUCCESS;
     if (read_by_get(Access<int>{result, 1, type, rank, disp, 1, type, win}, op, call, status)) return status;
@@ -239,7 +239,7 @@ int MPI_Fetch_and_op(const void* origin, void* result, MPI_Datatype type, int ra
 int MPI_Compare_and_swap(const void* origin, const void* compare, void* result, MPI_Datatype type, int rank,
                          MPI_Aint disp, MPI_Win win) {
     const auto call = [&] { return PMPI_Compare_and_swap(origin, compare, result, type, rank, disp, win); };
-    if (process_passthrough.takes_call() || bypasses(rank, win, "MPI_Compare_and_swap")) return call();
+    if (interposer.passthrough.takes_call() || bypasses(rank, win, "MPI_Compare_and_swap")) return call();
     return update("MPI_Compare_and_swap", {rank, disp, 1, type, win}, call);
 }
 }

@@ -5,8 +5,10 @@
 
 #include <mpi.h>
 
-#include "mpi/library.hpp"
+#include "mpi/errors.hpp"
+#include "mpi/lookups.hpp"
 #include "mpi/requests/request.hpp"
+#include "mpi/window_table.hpp"
 #include "mpi/wrappers/intercept.hpp"
 
 namespace nearfetch {
@@ -43,16 +45,17 @@ bool names_mode(MPI_Info info) noexcept {
 template <class Create>
 int create(const char* call, MPI_Comm comm, MPI_Info info, Exposed exposed, const void* base, MPI_Win* win,
            const Create& make) {
-    if (comm == MPI_COMM_NULL || !Library::has_world()) return and_then(make, [&](int) { acquire_by(call); });
-    Library& library = Library::instance();
+    if (comm == MPI_COMM_NULL || !WindowTable::has_world())
+        return and_then(make, [&](int) { acquire_by(call); });
+    WindowTable& windows = interposer.windows();
     try {
-        const Settings settings = library.settings_for(info);
+        const Settings settings = windows.settings_for(info);
         const int status = and_then(make, [&](int) { acquire_by(call); });
         if (status != MPI_SUCCESS) return status;
         exposed.dynamic = base == nullptr;
         exposed.shared = exposed.shared && !names_mode(info);
         if (base != nullptr) exposed.base = *static_cast<void* const*>(base);
-        return library.attach(*win, comm, exposed, settings);
+        return windows.attach(*win, comm, exposed, settings);
     } catch (const Error& error) {
         return raise_on_comm(comm, MPI_ERR_INFO_VALUE, error);
     } catch (const std::bad_alloc&) {
@@ -103,7 +106,7 @@ int MPI_Win_free(MPI_Win* win) {
         // Then it is for the library to say that the program left an epoch open.
         window->open_locks();
         forget_requests(*window);
-        Library::instance().detach(*win);
+        interposer.windows().detach(*win);
     }
     const int status = PMPI_Win_free(win);
     acquire_by("MPI_Win_free");
@@ -118,7 +121,7 @@ int MPI_Win_set_info(MPI_Win win, MPI_Info info) {
         Settings settings = window->cache().settings();
         const Settings before = settings;
         try {
-            Library::apply_info(settings, info);
+            WindowTable::apply_info(settings, info);
             if (!(settings == before)) {
                 // An error has reached the window's error handler, and is none of this call.
                 window->cache().updates().send_combined(all_targets);

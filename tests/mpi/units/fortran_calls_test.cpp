@@ -47,12 +47,12 @@ void check(void (*wrapper)(Argument<I>...), const char* name, const char* call, 
         left_out_call = without;
         flag = done;
         received_count = 0;
-        const std::uint64_t before = nearfetch::process_acquires();
+        const std::uint64_t before = nearfetch::interposer.process.acquires.count();
         wrapper(&variables[I]...);
         EXPECT_EQ(received_count, sizeof...(I));
         for (std::size_t i = 0; i < sizeof...(I); ++i)
             EXPECT_EQ(received[i], &variables[i]);
-        return nearfetch::process_acquires() - before;
+        return nearfetch::interposer.process.acquires.count() - before;
     };
     EXPECT_EQ(acquires("", true), 1U);
     EXPECT_STREQ(asked_for, name);
@@ -75,8 +75,7 @@ TEST(FortranCalls, EachAcquiresUnlessItIsLeftOut) {
 
 namespace nearfetch {
 
-constinit std::atomic<std::uint64_t> detail::process_acquires = 0;
-constinit std::atomic<bool> detail::acquires_one_by_one = true;
+constinit Interposer interposer;
 
 bool left_out(const char* call) noexcept { return left_out_call == call; }
 

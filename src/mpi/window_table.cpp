@@ -1,76 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "mpi/library.hpp"
+#include "mpi/window_table.hpp"
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
+#include <string_view>
 #include <vector>
 
 #include "mpi/datatypes/committed.hpp"
-#include "mpi/datatypes/flattener.hpp"
+#include "mpi/interposer.hpp"
+#include "mpi/lookups.hpp"
 #include "mpi/mpi_library.hpp"
 #include "mpi/report/world.hpp"
-#include "mpi/wrappers/access.hpp"
 
 namespace nearfetch {
-
-namespace detail {
-
-constinit thread_local LastSeen last_seen NEARFETCH_FAST_TLS{};
-constinit MruLookups mru{};
-std::atomic<std::uint64_t> window_generation{1};
-
-Window* find_window_slowly(MPI_Win win) noexcept {
-    LastSeen& last = last_seen;
-    const std::uint64_t generation = window_generation.load(std::memory_order_acquire);
-    if (last.generation != generation)
-        for (auto& known : last.windows)
-            known = {};
-    last.generation = generation;
-    return (last.place_of_window(win) = {win, Library::instance().find(win)}).window;
-}
-
-LastSeen::KnownType find_type_slowly(MPI_Datatype type) noexcept try {
-    const std::uint64_t generation = datatype_generation();
-    const Layout& layout = layout_of(type, runs_at_once);
-    return last_seen.place_of_type(type) = {type, generation, layout.known ? layout.size : 0, layout.dense(),
-                                            layout.known && is_predefined(type)};
-} catch (const std::bad_alloc&) {
-    return {type, 0, 0, false, false};
-}
-
-}  // namespace detail
-
-void remember_mru(MPI_Win win, Window* window) noexcept {
-    if (Library::instance().threaded() || window->off()) return;
-    detail::mru.win = win;
-    detail::mru.window = window;
-}
-
-void forget_mru(const Window& window) noexcept {
-    if (detail::mru.window == &window) detail::mru = {};
-}
-
-void remember_mru(MPI_Datatype type) noexcept {
-    const detail::LastSeen::KnownType known = detail::find_type(type);
-    if (Library::instance().threaded() || !known.dense) return;
-    detail::mru.type = type;
-    detail::mru.type_generation = known.generation;
-    detail::mru.dense_bytes = known.element_bytes;
-}
-
-void remember_bytes(MPI_Datatype type, MPI_Count count) noexcept {
-    const detail::LastSeen::KnownType known = detail::find_type(type);
-    if (Library::instance().threaded() || !known.predefined || !known.dense || count <= 0) return;
-    detail::mru.known_type = type;
-    detail::mru.known_count = count;
-    detail::mru.known_bytes = bytes_of(known.element_bytes, count);
-}
 
 namespace {
 
 int at_finalize(MPI_Comm, int, void*, void*) {
-    Library::instance().finalize();
+    interposer.windows().finalize();
     return MPI_SUCCESS;
 }
 
@@ -85,53 +32,9 @@ std::uint64_t this_node() noexcept {
     return node;
 }
 
-/// One code per message, so that a program that fails the same way again and again does not use codes up.
-int error_code(int error_class, const std::string& message) noexcept try {
-    static std::mutex mutex;
-    static auto& codes = *new std::unordered_map<std::string, int>;  // not to go before a handler of atexit()
-    const std::lock_guard guard(mutex);
-    if (const auto known = codes.find(message); known != codes.end()) return known->second;
-    int code = error_class;
-    if (codes.size() < 64 && PMPI_Add_error_code(error_class, &code) == MPI_SUCCESS) {
-        const std::string text = "nearfetch: " + message;
-        PMPI_Add_error_string(code, text.substr(0, MPI_MAX_ERROR_STRING - 1).c_str());
-        codes.emplace(message, code);
-    }
-    return code;
-} catch (const std::bad_alloc&) {
-    return error_class;
-}
-
-/// Open MPI loses the text of an error that it aborts with; so nearfetch says it before.
-void tell_before_abort(MPI_Errhandler handler, const Error& error) noexcept {
-    if (handler == MPI_ERRORS_ARE_FATAL) std::fprintf(stderr, "nearfetch: %s\n", error.what());
-    if (handler != MPI_ERRHANDLER_NULL) PMPI_Errhandler_free(&handler);
-}
-
 }  // namespace
 
-int raise_on_comm(MPI_Comm comm, int error_class, const Error& error) {
-    const int code = error_code(error_class, error.what());
-    MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
-    if (PMPI_Comm_get_errhandler(comm, &handler) == MPI_SUCCESS) tell_before_abort(handler, error);
-    PMPI_Comm_call_errhandler(comm, code);
-    return code;
-}
-
-int raise_on_window(MPI_Win win, int error_class, const Error& error) {
-    const int code = error_code(error_class, error.what());
-    MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
-    if (PMPI_Win_get_errhandler(win, &handler) == MPI_SUCCESS) tell_before_abort(handler, error);
-    PMPI_Win_call_errhandler(win, code);
-    return code;
-}
-
-Library& Library::instance() {
-    static Library* const library = new Library;  // outlives everything that may still call MPI at exit
-    return *library;
-}
-
-bool Library::has_world() noexcept {
+bool WindowTable::has_world() noexcept {
     need_mpi_library();
     int begun = 0, over = 0;
     PMPI_Initialized(&begun);
@@ -139,26 +42,15 @@ bool Library::has_world() noexcept {
     return begun && !over;
 }
 
-/// Asked for each window: a session may bring more threads than MPI_Init has.
-void Library::look_for_threads() noexcept {
-    int provided = MPI_THREAD_SINGLE;
-    PMPI_Query_thread(&provided);
-    acquire_one_by_one(!threaded_ && provided != MPI_THREAD_MULTIPLE);
-    if (threaded_ || provided != MPI_THREAD_MULTIPLE) return;
-    process_passthrough.forbid();
-    detail::mru = {};
-    threaded_ = true;
-}
-
-void Library::start() {
-    look_for_threads();
+void WindowTable::start() {
+    interposer.look_for_threads();
     if (started_) return;
     world.look();
     settings_ = settings_of_environment();
     const Settings& settings = settings_;
     report_.configure(settings);
-    if (!threaded_ && !report_.wanted())
-        process_passthrough.allow(settings.passthrough_calls, settings.bypass == Bypass::passthrough);
+    if (!interposer.threaded && !report_.wanted())
+        interposer.passthrough.allow(settings.passthrough_calls, settings.bypass == Bypass::passthrough);
     int key = MPI_KEYVAL_INVALID;
     if (PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, at_finalize, &key, nullptr) == MPI_SUCCESS &&
         PMPI_Comm_set_attr(MPI_COMM_SELF, key, nullptr) == MPI_SUCCESS)
@@ -166,7 +58,7 @@ void Library::start() {
     started_ = true;
 }
 
-void Library::apply_info(Settings& settings, MPI_Info info) {
+void WindowTable::apply_info(Settings& settings, MPI_Info info) {
     // What is none is for the library's own call to refuse: by the right error handler.
     if (info == MPI_INFO_NULL || info == MPI_Info{}) return;
     int keys = 0;
@@ -184,7 +76,7 @@ void Library::apply_info(Settings& settings, MPI_Info info) {
     }
 }
 
-Settings Library::settings_for(MPI_Info info) {
+Settings WindowTable::settings_for(MPI_Info info) {
     const std::lock_guard guard(mutex_);
     start();
     Settings settings = settings_;
@@ -192,13 +84,13 @@ Settings Library::settings_for(MPI_Info info) {
     return settings;
 }
 
-bool Library::overlaps_another(const Exposed& exposed) {
+bool WindowTable::overlaps_another(const Exposed& exposed) {
     const std::lock_guard guard(mutex_);
     return std::ranges::any_of(exposed_, [&](const auto& other) { return exposed.overlaps(other.second); });
 }
 
-int Library::attach(MPI_Win win, MPI_Comm comm, Exposed exposed, const Settings& settings) {
-    process_passthrough.restart();
+int WindowTable::attach(MPI_Win win, MPI_Comm comm, Exposed exposed, const Settings& settings) {
+    interposer.passthrough.restart();
     int ranks = 0, self = 0;
     PMPI_Comm_size(comm, &ranks);
     PMPI_Comm_rank(comm, &self);
@@ -237,20 +129,20 @@ int Library::attach(MPI_Win win, MPI_Comm comm, Exposed exposed, const Settings&
     if (report_.wanted()) world.meet(comm, worlds);
     if (std::ranges::all_of(units, [&](std::uint64_t unit) { return unit == units.front(); }))
         units.resize(1);
-    auto window = std::make_unique<Window>(win, ranks, self, std::move(units), settings, threaded_);
+    auto window = std::make_unique<Window>(win, ranks, self, std::move(units), settings, interposer.threaded);
     window->cache().describe_memory(memory);
     if (exposed.shared) window->cache().bypass().keep_off();
     const std::lock_guard guard(mutex_);
     if (settings.bypass == Bypass::on) window->cache().bypass().postpone_caching(habits_.gets_to_postpone());
     windows_[win] = std::move(window);
     exposed_[win] = exposed;
-    overlapping_ += exposed.overlapping ? 1 : 0;
-    detail::window_generation.fetch_add(1, std::memory_order_release);
+    interposer.overlapping_windows += exposed.overlapping ? 1 : 0;
+    interposer.window_generation.fetch_add(1, std::memory_order_release);
     return MPI_SUCCESS;
 }
 
-void Library::detach(MPI_Win win) {
-    process_passthrough.restart();
+void WindowTable::detach(MPI_Win win) {
+    interposer.passthrough.restart();
     std::unique_ptr<Window> window;
     {
         const std::lock_guard guard(mutex_);
@@ -258,23 +150,23 @@ void Library::detach(MPI_Win win) {
         if (found == windows_.end()) return;
         window = std::move(found->second);
         windows_.erase(found);
-        overlapping_ -= exposed_.at(win).overlapping ? 1 : 0;
+        interposer.overlapping_windows -= exposed_.at(win).overlapping ? 1 : 0;
         exposed_.erase(win);
-        detail::window_generation.fetch_add(1, std::memory_order_release);
-        if (!threaded_) put_window_away();
+        interposer.window_generation.fetch_add(1, std::memory_order_release);
+        if (!interposer.threaded) interposer.mru.window = nullptr;  // until it is looked up again
     }
     const std::lock_guard guard(mutex_);
     habits_.gone(window->cache().bypass().gets_without_gain());
     report_.add(*window);
 }
 
-Window* Library::find(MPI_Win win) noexcept {
+Window* WindowTable::find(MPI_Win win) noexcept {
     const std::lock_guard guard(mutex_);
     const auto found = windows_.find(win);
     return found == windows_.end() ? nullptr : found->second.get();
 }
 
-std::optional<std::uint64_t> Library::passthrough_budget() noexcept {
+std::optional<std::uint64_t> WindowTable::passthrough_budget() noexcept {
     const std::lock_guard guard(mutex_);
     std::uint64_t least = ~std::uint64_t{0};
     for (const auto& [win, window] : windows_) {
@@ -285,13 +177,13 @@ std::optional<std::uint64_t> Library::passthrough_budget() noexcept {
     return windows_.empty() ? std::nullopt : std::optional(least);
 }
 
-void Library::after_passthrough(std::uint64_t calls) noexcept {
+void WindowTable::after_passthrough(std::uint64_t calls) noexcept {
     const std::lock_guard guard(mutex_);
     for (const auto& [win, window] : windows_)
         window->cache().bypass().after_passthrough(calls);
 }
 
-void Library::finalize() noexcept {
+void WindowTable::finalize() noexcept {
     for (auto& [win, window] : windows_)
         report_.add(*window);
     report_.write();

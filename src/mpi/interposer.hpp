@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What nearfetch keeps for the process: one object. It is there before the first call, and outlives
+// everything that may still call MPI at exit.
+
+#include <mpi.h>
+
+#include <atomic>
+#include <cstdint>
+
+#include "mpi/mru_lookups.hpp"
+#include "mpi/passthrough.hpp"
+#include "rma/process_state.hpp"
+
+namespace nearfetch {
+
+class WindowTable;
+
+struct Interposer {
+    ProcessState process;  ///< what its windows share
+    Passthrough passthrough;
+    MruLookups mru{};
+    /// Several threads may be in MPI at a time (MPI_THREAD_MULTIPLE).
+    bool threaded = false;
+    /// Windows that may expose the same memory as another, so that what is written through one is an acquire
+    /// for the other.
+    std::atomic<int> overlapping_windows{0};
+    /// Changes whenever a window comes or goes.
+    std::atomic<std::uint64_t> window_generation{1};
+
+    WindowTable& windows();
+    bool has_overlapping_windows() const noexcept {
+        return overlapping_windows.load(std::memory_order_relaxed) != 0;
+    }
+    /// Asks MPI whether there are several threads. For each window: a session may bring more threads than
+    /// MPI_Init has.
+    void look_for_threads() noexcept;
+};
+
+extern constinit Interposer interposer __attribute__((visibility("hidden")));
+
+}  // namespace nearfetch
