@@ -84,7 +84,7 @@ PageCacheConfig config_of(const nearfetch_cache_settings& theirs) {
 
 bool holds_written_bytes(const nearfetch_cache& cache) {
     const nearfetch::PageCache& pages = cache.engine.cache();
-    return pages.dirty_pages() != 0 || !pages.puts_in_flight().empty();
+    return pages.occupancy().dirty_pages != 0 || !pages.operations().puts().empty();
 }
 
 }  // namespace

@@ -16,13 +16,13 @@ PageEngine::PageEngine(const PageCacheConfig& config, Transport& transport)
     : cache_(config), transport_(transport) {}
 
 PageEngine::~PageEngine() {
-    while (!cache_.gets_in_flight().empty())
+    while (!cache_.operations().gets().empty())
         complete_transfers(WaitMode::block);
     // Failed PUTs have no outstanding operation, so nothing completes them.
     for (bool under_way = true; under_way;) {
         under_way = false;
-        for (Operation* op : cache_.puts_in_flight())
-            under_way = under_way || cache_.in_flight({Step::Kind::wait, op, op->id});
+        for (Operation* op : cache_.operations().puts())
+            under_way = under_way || op->is_outstanding(op->id);
         if (under_way) complete_transfers(WaitMode::block);
     }
 }
@@ -67,9 +67,9 @@ void PageEngine::launch(Operation& op, std::uint64_t attempt) {
 
 /// \return whether the step needs no more waiting
 bool PageEngine::await(const Step& step, WaitMode mode) {
-    if (!cache_.in_flight(step)) return true;
+    if (!step.is_outstanding()) return true;
     const std::uint64_t begin_ns = transport_.now_ns();
-    while (cache_.in_flight(step))
+    while (step.is_outstanding())
         if (complete_transfers(mode) == 0 && mode == WaitMode::poll) return false;
     if (last_completion_ns_ > begin_ns) waited_ns_ += last_completion_ns_ - begin_ns;
     return true;
@@ -91,7 +91,8 @@ bool PageEngine::drive(Ask&& ask, std::uint64_t attempt, WaitMode mode, int& sta
             return true;
         }
         launch(*step.operation, attempt);
-        if (2 * cache_.operations() >= cache_.config().operations) complete_transfers(WaitMode::poll);
+        if (2 * cache_.operations().in_flight() >= cache_.config().operations)
+            complete_transfers(WaitMode::poll);
     }
     return true;
 }
@@ -119,7 +120,7 @@ int PageEngine::get_slowly(const TaskClock& task, Rank target, std::uint64_t add
                            std::uint64_t size_bytes, std::byte* to) {
     bool arrived = cache_.merge_fetched(target, address, size_bytes);
     // A prefetch that has arrived but is not yet reported is not late.
-    if (!cache_.gets_in_flight().empty()) arrived = complete_transfers(WaitMode::poll) != 0 || arrived;
+    if (!cache_.operations().gets().empty()) arrived = complete_transfers(WaitMode::poll) != 0 || arrived;
     if (arrived && get_cached(task, target, address, size_bytes, to)) return 0;
     return Get(*this, task, get_request(target, address, size_bytes, to)).wait();
 }

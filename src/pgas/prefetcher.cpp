@@ -18,21 +18,21 @@ class Prefetcher::State {
         pgas::Context& context = pgas::Context::here();
         const PageCache* const cache = context.cache();
         if (cache == nullptr) return 0;
+        const PrefetchFeedback feedback = cache->prefetch_feedback();
         const std::uint64_t now = context.transport().now_ns();
         const std::uint64_t waited = context.waited_ns();
         if (begun_) {
-            if (cache->latency_ticks() != 0) distance_.latency(cache->latency_ticks());
-            if (cache->unused_hints() != unused_)
-                distance_.unused(static_cast<std::uint32_t>(cache->unused_hints() - unused_));
+            if (feedback.latency_ticks != 0) distance_.latency(feedback.latency_ticks);
+            if (feedback.unused != unused_)
+                distance_.unused(static_cast<std::uint32_t>(feedback.unused - unused_));
             const std::uint64_t lost = waited - waited_ns_;
             distance_.access(now - lost, lost, static_cast<std::uint32_t>(iterations));
         } else {
-            distance_ =
-                PrefetchDistance({.most = static_cast<std::uint32_t>(cache->hints_most()), .margin = margin});
+            distance_ = PrefetchDistance({.most = feedback.outstanding_most, .margin = margin});
         }
         begun_ = true;
         waited_ns_ = waited;
-        unused_ = cache->unused_hints();
+        unused_ = feedback.unused;
         return distance_.distance();
     }
 

@@ -52,8 +52,8 @@ TEST(PageCacheMemory, NothingIsAllocatedAfterwards) {
             const Step step = ask();
             if (step.kind == Step::Kind::start) rig.cache.started(*step.operation, ++rig.now);
             if (step.kind == Step::Kind::wait) rig.cache.complete(*step.operation, 0, ++rig.now);
-            while (rig.cache.operations() > 10)
-                rig.cache.complete(*rig.cache.oldest_operation(), 0, ++rig.now);
+            while (rig.cache.operations().in_flight() > 10)
+                rig.cache.complete(*rig.cache.operations().oldest(), 0, ++rig.now);
             refusing = false;
             if (step.kind == Step::Kind::done) return;
         }

@@ -140,9 +140,9 @@ TEST(PageCacheReadAhead, WastesNoMoreThanItHasUsed) {
     const PageCacheCounters counters = rig.cache.counters();
     EXPECT_LE(counters.get_message_bytes, 2 * used_bytes + 100 * 2048);
     EXPECT_EQ(counters.prefetch_lines,
-              counters.prefetch_used + counters.prefetch_unused + rig.cache.speculative_lines());
+              counters.prefetch_used + counters.prefetch_unused + rig.cache.occupancy().speculative_lines);
     rig.cache.acquire(0, rig.part);
-    EXPECT_EQ(rig.cache.speculative_lines(), 0u);
+    EXPECT_EQ(rig.cache.occupancy().speculative_lines, 0u);
     EXPECT_EQ(rig.cache.counters().prefetch_lines,
               rig.cache.counters().prefetch_used + rig.cache.counters().prefetch_unused);
 }
@@ -255,7 +255,7 @@ TEST(PageCacheHints, WhatIsNeverUsedIsCounted) {
 TEST(PageCacheBulk, ALargeGetIsOneMessageAndLeavesNothingBehind) {
     PageCacheRig rig(small_config());
     EXPECT_EQ(rig.sent_by_read(0, 100, 50001), "g100+50001");
-    EXPECT_EQ(rig.cache.pages(), 0u);
+    EXPECT_EQ(rig.cache.occupancy().pages, 0u);
     EXPECT_EQ(rig.cache.counters().bulk_gets, 1u);
     EXPECT_EQ(rig.cache.counters().misses, 0u);
 }
@@ -312,7 +312,7 @@ TEST(PageCacheBulk, ALargePutThatFailedIsReportedAndNotRemembered) {
     EXPECT_EQ(put.status, 66);
     EXPECT_TRUE(rig.reads(0, 1024, 64));
     EXPECT_EQ(rig.cache.counters().acquires, 0u) << "nobody asked for one";
-    EXPECT_EQ(rig.cache.operations(), 0u);
+    EXPECT_EQ(rig.cache.operations().in_flight(), 0u);
 }
 
 TEST(PageCacheBulk, AGetThatIsUnderWayDoesNotBringBackWhatALargePutReplaced) {
@@ -372,7 +372,7 @@ TEST(PageCacheReplacement, WhoMayNotLeaveIsPassedOver) {
         rig.sent();
         for (std::uint64_t page = 10; page < 60; ++page)
             EXPECT_TRUE(rig.reads(0, page * 1024, 8));
-        EXPECT_EQ(rig.cache.dirty_pages(), 4u);
+        EXPECT_EQ(rig.cache.occupancy().dirty_pages, 4u);
         EXPECT_EQ(rig.cache.counters().put_messages, 0u);
         EXPECT_EQ(rig.cache.counters().evictions, 46u);
         EXPECT_EQ(rig.cache.counters().not_admitted, 0u);

@@ -76,8 +76,9 @@ class Harness : private testing::RandomProgram<Byte, 2, 3000> {
         while (!flights_.empty())
             finish(0, false);
         cache_->check_invariants();
-        if (failure_.empty() && cache_->operations() != 0) fail("operations stay");
-        if (failure_.empty() && cache_->dirty_pages() != 0) fail("dirty pages stay after a release");
+        if (failure_.empty() && cache_->operations().in_flight() != 0) fail("operations stay");
+        if (failure_.empty() && cache_->occupancy().dirty_pages != 0)
+            fail("dirty pages stay after a release");
         for (auto& rank : memory_)
             for (const Byte& byte : rank)
                 if (byte.remote != byte.history.back().value) fail("memory is not what was written last");
@@ -294,7 +295,7 @@ class Harness : private testing::RandomProgram<Byte, 2, 3000> {
     }
     void advance(std::size_t who) {
         Task& task = task_[who];
-        if (task.step.kind == Step::Kind::wait && cache_->in_flight(task.step)) return;
+        if (task.step.kind == Step::Kind::wait && task.step.is_outstanding()) return;
         task.step = ask(task);
         if (task.step.kind == Step::Kind::start) {
             // A bulk put is visible to readers from its start.

@@ -88,7 +88,7 @@ class PageCacheRig {
             ASSERT_LT(++steps, 100000) << "a request that is never done";
             if (step.kind == Step::Kind::start)
                 start(*step.operation);
-            else if (cache.in_flight(step)) {
+            else if (step.is_outstanding()) {
                 ++waits;
                 finish(flight_of(step));
             }

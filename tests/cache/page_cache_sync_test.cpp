@@ -138,7 +138,7 @@ TEST(PageCacheConflicts, AGetIsNotHeldUpByATaskThatWritesToItsLineAgainAndAgain)
         rig.cache.check_invariants();
         rig.finish(0);
         EXPECT_EQ(rig.sent(), size == 24 ? "g0+64" : "g0+5000") << "started without its task";
-        EXPECT_TRUE(rig.cache.in_flight(step));
+        EXPECT_TRUE(step.is_outstanding());
         ASSERT_EQ(writer.next().kind, Step::Kind::done);
         EXPECT_EQ(writer.next().kind, size == 24 ? Step::Kind::wait : Step::Kind::start);
         rig.cache.check_invariants();
@@ -178,7 +178,7 @@ TEST(PageCacheConflicts, AReleaseIsNotHeldUpByATaskThatPollsItsLine) {
     EXPECT_EQ(rig.memory[0][17], std::byte{5});
     EXPECT_EQ(rig.memory[0][18], std::byte{6});
     rig.drive([&] { return poller.ask(); });
-    EXPECT_EQ(rig.cache.operations(), 0u);
+    EXPECT_EQ(rig.cache.operations().in_flight(), 0u);
 }
 
 TEST(PageCacheConflicts, ALargePutIsNotHeldUpByATaskThatPollsItsLine) {
@@ -216,7 +216,7 @@ TEST(PageCacheConflicts, AGetInLineBehindAPutThatFailsFails) {
     rig.cache.check_invariants();
     rig.release();
     EXPECT_EQ(rig.memory[0][16], std::byte{2}) << "what could not be written stays";
-    EXPECT_EQ(rig.cache.operations(), 0u);
+    EXPECT_EQ(rig.cache.operations().in_flight(), 0u);
 }
 
 TEST(PageCacheConflicts, AWriteBackWaitsForTheGetOfItsLine) {
@@ -413,7 +413,7 @@ TEST(PageCacheSync, APutThatFailedIsKeptAndSentAgain) {
     ReleaseRequest release;
     rig.start(*rig.cache.release(release).operation);
     rig.finish(0, 55);
-    EXPECT_EQ(rig.cache.operations(), 1u);
+    EXPECT_EQ(rig.cache.operations().in_flight(), 1u);
     // Whoever needs it restarts it: a get of the line, or the next release.
     std::byte to[8];
     GetRequest get(0, 8, 8, to, rig.part);
@@ -423,7 +423,7 @@ TEST(PageCacheSync, APutThatFailedIsKeptAndSentAgain) {
     rig.cache.complete(*step.operation, 55, rig.now);  // refused by the transport
     rig.release();
     EXPECT_EQ(rig.memory[0][0], std::byte{1});
-    EXPECT_EQ(rig.cache.operations(), 0u);
+    EXPECT_EQ(rig.cache.operations().in_flight(), 0u);
     EXPECT_EQ(rig.sent(), "p0+8 p0+8");
 }
 

@@ -66,7 +66,7 @@ TEST(PageCacheGets, AFailedGetKeepsNothing) {
     rig.finish(0, 77);
     EXPECT_EQ(rig.cache.get(rig.task, request).kind, Step::Kind::done);
     EXPECT_EQ(request.status, 77);
-    EXPECT_EQ(rig.cache.operations(), 0u);
+    EXPECT_EQ(rig.cache.operations().in_flight(), 0u);
     rig.sent();
     EXPECT_EQ(rig.sent_by_read(0, 100, 8), "g64+64");
     // An operation that the transport refuses.
@@ -99,7 +99,7 @@ TEST(PageCacheGets, CompleteGetsAreMergedBeforeTheirPagesAreUsed) {
     rig.start(*rig.cache.get(rig.task, next).operation);
     EXPECT_TRUE(there(4096));
     rig.finish_all();
-    EXPECT_EQ(rig.cache.operations(), 0u);
+    EXPECT_EQ(rig.cache.operations().in_flight(), 0u);
     rig.sent();
     EXPECT_EQ(rig.sent_by_read(0, 8192, 64), "");
     // A put of these bytes, an acquire, a put next to them that is sent at once.
@@ -129,7 +129,7 @@ TEST(PageCacheGets, TheSecondOneWaitsForTheFirstOnesTransfer) {
     EXPECT_EQ(step.kind, Step::Kind::wait);
     EXPECT_EQ(step.operation, rig.flights[0].op);
     rig.finish(0);
-    EXPECT_FALSE(rig.cache.in_flight(step));
+    EXPECT_FALSE(step.is_outstanding());
     EXPECT_EQ(rig.cache.get(rig.task, second).kind, Step::Kind::done);
     EXPECT_EQ(rig.cache.get(rig.task, first).kind, Step::Kind::done);
     EXPECT_EQ(to[1][0], rig.memory[0][8]);
@@ -193,7 +193,7 @@ TEST(PageCachePuts, ExactlyTheWrittenBytesAreSent) {
         const bool written = (i >= 3 && i < 5) || (i >= 7 && i < 9) || i == 1000;
         EXPECT_EQ(rig.memory[0][i] == PageCacheRig::original(0, i), !written) << i;
     }
-    EXPECT_EQ(rig.cache.dirty_pages(), 0u);
+    EXPECT_EQ(rig.cache.occupancy().dirty_pages, 0u);
     rig.release();
     EXPECT_EQ(rig.sent(), "");
 }
@@ -232,7 +232,7 @@ TEST(PageCachePuts, TheDirtyLimitCleansWhatWasNotWrittenForLongest) {
     rig.put(0, 8 * 1024, 8, 1);
     EXPECT_EQ(rig.sent(), "p2048+8");
     EXPECT_EQ(rig.waits, 0u) << "cleaning does not wait";
-    EXPECT_EQ(rig.cache.dirty_pages(), 4u);
+    EXPECT_EQ(rig.cache.occupancy().dirty_pages, 4u);
     EXPECT_EQ(rig.memory[0][2048], PageCacheRig::original(0, 2048)) << "still on its way";
     rig.release();
     EXPECT_EQ(rig.waits, 5u);
@@ -255,7 +255,7 @@ TEST(PageCachePuts, FullMessagesLeaveWhenHalfOfTheEntriesAreInUse) {
     write(8192, 8192 + 3 * 1024 - 8);
     write(20480, 20488);
     write(24576, 24584);
-    EXPECT_EQ(rig.cache.dirty_pages(), 6u);
+    EXPECT_EQ(rig.cache.occupancy().dirty_pages, 6u);
     EXPECT_EQ(rig.sent(), "");
     config.combine_pages = false;
     PageCacheRig single(config);

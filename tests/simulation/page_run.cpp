@@ -365,9 +365,9 @@ class PageRun {
                     finish_pending(op, 0, true);
             op.task = 0;
             if (good()) release_surely(op, {});
-            if (good() && fault_ == Fault::none && ranks_[rank].engine->cache().dirty_pages() != 0)
+            if (good() && fault_ == Fault::none && ranks_[rank].engine->cache().occupancy().dirty_pages != 0)
                 fail("dirty pages stay after a release");
-            if (good() && fault_ == Fault::none && !ranks_[rank].engine->cache().puts_in_flight().empty())
+            if (good() && fault_ == Fault::none && !ranks_[rank].engine->cache().operations().puts().empty())
                 fail("PUTs stay under way after a release");
         }
         if (good()) {

@@ -48,6 +48,10 @@ struct Operation {
     std::uint64_t handle = 0;  ///< for the engine and the transport
 
     ByteRange range() const noexcept { return {offset, offset + size_bytes}; }
+    /// Whether it still is the operation of that id, and is outstanding.
+    bool is_outstanding(OperationId of) const noexcept {
+        return id == of && (state_ == State::started || state_ == State::held);
+    }
 
   private:
     friend class PageCache;

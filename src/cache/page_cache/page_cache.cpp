@@ -196,11 +196,20 @@ PageCacheCounters PageCache::counters() const noexcept {
     return all;
 }
 
-std::uint64_t PageCache::speculative_lines() const noexcept {
-    std::uint64_t lines = 0;
+PrefetchFeedback PageCache::prefetch_feedback() const noexcept {
+    PrefetchFeedback feedback;
+    feedback.latency_ticks = read_ahead_.latency_ticks();
+    feedback.unused = counters_.prefetch_unused + counters_.hints_dropped;
+    feedback.outstanding_most = config_.operations - static_cast<std::uint32_t>(operations_kept_);
+    return feedback;
+}
+
+PageCacheOccupancy PageCache::occupancy() const noexcept {
+    PageCacheOccupancy held{queues_.count(), dirty_.count(), 0};
     for (const Page& page : pages_)
-        if (page.target >= 0) lines += static_cast<unsigned>(std::popcount(page.speculative));
-    return lines;
+        if (page.target >= 0)
+            held.speculative_lines += static_cast<unsigned>(std::popcount(page.speculative));
+    return held;
 }
 
 void PageCache::check_invariants() const {
@@ -243,7 +252,8 @@ void PageCache::check_invariants() const {
     std::uint64_t under_way = 0;
     for (const Operation* op : fetches)
         under_way += static_cast<unsigned>(std::popcount(op->wanted_ & ~op->delivery_));
-    ensure(all.prefetch_lines == all.prefetch_used + all.prefetch_unused + speculative_lines() + under_way,
+    ensure(all.prefetch_lines ==
+               all.prefetch_used + all.prefetch_unused + occupancy().speculative_lines + under_way,
            "count of lines ahead");
 }
 

@@ -6,28 +6,24 @@
 // A page has 1024 bytes, a line 64. A hit is find(), a lookup. A miss fetches whole lines within the readable
 // range. A put writes into the page and sets dirty bits; dirty runs leave as PUTs at a release, or when too
 // many pages are dirty. An acquire only advances the task's clock. There is one cache per thread, shared by
-// its tasks, without locks. All memory is allocated at construction. The cache moves no bytes: the caller
-// executes the steps of a request until it is done.
+// its tasks, without locks. The cache moves no bytes: the caller executes the steps of a request until it is
+// done. While one task waits, others may use the cache; the next step is computed anew.
 //
 //     GetRequest request(target, offset, size, to, part, ticks());
 //     for (Step step; (step = cache.get(task, request)).kind != Step::Kind::done;)
 //         start step.operation, then cache.started(); or wait, cache.complete(), and start all next_due()
 //
-// While one task waits, others may use the cache; the next step is computed anew. A fetch delivers to its
-// request even if its lines get no page, so evictions starve nobody. Nor do tasks that poll the same lines: a
-// request that has waited defers its own operation behind the outstanding ones.
+// A fetch delivers to its request even if its lines get no page, so evictions starve nobody. Nor do tasks
+// that poll the same lines: a request that has waited defers its own operation behind the outstanding ones.
 //
 // Parts: lookup and 2Q (III-B) page_table.hpp, page_queues.hpp; dirty bits (III-B) dirty_pages.hpp;
 // read-ahead (III-A) read_ahead.hpp; get, put, clean, release (III-C) fetch.cpp, write_back.cpp; bulk
-// transfers and adaptive prefetch (VII) bulk.cpp, prefetch_distance.hpp. Differences to 000, each with its
-// reason:
-// - Operations have buffers (operation.hpp). Conflicts are by lines and bytes, not by pages, and rarer.
-// - Fetched data is merged around dirty bytes (wait_for_writes: writes them back first, as the paper does).
-// - Adjacent pages share messages up to 4 KiB (combine_pages), which saves messages.
-// - A page has one stamp in place of 000's first and last numbers: outstanding operations are few and
-// searched.
-// - Fully written lines stay valid, bulk transfers bypass pages, and acquire and release may be limited to a
-// range.
+// transfers and adaptive prefetch (VII) bulk.cpp, prefetch_distance.hpp. Differences to 000: operations have
+// buffers, so conflicts are by lines and bytes, and rarer. Fetched data is merged around dirty bytes
+// (wait_for_writes: writes them back first, as the paper does). Adjacent pages share messages up to 4 KiB
+// (combine_pages). A page has one stamp in place of the first and last numbers: outstanding operations are
+// few and searched. Fully written lines stay valid, bulk transfers bypass pages, and acquire and release may
+// be limited to a range.
 //
 // Pointers from find() are valid until the next call that is not find(). Not thread-safe.
 
@@ -44,14 +40,22 @@
 #include "cache/page_cache/page.hpp"
 #include "cache/page_cache/page_queues.hpp"
 #include "cache/page_cache/page_table.hpp"
+#include "cache/page_cache/prefetch_distance.hpp"
 #include "cache/page_cache/read_ahead.hpp"
 #include "cache/page_cache/requests.hpp"
 
 namespace nearfetch {
 
+/// What a page cache holds.
+struct PageCacheOccupancy {
+    std::uint32_t pages = 0;
+    std::uint32_t dirty_pages = 0;
+    std::uint64_t speculative_lines = 0;  ///< fetched speculatively, and not used yet
+};
+
 class PageCache {
   public:
-    /// \throws Error for an invalid configuration, or when memory is exhausted
+    /// Allocates all memory. \throws Error for an invalid configuration, or when memory is exhausted
     explicit PageCache(const PageCacheConfig& config);
     PageCache(const PageCache&) = delete;
     PageCache& operator=(const PageCache&) = delete;
@@ -102,32 +106,15 @@ class PageCache {
     void complete(Operation& operation, int status, std::uint64_t now_ticks) noexcept;
     /// A deferred operation that has to be started now; nullptr: none. Ask after each complete().
     Operation* next_due() noexcept;
-    /// Whether the operation that the step waits for is still outstanding.
-    bool in_flight(const Step& step) const noexcept {
-        const Operation& op = *step.operation;
-        return op.id == step.id &&
-               (op.state_ == Operation::State::started || op.state_ == Operation::State::held);
-    }
     /// Operations that are outstanding or to be restarted.
-    std::size_t operations() const noexcept { return operations_.in_flight(); }
-    Operation* oldest_operation() const noexcept { return operations_.oldest(); }
-    const std::vector<Operation*>& gets_in_flight() const noexcept { return operations_.gets(); }
-    const std::vector<Operation*>& puts_in_flight() const noexcept { return operations_.puts(); }
+    const OperationTable& operations() const noexcept { return operations_; }
 
     /// All counters so far.
     PageCacheCounters counters() const noexcept;
     const PageCacheConfig& config() const noexcept { return config_; }
-    /// Feedback for PrefetchDistance: the latency of the last GET that was waited for (0: none yet), the
-    /// number of prefetches that may be outstanding, and the unused lines and dropped prefetches.
-    std::uint64_t latency_ticks() const noexcept { return read_ahead_.latency_ticks(); }
-    std::size_t hints_most() const noexcept { return config_.operations - operations_kept_; }
-    std::uint64_t unused_hints() const noexcept {
-        return counters_.prefetch_unused + counters_.hints_dropped;
-    }
-    std::uint32_t pages() const noexcept { return queues_.count(); }
-    std::uint32_t dirty_pages() const noexcept { return dirty_.count(); }
-    /// Lines that were fetched speculatively and not used yet.
-    std::uint64_t speculative_lines() const noexcept;
+    PrefetchFeedback prefetch_feedback() const noexcept;
+    /// O(pages of the configuration).
+    PageCacheOccupancy occupancy() const noexcept;
     /// Checks everything. Aborts with a message on a fault.
     void check_invariants() const;
 

@@ -28,6 +28,13 @@ struct PrefetchDistanceConfig {
     std::uint32_t margin = 0;  ///< added to the needed distance, unless prefetches go unused
 };
 
+/// What a cache has seen of prefetches, for the owner of a PrefetchDistance.
+struct PrefetchFeedback {
+    std::uint64_t latency_ticks = 0;     ///< of the last GET that was waited for; 0: none yet
+    std::uint64_t unused = 0;            ///< lines that were evicted unused, and dropped prefetches
+    std::uint32_t outstanding_most = 0;  ///< limit of outstanding prefetches
+};
+
 class PrefetchDistance {
   public:
     explicit PrefetchDistance(const PrefetchDistanceConfig& config = {}) noexcept

@@ -23,11 +23,14 @@ struct Step {
     enum class Kind : std::uint8_t {
         done,
         start,  ///< start `operation`, call started() before any other function, and ask again
-        wait,   ///< wait until `operation` is complete (PageCache::in_flight), and ask again
+        wait,   ///< wait until `operation` is complete (is_outstanding()), and ask again
     };
     Kind kind = Kind::done;
     Operation* operation = nullptr;
     OperationId id = 0;
+
+    /// Whether the operation is still outstanding.
+    bool is_outstanding() const noexcept { return operation->is_outstanding(id); }
 };
 
 /// The last operation begun when a request first had to wait. Later ones must not delay it.
