@@ -216,7 +216,7 @@ void ArrayPrefetch::update(bool consistent_too) {
                 PrefetchEntry& entry = entry_of(*slice);
                 if (entry.consistent) {
                     EntryLock lock(entry, context);
-                    if (entry.is_held_by_other(context.release_count())) continue;
+                    if (entry.is_held_by_other(context.sync().release_count)) continue;
                     locks.push_back(std::move(lock));
                 }
                 any_manual = any_manual || !entry.consistent;
@@ -260,11 +260,11 @@ void write_prefetched(PrefetchedSlice& slice, std::int64_t position, const void*
     Context& context = Context::here();
     const EntryLock lock(entry, context);
     entry.write(offset, from, size);
-    if (context.release_count() == nullptr) return;  // the put was a message, and is complete
-    if (entry.is_held_by_other(context.release_count()))
+    if (context.sync().release_count == nullptr) return;  // the put was a message, and is complete
+    if (entry.is_held_by_other(context.sync().release_count))
         context.release(slice.slice.owner, {address, address + size});
     else
-        entry.hold(context.release_count(), put_epoch);
+        entry.hold(context.sync().release_count, put_epoch);
 }
 
 std::uint64_t check_resize(std::span<const std::uint64_t> states) {
@@ -312,7 +312,7 @@ PrefetchTransfer::State::State(detail::ArrayPrefetch& array)
     const auto add = [&](detail::PrefetchedSlice* slice) {
         PrefetchEntry& entry = detail::entry_of(*slice);
         const detail::EntryLock lock(entry, context);
-        if (entry.is_held_by_other(context.release_count())) return;
+        if (entry.is_held_by_other(context.sync().release_count)) return;
         arrivals_.push_back({&entry, std::vector<std::byte>(slice->bytes()), entry.writes});
         ++entry.pending_transfers;
     };

@@ -93,8 +93,8 @@ void refresh_together(PrefetchEntry& wanted, Context& context, Code pack) {
         if (!other.consistent || &other == &wanted || bytes + other.bytes() > most_together_bytes) return;
         if (!other.try_lock()) return;
         locks.emplace_back(other);
-        if (!other.was_used() || other.is_fresh(context.acquired()) ||
-            other.is_held_by_other(context.release_count()))
+        if (!other.was_used() || other.is_fresh(context.sync().acquired) ||
+            other.is_held_by_other(context.sync().release_count))
             return;
         bytes += other.bytes();
         entries.push_back(&other);
@@ -167,11 +167,11 @@ bool read_prefetched(PrefetchedSlice& slice, Code pack, std::int64_t position, v
     PrefetchEntry& entry = entry_of(slice);
     const std::uint64_t size = slice.slice.element_bytes * static_cast<std::uint64_t>(count);
     const std::uint64_t offset = slice.slice.element_bytes * static_cast<std::uint64_t>(position);
-    if (entry.read(offset, to, size, context.acquired())) [[likely]]
+    if (entry.read(offset, to, size, context.sync().acquired)) [[likely]]
         return true;
     const EntryLock lock(entry, context);
-    if (!entry.publish_unread(context.acquired())) {
-        if (entry.is_held_by_other(context.release_count())) return false;
+    if (!entry.publish_unread(context.sync().acquired)) {
+        if (entry.is_held_by_other(context.sync().release_count)) return false;
         refresh_together(entry, context, pack);
     }
     entry.copy(offset, to, size);
@@ -184,9 +184,10 @@ void refresh_stale(std::span<PrefetchedSlice* const> slices, Code pack, const Ov
     std::vector<EntryLock> locks;
     for (PrefetchedSlice* const slice : slices) {
         PrefetchEntry& entry = entry_of(*slice);
-        if (!entry.consistent || entry.is_fresh(context.acquired())) continue;
+        if (!entry.consistent || entry.is_fresh(context.sync().acquired)) continue;
         EntryLock lock(entry, context);
-        if (entry.publish_unread(context.acquired()) || entry.is_held_by_other(context.release_count()))
+        if (entry.publish_unread(context.sync().acquired) ||
+            entry.is_held_by_other(context.sync().release_count))
             continue;
         locks.push_back(std::move(lock));
         stale.push_back(&entry);

@@ -88,7 +88,7 @@ ReplicaReading::ReplicaReading(const ArrayPrefetch& array, std::uint64_t reader,
         EntryLock(entry, context).keep();
         ++locked_;
         // Another thread has put elements and not released them. The entry cannot be fetched now.
-        if (entry.consistent && !entry.is_fresh(context.acquired())) return;
+        if (entry.consistent && !entry.is_fresh(context.sync().acquired)) return;
     }
     copy_own();
     origin_ = address_of_zero(replica->memory_, replica->lower_, replica->element_bytes_);

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "pgas/context.hpp"
+#include "pgas/runtime.hpp"
 #include "policy/strategy_selector.hpp"
 
 namespace nearfetch::detail {
@@ -14,7 +14,7 @@ class StrategyTimer {
   public:
     /// \param selector nullptr: no choice \param bytes wanted bytes
     StrategyTimer(StrategySelector* selector, std::uint64_t bytes, pgas::Context& context)
-        : context_(context), selector_(context.answered() ? selector : nullptr), bytes_(bytes) {
+        : context_(context), selector_(context.runtime().answers() ? selector : nullptr), bytes_(bytes) {
         if (selector_ == nullptr) return;
         strategy_ = selector_->next();
         begin_ns_ = context_.transport().now_ns();

@@ -16,7 +16,7 @@
 #include "array/fragments.hpp"
 #include "array/runs.hpp"
 #include "base/copy.hpp"
-#include "pgas/context.hpp"
+#include "pgas/ordered.hpp"
 #include "pgas/runtime.hpp"
 
 namespace nearfetch::detail {
@@ -157,8 +157,8 @@ void unpack(const Slice& slice, const std::byte* packed) {
         [&](const Run& run) { copy_bytes(part + run.part_offset, packed + run.packed_offset, run.bytes); });
 }
 
-bool may_ask(const Context& context, const SliceMove& move) {
-    return bytes_of(move) <= most_answer_bytes && context.answered();
+bool may_ask(Context& context, const SliceMove& move) {
+    return bytes_of(move) <= most_answer_bytes && context.runtime().answers();
 }
 
 /// Calls visit(fragment) for consecutive fragments of a packed slice. A set is one fragment.
@@ -188,7 +188,7 @@ void for_each_fragment(const SliceMove& move, const Visit& visit) {
 }
 
 /// Whether the owner should pack: there would be many GETs, or many unwanted bytes.
-bool owner_packs(const Context& context, const SliceMove& move, Packer packer) {
+bool owner_packs(Context& context, const SliceMove& move, Packer packer) {
     const Limits& most = packer == Packer::owner ? active_owner_limits : passive_owner_limits;
     std::int64_t gets = 0;
     std::uint64_t bytes = 0;
@@ -200,7 +200,7 @@ bool owner_packs(const Context& context, const SliceMove& move, Packer packer) {
 }
 
 /// Whether the owner should unpack: there would be many PUTs.
-bool owner_unpacks(const Context& context, const SliceMove& move) {
+bool owner_unpacks(Context& context, const SliceMove& move) {
     std::int64_t puts = 0;
     Runs(move).for_each([&](const Run&) { ++puts; });
     return puts > active_owner_limits.messages && may_ask(context, move);
@@ -225,7 +225,7 @@ void get_slices(std::span<const SliceMove> moves, Packer packer, bool bypass_cac
     const Rank self = context.runtime().job().rank();
     OutstandingTransfers outstanding;
     std::deque<std::vector<std::byte>> requests;
-    std::vector<Context::Call> asked;
+    std::vector<pgas::RemoteCall> asked;
     std::vector<const SliceMove*> own;
     for (const SliceMove& move : moves) {
         const Slice& slice = move.slice;
@@ -236,7 +236,7 @@ void get_slices(std::span<const SliceMove> moves, Packer packer, bool bypass_cac
             for_each_fragment(move, [&](const SliceMove& fragment) {
                 requests.push_back(make_pack_message(fragment.slice, Runs::encoded_set_of(fragment), {}));
                 asked.push_back({slice.owner, context.runtime().code_offset(pack_code), requests.back(),
-                                 bytes_of(fragment), Context::Call::copy_to(fragment.packed), true});
+                                 bytes_of(fragment), pgas::RemoteCall::copy_to(fragment.packed), true});
             });
         } else {
             const auto begin = [&](std::uint64_t address, std::byte* to, std::uint64_t bytes) {
@@ -251,8 +251,8 @@ void get_slices(std::span<const SliceMove> moves, Packer packer, bool bypass_cac
     if (overlap_work) overlap_work();
     // Ranks start with different owners, to spread the load.
     std::stable_partition(asked.begin(), asked.end(),
-                          [&](const Context::Call& call) { return call.rank > self; });
-    context.call(asked, std::memory_order_release, {most_asked, most_asked_bytes});
+                          [&](const pgas::RemoteCall& call) { return call.rank > self; });
+    pgas::call(context, asked, std::memory_order_release, {most_asked, most_asked_bytes});
     outstanding.wait_for_all();
 }
 
@@ -271,7 +271,7 @@ void get_fragments(const Slice& slice, Packer packer, Code pack_code, const Take
         at += bytes_of(move);
     });
     if (owner_packs(context, SliceMove{slice}, packer)) {
-        std::vector<Context::Call> asked;
+        std::vector<pgas::RemoteCall> asked;
         for (Fragment& fragment : fragments) {
             fragment.memory = make_pack_message(fragment.move.slice, {}, {});
             asked.push_back(
@@ -280,7 +280,7 @@ void get_fragments(const Slice& slice, Packer packer, Code pack_code, const Take
                  [&take, &fragment](std::span<const std::byte> elements) { take(fragment.at, elements); },
                  true});
         }
-        context.call(asked, std::memory_order_release, {most_asked, most_asked_bytes});
+        pgas::call(context, asked, std::memory_order_release, {most_asked, most_asked_bytes});
         return;
     }
     const auto start = [&](Fragment& fragment) {
@@ -325,8 +325,8 @@ void put_slices(std::span<const SliceMove> moves, Code unpack_code) {
             unpack(slice, move.packed);
         } else if (owner_unpacks(context, move)) {
             const std::vector<std::byte> message = make_pack_message(slice, {}, {move.packed, slice.bytes()});
-            const Context::Call call{slice.owner, code, message, 0, {}, true};
-            context.call(std::span(&call, 1), std::memory_order_release);
+            const pgas::RemoteCall call{slice.owner, code, message, 0, {}, true};
+            pgas::call(context, std::span(&call, 1), std::memory_order_release);
             // The cache's copies of these bytes are stale now.
             Runs(move).for_each([&](const Run& run) {
                 const std::uint64_t address = slice.address + run.part_offset;

@@ -39,16 +39,24 @@ void append_earlier(std::string& all, const std::string& text) {
 
 namespace detail {
 
+namespace {
+
+/// The collective function that the calling thread is in; nullptr: none.
+thread_local constinit Collective* outermost = nullptr;
+
+}  // namespace
+
 Collective::Collective(const char* what, const Where& where)
-    : what_(what), where_(where), outer_(Context::here().collective()), sum_(sum_of(what)) {
-    if (outer_ == nullptr) Context::here().collective() = this;
+    : what_(what), where_(where), outer_(outermost), sum_(sum_of(what)) {
+    Context::here();  // throws in a thread that is no part of a launched program
+    if (outer_ == nullptr) outermost = this;
 }
 
 Collective::~Collective() {
-    if (outer_ == nullptr) Context::here().collective() = nullptr;
+    if (outer_ == nullptr) outermost = nullptr;
 }
 
-Collective& Collective::here() { return *Context::here().collective(); }
+Collective& Collective::here() { return *outermost; }
 
 void Collective::add(std::span<const std::uint64_t> numbers) noexcept {
     for (const std::uint64_t number : numbers)
@@ -79,7 +87,8 @@ std::uint64_t barriers() { return Context::here().runtime().barriers(); }
 
 namespace pgas {
 
-void Runtime::barrier(detail::Collective* collective) {
+void Runtime::barrier() {
+    detail::Collective* const collective = detail::outermost;
     CollectiveCall call;
     if (collective != nullptr) {
         if (earlier_sum_ != 0) collective->add_earlier(earlier_sum_, earlier_text_);

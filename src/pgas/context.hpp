@@ -1,22 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A thread of an SPMD program: its endpoint, its cache, and its task's clock.
+// A thread of an SPMD program: its endpoint, its cache, its task's clock, and its calls of other ranks. What
+// takes a memory order is in ordered.hpp.
 
 #include <atomic>
-#include <cstring>
-#include <functional>
 #include <memory>
 #include <nearfetch/pgas.hpp>
 
 #include "cache/sync_clock/rank_clock.hpp"
 #include "pgas/direct_engine.hpp"
 #include "pgas/page_engine.hpp"
+#include "pgas/remote_calls.hpp"
 #include "transport/job.hpp"
 
 namespace nearfetch::pgas {
 
 class Runtime;
+
+/// What a thread's acquires and releases tell of fetched and written bytes.
+struct SyncState {
+    /// of the last acquire on the rank's clock; earlier fetches are stale. Acquires of a range count too.
+    Stamp acquired = 0;
+    /// of this thread's complete releases; nullptr where each put is a message
+    std::shared_ptr<std::atomic<std::uint64_t>> release_count;
+};
+
+struct TransferStatistics {
+    PageCacheCounters counters;   ///< of the thread's cache, or of its messages without a cache
+    std::uint64_t waited_ns = 0;  ///< time that the thread waited for the network
+};
 
 class Context {
   public:
@@ -24,7 +37,7 @@ class Context {
     Context(const Context&) = delete;
     Context& operator=(const Context&) = delete;
     /// \pre all puts are released; others are lost
-    ~Context();
+    ~Context() = default;
 
     /// The calling thread's. \throws Error in a thread that has none
     static Context& here() {
@@ -65,64 +78,20 @@ class Context {
 
     void acquire() noexcept {
         if (engine_ != nullptr) engine_->acquire(clock_);
-        acquired_ = rank_clock_.acquire();
+        sync_.acquired = rank_clock_.acquire();
     }
     void release();
     void acquire(Rank rank, ByteRange range);
     void release(Rank rank, ByteRange range);
-    /// Stamp of the last acquire on the rank's clock; earlier fetches are stale. Acquires of a range count
-    /// too.
-    Stamp acquired() const noexcept { return acquired_; }
     /// Invalidates a range: later gets see nothing that was read before.
     void forget(Rank rank, ByteRange range);
-    std::uint64_t atomic(Rank rank, std::uint64_t address, AtomicOp op, std::uint64_t operand,
-                         std::uint64_t compare, std::memory_order order);
-    void barrier(std::memory_order order);
-    /// The collective function that the thread is in; nullptr: none.
-    detail::Collective*& collective() noexcept { return collective_; }
-    /// Code to run on a rank, and the consumer of its result.
-    struct Call {
-        using Take = std::function<void(std::span<const std::byte> result)>;
-        static Take copy_to(void* memory) {
-            return [memory](std::span<const std::byte> result) {
-                std::memcpy(memory, result.data(), result.size());
-            };
-        }
-        Rank rank = 0;
-        std::int64_t code = 0;
-        std::span<const std::byte> closure;
-        std::uint64_t result_bytes = 0;
-        Take take;  ///< called with the result, unless it is empty
-        /// little work on the owner's own memory; the server runs it without another thread
-        bool is_short = false;
-    };
-    /// Limits of outstanding calls: a number, and the bytes of their results. One is always allowed.
-    struct CallLimits {
-        std::size_t calls = ~std::size_t{0};
-        std::uint64_t result_bytes = ~std::uint64_t{0};
-    };
-    /// Makes calls concurrently, starting in order, and waits for the results. The callee sees earlier puts.
-    /// The caller sees the callee's puts if the order acquires.
-    void call(std::span<const Call> calls, std::memory_order order = std::memory_order_acq_rel) {
-        call(calls, order, CallLimits());
-    }
-    void call(std::span<const Call> calls, std::memory_order order, const CallLimits& limits);
+    const SyncState& sync() const noexcept { return sync_; }
 
-    /// \throws Error unless the bytes are in the segment
-    std::byte* local(std::uint64_t address, std::size_t bytes);
-    PageCacheCounters counters() const;
-    std::uint64_t waited_ns() const noexcept {
-        return direct_.waited_ns() + (engine_ != nullptr ? engine_->waited_ns() : 0);
-    }
+    RemoteCalls& remote_calls() noexcept { return remote_calls_; }
+    TransferStatistics statistics() const;
     /// nullptr without a cache.
-    const PageCache* cache() const noexcept { return engine_ != nullptr ? &engine_->cache() : nullptr; }
+    const PageEngine* engine() const noexcept { return engine_.get(); }
     Runtime& runtime() noexcept { return runtime_; }
-    /// Whether ranks answer call().
-    bool answered() const noexcept;
-    /// Counts this thread's complete releases; nullptr where each put is a message.
-    const std::shared_ptr<std::atomic<std::uint64_t>>& release_count() const noexcept {
-        return release_count_;
-    }
     Transport& transport() noexcept { return *endpoint_; }
 
   private:
@@ -135,7 +104,6 @@ class Context {
     bool is_remote(Rank rank) const noexcept {
         return rank != rank_ && static_cast<std::uint32_t>(rank) < static_cast<std::uint32_t>(ranks_);
     }
-    void check(const char* what, Rank rank, std::uint64_t address, std::size_t bytes) const;
     void charge();
     // Byte is std::byte for a get, const std::byte for a put.
     template <class Byte>
@@ -169,13 +137,9 @@ class Context {
 
     Runtime& runtime_;
     RankClock& rank_clock_;
-    Stamp acquired_ = 0;
-    std::shared_ptr<std::atomic<std::uint64_t>> release_count_;
+    SyncState sync_;
     DirectEngine direct_;
-    Port port_;
-    void send(const Call& call);
-    std::uint32_t calls_ = 0;  ///< number of the last call
-    detail::Collective* collective_ = nullptr;
+    RemoteCalls remote_calls_;
 };
 
 }  // namespace nearfetch::pgas

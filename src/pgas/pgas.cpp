@@ -5,7 +5,9 @@
 #include <nearfetch/pgas.hpp>
 
 #include "pgas/context.hpp"
+#include "pgas/ordered.hpp"
 #include "pgas/runtime.hpp"
+#include "pgas/segment.hpp"
 
 namespace nearfetch {
 
@@ -21,18 +23,18 @@ void fence() {
 }
 void barrier(std::memory_order order, const Where& where) {
     const detail::Collective call("barrier", where);
-    Context::here().barrier(order);
+    pgas::barrier(Context::here(), order);
 }
 void yield() { Context::here().transport().yield(); }
 void compute(std::uint64_t ns) { Context::here().runtime().job().compute(ns); }
 std::uint64_t now_ns() { return Context::here().transport().now_ns(); }
 
 Statistics statistics() {
-    const PageCacheCounters counters = Context::here().counters();
+    const pgas::TransferStatistics all = Context::here().statistics();
     Statistics result;
     for (const PageCacheCounterInfo& row : page_cache_counter_table)
-        result.rows.emplace_back(row.name, counters.*row.member);
-    result.rows.emplace_back("waited_ns", Context::here().waited_ns());
+        result.rows.emplace_back(row.name, all.counters.*row.member);
+    result.rows.emplace_back("waited_ns", all.waited_ns);
     return result;
 }
 
@@ -113,9 +115,11 @@ void release(Rank rank, std::uint64_t address, std::size_t bytes) {
 }
 std::uint64_t atomic(Rank rank, std::uint64_t address, AtomicOp op, std::uint64_t operand,
                      std::uint64_t compare, std::memory_order order) {
-    return Context::here().atomic(rank, address, op, operand, compare, order);
+    return pgas::atomic(Context::here(), rank, address, op, operand, compare, order);
 }
-std::byte* local(std::uint64_t address, std::size_t bytes) { return Context::here().local(address, bytes); }
+std::byte* local(std::uint64_t address, std::size_t bytes) {
+    return pgas::local(Context::here().runtime().job(), address, bytes);
+}
 std::uint64_t allocate(std::size_t bytes, const Where& where) {
     Collective call("allocate", where);
     const std::uint64_t argument = bytes;
@@ -147,12 +151,12 @@ void call(Rank rank, Code code, const void* closure, std::size_t closure_bytes, 
         code(closure, result);
         return;
     }
-    const Context::Call one{rank,
-                            context.runtime().code_offset(code),
-                            {static_cast<const std::byte*>(closure), closure_bytes},
-                            result_bytes,
-                            Context::Call::copy_to(result)};
-    context.call(std::span(&one, 1));
+    const pgas::RemoteCall one{rank,
+                               context.runtime().code_offset(code),
+                               {static_cast<const std::byte*>(closure), closure_bytes},
+                               result_bytes,
+                               pgas::RemoteCall::copy_to(result)};
+    pgas::call(context, std::span(&one, 1));
 }
 
 }  // namespace detail

@@ -16,11 +16,11 @@ class Prefetcher::State {
   public:
     std::int64_t tune(std::int64_t iterations) {
         pgas::Context& context = pgas::Context::here();
-        const PageCache* const cache = context.cache();
-        if (cache == nullptr) return 0;
-        const PrefetchFeedback feedback = cache->prefetch_feedback();
+        const PageEngine* const engine = context.engine();
+        if (engine == nullptr) return 0;
+        const PrefetchFeedback feedback = engine->cache().prefetch_feedback();
         const std::uint64_t now = context.transport().now_ns();
-        const std::uint64_t waited = context.waited_ns();
+        const std::uint64_t waited = engine->waited_ns();
         if (begun_) {
             if (feedback.latency_ticks != 0) distance_.latency(feedback.latency_ticks);
             if (feedback.unused != unused_)

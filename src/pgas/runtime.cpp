@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "pgas/message.hpp"
+#include "pgas/ordered.hpp"
 
 namespace nearfetch::pgas {
 
@@ -59,7 +60,7 @@ void Runtime::run(const std::function<void()>& main) {
         main();
         // After this barrier all puts are released, and nobody sends requests to this rank.
         const detail::Collective end("the end of main", {});
-        context.barrier(std::memory_order_seq_cst);
+        pgas::barrier(context, std::memory_order_seq_cst);
     } catch (...) {
         try {
             stop_server();
@@ -148,7 +149,7 @@ void Runtime::no_room(std::size_t bytes) const {
 bool Runtime::reclaim() {
     if (!droppable_) return false;
     Context& context = Context::here();
-    context.barrier(std::memory_order_seq_cst);  // earlier puts to this memory are complete
+    pgas::barrier(context, std::memory_order_seq_cst);  // earlier puts to this memory are complete
     std::vector<Range> own;
     {
         const std::lock_guard lock(mutex_);
@@ -164,7 +165,7 @@ bool Runtime::reclaim() {
         std::erase_if(dropped_,
                       [&](const Range& one) { return std::binary_search(all.begin(), all.end(), one); });
     }
-    context.barrier(std::memory_order_seq_cst);  // nobody puts before it is zero
+    pgas::barrier(context, std::memory_order_seq_cst);  // nobody puts before it is zero
     return !all.empty();
 }
 

@@ -55,8 +55,8 @@ class Runtime {
     void drop(std::uint64_t address, std::size_t bytes) noexcept;
     std::unique_ptr<Job::Thread> start_task(std::function<void()> body);
 
-    /// A barrier that compares the ranks' calls. \param collective the calling thread's, or nullptr
-    void barrier(detail::Collective* collective);
+    /// A barrier that compares the collective functions in which the ranks call it.
+    void barrier();
     /// The next barrier checks that all ranks have called it.
     void add_earlier(const detail::Collective& collective);
     std::uint64_t barriers() const noexcept { return barriers_.load(std::memory_order_relaxed); }

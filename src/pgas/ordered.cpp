@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pgas/ordered.hpp"
+
+#include <string>
+
+#include "base/error.hpp"
+#include "pgas/runtime.hpp"
+#include "pgas/segment.hpp"
+
+namespace nearfetch::pgas {
+
+namespace {
+
+bool releases(std::memory_order order) noexcept {
+    return order == std::memory_order_release || order == std::memory_order_acq_rel ||
+           order == std::memory_order_seq_cst;
+}
+bool acquires(std::memory_order order) noexcept {
+    return order == std::memory_order_acquire || order == std::memory_order_consume ||
+           order == std::memory_order_acq_rel || order == std::memory_order_seq_cst;
+}
+
+}  // namespace
+
+std::uint64_t atomic(Context& context, Rank rank, std::uint64_t address, AtomicOp op, std::uint64_t operand,
+                     std::uint64_t compare, std::memory_order order) {
+    Job& job = context.runtime().job();
+    check_access(job, "atomic operation", rank, address, 8);
+    if (address % 8 != 0)
+        throw Error("atomic operation: " + bytes_at(rank, address, 8), "they are aligned to 8 bytes",
+                    "use a pointer to an 8-byte type");
+    const bool cached = context.engine() != nullptr && rank != job.rank();
+    // The operation bypasses the cache: earlier puts go first, and the cached copy is invalidated.
+    if (releases(order))
+        context.release();
+    else if (cached)
+        context.release(rank, {address, address + 8});
+    const std::uint64_t before = job.atomic(rank, address, op, operand, compare);
+    if (acquires(order))
+        context.acquire();
+    else if (cached)
+        context.forget(rank, {address, address + 8});
+    return before;
+}
+
+void barrier(Context& context, std::memory_order order) {
+    if (releases(order)) context.release();
+    context.runtime().barrier();
+    if (acquires(order)) context.acquire();
+}
+
+void call(Context& context, std::span<const RemoteCall> calls, std::memory_order order,
+          const CallLimits& limits) {
+    context.remote_calls().check(calls);
+    context.release();
+    const std::string problem = context.remote_calls().run(calls, limits);
+    if (acquires(order)) context.acquire();
+    if (!problem.empty()) throw Error(problem);
+}
+
+}  // namespace nearfetch::pgas

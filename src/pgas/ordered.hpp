@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// Operations with a memory order (000, section III-D). A releasing order releases the thread's puts before
+// the operation, an acquiring one acquires after it.
+
+#include <atomic>
+#include <cstdint>
+#include <span>
+
+#include "pgas/context.hpp"
+
+namespace nearfetch::pgas {
+
+/// An atomic operation on 8 bytes, which bypasses the cache. \return the value before
+/// \throws Error unless the address is in the segment and a multiple of 8
+std::uint64_t atomic(Context& context, Rank rank, std::uint64_t address, AtomicOp op, std::uint64_t operand,
+                     std::uint64_t compare, std::memory_order order);
+
+/// Waits for all ranks, which compare the collective functions that they are in.
+void barrier(Context& context, std::memory_order order);
+
+/// Makes calls concurrently, starting in order, and waits for the results. The callee sees earlier puts,
+/// whatever the order. The caller sees the callee's puts if the order acquires.
+/// \throws Error for a rank that does not exist or does not answer, and for a remote exception
+void call(Context& context, std::span<const RemoteCall> calls,
+          std::memory_order order = std::memory_order_acq_rel, const CallLimits& limits = {});
+
+}  // namespace nearfetch::pgas
