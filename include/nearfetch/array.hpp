@@ -378,8 +378,9 @@ class DistributedArray {
                     array_prefetch_.find(location.rank, location.local, location.position);
                 slice != nullptr) {
                 if constexpr (D::contiguous) array_prefetch_.remember_used(i, slice);
-                return array_prefetch_.read(*slice, position, value) ? value
-                                                                     : nearfetch::get(pointer(location));
+                return detail::read_slice(*slice, array_prefetch_.pack(), position, value)
+                           ? value
+                           : nearfetch::get(pointer(location));
             }
         }
         if (observer_ != nullptr) [[unlikely]]

@@ -119,7 +119,8 @@ std::vector<char> DistributedArray<T, N, D>::get_prefetched(const Part& part, co
                 for (std::int64_t n = 0, run = 0; n < count; n += run) {
                     const bool wanted = known[n] == 0;
                     run = std::find(known + n, known + count, wanted ? 1 : 0) - (known + n);
-                    if (wanted && array_prefetch_.read(*slice, at + n, program + n, run))
+                    if (wanted &&
+                        detail::read_slice(*slice, array_prefetch_.pack(), at + n, program + n, run))
                         std::fill_n(known + n, run, char{1});
                 }
             });

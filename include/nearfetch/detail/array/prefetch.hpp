@@ -157,13 +157,6 @@ class ArrayPrefetch {
         if (slice->consistent || !any_consistent_) last_used_slot(i).store(slice, std::memory_order_relaxed);
     }
 
-    /// Reads consecutive elements of a slice. \return false: read them from the owner
-    template <class T>
-    bool read(PrefetchedSlice& slice, std::int64_t position, T* to, std::int64_t count) const;
-    template <class T>
-    bool read(PrefetchedSlice& slice, std::int64_t position, T& value) const {
-        return slice.read(position, value) || read(slice, position, &value, 1);
-    }
     /// Writes an element that was put at that address through. \return the first slice that has it, or
     /// nullptr
     template <class T, std::size_t N>
@@ -218,12 +211,18 @@ void refresh_stale(std::span<PrefetchedSlice* const> slices, Code pack, const Ov
 void write_prefetched(PrefetchedSlice& slice, std::int64_t position, const void* from, std::int64_t count,
                       std::uint64_t address);
 
+/// Reads consecutive elements of a slice of either consistency. \param pack ArrayPrefetch::pack()
+/// \return false: read them from the owner
 template <class T>
-bool ArrayPrefetch::read(PrefetchedSlice& slice, std::int64_t position, T* to, std::int64_t count) const {
-    if (slice.consistent) return read_prefetched(slice, pack_, position, to, count);
+bool read_slice(PrefetchedSlice& slice, Code pack, std::int64_t position, T* to, std::int64_t count) {
+    if (slice.consistent) return read_prefetched(slice, pack, position, to, count);
     std::memcpy(to, slice.data + static_cast<std::size_t>(position) * sizeof(T),
                 static_cast<std::size_t>(count) * sizeof(T));
     return true;
+}
+template <class T>
+bool read_slice(PrefetchedSlice& slice, Code pack, std::int64_t position, T& value) {
+    return slice.read(position, value) || read_slice(slice, pack, position, &value, 1);
 }
 
 template <class T, std::size_t N>

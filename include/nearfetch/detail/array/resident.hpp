@@ -38,7 +38,9 @@ Resident<T, N> DistributedArray<T, N, D>::resident(const Box<N>& box, bool fetch
         if (slice->consistent) {
             if constexpr (!detail::is_word<T>) return {};
             T first;  // reading one element refreshes a stale slice
-            if (!slice->read(at, first) && !(fetch && array_prefetch_.read(*slice, at, &first, 1))) return {};
+            if (!slice->read(at, first) &&
+                !(fetch && detail::read_slice(*slice, array_prefetch_.pack(), at, &first, 1)))
+                return {};
         }
         Index<N> shape;
         std::copy(slice->slice.extent.end() - N, slice->slice.extent.end(), shape.begin());
