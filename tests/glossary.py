@@ -27,6 +27,7 @@ _EXEMPT = {"docs/glossary.md", "CHANGELOG.md", "tests/glossary.py", "tests/pytho
 """These name the old words."""
 
 
+_PLACE = re.compile(r"`((?:src|include|tests|bench|python)/[\w/.-]+)`")
 _OLD_NAME = re.compile(r"old[ _]name")
 """On a line that says so, an old name is an error that names the new one."""
 
@@ -61,8 +62,14 @@ def words(glossary: str) -> list[Word]:
 
 def problems(root: Path, files: list[Path]) -> Optional[str]:
     """The places in `files` where a replaced word stands, one a line; None if there are none."""
-    replaced = words((root / "docs" / "glossary.md").read_text(encoding="utf-8"))
-    found = [hit for path in files for hit in _hits(path.relative_to(root).as_posix(), path, replaced)]
+    table = (root / "docs" / "glossary.md").read_text(encoding="utf-8")
+    replaced = words(table)
+    found = [
+        f"docs/glossary.md:1: there is no '{place}': say where the word lives now"
+        for place in sorted(set(_PLACE.findall(table)))
+        if not (root / place).exists()
+    ]
+    found += [hit for path in files for hit in _hits(path.relative_to(root).as_posix(), path, replaced)]
     return "\n".join(found) or None
 
 

@@ -19,6 +19,7 @@ from typing import Callable, Optional, Sequence
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import budgets  # noqa: E402
+import classes as class_sizes  # noqa: E402
 import glossary as replaced_words  # noqa: E402
 import layers as layer_rules  # noqa: E402
 import tidy  # noqa: E402
@@ -111,6 +112,11 @@ def layers(files: list[Path]) -> Optional[str]:
     return layer_rules.problems(ROOT, files)
 
 
+def classes(files: list[Path]) -> Optional[str]:
+    """No class has more than 20 public methods."""
+    return class_sizes.problems(ROOT, files)
+
+
 def glossary(files: list[Path]) -> Optional[str]:
     """No word is used that docs/glossary.md replaces."""
     return replaced_words.problems(ROOT, files)
@@ -145,6 +151,7 @@ CHECKS: dict[str, Callable[[list[Path]], Optional[str]]] = {
     "lint.version": version,
     "lint.headers": headers,
     "lint.layers": layers,
+    "lint.classes": classes,
     "lint.glossary": glossary,
     "lint.budgets": budgets.problems,
     "lint.clang-tidy": clang_tidy,

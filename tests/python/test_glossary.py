@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The checks of words that docs/glossary.md replaces, and of layers, on trees made of a few lines."""
+"""The checks of words that docs/glossary.md replaces, of layers and of classes, on trees of a few lines."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+import classes  # noqa: E402
 import glossary  # noqa: E402
 import layers  # noqa: E402
 
@@ -24,6 +25,8 @@ PAGE = """
 
 def tree(root: Path, **files: str) -> list[Path]:
     """A source tree with the page above and these files; `__` in a name is a slash, `_h` at its end .hpp."""
+    for folder in ("policy", "array", "cache"):
+        (root / "src" / folder).mkdir(parents=True, exist_ok=True)
     paths = []
     for name, text in {"docs__glossary.md": PAGE, **files}.items():
         path = root / name.replace("__", "/").replace("_h", ".hpp")
@@ -93,3 +96,59 @@ def test_layers_go_one_way(tmp_path: Path):
 )
 def test_no_layer_includes_one_above(tmp_path: Path, name: str, include: str):
     assert layers.problems(tmp_path, tree(tmp_path, **{name: f"#include {include}\n"})) is not None
+
+
+def test_a_word_lives_in_a_place_that_exists(tmp_path: Path):
+    files = tree(tmp_path)
+    assert glossary.problems(tmp_path, files) is None
+    (tmp_path / "src" / "policy").rmdir()
+    assert "docs/glossary.md:1: there is no 'src/policy'" in str(glossary.problems(tmp_path, files))
+
+
+CLASS = """
+template <class T>
+class alignas(64) Some final : public Base<T> {
+  public:
+    explicit Some(int size) : size_(size) {}
+    ~Some();
+    Some(const Some&) = delete;
+    Some& operator=(const Some&) = delete;
+    using Name = int (*)(int);  // not (a) method
+    bool operator==(const Some&) const = default;
+    int size() const noexcept { return f(size_); }  ///< counts, as do the next three
+    template <class F>
+    requires requires(F f) { f(); }
+    void visit(F&& f) { while (f()) {} }
+    std::function<void(int)> on_change() const;
+    T& operator[](int place) noexcept;
+    struct Inner { int value() const; int first = 0; } inner{};
+    int number = other(3);
+
+  private:
+    void hidden();
+};
+enum class Kind { one, two };
+"""
+
+
+def test_public_methods_are_counted():
+    assert list(classes.classes("a.hpp", CLASS)) == [
+        classes.Class("a.hpp", "Some", 4),
+        classes.Class("a.hpp", "Inner", 1),
+    ]
+
+
+@pytest.mark.parametrize(("methods", "name", "is_found"), [(20, "A", False), (21, "A", True)])
+def test_a_class_with_too_many_methods_is_found(tmp_path: Path, methods: int, name: str, is_found: bool):
+    body = "".join(f"void method_{i}();\n" for i in range(methods))
+    problem = classes.problems(
+        tmp_path, tree(tmp_path, src__rma__a_h=f"class {name} {{ public:\n{body}}};\n")
+    )
+    assert (problem is not None) == is_found
+    assert problem is None or problem.startswith(f"src/rma/a.hpp:1: {name} has {methods} public methods")
+
+
+def test_array_types_may_have_more(tmp_path: Path):
+    body = "".join(f"void method_{i}();\n" for i in range(30))
+    text = f"class DistributedArray {{ public:\n{body}}};\n"
+    assert classes.problems(tmp_path, tree(tmp_path, include__a_h=text)) is None
