@@ -3,7 +3,6 @@
 
 #include <new>
 
-#include "mpi/datatypes/flattener.hpp"
 #include "mpi/window_table.hpp"
 
 namespace nearfetch {

@@ -6,7 +6,6 @@
 #include <string_view>
 #include <vector>
 
-#include "mpi/datatypes/committed.hpp"
 #include "mpi/interposer.hpp"
 #include "mpi/lookups.hpp"
 #include "mpi/mpi_library.hpp"

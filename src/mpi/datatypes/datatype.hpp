@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Datatypes flattened to blocks (001, section II-B), so that a get of any layout is a list of byte ranges.
+// The layout of a datatype as a list of byte ranges (001, section II-B). The paper flattens a type at each
+// get. Here a layout is computed once, and kept until the type is freed.
 
 #include <mpi.h>
 
@@ -19,13 +20,12 @@ struct LayoutRun {
     friend bool operator==(const LayoutRun&, const LayoutRun&) = default;
 };
 
-/// One element of a datatype, flattened: its blocks in the order in which MPI sends them, adjacent ones
-/// merged.
+/// One element of a datatype: its blocks in the order in which MPI sends them. Adjacent blocks are merged.
 struct Layout {
     std::vector<LayoutRun> blocks;
     std::int64_t extent = 0;  ///< from one element to the next, bytes
     std::uint64_t size = 0;   ///< of all blocks together, bytes
-    bool known = false;  ///< false: could not be flattened (a constructor we do not know, too many blocks)
+    bool known = false;       ///< false: unknown constructor, or too many blocks
 
     /// Any number of elements is one run of bytes that starts at the buffer's address.
     bool dense() const noexcept {
@@ -34,34 +34,45 @@ struct Layout {
     }
 };
 
-/// Types of up to this many blocks are flattened at once, however few were asked for: the caller that wants
-/// one block at most is mostly followed by one that wants them all. Of types of more blocks most gets are
-/// bypassed, and nobody has to know which blocks these are.
+/// Types of up to this many blocks are always flattened. A caller that wants one block at most is mostly
+/// followed by one that wants all of them. Most gets of larger types are bypassed.
 inline constexpr std::uint64_t runs_at_once = 64;
 
-/// The layout of `type`, kept until the type is freed (from whichever language) and then forgotten, because
-/// MPI reuses handles. Layouts of more than `run_limit` blocks are not known. Valid until `type` is freed,
-/// and at least until the same thread's fourth call from now; copy what has to last. Any thread may call at
-/// any time between MPI's start and its end. Never raises an MPI error: a handle that is null or no datatype
-/// at all, or a type that was not committed, is simply not known.
+/// False for handles that MPI would call an error, as far as their value shows it.
+bool is_datatype(MPI_Datatype type) noexcept;
+
+/// Predefined, with a name or without. Such a type is never freed.
+bool is_predefined(MPI_Datatype type) noexcept;
+
+/// The layout of `type`. It is not known if it has more than `run_limit` blocks, or if `type` is null, no
+/// datatype, or not committed. The reference is valid until `type` is freed. Any thread may call between
+/// MPI's start and its end. Raises no MPI error.
 /// \throws std::bad_alloc
 const Layout& layout_of(MPI_Datatype type, std::uint64_t run_limit);
 
 namespace detail {
 extern std::atomic<std::uint64_t> layout_generation;
-}
+/// The layout of a valid datatype. The time is proportional to the arguments of the constructors and to the
+/// blocks, not to the elements.
+Layout compute_layout(MPI_Datatype type, std::uint64_t run_limit);
+}  // namespace detail
 
-/// Changes whenever a layout is forgotten or could not be kept, so that an answer remembered together with
-/// the generation read *before* it was asked for can be checked by one comparison.
+/// Changes when the answer for some type may change. A caller may keep an answer as long as the generation
+/// is the one that it read *before* it asked.
 inline std::uint64_t datatype_generation() noexcept {
     return detail::layout_generation.load(std::memory_order_acquire);
 }
 
-/// Replaces `out` by the blocks of `count` elements at `base`, in MPI's order, adjacent ones merged.
-/// \return false if the layout is not known, there would be more than `run_limit` blocks, or an address
-/// would overflow
+/// Replaces `out` by the blocks of `count` elements at `base`, in MPI's order. Adjacent blocks are merged.
+/// \return false if the layout is not known, there are more than `run_limit` blocks, or an address overflows
 /// \throws std::bad_alloc
 bool flatten(const Layout& layout, std::int64_t base, std::uint64_t count, std::uint64_t run_limit,
              std::vector<LayoutRun>& out);
+
+/// Makes the communicator by which layout_of() finds out whether a type is committed. Without it, every type
+/// counts as committed. Call it once.
+void start_type_checks() noexcept;
+/// Call it while MPI is being finalized.
+void end_type_checks() noexcept;
 
 }  // namespace nearfetch

@@ -1,5 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "mpi/datatypes/flattener.hpp"
+
+// MPI tells how a datatype was made (MPI_Type_get_envelope and MPI_Type_get_contents; MPI-4.1,
+// section 5.1.13). The flattener does the same, constructor by constructor, on lists of blocks (001, section
+// II-B).
+//
+// The blocks of a list are in the order of the type map, because the lists of origin and target are walked
+// side by side. Only neighbours in that order are merged.
+//
+// The library may disagree about a constructor. So the result is compared with the size that MPI tells; if
+// they differ, the layout is not known.
+//
+// The calls of MPI-3 do not describe types that were made by large-count constructors. The large-count calls
+// are looked up at run time, because the library that is loaded may be older than the mpi.h in use.
+
+#include "mpi/datatypes/datatype.hpp"
 
 #include <dlfcn.h>
 
@@ -8,91 +22,81 @@
 #include <span>
 #include <utility>
 
-// Datatypes are flattened by asking MPI how they were made (MPI_Type_get_envelope and _contents) and
-// replaying that, constructor by constructor, on lists of blocks (001, section II-B).
-//
-// The order of blocks matters: origin and target lists are walked side by side, so both have to be in type
-// map order, and only neighbours in that order are merged. The sum of the blocks is checked against MPI's own
-// size of the type, so that a library which disagrees about a constructor makes the type not known instead of
-// wrong.
-//
-// MPI-4 libraries refuse to describe types made by large-count constructors through the plain calls. The
-// large calls are looked up at run time, since the library that is loaded need not be the one whose header
-// was compiled against.
-
 namespace nearfetch {
 
 namespace {
 
-/// Thrown while flattening: the type has no answer.
+using Blocks = std::vector<LayoutRun>;
+/// Sums and products of two 64-bit numbers do not overflow in it.
+__extension__ typedef __int128 Wide;
+
+bool fits(Wide value) { return value >= INT64_MIN && value <= INT64_MAX; }
+
+/// Thrown when a type cannot be flattened.
 struct NotKnown {};
 
 void require(bool holds) {
     if (!holds) throw NotKnown{};
 }
 
-std::int64_t product(std::int64_t a, std::int64_t b) {
-    std::int64_t result = 0;
-    require(!__builtin_mul_overflow(a, b, &result));
-    return result;
-}
-
-std::int64_t sum(std::int64_t a, std::int64_t b) {
-    std::int64_t result = 0;
-    require(!__builtin_add_overflow(a, b, &result));
-    return result;
-}
-
-/// Appends a block, merged with the last one if it continues that.
-bool append(std::vector<LayoutRun>& out, std::int64_t offset, std::uint64_t size, std::uint64_t limit) {
-    std::int64_t end = 0;
-    if (__builtin_add_overflow(offset, size, &end)) return false;
-    if (!out.empty()) {
-        LayoutRun& last = out.back();
-        if (last.offset + static_cast<std::int64_t>(last.size) == offset) {
-            last.size += size;
-            return true;
-        }
+/// Appends a block, or joins it to the last one. \return false as repeat() does
+bool append(Blocks& out, Wide offset, Wide size, std::uint64_t limit) {
+    if (!fits(offset) || !fits(offset + size)) return false;
+    if (!out.empty() && out.back().offset + Wide{out.back().size} == offset) {
+        out.back().size += static_cast<std::uint64_t>(size);
+        return true;
     }
     if (out.size() >= limit) return false;
-    out.push_back({offset, size});
+    out.push_back({static_cast<std::int64_t>(offset), static_cast<std::uint64_t>(size)});
     return true;
 }
 
-/// The large-count calls of MPI-4; null where the library lacks them.
-struct LargeCalls {
-    using Envelope = int (*)(MPI_Datatype, MPI_Count*, MPI_Count*, MPI_Count*, MPI_Count*, int*);
-    using Arguments = int (*)(MPI_Datatype, MPI_Count, MPI_Count, MPI_Count, MPI_Count, int*, MPI_Aint*,
-                              MPI_Count*, MPI_Datatype*);
-    Envelope envelope = reinterpret_cast<Envelope>(dlsym(RTLD_DEFAULT, "PMPI_Type_get_envelope_c"));
-    Arguments contents = reinterpret_cast<Arguments>(dlsym(RTLD_DEFAULT, "PMPI_Type_get_contents_c"));
-
-    bool present() const noexcept { return envelope != nullptr && contents != nullptr; }
-};
-
-const LargeCalls& large_calls() {
-    static const LargeCalls calls;
-    return calls;
+/// Appends `count` copies of `pattern`: the first moved by `start`, each later one by `stride` more. The time
+/// is proportional to the blocks that are appended.
+/// \return false if `out` would have more than `limit` blocks, or an address would overflow
+bool repeat(const Blocks& pattern, Wide start, Wide count, Wide stride, std::uint64_t limit, Blocks& out) {
+    if (!fits(start) || !fits(stride) || count < 0) return false;
+    if (pattern.size() == 1 && stride == pattern[0].size && count > 0)
+        return append(out, start + pattern[0].offset, pattern[0].size * count, limit);
+    for (Wide i = 0; i < count && !pattern.empty(); ++i)
+        for (const LayoutRun& block : pattern)
+            if (!append(out, start + stride * i + block.offset, block.size, limit)) return false;
+    return true;
 }
 
-/// How a type was made: the constructor and how many arguments of each kind it had.
+/// The large-count calls of MPI-4.
+struct LargeCalls {
+    using Envelope = int(MPI_Datatype, MPI_Count*, MPI_Count*, MPI_Count*, MPI_Count*, int*);
+    using Contents = int(MPI_Datatype, MPI_Count, MPI_Count, MPI_Count, MPI_Count, int*, MPI_Aint*,
+                         MPI_Count*, MPI_Datatype*);
+    Envelope* envelope = reinterpret_cast<Envelope*>(dlsym(RTLD_DEFAULT, "PMPI_Type_get_envelope_c"));
+    Contents* contents = reinterpret_cast<Contents*>(dlsym(RTLD_DEFAULT, "PMPI_Type_get_contents_c"));
+
+    /// Null where the library lacks them.
+    static const LargeCalls* find() {
+        static const LargeCalls calls;
+        return calls.envelope != nullptr && calls.contents != nullptr ? &calls : nullptr;
+    }
+};
+
+/// How a type was made: the constructor, and how many arguments of each kind it had.
 struct Envelope {
     MPI_Count integers = 0, addresses = 0, counts = 0, types = 0;
     int combiner = MPI_COMBINER_NAMED;
 
     explicit Envelope(MPI_Datatype type) {
-        if (large_calls().present()) {
-            require(large_calls().envelope(type, &integers, &addresses, &counts, &types, &combiner) ==
-                    MPI_SUCCESS);
-            return;
+        int status = MPI_SUCCESS;
+        if (const LargeCalls* const large = LargeCalls::find()) {
+            status = large->envelope(type, &integers, &addresses, &counts, &types, &combiner);
+        } else {
+            int i = 0, a = 0, t = 0;
+            status = PMPI_Type_get_envelope(type, &i, &a, &t, &combiner);
+            integers = i, addresses = a, types = t;
         }
-        int i = 0, a = 0, t = 0;
-        require(PMPI_Type_get_envelope(type, &i, &a, &t, &combiner) == MPI_SUCCESS);
-        integers = i, addresses = a, types = t;
+        require(status == MPI_SUCCESS);
     }
 
-    /// Predefined, with a name or without; such a type is never freed.
-    bool predefined() const noexcept {
+    bool is_predefined() const noexcept {
         switch (combiner) {
             case MPI_COMBINER_NAMED:
             case MPI_COMBINER_F90_REAL:
@@ -108,64 +112,49 @@ struct Envelope {
     }
 };
 
-/// A constructor's arguments. The numbers are joined in the order integers, addresses, counts: for most
-/// constructors that is one and the same order whether the plain or the large-count variant was called.
-class Contents {
+/// A constructor's arguments. The numbers are in the order integers, addresses, counts. For most constructors
+/// this order is the same in the plain and in the large-count variant.
+class Arguments {
   public:
-    Contents(MPI_Datatype type, const Envelope& envelope) {
-        std::vector<int> integers(static_cast<std::size_t>(envelope.integers));
-        std::vector<MPI_Aint> addresses(static_cast<std::size_t>(envelope.addresses));
-        std::vector<MPI_Count> counts(static_cast<std::size_t>(envelope.counts));
+    Arguments(MPI_Datatype type, const Envelope& made)
+        : types_(made.types, MPI_DATATYPE_NULL), is_large_(made.counts > 0) {
+        std::vector<int> integers(made.integers);
+        std::vector<MPI_Aint> addresses(made.addresses);
+        std::vector<MPI_Count> counts(made.counts);
         numbers_.reserve(integers.size() + addresses.size() + counts.size());
-        std::vector<MPI_Datatype> types(static_cast<std::size_t>(envelope.types), MPI_DATATYPE_NULL);
-        if (large_calls().present())
-            require(large_calls().contents(type, envelope.integers, envelope.addresses, envelope.counts,
-                                           envelope.types, integers.data(), addresses.data(), counts.data(),
-                                           types.data()) == MPI_SUCCESS);
-        else
-            require(PMPI_Type_get_contents(type, static_cast<int>(envelope.integers),
-                                           static_cast<int>(envelope.addresses),
-                                           static_cast<int>(envelope.types), integers.data(),
-                                           addresses.data(), types.data()) == MPI_SUCCESS);
-        types_.swap(types);
+        const LargeCalls* const large = LargeCalls::find();
+        require(MPI_SUCCESS ==
+                (large != nullptr
+                     ? large->contents(type, made.integers, made.addresses, made.counts, made.types,
+                                       integers.data(), addresses.data(), counts.data(), types_.data())
+                     : PMPI_Type_get_contents(type, integers.size(), addresses.size(), types_.size(),
+                                              integers.data(), addresses.data(), types_.data())));
         numbers_.insert(numbers_.end(), integers.begin(), integers.end());
         numbers_.insert(numbers_.end(), addresses.begin(), addresses.end());
         numbers_.insert(numbers_.end(), counts.begin(), counts.end());
-        large_ = envelope.counts > 0;
     }
-    Contents(const Contents&) = delete;
-    Contents& operator=(const Contents&) = delete;
-    /// Derived types come as new references, which are ours to free.
-    ~Contents() {
-        for (MPI_Datatype& type : types_) {
-            try {
-                if (!Envelope(type).predefined()) PMPI_Type_free(&type);
-            } catch (const NotKnown&) {
-            }
-        }
+    Arguments(const Arguments&) = delete;
+    Arguments& operator=(const Arguments&) = delete;
+    /// MPI hands out derived types as new references, which have to be freed.
+    ~Arguments() {
+        for (MPI_Datatype& type : types_)
+            if (!is_predefined(type)) PMPI_Type_free(&type);
     }
 
-    bool large() const noexcept { return large_; }
+    bool is_large() const noexcept { return is_large_; }
     std::span<const MPI_Datatype> types() const noexcept { return types_; }
 
     std::int64_t next() { return next(1)[0]; }
     std::span<const std::int64_t> next(std::int64_t n) {
         require(n >= 0 && static_cast<std::uint64_t>(n) <= numbers_.size() - taken_);
-        const std::size_t first = taken_;
-        taken_ += static_cast<std::size_t>(n);
-        return std::span(numbers_).subspan(first, static_cast<std::size_t>(n));
+        return {numbers_.data() + std::exchange(taken_, taken_ + n), static_cast<std::size_t>(n)};
     }
 
   private:
     std::vector<std::int64_t> numbers_;
     std::vector<MPI_Datatype> types_;
     std::size_t taken_ = 0;
-    bool large_ = false;
-};
-
-struct Map {
-    std::vector<LayoutRun> blocks;
-    std::int64_t extent = 0;
+    bool is_large_;
 };
 
 /// One dimension of an array of which a part is selected: the runs [first, first + length) of indices.
@@ -177,303 +166,258 @@ struct Dimension {
     std::int64_t end = 0;     ///< indices from here on are not selected
 };
 
+// Constructors that MPI-3.0 removed. Open MPI hides the names but keeps the numbers. The standard ABI has
+// neither.
+#if defined(OPEN_MPI)
+constexpr int hvector_integer = MPI_COMBINER_HVECTOR - 1, hindexed_integer = MPI_COMBINER_HINDEXED - 1,
+              struct_integer = MPI_COMBINER_STRUCT - 1;
+#elif defined(MPI_ABI)
+constexpr int hvector_integer = -1, hindexed_integer = -2, struct_integer = -3;
+#else
+constexpr int hvector_integer = MPI_COMBINER_HVECTOR_INTEGER,
+              hindexed_integer = MPI_COMBINER_HINDEXED_INTEGER, struct_integer = MPI_COMBINER_STRUCT_INTEGER;
+#endif
+
+/// Appends the blocks of `pair`, C's pair of a Value and an index, if `type` is that.
+template <class Value>
+void append_pair(Blocks& out, MPI_Datatype pair, MPI_Datatype type, int size, MPI_Aint extent) {
+    struct Pair {
+        Value value;
+        int index;
+    };
+    if (type != pair || size != sizeof(Value) + sizeof(int) || extent != sizeof(Pair)) return;
+    append(out, 0, sizeof(Value), 2);
+    append(out, offsetof(Pair, index), sizeof(int), 2);
+}
+
+/// A predefined type without a gap is one block. Of those with a gap only C's pairs are known.
+Blocks predefined(MPI_Datatype type, MPI_Aint extent) {
+    int size = 0;
+    require(PMPI_Type_size(type, &size) == MPI_SUCCESS && size > 0);
+    if (size == extent) return {{0, static_cast<std::uint64_t>(size)}};
+    Blocks blocks;
+    append_pair<double>(blocks, MPI_DOUBLE_INT, type, size, extent);
+    append_pair<long>(blocks, MPI_LONG_INT, type, size, extent);
+    append_pair<short>(blocks, MPI_SHORT_INT, type, size, extent);
+    append_pair<long double>(blocks, MPI_LONG_DOUBLE_INT, type, size, extent);
+    require(!blocks.empty());
+    return blocks;
+}
+
 class Flattener {
   public:
     explicit Flattener(std::uint64_t limit) : limit_(limit) {}
 
-    Map map_of(MPI_Datatype type) {
+    /// Blocks and extent, no more.
+    Layout map_of(MPI_Datatype type) const {
         require(type != MPI_DATATYPE_NULL);
-        const Envelope envelope(type);
-        Map map;
+        const Envelope made(type);
         MPI_Aint lower_bound = 0, extent = 0;
         require(PMPI_Type_get_extent(type, &lower_bound, &extent) == MPI_SUCCESS);
-        map.extent = extent;
-        if (envelope.predefined()) {
-            predefined(type, map);
-            return map;
-        }
-        Contents contents(type, envelope);
-        if (envelope.combiner == MPI_COMBINER_STRUCT || envelope.combiner == struct_integer) {
-            structure(contents, map.blocks);
-            return map;
-        }
-        require(contents.types().size() == 1);
-        derived(envelope.combiner, contents, map_of(contents.types()[0]), map.blocks);
-        return map;
+        if (made.is_predefined()) return {predefined(type, extent), extent};
+        Arguments arguments(type, made);
+        if (made.combiner == MPI_COMBINER_STRUCT || made.combiner == struct_integer)
+            return {structure(arguments), extent};
+        require(arguments.types().size() == 1);
+        return {derived(made.combiner, arguments, map_of(arguments.types()[0])), extent};
     }
 
   private:
-    // Constructors that MPI-3.0 removed. Open MPI hides the names but keeps the numbers; the standard ABI has
-    // neither.
-#if defined(OPEN_MPI)
-    static constexpr int hvector_integer = MPI_COMBINER_HVECTOR - 1,
-                         hindexed_integer = MPI_COMBINER_HINDEXED - 1,
-                         struct_integer = MPI_COMBINER_STRUCT - 1;
-#elif defined(MPI_ABI)
-    static constexpr int hvector_integer = -1, hindexed_integer = -2, struct_integer = -3;
-#else
-    static constexpr int hvector_integer = MPI_COMBINER_HVECTOR_INTEGER,
-                         hindexed_integer = MPI_COMBINER_HINDEXED_INTEGER,
-                         struct_integer = MPI_COMBINER_STRUCT_INTEGER;
-#endif
-
-    void add(const std::vector<LayoutRun>& pattern, std::int64_t start, std::int64_t count,
-             std::int64_t stride, std::vector<LayoutRun>& out) const {
-        require(count >= 0 && repeat(pattern, start, static_cast<std::uint64_t>(count), stride, limit_, out));
-    }
-
-    /// A predefined type without a gap is one block; of those with a gap only C's pairs are known.
-    void predefined(MPI_Datatype type, Map& map) const {
-        int size = 0;
-        require(PMPI_Type_size(type, &size) == MPI_SUCCESS && size > 0);
-        if (size == map.extent) {
-            add({{0, static_cast<std::uint64_t>(size)}}, 0, 1, 0, map.blocks);
-            return;
-        }
-        struct DoubleInt {
-            double value;
-            int index;
-        };
-        struct LongInt {
-            long value;
-            int index;
-        };
-        struct ShortInt {
-            short value;
-            int index;
-        };
-        struct LongDoubleInt {
-            long double value;
-            int index;
-        };
-        const auto pair = [&]<class Pair>(MPI_Datatype named, const Pair& p) {
-            if (type != named || map.extent != sizeof(Pair) || size != sizeof p.value + sizeof p.index)
-                return false;
-            add({{0, sizeof p.value}}, 0, 1, 0, map.blocks);
-            add({{offsetof(Pair, index), sizeof p.index}}, 0, 1, 0, map.blocks);
-            return true;
-        };
-        require(pair(MPI_DOUBLE_INT, DoubleInt{}) || pair(MPI_LONG_INT, LongInt{}) ||
-                pair(MPI_SHORT_INT, ShortInt{}) || pair(MPI_LONG_DOUBLE_INT, LongDoubleInt{}));
+    void add(Blocks& out, const Blocks& pattern, Wide start, Wide count, Wide stride) const {
+        require(repeat(pattern, start, count, stride, limit_, out));
     }
 
     /// A type made of one other type.
-    void derived(int combiner, Contents& contents, const Map& inner, std::vector<LayoutRun>& out) {
+    Blocks derived(int combiner, Arguments& arguments, const Layout& inner) const {
         switch (combiner) {
             case MPI_COMBINER_DUP:
             case MPI_COMBINER_RESIZED:
-                add(inner.blocks, 0, 1, 0, out);
-                return;
+                return inner.blocks;
             case MPI_COMBINER_CONTIGUOUS:
-                add(inner.blocks, 0, contents.next(), inner.extent, out);
-                return;
+                return contiguous(arguments, inner);
             case MPI_COMBINER_VECTOR:
-                vector(contents, inner, inner.extent, out);
-                return;
+                return vector(arguments, inner, inner.extent);
             case hvector_integer:
             case MPI_COMBINER_HVECTOR:
-                vector(contents, inner, 1, out);
-                return;
+                return vector(arguments, inner, 1);
             case MPI_COMBINER_INDEXED:
-                indexed(contents, inner, inner.extent, out);
-                return;
+                return indexed(arguments, inner, inner.extent, false);
             case hindexed_integer:
             case MPI_COMBINER_HINDEXED:
-                indexed(contents, inner, 1, out);
-                return;
+                return indexed(arguments, inner, 1, false);
             case MPI_COMBINER_INDEXED_BLOCK:
-                indexed_block(contents, inner, inner.extent, out);
-                return;
+                return indexed(arguments, inner, inner.extent, true);
             case MPI_COMBINER_HINDEXED_BLOCK:
-                indexed_block(contents, inner, 1, out);
-                return;
+                return indexed(arguments, inner, 1, true);
             case MPI_COMBINER_SUBARRAY:
-                subarray(contents, inner, out);
-                return;
+                return subarray(arguments, inner);
             case MPI_COMBINER_DARRAY:
-                darray(contents, inner, out);
-                return;
+                return darray(arguments, inner);
             default:
                 throw NotKnown{};
         }
     }
 
-    void vector(Contents& contents, const Map& inner, std::int64_t unit, std::vector<LayoutRun>& out) const {
-        const std::int64_t count = contents.next(), length = contents.next(), stride = contents.next();
-        if (count == 0) return;
-        std::vector<LayoutRun> row;
-        add(inner.blocks, 0, length, inner.extent, row);
-        add(row, 0, count, product(stride, unit), out);
+    Blocks contiguous(Arguments& arguments, const Layout& inner) const {
+        Blocks out;
+        add(out, inner.blocks, 0, arguments.next(), inner.extent);
+        return out;
     }
 
-    void indexed(Contents& contents, const Map& inner, std::int64_t unit, std::vector<LayoutRun>& out) const {
-        const std::int64_t count = contents.next();
-        const auto lengths = contents.next(count), places = contents.next(count);
-        for (std::size_t i = 0; i < lengths.size(); ++i)
-            add(inner.blocks, product(places[i], unit), lengths[i], inner.extent, out);
+    /// \param unit of strides, bytes
+    Blocks vector(Arguments& arguments, const Layout& inner, std::int64_t unit) const {
+        const std::int64_t count = arguments.next(), length = arguments.next(), stride = arguments.next();
+        Blocks row, out;
+        if (count == 0) return out;
+        add(row, inner.blocks, 0, length, inner.extent);
+        add(out, row, 0, count, Wide{stride} * unit);
+        return out;
     }
 
-    void indexed_block(Contents& contents, const Map& inner, std::int64_t unit,
-                       std::vector<LayoutRun>& out) const {
-        const std::int64_t count = contents.next(), length = contents.next();
-        for (const std::int64_t place : contents.next(count))
-            add(inner.blocks, product(place, unit), length, inner.extent, out);
+    /// \param unit of displacements, bytes
+    Blocks indexed(Arguments& arguments, const Layout& inner, std::int64_t unit, bool has_one_length) const {
+        const std::int64_t count = arguments.next();
+        const auto lengths = arguments.next(has_one_length ? 1 : count), places = arguments.next(count);
+        Blocks out;
+        for (std::size_t i = 0; i < places.size(); ++i)
+            add(out, inner.blocks, Wide{places[i]} * unit, lengths[has_one_length ? 0 : i], inner.extent);
+        return out;
     }
 
-    void structure(Contents& contents, std::vector<LayoutRun>& out) {
-        const std::int64_t count = contents.next();
-        const auto lengths = contents.next(count), places = contents.next(count);
-        const auto types = contents.types();
+    Blocks structure(Arguments& arguments) const {
+        const std::int64_t count = arguments.next();
+        const auto lengths = arguments.next(count), places = arguments.next(count);
+        const auto types = arguments.types();
         require(types.size() == lengths.size());
-        Map inner;
+        Blocks out;
+        Layout inner;
+        MPI_Datatype inner_type = MPI_DATATYPE_NULL;
         for (std::size_t i = 0; i < types.size(); ++i) {
             if (lengths[i] == 0) continue;
-            if (i == 0 || types[i] != types[i - 1] || lengths[i - 1] == 0) inner = map_of(types[i]);
-            add(inner.blocks, places[i], lengths[i], inner.extent, out);
+            if (types[i] != inner_type) inner = map_of(inner_type = types[i]);
+            add(out, inner.blocks, places[i], lengths[i], inner.extent);
         }
+        return out;
     }
 
-    void subarray(Contents& contents, const Map& inner, std::vector<LayoutRun>& out) const {
-        const std::int64_t rank = contents.next();
-        std::int64_t order = contents.large() ? contents.next() : 0;
-        const auto sizes = contents.next(rank), parts = contents.next(rank), starts = contents.next(rank);
-        if (!contents.large()) order = contents.next();
+    Blocks subarray(Arguments& arguments, const Layout& inner) const {
+        const std::int64_t rank = arguments.next();
+        std::int64_t order = arguments.is_large() ? arguments.next() : 0;
+        const auto sizes = arguments.next(rank), parts = arguments.next(rank), starts = arguments.next(rank);
+        if (!arguments.is_large()) order = arguments.next();
         std::vector<Dimension> dimensions;
-        for (std::size_t d = 0; d < sizes.size(); ++d)
-            dimensions.push_back({sizes[d], starts[d], parts[d], sizes[d], sum(starts[d], parts[d])});
-        array(dimensions, order, inner, out);
+        for (std::size_t d = 0; d < sizes.size(); ++d) {
+            require(starts[d] <= sizes[d] && parts[d] <= sizes[d] - starts[d]);
+            dimensions.push_back({sizes[d], starts[d], parts[d], sizes[d], starts[d] + parts[d]});
+        }
+        return array(dimensions, order, inner);
     }
 
     /// MPI-4.1, section 5.1.4. Ranks lie in the process grid in row-major order, whatever the order of the
     /// array.
-    void darray(Contents& contents, const Map& inner, std::vector<LayoutRun>& out) const {
-        std::int64_t processes = contents.next(), rank = contents.next();
-        const std::int64_t n = contents.next();
+    Blocks darray(Arguments& arguments, const Layout& inner) const {
+        std::int64_t processes = arguments.next(), rank = arguments.next();
+        const std::int64_t n = arguments.next();
         std::span<const std::int64_t> sizes;
-        if (!contents.large()) sizes = contents.next(n);
-        const auto kinds = contents.next(n), arguments = contents.next(n), grid = contents.next(n);
-        const std::int64_t order = contents.next();
-        if (contents.large()) sizes = contents.next(n);
+        if (!arguments.is_large()) sizes = arguments.next(n);
+        const auto kinds = arguments.next(n), lengths = arguments.next(n), grid = arguments.next(n);
+        const std::int64_t order = arguments.next();
+        if (arguments.is_large()) sizes = arguments.next(n);
         std::vector<Dimension> dimensions;
         for (std::size_t d = 0; d < sizes.size(); ++d) {
-            require(grid[d] > 0);
+            require(grid[d] > 0 && grid[d] <= processes);
             processes /= grid[d];
-            require(processes > 0);
             const std::int64_t place = rank / processes;
             rank %= processes;
-            std::int64_t length = arguments[d];
+            std::int64_t length = lengths[d];
             if (kinds[d] == MPI_DISTRIBUTE_NONE)
                 length = sizes[d];
             else if (length == MPI_DISTRIBUTE_DFLT_DARG)
                 length = kinds[d] == MPI_DISTRIBUTE_BLOCK ? (sizes[d] + grid[d] - 1) / grid[d] : 1;
-            require(length > 0);
-            dimensions.push_back(
-                {sizes[d], product(place, length), length, product(grid[d], length), sizes[d]});
+            require(length > 0 && fits(Wide{grid[d]} * length));
+            dimensions.push_back({sizes[d], place * length, length, grid[d] * length, sizes[d]});
         }
-        array(dimensions, order, inner, out);
+        return array(dimensions, order, inner);
     }
 
     /// The selected part of an array, its fastest dimension innermost.
-    void array(std::vector<Dimension>& dimensions, std::int64_t order, const Map& inner,
-               std::vector<LayoutRun>& out) const {
+    Blocks array(std::vector<Dimension>& dimensions, std::int64_t order, const Layout& inner) const {
         require(order == MPI_ORDER_C || order == MPI_ORDER_FORTRAN);
         if (order == MPI_ORDER_C) std::reverse(dimensions.begin(), dimensions.end());
-        std::vector<LayoutRun> part = inner.blocks;
-        std::int64_t stride = inner.extent;
+        Blocks part = inner.blocks;
+        Wide stride = inner.extent;
         for (const Dimension& d : dimensions) {
-            std::vector<LayoutRun> wider;
-            if (part.empty()) return;
-            for (std::int64_t i = d.first; i < d.end; i = sum(i, d.step))
-                add(part, product(i, stride), std::min(d.length, d.end - i), stride, wider);
+            Blocks wider;
+            if (part.empty()) return part;
+            for (Wide i = d.first; i < d.end; i += d.step)
+                add(wider, part, i * stride, std::min<Wide>(d.length, d.end - i), stride);
             part = std::move(wider);
-            stride = product(stride, d.size);
+            stride *= d.size;
+            require(fits(stride));
         }
-        add(part, 0, 1, 0, out);
+        return part;
     }
 
     std::uint64_t limit_;
 };
 
 /// Whether the library sees the type in the same way, as far as its own size and bounds tell.
-bool agrees(MPI_Datatype type, const std::vector<LayoutRun>& blocks, std::uint64_t size) {
-    MPI_Count its_size = 0;
-    if (PMPI_Type_size_x(type, &its_size) != MPI_SUCCESS) return false;
-    if (static_cast<std::uint64_t>(its_size) != size) return false;
+bool agrees(MPI_Datatype type, const Layout& layout) {
+    MPI_Count size = 0;
+    if (PMPI_Type_size_x(type, &size) != MPI_SUCCESS || static_cast<std::uint64_t>(size) != layout.size)
+        return false;
 #if defined(OPEN_MPI)
-    // It takes a stride of -1 byte for "none given". (MPICH is not asked: it misreports the bounds of some
-    // darrays.)
+    // Open MPI takes a stride of -1 byte for "none given". MPICH is not asked: it tells wrong bounds of some
+    // darrays.
     MPI_Count its_lower = 0, its_extent = 0;
     if (PMPI_Type_get_true_extent_x(type, &its_lower, &its_extent) != MPI_SUCCESS) return false;
     std::int64_t lower = INT64_MAX, upper = INT64_MIN;
-    for (const LayoutRun& block : blocks) {
+    for (const LayoutRun& block : layout.blocks) {
         lower = std::min(lower, block.offset);
         upper = std::max(upper, block.offset + static_cast<std::int64_t>(block.size));
     }
     return size == 0 || (lower == its_lower && upper - lower == its_extent);
 #else
-    static_cast<void>(blocks);
     return true;
 #endif
 }
 
 }  // namespace
 
-bool repeat(const std::vector<LayoutRun>& pattern, std::int64_t start, std::uint64_t count,
-            std::int64_t stride, std::uint64_t limit, std::vector<LayoutRun>& out) {
-    if (pattern.empty() || count == 0) return true;
-    if (pattern.size() == 1 && stride >= 0 && static_cast<std::uint64_t>(stride) == pattern[0].size) {
-        std::int64_t offset = 0;
-        std::uint64_t size = 0;
-        if (__builtin_add_overflow(start, pattern[0].offset, &offset)) return false;
-        if (__builtin_mul_overflow(pattern[0].size, count, &size)) return false;
-        return append(out, offset, size, limit);
-    }
-    for (std::uint64_t i = 0;;) {
-        for (const LayoutRun& block : pattern) {
-            std::int64_t offset = 0;
-            if (__builtin_add_overflow(start, block.offset, &offset)) return false;
-            if (!append(out, offset, block.size, limit)) return false;
-        }
-        if (++i == count) return true;
-        if (__builtin_add_overflow(start, stride, &start)) return false;
-    }
-}
-
 bool is_datatype(MPI_Datatype type) noexcept {
     if (type == MPI_DATATYPE_NULL) return false;
 #if defined(OPEN_MPI) || defined(MPI_ABI)
     return type != nullptr;
 #else
-    // MPICH: bits 30 and 31 are the kind of the handle, never 0, bits 26 to 29 that of the object, 3 for
-    // datatypes.
+    // MPICH: bits 30 and 31 are the kind of the handle, never 0. Bits 26 to 29 are the kind of the object: 3
+    // for datatypes.
     const auto bits = static_cast<std::uint32_t>(type);
     return (bits >> 30) != 0 && ((bits >> 26) & 0xf) == 3;
 #endif
 }
 
-bool is_predefined(MPI_Datatype type) noexcept {
-    try {
-        return Envelope(type).predefined();
-    } catch (const NotKnown&) {
-        return false;
-    }
+bool is_predefined(MPI_Datatype type) noexcept try {
+    return Envelope(type).is_predefined();
+} catch (const NotKnown&) {
+    return false;
 }
 
-Layout compute_layout(MPI_Datatype type, std::uint64_t run_limit) {
-    Layout layout;
-    try {
-        Map map = Flattener(run_limit).map_of(type);
-        for (const LayoutRun& block : map.blocks)
-            layout.size += block.size;
-        require(agrees(type, map.blocks, layout.size));
-        layout.blocks = std::move(map.blocks);
-        layout.blocks.shrink_to_fit();
-        layout.extent = map.extent;
-        layout.known = true;
-    } catch (const NotKnown&) {
-        layout = Layout{};
-    }
+Layout detail::compute_layout(MPI_Datatype type, std::uint64_t run_limit) try {
+    Layout layout = Flattener(run_limit).map_of(type);
+    for (const LayoutRun& block : layout.blocks)
+        layout.size += block.size;
+    require(agrees(type, layout));
+    layout.blocks.shrink_to_fit();
+    layout.known = true;
     return layout;
+} catch (const NotKnown&) {
+    return {};
+}
+
+bool flatten(const Layout& layout, std::int64_t base, std::uint64_t count, std::uint64_t run_limit,
+             std::vector<LayoutRun>& out) {
+    out.clear();
+    return layout.known && repeat(layout.blocks, base, count, layout.extent, run_limit, out);
 }
 
 }  // namespace nearfetch

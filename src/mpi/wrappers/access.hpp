@@ -11,7 +11,7 @@
 #include <new>
 #include <vector>
 
-#include "mpi/datatypes/flattener.hpp"
+#include "mpi/datatypes/datatype.hpp"
 #include "mpi/lookups.hpp"
 #include "mpi/requests/request_table.hpp"
 
