@@ -1,26 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What the Fortran entry points of all MPI families have in common.
-//
-// An MPI library's own Fortran layer turns the arguments into C's and calls PMPI, so nothing of it reaches
-// the C entry points of the interposer. The ones here do the same but call MPI: each is a line of a table
-// that names the call and how each argument is turned. They never call the library's Fortran entry points, so
-// that no call is seen twice.
-//
-// Arguments that MPI writes are small objects, which live to the end of the call: made from the Fortran
-// variable, handed over as a pointer, written back when they go. One that MPI left alone leaves its variable
-// alone.
+// The arguments of Fortran calls, turned into C's. What MPI only reads is converted by a function NAME_in.
+// What MPI writes is an object, made by a function NAME_out, that lives to the end of the call.
 
 #include <mpi.h>
 
-#include <array>
+#include <algorithm>
+#include <boost/container/small_vector.hpp>
 #include <climits>
 #include <cstddef>
-#include <memory>
-#include <new>
 
-#if !defined(MPI_ABI)  // the standard ABI has no Fortran integers
+// The standard ABI has no Fortran integers.
+#if (defined(OPEN_MPI) || defined(MPICH_NUMVERSION)) && !defined(MPI_ABI)
+
+// The objects that stand for MPI_BOTTOM and its like. Only their address counts. A program without Fortran
+// may lack them. Some versions of MPICH's mpi.h declare them, too, so they have names of our own.
+extern "C" {
+#if defined(OPEN_MPI)
+extern MPI_Fint fortran_bottom __asm__("mpi_fortran_bottom_") __attribute__((weak));
+extern MPI_Fint fortran_status_ignore __asm__("mpi_fortran_status_ignore_") __attribute__((weak));
+extern MPI_Fint fortran_statuses_ignore __asm__("mpi_fortran_statuses_ignore_") __attribute__((weak));
+#else
+extern MPI_Status fortran_status_ignore __asm__("MPIR_F08_MPI_STATUS_IGNORE_OBJ") __attribute__((weak));
+extern MPI_Status fortran_statuses_ignore __asm__("MPIR_F08_MPI_STATUSES_IGNORE_OBJ") __attribute__((weak));
+#endif
+}
 
 namespace nearfetch::fortran {
 
@@ -29,101 +34,117 @@ using Address = const MPI_Aint*;  ///< INTEGER(KIND=MPI_ADDRESS_KIND)
 using Out = MPI_Fint*;            ///< INTEGER or LOGICAL that MPI writes
 using Choice = void*;             ///< a buffer of any type
 
-/// Stores what `call` returns; `ierror` is null where mpi_f08 left the optional argument out.
-template <class Call>
-void finish(Out ierror, const Call& call) {
-    int code = MPI_ERR_NO_MEM;
-    try {
-        code = call();
-    } catch (const std::bad_alloc&) {
-    }
-    if (ierror != nullptr) *ierror = code;
-}
+inline MPI_Win win_in(In handle) { return PMPI_Win_f2c(*handle); }
+inline MPI_Datatype type_in(In handle) { return PMPI_Type_f2c(*handle); }
+inline MPI_Op op_in(In handle) { return PMPI_Op_f2c(*handle); }
+inline MPI_Comm comm_in(In handle) { return PMPI_Comm_f2c(*handle); }
+inline MPI_Info info_in(In handle) { return PMPI_Info_f2c(*handle); }
+inline MPI_Group group_in(In handle) { return PMPI_Group_f2c(*handle); }
+inline MPI_Request request_in(In handle) { return PMPI_Request_f2c(*handle); }
 
-inline constexpr int untouched = INT_MIN;
-
-/// INTEGER, INTENT(OUT).
-class Number {
-  public:
-    explicit Number(Out variable) : variable_(variable) {}
-    Number(const Number&) = delete;
-    Number& operator=(const Number&) = delete;
-    ~Number() {
-        if (value_ != untouched) *variable_ = value_;
-    }
-    operator int*() { return &value_; }
-
-  private:
-    Out variable_;
-    int value_ = untouched;
-};
-
-/// LOGICAL, INTENT(OUT); 1 is true for every compiler (some look at the last bit, some for anything but 0).
-class Flag {
-  public:
-    explicit Flag(Out variable) : variable_(variable) {}
-    Flag(const Flag&) = delete;
-    Flag& operator=(const Flag&) = delete;
-    ~Flag() {
-        if (value_ != untouched) *variable_ = value_ != 0;
-    }
-    operator int*() { return &value_; }
-
-  private:
-    Out variable_;
-    int value_ = untouched;
-};
-
-/// An array of which most are short.
+/// One value or an array of them; most arrays are short.
 template <class T>
-class Array {
-  public:
-    explicit Array(int size) : size_(size > 0 ? static_cast<std::size_t>(size) : 0) {
-        if (size_ > near_.size()) far_ = std::make_unique_for_overwrite<T[]>(size_);
-    }
-    std::size_t size() const noexcept { return size_; }
-    T* data() noexcept { return far_ ? far_.get() : near_.data(); }
-    T& operator[](std::size_t i) noexcept { return data()[i]; }
+using Values = boost::container::small_vector<T, 16>;
 
-  private:
-    std::size_t size_;
-    std::array<T, 16> near_;
-    std::unique_ptr<T[]> far_;
-};
-
-/// Positions in an array, counted from 1 in Fortran; MPI_UNDEFINED stays.
-class Indices {
+/// Fortran variables that MPI writes. C gets copies. A copy that MPI leaves alone leaves its variable alone.
+template <class T, MPI_Fint (*to_fortran)(T)>
+class Written {
   public:
-    Indices(int count, Out variables) : variables_(variables), values_(count) {
-        for (std::size_t i = 0; i < values_.size(); ++i)
-            values_[i] = untouched;
+    /// \param before the value of a variable's copy before the call
+    template <class Before>
+    Written(int n, Out variables, const Before& before) : variables_(variables) {
+        for (int i = 0; i < n; ++i) {
+            before_.push_back(before(variables + i));
+            values_.push_back(before_.back());
+        }
     }
-    explicit Indices(Out variable) : Indices(1, variable) {}
-    Indices(const Indices&) = delete;
-    Indices& operator=(const Indices&) = delete;
-    ~Indices() {
+    Written(const Written&) = delete;
+    Written& operator=(const Written&) = delete;
+    ~Written() {
         for (std::size_t i = 0; i < values_.size(); ++i)
-            if (values_[i] != untouched)
-                variables_[i] = values_[i] == MPI_UNDEFINED ? MPI_UNDEFINED : values_[i] + 1;
+            if (values_[i] != before_[i]) variables_[i] = to_fortran(values_[i]);
     }
-    operator int*() { return values_.data(); }
+    operator T*() { return values_.data(); }
 
   private:
     Out variables_;
-    Array<int> values_;
+    Values<T> before_, values_;
 };
+
+inline MPI_Fint as_it_is(int value) { return value; }
+/// 1 is true for every compiler: some look at the last bit, some for anything but 0.
+inline MPI_Fint logical(int flag) { return flag != 0; }
+inline MPI_Fint counted_from_1(int index) { return index == MPI_UNDEFINED ? MPI_UNDEFINED : index + 1; }
+inline MPI_Fint win_handle(MPI_Win win) { return PMPI_Win_c2f(win); }
+inline MPI_Fint request_handle(MPI_Request request) { return PMPI_Request_c2f(request); }
+
+inline int no_number(In) { return INT_MIN; }
+inline MPI_Win no_win(In) { return MPI_WIN_NULL; }
+inline MPI_Request no_request(In) { return {}; }
+
+inline auto number_out(Out variable) { return Written<int, as_it_is>(1, variable, no_number); }
+inline auto flag_out(Out variable) { return Written<int, logical>(1, variable, no_number); }
+inline auto indices_out(int n, Out variables) {
+    return Written<int, counted_from_1>(n, variables, no_number);
+}
+inline auto new_win_out(Out handle) { return Written<MPI_Win, win_handle>(1, handle, no_win); }
+inline auto freed_win_out(Out handle) { return Written<MPI_Win, win_handle>(1, handle, win_in); }
+inline auto new_request_out(Out handle) {
+    return Written<MPI_Request, request_handle>(1, handle, no_request);
+}
+inline auto requests_out(int n, Out handles) {
+    return Written<MPI_Request, request_handle>(n, handles, request_in);
+}
+
+#if defined(OPEN_MPI)
+
+inline void* buffer_in(Choice address) { return address == &fortran_bottom ? MPI_BOTTOM : address; }
+
+using StatusOut = Out;  ///< the integers of mpif.h
+
+/// Statuses that MPI writes.
+class Statuses {
+  public:
+    Statuses(int n, StatusOut variables, const MPI_Fint* ignore)
+        : variables_(variables == ignore ? nullptr : variables),
+          values_(variables_ == nullptr ? 0 : std::max(n, 0)) {
+        for (std::size_t i = 0; i < values_.size(); ++i)
+            PMPI_Status_f2c(variable(i), &values_[i]);
+    }
+    Statuses(const Statuses&) = delete;
+    Statuses& operator=(const Statuses&) = delete;
+    ~Statuses() {
+        for (std::size_t i = 0; i < values_.size(); ++i)
+            PMPI_Status_c2f(&values_[i], variable(i));
+    }
+    operator MPI_Status*() { return variables_ == nullptr ? MPI_STATUSES_IGNORE : values_.data(); }
+
+  private:
+    StatusOut variable(std::size_t i) const { return variables_ + i * (sizeof(MPI_Status) / sizeof(int)); }
+
+    StatusOut variables_;
+    Values<MPI_Status> values_;
+};
+static_assert(MPI_STATUS_IGNORE == nullptr && MPI_STATUSES_IGNORE == nullptr);
+
+inline auto status_out(StatusOut status) { return Statuses(1, status, &fortran_status_ignore); }
+inline auto statuses_out(int n, StatusOut statuses) {
+    return Statuses(n, statuses, &fortran_statuses_ignore);
+}
+
+#else
+
+using StatusOut = MPI_Status*;  ///< TYPE(MPI_Status) is C's status
+
+inline MPI_Status* status_out(StatusOut status) {
+    return status == &fortran_status_ignore ? MPI_STATUS_IGNORE : status;
+}
+inline MPI_Status* statuses_out(int, StatusOut statuses) {
+    return statuses == &fortran_statuses_ignore ? MPI_STATUSES_IGNORE : statuses;
+}
+
+#endif
 
 }  // namespace nearfetch::fortran
 
-/// Defines the Fortran entry point mpi_<name>_.
-#define NEARFETCH_FORTRAN(name, parameters, call)                                     \
-    extern "C" __attribute__((visibility("default"))) void mpi_##name##_ parameters { \
-        ::nearfetch::fortran::finish(ierror, [&] { return call; });                   \
-    }
-
-/// A second name for mpi_<name>_.
-#define NEARFETCH_FORTRAN_ALIAS(name, second, parameters) \
-    extern "C"                                            \
-        __attribute__((visibility("default"), alias("mpi_" #name "_"))) void mpi_##second##_ parameters;
-
-#endif  // MPI_ABI
+#endif

@@ -3,8 +3,7 @@
 
 namespace nearfetch {
 
-/// The Fortran entry point `name` of the MPI library. Ends the program where there is none, which cannot be
-/// if the library itself has been loaded: a program has just called it.
+/// The MPI library's Fortran entry point `name`. Ends the program if no loaded library has it.
 void* next_fortran(const char* name) noexcept;
 
 }  // namespace nearfetch
