@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mpi/report/report.hpp"
 
+#include <cinttypes>
+#include <cstdarg>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -11,50 +13,45 @@ namespace nearfetch {
 
 namespace {
 
-double percent(std::uint64_t part, std::uint64_t whole) {
-    return whole == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+[[gnu::format(printf, 1, 2)]] std::string formatted(const char* format, ...) {
+    char text[320];
+    std::va_list values;
+    va_start(values, format);
+    std::vsnprintf(text, sizeof text, format, values);
+    va_end(values);
+    return text;
 }
 
 std::string readable_bytes(std::uint64_t bytes) {
-    constexpr const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-    auto value = static_cast<double>(bytes);
-    std::size_t unit = 0;
-    while (value >= 1024 && unit + 1 < std::size(units))
-        value /= 1024, ++unit;
-    char text[32];
-    std::snprintf(text, sizeof text, unit == 0 ? "%.0f %s" : "%.1f %s", value, units[unit]);
-    return text;
+    if (bytes < 1024) return std::to_string(bytes) + " B";
+    auto value = static_cast<double>(bytes) / 1024;
+    const char* unit = "KMGT";
+    for (; value >= 1024 && unit[1] != '\0'; ++unit)
+        value /= 1024;
+    return formatted("%.1f %ciB", value, *unit);
 }
 
-nlohmann::ordered_json decisions_json(const std::vector<Decision>& decisions) {
-    auto rows = nlohmann::ordered_json::array();
-    for (const Decision& d : decisions)
-        rows.push_back({{"what", d.what},
-                        {"targets", d.targets},
-                        {"example", d.example},
-                        {"plain_ns", d.plain_ns},
-                        {"ours_ns", d.ours_ns}});
-    return rows;
-}
+/// The summary's columns of shares of the gets, with their titles.
+struct Share {
+    const char* title;
+    std::uint64_t RangeCacheCounters::* member;
+};
+constexpr Share shares[] = {{" hit%", &RangeCacheCounters::hits},
+                            {"partial%", &RangeCacheCounters::partial_hits},
+                            {"pending%", &RangeCacheCounters::pending_hits},
+                            {"direct%", &RangeCacheCounters::direct},
+                            {"confl.%", &RangeCacheCounters::conflicting},
+                            {"capac.%", &RangeCacheCounters::capacity},
+                            {"fail.%", &RangeCacheCounters::failing},
+                            {"byp.%", &RangeCacheCounters::bypassed}};
 
-std::string decision_line(const Decision& decision) {
-    char text[200];
-    const std::string what(decision.what);
-    const char* const targets = decision.targets == 1 ? "target" : "targets";
-    if (decision.plain_ns == 0)
-        std::snprintf(text, sizeof text, "    %s for %d %s\n", what.c_str(), decision.targets, targets);
-    else
-        std::snprintf(
-            text, sizeof text,
-            "    %s for %d %s (%d, when it was decided: %.0f ns each without nearfetch, %.0f ns with it)\n",
-            what.c_str(), decision.targets, targets, decision.example, decision.plain_ns, decision.ours_ns);
-    return text;
-}
-
-std::string puts_line(const RangeCacheCounters& counters) {
-    if (counters.puts_combined == 0) return {};
-    return "    " + std::to_string(counters.puts) + " puts, " + std::to_string(counters.puts_combined) +
-           " of them combined and sent in " + std::to_string(counters.put_messages) + " messages\n";
+std::string line_of(const Decision& decision) {
+    const std::string begin =
+        formatted("    %.*s for %d %s", static_cast<int>(decision.what.size()), decision.what.data(),
+                  decision.targets, decision.targets == 1 ? "target" : "targets");
+    if (decision.plain_ns == 0) return begin + "\n";
+    return begin + formatted(" (%d, when it was decided: %.0f ns each without nearfetch, %.0f ns with it)\n",
+                             decision.example, decision.plain_ns, decision.ours_ns);
 }
 
 }  // namespace
@@ -93,8 +90,10 @@ void Report::write() noexcept {
     int rank = 0;
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
     try {
-        if (!stats_dir_.empty()) write_json(rank);
-        if (summary_) write_summary(rank);
+        if (!stats_dir_.empty())
+            write_stats_file({stats_dir_, job_, world.name(), rank, world.spawned()}, json(rank));
+        // The other ranks have their files.
+        if (summary_ && rank == 0) std::fputs(summary().c_str(), stderr);
     } catch (const std::exception& error) {
         std::fprintf(
             stderr,
@@ -104,61 +103,64 @@ void Report::write() noexcept {
     }
 }
 
-void Report::write_json(int rank) const {
-    auto windows = nlohmann::ordered_json::array();
+std::string Report::json(int rank) const {
+    using Json = nlohmann::ordered_json;
+    Json document{{"job", job_},  {"world", world.name()},       {"spawned", world.spawned()},
+                  {"rank", rank}, {"mpi", NEARFETCH_MPI_FAMILY}, {"windows", Json::array()}};
     for (const Record& record : records_) {
-        nlohmann::ordered_json row{{"name", record.name},
-                                   {"mode", record.mode},
-                                   {"windows", record.windows},
-                                   {"ranks", record.ranks}};
+        Json window{{"name", record.name},
+                    {"mode", record.mode},
+                    {"windows", record.windows},
+                    {"ranks", record.ranks}};
         for (const CounterInfo& counter : range_cache_counter_table)
-            row[std::string(counter.name)] = record.counters.*counter.member;
-        row["decisions"] = decisions_json(record.decisions);
-        windows.push_back(std::move(row));
+            window[std::string(counter.name)] = record.counters.*counter.member;
+        window["decisions"] = Json::array();
+        for (const Decision& d : record.decisions)
+            window["decisions"].push_back({{"what", d.what},
+                                           {"targets", d.targets},
+                                           {"example", d.example},
+                                           {"plain_ns", d.plain_ns},
+                                           {"ours_ns", d.ours_ns}});
+        document["windows"].push_back(std::move(window));
     }
-    const nlohmann::ordered_json document{
-        {"job", job_},  {"world", world.name()},       {"spawned", world.spawned()},
-        {"rank", rank}, {"mpi", NEARFETCH_MPI_FAMILY}, {"windows", windows}};
-    write_stats_file({stats_dir_, job_, world.name(), rank, world.spawned()}, document.dump(2) + "\n");
+    return document.dump(2) + "\n";
 }
 
-/// One screen: the windows that were used, of rank 0 (the others have their files).
-void Report::write_summary(int rank) const {
-    if (rank != 0) return;
-    std::string text =
-        "nearfetch: summary of rank 0" + (world.spawned() ? " of world " + world.name() : "") +
-        "\n"
-        "  window                mode               gets   hit%  partial%  pending%  direct%  confl.%  "
-        "capac.%  fail.%  byp.%  from cache  from network  flushes elided\n";
-    int shown = 0, silent = 0;
+/// One screen: the windows that were used.
+std::string Report::summary() const {
+    std::string text = "nearfetch: summary of rank 0" + (world.spawned() ? " of world " + world.name() : "") +
+                       "\n  window                mode               gets";
+    for (const Share& share : shares)
+        text += std::string("  ") + share.title;
+    text += "  from cache  from network  flushes elided\n";
+    int shown = 0, left_out = 0;
     for (const Record& record : records_) {
         const RangeCacheCounters& c = record.counters;
         if ((c.gets == 0 && c.puts == 0) || shown == 20) {
-            ++silent;
+            ++left_out;
             continue;
         }
         ++shown;
-        char line[320];
-        std::snprintf(
-            line, sizeof line,
-            "  %-20.20s  %-12s %10llu  %5.1f  %8.1f  %8.1f  %7.1f  %7.1f  %7.1f  %6.1f  %5.1f  %10s  %12s"
-            "  %7llu/%llu\n",
-            record.name.empty() ? "(unnamed)" : record.name.c_str(), record.mode.c_str(),
-            static_cast<unsigned long long>(c.gets), percent(c.hits, c.gets), percent(c.partial_hits, c.gets),
-            percent(c.pending_hits, c.gets), percent(c.direct, c.gets), percent(c.conflicting, c.gets),
-            percent(c.capacity, c.gets), percent(c.failing, c.gets), percent(c.bypassed, c.gets),
-            readable_bytes(c.bytes_from_cache).c_str(),
-            readable_bytes(c.bytes_from_network + c.bytes_read_ahead).c_str(),
-            static_cast<unsigned long long>(c.flushes_elided), static_cast<unsigned long long>(c.flushes));
-        text += line;
-        text += puts_line(c);
-        for (const Decision& decision : record.decisions)
-            text += decision_line(decision);
-    }
-    if (silent != 0)
         text +=
-            "  " + std::to_string(silent) + " more windows without gets and puts, or beyond this screen\n";
-    std::fputs(text.c_str(), stderr);
+            formatted("  %-20.20s  %-12s %10" PRIu64, record.name.empty() ? "(unnamed)" : record.name.c_str(),
+                      record.mode.c_str(), c.gets);
+        const double percent = c.gets == 0 ? 0.0 : 100.0 / static_cast<double>(c.gets);
+        for (const Share& share : shares)
+            text += formatted("  %*.1f", static_cast<int>(std::string_view(share.title).size()),
+                              percent * static_cast<double>(c.*share.member));
+        text += formatted(
+            "  %10s  %12s  %7" PRIu64 "/%" PRIu64 "\n", readable_bytes(c.bytes_from_cache).c_str(),
+            readable_bytes(c.bytes_from_network + c.bytes_read_ahead).c_str(), c.flushes_elided, c.flushes);
+        if (c.puts_combined != 0)
+            text += formatted("    %" PRIu64 " puts, %" PRIu64 " of them combined and sent in %" PRIu64
+                              " messages\n",
+                              c.puts, c.puts_combined, c.put_messages);
+        for (const Decision& decision : record.decisions)
+            text += line_of(decision);
+    }
+    if (left_out != 0)
+        text += formatted("  %d more windows without gets and puts, or beyond this screen\n", left_out);
+    return text;
 }
 
 }  // namespace nearfetch

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What is told at the end, if asked: a file for programs (stats_file.hpp), a summary for people. Windows come
-// and go, so a report keeps one record of each up to a limit, and adds the others up in one last record.
+// The statistics at the end of a run, if the settings ask for them: a file for programs (stats_file.hpp), and
+// a summary for people. A report keeps one record of each window, up to a limit. A last record adds up all
+// further windows.
 
 #include <mpi.h>
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -18,7 +18,16 @@ namespace nearfetch {
 
 class Report {
   public:
-    /// What is known of one window when it goes.
+    void configure(const Settings& settings);
+    bool wanted() const noexcept { return summary_ || !stats_dir_.empty(); }
+
+    /// Takes the counters of a window, at its end. Never throws: without memory the window is left out.
+    void add(Window& window) noexcept;
+
+    /// Writes the file and the summary, as configured.
+    void write() noexcept;
+
+  private:
     struct Record {
         std::string name;
         std::string mode;
@@ -27,21 +36,10 @@ class Report {
         RangeCacheCounters counters;
         std::vector<Decision> decisions;  ///< none of a sum
     };
-
-    void configure(const Settings& settings);
-    bool wanted() const noexcept { return summary_ || !stats_dir_.empty(); }
-
-    /// Takes a window's counters. Never throws: a report is not worth a program.
-    void add(Window& window) noexcept;
-
-    /// Writes the file and the summary, as configured.
-    void write() noexcept;
-
-  private:
-    void write_json(int rank) const;
-    void write_summary(int rank) const;
-
     static constexpr std::size_t record_limit = 256;
+
+    std::string json(int rank) const;
+    std::string summary() const;
 
     bool summary_ = false;
     std::string stats_dir_;

@@ -15,10 +15,10 @@ struct StatsOwner {
     bool spawned = false;
 };
 
-/// Writes `text` into the owner's file, whole or not at all: rank-<N>.json, or world-<W>-rank-<N>.json where
-/// the world was spawned, or another world of the same job has written that name before.
+/// Writes `text` into the owner's file, whole or not at all. The file is rank-<N>.json. It is
+/// world-<W>-rank-<N>.json if the world was spawned, or another world of the same job has the first name.
 /// \return the file's path
-/// \throws std::system_error naming the file; then there is none, or the one of before
+/// \throws std::system_error that names the file, which is then as it was before
 std::string write_stats_file(const StatsOwner& owner, std::string_view text);
 
 }  // namespace nearfetch

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The MPI_COMM_WORLD of this process, of which a job has several where processes are spawned, and how its
-// files are told from another world's.
+// The MPI_COMM_WORLD of this process. A job has several worlds where it spawns processes, and the name of a
+// world tells the files of one from those of another.
 //
-// Launchers that follow PMIx give a world a name. Elsewhere each process draws a number, and nothing is sent
-// for the sake of it: where processes make a window they take the least number among those of their world. So
-// all who have met in windows agree; others keep numbers of their own.
+// Launchers that follow PMIx name a world. Elsewhere each process draws a number. Processes that make a
+// window together take the least number of their world. So all that have met in windows agree.
 
 #include <mpi.h>
 
@@ -19,14 +18,14 @@ namespace nearfetch {
 
 class World {
   public:
-    /// Asks MPI, which has to be initialized. Once: later the program may have disconnected its parents.
+    /// Asks MPI, which has to be initialized. Call it early: later the program may have left its parents.
     void look() noexcept;
 
     /// Whether MPI_Comm_spawn has made it.
     bool spawned() const noexcept { return spawned_; }
     /// \pre look()
     std::uint64_t number() const noexcept { return number_.load(std::memory_order_relaxed); }
-    /// The number as its files have it.
+    /// The number in hexadecimal.
     std::string name() const;
 
     /// Takes part in a window of `comm`, whose ranks have these numbers.
