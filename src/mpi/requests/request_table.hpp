@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// The requests that nearfetch knows of: those of gets until they complete, and others whose end does not
+// The requests that nearfetch knows: those of gets, until they complete, and others whose end does not
 // synchronise.
 //
-// A get that is fetched with all that is missing around it is a leader: gets with requests of what it brings
-// start nothing, and wait. Their requests are generalized ones (MPI-3.1, 12.2), which are complete as soon as
-// the leader is and their bytes have been handed out. The library knows nothing of that. So whoever is about
-// to wait for one makes its leader arrive first: bring().
+// A leader is a get that also fetches what is missing around it. A get of such bytes starts no transfer and
+// waits for the leader. Its request is a generalized one (MPI-3.1, section 12.2). It is complete when the
+// leader is complete and the bytes have been handed out. The library does not know that, so who waits for
+// such a request has to complete the leader first.
 //
-// Another tool may catch the calls that complete requests, and go on to PMPI. So before the end of some
-// request has been seen, there are no leaders, and what requests bring is not kept.
+// Another tool may catch the calls that complete requests, and call PMPI. So until the table has seen a
+// request complete, there are no leaders, and what requests fetch is not kept.
 
 #include <mpi.h>
 
 #include <atomic>
 #include <cstdint>
 #include <map>
+#include <memory_resource>
 #include <mutex>
 #include <optional>
 #include <unordered_map>
@@ -31,8 +32,8 @@ struct TrackedRequest {
     Window* window = nullptr;
     int target = MPI_PROC_NULL;  ///< of a get that may be kept
     RequestId id = 0;
-    Moment leads = 0;   ///< a leader: since then
-    Moment awaits = 0;  ///< waits for the leader of that moment
+    Moment leads = 0;   ///< a leader: when it began to lead
+    Moment awaits = 0;  ///< the leader that it waits for
     std::uint64_t waited_ticks = 0;
 
     bool is_get() const noexcept { return target != MPI_PROC_NULL; }
@@ -42,12 +43,13 @@ struct TrackedRequest {
         else if (keep && window != nullptr)
             window->cache().completions().complete_bypassed_request(id);
     }
-    /// No interposed call said when it ended: its buffer may have been reused.
+    /// No interposed call has seen its end, so its buffer may have been reused.
     void abandon() const noexcept {
         if (is_get()) window->cache().completions().abandon_request(target, id);
     }
 };
 
+/// The requests by their handle.
 class RequestTable {
   public:
     static RequestTable& instance() {
@@ -55,7 +57,7 @@ class RequestTable {
         return *table;
     }
 
-    /// Whether the calls that complete requests come by here.
+    /// Whether the calls that complete requests are seen.
     static bool sees_completions() noexcept { return sees_completions_.load(std::memory_order_relaxed); }
     static void see_completions(bool sees) noexcept {
         sees_completions_.store(sees, std::memory_order_relaxed);
@@ -65,52 +67,120 @@ class RequestTable {
     /// Whether none waits for a leader.
     static bool none_waits() noexcept { return waiting_count_.load(std::memory_order_relaxed) == 0; }
 
-    /// \throws std::bad_alloc, and it is not there
-    void add(MPI_Request request, const TrackedRequest& tracked);
-    /// What is known of a request; id 0: nothing.
-    TrackedRequest find(MPI_Request request) noexcept;
-    /// Forgets a request, unless its handle already stands for a younger one.
-    std::optional<TrackedRequest> remove(MPI_Request request, RequestId id);
-    /// It is known to be complete, but still has its handle. \return what it was until now
-    std::optional<TrackedRequest> silence(MPI_Request request, RequestId id);
-    /// It was waited for so long, and is not complete.
-    void waited(MPI_Request request, std::uint64_t ticks);
-    void remove_all(const Window& window);
+    /// \throws std::bad_alloc, and then the request is not in the table
+    void add(MPI_Request request, const TrackedRequest& tracked) {
+        // The library has given the handle again, so the end of the older request was not seen.
+        if (const auto older = none() ? std::nullopt : remove(request, find(request).id);
+            older && older->is_get()) {
+            see_completions(false);
+            older->abandon();
+        }
+        const Guard guard = lock();
+        try {
+            requests_[request] = tracked;
+            if (tracked.leads != 0) leaders_.insert_or_assign({tracked.window, tracked.leads}, request);
+            if (tracked.awaits != 0) waiting_.insert_or_assign(tracked.id, request);
+        } catch (...) {
+            unlink(tracked);
+            requests_.erase(request);
+            throw;
+        }
+        count();
+    }
 
-    /// The leader that a request waits for, or MPI_REQUEST_NULL where it does not.
-    MPI_Request leader_of(MPI_Request request) noexcept;
-    /// What it waits for has arrived. \return its handle
-    MPI_Request arrived(RequestId waiting);
+    /// What is known of a request; id 0: nothing.
+    TrackedRequest find(MPI_Request request) noexcept {
+        const Guard guard = lock();
+        const TrackedRequest* const found = lookup(request);
+        return found == nullptr ? TrackedRequest{} : *found;
+    }
+
+    /// Removes a request, unless its handle already belongs to a later one.
+    std::optional<TrackedRequest> remove(MPI_Request request, RequestId id) {
+        const Guard guard = lock();
+        const TrackedRequest* const found = lookup(request);
+        if (found == nullptr || found->id != id) return {};
+        const TrackedRequest tracked = *found;
+        requests_.erase(request);
+        unlink(tracked);
+        count();
+        return tracked;
+    }
+    void remove_all(const Window& window) {
+        const Guard guard = lock();
+        std::erase_if(requests_, [&](const auto& entry) {
+            if (entry.second.window != &window) return false;
+            unlink(entry.second);
+            return true;
+        });
+        count();
+    }
+
+    /// The request is complete, but still has its handle. \return what was known of it
+    std::optional<TrackedRequest> mark_complete(MPI_Request request) {
+        const Guard guard = lock();
+        TrackedRequest* const found = lookup(request);
+        if (found == nullptr) return {};
+        const TrackedRequest tracked = *found;
+        unlink(tracked);
+        *found = {.window = tracked.window, .id = tracked.id};
+        count();
+        return tracked;
+    }
+
+    /// The program has waited so long for the request, which is not complete.
+    void add_wait(MPI_Request request, std::uint64_t ticks) {
+        const Guard guard = lock();
+        if (TrackedRequest* const found = lookup(request)) found->waited_ticks += ticks;
+    }
+
+    /// The leader that a request waits for, or MPI_REQUEST_NULL.
+    MPI_Request leader_of(MPI_Request request) noexcept {
+        const Guard guard = lock();
+        const TrackedRequest* const found = lookup(request);
+        if (found == nullptr || found->awaits == 0) return MPI_REQUEST_NULL;
+        const auto leader = leaders_.find({found->window, found->awaits});
+        return leader == leaders_.end() ? MPI_REQUEST_NULL : leader->second;
+    }
+
+    /// The bytes have arrived for the request that waits. \return its handle
+    MPI_Request arrived(RequestId waiting) {
+        const Guard guard = lock();
+        const auto found = waiting_.find(waiting);
+        if (found == waiting_.end()) return MPI_REQUEST_NULL;
+        const MPI_Request request = found->second;
+        waiting_.erase(found);
+        if (TrackedRequest* const tracked = lookup(request)) tracked->awaits = 0;
+        count();
+        return request;
+    }
 
   private:
-    using Leader = std::pair<const Window*, Moment>;
     using Guard = std::unique_lock<std::mutex>;
     Guard lock() noexcept { return interposer.process.acquires.are_one_by_one() ? Guard() : Guard(mutex_); }
-    void unlink(const TrackedRequest& tracked) noexcept;
-    void count() noexcept;
 
-    TrackedRequest* lookup(MPI_Request request) noexcept;
-    void erase(MPI_Request request) noexcept;
+    TrackedRequest* lookup(MPI_Request request) noexcept {
+        const auto found = requests_.find(request);
+        return found == requests_.end() ? nullptr : &found->second;
+    }
+    /// Nobody finds it any more by what it leads or awaits.
+    void unlink(const TrackedRequest& tracked) noexcept {
+        if (tracked.leads != 0) leaders_.erase({tracked.window, tracked.leads});
+        if (tracked.awaits != 0) waiting_.erase(tracked.id);
+    }
+    void count() noexcept {
+        count_.store(requests_.size(), std::memory_order_relaxed);
+        waiting_count_.store(waiting_.size(), std::memory_order_relaxed);
+    }
 
     std::mutex mutex_;
-    // A program that waits for each has one at a time: it needs no memory of its own.
-    MPI_Request first_request_ = MPI_REQUEST_NULL;
-    TrackedRequest first_;
-    std::unordered_map<MPI_Request, TrackedRequest> others_;
-    std::map<Leader, MPI_Request> leaders_;
-    std::unordered_map<RequestId, MPI_Request> waiting_;
-    static constinit std::atomic<std::size_t> count_;
-    static constinit std::atomic<std::size_t> waiting_count_;
-    static constinit std::atomic<bool> sees_completions_;
+    std::pmr::unsynchronized_pool_resource memory_;  ///< gives the memory of old requests to new ones
+    std::pmr::unordered_map<MPI_Request, TrackedRequest> requests_{&memory_};
+    std::pmr::map<std::pair<const Window*, Moment>, MPI_Request> leaders_{&memory_};
+    std::pmr::unordered_map<RequestId, MPI_Request> waiting_{&memory_};
+    static inline constinit std::atomic<std::size_t> count_{0};
+    static inline constinit std::atomic<std::size_t> waiting_count_{0};
+    static inline constinit std::atomic<bool> sees_completions_{false};
 };
-
-enum class WaitMode : bool { poll, wait };
-
-/// Hands out what the leaders of these requests have brought; in mode `wait`, of all of them.
-void bring_slowly(int count, const MPI_Request* requests, WaitMode mode);
-inline void bring(int count, const MPI_Request* requests, WaitMode mode) {
-    if (!RequestTable::none_waits() && requests != nullptr) [[unlikely]]
-        bring_slowly(count, requests, mode);
-}
 
 }  // namespace nearfetch
