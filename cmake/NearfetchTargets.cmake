@@ -206,13 +206,12 @@ function(_nearfetch_preprocessing family result)
         PARENT_SCOPE)
 endfunction()
 
-# One interposer of a family, in the calling function's terms: from its SOURCES, the wrappers in `source` and the
-# version script `exports`.
-macro(_nearfetch_add_interposer target family source exports)
+# One interposer of a family, in the calling function's terms: from its SOURCES and the wrappers in `source`.
+macro(_nearfetch_add_interposer target family source)
     _nearfetch_add_preload(${target} ${family} ${arg_SOURCES} ${source})
     _nearfetch_use(${target} PRIVATE ${family} ${arg_USES})
     target_link_libraries(${target} PRIVATE ${CMAKE_DL_LIBS})
-    _nearfetch_export(${target} ${exports})
+    _nearfetch_export(${target} ${CMAKE_CURRENT_SOURCE_DIR}/exports.map)
     _nearfetch_need_no_libstdcxx(${target} UNWINDS)
     # A call that passes is felt by each jump on its way. So where the interposer brings libmpi along, the library's
     # calls are looked up when it is loaded; where it takes libmpi from the program, that may be loaded later.
@@ -231,7 +230,7 @@ endmacro()
 # The library for LD_PRELOAD or linking: target nearfetch_mpi_<family> (all of them: `interposers`), file
 # <build>/lib/libnearfetch_mpi_<family>.so, compiled with NEARFETCH_MPI_<FAMILY>=1 and
 # NEARFETCH_MPI_FAMILY="<family>". GENERATOR makes from CALLS, the table of the MPI calls, and from the family's mpi.h
-# one more source and the version script that lists all exports.
+# one more source. The library exports what is marked as visible and listed in exports.map beside the caller.
 #
 # The target nearfetch_mpi_<family>_fault_injection, compiled with NEARFETCH_FAULT_INJECTION=1, is for tests only: file
 # <build>/tests/libnearfetch_mpi_<family>_fault_injection.so.
@@ -243,20 +242,19 @@ function(nearfetch_interposer)
     foreach(family IN LISTS NEARFETCH_MPI_FAMILIES)
         set(target nearfetch_mpi_${family})
         set(source ${CMAKE_CURRENT_BINARY_DIR}/calls_${family}.cpp)
-        set(exports ${CMAKE_CURRENT_BINARY_DIR}/exports_${family}.map)
         _nearfetch_preprocessing(${family} preprocessing)
         add_custom_command(
-            OUTPUT ${source} ${exports}
+            OUTPUT ${source}
             COMMAND ${NEARFETCH_PYTHON} ${arg_GENERATOR} --table ${arg_CALLS} --family ${family} --source ${source}
-                    --exports ${exports} -- ${preprocessing}
+                    -- ${preprocessing}
             DEPENDS ${arg_CALLS} ${arg_GENERATOR}
             VERBATIM)
-        add_custom_target(${target}_calls DEPENDS ${source} ${exports})
-        _nearfetch_add_interposer(${target} ${family} ${source} ${exports})
+        add_custom_target(${target}_calls DEPENDS ${source})
+        _nearfetch_add_interposer(${target} ${family} ${source})
         add_dependencies(${target} ${target}_calls)
         add_dependencies(interposers ${target})
         set_target_properties(${target} PROPERTIES EXPORT_NAME mpi_${family})
-        _nearfetch_add_interposer(${target}_fault_injection ${family} ${source} ${exports})
+        _nearfetch_add_interposer(${target}_fault_injection ${family} ${source})
         add_dependencies(${target}_fault_injection ${target}_calls)
         target_compile_definitions(${target}_fault_injection PRIVATE NEARFETCH_FAULT_INJECTION=1)
         set_target_properties(${target}_fault_injection PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests

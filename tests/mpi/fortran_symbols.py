@@ -38,7 +38,7 @@ def main() -> int:
     options = parser.parse_args()
     ours = set(defined(options.library).values())
     table = calls.read_table(SOURCE / "calls.txt")
-    needed = {name.lower(): name for name, kind in table.kinds.items() if kind in ("returns", "flag", "own")}
+    needed = {name.lower(): name for name, kind in table.items() if kind in ("returns", "flag", "own")}
     wrapped, forwarded, past, without = set(), set(), set(), 0
     for library in fortran_libraries(options.program):
         code = Code(library)

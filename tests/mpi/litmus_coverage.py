@@ -62,7 +62,7 @@ def main() -> int:
 def acquiring(declared: dict[str, calls.Prototype]) -> set[str]:
     """The calls of this MPI whose wrapper acquires, without "MPI_". Large counts go with their call."""
     by_hand = set(re.findall(r'"MPI_(\w+)"', "".join(path.read_text() for path in SOURCE.glob("*.cpp"))))
-    kinds = calls.read_table(SOURCE / "calls.txt").kinds
+    kinds = calls.read_table(SOURCE / "calls.txt")
     return {
         name
         for name, kind in kinds.items()
