@@ -41,13 +41,14 @@ void require(bool holds) {
 
 /// Appends a block, or joins it to the last one. \return false as repeat() does
 bool append(Blocks& out, Wide offset, Wide size, std::uint64_t limit) {
-    if (!fits(offset) || !fits(offset + size)) return false;
-    if (!out.empty() && out.back().offset + Wide{out.back().size} == offset) {
-        out.back().size += static_cast<std::uint64_t>(size);
+    if (offset < INT64_MIN || offset + size > INT64_MAX) return false;
+    const LayoutRun run{static_cast<std::int64_t>(offset), static_cast<std::uint64_t>(size)};
+    if (!out.empty() && out.back().offset + static_cast<std::int64_t>(out.back().size) == run.offset) {
+        out.back().size += run.size;
         return true;
     }
     if (out.size() >= limit) return false;
-    out.push_back({static_cast<std::int64_t>(offset), static_cast<std::uint64_t>(size)});
+    out.push_back(run);
     return true;
 }
 
@@ -58,9 +59,9 @@ bool repeat(const Blocks& pattern, Wide start, Wide count, Wide stride, std::uin
     if (!fits(start) || !fits(stride) || count < 0) return false;
     if (pattern.size() == 1 && stride == pattern[0].size && count > 0)
         return append(out, start + pattern[0].offset, pattern[0].size * count, limit);
-    for (Wide i = 0; i < count && !pattern.empty(); ++i)
+    for (Wide i = 0; i < count && !pattern.empty(); ++i, start += stride)
         for (const LayoutRun& block : pattern)
-            if (!append(out, start + stride * i + block.offset, block.size, limit)) return false;
+            if (!append(out, start + block.offset, block.size, limit)) return false;
     return true;
 }
 
