@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mpi/interposer.hpp"
 
+#include "mpi/requests/request_table.hpp"
 #include "mpi/window_table.hpp"
 
 namespace nearfetch {
@@ -9,6 +10,11 @@ constinit Interposer interposer;
 
 WindowTable& Interposer::windows() {
     static WindowTable* const table = new WindowTable;
+    return *table;
+}
+
+RequestTable& Interposer::requests() {
+    static RequestTable* const table = new RequestTable;
     return *table;
 }
 

@@ -7,15 +7,26 @@
 #include <mpi.h>
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 #include "mpi/mru_lookups.hpp"
 #include "mpi/passthrough.hpp"
+#include "mpi/report/world.hpp"
 #include "rma/process_state.hpp"
 
 namespace nearfetch {
 
+class RequestTable;
 class WindowTable;
+
+/// Of the requests that are in the table: what calls ask that find none of theirs there.
+struct RequestsUnderWay {
+    std::atomic<std::size_t> tracked{0};
+    std::atomic<std::size_t> waiting{0};  ///< for a leader
+    /// The calls that complete requests come by here.
+    std::atomic<bool> completions_are_seen{false};
+};
 
 struct Interposer {
     ProcessState process;  ///< what its windows share
@@ -29,7 +40,13 @@ struct Interposer {
     /// Changes whenever a window comes or goes.
     std::atomic<std::uint64_t> window_generation{1};
 
+    RequestsUnderWay requests_under_way;
+    World world;
+
+    // Made when they are asked for first.
     WindowTable& windows();
+    RequestTable& requests();
+
     bool has_overlapping_windows() const noexcept {
         return overlapping_windows.load(std::memory_order_relaxed) != 0;
     }

@@ -44,7 +44,7 @@ bool WindowTable::has_world() noexcept {
 void WindowTable::start() {
     interposer.look_for_threads();
     if (started_) return;
-    world.look();
+    interposer.world.look();
     settings_ = settings_of_environment();
     const Settings& settings = settings_;
     report_.configure(settings);
@@ -109,7 +109,7 @@ int WindowTable::attach(MPI_Win win, MPI_Comm comm, Exposed exposed, const Setti
                     this_node(),
                     overlaps_another(exposed) ? 1u : 0u,
                     exposed.declared ? 1u : 0u,
-                    world.number()};
+                    interposer.world.number()};
     std::vector<Told> all(static_cast<std::size_t>(ranks));
     const int status = PMPI_Allgather(&mine, words, MPI_UINT64_T, all.data(), words, MPI_UINT64_T, comm);
     if (status != MPI_SUCCESS) return status;
@@ -125,7 +125,7 @@ int WindowTable::attach(MPI_Win win, MPI_Comm comm, Exposed exposed, const Setti
                           .is_on_this_node = told.node == mine.node});
         exposed.overlapping |= told.overlaps != 0;
     }
-    if (report_.wanted()) world.meet(comm, worlds);
+    if (report_.wanted()) interposer.world.meet(comm, worlds);
     if (std::ranges::all_of(units, [&](std::uint64_t unit) { return unit == units.front(); }))
         units.resize(1);
     auto window = std::make_unique<Window>(win, ranks, self, std::move(units), settings, interposer.threaded);

@@ -6,8 +6,8 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "mpi/interposer.hpp"
 #include "mpi/report/stats_file.hpp"
-#include "mpi/report/world.hpp"
 
 namespace nearfetch {
 
@@ -91,7 +91,8 @@ void Report::write() noexcept {
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
     try {
         if (!stats_dir_.empty())
-            write_stats_file({stats_dir_, job_, world.name(), rank, world.spawned()}, json(rank));
+            write_stats_file({stats_dir_, job_, interposer.world.name(), rank, interposer.world.spawned()},
+                             json(rank));
         // The other ranks have their files.
         if (summary_ && rank == 0) std::fputs(summary().c_str(), stderr);
     } catch (const std::exception& error) {
@@ -105,8 +106,8 @@ void Report::write() noexcept {
 
 std::string Report::json(int rank) const {
     using Json = nlohmann::ordered_json;
-    Json document{{"job", job_},  {"world", world.name()},       {"spawned", world.spawned()},
-                  {"rank", rank}, {"mpi", NEARFETCH_MPI_FAMILY}, {"windows", Json::array()}};
+    Json document{{"job", job_},  {"world", interposer.world.name()}, {"spawned", interposer.world.spawned()},
+                  {"rank", rank}, {"mpi", NEARFETCH_MPI_FAMILY},      {"windows", Json::array()}};
     for (const Record& record : records_) {
         Json window{{"name", record.name},
                     {"mode", record.mode},
@@ -128,7 +129,8 @@ std::string Report::json(int rank) const {
 
 /// One screen: the windows that were used.
 std::string Report::summary() const {
-    std::string text = "nearfetch: summary of rank 0" + (world.spawned() ? " of world " + world.name() : "") +
+    std::string text = "nearfetch: summary of rank 0" +
+                       (interposer.world.spawned() ? " of world " + interposer.world.name() : "") +
                        "\n  window                mode               gets";
     for (const Share& share : shares)
         text += std::string("  ") + share.title;

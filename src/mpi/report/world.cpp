@@ -14,8 +14,6 @@
 
 namespace nearfetch {
 
-constinit World world;
-
 void World::look() noexcept {
     if (number() != 0) return;
     std::uint64_t drawn = 0;

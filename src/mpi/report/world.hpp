@@ -36,7 +36,4 @@ class World {
     bool spawned_ = false;
 };
 
-/// The process's.
-extern constinit World world __attribute__((visibility("hidden")));
-
 }  // namespace nearfetch

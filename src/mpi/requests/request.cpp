@@ -45,7 +45,7 @@ class AwaitedRequests {
                 if (!RequestTable::sees_completions()) RequestTable::see_completions(true);
                 continue;
             }
-            const RequestId id = none_tracked ? 0 : RequestTable::instance().find(requests[i]).id;
+            const RequestId id = none_tracked ? 0 : interposer.requests().find(requests[i]).id;
             if (id != 0)
                 tracked_.push_back({i, requests[i], id});
             else
@@ -62,8 +62,8 @@ class AwaitedRequests {
         const std::uint64_t share = others_ == 0 ? ticks / tracked_.size() : 0;
         for (const Tracked& one : tracked_) {
             if (requests[one.index] != MPI_REQUEST_NULL)
-                RequestTable::instance().add_wait(one.request, share);
-            else if (const auto tracked = RequestTable::instance().remove(one.request, one.id))
+                interposer.requests().add_wait(one.request, share);
+            else if (const auto tracked = interposer.requests().remove(one.request, one.id))
                 tracked->complete(true, share);
         }
         RequestTable::see_completions(true);
@@ -84,7 +84,7 @@ enum class WaitMode : bool { poll, wait };
 /// Hands out what the leaders of these requests have fetched. In mode `wait` it waits for all of them.
 void complete_leaders(int count, const MPI_Request* requests, WaitMode mode) {
     if (RequestTable::none_waits() || requests == nullptr) return;
-    RequestTable& table = RequestTable::instance();
+    RequestTable& table = interposer.requests();
     MPI_Request last = MPI_REQUEST_NULL;  // often many in a row wait for the same leader
     for (int i = 0; i < count; ++i) {
         const MPI_Request leader = table.leader_of(requests[i]);
@@ -134,8 +134,7 @@ int complete_requests(const char* name, int count, MPI_Request* requests, const 
 /// \return whether that may synchronise
 bool note_complete(MPI_Request request) noexcept {
     if (is_complete(request)) return false;
-    const auto tracked =
-        RequestTable::none() ? std::nullopt : RequestTable::instance().mark_complete(request);
+    const auto tracked = RequestTable::none() ? std::nullopt : interposer.requests().mark_complete(request);
     if (tracked) tracked->complete(true);
     return !tracked;
 }
@@ -189,7 +188,7 @@ int completed_request(const Window& window, MPI_Request* request) {
 void track_request(MPI_Request& request, Window& window, int target, RequestId id, Moment leads) {
     const TrackedRequest tracked{.window = &window, .target = target, .id = id, .leads = leads};
     try {
-        RequestTable::instance().add(request, tracked);
+        interposer.requests().add(request, tracked);
         // A flush may complete it after the program has reused its buffer.
         if (!RequestTable::sees_completions()) tracked.abandon();
     } catch (const std::bad_alloc&) {
@@ -204,7 +203,7 @@ void track_silent_request(MPI_Request request, Window& window, RequestId id) try
     if (complete_at_once(window, request))
         window.cache().completions().complete_bypassed_request(id);
     else
-        RequestTable::instance().add(request, {.window = &window, .id = id});
+        interposer.requests().add(request, {.window = &window, .id = id});
 } catch (const std::bad_alloc&) {
     // Its end is an acquire.
 }
@@ -226,8 +225,8 @@ int start_waiting_request(Window& window, int target, RequestId id, Moment leade
     const int status = PMPI_Grequest_start(query, free, cancel, nullptr, request);
     if (status != MPI_SUCCESS) return status;
     try {
-        RequestTable::instance().add(*request,
-                                     {.window = &window, .target = target, .id = id, .awaits = leader});
+        interposer.requests().add(*request,
+                                  {.window = &window, .target = target, .id = id, .awaits = leader});
         return MPI_SUCCESS;
     } catch (const std::bad_alloc&) {
         PMPI_Grequest_complete(*request);
@@ -237,11 +236,11 @@ int start_waiting_request(Window& window, int target, RequestId id, Moment leade
 }
 
 void request_arrived(RequestId id) noexcept {
-    const MPI_Request request = RequestTable::instance().arrived(id);
+    const MPI_Request request = interposer.requests().arrived(id);
     if (request != MPI_REQUEST_NULL) PMPI_Grequest_complete(request);
 }
 
-void forget_requests(const Window& window) noexcept { RequestTable::instance().remove_all(window); }
+void forget_requests(const Window& window) noexcept { interposer.requests().remove_all(window); }
 
 }  // namespace nearfetch
 
@@ -298,11 +297,11 @@ int MPI_Waitsome(int count, MPI_Request requests[], int* done, int indices[], MP
 int MPI_Request_free(MPI_Request* request) {
     if (RequestTable::none()) return PMPI_Request_free(request);
     const MPI_Request handle = *request;
-    const TrackedRequest tracked = RequestTable::instance().find(handle);
+    const TrackedRequest tracked = interposer.requests().find(handle);
     // A leader needs its handle, and a request that waits needs somebody who completes it.
     if (tracked.leads != 0 || tracked.awaits != 0) return MPI_Wait(request, MPI_STATUS_IGNORE);
     // From here on only a flush completes it. After the library's call the handle may be another's.
-    if (tracked.id != 0 && RequestTable::instance().remove(handle, tracked.id)) tracked.complete(false);
+    if (tracked.id != 0 && interposer.requests().remove(handle, tracked.id)) tracked.complete(false);
     return PMPI_Request_free(request);
 }
 

@@ -52,20 +52,21 @@ struct TrackedRequest {
 /// The requests by their handle.
 class RequestTable {
   public:
-    static RequestTable& instance() {
-        static RequestTable* const table = new RequestTable;
-        return *table;
-    }
-
     /// Whether the calls that complete requests are seen.
-    static bool sees_completions() noexcept { return sees_completions_.load(std::memory_order_relaxed); }
+    static bool sees_completions() noexcept {
+        return interposer.requests_under_way.completions_are_seen.load(std::memory_order_relaxed);
+    }
     static void see_completions(bool sees) noexcept {
-        sees_completions_.store(sees, std::memory_order_relaxed);
+        interposer.requests_under_way.completions_are_seen.store(sees, std::memory_order_relaxed);
     }
 
-    static bool none() noexcept { return count_.load(std::memory_order_relaxed) == 0; }
+    static bool none() noexcept {
+        return interposer.requests_under_way.tracked.load(std::memory_order_relaxed) == 0;
+    }
     /// Whether none waits for a leader.
-    static bool none_waits() noexcept { return waiting_count_.load(std::memory_order_relaxed) == 0; }
+    static bool none_waits() noexcept {
+        return interposer.requests_under_way.waiting.load(std::memory_order_relaxed) == 0;
+    }
 
     /// \throws std::bad_alloc, and then the request is not in the table
     void add(MPI_Request request, const TrackedRequest& tracked) {
@@ -169,8 +170,8 @@ class RequestTable {
         if (tracked.awaits != 0) waiting_.erase(tracked.id);
     }
     void count() noexcept {
-        count_.store(requests_.size(), std::memory_order_relaxed);
-        waiting_count_.store(waiting_.size(), std::memory_order_relaxed);
+        interposer.requests_under_way.tracked.store(requests_.size(), std::memory_order_relaxed);
+        interposer.requests_under_way.waiting.store(waiting_.size(), std::memory_order_relaxed);
     }
 
     std::mutex mutex_;
@@ -178,9 +179,6 @@ class RequestTable {
     std::pmr::unordered_map<MPI_Request, TrackedRequest> requests_{&memory_};
     std::pmr::map<std::pair<const Window*, Moment>, MPI_Request> leaders_{&memory_};
     std::pmr::unordered_map<RequestId, MPI_Request> waiting_{&memory_};
-    static inline constinit std::atomic<std::size_t> count_{0};
-    static inline constinit std::atomic<std::size_t> waiting_count_{0};
-    static inline constinit std::atomic<bool> sees_completions_{false};
 };
 
 }  // namespace nearfetch

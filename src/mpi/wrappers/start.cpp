@@ -5,15 +5,15 @@
 
 #include <mpi.h>
 
+#include "mpi/interposer.hpp"
 #include "mpi/mpi_library.hpp"
-#include "mpi/report/world.hpp"
 
 namespace nearfetch {
 
 namespace {
 
 int begun(int status) noexcept {
-    if (status == MPI_SUCCESS) world.look();
+    if (status == MPI_SUCCESS) interposer.world.look();
     return status;
 }
 
