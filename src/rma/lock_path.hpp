@@ -11,8 +11,8 @@ namespace nearfetch {
 
 class LockPath {
   public:
-    LockPath(WindowState& state, CompletionPath& completions, Progress& progress) noexcept
-        : s_(state), completions_(completions), progress_(progress) {}
+    LockPath(WindowState& state, BypassControl& bypass, Progress& progress) noexcept
+        : s_(state), completions_(state, bypass, progress), progress_(progress) {}
 
     /// Opens and closes epochs. \param change is called with the EpochTracker
     template <class Change>
@@ -45,7 +45,7 @@ class LockPath {
 
   private:
     WindowState& s_;
-    CompletionPath& completions_;
+    CompletionPath completions_;
     Progress& progress_;
 };
 

@@ -42,9 +42,10 @@ class WindowCache {
     WindowCache(const Settings& settings, Rank ranks, Rank self, bool threaded, ProcessState& process,
                 WindowTransfers& transfers, WindowListener& listener);
 
-    GetPath& gets() noexcept { return gets_; }
+    // These two are made for each call, so that their fast paths find the state without a pointer to it.
+    GetPath gets() noexcept { return {state_, bypass_, updates_, fills_}; }
+    CompletionPath completions() noexcept { return {state_, bypass_, progress_}; }
     UpdatePath& updates() noexcept { return updates_; }
-    CompletionPath& completions() noexcept { return completions_; }
     LockPath& locks() noexcept { return locks_; }
     BypassControl& bypass() noexcept { return bypass_; }
     Progress& progress() noexcept { return progress_; }
@@ -77,9 +78,7 @@ class WindowCache {
     ReadAhead read_ahead_{state_};
     UpdatePath updates_{state_, bypass_};
     FillPath fills_{state_, bypass_, read_ahead_};
-    GetPath gets_{state_, bypass_, updates_, fills_};
-    CompletionPath completions_{state_, bypass_, progress_};
-    LockPath locks_{state_, completions_, progress_};
+    LockPath locks_{state_, bypass_, progress_};
 };
 
 }  // namespace nearfetch
