@@ -76,7 +76,7 @@ void CompletionPath::library_completed(bool gets) noexcept {
         return;
     }
     s_.freshness.completed();
-    s_.progress.entered();
+    s_.progress_timer.entered();
 }
 
 void CompletionPath::complete_locked(Rank target, Moment since, FlushKind kind, int status,
@@ -135,7 +135,7 @@ void CompletionPath::complete_all_bypassed(FlushKind kind, int status) noexcept 
     for (const Rank target : s_.operations.targets())
         complete_bypassed(target, kind, status);
     s_.freshness.completed();
-    if (!s_.progress.step_unless_due()) [[unlikely]]
+    if (!s_.progress_timer.step_unless_due()) [[unlikely]]
         progress_.lived_on_hits();
 }
 

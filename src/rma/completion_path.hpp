@@ -103,7 +103,8 @@ inline Served CompletionPath::try_flush(Rank target, FlushKind kind) noexcept {
             return Served::bypass;
         }
     }
-    if (!s_.epochs.may_flush(target) || !operations.idle(kind) || !s_.progress.step_unless_due()) [[unlikely]]
+    if (!s_.epochs.may_flush(target) || !operations.idle(kind) || !s_.progress_timer.step_unless_due())
+        [[unlikely]]
         return Served::miss;
     ++s_.counters.flushes;
     ++s_.counters.flushes_elided;

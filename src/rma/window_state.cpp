@@ -24,7 +24,7 @@ WindowState::WindowState(const Settings& window_settings, Rank rank_count, Rank 
       operations(rank_count, epochs, process.acquires),
       fetches(rank_count, cache, window_listener),
       origins(rank_count, is_threaded, fetches, process.origins),
-      progress(window_settings.progress_interval_us, window_settings.idle_progress_interval_us),
+      progress_timer(window_settings.progress_interval_us, window_settings.idle_progress_interval_us),
       settings(window_settings),
       transfers(window_transfers),
       listener(window_listener) {}

@@ -89,7 +89,7 @@ struct WindowState {
     OverlappingOrigins origins;
     std::unique_ptr<WriteCombiner> combiner;  ///< null until a put is combined
     HitValidator validator;
-    ProgressTimer progress;
+    ProgressTimer progress_timer;
     Doorkeeper doorkeeper;  ///< ranges, and (by their complement) blocks, that were asked for once
     RangeCacheCounters counters{};
     Settings settings;
