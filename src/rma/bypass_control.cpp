@@ -5,12 +5,6 @@
 
 namespace nearfetch {
 
-namespace {
-
-constexpr ByteRun everything{0, ~std::uint64_t{0}, nullptr};
-
-}  // namespace
-
 BypassControl::BypassControl(WindowState& state) : s_(state) {
     s_.at(s_.self).breaker.hold(CircuitBreaker::State::open);
     hold_breakers();
@@ -67,7 +61,7 @@ void BypassControl::resume(Rank target) noexcept {
     // What was bypassed of late may be outstanding.
     const Bypassed kinds = s_.operations.take_bypassed(target);
     if (has(kinds, Bypassed::gets)) s_.operations.start_get(target);
-    if (has(kinds, Bypassed::updates)) s_.update_started(target, {&everything, 1});
+    if (has(kinds, Bypassed::updates)) s_.update_started(target, {&whole_target, 1});
     if (has(kinds, Bypassed::fetches)) s_.operations.start_fetch(target);
     update_route(target);
 }

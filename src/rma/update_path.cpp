@@ -15,8 +15,6 @@ namespace {
 /// With fewer runs than this, a message for each is quicker than making a datatype of them.
 constexpr std::size_t fewest_together = 16;
 
-constexpr ByteRun everything{0, ~std::uint64_t{0}, nullptr};
-
 }  // namespace
 
 /// Whether a target's puts are combined, if they can be.
@@ -215,7 +213,7 @@ void UpdatePath::update_started(Rank target, std::span<const ByteRun> runs, bool
     const Guard guard = s_.lock();
     if (bypass_.bypass(target, fetches ? Bypassed::updates | Bypassed::fetches : Bypassed::updates)) return;
     ++s_.counters.puts;
-    if (runs.empty()) runs = {&everything, 1};
+    if (runs.empty()) runs = {&whole_target, 1};
     s_.update_started(target, runs);
     if (fetches) bypass_.fetch_started(target);
     s_.cache.drop(target, runs);

@@ -34,6 +34,9 @@ namespace nearfetch {
 
 using Guard = std::unique_lock<std::mutex>;
 
+/// All bytes of a target, for operations of which it is not known which they mean.
+inline constexpr ByteRun whole_target{0, ~std::uint64_t{0}, nullptr};
+
 struct WindowState {
     WindowState(const Settings& settings, Rank ranks, Rank self, bool threaded, ProcessState& process,
                 WindowTransfers& transfers, WindowListener& listener);
