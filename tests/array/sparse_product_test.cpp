@@ -325,9 +325,9 @@ TEST(SparseProduct, WhatIsGatheredHasAnIndexForEachNonZero) {
         Gather gathered(x, a.local().columns);
         Gather one_less(x, a.local().columns.first(11));
         gathered.update();
-        const auto failure = [&](Vector& sums, const Gather<long>& gathered) {
+        const auto failure = [&](Vector& sums, const Gather<long>& wanted) {
             try {
-                a.add_product(sums, gathered);
+                a.add_product(sums, wanted);
             } catch (const Error& error) {
                 return std::string(error.what());
             }

@@ -123,13 +123,15 @@ class Arguments {
         std::vector<MPI_Aint> addresses(made.addresses);
         std::vector<MPI_Count> counts(made.counts);
         numbers_.reserve(integers.size() + addresses.size() + counts.size());
-        const LargeCalls* const large = LargeCalls::find();
-        require(MPI_SUCCESS ==
-                (large != nullptr
-                     ? large->contents(type, made.integers, made.addresses, made.counts, made.types,
-                                       integers.data(), addresses.data(), counts.data(), types_.data())
-                     : PMPI_Type_get_contents(type, integers.size(), addresses.size(), types_.size(),
-                                              integers.data(), addresses.data(), types_.data())));
+        int status = MPI_SUCCESS;
+        if (const LargeCalls* const large = LargeCalls::find())
+            status = large->contents(type, made.integers, made.addresses, made.counts, made.types,
+                                     integers.data(), addresses.data(), counts.data(), types_.data());
+        else
+            status = PMPI_Type_get_contents(type, static_cast<int>(made.integers),
+                                            static_cast<int>(made.addresses), static_cast<int>(made.types),
+                                            integers.data(), addresses.data(), types_.data());
+        require(status == MPI_SUCCESS);
         numbers_.insert(numbers_.end(), integers.begin(), integers.end());
         numbers_.insert(numbers_.end(), addresses.begin(), addresses.end());
         numbers_.insert(numbers_.end(), counts.begin(), counts.end());
