@@ -4,6 +4,7 @@
 #include <mpi.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <string>
 #include <thread>
@@ -56,6 +57,8 @@ int use_window(MPI_Comm comm, int threads) {
 
 /// \return as use_window(), none if the session has no threads
 int use_session(const char* level, int threads) {
+    // MPICH aborts now and then where one rank begins a session while another ends the one before.
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
     MPI_Session session;
     MPI_Group group;
     MPI_Comm comm;
