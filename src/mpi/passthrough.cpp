@@ -35,6 +35,7 @@ void Passthrough::begin() noexcept {
         calls_to_check_ = held_ ? 1 : wait_;
         return;
     }
+    interposer.windows().before_passthrough();
     budget_ = taken_ = std::min(*budget, most_calls_);
     calls_to_check_ = never;
     wait_ = first_wait;

@@ -6,7 +6,8 @@
 // budget is spent, calls are looked up again. The budget is as large as the shortest backoff that is left,
 // and at most passthrough_calls.
 //
-// Which calls these were is not known. So at the end the process acquires, and every target counts as having
+// Which calls these were is not known. So a get that is under way at the beginning is never looked at again,
+// because its buffer may be gone. At the end the process acquires, and every target counts as having
 // operations of all kinds outstanding. Locks, fences and waits are never passed through, so that epochs stay
 // known.
 //

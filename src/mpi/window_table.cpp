@@ -176,6 +176,12 @@ std::optional<std::uint64_t> WindowTable::passthrough_budget() noexcept {
     return windows_.empty() ? std::nullopt : std::optional(least);
 }
 
+void WindowTable::before_passthrough() noexcept {
+    const std::lock_guard guard(mutex_);
+    for (const auto& [win, window] : windows_)
+        window->cache().bypass().before_passthrough();
+}
+
 void WindowTable::after_passthrough(std::uint64_t calls) noexcept {
     const std::lock_guard guard(mutex_);
     for (const auto& [win, window] : windows_)

@@ -188,8 +188,6 @@ std::optional<std::uint64_t> BypassControl::passthrough_budget() const noexcept 
 }
 
 void BypassControl::after_passthrough(std::uint64_t calls) noexcept {
-    // A completion may have been among them, and what it completed may have been a poll.
-    s_.freshness.lose_get();
     for (Rank target = 0; target < s_.ranks; ++target) {
         if (s_.is_off()) {
             // Else nobody would see when an atomic is complete.

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <sys/mman.h>
+
 #include "passthrough.hpp"
 
 namespace passthrough {
@@ -158,10 +160,36 @@ void rows_and_locks(Kind kind) {
     barrier();
 }
 
+/// Gets into memory that is gone when they are complete; the last one in a series of any length. Whoever
+/// looks at a get's buffer after calls that nobody has seen ends here.
+void buffers_that_go(Kind kind) {
+    part("buffers that go");
+    const Window window(8 * slots, 8, kind);
+    {
+        const LockAll lock(window);
+        store_own(window, 1);
+    }
+    const int few = crowded() ? 8 : 1;
+    for (int gets = 1; gets < 200; gets += few) {
+        const LockAll lock(window);
+        for (int i = 0; i < gets; ++i) {
+            void* const page =
+                mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+            CHECK(page != MAP_FAILED);
+            CHECK_MPI(MPI_Get(page, 1, MPI_UINT64_T, right(), i, 1, MPI_UINT64_T, window));
+            CHECK_MPI(MPI_Win_flush(right(), window));
+            CHECK_EQ(*static_cast<std::uint64_t*>(page), pattern(right(), static_cast<std::size_t>(i), 1));
+            munmap(page, 4096);
+        }
+    }
+    barrier();
+}
+
 }  // namespace
 
 void batches() {
     for (const Kind kind : {Kind::allocate, Kind::create}) {
+        buffers_that_go(kind);
         rows_and_flushes(kind);
         changing(kind);
         rows_and_fences(kind);

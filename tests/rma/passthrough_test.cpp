@@ -46,6 +46,26 @@ TEST_F(WindowCacheTest, HeldBreakersHaveNoEnd) {
     EXPECT_EQ(rig.window.bypass().passthrough_budget(), all);
 }
 
+TEST_F(OpenBreakerTest, WhatIsUnderWayWhenItBeginsIsNotLookedAtAgain) {
+    Buffer to(8);
+    const auto get = [&] {
+        rig.get(1, 0, 8, to.data());
+        ASSERT_TRUE(rig.window.completions().gets_under_way());
+    };
+    get();
+    const std::uint64_t acquires = testing::process.acquires.count();
+    rig.window.bypass().before_passthrough();
+    EXPECT_FALSE(rig.window.completions().gets_under_way()) << "its buffer may be gone when it is complete";
+    EXPECT_EQ(testing::process.acquires.count(), acquires);
+    get();
+    rig.flush(1);
+    get();
+    rig.window.bypass().before_passthrough();
+    EXPECT_EQ(testing::process.acquires.count(), acquires + 1)
+        << "that was a poll: nobody sees what it brings";
+    EXPECT_FALSE(rig.window.completions().gets_under_way());
+}
+
 TEST_F(OpenBreakerTest, AfterwardsEverythingCountsAsOutstanding) {
     rig.flush_all();
     rig.window.bypass().after_passthrough(1);

@@ -161,6 +161,7 @@ TEST_P(PassthroughPollsTest, WhatNobodySawMayHaveBeenAPoll) {
     to = {};  // its flush goes unseen, and its memory is gone
     to.shrink_to_fit();
     const std::uint64_t before = testing::process.acquires.count();
+    rig.window.bypass().before_passthrough();
     rig.window.bypass().after_passthrough(1);
     EXPECT_GT(testing::process.acquires.count(), before);
     rig.flush(1);
