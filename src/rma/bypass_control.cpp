@@ -57,6 +57,7 @@ bool BypassControl::may_use_cache(Rank target) noexcept {
 void BypassControl::resume(Rank target) noexcept {
     Target& t = s_.at(target);
     if (t.breaker.is_open() && t.updates_when_opened != s_.counters.puts) s_.cache.acquire(target);
+    s_.freshness.resume(target);
     t.breaker.resume();
     // What was bypassed of late may be outstanding.
     const Bypassed kinds = s_.operations.take_bypassed(target);

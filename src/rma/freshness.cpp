@@ -22,6 +22,11 @@ void Freshness::refresh(Rank target, std::span<const ByteRun> runs, std::uint64_
     cache_.drop(target, runs);
 }
 
+void Freshness::resume(Rank target) noexcept {
+    const RangeGet& last = last_get_.get();
+    if (cache_ && last.target == target) cache_->drop(target, last.offset, last.size);
+}
+
 void Freshness::get_started(const Get& get, Moment issued, const DeliveryProbe& probe) noexcept {
     const ByteRun& first = get.runs.front();
     // Where nobody says when a request has ended, its buffer must not be looked at.

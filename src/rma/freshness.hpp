@@ -87,6 +87,8 @@ class Freshness {
     void lose_request(RequestId request) noexcept {
         if (last_get_.under_way_by(request)) get_over(false);
     }
+    /// The target was bypassed: what is cached of the last get's bytes is older than what it has brought.
+    void resume(Rank target) noexcept;
     /// Something has completed: the same get again is a poll.
     void completed() noexcept { polls_.completed(); }
 

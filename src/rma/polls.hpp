@@ -88,7 +88,7 @@ class LastGet {
     bool is_of(const RangeGet& other) const noexcept {
         return other.target == get_.target && other.offset == get_.offset && other.size == get_.size;
     }
-    Rank target() const noexcept { return get_.target; }
+    const RangeGet& get() const noexcept { return get_; }
     bool under_way() const noexcept { return under_way_; }
     bool under_way(Rank target, std::uint64_t since) const noexcept {
         return under_way_ && target == get_.target && issued_ <= since;

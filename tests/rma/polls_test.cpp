@@ -215,6 +215,22 @@ TEST_P(OffWindowTest, AFlushReleasesOriginsThatMayBeLate) {
 
 INSTANTIATE_TEST_SUITE_P(Threads, OffWindowTest, ::testing::Bool());
 
+TEST_F(WindowCacheTest, WhatWasSeenWhileBypassedIsNewerThanWhatIsCached) {
+    change_setting(&Settings::mode, Mode::acquire);
+    rig.flush_all();
+    fetched(1, flag, 8);
+    fetched(1, 0, 8);
+    EXPECT_TRUE(rig.hits(1, flag, 8, Buffer(8).data()));
+    change_setting(&Settings::bypass, Bypass::always);
+    ++rig.memory[1][flag];
+    for (int i = 0; i < 3; ++i)
+        EXPECT_EQ(fetched(1, flag, 8), bytes(1, flag, 8));
+    const std::uint64_t before = testing::process.acquires.count();
+    change_setting(&Settings::bypass, Bypass::off);
+    EXPECT_EQ(fetched(1, flag, 8), bytes(1, flag, 8));
+    EXPECT_EQ(testing::process.acquires.count(), before) << "a poll that brings what was seen last";
+}
+
 TEST_F(WindowCacheTest, AHeldStateStays) {
     for (const Bypass state : {Bypass::sampling, Bypass::always}) {
         change_setting(&Settings::bypass, state);
