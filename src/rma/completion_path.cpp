@@ -20,20 +20,18 @@ bool CompletionPath::gets_under_way() const noexcept {
 
 Flush CompletionPath::flush(Rank target, FlushKind kind) noexcept {
     const Guard guard = s_.lock();
-    ++s_.counters.flushes;
-    if (s_.is_off() || !s_.epochs.may_flush(target)) return Flush::needed;
+    if (s_.is_off() || !s_.epochs.may_flush(target)) return enter(Flush::needed);
     const TargetOperations& operations = s_.operations.at(target);
     if (operations.idle(kind)) return elide();
     const bool caches_gets = !s_.at(target).breaker.is_open() && operations.gets.outstanding();
-    return caches_gets || s_.in_transit(target) ? Flush::needed : Flush::needed_bypassed;
+    return enter(caches_gets || s_.in_transit(target) ? Flush::needed : Flush::needed_bypassed);
 }
 
 Flush CompletionPath::flush_all(FlushKind kind) noexcept {
     const Guard guard = s_.lock();
-    ++s_.counters.flushes;
-    if (s_.is_off() || !s_.epochs.may_flush_all()) return Flush::needed;
+    if (s_.is_off() || !s_.epochs.may_flush_all()) return enter(Flush::needed);
     const auto is_idle = [&](Rank target) { return s_.operations.at(target).idle(kind); };
-    return std::ranges::all_of(s_.operations.targets(), is_idle) ? elide() : Flush::needed;
+    return std::ranges::all_of(s_.operations.targets(), is_idle) ? elide() : enter(Flush::needed);
 }
 
 /// A flush with nothing to complete.

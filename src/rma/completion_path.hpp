@@ -81,6 +81,10 @@ class CompletionPath {
 
   private:
     Flush elide() noexcept;
+    Flush enter(Flush needed) noexcept {
+        ++s_.counters.flushes;
+        return needed;
+    }
     void library_completed(bool gets) noexcept;
     void complete_locked(Rank target, Moment since, FlushKind kind, int status,
                          std::uint64_t network_ticks) noexcept;
@@ -106,7 +110,6 @@ inline Served CompletionPath::try_flush(Rank target, FlushKind kind) noexcept {
     if (!s_.epochs.may_flush(target) || !operations.idle(kind) || !s_.progress_timer.step_unless_due())
         [[unlikely]]
         return Served::miss;
-    ++s_.counters.flushes;
     ++s_.counters.flushes_elided;
     s_.freshness.completed();
     return Served::hit;

@@ -62,10 +62,9 @@ int FillPath::start(Entry& entry, Guard& guard, const Start& start_call) {
     std::optional<DeliveryMark> mark;
     if (is_here) mark.emplace(run.origin, run.size);
     const std::uint64_t start_ticks = ticks();
-    if (s_.threaded) guard.unlock();
-    const int status = and_then([&] { return start_call(std::span(&run, 1)); },
+    const auto call = [&] { return start_call(std::span(&run, 1)); };
+    const int status = and_then([&] { return without_mutex(guard, call); },
                                 [&](int outcome) {
-                                    if (s_.threaded) guard.lock();
                                     if (outcome != 0) s_.fetches.cancel_fill(entry);
                                 });
     if (status != 0) return status;

@@ -34,7 +34,7 @@ Served GetPath::try_get(const RangeGet& get) noexcept {
     if (s_.is_acquire_mode()) s_.freshness.prepare(target, {&run, 1}, size);
     if (!s_.cache || !s_.epochs.may_access(target) || s_.at(target).breaker.is_open()) return Served::miss;
     // What is in flight to where a hit is copied is not kept.
-    if (s_.origins.may_be_in_use(origin, size)) s_.origins.invalidate_overlapping({&run, 1});
+    s_.origins.invalidate_overlapping({&run, 1});
     const std::byte* const data = s_.cache->find_recent(target, offset, size);
     if (data == nullptr) return try_get_further(get);
     s_.at(target).count_hit(size);
@@ -130,9 +130,7 @@ int GetPath::serve(const Get& get, GetStarter& starter, LookupPlan& plan, Guard&
 }
 
 int GetPath::fetch_uncached(const Get& get, GetStarter& starter, Guard& guard) {
-    if (s_.threaded) guard.unlock();
-    const int status = starter.start_whole();
-    if (s_.threaded) guard.lock();
+    const int status = without_mutex(guard, [&] { return starter.start_whole(); });
     if (status != 0) return status;
     s_.count(AccessType::bypassed, get.size_bytes, get.size_bytes);
     s_.get_started(get.target, 0, 0);
@@ -166,14 +164,14 @@ int GetPath::fetch(const Get& get, GetStarter& starter, LookupPlan& plan, Guard&
     const Stamp stamp = s_.cache->now();
     DeliveryProbe probe;
     if (probes_delivery(get)) probe.begin(plan.gaps().front());
-    if (s_.threaded) {
-        plan.copy_resident();
-        guard.unlock();
-    }
+    if (s_.threaded) plan.copy_resident();
     const std::uint64_t start_ticks = ticks();
-    const int status = whole ? starter.start_whole() : starter.start_runs(plan.gaps());
-    const std::uint64_t started_ticks = ticks();
-    if (s_.threaded) guard.lock();
+    std::uint64_t started_ticks = 0;
+    const int status = without_mutex(guard, [&] {
+        const int outcome = whole ? starter.start_whole() : starter.start_runs(plan.gaps());
+        started_ticks = ticks();
+        return outcome;
+    });
     if (status != 0) return status;
     plan.copy_resident();
 
@@ -281,10 +279,9 @@ void GetPath::check(Rank target, std::uint64_t offset, std::span<const std::byte
         return;
     }
     const ByteRun run{offset, check->found.size(), check->found.data()};
-    if (s_.threaded) guard.unlock();
-    const int started = and_then([&] { return s_.transfers.start_get(target, std::span(&run, 1)); },
+    const auto start = [&] { return s_.transfers.start_get(target, std::span(&run, 1)); };
+    const int started = and_then([&] { return without_mutex(guard, start); },
                                  [&](int status) {
-                                     if (s_.threaded) guard.lock();
                                      if (status != 0) s_.validator.abandon(*check);
                                  });
     if (started != 0) return;

@@ -90,11 +90,13 @@ int UpdatePath::start_alone(Rank target, std::span<const ByteRun> runs, PutStart
     Target& t = s_.at(target);
     const bool timed = is_combinable && is_alone_put_timed(t);
     if (is_combinable && t.put_breaker.is_open() && !t.put_breaker.bypass()) t.put_breaker.resume();
-    if (s_.threaded) guard.unlock();
-    const std::uint64_t begin_ticks = timed ? ticks() : 0;
-    const int status = starter.start();
-    const std::uint64_t put_ticks = timed ? ticks() - begin_ticks : 0;
-    if (s_.threaded) guard.lock();
+    std::uint64_t put_ticks = 0;
+    const int status = without_mutex(guard, [&] {
+        const std::uint64_t begin_ticks = timed ? ticks() : 0;
+        const int outcome = starter.start();
+        if (timed) put_ticks = ticks() - begin_ticks;
+        return outcome;
+    });
     if (status != 0) return status;
     if (timed) t.put_cost.record_alone(put_ticks);
     // What it has overwritten must not arrive after it.
@@ -126,9 +128,7 @@ bool UpdatePath::serve_combined(const Get& get, Guard& guard) {
     }
     const auto overlaps = [&](const ByteRun& run) { return combined.any(get.target, run.range()); };
     if (!std::ranges::any_of(get.runs, overlaps)) return false;
-    if (s_.threaded) guard.unlock();
-    send_combined(get.target);
-    if (s_.threaded) guard.lock();
+    without_mutex(guard, [&] { return send_combined(get.target); });
     return false;
 }
 
@@ -138,10 +138,12 @@ int UpdatePath::make_room(Guard& guard) {
     const Moment since = s_.operations.now();
     const Rank oldest = s_.combiner->oldest_target();
     const bool may_flush = oldest >= 0 && s_.epochs.may_flush(oldest);
-    if (s_.threaded) guard.unlock();
-    const int status = send_combined(all_targets);
-    const int flushed = may_flush ? s_.transfers.flush_local(oldest) : 0;
-    if (s_.threaded) guard.lock();
+    int flushed = 0;
+    const int status = without_mutex(guard, [&] {
+        const int sent = send_combined(all_targets);
+        if (may_flush) flushed = s_.transfers.flush_local(oldest);
+        return sent;
+    });
     if (may_flush && flushed == 0) s_.combiner->completed(oldest, since);
     return status != 0 ? status : flushed;
 }
@@ -195,18 +197,17 @@ int UpdatePath::send(Rank target, std::span<const ByteRun> runs, Guard& guard) {
         }
         return status;
     };
-    if (s_.threaded) guard.unlock();
-    return and_then(start, [&](int status) {
-        if (s_.threaded) guard.lock();
-        s_.combiner->started(s_.operations.now());
-        if (status == has_thrown) begun += each;
-        s_.counters.put_messages += begun / each;
-        if (status != 0) s_.cache.drop(target, runs);
-        const std::span<const ByteRun> left = runs.subspan(std::min(begun, runs.size()));
-        if (!left.empty() && s_.combiner->has_room(left))
-            for (const ByteRun& run : left)
-                s_.combiner->add(target, run);
-    });
+    return and_then([&] { return without_mutex(guard, start); },
+                    [&](int status) {
+                        s_.combiner->started(s_.operations.now());
+                        if (status == has_thrown) begun += each;
+                        s_.counters.put_messages += begun / each;
+                        if (status != 0) s_.cache.drop(target, runs);
+                        const std::span<const ByteRun> left = runs.subspan(std::min(begun, runs.size()));
+                        if (!left.empty() && s_.combiner->has_room(left))
+                            for (const ByteRun& run : left)
+                                s_.combiner->add(target, run);
+                    });
 }
 
 void UpdatePath::update_started(Rank target, std::span<const ByteRun> runs, bool fetches) noexcept {

@@ -74,6 +74,7 @@ std::vector<Decision> WindowCache::decisions() const {
 RangeCacheCounters WindowCache::counters() const {
     const Guard guard = state_.lock();
     RangeCacheCounters sum = state_.counters;
+    sum.flushes += sum.flushes_elided;
     sum.polls += state_.freshness.poll_count();
     if (state_.cache) sum.add(state_.cache->counters());
     for (const Target& t : state_.targets) {

@@ -3,7 +3,7 @@
 
 // The parts of a window, each with a state of its own, that the paths through it share.
 //
-// Threads. If `threaded`, whoever calls a part holds the mutex, and makes no network call meanwhile: such a
+// Threads. If `threaded`, whoever calls a part holds the mutex, but not while the network is called: such a
 // call may block until another thread of this process has made a call of its own.
 
 #include <memory>
@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/finally.hpp"
 #include "base/settings.hpp"
 #include "base/types.hpp"
 #include "cache/counters/range_cache_counters.hpp"
@@ -33,6 +34,16 @@
 namespace nearfetch {
 
 using Guard = std::unique_lock<std::mutex>;
+
+/// Makes a call of the network without the mutex, if it is held.
+template <class Call>
+int without_mutex(Guard& guard, const Call& call) {
+    if (!guard.owns_lock()) return call();
+    guard.unlock();
+    const auto lock_again = [&guard] { guard.lock(); };
+    const Finally finally(lock_again);
+    return call();
+}
 
 /// All bytes of a target, for operations of which it is not known which they mean.
 inline constexpr ByteRun whole_target{0, ~std::uint64_t{0}, nullptr};
@@ -93,8 +104,8 @@ struct WindowState {
     std::unique_ptr<WriteCombiner> combiner;  ///< null until a put is combined
     HitValidator validator;
     ProgressTimer progress_timer;
-    Doorkeeper doorkeeper;  ///< ranges, and (by their complement) blocks, that were asked for once
-    RangeCacheCounters counters{};
+    Doorkeeper doorkeeper;          ///< ranges, and (by their complement) blocks, that were asked for once
+    RangeCacheCounters counters{};  ///< `flushes` are those that were not elided
     Settings settings;
     WindowTransfers& transfers;
     WindowListener& listener;

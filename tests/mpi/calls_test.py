@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares calls.txt with the mpi.h at hand and with the interposer that was built.
+"""Compares calls.txt with the mpi.h in use and with the interposer that was built.
 
 Every MPI_X of the header has to be in the table, so that a new call of a new MPI cannot slip through; and
 every call that the table says is interposed has to be exported. Calls that are told to be in one line of the
