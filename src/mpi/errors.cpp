@@ -34,25 +34,22 @@ void tell_before_abort(MPI_Errhandler handler, const Error& error) noexcept {
     if (handler != MPI_ERRHANDLER_NULL) PMPI_Errhandler_free(&handler);
 }
 
-/// \param get_handler and call_handler: MPI's calls for the error handler of such an object
-template <class Handle>
-int raise(Handle object, int get_handler(Handle, MPI_Errhandler*), int call_handler(Handle, int),
-          int error_class, const Error& error) {
-    const int code = error_code(error_class, error.what());
-    MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
-    if (get_handler(object, &handler) == MPI_SUCCESS) tell_before_abort(handler, error);
-    call_handler(object, code);
-    return code;
-}
-
 }  // namespace
 
 int raise_on_comm(MPI_Comm comm, int error_class, const Error& error) {
-    return raise(comm, PMPI_Comm_get_errhandler, PMPI_Comm_call_errhandler, error_class, error);
+    const int code = error_code(error_class, error.what());
+    MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+    if (PMPI_Comm_get_errhandler(comm, &handler) == MPI_SUCCESS) tell_before_abort(handler, error);
+    PMPI_Comm_call_errhandler(comm, code);
+    return code;
 }
 
 int raise_on_window(MPI_Win win, int error_class, const Error& error) {
-    return raise(win, PMPI_Win_get_errhandler, PMPI_Win_call_errhandler, error_class, error);
+    const int code = error_code(error_class, error.what());
+    MPI_Errhandler handler = MPI_ERRHANDLER_NULL;
+    if (PMPI_Win_get_errhandler(win, &handler) == MPI_SUCCESS) tell_before_abort(handler, error);
+    PMPI_Win_call_errhandler(win, code);
+    return code;
 }
 
 }  // namespace nearfetch
