@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "mpi/interposer.hpp"
 #include "mpi/window_table.hpp"
@@ -47,7 +48,9 @@ void Passthrough::end() noexcept {
     calls_to_check_ = held_ ? 1 : wait_;
     // A get may have been a poll, an atomic may have brought what another has written.
     interposer.process.acquires.acquire();
-    interposer.windows().after_passthrough(calls);
+    const Bypassed kinds = Bypassed::gets | Bypassed::updates;
+    const bool fetches = std::exchange(has_taken_fetches_, false);
+    interposer.windows().after_passthrough(calls, fetches ? kinds | Bypassed::fetches : kinds);
     count_passed_through(calls);
 }
 

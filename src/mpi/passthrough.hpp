@@ -6,9 +6,9 @@
 // budget is spent, calls are looked up again. The budget is as large as the shortest backoff that is left,
 // and at most passthrough_calls.
 //
-// Which calls these were is not known. So a get that is under way at the beginning is never looked at again,
-// because its buffer may be gone. At the end the process acquires, and every target counts as having
-// operations of all kinds outstanding. Locks, fences and waits are never passed through, so that epochs stay
+// Which calls these were is not known, but whether atomics that fetch were among them. So a get that is under
+// way at the beginning is never looked at again, because its buffer may be gone. At the end the process
+// acquires, and every target counts as having operations of these kinds outstanding. Locks, fences and waits are never passed through, so that epochs stay
 // known.
 //
 // There is none with MPI_THREAD_MULTIPLE, or where somebody asks how many calls there were.
@@ -27,6 +27,11 @@ class Passthrough {
         if (--budget_ != 0) return true;
         end();
         return false;
+    }
+    /// The same for an atomic that fetches: what it brings may synchronise.
+    bool takes_fetch() noexcept {
+        if (budget_ != 0) has_taken_fetches_ = true;
+        return takes_call();
     }
     /// Counts a call that was bypassed by itself.
     void count_bypassed() noexcept {
@@ -54,6 +59,7 @@ class Passthrough {
     std::uint64_t taken_ = 0;  ///< the budget at its beginning
     std::uint64_t most_calls_ = 0;
     bool held_ = false;
+    bool has_taken_fetches_ = false;
 };
 
 #if defined(NEARFETCH_FAULT_INJECTION)

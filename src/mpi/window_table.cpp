@@ -182,10 +182,10 @@ void WindowTable::before_passthrough() noexcept {
         window->cache().bypass().before_passthrough();
 }
 
-void WindowTable::after_passthrough(std::uint64_t calls) noexcept {
+void WindowTable::after_passthrough(std::uint64_t calls, Bypassed kinds) noexcept {
     const std::lock_guard guard(mutex_);
     for (const auto& [win, window] : windows_)
-        window->cache().bypass().after_passthrough(calls);
+        window->cache().bypass().after_passthrough(calls, kinds);
 }
 
 void WindowTable::finalize() noexcept {

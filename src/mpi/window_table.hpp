@@ -61,7 +61,7 @@ class WindowTable {
     /// The least of all windows, as BypassControl has it; nothing unless all of them may pass through.
     std::optional<std::uint64_t> passthrough_budget() noexcept;
     void before_passthrough() noexcept;
-    void after_passthrough(std::uint64_t calls) noexcept;
+    void after_passthrough(std::uint64_t calls, Bypassed kinds) noexcept;
     /// Records the windows that were never freed, and writes what was asked for.
     void finalize() noexcept;
 

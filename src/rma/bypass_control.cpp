@@ -44,14 +44,16 @@ bool BypassControl::may_use_cache(Rank target) noexcept {
         resume(target);
     }
     if (s_.cache.is_outdated()) retire_cache();
-    if (!s_.cache) {
-        const auto benefit = [this](Rank of, std::uint64_t size_bytes) {
-            return benefit_.of(s_.at(of).cost, size_bytes);
-        };
-        if (s_.cache.make(s_.settings, s_.ranks, benefit)) s_.doorkeeper.reset();
-    }
+    if (!s_.cache) make_cache();
     update_route(target);
     return static_cast<bool>(s_.cache);
+}
+
+void BypassControl::make_cache() noexcept {
+    const auto benefit = [this](Rank of, std::uint64_t size_bytes) {
+        return benefit_.of(s_.at(of).cost, size_bytes);
+    };
+    if (s_.cache.make(s_.settings, s_.ranks, benefit, s_.listener)) s_.doorkeeper.reset();
 }
 
 void BypassControl::resume(Rank target) noexcept {
@@ -188,16 +190,16 @@ std::optional<std::uint64_t> BypassControl::passthrough_budget() const noexcept 
     return any_open ? std::optional(least) : std::nullopt;
 }
 
-void BypassControl::after_passthrough(std::uint64_t calls) noexcept {
+void BypassControl::after_passthrough(std::uint64_t calls, Bypassed kinds) noexcept {
     for (Rank target = 0; target < s_.ranks; ++target) {
         if (s_.is_off()) {
             // Else nobody would see when an atomic is complete.
             s_.update_started(target, {});
-            fetch_started(target);
+            if (has(kinds, Bypassed::fetches)) fetch_started(target);
             continue;
         }
         Target& t = s_.at(target);
-        s_.operations.mark_bypassed(target, Bypassed::gets | Bypassed::updates | Bypassed::fetches);
+        s_.operations.mark_bypassed(target, kinds);
         t.breaker.bypass(calls);
         t.put_breaker.bypass(calls);
         t.updates_when_opened = ~std::uint64_t{0};

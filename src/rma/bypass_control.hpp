@@ -38,6 +38,8 @@ class BypassControl {
     /// Whether a get of that target goes through the cache; makes the cache where there is none. Ends a
     /// backoff that is over.
     bool may_use_cache(Rank target) noexcept;
+    /// \pre there is none
+    void make_cache() noexcept;
     /// The target's accesses go through the cache again.
     void resume(Rank target) noexcept;
     /// A fetching atomic was started, after the update that it is.
@@ -74,7 +76,7 @@ class BypassControl {
     /// its buffer is the program's.
     void before_passthrough() noexcept { s_.freshness.lose_get(); }
     /// So many calls went straight to the library, of whatever kind and target.
-    void after_passthrough(std::uint64_t calls) noexcept;
+    void after_passthrough(std::uint64_t calls, Bypassed kinds) noexcept;
 
   private:
     bool count_by_kind(Rank target) noexcept;

@@ -17,6 +17,8 @@ using testing::OpenBreakerTest;
 using testing::WindowCacheTest;
 
 constexpr std::uint64_t all = std::numeric_limits<std::uint64_t>::max();
+constexpr Bypassed no_atomics = Bypassed::gets | Bypassed::updates;
+constexpr Bypassed everything = no_atomics | Bypassed::fetches;
 
 TEST_F(OpenBreakerTest, TheBudgetIsTheShortestBackoff) {
     const auto budget = rig.window.bypass().passthrough_budget();
@@ -24,9 +26,9 @@ TEST_F(OpenBreakerTest, TheBudgetIsTheShortestBackoff) {
     EXPECT_GT(*budget, 0u);
     fetched(1, 0, 64);
     EXPECT_EQ(rig.window.bypass().passthrough_budget(), *budget - 1);
-    rig.window.bypass().after_passthrough(10);
+    rig.window.bypass().after_passthrough(10, everything);
     EXPECT_EQ(rig.window.bypass().passthrough_budget(), *budget - 11);
-    rig.window.bypass().after_passthrough(all);
+    rig.window.bypass().after_passthrough(all, everything);
     EXPECT_EQ(rig.window.bypass().passthrough_budget(), 0u);
     fetched(2, 0, 64);
     EXPECT_FALSE(rig.window.bypass().passthrough_budget()) << "target 2 is cached";
@@ -68,7 +70,7 @@ TEST_F(OpenBreakerTest, WhatIsUnderWayWhenItBeginsIsNotLookedAtAgain) {
 
 TEST_F(OpenBreakerTest, AfterwardsEverythingCountsAsOutstanding) {
     rig.flush_all();
-    rig.window.bypass().after_passthrough(1);
+    rig.window.bypass().after_passthrough(1, everything);
     for (const Rank target : {1, 2}) {
         const std::uint64_t flushes = rig.library_flushes, acquires = testing::process.acquires.count();
         rig.flush(target, FlushKind::local);
@@ -82,9 +84,24 @@ TEST_F(OpenBreakerTest, AfterwardsEverythingCountsAsOutstanding) {
     }
 }
 
+TEST_F(OpenBreakerTest, WithoutAtomicsNothingWaitsForAFlushAfterwards) {
+    rig.flush_all();
+    rig.window.bypass().after_passthrough(all, no_atomics);
+    const std::uint64_t acquires = testing::process.acquires.count();
+    // A program of requests alone never flushes.
+    for (const RequestId request : {1u, 2u}) {
+        Buffer to(8);
+        const ByteRun run{0, to.size(), reinterpret_cast<std::byte*>(to.data())};
+        ASSERT_EQ(rig.get(1, {&run, 1}, request), 0);
+        rig.window.completions().complete_request(1, request, true, 0);
+    }
+    EXPECT_FALSE(rig.window.completions().must_be_seen());
+    EXPECT_EQ(testing::process.acquires.count(), acquires);
+}
+
 TEST_F(OpenBreakerTest, NothingOlderIsThereAfterwards) {
     std::fill_n(rig.memory[1].begin(), 64, 0x3c);  // a put of this process that went straight to the library
-    rig.window.bypass().after_passthrough(all);
+    rig.window.bypass().after_passthrough(all, everything);
     EXPECT_EQ(fetched(1, 0, 64), Buffer(64, 0x3c));
     EXPECT_EQ(fetched(1, 0, 64), Buffer(64, 0x3c));
 }
@@ -93,7 +110,7 @@ TEST_F(WindowCacheTest, OfAWindowThatIsOffTheNextCompletionIsSeen) {
     change_setting(&Settings::mode, Mode::off);
     rig.flush_all();
     EXPECT_FALSE(rig.window.completions().must_be_seen());
-    rig.window.bypass().after_passthrough(1);
+    rig.window.bypass().after_passthrough(1, everything);
     ASSERT_TRUE(rig.window.completions().must_be_seen()) << "an atomic may be outstanding";
     const std::uint64_t acquires = testing::process.acquires.count();
     for (const Rank target : {0, 1, 2})

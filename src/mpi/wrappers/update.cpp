@@ -203,7 +203,7 @@ using namespace nearfetch;
         return status;                                                                                 \
     }                                                                                                  \
     int MPI_Get_accumulate##SUFFIX(NEARFETCH_ATOMIC_PARAMETERS(COUNT)) {                               \
-        if (interposer.passthrough.takes_call())                                                       \
+        if (interposer.passthrough.takes_fetch())                                                      \
             return PMPI_Get_accumulate##SUFFIX(NEARFETCH_ATOMIC_ARGUMENTS);                            \
         const auto call = [&] { return PMPI_Get_accumulate##SUFFIX(NEARFETCH_ATOMIC_ARGUMENTS); };     \
         int status = MPI_SUCCESS;                                                                      \
@@ -229,7 +229,7 @@ NEARFETCH_UPDATES(_c, MPI_Count)
 int MPI_Fetch_and_op(const void* origin, void* result, MPI_Datatype type, int rank, MPI_Aint disp, MPI_Op op,
                      MPI_Win win) {
     const auto call = [&] { return PMPI_Fetch_and_op(origin, result, type, rank, disp, op, win); };
-    if (interposer.passthrough.takes_call() || (op != MPI_NO_OP && bypasses(rank, win, "MPI_Fetch_and_op")))
+    if (interposer.passthrough.takes_fetch() || (op != MPI_NO_OP && bypasses(rank, win, "MPI_Fetch_and_op")))
         return call();
     int status = MPI_SUCCESS;
     if (read_by_get(Access<int>{result, 1, type, rank, disp, 1, type, win}, op, call, status)) return status;
@@ -239,7 +239,7 @@ int MPI_Fetch_and_op(const void* origin, void* result, MPI_Datatype type, int ra
 int MPI_Compare_and_swap(const void* origin, const void* compare, void* result, MPI_Datatype type, int rank,
                          MPI_Aint disp, MPI_Win win) {
     const auto call = [&] { return PMPI_Compare_and_swap(origin, compare, result, type, rank, disp, win); };
-    if (interposer.passthrough.takes_call() || bypasses(rank, win, "MPI_Compare_and_swap")) return call();
+    if (interposer.passthrough.takes_fetch() || bypasses(rank, win, "MPI_Compare_and_swap")) return call();
     return update("MPI_Compare_and_swap", {rank, disp, 1, type, win}, call);
 }
 }
