@@ -8,7 +8,9 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
+#include <numeric>
 #include <span>
+#include <utility>
 #include <variant>
 
 #include "base/error.hpp"
@@ -80,6 +82,7 @@ struct Row {
 };
 
 constexpr std::uint64_t any_count = std::numeric_limits<std::uint32_t>::max();
+constexpr std::uint64_t most_entries = any_count / 2;
 constexpr std::uint64_t most_bytes = 1ull << 46;
 constexpr std::string_view mode_names[] = {"off", "transparent", "acquire", "always-cache", "user-defined"};
 constexpr std::string_view bypass_names[] = {"off", "on", "sampling", "always", "passthrough"};
@@ -91,15 +94,15 @@ const std::array rows{
         "acquire at each call that may synchronise with another process (docs/consistency.md); always-cache "
         "never; user-defined when the program calls nearfetch_win_invalidate"},
     Row{"buffer_bytes", "bytes", BytesKind{&Settings::buffer_bytes, 4096},
-        "size of a window's cache buffer |S_w| (its initial size, if adaptive)"},
+        "size of a window's cache buffer (its initial size, if adaptive)"},
     Row{"buffer_bytes_max", "bytes", BytesKind{&Settings::buffer_bytes_max, 4096},
         "largest size of a window's cache buffer by adaptation (never below buffer_bytes)"},
-    Row{"index_entries", "entries", CountKind{&Settings::index_entries, 16, any_count},
-        "slots of a window's index |I_w| (its initial size, if adaptive)"},
-    Row{"index_entries_max", "entries", CountKind{&Settings::index_entries_max, 16, any_count},
+    Row{"index_entries", "entries", CountKind{&Settings::index_entries, 16, most_entries},
+        "slots of a window's index (its initial size, if adaptive)"},
+    Row{"index_entries_max", "entries", CountKind{&Settings::index_entries_max, 16, most_entries},
         "largest number of slots by adaptation (never below index_entries)"},
     Row{"sample_entries", "entries", CountKind{&Settings::sample_entries, 1, 65536},
-        "index slots that a sampling eviction policy visits per victim (M of 001)"},
+        "index slots that a sampling eviction policy visits per victim"},
     Row{"policy", "", ChoiceKind{&Settings::policy, policies},
         "eviction policy: what is evicted when there is no room"},
     Row{"adaptive", "", SwitchKind{&Settings::adaptive},
@@ -207,6 +210,13 @@ const std::array rows{
     Row{"page_cache_wait_for_writes", "", SwitchKind{&PageCacheConfig::wait_for_writes},
         "it writes back a page before its other lines are read (as 000 does)", Scope::program},
 };
+
+// The rows that most users need, and those that make a paper's own algorithm; the others are for tuning.
+constexpr std::string_view everyday =
+    "mode buffer_bytes bypass read_ahead_bytes write_combining_bytes locks atomics atomic_reads "
+    "read_only_phases check_hits stats_dir summary page_cache_capacity_bytes";
+constexpr std::string_view as_in_the_papers =
+    "exact_match weak_admission keep_on_resize page_cache_read_ahead_beyond_paper page_cache_wait_for_writes";
 
 const Row* find_row(std::string_view name) {
     for (const Row& row : rows)
@@ -369,11 +379,29 @@ void refuse_old_name(std::string_view name) {
                 "use that name");
 }
 
-std::string known_names() {
-    std::string all;
-    for (const Row& row : rows)
-        all += (all.empty() ? "" : " ") + std::string(row.name);
-    return all;
+/// How many characters have to be put in, taken out or replaced to make one text of another.
+std::size_t edit_distance(std::string_view from, std::string_view to) {
+    std::vector<std::size_t> row(to.size() + 1);
+    std::iota(row.begin(), row.end(), std::size_t{0});
+    for (std::size_t i = 1; i <= from.size(); ++i) {
+        std::size_t diagonal = std::exchange(row[0], i);
+        for (std::size_t j = 1; j <= to.size(); ++j) {
+            const std::size_t replaced = diagonal + (from[i - 1] == to[j - 1] ? 0 : 1);
+            diagonal = std::exchange(row[j], std::min({row[j] + 1, row[j - 1] + 1, replaced}));
+        }
+    }
+    return row.back();
+}
+
+std::string_view nearest_name(std::string_view name) {
+    return std::ranges::min_element(rows, {},
+                                    [name](const Row& row) { return edit_distance(name, row.name); })
+        ->name;
+}
+
+SettingGroup group_of(std::string_view name) {
+    if (is_choice(everyday, name)) return SettingGroup::everyday;
+    return is_choice(as_in_the_papers, name) ? SettingGroup::papers : SettingGroup::tuning;
 }
 
 }  // namespace
@@ -385,7 +413,7 @@ std::vector<SettingInfo> settings_table() {
     std::vector<SettingInfo> table;
     for (const Row& row : rows)
         table.push_back({row.name, row.unit, row.meaning, allowed_text(row.kind),
-                         value_text(row.kind, defaults), row.old_name});
+                         value_text(row.kind, defaults), row.old_name, group_of(row.name)});
     return table;
 }
 
@@ -393,8 +421,9 @@ void apply_setting(Settings& settings, std::string_view name, std::string_view t
     const Row* row = find_row(name);
     refuse_old_name(name);
     if (row == nullptr)
-        throw Error("unknown setting '" + std::string(name) + "'", "the settings are " + known_names(),
-                    "use one of these names");
+        throw Error("unknown setting '" + std::string(name) + "'",
+                    "`nearfetch settings` lists those there are",
+                    "do you mean " + std::string(nearest_name(name)) + "?");
     if (!store(row->kind, settings, text))
         throw Error("bad value '" + std::string(text) + "' for setting '" + std::string(name) + "'",
                     "allowed: " + allowed_text(row->kind), "give one of these");

@@ -68,6 +68,9 @@ struct Settings {
     friend bool operator==(const Settings&, const Settings&) = default;
 };
 
+/// Whom a setting is for; `papers`: it makes the algorithm of a paper, to compare with.
+enum class SettingGroup : std::uint8_t { everyday, tuning, papers };
+
 /// A row of the table.
 struct SettingInfo {
     std::string_view name;
@@ -76,6 +79,7 @@ struct SettingInfo {
     std::string allowed;
     std::string default_value;
     std::string_view old_name;  ///< an error that names the new one; empty: none
+    SettingGroup group = SettingGroup::tuning;
 };
 
 /// The whole table, in display order.

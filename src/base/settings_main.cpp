@@ -16,6 +16,7 @@
 int main(int argc, char** argv) {
     using namespace nearfetch;
     if (argc == 1) {
+        constexpr const char* groups[] = {"everyday", "tuning", "papers"};
         auto table = nlohmann::ordered_json::array();
         for (const SettingInfo& row : settings_table())
             table.push_back({{"name", row.name},
@@ -23,6 +24,7 @@ int main(int argc, char** argv) {
                              {"unit", row.unit},
                              {"allowed", row.allowed},
                              {"meaning", row.meaning},
+                             {"group", groups[static_cast<std::size_t>(row.group)]},
                              {"old_name", row.old_name}});
         std::puts(table.dump(2).c_str());
         return 0;

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <string>
@@ -109,8 +110,32 @@ TEST(ApplySetting, NamesTheSettingTheValueAndWhatIsAllowed) {
     EXPECT_NE(error_of("adaptive", "maybe").find("on off"), std::string::npos);
     EXPECT_NE(error_of("policy", "lru gdsf").find("bad value"), std::string::npos);
     EXPECT_NE(error_of("policy", "").find("bad value"), std::string::npos);
-    EXPECT_NE(error_of("bufer_bytes", "1").find("unknown setting 'bufer_bytes'"), std::string::npos);
-    EXPECT_NE(error_of("bufer_bytes", "1").find("buffer_bytes"), std::string::npos);
+}
+
+TEST(ApplySetting, NamesTheNearestToAnUnknownName) {
+    EXPECT_EQ(error_of("bufer_bytes", "1"),
+              "unknown setting 'bufer_bytes' (`nearfetch settings` lists those there are): do you mean "
+              "buffer_bytes?");
+    EXPECT_NE(error_of("index_entry", "1").find("do you mean index_entries?"), std::string::npos);
+    EXPECT_NE(error_of("Mode", "off").find("do you mean mode?"), std::string::npos);
+    EXPECT_NE(error_of("", "1").find("unknown setting ''"), std::string::npos);
+}
+
+TEST(SettingsTable, EachIsInOneGroup) {
+    const auto table = settings_table();
+    const auto count = [&](SettingGroup group) {
+        return std::ranges::count(table, group, &SettingInfo::group);
+    };
+    EXPECT_EQ(count(SettingGroup::everyday), 13);
+    EXPECT_EQ(count(SettingGroup::papers), 5);
+}
+
+TEST(ApplySetting, CountsEntriesInThirtyOneBits) {
+    Settings s;
+    apply_setting(s, "index_entries", "2147483647");
+    EXPECT_EQ(s.index_entries, 2147483647u);
+    EXPECT_NE(error_of("index_entries", "2147483648").find("from 16 to 2147483647"), std::string::npos);
+    EXPECT_NE(error_of("index_entries_max", "4294967295").find("from 16 to 2147483647"), std::string::npos);
 }
 
 TEST(SettingsTable, HoldsTheDefaultsAndAcceptsThem) {
