@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <cstdio>
 #include <utility>
 
 #include "base/thread_scratch.hpp"
@@ -23,6 +25,10 @@ Window::Window(MPI_Win win, Rank ranks, Rank self, std::vector<std::uint64_t> un
 }
 
 void Window::stale_hit(const StaleHit& stale) noexcept { report_stale_hit(*this, stale); }
+void Window::no_cache(const char* why) noexcept {
+    static std::atomic<bool> is_told = false;
+    if (!is_told.exchange(true)) std::fprintf(stderr, "nearfetch: a window has no cache: %s\n", why);
+}
 void Window::arrived(RequestId request) noexcept { request_arrived(request); }
 
 void Window::change_settings(const Settings& settings) {

@@ -64,6 +64,7 @@ class Window final : private WindowListener {
 
   private:
     void stale_hit(const StaleHit& stale) noexcept override;
+    void no_cache(const char* why) noexcept override;
     void arrived(RequestId request) noexcept override;
     int open_locks_slowly();
     void note_promises() noexcept;

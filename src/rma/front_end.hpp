@@ -89,6 +89,8 @@ class WindowListener {
   public:
     /// A checked hit was stale.
     virtual void stale_hit(const StaleHit&) noexcept {}
+    /// There is no memory for a cache: the window goes on without one. \param why ends in an advice
+    virtual void no_cache(const char* /*why*/) noexcept {}
     /// A request that was Begun::waiting is complete.
     virtual void arrived(RequestId) noexcept {}
 

@@ -2,18 +2,24 @@
 #include "rma/lazy_range_cache.hpp"
 
 #include <exception>
+#include <new>
 #include <utility>
 
 namespace nearfetch {
 
-bool LazyRangeCache::make(const Settings& settings, Rank ranks, const BenefitFunction& hit_benefit) noexcept
-    try {
+bool LazyRangeCache::make(const Settings& settings, Rank ranks, const BenefitFunction& hit_benefit,
+                          WindowListener& listener) noexcept try {
     RangeCacheConfig config = range_cache_config(settings, score_);
     config.hit_benefit = hit_benefit;
     cache_ = std::make_unique<RangeCache>(config, static_cast<std::uint32_t>(ranks));
     return true;
-} catch (const std::exception&) {
+} catch (const std::bad_alloc&) {
     broken_ = true;
+    listener.no_cache("memory is exhausted (the system gave none): lower buffer_bytes or index_entries");
+    return false;
+} catch (const std::exception& error) {
+    broken_ = true;
+    listener.no_cache(error.what());
     return false;
 }
 

@@ -10,6 +10,7 @@
 #include "base/settings.hpp"
 #include "base/types.hpp"
 #include "cache/range_cache/range_cache.hpp"
+#include "rma/front_end.hpp"
 #include "transport/window_transfers.hpp"
 
 namespace nearfetch {
@@ -22,8 +23,10 @@ class LazyRangeCache {
     const RangeCache* operator->() const noexcept { return cache_.get(); }
 
     /// \param hit_benefit what a hit of a target and size is worth (RangeCacheConfig)
-    /// \return false without memory: from then on it is broken
-    bool make(const Settings& settings, Rank ranks, const BenefitFunction& hit_benefit) noexcept;
+    /// \param listener is told where there is no memory; from then on it is broken
+    /// \return whether it is there
+    bool make(const Settings& settings, Rank ranks, const BenefitFunction& hit_benefit,
+              WindowListener& listener) noexcept;
     /// There was no memory for it: the window goes on without a cache, until settings change.
     bool is_broken() const noexcept { return broken_; }
 

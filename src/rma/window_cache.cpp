@@ -2,6 +2,7 @@
 #include "rma/window_cache.hpp"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "base/assert.hpp"
@@ -9,10 +10,24 @@
 
 namespace nearfetch {
 
+namespace {
+
+bool has_own_sizes(const Settings& settings) noexcept {
+    static const Settings defaults;
+    const auto sizes = [](const Settings& s) {
+        return std::tie(s.buffer_bytes, s.buffer_bytes_max, s.index_entries, s.index_entries_max);
+    };
+    return sizes(settings) != sizes(defaults);
+}
+
+}  // namespace
+
 WindowCache::WindowCache(const Settings& settings, Rank ranks, Rank self, bool threaded,
                          ProcessState& process, WindowTransfers& transfers, WindowListener& listener)
     : state_(settings, ranks, self, threaded, process, transfers, listener) {
     NF_EXPECT(ranks > 0);
+    // Who has asked for a size is told at once if it cannot be had.
+    if (!state_.is_off() && has_own_sizes(settings)) bypass_.make_cache();
 }
 
 void WindowCache::change_settings(const Settings& settings) {
@@ -60,7 +75,8 @@ std::vector<Decision> WindowCache::decisions() const {
         if (target == state_.self) continue;
         const Target& t = state_.at(target);
         if (state_.operations.at(target).gets.started != 0 || t.bypassed_gets != 0 || t.hits != 0)
-            add(t.breaker.is_open()        ? "gets: bypassed"
+            add(state_.cache.is_broken()   ? "gets: not cached, for want of memory"
+                : t.breaker.is_open()      ? "gets: bypassed"
                 : t.breaker.is_half_open() ? "gets: sampled"
                                            : "gets: cached",
                 target, t.cost.plain_per_get(), t.cost.cached_per_get());

@@ -12,6 +12,7 @@
 
 #include "rma/fetch_table.hpp"
 #include "rma/freshness.hpp"
+#include "rma/lazy_range_cache.hpp"
 #include "rma/outstanding_operations.hpp"
 #include "rma/overlapping_origins.hpp"
 #include "rma/process_state.hpp"
@@ -118,7 +119,7 @@ struct FetchTableTest : ::testing::Test, WindowListener {
         Settings settings;
         settings.buffer_bytes = 1 << 16;
         settings.index_entries = 256;
-        EXPECT_TRUE(cache.make(settings, 3, {}));
+        EXPECT_TRUE(cache.make(settings, 3, {}, *this));
     }
     void arrived(RequestId request) noexcept override { complete.push_back(request); }
 
@@ -358,6 +359,22 @@ TEST_F(FreshnessTest, BytesThatChangeAfterTheStartHaveComeLate) {
     EXPECT_FALSE(freshness.has_come_late(2, issued)) << "another target";
     EXPECT_TRUE(freshness.has_come_late(1, issued));
     EXPECT_FALSE(freshness.has_come_late(1, issued)) << "looked at once";
+}
+
+TEST(LazyRangeCacheTest, SaysWhyThereIsNone) {
+    struct Told final : WindowListener {
+        void no_cache(const char* why) noexcept override { said += why; }
+        std::string said;
+    };
+    Settings huge;
+    huge.buffer_bytes = huge.buffer_bytes_max = 1ull << 60;
+    Told told;
+    LazyRangeCache cache;
+    EXPECT_FALSE(cache.make(huge, 2, {}, told));
+    EXPECT_TRUE(cache.is_broken());
+    EXPECT_NE(told.said.find("lower buffer_bytes"), std::string::npos) << told.said;
+    cache.outdate();
+    EXPECT_TRUE(cache.make(Settings{}, 2, {}, told));
 }
 
 }  // namespace
