@@ -43,6 +43,7 @@ set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
 
 add_library(nearfetch_options INTERFACE)
 target_include_directories(nearfetch_options INTERFACE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
+target_link_libraries(nearfetch_options INTERFACE nearfetch_dependencies)
 # Fortran sources take neither the C warnings nor the sanitizers.
 target_compile_options(
     nearfetch_options INTERFACE $<$<COMPILE_LANGUAGE:C,CXX>:-Wall;-Wextra;-Wpedantic;-Wshadow>
