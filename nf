@@ -8,10 +8,12 @@ root="$(cd -- "$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")" && pwd)"
 build="$root/build/release"
 python="$root/.venv/bin/python"
 
-# What the build and the tests need from Debian or Ubuntu (libcoarrays-openmpi-dev: the coarray program); libmpich-dev would
-# add MPICH's Fortran tests.
-packages=(build-essential ccache cmake ninja-build pkg-config python3-dev python3-venv git openmpi-bin libopenmpi-dev gfortran
-    libcoarrays-openmpi-dev libboost-dev libcli11-dev libgtest-dev nlohmann-json3-dev zlib1g-dev)
+# What the demo needs from Debian or Ubuntu.
+demo_packages=(build-essential ccache cmake ninja-build python3-venv libboost-dev libcli11-dev nlohmann-json3-dev zlib1g-dev)
+# What all of the build and the tests need (libcoarrays-openmpi-dev: the coarray program); libmpich-dev would add MPICH's
+# Fortran tests.
+packages=("${demo_packages[@]}" git gfortran libcoarrays-openmpi-dev libgtest-dev libopenmpi-dev openmpi-bin pkg-config
+    python3-dev)
 # Real programs that are tested and measured where they can be had.
 programs=(nwchem-openmpi)
 
@@ -20,12 +22,13 @@ usage() {
 usage: ./nf COMMAND
 
   setup                          install what is missing and build build/release
-  demo                           a real program, with and without nearfetch, in under 3 minutes
+  demo [--mpi FAMILY]            a real program, with and without nearfetch, in under 3 minutes
   test [--preset P] [-R REGEX]   checks of the source and all tests (presets: release dev asan tsan)
   bench --list                   the benchmarks
   bench NAME [--json PATH]       run one, or `all`; status 1 where a claim does not hold
   results                        make docs/results.md from the measurements in docs/results
   run [OPTIONS] -- COMMAND...    run COMMAND with nearfetch in its ranks (./nf run --help)
+  env [OPTIONS]                  the variables to export where a launch line cannot be changed (./nf env --help)
   settings [--json]              the settings
   docs                           the documents and the API reference as a site, in build/docs/html
   which NAME [--mpi FAMILY]      the path of a program of the project (FAMILY: openmpi, mpich, mpiabi; inproc: none)
@@ -54,12 +57,15 @@ missing_packages() {
 
 # Installs the given Debian packages where they are missing; elsewhere than on Debian says what is missing.
 need_packages() {
-    local missing=() as_root=() tool
+    local missing=() as_root=() tools=(c++ cmake ninja python3) tool
     if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
-        for tool in c++ gfortran cmake ninja pkg-config python3 git; do
+        case " $* " in *" gfortran "*) tools+=(gfortran git pkg-config) ;; esac
+        for tool in "${tools[@]}"; do
             command -v "$tool" >/dev/null || missing+=("$tool")
         done
-        command -v mpicc.openmpi >/dev/null || command -v mpicc >/dev/null || missing+=("Open MPI")
+        case " $* " in
+        *" openmpi-bin "*) command -v mpicc.openmpi >/dev/null || command -v mpicc >/dev/null || missing+=("Open MPI") ;;
+        esac
         [ ${#missing[@]} -eq 0 ] && return
         fail "missing: ${missing[*]} (nf installs packages on Debian and Ubuntu only): install these and the \
 equivalents of the Debian packages $*"
@@ -88,59 +94,128 @@ want_packages() {
 need_python() {
     local stamp="$root/.venv/nearfetch-$1"
     cmp -s "$root/$1" "$stamp" && return
+    install_python -r "$root/$1"
+    cp "$root/$1" "$stamp"
+}
+
+# install_python WORDS...: what pip makes of these words.
+install_python() {
     [ -x "$python" ] || python3 -m venv "$root/.venv"
     echo "nf: installing Python packages into .venv"
-    "$python" -m pip install --quiet --disable-pip-version-check -r "$root/$1" ||
-        fail "pip could not install $1 (its messages stand above): check the network and try again"
-    cp "$root/$1" "$stamp"
+    "$python" -m pip install --quiet --disable-pip-version-check "$@" ||
+        fail "pip could not install ${*: -1} (its messages stand above): check the network and try again"
     changed=1
 }
 
-# need_space PRESET: ends before a first build for which there is no room.
+# need_space PRESET GIB: ends before a first build for which there is no room.
 need_space() {
-    local needed=4 free
+    local needed="$2" free
     { read -r _ && read -r _ _ _ free _; } < <(df -Pk -- "$root") || return 0
     [ "$((free >> 20))" -ge "$needed" ] ||
         fail "$((free >> 10)) MiB are free for build/$1 (a first build takes up to $needed GiB): make room, and try again"
 }
 
-# configure_and_build PRESET [TARGET...]
-configure_and_build() {
+# configure PRESET [OPTION...]
+configure() {
+    echo "nf: configuring build/$1"
+    (cd "$root" && cmake --preset "$1" "${@:2}" >/dev/null)
+}
+
+# build PRESET [TARGET...]
+build() {
     local folder="$root/build/$1" targets=("${@:2}")
-    [ -e "$folder/build.ninja" ] || need_space "$1"
-    if [ ! -e "$folder/build.ninja" ] || [ "$changed" -eq 1 ]; then
-        echo "nf: configuring build/$1"
-        (cd "$root" && cmake --preset "$1" --log-level=WARNING >/dev/null)
-    fi
     # ninja's dry run costs a tenth of a real one that finds nothing to do, and keeps the quiet case quiet.
-    if ! (cd "$folder" && ninja -n "${targets[@]}" | grep -q 'no work to do'); then
-        echo "nf: building build/$1"
-        cmake --build "$folder" -j "${NF_JOBS:-$(nproc)}" ${targets[0]:+--target "${targets[@]}"}
-    fi
+    (cd "$folder" && ninja -n "${targets[@]}" | grep -q 'no work to do') && return
+    echo "nf: building build/$1"
+    NINJA_STATUS="[%f of %t] " cmake --build "$folder" -j "${NF_JOBS:-$(nproc)}" ${targets[0]:+--target "${targets[@]}"}
 }
 
-# setup [PRESET [TARGET...]]: everything up to date. Talks on stderr: the output of what follows stays clean.
+# alone COMMAND...: runs it while no other nf installs or builds here. It talks on stderr: the output of what follows
+# stays clean.
+alone() {
+    mkdir -p "$root/build"
+    changed=0
+    {
+        if ! flock -n 9; then
+            echo "nf: another nf is installing or building here (it holds build/.lock): waiting until it is done"
+            flock 9
+        fi
+        "$@"
+    } 9>"$root/build/.lock" >&2
+}
+
+# setup [PRESET [TARGET...]]: everything up to date.
 setup() {
-    mkdir -p "$root/build"
-    changed=0
-    {
-        flock 9
-        need_packages "${packages[@]}"
-        need_python requirements.txt
-        configure_and_build "${@:-release}"
-    } 9>"$root/build/.lock" >&2
+    alone everything "${@:-release}"
 }
 
-# setup_tools: what the site and the checks of the source need beside a build.
-setup_tools() {
-    mkdir -p "$root/build"
-    changed=0
-    {
-        flock 9
-        need_packages doxygen python3-venv
-        need_python requirements.txt
-        need_python requirements-dev.txt
-    } 9>"$root/build/.lock" >&2
+everything() {
+    local cache="$root/build/$1/CMakeCache.txt"
+    need_packages "${packages[@]}"
+    need_python requirements-demo.txt
+    need_python requirements.txt
+    [ -e "$root/build/$1/build.ninja" ] || need_space "$1" 4
+    # The demo leaves the tests out.
+    if [ "$changed" -eq 1 ] || [ ! -e "$root/build/$1/build.ninja" ] || grep -qs '^NEARFETCH_TESTS:BOOL=OFF' "$cache"; then
+        configure "$1" --log-level=WARNING -DNEARFETCH_TESTS=ON
+    fi
+    build "$@"
+}
+
+# families: the MPI families that build/release has found.
+families() {
+    sed -n 's/^NEARFETCH_MPI_FOUND:INTERNAL=//p' "$build/CMakeCache.txt" | tr ';' ' '
+}
+
+# for_demo [FAMILY]: what the demo uses, and nothing else; into `family` goes the MPI that is there, or else the quickest to
+# get: MPICH as a Python package.
+for_demo() {
+    need_packages "${demo_packages[@]}"
+    need_python requirements-demo.txt
+    [ -e "$build/build.ninja" ] || need_space release 1
+    # Warnings are about what the demo does without.
+    [ -e "$build/build.ninja" ] || configure release --log-level=ERROR -DNEARFETCH_TESTS=OFF
+    if [ -z "$(families)" ]; then
+        install_python "$(grep '^mpich==' "$root/requirements.txt")"
+        configure release --log-level=ERROR
+    fi
+    family="$1"
+    [ -n "$family" ] || case " $(families) " in *" openmpi "*) family=openmpi ;; *) family=mpich ;; esac
+    case " $(families) " in
+    *" $family "*) ;;
+    *) fail "no MPI of the family $family (there is: $(families)): install it, or name another one" ;;
+    esac
+    build release "nearfetch_mpi_$family" "lcc_$family" nearfetch-settings
+}
+
+# What the site and the checks of the source need beside a build.
+tools() {
+    need_packages doxygen python3-venv
+    need_python requirements.txt
+    need_python requirements-dev.txt
+}
+
+# demo [--mpi FAMILY] [OPTIONS]
+demo() {
+    local family="" options=()
+    while [ $# -gt 0 ]; do
+        case "$1" in
+        --mpi)
+            [ $# -ge 2 ] || fail "--mpi has no value (it names a family): openmpi or mpich" 2
+            family="$2"
+            shift
+            ;;
+        --mpi=*) family="${1#--mpi=}" ;;
+        *) options+=("$1") ;;
+        esac
+        shift
+    done
+    case "$family" in
+    "" | openmpi | mpich) ;;
+    *) fail "no MPI family '$family' (the demo knows openmpi and mpich): name one of these" 2 ;;
+    esac
+    alone for_demo "$family"
+    exec "$python" "$root/examples/demo.py" --mpi "$family" "${options[@]}"
 }
 
 # which_program NAME [--mpi FAMILY]
@@ -230,13 +305,10 @@ setup)
     [ $# -eq 0 ] || fail "setup is given '$1' (it takes nothing): write ./nf setup" 2
     setup
     ;;
-demo)
-    setup
-    exec "$python" "$root/examples/demo.py" "$@"
-    ;;
+demo) demo "$@" ;;
 test)
     setup
-    (setup_tools) || echo "nf: going on without the tools of some checks" >&2
+    (alone tools) || echo "nf: going on without the tools of some checks" >&2
     want_packages "${programs[@]}"
     exec "$python" "$root/tests/run_tests.py" "$@"
     ;;
@@ -247,18 +319,16 @@ bench)
     PYTHONPATH="$root:$root/python" exec "$python" -m bench "$@"
     ;;
 results)
-    mkdir -p "$root/build"
-    changed=0
-    need_python requirements.txt >&2
+    alone need_python requirements.txt
     PYTHONPATH="$root:$root/python" exec "$python" -m bench.results "$@"
     ;;
-run | settings)
+run | env | settings)
     setup
     exec "$python" "$build/bin/nearfetch" "$command" "$@"
     ;;
 docs)
     [ $# -eq 0 ] || fail "docs is given '$1' (it takes nothing): write ./nf docs" 2
-    setup_tools
+    alone tools
     exec "$python" "$root/docs/site/build.py"
     ;;
 which) which_program "$@" ;;

@@ -201,6 +201,9 @@ foreach(family IN LISTS NEARFETCH_ALL_MPI_FAMILIES)
     string(TOUPPER ${family} FAMILY)
     message(STATUS "MPI family ${family}: ${NEARFETCH_MPI_LIBRARY_${FAMILY}}")
 endforeach()
+set(NEARFETCH_MPI_FOUND
+    "${NEARFETCH_MPI_FAMILIES}"
+    CACHE INTERNAL "The families, for ./nf")
 if(NOT NEARFETCH_MPI_FAMILIES AND NOT NEARFETCH_FUZZ)
     message(WARNING "no MPI found (no compiler wrapper of MPICH, Open MPI or the MPI ABI works): install one, or name "
                     "its wrapper by NEARFETCH_MPICC_MPICH, NEARFETCH_MPICC_OPENMPI or NEARFETCH_MPICC_MPIABI")

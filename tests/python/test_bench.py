@@ -66,7 +66,7 @@ def test_bad_command_lines(words, capsys):
 
 
 def test_demo_refuses_a_number_of_vertices_that_is_none():
-    words = [sys.executable, str(ROOT / "examples" / "demo.py"), "--max-vertices", "-3"]
+    words = [sys.executable, str(ROOT / "examples" / "demo.py"), "--mpi", "mpich", "--max-vertices", "-3"]
     result = subprocess.run(words, capture_output=True, text=True, check=False)
     assert result.returncode == 2
     assert "'-3' is not a whole number from 1 on" in result.stderr
@@ -440,14 +440,12 @@ def test_demo(tmp_path):
     words = [
         sys.executable,
         str(ROOT / "examples" / "demo.py"),
-        "--max-vertices",
-        "10",
-        "--picture",
-        str(picture),
+        *("--mpi", harness.families()[0]),
+        *("--ranks", "2", "--max-vertices", "10", "--seconds", "1", "--picture", str(picture)),
     ]
     done = subprocess.run(words, capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stderr
     assert "the same with and without nearfetch, bit for bit" in done.stdout
-    for word in ("speed-up", "communication", "hits", "direct", "rank 3"):
+    for word in ("speed-up", "communication", "hits", "direct", "rank 1", "./nf run --summary"):
         assert word in done.stdout
     assert picture.read_bytes().startswith(b"\x89PNG")

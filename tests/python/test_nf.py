@@ -3,16 +3,23 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import re
 import shutil
 import subprocess
+import threading
 from pathlib import Path
 
 import pytest
 
 NF = Path(__file__).resolve().parents[2] / "nf"
-PACKAGES = NF.read_text().split("packages=(")[1].split(")")[0].split()
-REQUIREMENTS = ("requirements.txt", "requirements-dev.txt")
+DEMO_PACKAGES, MORE_PACKAGES = (
+    NF.read_text().split(f"\n{name}=(")[1].split(")")[0].split() for name in ("demo_packages", "packages")
+)
+PACKAGES = [*DEMO_PACKAGES, *MORE_PACKAGES[1:]]
+"""The first of those is the list of the demo's."""
+REQUIREMENTS = ("requirements.txt", "requirements-dev.txt", "requirements-demo.txt")
 TOOLS = (
     "bash",
     "env",
@@ -26,6 +33,7 @@ TOOLS = (
     "cmp",
     "cat",
     "cp",
+    "tr",
 )
 
 
@@ -90,6 +98,8 @@ def has_a_build(script, tmp_path) -> None:
     )
     (tmp_path / "checkout/build/release").mkdir(parents=True)
     (tmp_path / "checkout/build/release/build.ninja").touch()
+    cache = "NEARFETCH_MPI_FOUND:INTERNAL=mpich;openmpi\nNEARFETCH_TESTS:BOOL=ON\n"
+    (tmp_path / "checkout/build/release/CMakeCache.txt").write_text(cache)
     for program in ("programs/openmpi/lcc", "tests/simulate"):
         script(f"checkout/build/release/{program}", "echo ran simulate")
 
@@ -109,6 +119,8 @@ def test_help_and_bad_use(machine):
         ["fuzz", "soon"],
         ["docs", "now"],
         ["simulate", "--preset", "moon"],
+        ["demo", "--mpi"],
+        ["demo", "--mpi", "moon"],
     ):
         result = machine(*words)
         assert (result.returncode, result.stdout) == (2, ""), words
@@ -120,6 +132,12 @@ def test_elsewhere_than_on_debian_it_names_what_is_missing(machine):
     assert result.returncode == 1
     for name in ("c++", "gfortran", "cmake", "ninja", "Open MPI", "libgtest-dev"):
         assert name in result.stderr
+
+
+def test_elsewhere_than_on_debian_the_demo_needs_less(machine):
+    text = machine("demo").stderr
+    assert "missing: c++ cmake ninja python3 (" in text
+    assert "gfortran" not in text
 
 
 def test_without_root_it_says_what_to_install(machine, script, tmp_path):
@@ -211,6 +229,76 @@ def test_a_verb_that_has_nothing_to_build_says_nothing_of_its_own(machine, scrip
     else:
         assert result.stdout == (f"{VERBS[words]}\n" if VERBS[words] else "")
     assert not (tmp_path / "cmake.log").exists()
+
+
+def test_the_demo_configures_no_tests_and_builds_what_it_uses(machine, script, tmp_path):
+    has_all_packages(script, tmp_path)
+    cache = "NEARFETCH_MPI_FOUND:INTERNAL=mpich;openmpi"
+    script(
+        "bin/cmake",
+        f'echo "$@" >> "${{0%/*}}/../cmake.log"\n'
+        f"[ $1 != --preset ] || echo '{cache}' > build/release/CMakeCache.txt",
+    )
+    (tmp_path / "checkout/build/release").mkdir(parents=True)
+    script("bin/ninja", "echo [1/2] Building CXX object x.o")
+    script("bin/nproc", "echo 2")
+    assert machine("demo", "--mpi=mpich").stdout == "ran demo.py\n"
+    configured, built = (tmp_path / "cmake.log").read_text().splitlines()
+    assert configured == "--preset release --log-level=ERROR -DNEARFETCH_TESTS=OFF"
+    assert built.split("--target ")[1] == "nearfetch_mpi_mpich lcc_mpich nearfetch-settings"
+
+
+def test_the_demo_gets_an_mpi_where_there_is_none(machine, script, tmp_path):
+    has_all_packages(script, tmp_path)
+    (tmp_path / "checkout/requirements.txt").write_text("mpich==1.2\nnumpy==1\n")
+    (tmp_path / "checkout/build/release").mkdir(parents=True)
+    script(
+        "bin/cmake",
+        'found=; [ -e "${0%/*}/../pip.log" ] && found=mpich\n'
+        'echo "NEARFETCH_MPI_FOUND:INTERNAL=$found" > build/release/CMakeCache.txt',
+    )
+    script(
+        "checkout/.venv/bin/python",
+        'case "$2" in pip) echo "$@" >> "${0%/*}/../../../pip.log" ;; *) echo "$@" ;; esac',
+    )
+    result = machine("demo")
+    assert result.stdout.split()[1:] == ["--mpi", "mpich"], result.stderr
+    assert (tmp_path / "pip.log").read_text().split()[-1] == "mpich==1.2"
+    # One that was asked for is not replaced by another.
+    refused = machine("demo", "--mpi", "openmpi")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "no MPI of the family openmpi (there is: mpich)" in refused.stderr
+
+
+def test_the_demo_compiles_few_files():
+    build = Path(os.environ.get("NEARFETCH_BUILD", NF.parent / "build" / "release"))
+    if not (build / "build.ninja").exists():
+        pytest.skip("no build by ninja")
+    found = re.search("^NEARFETCH_MPI_FOUND:INTERNAL=(.*)$", (build / "CMakeCache.txt").read_text(), re.M)
+    for family in found[1].split(";"):
+        targets = [f"nearfetch_mpi_{family}", f"lcc_{family}", "nearfetch-settings"]
+        words = ["ninja", "-C", str(build), "-t", "commands", *targets]
+        commands = subprocess.run(words, capture_output=True, text=True, check=True, timeout=60).stdout
+        assert 0 < commands.count(" -c ") <= 100, family
+
+
+def test_after_the_demo_everything_is_configured(machine, script, tmp_path):
+    has_a_build(script, tmp_path)
+    (tmp_path / "checkout/build/release/CMakeCache.txt").write_text("NEARFETCH_TESTS:BOOL=OFF\n")
+    assert machine("setup").returncode == 0
+    assert "-DNEARFETCH_TESTS=ON" in (tmp_path / "cmake.log").read_text()
+
+
+def test_a_verb_that_waits_for_another_says_so(machine, script, tmp_path):
+    has_a_build(script, tmp_path)
+    lock = (tmp_path / "checkout/build/.lock").open("w")
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    waiting = threading.Timer(0.5, lock.close)
+    waiting.start()
+    result = machine("setup")
+    waiting.join()
+    assert result.returncode == 0
+    assert result.stderr.startswith("nf: another nf is installing or building here")
 
 
 def test_a_build_shows_its_progress_beside_the_output(machine, script, tmp_path):
