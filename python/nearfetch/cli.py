@@ -9,6 +9,7 @@ import json
 import os
 import re
 import secrets
+import shlex
 import subprocess
 import sys
 import textwrap
@@ -18,7 +19,7 @@ from typing import Optional, Sequence
 from nearfetch import NearfetchError, __version__
 from nearfetch.families import FAMILIES
 from nearfetch.layout import Layout
-from nearfetch.run import prepare, variable
+from nearfetch.run import exports, prepare, variable
 from nearfetch.stats_folder import make_ready, run_and_look
 
 _RUN_EXAMPLES = """\
@@ -28,6 +29,20 @@ examples:
 
 Settings are also read from the environment (NEARFETCH_BUFFER_BYTES=64MiB); `nearfetch settings` lists them.
 """
+_ENV_EXAMPLES = """\
+in a batch script:
+  eval "$(nearfetch env --mpi openmpi --stats out)"
+  srun ./app
+
+Everything that the shell starts from then on has them; unset LD_PRELOAD ends it.
+"""
+_GROUPS = {
+    "everyday": "EVERYDAY",
+    "tuning": "TUNING",
+    "papers": "AS IN THE PAPERS, to compare with their algorithms\n"
+    "000: Ferguson and Buettner, Caching Puts and Gets in a PGAS Language Runtime, 2015\n"
+    "001: Di Girolamo, Vella and Hoefler, Transparent Caching for RMA Systems, 2017",
+}
 # Variables of the Python package, and of the project's tests and benchmarks.
 _OTHER_VARIABLES = {"NEARFETCH_BUILD", "NEARFETCH_PROGRAMS"}
 
@@ -40,6 +55,8 @@ def main(arguments: Optional[Sequence[str]] = None, layout: Optional[Layout] = N
     try:
         if options.action == "settings":
             return _settings(layout, options.json)
+        if options.action == "env":
+            return _env(layout, options)
         return _run(layout, options)
     except NearfetchError as error:
         print(f"nearfetch: {error}", file=sys.stderr)
@@ -76,16 +93,44 @@ def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentPars
         prog="nearfetch", description="Caching for programs with one-sided communication.", allow_abbrev=False
     )
     parser.add_argument("--version", action="version", version=f"nearfetch {__version__}")
-    actions = parser.add_subparsers(dest="action", metavar="run | settings", required=True)
+    actions = parser.add_subparsers(dest="action", metavar="run | env | settings", required=True)
+    given = "[--mode M] [--set KEY=VALUE]... [--stats DIR] [--summary] [--mpi FAMILY]"
     run = actions.add_parser(
         "run",
         help="run a command, with nearfetch in all its ranks",
-        usage="nearfetch run [--mode M] [--set KEY=VALUE]... [--stats DIR] [--summary] [--mpi FAMILY] "
-        "-- COMMAND...",
+        usage=f"nearfetch run {given} [--pretend-remote] -- COMMAND...",
         epilog=_RUN_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
+    run.add_argument(
+        "--pretend-remote",
+        action="store_true",
+        help="the ranks of this machine talk over TCP, as if each were on a machine of its own",
+    )
+    env = actions.add_parser(
+        "env",
+        help="print the variables to export, where the launch line cannot be changed",
+        usage=f"nearfetch env {given} [-- PROGRAM...]",
+        epilog=_ENV_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    for action in (run, env):
+        _add_settings(action)
+    run.add_argument(
+        "command", nargs=argparse.REMAINDER, metavar="COMMAND", help="for example mpiexec -n 4 ./app"
+    )
+    env.add_argument(
+        "command", nargs=argparse.REMAINDER, metavar="PROGRAM", help="the program, if it tells its MPI"
+    )
+    settings = actions.add_parser("settings", help="list the settings", allow_abbrev=False)
+    settings.add_argument("--json", action="store_true", help="as a JSON array")
+    return parser, {"run": run, "env": env, "settings": settings}
+
+
+def _add_settings(run: argparse.ArgumentParser) -> None:
+    """The options that `run` and `env` have in common."""
     run.add_argument("--mode", metavar="M", help="when cached data is forgotten; the same as --set mode=M")
     run.add_argument(
         "--set", metavar="KEY=VALUE", action="append", default=[], help="a setting, may be repeated"
@@ -99,26 +144,17 @@ def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentPars
     run.add_argument(
         "--mpi", choices=list(FAMILIES), help="the command's MPI family, where it is not recognised"
     )
-    run.add_argument(
-        "command", nargs=argparse.REMAINDER, metavar="COMMAND", help="for example mpiexec -n 4 ./app"
-    )
-    settings = actions.add_parser("settings", help="list the settings", allow_abbrev=False)
-    settings.add_argument("--json", action="store_true", help="as a JSON array")
-    return parser, {"run": run, "settings": settings}
 
 
 def _run(layout: Layout, options: argparse.Namespace) -> int:
-    command = options.command[1:] if options.command[:1] == ["--"] else options.command
+    command = _command(options)
     if not command:
         raise NearfetchError(
             "no command (nothing to run): write it after --, as in nearfetch run -- mpiexec -n 4 ./app"
         )
-    _warn_of_unknown_variables(layout)
-    settings = _checked_settings(layout, options)
+    settings = _settings_of_job(layout, options)
     folder = settings.get("stats_dir")
-    if folder:
-        settings.setdefault("job", _inherited("job") or secrets.token_hex(6))
-    prepared = prepare(layout, command, settings, os.environ, options.mpi)
+    prepared = prepare(layout, command, settings, os.environ, options.mpi, options.pretend_remote)
     if folder:
         # A run inside another run that writes to the same folder is part of its job.
         inside = bool(_inherited("job")) and folder == _inherited("stats_dir")
@@ -134,6 +170,29 @@ def _run(layout: Layout, options: argparse.Namespace) -> int:
         raise NearfetchError(
             f"cannot start '{command[0]}' ({error.strerror}): check that it is a program", status=126
         ) from error
+
+
+def _env(layout: Layout, options: argparse.Namespace) -> int:
+    settings = _settings_of_job(layout, options)
+    variables = exports(layout, _command(options), settings, os.environ, options.mpi)
+    if "stats_dir" in settings:
+        make_ready(Path(settings["stats_dir"]))
+    for name, value in variables.items():
+        print(f"export {name}={shlex.quote(value)}")
+    return 0
+
+
+def _command(options: argparse.Namespace) -> list[str]:
+    return options.command[1:] if options.command[:1] == ["--"] else options.command
+
+
+def _settings_of_job(layout: Layout, options: argparse.Namespace) -> dict[str, str]:
+    """The settings of the command line, and the job's name where ranks write statistics."""
+    _warn_of_unknown_variables(layout)
+    settings = _checked_settings(layout, options)
+    if settings.get("stats_dir"):
+        settings.setdefault("job", _inherited("job") or secrets.token_hex(6))
+    return settings
 
 
 def _checked_settings(layout: Layout, options: argparse.Namespace) -> dict[str, str]:
@@ -198,20 +257,29 @@ def _settings(layout: Layout, as_json: bool) -> int:
     if as_json:
         print(json.dumps(table, indent=2))
         return 0
-    width = max(len(row["name"]) for row in table)
-    for row in table:
-        default = row["default"] if row["default"] != "" else "(empty)"
-        unit = f" {row['unit']}" if row["unit"] and not default.lower().endswith(("b", row["unit"])) else ""
-        print(f"{row['name']:<{width}}  {default}{unit}")
-        text = f"{row['meaning']} [{row['allowed']}]" if row["allowed"] else row["meaning"]
-        print(textwrap.fill(text, width=100, initial_indent=" " * 4, subsequent_indent=" " * 4))
+    for group, title in _GROUPS.items():
+        _print_group(title, [row for row in table if row.get("group", "tuning") == group])
     print(
-        "\nGive a setting as --set buffer_bytes=4MiB, in the environment as NEARFETCH_BUFFER_BYTES=4MiB,\n"
+        "Give a setting as --set buffer_bytes=4MiB, in the environment as NEARFETCH_BUFFER_BYTES=4MiB,\n"
         "or for one window as the info key nearfetch_buffer_bytes. An info key wins over the environment.\n"
         "Those that begin with page_cache_ are for programs that use <nearfetch/pgas.hpp> and for runtimes,\n"
         "not for windows; what the program itself sets wins over the environment."
     )
     return 0
+
+
+def _print_group(title: str, rows: Sequence[dict[str, str]]) -> None:
+    if not rows:
+        return
+    print(f"{title}\n")
+    width = max(len(row["name"]) for row in rows)
+    for row in rows:
+        default = row["default"] if row["default"] != "" else "(empty)"
+        unit = f" {row['unit']}" if row["unit"] and not default.lower().endswith(("b", row["unit"])) else ""
+        print(f"  {row['name']:<{width}}  {default}{unit}")
+        text = f"{row['meaning']} [{row['allowed']}]" if row["allowed"] else row["meaning"]
+        print(textwrap.fill(text, width=100, initial_indent=" " * 6, subsequent_indent=" " * 6))
+    print()
 
 
 def _table(layout: Layout) -> list[dict[str, str]]:

@@ -41,6 +41,19 @@ def read_dynamic(path: Path) -> Optional[Dynamic]:
         return None
 
 
+def machine_of(path: Path) -> Optional[tuple[int, int, int]]:
+    """The processor of the ELF file at `path`: width, byte order and machine; None if it is no ELF file."""
+    try:
+        with open(path, "rb") as file:
+            head = file.read(20)
+    except OSError:
+        return None
+    if len(head) < 20 or not head.startswith(b"\x7fELF"):
+        return None
+    order = "<" if head[5] == 1 else ">"
+    return head[4], head[5], struct.unpack_from(order + "H", head, 18)[0]
+
+
 def _parse(data: bytes, path: Path) -> Dynamic:
     order = "<" if data[5] == 1 else ">"
     wide = data[4] == 2

@@ -12,20 +12,23 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 import subprocess
+import sys
 from pathlib import Path
 from typing import Mapping, NamedTuple, Optional, Sequence
 
 from nearfetch import NearfetchError
-from nearfetch.elf import dependencies, read_dynamic
+from nearfetch.elf import dependencies, machine_of, read_dynamic
+from nearfetch.launchers import CLUSTER_LAUNCHERS, REFUSED
 from nearfetch.pythons import library_folders
 from nearfetch.words import (
     Part,
+    container_of,
     find_program,
     first_word,
     is_interpreter,
     is_wrapper,
-    next_program,
     parts_of,
     program_of,
     shell_commands,
@@ -66,7 +69,7 @@ FAMILIES: dict[str, Family] = {
 _CRAY_LIBMPI = re.compile(r"libmpi_(cray|gnu|intel|amd|aocc|nvidia|pgi)(_\d+)?\.so\.12")
 _CRAY_BINDING = re.compile(r"libmpi(fort|cxx)_(cray|gnu|intel|amd|aocc|nvidia|pgi)(_\d+)?\.so\.12")
 _LAUNCHER_NAMES = ("mpiexec", "mpirun", "orterun", "prterun", "hydra")
-_STARTED_BY = {"hydra": ("mpich", "mpiabi"), "openmpi": ("openmpi", "mpiabi")}
+_STARTED_BY = {"hydra": ("mpich", "mpiabi"), "openmpi": ("openmpi", "mpiabi"), "env": tuple(FAMILIES)}
 """The families that a kind of launcher supports, its own first."""
 _VERSION_TIMEOUT_S = 10.0
 
@@ -77,7 +80,7 @@ class Launcher(NamedTuple):
     index: int
     """Its position in the command."""
     kind: str
-    """"hydra" or "openmpi": how it is configured to set a variable for the ranks only."""
+    """How a variable is set for the ranks only: see nearfetch.launchers."""
     path: Path
     """The program, symbolic links followed."""
 
@@ -110,35 +113,115 @@ class Decision(NamedTuple):
 def decide(command: Sequence[str], environ: Mapping[str, str], named: Optional[str] = None) -> Decision:
     """The MPI family of `command`; `named` is the user's choice.
 
-    Raises NearfetchError if the family is unknown, or if programs, launcher and `named` contradict each
-    other.
+    Raises NearfetchError if the family is unknown, if programs, launcher and `named` contradict each other,
+    or if nearfetch cannot be loaded into a program, or not on its MPI.
     """
     launcher = find_launcher(command, environ)
     inner = None if launcher else _find_in_shell(command, environ)
     words, started_by = inner or (command, launcher)
+    begin = _begin_of_container(words, started_by, environ)
+    # What is inside of a container has the names, but need not be the files, of this machine.
+    words = words[:begin]
+    _refuse_programs(words, started_by, environ)
     linked = _linked_programs(words, started_by, environ)
     if named:
         _check_named(named, linked)
     elif linked:
-        _check_agreement(linked, started_by)
+        _check_agreement(linked, started_by, environ)
     argument = None if linked else _of_arguments(words, started_by, environ)
     known = linked or ([argument] if argument else [])
     mine = [found for found in known if found.family == (named or known[0].family)]
+    doubts = _doubts(words, started_by, environ)
     if mine:
-        doubts = _doubts(words, started_by, environ)
+        _refuse_library(mine[0].libmpi)
         return Decision(mine[0].family, launcher, True, mine[0].libmpi, doubts)
     answer = (named, None) if named else _without_programs(words, started_by, environ)
     if answer is None:
+        first = first_word(words)
+        what = "starts programs of any MPI" if started_by else "is no MPI launcher nearfetch knows"
         raise NearfetchError(
-            f"cannot tell which MPI the command uses ('{first_word(words)}' is no MPI launcher nearfetch "
-            "knows, and none of the command's words is a program that links libmpi, or a Python with one MPI "
-            f"in its environment): name it by --mpi {'|'.join(FAMILIES)}"
+            f"cannot tell which MPI the command uses ('{first}' {what}, and none of the command's words is "
+            "a program that links libmpi, or a Python with one MPI in its environment): "
+            f"name it by --mpi {'|'.join(FAMILIES)}"
         )
     family, hinted = answer
+    if begin is not None:
+        return Decision(family, launcher, False, None, doubts)
     libmpi = _libmpi_for(family, words, environ) or hinted
-    if libmpi is None and started_by:
+    if libmpi is None and started_by and started_by.kind != "env":
         libmpi = _libmpi_under(started_by.path.parent.parent, family)
-    return Decision(family, launcher, False, libmpi, _doubts(words, started_by, environ))
+    _refuse_library(libmpi)
+    return Decision(family, launcher, False, libmpi, doubts)
+
+
+def _begin_of_container(
+    command: Sequence[str], launcher: Optional[Launcher], environ: Mapping[str, str]
+) -> Optional[int]:
+    """The position of the first program inside of a container; None without one."""
+    parts = parts_of(command, launcher.index, environ) if launcher else [Part(0, 0, len(command))]
+    found = (container_of(command, part, environ) for part in parts)
+    return next((container.program for container in found if container), None)
+
+
+def _refuse_programs(
+    command: Sequence[str], launcher: Optional[Launcher], environ: Mapping[str, str]
+) -> None:
+    """Raises NearfetchError for a program into which nothing can be loaded, before anything is started."""
+    for at, end in _program_places(command, launcher, environ):
+        word = command[at]
+        path = find_program(word, environ)
+        dynamic = read_dynamic(path) if path else None
+        if os.path.basename(word) in REFUSED:
+            raise NearfetchError(f"cannot follow {word} ({REFUSED[os.path.basename(word)]}")
+        if path is None or dynamic is None:
+            continue
+        if path.stat().st_mode & (stat.S_ISUID | stat.S_ISGID):
+            raise NearfetchError(
+                f"{word} runs as another user (set-user-id: the loader preloads nothing there): "
+                "start a program without that bit"
+            )
+        if machine_of(path) not in (None, machine_of(Path(sys.executable))):
+            raise NearfetchError(
+                f"{word} is of another processor (nearfetch is of this machine's): "
+                "start it with a nearfetch that was built there"
+            )
+        hidden = is_interpreter(word) or _linked_words(command, range(at + 1, end), environ)
+        if not dynamic.needed and not hidden:
+            raise NearfetchError(
+                f"{word} is a static program (nothing can be preloaded into it): link it dynamically"
+            )
+        own = next((soname for soname in dynamic.needed if soname.startswith("libmpitrampoline.so")), None)
+        if own:
+            raise NearfetchError(
+                f"{word} links MPItrampoline ({own}, which has a binary interface of its own): "
+                "link it to MPICH, Open MPI or the MPI standard ABI"
+            )
+
+
+def _refuse_library(libmpi: Optional[Path]) -> None:
+    """Raises NearfetchError for an MPI with which no interposer works."""
+    if libmpi is None:
+        return
+    if machine_of(libmpi) not in (None, machine_of(Path(sys.executable))):
+        raise NearfetchError(
+            f"{libmpi} is of another processor (nearfetch is of this machine's): use this machine's MPI"
+        )
+    # Open MPI 3.0 is libmpi.so.40.0.0, 3.1 is .10.0, 4.0 is .20.0.
+    version = re.fullmatch(r"libmpi\.so\.40\.(\d+)\.\d+", libmpi.resolve().name)
+    if (version and int(version[1]) < 20) or _is_early_open_mpi(libmpi):
+        raise NearfetchError(
+            f"{libmpi} is of Open MPI 3 or earlier (nearfetch knows 4 and 5): use a later Open MPI"
+        )
+
+
+def _is_early_open_mpi(libmpi: Path) -> bool:
+    """Whether this is Open MPI 1.10 or 2, whose sonames are those of other MPIs."""
+    if re.match(r"libmpi\.so\.(12|20)", libmpi.name) is None:
+        return False
+    try:
+        return b"ompi_mpi_comm_world" in libmpi.read_bytes()
+    except OSError:
+        return False
 
 
 def _without_programs(
@@ -146,8 +229,9 @@ def _without_programs(
 ) -> Optional[tuple[str, Optional[Path]]]:
     """The source of the family if no program tells it."""
     configured = of_mpi4py(environ)
-    if configured or launcher:
-        return configured or ("mpich" if launcher and launcher.kind == "hydra" else "openmpi", None)
+    of_launcher = {"hydra": "mpich", "openmpi": "openmpi"}.get(launcher.kind if launcher else "")
+    if configured or of_launcher:
+        return configured or (str(of_launcher), None)
     answer = _of_python(command, environ) or _of_environment(environ)
     if answer:
         return answer
@@ -161,8 +245,13 @@ def _check_named(named: str, linked: Sequence[Linked]) -> None:
         raise NearfetchError(f"--mpi {named}, but {_described(linked[0])}: leave --mpi out")
 
 
-def _check_agreement(linked: Sequence[Linked], launcher: Optional[Launcher]) -> None:
-    """Raises NearfetchError if programs link different families, or the launcher is of another MPI."""
+def _check_agreement(
+    linked: Sequence[Linked], launcher: Optional[Launcher], environ: Mapping[str, str]
+) -> None:
+    """Raises NearfetchError if programs link different families, or the launcher is of another MPI.
+
+    Under Wi4MPI the launcher's is another one than the programs'.
+    """
     families = list(dict.fromkeys(found.family for found in linked))
     if len(families) > 1:
         raise NearfetchError(
@@ -170,7 +259,7 @@ def _check_agreement(linked: Sequence[Linked], launcher: Optional[Launcher]) -> 
             "one interposer cannot serve both): start them by separate commands, "
             "or name the one to serve by --mpi"
         )
-    if launcher and families[0] not in _STARTED_BY[launcher.kind]:
+    if launcher and families[0] not in _STARTED_BY[launcher.kind] and "WI4MPI_FROM" not in environ:
         title = FAMILIES[families[0]].title
         raise NearfetchError(
             f"the launcher {launcher.path} is {FAMILIES[_STARTED_BY[launcher.kind][0]].title}'s, "
@@ -223,18 +312,25 @@ def find_launcher(command: Sequence[str], environ: Mapping[str, str]) -> Optiona
         if not _may_be_launcher(command[index]):
             continue
         path = find_program(command[index], environ)
-        kind = _launcher_kind(path, environ) if path else None
-        if path and kind:
+        if path is None:
+            continue
+        kind = _launcher_kind(path, environ)
+        if kind is None and parts_of(command, index, environ)[0].program < len(command):
+            kind = "env"
+        if kind:
             return Launcher(index, kind, path.resolve())
     return None
 
 
 def _may_be_launcher(word: str) -> bool:
     """Whether `word` is a launcher's name: unknown programs are not started to ask for their version."""
-    return any(name in os.path.basename(word) for name in _LAUNCHER_NAMES)
+    base = os.path.basename(word)
+    return base in CLUSTER_LAUNCHERS or any(name in base for name in _LAUNCHER_NAMES)
 
 
 def _launcher_kind(path: Path, environ: Mapping[str, str]) -> Optional[str]:
+    if path.name in CLUSTER_LAUNCHERS:
+        return "env"
     try:
         answer = subprocess.run(
             [str(path), "--version"],
@@ -279,12 +375,9 @@ def _program_places(
 ) -> list[tuple[int, int]]:
     """Positions of the programs in `command`, after wrappers, and the end of each one's arguments."""
     whole = [Part(0, 0, len(command))]
-    parts = parts_of(command, launcher.index + 1, environ) if launcher else whole
+    parts = parts_of(command, launcher.index, environ) if launcher else whole
     places = []
     for part in parts:
-        if launcher is None and _may_be_launcher(command[0]):
-            # An unknown launcher.
-            part = Part(0, next_program(command, 1, part.end, environ), part.end)
         at = program_of(command, part, environ)
         if at < part.end:
             places.append((at, part.end))
@@ -320,11 +413,7 @@ def _doubts(
             continue
         if _linked_words(command, range(at, end), environ):
             continue
-        if not dynamic.needed:
-            doubts.append(
-                f"{command[at]} is a static program (nothing can be preloaded into it): link it dynamically"
-            )
-        elif all(found for _, found in dependencies(path, environ)):
+        if dynamic.needed and all(found for _, found in dependencies(path, environ)):
             doubts.append(
                 f"{command[at]} links no libmpi (nearfetch is idle unless the program loads MPI later): "
                 "check that it is the program you mean"

@@ -12,18 +12,11 @@ from typing import Mapping, NamedTuple, Optional, Union
 
 from nearfetch import NearfetchError
 from nearfetch.families import FAMILIES, find_launcher
+from nearfetch.launchers import OVER_TCP
 
 NETWORKS = ("shm", "tcp")
 
-_OPENMPI_TCP = ["--mca", "pml", "ob1", "--mca", "btl", "tcp,self", "--mca", "osc", "pt2pt"]
-_OPENMPI_TCP += ["--mca", "btl_tcp_if_include", "lo"]
 _OPENMPI_BOUND = ["--map-by", "core:OVERSUBSCRIBE", "--bind-to", "core:overload-allowed"]
-_MPICH_TCP = {
-    "MPIR_CVAR_CH4_NETMOD": "ofi",
-    "FI_PROVIDER": "tcp",
-    "FI_TCP_IFACE": "lo",
-    "MPIR_CVAR_NOLOCAL": "1",
-}
 
 
 class Launch(NamedTuple):
@@ -58,18 +51,15 @@ def mpiexec(
         raise ValueError(f"unknown network '{network}'")
     env = dict(os.environ if environ is None else environ)
     argv = [launcher or launcher_of(family, env)]
+    if network == "tcp":
+        env.update(OVER_TCP[family])
     if family == "openmpi":
         argv += _OPENMPI_BOUND if bound else ["--oversubscribe", "--bind-to", "none"]
-        if network == "tcp":
-            argv += _OPENMPI_TCP
         if os.geteuid() == 0:
             env.update({"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"})
-    else:
-        if network == "tcp":
-            env.update(_MPICH_TCP)
-        if bound:
-            cores = itertools.cycle(sorted(os.sched_getaffinity(0)))
-            argv += ["-bind-to", "user:" + ",".join(str(core) for core in itertools.islice(cores, ranks))]
+    elif bound:
+        cores = itertools.cycle(sorted(os.sched_getaffinity(0)))
+        argv += ["-bind-to", "user:" + ",".join(str(core) for core in itertools.islice(cores, ranks))]
     return Launch([*argv, "-n", str(ranks)], env)
 
 

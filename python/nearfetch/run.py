@@ -13,9 +13,18 @@ from typing import Mapping, NamedTuple, Optional, Sequence
 
 from nearfetch import NearfetchError
 from nearfetch.elf import read_dynamic
-from nearfetch.families import Decision, decide
+from nearfetch.families import Decision, Launcher, decide
+from nearfetch.launchers import OVER_TCP
 from nearfetch.layout import Layout
-from nearfetch.words import Part, find_program, options_of, parts_of, program_of
+from nearfetch.words import (
+    Container,
+    Part,
+    container_of,
+    find_program,
+    options_of,
+    parts_of,
+    program_of,
+)
 
 _PREFIX = "NEARFETCH_"
 _SANITIZERS = ("libasan.so", "libtsan.so", "liblsan.so")
@@ -35,23 +44,57 @@ def variable(setting: str) -> str:
     return _PREFIX + setting.upper().replace("-", "_")
 
 
+def variables_of(settings: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:
+    """nearfetch's variables of `environ`, and `settings`, which win."""
+    inherited = {name: value for name, value in environ.items() if name.startswith(_PREFIX)}
+    return {**inherited, **{variable(name): value for name, value in settings.items()}}
+
+
+def exports(
+    layout: Layout,
+    command: Sequence[str],
+    settings: Mapping[str, str],
+    environ: Mapping[str, str],
+    named: Optional[str] = None,
+) -> dict[str, str]:
+    """The variables to set where the launch line cannot be changed: those of `prepare`.
+
+    `command` may be empty if the family is `named`. Raises NearfetchError as `prepare` does.
+    """
+    if command:
+        decision = decide(command, environ, named)
+    elif named:
+        decision = Decision(named, None, True, None)
+    else:
+        raise NearfetchError(
+            "nothing tells which MPI is meant (each has an interposer of its own): name it by --mpi, or "
+            "write the program after --, as in nearfetch env -- ./app"
+        )
+    library = layout.interposer(decision.family)
+    value = preload(library, decision, environ.get("LD_PRELOAD", ""), bool(environ.get("LD_BIND_NOW")))
+    return {**{variable(name): value for name, value in settings.items()}, "LD_PRELOAD": value}
+
+
 def prepare(
     layout: Layout,
     command: Sequence[str],
     settings: Mapping[str, str],
     environ: Mapping[str, str],
     named: Optional[str] = None,
+    over_tcp: bool = False,
 ) -> Prepared:
     """`command` with the interposer of its MPI family and `settings` in its ranks.
 
-    Raises NearfetchError if the command does not exist (status 127) or is no program (126), its family is
-    unknown, or there is no interposer for it.
+    With `over_tcp` the ranks talk as if each were on a machine of its own. Raises NearfetchError if the
+    command does not exist (status 127) or is no program (126), its family is unknown, or there is no
+    interposer for it.
     """
     if find_program(command[0], environ) is None:
         raise _cannot_start(command)
     decision = decide(command, environ, named)
-    variables = {name: value for name, value in environ.items() if name.startswith(_PREFIX)}
-    variables.update({variable(name): value for name, value in settings.items()})
+    variables = variables_of(settings, environ)
+    if over_tcp:
+        variables.update(OVER_TCP[decision.family])
     library = layout.interposer(decision.family)
     prepared = with_library(library, command, decision, variables, environ)
     return prepared._replace(doubts=decision.doubts)
@@ -121,29 +164,71 @@ def inject(
     The command's own LD_PRELOAD is kept, after that of `variables`.
     """
     launcher = decision.launcher
-    ours = variables.get("LD_PRELOAD", "")
-    if launcher is None:
-        whole = Part(0, 0, len(command))
-        return Prepared(_with_preload(command, whole, ours, environ), {**environ, **variables})
-    at = launcher.index + 1
-    words = list(command[:at])
-    if launcher.kind == "hydra":
+    whole = Part(0, 0, len(command))
+    if launcher is None and container_of(command, whole, environ) is None:
+        kept = _with_preload(command, whole, variables.get("LD_PRELOAD", ""), environ)
+        return Prepared(kept, {**environ, **variables})
+    parts = parts_of(command, launcher.index, environ) if launcher else [whole]
+    words = list(command[: parts[0].begin])
+    contained = [container_of(command, part, environ) for part in parts]
+    if launcher and launcher.kind == "hydra" and not all(contained):
         words += [word for item in variables.items() for word in ("-genv", *item)]
-    for part in parts_of(command, at, environ):
-        if part.begin > at:
+    for part, container in zip(parts, contained):
+        if part is not parts[0]:
             words.append(":")
-        kept = _with_preload(command, part, ours, environ)
-        if launcher.kind == "openmpi":
-            _refuse_file_of_programs(command, part)
-            # Each program of a list `prog : prog` has its own -x options; none may be given twice.
-            given = {
-                _name_of_export(command, place) for place, name in options_of(command, part) if name == "x"
-            }
-            for name, value in variables.items():
-                if name != "LD_PRELOAD" or name not in given:
-                    words += ["-x", f"{name}={value}"]
-        words += kept
+        if container or (launcher and launcher.kind == "env"):
+            words += _with_env(command, part, container, variables, environ)
+        else:
+            words += _with_options(command, part, launcher, variables, environ)
     return Prepared(words, dict(environ))
+
+
+def _with_options(
+    command: Sequence[str],
+    part: Part,
+    launcher: Optional[Launcher],
+    variables: Mapping[str, str],
+    environ: Mapping[str, str],
+) -> list[str]:
+    """The words of `part`, and before them Open MPI's options that set `variables`."""
+    kept = _with_preload(command, part, variables.get("LD_PRELOAD", ""), environ)
+    if launcher is None or launcher.kind != "openmpi":
+        return kept
+    _refuse_file_of_programs(command, part)
+    # Each program of a list `prog : prog` has its own -x options; none may be given twice.
+    given = {_name_of_export(command, place) for place, name in options_of(command, part) if name == "x"}
+    words = []
+    for name, value in variables.items():
+        if name != "LD_PRELOAD" or name not in given:
+            words += ["-x", f"{name}={value}"]
+    return words + kept
+
+
+def _with_env(
+    command: Sequence[str],
+    part: Part,
+    container: Optional[Container],
+    variables: Mapping[str, str],
+    environ: Mapping[str, str],
+) -> list[str]:
+    """The words of `part`, with `env` before its program: inside of a container, if there is one."""
+    program = container.program if container else part.program
+    if program == part.end:
+        seen = " ".join(command[part.begin : part.end])
+        raise NearfetchError(
+            f"cannot see which program '{seen}' starts (nearfetch has to set its variables there): write the "
+            "program behind the launcher's options, apptainer exec in place of run, or use nearfetch env"
+        )
+    kept = _with_preload(command, part, variables.get("LD_PRELOAD", ""), environ)
+    before, after = kept[: program - part.begin], kept[program - part.begin :]
+    if container:
+        # The interposer and the folder of statistics have the same paths inside.
+        entries = variables.get("LD_PRELOAD", "").split(":")
+        folders = [os.path.dirname(entry) for entry in entries if "libnearfetch" in entry]
+        folders.append(variables.get(variable("stats_dir"), ""))
+        at = container.begin - part.begin
+        before[at:at] = [word for folder in folders if folder for word in ("--bind", folder)]
+    return [*before, "env", *(f"{name}={value}" for name, value in variables.items()), *after]
 
 
 def _name_of_export(command: Sequence[str], place: int) -> str:

@@ -10,20 +10,11 @@ import shutil
 from pathlib import Path
 from typing import Iterator, Mapping, NamedTuple, Optional, Sequence
 
-# Launchers' options whose values might look like a program.
-_VALUES = {
-    **dict.fromkeys(("n", "np", "c", "H", "N", "f", "x", "host", "hosts", "hostfile", "machinefile"), 1),
-    **dict.fromkeys(("wdir", "wd", "path", "ppn", "perhost", "npernode", "genvlist", "envlist"), 1),
-    **dict.fromkeys(("configfile", "app", "bind-to", "map-by", "rank-by", "membind", "topolib", "rmk"), 1),
-    **dict.fromkeys(("launcher", "launcher-exec", "demux", "iface", "prefix", "output-filename"), 1),
-    **dict.fromkeys(("timeout", "tune", "preload-files", "stdin", "am", "rankfile", "personality"), 1),
-    **dict.fromkeys(("genv", "env", "mca", "gmca", "omca", "pmixmca", "prtemca"), 2),
-}
+from nearfetch.launchers import CONTAINER_OPTIONS, CONTAINERS, FLUX_VERBS, options_with_values
 
 WRAPPERS = {
     *("env", "time", "nice", "ionice", "timeout", "taskset", "numactl", "setsid", "nohup", "stdbuf", "chrt"),
     *("valgrind", "gdb", "strace", "ltrace", "catchsegv", "xterm", "hwloc-bind"),
-    *("srun", "aprun", "jsrun", "ibrun", "lrun", "palsrun"),
 }
 """Programs that start the program among their arguments."""
 _SHELLS = {"sh", "bash", "dash", "zsh", "ksh"}
@@ -39,6 +30,17 @@ class Part(NamedTuple):
     """The program; `end` if none was found."""
     end: int
     """One past the last argument."""
+    launcher: str = ""
+    """The launcher whose options stand before the program."""
+
+
+class Container(NamedTuple):
+    """`apptainer exec OPTIONS IMAGE PROGRAM ARGUMENTS`, as positions in the command."""
+
+    begin: int
+    """Behind `exec`."""
+    program: int
+    """The program inside the image."""
 
 
 def find_program(word: str, environ: Mapping[str, str]) -> Optional[Path]:
@@ -51,22 +53,33 @@ def find_program(word: str, environ: Mapping[str, str]) -> Optional[Path]:
     return Path(found) if found else None
 
 
-def parts_of(command: Sequence[str], begin: int, environ: Mapping[str, str]) -> list[Part]:
-    """The parts of `command` from `begin`, where the options of its launcher begin."""
+def parts_of(command: Sequence[str], launcher: int, environ: Mapping[str, str]) -> list[Part]:
+    """The parts of `command`, whose launcher is at position `launcher`."""
+    word = command[launcher]
+    begin = launcher + 1
+    if os.path.basename(word) == "flux":
+        while begin < len(command) and command[begin] not in FLUX_VERBS:
+            begin += 1
+        begin += 1
     parts = []
     while begin <= len(command):
         end = next((i for i in range(begin, len(command)) if command[i] == ":"), len(command))
-        parts.append(Part(begin, next_program(command, begin, end, environ), end))
+        parts.append(Part(begin, next_program(command, begin, end, environ, word), end, word))
         begin = end + 1
     return parts
 
 
-def next_program(command: Sequence[str], begin: int, end: int, environ: Mapping[str, str]) -> int:
-    """The position of the first program from `begin` that is no option's value; `end` if there is none."""
+def next_program(
+    command: Sequence[str], begin: int, end: int, environ: Mapping[str, str], launcher: str = ""
+) -> int:
+    """The position of the first program from `begin` that is no value of an option of `launcher`.
+
+    It is `end` if there is none.
+    """
     at = begin
     while at < end:
         if command[at].startswith("-"):
-            at += 1 + _values(command, at)
+            at += 1 + _values(command, at, launcher)
         elif find_program(command[at], environ):
             return at
         else:
@@ -80,21 +93,41 @@ def options_of(command: Sequence[str], part: Part) -> Iterator[tuple[int, str]]:
     while at < part.program:
         if command[at].startswith("-"):
             yield at, command[at].lstrip("-")
-            at += _values(command, at)
+            at += _values(command, at, part.launcher)
         at += 1
 
 
-def _values(command: Sequence[str], at: int) -> int:
-    """How many words after the launcher's option at position `at` belong to it."""
-    count = _VALUES.get(command[at].lstrip("-"), 0)
+def _values(command: Sequence[str], at: int, launcher: str) -> int:
+    """How many words after the option at position `at` belong to it."""
+    count = options_with_values(launcher).get(command[at].lstrip("-"), 0)
     # -genv A b may also be written -genv A=b; --mca may not.
-    if command[at].endswith("env") and at + 1 < len(command) and "=" in command[at + 1]:
+    if count == 2 and command[at].endswith("env") and at + 1 < len(command) and "=" in command[at + 1]:
         return 1
     return count
 
 
+def container_of(command: Sequence[str], part: Part, environ: Mapping[str, str]) -> Optional[Container]:
+    """The container in which the program of `part` runs; `program` is its end if that cannot be seen."""
+    at = _behind_wrappers(command, part, environ)
+    if at == part.end or os.path.basename(command[at]) not in CONTAINERS:
+        return None
+    begin = at + 1
+    while begin < part.end and command[begin].startswith("-"):
+        begin += 1 + CONTAINER_OPTIONS.get(command[begin].lstrip("-"), 0)
+    if begin >= part.end or command[begin] != "exec":
+        return Container(part.end, part.end)
+    image = begin + 1
+    while image < part.end and command[image].startswith("-"):
+        image += 1 + CONTAINER_OPTIONS.get(command[image].lstrip("-"), 0)
+    return Container(begin + 1, min(image + 1, part.end))
+
+
 def program_of(command: Sequence[str], part: Part, environ: Mapping[str, str]) -> int:
-    """The position of the program of `part`, after wrappers; its end if there is none."""
+    """The position of the program of `part`, after wrappers; its end if there is none on this machine."""
+    return part.end if container_of(command, part, environ) else _behind_wrappers(command, part, environ)
+
+
+def _behind_wrappers(command: Sequence[str], part: Part, environ: Mapping[str, str]) -> int:
     at = part.program
     while at < part.end and is_wrapper(command[at]):
         at = next_program(command, at + 1, part.end, environ)

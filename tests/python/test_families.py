@@ -10,6 +10,7 @@ import pytest
 from nearfetch import NearfetchError
 from nearfetch.elf import dependencies, read_dynamic
 from nearfetch.families import decide, find_launcher, linked_mpi
+from nearfetch.words import parts_of
 
 ENV = {"PATH": "/usr/bin:/bin"}
 
@@ -121,9 +122,11 @@ def test_no_unknown_program_is_started(script, tmp_path):
     assert not (tmp_path / "started").exists()
 
 
-def test_a_launcher_that_hangs_is_no_launcher(script, monkeypatch):
+def test_a_launcher_that_hangs_is_one_that_nobody_knows(script, elf, monkeypatch):
     monkeypatch.setattr("nearfetch.families._VERSION_TIMEOUT_S", 0.2)
-    assert find_launcher([str(script("mpiexec", "exec sleep 60"))], ENV) is None
+    hanging = str(script("mpiexec", "exec sleep 60"))
+    assert find_launcher([hanging], ENV) is None
+    assert find_launcher([hanging, "-n", "2", str(elf("app"))], ENV).kind == "env"
 
 
 def test_an_unknown_command_says_how_to_name_the_family(script):
@@ -267,7 +270,10 @@ def test_the_python_of_the_command_decides_where_no_launcher_does(python, script
         [srun, tool, "--flag"],
     ):
         decision = decide(words, ENV)
-        assert (decision.family, decision.libmpi, decision.launcher) == ("mpich", libmpi, None), words
+        assert (decision.family, decision.libmpi) == ("mpich", libmpi), words
+        assert (decision.launcher.kind if decision.launcher else "") == ("env" if words[0] == srun else ""), (
+            words
+        )
 
 
 def test_a_pythons_own_library_comes_before_the_launchers(python, launchers, tmp_path):
@@ -303,3 +309,102 @@ def test_no_library_is_a_guess(elf, script, launchers, tmp_path):
     environ = {**ENV, "LD_LIBRARY_PATH": str(elf("system/libmpi.so.12", soname="libmpi.so.12").parent)}
     for words in (["python3", "app.py"], [str(script("wrap.sh", "true"))]):
         assert decide(words, environ, named="mpich").libmpi is None
+
+
+@pytest.mark.parametrize("word", ["sbatch", "qsub", "ssh", "docker"])
+def test_what_hands_nothing_on_is_refused(script, elf, word):
+    command = [str(script(word, "true")), "-n", "2", str(elf("app", "libmpi.so.12"))]
+    with pytest.raises(NearfetchError, match=f"cannot follow .*{word} .*: write nearfetch run into the"):
+        decide(command, ENV, named="mpich")
+
+
+def test_a_program_into_which_nothing_can_be_loaded_is_refused(elf, launchers, script):
+    run = [str(launchers["mpich"]), "-n", "2"]
+    app = elf("app", "libmpi.so.12")
+    with pytest.raises(NearfetchError, match="static is a static program"):
+        decide([*run, str(elf("static"))], ENV)
+    # What starts another program may be static.
+    assert decide([*run, str(elf("starter")), str(app)], ENV).family == "mpich"
+    assert decide([*run, str(elf("sh")), "-c", "true"], ENV).family == "mpich"
+    app.chmod(0o4755)
+    with pytest.raises(NearfetchError, match="app runs as another user"):
+        decide([*run, str(app)], ENV)
+
+
+def test_a_program_of_another_processor_is_refused(elf, launchers):
+    for other in (elf("narrow", "libmpi.so.12", wide=False), elf("big", "libmpi.so.12", order=">")):
+        with pytest.raises(NearfetchError, match=f"{other.name} is of another processor"):
+            decide([str(launchers["mpich"]), "-n", "2", str(other)], ENV)
+    libmpi = elf("arm/libmpi.so.12", soname="libmpi.so.12", order=">")
+    app = elf("app", "libmpi.so.12", runpath=str(libmpi.parent))
+    with pytest.raises(NearfetchError, match="libmpi.so.12 is of another processor"):
+        decide([str(launchers["mpich"]), "-n", "2", str(app)], ENV)
+
+
+@pytest.mark.parametrize(
+    ("name", "refused"),
+    [("libmpi.so.40.10.4", True), ("libmpi.so.40.0.3", True), ("libmpi.so.40.20.1", False)],
+)
+def test_early_open_mpis_are_refused(elf, launchers, tmp_path, name, refused):
+    elf(f"lib/{name}", soname="libmpi.so.40")
+    (tmp_path / "lib" / "libmpi.so.40").symlink_to(name)
+    command = [str(launchers["openmpi"]), str(elf("app", "libmpi.so.40", runpath=str(tmp_path / "lib")))]
+    if refused:
+        with pytest.raises(NearfetchError, match="is of Open MPI 3 or earlier"):
+            decide(command, ENV)
+    else:
+        assert decide(command, ENV).family == "openmpi"
+
+
+def test_an_open_mpi_with_the_soname_of_mpich_is_recognised(elf, launchers, tmp_path):
+    libmpi = elf("lib/libmpi.so.12", soname="libmpi.so.12")
+    command = [str(launchers["mpich"]), str(elf("app", "libmpi.so.12", runpath=str(tmp_path / "lib")))]
+    assert decide(command, ENV).family == "mpich"
+    libmpi.write_bytes(libmpi.read_bytes() + b"\0ompi_mpi_comm_world\0")
+    with pytest.raises(NearfetchError, match="is of Open MPI 3 or earlier"):
+        decide(command, ENV)
+
+
+def test_mpitrampoline_is_refused(elf, launchers):
+    with pytest.raises(NearfetchError, match="links MPItrampoline"):
+        decide([str(launchers["mpich"]), str(elf("app", "libmpitrampoline.so.5"))], ENV)
+
+
+def test_under_wi4mpi_the_programs_mpi_decides(elf, launchers):
+    command = [str(launchers["mpich"]), "-n", "2", str(elf("app", "libmpi.so.40"))]
+    assert decide(command, {**ENV, "WI4MPI_FROM": "OMPI"}).family == "openmpi"
+
+
+@pytest.mark.parametrize(
+    ("words", "program"),
+    [
+        (["srun", "-n", "2", "-J", "true", "APP"], 5),
+        (["srun", "--ntasks=2", "--job-name", "true", "--label", "APP"], 5),
+        (["flux", "run", "-n2", "--job-name", "true", "APP"], 5),
+        (["flux", "--verbose", "submit", "-n", "2", "APP"], 5),
+        (["jsrun", "-n", "2", "-a", "1", "APP"], 5),
+        (["aprun", "-n", "2", "-cc", "true", "APP"], 5),
+        (["ibrun", "APP"], 1),
+    ],
+)
+def test_the_program_of_a_resource_managers_launcher(script, elf, tmp_path, words, program):
+    script(f"bin/{words[0]}", "true")
+    app = str(elf("app", "libmpi.so.40"))
+    command = [app if word == "APP" else word for word in words]
+    environ = {"PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin"}
+    launcher = find_launcher(command, environ)
+    assert (launcher.index, launcher.kind) == (0, "env")
+    assert parts_of(command, 0, environ)[0].program == program
+    assert decide(command, environ).family == "openmpi"
+
+
+def test_what_is_inside_of_a_container_is_not_looked_at(script, elf, launchers, tmp_path):
+    script("bin/apptainer", "true")
+    # The file of this machine says nothing about the one in the image.
+    app, environ = str(elf("app", "libmpi.so.40")), {"PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin"}
+    inside = ["apptainer", "--quiet", "exec", "--bind", "/data", "--nv", "image.sif", app]
+    decision = decide([str(launchers["mpich"]), "-n", "2", *inside], environ)
+    assert (decision.family, decision.program_links_mpi, decision.libmpi) == ("mpich", False, None)
+    with pytest.raises(NearfetchError, match="cannot tell which MPI"):
+        decide(inside, environ)
+    assert decide(inside, environ, named="openmpi").libmpi is None
