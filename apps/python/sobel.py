@@ -4,13 +4,14 @@
     python apps/python/sobel.py --ranks 4 --output sobel.png        # threads
     mpiexec -n 4 python apps/python/sobel.py --output sobel.png     # processes
 
-Computes the same pixels as the C++ program `sobel`. The picture is matplotlib's example photograph of
-Grace Hopper, an official one of the US Navy and in the public domain; --picture names another one.
+Needs matplotlib. Computes the same pixels as the C++ program `sobel`. The picture is matplotlib's example
+photograph of Grace Hopper, an official one of the US Navy and in the public domain. --picture names another.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 from pathlib import Path
 
 import numpy as np
@@ -101,6 +102,8 @@ def main() -> None:
     parser.add_argument("--before", type=Path, help="write the shades of grey to this PGM file")
     parser.add_argument("--after", type=Path, help="write the edges to this PGM file")
     options = parser.parse_args()
+    if importlib.util.find_spec("matplotlib") is None:
+        parser.error("matplotlib is missing (it reads and draws the pictures): pip install matplotlib")
     shape = read_picture(options.picture).shape
     segment_bytes = 2 * int(np.prod(shape)) + (1 << 16)
     found = launch(program, options.ranks, args=[options], segment_bytes=segment_bytes)[0]

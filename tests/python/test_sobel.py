@@ -45,3 +45,15 @@ def test_what_is_no_picture_is_named(tmp_path):
     need_native()
     (tmp_path / "none.png").write_text("no picture")
     assert "none.png: cannot be read (" in run([SOBEL, "--picture", tmp_path / "none.png"], expect=1)
+
+
+def test_without_matplotlib_it_says_what_to_install(tmp_path):
+    need_native()
+    hide = tmp_path / "sitecustomize.py"
+    hide.write_text(
+        "import importlib.util as u\nf = u.find_spec\n"
+        "u.find_spec = lambda name, *rest: None if name == 'matplotlib' else f(name, *rest)\n"
+    )
+    said = run([SOBEL, "--ranks", 2], before=["env", f"PYTHONPATH={tmp_path}:{SOURCE / 'python'}"], expect=2)
+    assert "pip install matplotlib" in said
+    assert "Traceback" not in said
