@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 from typing import Any, Iterator, Mapping, NamedTuple, Sequence, Union
 
@@ -108,7 +109,7 @@ class Bars(NamedTuple):
 
     def draw(self, axis: Any, rows: Sequence[Row]) -> None:
         """Fills a panel."""
-        labels = [" ".join(str(row[column]) for column in self.label) for row in rows]
+        labels = [textwrap.fill(" ".join(str(row[column]) for column in self.label), 34) for row in rows]
         values = [row[self.value] or 0 for row in rows]
         ends = [
             (row.get(f"{self.value}_low", x), row.get(f"{self.value}_high", x))
@@ -145,10 +146,11 @@ Picture = Union[Lines, Bars, Stacks]
 def draw(pictures: Sequence[Picture], path: Path, title: str) -> None:
     """Writes the panels of all pictures to `path`."""
     wanted = [(picture, *panel) for picture in pictures for panel in _panels(picture)]
-    figure, axes = panels(len(wanted), height=3.8)
+    bars = max((len(rows) for picture, _, rows in wanted if isinstance(picture, Bars)), default=0)
+    figure, axes = panels(len(wanted), height=max(3.8, 1 + 0.17 * bars))
     for axis, (picture, key, rows) in zip(axes, wanted):
         picture.draw(axis, rows)
-        axis.set_title(key, fontsize=8)
+        axis.set_title(textwrap.fill(key, 44), fontsize=8)
     save(figure, path, title)
 
 
@@ -176,7 +178,7 @@ def _words(column: str) -> str:
 
 def save(figure: Any, path: Path, title: str) -> None:
     """Writes the figure to `path`."""
-    figure.suptitle(title)
+    figure.suptitle(textwrap.fill(title, int(10 * figure.get_figwidth())))
     figure.savefig(path)
     plt.close(figure)
 
