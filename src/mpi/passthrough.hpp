@@ -8,8 +8,8 @@
 //
 // Which calls these were is not known, but whether atomics that fetch were among them. So a get that is under
 // way at the beginning is never looked at again, because its buffer may be gone. At the end the process
-// acquires, and every target counts as having operations of these kinds outstanding. Locks, fences and waits are never passed through, so that epochs stay
-// known.
+// acquires, and every target counts as having operations of these kinds outstanding. Locks, fences and waits
+// are never passed through, so that epochs stay known.
 //
 // There is none with MPI_THREAD_MULTIPLE, or where somebody asks how many calls there were.
 
