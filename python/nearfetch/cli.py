@@ -29,6 +29,7 @@ examples:
 
 Settings are also read from the environment (NEARFETCH_BUFFER_BYTES=64MiB); `nearfetch settings` lists them.
 """
+_USAGE_OF_SETTINGS = "[--mode M] [--set KEY=VALUE]... [--stats DIR] [--summary] [--mpi FAMILY]"
 _ENV_EXAMPLES = """\
 in a batch script:
   eval "$(nearfetch env --mpi openmpi --stats out)"
@@ -94,33 +95,21 @@ def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentPars
     )
     parser.add_argument("--version", action="version", version=f"nearfetch {__version__}")
     actions = parser.add_subparsers(dest="action", metavar="run | env | settings", required=True)
-    given = "[--mode M] [--set KEY=VALUE]... [--stats DIR] [--summary] [--mpi FAMILY]"
-    run = actions.add_parser(
-        "run",
-        help="run a command, with nearfetch in all its ranks",
-        usage=f"nearfetch run {given} [--pretend-remote] -- COMMAND...",
-        epilog=_RUN_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
+    run = _add_action(
+        actions, "run", "[--pretend-remote] -- COMMAND...", "run a command, with nearfetch in all its ranks"
     )
+    run.epilog = _RUN_EXAMPLES
     run.add_argument(
         "--pretend-remote",
         action="store_true",
         help="the ranks of this machine talk over TCP, as if each were on a machine of its own",
     )
-    env = actions.add_parser(
-        "env",
-        help="print the variables to export, where the launch line cannot be changed",
-        usage=f"nearfetch env {given} [-- PROGRAM...]",
-        epilog=_ENV_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    for action in (run, env):
-        _add_settings(action)
     run.add_argument(
         "command", nargs=argparse.REMAINDER, metavar="COMMAND", help="for example mpiexec -n 4 ./app"
     )
+    purpose = "print the variables to export, where the launch line cannot be changed"
+    env = _add_action(actions, "env", "[-- PROGRAM...]", purpose)
+    env.epilog = _ENV_EXAMPLES
     env.add_argument(
         "command", nargs=argparse.REMAINDER, metavar="PROGRAM", help="the program, if it tells its MPI"
     )
@@ -129,21 +118,31 @@ def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentPars
     return parser, {"run": run, "env": env, "settings": settings}
 
 
-def _add_settings(run: argparse.ArgumentParser) -> None:
-    """The options that `run` and `env` have in common."""
-    run.add_argument("--mode", metavar="M", help="when cached data is forgotten; the same as --set mode=M")
-    run.add_argument(
+def _add_action(
+    actions: argparse._SubParsersAction[argparse.ArgumentParser], name: str, rest: str, purpose: str
+) -> argparse.ArgumentParser:
+    """An action that has the settings; `rest` is the end of its usage."""
+    action = actions.add_parser(
+        name,
+        help=purpose,
+        usage=f"nearfetch {name} {_USAGE_OF_SETTINGS} {rest}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    action.add_argument("--mode", metavar="M", help="when cached data is forgotten; the same as --set mode=M")
+    action.add_argument(
         "--set", metavar="KEY=VALUE", action="append", default=[], help="a setting, may be repeated"
     )
-    run.add_argument(
+    action.add_argument(
         "--stats",
         metavar="DIR",
         help="each rank writes its counters to DIR/rank-<N>.json (spawned ones: world-<W>-rank-<N>.json)",
     )
-    run.add_argument("--summary", action="store_true", help="print a summary per window at the end")
-    run.add_argument(
+    action.add_argument("--summary", action="store_true", help="print a summary per window at the end")
+    action.add_argument(
         "--mpi", choices=list(FAMILIES), help="the command's MPI family, where it is not recognised"
     )
+    return action
 
 
 def _run(layout: Layout, options: argparse.Namespace) -> int:

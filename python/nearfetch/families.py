@@ -13,14 +13,13 @@ from __future__ import annotations
 import os
 import re
 import stat
-import subprocess
 import sys
 from pathlib import Path
 from typing import Mapping, NamedTuple, Optional, Sequence
 
 from nearfetch import NearfetchError
 from nearfetch.elf import dependencies, machine_of, read_dynamic
-from nearfetch.launchers import CLUSTER_LAUNCHERS, REFUSED
+from nearfetch.launchers import REFUSED, Launcher, find_launcher
 from nearfetch.pythons import library_folders
 from nearfetch.words import (
     Part,
@@ -28,7 +27,6 @@ from nearfetch.words import (
     find_program,
     first_word,
     is_interpreter,
-    is_wrapper,
     parts_of,
     program_of,
     shell_commands,
@@ -68,21 +66,8 @@ FAMILIES: dict[str, Family] = {
 # Cray MPICH has a library per compiler, all with MPICH's binary interface: libmpi_gnu_91.so.12.
 _CRAY_LIBMPI = re.compile(r"libmpi_(cray|gnu|intel|amd|aocc|nvidia|pgi)(_\d+)?\.so\.12")
 _CRAY_BINDING = re.compile(r"libmpi(fort|cxx)_(cray|gnu|intel|amd|aocc|nvidia|pgi)(_\d+)?\.so\.12")
-_LAUNCHER_NAMES = ("mpiexec", "mpirun", "orterun", "prterun", "hydra")
 _STARTED_BY = {"hydra": ("mpich", "mpiabi"), "openmpi": ("openmpi", "mpiabi"), "env": tuple(FAMILIES)}
 """The families that a kind of launcher supports, its own first."""
-_VERSION_TIMEOUT_S = 10.0
-
-
-class Launcher(NamedTuple):
-    """The word of a command that starts the ranks."""
-
-    index: int
-    """Its position in the command."""
-    kind: str
-    """How a variable is set for the ranks only: see nearfetch.launchers."""
-    path: Path
-    """The program, symbolic links followed."""
 
 
 class Linked(NamedTuple):
@@ -302,53 +287,6 @@ def is_libmpi(soname: str, family: str) -> bool:
     """Whether `soname` is the C library of `family`, not one of its language bindings."""
     cray = family == "mpich" and _CRAY_LIBMPI.fullmatch(soname) is not None
     return cray or soname in FAMILIES[family].libmpi
-
-
-def find_launcher(command: Sequence[str], environ: Mapping[str, str]) -> Optional[Launcher]:
-    """The MPI launcher of `command`: its first word, or the one after wrappers such as `env`."""
-    first = os.path.basename(command[0])
-    candidates = range(len(command)) if is_wrapper(first) else range(1)
-    for index in candidates:
-        if not _may_be_launcher(command[index]):
-            continue
-        path = find_program(command[index], environ)
-        if path is None:
-            continue
-        kind = _launcher_kind(path, environ)
-        if kind is None and parts_of(command, index, environ)[0].program < len(command):
-            kind = "env"
-        if kind:
-            return Launcher(index, kind, path.resolve())
-    return None
-
-
-def _may_be_launcher(word: str) -> bool:
-    """Whether `word` is a launcher's name: unknown programs are not started to ask for their version."""
-    base = os.path.basename(word)
-    return base in CLUSTER_LAUNCHERS or any(name in base for name in _LAUNCHER_NAMES)
-
-
-def _launcher_kind(path: Path, environ: Mapping[str, str]) -> Optional[str]:
-    if path.name in CLUSTER_LAUNCHERS:
-        return "env"
-    try:
-        answer = subprocess.run(
-            [str(path), "--version"],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            env=dict(environ),
-            timeout=_VERSION_TIMEOUT_S,
-            check=False,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    text = answer.stdout.decode(errors="replace")
-    if any(name in text for name in ("Open MPI", "OpenRTE", "PRRTE", "prterun")):
-        return "openmpi"
-    if any(name in text for name in ("HYDRA", "Intel(R) MPI")):
-        return "hydra"
-    return None
 
 
 def _find_in_shell(

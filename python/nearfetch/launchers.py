@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs that start ranks, and which of their options have a value in the next word.
+"""The programs that start ranks.
 
 Launchers are told apart by how a variable is set for their ranks, and for nothing else:
 
@@ -14,62 +14,15 @@ Any of them may start a container. There `env` stands inside.
 from __future__ import annotations
 
 import os
-from typing import Mapping
+import subprocess
+from pathlib import Path
+from typing import Mapping, NamedTuple, Optional, Sequence
 
+from nearfetch.launcher_options import CLUSTER_LAUNCHERS
+from nearfetch.words import find_program, is_wrapper, parts_of
 
-def _with_values(options: str, words: int = 1) -> dict[str, int]:
-    return dict.fromkeys(options.split(), words)
-
-
-_HYDRA_AND_OPEN_MPI: Mapping[str, int] = {
-    **_with_values(
-        """
-        n np c H N f x host hosts hostfile machinefile wdir wd path ppn perhost npernode genvlist envlist
-        configfile app bind-to map-by rank-by membind topolib rmk launcher launcher-exec demux iface prefix
-        output-filename timeout tune preload-files stdin am rankfile personality
-        """
-    ),
-    **_with_values("genv env mca gmca omca pmixmca prtemca", 2),
-}
-
-_SRUN = """
-    A B b c C D d e G i J L M m N n o p q r S T t w W x account begin cluster-constraint comment constraint
-    container core-spec cores-per-socket cpu-bind cpu-freq cpus-per-gpu cpus-per-task dependency distribution
-    error exclude export export-file extra-node-info gpu-bind gpu-freq gpus gpus-per-node gpus-per-socket
-    gpus-per-task gres hint input job-name jobid licenses mem mem-bind mem-per-cpu mem-per-gpu mpi network
-    nodefile nodelist nodes ntasks ntasks-per-core ntasks-per-gpu ntasks-per-node ntasks-per-socket open-mode
-    output partition priority profile prolog epilog qos relative reservation signal sockets-per-node
-    task-epilog task-prolog threads threads-per-core time time-min tmp uid wckey chdir
-"""
-_FLUX = """
-    n N c g q t B o S O ntasks nodes cores-per-task gpus-per-task tasks-per-node tasks-per-core cores
-    gpus-per-node queue time-limit bank job-name setopt setattr dependency requires begin-time urgency cwd
-    input output error env env-file rlimit
-"""
-_JSRUN = """
-    n a c g b d r l p e f i o t k h m E F P D K L X Z nrs np tasks_per_rs cpu_per_rs gpu_per_rs bind
-    launch_distribution rs_per_host latency_priority env exit_on_error erf_input stdio_input stdio_stdout
-    stdio_stderr stdio_mode chdir smpiargs
-"""
-_APRUN = """
-    n N d S e m p r t j L l E F D cc cp sn sl ss
-"""
-_CLUSTER = {
-    "srun": _SRUN,
-    "flux": _FLUX,
-    "jsrun": _JSRUN,
-    "lrun": _JSRUN,
-    "aprun": _APRUN,
-    "palsrun": "n c d l cpu-bind mem-bind env hosts hostfile ppn depth wdir umask",
-    "ibrun": "n o",
-}
-CLUSTER_LAUNCHERS: Mapping[str, Mapping[str, int]] = {
-    name: _with_values(options) for name, options in _CLUSTER.items()
-}
-"""Launchers of resource managers, and their options: with how many words each is followed."""
-
-FLUX_VERBS = ("run", "submit", "bulksubmit")
-"""What flux has to be told to start ranks."""
+_LAUNCHER_NAMES = ("mpiexec", "mpirun", "orterun", "prterun", "hydra")
+_VERSION_TIMEOUT_S = 10.0
 
 REFUSED: Mapping[str, str] = {
     **dict.fromkeys(
@@ -82,21 +35,6 @@ REFUSED: Mapping[str, str] = {
     ),
 }
 """Programs in which nothing can be set for ranks: why, and what to do."""
-
-CONTAINERS = ("apptainer", "singularity")
-CONTAINER_OPTIONS: Mapping[str, int] = _with_values(
-    """
-    B H W o S c bind mount env env-file home workdir overlay scratch pwd cwd network network-args security
-    add-caps drop-caps apply-cgroups app dns hostname fusemount cpus memory pem-path config
-    """
-)
-"""Options of `apptainer exec` and before `exec`: with how many words each is followed."""
-
-
-def options_with_values(launcher: str) -> Mapping[str, int]:
-    """The options of `launcher`, by their names without dashes: with how many words each is followed."""
-    return CLUSTER_LAUNCHERS.get(os.path.basename(launcher), _HYDRA_AND_OPEN_MPI)
-
 
 OVER_TCP: Mapping[str, Mapping[str, str]] = {
     "openmpi": {
@@ -116,3 +54,61 @@ OVER_TCP: Mapping[str, Mapping[str, str]] = {
     ),
 }
 """Variables, by MPI family, with which the ranks of one machine talk as if they were on several."""
+
+
+class Launcher(NamedTuple):
+    """The word of a command that starts the ranks."""
+
+    index: int
+    """Its position in the command."""
+    kind: str
+    """How a variable is set for the ranks only: see nearfetch.launchers."""
+    path: Path
+    """The program, symbolic links followed."""
+
+
+def find_launcher(command: Sequence[str], environ: Mapping[str, str]) -> Optional[Launcher]:
+    """The MPI launcher of `command`: its first word, or the one after wrappers such as `env`."""
+    first = os.path.basename(command[0])
+    candidates = range(len(command)) if is_wrapper(first) else range(1)
+    for index in candidates:
+        if not _may_be_launcher(command[index]):
+            continue
+        path = find_program(command[index], environ)
+        if path is None:
+            continue
+        kind = _launcher_kind(path, environ)
+        if kind is None and parts_of(command, index, environ)[0].program < len(command):
+            kind = "env"
+        if kind:
+            return Launcher(index, kind, path.resolve())
+    return None
+
+
+def _may_be_launcher(word: str) -> bool:
+    """Whether `word` is a launcher's name: unknown programs are not started to ask for their version."""
+    base = os.path.basename(word)
+    return base in CLUSTER_LAUNCHERS or any(name in base for name in _LAUNCHER_NAMES)
+
+
+def _launcher_kind(path: Path, environ: Mapping[str, str]) -> Optional[str]:
+    if path.name in CLUSTER_LAUNCHERS:
+        return "env"
+    try:
+        answer = subprocess.run(
+            [str(path), "--version"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=dict(environ),
+            timeout=_VERSION_TIMEOUT_S,
+            check=False,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    text = answer.stdout.decode(errors="replace")
+    if any(name in text for name in ("Open MPI", "OpenRTE", "PRRTE", "prterun")):
+        return "openmpi"
+    if any(name in text for name in ("HYDRA", "Intel(R) MPI")):
+        return "hydra"
+    return None

@@ -12,7 +12,8 @@ from typing import Iterator, Mapping, NamedTuple, Optional
 
 from nearfetch.elf import system_library_folders
 from nearfetch.errors import Error
-from nearfetch.families import FAMILIES, family_of_soname, find_launcher, is_libmpi, of_mpi4py
+from nearfetch.families import FAMILIES, family_of_soname, is_libmpi, of_mpi4py
+from nearfetch.launchers import find_launcher
 
 # Variables that launchers set in their processes, and the launcher's family.
 _LAUNCHERS = {

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Mapping, NamedTuple, Optional, Union
 
 from nearfetch import NearfetchError
-from nearfetch.families import FAMILIES, find_launcher
-from nearfetch.launchers import OVER_TCP
+from nearfetch.families import FAMILIES
+from nearfetch.launchers import OVER_TCP, find_launcher
 
 NETWORKS = ("shm", "tcp")
 

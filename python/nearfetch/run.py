@@ -13,7 +13,7 @@ from typing import Mapping, NamedTuple, Optional, Sequence
 
 from nearfetch import NearfetchError
 from nearfetch.elf import read_dynamic
-from nearfetch.families import Decision, Launcher, decide
+from nearfetch.families import Decision, decide
 from nearfetch.launchers import OVER_TCP
 from nearfetch.layout import Layout
 from nearfetch.words import (
@@ -44,10 +44,8 @@ def variable(setting: str) -> str:
     return _PREFIX + setting.upper().replace("-", "_")
 
 
-def variables_of(settings: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:
-    """nearfetch's variables of `environ`, and `settings`, which win."""
-    inherited = {name: value for name, value in environ.items() if name.startswith(_PREFIX)}
-    return {**inherited, **{variable(name): value for name, value in settings.items()}}
+def _as_variables(settings: Mapping[str, str]) -> dict[str, str]:
+    return {variable(name): value for name, value in settings.items()}
 
 
 def exports(
@@ -70,9 +68,8 @@ def exports(
             "nothing tells which MPI is meant (each has an interposer of its own): name it by --mpi, or "
             "write the program after --, as in nearfetch env -- ./app"
         )
-    library = layout.interposer(decision.family)
-    value = preload(library, decision, environ.get("LD_PRELOAD", ""), bool(environ.get("LD_BIND_NOW")))
-    return {**{variable(name): value for name, value in settings.items()}, "LD_PRELOAD": value}
+    value = _preload_of(layout.interposer(decision.family), decision, environ)
+    return {**_as_variables(settings), "LD_PRELOAD": value}
 
 
 def prepare(
@@ -92,7 +89,8 @@ def prepare(
     if find_program(command[0], environ) is None:
         raise _cannot_start(command)
     decision = decide(command, environ, named)
-    variables = variables_of(settings, environ)
+    variables = {name: value for name, value in environ.items() if name.startswith(_PREFIX)}
+    variables.update(_as_variables(settings))
     if over_tcp:
         variables.update(OVER_TCP[decision.family])
     library = layout.interposer(decision.family)
@@ -126,8 +124,12 @@ def with_library(
     environ: Mapping[str, str],
 ) -> Prepared:
     """`command` with `library` preloaded and `variables` set in its ranks."""
-    value = preload(library, decision, environ.get("LD_PRELOAD", ""), bool(environ.get("LD_BIND_NOW")))
+    value = _preload_of(library, decision, environ)
     return inject(command, decision, {**variables, "LD_PRELOAD": value}, environ)
+
+
+def _preload_of(library: Path, decision: Decision, environ: Mapping[str, str]) -> str:
+    return preload(library, decision, environ.get("LD_PRELOAD", ""), bool(environ.get("LD_BIND_NOW")))
 
 
 def preload(interposer: Path, decision: Decision, before: str, bind_now: bool = False) -> str:
@@ -176,51 +178,39 @@ def inject(
     for part, container in zip(parts, contained):
         if part is not parts[0]:
             words.append(":")
+        kept = _with_preload(command, part, variables.get("LD_PRELOAD", ""), environ)
         if container or (launcher and launcher.kind == "env"):
-            words += _with_env(command, part, container, variables, environ)
+            words += _with_env(kept, part, container, variables)
+        elif launcher and launcher.kind == "openmpi":
+            words += [*_exports_of(command, part, variables), *kept]
         else:
-            words += _with_options(command, part, launcher, variables, environ)
+            words += kept
     return Prepared(words, dict(environ))
 
 
-def _with_options(
-    command: Sequence[str],
-    part: Part,
-    launcher: Optional[Launcher],
-    variables: Mapping[str, str],
-    environ: Mapping[str, str],
-) -> list[str]:
-    """The words of `part`, and before them Open MPI's options that set `variables`."""
-    kept = _with_preload(command, part, variables.get("LD_PRELOAD", ""), environ)
-    if launcher is None or launcher.kind != "openmpi":
-        return kept
+def _exports_of(command: Sequence[str], part: Part, variables: Mapping[str, str]) -> list[str]:
+    """Open MPI's options that set `variables` for `part`.
+
+    Each program of a list `prog : prog` has its own -x options; none may be given twice.
+    """
     _refuse_file_of_programs(command, part)
-    # Each program of a list `prog : prog` has its own -x options; none may be given twice.
     given = {_name_of_export(command, place) for place, name in options_of(command, part) if name == "x"}
-    words = []
-    for name, value in variables.items():
-        if name != "LD_PRELOAD" or name not in given:
-            words += ["-x", f"{name}={value}"]
-    return words + kept
+    chosen = ((name, value) for name, value in variables.items() if name != "LD_PRELOAD" or name not in given)
+    return [word for name, value in chosen for word in ("-x", f"{name}={value}")]
 
 
 def _with_env(
-    command: Sequence[str],
-    part: Part,
-    container: Optional[Container],
-    variables: Mapping[str, str],
-    environ: Mapping[str, str],
+    words: list[str], part: Part, container: Optional[Container], variables: Mapping[str, str]
 ) -> list[str]:
-    """The words of `part`, with `env` before its program: inside of a container, if there is one."""
+    """The `words` of `part`, with `env` before its program: inside of a container, if there is one."""
     program = container.program if container else part.program
     if program == part.end:
-        seen = " ".join(command[part.begin : part.end])
         raise NearfetchError(
-            f"cannot see which program '{seen}' starts (nearfetch has to set its variables there): write the "
-            "program behind the launcher's options, apptainer exec in place of run, or use nearfetch env"
+            f"cannot see which program '{' '.join(words)}' starts (nearfetch has to set its variables "
+            "there): write the program behind the launcher's options, apptainer exec in place of run, or use "
+            "nearfetch env"
         )
-    kept = _with_preload(command, part, variables.get("LD_PRELOAD", ""), environ)
-    before, after = kept[: program - part.begin], kept[program - part.begin :]
+    before, after = words[: program - part.begin], words[program - part.begin :]
     if container:
         # The interposer and the folder of statistics have the same paths inside.
         entries = variables.get("LD_PRELOAD", "").split(":")

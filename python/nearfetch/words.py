@@ -10,7 +10,7 @@ import shutil
 from pathlib import Path
 from typing import Iterator, Mapping, NamedTuple, Optional, Sequence
 
-from nearfetch.launchers import CONTAINER_OPTIONS, CONTAINERS, FLUX_VERBS, options_with_values
+from nearfetch.launcher_options import CONTAINER_OPTIONS, CONTAINERS, FLUX_VERBS, options_with_values
 
 WRAPPERS = {
     *("env", "time", "nice", "ionice", "timeout", "taskset", "numactl", "setsid", "nohup", "stdbuf", "chrt"),
@@ -111,15 +111,17 @@ def container_of(command: Sequence[str], part: Part, environ: Mapping[str, str])
     at = _behind_wrappers(command, part, environ)
     if at == part.end or os.path.basename(command[at]) not in CONTAINERS:
         return None
-    begin = at + 1
-    while begin < part.end and command[begin].startswith("-"):
-        begin += 1 + CONTAINER_OPTIONS.get(command[begin].lstrip("-"), 0)
-    if begin >= part.end or command[begin] != "exec":
+    verb = _behind_container_options(command, at + 1, part.end)
+    if verb == part.end or command[verb] != "exec":
         return Container(part.end, part.end)
-    image = begin + 1
-    while image < part.end and command[image].startswith("-"):
-        image += 1 + CONTAINER_OPTIONS.get(command[image].lstrip("-"), 0)
-    return Container(begin + 1, min(image + 1, part.end))
+    image = _behind_container_options(command, verb + 1, part.end)
+    return Container(verb + 1, min(image + 1, part.end))
+
+
+def _behind_container_options(command: Sequence[str], at: int, end: int) -> int:
+    while at < end and command[at].startswith("-"):
+        at += 1 + CONTAINER_OPTIONS.get(command[at].lstrip("-"), 0)
+    return min(at, end)
 
 
 def program_of(command: Sequence[str], part: Part, environ: Mapping[str, str]) -> int:

@@ -8,11 +8,10 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
-#include <numeric>
 #include <span>
-#include <utility>
 #include <variant>
 
+#include "base/edit_distance.hpp"
 #include "base/error.hpp"
 
 namespace nearfetch {
@@ -377,20 +376,6 @@ void refuse_old_name(std::string_view name) {
     if (name.empty() || row == rows.end()) return;
     throw Error("setting '" + std::string(name) + "'", "its name is " + std::string(row->name),
                 "use that name");
-}
-
-/// How many characters have to be put in, taken out or replaced to make one text of another.
-std::size_t edit_distance(std::string_view from, std::string_view to) {
-    std::vector<std::size_t> row(to.size() + 1);
-    std::iota(row.begin(), row.end(), std::size_t{0});
-    for (std::size_t i = 1; i <= from.size(); ++i) {
-        std::size_t diagonal = std::exchange(row[0], i);
-        for (std::size_t j = 1; j <= to.size(); ++j) {
-            const std::size_t replaced = diagonal + (from[i - 1] == to[j - 1] ? 0 : 1);
-            diagonal = std::exchange(row[j], std::min({row[j] + 1, row[j - 1] + 1, replaced}));
-        }
-    }
-    return row.back();
 }
 
 std::string_view nearest_name(std::string_view name) {

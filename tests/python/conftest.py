@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import shutil
 import struct
+import subprocess
 import sys
 from pathlib import Path
 from typing import Callable, Sequence
@@ -14,8 +15,17 @@ import pytest
 
 from nearfetch.elf import dependencies
 from nearfetch.layout import Layout
+from nearfetch.mpiexec import without_nearfetch
 
 ROOT = Path(__file__).resolve().parents[2]
+PACKAGE = ROOT / "python"
+DRIVER = """
+import sys
+from pathlib import Path
+from nearfetch.cli import main
+from nearfetch.layout import Layout
+sys.exit(main(sys.argv[3:], Layout(Path(sys.argv[1]), Path(sys.argv[2]))))
+"""
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 SETTINGS_PROGRAM = """\
@@ -141,3 +151,21 @@ def layout(elf: Callable[..., Path], script: Callable[[str, str], Path], tmp_pat
     shutil.copy(found[0], tmp_path / "nf" / "lib" / "libnearfetch_mpi_mpich.so")
     program = script("nf/bin/nearfetch-settings", SETTINGS_PROGRAM)
     return Layout(tmp_path / "nf" / "lib", program)
+
+
+@pytest.fixture
+def nearfetch(layout):
+    """Runs the command line in its own process: `run` replaces the process."""
+
+    def run(*words: object, **environ: str) -> subprocess.CompletedProcess[str]:
+        clean = without_nearfetch(os.environ)
+        return subprocess.run(
+            [sys.executable, "-c", DRIVER, *layout[:2], *map(str, words)],
+            env={**clean, "PYTHONPATH": str(PACKAGE), **environ},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    return run

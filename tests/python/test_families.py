@@ -9,7 +9,8 @@ import pytest
 
 from nearfetch import NearfetchError
 from nearfetch.elf import dependencies, read_dynamic
-from nearfetch.families import decide, find_launcher, linked_mpi
+from nearfetch.families import decide, linked_mpi
+from nearfetch.launchers import find_launcher
 from nearfetch.words import parts_of
 
 ENV = {"PATH": "/usr/bin:/bin"}
@@ -123,7 +124,7 @@ def test_no_unknown_program_is_started(script, tmp_path):
 
 
 def test_a_launcher_that_hangs_is_one_that_nobody_knows(script, elf, monkeypatch):
-    monkeypatch.setattr("nearfetch.families._VERSION_TIMEOUT_S", 0.2)
+    monkeypatch.setattr("nearfetch.launchers._VERSION_TIMEOUT_S", 0.2)
     hanging = str(script("mpiexec", "exec sleep 60"))
     assert find_launcher([hanging], ENV) is None
     assert find_launcher([hanging, "-n", "2", str(elf("app"))], ENV).kind == "env"
