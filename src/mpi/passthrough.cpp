@@ -25,19 +25,21 @@ void Passthrough::forbid() noexcept {
 void Passthrough::restart() noexcept {
     if (most_calls_ == 0) return;  // with several threads nothing is written here
     if (budget_ != 0) end();
-    wait_ = first_wait;
+    wait_ = most_unread_ = first_wait;
     calls_to_check_ = held_ ? 1 : wait_;
 }
 
 void Passthrough::begin() noexcept {
-    const std::optional<std::uint64_t> budget = interposer.windows().passthrough_budget();
+    const std::optional<std::uint64_t> budget = interposer.windows().passthrough_budget(most_unread_);
     if (!budget || *budget < least_budget) {
+        most_unread_ = first_wait;
         wait_ = std::min(2 * wait_, longest_wait);
         calls_to_check_ = held_ ? 1 : wait_;
         return;
     }
     interposer.windows().before_passthrough();
     budget_ = taken_ = std::min(*budget, most_calls_);
+    most_unread_ = std::min(2 * most_unread_, most_calls_);
     calls_to_check_ = never;
     wait_ = first_wait;
 }

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Passthrough: the whole process bypasses. When all targets of all windows are bypassed or off, gets, puts,
-// accumulates, atomics and flushes go straight to the library, and only their number is counted. When the
-// budget is spent, calls are looked up again. The budget is as large as the shortest backoff that is left,
-// and at most passthrough_calls.
+// Passthrough: the whole process bypasses. When all targets of all windows are bypassed, off, or were never
+// read, gets, puts, accumulates and atomics go straight to the library, and only their number is counted. So
+// do flushes, and locks, whose epochs are noted. When the budget is spent, calls are looked at again. The
+// budget is as large as the shortest backoff that is left, and at most passthrough_calls. Where some target
+// was never read, its first gets are not to be missed: each passthrough takes at most twice as many calls as
+// the one before.
 //
 // Which calls these were is not known, but whether atomics that fetch were among them. So a get that is under
 // way at the beginning is never looked at again, because its buffer may be gone. At the end the process
-// acquires, and every target counts as having operations of these kinds outstanding. Locks, fences and waits
-// are never passed through, so that epochs stay known.
+// acquires, and every target counts as having operations of these kinds outstanding. Fences and waits are
+// never passed through, so that epochs stay known.
 //
 // There is none with MPI_THREAD_MULTIPLE, or where somebody asks how many calls there were.
 
@@ -20,8 +22,8 @@ namespace nearfetch {
 class Passthrough {
   public:
     bool is_on() const noexcept { return budget_ != 0; }
-    /// Counts a call that goes straight to the library. \return false if it does not, because the budget is
-    /// spent
+    /// Counts a get, put, accumulate or atomic that goes straight to the library. \return false if it does
+    /// not, because the budget is spent
     bool takes_call() noexcept {
         if (budget_ == 0) return false;
         if (--budget_ != 0) return true;
@@ -57,6 +59,7 @@ class Passthrough {
     std::uint64_t calls_to_check_ = never;
     std::uint64_t wait_ = first_wait;
     std::uint64_t taken_ = 0;  ///< the budget at its beginning
+    std::uint64_t most_unread_ = first_wait;  ///< calls that may pass where some target was never read
     std::uint64_t most_calls_ = 0;
     bool held_ = false;
     bool has_taken_fetches_ = false;

@@ -165,11 +165,11 @@ Window* WindowTable::find(MPI_Win win) noexcept {
     return found == windows_.end() ? nullptr : found->second.get();
 }
 
-std::optional<std::uint64_t> WindowTable::passthrough_budget() noexcept {
+std::optional<std::uint64_t> WindowTable::passthrough_budget(std::uint64_t unread) noexcept {
     const std::lock_guard guard(mutex_);
     std::uint64_t least = ~std::uint64_t{0};
     for (const auto& [win, window] : windows_) {
-        const std::optional<std::uint64_t> budget = window->cache().bypass().passthrough_budget();
+        const std::optional<std::uint64_t> budget = window->cache().bypass().passthrough_budget(unread);
         if (!budget || window->locks_wait()) return std::nullopt;
         least = std::min(least, *budget);
     }

@@ -59,7 +59,7 @@ class WindowTable {
     Window* find(MPI_Win win) noexcept;
 
     /// The least of all windows, as BypassControl has it; nothing unless all of them may pass through.
-    std::optional<std::uint64_t> passthrough_budget() noexcept;
+    std::optional<std::uint64_t> passthrough_budget(std::uint64_t unread) noexcept;
     void before_passthrough() noexcept;
     void after_passthrough(std::uint64_t calls, Bypassed kinds) noexcept;
     /// Records the windows that were never freed, and writes what was asked for.

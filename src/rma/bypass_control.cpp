@@ -177,17 +177,18 @@ std::uint64_t BypassControl::gets_without_gain() const noexcept {
     return used == 0 ? 0 : (gets + used - 1) / used;
 }
 
-std::optional<std::uint64_t> BypassControl::passthrough_budget() const noexcept {
+std::optional<std::uint64_t> BypassControl::passthrough_budget(std::uint64_t unread) const noexcept {
     std::uint64_t least = ~std::uint64_t{0};
     if (s_.is_off()) return winding_up_ ? std::nullopt : std::optional(least);
-    bool any_open = s_.settings.bypass == Bypass::passthrough;
+    if (s_.settings.bypass != Bypass::on && s_.settings.bypass != Bypass::passthrough) return std::nullopt;
     for (const Target& t : s_.targets) {
-        if (t.route != Route::bypass) return std::nullopt;
-        if (!t.breaker.is_open() || t.breaker.is_held()) continue;
-        any_open = true;
-        least = std::min(least, t.breaker.remaining());
+        const bool combines_puts = t.put_cost.is_known() && !t.put_breaker.is_open();
+        if (t.route != Route::bypass || (t.breaker.is_untried() && combines_puts)) return std::nullopt;
+        if (t.breaker.is_untried()) least = std::min(least, unread);
+        if (t.breaker.is_open()) least = std::min(least, t.breaker.remaining());
+        if (t.put_breaker.is_open()) least = std::min(least, t.put_breaker.remaining());
     }
-    return any_open ? std::optional(least) : std::nullopt;
+    return least;
 }
 
 void BypassControl::after_passthrough(std::uint64_t calls, Bypassed kinds) noexcept {

@@ -71,7 +71,8 @@ class BypassControl {
 
     /// How many calls may go straight to the library before a target's backoff is over; nothing unless all
     /// targets are bypassed, or the mode is off.
-    std::optional<std::uint64_t> passthrough_budget() const noexcept;
+    /// \param unread calls that may pass if some target was never read
+    std::optional<std::uint64_t> passthrough_budget(std::uint64_t unread) const noexcept;
     /// From now on calls go straight to the library: nobody sees when the last get is complete, after which
     /// its buffer is the program's.
     void before_passthrough() noexcept { s_.freshness.lose_get(); }

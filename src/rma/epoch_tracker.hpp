@@ -8,7 +8,6 @@
 // A fence opens an epoch only if an access follows, and the library refuses a lock from then on. So it has to
 // see that access: until accessed() was called nothing may hit.
 
-#include <algorithm>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -43,11 +42,6 @@ class EpochTracker {
         return all_ == Epoch::none && at(target) == Epoch::none && group_.empty() && !fenced_;
     }
     bool may_flush_all() const noexcept { return all_ == Epoch::passive; }
-    /// An epoch of single targets is open.
-    bool any_single() const noexcept {
-        return std::ranges::any_of(of_, [](Epoch epoch) { return epoch != Epoch::none; });
-    }
-
     /// MPI_Win_lock and unlock.
     void set(Rank target, Epoch epoch) noexcept {
         fenced_ = false;
@@ -73,12 +67,6 @@ class EpochTracker {
     void fence() noexcept {
         set_all(Epoch::none);
         fenced_ = true;
-    }
-    /// Locks of single targets and fences have opened and closed epochs, and nobody knows which: none of them
-    /// counts as open.
-    /// \pre !any_single()
-    void changed_unseen() noexcept {
-        if (all_ != Epoch::passive) set_all(Epoch::none);
     }
     /// The library has seen an access.
     void accessed() noexcept {

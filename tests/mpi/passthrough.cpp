@@ -367,6 +367,31 @@ void updates(Kind kind) {
     CHECK_EQ(seen, 1);
 }
 
+/// A lock that was passed through is held while its target is looked up again: then its gets hit.
+void held_lock() {
+    part("held lock");
+    if (!is_counted() || crowded()) return;
+    const Window window(8 * many_slots, 8);
+    const auto before = passed_through();
+    const auto under_lock = [&](MPI_Aint slot) {
+        CHECK_MPI(MPI_Win_lock(MPI_LOCK_SHARED, right(), 0, window));
+        (void)get(window, right(), slot);
+        CHECK_MPI(MPI_Win_unlock(right(), window));
+    };
+    for (int i = 0; passed_through() < before + 1000 && i < many_slots; ++i)
+        under_lock(i);
+    CHECK(passed_through() > before);
+    for (int i = 0; i < 100; ++i)
+        under_lock(0);
+    CHECK_MPI(MPI_Win_lock(MPI_LOCK_SHARED, right(), 0, window));
+    const auto hits = counter(window, "hits");  // from here on nothing passes through
+    for (int i = 0; i < 300'000 && counter(window, "hits") < hits + 100; ++i)
+        (void)get(window, right(), i % 4);
+    CHECK(counter(window, "hits") >= hits + 100);
+    CHECK_MPI(MPI_Win_unlock(right(), window));
+    barrier();
+}
+
 /// A counter that everybody reads and writes under an exclusive lock, each access of its own; locks that are
 /// held for longer; and epochs of all after those of one.
 void locks(Kind kind) {
@@ -430,6 +455,7 @@ void test() {
     held();
     for (const Kind kind : {Kind::allocate, Kind::create})
         completions_of_puts(kind);
+    held_lock();
 #if !defined(OPEN_MPI)
     failing_calls();
 #endif

@@ -77,28 +77,5 @@ TEST(EpochTracker, ATargetIsClosedWhenNothingIsOpenForIt) {
     EXPECT_TRUE(epochs.closed(1));
 }
 
-TEST(EpochTracker, LocksThatNobodySawLeaveNothingOpenButALockOfAll) {
-    EpochTracker epochs(2);
-    EXPECT_FALSE(epochs.any_single());
-    epochs.set(1, Epoch::passive);
-    EXPECT_TRUE(epochs.any_single());
-    epochs.set(1, Epoch::none);
-    EXPECT_FALSE(epochs.any_single());
-    epochs.start({0});
-    EXPECT_TRUE(epochs.any_single());
-    epochs.complete();
-    epochs.fence();
-    epochs.accessed();
-    epochs.changed_unseen();
-    EXPECT_TRUE(epochs.closed(0) && epochs.closed(1));
-    epochs.fence();
-    epochs.changed_unseen();
-    epochs.accessed();
-    EXPECT_FALSE(epochs.may_access(0));
-    epochs.set_all(Epoch::passive);
-    epochs.changed_unseen();
-    EXPECT_TRUE(epochs.may_access(0) && epochs.may_flush_all()) << "of another window";
-}
-
 }  // namespace
 }  // namespace nearfetch

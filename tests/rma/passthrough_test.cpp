@@ -21,31 +21,47 @@ constexpr Bypassed no_atomics = Bypassed::gets | Bypassed::updates;
 constexpr Bypassed everything = no_atomics | Bypassed::fetches;
 
 TEST_F(OpenBreakerTest, TheBudgetIsTheShortestBackoff) {
-    const auto budget = rig.window.bypass().passthrough_budget();
+    BypassControl& bypass = rig.window.bypass();
+    const auto budget = bypass.passthrough_budget(all);
     ASSERT_TRUE(budget) << "target 1 is bypassed, and nothing was read of the others";
     EXPECT_GT(*budget, 0u);
     fetched(1, 0, 64);
-    EXPECT_EQ(rig.window.bypass().passthrough_budget(), *budget - 1);
-    rig.window.bypass().after_passthrough(10, everything);
-    EXPECT_EQ(rig.window.bypass().passthrough_budget(), *budget - 11);
-    rig.window.bypass().after_passthrough(all, everything);
-    EXPECT_EQ(rig.window.bypass().passthrough_budget(), 0u);
+    EXPECT_EQ(bypass.passthrough_budget(all), *budget - 1);
+    bypass.after_passthrough(10, everything);
+    EXPECT_EQ(bypass.passthrough_budget(all), *budget - 11);
+    EXPECT_EQ(bypass.passthrough_budget(20), 20u) << "nothing was read of the others";
+    bypass.after_passthrough(all, everything);
+    EXPECT_EQ(bypass.passthrough_budget(all), 0u);
     fetched(2, 0, 64);
-    EXPECT_FALSE(rig.window.bypass().passthrough_budget()) << "target 2 is cached";
+    EXPECT_FALSE(bypass.passthrough_budget(all)) << "target 2 is cached";
 }
 
-TEST_F(WindowCacheTest, NothingPassesThroughBeforeAnyBreakerIsOpen) {
+TEST_F(WindowCacheTest, WhereNothingWasReadAsManyPassAsTheCallerSays) {
+    change_setting(&Settings::bypass, Bypass::on);
     rig.flush_all();
-    EXPECT_FALSE(rig.window.bypass().passthrough_budget());
+    EXPECT_EQ(rig.window.bypass().passthrough_budget(64), 64u);
+    change_setting(&Settings::bypass, Bypass::off);
+    EXPECT_FALSE(rig.window.bypass().passthrough_budget(64)) << "the first get is to be cached";
     change_setting(&Settings::mode, Mode::off);
-    EXPECT_EQ(rig.window.bypass().passthrough_budget(), all);
+    EXPECT_EQ(rig.window.bypass().passthrough_budget(64), all);
+}
+
+TEST_F(WindowCacheTest, PutsThatAreCombinedDoNotPass) {
+    change_setting(&Settings::bypass, Bypass::on);
+    rig.flush_all();
+    Buffer from(8, 0x11);
+    for (std::uint32_t i = 0; i < policy::first_puts; ++i)
+        ASSERT_EQ(rig.put(1, 8 * i, 8, from.data()), 0);
+    rig.flush_all();
+    EXPECT_FALSE(rig.window.bypass().passthrough_budget(64))
+        << "it is known what they take: from now on they are combined";
 }
 
 TEST_F(WindowCacheTest, HeldBreakersHaveNoEnd) {
     change_setting(&Settings::bypass, Bypass::always);
-    EXPECT_FALSE(rig.window.bypass().passthrough_budget()) << "each call is to be looked at";
+    EXPECT_FALSE(rig.window.bypass().passthrough_budget(64)) << "each call is to be looked at";
     change_setting(&Settings::bypass, Bypass::passthrough);
-    EXPECT_EQ(rig.window.bypass().passthrough_budget(), all);
+    EXPECT_GT(rig.window.bypass().passthrough_budget(64), std::uint64_t{1} << 60);
 }
 
 TEST_F(OpenBreakerTest, WhatIsUnderWayWhenItBeginsIsNotLookedAtAgain) {

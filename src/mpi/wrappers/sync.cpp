@@ -72,16 +72,11 @@ template <FlushKind kind, FlushCall call>
     return status;
 }
 
-template <FlushKind kind, FlushCall call>
-[[gnu::noinline]] int flush_passed_through(int target, MPI_Win win) {
-    return interposer.passthrough.takes_call() ? call(target, win) : flush_slowly<kind, call>(target, win);
-}
-
 /// Each call ends the function, so that a flush that is elided needs no stack.
 template <FlushKind kind, FlushCall call>
 [[gnu::always_inline]] inline int flush(int target, MPI_Win win) {
     if (interposer.passthrough.is_on()) [[unlikely]]
-        return flush_passed_through<kind, call>(target, win);
+        return call(target, win);
     Window* const window = mru_window(win);
     if (window != nullptr && window->has(target)) [[likely]] {
         const Served served = window->cache().completions().try_flush(target, kind);
@@ -97,6 +92,21 @@ template <FlushKind kind, FlushCall call>
     return window != nullptr && window->locks_synchronize() && window->has(target) ? window : nullptr;
 }
 
+/// After a lock or unlock of one target: its epoch is open, or closed.
+void record_epoch(Window* window, int target, Epoch epoch) noexcept {
+    if (window == nullptr || !window->has(target)) return;
+    window->cache().locks().change_epochs([=](EpochTracker& epochs) { epochs.set(target, epoch); });
+}
+
+/// The library's own call of a lock or unlock in passthrough, and its epoch.
+template <class Call>
+int pass_lock(int target, MPI_Win win, Epoch epoch, const Call& call) {
+    const int status = call();
+    Window* const window = mru_window(win);
+    if (status == MPI_SUCCESS) record_epoch(window != nullptr ? window : find_window(win), target, epoch);
+    return status;
+}
+
 /// Calls the library when it has seen all locks.
 template <class Call>
 auto after_locks(MPI_Win win, const Call& call) noexcept {
@@ -108,7 +118,7 @@ auto after_locks(MPI_Win win, const Call& call) noexcept {
 
 template <FlushKind kind, int library_call(MPI_Win)>
 int flush_all(MPI_Win win) {
-    if (interposer.passthrough.takes_call()) return library_call(win);
+    if (interposer.passthrough.is_on()) return library_call(win);
     Window* const window = active_window(win);
     const auto library = [win] { return library_call(win); };
     const auto call = after_locks(win, library);
@@ -163,43 +173,41 @@ using namespace nearfetch;
 extern "C" {
 
 int MPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win) {
+    const auto library = [&] { return PMPI_Win_lock(lock_type, rank, assert, win); };
+    if (interposer.passthrough.is_on()) return pass_lock(rank, win, Epoch::passive, library);
     if (Window* const quick = window_of_locks(rank, win);
         quick != nullptr && quick->cache().locks().is_lock_quick(rank)) {
         const AcquireScope acquires("MPI_Win_lock");
-        const int status = PMPI_Win_lock(lock_type, rank, assert, win);
+        const int status = library();
         if (status == MPI_SUCCESS) quick->cache().locks().record_lock(rank);
         return status;
     }
     Window* const window = find_window(win);
     if (window != nullptr && window->keep_lock_back(lock_type, rank, assert)) return MPI_SUCCESS;
-    const auto library = [&] { return PMPI_Win_lock(lock_type, rank, assert, win); };
     const int status =
         and_then(after_locks(win, library), [&](int) { acquire_by_lock(window, "MPI_Win_lock"); });
-    if (window != nullptr && status == MPI_SUCCESS && window->has(rank))
-        window->cache().locks().change_epochs(
-            [=](EpochTracker& epochs) { epochs.set(rank, Epoch::passive); });
+    if (status == MPI_SUCCESS) record_epoch(window, rank, Epoch::passive);
     return status;
 }
 
 int MPI_Win_unlock(int rank, MPI_Win win) {
+    const auto library = [&] { return PMPI_Win_unlock(rank, win); };
+    if (interposer.passthrough.is_on()) return pass_lock(rank, win, Epoch::none, library);
     if (Window* const quick = window_of_locks(rank, win);
         quick != nullptr && quick->cache().locks().is_unlock_quick(rank)) {
         const int status =
-            and_then([&] { return PMPI_Win_unlock(rank, win); },
-                     [&](int outcome) { quick->cache().locks().record_unlock(rank, outcome); });
+            and_then(library, [&](int outcome) { quick->cache().locks().record_unlock(rank, outcome); });
         interposer.passthrough.count_bypassed();
         return status;
     }
     Window* const window = find_window(win);
-    if (window == nullptr) return PMPI_Win_unlock(rank, win);
+    if (window == nullptr) return library();
     remember_mru(win, window);
     if (window->elide_unlock(rank)) return MPI_SUCCESS;
-    const auto library = [&] { return PMPI_Win_unlock(rank, win); };
     const auto call = after_locks(win, library);
     if (!window->has(rank)) return call();
     const int status = complete_by(window->cache(), rank, FlushKind::full, call);
-    if (status == MPI_SUCCESS)
-        window->cache().locks().change_epochs([=](EpochTracker& epochs) { epochs.set(rank, Epoch::none); });
+    if (status == MPI_SUCCESS) record_epoch(window, rank, Epoch::none);
     return status;
 }
 
