@@ -182,11 +182,15 @@ std::optional<std::uint64_t> BypassControl::passthrough_budget(std::uint64_t unr
     if (s_.is_off()) return winding_up_ ? std::nullopt : std::optional(least);
     if (s_.settings.bypass != Bypass::on && s_.settings.bypass != Bypass::passthrough) return std::nullopt;
     for (const Target& t : s_.targets) {
-        const bool combines_puts = t.put_cost.is_known() && !t.put_breaker.is_open();
-        if (t.route != Route::bypass || (t.breaker.is_untried() && combines_puts)) return std::nullopt;
-        if (t.breaker.is_untried()) least = std::min(least, unread);
-        if (t.breaker.is_open()) least = std::min(least, t.breaker.remaining());
+        if (t.route != Route::bypass) return std::nullopt;
+        if (t.breaker.is_open()) {
+            least = std::min(least, t.breaker.remaining());
+            continue;
+        }
+        // Its puts may be combined.
+        if (t.put_cost.is_known() && !t.put_breaker.is_open()) return std::nullopt;
         if (t.put_breaker.is_open()) least = std::min(least, t.put_breaker.remaining());
+        least = std::min(least, unread);
     }
     return least;
 }

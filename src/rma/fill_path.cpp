@@ -85,8 +85,8 @@ int FillPath::fetch(const Get& get, GetStarter& starter, const LookupPlan& plan,
                              [&](std::span<const ByteRun> runs) { return starter.start_runs(runs); });
     if (status != 0) return status;
     s_.freshness.get_started(get, s_.operations.now());
-    s_.origins.add(get.target, get.runs);
     s_.fetches.add_waiters(get.target, plan.waiting());
+    if (s_.in_transit(get.target)) s_.origins.add(get.target, get.runs);
     s_.count(plan.is_partial() ? AccessType::partial_hit : admission.type, get.size_bytes, plan.gap_bytes());
     if (beside != 0) ++s_.counters.read_aheads;
     s_.counters.bytes_read_ahead += beside;

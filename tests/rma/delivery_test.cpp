@@ -117,6 +117,22 @@ TEST_F(WindowCacheTest, OnOneNodeReadAheadPaysWhereItComesAtOnce) {
     EXPECT_EQ(rig.messages, 2u);
 }
 
+TEST_F(WindowCacheTest, AfterABlockThatCameAtOnceNothingIsOnItsWayToTheBuffer) {
+    rig.window.describe_memory(
+        std::vector<TargetMemory>(3, {.extent_bytes = 65536, .is_on_this_node = true}));
+    rig.delivers_at_once = true;
+    Buffer to(8);
+    for (const std::size_t offset : {0u, 8u}) {
+        rig.get(1, offset, 8, to.data());
+        rig.flush(1);
+    }
+    rig.get(1, 4096, 8, to.data());
+    EXPECT_FALSE(testing::process.origins.all.none()) << "the first get of a block fetches what is asked for";
+    rig.flush(1);
+    rig.get(1, 4104, 8, to.data());
+    EXPECT_TRUE(testing::process.origins.all.none());
+}
+
 /// A request of a get in runs is complete, and only a flush brings the bytes.
 TEST_F(WindowCacheTest, TheWordOfARequestIsNotEnoughForPieces) {
     Buffer to(64, 0xee);

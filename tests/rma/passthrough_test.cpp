@@ -46,15 +46,41 @@ TEST_F(WindowCacheTest, WhereNothingWasReadAsManyPassAsTheCallerSays) {
     EXPECT_EQ(rig.window.bypass().passthrough_budget(64), all);
 }
 
-TEST_F(WindowCacheTest, PutsThatAreCombinedDoNotPass) {
-    change_setting(&Settings::bypass, Bypass::on);
-    rig.flush_all();
+struct PutsTest : WindowCacheTest {
+    PutsTest() {
+        change_setting(&Settings::bypass, Bypass::on);
+        rig.window.describe_memory(std::vector<TargetMemory>(3, {.extent_bytes = 65536}));
+        rig.flush_all();
+    }
+};
+
+TEST_F(PutsTest, WhatIsCombinedDoesNotPass) {
     Buffer from(8, 0x11);
     for (std::uint32_t i = 0; i < policy::first_puts; ++i)
         ASSERT_EQ(rig.put(1, 8 * i, 8, from.data()), 0);
     rig.flush_all();
     EXPECT_FALSE(rig.window.bypass().passthrough_budget(64))
         << "it is known what they take: from now on they are combined";
+}
+
+/// They are not combined, so that nobody asks their breaker.
+TEST_F(PutsTest, OfABypassedTargetTheyEndNothing) {
+    Buffer buffer(64);
+    for (int i = 0; i < 100; ++i) {
+        ASSERT_EQ(rig.put(1, 0, 8, buffer.data()), 0);
+        rig.flush(1);
+    }
+    for (std::size_t i = 0; i < 64; ++i)
+        fetched(1, i * 64, 64);
+    const auto budget = rig.window.bypass().passthrough_budget(all);
+    ASSERT_GT(budget, 100u);
+    for (int i = 0; i < 1000; ++i) {
+        ASSERT_EQ(rig.put(1, 0, 8, buffer.data()), 0);
+        rig.flush(1);
+    }
+    EXPECT_EQ(rig.window.bypass().passthrough_budget(all), budget);
+    rig.window.bypass().after_passthrough(*budget - 50, everything);
+    EXPECT_EQ(rig.window.bypass().passthrough_budget(all), 50u);
 }
 
 TEST_F(WindowCacheTest, HeldBreakersHaveNoEnd) {
