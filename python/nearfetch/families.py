@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+import subprocess
 import sys
 from pathlib import Path
 from typing import Mapping, NamedTuple, Optional, Sequence
@@ -62,6 +63,14 @@ FAMILIES: dict[str, Family] = {
     ),
     "mpiabi": Family("the MPI standard ABI", ("libmpi_abi.so.1",), ()),
 }
+
+# Prints the version of the standard ABI that a library has (MPI-5.0, MPI_Abi_get_version).
+_ABI_VERSION = """
+import ctypes, sys
+major, minor = ctypes.c_int(-1), ctypes.c_int(-1)
+ctypes.CDLL(sys.argv[1]).MPI_Abi_get_version(ctypes.byref(major), ctypes.byref(minor))
+print(major.value)
+"""
 
 # Cray MPICH has a library per compiler, all with MPICH's binary interface: libmpi_gnu_91.so.12.
 _CRAY_LIBMPI = re.compile(r"libmpi_(cray|gnu|intel|amd|aocc|nvidia|pgi)(_\d+)?\.so\.12")
@@ -274,13 +283,26 @@ def linked_mpi(program: Path, environ: Mapping[str, str]) -> Optional[tuple[str,
 def _linked(word: str, program: Path, environ: Mapping[str, str]) -> Optional[Linked]:
     first = None
     for soname, path in dependencies(program, environ):
-        family = family_of_soname(soname)
+        other_name = family_of_soname(soname) is None and _has_standard_abi(soname, path)
+        family = "mpiabi" if other_name else family_of_soname(soname)
         if family is None or (first and family != first.family):
             continue
-        if is_libmpi(soname, family):
+        if other_name or is_libmpi(soname, family):
             return Linked(word, family, soname, path)
         first = first or Linked(word, family, soname, None)
     return first
+
+
+def _has_standard_abi(soname: str, path: Optional[Path]) -> bool:
+    """Whether this is a libmpi that says so itself: its vendor may call it as they like."""
+    try:
+        if path is None or "mpi" not in soname or b"MPI_Abi_get_version" not in path.read_bytes():
+            return False
+        asked = [sys.executable, "-c", _ABI_VERSION, str(path)]
+        answer = subprocess.run(asked, capture_output=True, text=True, check=False, timeout=10)
+        return int(answer.stdout or -1) > 0
+    except (OSError, ValueError, subprocess.TimeoutExpired):
+        return False
 
 
 def is_libmpi(soname: str, family: str) -> bool:

@@ -55,14 +55,26 @@ std::string_view soname_of(const link_map& library) noexcept {
     return strings != nullptr && at != 0 ? std::string_view(strings + at) : std::string_view();
 }
 
-/// The family that a library's soname tells, as families.py has it.
+/// Whether a library says itself that it has the standard ABI (MPI-5.0, MPI_Abi_get_version).
+bool has_standard_abi(const link_map& library) noexcept {
+    using AbiVersion = int(int*, int*);
+    void* const handle = dlopen(library.l_name, RTLD_LAZY | RTLD_NOLOAD);
+    if (handle == nullptr) return false;
+    auto* const abi_version = reinterpret_cast<AbiVersion*>(dlsym(handle, "MPI_Abi_get_version"));
+    int major = -1, minor = -1;
+    const bool known = abi_version != nullptr && abi_version(&major, &minor) == 0 && major > 0;
+    dlclose(handle);
+    return known;
+}
+
+/// The family that a library's soname tells, as families.py has it, or else the library itself.
 const Title& family_of(const link_map* library) noexcept {
     const std::string_view soname = library != nullptr ? soname_of(*library) : std::string_view();
     const bool is_mpi = soname.starts_with("libmpi");
     if (is_mpi && soname.starts_with("libmpi_abi.")) return mpiabi;
     if (is_mpi && soname.ends_with(".so.40")) return openmpi;
     if (is_mpi && soname.ends_with(".so.12")) return mpich;
-    return unknown;
+    return library != nullptr && has_standard_abi(*library) ? mpiabi : unknown;
 }
 
 /// What is of no known family may be the right one under another name.

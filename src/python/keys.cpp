@@ -30,10 +30,10 @@ std::span<const std::int64_t> Keys::index_of(nb::handle key, std::array<std::int
         if (!number_of(key, 0, room[0])) return {};
         return {room.data(), 1};
     }
-    if (!PyTuple_Check(key.ptr()) || static_cast<std::size_t>(PyTuple_GET_SIZE(key.ptr())) != dimensions())
+    if (!PyTuple_Check(key.ptr()) || static_cast<std::size_t>(PyTuple_Size(key.ptr())) != dimensions())
         return {};
     for (std::size_t d = 0; d < dimensions(); ++d)
-        if (!number_of(PyTuple_GET_ITEM(key.ptr(), static_cast<Py_ssize_t>(d)), d, room[d])) return {};
+        if (!number_of(PyTuple_GetItem(key.ptr(), static_cast<Py_ssize_t>(d)), d, room[d])) return {};
     return {room.data(), dimensions()};
 }
 

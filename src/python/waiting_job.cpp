@@ -9,11 +9,19 @@ namespace nearfetch::python {
 
 namespace {
 
+/// Whether this thread holds the global lock.
+bool is_locked() noexcept {
+#if defined(Py_LIMITED_API)
+    return PyThreadState_GetDict() != nullptr;  // since Python 3.12 it is this thread's own state that is asked
+#else
+    return PyGILState_Check() == 1;
+#endif
+}
+
 /// Releases the global lock for its life, if this thread holds it.
 class Unlocked {
   public:
-    explicit Unlocked(bool wanted = true)
-        : state_(wanted && PyGILState_Check() == 1 ? PyEval_SaveThread() : nullptr) {}
+    explicit Unlocked(bool wanted = true) : state_(wanted && is_locked() ? PyEval_SaveThread() : nullptr) {}
     ~Unlocked() {
         if (state_ != nullptr) PyEval_RestoreThread(state_);
     }

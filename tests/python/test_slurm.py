@@ -147,8 +147,7 @@ def test_a_batch_script_exports_what_ranks_need(slurm, tmp_path):
     env_words = [*command, "env", "--mpi", "openmpi", "--stats", str(tmp_path / "stats")]
     script = tmp_path / "job.sh"
     script.write_text(
-        f'#!/bin/sh\neval "$({" ".join(env_words)})"\n'
-        f"srun --mpi=pmix -n 2 {program('openmpi')} --rounds 2\n",
+        f'#!/bin/sh\neval "$({" ".join(env_words)})"\nsrun --mpi=pmix -n 2 {program("openmpi")} --rounds 2\n',
         encoding="utf-8",
     )
     run("sbatch", "--wait", "-n", "2", "-o", tmp_path / "out", script, env=slurm)

@@ -170,6 +170,21 @@ def test_what_cannot_work_ends_with_a_sentence(load, family, said, tmp_path):
     assert done.stderr.count("\n") == 1
 
 
+def test_a_library_of_another_name_is_asked_for_its_binary_interface(tmp_path):
+    library = tmp_path / "libvendormpi.so.3"
+    source = """
+    int MPI_Abi_get_version(int* major, int* minor) { *major = 1; *minor = 0; return 0; }
+    int PMPI_Get_version(int* major, int* minor) { *major = 5; *minor = 0; return 0; }
+    """
+    build = ["cc", "-shared", "-fPIC", f"-Wl,-soname,{library.name}", "-xc", "-", "-o", str(library)]
+    if shutil.which("cc") is None:
+        pytest.skip("no C compiler")
+    subprocess.run(build, input=source, text=True, check=True)
+    done = run(tmp_path, sys.executable, "-c", CALL.format(f"ctypes.CDLL({str(library)!r})"))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "that is the MPI standard ABI's, and nearfetch came for MPICH" in done.stderr
+
+
 @pytest.mark.parametrize("library", ["libmpi.so.12", "libmpi_abi.so.1"])
 def test_a_library_that_was_loaded_for_somebody_alone_serves_all(library, tmp_path):
     family = "mpich" if library == "libmpi.so.12" else "mpiabi"
