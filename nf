@@ -16,7 +16,7 @@ packages=("${demo_packages[@]}" git gfortran libcoarrays-openmpi-dev libgtest-de
 # Real programs that are tested and measured where they can be had.
 programs=(nwchem-openmpi)
 # What packages are built and tried with where it can be had: Debian's own tools, its MPICH, Slurm, Lmod.
-packaging=(debhelper dh-python libmpich-dev lintian lmod mpich slurm-wlm)
+packaging=(debhelper dh-python help2man libmpich-dev lintian lmod mpich slurm-wlm)
 
 usage() {
     cat <<'END'
@@ -202,7 +202,7 @@ wheel() {
     local mpi="$root/build/mpi" wheels="$root/build/wheels"
     need_packages "${demo_packages[@]}" python3-dev
     need_python requirements.txt
-    need_python requirements-wheel.txt
+    need_python requirements-dev.txt
     "$root/packaging/wheel/mpis" "$mpi"
     rm -rf "$wheels"
     echo "nf: building the wheel"

@@ -113,7 +113,7 @@ def test_the_module_file_sets_the_path_alone(prefix):
 @pytest.fixture(scope="module")
 def debian_packages(tmp_path_factory) -> Path:
     """The folder with what `dpkg-buildpackage` makes of the source tree."""
-    need("dpkg-buildpackage", "dh", "dh_python3", "git", "mpicc.openmpi", "mpicc.mpich")
+    need("dpkg-buildpackage", "dh", "dh_python3", "help2man", "git", "mpicc.openmpi", "mpicc.mpich")
     folder = tmp_path_factory.mktemp("debian")
     tree = folder / f"nearfetch-{nearfetch.__version__}"
     shutil.copytree(
