@@ -58,7 +58,7 @@ class Passthrough {
     std::uint64_t budget_ = 0;  ///< calls that it still takes
     std::uint64_t calls_to_check_ = never;
     std::uint64_t wait_ = first_wait;
-    std::uint64_t taken_ = 0;  ///< the budget at its beginning
+    std::uint64_t taken_ = 0;                 ///< the budget at its beginning
     std::uint64_t most_unread_ = first_wait;  ///< calls that may pass where some target was never read
     std::uint64_t most_calls_ = 0;
     bool held_ = false;
