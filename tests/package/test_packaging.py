@@ -100,10 +100,12 @@ def test_the_module_file_sets_the_path_alone(prefix):
     if not lmod.exists():
         pytest.skip("Lmod is not installed")
     env = {**clean_environment(), "MODULEPATH": str(prefix / "share" / "nearfetch" / "modulefiles")}
-    shell = f'eval "$({lmod} bash load nearfetch)"; env'
-    before = dict(line.split("=", 1) for line in run("env", env=env).splitlines() if "=" in line)
-    lines = run("bash", "-c", shell, env=env).splitlines()
-    after = dict(line.split("=", 1) for line in lines if re.match(r"\w+=", line))
+
+    def variables(command: str) -> dict[str, str]:
+        lines = run("bash", "-c", command, env=env).splitlines()
+        return dict(line.split("=", 1) for line in lines if re.match(r"\w+=", line))
+
+    before, after = variables("env"), variables(f'eval "$({lmod} bash load nearfetch)"; env')
     changed = {name for name in after if after[name] != before.get(name)}
     of_lmod = re.compile(r"(_?_?LMOD|_ModuleTable|LOADEDMODULES|_LM|_$)")
     assert {name for name in changed if not of_lmod.match(name)} == {"PATH"}
@@ -122,8 +124,9 @@ def debian_packages(tmp_path_factory) -> Path:
     original = folder / f"nearfetch_{nearfetch.__version__}.orig.tar.gz"
     run("tar", "-czf", original, "-C", folder, tree.name)
     shutil.copytree(PACKAGING / "debian", tree / "debian")
-    # What is to be seen is the package: the code is compiled as quickly as it can be.
-    env = {**clean_environment(), "DEB_BUILD_OPTIONS": f"noopt parallel={os.cpu_count()}"}
+    # What is to be seen is the package: the code is compiled as quickly as it can be, the same each time.
+    options = f"noopt parallel={os.cpu_count()} reproducible=-fixfilepath,-fixdebugpath"
+    env = {**clean_environment(), "DEB_BUILD_OPTIONS": options}
     done = subprocess.run(
         ["dpkg-buildpackage", "-us", "-uc"],
         cwd=tree,
