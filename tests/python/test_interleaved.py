@@ -104,6 +104,6 @@ def test_misses_in_a_full_cache():
     assert all(row["added_ns"] > 0 and row["calls"] == 2 for row in rows)
     # Most batches, and so their median, are of what they are called; the first ones fill the cache.
     side = harness.Side("always-cache", overhead.FULL)
-    arguments = ["--window", "create", "--samples", 200, "--patterns", overhead.MISS]
+    arguments = ["--window", "create", "--samples", 1000, "--patterns", overhead.MISS]
     shares = harness.run("patterns", arguments, place, side).shares(0)
     assert shares["capacity"] + shares["failing"] > 0.5 > 0.01 > shares["hits"]
