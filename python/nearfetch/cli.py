@@ -19,7 +19,7 @@ from typing import Optional, Sequence
 from nearfetch import NearfetchError, __version__
 from nearfetch.families import FAMILIES
 from nearfetch.layout import Layout
-from nearfetch.run import exports, prepare, variable
+from nearfetch.run import Request, exports, prepare, variable
 from nearfetch.stats_folder import make_ready, run_and_look
 
 _RUN_EXAMPLES = """\
@@ -153,7 +153,8 @@ def _run(layout: Layout, options: argparse.Namespace) -> int:
         )
     settings = _settings_of_job(layout, options)
     folder = settings.get("stats_dir")
-    prepared = prepare(layout, command, settings, os.environ, options.mpi, options.pretend_remote)
+    request = Request(command, settings, os.environ, options.mpi, options.pretend_remote)
+    prepared = prepare(layout, request)
     if folder:
         # A run inside another run that writes to the same folder is part of its job.
         inside = bool(_inherited("job")) and folder == _inherited("stats_dir")
@@ -173,7 +174,7 @@ def _run(layout: Layout, options: argparse.Namespace) -> int:
 
 def _env(layout: Layout, options: argparse.Namespace) -> int:
     settings = _settings_of_job(layout, options)
-    variables = exports(layout, _command(options), settings, os.environ, options.mpi)
+    variables = exports(layout, Request(_command(options), settings, os.environ, options.mpi))
     if "stats_dir" in settings:
         make_ready(Path(settings["stats_dir"]))
     for name, value in variables.items():

@@ -174,7 +174,7 @@ def _refuse_programs(
                 f"{word} runs as another user (set-user-id: the loader preloads nothing there): "
                 "start a program without that bit"
             )
-        if machine_of(path) not in (None, machine_of(Path(sys.executable))):
+        if _is_foreign(path):
             raise NearfetchError(
                 f"{word} is of another processor (nearfetch is of this machine's): "
                 "start it with a nearfetch that was built there"
@@ -192,11 +192,16 @@ def _refuse_programs(
             )
 
 
+def _is_foreign(path: Path) -> bool:
+    """Whether this ELF file is of another processor than this Python."""
+    return machine_of(path) not in (None, machine_of(Path(sys.executable)))
+
+
 def _refuse_library(libmpi: Optional[Path]) -> None:
     """Raises NearfetchError for an MPI with which no interposer works."""
     if libmpi is None:
         return
-    if machine_of(libmpi) not in (None, machine_of(Path(sys.executable))):
+    if _is_foreign(libmpi):
         raise NearfetchError(
             f"{libmpi} is of another processor (nearfetch is of this machine's): use this machine's MPI"
         )
@@ -283,11 +288,11 @@ def linked_mpi(program: Path, environ: Mapping[str, str]) -> Optional[tuple[str,
 def _linked(word: str, program: Path, environ: Mapping[str, str]) -> Optional[Linked]:
     first = None
     for soname, path in dependencies(program, environ):
-        other_name = family_of_soname(soname) is None and _has_standard_abi(soname, path)
-        family = "mpiabi" if other_name else family_of_soname(soname)
+        named = family_of_soname(soname)
+        family = named or ("mpiabi" if _has_standard_abi(soname, path) else None)
         if family is None or (first and family != first.family):
             continue
-        if other_name or is_libmpi(soname, family):
+        if named is None or is_libmpi(soname, family):
             return Linked(word, family, soname, path)
         first = first or Linked(word, family, soname, None)
     return first

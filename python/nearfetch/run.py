@@ -30,6 +30,20 @@ _PREFIX = "NEARFETCH_"
 _SANITIZERS = ("libasan.so", "libtsan.so", "liblsan.so")
 
 
+class Request(NamedTuple):
+    """What the user asks for."""
+
+    command: Sequence[str]
+    """With its launcher; for `exports` the program, or empty if the family is `named`."""
+    settings: Mapping[str, str]
+    """Of the ranks, by name."""
+    environ: Mapping[str, str]
+    named: Optional[str] = None
+    """The MPI family."""
+    over_tcp: bool = False
+    """Whether the ranks talk as if each were on a machine of its own."""
+
+
 class Prepared(NamedTuple):
     """A command that is ready to be executed."""
 
@@ -48,50 +62,37 @@ def _as_variables(settings: Mapping[str, str]) -> dict[str, str]:
     return {variable(name): value for name, value in settings.items()}
 
 
-def exports(
-    layout: Layout,
-    command: Sequence[str],
-    settings: Mapping[str, str],
-    environ: Mapping[str, str],
-    named: Optional[str] = None,
-) -> dict[str, str]:
+def exports(layout: Layout, request: Request) -> dict[str, str]:
     """The variables to set where the launch line cannot be changed: those of `prepare`.
 
-    `command` may be empty if the family is `named`. Raises NearfetchError as `prepare` does.
+    Raises NearfetchError as `prepare` does.
     """
-    if command:
-        decision = decide(command, environ, named)
-    elif named:
-        decision = Decision(named, None, True, None)
+    if request.command:
+        decision = decide(request.command, request.environ, request.named)
+    elif request.named:
+        decision = Decision(request.named, None, True, None)
     else:
         raise NearfetchError(
             "nothing tells which MPI is meant (each has an interposer of its own): name it by --mpi, or "
             "write the program after --, as in nearfetch env -- ./app"
         )
-    value = _preload_of(layout.interposer(decision.family), decision, environ)
-    return {**_as_variables(settings), "LD_PRELOAD": value}
+    value = _preload_of(layout.interposer(decision.family), decision, request.environ)
+    return {**_as_variables(request.settings), "LD_PRELOAD": value}
 
 
-def prepare(
-    layout: Layout,
-    command: Sequence[str],
-    settings: Mapping[str, str],
-    environ: Mapping[str, str],
-    named: Optional[str] = None,
-    over_tcp: bool = False,
-) -> Prepared:
-    """`command` with the interposer of its MPI family and `settings` in its ranks.
+def prepare(layout: Layout, request: Request) -> Prepared:
+    """The command with the interposer of its MPI family and the settings in its ranks.
 
-    With `over_tcp` the ranks talk as if each were on a machine of its own. Raises NearfetchError if the
-    command does not exist (status 127) or is no program (126), its family is unknown, or there is no
-    interposer for it.
+    Raises NearfetchError if the command does not exist (status 127) or is no program (126), its family is
+    unknown, or there is no interposer for it.
     """
+    command, environ = request.command, request.environ
     if find_program(command[0], environ) is None:
         raise _cannot_start(command)
-    decision = decide(command, environ, named)
+    decision = decide(command, environ, request.named)
     variables = {name: value for name, value in environ.items() if name.startswith(_PREFIX)}
-    variables.update(_as_variables(settings))
-    if over_tcp:
+    variables.update(_as_variables(request.settings))
+    if request.over_tcp:
         variables.update(OVER_TCP[decision.family])
     library = layout.interposer(decision.family)
     prepared = with_library(library, command, decision, variables, environ)
