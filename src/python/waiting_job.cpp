@@ -12,8 +12,8 @@ namespace {
 /// Whether this thread holds the global lock.
 bool is_locked() noexcept {
 #if defined(Py_LIMITED_API)
-    return PyThreadState_GetDict() !=
-           nullptr;  // since Python 3.12 it is this thread's own state that is asked
+    // Since Python 3.12 it is this thread's own state that is asked.
+    return PyThreadState_GetDict() != nullptr;
 #else
     return PyGILState_Check() == 1;
 #endif

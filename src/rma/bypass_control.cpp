@@ -187,8 +187,7 @@ std::optional<std::uint64_t> BypassControl::passthrough_budget(std::uint64_t unr
             least = std::min(least, t.breaker.remaining());
             continue;
         }
-        // Its puts may be combined.
-        if (t.put_cost.is_known() && !t.put_breaker.is_open()) return std::nullopt;
+        if (t.combines_puts()) return std::nullopt;
         if (t.put_breaker.is_open()) least = std::min(least, t.put_breaker.remaining());
         least = std::min(least, unread);
     }

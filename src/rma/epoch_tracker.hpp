@@ -42,6 +42,7 @@ class EpochTracker {
         return all_ == Epoch::none && at(target) == Epoch::none && group_.empty() && !fenced_;
     }
     bool may_flush_all() const noexcept { return all_ == Epoch::passive; }
+
     /// MPI_Win_lock and unlock.
     void set(Rank target, Epoch epoch) noexcept {
         fenced_ = false;

@@ -47,6 +47,8 @@ struct alignas(64) Target {
         ++hits;
         hit_bytes += size;
     }
+    /// Whether its puts are combined, if they can be.
+    bool combines_puts() const noexcept { return put_cost.is_known() && !put_breaker.is_open(); }
     /// Nothing of it was cached yet, or shall be for now.
     bool is_uncached() const noexcept { return breaker.is_open() || breaker.is_untried(); }
 };

@@ -19,8 +19,7 @@ constexpr std::size_t fewest_together = 16;
 
 /// Whether a target's puts are combined, if they can be.
 bool UpdatePath::combines(const Target& t) const noexcept {
-    if (s_.settings.bypass == Bypass::off) return true;
-    return t.put_cost.is_known() && !t.put_breaker.is_open();
+    return s_.settings.bypass == Bypass::off || t.combines_puts();
 }
 
 /// Whether these can be.

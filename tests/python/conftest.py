@@ -122,6 +122,19 @@ def script(tmp_path: Path) -> Callable[[str, str], Path]:
 
 
 @pytest.fixture
+def compile_c() -> Callable[..., None]:
+    """Calls the C compiler with a source and options, as `-o FILE` and libraries."""
+
+    def call(source: str, *options: object) -> None:
+        if shutil.which("cc") is None:
+            pytest.skip("no C compiler")
+        command = ["cc", "-xc", "-", "-xnone", *map(str, options)]
+        subprocess.run(command, input=source, text=True, check=True)
+
+    return call
+
+
+@pytest.fixture
 def launchers(
     elf: Callable[..., Path], script: Callable[[str, str], Path], tmp_path: Path
 ) -> dict[str, Path]:

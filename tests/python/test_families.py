@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -16,13 +14,6 @@ from nearfetch.launchers import find_launcher
 from nearfetch.words import parts_of
 
 ENV = {"PATH": "/usr/bin:/bin"}
-
-
-def compile_c(source: str, *options: object) -> None:
-    """What `cc` makes of a source in C."""
-    if shutil.which("cc") is None:
-        pytest.skip("no C compiler")
-    subprocess.run(["cc", "-xc", "-", "-xnone", *map(str, options)], input=source, text=True, check=True)
 
 
 @pytest.mark.parametrize("wide", [True, False])
@@ -353,7 +344,7 @@ def test_a_program_of_another_processor_is_refused(elf, launchers):
 
 @pytest.mark.parametrize(("version", "is_known"), [(1, True), (-1, False)])
 def test_a_library_of_another_name_says_itself_that_it_has_the_standard_abi(
-    launchers, tmp_path, version, is_known
+    compile_c, launchers, tmp_path, version, is_known
 ):
     library, app = tmp_path / "libvendormpi.so.3", tmp_path / "app"
     declared = "int MPI_Abi_get_version(int* major, int* minor)"

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -113,13 +112,11 @@ def test_the_library_is_that_of_the_program(case, script, program, tmp_path):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_another_library_of_the_system_is_not_used(case, script, program, tmp_path):
+def test_another_library_of_the_system_is_not_used(case, compile_c, script, program, tmp_path):
     # One of the same name, without the functions.
     (tmp_path / "system").mkdir()
     other = tmp_path / "system" / "libmpi.so.12"
-    build = ["cc", "-shared", "-Wl,-soname,libmpi.so.12", "-xc", "/dev/null", "-o", str(other)]
-    if shutil.which("cc") is None or subprocess.run(build, check=False).returncode != 0:
-        pytest.skip("no C compiler")
+    compile_c("", "-shared", "-Wl,-soname,libmpi.so.12", "-o", other)
     stats = tmp_path / "stats"
     command = started(script, program)[case]
     check_ran(case, run(stats, *command, LD_LIBRARY_PATH=str(other.parent)), stats)
@@ -170,16 +167,13 @@ def test_what_cannot_work_ends_with_a_sentence(load, family, said, tmp_path):
     assert done.stderr.count("\n") == 1
 
 
-def test_a_library_of_another_name_is_asked_for_its_binary_interface(tmp_path):
+def test_a_library_of_another_name_is_asked_for_its_binary_interface(compile_c, tmp_path):
     library = tmp_path / "libvendormpi.so.3"
     source = """
     int MPI_Abi_get_version(int* major, int* minor) { *major = 1; *minor = 0; return 0; }
     int PMPI_Get_version(int* major, int* minor) { *major = 5; *minor = 0; return 0; }
     """
-    build = ["cc", "-shared", "-fPIC", f"-Wl,-soname,{library.name}", "-xc", "-", "-o", str(library)]
-    if shutil.which("cc") is None:
-        pytest.skip("no C compiler")
-    subprocess.run(build, input=source, text=True, check=True)
+    compile_c(source, "-shared", "-fPIC", f"-Wl,-soname,{library.name}", "-o", library)
     done = run(tmp_path, sys.executable, "-c", CALL.format(f"ctypes.CDLL({str(library)!r})"))
     assert (done.returncode, done.stdout) == (1, "")
     assert "that is the MPI standard ABI's, and nearfetch came for MPICH" in done.stderr
