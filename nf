@@ -103,7 +103,8 @@ need_python() {
 # install_python WORDS...: what pip makes of these words.
 install_python() {
     [ -x "$python" ] || python3 -m venv "$root/.venv"
-    echo "nf: installing Python packages into .venv"
+    local what="${*: -1}"
+    echo "nf: installing Python packages into .venv (${what##*/})"
     "$python" -m pip install --quiet --disable-pip-version-check "$@" ||
         fail "pip could not install ${*: -1} (its messages stand above): check the network and try again"
     changed=1
@@ -169,18 +170,28 @@ families() {
     sed -n 's/^NEARFETCH_MPI_FOUND:INTERNAL=//p' "$build/CMakeCache.txt" | tr ';' ' '
 }
 
-# for_demo [FAMILY]: what the demo uses, and nothing else; into `family` goes the MPI that is there, or else the quickest to
-# get: MPICH as a Python package.
-for_demo() {
+# without_tests: what the interposers and the demo are built with; MPICH, the quickest MPI to get, where there is none.
+without_tests() {
     need_packages "${demo_packages[@]}"
     need_python requirements-demo.txt
     [ -e "$build/build.ninja" ] || need_space release 1
-    # Warnings are about what the demo does without.
+    # Warnings are about what is left out.
     [ -e "$build/build.ninja" ] || configure release --log-level=ERROR -DNEARFETCH_TESTS=OFF
     if [ -z "$(families)" ]; then
         install_python "$(grep '^mpich==' "$root/requirements.txt")"
         configure release --log-level=ERROR
     fi
+}
+
+# for_run: the interposer of each MPI that is there.
+for_run() {
+    without_tests
+    build release interposers nearfetch-settings
+}
+
+# for_demo [FAMILY]: what the demo uses, and nothing else; into `family` goes the MPI that is there.
+for_demo() {
+    without_tests
     family="$1"
     [ -n "$family" ] || case " $(families) " in *" openmpi "*) family=openmpi ;; *) family=mpich ;; esac
     case " $(families) " in
@@ -343,7 +354,7 @@ results)
     PYTHONPATH="$root:$root/python" exec "$python" -m bench.results "$@"
     ;;
 run | env | settings)
-    setup
+    alone for_run
     exec "$python" "$build/bin/nearfetch" "$command" "$@"
     ;;
 docs)

@@ -233,7 +233,15 @@ def test_a_verb_that_has_nothing_to_build_says_nothing_of_its_own(machine, scrip
     assert not (tmp_path / "cmake.log").exists()
 
 
-def test_the_demo_configures_no_tests_and_builds_what_it_uses(machine, script, tmp_path):
+USES = {
+    "demo --mpi=mpich": ("ran demo.py", "nearfetch_mpi_mpich lcc_mpich nearfetch-settings"),
+    "run -- true": ("ran nearfetch", "interposers nearfetch-settings"),
+    "settings": ("ran nearfetch", "interposers nearfetch-settings"),
+}
+
+
+@pytest.mark.parametrize("words", USES)
+def test_a_first_verb_configures_no_tests_and_builds_what_it_uses(machine, script, tmp_path, words):
     has_all_packages(script, tmp_path)
     cache = "NEARFETCH_MPI_FOUND:INTERNAL=mpich;openmpi"
     script(
@@ -244,10 +252,11 @@ def test_the_demo_configures_no_tests_and_builds_what_it_uses(machine, script, t
     (tmp_path / "checkout/build/release").mkdir(parents=True)
     script("bin/ninja", "echo [1/2] Building CXX object x.o")
     script("bin/nproc", "echo 2")
-    assert machine("demo", "--mpi=mpich").stdout == "ran demo.py\n"
+    ran, targets = USES[words]
+    assert machine(*words.split()).stdout == f"{ran}\n"
     configured, built = (tmp_path / "cmake.log").read_text().splitlines()
     assert configured == "--preset release --log-level=ERROR -DNEARFETCH_TESTS=OFF"
-    assert built.split("--target ")[1] == "nearfetch_mpi_mpich lcc_mpich nearfetch-settings"
+    assert built.split("--target ")[1] == targets
 
 
 def test_the_demo_gets_an_mpi_where_there_is_none(machine, script, tmp_path):
