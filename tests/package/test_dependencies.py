@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Headers that the build needs: missing ones are named when it is configured, or fetched if one says so."""
+"""What the build needs: missing headers are named or fetched, and what came later is found."""
 
 from __future__ import annotations
 
+import re
+import shutil
 import subprocess
 import tarfile
 from pathlib import Path
 
+import pytest
 from conftest import clean_environment
 
 SOURCE = Path(__file__).resolve().parents[2]
@@ -56,3 +59,13 @@ def test_missing_headers_are_fetched_where_that_is_allowed(tmp_path):
     assert done.returncode == 0, done.stderr
     rules = (tmp_path / "build" / "build.ninja").read_text()
     assert f"-isystem {tmp_path}/build/_deps/nearfetch_boost-src" in rules
+
+
+def test_a_fortran_compiler_that_came_after_the_demo_is_found(tmp_path):
+    if shutil.which("gfortran") is None:
+        pytest.skip("no gfortran")
+    headers = [f"-DNEARFETCH_{name.upper()}_INCLUDE_DIR={tmp_path}" for name in HEADERS]
+    done = configure(tmp_path / "build", "-DCMAKE_Fortran_COMPILER=NOTFOUND", *headers)
+    assert done.returncode == 0, done.stderr
+    cache = (tmp_path / "build" / "CMakeCache.txt").read_text()
+    assert re.search("^CMAKE_Fortran_COMPILER:[A-Z]+=/", cache, re.MULTILINE)

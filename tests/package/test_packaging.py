@@ -124,8 +124,8 @@ def debian_packages(tmp_path_factory) -> Path:
     original = folder / f"nearfetch_{nearfetch.__version__}.orig.tar.gz"
     run("tar", "-czf", original, "-C", folder, tree.name)
     shutil.copytree(PACKAGING / "debian", tree / "debian")
-    # What is to be seen is the package: the code is compiled quickly, and where ccache is, once. debhelper gives
-    # the build another home folder.
+    # What is to be seen is the package: the code is compiled quickly, and where ccache is, once. debhelper
+    # gives the build another home folder.
     options = f"noopt parallel={os.cpu_count()} reproducible=-fixfilepath,-fixdebugpath"
     env = {**clean_environment(), "DEB_BUILD_OPTIONS": options}
     if shutil.which("ccache"):
