@@ -174,9 +174,11 @@ families() {
 without_tests() {
     need_packages "${demo_packages[@]}"
     need_python requirements-demo.txt
-    [ -e "$build/build.ninja" ] || need_space release 1
-    # Warnings are about what is left out.
-    [ -e "$build/build.ninja" ] || configure release --log-level=ERROR -DNEARFETCH_TESTS=OFF
+    if [ ! -e "$build/build.ninja" ]; then
+        need_space release 1
+        # Warnings are about what is left out.
+        configure release --log-level=ERROR -DNEARFETCH_TESTS=OFF
+    fi
     if [ -z "$(families)" ]; then
         install_python "$(grep '^mpich==' "$root/requirements.txt")"
         configure release --log-level=ERROR

@@ -172,8 +172,7 @@ const std::array rows{
         Scope::window, "quiet_progress_interval_us" /* old name */},
     Row{"passthrough_calls", "calls", CountKind{&Settings::passthrough_calls, 0, 1u << 30},
         "most gets, puts, accumulates and atomics in passthrough, while all windows are bypassed or off; "
-        "then "
-        "calls are looked at again (0: no passthrough, as with statistics)",
+        "then calls are looked at again (0: no passthrough, as with statistics)",
         Scope::program, "recess_calls" /* old name */},
     Row{"seed", "", CountKind{&Settings::seed, 0, any_count}, "seed of the cache's own random choices"},
     Row{"stats_dir", "path", TextKind{&Settings::stats_dir, "a path"},
