@@ -2,6 +2,9 @@
 #include "graph/edge_list.hpp"
 
 #include <algorithm>
+#include <numeric>
+
+#include "common/random.hpp"
 
 namespace nearfetch::graph {
 
@@ -23,6 +26,25 @@ std::vector<std::uint32_t> distinct_ids(const std::vector<std::uint64_t>& packed
 }
 
 }  // namespace
+
+EdgeList shuffled(const EdgeList& graph, std::uint64_t seed) {
+    std::vector<Vertex> number(graph.vertices);
+    std::iota(number.begin(), number.end(), Vertex{0});
+    apps::Random random(seed);
+    for (std::uint64_t left = graph.vertices; left > 1; --left)
+        std::swap(number[left - 1], number[random.next() % left]);
+    EdgeList result{
+        graph.vertices, {}, std::vector<std::uint32_t>(graph.vertices), graph.self_loops, graph.duplicates};
+    for (std::uint64_t v = 0; v < graph.vertices; ++v)
+        result.labels[number[v]] = graph.labels.empty() ? static_cast<Vertex>(v) : graph.labels[v];
+    result.edges.reserve(graph.edges.size());
+    for (const auto& [low, high] : graph.edges) {
+        const auto [first, second] = std::minmax(number[low], number[high]);
+        result.edges.push_back({first, second});
+    }
+    std::sort(result.edges.begin(), result.edges.end());
+    return result;
+}
 
 EdgeList EdgeCollector::finish(std::optional<std::uint64_t> vertices) {
     EdgeList result;

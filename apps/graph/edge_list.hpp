@@ -23,12 +23,15 @@ struct Edge {
 /// A simple undirected graph as its edges.
 struct EdgeList {
     std::uint64_t vertices = 0;
-    std::vector<Edge> edges;  ///< sorted, each once, no self-loop
-    std::vector<std::uint32_t>
-        labels;                    ///< id in the file of each vertex, ascending; empty if vertex v has id v
-    std::uint64_t self_loops = 0;  ///< removed: edges from a vertex to itself
-    std::uint64_t duplicates = 0;  ///< removed: edges seen before, in either direction
+    std::vector<Edge> edges;            ///< sorted, each once, no self-loop
+    std::vector<std::uint32_t> labels;  ///< id in the file of each vertex; empty if vertex v has id v
+    std::uint64_t self_loops = 0;       ///< removed: edges from a vertex to itself
+    std::uint64_t duplicates = 0;       ///< removed: edges seen before, in either direction
 };
+
+/// The same graph, its vertices numbered at random: blocks of vertices then have about as many edges each.
+/// `labels` has the number that each had before. The same for the same seed on every platform.
+EdgeList shuffled(const EdgeList& graph, std::uint64_t seed);
 
 /// Collects edges in any order and direction and makes the simple graph of them.
 class EdgeCollector {

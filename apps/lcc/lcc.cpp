@@ -41,6 +41,7 @@ Input make_input(const Options& options) {
     graph::EdgeList edges = options.file.empty()
                                 ? graph::make_rmat(options.rmat_scale, options.edge_factor, options.seed)
                                 : graph::read_edge_file(options.file, options.reading);
+    if (options.shuffle) edges = graph::shuffled(edges, options.seed);
     Input input{graph::build_csr(edges), std::move(edges.labels), edges.self_loops, edges.duplicates};
     for (std::uint64_t v = 0; v < input.csr.vertices(); ++v) {
         if (input.csr.neighbours(static_cast<graph::Vertex>(v)).size() > std::numeric_limits<int>::max()) {

@@ -41,6 +41,9 @@ apps::Parsed parse_options(int argc, const char* const* argv, Options& options) 
         ->check(apps::whole_number())
         ->needs(scale)
         ->type_name("X");
+    app.add_flag("--shuffle", options.shuffle,
+                 "number the R-MAT graph's vertices at random: each rank then has about as many edges")
+        ->needs(scale);
     app.add_option("--per-vertex", options.per_vertex_path, "write `id coefficient` of every vertex")
         ->type_name("FILE");
     app.add_option("--max-vertices", options.max_vertices, "process only the first N vertices of each rank")

@@ -17,6 +17,7 @@ struct Options {
     int rmat_scale = 0;
     std::uint64_t edge_factor = 16;
     std::uint64_t seed = 1;
+    bool shuffle = false;  ///< number the vertices at random, from the seed
     std::string per_vertex_path;
     std::optional<std::uint64_t> max_vertices;  ///< per rank
     int repeat = 1;

@@ -121,6 +121,40 @@ TEST(Rmat, IsTheSameEverywhere) {
     EXPECT_NE(make_rmat(10, 8, 2).edges, graph.edges);
 }
 
+TEST(Shuffled, IsTheSameGraphUnderOtherNumbers) {
+    const EdgeList graph = make_graph(6, {{0, 1}, {0, 2}, {0, 3}, {4, 5}});
+    const EdgeList other = shuffled(graph, 1);
+    EXPECT_EQ(other.vertices, 6U);
+    EXPECT_NE(other.edges, graph.edges);
+    EXPECT_TRUE(std::is_sorted(other.edges.begin(), other.edges.end()));
+    EdgeCollector back;
+    for (const Edge& edge : other.edges) {
+        EXPECT_LT(edge.low, edge.high);
+        back.add(other.labels[edge.low], other.labels[edge.high]);
+    }
+    EXPECT_EQ(back.finish(6).edges, graph.edges);
+    EXPECT_EQ(shuffled(graph, 1).edges, other.edges);
+    EXPECT_TRUE(shuffled(EdgeList{}, 1).edges.empty());
+}
+
+TEST(Shuffled, KeepsTheIdsOfTheFile) {
+    EdgeCollector collector;
+    collector.add(70, 50);
+    const EdgeList other = shuffled(collector.finish(std::nullopt), 3);
+    EXPECT_EQ(std::set<std::uint32_t>(other.labels.begin(), other.labels.end()),
+              (std::set<std::uint32_t>{50, 70}));
+}
+
+TEST(Shuffled, BlocksOfVerticesHaveAboutAsManyEdgesEach) {
+    const Csr csr = build_csr(shuffled(make_rmat(12, 16, 1), 1));
+    const std::uint64_t block = csr.vertices() / 8, mean = csr.offsets.back() / 8;
+    for (std::uint64_t n = 0; n < 8; ++n) {
+        const std::uint64_t edges = csr.offsets[(n + 1) * block] - csr.offsets[n * block];
+        EXPECT_GT(edges, mean / 2);
+        EXPECT_LT(edges, mean * 2);
+    }
+}
+
 TEST(Rmat, DrawsQuadrantsWithTheirProbabilities) {
     // At scale 1 the quadrants are the edges 0-0 (0.57), 0-1 (0.38 in both directions), 1-1 (0.05).
     const std::uint64_t draws = 100000;

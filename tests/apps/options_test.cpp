@@ -59,6 +59,7 @@ TEST(LccOptions, BadOnesAreRefused) {
         {"--rmat-scale", "x"},
         {"--rmat-scale", "3", "--edge-factor", "0"},
         {"--edge-factor", "4"},
+        {"g.csv", "--shuffle"},
     };
     for (const auto& words : bad) {
         lcc::Options options;
