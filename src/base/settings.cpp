@@ -85,7 +85,7 @@ constexpr std::uint64_t most_entries = any_count / 2;
 constexpr std::uint64_t most_bytes = 1ull << 46;
 constexpr std::string_view mode_names[] = {"off", "transparent", "acquire", "always-cache", "user-defined"};
 constexpr std::string_view bypass_names[] = {"off", "on", "sampling", "always", "passthrough"};
-constexpr std::string_view policies = "density gdsf s3fifo lru clampi temporal positional application";
+constexpr std::string_view policies = "density gdsf lru clampi temporal positional application";
 
 const std::array rows{
     Row{"mode", "", ModeKind{},
@@ -102,6 +102,10 @@ const std::array rows{
         "largest number of slots by adaptation (never below index_entries)"},
     Row{"sample_entries", "entries", CountKind{&Settings::sample_entries, 1, 65536},
         "index slots that a sampling eviction policy visits per victim"},
+    Row{"storage", "", ChoiceKind{&Settings::storage, "log best_fit"},
+        "where a window's cached bytes lie: in a log, whose oldest ranges make room; or in 001's best-fit "
+        "buffer",
+        Scope::window, "weak_admission" /* old name */},
     Row{"policy", "", ChoiceKind{&Settings::policy, policies},
         "eviction policy: what is evicted when there is no room"},
     Row{"adaptive", "", SwitchKind{&Settings::adaptive},
@@ -110,9 +114,6 @@ const std::array rows{
         "keep the entries when a size adapts (off: invalidate, as 001 does)"},
     Row{"exact_match", "", SwitchKind{&Settings::exact_match},
         "only a get at an entry's own displacement hits (as 001 does; off: any sub-range hits)"},
-    Row{"weak_admission", "", SwitchKind{&Settings::weak_admission},
-        "evict one victim, which may not suffice (as 001 does; off: evict only if the new entry is "
-        "admitted)"},
     Row{"conflict_threshold", "ratio", RatioKind{&Settings::conflict_threshold, 0, 1},
         "conflicting accesses per get above which the index grows"},
     Row{"index_increase_factor", "ratio", RatioKind{&Settings::index_increase_factor, 1.01, 64},
@@ -215,7 +216,8 @@ constexpr std::string_view everyday =
     "mode buffer_bytes bypass read_ahead_bytes write_combining_bytes locks atomics atomic_reads "
     "read_only_phases check_hits stats_dir summary page_cache_capacity_bytes";
 constexpr std::string_view as_in_the_papers =
-    "exact_match weak_admission keep_on_resize page_cache_read_ahead_beyond_paper page_cache_wait_for_writes";
+    "storage exact_match keep_on_resize page_cache_read_ahead_beyond_paper "
+    "page_cache_wait_for_writes";
 
 const Row* find_row(std::string_view name) {
     for (const Row& row : rows)

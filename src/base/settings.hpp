@@ -31,11 +31,11 @@ struct Settings {
     std::uint64_t index_entries = 16384;
     std::uint64_t index_entries_max = 4ull << 20;
     std::uint64_t sample_entries = 16;
+    std::string storage = "log";
     std::string policy = "density";
     bool adaptive = true;
     bool keep_on_resize = true;
     bool exact_match = false;
-    bool weak_admission = false;
     double conflict_threshold = 0.1;
     double index_increase_factor = 1.5;
     double sparsity_threshold = 0.1;

@@ -84,6 +84,7 @@ int FillPath::fetch(const Get& get, GetStarter& starter, const LookupPlan& plan,
     const int status = start(*admission.entry, guard,
                              [&](std::span<const ByteRun> runs) { return starter.start_runs(runs); });
     if (status != 0) return status;
+    if (beside != 0) s_.cache->read_ahead().make_room_ahead();
     s_.freshness.get_started(get, s_.operations.now());
     s_.fetches.add_waiters(get.target, plan.waiting());
     if (s_.in_transit(get.target)) s_.origins.add(get.target, get.runs);

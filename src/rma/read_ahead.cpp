@@ -20,7 +20,8 @@ ByteRange pages_around(const TargetMemory& memory, ByteRange range) noexcept {
 /// Whether bytes of the target may be fetched that nobody has asked for.
 bool ReadAhead::is_allowed(Rank target) const noexcept {
     const Settings& settings = s_.settings;
-    if (settings.read_ahead_bytes == 0 || settings.exact_match || settings.weak_admission) return false;
+    if (settings.read_ahead_bytes == 0 || settings.exact_match || settings.storage == "best_fit")
+        return false;
     if (s_.is_acquire_mode()) return true;
     const bool read_only = settings.mode == Mode::always_cache ||
                            (settings.mode == Mode::user_defined && settings.read_only_phases);

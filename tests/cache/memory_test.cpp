@@ -79,15 +79,16 @@ void run(RangeCache& cache, std::uint64_t refuse_at) {
 
 TEST(OutOfMemory, ARefusedAllocationCostsAnAdmissionAndNothingElse) {
     for (const auto policy : eviction_policy_names()) {
-        for (const bool weak : {false, true}) {
-            SCOPED_TRACE(std::string(policy) + (weak ? " weak" : ""));
+        for (const char* const storage : {"log", "best_fit"}) {
+            if (scores_free_space(policy) && storage == std::string("log")) continue;
+            SCOPED_TRACE(std::string(policy) + " in " + storage);
             RangeCacheConfig config;
             config.buffer_bytes = 4096;
             config.buffer_bytes_max = 16384;
             config.index_entries = 64;
             config.index_entries_max = 2048;
             config.policy = policy;
-            config.weak_admission = weak;
+            config.storage = storage;
             config.adapt.interval_gets = 100;
             config.application_score = [](Rank, std::uint64_t offset, std::uint64_t) {
                 return static_cast<double>(offset % 5);

@@ -7,7 +7,6 @@
 
 #include "cache/counters/range_cache_counters.hpp"
 #include "cache/eviction/ghost_memory.hpp"
-#include "cache/eviction/lazy_heap.hpp"
 #include "cache/sync_clock/sync_clock.hpp"
 
 namespace nearfetch {
@@ -65,45 +64,20 @@ TEST(Counters, TableHasEachCounterOnceWithItsMeaning) {
         << "a counter is not in the table";
 }
 
-TEST(LazyHeap, OrderIsThatOfTheCurrentRanks) {
-    std::vector<EvictionItem> items(6);
-    LazyHeap heap;
-    for (std::size_t i = 0; i < items.size(); ++i) {
-        items[i].last = i;
-        heap.insert(items[i], static_cast<double>(i));
-    }
-    // Used without telling the heap: 0, 1 and 3.
-    items[1].last = 10;
-    items[0].last = 11;
-    items[3].last = 12;
-    std::vector<EvictionItem*> order;
-    const auto rank = [](const EvictionItem& item) { return static_cast<double>(item.last); };
-    heap.least(5, order, rank);
-    EXPECT_EQ(order, (std::vector<EvictionItem*>{&items[2], &items[4], &items[5], &items[1], &items[0]}));
-    EXPECT_EQ(heap.size(), 6u);
-    heap.erase(items[4]);
-    heap.erase(items[2]);
-    order.clear();
-    heap.least(10, order, rank);
-    EXPECT_EQ(order, (std::vector<EvictionItem*>{&items[5], &items[1], &items[0], &items[3]}));
-    EXPECT_EQ(items[4].position, EvictionItem::nowhere);
-}
-
 TEST(GhostMemory, RemembersOnceAndForgetsTheLeast) {
     GhostMemory ghosts;
-    ghosts.set_capacity(1);  // a single line of four
-    for (std::uint64_t key = 1; key <= 4; ++key)
-        ghosts.remember(key * 16, static_cast<double>(key));
-    ghosts.remember(5 * 16, 0.5);  // less than all: not remembered
-    EXPECT_FALSE(ghosts.recall(5 * 16));
-    ghosts.remember(6 * 16, 9.0);  // replaces the least
+    ghosts.set_capacity(1);  // a single line of eight
+    for (std::uint32_t key = 1; key <= 8; ++key)
+        ghosts.remember(key * 16, key);
+    ghosts.remember(9 * 16, 0);  // less than all: not remembered
+    EXPECT_FALSE(ghosts.recall(9 * 16));
+    ghosts.remember(10 * 16, 9);  // replaces the least
     EXPECT_FALSE(ghosts.recall(1 * 16));
-    EXPECT_EQ(ghosts.recall(6 * 16), 9.0);
-    EXPECT_FALSE(ghosts.recall(6 * 16)) << "recalled twice";
-    ghosts.transform([](double number) { return number / 2; });
+    EXPECT_EQ(ghosts.recall(10 * 16), 9U);
+    EXPECT_FALSE(ghosts.recall(10 * 16)) << "recalled twice";
     ghosts.set_capacity(1000);
-    EXPECT_EQ(ghosts.recall(4 * 16), 2.0);
-    EXPECT_EQ(ghosts.recall(2 * 16), 1.0);
+    EXPECT_EQ(ghosts.recall(4 * 16), 4U);
+    EXPECT_EQ(ghosts.recall(2 * 16), 2U);
 }
 
 TEST(GhostMemory, GrowsAndForgetsFewWhileThereIsRoom) {
@@ -114,13 +88,13 @@ TEST(GhostMemory, GrowsAndForgetsFewWhileThereIsRoom) {
     std::vector<std::uint64_t> all(keys);
     for (std::uint64_t& key : all) {
         key = random();
-        ghosts.remember(key, static_cast<double>(key % 1000));
+        ghosts.remember(key, static_cast<std::uint32_t>(key % 1000));
     }
     std::uint64_t known = 0;
     for (const std::uint64_t key : all) {
         const auto number = ghosts.recall(key);
         known += number ? 1 : 0;
-        EXPECT_EQ(number.value_or(static_cast<double>(key % 1000)), static_cast<double>(key % 1000));
+        EXPECT_EQ(number.value_or(static_cast<std::uint32_t>(key % 1000)), key % 1000);
     }
     EXPECT_GE(known, keys * 99 / 100);
     EXPECT_FALSE(ghosts.recall(all[0]));

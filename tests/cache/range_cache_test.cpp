@@ -19,17 +19,19 @@ namespace {
 using namespace testing;  // NOLINT: the tests' own
 
 TEST(RangeCache, HotFieldsOfAnEntryShareOneCacheLine) {
-    EXPECT_EQ(sizeof(EvictionItem), 40u);
+    EXPECT_EQ(sizeof(EvictionItem), 32u);
     EXPECT_EQ(alignof(Entry), 64u);
     EXPECT_LE(sizeof(Entry), 128u);
 }
 
 // So that copies of aligned bytes from its middle are aligned.
-TEST(RangeCache, WhatIsMoreThanAskedForLiesInItsLinesAsAtTheTarget) {
+TEST(RangeCache, InABestFitBufferWhatIsMoreThanAskedForLiesInItsLinesAsAtTheTarget) {
     const auto place = [](RangeCache& cache, std::uint64_t offset, std::uint64_t size) {
         return reinterpret_cast<std::uintptr_t>(cache.find(0, offset, size)) % 64;
     };
-    RangeCache cache(small_config(32), 1);
+    RangeCacheConfig config = small_config(32);
+    config.storage = "best_fit";
+    RangeCache cache(config, 1);
     const auto ahead = [&](std::uint64_t begin, std::uint64_t end) {
         const Admission admission = cache.read_ahead().admit(0, {begin, end});
         EXPECT_EQ(admission.type, AccessType::direct);
@@ -56,6 +58,21 @@ TEST(RangeCache, WhatIsMoreThanAskedForLiesInItsLinesAsAtTheTarget) {
     cache.check_invariants();
     EXPECT_TRUE(hits(cache, 0, 2007, 164));
     EXPECT_EQ(place(cache, 2007, 164), 2007 % 64);
+}
+
+TEST(RangeCache, InALogLongOnesLieInTheirLinesAsAtTheTarget) {
+    RangeCache cache(small_config(1024), 1);
+    store(cache, 0, 8, 8);
+    for (const std::uint64_t begin : {1000U, 9007U}) {
+        const Admission admission = cache.read_ahead().admit(0, {begin, begin + 4096});
+        ASSERT_TRUE(cache.commit(admission.entry, remote_bytes(0, begin, 4096).data()));
+        cache.check_invariants();
+        EXPECT_EQ(reinterpret_cast<std::uintptr_t>(cache.find(0, begin, 8)) % 64, begin % 64);
+    }
+    ASSERT_TRUE(cache.resize(64 * 200, 64));
+    cache.check_invariants();
+    EXPECT_TRUE(hits(cache, 0, 9007, 4096));
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(cache.find(0, 9007, 8)) % 64, 9007U % 64);
 }
 
 TEST(RangeCache, NeighboursBecomeOneEntry) {

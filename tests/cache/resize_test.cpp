@@ -40,15 +40,19 @@ TEST(Resize, GrowingKeepsEveryEntryWhereItIs) {
 }
 
 TEST(Resize, ShrinkingMovesWhatFitsAndEvictsTheRest) {
-    Runner runner(adaptive_config());
-    sweep(runner, 80);
-    for (std::uint64_t i = 0; i < 30; ++i)
-        runner.cache.drop(0, i * 4096, 64);
-    ASSERT_TRUE(runner.cache.resize(64 * 40, 60));
-    EXPECT_EQ(runner.cache.occupancy().entries, 40u);
-    EXPECT_EQ(runner.cache.counters().evictions, 10u);
-    EXPECT_EQ(runner.cache.occupancy().free_bytes, 0u);
-    runner.cache.check_invariants();
+    for (const char* storage : {"log", "best_fit"}) {
+        RangeCacheConfig config = adaptive_config();
+        config.storage = storage;
+        Runner runner(config);
+        sweep(runner, 80);
+        for (std::uint64_t i = 0; i < 30; ++i)
+            runner.cache.drop(0, i * 4096, 64);
+        ASSERT_TRUE(runner.cache.resize(64 * 40, 60));
+        // The log keeps room for padding.
+        EXPECT_GE(runner.cache.occupancy().entries, 38u);
+        EXPECT_EQ(runner.cache.counters().evictions, 50u - runner.cache.occupancy().entries);
+        runner.cache.check_invariants();
+    }
 }
 
 TEST(Resize, EntriesInFlightAreNotMoved) {
@@ -151,6 +155,7 @@ TEST(Adapt, AStableSetInAMostlyFreeBufferShrinksIt) {
 TEST(Adapt, ASparseIndexShrinks) {
     RangeCacheConfig config = adaptive_config();
     config.policy = "clampi";
+    config.storage = "best_fit";
     config.buffer_bytes = config.buffer_bytes_max = 64 * 10;
     config.index_entries = 1000;
     Runner runner(config);
@@ -160,6 +165,37 @@ TEST(Adapt, ASparseIndexShrinks) {
     EXPECT_LE(runner.cache.occupancy().index_entries, 140u);
     EXPECT_GE(runner.cache.occupancy().index_entries, 50u);
     EXPECT_GT(runner.cache.counters().index_resizes, 3u);
+}
+
+TEST(Adapt, InALogAnIndexThatHasGrownShrinks) {
+    RangeCacheConfig config = adaptive_config();
+    config.buffer_bytes = config.buffer_bytes_max;
+    config.index_entries = 50;
+    Runner runner(config, 2);
+    for (int round = 0; round < 6; ++round)
+        sweep(runner, 600);
+    ASSERT_GT(runner.cache.occupancy().index_entries, 500u);
+    runner.cache.invalidate();
+    for (int round = 0; round < 200; ++round) {
+        sweep(runner, 20);
+        runner.cache.acquire(1);
+    }
+    EXPECT_LT(runner.cache.occupancy().index_entries, 300u);
+    EXPECT_GE(runner.cache.occupancy().index_entries, 50u);
+    runner.cache.check_invariants();
+}
+
+TEST(Adapt, APhaseOfHitsShrinksTheBufferAtItsNextAcquire) {
+    Runner runner(adaptive_config(), 2);
+    runner.cache.resize(64 * 1000, 200);
+    sweep(runner, 90);
+    const std::uint64_t before = runner.cache.occupancy().buffer_bytes;
+    for (int round = 0; round < 40; ++round) {
+        sweep(runner, 90);
+        runner.cache.acquire(1);
+    }
+    EXPECT_LT(runner.cache.occupancy().buffer_bytes, before / 4);
+    EXPECT_EQ(runner.cache.counters().evictions, 0u);
 }
 
 TEST(Adapt, FixedSizesStayFixed) {

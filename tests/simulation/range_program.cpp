@@ -56,12 +56,12 @@ Settings make_settings(Dice& dice, bool read_only) {
     do
         s.policy = policies[dice.below(policies.size())];
     while (s.policy == "application");
+    s.storage = scores_free_space(s.policy) || dice.one_in(3) ? "best_fit" : "log";
     s.buffer_bytes = dice.one_of<std::uint64_t>({1024, 4096, 8192, 1 << 20});
     s.buffer_bytes_max = std::max<std::uint64_t>(s.buffer_bytes, 16384);
     s.index_entries = dice.one_of<std::uint64_t>({8, 16, 32, 64, 1024});
     s.index_entries_max = std::max<std::uint64_t>(s.index_entries, 256);
     s.exact_match = dice.one_in(4);
-    s.weak_admission = dice.one_in(4);
     s.keep_on_resize = !dice.one_in(3);
     s.adaptive = dice.one_in(2);
     s.adapt_interval_gets = 50;
@@ -144,8 +144,8 @@ std::string to_text(const RangeProgram& program) {
     std::ostringstream text;
     text << RangeProgram::ranks << " ranks of " << RangeProgram::memory_bytes << " bytes, mode "
          << mode_name(s.mode) << ",\n  policy " << s.policy << ", buffer_bytes " << s.buffer_bytes
-         << ", index_entries " << s.index_entries << ", exact_match " << s.exact_match << ", weak_admission "
-         << s.weak_admission << ", keep_on_resize " << s.keep_on_resize << ", adaptive " << s.adaptive
+         << ", index_entries " << s.index_entries << ", exact_match " << s.exact_match << ", storage "
+         << s.storage << ", keep_on_resize " << s.keep_on_resize << ", adaptive " << s.adaptive
          << ",\n  bypass " << (s.bypass == Bypass::on ? "on" : "off") << ", read_ahead_bytes "
          << s.read_ahead_bytes << ", read_only_phases " << s.read_only_phases << ", check_hits "
          << s.check_hits << ",\n  write_combining_bytes " << s.write_combining_bytes

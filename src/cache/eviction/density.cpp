@@ -4,131 +4,105 @@
 // displaces.
 //
 // An item's weight is its number of uses, decayed exponentially over `horizon` gets. Instead of decaying old
-// uses, new uses count more (a hit adds e^(gets / horizon), see TouchRule). So weights only rise, and the
-// lazy heap by weight per byte is exact. A bounded ghost memory keeps the weights of evicted items for their
-// return.
+// uses, new uses count more (a hit adds e^(gets / horizon), see TouchRule). A bounded ghost memory keeps the
+// weights of items that are not cached for their return.
 //
-// Victims are the cheapest window of adjacent entries (admission.cpp), minus the value of the window's
-// surplus space. That value is the smoothed weight per byte of recent victims, like GDSF's clock. A newcomer
-// is admitted if its weight is higher than this cost.
-//
-// An item idle for longer than its weight predicts is discounted, so that a working set that has changed
-// leaves quickly. The discount grows with time, which a lazy heap cannot follow; so half of the windows are
-// searched around random items.
+// The score is the logarithm of weight times benefit per byte; so scores of any time compare. An item idle
+// for longer than its weight predicts is discounted, so that a working set that has changed leaves quickly.
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <numbers>
 
 #include "cache/eviction/ghost_memory.hpp"
-#include "cache/eviction/heap_policy.hpp"
 #include "cache/eviction/policies.hpp"
 
 namespace nearfetch {
 
 namespace {
 
-class DensityPolicy final : public HeapPolicy<DensityPolicy> {
+class DensityPolicy final : public EvictionPolicy {
   public:
-    DensityPolicy(const EvictionView& view, const EvictionOptions& options)
-        : HeapPolicy(view), random_state_(options.seed * 2 + 1) {
-        touch_rule_ = {1.0, 1.0};
-    }
+    explicit DensityPolicy(EvictionView& view) : EvictionPolicy(view) { touch_rule_ = {1.0, 1.0}; }
 
+    void expect(std::uint64_t key) noexcept override { ghosts_.prefetch(key); }
     void arrive(EvictionItem& item) override {
         advance();
         ghosts_.set_capacity(ghosts_per_slot * view_.slot_count());
-        item.weight = ghosts_.recall(view_.key(item)).value_or(0.0) + touch_rule_.add;
-        item.position = rescalings_;
+        const std::optional<std::uint32_t> before = ghosts_.recall(view_.key(item));
+        item.weight = (before ? weight_of(*before) : 0.0) + touch_rule_.add;
     }
-    void rejected(const EvictionItem& item) noexcept override {
-        ghosts_.remember(view_.key(item), item.weight);
-    }
-    void insert(EvictionItem& item) override {
-        // Weights were rescaled while it was in flight.
-        if (item.position != rescalings_) item.weight *= std::exp(-largest_exponent);
-        HeapPolicy::insert(item);
-    }
-    void erase(EvictionItem& item, bool evicted) noexcept override {
-        ghosts_.remember(view_.key(item), item.weight);
-        HeapPolicy::erase(item, evicted);
-    }
+    void rejected(const EvictionItem& item) noexcept override { remember(item); }
+    void erase(const EvictionItem& item, bool) noexcept override { remember(item); }
 
-    void candidates(std::size_t count, EvictionCandidates& out) override {
-        const std::size_t random_ones = std::min(count / 2, heap_.size());
-        heap_.nearly_least(count - random_ones, out.items,
-                           [this](const EvictionItem& item) { return rank(item); });
-        for (std::size_t i = 0; i < random_ones; ++i) {
-            EvictionItem* item = heap_.at(random(heap_.size()));
-            if (std::find(out.items.begin(), out.items.end(), item) == out.items.end())
-                out.items.push_back(item);
-        }
-        out.visited += out.items.size();
-        out.nonempty += out.items.size();
-    }
-
-    /// Weight times benefit; discounted if it was idle for longer than its weight predicts (a use every
-    /// horizon / weight gets).
+    /// In octaves. Discounted if it was idle for longer than its weight predicts (a use every horizon /
+    /// weight gets).
     double score(const EvictionItem& item) const override {
-        const double idle = static_cast<double>(now_ - item.last) * item.weight;
-        const double promised = tolerated_idleness * horizon_ * touch_rule_.add;
-        return item.benefit * (idle > promised ? item.weight * promised / idle : item.weight);
+        const double idle = item.last < now_ ? static_cast<double>(now_ - item.last) * item.weight : 0;
+        const double discounted = idle > promised_ ? item.weight * promised_ / idle : item.weight;
+        const auto bytes = static_cast<double>(item.bytes + descriptor_bytes);
+        return scaled_octaves_ + octaves(discounted * static_cast<double>(item.benefit) / bytes);
     }
-    double rank(const EvictionItem& item) const noexcept {
-        return item.benefit * item.weight / static_cast<double>(item.footprint_bytes());
-    }
-
     bool weighs_newcomers() const noexcept override { return true; }
-    double score_per_byte() const override { return uses_per_byte_ * touch_rule_.add; }
-    void displaced(double score, std::uint64_t bytes) override {
-        uses_per_byte_ += (score / static_cast<double>(bytes) / touch_rule_.add - uses_per_byte_) * smoothing;
-    }
 
   private:
     static constexpr double horizon_items = 16;  ///< gets per cached item after which a use counts 1/e
     static constexpr double shortest_horizon = 1000;
     static constexpr double tolerated_idleness = 0.7;
-    static constexpr double smoothing = 0.1;
+    static constexpr std::uint64_t descriptor_bytes = 8;  ///< an item's record in the log
     static constexpr std::uint64_t ghosts_per_slot = 2;
-    static constexpr double largest_exponent = 200;
+    static constexpr int most_octaves = 512;  ///< that new uses may count more before all weights are scaled
+    static constexpr int mantissa_bits = 52, ghost_shift = 44;
+    static constexpr int fine_steps =
+        512;  ///< of a horizon, in which the weight of a new use is kept up to date
 
-    void advance() {
-        horizon_ = std::max(shortest_horizon, horizon_items * static_cast<double>(heap_.size()));
-        exponent_ += static_cast<double>(view_.gets() - now_) / horizon_;
-        now_ = view_.gets();
-        if (exponent_ > largest_exponent) {
-            const double scale = std::exp(-largest_exponent);
-            heap_.transform([scale](EvictionItem& item, double rank) {
-                item.weight *= scale;
-                return rank * scale;
-            });
-            ghosts_.transform([scale](double weight) { return weight * scale; });
-            exponent_ = std::min(exponent_ - largest_exponent, largest_exponent);
-            ++rescalings_;
-        }
-        touch_rule_.add = std::exp(exponent_);
+    /// The logarithm, to a twelfth: linear between powers of two.
+    static double octaves(double x) noexcept {
+        const auto bits = std::bit_cast<std::uint64_t>(x);
+        return static_cast<double>(bits) * 0x1.0p-52 - 1023.0;
     }
 
-    std::size_t random(std::size_t bound) noexcept {
-        random_state_ ^= random_state_ << 13;
-        random_state_ ^= random_state_ >> 7;
-        random_state_ ^= random_state_ << 17;
-        return static_cast<std::size_t>(((random_state_ >> 32) * bound) >> 32);
+    void advance() {
+        const double horizon =
+            std::max(shortest_horizon, horizon_items * static_cast<double>(view_.item_count()));
+        if (static_cast<double>(view_.gets() - now_) * fine_steps < horizon) return;
+        exponent_ += static_cast<double>(view_.gets() - now_) / horizon;
+        now_ = view_.gets();
+        while (exponent_ > most_octaves * std::numbers::ln2) {
+            view_.scale_weights(most_octaves);
+            scaled_octaves_ += most_octaves;
+            exponent_ -= most_octaves * std::numbers::ln2;
+        }
+        touch_rule_.add = std::exp(exponent_);
+        promised_ = tolerated_idleness * horizon * touch_rule_.add;
+    }
+    // A ghost has the leading bits of its weight: the exponent, raised by the octaves scaled since the
+    // beginning, and eight bits of the mantissa.
+    void remember(const EvictionItem& item) noexcept {
+        const std::uint64_t leading =
+            (std::bit_cast<std::uint64_t>(item.weight) >> ghost_shift) + scaled_bits();
+        ghosts_.remember(view_.key(item), static_cast<std::uint32_t>(leading));
+    }
+    double weight_of(std::uint32_t ghost) const noexcept {
+        const std::uint64_t scaled = scaled_bits();
+        return ghost <= scaled ? 0.0 : std::bit_cast<double>((ghost - scaled) << ghost_shift);
+    }
+    std::uint64_t scaled_bits() const noexcept {
+        return static_cast<std::uint64_t>(scaled_octaves_) << (mantissa_bits - ghost_shift);
     }
 
     GhostMemory ghosts_;
-    double exponent_ = 0;  ///< touch_rule_.add = e^exponent_
-    double horizon_ = shortest_horizon;
-    double uses_per_byte_ = 0;  ///< of recent victims, in present units
+    double exponent_ = 0;        ///< touch_rule_.add = e^exponent_
+    double scaled_octaves_ = 0;  ///< by which weights have been scaled
+    double promised_ = shortest_horizon;
     std::uint64_t now_ = 0;
-    std::uint32_t rescalings_ = 0;
-    std::uint64_t random_state_;
 };
 
 }  // namespace
 
-std::unique_ptr<EvictionPolicy> make_density_policy(const EvictionView& view,
-                                                    const EvictionOptions& options) {
-    return std::make_unique<DensityPolicy>(view, options);
+std::unique_ptr<EvictionPolicy> make_density_policy(EvictionView& view) {
+    return std::make_unique<DensityPolicy>(view);
 }
 
 }  // namespace nearfetch

@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Factories of the policies, for the registry.
+// What the registry knows of policies.
 
 #include <memory>
+#include <span>
+#include <string_view>
 
 #include "cache/eviction/eviction_policy.hpp"
 
 namespace nearfetch {
 
-std::unique_ptr<EvictionPolicy> make_density_policy(const EvictionView& view, const EvictionOptions& options);
-std::unique_ptr<EvictionPolicy> make_gdsf_policy(const EvictionView& view, const EvictionOptions& options);
-std::unique_ptr<EvictionPolicy> make_s3fifo_policy(const EvictionView& view, const EvictionOptions& options);
-std::unique_ptr<EvictionPolicy> make_lru_policy(const EvictionView& view, const EvictionOptions& options);
-std::unique_ptr<EvictionPolicy> make_clampi_policy(const EvictionView& view, const EvictionOptions& options);
-std::unique_ptr<EvictionPolicy> make_temporal_policy(const EvictionView& view,
-                                                     const EvictionOptions& options);
-std::unique_ptr<EvictionPolicy> make_positional_policy(const EvictionView& view,
-                                                       const EvictionOptions& options);
-std::unique_ptr<EvictionPolicy> make_application_policy(const EvictionView& view,
-                                                        const EvictionOptions& options);
+struct PolicyRow {
+    std::string_view name;
+    std::unique_ptr<EvictionPolicy> (*make)(EvictionView&);
+    bool scores_free_space = false;
+};
+
+std::unique_ptr<EvictionPolicy> make_density_policy(EvictionView& view);
+std::span<const PolicyRow> score_policies() noexcept;
 
 }  // namespace nearfetch

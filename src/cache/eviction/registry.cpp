@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <array>
+#include <algorithm>
 
 #include "base/error.hpp"
 #include "cache/eviction/policies.hpp"
@@ -8,26 +8,19 @@ namespace nearfetch {
 
 namespace {
 
-struct Row {
-    std::string_view name;
-    std::unique_ptr<EvictionPolicy> (*make)(const EvictionView&, const EvictionOptions&);
-};
-
-constexpr std::array rows{
-    Row{"density", make_density_policy},       Row{"gdsf", make_gdsf_policy},
-    Row{"s3fifo", make_s3fifo_policy},         Row{"lru", make_lru_policy},
-    Row{"clampi", make_clampi_policy},         Row{"temporal", make_temporal_policy},
-    Row{"positional", make_positional_policy}, Row{"application", make_application_policy},
-};
+std::vector<PolicyRow> all_policies() {
+    std::vector<PolicyRow> rows{{"density", make_density_policy}};
+    const auto others = score_policies();
+    rows.insert(rows.end(), others.begin(), others.end());
+    return rows;
+}
 
 }  // namespace
 
-std::unique_ptr<EvictionPolicy> make_eviction_policy(std::string_view name, const EvictionView& view,
-                                                     const EvictionOptions& options) {
-    for (const Row& row : rows)
-        if (row.name == name) return row.make(view, options);
+std::unique_ptr<EvictionPolicy> make_eviction_policy(std::string_view name, EvictionView& view) {
     std::string allowed;
-    for (const Row& row : rows) {
+    for (const PolicyRow& row : all_policies()) {
+        if (row.name == name) return row.make(view);
         if (!allowed.empty()) allowed += ' ';
         allowed += row.name;
     }
@@ -35,9 +28,15 @@ std::unique_ptr<EvictionPolicy> make_eviction_policy(std::string_view name, cons
                 "choose one of: " + allowed);
 }
 
+bool scores_free_space(std::string_view name) {
+    const auto rows = all_policies();
+    return std::any_of(rows.begin(), rows.end(),
+                       [name](const PolicyRow& row) { return row.name == name && row.scores_free_space; });
+}
+
 std::vector<std::string_view> eviction_policy_names() {
     std::vector<std::string_view> names;
-    for (const Row& row : rows)
+    for (const PolicyRow& row : all_policies())
         names.push_back(row.name);
     return names;
 }

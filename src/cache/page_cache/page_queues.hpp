@@ -44,15 +44,15 @@ class PageQueues {
     }
 
     void insert(Page& page) noexcept {
-        const std::optional<double> left = names_.recall(name(page));
-        const bool back = left && static_cast<double>(departures_) - *left < names_most_;
+        const std::optional<std::uint32_t> left = names_.recall(name(page));
+        const bool back = left && departures_ - *left < names_most_;
         page.uses = 0;
         push(back ? second : first, page);
     }
 
     /// The page is evicted.
     void erase(Page& page) noexcept {
-        if (page.queue == first) names_.remember(name(page), static_cast<double>(++departures_));
+        if (page.queue == first) names_.remember(name(page), ++departures_);
         take(page);
     }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.hpp"
+#include "cache/eviction/eviction_policy.hpp"
 #include "cache/range_cache/storage_buffer.hpp"
 
 namespace nearfetch {
@@ -35,6 +36,10 @@ const RangeCacheConfig& RangeCacheConfig::checked() const {
             "not one entry fits", "use at least 64");
     require(buffer_bytes_max >= buffer_bytes, "buffer_bytes_max = " + std::to_string(buffer_bytes_max),
             "it is below buffer_bytes", "raise it or lower buffer_bytes");
+    require(storage == "log" || storage == "best_fit", "storage = " + storage,
+            "there is no storage of that name", "choose one of: log best_fit");
+    require(storage == "best_fit" || !scores_free_space(policy), "policy = " + policy,
+            "it scores the free space beside an entry, which a log does not have", "set storage to best_fit");
     require(index_entries > 0, "index_entries = 0", "not one entry fits", "use at least 1");
     require(index_entries_max >= index_entries, "index_entries_max = " + std::to_string(index_entries_max),
             "it is below index_entries", "raise it or lower index_entries");
@@ -65,11 +70,11 @@ RangeCacheConfig range_cache_config(const Settings& settings, ScoreFunction scor
     config.index_entries = settings.index_entries;
     config.index_entries_max = std::max(settings.index_entries, settings.index_entries_max);
     config.sample_entries = static_cast<std::uint32_t>(settings.sample_entries);
+    config.storage = settings.storage;
     config.policy = settings.policy;
     config.adaptive = settings.adaptive;
     config.keep_on_resize = settings.keep_on_resize;
     config.exact_match = settings.exact_match;
-    config.weak_admission = settings.weak_admission;
     config.read_ahead_bytes = settings.read_ahead_bytes;
     config.adapt.conflict_threshold = settings.conflict_threshold;
     config.adapt.index_increase_factor = settings.index_increase_factor;

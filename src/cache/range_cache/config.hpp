@@ -37,11 +37,12 @@ struct RangeCacheConfig {
     std::uint64_t index_entries = 16384;  ///< |I_w|
     std::uint64_t index_entries_max = 4ull << 20;
     std::uint32_t sample_entries = 16;  ///< M
+    std::string storage =
+        "log";  ///< or "best_fit", as 001: there an admission evicts one victim, which may not suffice
     std::string policy = "density";
     bool adaptive = true;
     bool keep_on_resize = true;             ///< false, as 001: a resize invalidates
     bool exact_match = false;               ///< true, as 001: only a get at an entry's displacement hits
-    bool weak_admission = false;            ///< true, as 001: evict one victim, which may not suffice
     std::uint64_t read_ahead_bytes = 4096;  ///< limit of a region that is fetched around a miss
     AdaptConfig adapt;
     std::uint64_t seed = 1;

@@ -82,16 +82,18 @@ bool CuckooIndex::plan(Rank target, std::uint64_t offset) {
     newcomer_ = {offset, target, none};
     path_.clear();
     planned_ = none;
+    const auto firsts = positions(target, offset);
+    for (const std::uint32_t slot : firsts)
+        if (slots_[slot].id == none) {
+            planned_ = slot;
+            return true;
+        }
     if (++plan_number_ == 0) {
         std::fill(visited_in_.begin(), visited_in_.end(), 0);
         plan_number_ = 1;
     }
-    const auto firsts = positions(target, offset);
     for (const std::uint32_t slot : firsts)
-        if (visit(slot, none)) {
-            planned_ = slot;
-            return true;
-        }
+        (void)visit(slot, none);
     planned_ = walk(firsts[random(functions)]);
     if (planned_ == none) planned_ = search();
     return planned_ != none;
@@ -128,8 +130,9 @@ std::uint32_t CuckooIndex::search() {
 }
 
 void CuckooIndex::place_through(std::uint32_t slot, std::uint32_t id) noexcept {
-    NF_EXPECT(slot != none && slots_[slot].id == none && visited_in_[slot] == plan_number_);
-    while (reached_from_[slot] != none) {
+    NF_EXPECT(slot != none && slots_[slot].id == none &&
+              (path_.empty() || visited_in_[slot] == plan_number_));
+    while (!path_.empty() && reached_from_[slot] != none) {
         const std::uint32_t from = reached_from_[slot];
         slots_[slot] = slots_[from];
         slot = from;

@@ -46,6 +46,16 @@ class CuckooIndex {
         return none;
     }
 
+    /// Before erase() or find(), to save time.
+    void prefetch(Rank target, std::uint64_t offset) const noexcept {
+        std::uint64_t hash = mix(target, offset);
+        for (std::uint32_t round = 0; round < functions / 2; ++round) {
+            __builtin_prefetch(&slots_[reduce(static_cast<std::uint32_t>(hash >> 32))]);
+            __builtin_prefetch(&slots_[reduce(static_cast<std::uint32_t>(hash))]);
+            hash = second_mix(hash);
+        }
+    }
+
     /// Plans an insertion. \pre the key is not present
     /// \return true if there is a free slot: place(id) inserts. Else path() has the slots that could be
     /// taken.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <boost/intrusive/list.hpp>
 #include <cstddef>
 #include <cstdint>
 
@@ -26,8 +25,6 @@ class alignas(64) Entry : public EvictionItem {
     /// Its buffer memory; nullptr if it will not be stored. A transfer may write here while the entry is
     /// pending.
     std::byte* data() noexcept { return storage_; }
-    /// Its bytes in the buffer, with the padding before them in the first line.
-    std::uint64_t stored_bytes() const noexcept { return bytes + skew_; }
 
     /// The transfer, for those who wait for it: where it writes the bytes, its number, and whether a request
     /// completes it.
@@ -50,17 +47,20 @@ class alignas(64) Entry : public EvictionItem {
   private:
     friend class RangeCache;
     friend class EntryPool;
+    friend class EntryPlace;
 
-    // Still in the first cache line: 40 bytes of EvictionItem and these.
+    // Still in the first cache line: 32 bytes of EvictionItem and these.
     std::uint64_t offset_ = 0;
     std::byte* served_ = nullptr;  ///< storage_ when cached, nullptr when pending
     Stamp stamp_ = 0;
-
     Rank target_ = 0;
     std::uint32_t id_ = 0;
+
     std::byte* storage_ = nullptr;
-    StorageBuffer::Region* region_ = nullptr;
-    boost::intrusive::list_member_hook<> by_age_;
+    union {
+        StorageBuffer::Region* region_ = nullptr;  ///< in the best-fit buffer
+        std::uint32_t record_;                     ///< its number in the log
+    };
     union {
         const std::byte* source_ = nullptr;
         Entry* next_spare_;  ///< in the pool
@@ -69,7 +69,6 @@ class alignas(64) Entry : public EvictionItem {
     bool store_ = false;
     bool invalidated_ = false;
     bool read_ahead_ = false;  ///< admitted by read-ahead
-    bool victim_ = false;      ///< mark during the choice of victims
     bool by_request_ = false;
     bool copied_ = false;
     /// Offset of storage_ in a CPU cache line. Entries of read-ahead have the alignment of the target's
@@ -87,6 +86,8 @@ class EntryPool {
     /// \return nullptr when memory is exhausted
     Entry* acquire() noexcept;
     void release(Entry* entry) noexcept;
+    /// The numbers of acquired entries are below; between them are those of released ones, of size 0.
+    std::uint32_t end() const noexcept { return static_cast<std::uint32_t>(constructed_); }
 
   private:
     ReservedMemory memory_;

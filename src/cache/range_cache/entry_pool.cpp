@@ -47,6 +47,7 @@ Entry* EntryPool::acquire() noexcept {
 }
 
 void EntryPool::release(Entry* entry) noexcept {
+    entry->bytes = 0;
     entry->next_spare_ = spare_;
     spare_ = entry;
 }

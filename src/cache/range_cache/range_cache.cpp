@@ -2,11 +2,12 @@
 #include "cache/range_cache/range_cache.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <new>
 
 #include "base/copy.hpp"
 #include "base/error.hpp"
-#include "cache/range_cache/plan.hpp"
+#include "cache/range_cache/newcomer.hpp"
 
 #include "base/assert.hpp"
 
@@ -18,22 +19,24 @@ RangeCache::RangeCache(const RangeCacheConfig& config, std::uint32_t ranks)
       exact_match_(config.checked().exact_match),
       sync_(ranks),
       pool_(2 * config.index_entries_max),
-      policy_(make_eviction_policy(config.policy, *this, {config.sample_entries, config.seed})),
+      policy_(make_eviction_policy(config.policy, *this)),
       index_(new_index(config, config.index_entries)),
-      buffer_(config.buffer_bytes, config.buffer_bytes_max),
-      granted_bytes_(buffer_.size_bytes()),
+      storage_(make_entry_storage(config.storage, config.buffer_bytes, config.buffer_bytes_max, pool_)),
+      granted_bytes_(storage_->size_bytes()),
       read_ahead_(*this, config.read_ahead_bytes),
-      plan_(std::make_unique<Plan>()),
+      slot_sampler_(config.sample_entries, config.seed),
+      random_state_(config.seed * 2 + 1),
       config_(config) {
     recent_.fill(&nothing_);
     touch_rule_ = policy_->touch_rule();
 }
 
-RangeCache::~RangeCache() { by_age_.clear(); }
+RangeCache::~RangeCache() = default;
 
 CuckooIndex RangeCache::new_index(const RangeCacheConfig& config, std::uint64_t entries) const {
     CuckooIndex index(static_cast<std::uint32_t>(entries), config.seed);
-    if (policy_->visits_slots()) index.take_all();
+    // Of which samples count the empty ones.
+    if (config.storage == "best_fit") index.take_all();
     return index;
 }
 
@@ -65,9 +68,9 @@ Entry* RangeCache::covering(Rank target, std::uint64_t offset) noexcept {
         return id == CuckooIndex::none ? nullptr : &pool_[id];
     }
     const auto position = by_range_.floor(target, offset);
-    if (!position) return nullptr;
+    if (!position || position.target() != target || !position.may_reach(offset)) return nullptr;
     Entry& entry = pool_[position.id()];
-    return entry.target_ == target && offset - entry.offset_ < entry.bytes ? &entry : nullptr;
+    return offset - entry.offset_ < entry.bytes ? &entry : nullptr;
 }
 
 // The end of a gap that begins at `offset`: the next fresh or pending entry, or `end`. Removes stale ones.
@@ -86,7 +89,7 @@ void RangeCache::plan_lookup(Rank target, std::uint64_t offset, std::uint64_t si
                              std::vector<LookupPart>& out) {
     NF_EXPECT(size > 0 && offset + size > offset);
     out.clear();
-    ++interval_.lookups;
+    bool is_miss = false;
     const std::uint64_t end = offset + size;
     while (offset < end) {
         Entry* entry = covering(target, offset);
@@ -97,6 +100,8 @@ void RangeCache::plan_lookup(Rank target, std::uint64_t offset, std::uint64_t si
         LookupPart part;
         part.offset = offset;
         if (entry == nullptr) {
+            is_miss = true;
+            policy_->expect(CuckooIndex::mix(target, offset));
             part.size = gap_end(target, offset, end) - offset;
         } else {
             const std::uint64_t skip = offset - entry->offset_;
@@ -113,6 +118,7 @@ void RangeCache::plan_lookup(Rank target, std::uint64_t offset, std::uint64_t si
         out.push_back(part);
         offset += part.size;
     }
+    if (is_miss) ++interval_.misses;
 }
 
 ByteRange RangeCache::read_across(Rank target, std::uint64_t offset, std::uint64_t size, std::byte* to,
@@ -156,12 +162,13 @@ ByteRange RangeCache::copy_across(Rank target, std::uint64_t offset, std::uint64
 
 // Makes the entries of a span that copy_across() returned one entry.
 void RangeCache::join(Rank target, ByteRange united) {
-    if (buffer_.largest_free_bytes() < united.size() + 2 * StorageBuffer::line_bytes) return;
+    if (!storage_->fits(united.size() + 2 * StorageBuffer::line_bytes)) return;
     joining_.resize(united.size());
     copy_across(target, united.begin, united.size(), joining_.data());
     drop(target, united.begin, united.size());
     // The entries were fresh and no acquire came in between, so now() is a valid stamp.
-    const Admission admission = admit({target, united, now(), true, skew_of(united)});
+    const Admission admission =
+        admit({.target = target, .range = united, .stamp = now(), .store = true, .skew = skew_of(united)});
     if (admission.entry != nullptr) commit(admission.entry, joining_.data());
 }
 
@@ -175,10 +182,10 @@ void RangeCache::for_each_overlap(Rank target, std::uint64_t offset, std::uint64
     auto next = by_range_.floor(target, first);
     if (!next || next.target() != target) next = by_range_.above(target, first);
     while (next && next.target() == target && next.offset() < end) {
-        Entry& entry = pool_[next.id()];
-        const std::uint64_t begin = entry.offset_;
+        const std::uint64_t begin = next.offset();
         const std::uint64_t entries_before = by_range_.size();
-        if (begin + entry.bytes > offset) visit(entry);
+        if (begin >= offset || next.may_reach(offset))
+            if (Entry& entry = pool_[next.id()]; begin + entry.bytes > offset) visit(entry);
         // A visitor may remove its entry, which invalidates positions.
         next = by_range_.size() == entries_before ? next.next() : by_range_.above(target, begin);
     }
@@ -215,13 +222,11 @@ void RangeCache::unlink(Entry& entry) noexcept {
             kept = &nothing_;
     index_.erase(entry.target_, entry.offset_);
     by_range_.erase(entry.target_, entry.offset_);
-    auto after = by_age_.erase(by_age_.iterator_to(entry));
-    if (unreaped_ == &entry) unreaped_ = after == by_age_.end() ? nullptr : &*after;
     if (entry.served_ == nullptr) --pending_;
 }
 
 void RangeCache::give_back(Entry& entry) noexcept {
-    if (entry.region_ != nullptr) buffer_.release(entry.region_);
+    if (entry.storage_ != nullptr) storage_->release(entry);
     pool_.release(&entry);
 }
 
@@ -261,13 +266,6 @@ bool RangeCache::commit(Entry* entry, const std::byte* source) {
         remove(*entry, false);
         return false;
     }
-    try {
-        policy_->insert(*entry);
-    } catch (const std::bad_alloc&) {
-        ++counters_.dropped;
-        remove(*entry, false);
-        return false;
-    }
     if (source != entry->storage_) copy_bytes(entry->storage_, source, entry->bytes);
     entry->served_ = entry->storage_;
     --pending_;
@@ -303,34 +301,35 @@ void RangeCache::drop(Rank target, std::uint64_t offset, std::uint64_t size) {
 
 void RangeCache::acquire() noexcept {
     sync_.acquire();
-    unreaped_ = by_age_.empty() ? nullptr : &by_age_.front();
+    adapt_if_due();
+    unreaped_ = by_range_.size() == 0 ? all_reaped : 0;
 }
 
 void RangeCache::acquire(Rank target) noexcept {
     sync_.acquire(target);
-    unreaped_ = by_age_.empty() ? nullptr : &by_age_.front();
+    adapt_if_due();
+    unreaped_ = by_range_.size() == 0 ? all_reaped : 0;
 }
 
 void RangeCache::invalidate() {
     ++counters_.invalidations;
-    for (auto next = by_age_.begin(); next != by_age_.end();) {
-        Entry& entry = *next++;
+    for_each_entry([this](Entry& entry) {
         if (entry.is_pending())
             invalidate_in_flight(entry);
         else
             remove(entry, false);
-    }
+    });
     largest_entry_bytes_ = 0;
 }
 
 std::uint64_t RangeCache::slot_count() const { return index_.slot_count(); }
 
-EvictionView::Slot RangeCache::slot(std::uint64_t position) const {
-    const std::uint32_t id = index_.at(static_cast<std::uint32_t>(position));
-    if (id == CuckooIndex::none) return {};
-    // The view is const but hands out evictable items; the policy only changes its own field.
-    Entry& entry = const_cast<EntryPool&>(pool_)[id];
-    return {true, entry.is_pending() || entry.victim_ ? nullptr : &entry};
+std::uint64_t RangeCache::item_count() const { return by_range_.size(); }
+
+void RangeCache::scale_weights(int octaves) {
+    const double scale = std::ldexp(1.0, -octaves);
+    for (std::uint32_t id = 0; id < pool_.end(); ++id)
+        pool_[id].weight *= scale;
 }
 
 std::uint64_t RangeCache::key(const EvictionItem& item) const {
@@ -345,7 +344,7 @@ double RangeCache::average_get_bytes() const {
 }
 
 std::uint64_t RangeCache::adjacent_free_bytes(const EvictionItem& item) const {
-    return static_cast<const Entry&>(item).region_->adjacent_free;
+    return storage_->adjacent_free_bytes(static_cast<const Entry&>(item));
 }
 
 double RangeCache::application_score(const EvictionItem& item) const {
@@ -354,11 +353,9 @@ double RangeCache::application_score(const EvictionItem& item) const {
                                      : 0.0;
 }
 
-std::uint64_t RangeCache::capacity_bytes() const { return buffer_.size_bytes(); }
-
 void RangeCache::check_invariants() const {
     const auto ensure = [](bool holds, const char* what) { require_invariant(holds, "range cache", what); };
-    buffer_.check_invariants();
+    storage_->check_invariants();
     std::uint64_t pending = 0;
     std::uint64_t stored_bytes = 0;
     std::uint64_t indexed = 0;
@@ -370,28 +367,27 @@ void RangeCache::check_invariants() const {
         ensure(entry.target_ == position.target() && entry.offset_ == position.offset(),
                "entry at another's position");
         ensure(index_.find(entry.target_, entry.offset_) == entry.id_, "entry is not in the index");
-        ensure(!entry.invalidated_ && !entry.victim_, "invalidated entry or forgotten mark");
+        ensure(!entry.invalidated_, "invalidated entry");
         if (!exact_match_ && before != nullptr && before->target_ == entry.target_)
             ensure(before->offset_ + before->bytes <= entry.offset_, "entries overlap");
         if (entry.is_pending()) ++pending;
         ensure(entry.is_pending() || entry.served_ == entry.storage_, "cached entry without its bytes");
-        ensure((entry.region_ != nullptr) == entry.store_, "storage and state disagree");
-        if (entry.region_ != nullptr) {
-            ensure(
-                entry.region_->owner == &entry && buffer_.data(entry.region_) + entry.skew_ == entry.storage_,
-                "region's owner");
-            ensure(entry.region_->bytes == StorageBuffer::footprint(entry.stored_bytes()), "region's size");
-            stored_bytes += entry.region_->bytes;
-        }
+        ensure((entry.storage_ != nullptr) == entry.store_, "storage and state disagree");
+        if (entry.store_) stored_bytes += entry.bytes;
         before = &entry;
     }
     for (std::uint32_t slot = 0; slot < index_.slot_count(); ++slot)
         if (index_.at(slot) != CuckooIndex::none) ++indexed;
     ensure(indexed == by_range_.size() && index_.used() == indexed, "index has other entries");
-    ensure(by_age_.size() == by_range_.size(), "age list has other entries");
+    std::uint64_t live = 0;
+    for (std::uint32_t id = 0; id < pool_.end(); ++id)
+        if (pool_[id].bytes > 0 && !pool_[id].invalidated_) ++live;
+    ensure(live == by_range_.size(), "an entry is in no index");
     ensure(pending == pending_, "pending entries are miscounted");
-    const std::uint64_t allocated = buffer_.size_bytes() - buffer_.free_bytes();
-    ensure(invalidated_ > 0 ? stored_bytes <= allocated : stored_bytes == allocated, "buffer space leaked");
+    ensure(stored_bytes + storage_->free_bytes() <= storage_->size_bytes(),
+           "more is stored than there is room");
+    ensure(stored_bytes > 0 || invalidated_ > 0 || storage_->free_bytes() == storage_->size_bytes(),
+           "buffer space leaked");
     for (const Entry* const entry : recent_)
         ensure(entry == &nothing_ || index_.find(entry->target_, entry->offset_) == entry->id_,
                "a recently used entry was removed");

@@ -8,22 +8,21 @@
 // room while the network is busy. When a transfer completes it calls commit(), or abandon() on failure. So an
 // entry goes MISSING -> PENDING -> CACHED as in Fig. 5, and the cache moves no bytes over a network.
 //
-// The parts follow section III: cuckoo index (cuckoo_index.hpp), best-fit buffer (storage_buffer.hpp),
-// eviction by score (cache/eviction), adaptive sizes (resize.cpp). exact_match, weak_admission,
-// keep_on_resize = false and policy "clampi" give the paper's behaviour. Differences, and why:
+// The parts follow section III: cuckoo index (cuckoo_index.hpp), storage (entry_storage.hpp), eviction by
+// score (cache/eviction), adaptive sizes (resize.cpp). exact_match, storage "best_fit", keep_on_resize =
+// false and policy "clampi" give the paper's behaviour. Differences, and why:
 // - Entries do not overlap and are also in an ordered index (range_index.hpp). So sub-ranges hit, ranges
 // across neighbours hit, and a partial hit fetches only the gaps.
-// - An admission is planned first, and nothing is evicted unless the newcomer gets in. Several victims may go
-// if they are adjacent; the cheapest such run is taken.
+// - Entries lie in a log (log_storage.hpp), so that room of any size comes from entries anywhere. The work
+// for an admission is bounded (admission.cpp).
 // - A resize keeps entries: the index is rehashed, the buffer grows and shrinks in place.
 // - Freshness is a comparison of stamps (sync_clock.hpp). Stale entries are evicted first.
 // - Read-ahead fetches the region around a miss (read_ahead.cpp).
 //
 // Pointers into the cache (find, LookupPart::data) are valid until the next call other than find and
-// plan_lookup. Pending entries do not move. Not thread-safe.
+// plan_lookup: an admission moves entries. Pending entries do not move. Not thread-safe.
 
 #include <array>
-#include <boost/intrusive/list.hpp>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -35,9 +34,12 @@
 #include "base/types.hpp"
 #include "cache/counters/range_cache_counters.hpp"
 #include "cache/eviction/eviction_policy.hpp"
+#include "cache/eviction/score_sample.hpp"
+#include "cache/eviction/slot_sampler.hpp"
 #include "cache/range_cache/config.hpp"
 #include "cache/range_cache/cuckoo_index.hpp"
 #include "cache/range_cache/entry.hpp"
+#include "cache/range_cache/entry_storage.hpp"
 #include "cache/range_cache/range_index.hpp"
 #include "cache/range_cache/read_ahead_sizer.hpp"
 #include "cache/range_cache/storage_buffer.hpp"
@@ -96,6 +98,8 @@ class RangeCache final : private EvictionView {
         ByteRange gap_around(Rank target, ByteRange gap, ByteRange bounds);
         /// Decides on a result of gap_around(), stored and issued now(). Replaces the entries that it covers.
         Admission admit(Rank target, ByteRange range);
+        /// Makes room for the next region, while the transfer of this one is outstanding.
+        void make_room_ahead();
         /// The cache reports the removal of a cached entry.
         void record_removal(const Entry& entry, bool evicted) noexcept;
 
@@ -161,15 +165,13 @@ class RangeCache final : private EvictionView {
     /// Evictions, invalidations, resizes, visited slots, committed and dropped. The caller counts the others.
     const RangeCacheCounters& counters() const noexcept { return counters_; }
     Occupancy occupancy() const noexcept {
-        return {by_range_.size(), pending_, index_.slot_count(), buffer_.size_bytes(), buffer_.free_bytes()};
+        return {by_range_.size(), pending_, index_.slot_count(), storage_->size_bytes(),
+                storage_->free_bytes()};
     }
     /// Checks everything. Aborts with a message on a fault.
     void check_invariants() const;
 
   private:
-    using AgeList = boost::intrusive::list<
-        Entry, boost::intrusive::member_hook<Entry, boost::intrusive::list_member_hook<>, &Entry::by_age_>>;
-
     // Hot path.
     /// The steps of find_recent(): the most recently used entry; the recently used large entry there, or one
     /// that begins there.
@@ -224,45 +226,51 @@ class RangeCache final : private EvictionView {
 
     // Admission (admission.cpp).
     struct Newcomer;
-    struct Plan;
-    struct Window;
     bool occupied(Rank target, std::uint64_t offset, std::uint64_t size);
     Admission admit(const Newcomer& newcomer);
     void arrive(Entry& entry, bool will_be_used);
     void describe(Entry& entry, const Newcomer& newcomer) const;
-    AccessType admit_planned(Entry& entry, Plan& plan);
-    AccessType admit_weakly(Entry& entry, Plan& plan);
-    bool plan_space(const Entry& entry, Plan& plan);
-    bool plan_slot(const Entry& entry, Plan& plan);
-    bool is_worth_admitting(const Entry& entry, const Plan& plan) const;
-    bool cheapest_run(const Entry& entry, std::uint64_t needed, Plan& plan);
-    bool first_run(std::uint64_t needed, Plan& plan);
-    template <class Passable, class Cost>
-    void best_window(StorageBuffer::Region* center, std::uint64_t needed, std::size_t most_neighbours,
-                     Window& best, Passable&& passable, Cost&& cost) const;
-    void insert_pending(Entry& entry, StorageBuffer::Region* region) noexcept;
+    AccessType try_admission(Entry& entry);
+    Entry* choose_slot(const Entry& entry, std::uint32_t& slot);
+    double score_now(const Entry& entry) const;
+    double eviction_limit(const Entry& newcomer) const;
+    bool is_worth_room(const Entry& entry, double limit) const;
+    bool make_room(Entry& entry, double limit);
+    template <class Done>
+    bool widen_gap(LogStorage& log, double limit, std::uint64_t wanted_bytes, Done&& done);
+    void make_gap(std::uint64_t bytes);
+    Entry* sample_slots() noexcept;
+    void sample() noexcept;
+    void insert_pending(Entry& entry, std::uint32_t slot) noexcept;
     void evict(Entry& entry) noexcept;
-    void reap_stale(std::uint32_t most, std::uint64_t payload_bytes) noexcept;
-    Entry* cached_at(std::uint32_t slot) noexcept;
+    void reap_stale(std::uint32_t most, std::uint64_t newcomer_bytes) noexcept;
+    bool may_be_stale() const noexcept { return unreaped_ != all_reaped; }
+    /// Calls visit(entry) for each entry that is cached or in flight; it may remove that entry.
+    template <class Visitor>
+    void for_each_entry(Visitor&& visit) {
+        for (std::uint32_t id = 0; id < pool_.end(); ++id)
+            if (Entry& entry = pool_[id]; entry.bytes > 0 && !entry.invalidated_) visit(entry);
+    }
 
     CuckooIndex new_index(const RangeCacheConfig& config, std::uint64_t entries) const;
 
     // Adaptation (resize.cpp).
+    void adapt_if_due();
     void adapt();
+    bool is_index_sparse() const;
     bool resize_index(std::uint64_t entries);
     bool resize_buffer(std::uint64_t bytes);
-    bool clear_tail(std::uint64_t bytes);
-    void regrow_buffer(std::uint64_t payload_bytes);
+    void regrow_buffer(std::uint64_t newcomer_bytes);
 
     // EvictionView.
+    std::uint64_t item_count() const override;
     std::uint64_t slot_count() const override;
-    Slot slot(std::uint64_t position) const override;
+    void scale_weights(int octaves) override;
     std::uint64_t key(const EvictionItem& item) const override;
     std::uint64_t gets() const override;
     double average_get_bytes() const override;
     std::uint64_t adjacent_free_bytes(const EvictionItem& item) const override;
     double application_score(const EvictionItem& item) const override;
-    std::uint64_t capacity_bytes() const override;
 
     // First: what a hit reads.
     Entry* mru_;
@@ -279,23 +287,26 @@ class RangeCache final : private EvictionView {
     std::unique_ptr<EvictionPolicy> policy_;
     CuckooIndex index_;
     RangeIndex by_range_;
-    StorageBuffer buffer_;
+    std::unique_ptr<EntryStorage> storage_;
 
-    AgeList by_age_;             ///< in the order of admission, which is that of the stamps
-    Entry* unreaped_ = nullptr;  ///< where the search for stale entries continues; nullptr: nowhere
+    static constexpr std::uint32_t all_reaped = 0xffffffff;
+    std::uint32_t unreaped_ = all_reaped;  ///< number where the search for stale entries continues
     std::uint64_t pending_ = 0;
     std::uint64_t invalidated_ = 0;
     std::uint64_t largest_entry_bytes_ = 0;
     std::uint64_t granted_bytes_;  ///< |S_w| as it was set; adaptation may have changed it
     std::vector<std::byte> joining_;
     ReadAhead read_ahead_;
-    EvictionCandidates candidates_;
-    std::unique_ptr<Plan> plan_;  ///< keeps its memory
+    SlotSampler slot_sampler_;
+    ScoreSample scores_;
+    std::uint64_t unsampled_ = 0;             ///< admissions since an entry was drawn
+    std::uint32_t drawn_ = LogStorage::none;  ///< the next entry of the sample
+    std::uint64_t random_state_;
 
     /// Since the last adaptation.
     struct Interval {
         std::uint64_t gets_at_start = 0;
-        std::uint64_t lookups = 0;
+        std::uint64_t misses = 0;
         std::uint64_t conflicting = 0;
         std::uint64_t capacity = 0;
         std::uint64_t failing = 0;

@@ -82,11 +82,11 @@ RangeIndex::Leaf* RangeIndex::descend(Key key, Path& path) const noexcept {
     return static_cast<Leaf*>(block);
 }
 
-void RangeIndex::put(Leaf& leaf, std::uint32_t slot, Key key, std::uint32_t id) noexcept {
+void RangeIndex::put(Leaf& leaf, std::uint32_t slot, Key key, Value value) noexcept {
     std::copy_backward(leaf.keys + slot, leaf.keys + leaf.count, leaf.keys + leaf.count + 1);
-    std::copy_backward(leaf.ids + slot, leaf.ids + leaf.count, leaf.ids + leaf.count + 1);
+    std::copy_backward(leaf.values + slot, leaf.values + leaf.count, leaf.values + leaf.count + 1);
     leaf.keys[slot] = key;
-    leaf.ids[slot] = id;
+    leaf.values[slot] = value;
     ++leaf.count;
 }
 
@@ -100,8 +100,9 @@ void RangeIndex::put(Inner& inner, std::uint32_t slot, Key separator, Block* rig
     ++inner.count;
 }
 
-void RangeIndex::insert(Rank target, std::uint64_t offset, std::uint32_t id) {
+void RangeIndex::insert(Rank target, std::uint64_t offset, std::uint32_t id, std::uint64_t bytes) {
     NF_EXPECT(target >= 0);
+    const Value value{id, static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes, unknown_bytes))};
     const Key key = key_of(target, offset);
     if (root_ == nullptr) {
         reserve();
@@ -110,17 +111,17 @@ void RangeIndex::insert(Rank target, std::uint64_t offset, std::uint32_t id) {
     const Cursor cursor = search(key);
     NF_EXPECT(cursor.rank == 0 || cursor.leaf->keys[cursor.rank - 1] != key);
     if (cursor.leaf->count < room) {
-        put(*cursor.leaf, cursor.rank, key, id);
+        put(*cursor.leaf, cursor.rank, key, value);
     } else {
         reserve();
-        split_and_put(key, id);
+        split_and_put(key, value);
     }
     ++size_;
     remembered_.key = beyond_all;
 }
 
 // The key's leaf is full.
-void RangeIndex::split_and_put(Key key, std::uint32_t id) noexcept {
+void RangeIndex::split_and_put(Key key, Value value) noexcept {
     Path path;
     Leaf* left = descend(key, path);
     Leaf* right = new_leaf();
@@ -131,18 +132,18 @@ void RangeIndex::split_and_put(Key key, std::uint32_t id) noexcept {
     const bool at_end = right->next == nullptr;
     const std::uint32_t slot = rank_in(*left, key);
     if (slot == room && (at_end || right->next->keys[0] >> 64 != key >> 64)) {
-        put(*right, 0, key, id);
+        put(*right, 0, key, value);
     } else {
         constexpr std::uint32_t kept = (room + 1) / 2;
         std::copy(left->keys + kept, left->keys + room, right->keys);
-        std::copy(left->ids + kept, left->ids + room, right->ids);
+        std::copy(left->values + kept, left->values + room, right->values);
         std::fill(left->keys + kept, left->keys + room, beyond_all);
         right->count = room - kept;
         left->count = kept;
         if (slot <= kept)
-            put(*left, slot, key, id);
+            put(*left, slot, key, value);
         else
-            put(*right, slot - kept, key, id);
+            put(*right, slot - kept, key, value);
     }
     raise(path, levels_, right->keys[0], right, at_end && right->count == 1);
 }
@@ -197,7 +198,7 @@ void RangeIndex::erase(Rank target, std::uint64_t offset) noexcept {
     NF_EXPECT(cursor.rank > 0 && leaf->keys[cursor.rank - 1] == key);
     const std::uint32_t slot = cursor.rank - 1;
     std::copy(leaf->keys + slot + 1, leaf->keys + leaf->count, leaf->keys + slot);
-    std::copy(leaf->ids + slot + 1, leaf->ids + leaf->count, leaf->ids + slot);
+    std::copy(leaf->values + slot + 1, leaf->values + leaf->count, leaf->values + slot);
     leaf->keys[--leaf->count] = beyond_all;
     --size_;
     if (remembered_.cursor.leaf == leaf && slot < remembered_.cursor.rank) --remembered_.cursor.rank;
@@ -235,8 +236,8 @@ bool RangeIndex::join(Inner& parent, std::uint32_t child, bool leaves, std::uint
         Block* right = parent.children[at];
         if (left->count + right->count + (leaves ? 0 : 1) > joined_at_most) continue;
         if (leaves) {
-            std::copy_n(static_cast<Leaf*>(right)->ids, right->count,
-                        static_cast<Leaf*>(left)->ids + left->count);
+            std::copy_n(static_cast<Leaf*>(right)->values, right->count,
+                        static_cast<Leaf*>(left)->values + left->count);
         } else {
             std::copy_n(static_cast<Inner*>(right)->children, right->count + 1,
                         static_cast<Inner*>(left)->children + left->count + 1);

@@ -9,7 +9,7 @@
 // - A key is one 128-bit number, the target above the offset.
 // - A node has 63 keys, padded with the largest number. A search takes six branchless steps, so that
 // consecutive lookups overlap in the processor.
-// - Leaves keep the entries' numbers apart from the keys, and are linked both ways.
+// - Leaves keep the entries' numbers and sizes apart from the keys, and are linked both ways.
 // - Separators of inner nodes need not be present keys, so erasing never changes them.
 //
 // A full leaf splits in half; but where keys are appended it stays full. A node below a third of its room
@@ -32,6 +32,7 @@ namespace nearfetch {
 class RangeIndex {
   private:
     struct Leaf;
+    static constexpr std::uint32_t unknown_bytes = 0xffffffff;
 
   public:
     /// A position in the order: an entry, or the end. Valid until the next insert, erase or clear.
@@ -42,6 +43,8 @@ class RangeIndex {
         inline std::uint32_t id() const noexcept;
         inline Rank target() const noexcept;
         inline std::uint64_t offset() const noexcept;
+        /// Whether the entry may have this byte of its target: false only if it ends before.
+        inline bool may_reach(std::uint64_t offset) const noexcept;
         /// The next position. \pre not the end
         inline Position next() const noexcept;
 
@@ -68,7 +71,8 @@ class RangeIndex {
 
     /// \pre the key is not present, target >= 0
     /// \throws std::bad_alloc, and nothing has changed
-    void insert(Rank target, std::uint64_t offset, std::uint32_t id);
+    /// \param bytes of the entry; for may_reach()
+    void insert(Rank target, std::uint64_t offset, std::uint32_t id, std::uint64_t bytes = unknown_bytes);
     /// Allocates what the next insert() may need.
     /// \throws std::bad_alloc, and nothing has changed
     void reserve();
@@ -94,8 +98,12 @@ class RangeIndex {
         Key keys[room];
         std::uint32_t count = 0;  ///< keys
     };
+    struct Value {
+        std::uint32_t id;
+        std::uint32_t bytes;
+    };
     struct Leaf : Block {
-        std::uint32_t ids[room];
+        Value values[room];
         Leaf* next = nullptr;
         Leaf* previous = nullptr;
     };
@@ -131,9 +139,9 @@ class RangeIndex {
     Inner* new_inner() noexcept;
     void release(Leaf* leaf) noexcept;
     void release(Inner* inner) noexcept;
-    static void put(Leaf& leaf, std::uint32_t slot, Key key, std::uint32_t id) noexcept;
+    static void put(Leaf& leaf, std::uint32_t slot, Key key, Value value) noexcept;
     static void put(Inner& inner, std::uint32_t slot, Key separator, Block* right) noexcept;
-    void split_and_put(Key key, std::uint32_t id) noexcept;
+    void split_and_put(Key key, Value value) noexcept;
     void raise(const Path& path, std::uint32_t level, Key separator, Block* right, bool at_end) noexcept;
     void shrink(Key key) noexcept;
     void remove_child(const Path& path, std::uint32_t level, std::uint32_t child) noexcept;
@@ -160,7 +168,7 @@ class RangeIndex {
     std::uint64_t inners_ = 0;
 };
 
-inline std::uint32_t RangeIndex::Position::id() const noexcept { return leaf_->ids[slot_]; }
+inline std::uint32_t RangeIndex::Position::id() const noexcept { return leaf_->values[slot_].id; }
 
 inline Rank RangeIndex::Position::target() const noexcept {
     return static_cast<Rank>(static_cast<std::uint32_t>(leaf_->keys[slot_] >> 64));
@@ -168,6 +176,11 @@ inline Rank RangeIndex::Position::target() const noexcept {
 
 inline std::uint64_t RangeIndex::Position::offset() const noexcept {
     return static_cast<std::uint64_t>(leaf_->keys[slot_]);
+}
+
+inline bool RangeIndex::Position::may_reach(std::uint64_t byte) const noexcept {
+    const std::uint32_t bytes = leaf_->values[slot_].bytes;
+    return bytes == unknown_bytes || byte - offset() < bytes;
 }
 
 inline RangeIndex::Position RangeIndex::Position::next() const noexcept {

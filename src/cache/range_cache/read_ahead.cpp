@@ -3,7 +3,7 @@
 // Read-ahead of the range cache: instead of a gap its region is fetched, one entry for what is missing there.
 // How large regions are, and whether they pay, follows from the uses of removed ones (read_ahead_sizer.hpp).
 
-#include "cache/range_cache/plan.hpp"
+#include "cache/range_cache/newcomer.hpp"
 #include "cache/range_cache/range_cache.hpp"
 
 #include "base/assert.hpp"
@@ -12,15 +12,19 @@ namespace nearfetch {
 
 namespace {
 
-constexpr int most_samples = 32;           // slots to examine for an entry of read-ahead
-constexpr std::uint64_t small_share = 16;  // of a region
+constexpr int most_samples = 32;            // slots to examine for an entry of read-ahead
+constexpr std::uint64_t small_share = 16;   // of a region
+constexpr std::uint64_t full_divisor = 16;  // a buffer of which no more than this part is free is full
 // Possibly stale entries to examine per admission: their use decides about read-ahead.
 constexpr std::uint32_t most_reaped = 2;
 
 }  // namespace
 
 bool RangeCache::ReadAhead::pays(std::uint64_t size, bool lasts) noexcept {
-    return (lasts && cache_.buffer_.fits(size)) || sizer_.pays();
+    const EntryStorage& storage = *cache_.storage_;
+    const bool spare =
+        storage.fits(size) && storage.free_bytes() >= size + storage.size_bytes() / full_divisor;
+    return (lasts && spare) || sizer_.pays();
 }
 
 ByteRange RangeCache::ReadAhead::gap_around(Rank target, ByteRange gap, ByteRange bounds) {
@@ -55,13 +59,15 @@ ByteRange RangeCache::ReadAhead::gap_around(Rank target, ByteRange gap, ByteRang
 }
 
 Admission RangeCache::ReadAhead::admit(Rank target, ByteRange range) {
-    cache_.reap_stale(most_reaped, cache_.buffer_.size_bytes());
+    cache_.reap_stale(most_reaped, cache_.storage_->size_bytes());
     cache_.drop(target, range.begin, range.size());
     const Admission admission =
         cache_.admit({target, range, cache_.now(), true, skew_of(range), sizer_.will_be_used()});
     if (admission.entry != nullptr) admission.entry->read_ahead_ = true;
     return admission;
 }
+
+void RangeCache::ReadAhead::make_room_ahead() { cache_.make_gap(2 * region_bytes()); }
 
 void RangeCache::ReadAhead::record_removal(const Entry& entry, bool evicted) noexcept {
     sizer_.record_removal(entry.frequency - 1, evicted);

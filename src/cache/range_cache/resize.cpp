@@ -10,7 +10,6 @@
 #include <algorithm>
 #include <new>
 
-#include "base/copy.hpp"
 #include "cache/range_cache/range_cache.hpp"
 
 namespace nearfetch {
@@ -23,17 +22,30 @@ std::uint64_t scaled(std::uint64_t value, double factor) noexcept {
 
 }  // namespace
 
+void RangeCache::adapt_if_due() {
+    if (config_.adaptive && gets_ - interval_.gets_at_start >= config_.adapt.interval_gets) adapt();
+}
+
+// q of 001 is of the slots that were visited. Where none are, it is of all, and only what has grown shrinks.
+bool RangeCache::is_index_sparse() const {
+    const auto few = [this](std::uint64_t occupied, std::uint64_t slots) {
+        return static_cast<double>(occupied) < config_.adapt.sparsity_threshold * static_cast<double>(slots);
+    };
+    if (storage_->log() == nullptr)
+        return interval_.visited > 0 && few(interval_.nonempty, interval_.visited);
+    return index_.slot_count() > config_.index_entries && few(index_.used(), index_.slot_count());
+}
+
 void RangeCache::adapt() {
     const AdaptConfig& limits = config_.adapt;
     const auto total = static_cast<double>(gets_ - interval_.gets_at_start);
-    const double misses = std::min(static_cast<double>(interval_.lookups), total);
+    const double misses = std::min(static_cast<double>(interval_.misses), total);
     const double conflicting = static_cast<double>(interval_.conflicting) / total;
     const double short_of_space = static_cast<double>(interval_.capacity + interval_.failing) / total;
     const double hits = (total - misses) / total;
-    const bool sparse =
-        interval_.visited > 0 && static_cast<double>(interval_.nonempty) <
-                                     limits.sparsity_threshold * static_cast<double>(interval_.visited);
-    const auto free = static_cast<double>(buffer_.free_bytes()) / static_cast<double>(buffer_.size_bytes());
+    const bool sparse = is_index_sparse();
+    const auto free =
+        static_cast<double>(storage_->free_bytes()) / static_cast<double>(storage_->size_bytes());
     interval_ = Interval{};
     interval_.gets_at_start = gets_;
 
@@ -43,8 +55,9 @@ void RangeCache::adapt() {
                            config_.index_entries_max);
     else if (sparse)
         entries = std::max<std::uint64_t>(scaled(entries, limits.index_decrease_factor), 1);
-    std::uint64_t bytes = buffer_.size_bytes();
-    if (short_of_space > limits.capacity_threshold)
+    std::uint64_t bytes = storage_->size_bytes();
+    const bool has_grown = storage_->log() == nullptr || storage_->log()->has_grown();
+    if (short_of_space > limits.capacity_threshold && has_grown)
         bytes = std::min(scaled(bytes, limits.memory_increase_factor), config_.buffer_bytes_max);
     else if (hits > limits.stable_threshold && free > limits.free_threshold)
         bytes = std::max(scaled(bytes, limits.memory_decrease_factor), StorageBuffer::line_bytes);
@@ -54,12 +67,12 @@ void RangeCache::adapt() {
 }
 
 // A wrong shrink is corrected without waiting for the next interval.
-void RangeCache::regrow_buffer(std::uint64_t payload_bytes) {
-    if (!config_.adaptive || !config_.keep_on_resize || buffer_.size_bytes() >= granted_bytes_ ||
-        unreaped_ != nullptr || buffer_.fits(payload_bytes))
+void RangeCache::regrow_buffer(std::uint64_t newcomer_bytes) {
+    if (!config_.adaptive || !config_.keep_on_resize || storage_->size_bytes() >= granted_bytes_ ||
+        may_be_stale() || storage_->fits(newcomer_bytes))
         return;
-    const std::uint64_t grown = std::max(scaled(buffer_.size_bytes(), config_.adapt.memory_increase_factor),
-                                         buffer_.size_bytes() + StorageBuffer::footprint(payload_bytes));
+    const std::uint64_t grown = std::max(scaled(storage_->size_bytes(), config_.adapt.memory_increase_factor),
+                                         storage_->size_bytes() + 2 * newcomer_bytes);
     resize_buffer(std::min(grown, granted_bytes_));
 }
 
@@ -68,7 +81,7 @@ bool RangeCache::resize(std::uint64_t buffer_bytes, std::uint64_t index_entries)
         index_entries == 0 || index_entries > config_.index_entries_max)
         return false;
     const bool resized = resize_index(index_entries) && resize_buffer(buffer_bytes);
-    if (resized) granted_bytes_ = buffer_.size_bytes();
+    if (resized) granted_bytes_ = storage_->size_bytes();
     touch_rule_ = policy_->touch_rule();
     return resized;
 }
@@ -83,14 +96,19 @@ bool RangeCache::resize_index(std::uint64_t entries) {
             ++counters_.index_resizes;
             return true;
         }
-        // Entries in flight must stay; of the others the youngest come first.
-        std::vector<Entry*> relocated;
-        for (Entry& entry : by_age_)
-            if (entry.is_pending() && !resized.insert(entry.target_, entry.offset_, entry.id_)) return false;
-        for (auto entry = by_age_.rbegin(); entry != by_age_.rend(); ++entry)
-            if (!entry->is_pending() && !resized.insert(entry->target_, entry->offset_, entry->id_))
-                relocated.push_back(&*entry);
-        for (Entry* entry : relocated)
+        // Entries in flight must stay.
+        std::vector<Entry*> left_out;
+        bool all_pending = true;
+        for_each_entry([&](Entry& entry) {
+            if (entry.is_pending())
+                all_pending = all_pending && resized.insert(entry.target_, entry.offset_, entry.id_);
+        });
+        if (!all_pending) return false;
+        for_each_entry([&](Entry& entry) {
+            if (!entry.is_pending() && !resized.insert(entry.target_, entry.offset_, entry.id_))
+                left_out.push_back(&entry);
+        });
+        for (Entry* entry : left_out)
             evict(*entry);
         index_ = std::move(resized);
     } catch (const std::bad_alloc&) {
@@ -101,44 +119,15 @@ bool RangeCache::resize_index(std::uint64_t entries) {
 }
 
 bool RangeCache::resize_buffer(std::uint64_t bytes) {
-    bytes = bytes / StorageBuffer::line_bytes * StorageBuffer::line_bytes;
-    if (bytes == buffer_.size_bytes()) return true;
+    const std::uint64_t before = storage_->size_bytes();
+    if (bytes == before) return true;
     try {
         if (!config_.keep_on_resize) invalidate();
-        if (bytes < buffer_.size_bytes() && !clear_tail(bytes)) return false;
-        if (!buffer_.resize(bytes)) return false;
+        if (!storage_->resize(bytes, [this](Entry& entry) { evict(entry); })) return false;
     } catch (const std::bad_alloc&) {
         return false;
     }
-    ++counters_.buffer_resizes;
-    return true;
-}
-
-// Frees the buffer from `bytes` on. \return false, with nothing changed, if an entry in flight is there
-bool RangeCache::clear_tail(std::uint64_t bytes) {
-    const auto in_tail = [&](const StorageBuffer::Region* region) {
-        return region != nullptr && region->offset + region->bytes > bytes;
-    };
-    for (StorageBuffer::Region* region = buffer_.last(); in_tail(region); region = region->previous)
-        if (!region->is_free() && static_cast<const Entry*>(region->owner)->is_pending()) return false;
-    for (StorageBuffer::Region* region = buffer_.last(); in_tail(region);) {
-        if (region->is_free()) {
-            region = region->previous;
-            continue;
-        }
-        auto& entry = *static_cast<Entry*>(region->owner);
-        if (StorageBuffer::Region* place = buffer_.allocate(entry.stored_bytes(), &entry, bytes)) {
-            entry.storage_ = buffer_.data(place) + entry.skew_;
-            copy_bytes(entry.storage_, entry.served_, entry.bytes);
-            entry.region_ = place;
-            entry.served_ = entry.storage_;
-            buffer_.release(region);
-        } else {
-            evict(entry);
-        }
-        // The list has changed: restart from its end.
-        region = buffer_.last();
-    }
+    if (storage_->size_bytes() != before) ++counters_.buffer_resizes;
     return true;
 }
 
