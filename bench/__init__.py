@@ -21,6 +21,7 @@ NAMES = (
     "fig09_adaptive_index",
     "fig10_occupancy",
     "fig11_victim_selection",
+    "replay",
     "fig12_barnes_hut",
     "fig13_barnes_hut_accesses",
     "fig15_lcc",

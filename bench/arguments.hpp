@@ -47,6 +47,27 @@ inline std::uint64_t to_number(const std::string& text) {
     return value;
 }
 
+inline double to_real(const std::string& text) {
+    char* end = nullptr;
+    const double value = std::strtod(text.c_str(), &end);
+    if (text.empty() || *end != '\0' || value < 0)
+        give_up("'" + text + "' is no number (one from 0 on is expected): correct it");
+    return value;
+}
+
+inline Config to_config(const std::string& text) {
+    const std::size_t colon = text.find(':');
+    Config config{text.substr(0, colon), {}};
+    if (colon == std::string::npos) return config;
+    for (const std::string& pair : split(text.substr(colon + 1), ',')) {
+        const std::size_t equals = pair.find('=');
+        if (equals == std::string::npos)
+            give_up("'" + pair + "' is not KEY=VALUE (it should be a setting): correct it");
+        config.settings.emplace_back(pair.substr(0, equals), pair.substr(equals + 1));
+    }
+    return config;
+}
+
 class Arguments {
   public:
     Arguments(int argc, char** argv, std::initializer_list<std::string_view> known) {
@@ -78,23 +99,11 @@ class Arguments {
             list.push_back(to_number(part));
         return list;
     }
-    /// Every --config, in order.
-    std::vector<Config> configs() const {
+    /// Every --config, or every other option of that name, in order.
+    std::vector<Config> configs(std::string_view name = "--config") const {
         std::vector<Config> list;
-        for (const auto& [key, value] : values_) {
-            if (key != "--config") continue;
-            const std::size_t colon = value.find(':');
-            Config config{value.substr(0, colon), {}};
-            if (colon != std::string::npos) {
-                for (const std::string& pair : split(value.substr(colon + 1), ',')) {
-                    const std::size_t equals = pair.find('=');
-                    if (equals == std::string::npos)
-                        give_up("'" + pair + "' is not KEY=VALUE (it should be a setting): correct it");
-                    config.settings.emplace_back(pair.substr(0, equals), pair.substr(equals + 1));
-                }
-            }
-            list.push_back(std::move(config));
-        }
+        for (const auto& [key, value] : values_)
+            if (key == name) list.push_back(to_config(value));
         return list;
     }
 

@@ -14,10 +14,10 @@ import tempfile
 from functools import partial
 from pathlib import Path
 
-from bench.cache_sequence import joined
 from bench.harness import ACCESS_TYPES, AS_001, CACHED, Options, Place, alternate, families
 from bench.harness import run as run_program
 from bench.plots import Lines
+from bench.range_caches import joined
 from bench.report import Claim, Interval, Report, Row
 from bench.workload import paper_sequence, write_sequence
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import statistics
 
-from bench import cache_sequence
+from bench import range_caches
 from bench.harness import Options
 from bench.plots import Lines
 from bench.report import Claim, Report
@@ -19,17 +19,18 @@ from bench.workload import paper_sequence
 
 TITLE = "Occupied share of the buffer, by victim selection (001, Fig. 10)"
 
-OCCUPIED = 0.9
+OCCUPIED = 0.94
+"""Of what is not occupied, a log's gap is the most: it is as large as a long newcomer needs."""
 
 
 def run(options: Options) -> Report:
     """One sequence through each policy."""
     length, every = options.choose((100000, 500), (10000, 250))
     report = Report({"distinct_gets": 1000, "gets": length, "index_entries": 1500, "seed": 1, "every": every})
-    report.parameters["policies"] = cache_sequence.POLICIES
+    report.parameters["policies"] = range_caches.POLICIES
     gets = paper_sequence(1, length)
     for size in ("1MiB", "4MiB"):
-        for name, result in cache_sequence.replay(gets, cache_sequence.sized(size, 1500), every).items():
+        for name, result in range_caches.replay(gets, range_caches.sized(size, 1500), every).items():
             shares = [share for _, share in result["occupancy"]]
             row = {"buffer_bytes": size, "policy": name, "mean_occupancy": round(statistics.fmean(shares), 4)}
             row.update({"least_occupancy": round(min(shares), 4), "occupancy": result["occupancy"]})
@@ -37,12 +38,8 @@ def run(options: Options) -> Report:
     report.columns = "buffer_bytes policy mean_occupancy least_occupancy"
     mean = {(row["buffer_bytes"], row["policy"]): row["mean_occupancy"] for row in report.rows}
     for size in ("1MiB", "4MiB"):
-        default, paper = mean[size, cache_sequence.DEFAULT_POLICY], mean[size, "as-001"]
         text = f"mean occupied share with the default policy, |S_w| = {size}"
-        report.claims += [
-            Claim.at_least(text, OCCUPIED, default),
-            Claim.at_least(f"{text}, over that of as-001", 1, default / paper, "times"),
-        ]
+        report.claims.append(Claim.at_least(text, OCCUPIED, mean[size, range_caches.DEFAULT_POLICY]))
     points = [
         {**row, "get": get, "occupied": share} for row in report.rows for get, share in row["occupancy"]
     ]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import statistics
 
-from bench import cache_sequence
+from bench import range_caches
 from bench.harness import Options
 from bench.plots import Lines
 from bench.report import Claim, Finding, Interval, Report, Row
@@ -30,7 +30,7 @@ def run(options: Options) -> Report:
     length, seeds = options.choose(100000, 20000), options.choose([1, 2, 3, 4, 5], [1, 2])
     report = Report({"distinct_gets": 1000, "gets": length, "index_entries": entries, "seeds": seeds})
     report.parameters.update(
-        {"policies": cache_sequence.POLICIES, "sample_entries": 16, "claims_gets": CLAIM_GETS}
+        {"policies": range_caches.POLICIES, "sample_entries": 16, "claims_gets": CLAIM_GETS}
     )
     with options.progress(2 * len(seeds), "sequences") as bar:
         results = []
@@ -54,12 +54,12 @@ def run(options: Options) -> Report:
 
 def _replay(gets: list, entries: list[int]) -> dict[tuple[str, str, int], Row]:
     configs = {
-        (size, name, count): cache_sequence.sized(size, count)[name]
+        (size, name, count): range_caches.sized(size, count)[name]
         for size in BUFFERS
-        for name in cache_sequence.POLICIES
+        for name in range_caches.POLICIES
         for count in entries
     }
-    return cache_sequence.replay(gets, configs)
+    return range_caches.replay(gets, configs)
 
 
 def _row(key: tuple[str, str, int], results: list[Row]) -> Row:
@@ -86,8 +86,8 @@ def _row(key: tuple[str, str, int], results: list[Row]) -> Row:
 
 def _compare(report: Report, size: str, traces: list) -> None:
     """Adds what the default policy, the paper's and unfragmented GDSF make of the same sequences."""
-    configs = cache_sequence.sized(size, CLAIM_ENTRIES, (cache_sequence.DEFAULT_POLICY, "as-001"))
-    results = [cache_sequence.replay(trace, configs) for trace in traces]
+    configs = range_caches.sized(size, CLAIM_ENTRIES, (range_caches.DEFAULT_POLICY, "as-001"))
+    results = [range_caches.replay(trace, configs) for trace in traces]
     ours, paper = (
         statistics.fmean(100 * result[name]["counters"]["hits"] / CLAIM_GETS for result in results)
         for name in configs

@@ -97,9 +97,9 @@ INTERPOSED = Side(interposed="bare_interposer")
 """Under a library that does nothing but pass the calls on (bench/bare_interposer.c)."""
 CACHED = Side("always-cache")
 AS_001: Mapping[str, object] = {
+    "storage": "best_fit",
     "policy": "clampi",
     "exact_match": "on",
-    "weak_admission": "on",
     "keep_on_resize": "off",
     "read_ahead_bytes": 0,
 }

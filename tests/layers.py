@@ -12,6 +12,7 @@ USES: dict[str, set[str]] = {
     "cache": {"base"},
     "policy": {"base", "cache"},
     "transport": {"base"},
+    "replay": {"base", "cache", "transport"},
     "rma": {"base", "cache", "policy", "transport"},
     "pgas": {"base", "cache", "transport"},
     "array": {"base", "cache", "policy", "transport", "pgas"},
