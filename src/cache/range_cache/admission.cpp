@@ -102,6 +102,8 @@ Admission RangeCache::admit(const Newcomer& newcomer) {
 }
 
 AccessType RangeCache::try_admission(Entry& entry) {
+    sample();
+    if (entry.store_ && is_hopeless(entry)) return AccessType::failing;
     bool way = index_.plan(entry.target_, entry.offset_);
     bool room = !entry.store_ || storage_->place(entry);
     // The log finds stale entries by itself.
@@ -110,7 +112,6 @@ AccessType RangeCache::try_admission(Entry& entry) {
         way = index_.plan(entry.target_, entry.offset_);
         room = room || storage_->place(entry);
     }
-    sample();
     const double limit = room ? 0 : eviction_limit(entry);
     if (!room && (!storage_->could_fit(entry.bytes) || !is_worth_room(entry, limit)))
         return AccessType::failing;
@@ -195,6 +196,18 @@ void RangeCache::sample() noexcept {
     scores_.add(score_now(entry), entry.bytes, entries / 4);
 }
 
+// Whether there is no room for it, and it is worth less than all that would be evicted.
+bool RangeCache::is_hopeless(const Entry& entry) const {
+    if (!policy_->weighs_newcomers() || !scores_.is_filled() || storage_->fits(entry.bytes)) return false;
+    const LogStorage* const log = storage_->log();
+    return log != nullptr && !is_scattered(*log) && policy_->score(entry) <= scores_.limit();
+}
+
+// Whether so much of what is free is scattered that it has only to be collected.
+bool RangeCache::is_scattered(const LogStorage& log) noexcept {
+    return log.scattered_bytes() > log.size_bytes() / scattered_divisor;
+}
+
 // Whether it is worth more than what would be evicted for it.
 bool RangeCache::is_worth_room(const Entry& entry, double limit) const {
     return !policy_->weighs_newcomers() || storage_->log() == nullptr || policy_->score(entry) > limit;
@@ -212,9 +225,7 @@ bool RangeCache::make_room(Entry& entry, double limit) {
 // The score up to which the log evicts. Before it is known, that of the lowest entry of those that are next.
 double RangeCache::eviction_limit(const Entry& newcomer) const {
     const LogStorage* const log = storage_->log();
-    // Where much of what is free is scattered, it has only to be collected.
-    if (log == nullptr || log->scattered_bytes() > log->size_bytes() / scattered_divisor)
-        return lowest_of_all;
+    if (log == nullptr || is_scattered(*log)) return lowest_of_all;
     const double limit = scores_.is_filled() ? scores_.limit() : lowest_of_all;
     const double most = policy_->score(newcomer);
     double lowest = -lowest_of_all;

@@ -234,6 +234,8 @@ class RangeCache final : private EvictionView {
     Entry* choose_slot(const Entry& entry, std::uint32_t& slot);
     double score_now(const Entry& entry) const;
     double eviction_limit(const Entry& newcomer) const;
+    bool is_hopeless(const Entry& entry) const;
+    static bool is_scattered(const LogStorage& log) noexcept;
     bool is_worth_room(const Entry& entry, double limit) const;
     bool make_room(Entry& entry, double limit);
     template <class Done>
