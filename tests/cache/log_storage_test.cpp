@@ -1,84 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cache/range_cache/log_storage.hpp"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdint>
-#include <map>
 #include <random>
 #include <vector>
+
+#include "log_owners.hpp"
 
 namespace nearfetch {
 namespace {
 
-/// Payloads with known bytes, each of an owner; whatever moves, they are still there.
-class Owners final : public LogStorage::Owners {
-  public:
-    Owners(std::uint64_t bytes, std::uint64_t bytes_max) : log(bytes, bytes_max, *this) {}
-
-    bool add(std::uint64_t bytes, std::uint8_t skew = 0) {
-        const std::uint32_t owner = next_++;
-        const LogStorage::Payload payload{bytes, skew};
-        const bool fits = log.fits(payload);
-        const LogStorage::Place place = log.append(owner, payload);
-        EXPECT_EQ(place.data != nullptr, fits);
-        if (!fits) return false;
-        payloads[owner] = {place, payload, false};
-        for (std::uint64_t i = 0; i < bytes; ++i)
-            place.data[i] = expected(owner, i);
-        return true;
-    }
-    void remove(std::uint32_t owner) {
-        log.release(payloads.at(owner).place.number);
-        payloads.erase(owner);
-    }
-    void check() const {
-        log.check_invariants();
-        std::uint64_t bytes = 0;
-        for (const auto& [owner, its] : payloads) {
-            for (std::uint64_t i = 0; i < its.payload.bytes; ++i)
-                ASSERT_EQ(its.place.data[i], expected(owner, i)) << "of " << owner;
-            bytes += its.payload.bytes;
-        }
-        ASSERT_LE(bytes + log.free_bytes(), log.size_bytes());
-    }
-    std::uint32_t last() const { return next_ - 1; }
-    /// Also where the ring ends.
-    std::uint32_t oldest() {
-        const std::uint32_t owner = log.oldest();
-        return owner == LogStorage::ring_end ? log.oldest() : owner;
-    }
-    bool keep_oldest() { return oldest() != LogStorage::none && log.keep_oldest(); }
-
-    LogStorage::Payload payload_of(std::uint32_t owner) const noexcept override {
-        return payloads.at(owner).payload;
-    }
-    bool is_pinned(std::uint32_t owner) const noexcept override { return payloads.at(owner).pinned; }
-    void moved(std::uint32_t owner, LogStorage::Place place) noexcept override {
-        if (payloads.at(owner).pinned) {
-            EXPECT_EQ(payloads.at(owner).place.data, place.data) << "a pinned payload has moved";
-        }
-        payloads.at(owner).place = place;
-    }
-
-    struct Stored {
-        LogStorage::Place place;
-        LogStorage::Payload payload;
-        bool pinned;
-    };
-    std::map<std::uint32_t, Stored> payloads;
-    LogStorage log;
-
-  private:
-    static std::byte expected(std::uint32_t owner, std::uint64_t at) {
-        return static_cast<std::byte>((owner * 131 + at * 7) & 0xff);
-    }
-    std::uint32_t next_ = 0;
-};
+using testing::LogOwners;
 
 TEST(LogStorage, PayloadsLieSideBySideInMultiplesOfEightBytes) {
-    Owners owners(64, 64);
+    LogOwners owners(64, 64);
     ASSERT_TRUE(owners.add(9));
     ASSERT_TRUE(owners.add(8));
     EXPECT_EQ(owners.log.free_bytes(), 64U - 16 - 8);
@@ -90,7 +26,7 @@ TEST(LogStorage, PayloadsLieSideBySideInMultiplesOfEightBytes) {
 }
 
 TEST(LogStorage, TheOldestMakesRoom) {
-    Owners owners(64, 64);
+    LogOwners owners(64, 64);
     for (int n = 0; n < 4; ++n)
         ASSERT_TRUE(owners.add(16));
     EXPECT_EQ(owners.oldest(), 0U);
@@ -103,7 +39,7 @@ TEST(LogStorage, TheOldestMakesRoom) {
 
 // 0 and 1 leave, 2 moves to their place, and what is free lies together behind it.
 TEST(LogStorage, WhatIsKeptMovesToTheGapsBeginning) {
-    Owners owners(64, 64);
+    LogOwners owners(64, 64);
     for (int n = 0; n < 4; ++n)
         ASSERT_TRUE(owners.add(16));
     std::byte* const begin = owners.payloads.at(0).place.data;
@@ -122,7 +58,7 @@ TEST(LogStorage, WhatIsKeptMovesToTheGapsBeginning) {
 }
 
 TEST(LogStorage, KeepingAllGoesRoundAndChangesNothing) {
-    Owners owners(80, 80);
+    LogOwners owners(80, 80);
     for (int n = 0; n < 4; ++n)
         ASSERT_TRUE(owners.add(16));
     for (int n = 0; n < 100; ++n) {
@@ -134,7 +70,7 @@ TEST(LogStorage, KeepingAllGoesRoundAndChangesNothing) {
 }
 
 TEST(LogStorage, APinnedPayloadStaysAndTheGapGoesOnBehindIt) {
-    Owners owners(64, 64);
+    LogOwners owners(64, 64);
     for (int n = 0; n < 4; ++n)
         ASSERT_TRUE(owners.add(16));
     owners.payloads.at(1).pinned = true;
@@ -155,7 +91,7 @@ TEST(LogStorage, APinnedPayloadStaysAndTheGapGoesOnBehindIt) {
 }
 
 TEST(LogStorage, ALogOfNothingStartsAgain) {
-    Owners owners(64, 64);
+    LogOwners owners(64, 64);
     for (int n = 0; n < 4; ++n)
         ASSERT_TRUE(owners.add(16));
     for (std::uint32_t owner : {2U, 0U, 3U, 1U})
@@ -166,7 +102,7 @@ TEST(LogStorage, ALogOfNothingStartsAgain) {
 }
 
 TEST(LogStorage, TheNewestGivesItsRoomBackAtOnce) {
-    Owners owners(64, 64);
+    LogOwners owners(64, 64);
     ASSERT_TRUE(owners.add(40));
     ASSERT_TRUE(owners.add(24));
     owners.remove(1);
@@ -175,7 +111,7 @@ TEST(LogStorage, TheNewestGivesItsRoomBackAtOnce) {
 }
 
 TEST(LogStorage, LongPayloadsHaveTheWantedAlignment) {
-    Owners owners(64 * 1024, 64 * 1024);
+    LogOwners owners(64 * 1024, 64 * 1024);
     ASSERT_TRUE(owners.add(8));
     for (const std::uint8_t skew : {0, 8, 63, 17}) {
         ASSERT_TRUE(owners.add(4096, skew));
@@ -189,7 +125,7 @@ TEST(LogStorage, LongPayloadsHaveTheWantedAlignment) {
 }
 
 TEST(LogStorage, GrownMemoryIsUsedWhenTheLogHasGoneRound) {
-    Owners owners(64, 256);
+    LogOwners owners(64, 256);
     for (int n = 0; n < 4; ++n)
         ASSERT_TRUE(owners.add(16));
     owners.remove(0);
@@ -207,7 +143,7 @@ TEST(LogStorage, GrownMemoryIsUsedWhenTheLogHasGoneRound) {
 }
 
 TEST(LogStorage, ShrinkingEvictsTheOldestAndKeepsTheOthers) {
-    Owners owners(256, 256);
+    LogOwners owners(256, 256);
     for (int n = 0; n < 16; ++n)
         ASSERT_TRUE(owners.add(16));
     const auto evict = [&](std::uint32_t owner) { owners.remove(owner); };
@@ -229,7 +165,7 @@ TEST(LogStorage, RandomOperationsKeepAllBytes) {
     for (std::uint32_t seed = 1; seed <= 30; ++seed) {
         std::mt19937 random(seed);
         const std::uint64_t least = 1024, most = 16 * 1024;
-        Owners owners(most, 2 * most);
+        LogOwners owners(most, 2 * most);
         for (int step = 0; step < 4000; ++step) {
             const auto chosen =
                 owners.payloads.empty()
