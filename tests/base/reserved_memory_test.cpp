@@ -97,6 +97,20 @@ TEST(ReservedMemory, LargePagesComeWholeAndAreGivenBack) {
     EXPECT_LT(touched, static_cast<int>(bytes / page));
 }
 
+TEST(ReservedMemory, LargePagesBeginWhereTheyAreAskedFor) {
+    const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+    constexpr std::uint64_t bytes = 8 << 20;
+    ReservedMemory memory(bytes);
+    memory.prefer_large_pages(bytes / 2);
+    ASSERT_TRUE(memory.resize(bytes));
+    memory.data()[0] = std::byte{7};
+    std::vector<unsigned char> pages(bytes / 2 / page);
+    EXPECT_EQ(mincore(memory.data(), bytes / 2, pages.data()), 0);
+    EXPECT_EQ(
+        std::accumulate(pages.begin(), pages.end(), 0, [](int sum, int flags) { return sum + (flags & 1); }),
+        1);
+}
+
 TEST(ReservedMemory, WhatCannotBeReservedIsAnErrorThatSaysWhatToDo) {
     for (const std::uint64_t bytes : {std::uint64_t{1} << 62, ~std::uint64_t{0}}) {
         try {

@@ -18,6 +18,8 @@ constexpr std::uint64_t line_bytes = 64;
 // From this size on payloads have the wanted offset in a CPU cache line: copies are faster, and little is
 // lost.
 constexpr std::uint64_t least_aligned_bytes = 2048;
+// A program may have many windows, and use little of each one's cache: that takes small pages.
+constexpr std::uint64_t small_use_bytes = 4 << 20;
 
 std::uint64_t whole_units(std::uint64_t bytes) noexcept {
     return (bytes + LogStorage::unit_bytes - 1) / LogStorage::unit_bytes * LogStorage::unit_bytes;
@@ -27,7 +29,7 @@ std::uint64_t whole_units(std::uint64_t bytes) noexcept {
 
 LogStorage::LogStorage(std::uint64_t bytes, std::uint64_t bytes_max, Owners& owners)
     : owners_(owners), memory_(std::max(bytes, bytes_max)) {
-    memory_.prefer_large_pages();
+    memory_.prefer_large_pages(small_use_bytes);
     size_ = wanted_ = gap_ = bytes / unit_bytes * unit_bytes;
     NF_EXPECT(size_ > 0);
     if (!memory_.resize(size_))
