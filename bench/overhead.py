@@ -4,7 +4,7 @@
 *Calls* are loops of MPI calls of two ranks. They go through nearfetch and past it, batch by batch, on one
 window in one process. A call may take 10 ns more than plain, or 5 %, whichever is more. *Loops* are the
 same for what a cache may help: all of a loop has to reach 0.97 of plain speed, with what it takes to find
-out. *Misses* are gets of 8 B to 1 KiB in a cache that is full. A get and its flush may take 400 ns more
+out. *Misses* are gets of 8 B in a cache that is full. A get and its flush may take 400 ns more
 than plain. *Programs* have to reach 0.97 of plain speed. Where nothing is kept of a program, its
 repetitions go through nearfetch and past it within one process. The others are pairs of processes. One
 process, or pair, is one sample.
@@ -35,10 +35,10 @@ TURNS = 8
 HELPED = {"get_random_65536", "get_stream_8", "get_stream_4096", "get_many_8", "get_many_random_8"}
 HELPED |= {"rget_many_random_8", "put_stream_8"}
 """Loops that read again, or what lies beside, or write little pieces."""
-MISS = "get_any_size"
+MISS = "get_random_8"
 POLICIES = ("density", "gdsf", "lru")
-FULL = {"bypass": "off", "adaptive": "off", "read_ahead_bytes": 0, "buffer_bytes": "256KiB"}
-"""A cache that has room for a sixteenth of what the misses read, and never gives up."""
+FULL = {"bypass": "off", "adaptive": "off", "read_ahead_bytes": 0, "buffer_bytes": "32KiB"}
+"""A cache that has room for a hundredth of what the misses read, and never gives up."""
 
 PROMISES = {
     "call": (
