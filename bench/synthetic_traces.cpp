@@ -88,11 +88,11 @@ Trace mixed_trace(const Keys& keys) {
 
 Trace scan_trace(const Keys& keys) {
     Random random(keys.number("seed"));
+    const Popular popular(keys.number("hot"), keys.real("skew"), random);
     const std::uint64_t hot = keys.number("hot"), all = keys.number("distinct");
-    const auto bytes = static_cast<std::uint32_t>(keys.number("bytes"));
-    const Popular popular(hot, keys.real("skew"), random);
-    Trace trace;
+    const std::uint32_t bytes = keys.size("bytes");
     std::uint64_t next = hot;
+    Trace trace;
     for (std::uint64_t n = keys.number("gets"); n > 0; --n) {
         const bool is_hot = random.uniform() < keys.real("share");
         const std::uint64_t item = is_hot ? popular.draw(random) : next;
@@ -136,9 +136,9 @@ Trace hash_table_trace(const Keys& keys) {
 
 Trace tiles_trace(const Keys& keys) {
     Random random(keys.number("seed"));
-    const std::uint64_t tiles = keys.number("tiles"), tile_bytes = keys.number("tile_bytes");
-    const auto bytes = static_cast<std::uint32_t>(keys.number("bytes"));
-    const Popular popular(tiles, keys.real("skew"), random);
+    const Popular popular(keys.number("tiles"), keys.real("skew"), random);
+    const std::uint64_t tile_bytes = keys.number("tile_bytes");
+    const std::uint32_t bytes = keys.size("bytes");
     Trace trace;
     while (trace.gets.size() < keys.number("gets")) {
         const std::uint64_t tile = popular.draw(random) * tile_bytes;

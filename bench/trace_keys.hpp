@@ -23,6 +23,7 @@ class Keys {
     }
     const std::string& text(const std::string& key) const { return values_.at(key); }
     std::uint64_t number(const std::string& key) const { return to_number(text(key)); }
+    std::uint32_t size(const std::string& key) const { return static_cast<std::uint32_t>(number(key)); }
     double real(const std::string& key) const { return to_real(text(key)); }
 
   private:

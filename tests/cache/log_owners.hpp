@@ -3,8 +3,10 @@
 
 // Payloads in a log with known bytes, each of an owner; whatever moves, they are still there.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 
 #include "base/assert.hpp"
@@ -28,6 +30,9 @@ class LogOwners final : public LogStorage::Owners {
         for (std::uint64_t i = 0; i < bytes; ++i)
             place.data[i] = expected(owner, i);
         return true;
+    }
+    bool add_all(std::initializer_list<std::uint64_t> sizes) {
+        return std::all_of(sizes.begin(), sizes.end(), [this](std::uint64_t bytes) { return add(bytes); });
     }
     void remove(std::uint32_t owner) {
         log.release(payloads.at(owner).place.number);

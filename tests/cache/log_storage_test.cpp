@@ -27,8 +27,7 @@ TEST(LogStorage, PayloadsLieSideBySideInMultiplesOfEightBytes) {
 
 TEST(LogStorage, TheOldestMakesRoom) {
     LogOwners owners(64, 64);
-    for (int n = 0; n < 4; ++n)
-        ASSERT_TRUE(owners.add(16));
+    ASSERT_TRUE(owners.add_all({16, 16, 16, 16}));
     EXPECT_EQ(owners.oldest(), 0U);
     owners.remove(0);
     EXPECT_EQ(owners.oldest(), 1U);
@@ -40,8 +39,7 @@ TEST(LogStorage, TheOldestMakesRoom) {
 // 0 and 1 leave, 2 moves to their place, and what is free lies together behind it.
 TEST(LogStorage, WhatIsKeptMovesToTheGapsBeginning) {
     LogOwners owners(64, 64);
-    for (int n = 0; n < 4; ++n)
-        ASSERT_TRUE(owners.add(16));
+    ASSERT_TRUE(owners.add_all({16, 16, 16, 16}));
     std::byte* const begin = owners.payloads.at(0).place.data;
     for (std::uint32_t owner : {0U, 1U}) {
         ASSERT_EQ(owners.oldest(), owner);
@@ -59,8 +57,7 @@ TEST(LogStorage, WhatIsKeptMovesToTheGapsBeginning) {
 
 TEST(LogStorage, KeepingAllGoesRoundAndChangesNothing) {
     LogOwners owners(80, 80);
-    for (int n = 0; n < 4; ++n)
-        ASSERT_TRUE(owners.add(16));
+    ASSERT_TRUE(owners.add_all({16, 16, 16, 16}));
     for (int n = 0; n < 100; ++n) {
         ASSERT_TRUE(owners.keep_oldest());
         owners.check();
@@ -71,8 +68,7 @@ TEST(LogStorage, KeepingAllGoesRoundAndChangesNothing) {
 
 TEST(LogStorage, APinnedPayloadStaysAndTheGapGoesOnBehindIt) {
     LogOwners owners(64, 64);
-    for (int n = 0; n < 4; ++n)
-        ASSERT_TRUE(owners.add(16));
+    ASSERT_TRUE(owners.add_all({16, 16, 16, 16}));
     owners.payloads.at(1).pinned = true;
     owners.remove(0);
     EXPECT_EQ(owners.oldest(), 1U);
@@ -92,8 +88,7 @@ TEST(LogStorage, APinnedPayloadStaysAndTheGapGoesOnBehindIt) {
 
 TEST(LogStorage, ALogOfNothingStartsAgain) {
     LogOwners owners(64, 64);
-    for (int n = 0; n < 4; ++n)
-        ASSERT_TRUE(owners.add(16));
+    ASSERT_TRUE(owners.add_all({16, 16, 16, 16}));
     for (std::uint32_t owner : {2U, 0U, 3U, 1U})
         owners.remove(owner);
     EXPECT_EQ(owners.oldest(), LogStorage::none);
@@ -126,8 +121,7 @@ TEST(LogStorage, LongPayloadsHaveTheWantedAlignment) {
 
 TEST(LogStorage, GrownMemoryIsUsedWhenTheLogHasGoneRound) {
     LogOwners owners(64, 256);
-    for (int n = 0; n < 4; ++n)
-        ASSERT_TRUE(owners.add(16));
+    ASSERT_TRUE(owners.add_all({16, 16, 16, 16}));
     owners.remove(0);
     ASSERT_EQ(owners.oldest(), 1U);
     ASSERT_TRUE(owners.add(16));

@@ -54,8 +54,8 @@ class DensityPolicy final : public EvictionPolicy {
     static constexpr std::uint64_t ghosts_per_slot = 2;
     static constexpr int most_octaves = 512;  ///< that new uses may count more before all weights are scaled
     static constexpr int mantissa_bits = 52, ghost_shift = 44;
-    static constexpr int fine_steps =
-        512;  ///< of a horizon, in which the weight of a new use is kept up to date
+    /// Of a horizon: so often the weight of a new use is brought up to date.
+    static constexpr int fine_steps = 512;
 
     /// The logarithm, to a twelfth: linear between powers of two.
     static double octaves(double x) noexcept {

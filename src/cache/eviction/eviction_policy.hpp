@@ -5,7 +5,8 @@
 //
 // A policy sees items, neither ranges nor memory. It is called on the miss path only. At a hit the cache
 // applies the policy's TouchRule inline. That suffices for recency (`last`), frequency, GDSF's clock and
-// decaying frequencies. Who finds the items of the lowest score is the storage's matter: victims.hpp.
+// decaying frequencies. Who has the lowest score is found by samples: of
+// an index (slot_sampler.hpp), or of all items (score_sample.hpp).
 
 #include <cstddef>
 #include <cstdint>

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "base/xorshift.hpp"
 #include "cache/eviction/eviction_policy.hpp"
 
 namespace nearfetch {
@@ -21,14 +22,14 @@ class SlotSampler {
 
     /// \param sample_entries M
     SlotSampler(std::uint32_t sample_entries, std::uint64_t seed) noexcept
-        : sample_entries_(sample_entries), random_state_(seed * 2 + 1) {}
+        : sample_entries_(sample_entries), random_(seed) {}
 
     /// \param slot of a number: whether it is occupied, and its item if that may be evicted
     template <class Slots>
     Sample draw(std::uint64_t slots, const EvictionPolicy& policy, Slots&& slot) noexcept {
         Sample sample;
         double lowest_score = 0;
-        const std::uint64_t start = random(slots);
+        const std::uint64_t start = random_.below(slots);
         for (; sample.visited < slots; ++sample.visited) {
             if (sample.visited >= sample_entries_ && sample.lowest != nullptr) break;
             const auto [occupied, item] = slot((start + sample.visited) % slots);
@@ -43,15 +44,8 @@ class SlotSampler {
     }
 
   private:
-    std::uint64_t random(std::uint64_t bound) noexcept {
-        random_state_ ^= random_state_ << 13;
-        random_state_ ^= random_state_ >> 7;
-        random_state_ ^= random_state_ << 17;
-        return ((random_state_ >> 32) * bound) >> 32;
-    }
-
     std::uint32_t sample_entries_;
-    std::uint64_t random_state_;
+    Xorshift random_;
 };
 
 }  // namespace nearfetch

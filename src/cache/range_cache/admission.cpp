@@ -186,10 +186,7 @@ void RangeCache::sample() noexcept {
     const std::uint64_t entries = by_range_.size();
     if (log == nullptr || ++unsampled_ * draws_per_generation < std::min(entries, most_between_draws)) return;
     unsampled_ = 0;
-    random_state_ ^= random_state_ << 13;
-    random_state_ ^= random_state_ >> 7;
-    random_state_ ^= random_state_ << 17;
-    const std::uint32_t id = std::exchange(drawn_, log->at_random(random_state_));
+    const std::uint32_t id = std::exchange(drawn_, log->at_random(random_));
     if (drawn_ != LogStorage::none) __builtin_prefetch(&pool_[drawn_]);
     if (id == LogStorage::none || pool_[id].bytes == 0 || pool_[id].is_pending()) return;
     const Entry& entry = pool_[id];
@@ -208,7 +205,7 @@ bool RangeCache::is_scattered(const LogStorage& log) noexcept {
     return log.scattered_bytes() > log.size_bytes() / scattered_divisor;
 }
 
-// Whether it is worth more than what would be evicted for it.
+// Whether it is worth more than the last that would be evicted for it.
 bool RangeCache::is_worth_room(const Entry& entry, double limit) const {
     return !policy_->weighs_newcomers() || storage_->log() == nullptr || policy_->score(entry) > limit;
 }

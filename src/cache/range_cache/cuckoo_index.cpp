@@ -27,7 +27,7 @@ CuckooIndex::CuckooIndex(std::uint32_t slots, std::uint32_t most_slots, std::uin
       reached_from_(slots),
       visited_in_(slots, 0),
       searched_(most_searched),
-      random_state_(seed * 2 + 1) {
+      random_(seed) {
     NF_EXPECT(slots > 0 && most_slots != none);
     path_.reserve(functions * (walk_steps + most_searched + 1));
 }
@@ -38,7 +38,7 @@ void CuckooIndex::take_all() {
 
 // If keys find no slot, which is very unlikely, the smaller table stays.
 void CuckooIndex::take(std::uint32_t slots) {
-    CuckooIndex larger(slots, most_slots_, random_state_ / 2);
+    CuckooIndex larger(slots, most_slots_, random_.seed());
     for (const Slot& slot : slots_)
         if (slot.id != none && !larger.insert(slot.target, slot.offset, slot.id)) return;
     *this = std::move(larger);
@@ -56,13 +56,6 @@ std::array<std::uint32_t, CuckooIndex::functions> CuckooIndex::positions(
     const std::uint64_t second = second_mix(hash);
     return {reduce(static_cast<std::uint32_t>(hash >> 32)), reduce(static_cast<std::uint32_t>(hash)),
             reduce(static_cast<std::uint32_t>(second >> 32)), reduce(static_cast<std::uint32_t>(second))};
-}
-
-std::uint32_t CuckooIndex::random(std::uint32_t bound) noexcept {
-    random_state_ ^= random_state_ << 13;
-    random_state_ ^= random_state_ >> 7;
-    random_state_ ^= random_state_ << 17;
-    return static_cast<std::uint32_t>(((random_state_ >> 32) * bound) >> 32);
 }
 
 // Records a slot of the walk. \return true if it is empty
@@ -94,7 +87,7 @@ bool CuckooIndex::plan(Rank target, std::uint64_t offset) {
     }
     for (const std::uint32_t slot : firsts)
         (void)visit(slot, none);
-    planned_ = walk(firsts[random(functions)]);
+    planned_ = walk(firsts[random_.below(functions)]);
     if (planned_ == none) planned_ = search();
     return planned_ != none;
 }
@@ -108,7 +101,7 @@ std::uint32_t CuckooIndex::walk(std::uint32_t current) {
             if (visit(slot, current)) return slot;
         const auto self =
             static_cast<std::uint32_t>(std::find(others.begin(), others.end(), current) - others.begin());
-        current = others[(self + 1 + random(functions - 1)) % functions];
+        current = others[(self + 1 + random_.below(functions - 1)) % functions];
     }
     return none;
 }

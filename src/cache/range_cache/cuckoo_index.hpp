@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/types.hpp"
+#include "base/xorshift.hpp"
 
 namespace nearfetch {
 
@@ -44,16 +45,6 @@ class CuckooIndex {
             hash = second_mix(hash);
         }
         return none;
-    }
-
-    /// Before erase() or find(), to save time.
-    void prefetch(Rank target, std::uint64_t offset) const noexcept {
-        std::uint64_t hash = mix(target, offset);
-        for (std::uint32_t round = 0; round < functions / 2; ++round) {
-            __builtin_prefetch(&slots_[reduce(static_cast<std::uint32_t>(hash >> 32))]);
-            __builtin_prefetch(&slots_[reduce(static_cast<std::uint32_t>(hash))]);
-            hash = second_mix(hash);
-        }
     }
 
     /// Plans an insertion. \pre the key is not present
@@ -112,7 +103,6 @@ class CuckooIndex {
     bool visit(std::uint32_t slot, std::uint32_t from);
     std::uint32_t walk(std::uint32_t current);
     std::uint32_t search();
-    std::uint32_t random(std::uint32_t bound) noexcept;
     void take(std::uint32_t slots);
     void grow() noexcept;
 
@@ -126,7 +116,7 @@ class CuckooIndex {
     Slot newcomer_;
     std::uint32_t used_ = 0;
     std::uint32_t searched_;
-    std::uint64_t random_state_;
+    Xorshift random_;
 };
 
 }  // namespace nearfetch

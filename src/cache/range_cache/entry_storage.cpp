@@ -16,6 +16,7 @@ class EntryPlace {
     static StorageBuffer::Region*& region(Entry& entry) noexcept { return entry.region_; }
     static const StorageBuffer::Region* region(const Entry& entry) noexcept { return entry.region_; }
     static std::uint32_t& record(Entry& entry) noexcept { return entry.record_; }
+    static std::uint32_t record(const Entry& entry) noexcept { return entry.record_; }
     static std::uint32_t id(const Entry& entry) noexcept { return entry.id_; }
     static LogStorage::Payload payload(const Entry& entry) noexcept { return {entry.bytes, entry.skew_}; }
     static void set(Entry& entry, std::byte* data) noexcept {
@@ -56,6 +57,11 @@ class BestFit final : public EntryStorage {
     std::uint64_t free_bytes() const noexcept override { return buffer_.free_bytes(); }
     std::uint64_t adjacent_free_bytes(const Entry& entry) const noexcept override {
         return EntryPlace::region(entry)->adjacent_free;
+    }
+    std::uint64_t taken_bytes(const Entry& entry) const noexcept override {
+        const StorageBuffer::Region* const region = EntryPlace::region(entry);
+        const std::uint64_t bytes = StorageBuffer::footprint(EntryPlace::padded_bytes(entry));
+        return region->owner == &entry && region->bytes == bytes ? bytes : 0;
     }
     void check_invariants() const override { buffer_.check_invariants(); }
 
@@ -116,6 +122,9 @@ class Log final : public EntryStorage, private LogStorage::Owners {
     std::uint64_t size_bytes() const noexcept override { return log_.size_bytes(); }
     std::uint64_t free_bytes() const noexcept override { return log_.free_bytes(); }
     LogStorage* log() noexcept override { return &log_; }
+    std::uint64_t taken_bytes(const Entry& entry) const noexcept override {
+        return log_.taken_bytes(EntryPlace::record(entry), EntryPlace::id(entry));
+    }
     void check_invariants() const override { log_.check_invariants(); }
 
   private:

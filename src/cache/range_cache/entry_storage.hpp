@@ -38,6 +38,8 @@ class EntryStorage {
     virtual std::uint64_t adjacent_free_bytes(const Entry&) const noexcept { return 0; }
     /// The log, if it is that; it knows entries by their numbers.
     virtual LogStorage* log() noexcept { return nullptr; }
+    /// What an entry takes; 0 if the storage does not have it where it should.
+    virtual std::uint64_t taken_bytes(const Entry& entry) const noexcept = 0;
     /// Checks everything. Aborts with a message on a fault.
     virtual void check_invariants() const = 0;
 };

@@ -157,9 +157,9 @@ bool LogStorage::keep_oldest() noexcept {
     return true;
 }
 
-std::uint32_t LogStorage::at_random(std::uint64_t random) const noexcept {
-    if (records_.empty()) return none;
-    return records_[((random >> 32) * records_.size()) >> 32].owner;
+std::uint32_t LogStorage::at_random(Xorshift& random) const noexcept {
+    const std::uint64_t at = random.below(records_.size());
+    return records_.empty() ? none : records_[at].owner;
 }
 
 bool LogStorage::resize(std::uint64_t bytes, const std::function<void(std::uint32_t owner)>& evict) {

@@ -19,6 +19,7 @@
 #include <functional>
 
 #include "base/reserved_memory.hpp"
+#include "base/xorshift.hpp"
 
 namespace nearfetch {
 
@@ -66,8 +67,8 @@ class LogStorage {
     /// Makes the oldest payload the newest: moves it, or passes it if it is pinned. \pre oldest() was one
     /// \return false, with nothing changed, when memory for the record is exhausted
     bool keep_oldest() noexcept;
-    /// The owner of some payload, by a random number; perhaps none.
-    std::uint32_t at_random(std::uint64_t random) const noexcept;
+    /// The owner of a random payload; perhaps none.
+    std::uint32_t at_random(Xorshift& random) const noexcept;
     /// Calls visit(owner) for the oldest few.
     template <class Visitor>
     void for_oldest(std::size_t count, Visitor&& visit) const {
@@ -86,6 +87,11 @@ class LogStorage {
     std::uint64_t free_bytes() const noexcept { return wanted_ - live_bytes_; }
     /// Whether all of the size is usable.
     bool has_grown() const noexcept { return size_ == wanted_; }
+    /// What a payload takes; 0 if it is another owner's.
+    std::uint64_t taken_bytes(std::uint32_t number, std::uint32_t owner) const noexcept {
+        const Record& record = records_[number - first_number_];
+        return record.owner == owner ? record.units * unit_bytes : 0;
+    }
     /// Those of them that are not in the gap.
     std::uint64_t scattered_bytes() const noexcept { return size_ - live_bytes_ - gap_; }
     /// Checks everything. Aborts with a message on a fault.

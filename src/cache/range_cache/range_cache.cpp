@@ -25,7 +25,7 @@ RangeCache::RangeCache(const RangeCacheConfig& config, std::uint32_t ranks)
       granted_bytes_(storage_->size_bytes()),
       read_ahead_(*this, config.read_ahead_bytes),
       slot_sampler_(config.sample_entries, config.seed),
-      random_state_(config.seed * 2 + 1),
+      random_(config.seed),
       config_(config) {
     recent_.fill(&nothing_);
     touch_rule_ = policy_->touch_rule();
@@ -373,7 +373,11 @@ void RangeCache::check_invariants() const {
         if (entry.is_pending()) ++pending;
         ensure(entry.is_pending() || entry.served_ == entry.storage_, "cached entry without its bytes");
         ensure((entry.storage_ != nullptr) == entry.store_, "storage and state disagree");
-        if (entry.store_) stored_bytes += entry.bytes;
+        if (entry.store_) {
+            const std::uint64_t taken = storage_->taken_bytes(entry);
+            ensure(taken >= entry.bytes, "an entry's place is another's");
+            stored_bytes += taken;
+        }
         before = &entry;
     }
     for (std::uint32_t slot = 0; slot < index_.slot_count(); ++slot)
@@ -384,10 +388,8 @@ void RangeCache::check_invariants() const {
         if (pool_[id].bytes > 0 && !pool_[id].invalidated_) ++live;
     ensure(live == by_range_.size(), "an entry is in no index");
     ensure(pending == pending_, "pending entries are miscounted");
-    ensure(stored_bytes + storage_->free_bytes() <= storage_->size_bytes(),
-           "more is stored than there is room");
-    ensure(stored_bytes > 0 || invalidated_ > 0 || storage_->free_bytes() == storage_->size_bytes(),
-           "buffer space leaked");
+    const std::uint64_t allocated = storage_->size_bytes() - storage_->free_bytes();
+    ensure(invalidated_ > 0 ? stored_bytes <= allocated : stored_bytes == allocated, "buffer space leaked");
     for (const Entry* const entry : recent_)
         ensure(entry == &nothing_ || index_.find(entry->target_, entry->offset_) == entry->id_,
                "a recently used entry was removed");

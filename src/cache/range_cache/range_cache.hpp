@@ -303,7 +303,7 @@ class RangeCache final : private EvictionView {
     ScoreSample scores_;
     std::uint64_t unsampled_ = 0;             ///< admissions since an entry was drawn
     std::uint32_t drawn_ = LogStorage::none;  ///< the next entry of the sample
-    std::uint64_t random_state_;
+    Xorshift random_;
 
     /// Since the last adaptation.
     struct Interval {

@@ -50,10 +50,6 @@ class StorageBuffer {
     /// \return nullptr if no free region is large enough. \pre owner is not null
     Region* allocate(std::uint64_t payload_bytes, void* owner, std::uint64_t limit = no_limit);
     void release(Region* region) noexcept;
-    /// Ensures that the next allocate() needs no memory for descriptors.
-    void prepare() {
-        if (spare_ == nullptr) recycle(new_region());
-    }
     bool fits(std::uint64_t payload_bytes) const noexcept {
         return footprint(payload_bytes) <= largest_free_bytes();
     }
