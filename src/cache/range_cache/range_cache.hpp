@@ -152,7 +152,7 @@ class RangeCache final : private EvictionView {
     void drop(Rank target, std::uint64_t offset, std::uint64_t size);
 
     Stamp now() const noexcept { return sync_.now(); }
-    /// Nothing issued before may be served any more. O(1).
+    /// Nothing issued before may be served any more. O(1), but where sizes are due to adapt.
     void acquire() noexcept;
     void acquire(Rank target) noexcept;
     /// Removes all entries and frees their space; entries in flight are invalidated. O(entries).
