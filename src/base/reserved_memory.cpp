@@ -77,10 +77,10 @@ bool ReservedMemory::resize(std::uint64_t bytes) noexcept {
     return true;
 }
 
-void ReservedMemory::prefer_large_pages(std::uint64_t from_bytes) noexcept {
+void ReservedMemory::prefer_large_pages(std::uint64_t from_bytes, std::uint64_t to_bytes) noexcept {
 #ifdef MADV_HUGEPAGE
     const std::uint64_t from = whole_pages(from_bytes);
-    if (from < reserved_bytes_) madvise(data_ + from, reserved_bytes_ - from, MADV_HUGEPAGE);
+    if (from < to_bytes) madvise(data_ + from, to_bytes - from, MADV_HUGEPAGE);
 #endif
 }
 

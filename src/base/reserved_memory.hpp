@@ -29,9 +29,9 @@ class ReservedMemory {
         if (bytes > populated_bytes_) populate_further(bytes);
     }
 
-    /// Asks for large pages from that byte on, which reduce TLB misses of random reads and cost up to one
-    /// such page.
-    void prefer_large_pages(std::uint64_t from_bytes = 0) noexcept;
+    /// Asks for large pages in these bytes, which reduce TLB misses of random reads. What is populated
+    /// already gets them in the background. In what is not, a first write may wait for one for milliseconds.
+    void prefer_large_pages(std::uint64_t from_bytes, std::uint64_t to_bytes) noexcept;
 
     std::byte* data() noexcept { return data_; }
     const std::byte* data() const noexcept { return data_; }

@@ -78,7 +78,7 @@ TEST(ReservedMemory, LargePagesComeWholeAndAreGivenBack) {
     const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
     constexpr std::uint64_t bytes = 8 << 20;
     ReservedMemory memory(bytes);
-    memory.prefer_large_pages();
+    memory.prefer_large_pages(0, bytes);
     ASSERT_TRUE(memory.resize(bytes));
     const auto resident = [&] {
         std::vector<unsigned char> pages(bytes / page);
@@ -101,7 +101,7 @@ TEST(ReservedMemory, LargePagesBeginWhereTheyAreAskedFor) {
     const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
     constexpr std::uint64_t bytes = 8 << 20;
     ReservedMemory memory(bytes);
-    memory.prefer_large_pages(bytes / 2);
+    memory.prefer_large_pages(bytes / 2, bytes);
     ASSERT_TRUE(memory.resize(bytes));
     memory.data()[0] = std::byte{7};
     std::vector<unsigned char> pages(bytes / 2 / page);

@@ -26,7 +26,8 @@ TEST(CuckooIndex, FindsWhatWasInsertedAndNothingElse) {
     EXPECT_FALSE(index.erase(0, 0));
     EXPECT_EQ(index.find(0, 0), CuckooIndex::none);
     EXPECT_EQ(index.find(1, 0), 8u);
-    index.clear();
+    ASSERT_TRUE(index.restart(32));
+    EXPECT_EQ(index.slot_count(), 32u);
     EXPECT_EQ(index.used(), 0u);
     EXPECT_EQ(index.find(1, 0), CuckooIndex::none);
 }
@@ -55,7 +56,6 @@ TEST(CuckooIndex, StridesOverSeveralTargetsAreNoWorseThanRandomKeys) {
     for (const std::uint32_t slots : {1024u, 4099u})
         for (const std::uint64_t stride : strides) {
             CuckooIndex index(slots, 1);
-            index.take_all();
             const auto count = static_cast<std::uint32_t>(slots * 0.97);
             std::uint32_t kept = 0;
             for (std::uint32_t i = 0; i < count; ++i)
@@ -64,15 +64,24 @@ TEST(CuckooIndex, StridesOverSeveralTargetsAreNoWorseThanRandomKeys) {
         }
 }
 
-// The number depends on the seed: 0 to 18 in tables that have grown, 0 to 14 in others.
+void resize(CuckooIndex& index, std::uint32_t slots) {
+    ASSERT_TRUE(index.begin_resize(slots));
+    while (index.is_moving())
+        index.move_some();
+}
+
+// The number depends on the seed: 0 to 14 in tables that have not grown.
 TEST(CuckooIndex, TablesThatHaveGrownAreAsGood) {
     constexpr std::uint32_t slots = 4099, count = 3976, seeds = 8;
     for (const std::uint64_t stride : strides) {
         std::uint32_t homeless = 0;
         for (std::uint32_t seed = 1; seed <= seeds; ++seed) {
-            CuckooIndex index(slots, seed);
-            for (std::uint32_t i = 0; i < count; ++i)
+            CuckooIndex index(1024, seed);
+            for (std::uint32_t i = 0; i < count; ++i) {
+                if (i == 512) resize(index, 2048);
+                if (i == 1024) resize(index, slots);
                 homeless += index.insert(static_cast<Rank>(i % 7), i * stride, i) ? 0 : 1;
+            }
         }
         EXPECT_LE(homeless, seeds * count / 400) << "stride " << stride;
     }
@@ -140,34 +149,53 @@ TEST(CuckooIndex, AnySlotOfTheInsertionPathCanBeTaken) {
     }
 }
 
-TEST(CuckooIndex, TakesTheMemoryOfFewSlotsFirstAndOfAllInTheEnd) {
-    constexpr std::uint32_t slots = 10'000;
-    CuckooIndex index(slots, 1);
-    EXPECT_EQ(index.slot_count(), slots);
-    EXPECT_EQ(index.slots_taken(), 1024u);
-    std::uint32_t inserted = 0;
-    const auto fill = [&](std::uint32_t up_to) {
-        for (; inserted < up_to; ++inserted)
-            ASSERT_TRUE(index.insert(1, std::uint64_t{inserted} * 64, inserted)) << inserted;
-        for (std::uint32_t id = 0; id < inserted; ++id)
-            ASSERT_EQ(index.find(1, std::uint64_t{id} * 64), id) << "of " << inserted;
+TEST(CuckooIndex, FindsAllKeysWhileTheyMove) {
+    CuckooIndex index(3000, 1);
+    const auto expect_all = [&](std::uint32_t count) {
+        ASSERT_EQ(index.used(), count);
+        for (std::uint32_t id = 0; id < count; ++id)
+            ASSERT_EQ(index.find(1, std::uint64_t{id} * 64), id);
+        ASSERT_EQ(index.find(1, std::uint64_t{count} * 64), CuckooIndex::none);
+    };
+    for (std::uint32_t id = 0; id < 1500; ++id)
+        ASSERT_TRUE(index.insert(1, std::uint64_t{id} * 64, id));
+    for (const std::uint32_t slots : {6000u, 3500u, 2000u, 100000u, 1600u}) {
+        ASSERT_TRUE(index.begin_resize(slots));
+        EXPECT_EQ(index.slot_count(), slots);
+        std::uint32_t calls = 0;
+        for (; index.is_moving(); ++calls) {
+            if (calls % 40 == 0) expect_all(1500);
+            // Some leave, some come.
+            ASSERT_TRUE(index.erase(1, std::uint64_t{1499} * 64));
+            ASSERT_TRUE(index.insert(1, std::uint64_t{1499} * 64, 1499));
+            index.move_some();
+        }
+        EXPECT_GE(calls, 1500u / 8) << "a few per call";
+        expect_all(1500);
         std::uint32_t seen = 0;
         for (std::uint32_t slot = 0; slot < slots; ++slot)
             seen += index.at(slot) != CuckooIndex::none ? 1 : 0;
-        EXPECT_EQ(seen, inserted);
-        EXPECT_EQ(index.used(), inserted);
-    };
-    fill(512);
-    EXPECT_EQ(index.slots_taken(), 1024u);
-    fill(513);
-    EXPECT_EQ(index.slots_taken(), 4096u);
-    fill(slots * 9 / 10);
-    EXPECT_EQ(index.slots_taken(), slots);
-    CuckooIndex whole(slots, 1);
-    ASSERT_TRUE(whole.insert(3, 128, 7));
-    whole.take_all();
-    EXPECT_EQ(whole.slots_taken(), slots);
-    EXPECT_EQ(whole.find(3, 128), 7u);
+        EXPECT_EQ(seen, 1500u);
+    }
+}
+
+TEST(CuckooIndex, WhatFindsNoSlotStaysWhereItWas) {
+    CuckooIndex index(100, 1);
+    for (std::uint32_t id = 0; id < 50; ++id)
+        ASSERT_TRUE(index.insert(3, id * 8, id));
+    ASSERT_TRUE(index.begin_resize(30));
+    for (int call = 0; call < 1000; ++call)
+        index.move_some();
+    EXPECT_TRUE(index.is_moving());
+    for (std::uint32_t id = 0; id < 50; ++id)
+        ASSERT_EQ(index.find(3, id * 8), id);
+    for (std::uint32_t id = 0; id < 25; ++id)
+        ASSERT_TRUE(index.erase(3, id * 8));
+    while (index.is_moving())
+        index.move_some();
+    for (std::uint32_t id = 0; id < 50; ++id)
+        ASSERT_EQ(index.find(3, id * 8), id < 25 ? CuckooIndex::none : id);
+    EXPECT_EQ(index.used(), 25u);
 }
 
 TEST(CuckooIndex, AgreesWithAMapUnderRandomUse) {
@@ -185,6 +213,10 @@ TEST(CuckooIndex, AgreesWithAMapUnderRandomUse) {
                 ASSERT_EQ(index.erase(key.first, key.second), found != model.end());
                 if (found != model.end()) model.erase(found);
             }
+            if (index.is_moving())
+                index.move_some();
+            else if (random() % 16 == 0)
+                index.begin_resize(static_cast<std::uint32_t>(30 + random() % 60));
             ASSERT_EQ(index.used(), model.size());
         }
         for (Rank target = 0; target < 3; ++target)

@@ -124,7 +124,7 @@ class Harness : private testing::RandomProgram<Byte, 3, 1500> {
             for (Rank rank = 0; rank < ranks; ++rank)
                 forget_history(rank);
         } else if (what < 990) {
-            cache_.resize(64 + pick(config_.buffer_bytes_max), 1 + pick(config_.index_entries_max));
+            cache_.resize(64 + pick(config_.buffer_bytes_max));
         } else {
             read_somewhat();
         }

@@ -47,7 +47,7 @@ TEST(RangeCache, InABestFitBufferWhatIsMoreThanAskedForLiesInItsLinesAsAtTheTarg
     ahead(2007, 2071);
     // The alignment is kept when the entry moves with the end of the buffer,
     cache.drop(0, 1000, 1);
-    ASSERT_TRUE(cache.resize(10 * 64, 64));
+    ASSERT_TRUE(cache.resize(10 * 64));
     cache.check_invariants();
     EXPECT_TRUE(hits(cache, 0, 2007, 64));
     EXPECT_EQ(place(cache, 2007, 64), 2007 % 64);
@@ -69,7 +69,7 @@ TEST(RangeCache, InALogLongOnesLieInTheirLinesAsAtTheTarget) {
         cache.check_invariants();
         EXPECT_EQ(reinterpret_cast<std::uintptr_t>(cache.find(0, begin, 8)) % 64, begin % 64);
     }
-    ASSERT_TRUE(cache.resize(64 * 200, 64));
+    ASSERT_TRUE(cache.resize(64 * 200));
     cache.check_invariants();
     EXPECT_TRUE(hits(cache, 0, 9007, 4096));
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(cache.find(0, 9007, 8)) % 64, 9007U % 64);

@@ -29,11 +29,10 @@ TEST(Resize, GrowingKeepsEveryEntryWhereItIs) {
     Runner runner(adaptive_config());
     sweep(runner, 90);
     const std::byte* before = runner.cache.find(0, 0, 64);
-    ASSERT_TRUE(runner.cache.resize(64 * 500, 1000));
+    ASSERT_TRUE(runner.cache.resize(64 * 500));
     EXPECT_EQ(runner.cache.find(0, 0, 64), before);
     EXPECT_EQ(runner.cache.occupancy().entries, 90u);
     EXPECT_EQ(runner.cache.occupancy().buffer_bytes, 64u * 500);
-    EXPECT_EQ(runner.cache.occupancy().index_entries, 1000u);
     for (std::uint64_t i = 0; i < 90; ++i)
         EXPECT_NE(runner.cache.find(0, i * 4096, 64), nullptr);
     runner.cache.check_invariants();
@@ -47,7 +46,7 @@ TEST(Resize, ShrinkingMovesWhatFitsAndEvictsTheRest) {
         sweep(runner, 80);
         for (std::uint64_t i = 0; i < 30; ++i)
             runner.cache.drop(0, i * 4096, 64);
-        ASSERT_TRUE(runner.cache.resize(64 * 40, 60));
+        ASSERT_TRUE(runner.cache.resize(64 * 40));
         // The log keeps room for padding.
         const bool padded = storage == std::string("log");
         EXPECT_EQ(runner.cache.occupancy().entries, padded ? 39u : 40u);
@@ -63,17 +62,15 @@ TEST(Resize, EntriesInFlightAreNotMoved) {
     for (std::uint64_t i = 0; i < 100; ++i)
         pending.push_back(cache.admit(0, i * 64, 64, cache.now(), true).entry);
     std::byte* const data = pending.back()->data();
-    EXPECT_FALSE(cache.resize(64 * 50, 200));
+    EXPECT_FALSE(cache.resize(64 * 50));
     EXPECT_EQ(cache.occupancy().buffer_bytes, 64u * 100);
-    EXPECT_FALSE(cache.resize(64 * 100, 20)) << "the index has to hold what is in flight";
-    EXPECT_TRUE(cache.resize(64 * 200, 400));
+    EXPECT_TRUE(cache.resize(64 * 200));
     EXPECT_EQ(pending.back()->data(), data);
     for (Entry* entry : pending)
         EXPECT_TRUE(cache.commit(entry, entry->data()));
     cache.check_invariants();
-    EXPECT_FALSE(cache.resize(64 * 1001, 200));
-    EXPECT_FALSE(cache.resize(63, 200));
-    EXPECT_FALSE(cache.resize(64 * 100, 1001));
+    EXPECT_FALSE(cache.resize(64 * 1001));
+    EXPECT_FALSE(cache.resize(63));
 }
 
 TEST(Resize, WhatWasTakenAwayComesBackWithTheFirstEntryThatNeedsIt) {
@@ -100,19 +97,20 @@ TEST(Resize, WhatWasTakenAwayComesBackWithTheFirstEntryThatNeedsIt) {
 TEST(Resize, ThePapersResizeInvalidates) {
     RangeCacheConfig config = adaptive_config();
     config.keep_on_resize = false;
+    config.storage = "best_fit";
     Runner runner(config);
     sweep(runner, 50);
-    ASSERT_TRUE(runner.cache.resize(64 * 200, 200));
+    ASSERT_TRUE(runner.cache.resize(64 * 200));
     EXPECT_EQ(runner.cache.occupancy().entries, 0u);
     EXPECT_EQ(runner.cache.counters().invalidations, 1u);
     sweep(runner, 50);
-    ASSERT_TRUE(runner.cache.resize(64 * 200, 300));
+    ASSERT_TRUE(runner.cache.resize(64 * 300));
     EXPECT_EQ(runner.cache.occupancy().entries, 0u);
 }
 
 TEST(Adapt, CapacityAccessesGrowTheBufferUpToItsBound) {
     Runner runner(adaptive_config());
-    runner.cache.resize(64 * 100, 1000);
+    runner.cache.resize(64 * 100);
     for (int round = 0; round < 4; ++round)
         sweep(runner, 300);
     // 100 -> 200 -> 400 lines; then everything fits.
@@ -124,8 +122,9 @@ TEST(Adapt, CapacityAccessesGrowTheBufferUpToItsBound) {
     EXPECT_EQ(runner.cache.occupancy().buffer_bytes, 64u * 1000) << "the bound";
 }
 
-TEST(Adapt, ConflictingAccessesGrowTheIndexUpToItsBound) {
+TEST(Adapt, ConflictingAccessesGrowThePapersIndexUpToItsBound) {
     RangeCacheConfig config = adaptive_config();
+    config.storage = "best_fit";
     config.buffer_bytes = config.buffer_bytes_max;
     config.index_entries = 50;
     config.index_entries_max = 300;
@@ -142,7 +141,7 @@ TEST(Adapt, ConflictingAccessesGrowTheIndexUpToItsBound) {
 
 TEST(Adapt, AStableSetInAMostlyFreeBufferShrinksIt) {
     Runner runner(adaptive_config());
-    runner.cache.resize(64 * 1000, 200);
+    runner.cache.resize(64 * 1000);
     for (int round = 0; round < 40; ++round) {
         sweep(runner, 90);
         // Adaptation runs on the miss path: one miss, removed at once.
@@ -169,27 +168,25 @@ TEST(Adapt, ASparseIndexShrinks) {
     EXPECT_GT(runner.cache.counters().index_resizes, 3u);
 }
 
-TEST(Adapt, InALogAnIndexThatHasGrownShrinks) {
-    RangeCacheConfig config = adaptive_config();
-    config.buffer_bytes = config.buffer_bytes_max;
+TEST(Adapt, InALogTheIndexFollowsTheNumberOfEntries) {
+    RangeCacheConfig config;
     config.index_entries = 50;
-    Runner runner(config, 2);
-    for (int round = 0; round < 6; ++round)
-        sweep(runner, 600);
-    ASSERT_GT(runner.cache.occupancy().index_entries, 500u);
-    runner.cache.invalidate();
-    for (int round = 0; round < 200; ++round) {
-        sweep(runner, 20);
-        runner.cache.acquire(1);
+    Runner runner(config);
+    EXPECT_LE(runner.cache.occupancy().index_entries, 1024u);
+    sweep(runner, 20000);
+    EXPECT_EQ(runner.cache.occupancy().entries, 20000u) << "no conflict";
+    EXPECT_EQ(runner.cache.occupancy().index_entries, 65536u);
+    for (int round = 0; round < 12; ++round) {
+        runner.cache.invalidate();
+        sweep(runner, 1000);
     }
-    EXPECT_LT(runner.cache.occupancy().index_entries, 300u);
-    EXPECT_GE(runner.cache.occupancy().index_entries, 50u);
-    runner.cache.check_invariants();
+    EXPECT_LE(runner.cache.occupancy().index_entries, 8192u);
+    EXPECT_EQ(runner.cache.occupancy().entries, 1000u);
 }
 
 TEST(Adapt, APhaseOfHitsShrinksTheBufferAtItsNextAcquire) {
     Runner runner(adaptive_config(), 2);
-    runner.cache.resize(64 * 1000, 200);
+    runner.cache.resize(64 * 1000);
     sweep(runner, 90);
     const std::uint64_t before = runner.cache.occupancy().buffer_bytes;
     for (int round = 0; round < 40; ++round) {

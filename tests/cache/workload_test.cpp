@@ -122,7 +122,7 @@ TEST(Workload, GoldenCounts) {
         std::uint64_t evictions;
     };
     const Golden golden[] = {
-        {"density", false, 15857, 222},    {"gdsf", false, 15273, 1194},  {"lru", false, 8865, 8069},
+        {"density", false, 15883, 211},    {"gdsf", false, 15273, 1194},  {"lru", false, 8865, 8069},
         {"temporal", false, 7209, 10343},  {"clampi", true, 12881, 3300}, {"temporal", true, 12913, 3283},
         {"positional", true, 12839, 3314},
     };

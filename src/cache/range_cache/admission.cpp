@@ -104,6 +104,7 @@ Admission RangeCache::admit(const Newcomer& newcomer) {
 AccessType RangeCache::try_admission(Entry& entry) {
     sample();
     if (entry.store_ && is_hopeless(entry)) return AccessType::failing;
+    follow_entries();
     bool way = index_.plan(entry.target_, entry.offset_);
     bool room = !entry.store_ || storage_->place(entry);
     // The log finds stale entries by itself.

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "base/error.hpp"
 
 namespace nearfetch {
 
@@ -15,74 +16,113 @@ constexpr std::uint32_t walk_steps = 64;
 // Bounds of the slots that the breadth-first search starts from.
 constexpr std::uint32_t most_searched = 1024;
 constexpr std::uint32_t least_searched = 8;
+// Limits of the work of move_some(): slots looked at, and keys moved.
+constexpr std::uint32_t most_passed = 32, most_moved = 8;
 
 }  // namespace
 
-CuckooIndex::CuckooIndex(std::uint32_t slots, std::uint64_t seed)
-    : CuckooIndex(std::min(slots, first_slots), slots, seed) {}
-
-CuckooIndex::CuckooIndex(std::uint32_t slots, std::uint32_t most_slots, std::uint64_t seed)
-    : slots_(slots),
-      most_slots_(most_slots),
-      reached_from_(slots),
-      visited_in_(slots, 0),
-      searched_(most_searched),
-      random_(seed) {
-    NF_EXPECT(slots > 0 && most_slots != none);
+CuckooIndex::CuckooIndex(std::uint32_t slots, std::uint64_t seed) : searched_(most_searched), random_(seed) {
     path_.reserve(functions * (walk_steps + most_searched + 1));
+    if (!restart(slots)) throw std::bad_alloc();
 }
 
-void CuckooIndex::take_all() {
-    if (slots_.size() < most_slots_) take(most_slots_);
-}
-
-// If keys find no slot, which is very unlikely, the smaller table stays.
-void CuckooIndex::take(std::uint32_t slots) {
-    CuckooIndex larger(slots, most_slots_, random_.seed());
-    for (const Slot& slot : slots_)
-        if (slot.id != none && !larger.insert(slot.target, slot.offset, slot.id)) return;
-    *this = std::move(larger);
-}
-
-// When memory is exhausted the present slots have to suffice.
-void CuckooIndex::grow() noexcept try {
-    take(most_slots_ / growth < slots_.size() ? most_slots_ : slots_taken() * growth);
+std::unique_ptr<CuckooIndex::Table> CuckooIndex::new_table(std::uint32_t slots) noexcept try {
+    NF_EXPECT(slots > 0 && slots != none);
+    auto table = std::make_unique<Table>(slots);
+    return table->slots.resize(slots) && table->visits.resize(slots) ? std::move(table) : nullptr;
 } catch (const std::bad_alloc&) {
+    return nullptr;
+} catch (const Error&) {
+    return nullptr;
 }
 
-std::array<std::uint32_t, CuckooIndex::functions> CuckooIndex::positions(
-    Rank target, std::uint64_t offset) const noexcept {
-    const std::uint64_t hash = mix(target, offset);
-    const std::uint64_t second = second_mix(hash);
-    return {reduce(static_cast<std::uint32_t>(hash >> 32)), reduce(static_cast<std::uint32_t>(hash)),
-            reduce(static_cast<std::uint32_t>(second >> 32)), reduce(static_cast<std::uint32_t>(second))};
+void CuckooIndex::use(std::unique_ptr<Table> table, std::uint32_t slots) noexcept {
+    table_ = std::move(table);
+    slots_ = table_->slots.data();
+    slot_count_ = slots;
+    planned_ = none;
+    plan_number_ = 0;
+    searched_ = most_searched;
+}
+
+bool CuckooIndex::begin_resize(std::uint32_t slots) noexcept {
+    NF_EXPECT(!is_moving());
+    std::unique_ptr<Table> table = new_table(slots);
+    if (table == nullptr) return false;
+    table_before_ = std::move(table_);
+    before_ = slots_;
+    before_count_ = unmoved_ = slot_count_;
+    use(std::move(table), slots);
+    return true;
+}
+
+// From the last slot to the first, so that memory is returned on the way. A key that finds no slot, which is
+// very unlikely, stays until there is one.
+void CuckooIndex::move_some() {
+    NF_EXPECT(is_moving());
+    const std::uint32_t last = unmoved_ - std::min(unmoved_, most_passed);
+    for (std::uint32_t moved = 0; unmoved_ > last && moved < most_moved; --unmoved_) {
+        const Slot key = before_[unmoved_ - 1];
+        if (key.is_empty()) continue;
+        if (!plan(key)) return;
+        before_[unmoved_ - 1] = Slot{};
+        --used_;
+        place(~key.not_id);
+        ++moved;
+    }
+    table_before_->slots.resize(unmoved_);
+    table_before_->visits.resize(unmoved_);
+    if (unmoved_ > 0) return;
+    table_before_.reset();
+    before_ = nullptr;
+    before_count_ = 0;
+}
+
+bool CuckooIndex::restart(std::uint32_t slots) noexcept {
+    std::unique_ptr<Table> table = new_table(slots);
+    if (table == nullptr) return false;
+    table_before_.reset();
+    before_ = nullptr;
+    before_count_ = unmoved_ = 0;
+    use(std::move(table), slots);
+    used_ = 0;
+    return true;
+}
+
+CuckooIndex::Positions CuckooIndex::positions_in(std::uint32_t count, Rank target,
+                                                 std::uint64_t offset) noexcept {
+    const std::uint64_t hash = mix(target, offset), second = second_mix(hash);
+    return {reduce(hash >> 32, count), reduce(hash, count), reduce(second >> 32, count),
+            reduce(second, count)};
 }
 
 // Records a slot of the walk. \return true if it is empty
 bool CuckooIndex::visit(std::uint32_t slot, std::uint32_t from) {
-    if (visited_in_[slot] == plan_number_) return false;
-    visited_in_[slot] = plan_number_;
-    reached_from_[slot] = from;
-    if (slots_[slot].id == none) return true;
+    Visit& visit = table_->visits[slot];
+    if (visit.plan == plan_number_) return false;
+    visit = {from, plan_number_};
+    if (slots_[slot].is_empty()) return true;
     path_.push_back(slot);
     return false;
 }
 
 bool CuckooIndex::plan(Rank target, std::uint64_t offset) {
     NF_EXPECT(find(target, offset) == none);
-    if (used_ >= slots_.size() / 2 && slots_.size() < most_slots_) [[unlikely]]
-        grow();
-    newcomer_ = {offset, target, none};
+    return plan(Slot{offset, ~target, 0});
+}
+
+bool CuckooIndex::plan(const Slot& newcomer) {
+    newcomer_ = newcomer;
     path_.clear();
     planned_ = none;
-    const auto firsts = positions(target, offset);
+    const Positions firsts = positions(newcomer);
     for (const std::uint32_t slot : firsts)
-        if (slots_[slot].id == none) {
+        if (slots_[slot].is_empty()) {
             planned_ = slot;
             return true;
         }
     if (++plan_number_ == 0) {
-        std::fill(visited_in_.begin(), visited_in_.end(), 0);
+        std::fill_n(table_->visits.data(), slot_count_, Visit{});
         plan_number_ = 1;
     }
     for (const std::uint32_t slot : firsts)
@@ -95,8 +135,7 @@ bool CuckooIndex::plan(Rank target, std::uint64_t offset) {
 // Moves to another position of each occupant, until one of the positions is empty.
 std::uint32_t CuckooIndex::walk(std::uint32_t current) {
     for (std::uint32_t step = 0; step < std::min(walk_steps, searched_); ++step) {
-        const Slot& occupant = slots_[current];
-        const auto others = positions(occupant.target, occupant.offset);
+        const Positions others = positions(slots_[current]);
         for (const std::uint32_t slot : others)
             if (visit(slot, current)) return slot;
         const auto self =
@@ -111,8 +150,7 @@ std::uint32_t CuckooIndex::walk(std::uint32_t current) {
 std::uint32_t CuckooIndex::search() {
     for (std::size_t next = 0; next < path_.size() && next < searched_; ++next) {
         const std::uint32_t current = path_[next];
-        const Slot& occupant = slots_[current];
-        for (const std::uint32_t slot : positions(occupant.target, occupant.offset))
+        for (const std::uint32_t slot : positions(slots_[current]))
             if (visit(slot, current)) {
                 searched_ = std::min(searched_ * 2, most_searched);
                 return slot;
@@ -123,15 +161,16 @@ std::uint32_t CuckooIndex::search() {
 }
 
 void CuckooIndex::place_through(std::uint32_t slot, std::uint32_t id) noexcept {
-    NF_EXPECT(slot != none && slots_[slot].id == none &&
-              (path_.empty() || visited_in_[slot] == plan_number_));
-    while (!path_.empty() && reached_from_[slot] != none) {
-        const std::uint32_t from = reached_from_[slot];
+    const GrowingArray<Visit>& visits = table_->visits;
+    NF_EXPECT(slot != none && slots_[slot].is_empty() &&
+              (path_.empty() || visits[slot].plan == plan_number_));
+    while (!path_.empty() && visits[slot].from != none) {
+        const std::uint32_t from = visits[slot].from;
         slots_[slot] = slots_[from];
         slot = from;
     }
     slots_[slot] = newcomer_;
-    slots_[slot].id = id;
+    slots_[slot].not_id = ~id;
     ++used_;
     planned_ = none;
 }
@@ -142,23 +181,26 @@ bool CuckooIndex::insert(Rank target, std::uint64_t offset, std::uint32_t id) {
     return true;
 }
 
-bool CuckooIndex::erase(Rank target, std::uint64_t offset) noexcept {
-    for (const std::uint32_t position : positions(target, offset)) {
-        Slot& slot = slots_[position];
-        if (slot.offset == offset && slot.target == target) {
-            slot = Slot{};
-            --used_;
-            return true;
-        }
-    }
-    return false;
+CuckooIndex::Slot* CuckooIndex::slot_before(Rank target, std::uint64_t offset) const noexcept {
+    for (const std::uint32_t slot : positions_in(before_count_, target, offset))
+        if (slot < unmoved_ && before_[slot].is(target, offset)) return &before_[slot];
+    return nullptr;
 }
 
-void CuckooIndex::clear() noexcept {
-    std::fill(slots_.begin(), slots_.end(), Slot{});
-    used_ = 0;
-    planned_ = none;
-    searched_ = most_searched;
+std::uint32_t CuckooIndex::find_before(Rank target, std::uint64_t offset) const noexcept {
+    const Slot* const slot = slot_before(target, offset);
+    return slot == nullptr ? none : ~slot->not_id;
+}
+
+bool CuckooIndex::erase(Rank target, std::uint64_t offset) noexcept {
+    Slot* found = nullptr;
+    for (const std::uint32_t slot : positions_in(slot_count_, target, offset))
+        if (slots_[slot].is(target, offset)) found = &slots_[slot];
+    if (found == nullptr && is_moving()) found = slot_before(target, offset);
+    if (found == nullptr) return false;
+    *found = Slot{};
+    --used_;
+    return true;
 }
 
 }  // namespace nearfetch

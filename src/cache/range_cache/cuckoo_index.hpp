@@ -7,6 +7,9 @@
 // touches only the table. All positions come from one well mixed 64-bit hash. The published implementation's
 // hash functions are linear in the displacement and collapse on strides.
 //
+// A table of another size is filled while it is used: keys move to it a few at a time, and until then are
+// found in the one before. So no call takes long, whatever the size.
+//
 // Insertion differs from the paper in two ways. The random walk only plans: it records the path of slots, and
 // checks all positions of each occupant for an empty one. The caller then moves occupants along the path, or
 // takes a slot of the path from its occupant. So an admission that fails changes nothing. And when the walk
@@ -14,9 +17,11 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
+#include "base/growing_array.hpp"
 #include "base/types.hpp"
 #include "base/xorshift.hpp"
 
@@ -27,24 +32,22 @@ class CuckooIndex {
     static constexpr std::uint32_t none = 0xffffffff;
     static constexpr std::uint32_t functions = 4;
 
-    /// \param slots |I_w|; memory is allocated for a few, and for more when these are half full
+    /// \param slots |I_w|
     /// \param seed of the walks' random choices
+    /// \throws Error or std::bad_alloc when memory is exhausted
     CuckooIndex(std::uint32_t slots, std::uint64_t seed);
-    /// Allocates all slots, for policies that sample slots and count empty ones.
-    /// \throws std::bad_alloc, and nothing has changed
-    void take_all();
 
     /// The number stored under this key, or none.
     std::uint32_t find(Rank target, std::uint64_t offset) const noexcept {
         std::uint64_t hash = mix(target, offset);
         for (std::uint32_t round = 0; round < functions / 2; ++round) {
-            const Slot& a = slots_[reduce(static_cast<std::uint32_t>(hash >> 32))];
-            if (a.offset == offset && a.target == target) return a.id;
-            const Slot& b = slots_[reduce(static_cast<std::uint32_t>(hash))];
-            if (b.offset == offset && b.target == target) return b.id;
+            const Slot& a = slots_[reduce(hash >> 32, slot_count_)];
+            if (a.is(target, offset)) return ~a.not_id;
+            const Slot& b = slots_[reduce(hash, slot_count_)];
+            if (b.is(target, offset)) return ~b.not_id;
             hash = second_mix(hash);
         }
-        return none;
+        return is_moving() ? find_before(target, offset) : none;
     }
 
     /// Plans an insertion. \pre the key is not present
@@ -62,16 +65,21 @@ class CuckooIndex {
     bool insert(Rank target, std::uint64_t offset, std::uint32_t id);
     /// \return whether the key was present
     bool erase(Rank target, std::uint64_t offset) noexcept;
-    void clear() noexcept;
 
-    std::uint32_t slot_count() const noexcept { return most_slots_; }
-    /// Slots that have memory; the others are empty.
-    std::uint32_t slots_taken() const noexcept { return static_cast<std::uint32_t>(slots_.size()); }
+    /// Begins to move to a table of `slots`. \pre not is_moving()
+    /// \return false, with nothing changed, when memory is exhausted
+    bool begin_resize(std::uint32_t slots) noexcept;
+    bool is_moving() const noexcept { return before_count_ != 0; }
+    /// Moves the keys of a few slots. \pre is_moving()
+    void move_some();
+    /// Removes all keys, and has `slots` from now on.
+    /// \return false, with nothing changed, when memory is exhausted
+    bool restart(std::uint32_t slots) noexcept;
+
+    std::uint32_t slot_count() const noexcept { return slot_count_; }
     std::uint32_t used() const noexcept { return used_; }
-    /// The number stored in a slot, or none.
-    std::uint32_t at(std::uint32_t slot) const noexcept {
-        return slot < slots_.size() ? slots_[slot].id : none;
-    }
+    /// The number stored in a slot, or none: what has not moved yet is in no slot. \pre slot < slot_count()
+    std::uint32_t at(std::uint32_t slot) const noexcept { return ~slots_[slot].not_id; }
     /// 64 well mixed bits of a key.
     static std::uint64_t mix(Rank target, std::uint64_t offset) noexcept {
         std::uint64_t x = offset + 0x9e3779b97f4a7c15ull * (static_cast<std::uint32_t>(target) + 1ull);
@@ -81,35 +89,58 @@ class CuckooIndex {
     }
 
   private:
+    /// New memory is of empty slots.
     struct Slot {
         std::uint64_t offset = 0;
-        Rank target = no_target;
-        std::uint32_t id = none;
-    };
-    static constexpr Rank no_target = -1;
-    static constexpr std::uint32_t first_slots = 1024;
-    static constexpr std::uint32_t growth = 4;
+        Rank not_target = 0;       ///< its complement; 0 for none
+        std::uint32_t not_id = 0;  ///< its complement; 0 for none
 
-    CuckooIndex(std::uint32_t slots, std::uint32_t most_slots, std::uint64_t seed);
+        bool is_empty() const noexcept { return not_id == 0; }
+        bool is(Rank target, std::uint64_t at) const noexcept {
+            return offset == at && not_target == ~target;
+        }
+        Rank target() const noexcept { return ~not_target; }
+    };
+    /// Of a slot, in the last plan.
+    struct Visit {
+        std::uint32_t from = 0;
+        std::uint32_t plan = 0;  ///< number of the last one that visited it
+    };
+    struct Table {
+        explicit Table(std::uint32_t count) : slots(count), visits(count) {}
+        GrowingArray<Slot> slots;
+        GrowingArray<Visit> visits;
+    };
+    using Positions = std::array<std::uint32_t, functions>;
 
     static std::uint64_t second_mix(std::uint64_t hash) noexcept {
         const std::uint64_t x = (hash ^ (hash >> 32)) * 0xbf58476d1ce4e5b9ull;
         return x ^ (x >> 32);
     }
-    std::uint32_t reduce(std::uint32_t hash) const noexcept {
-        return static_cast<std::uint32_t>((std::uint64_t{hash} * slots_.size()) >> 32);
+    static std::uint32_t reduce(std::uint64_t hash, std::uint32_t count) noexcept {
+        return static_cast<std::uint32_t>(((hash & 0xffffffff) * count) >> 32);
     }
-    std::array<std::uint32_t, functions> positions(Rank target, std::uint64_t offset) const noexcept;
+    static Positions positions_in(std::uint32_t count, Rank target, std::uint64_t offset) noexcept;
+    static std::unique_ptr<Table> new_table(std::uint32_t slots) noexcept;
+    /// Where a key is that has not moved, or nullptr.
+    Slot* slot_before(Rank target, std::uint64_t offset) const noexcept;
+    std::uint32_t find_before(Rank target, std::uint64_t offset) const noexcept;
+    Positions positions(const Slot& key) const noexcept {
+        return positions_in(slot_count_, key.target(), key.offset);
+    }
+    void use(std::unique_ptr<Table> table, std::uint32_t slots) noexcept;
+    bool plan(const Slot& newcomer);
     bool visit(std::uint32_t slot, std::uint32_t from);
     std::uint32_t walk(std::uint32_t current);
     std::uint32_t search();
-    void take(std::uint32_t slots);
-    void grow() noexcept;
 
-    std::vector<Slot> slots_;
-    std::uint32_t most_slots_;
-    std::vector<std::uint32_t> reached_from_;  ///< per slot, for the last plan
-    std::vector<std::uint32_t> visited_in_;    ///< per slot: number of the last plan that visited it
+    Slot* slots_ = nullptr;
+    std::uint32_t slot_count_ = 0;
+    std::uint32_t before_count_ = 0;  ///< slots of the table before; 0 if all keys have moved
+    Slot* before_ = nullptr;
+    std::uint32_t unmoved_ = 0;  ///< its first slots, whose keys have not moved
+    std::unique_ptr<Table> table_;
+    std::unique_ptr<Table> table_before_;
     std::vector<std::uint32_t> path_;
     std::uint32_t plan_number_ = 0;
     std::uint32_t planned_ = none;

@@ -29,7 +29,6 @@ std::uint64_t whole_units(std::uint64_t bytes) noexcept {
 
 LogStorage::LogStorage(std::uint64_t bytes, std::uint64_t bytes_max, Owners& owners)
     : owners_(owners), memory_(std::max(bytes, bytes_max)) {
-    memory_.prefer_large_pages(small_use_bytes);
     size_ = wanted_ = gap_ = bytes / unit_bytes * unit_bytes;
     NF_EXPECT(size_ > 0);
     if (!memory_.resize(size_))
@@ -121,6 +120,7 @@ bool LogStorage::cross_end() noexcept {
         return false;
     }
     head_ = 0;
+    memory_.prefer_large_pages(small_use_bytes, size_);
     return true;
 }
 

@@ -20,7 +20,10 @@ RangeCache::RangeCache(const RangeCacheConfig& config, std::uint32_t ranks)
       sync_(ranks),
       pool_(2 * config.index_entries_max),
       policy_(make_eviction_policy(config.policy, *this)),
-      index_(new_index(config, config.index_entries)),
+      index_follows_(config.storage != "best_fit"),
+      index_limit_(static_cast<std::uint32_t>(index_follows_ && config.adaptive ? config.index_entries_max
+                                                                                : config.index_entries)),
+      index_(index_follows_ ? std::min(index_limit_, fewest_slots) : index_limit_, config.seed),
       storage_(make_entry_storage(config.storage, config.buffer_bytes, config.buffer_bytes_max, pool_)),
       granted_bytes_(storage_->size_bytes()),
       read_ahead_(*this, config.read_ahead_bytes),
@@ -32,13 +35,6 @@ RangeCache::RangeCache(const RangeCacheConfig& config, std::uint32_t ranks)
 }
 
 RangeCache::~RangeCache() = default;
-
-CuckooIndex RangeCache::new_index(const RangeCacheConfig& config, std::uint64_t entries) const {
-    CuckooIndex index(static_cast<std::uint32_t>(entries), config.seed);
-    // Of which samples count the empty ones.
-    if (config.storage == "best_fit") index.take_all();
-    return index;
-}
 
 const std::byte* RangeCache::find_further(Rank target, std::uint64_t offset, std::uint64_t size) noexcept {
     Entry* const entry = exact_match_ ? nullptr : covering(target, offset);
@@ -358,7 +354,6 @@ void RangeCache::check_invariants() const {
     storage_->check_invariants();
     std::uint64_t pending = 0;
     std::uint64_t stored_bytes = 0;
-    std::uint64_t indexed = 0;
     const Entry* before = nullptr;
     const char* fault = by_range_.fault();
     ensure(fault == nullptr, fault);
@@ -380,9 +375,7 @@ void RangeCache::check_invariants() const {
         }
         before = &entry;
     }
-    for (std::uint32_t slot = 0; slot < index_.slot_count(); ++slot)
-        if (index_.at(slot) != CuckooIndex::none) ++indexed;
-    ensure(indexed == by_range_.size() && index_.used() == indexed, "index has other entries");
+    ensure(index_.used() == by_range_.size(), "index has other entries");
     std::uint64_t live = 0;
     for (std::uint32_t id = 0; id < pool_.end(); ++id)
         if (pool_[id].bytes > 0 && !pool_[id].invalidated_) ++live;

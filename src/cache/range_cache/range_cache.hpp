@@ -158,9 +158,9 @@ class RangeCache final : private EvictionView {
     /// Removes all entries and frees their space; entries in flight are invalidated. O(entries).
     void invalidate();
 
-    /// Sets |S_w| and |I_w|, keeping what fits (nothing with keep_on_resize = false).
+    /// Sets |S_w|, keeping what fits (nothing with keep_on_resize = false).
     /// \return false if entries in flight, the bounds or memory do not allow it
-    bool resize(std::uint64_t buffer_bytes, std::uint64_t index_entries);
+    bool resize(std::uint64_t buffer_bytes);
 
     /// Evictions, invalidations, resizes, visited slots, committed and dropped. The caller counts the others.
     const RangeCacheCounters& counters() const noexcept { return counters_; }
@@ -254,13 +254,12 @@ class RangeCache final : private EvictionView {
             if (Entry& entry = pool_[id]; entry.bytes > 0 && !entry.invalidated_) visit(entry);
     }
 
-    CuckooIndex new_index(const RangeCacheConfig& config, std::uint64_t entries) const;
-
     // Adaptation (resize.cpp).
     void adapt_if_due();
     void adapt();
-    bool is_index_sparse() const;
-    bool resize_index(std::uint64_t entries);
+    std::uint32_t adapted_index(double conflicting) const;
+    void follow_entries();
+    bool resize_index(std::uint32_t slots);
     bool resize_buffer(std::uint64_t bytes);
     void regrow_buffer(std::uint64_t newcomer_bytes);
 
@@ -287,6 +286,9 @@ class RangeCache final : private EvictionView {
     SyncClock sync_;
     EntryPool pool_;
     std::unique_ptr<EvictionPolicy> policy_;
+    static constexpr std::uint32_t fewest_slots = 1024;
+    bool index_follows_;         ///< the index has as many slots as its entries need
+    std::uint32_t index_limit_;  ///< |I_w|: its slots, or the most that it may have
     CuckooIndex index_;
     RangeIndex by_range_;
     std::unique_ptr<EntryStorage> storage_;

@@ -2,10 +2,10 @@
 //
 // Adaptive sizes (001, section III-E1). After a number of gets, the shares of conflicting, capacity and
 // failing accesses and of hits tell whether |I_w| and |S_w| fit. In the paper "changing the value of any
-// parameter requires the invalidation of the cache". Here entries are kept: the index is rehashed, and the
-// buffer grows in place. Shrinking moves the entries of the removed tail into free space, as far as they fit.
-// The paper's buffer grows after a whole interval of misses. Here a buffer that had shrunk regrows at the
-// first entry that has no room.
+// parameter requires the invalidation of the cache". Here the buffer grows in place, and shrinking moves the
+// entries of the removed tail into free space, as far as they fit. The index of a log needs no rule: it
+// follows the number of entries. That of storage "best_fit" is the paper's. The paper's buffer grows after a
+// whole interval of misses. Here a buffer that had shrunk regrows at the first entry that has no room.
 
 #include <algorithm>
 #include <new>
@@ -26,14 +26,18 @@ void RangeCache::adapt_if_due() {
     if (config_.adaptive && gets_ - interval_.gets_at_start >= config_.adapt.interval_gets) adapt();
 }
 
-// q of 001 is of the slots that were visited. Where none are, it is of all, and only what has grown shrinks.
-bool RangeCache::is_index_sparse() const {
-    const auto few = [this](std::uint64_t occupied, std::uint64_t slots) {
-        return static_cast<double>(occupied) < config_.adapt.sparsity_threshold * static_cast<double>(slots);
-    };
-    if (storage_->log() == nullptr)
-        return interval_.visited > 0 && few(interval_.nonempty, interval_.visited);
-    return index_.slot_count() > config_.index_entries && few(index_.used(), index_.slot_count());
+// 001's rule: conflicts make it grow; few occupied among the slots that were visited (q), shrink.
+std::uint32_t RangeCache::adapted_index(double conflicting) const {
+    const AdaptConfig& limits = config_.adapt;
+    const std::uint64_t slots = index_.slot_count();
+    std::uint64_t adapted = slots;
+    if (conflicting > limits.conflict_threshold)
+        adapted = std::min(std::max(scaled(slots, limits.index_increase_factor), slots + 1),
+                           config_.index_entries_max);
+    const auto visited = static_cast<double>(interval_.visited);
+    if (visited > 0 && static_cast<double>(interval_.nonempty) < limits.sparsity_threshold * visited)
+        adapted = std::max<std::uint64_t>(scaled(slots, limits.index_decrease_factor), 1);
+    return static_cast<std::uint32_t>(adapted);
 }
 
 void RangeCache::adapt() {
@@ -43,18 +47,12 @@ void RangeCache::adapt() {
     const double conflicting = static_cast<double>(interval_.conflicting) / total;
     const double short_of_space = static_cast<double>(interval_.capacity + interval_.failing) / total;
     const double hits = (total - misses) / total;
-    const bool sparse = is_index_sparse();
+    const std::uint32_t slots = index_follows_ ? index_.slot_count() : adapted_index(conflicting);
     const auto free =
         static_cast<double>(storage_->free_bytes()) / static_cast<double>(storage_->size_bytes());
     interval_ = Interval{};
     interval_.gets_at_start = gets_;
 
-    std::uint64_t entries = index_.slot_count();
-    if (conflicting > limits.conflict_threshold)
-        entries = std::min(std::max(scaled(entries, limits.index_increase_factor), entries + 1),
-                           config_.index_entries_max);
-    else if (sparse)
-        entries = std::max<std::uint64_t>(scaled(entries, limits.index_decrease_factor), 1);
     std::uint64_t bytes = storage_->size_bytes();
     const bool has_grown = storage_->log() == nullptr || storage_->log()->has_grown();
     if (short_of_space > limits.capacity_threshold && has_grown)
@@ -62,7 +60,7 @@ void RangeCache::adapt() {
     else if (hits > limits.stable_threshold && free > limits.free_threshold)
         bytes = std::max(scaled(bytes, limits.memory_decrease_factor), StorageBuffer::line_bytes);
     // If entries in flight prevent it, the next interval tries again.
-    resize_index(entries);
+    resize_index(slots);
     resize_buffer(bytes);
 }
 
@@ -76,44 +74,30 @@ void RangeCache::regrow_buffer(std::uint64_t newcomer_bytes) {
     resize_buffer(std::min(grown, granted_bytes_));
 }
 
-bool RangeCache::resize(std::uint64_t buffer_bytes, std::uint64_t index_entries) {
-    if (buffer_bytes < StorageBuffer::line_bytes || buffer_bytes > config_.buffer_bytes_max ||
-        index_entries == 0 || index_entries > config_.index_entries_max)
-        return false;
-    const bool resized = resize_index(index_entries) && resize_buffer(buffer_bytes);
+bool RangeCache::resize(std::uint64_t buffer_bytes) {
+    if (buffer_bytes < StorageBuffer::line_bytes || buffer_bytes > config_.buffer_bytes_max) return false;
+    const bool resized = resize_buffer(buffer_bytes);
     if (resized) granted_bytes_ = storage_->size_bytes();
-    touch_rule_ = policy_->touch_rule();
     return resized;
 }
 
-bool RangeCache::resize_index(std::uint64_t entries) {
-    if (entries == index_.slot_count()) return true;
-    try {
-        CuckooIndex resized = new_index(config_, entries);
-        if (!config_.keep_on_resize) {
-            invalidate();
-            index_ = std::move(resized);
-            ++counters_.index_resizes;
-            return true;
-        }
-        // Entries in flight must stay.
-        std::vector<Entry*> left_out;
-        bool all_pending = true;
-        for_each_entry([&](Entry& entry) {
-            if (entry.is_pending())
-                all_pending = all_pending && resized.insert(entry.target_, entry.offset_, entry.id_);
-        });
-        if (!all_pending) return false;
-        for_each_entry([&](Entry& entry) {
-            if (!entry.is_pending() && !resized.insert(entry.target_, entry.offset_, entry.id_))
-                left_out.push_back(&entry);
-        });
-        for (Entry* entry : left_out)
-            evict(*entry);
-        index_ = std::move(resized);
-    } catch (const std::bad_alloc&) {
-        return false;
-    }
+// At each admission. It grows when half of the slots are occupied, and shrinks at an eighth.
+void RangeCache::follow_entries() {
+    if (!index_follows_) return;
+    const std::uint32_t used = index_.used(), slots = index_.slot_count();
+    if (index_.is_moving())
+        index_.move_some();
+    else if (used >= slots / 2 && slots < index_limit_)
+        (void)resize_index(slots > index_limit_ / 2 ? index_limit_ : 2 * slots);
+    else if (used < slots / 8 && slots > fewest_slots)
+        (void)resize_index(std::max(slots / 2, fewest_slots));
+}
+
+// The paper's index of another size is another one, without entries.
+bool RangeCache::resize_index(std::uint32_t slots) {
+    if (slots == index_.slot_count()) return true;
+    if (!index_follows_) invalidate();
+    if (!(index_follows_ ? index_.begin_resize(slots) : index_.restart(slots))) return false;
     ++counters_.index_resizes;
     return true;
 }

@@ -28,7 +28,7 @@ std::unique_ptr<ReservedMemory> allocate(Rank rank, Rank ranks, std::uint64_t by
         throw refuse("address space is exhausted");
     }
     if (!memory->resize(bytes)) throw refuse("the system has no memory for it");
-    memory->prefer_large_pages();
+    memory->prefer_large_pages(0, bytes);
     return memory;
 }
 
