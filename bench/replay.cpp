@@ -66,7 +66,7 @@ class Run {
         const NetworkModel& network)
         : name_(config.name), trace_(trace), network_(network) {
         Settings settings = settings_of(config);
-        if (buffer_bytes) settings.buffer_bytes = settings.buffer_bytes_max = *buffer_bytes;
+        if (buffer_bytes) settings.buffer_bytes = *buffer_bytes;
         config_ = range_cache_config(settings);
     }
 

@@ -12,8 +12,8 @@ DEFAULT = "default"
 OFF = "off"
 PAST = "past"
 TYPES: Mapping[str, Mapping[str, object]] = {
-    "direct": {"buffer_bytes": "1GiB", "buffer_bytes_max": "1GiB", "index_entries": 262144},
-    "conflicting": {"buffer_bytes": "1GiB", "buffer_bytes_max": "1GiB", "index_entries": 64},
+    "direct": {"buffer_bytes": "1GiB", "index_entries": 262144},
+    "conflicting": {"buffer_bytes": "1GiB", "index_entries": 64},
     "capacity": {"policy": "lru", "buffer_bytes": "128KiB"},
     "failing": {"buffer_bytes": "4KiB"},
 }

@@ -73,7 +73,7 @@ def _measure(place: Place, gets: Sequence[Get], samples: int, options: Options, 
         sequence: list[object] = ["--sequence", write_sequence(part, scratch / name)]
         configs = list(sequence)
         for split, size in sizes.items():
-            configs += ["--config", f"{split}:adaptive=off,buffer_bytes={size},buffer_bytes_max={size}"]
+            configs += ["--config", f"{split}:adaptive=off,buffer_bytes={size}"]
         at = partial(run_program, "get_sequence", place=place, timeout_s=600)
         sides[name, "cached"] = partial(at, configs, side=Side("acquire"))
         sides[name, "plain"] = partial(at, sequence)

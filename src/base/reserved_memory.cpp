@@ -34,8 +34,9 @@ std::uint64_t whole_pages(std::uint64_t bytes) noexcept {
 }
 
 [[noreturn]] void refuse(std::uint64_t bytes, const char* why) {
-    throw Error("cannot reserve " + std::to_string(bytes) + " bytes of address space for a cache", why,
-                "lower buffer_bytes_max or index_entries_max, or raise the process's address space limit");
+    throw Error(
+        "cannot reserve " + std::to_string(bytes) + " bytes of address space for a cache", why,
+        "lower memory_bytes, buffer_bytes or index_entries, or raise the process's address space limit");
 }
 
 }  // namespace

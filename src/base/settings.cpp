@@ -92,14 +92,17 @@ const std::array rows{
         "when a window invalidates cached data: off caches nothing; transparent at each epoch closure; "
         "acquire at each call that may synchronise with another process (docs/consistency.md); always-cache "
         "never; user-defined when the program calls nearfetch_win_invalidate"},
+    Row{"memory_bytes", "bytes", BytesKind{&Settings::memory_bytes, 0},
+        "how much the caches of all windows of a process may grow to together (0: an eighth of what its node "
+        "has for each of its processes, by its memory and control group)",
+        Scope::program, "buffer_bytes_max" /* old name */},
     Row{"buffer_bytes", "bytes", BytesKind{&Settings::buffer_bytes, 4096},
-        "size of a window's cache buffer (its initial size, if adaptive)"},
-    Row{"buffer_bytes_max", "bytes", BytesKind{&Settings::buffer_bytes_max, 4096},
-        "largest size of a window's cache buffer by adaptation (never below buffer_bytes)"},
+        "size of a window's cache buffer; adaptive: at first, and at most half of what is left of "
+        "memory_bytes"},
     Row{"index_entries", "entries", CountKind{&Settings::index_entries, 16, most_entries},
-        "slots of a window's index (its initial size, if adaptive)"},
-    Row{"index_entries_max", "entries", CountKind{&Settings::index_entries_max, 16, most_entries},
-        "largest number of slots by adaptation (never below index_entries)"},
+        "slots of a window's index, if it is not adaptive; else storage best_fit begins with them, and in a "
+        "log they follow the number of entries",
+        Scope::window, "index_entries_max" /* old name */},
     Row{"sample_entries", "entries", CountKind{&Settings::sample_entries, 1, 65536},
         "index slots that a sampling eviction policy visits per victim"},
     Row{"storage", "", ChoiceKind{&Settings::storage, "log best_fit"},
@@ -213,7 +216,7 @@ const std::array rows{
 
 // The rows that most users need, and those that make a paper's own algorithm; the others are for tuning.
 constexpr std::string_view everyday =
-    "mode buffer_bytes bypass read_ahead_bytes write_combining_bytes locks atomics atomic_reads "
+    "mode memory_bytes bypass read_ahead_bytes write_combining_bytes locks atomics atomic_reads "
     "read_only_phases check_hits stats_dir summary page_cache_capacity_bytes";
 constexpr std::string_view as_in_the_papers =
     "storage exact_match keep_on_resize page_cache_read_ahead_beyond_paper "

@@ -26,10 +26,9 @@ enum class Bypass : std::uint8_t { off, on, sampling, always, passthrough };
 
 struct Settings {
     Mode mode = Mode::acquire;
+    std::uint64_t memory_bytes = 0;
     std::uint64_t buffer_bytes = 32ull << 20;
-    std::uint64_t buffer_bytes_max = 256ull << 20;
     std::uint64_t index_entries = 16384;
-    std::uint64_t index_entries_max = 4ull << 20;
     std::uint64_t sample_entries = 16;
     std::string storage = "log";
     std::string policy = "density";

@@ -9,7 +9,7 @@ namespace nearfetch {
 constinit Interposer interposer;
 
 WindowTable& Interposer::windows() {
-    static WindowTable* const table = new WindowTable;
+    static WindowTable* const table = new WindowTable(process.memory);
     return *table;
 }
 

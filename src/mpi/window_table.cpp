@@ -48,6 +48,7 @@ void WindowTable::start() {
     settings_ = settings_of_environment();
     const Settings& settings = settings_;
     report_.configure(settings);
+    memory_limit_.configure(settings.memory_bytes);
     if (!interposer.threaded && !report_.wanted())
         interposer.passthrough.allow(settings.passthrough_calls, settings.bypass == Bypass::passthrough);
     int key = MPI_KEYVAL_INVALID;
@@ -125,6 +126,7 @@ int WindowTable::attach(MPI_Win win, MPI_Comm comm, Exposed exposed, const Setti
                           .is_on_this_node = told.node == mine.node});
         exposed.overlapping |= told.overlaps != 0;
     }
+    const auto here = std::ranges::count(memory, true, &TargetMemory::is_on_this_node);
     if (report_.wanted()) interposer.world.meet(comm, worlds);
     if (std::ranges::all_of(units, [&](std::uint64_t unit) { return unit == units.front(); }))
         units.resize(1);
@@ -132,6 +134,7 @@ int WindowTable::attach(MPI_Win win, MPI_Comm comm, Exposed exposed, const Setti
     window->cache().describe_memory(memory);
     if (exposed.shared) window->cache().bypass().keep_off();
     const std::lock_guard guard(mutex_);
+    memory_limit_.meet(static_cast<int>(here));
     if (settings.bypass == Bypass::on) window->cache().bypass().postpone_caching(habits_.gets_to_postpone());
     windows_[win] = std::move(window);
     exposed_[win] = exposed;
@@ -191,7 +194,7 @@ void WindowTable::after_passthrough(std::uint64_t calls, Bypassed kinds) noexcep
 void WindowTable::finalize() noexcept {
     for (auto& [win, window] : windows_)
         report_.add(*window);
-    report_.write();
+    report_.write(memory_limit_);
     end_type_checks();
 }
 

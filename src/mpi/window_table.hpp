@@ -15,6 +15,7 @@
 #include <unordered_map>
 
 #include "base/settings.hpp"
+#include "mpi/memory_limit.hpp"
 #include "mpi/report/report.hpp"
 #include "mpi/window.hpp"
 #include "mpi/window_habits.hpp"
@@ -41,6 +42,9 @@ struct Exposed {
 
 class WindowTable {
   public:
+    /// \param memory of all caches; outlives this
+    explicit WindowTable(MemoryBudget& memory) noexcept : memory_limit_(memory) {}
+
     /// Whether MPI_COMM_WORLD and MPI_COMM_SELF are there. In a program that knows sessions only they are
     /// not, and nearfetch, which serves others and notices the end by them, looks after no window.
     static bool has_world() noexcept;
@@ -75,6 +79,7 @@ class WindowTable {
     Settings settings_;
     std::unordered_map<MPI_Win, std::unique_ptr<Window>> windows_;
     WindowHabits habits_;
+    MemoryLimit memory_limit_;
     Report report_;
 };
 

@@ -53,7 +53,7 @@ void BypassControl::make_cache() noexcept {
     const auto benefit = [this](Rank of, std::uint64_t size_bytes) {
         return benefit_.of(s_.at(of).cost, size_bytes);
     };
-    if (s_.cache.make(s_.settings, s_.ranks, benefit, s_.listener)) s_.doorkeeper.reset();
+    if (s_.cache.make(s_.settings, s_.ranks, s_.process.memory, benefit, s_.listener)) s_.doorkeeper.reset();
 }
 
 void BypassControl::resume(Rank target) noexcept {

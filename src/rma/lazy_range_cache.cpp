@@ -7,15 +7,16 @@
 
 namespace nearfetch {
 
-bool LazyRangeCache::make(const Settings& settings, Rank ranks, const BenefitFunction& hit_benefit,
-                          WindowListener& listener) noexcept try {
-    RangeCacheConfig config = range_cache_config(settings, score_);
+bool LazyRangeCache::make(const Settings& settings, Rank ranks, MemoryBudget& memory,
+                          const BenefitFunction& hit_benefit, WindowListener& listener) noexcept try {
+    RangeCacheConfig config = range_cache_config(settings, score_, &memory);
     config.hit_benefit = hit_benefit;
     cache_ = std::make_unique<RangeCache>(config, static_cast<std::uint32_t>(ranks));
     return true;
 } catch (const std::bad_alloc&) {
     broken_ = true;
-    listener.no_cache("memory is exhausted (the system gave none): lower buffer_bytes or index_entries");
+    listener.no_cache(
+        "memory is exhausted (the system gave none): lower memory_bytes, buffer_bytes or index_entries");
     return false;
 } catch (const std::exception& error) {
     broken_ = true;

@@ -25,7 +25,7 @@ class LazyRangeCache {
     /// \param hit_benefit what a hit of a target and size is worth (RangeCacheConfig)
     /// \param listener is told where there is no memory; from then on it is broken
     /// \return whether it is there
-    bool make(const Settings& settings, Rank ranks, const BenefitFunction& hit_benefit,
+    bool make(const Settings& settings, Rank ranks, MemoryBudget& memory, const BenefitFunction& hit_benefit,
               WindowListener& listener) noexcept;
     /// There was no memory for it: the window goes on without a cache, until settings change.
     bool is_broken() const noexcept { return broken_; }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "base/memory_budget.hpp"
 #include "rma/acquires.hpp"
 #include "rma/overlapping_origins.hpp"
 
@@ -10,6 +11,7 @@ namespace nearfetch {
 struct ProcessState {
     Acquires acquires;
     OriginsOfProcess origins;
+    MemoryBudget memory;  ///< of the caches
 };
 
 }  // namespace nearfetch

@@ -15,7 +15,7 @@ namespace {
 bool has_own_sizes(const Settings& settings) noexcept {
     static const Settings defaults;
     const auto sizes = [](const Settings& s) {
-        return std::tie(s.buffer_bytes, s.buffer_bytes_max, s.index_entries, s.index_entries_max);
+        return std::tie(s.memory_bytes, s.buffer_bytes, s.index_entries);
     };
     return sizes(settings) != sizes(defaults);
 }

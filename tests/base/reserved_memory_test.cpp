@@ -117,7 +117,8 @@ TEST(ReservedMemory, WhatCannotBeReservedIsAnErrorThatSaysWhatToDo) {
             ReservedMemory memory(bytes);
             FAIL() << bytes << " bytes were reserved";
         } catch (const Error& error) {
-            EXPECT_NE(std::string(error.what()).find("buffer_bytes_max"), std::string::npos) << error.what();
+            EXPECT_NE(std::string(error.what()).find("lower memory_bytes"), std::string::npos)
+                << error.what();
         }
     }
 }

@@ -260,7 +260,7 @@ TEST(RangeCacheConfig, ValuesThatMakeNoSenseAreErrorsThatNameThem) {
     };
     names("buffer_bytes", [](auto& c) { c.buffer_bytes = 63; });
     names("buffer_bytes_max", [](auto& c) { c.buffer_bytes_max = c.buffer_bytes - 1; });
-    names("buffer_bytes_max", [](auto& c) { c.buffer_bytes_max = std::uint64_t{1} << 62; });
+    names("buffer_bytes", [](auto& c) { c.buffer_bytes_max = std::uint64_t{1} << 62; });
     names("index_entries", [](auto& c) { c.index_entries = 0; });
     names("index_entries_max", [](auto& c) { c.index_entries_max = 1; });
     names("index_entries_max", [](auto& c) { c.index_entries_max = std::uint64_t{1} << 40; });

@@ -184,6 +184,64 @@ TEST(Adapt, InALogTheIndexFollowsTheNumberOfEntries) {
     EXPECT_EQ(runner.cache.occupancy().entries, 1000u);
 }
 
+TEST(Budget, ACacheBeginsWithHalfOfWhatIsLeftAndGrowsToAll) {
+    MemoryBudget memory;
+    memory.set_limit(64 * 1000 + 200 * index_slot_bytes);
+    RangeCacheConfig config = adaptive_config();
+    config.memory = &memory;
+    config.buffer_bytes = 64 * 800;
+    config.index_entries = config.index_entries_max = 200;
+    {
+        Runner runner(config);
+        const std::uint64_t first = memory.limit() / 2 / 64 * 64;
+        EXPECT_EQ(runner.cache.occupancy().buffer_bytes, first);
+        EXPECT_EQ(memory.taken(), first + 200 * index_slot_bytes);
+        for (int round = 0; round < 10; ++round)
+            sweep(runner, 180, 640);
+        EXPECT_LE(memory.taken(), memory.limit());
+        EXPECT_GT(runner.cache.occupancy().buffer_bytes, 64u * 900) << "something is kept for the index";
+        RangeCacheConfig later = config;
+        later.adaptive = false;
+        later.buffer_bytes = 64 * 500;
+        Runner fixed(later);
+        EXPECT_EQ(fixed.cache.occupancy().buffer_bytes, 64u * 500) << "fixed sizes are had in any case";
+        EXPECT_GT(memory.taken(), memory.limit());
+    }
+    EXPECT_EQ(memory.taken(), 0u);
+}
+
+TEST(Budget, TheIndexGrowsAsFarAsItGoes) {
+    MemoryBudget memory;
+    memory.set_limit(3000 * index_slot_bytes);
+    RangeCacheConfig config;
+    config.memory = &memory;
+    config.buffer_bytes = 64 << 10;
+    Runner runner(config);
+    sweep(runner, 5000, 8);
+    // 1024 slots and the buffer, then twice as many slots; for 4096 there is no more.
+    EXPECT_EQ(runner.cache.occupancy().index_entries, 2048u);
+    EXPECT_GT(runner.cache.occupancy().entries, 1800u);
+    EXPECT_GT(runner.counters().conflicting, 1000u);
+    EXPECT_LE(memory.taken(), memory.limit());
+}
+
+TEST(Budget, TwoCachesShareIt) {
+    MemoryBudget memory;
+    memory.set_limit(4 << 20);
+    RangeCacheConfig config;
+    config.memory = &memory;
+    Runner first(config);
+    Runner second(config);
+    EXPECT_EQ(first.cache.occupancy().buffer_bytes, 2u << 20);
+    EXPECT_LT(second.cache.occupancy().buffer_bytes, 1u << 20);
+    for (int round = 0; round < 20; ++round) {
+        sweep(first, 1500, 4096);
+        sweep(second, 1500, 4096);
+    }
+    EXPECT_LE(memory.taken(), memory.limit());
+    EXPECT_GT(memory.taken(), memory.limit() / 2);
+}
+
 TEST(Adapt, APhaseOfHitsShrinksTheBufferAtItsNextAcquire) {
     Runner runner(adaptive_config(), 2);
     runner.cache.resize(64 * 1000);

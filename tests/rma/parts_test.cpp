@@ -119,7 +119,7 @@ struct FetchTableTest : ::testing::Test, WindowListener {
         Settings settings;
         settings.buffer_bytes = 1 << 16;
         settings.index_entries = 256;
-        EXPECT_TRUE(cache.make(settings, 3, {}, *this));
+        EXPECT_TRUE(cache.make(settings, 3, memory, {}, *this));
     }
     void arrived(RequestId request) noexcept override { complete.push_back(request); }
 
@@ -136,6 +136,7 @@ struct FetchTableTest : ::testing::Test, WindowListener {
 
     Moment issued = 0;
     std::vector<RequestId> complete;
+    MemoryBudget memory;
     LazyRangeCache cache;
     FetchTable fetches{3, cache, *this};
 };
@@ -367,14 +368,15 @@ TEST(LazyRangeCacheTest, SaysWhyThereIsNone) {
         std::string said;
     };
     Settings huge;
-    huge.buffer_bytes = huge.buffer_bytes_max = 1ull << 60;
+    huge.buffer_bytes = 1ull << 60;
     Told told;
+    MemoryBudget memory;
     LazyRangeCache cache;
-    EXPECT_FALSE(cache.make(huge, 2, {}, told));
+    EXPECT_FALSE(cache.make(huge, 2, memory, {}, told));
     EXPECT_TRUE(cache.is_broken());
-    EXPECT_NE(told.said.find("lower buffer_bytes"), std::string::npos) << told.said;
+    EXPECT_NE(told.said.find("lower memory_bytes"), std::string::npos) << told.said;
     cache.outdate();
-    EXPECT_TRUE(cache.make(Settings{}, 2, {}, told));
+    EXPECT_TRUE(cache.make(Settings{}, 2, memory, {}, told));
 }
 
 }  // namespace

@@ -41,7 +41,7 @@ double speed_up(const Program& program, std::uint64_t read_ahead_bytes) {
     Settings settings;
     settings.mode = Mode::acquire;
     settings.adaptive = false;
-    settings.buffer_bytes = settings.buffer_bytes_max = program.buffer_bytes;
+    settings.buffer_bytes = program.buffer_bytes;
     settings.read_ahead_bytes = read_ahead_bytes;
     Rig rig(settings, 2, program.memory_bytes);
     rig.window.describe_memory(std::vector<TargetMemory>(2, {.extent_bytes = program.memory_bytes}));

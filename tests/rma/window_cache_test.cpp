@@ -394,8 +394,8 @@ TEST_F(WindowCacheTest, ChangedSettingsForgetAndApply) {
 
 TEST_F(WindowCacheTest, WithoutMemoryItGoesOnWithoutACache) {
     Settings s = Rig::settings(Mode::always_cache);
-    s.buffer_bytes = s.buffer_bytes_max = 1ull << 46;
-    s.index_entries = s.index_entries_max = 0xffffffffu;
+    s.buffer_bytes = 1ull << 46;
+    s.index_entries = 0xffffffffu;
     Rig big(s, 2, 256);
     Buffer buffer(64);
     for (int i = 0; i < 3; ++i) {

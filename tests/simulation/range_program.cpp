@@ -58,9 +58,8 @@ Settings make_settings(Dice& dice, bool read_only) {
     while (s.policy == "application");
     s.storage = scores_free_space(s.policy) || dice.one_in(3) ? "best_fit" : "log";
     s.buffer_bytes = dice.one_of<std::uint64_t>({1024, 4096, 8192, 1 << 20});
-    s.buffer_bytes_max = std::max<std::uint64_t>(s.buffer_bytes, 16384);
+    s.memory_bytes = dice.one_of<std::uint64_t>({16384, 65536, 1 << 21});
     s.index_entries = dice.one_of<std::uint64_t>({8, 16, 32, 64, 1024});
-    s.index_entries_max = std::max<std::uint64_t>(s.index_entries, 256);
     s.exact_match = dice.one_in(4);
     s.keep_on_resize = !dice.one_in(3);
     s.adaptive = dice.one_in(2);

@@ -47,6 +47,7 @@ class RangeRun {
           told_time_(dice_.one_of<std::uint64_t>({100, 100, 20'000})),
           rig_(settings_for(program.settings, fault), RangeProgram::ranks, RangeProgram::memory_bytes),
           updates_(RangeProgram::ranks) {
+        testing::process.memory.set_limit(program.settings.memory_bytes);
         rig_.network_ticks = dice_.one_of<std::uint64_t>({0, 1000, 50'000});
         rig_.keeps_puts = fault == Fault::kept_puts;
         rig_.window.describe_memory(

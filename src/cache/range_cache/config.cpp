@@ -13,6 +13,8 @@ namespace nearfetch {
 
 namespace {
 
+constexpr std::uint64_t most_index_entries = std::numeric_limits<std::uint32_t>::max() / 2;
+
 void require(bool good, const std::string& problem, const char* why, const char* what_to_do) {
     if (!good) throw Error(problem, why, what_to_do);
 }
@@ -43,7 +45,7 @@ const RangeCacheConfig& RangeCacheConfig::checked() const {
     require(index_entries > 0, "index_entries = 0", "not one entry fits", "use at least 1");
     require(index_entries_max >= index_entries, "index_entries_max = " + std::to_string(index_entries_max),
             "it is below index_entries", "raise it or lower index_entries");
-    require(index_entries_max <= std::numeric_limits<std::uint32_t>::max() / 2,
+    require(index_entries_max <= most_index_entries,
             "index_entries_max = " + std::to_string(index_entries_max), "entries are numbered in 32 bits",
             "use at most 2147483647");
     require(sample_entries > 0, "sample_entries = 0", "no victim could be found", "use at least 1");
@@ -63,12 +65,17 @@ const RangeCacheConfig& RangeCacheConfig::checked() const {
     return *this;
 }
 
-RangeCacheConfig range_cache_config(const Settings& settings, ScoreFunction score) {
+RangeCacheConfig range_cache_config(const Settings& settings, ScoreFunction score, MemoryBudget* memory) {
     RangeCacheConfig config;
+    config.memory = memory;
     config.buffer_bytes = settings.buffer_bytes;
-    config.buffer_bytes_max = std::max(settings.buffer_bytes, settings.buffer_bytes_max);
     config.index_entries = settings.index_entries;
-    config.index_entries_max = std::max(settings.index_entries, settings.index_entries_max);
+    std::uint64_t most_bytes = memory == nullptr ? settings.memory_bytes : memory->limit();
+    if (most_bytes == 0 || most_bytes == MemoryBudget::unlimited) most_bytes = config.buffer_bytes_max;
+    if (!settings.adaptive) most_bytes = 0;
+    config.buffer_bytes_max = std::max(config.buffer_bytes, most_bytes);
+    config.index_entries_max =
+        std::max(config.index_entries, std::min(most_bytes / index_slot_bytes, most_index_entries));
     config.sample_entries = static_cast<std::uint32_t>(settings.sample_entries);
     config.storage = settings.storage;
     config.policy = settings.policy;

@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 
+#include "base/memory_budget.hpp"
 #include "base/settings.hpp"
 #include "base/types.hpp"
 
@@ -31,11 +32,17 @@ struct AdaptConfig {
     std::uint64_t interval_gets = 1000;  ///< gets between two adaptations
 };
 
+/// What a slot of the index takes of a budget: 24 bytes, and half of an entry's description, its key in the
+/// order and its ghosts.
+inline constexpr std::uint64_t index_slot_bytes = 128;
+
 struct RangeCacheConfig {
-    std::uint64_t buffer_bytes = 32ull << 20;  ///< |S_w|
+    std::uint64_t buffer_bytes = 32ull
+                                 << 20;  ///< |S_w|; adaptive: at first, and at most half of what is left
     std::uint64_t buffer_bytes_max = 256ull << 20;
-    std::uint64_t index_entries = 16384;  ///< |I_w|
+    std::uint64_t index_entries = 16384;  ///< |I_w|; of an adaptive log it is as entries need it
     std::uint64_t index_entries_max = 4ull << 20;
+    MemoryBudget* memory = nullptr;     ///< that the cache takes from while it adapts; outlives it
     std::uint32_t sample_entries = 16;  ///< M
     std::string storage =
         "log";  ///< or "best_fit", as 001: there an admission evicts one victim, which may not suffice
@@ -53,7 +60,9 @@ struct RangeCacheConfig {
     const RangeCacheConfig& checked() const;
 };
 
-/// The configuration of the settings; `score` is for the policy "application".
-RangeCacheConfig range_cache_config(const Settings& settings, ScoreFunction score = nullptr);
+/// The configuration of the settings; `score` is for the policy "application". \param memory nullptr: of this
+/// cache alone, if settings.memory_bytes says how much
+RangeCacheConfig range_cache_config(const Settings& settings, ScoreFunction score = nullptr,
+                                    MemoryBudget* memory = nullptr);
 
 }  // namespace nearfetch

@@ -15,7 +15,7 @@ constexpr std::uint64_t step_entries = 512;
 std::uint64_t pool_bytes(std::uint64_t entries) {
     if (entries > std::numeric_limits<std::uint32_t>::max() - 1)
         throw Error("too many index entries", std::to_string(entries) + " do not fit into 32 bits",
-                    "lower index_entries_max");
+                    "lower memory_bytes or index_entries");
     return entries * sizeof(Entry);
 }
 

@@ -13,18 +13,29 @@
 
 namespace nearfetch {
 
+namespace {
+
+std::uint64_t first_buffer_bytes(const RangeCacheConfig& config, std::uint64_t left_bytes) noexcept {
+    const std::uint64_t most = std::max(left_bytes / 2, StorageBuffer::line_bytes);
+    return config.adaptive ? std::min(config.buffer_bytes, most) : config.buffer_bytes;
+}
+
+}  // namespace
+
 // Invalidated entries in flight have a number but no index slot, hence twice the numbers.
 RangeCache::RangeCache(const RangeCacheConfig& config, std::uint32_t ranks)
     : mru_(&nothing_),
       exact_match_(config.checked().exact_match),
       sync_(ranks),
+      memory_(config.memory),
       pool_(2 * config.index_entries_max),
       policy_(make_eviction_policy(config.policy, *this)),
       index_follows_(config.storage != "best_fit"),
       index_limit_(static_cast<std::uint32_t>(index_follows_ && config.adaptive ? config.index_entries_max
                                                                                 : config.index_entries)),
       index_(index_follows_ ? std::min(index_limit_, fewest_slots) : index_limit_, config.seed),
-      storage_(make_entry_storage(config.storage, config.buffer_bytes, config.buffer_bytes_max, pool_)),
+      storage_(make_entry_storage(config.storage, first_buffer_bytes(config, memory_.left()),
+                                  config.buffer_bytes_max, pool_)),
       granted_bytes_(storage_->size_bytes()),
       read_ahead_(*this, config.read_ahead_bytes),
       slot_sampler_(config.sample_entries, config.seed),
@@ -32,6 +43,7 @@ RangeCache::RangeCache(const RangeCacheConfig& config, std::uint32_t ranks)
       config_(config) {
     recent_.fill(&nothing_);
     touch_rule_ = policy_->touch_rule();
+    memory_.charge(storage_->size_bytes() + index_.slot_count() * index_slot_bytes);
 }
 
 RangeCache::~RangeCache() = default;

@@ -261,6 +261,7 @@ class RangeCache final : private EvictionView {
     void follow_entries();
     bool resize_index(std::uint32_t slots);
     bool resize_buffer(std::uint64_t bytes);
+    std::uint64_t affordable(std::uint64_t more_bytes) const noexcept;
     void regrow_buffer(std::uint64_t newcomer_bytes);
 
     // EvictionView.
@@ -284,6 +285,7 @@ class RangeCache final : private EvictionView {
     TouchRule touch_rule_;
     std::uint64_t requested_bytes_ = 0;
     SyncClock sync_;
+    MemoryShare memory_;  ///< of the buffer and the index's slots
     EntryPool pool_;
     std::unique_ptr<EvictionPolicy> policy_;
     static constexpr std::uint32_t fewest_slots = 1024;

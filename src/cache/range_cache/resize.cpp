@@ -16,6 +16,9 @@ namespace nearfetch {
 
 namespace {
 
+// Of what would be right: less is not worth a change.
+constexpr std::uint64_t least_growth_divisor = 8;
+
 std::uint64_t scaled(std::uint64_t value, double factor) noexcept {
     return static_cast<std::uint64_t>(static_cast<double>(value) * factor);
 }
@@ -95,24 +98,44 @@ void RangeCache::follow_entries() {
 
 // The paper's index of another size is another one, without entries.
 bool RangeCache::resize_index(std::uint32_t slots) {
-    if (slots == index_.slot_count()) return true;
+    const std::uint64_t before = index_.slot_count() * index_slot_bytes, after = slots * index_slot_bytes;
+    if (before == after) return true;
+    if (after > before && !memory_.take(after - before)) return false;
     if (!index_follows_) invalidate();
-    if (!(index_follows_ ? index_.begin_resize(slots) : index_.restart(slots))) return false;
-    ++counters_.index_resizes;
-    return true;
+    const bool resized = index_follows_ ? index_.begin_resize(slots) : index_.restart(slots);
+    if (resized) ++counters_.index_resizes;
+    if (after > before && !resized) memory_.give_back(after - before);
+    if (after < before && resized) memory_.give_back(before - after);
+    return resized;
+}
+
+// By how much the buffer may grow, so that the index can grow by as much.
+std::uint64_t RangeCache::affordable(std::uint64_t more_bytes) const noexcept {
+    const std::uint64_t index_bytes = index_.slot_count() * index_slot_bytes;
+    const double for_index = static_cast<double>(index_bytes) / static_cast<double>(storage_->size_bytes());
+    const std::uint64_t left = memory_.left();
+    return std::min(more_bytes, left == MemoryBudget::unlimited ? left : scaled(left, 1 / (1 + for_index)));
 }
 
 bool RangeCache::resize_buffer(std::uint64_t bytes) {
     const std::uint64_t before = storage_->size_bytes();
     if (bytes == before) return true;
+    if (bytes > before) {
+        const std::uint64_t most = affordable(bytes - before);
+        if (most < (bytes - before) / least_growth_divisor) return false;
+        bytes = before + most;
+    }
+    if (bytes > before && !memory_.take(bytes - before)) return false;
+    const std::uint64_t taken = std::max(before, bytes);
     try {
         if (!config_.keep_on_resize) invalidate();
-        if (!storage_->resize(bytes, [this](Entry& entry) { evict(entry); })) return false;
+        (void)storage_->resize(bytes, [this](Entry& entry) { evict(entry); });
     } catch (const std::bad_alloc&) {
-        return false;
     }
-    if (storage_->size_bytes() != before) ++counters_.buffer_resizes;
-    return true;
+    const std::uint64_t after = storage_->size_bytes();
+    memory_.give_back(taken - after);
+    if (after != before) ++counters_.buffer_resizes;
+    return after != before;
 }
 
 }  // namespace nearfetch

@@ -85,16 +85,16 @@ void Report::add(Window& window) noexcept {
     }
 }
 
-void Report::write() noexcept {
+void Report::write(const MemoryLimit& memory) noexcept {
     if (!wanted()) return;
     int rank = 0;
     PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
     try {
         if (!stats_dir_.empty())
             write_stats_file({stats_dir_, job_, interposer.world.name(), rank, interposer.world.spawned()},
-                             json(rank));
+                             json(rank, memory));
         // The other ranks have their files.
-        if (summary_ && rank == 0) std::fputs(summary().c_str(), stderr);
+        if (summary_ && rank == 0) std::fputs(summary(memory).c_str(), stderr);
     } catch (const std::exception& error) {
         std::fprintf(
             stderr,
@@ -104,10 +104,13 @@ void Report::write() noexcept {
     }
 }
 
-std::string Report::json(int rank) const {
+std::string Report::json(int rank, const MemoryLimit& memory) const {
     using Json = nlohmann::ordered_json;
     Json document{{"job", job_},  {"world", interposer.world.name()}, {"spawned", interposer.world.spawned()},
                   {"rank", rank}, {"mpi", NEARFETCH_MPI_FAMILY},      {"windows", Json::array()}};
+    document["memory"] = {{"limit_bytes", memory.bytes()},
+                          {"most_taken_bytes", memory.most_taken_bytes()},
+                          {"origin", memory.origin()}};
     for (const Record& record : records_) {
         Json window{{"name", record.name},
                     {"mode", record.mode},
@@ -128,7 +131,7 @@ std::string Report::json(int rank) const {
 }
 
 /// One screen: the windows that were used.
-std::string Report::summary() const {
+std::string Report::summary(const MemoryLimit& memory) const {
     std::string text = "nearfetch: summary of rank 0" +
                        (interposer.world.spawned() ? " of world " + interposer.world.name() : "") +
                        "\n  window                mode               gets";
@@ -160,6 +163,9 @@ std::string Report::summary() const {
         for (const Decision& decision : record.decisions)
             text += line_of(decision);
     }
+    text += formatted("  memory of the caches: at most %s of %s (%s)\n",
+                      readable_bytes(memory.most_taken_bytes()).c_str(),
+                      readable_bytes(memory.bytes()).c_str(), memory.origin().c_str());
     if (left_out != 0)
         text += formatted("  %d more windows without gets and puts, or beyond this screen\n", left_out);
     return text;

@@ -12,6 +12,7 @@
 
 #include "base/settings.hpp"
 #include "cache/counters/range_cache_counters.hpp"
+#include "mpi/memory_limit.hpp"
 #include "mpi/window.hpp"
 
 namespace nearfetch {
@@ -25,7 +26,7 @@ class Report {
     void add(Window& window) noexcept;
 
     /// Writes the file and the summary, as configured.
-    void write() noexcept;
+    void write(const MemoryLimit& memory) noexcept;
 
   private:
     struct Record {
@@ -38,8 +39,8 @@ class Report {
     };
     static constexpr std::size_t record_limit = 256;
 
-    std::string json(int rank) const;
-    std::string summary() const;
+    std::string json(int rank, const MemoryLimit& memory) const;
+    std::string summary(const MemoryLimit& memory) const;
 
     bool summary_ = false;
     std::string stats_dir_;
