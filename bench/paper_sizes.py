@@ -3,10 +3,9 @@
 
 Barnes-Hut has 20,000 bodies on 16 ranks: all ranks, and the forces on all bodies. LCC has an R-MAT graph of
 2^20 vertices and edge factor 16 on 32 ranks: ranks 0, 8, 16, 24 and 31. The generator permutes its vertices.
-What a rank gets of others is a trace. It goes through a window with its cache, one rank after the other,
-and no process has to wait for another one. "No read-ahead" is what fixed and adaptive are here, so that they
-are beside the paper's own algorithm (as-001), which has none. With read-ahead, Barnes-Hut promises that its
-phase is read-only. Nothing is bypassed, as in 001.
+What a rank gets of others is a trace. The traces go through windows with their caches, one after the other.
+Fixed and adaptive do not read ahead, like the paper's own algorithm (as-001). Both are there with read-ahead,
+too; then Barnes-Hut promises that its phase is read-only. Nothing is bypassed, as in 001.
 
 The network's time is that of a model (aries), and exact, as all counts are. The software's time is that of
 the processor on this machine, measured once. A row's time is the mean of its ranks, network and software
@@ -53,7 +52,11 @@ CASES = (
         "barnes_hut:bodies=20000,ranks=16",
         range(16),
         "user-defined",
-        [apps.Grid(["256KiB", "4MiB"], [20000]), apps.Grid(["1MiB"], [1000, 4000, 20000])],
+        [
+            apps.Grid(["256KiB"], [20000]),
+            apps.Grid(["1MiB"], [1000, 4000, 20000]),
+            apps.Grid(["4MiB"], [20000]),
+        ],
         "1MiB",
         ("adaptive", "1MiB", 20000, 3),
     ),
