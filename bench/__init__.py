@@ -26,6 +26,7 @@ NAMES = (
     "fig13_barnes_hut_accesses",
     "fig15_lcc",
     "fig16_lcc_accesses",
+    "paper_sizes",
     "shared_buffer",
     "fig01_synthetic",
     "fig02_prefetch",

@@ -112,7 +112,7 @@ def compare(
         row.update(Interval.of_ratios(plain, times).columns("speed_up"))
         last = runs[-1].outcome
         if last.counters:
-            row.update(_access_columns(last))
+            row.update(access_columns(last))
         rows.append(row)
     return rows, results
 
@@ -126,7 +126,7 @@ def accesses(study: Study, grid: Grid, options: Options) -> Report:
     }
     for (strategy, buffer, entries), runs in alternate(calls, 1, options, str(study.place)).items():
         row: Row = {"strategy": strategy, "buffer_bytes": buffer, "index_entries": entries}
-        report.rows.append({**row, **_access_columns(runs[0].outcome)})
+        report.rows.append({**row, **access_columns(runs[0].outcome)})
     report.pictures = [Stacks(report.rows, "index_entries", ["strategy"])]
     return report
 
@@ -152,7 +152,20 @@ def access_claims(rows: Sequence[Row]) -> list[Claim]:
     ]
 
 
-def _access_columns(outcome: Outcome) -> Row:
+def reuse_claims(rows: Sequence[Row]) -> list[Claim]:
+    """What 001 says of LCC in its smaller buffer (section IV-C, Fig. 16)."""
+    adaptive = [row for row in rows if row["strategy"] == "adaptive"]
+    largest = [row for row in rows if row["strategy"] == "fixed"][-1]
+    return [
+        Claim.at_least("adaptive: hits", 60, 100 * min(row["hits"] for row in adaptive), "% of the gets"),
+        Claim.at_most(
+            "fixed, the largest index: conflicting misses", 1, 100 * largest["conflicting"], "% of the gets"
+        ),
+    ]
+
+
+def access_columns(outcome: Outcome) -> Row:
+    """Each access type as a share of all ranks' gets, and how often sizes were adapted."""
     columns: Row = {name: round(share, 5) for name, share in outcome.shares().items()}
     columns["resizes"] = outcome.total("index_resizes") + outcome.total("buffer_resizes")
     return columns

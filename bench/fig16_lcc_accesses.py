@@ -11,7 +11,7 @@ from __future__ import annotations
 from bench import apps
 from bench.fig15_lcc import study
 from bench.harness import Options
-from bench.report import Claim, Report
+from bench.report import Report
 
 TITLE = "LCC: access types over the index size (001, Fig. 16)"
 
@@ -20,13 +20,5 @@ def run(options: Options) -> Report:
     """One run each."""
     grid = apps.Grid(["512KiB"], options.choose([1000, 4000, 16000, 64000], [1000, 16000]))
     report = apps.accesses(study(options), grid, options)
-    adaptive = [row for row in report.rows if row["strategy"] == "adaptive"]
-    largest = [row for row in report.rows if row["strategy"] == "fixed"][-1]
-    report.claims = [
-        Claim.at_least("adaptive: hits", 60, 100 * min(row["hits"] for row in adaptive), "% of the gets"),
-        Claim.at_most(
-            "fixed, the largest index: conflicting misses", 1, 100 * largest["conflicting"], "% of the gets"
-        ),
-        *apps.access_claims(report.rows),
-    ]
+    report.claims = [*apps.reuse_claims(report.rows), *apps.access_claims(report.rows)]
     return report

@@ -54,6 +54,12 @@ def replay_trace(
     return _run(trace, {name.replace(", ", "+"): settings for name, settings in configs.items()}, words)
 
 
+def replay_windows(trace: str, mode: str, settings: Mapping[K, Mapping[str, object]]) -> dict[K, Row]:
+    """What the replay says of whole windows of `mode` with these settings, by their keys."""
+    numbered = {str(number): joined(each) for number, each in enumerate(settings.values())}
+    return dict(zip(settings, _run(trace, numbered, ["--network", "aries", "--window", mode])))
+
+
 def _run(trace: str, configs: Mapping[str, str], more: Sequence[str]) -> list[dict[str, Any]]:
     words = [str(own_program("replay")), "--trace", trace, *more]
     for name, settings in configs.items():

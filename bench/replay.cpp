@@ -3,12 +3,14 @@
 // A trace of gets through the range cache alone, without MPI (src/replay). What hits and how full the buffer
 // is are exact and the same on every machine. Each --config is a cache of its own; --buffers gives all of
 // them and all ideal stores the same buffers, in bytes, or as `0.25x` in parts of the trace's distinct bytes.
+// With --window MODE it goes through whole windows of that mode, with read-ahead, of which none is bypassed.
 //
 // One JSON object per line: config, counters, averages since the buffer was full for the first time, and
 // times of each of --repeats rounds, in which the configurations take turns. With --occupancy-every K also
 // the share of the buffer that is occupied after every K gets. Each --ideal POLICY or `belady` is a store of
-// ideal_store.hpp.
+// ideal_store.hpp. `plain_network_ns` is what the network takes without a cache.
 
+#include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -19,6 +21,7 @@
 #include "base/settings.hpp"
 #include "ideal_store.hpp"
 #include "replay/replay.hpp"
+#include "replay/window_replay.hpp"
 #include "traces.hpp"
 
 namespace nearfetch::bench {
@@ -26,8 +29,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Settings settings_of(const Config& config) {
-    Settings settings;
+Settings settings_of(const Config& config, Settings settings = {}) {
     for (const auto& [name, value] : config.settings)
         apply_setting(settings, name, value);
     return settings;
@@ -59,6 +61,20 @@ std::vector<std::optional<std::uint64_t>> buffers(const std::string& text, const
     return sizes;
 }
 
+std::uint64_t plain_network_ns(const Trace& trace, const NetworkModel& network) {
+    std::uint64_t sum = 0;
+    for (const TraceGet& get : trace.gets)
+        sum += network.get_ns(get.size);
+    return sum;
+}
+
+Json as_json(const RangeCacheCounters& sum) {
+    Json counters;
+    for (const CounterInfo& row : range_cache_counter_table)
+        counters[std::string(row.name)] = sum.*row.member;
+    return counters;
+}
+
 /// One configuration, and what was measured of it.
 class Run {
   public:
@@ -84,16 +100,13 @@ class Run {
             free_sum += free;
             if (occupancy_every != 0 && id % occupancy_every == 0) occupancy.push_back({id, 1 - free});
         }
-        const RangeCacheCounters sum = run.counters();
-        Json counters;
-        for (const CounterInfo& row : range_cache_counter_table)
-            counters[std::string(row.name)] = sum.*row.member;
         result_ = {{"config", name_},
                    {"buffer_bytes", config_.buffer_bytes},
                    {"gets_since_full", full_gets},
                    {"free_share", full_gets == 0 ? 0 : free_sum / static_cast<double>(full_gets)},
-                   {"counters", counters},
+                   {"counters", as_json(run.counters())},
                    {"network_ns", run.network_ns()},
+                   {"plain_network_ns", plain_network_ns(trace_, network_)},
                    {"occupancy", occupancy}};
     }
     void measure() {
@@ -120,6 +133,51 @@ class Run {
     Json result_;
 };
 
+/// The same of a window. Counts need no round of their own.
+class WindowRun {
+  public:
+    WindowRun(const Config& config, const std::string& mode, const Trace& trace, const NetworkModel& network)
+        : settings_(settings_of(config, never_bypassing(mode))), trace_(trace), network_(network) {
+        result_ = {{"config", config.name},
+                   {"buffer_bytes", settings_.buffer_bytes},
+                   {"plain_network_ns", plain_network_ns(trace, network)}};
+    }
+    void measure() {
+        WindowReplay run(settings_, network_, trace_);
+        run.run();
+        result_["counters"] = as_json(run.counters());
+        result_["network_ns"] = run.network_ns();
+        result_["software_ns"].push_back(run.software_ns());
+    }
+    void print() const { std::printf("%s\n", result_.dump().c_str()); }
+
+  private:
+    static Settings never_bypassing(const std::string& mode) {
+        Settings settings;
+        settings.bypass = Bypass::off;
+        apply_setting(settings, "mode", mode);
+        return settings;
+    }
+
+    Settings settings_;
+    const Trace& trace_;
+    const NetworkModel& network_;
+    Json result_;
+};
+
+void run_windows(const Arguments& arguments, const std::string& mode, const Trace& trace,
+                 const NetworkModel& network) {
+    std::vector<WindowRun> runs;
+    for (const Config& config : arguments.configs())
+        runs.emplace_back(config, mode, trace, network);
+    const std::uint64_t repeats = std::max<std::uint64_t>(arguments.number("--repeats", 1), 1);
+    for (std::uint64_t round = 0; round < repeats; ++round)
+        for (WindowRun& each : runs)
+            each.measure();
+    for (const WindowRun& each : runs)
+        each.print();
+}
+
 Json ideal(const Config& config, std::optional<std::uint64_t> buffer_bytes, const Trace& trace,
            const NetworkModel& network) {
     const std::uint64_t bytes = buffer_bytes.value_or(settings_of(config).buffer_bytes);
@@ -136,6 +194,13 @@ void run(const Arguments& arguments) {
     const Trace trace = make_trace(to_config(arguments.text("--trace", "")));
     const std::string name = arguments.text("--network", "");
     const NetworkModel network = name.empty() ? NetworkModel{} : network_model(name);
+    if (const std::string mode = arguments.text("--window", ""); !mode.empty()) {
+        for (const char* other : {"--buffers", "--ideal", "--occupancy-every"})
+            if (!arguments.text(other, "").empty())
+                give_up(std::string(other) +
+                        " with --window (it is of the cache alone): leave one of them out");
+        return run_windows(arguments, mode, trace, network);
+    }
     for (const auto buffer_bytes : buffers(arguments.text("--buffers", ""), trace)) {
         std::vector<Run> runs;
         for (const Config& config : arguments.configs())
@@ -157,9 +222,9 @@ void run(const Arguments& arguments) {
 
 int main(int argc, char** argv) {
     using namespace nearfetch::bench;
-    const Arguments arguments(
-        argc, argv,
-        {"--trace", "--config", "--ideal", "--network", "--occupancy-every", "--buffers", "--repeats"});
+    const Arguments arguments(argc, argv,
+                              {"--trace", "--config", "--ideal", "--network", "--occupancy-every",
+                               "--buffers", "--repeats", "--window"});
     try {
         run(arguments);
     } catch (const nearfetch::Error& error) {

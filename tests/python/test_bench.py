@@ -41,7 +41,7 @@ def test_list_names_every_benchmark(capsys):
     listed = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
     assert listed == [*NAMES, "all"]
     figures = {path.stem for kind in ("fig*.py", "lapps*.py") for path in (ROOT / "bench").glob(kind)}
-    others = {"modes", "overhead", "nwchem", "page_cache_cost", "replay", "shared_buffer"}
+    others = {"modes", "overhead", "nwchem", "page_cache_cost", "paper_sizes", "replay", "shared_buffer"}
     assert figures | others == set(NAMES)
     for name in NAMES:
         assert callable(module(name).run) and module(name).TITLE
@@ -181,6 +181,24 @@ def test_traces_go_through_every_policy_and_storage(tmp_path):
     # Counts are exact; times are not asserted.
     counted = [claim for claim in done.claims if claim.text.startswith(("hits", "space"))]
     assert len(counted) == 3
+
+
+def test_windows_at_the_papers_sizes(tmp_path):
+    done = measure("paper_sizes", QUIET, tmp_path / "sizes.json", tmp_path)
+    assert all(claim.holds for claim in done.claims)
+    for case in ("Barnes-Hut", "LCC"):
+        plain, *rows = (row for row in done.rows if row["what"] == case)
+        assert plain["strategy"] == "plain" and plain["network_speed_up"] == 1
+        for row in rows:
+            assert sum(row[name] for name in harness.ACCESS_TYPES) == pytest.approx(1, abs=1e-4)
+            assert 0 < row["network_seconds"] < plain["network_seconds"]
+            assert (row["bytes_read_ahead"] > 0) == row["strategy"].endswith("read-ahead")
+
+
+def test_what_a_window_has_no_use_for():
+    with pytest.raises(harness.BenchError, match="--buffers with --window"):
+        words = ["--trace", "paper:gets=10", "--window", "always-cache", "--buffers", "1MiB"]
+        harness.execute([str(harness.own_program("replay")), *words])
 
 
 @pytest.mark.parametrize("name", ["fig01_synthetic", "fig02_prefetch", "fig03_applications"])

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// A trace through a whole window, without MPI: what a program under the interposer gets, with read-ahead,
+// pending entries and flushes. Replay drives the cache alone.
+//
+// The program blocks: it flushes each get before the next one. All targets are on other nodes and serve at
+// once. The network is the model's, and the runs of one operation are fetched side by side. It moves no
+// bytes, so what the program receives means nothing.
+//
+// What the network takes is exact, and counted for what is really started, read-ahead included. The window's
+// clock stands still but while it waits for the network. So its decisions are the same in each run and on
+// every machine. To its cost model its own work is free: with bypass=on no target would ever be bypassed.
+//
+// The software's own time is the processor's, so that other processes do not count. It lacks what readings of
+// its tick counter take: a few for each miss, none for a hit.
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/settings.hpp"
+#include "base/ticks.hpp"
+#include "cache/counters/range_cache_counters.hpp"
+#include "replay/trace.hpp"
+#include "rma/window_cache.hpp"
+#include "transport/model/network_model.hpp"
+
+namespace nearfetch {
+
+/// Transfers that only take their time.
+class ModelledTransfers final : public WindowTransfers {
+  public:
+    explicit ModelledTransfers(const NetworkModel& network) : network_(network) {}
+
+    int start_get(Rank target, std::span<const ByteRun> runs) override;
+    int start_put(Rank, std::span<const ByteRun>) override { return 0; }
+    int flush_local(Rank) override { return 0; }
+    void progress() override {}
+
+    /// Completes what was started. \return ns that a program waits for it
+    std::uint64_t complete() noexcept;
+
+  private:
+    const NetworkModel& network_;
+    std::uint64_t slowest_ns_ = 0;  ///< of what was started
+};
+
+class WindowReplay {
+  public:
+    /// \param settings of the window; the mode, too
+    /// \param trace outlives this; a target exposes the memory up to the last byte that it reads
+    /// \throws Error as RangeCache does
+    WindowReplay(const Settings& settings, const NetworkModel& network, const Trace& trace);
+
+    /// All of the trace, once.
+    /// \throws Error if there is no memory for the cache
+    void run();
+
+    RangeCacheCounters counters() const { return window_.counters(); }
+    /// What the program waits for the network, in all.
+    std::uint64_t network_ns() const noexcept { return network_ns_; }
+    /// Processor time of all gets and flushes.
+    std::uint64_t software_ns() const noexcept { return software_ns_; }
+
+  private:
+    /// Keeps the reason for which there is no cache.
+    struct Listener final : WindowListener {
+        void no_cache(const char* why) noexcept override { problem = why; }
+        std::string problem;
+    };
+
+    void get(const RangeGet& get);
+    void flush(Rank target);
+    std::uint64_t wait() noexcept;
+
+    const Trace& trace_;
+    NetworkModel network_;
+    ModelledTransfers transfers_{network_};
+    Listener listener_;
+    ProcessState process_;
+    WindowCache window_;
+    SimulatedTicks clock_{0, 0};
+    std::uint64_t network_ns_ = 0;
+    std::uint64_t software_ns_ = 0;
+    std::vector<std::byte> origin_;  ///< where the program gets to
+};
+
+}  // namespace nearfetch
