@@ -21,11 +21,11 @@ RangeCache::RangeCache(const RangeCacheConfig& config, std::uint32_t ranks)
       pool_(2 * config.index_entries_max),
       policy_(make_eviction_policy(config.policy, *this)),
       index_(new_index(config, config.index_entries)),
-      storage_(make_entry_storage(config.storage, config.buffer_bytes, config.buffer_bytes_max, pool_)),
+      storage_(config.storage == "best_fit" ? make_best_fit(config, *this)
+                                            : make_entry_log(config, pool_, *this)),
       granted_bytes_(storage_->size_bytes()),
       read_ahead_(*this, config.read_ahead_bytes),
       slot_sampler_(config.sample_entries, config.seed),
-      random_(config.seed),
       config_(config) {
     recent_.fill(&nothing_);
     touch_rule_ = policy_->touch_rule();

@@ -31,8 +31,7 @@ bool RangeCache::is_index_sparse() const {
     const auto few = [this](std::uint64_t occupied, std::uint64_t slots) {
         return static_cast<double>(occupied) < config_.adapt.sparsity_threshold * static_cast<double>(slots);
     };
-    if (storage_->log() == nullptr)
-        return interval_.visited > 0 && few(interval_.nonempty, interval_.visited);
+    if (storage_->samples_slots()) return interval_.visited > 0 && few(interval_.nonempty, interval_.visited);
     return index_.slot_count() > config_.index_entries && few(index_.used(), index_.slot_count());
 }
 
@@ -56,8 +55,7 @@ void RangeCache::adapt() {
     else if (sparse)
         entries = std::max<std::uint64_t>(scaled(entries, limits.index_decrease_factor), 1);
     std::uint64_t bytes = storage_->size_bytes();
-    const bool has_grown = storage_->log() == nullptr || storage_->log()->has_grown();
-    if (short_of_space > limits.capacity_threshold && has_grown)
+    if (short_of_space > limits.capacity_threshold && storage_->has_grown())
         bytes = std::min(scaled(bytes, limits.memory_increase_factor), config_.buffer_bytes_max);
     else if (hits > limits.stable_threshold && free > limits.free_threshold)
         bytes = std::max(scaled(bytes, limits.memory_decrease_factor), StorageBuffer::line_bytes);
