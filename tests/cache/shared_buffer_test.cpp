@@ -51,8 +51,8 @@ class Zipf {
 };
 
 /// 10000 gets for each share of small ones.
-std::vector<MixedGet> mixed_trace(const std::vector<double>& small_shares) {
-    std::mt19937_64 random(7);
+std::vector<MixedGet> mixed_trace(const std::vector<double>& small_shares, std::uint64_t seed = 7) {
+    std::mt19937_64 random(seed);
     const Zipf region(regions, 0.8), range(ranges, 0.8);
     std::vector<MixedGet> trace;
     for (const double share : small_shares) {
@@ -112,10 +112,17 @@ TEST(SharedBuffer, MovesToWhatSavesMore) {
     EXPECT_LT(cost_of_one(by_turns, true), 0.8 * cost_of_best_split(by_turns));
 }
 
+// A trace alone says little: with few entries the ratio varies. Where nearly all ranges fit, a split serves
+// them best.
 TEST(SharedBuffer, IsNearTheBestSplitWhereNothingChanges) {
     for (const double share : {0.95, 0.8, 0.5, 0.2}) {
-        const auto trace = mixed_trace({share});
-        EXPECT_LT(cost_of_one(trace, true), 1.15 * cost_of_best_split(trace)) << share;
+        double one = 0, best_split = 0;
+        for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+            const auto trace = mixed_trace({share}, seed);
+            one += cost_of_one(trace, true);
+            best_split += cost_of_best_split(trace);
+        }
+        EXPECT_LT(one, (share < 0.5 ? 1.13 : 1.07) * best_split) << share;
     }
 }
 

@@ -82,6 +82,8 @@ class LogStorage {
     /// \return false, with nothing changed, if it shrinks and anything is pinned, or memory is exhausted
     bool resize(std::uint64_t bytes, const std::function<void(std::uint32_t owner)>& evict);
 
+    /// Number of payloads.
+    std::uint64_t payloads() const noexcept { return live_; }
     std::uint64_t size_bytes() const noexcept { return wanted_; }
     /// Bytes without a payload.
     std::uint64_t free_bytes() const noexcept { return wanted_ - live_bytes_; }

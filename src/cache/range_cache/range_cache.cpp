@@ -34,12 +34,12 @@ RangeCache::RangeCache(const RangeCacheConfig& config, std::uint32_t ranks)
       index_limit_(static_cast<std::uint32_t>(index_follows_ && config.adaptive ? config.index_entries_max
                                                                                 : config.index_entries)),
       index_(index_follows_ ? std::min(index_limit_, fewest_slots) : index_limit_, config.seed),
-      storage_(make_entry_storage(config.storage, first_buffer_bytes(config, memory_.left()),
-                                  config.buffer_bytes_max, pool_)),
+      storage_(index_follows_
+                   ? make_entry_log(first_buffer_bytes(config, memory_.left()), config, pool_, *this)
+                   : make_best_fit(first_buffer_bytes(config, memory_.left()), config, *this)),
       granted_bytes_(storage_->size_bytes()),
       read_ahead_(*this, config.read_ahead_bytes),
       slot_sampler_(config.sample_entries, config.seed),
-      random_(config.seed),
       config_(config) {
     recent_.fill(&nothing_);
     touch_rule_ = policy_->touch_rule();

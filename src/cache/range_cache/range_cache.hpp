@@ -14,7 +14,7 @@
 // - Entries do not overlap and are also in an ordered index (range_index.hpp). So sub-ranges hit, ranges
 // across neighbours hit, and a partial hit fetches only the gaps.
 // - Entries lie in a log (log_storage.hpp), so that room of any size comes from entries anywhere. The work
-// for an admission is bounded (admission.cpp).
+// for an admission is bounded (entry_log.cpp).
 // - A resize keeps entries: the index is rehashed, the buffer grows and shrinks in place.
 // - Freshness is a comparison of stamps (sync_clock.hpp). Stale entries are evicted first.
 // - Read-ahead fetches the region around a miss (read_ahead.cpp).
@@ -34,7 +34,6 @@
 #include "base/types.hpp"
 #include "cache/counters/range_cache_counters.hpp"
 #include "cache/eviction/eviction_policy.hpp"
-#include "cache/eviction/score_sample.hpp"
 #include "cache/eviction/slot_sampler.hpp"
 #include "cache/range_cache/config.hpp"
 #include "cache/range_cache/cuckoo_index.hpp"
@@ -72,7 +71,7 @@ struct Occupancy {
     std::uint64_t free_bytes = 0;     ///< of the buffer
 };
 
-class RangeCache final : private EvictionView {
+class RangeCache final : private EvictionView, private EntryOwner {
   public:
     /// \param ranks of the window's group
     /// \throws Error for an invalid value or unknown policy, or when memory is exhausted
@@ -232,20 +231,7 @@ class RangeCache final : private EvictionView {
     void describe(Entry& entry, const Newcomer& newcomer) const;
     AccessType try_admission(Entry& entry);
     Entry* choose_slot(const Entry& entry, std::uint32_t& slot);
-    double score_now(const Entry& entry) const;
-    double eviction_limit(const Entry& newcomer) const;
-    bool is_hopeless(const Entry& entry) const;
-    static bool is_scattered(const LogStorage& log) noexcept;
-    bool is_worth_room(const Entry& entry, double limit) const;
-    bool make_room(Entry& entry, double limit);
-    template <class Done>
-    bool widen_gap(LogStorage& log, double limit, std::uint64_t wanted_bytes, Done&& done);
-    void make_gap(std::uint64_t bytes);
-    Entry* sample_slots() noexcept;
-    void sample() noexcept;
     void insert_pending(Entry& entry, std::uint32_t slot) noexcept;
-    void evict(Entry& entry) noexcept;
-    void reap_stale(std::uint32_t most, std::uint64_t newcomer_bytes) noexcept;
     bool may_be_stale() const noexcept { return unreaped_ != all_reaped; }
     /// Calls visit(entry) for each entry that is cached or in flight; it may remove that entry.
     template <class Visitor>
@@ -263,6 +249,14 @@ class RangeCache final : private EvictionView {
     bool resize_buffer(std::uint64_t bytes);
     std::uint64_t affordable(std::uint64_t more_bytes) const noexcept;
     void regrow_buffer(std::uint64_t newcomer_bytes);
+
+    // EntryOwner.
+    double score_now(const Entry& entry) const override {
+        return fresh(entry) ? policy_->score(entry) : lowest_of_all;
+    }
+    void evict(Entry& entry) noexcept override;
+    void reap_stale(std::uint32_t most, std::uint64_t wanted_bytes) noexcept override;
+    Entry* sample_slots() noexcept override;
 
     // EvictionView.
     std::uint64_t item_count() const override;
@@ -304,10 +298,6 @@ class RangeCache final : private EvictionView {
     std::vector<std::byte> joining_;
     ReadAhead read_ahead_;
     SlotSampler slot_sampler_;
-    ScoreSample scores_;
-    std::uint64_t unsampled_ = 0;             ///< admissions since an entry was drawn
-    std::uint32_t drawn_ = LogStorage::none;  ///< the next entry of the sample
-    Xorshift random_;
 
     /// Since the last adaptation.
     struct Interval {

@@ -67,7 +67,7 @@ Admission RangeCache::ReadAhead::admit(Rank target, ByteRange range) {
     return admission;
 }
 
-void RangeCache::ReadAhead::make_room_ahead() { cache_.make_gap(2 * region_bytes()); }
+void RangeCache::ReadAhead::make_room_ahead() { cache_.storage_->make_room_ahead(2 * region_bytes()); }
 
 void RangeCache::ReadAhead::record_removal(const Entry& entry, bool evicted) noexcept {
     sizer_.record_removal(entry.frequency - 1, evicted);

@@ -57,8 +57,7 @@ void RangeCache::adapt() {
     interval_.gets_at_start = gets_;
 
     std::uint64_t bytes = storage_->size_bytes();
-    const bool has_grown = storage_->log() == nullptr || storage_->log()->has_grown();
-    if (short_of_space > limits.capacity_threshold && has_grown)
+    if (short_of_space > limits.capacity_threshold && storage_->has_grown())
         bytes = std::min(scaled(bytes, limits.memory_increase_factor), config_.buffer_bytes_max);
     else if (hits > limits.stable_threshold && free > limits.free_threshold)
         bytes = std::max(scaled(bytes, limits.memory_decrease_factor), StorageBuffer::line_bytes);
