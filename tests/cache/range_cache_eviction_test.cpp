@@ -226,6 +226,28 @@ TEST(RangeCache, AFullIndexMakesConflictingAccesses) {
     }
 }
 
+// A short item that is used once is worth more per byte than a long one that is used often, and less per
+// slot.
+TEST(RangeCache, WhereSlotsAreShortBytesDoNotCount) {
+    RangeCacheConfig config = small_config(4096, 16);
+    config.policy = "density";
+    RangeCache cache(config, 1);
+    constexpr std::uint64_t long_bytes = 4096, rounds = 50;
+    std::uint64_t used_once = 1 << 20, found = 0;
+    for (std::uint64_t round = 0; round < rounds; ++round) {
+        for (std::uint64_t i = 0; i < 12; ++i) {
+            if (hits(cache, 0, i * long_bytes, long_bytes))
+                ++found;
+            else
+                store(cache, 0, i * long_bytes, long_bytes);
+        }
+        for (int i = 0; i < 12; ++i, used_once += 8)
+            store(cache, 0, used_once, 8);
+    }
+    cache.check_invariants();
+    EXPECT_GE(found, 12 * (rounds - 1) * 9 / 10);
+}
+
 TEST(RangeCache, AnIndexFullOfEntriesInFlightFails) {
     RangeCache cache(small_config(64, 4), 1);
     std::vector<Entry*> pending;

@@ -175,7 +175,8 @@ TEST(Adapt, InALogTheIndexFollowsTheNumberOfEntries) {
     EXPECT_LE(runner.cache.occupancy().index_entries, 1024u);
     sweep(runner, 20000);
     EXPECT_EQ(runner.cache.occupancy().entries, 20000u) << "no conflict";
-    EXPECT_EQ(runner.cache.occupancy().index_entries, 65536u);
+    EXPECT_GE(runner.cache.occupancy().index_entries, 2 * 20000u);
+    EXPECT_LE(runner.cache.occupancy().index_entries, 4 * 20000u);
     for (int round = 0; round < 12; ++round) {
         runner.cache.invalidate();
         sweep(runner, 1000);

@@ -39,14 +39,22 @@ class DensityPolicy final : public EvictionPolicy {
     /// In octaves. Discounted if it was idle for longer than its weight predicts (a use every horizon /
     /// weight gets).
     double score(const EvictionItem& item) const override {
-        const double idle = item.last < now_ ? static_cast<double>(now_ - item.last) * item.weight : 0;
-        const double discounted = idle > promised_ ? item.weight * promised_ / idle : item.weight;
         const auto bytes = static_cast<double>(item.bytes + descriptor_bytes);
-        return scaled_octaves_ + octaves(discounted * static_cast<double>(item.benefit) / bytes);
+        return scaled_octaves_ + octaves(value(item) / bytes);
+    }
+    double slot_score(const EvictionItem& item) const override {
+        return scaled_octaves_ + octaves(value(item));
     }
     bool weighs_newcomers() const noexcept override { return true; }
 
   private:
+    /// What keeping it saves.
+    double value(const EvictionItem& item) const noexcept {
+        const double idle = item.last < now_ ? static_cast<double>(now_ - item.last) * item.weight : 0;
+        const double discounted = idle > promised_ ? item.weight * promised_ / idle : item.weight;
+        return discounted * static_cast<double>(item.benefit);
+    }
+
     static constexpr double horizon_items = 16;  ///< gets per cached item after which a use counts 1/e
     static constexpr double shortest_horizon = 1000;
     static constexpr double tolerated_idleness = 0.7;

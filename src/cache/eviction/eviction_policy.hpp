@@ -71,6 +71,8 @@ class EvictionPolicy {
 
     /// The item's score; the lowest is evicted first.
     virtual double score(const EvictionItem& item) const = 0;
+    /// The same where slots of the index are what is short, and not bytes.
+    virtual double slot_score(const EvictionItem& item) const { return score(item); }
     /// Whether a newcomer must be worth more than what would be evicted for it.
     virtual bool weighs_newcomers() const noexcept { return false; }
 

@@ -144,14 +144,14 @@ Entry* RangeCache::choose_slot(const Entry& entry, std::uint32_t& slot) {
     for (const std::uint32_t candidate : index_.path()) {
         Entry& occupant = pool_[index_.at(candidate)];
         if (occupant.is_pending()) continue;
-        const double score = score_now(occupant);
+        const double score = fresh(occupant) ? policy_->slot_score(occupant) : lowest_of_all;
         if (lowest != nullptr && score >= lowest_score) continue;
         lowest = &occupant;
         lowest_score = score;
         slot = candidate;
     }
     const bool worth =
-        lowest == nullptr || !policy_->weighs_newcomers() || policy_->score(entry) > lowest_score;
+        lowest == nullptr || !policy_->weighs_newcomers() || policy_->slot_score(entry) > lowest_score;
     return worth ? lowest : nullptr;
 }
 

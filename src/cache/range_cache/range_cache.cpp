@@ -15,6 +15,8 @@ namespace nearfetch {
 
 namespace {
 
+constexpr std::uint64_t most_first_slots = 1024;
+
 std::uint64_t first_buffer_bytes(const RangeCacheConfig& config, std::uint64_t left_bytes) noexcept {
     const std::uint64_t most = std::max(left_bytes / 2, StorageBuffer::line_bytes);
     return config.adaptive ? std::min(config.buffer_bytes, most) : config.buffer_bytes;
@@ -31,9 +33,10 @@ RangeCache::RangeCache(const RangeCacheConfig& config, std::uint32_t ranks)
       pool_(2 * config.index_entries_max),
       policy_(make_eviction_policy(config.policy, *this)),
       index_follows_(config.storage != "best_fit"),
+      fewest_slots_(static_cast<std::uint32_t>(std::min(config.index_entries, most_first_slots))),
       index_limit_(static_cast<std::uint32_t>(index_follows_ && config.adaptive ? config.index_entries_max
                                                                                 : config.index_entries)),
-      index_(index_follows_ ? std::min(index_limit_, fewest_slots) : index_limit_, config.seed),
+      index_(index_follows_ ? fewest_slots_ : index_limit_, config.seed),
       storage_(index_follows_
                    ? make_entry_log(first_buffer_bytes(config, memory_.left()), config, pool_, *this)
                    : make_best_fit(first_buffer_bytes(config, memory_.left()), config, *this)),

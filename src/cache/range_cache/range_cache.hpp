@@ -282,9 +282,9 @@ class RangeCache final : private EvictionView, private EntryOwner {
     MemoryShare memory_;  ///< of the buffer and the index's slots
     EntryPool pool_;
     std::unique_ptr<EvictionPolicy> policy_;
-    static constexpr std::uint32_t fewest_slots = 1024;
-    bool index_follows_;         ///< the index has as many slots as its entries need
-    std::uint32_t index_limit_;  ///< |I_w|: its slots, or the most that it may have
+    bool index_follows_;          ///< the index has as many slots as its entries need
+    std::uint32_t fewest_slots_;  ///< that it has then
+    std::uint32_t index_limit_;   ///< |I_w|: its slots, or the most that it may have
     CuckooIndex index_;
     RangeIndex by_range_;
     std::unique_ptr<EntryStorage> storage_;

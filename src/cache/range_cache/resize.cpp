@@ -91,8 +91,8 @@ void RangeCache::follow_entries() {
         index_.move_some();
     else if (used >= slots / 2 && slots < index_limit_)
         (void)resize_index(slots > index_limit_ / 2 ? index_limit_ : 2 * slots);
-    else if (used < slots / 8 && slots > fewest_slots)
-        (void)resize_index(std::max(slots / 2, fewest_slots));
+    else if (used < slots / 8 && slots > fewest_slots_)
+        (void)resize_index(std::max(slots / 2, fewest_slots_));
 }
 
 // The paper's index of another size is another one, without entries.
