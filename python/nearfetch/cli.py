@@ -25,7 +25,7 @@ from nearfetch.stats_folder import make_ready, run_and_look
 _RUN_EXAMPLES = """\
 examples:
   nearfetch run -- mpiexec -n 4 ./app
-  nearfetch run --mode always-cache --set buffer_bytes=64MiB --stats out -- mpiexec -n 4 python app.py
+  nearfetch run --mode always-cache --set memory_bytes=1GiB --stats out -- mpiexec -n 4 python app.py
 
 Settings are also read from the environment (NEARFETCH_BUFFER_BYTES=64MiB); `nearfetch settings` lists them.
 """

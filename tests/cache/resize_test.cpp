@@ -196,7 +196,7 @@ TEST(Budget, ACacheBeginsWithHalfOfWhatIsLeftAndGrowsToAll) {
         Runner runner(config);
         const std::uint64_t first = memory.limit() / 2 / 64 * 64;
         EXPECT_EQ(runner.cache.occupancy().buffer_bytes, first);
-        EXPECT_EQ(memory.taken(), first + 200 * index_slot_bytes);
+        EXPECT_EQ(memory.taken(), first + memory.limit() / 4 / index_slot_bytes * index_slot_bytes);
         for (int round = 0; round < 10; ++round)
             sweep(runner, 180, 640);
         EXPECT_LE(memory.taken(), memory.limit());
@@ -219,11 +219,25 @@ TEST(Budget, TheIndexGrowsAsFarAsItGoes) {
     config.buffer_bytes = 64 << 10;
     Runner runner(config);
     sweep(runner, 5000, 8);
-    // 1024 slots and the buffer, then twice as many slots; for 4096 there is no more.
-    EXPECT_EQ(runner.cache.occupancy().index_entries, 2048u);
-    EXPECT_GT(runner.cache.occupancy().entries, 1800u);
+    // 750 slots, then 1500, then what the buffer leaves.
+    EXPECT_EQ(runner.cache.occupancy().index_entries, 3000 - config.buffer_bytes / index_slot_bytes);
+    EXPECT_GT(runner.cache.occupancy().entries, 2200u);
     EXPECT_GT(runner.counters().conflicting, 1000u);
     EXPECT_LE(memory.taken(), memory.limit());
+}
+
+TEST(Budget, LittleIsKeptToAsWell) {
+    for (const std::uint64_t bytes : {4096u, 20000u, 65536u}) {
+        MemoryBudget memory;
+        memory.set_limit(bytes);
+        RangeCacheConfig config;
+        config.memory = &memory;
+        Runner runner(config);
+        sweep(runner, 3000, 8);
+        EXPECT_LE(memory.most_taken(), bytes);
+        EXPECT_GE(memory.most_taken(), bytes / 2);
+        EXPECT_GT(runner.cache.occupancy().entries, bytes / 512);
+    }
 }
 
 TEST(Budget, TwoCachesShareIt) {

@@ -15,7 +15,14 @@ namespace nearfetch {
 
 namespace {
 
-constexpr std::uint64_t most_first_slots = 1024;
+constexpr std::uint64_t least_first_slots = 16, most_first_slots = 1024;
+
+// A quarter of what is left, as the buffer has half.
+std::uint32_t first_slots(const RangeCacheConfig& config, std::uint64_t left_bytes) noexcept {
+    const std::uint64_t affordable =
+        config.adaptive ? std::max(left_bytes / 4 / index_slot_bytes, least_first_slots) : most_first_slots;
+    return static_cast<std::uint32_t>(std::min({config.index_entries, most_first_slots, affordable}));
+}
 
 std::uint64_t first_buffer_bytes(const RangeCacheConfig& config, std::uint64_t left_bytes) noexcept {
     const std::uint64_t most = std::max(left_bytes / 2, StorageBuffer::line_bytes);
@@ -33,7 +40,7 @@ RangeCache::RangeCache(const RangeCacheConfig& config, std::uint32_t ranks)
       pool_(2 * config.index_entries_max),
       policy_(make_eviction_policy(config.policy, *this)),
       index_follows_(config.storage != "best_fit"),
-      fewest_slots_(static_cast<std::uint32_t>(std::min(config.index_entries, most_first_slots))),
+      fewest_slots_(first_slots(config, memory_.left())),
       index_limit_(static_cast<std::uint32_t>(index_follows_ && config.adaptive ? config.index_entries_max
                                                                                 : config.index_entries)),
       index_(index_follows_ ? fewest_slots_ : index_limit_, config.seed),

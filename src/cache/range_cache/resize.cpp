@@ -87,12 +87,15 @@ bool RangeCache::resize(std::uint64_t buffer_bytes) {
 void RangeCache::follow_entries() {
     if (!index_follows_) return;
     const std::uint32_t used = index_.used(), slots = index_.slot_count();
-    if (index_.is_moving())
-        index_.move_some();
-    else if (used >= slots / 2 && slots < index_limit_)
-        (void)resize_index(slots > index_limit_ / 2 ? index_limit_ : 2 * slots);
-    else if (used < slots / 8 && slots > fewest_slots_)
+    if (index_.is_moving()) return index_.move_some();
+    if (used >= slots / 2 && slots < index_limit_) {
+        const std::uint64_t left = memory_.left() / index_slot_bytes;
+        const auto more =
+            static_cast<std::uint32_t>(std::min<std::uint64_t>({slots, index_limit_ - slots, left}));
+        if (more > slots / least_growth_divisor) (void)resize_index(slots + more);
+    } else if (used < slots / 8 && slots > fewest_slots_) {
         (void)resize_index(std::max(slots / 2, fewest_slots_));
+    }
 }
 
 // The paper's index of another size is another one, without entries.
