@@ -3,12 +3,14 @@
 // What RangeCache::find costs: the same entry again, an exact hit and a sub-range hit among 1000 and 100000
 // entries, a miss, and a miss with its admission. Prints one JSON object per line: name, and ns (the median
 // of
-// --rounds). With --only NAME that row alone is measured (for callgrind).
+// --rounds). With --only NAME that row alone is measured (for callgrind). The last row is the longest of all
+// misses, in processor time, while a cache grows to a million entries.
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <functional>
 #include <random>
 #include <string>
@@ -90,6 +92,28 @@ double misses(std::uint64_t rounds, std::uint64_t entries) {
     });
 }
 
+double processor_ns() {
+    std::timespec now{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return 1e9 * static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec);
+}
+
+double longest_while_growing(std::uint64_t entries) {
+    RangeCacheConfig config;
+    config.buffer_bytes_max = 2 * entries * entry_bytes;
+    RangeCache cache(config, 1);
+    std::vector<nearfetch::LookupPart> parts;
+    double longest = 0;
+    for (std::uint64_t offset = 0; cache.occupancy().entries < entries; offset += stride) {
+        const double begin = processor_ns();
+        if (cache.find(0, offset, entry_bytes) != nullptr) std::abort();
+        cache.plan_lookup(0, offset, entry_bytes, parts);
+        add(cache, offset, entry_bytes);
+        longest = std::max(longest, processor_ns() - begin);
+    }
+    return longest;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -109,5 +133,6 @@ int main(int argc, char** argv) {
         report("miss_lookup" + suffix, [&] { return finds(rounds, n, n, 96, 8); });
         report("miss_admit_evict" + suffix, [&] { return misses(std::min<std::uint64_t>(rounds, 50), n); });
     }
+    report("longest_while_growing", [] { return longest_while_growing(1'000'000); });
     return 0;
 }

@@ -56,8 +56,6 @@ WindowReplay::WindowReplay(const Settings& settings, const NetworkModel& network
       origin_(trace.largest_bytes()) {
     if (!listener_.problem.empty()) throw Error(listener_.problem);
     window_.describe_memory(memory_of(trace));
-    for (Rank target = 0; target < static_cast<Rank>(trace.ranks); ++target)
-        window_.bypass().resume(target);
     // Else the first get of a target would be no lookup, and the cache would count as many gets less.
     if (settings.mode != Mode::off && settings.bypass == Bypass::off)
         for (Rank target = 0; target < static_cast<Rank>(trace.ranks); ++target)

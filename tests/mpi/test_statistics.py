@@ -111,3 +111,22 @@ def test_where_nothing_can_be_written_there_is_nothing(family: str, problem: str
         assert f"(writing {folder}/" in line and "rank-" in line and f"{reason})" in line
         assert line.endswith("or name another folder by NEARFETCH_STATS_DIR")
     assert not folder.exists() or not list(folder.iterdir())
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_memory_of_the_caches_is_stated(family: str, tmp_path: Path) -> None:
+    job = Job(family, "together")
+    cases: list[tuple[str, dict[str, object]]] = [
+        ("an eighth of what this node has for each of ", {}),
+        ("memory_bytes", {"memory_bytes": "1MiB"}),
+    ]
+    for number, (origin, settings) in enumerate(cases):
+        folder = tmp_path / str(number)
+        settings = {"bypass": "off", "summary": "on", **settings}
+        done = job.run(nearfetch_run(BUILD, None, settings, folder, family) + job.argv)
+        assert f"({origin}" in done.stderr
+        for said in documents(folder).values():
+            memory = said["memory"]
+            assert memory["origin"].startswith(origin)
+            assert 0 < memory["most_taken_bytes"] <= memory["limit_bytes"]
+            assert number == 0 or memory["limit_bytes"] == 1 << 20
