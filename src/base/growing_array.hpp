@@ -27,11 +27,9 @@ class GrowingArray {
             if (!memory_.resize(std::min(steps * step_bytes, memory_.reserved_bytes()))) return false;
             if (bytes <= 4 * step_bytes) memory_.populate(memory_.size_bytes());
         }
-        size_ = count;
         return true;
     }
 
-    std::uint64_t size() const noexcept { return size_; }
     T& operator[](std::uint64_t i) noexcept { return data()[i]; }
     const T& operator[](std::uint64_t i) const noexcept { return data()[i]; }
     T* data() noexcept { return reinterpret_cast<T*>(memory_.data()); }
@@ -41,7 +39,6 @@ class GrowingArray {
     static constexpr std::uint64_t step_bytes = 64 << 10;
 
     ReservedMemory memory_;
-    std::uint64_t size_ = 0;
 };
 
 }  // namespace nearfetch

@@ -32,15 +32,14 @@ void RangeCache::adapt_if_due() {
 // 001's rule: conflicts make it grow; few occupied among the slots that were visited (q), shrink.
 std::uint32_t RangeCache::adapted_index(double conflicting) const {
     const AdaptConfig& limits = config_.adapt;
-    const std::uint64_t slots = index_.slot_count();
-    std::uint64_t adapted = slots;
-    if (conflicting > limits.conflict_threshold)
-        adapted = std::min(std::max(scaled(slots, limits.index_increase_factor), slots + 1),
-                           config_.index_entries_max);
     const auto visited = static_cast<double>(interval_.visited);
-    if (visited > 0 && static_cast<double>(interval_.nonempty) < limits.sparsity_threshold * visited)
-        adapted = std::max<std::uint64_t>(scaled(slots, limits.index_decrease_factor), 1);
-    return static_cast<std::uint32_t>(adapted);
+    std::uint64_t slots = index_.slot_count();
+    if (conflicting > limits.conflict_threshold)
+        slots = std::min(std::max(scaled(slots, limits.index_increase_factor), slots + 1),
+                         config_.index_entries_max);
+    else if (visited > 0 && static_cast<double>(interval_.nonempty) < limits.sparsity_threshold * visited)
+        slots = std::max<std::uint64_t>(scaled(slots, limits.index_decrease_factor), 1);
+    return static_cast<std::uint32_t>(slots);
 }
 
 void RangeCache::adapt() {
