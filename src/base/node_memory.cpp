@@ -30,9 +30,9 @@ std::uint64_t limit_in(const std::string& path) {
 
 /// The least limit of a group and of those that it is in.
 std::uint64_t least_limit(const std::string& root, std::string group, const std::string& file) {
-    std::uint64_t least = limit_in(root + "/" + file);
+    std::uint64_t least = limit_in(root + file);
     while (group.size() > 1) {
-        least = std::min(least, limit_in(root + group + "/" + file));
+        least = std::min(least, limit_in((root + group).append(file)));
         group.erase(group.rfind('/'));
     }
     return least;
@@ -55,9 +55,9 @@ std::uint64_t limit_of_line(const SystemFiles& files, const std::string& line) {
     if (second == std::string::npos || second + 1 >= line.size() || line[second + 1] != '/') return no_limit;
     const std::string controllers = line.substr(first + 1, second - first - 1),
                       group = line.substr(second + 1);
-    if (controllers.empty()) return least_limit(files.cgroup, group, "memory.max");
+    if (controllers.empty()) return least_limit(files.cgroup, group, "/memory.max");
     return has_name(controllers, "memory")
-               ? least_limit(files.cgroup + "/memory", group, "memory.limit_in_bytes")
+               ? least_limit(files.cgroup + "/memory", group, "/memory.limit_in_bytes")
                : no_limit;
 }
 

@@ -2,7 +2,9 @@
 #include "mpi/memory_limit.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
+#include <cstring>
 
 #include "base/node_memory.hpp"
 
@@ -12,9 +14,11 @@ namespace {
 
 /// The processes that the launcher has started on this node; 0 if it does not say.
 int launched_here() noexcept {
+    int ranks = 0;
     for (const char* const name : {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"})
-        if (const char* const text = std::getenv(name)) return std::atoi(text);
-    return 0;
+        if (const char* const text = std::getenv(name))
+            std::from_chars(text, text + std::strlen(text), ranks);
+    return ranks;
 }
 
 }  // namespace
