@@ -157,9 +157,13 @@ const std::array rows{
     Row{"combining_buffer_bytes", "bytes", BytesKind{&Settings::combining_buffer_bytes, 2048},
         "memory of a window for puts that are combined or in flight, allocated at the first of them",
         Scope::window, "write_behind_buffer_bytes" /* old name */},
-    Row{"locks", "", ChoiceKind{&Settings::locks, "synchronize access"},
-        "access: promise that MPI_Win_lock and lock_all only open epochs, and processes synchronise by other "
-        "calls: then they are no acquires in mode acquire, and a shared lock is elided if everything hits"},
+    Row{"locks", "", ChoiceKind{&Settings::locks, "auto synchronize access"},
+        "what MPI_Win_lock means in mode acquire. auto: under a lease, while nobody has an exclusive lock of "
+        "that target, a shared lock is no acquire, and is elided if everything hits; synchronize: each lock "
+        "is "
+        "an acquire; access: promise that locks only open epochs, and processes synchronise by other calls"},
+    Row{"lease_us", "us", CountKind{&Settings::lease_us, 100, 10'000'000},
+        "how long a lease of a target lasts; whoever wants an exclusive lock waits for leases to end"},
     Row{"atomics", "", ChoiceKind{&Settings::atomics, "synchronize relaxed"},
         "relaxed: promise that no process concludes from the result of an atomic that another has written: "
         "then atomics are no acquires in mode acquire"},

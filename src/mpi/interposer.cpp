@@ -18,6 +18,8 @@ RequestTable& Interposer::requests() {
     return *table;
 }
 
+void Interposer::end_lease_writing() noexcept { windows().end_lease_writing(); }
+
 void Interposer::look_for_threads() noexcept {
     int provided = MPI_THREAD_SINGLE;
     PMPI_Query_thread(&provided);

@@ -47,6 +47,9 @@ struct Interposer {
     WindowTable& windows();
     RequestTable& requests();
 
+    /// Takes the process off the writers of targets that it holds no lock of, where that may be done now.
+    void end_lease_writing() noexcept;
+
     bool has_overlapping_windows() const noexcept {
         return overlapping_windows.load(std::memory_order_relaxed) != 0;
     }

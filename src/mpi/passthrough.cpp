@@ -50,9 +50,10 @@ void Passthrough::end() noexcept {
     calls_to_check_ = held_ ? 1 : wait_;
     // A get may have been a poll, an atomic may have brought what another has written.
     interposer.process.acquires.acquire();
-    const Bypassed kinds = Bypassed::gets | Bypassed::updates;
-    const bool fetches = std::exchange(has_taken_fetches_, false);
-    interposer.windows().after_passthrough(calls, fetches ? kinds | Bypassed::fetches : kinds);
+    Bypassed kinds = Bypassed::gets;
+    if (std::exchange(has_taken_updates_, false)) kinds = kinds | Bypassed::updates;
+    if (std::exchange(has_taken_fetches_, false)) kinds = kinds | Bypassed::fetches;
+    interposer.windows().after_passthrough(calls, kinds);
     count_passed_through(calls);
 }
 

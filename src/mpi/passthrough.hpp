@@ -8,10 +8,10 @@
 // was never read, its first gets are not to be missed: each passthrough takes at most twice as many calls as
 // the one before.
 //
-// Which calls these were is not known, but whether atomics that fetch were among them. So a get that is under
-// way at the beginning is never looked at again, because its buffer may be gone. At the end the process
-// acquires, and every target counts as having operations of these kinds outstanding. Fences and waits are
-// never passed through, so that epochs stay known.
+// Which calls these were is not known, but whether updates, and atomics that fetch, were among them. So a get
+// that is under way at the beginning is never looked at again, because its buffer may be gone. At the end the
+// process acquires, and every target counts as having operations of these kinds outstanding. Fences and waits
+// are never passed through, so that epochs stay known.
 //
 // There is none with MPI_THREAD_MULTIPLE, or where somebody asks how many calls there were.
 
@@ -22,7 +22,7 @@ namespace nearfetch {
 class Passthrough {
   public:
     bool is_on() const noexcept { return budget_ != 0; }
-    /// Counts a get, put, accumulate or atomic that goes straight to the library. \return false if it does
+    /// Counts a get that goes straight to the library. \return false if it does
     /// not, because the budget is spent
     bool takes_call() noexcept {
         if (budget_ == 0) return false;
@@ -30,10 +30,15 @@ class Passthrough {
         end();
         return false;
     }
+    /// The same for an update.
+    bool takes_update() noexcept {
+        if (budget_ != 0) has_taken_updates_ = true;
+        return takes_call();
+    }
     /// The same for an atomic that fetches: what it brings may synchronise.
     bool takes_fetch() noexcept {
         if (budget_ != 0) has_taken_fetches_ = true;
-        return takes_call();
+        return takes_update();
     }
     /// Counts a call that was bypassed by itself.
     void count_bypassed() noexcept {
@@ -62,6 +67,7 @@ class Passthrough {
     std::uint64_t most_unread_ = first_wait;  ///< calls that may pass where some target was never read
     std::uint64_t most_calls_ = 0;
     bool held_ = false;
+    bool has_taken_updates_ = false;
     bool has_taken_fetches_ = false;
 };
 

@@ -20,6 +20,22 @@ int at_finalize(MPI_Comm, int, void*, void*) {
     return MPI_SUCCESS;
 }
 
+/// A window whose locks may be kept under leases, if there is a slot. \throws std::bad_alloc
+template <class Make>
+std::unique_ptr<Window> make_window(std::unique_ptr<LeaseSlot>& slot, std::uint64_t lease_ns,
+                                    const Make& make) {
+    const MPI_Win hidden = slot == nullptr ? MPI_WIN_NULL : slot->hidden();
+    const int number = slot == nullptr ? 0 : slot->number();
+    try {
+        std::unique_ptr<Window> window = make();
+        if (slot != nullptr) window->open_leases(std::move(slot), lease_ns);
+        return window;
+    } catch (const std::bad_alloc&) {
+        if (hidden != MPI_WIN_NULL) LeaseWindows::renounce(hidden, number);
+        throw;
+    }
+}
+
 /// What tells this process's node from others'.
 std::uint64_t this_node() noexcept {
     static const std::uint64_t node = [] {
@@ -89,6 +105,18 @@ bool WindowTable::overlaps_another(const Exposed& exposed) {
     return std::ranges::any_of(exposed_, [&](const auto& other) { return exposed.overlaps(other.second); });
 }
 
+LeaseWindows::Offer WindowTable::lease_offer(MPI_Comm comm, const Exposed& exposed,
+                                             const Settings& settings) {
+    if (interposer.threaded || exposed.has_no_locks) return {};
+    LeaseWindows::Offer offer = lease_windows_.offer(comm);
+    int ranks = 0;
+    PMPI_Comm_size(comm, &ranks);
+    offer.may_lease = ranks > 1 ? 1 : 0;
+    offer.wants_lease = settings.locks == "auto" && settings.mode == Mode::acquire && !exposed.shared ? 1 : 0;
+    offer.lease_ns = settings.lease_us * 1000;
+    return offer;
+}
+
 int WindowTable::attach(MPI_Win win, MPI_Comm comm, Exposed exposed, const Settings& settings) {
     interposer.passthrough.restart();
     int ranks = 0, self = 0;
@@ -102,6 +130,7 @@ int WindowTable::attach(MPI_Win win, MPI_Comm comm, Exposed exposed, const Setti
         std::uint64_t overlaps;
         std::uint64_t declared;
         std::uint64_t world;
+        LeaseWindows::Offer leases;
     };
     constexpr int words = sizeof(Told) / sizeof(std::uint64_t);
     const Told mine{exposed.displacement_unit,
@@ -110,13 +139,16 @@ int WindowTable::attach(MPI_Win win, MPI_Comm comm, Exposed exposed, const Setti
                     this_node(),
                     overlaps_another(exposed) ? 1u : 0u,
                     exposed.declared ? 1u : 0u,
-                    interposer.world.number()};
+                    interposer.world.number(),
+                    lease_offer(comm, exposed, settings)};
     std::vector<Told> all(static_cast<std::size_t>(ranks));
     const int status = PMPI_Allgather(&mine, words, MPI_UINT64_T, all.data(), words, MPI_UINT64_T, comm);
     if (status != MPI_SUCCESS) return status;
     std::vector<std::uint64_t> units, worlds;
     std::vector<TargetMemory> memory;
+    LeaseWindows::Offer leases = mine.leases;
     for (const Told& told : all) {
+        leases = LeaseWindows::joined(leases, told.leases);
         units.push_back(told.unit);
         worlds.push_back(told.world);
         const bool is_declared = told.declared != 0;
@@ -130,7 +162,10 @@ int WindowTable::attach(MPI_Win win, MPI_Comm comm, Exposed exposed, const Setti
     if (report_.wanted()) interposer.world.meet(comm, worlds);
     if (std::ranges::all_of(units, [&](std::uint64_t unit) { return unit == units.front(); }))
         units.resize(1);
-    auto window = std::make_unique<Window>(win, ranks, self, std::move(units), settings, interposer.threaded);
+    std::unique_ptr<LeaseSlot> slot = lease_windows_.take(comm, leases);
+    auto window = make_window(slot, leases.lease_ns, [&] {
+        return std::make_unique<Window>(win, ranks, self, std::move(units), settings, interposer.threaded);
+    });
     window->cache().describe_memory(memory);
     if (exposed.shared) window->cache().bypass().keep_off();
     const std::lock_guard guard(mutex_);
@@ -143,13 +178,13 @@ int WindowTable::attach(MPI_Win win, MPI_Comm comm, Exposed exposed, const Setti
     return MPI_SUCCESS;
 }
 
-void WindowTable::detach(MPI_Win win) {
+std::unique_ptr<LeaseSlot> WindowTable::detach(MPI_Win win) {
     interposer.passthrough.restart();
     std::unique_ptr<Window> window;
     {
         const std::lock_guard guard(mutex_);
         const auto found = windows_.find(win);
-        if (found == windows_.end()) return;
+        if (found == windows_.end()) return nullptr;
         window = std::move(found->second);
         windows_.erase(found);
         interposer.overlapping_windows -= exposed_.at(win).overlapping ? 1 : 0;
@@ -160,6 +195,7 @@ void WindowTable::detach(MPI_Win win) {
     const std::lock_guard guard(mutex_);
     habits_.gone(window->cache().bypass().gets_without_gain());
     report_.add(*window);
+    return window->close_leases();
 }
 
 Window* WindowTable::find(MPI_Win win) noexcept {
@@ -185,6 +221,12 @@ void WindowTable::before_passthrough() noexcept {
         window->cache().bypass().before_passthrough();
 }
 
+void WindowTable::end_lease_writing() noexcept {
+    const std::lock_guard guard(mutex_);
+    for (const auto& [win, window] : windows_)
+        window->cache().locks().end_writing();
+}
+
 void WindowTable::after_passthrough(std::uint64_t calls, Bypassed kinds) noexcept {
     const std::lock_guard guard(mutex_);
     for (const auto& [win, window] : windows_)
@@ -194,7 +236,10 @@ void WindowTable::after_passthrough(std::uint64_t calls, Bypassed kinds) noexcep
 void WindowTable::finalize() noexcept {
     for (auto& [win, window] : windows_)
         report_.add(*window);
+    for (auto& [win, window] : windows_)
+        window->close_leases();
     report_.write(memory_limit_);
+    lease_windows_.free_all();
     end_type_checks();
 }
 

@@ -15,6 +15,7 @@
 #include <unordered_map>
 
 #include "base/settings.hpp"
+#include "mpi/lease_windows.hpp"
 #include "mpi/memory_limit.hpp"
 #include "mpi/report/report.hpp"
 #include "mpi/window.hpp"
@@ -27,10 +28,11 @@ struct Exposed {
     std::uint64_t displacement_unit;
     std::uint64_t size_bytes;  ///< 0 if that is not known, or changes
     const void* base;
-    bool dynamic;              ///< it may come to expose anything
-    bool shared = false;       ///< the program reaches the others' memory, too, by loads and stores
-    bool declared = true;      ///< the library has not allocated it: only the program knows how much is there
-    bool overlapping = false;  ///< at its creation some process exposed the same memory by another window
+    bool dynamic;          ///< it may come to expose anything
+    bool shared = false;   ///< the program reaches the others' memory, too, by loads and stores
+    bool declared = true;  ///< the library has not allocated it: only the program knows how much is there
+    bool has_no_locks = false;  ///< the program promises that (info key no_locks)
+    bool overlapping = false;   ///< at its creation some process exposed the same memory by another window
 
     bool overlaps(const Exposed& other) const noexcept {
         if (dynamic || other.dynamic) return true;
@@ -59,12 +61,15 @@ class WindowTable {
     /// \return an MPI error code
     int attach(MPI_Win win, MPI_Comm comm, Exposed exposed, const Settings& settings);
     /// Forgets a window and gives back its memory. The window still exists.
-    void detach(MPI_Win win);
+    /// \return for detached(), when it does not any more
+    std::unique_ptr<LeaseSlot> detach(MPI_Win win);
+    void detached(std::unique_ptr<LeaseSlot> slot) noexcept { lease_windows_.give_back(std::move(slot)); }
     Window* find(MPI_Win win) noexcept;
 
     /// The least of all windows, as BypassControl has it; nothing unless all of them may pass through.
     std::optional<std::uint64_t> passthrough_budget(std::uint64_t unread) noexcept;
     void before_passthrough() noexcept;
+    void end_lease_writing() noexcept;
     void after_passthrough(std::uint64_t calls, Bypassed kinds) noexcept;
     /// Records the windows that were never freed, and writes what was asked for.
     void finalize() noexcept;
@@ -72,6 +77,7 @@ class WindowTable {
   private:
     void start();
     bool overlaps_another(const Exposed& exposed);
+    LeaseWindows::Offer lease_offer(MPI_Comm comm, const Exposed& exposed, const Settings& settings);
 
     std::unordered_map<MPI_Win, Exposed> exposed_;
     std::mutex mutex_;
@@ -79,6 +85,7 @@ class WindowTable {
     Settings settings_;
     std::unordered_map<MPI_Win, std::unique_ptr<Window>> windows_;
     WindowHabits habits_;
+    LeaseWindows lease_windows_;
     MemoryLimit memory_limit_;
     Report report_;
 };

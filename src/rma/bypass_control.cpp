@@ -130,6 +130,7 @@ void BypassControl::change_settings(const Settings& settings) noexcept {
     // While the mode was off, operations were not counted; updates among them, unless nobody writes.
     const bool updated = s_.is_off() && settings.mode != Mode::always_cache;
     s_.settings = settings;
+    s_.update_lock_rule();
     winding_up_ = false;
     s_.cache.outdate();
     for (Rank target = 0; target < s_.ranks; ++target) {
@@ -202,6 +203,7 @@ void BypassControl::after_passthrough(std::uint64_t calls, Bypassed kinds) noexc
         }
         Target& t = s_.at(target);
         s_.operations.mark_bypassed(target, kinds);
+        if (has(kinds, Bypassed::updates)) s_.leases.announce_update(target);
         t.breaker.bypass(calls);
         t.put_breaker.bypass(calls);
         t.updates_when_opened = ~std::uint64_t{0};

@@ -31,7 +31,10 @@ class BypassControl {
     bool bypass(Rank target, Bypassed kinds) noexcept {
         if (s_.at(target).route != Route::bypass) return false;
         s_.operations.mark_bypassed(target, kinds);
-        if (has(kinds, Bypassed::updates)) ++s_.counters.puts;
+        if (has(kinds, Bypassed::updates)) {
+            ++s_.counters.puts;
+            s_.announce_update(target);
+        }
         return true;
     }
 

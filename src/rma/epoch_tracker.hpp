@@ -20,6 +20,7 @@ namespace nearfetch {
 enum class Epoch : std::uint8_t {
     none,
     active,   ///< access, but not flush: fence, start
+    leased,   ///< access, by slow paths only: a lock under a lease (leased_epoch.hpp)
     passive,  ///< both: lock, lock_all
 };
 
@@ -31,6 +32,12 @@ class EpochTracker {
         if (all_ != Epoch::none) [[likely]]
             return true;
         return at(target) != Epoch::none;
+    }
+    /// The same for fast paths, which do not note what they do.
+    bool may_access_quickly(Rank target) const noexcept {
+        if (all_ != Epoch::none) [[likely]]
+            return true;
+        return at(target) != Epoch::none && at(target) != Epoch::leased;
     }
     bool may_flush(Rank target) const noexcept {
         if (all_ == Epoch::passive) [[likely]]

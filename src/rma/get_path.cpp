@@ -8,6 +8,7 @@
 #include "base/finally.hpp"
 #include "base/thread_scratch.hpp"
 #include "base/ticks.hpp"
+#include "rma/leased_path.hpp"
 
 namespace nearfetch {
 
@@ -33,12 +34,14 @@ Served GetPath::try_get(const RangeGet& get) noexcept {
     const ByteRun run{offset, size, origin};
     if (s_.is_acquire_mode()) s_.freshness.prepare(target, {&run, 1}, size);
     if (!s_.cache || !s_.epochs.may_access(target) || s_.at(target).breaker.is_open()) return Served::miss;
+    if (s_.leased.is_open(target) && !s_.leased.has_room(1)) return Served::miss;
     // What is in flight to where a hit is copied is not kept.
     s_.origins.invalidate_overlapping({&run, 1});
     const std::byte* const data = s_.cache->find_recent(target, offset, size);
     if (data == nullptr) return try_get_further(get);
     s_.at(target).count_hit(size);
     copy_bytes(origin, data, size);
+    note_hit(target, run);
     return Served::hit;
 }
 
@@ -50,7 +53,16 @@ Served GetPath::try_get_further(const RangeGet& get) noexcept {
     else if (s_.cache->read_across(target, offset, size, origin, most_united * size).empty())
         return Served::miss;
     s_.at(target).count_hit(size);
+    note_hit(target, {offset, size, origin});
     return Served::hit;
+}
+
+/// A hit of a leased epoch may have to be made again.
+void GetPath::note_hit(Rank target, const ByteRun& run) noexcept {
+    if (!s_.leased.is_open(target)) [[likely]]
+        return;
+    s_.leased.add({&run, 1});
+    s_.leased.note_hit();
 }
 
 int GetPath::get(const Get& get, GetStarter& starter, Begun& begun) {
@@ -66,6 +78,7 @@ int GetPath::get(const Get& get, GetStarter& starter, Begun& begun) {
         s_.freshness.prepare(get.target, get.runs, get.size_bytes);
     else
         s_.freshness.note(get.target, get.runs.front().offset, get.size_bytes);
+    if (const int status = LeasedPath(s_).record(get.target, get.runs); status != 0) return status;
     if (s_.origins.invalidate_overlapping(get.runs)) [[unlikely]]
         return fetch_overlapping(get, starter, guard, begin_ticks);
     if (!bypass_.may_use_cache(get.target)) return fetch_uncached(get, starter, guard);
@@ -80,6 +93,7 @@ int GetPath::get(const Get& get, GetStarter& starter, Begun& begun) {
     } catch (const std::bad_alloc&) {
         return fetch_uncached(get, starter, guard);
     }
+    if (plan.gap_bytes() != get.size_bytes) s_.leased.note_hit();
     return plan.gaps().empty() ? serve(get, starter, plan, guard, begun, begin_ticks)
                                : get_planned(get, starter, plan, guard, begun, begin_ticks);
 }
@@ -124,7 +138,8 @@ int GetPath::serve(const Get& get, GetStarter& starter, LookupPlan& plan, Guard&
     CostModel& cost = s_.at(get.target).cost;
     waits ? cost.record_pending_hit(get.size_bytes, own_ticks)
           : cost.record_slow_hit(get.size_bytes, own_ticks);
-    bypass_.end_interval(get.target);
+    // A breaker that opens would send gets of a leased epoch past it.
+    if (!s_.leased.is_open(get.target)) bypass_.end_interval(get.target);
     begun = waits ? Begun::waiting : Begun::served;
     return 0;
 }

@@ -64,6 +64,7 @@ class GetPath {
 
   private:
     Served try_get_further(const RangeGet& get) noexcept;
+    void note_hit(Rank target, const ByteRun& run) noexcept;
     int get_planned(const Get& get, GetStarter& starter, LookupPlan& plan, Guard& guard, Begun& begun,
                     std::uint64_t begin_ticks);
     int serve(const Get& get, GetStarter& starter, LookupPlan& plan, Guard& guard, Begun& begun,
@@ -86,7 +87,7 @@ class GetPath {
 inline const std::byte* GetPath::find(const RangeGet& get) noexcept {
     Target& t = s_.at(get.target);
     // Bytes may be in flight to where these are wanted: then neither is to be kept.
-    if (t.route < Route::lookup || !s_.epochs.may_access(get.target) ||
+    if (t.route < Route::lookup || !s_.epochs.may_access_quickly(get.target) ||
         s_.process.origins.all.overlap(get.origin, get.size) ||
         (t.route == Route::validate && !s_.freshness.is_current(get))) [[unlikely]]
         return nullptr;

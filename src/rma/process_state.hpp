@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
+
 #include "base/memory_budget.hpp"
 #include "rma/acquires.hpp"
 #include "rma/overlapping_origins.hpp"
@@ -11,7 +13,8 @@ namespace nearfetch {
 struct ProcessState {
     Acquires acquires;
     OriginsOfProcess origins;
-    MemoryBudget memory;  ///< of the caches
+    MemoryBudget memory;              ///< of the caches
+    std::uint32_t lease_writers = 0;  ///< targets that it is a writer of (leases.hpp)
 };
 
 }  // namespace nearfetch

@@ -91,6 +91,8 @@ RangeCacheCounters WindowCache::counters() const {
     const Guard guard = state_.lock();
     RangeCacheCounters sum = state_.counters;
     sum.flushes += sum.flushes_elided;
+    sum.lease_looks += state_.leases.looks();
+    sum.lease_waits += state_.leases.waits();
     sum.polls += state_.freshness.poll_count();
     if (state_.cache) sum.add(state_.cache->counters());
     for (const Target& t : state_.targets) {

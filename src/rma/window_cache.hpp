@@ -47,6 +47,7 @@ class WindowCache {
     CompletionPath completions() noexcept { return {state_, bypass_, progress_}; }
     UpdatePath& updates() noexcept { return updates_; }
     LockPath& locks() noexcept { return locks_; }
+    const LockPath& locks() const noexcept { return locks_; }
     BypassControl& bypass() noexcept { return bypass_; }
     Progress& progress() noexcept { return progress_; }
 

@@ -27,7 +27,20 @@ WindowState::WindowState(const Settings& window_settings, Rank rank_count, Rank 
       progress_timer(window_settings.progress_interval_us, window_settings.idle_progress_interval_us),
       settings(window_settings),
       transfers(window_transfers),
-      listener(window_listener) {}
+      listener(window_listener) {
+    update_lock_rule();
+}
+
+void WindowState::update_lock_rule() noexcept {
+    if (settings.locks == "access")
+        lock_rule = LockRule::promised;
+    else if (settings.locks != "auto" || !keeps_data())
+        lock_rule = LockRule::acquires;
+    else if (!is_acquire_mode())
+        lock_rule = LockRule::kept;
+    else
+        lock_rule = leases.are_open() ? LockRule::leased : LockRule::acquires;
+}
 
 void WindowState::get_started(Rank target, std::uint64_t size_bytes, std::uint64_t call_ticks) noexcept {
     Target& t = at(target);

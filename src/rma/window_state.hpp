@@ -23,6 +23,8 @@
 #include "rma/front_end.hpp"
 #include "rma/hit_validator.hpp"
 #include "rma/lazy_range_cache.hpp"
+#include "rma/leased_epoch.hpp"
+#include "rma/leases.hpp"
 #include "rma/outstanding_operations.hpp"
 #include "rma/overlapping_origins.hpp"
 #include "rma/process_state.hpp"
@@ -48,6 +50,14 @@ int without_mutex(Guard& guard, const Call& call) {
 /// All bytes of a target, for operations of which it is not known which they mean.
 inline constexpr ByteRun whole_target{0, ~std::uint64_t{0}, nullptr};
 
+/// What locks are in a window's mode, by its setting.
+enum class LockRule : std::uint8_t {
+    acquires,  ///< each is an acquire
+    leased,    ///< shared ones are none under a lease
+    kept,      ///< acquires for other windows; here nothing is forgotten, so that they may be kept back
+    promised,  ///< they are no acquires, and may be kept back
+};
+
 struct WindowState {
     WindowState(const Settings& settings, Rank ranks, Rank self, bool threaded, ProcessState& process,
                 WindowTransfers& transfers, WindowListener& listener);
@@ -55,6 +65,9 @@ struct WindowState {
     Guard lock() const noexcept { return threaded ? Guard(mutex) : Guard(); }
     Target& at(Rank target) noexcept { return targets[static_cast<std::size_t>(target)]; }
     const Target& at(Rank target) const noexcept { return targets[static_cast<std::size_t>(target)]; }
+
+    /// What locks are, after settings have changed, or leases were opened.
+    void update_lock_rule() noexcept;
 
     bool is_off() const noexcept { return settings.mode == Mode::off; }
     bool is_acquire_mode() const noexcept { return settings.mode == Mode::acquire; }
@@ -79,7 +92,12 @@ struct WindowState {
         if (validator.has_checks(target)) [[unlikely]]
             for (const ByteRun& run : runs)
                 validator.overwritten(target, run.range());
+        if (!runs.empty()) announce_update(target);
         operations.start_update(target, runs, combined);
+    }
+    /// Under a shared lock others may cache what it changes.
+    void announce_update(Rank target) noexcept {
+        if (epochs.may_flush(target)) leases.announce_update(target);
     }
     /// A get has been started. How long it takes is known if it is alone on its way.
     /// \param size_bytes 0 if nobody is to know
@@ -97,6 +115,8 @@ struct WindowState {
     std::vector<Target> targets;
     LazyRangeCache cache;
     EpochTracker epochs;
+    Leases leases;
+    LeasedEpoch leased;
     Freshness freshness;
     OutstandingOperations operations;
     FetchTable fetches;
@@ -104,7 +124,8 @@ struct WindowState {
     std::unique_ptr<WriteCombiner> combiner;  ///< null until a put is combined
     HitValidator validator;
     ProgressTimer progress_timer;
-    Doorkeeper doorkeeper;          ///< ranges, and (by their complement) blocks, that were asked for once
+    Doorkeeper doorkeeper;  ///< ranges, and (by their complement) blocks, that were asked for once
+    LockRule lock_rule = LockRule::acquires;
     RangeCacheCounters counters{};  ///< `flushes` are those that were not elided
     Settings settings;
     WindowTransfers& transfers;

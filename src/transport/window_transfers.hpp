@@ -37,6 +37,10 @@ class WindowTransfers {
     /// Completes operations at `target` locally: their origins may be reused.
     virtual int flush_local(Rank target) = 0;
 
+    /// MPI_Win_lock(MPI_LOCK_SHARED) with these assertions, and MPI_Win_unlock.
+    virtual int lock_shared(Rank /*target*/, int /*assertion*/) { return 0; }
+    virtual int unlock(Rank /*target*/) { return 0; }
+
     /// Enters the communication library, so that it serves other ranks.
     virtual void progress() = 0;
 };

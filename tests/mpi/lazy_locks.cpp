@@ -75,7 +75,8 @@ void hits_need_no_lock() {
 
 void without_the_promise() {
     part("without the promise");
-    const Table table({{"nearfetch_mode", "acquire"}, {"nearfetch_bypass", "off"}});
+    const Table table(
+        {{"nearfetch_mode", "acquire"}, {"nearfetch_bypass", "off"}, {"nearfetch_locks", "synchronize"}});
     const Table transparent({{"nearfetch_mode", "transparent"}, {"nearfetch_locks", "access"}});
     for (int round = 0; round < 3; ++round)
         for (const int place : {0, 8}) {

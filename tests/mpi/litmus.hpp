@@ -65,8 +65,9 @@ class Outside {
     ~Outside() { munmap(stage_, sizeof *stage_); }
 
     void set(std::int64_t stage) { stage_->store(stage); }
+    bool has_come(std::int64_t stage) const { return stage_->load() >= stage; }
     void wait(std::int64_t stage) const {
-        while (stage_->load() < stage)
+        while (!has_come(stage))
             std::this_thread::yield();
     }
 

@@ -43,6 +43,8 @@ struct RangeCacheCounters {
     std::uint64_t flushes_elided = 0;
     std::uint64_t locks = 0;
     std::uint64_t locks_elided = 0;
+    std::uint64_t lease_looks = 0;
+    std::uint64_t lease_waits = 0;
     std::uint64_t evictions = 0;
     std::uint64_t polls = 0;
     std::uint64_t invalidations = 0;
@@ -101,7 +103,11 @@ inline constexpr std::array range_cache_counter_table{
                 "flushes that had nothing to complete and did not enter MPI"},
     CounterInfo{"locks", &RangeCacheCounters::locks, "MPI_Win_lock of the program"},
     CounterInfo{"locks_elided", &RangeCacheCounters::locks_elided,
-                "of these, locks that did not enter MPI, nor did their unlocks (locks=access)"},
+                "of these, locks that did not enter MPI, nor did their unlocks"},
+    CounterInfo{"lease_looks", &RangeCacheCounters::lease_looks,
+                "8-byte reads of a target's word for a lease"},
+    CounterInfo{"lease_waits", &RangeCacheCounters::lease_waits,
+                "exclusive locks that waited for leases of others to end"},
     CounterInfo{"evictions", &RangeCacheCounters::evictions, "entries evicted to make room"},
     CounterInfo{"polls", &RangeCacheCounters::polls,
                 "gets recognised as polls, and times that a window was refreshed because a program may have "

@@ -19,6 +19,8 @@ constexpr bool left_out(const char*) noexcept { return false; }
 /// \param call its name in C, "MPI_Recv"
 inline void acquire_by(const char* call) noexcept {
     if (!left_out(call)) interposer.process.acquires.acquire();
+    if (interposer.process.lease_writers != 0) [[unlikely]]
+        interposer.end_lease_writing();
 }
 
 /// The same at the end of a scope, also where an error handler of the program throws: a call that fails may

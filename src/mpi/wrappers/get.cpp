@@ -38,6 +38,7 @@ bool has_too_many_runs(Window& window, const Access<Count>& call, std::uint64_t 
 /// The library's own call of a get whose runs are not looked up.
 template <class Count>
 int get_uncached(Window& window, const Access<Count>& call, RequestId request, GetStarter& starter) {
+    if (const int status = window.open_locks(); status != MPI_SUCCESS) return status;
     // It may read what this process has put.
     window.cache().updates().send_combined(call.target);
     const std::uint64_t begin_ticks = ticks();
@@ -95,7 +96,7 @@ NEARFETCH_START(_c, MPI_Count)
 /// The same where a lock may have been kept back.
 template <class Count>
 int start_opened(Window& window, const Access<Count>& call, MPI_Request* request) {
-    const int status = window.open_locks();
+    const int status = window.open_locks_to_get();
     return status == MPI_SUCCESS ? start(call, request) : status;
 }
 
@@ -117,7 +118,7 @@ class Starter final : public GetStarter {
         : window_(window), call_(call), request_(request), id_(id) {}
     int start_whole() override { return start_opened(window_, call_, request_); }
     int start_runs(std::span<const ByteRun> runs) override {
-        if (const int status = window_.open_locks(); status != MPI_SUCCESS) return status;
+        if (const int status = window_.open_locks_to_get(); status != MPI_SUCCESS) return status;
         if (request_ == nullptr) return window_.transport().start_get(call_.target, runs);
         return window_.transport().start_rget(call_.target, runs, *request_);
     }

@@ -114,7 +114,7 @@ using namespace nearfetch;
 // The bodies are the same for int and MPI_Count.
 #define NEARFETCH_PUTS(SUFFIX, COUNT)                                                                      \
     extern "C" int MPI_Put##SUFFIX(NEARFETCH_PARAMETERS(COUNT)) {                                          \
-        if (interposer.passthrough.takes_call() || bypasses(rank, win))                                    \
+        if (interposer.passthrough.takes_update() || bypasses(rank, win))                                  \
             return PMPI_Put##SUFFIX(NEARFETCH_ARGUMENTS);                                                  \
         const Access<COUNT> put{                                                                           \
             const_cast<void*>(origin), origin_count, origin_type, rank, disp, count, type, win};           \

@@ -27,9 +27,9 @@ Window* active_window(MPI_Win win) noexcept {
     return completions.must_be_seen() || completions.gets_under_way() ? window : nullptr;
 }
 
-/// After a lock was opened: unless the program has promised that this says nothing.
-void acquire_by_lock(const Window* window, const char* call) noexcept {
-    if (window == nullptr || window->locks_synchronize()) acquire_by(call);
+/// After lock_all was opened: unless the program has promised that this says nothing.
+void acquire_by_lock_all(Window* window) noexcept {
+    if (window == nullptr || window->cache().settings().locks != "access") acquire_by("MPI_Win_lock_all");
 }
 
 using FlushCall = int(int, MPI_Win);
@@ -86,25 +86,16 @@ template <FlushKind kind, FlushCall call>
     return flush_slowly<kind, call>(target, win);
 }
 
-/// What the first few lines of a lock and of an unlock ask: the window, where no lock waits and none may.
-[[gnu::always_inline]] inline Window* window_of_locks(int target, MPI_Win win) noexcept {
+/// What the first few lines of a lock and of an unlock ask.
+[[gnu::always_inline]] inline Window* mru_window_of(int target, MPI_Win win) noexcept {
     Window* const window = mru_window(win);
-    return window != nullptr && window->locks_synchronize() && window->has(target) ? window : nullptr;
+    return window != nullptr && window->has(target) ? window : nullptr;
 }
 
 /// After a lock or unlock of one target: its epoch is open, or closed.
 void record_epoch(Window* window, int target, Epoch epoch) noexcept {
     if (window == nullptr || !window->has(target)) return;
     window->cache().locks().change_epochs([=](EpochTracker& epochs) { epochs.set(target, epoch); });
-}
-
-/// The library's own call of a lock or unlock in passthrough, and its epoch.
-template <class Call>
-int pass_lock(int target, MPI_Win win, Epoch epoch, const Call& call) {
-    const int status = call();
-    Window* const window = mru_window(win);
-    if (status == MPI_SUCCESS) record_epoch(window != nullptr ? window : find_window(win), target, epoch);
-    return status;
 }
 
 /// Calls the library when it has seen all locks.
@@ -114,6 +105,48 @@ auto after_locks(MPI_Win win, const Call& call) noexcept {
         const int status = open_locks(find_window(win));
         return status == MPI_SUCCESS ? call() : status;
     };
+}
+
+/// A shared lock that does not take the fast path.
+template <class Call>
+int lock_shared(Window& window, int target, int assert, MPI_Win win, const Call& library) {
+    const SharedLock lock = window.judge_lock(target, assert);
+    const auto acquire = [&](int = MPI_SUCCESS) {
+        if (lock.acquires) acquire_by("MPI_Win_lock");
+    };
+    if (lock.kept_by != SharedLock::Keeper::nobody) {
+        acquire();
+        window.keep_lock_back(lock.kept_by, target, assert);
+        return MPI_SUCCESS;
+    }
+    const int status = and_then(after_locks(win, library), acquire);
+    if (status == MPI_SUCCESS) record_epoch(&window, target, Epoch::passive);
+    return status;
+}
+
+/// An exclusive lock, or one of no kind or rank.
+template <class Call>
+int lock_exclusive(Window* window, int target, MPI_Win win, const Call& library) {
+    if (window != nullptr && window->has(target))
+        if (const int status = window->cache().locks().begin_exclusive(target); status != MPI_SUCCESS)
+            return status;
+    // What acquires may end the writing where no epoch is open.
+    return and_then(after_locks(win, library), [=](int status) {
+        if (status == MPI_SUCCESS) record_epoch(window, target, Epoch::passive);
+        acquire_by("MPI_Win_lock");
+    });
+}
+
+/// The library's own call of a lock or unlock in passthrough, and its epoch.
+template <class Call>
+int pass_lock(int target, MPI_Win win, Epoch epoch, const Call& call) {
+    const int status = call();
+    Window* window = mru_window(win);
+    if (window == nullptr) window = find_window(win);
+    if (status == MPI_SUCCESS) record_epoch(window, target, epoch);
+    if (window != nullptr && window->cache().locks().is_writer_of_some())
+        window->cache().locks().end_writing();
+    return status;
 }
 
 template <FlushKind kind, int library_call(MPI_Win)>
@@ -174,27 +207,26 @@ extern "C" {
 
 int MPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win) {
     const auto library = [&] { return PMPI_Win_lock(lock_type, rank, assert, win); };
-    if (interposer.passthrough.is_on()) return pass_lock(rank, win, Epoch::passive, library);
-    if (Window* const quick = window_of_locks(rank, win);
-        quick != nullptr && quick->cache().locks().is_lock_quick(rank)) {
+    const bool is_shared = lock_type == MPI_LOCK_SHARED;
+    if (interposer.passthrough.is_on() && is_shared) return pass_lock(rank, win, Epoch::passive, library);
+    Window* window = mru_window_of(rank, win);
+    if (window != nullptr && is_shared && window->cache().locks().is_lock_quick(rank)) {
         const AcquireScope acquires("MPI_Win_lock");
         const int status = library();
-        if (status == MPI_SUCCESS) quick->cache().locks().record_lock(rank);
+        if (status == MPI_SUCCESS) window->cache().locks().record_lock(rank);
         return status;
     }
-    Window* const window = find_window(win);
-    if (window != nullptr && window->keep_lock_back(lock_type, rank, assert)) return MPI_SUCCESS;
-    const int status =
-        and_then(after_locks(win, library), [&](int) { acquire_by_lock(window, "MPI_Win_lock"); });
-    if (status == MPI_SUCCESS) record_epoch(window, rank, Epoch::passive);
-    return status;
+    if (window == nullptr) window = find_window(win);
+    if (window == nullptr || !is_shared || !window->has(rank))
+        return lock_exclusive(window, rank, win, library);
+    return lock_shared(*window, rank, assert, win, library);
 }
 
 int MPI_Win_unlock(int rank, MPI_Win win) {
     const auto library = [&] { return PMPI_Win_unlock(rank, win); };
     if (interposer.passthrough.is_on()) return pass_lock(rank, win, Epoch::none, library);
-    if (Window* const quick = window_of_locks(rank, win);
-        quick != nullptr && quick->cache().locks().is_unlock_quick(rank)) {
+    if (Window* const quick = mru_window_of(rank, win);
+        quick != nullptr && !quick->locks_wait() && quick->cache().locks().is_unlock_quick(rank)) {
         const int status =
             and_then(library, [&](int outcome) { quick->cache().locks().record_unlock(rank, outcome); });
         interposer.passthrough.count_bypassed();
@@ -204,18 +236,22 @@ int MPI_Win_unlock(int rank, MPI_Win win) {
     if (window == nullptr) return library();
     remember_mru(win, window);
     if (window->elide_unlock(rank)) return MPI_SUCCESS;
-    const auto call = after_locks(win, library);
+    const auto call = [&] {
+        const int status = window->open_locks_to_unlock(rank);
+        return status == MPI_SUCCESS ? library() : status;
+    };
     if (!window->has(rank)) return call();
-    const int status = complete_by(window->cache(), rank, FlushKind::full, call);
+    int status = complete_by(window->cache(), rank, FlushKind::full, call);
+    if (status == MPI_SUCCESS) status = window->after_unlock(rank);
     if (status == MPI_SUCCESS) record_epoch(window, rank, Epoch::none);
+    window->cache().locks().end_writing();
     return status;
 }
 
 int MPI_Win_lock_all(int assert, MPI_Win win) {
     Window* const window = find_window(win);
     const auto lock = [&] { return PMPI_Win_lock_all(assert, win); };
-    const int status =
-        and_then(after_locks(win, lock), [&](int) { acquire_by_lock(window, "MPI_Win_lock_all"); });
+    const int status = and_then(after_locks(win, lock), [&](int) { acquire_by_lock_all(window); });
     if (window != nullptr && status == MPI_SUCCESS)
         window->cache().locks().change_epochs([](EpochTracker& epochs) { epochs.set_all(Epoch::passive); });
     return status;

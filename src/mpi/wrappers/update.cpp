@@ -190,7 +190,7 @@ using namespace nearfetch;
 
 #define NEARFETCH_UPDATES(SUFFIX, COUNT)                                                               \
     int MPI_Accumulate##SUFFIX(NEARFETCH_UPDATE_PARAMETERS(COUNT)) {                                   \
-        if (interposer.passthrough.takes_call() || bypasses(rank, win, nullptr))                       \
+        if (interposer.passthrough.takes_update() || bypasses(rank, win, nullptr))                     \
             return PMPI_Accumulate##SUFFIX(NEARFETCH_UPDATE_ARGUMENTS);                                \
         return accumulate(nullptr, {rank, disp, count, type, win}, op,                                 \
                           [&] { return PMPI_Accumulate##SUFFIX(NEARFETCH_UPDATE_ARGUMENTS); });        \

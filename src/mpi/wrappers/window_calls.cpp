@@ -5,6 +5,10 @@
 
 #include <mpi.h>
 
+#include <memory>
+#include <string_view>
+#include <utility>
+
 #include "mpi/errors.hpp"
 #include "mpi/lookups.hpp"
 #include "mpi/requests/request.hpp"
@@ -40,6 +44,15 @@ bool names_mode(MPI_Info info) noexcept {
            PMPI_Info_get_valuelen(info, "nearfetch_mode", &length, &found) == MPI_SUCCESS && found;
 }
 
+/// Whether the program promises not to lock this window.
+bool promises_no_locks(MPI_Info info) noexcept {
+    char value[8] = "";
+    int found = 0;
+    return info != MPI_INFO_NULL &&
+           PMPI_Info_get(info, "no_locks", sizeof value - 1, value, &found) == MPI_SUCCESS && found &&
+           std::string_view(value) == "true";
+}
+
 /// \param base where the address of the memory stands when the window has been made; null: the window is
 /// dynamic
 template <class Create>
@@ -53,6 +66,7 @@ int create(const char* call, MPI_Comm comm, MPI_Info info, Exposed exposed, cons
         const int status = and_then(make, [&](int) { acquire_by(call); });
         if (status != MPI_SUCCESS) return status;
         exposed.dynamic = base == nullptr;
+        exposed.has_no_locks = promises_no_locks(info);
         exposed.shared = exposed.shared && !names_mode(info);
         if (base != nullptr) exposed.base = *static_cast<void* const*>(base);
         return windows.attach(*win, comm, exposed, settings);
@@ -101,14 +115,17 @@ int MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* win) {
 }
 
 int MPI_Win_free(MPI_Win* win) {
+    std::unique_ptr<LeaseSlot> leases;
     // Before the library's own free: afterwards another thread's new window may have the same handle.
     if (Window* const window = find_window(*win)) {
         // Then it is for the library to say that the program left an epoch open.
         window->open_locks();
         forget_requests(*window);
-        interposer.windows().detach(*win);
+        leases = interposer.windows().detach(*win);
     }
     const int status = PMPI_Win_free(win);
+    // MPI_Win_free waits for all, unless they have no locks: now nobody reaches the words any more.
+    if (leases != nullptr) interposer.windows().detached(std::move(leases));
     acquire_by("MPI_Win_free");
     return status;
 }

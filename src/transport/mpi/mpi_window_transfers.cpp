@@ -112,7 +112,7 @@ int highest_tag() {
 
 /// A probe makes progress even if it finds nothing. On MPI_COMM_SELF MPICH would serve no other process;
 /// hence MPI_COMM_WORLD, with an unused tag.
-void MpiWindowTransfers::progress() {
+void enter_mpi() noexcept {
     static const int tag = highest_tag();
     int flag = 0;
     PMPI_Iprobe(MPI_ANY_SOURCE, tag, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);

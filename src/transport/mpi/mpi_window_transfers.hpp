@@ -7,6 +7,9 @@
 
 namespace nearfetch {
 
+/// Enters the MPI library, so that it serves other ranks.
+void enter_mpi() noexcept;
+
 /// GETs and PUTs of an MPI window by PMPI. Statuses are MPI error codes.
 class MpiWindowTransfers final : public WindowTransfers {
   public:
@@ -23,12 +26,17 @@ class MpiWindowTransfers final : public WindowTransfers {
     }
     int flush_local(Rank target) override { return PMPI_Win_flush_local(target, win_); }
 
+    int lock_shared(Rank target, int assertion) override {
+        return PMPI_Win_lock(MPI_LOCK_SHARED, target, assertion, win_);
+    }
+    int unlock(Rank target) override { return PMPI_Win_unlock(target, win_); }
+
     /// As start_get, by MPI_Rget.
     int start_rget(Rank target, std::span<const ByteRun> runs, MPI_Request& request) {
         return start(target, runs, Direction::get, &request);
     }
 
-    void progress() override;
+    void progress() override { enter_mpi(); }
 
     std::uint64_t displacement_unit(Rank target) const noexcept {
         return units_.size() == 1 ? units_.front() : units_[static_cast<std::size_t>(target)];

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "rma/leases.hpp"
+
+#include <algorithm>
+
+#include "base/ticks.hpp"
+
+namespace nearfetch {
+
+namespace {
+
+/// How much faster one rank's clock may be than another's, as a share of what it shows.
+constexpr std::uint64_t clock_margin = 64;
+/// What is remembered of a word holds for so long: in less time no field can come round (docs/leases.md).
+constexpr double remembered_ns = 200e6;
+/// Share of the time that looks which save nothing may take, and that writing may.
+constexpr std::uint64_t budget_share = 64;
+/// Looks that are free, to begin with.
+constexpr std::uint64_t free_looks = 2;
+/// A look takes a round trip; an elided lock and its get save about three.
+constexpr std::uint64_t looks_for_saved = 2;
+
+}  // namespace
+
+void Leases::open(LeaseWords& words, Rank ranks, std::uint64_t lease_ns, bool has_budget,
+                  std::uint32_t& writers) {
+    targets_.assign(static_cast<std::size_t>(ranks), {});
+    written_.reserve(targets_.size());
+    lease_ticks_ = static_cast<std::uint64_t>(static_cast<double>(lease_ns) / ns_per_tick());
+    remembered_ticks_ = static_cast<std::uint64_t>(remembered_ns / ns_per_tick());
+    opened_ticks_ = ticks();
+    has_budget_ = has_budget;
+    for (Target& t : targets_)
+        t.ended = opened_ticks_;
+    words_ = &words;
+    writers_ = &writers;
+}
+
+bool Leases::may_look(std::uint64_t now) const noexcept {
+    if (!has_budget_ || looks_ < free_looks) return true;
+    const std::uint64_t each = looking_ticks_ / looks_;
+    return looking_ticks_ <= (now - opened_ticks_) / budget_share + saved_looks_ * looks_for_saved * each;
+}
+
+bool Leases::look(Rank target) noexcept {
+    Target& t = at(target);
+    const std::uint64_t now = ticks();
+    if (now < t.lease_end) return true;
+    t.lease_end = 0;
+    if (t.role != Role::reader || !may_look(now)) return false;
+    LeaseWord word;
+    const int status = words_->fetch_add(target, LeaseWord::one_look, word.bits);
+    ++looks_;
+    ++t.own_looks;
+    looking_ticks_ += ticks() - now;
+    if (status != 0 || word.writers() != 0) {
+        t.is_known = false;
+        return false;
+    }
+    const bool is_unchanged = t.is_known && t.version == word.version() && now - t.looked < remembered_ticks_;
+    t.is_known = true;
+    t.version = word.version();
+    t.looked = now;
+    t.lease_end = now + lease_ticks_;
+    return is_unchanged;
+}
+
+void Leases::add_writer(Rank target, Role role) noexcept {
+    Target& t = at(target);
+    if (t.role == Role::reader) {
+        written_.push_back(target);
+        ++*writers_;
+    }
+    t.role = role;
+    t.lease_end = 0;
+    t.is_known = false;
+}
+
+void Leases::announce(Rank target) noexcept {
+    const std::uint64_t begin = ticks();
+    static std::uint64_t unused;
+    if (words_->start_fetch_add(target, LeaseWord::one_writer, unused) == 0)
+        add_writer(target, Role::announced);
+    writing_ticks_ += ticks() - begin;
+}
+
+/// Whether others have looked since this has ended its writing, or may have.
+bool Leases::has_been_leased(const Target& t, LeaseWord before, std::uint64_t now) const noexcept {
+    if (now - t.ended >= remembered_ticks_) return true;
+    const std::uint64_t seen = LeaseWord{t.before_end}.looks() + t.own_looks;
+    return (before.looks() - seen) % (LeaseWord{~0ull}.looks() + 1) != 0;
+}
+
+int Leases::begin_writing(Rank target) noexcept {
+    if (words_ == nullptr) return 0;
+    Target& t = at(target);
+    if (t.role == Role::writer) return 0;
+    const std::uint64_t begin = ticks();
+    LeaseWord word;
+    const std::uint64_t amount = t.role == Role::announced ? 0 : LeaseWord::one_writer;
+    if (const int status = words_->fetch_add(target, amount, word.bits); status != 0) return status;
+    const std::uint64_t registered = ticks();
+    if (t.role == Role::announced || has_been_leased(t, word, begin)) {
+        ++waits_;
+        words_->wait_until(registered + lease_ticks_ + lease_ticks_ / clock_margin);
+    }
+    add_writer(target, Role::writer);
+    writing_ticks_ += ticks() - begin;
+    return 0;
+}
+
+bool Leases::may_end_writing() const noexcept {
+    return !has_budget_ || !has_ended_ || writing_ticks_ * budget_share <= ticks() - opened_ticks_;
+}
+
+void Leases::end_writing(Rank target) noexcept {
+    if (words_ == nullptr || at(target).role == Role::reader || !may_end_writing()) return;
+    Target& t = at(target);
+    const std::uint64_t begin = ticks();
+    if (words_->start_fetch_add(target, LeaseWord::writer_off, t.before_end) != 0) return;
+    std::erase(written_, target);
+    --*writers_;
+    t.role = Role::reader;
+    t.ended = begin;
+    t.own_looks = 0;
+    has_ended_ = true;
+    writing_ticks_ += ticks() - begin;
+}
+
+void Leases::close() noexcept {
+    if (words_ == nullptr) return;
+    has_budget_ = false;
+    end_writing_if([](Rank) { return true; });
+    words_ = nullptr;
+}
+
+}  // namespace nearfetch
