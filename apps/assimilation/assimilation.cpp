@@ -13,6 +13,7 @@
 #include <mpi.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <fstream>
 #include <string>
@@ -144,6 +145,12 @@ int check(const apps::MpiSession& mpi, const Options& options, const Outcome& ou
         wrong += outcome.ensembles[i] != reference.ensembles[i];
     report.add("wrong", wrong);
     report.add("error_without_assimilation", reference.error_without);
+    if (!std::isfinite(outcome.error)) {
+        apps::complain(mpi, "assimilation",
+                       "the filter diverged (its values are not finite): give less inflation or more "
+                       "observations");
+        return 1;
+    }
     if (wrong != 0) {
         apps::complain(mpi, "assimilation",
                        std::to_string(wrong) + " values are wrong (the serial run has others): report it");

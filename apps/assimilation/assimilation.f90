@@ -213,15 +213,19 @@ contains
         character(:), allocatable, intent(inout) :: text
         integer, intent(inout) :: status
         real(real64), allocatable :: expected(:, :)
-        real(real64) :: error_without
+        real(real64) :: error, error_without
         integer(int64) :: wrong
         call run_serially(expected, error_without)
         wrong = count(all_ensembles /= expected, kind=int64)
         text = text // item('wrong', number(wrong)) // item('error_without_assimilation', decimal(error_without))
-        if (wrong /= 0) then
+        error = error_of(all_ensembles, truth)
+        if (.not. error <= huge(error)) then
+            call complain('the filter diverged (its values are not finite): give less inflation or more observations')
+            status = 1
+        else if (wrong /= 0) then
             call complain(number(wrong) // ' values are wrong (the serial run has others): report it')
             status = 1
-        else if (.not. error_of(all_ensembles, truth) < error_without) then
+        else if (.not. error < error_without) then
             call complain('the observations did not help (the mean''s error is not below that without ' // &
                 'assimilation): give more observations, members or inflation')
             status = 1

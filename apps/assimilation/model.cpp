@@ -45,15 +45,9 @@ std::vector<double> start(const Options& options, std::uint64_t stream) {
 }  // namespace
 
 PortableRandom::PortableRandom(std::uint64_t seed, std::uint64_t stream)
-    : state_(1 + (seed * 1000003 + stream * 7919) % (kPrime - 1)) {
+    : engine_(static_cast<std::uint32_t>(1 + (seed * 1000003 + stream * 7919) % (kPrime - 1))) {
     // Streams whose numbers are close begin alike.
-    for (int i = 0; i < 10; ++i)
-        next();
-}
-
-std::uint64_t PortableRandom::next() {
-    state_ = state_ * 48271 % kPrime;
-    return state_;
+    engine_.discard(10);
 }
 
 double PortableRandom::normal() {

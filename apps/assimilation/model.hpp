@@ -2,29 +2,27 @@
 #pragma once
 
 #include <cstdint>
+#include <random>
 #include <vector>
 
 #include "assimilation/options.hpp"
 
 namespace nearfetch::assimilation {
 
-/// A generator whose numbers a Fortran program has, too: no product of it exceeds 63 bits.
-///
-/// Source: S. Park and K. Miller, *Random number generators: good ones are hard to find*, 1988, with the
-/// multiplier that they recommend in 1993.
+/// Random numbers that the Fortran program has, too: no product in this generator exceeds 63 bits.
 class PortableRandom {
   public:
     /// Streams of one seed are told apart by their number.
     PortableRandom(std::uint64_t seed, std::uint64_t stream);
 
     /// From 1 to 2^31 - 2.
-    std::uint64_t next();
+    std::uint64_t next() { return engine_(); }
 
     /// Mean 0 and variance 1, and nearly normal: a sum of 12 uniform numbers.
     double normal();
 
   private:
-    std::uint64_t state_;
+    std::minstd_rand engine_;
 };
 
 /// Advances `state` by time steps of Lorenz's model of 1996, a ring of at least 4 elements, by Runge and

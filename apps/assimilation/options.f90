@@ -83,11 +83,11 @@ contains
             call read_whole(name, value, 0, 1000000, seed, problem)
             options%seed = seed
         case ('--cutoff')
-            call read_real(name, value, 0.5_real64, 1e6_real64, options%cutoff, problem)
+            call read_real(name, value, 0.5_real64, 1e6_real64, '0.5 to 1000000', options%cutoff, problem)
         case ('--error')
-            call read_real(name, value, 1e-3_real64, 1e3_real64, options%error, problem)
+            call read_real(name, value, 1e-3_real64, 1e3_real64, '0.001 to 1000', options%error, problem)
         case ('--inflation')
-            call read_real(name, value, 1.0_real64, 4.0_real64, options%inflation, problem)
+            call read_real(name, value, 1.0_real64, 4.0_real64, '1 to 4', options%inflation, problem)
         case ('--window')
             options%allocate_window = value == 'allocate'
             if (value /= 'allocate' .and. value /= 'create') &
@@ -142,12 +142,11 @@ contains
         end if
     end subroutine
 
-    subroutine read_real(name, value, least, most, number, problem)
-        character(*), intent(in) :: name, value
+    subroutine read_real(name, value, least, most, range, number, problem)
+        character(*), intent(in) :: name, value, range
         real(real64), intent(in) :: least, most
         real(real64), intent(inout) :: number
         character(:), allocatable, intent(inout) :: problem
-        character(60) :: range
         real(real64) :: read_number
         integer :: status
         status = 1
@@ -157,8 +156,7 @@ contains
         if (status == 0 .and. read_number >= least .and. read_number <= most) then
             number = read_number
         else
-            write (range, '(a,g0.4,a,g0.4,a)') ' (it is a number from ', least, ' to ', most, ')'
-            problem = name // ' ' // value // trim(range)
+            problem = name // ' ' // value // ' (it is a number from ' // range // ')'
         end if
     end subroutine
 end module
