@@ -7,6 +7,9 @@ Needs mpi4py. Samples of different lengths are dealt out over the ranks. In each
 shuffled, and each rank reads its share of them: by a lock, a get and an unlock for each sample. With
 `--index window` the place of a sample is read first, in the same way. With `--allreduce` the ranks add up a
 gradient after each batch, as training does. Every byte that is read is checked.
+
+mpi4py asks for several threads, which Open MPI's windows over TCP refuse, and with which nearfetch elides no
+lock. The program has a single one: MPI4PY_RC_THREAD_LEVEL=funneled says so.
 """
 
 from __future__ import annotations
@@ -70,9 +73,14 @@ def info_pair(text: str) -> tuple[str, str]:
 
 def parse_options() -> argparse.Namespace:
     """The command line, the same on every rank."""
-    parser = Parser(prog="sample_store", description=__doc__.splitlines()[0], allow_abbrev=False)
-    parser.add_argument("--samples", type=whole(1, 10**7), default=1200)
-    parser.add_argument("--epochs", type=whole(1, 10**6), default=5)
+    parser = Parser(
+        prog="sample_store",
+        description=__doc__.splitlines()[0],
+        allow_abbrev=False,
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    parser.add_argument("--samples", type=whole(1, 10**7), default=1200, help="of all ranks together")
+    parser.add_argument("--epochs", type=whole(1, 10**6), default=5, help="in each all samples are read")
     parser.add_argument("--batch", type=whole(1, 10**7), default=16, help="samples of a rank in a batch")
     size = whole(0, 1 << 30)
     parser.add_argument("--min-bytes", type=size, default=1 << 10, help="of a sample")
@@ -84,7 +92,7 @@ def parse_options() -> argparse.Namespace:
         help="where samples are: known to all ranks, or read from a window",
     )
     parser.add_argument("--allreduce", action="store_true", help="add up a gradient after each batch")
-    parser.add_argument("--seed", type=whole(0, 10**6), default=1)
+    parser.add_argument("--seed", type=whole(0, 10**6), default=1, help="of all that is left to chance")
     parser.add_argument(
         "--info", type=info_pair, action="append", default=[], metavar="KEY=VALUE", help="for the windows"
     )

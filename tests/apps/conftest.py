@@ -25,6 +25,7 @@ from nearfetch.mpiexec import mpiexec, nearfetch_run, without_nearfetch  # noqa:
 PROGRAMS = Path(os.environ.get("NEARFETCH_PROGRAMS", ROOT / "build" / "release" / "programs"))
 FAMILIES = [name for name in ("openmpi", "mpich", "mpiabi") if (PROGRAMS / name / "lcc").exists()]
 """The families whose programs were built."""
+SAMPLE_STORE = ROOT / "apps" / "python" / "sample_store.py"
 TIMEOUT_SECONDS = 120
 
 
@@ -171,7 +172,7 @@ def assimilation(request: pytest.FixtureRequest, tmp_path: Path) -> Starter:
 @pytest.fixture
 def sample_store(tmp_path: Path) -> Starter:
     """Starts sample_store."""
-    return Starter(ROOT / "apps" / "python" / "sample_store.py", tmp_path)
+    return Starter(SAMPLE_STORE, tmp_path)
 
 
 @pytest.fixture(scope="session")

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 from conftest import PROGRAMS, Run, Starter
 
-ELEMENTS, OBSERVATIONS, SPAN, CYCLES = 96, 120, 4, 3
-SMALL = ["--elements", ELEMENTS, "--observations", OBSERVATIONS, "--span", SPAN, "--cycles", CYCLES]
+ELEMENTS, OBSERVATIONS, CYCLES = 96, 120, 3
+SPAN = 4
+"""Elements that an observation is the mean of, as the program has it."""
+SMALL = ["--elements", ELEMENTS, "--observations", OBSERVATIONS, "--cycles", CYCLES]
 PROMISED: dict[str, object] = {"bypass": "off", "locks": "access"}
 
 
@@ -97,7 +99,7 @@ def test_same_digest_in_both_languages(tmp_path: Path, family: str, more: list[o
 
 def test_digest_depends_on_what_is_asked_for(assimilation: Starter) -> None:
     variants = [[], ["--seed", 2], ["--inflation", 1.2], ["--cutoff", 5], ["--error", 1.5], ["--span", 3]]
-    digests = [assimilation.good(*SMALL[:4], *variant).results["digest"] for variant in variants]
+    digests = [assimilation.good(*SMALL, *variant).results["digest"] for variant in variants]
     assert len(set(digests)) == len(variants)
 
 
@@ -128,7 +130,10 @@ def test_without_the_check(assimilation: Starter) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--members", 2, "--inflation", 4, "--error", 1000], "the observations did not help ("),
+        (
+            ["--observations", 120, "--members", 2, "--inflation", 4, "--error", 1000],
+            "the observations did not help (",
+        ),
         (["--observations", 1, "--cycles", 20, "--inflation", 4], "the filter diverged ("),
     ],
 )

@@ -4,8 +4,12 @@ so it has hits where locks are promised to be access only, unless its ranks meet
 
 from __future__ import annotations
 
+import sys
+
 import pytest
-from conftest import Run, Starter
+from conftest import FAMILIES, SAMPLE_STORE, Run, Starter, finish
+
+from nearfetch.mpiexec import mpiexec
 
 SAMPLES, EPOCHS = 60, 4
 SMALL = ["--samples", SAMPLES, "--epochs", EPOCHS, "--batch", 8, "--max-bytes", 4096]
@@ -53,12 +57,14 @@ def test_same_result_with_and_without(
                 assert misses <= windows * SAMPLES * (ranks - 1)
 
 
-def test_hits_as_users_have_them(sample_store: Starter, family: str) -> None:
+def test_hits_as_users_have_them(sample_store: Starter, family: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Open MPI's windows over TCP refuse several threads. With a single one locks of hits are elided.
+    monkeypatch.setenv("MPI4PY_RC_THREAD_LEVEL", "funneled")
     sample_store.network = "tcp"
     plain = sample_store.good(*SMALL, family=family, ranks=2)
     run = sample_store.good(*SMALL, family=family, ranks=2, mode="acquire", settings={"locks": "access"})
     assert printed(run) == printed(plain)
-    assert total(run, "hits") > 0
+    assert 0 < total(run, "locks_elided") <= total(run, "hits")
 
 
 def test_samples_that_nobody_writes_may_stay_in_spite_of_collectives(
@@ -119,5 +125,8 @@ def test_fewer_samples_than_ranks(sample_store: Starter, family: str) -> None:
     assert run.stderr.count("sample_store: --samples 2 are fewer than the 3 ranks that share them (") == 1
 
 
-def test_help_is_said_once(sample_store: Starter) -> None:
-    assert sample_store("--help", "--json", "unused", ranks=2).code == 0
+def test_help_is_said_once() -> None:
+    launch = mpiexec("mpich" if "mpich" in FAMILIES else FAMILIES[0], 2)
+    code, said, _ = finish([*launch.argv, sys.executable, str(SAMPLE_STORE), "--help"], launch.env)
+    assert code == 0
+    assert said.count("usage: sample_store ") == 1
