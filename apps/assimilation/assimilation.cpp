@@ -80,7 +80,7 @@ void assimilate(const Options& options, const Dealing& dealing, const std::vecto
         MPI_Bcast(update.data().data(), static_cast<int>(update.data().size()), MPI_DOUBLE, owner,
                   MPI_COMM_WORLD);
         const double centre = ring.centre(observation);
-        ring.for_each_near(centre, [&](int element, double weight) {
+        ring.for_each_in_reach(centre, [&](int element, double weight) {
             if (dealing.owner(element) == dealing.rank())
                 update.regress(part(ensembles, dealing.local(element), options.members), weight);
         });

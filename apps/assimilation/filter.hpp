@@ -61,7 +61,7 @@ class Ring {
 
     /// Calls `visit(element, weight)` for each element that an observation at `centre` may change.
     template <typename Visit>
-    void for_each_near(double centre, Visit visit) const {
+    void for_each_in_reach(double centre, Visit visit) const {
         const int last = static_cast<int>(std::floor(centre + 2 * cutoff_));
         for (int i = static_cast<int>(std::ceil(centre - 2 * cutoff_)); i <= last; ++i) {
             const double factor = weight(centre, i);

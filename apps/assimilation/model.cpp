@@ -11,10 +11,10 @@ namespace nearfetch::assimilation {
 
 namespace {
 
-constexpr std::uint64_t kPrime = 2147483647;  // 2^31 - 1
-constexpr double kForcing = 8;
-constexpr double kTimeStep = 0.05;
-constexpr int kSpinUpSteps = 200;
+constexpr std::uint64_t prime = 2147483647;  // 2^31 - 1
+constexpr double forcing = 8;
+constexpr double time_step = 0.05;
+constexpr int spin_up_steps = 200;
 
 /// Streams of random numbers: the truth's, each cycle's, then each member's.
 std::uint64_t truth_stream() { return 0; }
@@ -29,7 +29,7 @@ void derive(const std::vector<double>& x, std::vector<double>& slope) {
         const double after = x[i + 1 < n ? i + 1 : 0];
         const double before = x[i >= 1 ? i - 1 : n - 1];
         const double before_that = x[i >= 2 ? i - 2 : n + i - 2];
-        slope[i] = (after - before_that) * before - x[i] + kForcing;
+        slope[i] = (after - before_that) * before - x[i] + forcing;
     }
 }
 
@@ -37,15 +37,15 @@ std::vector<double> start(const Options& options, std::uint64_t stream) {
     PortableRandom random(options.seed, stream);
     std::vector<double> state(static_cast<std::size_t>(options.elements));
     for (double& x : state)
-        x = kForcing + random.normal();
-    advance(state, kSpinUpSteps);
+        x = forcing + random.normal();
+    advance(state, spin_up_steps);
     return state;
 }
 
 }  // namespace
 
 PortableRandom::PortableRandom(std::uint64_t seed, std::uint64_t stream)
-    : engine_(static_cast<std::uint32_t>(1 + (seed * 1000003 + stream * 7919) % (kPrime - 1))) {
+    : engine_(static_cast<std::uint32_t>(1 + (seed * 1000003 + stream * 7919) % (prime - 1))) {
     // Streams whose numbers are close begin alike.
     engine_.discard(10);
 }
@@ -53,7 +53,7 @@ PortableRandom::PortableRandom(std::uint64_t seed, std::uint64_t stream)
 double PortableRandom::normal() {
     double sum = -6;
     for (int i = 0; i < 12; ++i)
-        sum += static_cast<double>(next()) / static_cast<double>(kPrime);
+        sum += static_cast<double>(next()) / static_cast<double>(prime);
     return sum;
 }
 
@@ -71,17 +71,17 @@ void advance(std::vector<double>& state, int steps) {
     for (int step = 0; step < steps; ++step) {
         derive(state, slope);
         sum = slope;
-        move(kTimeStep / 2);
+        move(time_step / 2);
         derive(moved, slope);
         add(2);
-        move(kTimeStep / 2);
+        move(time_step / 2);
         derive(moved, slope);
         add(2);
-        move(kTimeStep);
+        move(time_step);
         derive(moved, slope);
         add(1);
         for (std::size_t i = 0; i < n; ++i)
-            state[i] += kTimeStep / 6 * sum[i];
+            state[i] += time_step / 6 * sum[i];
     }
 }
 
@@ -121,8 +121,8 @@ std::uint64_t digest(const std::vector<double>& values) {
     std::uint64_t result = 1;
     for (const double value : values) {
         const auto bits = std::bit_cast<std::uint64_t>(value);
-        result = (result * 65599 + (bits & 0xffffffff)) % kPrime;
-        result = (result * 65599 + (bits >> 32)) % kPrime;
+        result = (result * 65599 + (bits & 0xffffffff)) % prime;
+        result = (result * 65599 + (bits >> 32)) % prime;
     }
     return result;
 }

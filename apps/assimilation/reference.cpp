@@ -68,7 +68,7 @@ void assimilate(const Options& options, const std::vector<Observation>& observat
     for (std::size_t j = 0; j < observations.size(); ++j) {
         const double centre = ring.centre(observations[j]);
         update.compute(priors[j], observations[j].value, options.error * options.error);
-        ring.for_each_near(
+        ring.for_each_in_reach(
             centre, [&](int element, double weight) { update.regress(ensembles.of(element), weight); });
         for (std::size_t later = j + 1; later < observations.size(); ++later) {
             const double weight = ring.weight(centre, ring.centre(observations[later]));

@@ -100,8 +100,8 @@ TEST(AssimilationFilter, LocalizationFallsToZero) {
     EXPECT_NEAR(localization(6 - 1e-3, 3), 0, 1e-6);
     EXPECT_EQ(localization(6, 3), 0);
     EXPECT_EQ(localization(100, 3), 0);
-    for (double distance = 0; distance < 5.9; distance += 0.1)
-        EXPECT_GT(localization(distance, 3), localization(distance + 0.1, 3));
+    for (int i = 0; i < 59; ++i)
+        EXPECT_GT(localization(0.1 * i, 3), localization(0.1 * (i + 1), 3));
 }
 
 TEST(AssimilationFilter, RingIsVisitedAroundItsEnd) {
@@ -113,7 +113,7 @@ TEST(AssimilationFilter, RingIsVisitedAroundItsEnd) {
     const double centre = ring.centre({18, 0});  // of 18, 19 and 0
     EXPECT_EQ(centre, 19);
     std::vector<int> visited;
-    ring.for_each_near(centre, [&](int element, double weight) {
+    ring.for_each_in_reach(centre, [&](int element, double weight) {
         visited.push_back(element);
         EXPECT_EQ(weight, ring.weight(centre, element));
     });
