@@ -10,7 +10,7 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import Any, NamedTuple, Optional
+from typing import Any, NamedTuple, Optional, Union
 
 import pytest
 
@@ -25,6 +25,7 @@ from nearfetch.mpiexec import mpiexec, nearfetch_run, without_nearfetch  # noqa:
 PROGRAMS = Path(os.environ.get("NEARFETCH_PROGRAMS", ROOT / "build" / "release" / "programs"))
 FAMILIES = [name for name in ("openmpi", "mpich", "mpiabi") if (PROGRAMS / name / "lcc").exists()]
 """The families whose programs were built."""
+SAMPLE_STORE = ROOT / "apps" / "python" / "sample_store.py"
 TIMEOUT_SECONDS = 120
 
 
@@ -54,9 +55,10 @@ class Run(NamedTuple):
 class Starter:
     """Starts one program on a family and a number of ranks."""
 
-    def __init__(self, program: str, scratch: Path, network: str = "shm") -> None:
+    def __init__(self, program: Union[str, Path], scratch: Path, network: str = "shm") -> None:
+        """`program` is the name of one that was built, or the path of a Python script."""
         self._program = program
-        self._network = network
+        self.network = network
         self._json = scratch / "results.json"
         self._stats = scratch / "stats"
 
@@ -70,12 +72,15 @@ class Starter:
     ) -> Run:
         """Runs it, under nearfetch if `mode` names one, with any exit status; results are empty unless it is
         0."""
-        launch = mpiexec(family, ranks, self._network, without_nearfetch(os.environ))
+        launch = mpiexec(family, ranks, self.network, without_nearfetch(os.environ))
         env = environment(launch.env, PROGRAMS.parent, ranks)
         # Open MPI waits a second before it ends the other ranks. Here all output is complete when a rank
         # fails.
         env["OMPI_MCA_odls_base_sigkill_timeout"] = "0"
-        command = [*launch.argv, str(PROGRAMS / family / self._program), *map(str, arguments)]
+        if family == "openmpi":
+            # mpi4py would otherwise use the MPICH of its virtual environment.
+            env.update(MPI4PY_MPIABI="openmpi", MPI4PY_LIBMPI="libmpi.so.40")
+        command = [*launch.argv, *self._words(family), *map(str, arguments)]
         if mode is not None:
             shutil.rmtree(self._stats, ignore_errors=True)
             command = nearfetch_run(PROGRAMS.parent, mode, settings, self._stats, family) + command
@@ -88,6 +93,12 @@ class Starter:
         results = dict(line.split(" ", 1) for line in stdout.splitlines())
         written = json.loads(self._json.read_text()) if "--json" not in arguments else {}
         return Run(0, results, written, stderr, [] if mode is None else self._windows(ranks))
+
+    def _words(self, family: str) -> list[str]:
+        """What a rank runs."""
+        if isinstance(self._program, Path):
+            return [sys.executable, str(self._program)]
+        return [str(PROGRAMS / family / self._program)]
 
     def _windows(self, ranks: int) -> list[list[dict[str, Any]]]:
         """Reports of each rank; every rank has at least one."""
@@ -147,6 +158,21 @@ def coarray_transpose(tmp_path: Path) -> Starter:
         pytest.skip("no coarray_transpose (OpenCoarrays was not found)")
     # Over shared memory Open MPI refuses OpenCoarrays' window with a single image.
     return Starter("coarray_transpose", tmp_path, "tcp")
+
+
+@pytest.fixture(params=["assimilation", "assimilation_fortran"])
+def assimilation(request: pytest.FixtureRequest, tmp_path: Path) -> Starter:
+    """Starts assimilation, in C++ or in Fortran where the family that the test asks for has Fortran."""
+    family = request.getfixturevalue("family") if "family" in request.fixturenames else FAMILIES[0]
+    if not (PROGRAMS / family / request.param).exists():
+        pytest.skip(f"no {request.param} (the MPI family {family} has no Fortran)")
+    return Starter(request.param, tmp_path)
+
+
+@pytest.fixture
+def sample_store(tmp_path: Path) -> Starter:
+    """Starts sample_store."""
+    return Starter(SAMPLE_STORE, tmp_path)
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "assimilation/options.hpp"
 #include "barnes_hut/options.hpp"
 #include "common/report.hpp"
 #include "lcc/options.hpp"
@@ -123,6 +124,55 @@ TEST(BarnesHutOptions, BadOnesAreRefused) {
         EXPECT_FALSE(parsed.run) << words.front() << ' ' << words.back();
         EXPECT_EQ(parsed.exit_code, apps::kBadUse) << parsed.text;
         EXPECT_EQ(parsed.text.substr(0, 12), "barnes_hut: ");
+        EXPECT_NE(parsed.text.find("): "), std::string::npos) << parsed.text;
+    }
+}
+
+TEST(AssimilationOptions, AllAreUnderstood) {
+    assimilation::Options options;
+    const auto parsed =
+        parse(assimilation::parse_options, options,
+              {"--elements", "80", "--members",   "7",   "--observations", "9",        "--span",  "3",
+               "--cycles",   "2",  "--steps",     "4",   "--cutoff",       "2.5",      "--error", "2",
+               "--seed",     "0",  "--inflation", "1.5", "--no-check",     "--window", "create"});
+    ASSERT_TRUE(parsed.run) << parsed.text;
+    EXPECT_EQ(options.elements, 80);
+    EXPECT_EQ(options.members, 7);
+    EXPECT_EQ(options.observations, 9);
+    EXPECT_EQ(options.span, 3);
+    EXPECT_EQ(options.cycles, 2);
+    EXPECT_EQ(options.steps, 4);
+    EXPECT_EQ(options.cutoff, 2.5);
+    EXPECT_EQ(options.error, 2);
+    EXPECT_EQ(options.inflation, 1.5);
+    EXPECT_EQ(options.seed, 0U);
+    EXPECT_FALSE(options.check);
+    EXPECT_FALSE(options.common.window.allocate);
+}
+
+TEST(AssimilationOptions, BadOnesAreRefused) {
+    const std::vector<std::vector<const char*>> bad = {
+        {"--elements", "3"},
+        {"--members", "1"},
+        {"--observations", "0"},
+        {"--observations", "-5"},
+        {"--span", "0"},
+        {"--elements", "20", "--span", "21"},
+        {"--elements", "20", "--cutoff", "5.1"},
+        {"--elements", "10000000", "--members", "27"},
+        {"--observations", "1000000", "--members", "269"},
+        {"--cutoff", "nan"},
+        {"--error", "0"},
+        {"--inflation", "0.9"},
+        {"--seed", "-1"},
+        {"word"},
+    };
+    for (const auto& words : bad) {
+        assimilation::Options options;
+        const auto parsed = parse(assimilation::parse_options, options, words);
+        EXPECT_FALSE(parsed.run) << words.front() << ' ' << words.back();
+        EXPECT_EQ(parsed.exit_code, apps::kBadUse) << parsed.text;
+        EXPECT_EQ(parsed.text.substr(0, 14), "assimilation: ");
         EXPECT_NE(parsed.text.find("): "), std::string::npos) << parsed.text;
     }
 }
