@@ -41,6 +41,15 @@ class Freshness {
         if (seen_acquires_ != acquires_.count()) [[unlikely]]
             acquire();
     }
+    /// In other modes: whether no read-ahead has expired since. Else expire_read_ahead().
+    bool has_caught_up() const noexcept { return seen_acquires_ == acquires_.count(); }
+    /// What nobody has asked for, where others may write it, is forgotten at an acquire of the process.
+    void expire_read_ahead() noexcept {
+        if (has_caught_up()) [[likely]]
+            return;
+        seen_acquires_ = acquires_.count();
+        cache_.acquire_read_ahead();
+    }
     /// In other modes: notes what is asked for.
     void note(Rank target, std::uint64_t offset, std::uint64_t size) noexcept {
         polls_.again(target, offset, size);
