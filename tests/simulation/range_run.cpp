@@ -343,7 +343,8 @@ class RangeRun {
         overwrite(op);
         if (program_.settings.mode == Mode::user_defined) {
             // A program does not invalidate what it has not read.
-            if (!program_.settings.read_only_phases && !was_asked(op)) return synchronise(op.target);
+            if (!program_.settings.read_only_phases && !was_asked(op))
+                return fault_ == Fault::unseen_acquires ? void() : synchronise(op.target);
             if (fault_ != Fault::forgotten_invalidates) invalidate();
         }
         if (program_.settings.mode == Mode::acquire && fault_ != Fault::unseen_acquires)

@@ -61,6 +61,7 @@ ByteRange RangeCache::ReadAhead::gap_around(Rank target, ByteRange gap, ByteRang
 Admission RangeCache::ReadAhead::admit(Rank target, ByteRange range, bool expires, ByteRange asked) {
     cache_.reap_stale(most_reaped, cache_.storage_->size_bytes());
     AskedBytes* const of_program = expires ? take_asked(target, range) : nullptr;
+    if (expires && of_program == nullptr) return {};
     cache_.drop(target, range.begin, range.size());
     const Admission admission =
         cache_.admit({target, range, cache_.now(), true, skew_of(range), sizer_.will_be_used()});
@@ -76,12 +77,17 @@ Admission RangeCache::ReadAhead::admit(Rank target, ByteRange range, bool expire
     return admission;
 }
 
-// Of a region: what was asked for of the entries that it replaces.
+// Of a region: what was asked for of the entries that it replaces. nullptr where memory_bytes allows no more.
 AskedBytes* RangeCache::ReadAhead::take_asked(Rank target, ByteRange region) {
     if (spare_.empty()) {
         // So that release() needs no memory.
         if (spare_.capacity() <= asked_.size()) spare_.reserve(2 * asked_.size() + 1);
-        spare_.push_back(&asked_.emplace_back());
+        AskedBytes& another = asked_.emplace_back();
+        if (!cache_.memory_.take(sizeof another)) {
+            asked_.pop_back();
+            return nullptr;
+        }
+        spare_.push_back(&another);
     }
     AskedBytes* const asked = spare_.back();
     spare_.pop_back();
