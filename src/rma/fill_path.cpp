@@ -100,8 +100,7 @@ int FillPath::fetch(const Get& get, GetStarter& starter, const LookupPlan& plan,
 int FillPath::prefetch(Rank target, ByteRange range) {
     Guard guard = s_.lock();
     // Else the next get would do so, and forget what this brings.
-    if (s_.is_acquire_mode()) s_.freshness.catch_up();
-    s_.freshness.expire_read_ahead();
+    s_.freshness.catch_up(s_.is_acquire_mode());
     if (!bypass_.may_use_cache(target)) return 0;
     // A hint may go too far, as the last iterations of a loop do; below 0 it is beyond the end.
     if (const std::uint64_t extent = s_.at(target).memory.extent_bytes; extent != 0)

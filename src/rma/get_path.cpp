@@ -34,7 +34,7 @@ Served GetPath::try_get(const RangeGet& get) noexcept {
     if (s_.is_acquire_mode())
         s_.freshness.prepare(target, {&run, 1}, size);
     else
-        s_.freshness.expire_read_ahead();
+        s_.freshness.catch_up(false);
     if (!s_.cache || !s_.epochs.may_access(target) || s_.at(target).breaker.is_open()) return Served::miss;
     // What is in flight to where a hit is copied is not kept.
     s_.origins.invalidate_overlapping({&run, 1});
@@ -69,7 +69,7 @@ int GetPath::get(const Get& get, GetStarter& starter, Begun& begun) {
         s_.freshness.prepare(get.target, get.runs, get.size_bytes);
     else
         s_.freshness.note(get.target, get.runs.front().offset, get.size_bytes);
-    s_.freshness.expire_read_ahead();
+    s_.freshness.catch_up(s_.is_acquire_mode());
     if (s_.origins.invalidate_overlapping(get.runs)) [[unlikely]]
         return fetch_overlapping(get, starter, guard, begin_ticks);
     if (!bypass_.may_use_cache(get.target)) return fetch_uncached(get, starter, guard);

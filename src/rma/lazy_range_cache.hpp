@@ -46,7 +46,7 @@ class LazyRangeCache {
         if (cache_ != nullptr) cache_->acquire(target);
     }
     void acquire_read_ahead() noexcept {
-        if (cache_ != nullptr) cache_->acquire_read_ahead();
+        if (cache_ != nullptr) cache_->read_ahead().acquire();
     }
     void drop(Rank target, std::span<const ByteRun> runs) noexcept;
 

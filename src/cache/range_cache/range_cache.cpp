@@ -354,7 +354,7 @@ void RangeCache::acquire() noexcept {
 
 void RangeCache::acquire(Rank target) noexcept {
     sync_.acquire(target);
-    acquire_read_ahead();
+    read_ahead_.acquire();
     adapt_if_due();
     unreaped_ = by_range_.size() == 0 ? all_reaped : 0;
 }

@@ -106,6 +106,8 @@ class RangeCache final : private EvictionView, private EntryOwner {
         void make_room_ahead();
         /// The cache reports the removal of a cached entry.
         void record_removal(const Entry& entry, bool evicted) noexcept;
+        /// What expires has expired, but for what was asked for.
+        void acquire() noexcept;
         /// An entry that expires was removed.
         void release(AskedBytes* asked) noexcept { spare_.push_back(asked); }
 
@@ -164,8 +166,6 @@ class RangeCache final : private EvictionView, private EntryOwner {
     /// Nothing issued before may be served any more. O(1), but where sizes are due to adapt.
     void acquire() noexcept;
     void acquire(Rank target) noexcept;
-    /// Read-ahead that expires has expired, but for what was asked for.
-    void acquire_read_ahead() noexcept { sync_.acquire(read_ahead_clock()); }
     /// Removes all entries and frees their space; entries in flight are invalidated. O(entries).
     void invalidate();
 

@@ -96,6 +96,8 @@ AskedBytes* RangeCache::ReadAhead::take_asked(Rank target, ByteRange region) {
     return asked;
 }
 
+void RangeCache::ReadAhead::acquire() noexcept { cache_.sync_.acquire(cache_.read_ahead_clock()); }
+
 void RangeCache::ReadAhead::make_room_ahead() { cache_.storage_->make_room_ahead(2 * region_bytes()); }
 
 void RangeCache::ReadAhead::record_removal(const Entry& entry, bool evicted) noexcept {
