@@ -3,7 +3,8 @@
 // A distributed hash table, as in k-mer counters, sparse assemblers and key-value stores. Each rank inserts
 // its share of the keys by fetch-and-add and put. Then it looks up keys, some much more often than others, by
 // a get and a flush per slot. Between rounds of look-ups some values may change. A shared counter may be
-// incremented every so many look-ups. The program computes the expected results itself.
+// incremented every so many look-ups. The program computes the expected results itself. With --lock-free it
+// is another table: of results that ranks store and look up at the same time (lock_free.hpp).
 
 #include <mpi.h>
 
@@ -15,6 +16,7 @@
 #include "common/mpi_window.hpp"
 #include "common/progress.hpp"
 #include "hash_table/keys.hpp"
+#include "hash_table/lock_free.hpp"
 #include "hash_table/options.hpp"
 #include "hash_table/table.hpp"
 
@@ -75,6 +77,7 @@ int compute(const apps::MpiSession& mpi, const Options& options) {
     std::ofstream json;
     if (!apps::root_succeeds(mpi, "hash_table", [&] { apps::open_output(json, options.common.json_path); }))
         return apps::kBadUse;
+    if (options.lock_free) return share_results(mpi, options, json);
     Table table(mpi, options);
     Versions versions(options.keys);
     const Popularity popular(options);

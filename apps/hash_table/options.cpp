@@ -29,6 +29,9 @@ apps::Parsed parse_options(int argc, const char* const* argv, Options& options) 
                      "of values between two rounds, by all ranks together");
     apps::add_number(app, "--counter-every", options.counter_every, 0, most,
                      "look-ups of a rank add one to a counter that all share; 0: there is none");
+    app.add_flag("--lock-free", options.lock_free,
+                 "ranks store what they do not find while others look up, without any synchronisation; "
+                 "--rounds, --changes and --counter-every mean nothing");
     app.add_option("--seed", options.seed, "of all that is left to chance")
         ->check(apps::whole_number())
         ->capture_default_str();

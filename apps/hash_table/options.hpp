@@ -17,6 +17,7 @@ struct Options {
     std::uint64_t rounds = 1;
     std::uint64_t changes = 0;
     std::uint64_t counter_every = 0;  ///< 0: never
+    bool lock_free = false;
     std::uint64_t seed = 1;
 };
 

@@ -145,11 +145,12 @@ const std::array rows{
         "contiguous runs of bytes of one access above which it bypasses the cache", Scope::window,
         "block_limit" /* old name */},
     Row{"read_ahead_bytes", "bytes", BytesKind{&Settings::read_ahead_bytes, 0},
-        "always-cache and acquire: the second miss within a region of this size or less, as it pays, fetches "
+        "all modes but transparent: the second miss within a region of this size or less, as it pays, "
+        "fetches "
         "all that is missing of the region (0: never)"},
     Row{"read_only_phases", "", SwitchKind{&Settings::read_only_phases},
-        "user-defined: promise that nobody writes to the window between two invalidates, which allows "
-        "read-ahead"},
+        "user-defined: promise that nobody writes to the window between two invalidates: what is read ahead "
+        "lasts as long"},
     Row{"write_combining_bytes", "bytes", BytesKind{&Settings::write_combining_bytes, 0},
         "largest put that is combined with others into one message, which is sent when they have to be "
         "complete (0: none; never in modes off and transparent)",

@@ -21,7 +21,9 @@ void BypassControl::update_route(Rank target) noexcept {
     else if (!s_.cache || s_.cache.is_outdated())
         t.route = Route::slow;
     else
-        t.route = s_.is_acquire_mode() ? Route::validate : Route::lookup;
+        t.route = s_.is_acquire_mode()                                   ? Route::validate
+                  : s_.keeps_data() && s_.settings.read_ahead_bytes != 0 ? Route::catch_up
+                                                                         : Route::lookup;
 }
 
 void BypassControl::update_routes() noexcept {

@@ -15,11 +15,12 @@ namespace nearfetch {
 Admission FillPath::admit_around(const Get& get, LookupPlan& plan) noexcept {
     if (plan.gaps().size() != 1) return {};
     const ByteRun run = plan.gaps().front();
-    const std::optional<ByteRange> around = read_ahead_.range_around(get, run.range());
+    const std::optional<ReadAhead::Region> around = read_ahead_.region_around(get, run.range());
     if (!around) return {};
     plan.copy_resident();  // making room may evict it
     try {
-        const Admission ahead = s_.cache->read_ahead().admit(get.target, *around);
+        const Admission ahead =
+            s_.cache->read_ahead().admit(get.target, around->range, around->expires, run.range());
         Entry* const entry = ahead.entry;
         if (entry == nullptr) return {};
         const Waiter waiter{entry, entry->data() + (run.offset - entry->offset()), run.origin, run.size};
@@ -99,7 +100,7 @@ int FillPath::fetch(const Get& get, GetStarter& starter, const LookupPlan& plan,
 int FillPath::prefetch(Rank target, ByteRange range) {
     Guard guard = s_.lock();
     // Else the next get would do so, and forget what this brings.
-    if (s_.is_acquire_mode()) s_.freshness.catch_up();
+    s_.freshness.catch_up(s_.is_acquire_mode());
     if (!bypass_.may_use_cache(target)) return 0;
     // A hint may go too far, as the last iterations of a loop do; below 0 it is beyond the end.
     if (const std::uint64_t extent = s_.at(target).memory.extent_bytes; extent != 0)

@@ -8,9 +8,9 @@ namespace nearfetch {
 Freshness::Freshness(LazyRangeCache& cache, Acquires& acquires, std::uint64_t patience_ticks)
     : seen_acquires_(acquires.count()), standstill_(patience_ticks), cache_(cache), acquires_(acquires) {}
 
-void Freshness::acquire() noexcept {
+void Freshness::acquire(bool is_acquire_mode) noexcept {
     seen_acquires_ = acquires_.count();
-    cache_.acquire();
+    is_acquire_mode ? cache_.acquire() : cache_.acquire_read_ahead();
 }
 
 void Freshness::refresh(Rank target, std::span<const ByteRun> runs, std::uint64_t size_bytes) noexcept {

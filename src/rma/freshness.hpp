@@ -27,19 +27,22 @@ class Freshness {
     /// In mode acquire: whether a get may be looked up at once. False where the process has acquired since,
     /// or where it is a poll: then prepare().
     bool is_current(const RangeGet& get) noexcept {
-        return seen_acquires_ == acquires_.count() && polls_.other(get.target, get.offset, get.size);
+        return has_caught_up() && polls_.other(get.target, get.offset, get.size);
     }
     /// Before a lookup in mode acquire: forgets what the process may have acquired since, or what it polls.
     void prepare(Rank target, std::span<const ByteRun> runs, std::uint64_t size_bytes) noexcept {
         // What is polled had been read before what was acquired since.
         if (polls_.again(target, runs.front().offset, size_bytes)) [[unlikely]]
             refresh(target, runs, size_bytes);
-        catch_up();
+        catch_up(true);
     }
-    /// Forgets what the process may have acquired since.
-    void catch_up() noexcept {
-        if (seen_acquires_ != acquires_.count()) [[unlikely]]
-            acquire();
+    /// Whether the process has acquired nothing since the window has caught up.
+    bool has_caught_up() const noexcept { return seen_acquires_ == acquires_.count(); }
+    /// Forgets what the process may have acquired since: all in mode acquire, in others what was read ahead
+    /// and may have been written by others.
+    void catch_up(bool is_acquire_mode) noexcept {
+        if (!has_caught_up()) [[unlikely]]
+            acquire(is_acquire_mode);
     }
     /// In other modes: notes what is asked for.
     void note(Rank target, std::uint64_t offset, std::uint64_t size) noexcept {
@@ -100,7 +103,7 @@ class Freshness {
     std::uint64_t poll_count() const noexcept { return poll_count_; }
 
   private:
-    [[gnu::noinline]] void acquire() noexcept;
+    [[gnu::noinline]] void acquire(bool is_acquire_mode) noexcept;
     void refresh(Rank target, std::span<const ByteRun> runs, std::uint64_t size_bytes) noexcept;
     void get_over(bool arrived) noexcept;
     bool take_probe() noexcept;

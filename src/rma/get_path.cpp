@@ -32,7 +32,10 @@ Served GetPath::try_get(const RangeGet& get) noexcept {
         return Served::miss;
     }
     const ByteRun run{offset, size, origin};
-    if (s_.is_acquire_mode()) s_.freshness.prepare(target, {&run, 1}, size);
+    if (s_.is_acquire_mode())
+        s_.freshness.prepare(target, {&run, 1}, size);
+    else
+        s_.freshness.catch_up(false);
     if (!s_.cache || !s_.epochs.may_access(target) || s_.at(target).breaker.is_open()) return Served::miss;
     if (s_.leased.is_open(target) && !s_.leased.has_room(1)) return Served::miss;
     // What is in flight to where a hit is copied is not kept.
@@ -79,6 +82,7 @@ int GetPath::get(const Get& get, GetStarter& starter, Begun& begun) {
     else
         s_.freshness.note(get.target, get.runs.front().offset, get.size_bytes);
     if (const int status = LeasedPath(s_).record(get.target, get.runs); status != 0) return status;
+    s_.freshness.catch_up(s_.is_acquire_mode());
     if (s_.origins.invalidate_overlapping(get.runs)) [[unlikely]]
         return fetch_overlapping(get, starter, guard, begin_ticks);
     if (!bypass_.may_use_cache(get.target)) return fetch_uncached(get, starter, guard);

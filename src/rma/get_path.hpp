@@ -63,6 +63,9 @@ class GetPath {
                std::span<void* const> call_site);
 
   private:
+    bool is_current(Route route, const RangeGet& get) noexcept {
+        return route == Route::catch_up ? s_.freshness.has_caught_up() : s_.freshness.is_current(get);
+    }
     Served try_get_further(const RangeGet& get) noexcept;
     void note_hit(Rank target, const ByteRun& run) noexcept;
     int get_planned(const Get& get, GetStarter& starter, LookupPlan& plan, Guard& guard, Begun& begun,
@@ -89,7 +92,7 @@ inline const std::byte* GetPath::find(const RangeGet& get) noexcept {
     // Bytes may be in flight to where these are wanted: then neither is to be kept.
     if (t.route < Route::lookup || !s_.epochs.may_access_quickly(get.target) ||
         s_.process.origins.all.overlap(get.origin, get.size) ||
-        (t.route == Route::validate && !s_.freshness.is_current(get))) [[unlikely]]
+        (t.route != Route::lookup && !is_current(t.route, get))) [[unlikely]]
         return nullptr;
     const std::byte* const data = s_.cache->find_recent(get.target, get.offset, get.size);
     if (data != nullptr) [[likely]]

@@ -45,6 +45,9 @@ class LazyRangeCache {
     void acquire(Rank target) noexcept {
         if (cache_ != nullptr) cache_->acquire(target);
     }
+    void acquire_read_ahead() noexcept {
+        if (cache_ != nullptr) cache_->read_ahead().acquire();
+    }
     void drop(Rank target, std::span<const ByteRun> runs) noexcept;
 
   private:

@@ -2,6 +2,7 @@
 #include "rma/read_ahead.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace nearfetch {
 
@@ -17,15 +18,21 @@ ByteRange pages_around(const TargetMemory& memory, ByteRange range) noexcept {
 
 }  // namespace
 
-/// Whether bytes of the target may be fetched that nobody has asked for.
-bool ReadAhead::is_allowed(Rank target) const noexcept {
+/// Whether bytes may be fetched that nobody has asked for.
+bool ReadAhead::is_allowed() const noexcept {
     const Settings& settings = s_.settings;
-    if (settings.read_ahead_bytes == 0 || settings.exact_match || settings.storage == "best_fit")
-        return false;
-    if (s_.is_acquire_mode()) return true;
-    const bool read_only = settings.mode == Mode::always_cache ||
-                           (settings.mode == Mode::user_defined && settings.read_only_phases);
-    return read_only && s_.counters.puts == puts_before_ && !s_.operations.at(target).update_under_way();
+    return settings.read_ahead_bytes != 0 && !settings.exact_match && settings.storage != "best_fit";
+}
+
+/// Whether nobody writes to the target what is read ahead now, as long as it is cached.
+bool ReadAhead::lasts(Rank target) noexcept {
+    const std::uint64_t puts = s_.counters.puts, acquires = s_.process.acquires.count();
+    const bool has_put = puts != std::exchange(puts_seen_, puts);
+    const bool has_acquired = acquires != std::exchange(acquires_seen_, acquires);
+    is_filling_ = has_put || (is_filling_ && !has_acquired);
+    if (s_.operations.at(target).update_under_way()) return false;
+    return s_.settings.mode == Mode::always_cache ? !is_filling_
+                                                  : s_.settings.read_only_phases && puts == puts_before_;
 }
 
 /// The block that the gap is in; nothing at its first miss. Blocks lie in the target's memory as pages do, so
@@ -45,9 +52,9 @@ std::optional<ByteRange> ReadAhead::bounds_of(Rank target, ByteRange gap) noexce
     return bounds;
 }
 
-std::optional<ByteRange> ReadAhead::range_around(const Get& get, ByteRange gap) {
+std::optional<ReadAhead::Region> ReadAhead::region_around(const Get& get, ByteRange gap) {
     // What a poll brings beside its own bytes may be older than these.
-    if (s_.freshness.is_poll() || !is_allowed(get.target)) return std::nullopt;
+    if (s_.freshness.is_poll() || !is_allowed()) return std::nullopt;
     // What another thread's request brings cannot be waited for: it may complete that at any time.
     if (get.request != 0 && (s_.threaded || !get.may_lead)) return std::nullopt;
     const std::optional<ByteRange> bounds = bounds_of(get.target, gap);
@@ -55,8 +62,10 @@ std::optional<ByteRange> ReadAhead::range_around(const Get& get, ByteRange gap) 
     const ByteRange around = s_.cache->read_ahead().gap_around(get.target, gap, *bounds);
     // With several threads, or a request, a gap may hold bytes that are on their way.
     if (around == gap || !around.contains(gap) || !s_.may_keep(get.target, around)) return std::nullopt;
-    if (!s_.cache->read_ahead().pays(around.size(), !s_.is_acquire_mode())) return std::nullopt;
-    return s_.at(get.target).cost.may_fetch_region() ? std::optional(around) : std::nullopt;
+    const bool is_lasting = !s_.is_acquire_mode() && lasts(get.target);
+    if (!s_.cache->read_ahead().pays(around.size(), is_lasting)) return std::nullopt;
+    if (!s_.at(get.target).cost.may_fetch_region()) return std::nullopt;
+    return Region{around, !s_.is_acquire_mode() && !is_lasting};
 }
 
 }  // namespace nearfetch

@@ -10,12 +10,13 @@
 // extra, and the waste is bounded: at most one block for two misses, and only while the blocks that went had
 // been used. How large blocks are follows from that (read_ahead_sizer.hpp).
 //
-// Somebody may be writing the bytes that nobody has asked for, in full agreement with the standard. So they
-// may be fetched only where the moment of the fetch decides whether a later get may have them. In mode
-// acquire it does: a get that has to see a write made since then comes after an acquire made since then. In
-// always-cache nobody writes, and in user-defined where read_only_phases says so from one invalidate to the
-// next; if this process puts something meanwhile, it was no such phase. Otherwise a program that invalidates
-// what it is going to read would not think of what it has not read.
+// Somebody may be writing the bytes that nobody has asked for, in full agreement with the standard. A get
+// that has to see such a write comes after an acquire made since then. So these bytes expire when the process
+// acquires, as all do in mode acquire; in user-defined and always-cache those stay that were asked for. A
+// program that invalidates what it is going to read does not think of what it has not read. Nothing expires
+// where nobody writes: in always-cache, and in user-defined where read_only_phases says so from one
+// invalidate to the next. What this process puts shows that this phase is none; in always-cache, that the
+// window is being filled, and the next acquire of the process ends that.
 
 #include <cstdint>
 #include <optional>
@@ -28,18 +29,26 @@ class ReadAhead {
   public:
     explicit ReadAhead(WindowState& state) noexcept : s_(state) {}
 
+    struct Region {
+        ByteRange range;
+        bool expires;  ///< before what was asked for does
+    };
     /// What to fetch for this get's only gap, with what is missing around it; nothing if it is to be fetched
     /// as it is. \post the range is larger than the gap
-    std::optional<ByteRange> range_around(const Get& get, ByteRange gap);
+    std::optional<Region> region_around(const Get& get, ByteRange gap);
     /// An acquire of the window: a new phase begins.
     void begin_phase() noexcept { puts_before_ = s_.counters.puts; }
 
   private:
-    bool is_allowed(Rank target) const noexcept;
+    bool is_allowed() const noexcept;
+    bool lasts(Rank target) noexcept;
     std::optional<ByteRange> bounds_of(Rank target, ByteRange gap) noexcept;
 
     WindowState& s_;
     std::uint64_t puts_before_ = 0;  ///< this phase
+    std::uint64_t puts_seen_ = 0;
+    std::uint64_t acquires_seen_ = 0;
+    bool is_filling_ = false;  ///< this process has put something since it acquired
 };
 
 }  // namespace nearfetch

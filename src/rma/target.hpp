@@ -18,7 +18,8 @@ enum class Route : std::uint8_t {
     slow,      ///< several threads, no cache, hits under check, fetching atomics, or puts that are combined
     bypass,    ///< its breaker is open, or nothing was read of it yet
     lookup,    ///< look gets up
-    validate,  ///< the same in mode acquire, after asking whether the process has acquired
+    catch_up,  ///< the same where read-ahead may expire, after asking whether the process has acquired
+    validate,  ///< the same in mode acquire, after asking that, and whether it polls
 };
 
 /// What hits and bypassed operations need stands first.

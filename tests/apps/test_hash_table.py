@@ -114,3 +114,16 @@ def test_bad_arguments(hash_table: Starter, arguments: list[object], said: str) 
     assert run.code == 2
     assert run.stderr.count("hash_table: ") == 1
     assert said in run.stderr
+
+
+def test_a_table_that_ranks_race_for_holds_what_is_right(hash_table: Starter, family: str) -> None:
+    arguments = ["--lock-free", "--keys", 1000, "--lookups", 3000]
+    plain = hash_table.good(*arguments, family=family, ranks=2)
+    for mode in ("transparent", "acquire"):
+        run = hash_table.good(*arguments, family=family, ranks=2, mode=mode, settings=CACHE_ALL)
+        assert run.results["wrong"] == "0"
+        assert int(run.results["found"]) + int(run.results["computed"]) == 2 * 3000
+        # A rank may not see what another one has stored since: then both compute it.
+        assert int(run.results["computed"]) <= 2 * int(run.results["kept"])
+        assert int(run.results["kept"]) >= 0.95 * int(plain.results["kept"])
+        assert (hits(run) > 0) == (mode == "acquire")

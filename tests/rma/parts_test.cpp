@@ -318,7 +318,7 @@ TEST_F(FreshnessTest, WhatWasCachedBeforeAnAcquireIsForgottenAtTheNextGet) {
     acquires.acquire();
     EXPECT_FALSE(freshness.is_current(get_of(8, to)));
     EXPECT_TRUE(resident(0, first));
-    freshness.catch_up();
+    freshness.catch_up(true);
     EXPECT_FALSE(resident(0, first));
     EXPECT_TRUE(freshness.is_current(get_of(16, to)));
 }

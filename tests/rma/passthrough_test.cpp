@@ -65,6 +65,8 @@ TEST_F(PutsTest, WhatIsCombinedDoesNotPass) {
 
 /// They are not combined, so that nobody asks their breaker.
 TEST_F(PutsTest, OfABypassedTargetTheyEndNothing) {
+    change_setting(&Settings::read_ahead_bytes, 0);
+    rig.flush_all();
     Buffer buffer(64);
     for (int i = 0; i < 100; ++i) {
         ASSERT_EQ(rig.put(1, 0, 8, buffer.data()), 0);

@@ -65,8 +65,7 @@ Settings make_settings(Dice& dice, bool read_only) {
     s.adaptive = dice.one_in(2);
     s.adapt_interval_gets = 50;
     s.bypass = dice.one_in(8) ? Bypass::on : Bypass::off;
-    const bool ahead = read_only || s.mode == Mode::acquire;
-    s.read_ahead_bytes = ahead ? dice.one_of<std::uint64_t>({0, 256, 512, 1000}) : 0;
+    s.read_ahead_bytes = dice.one_of<std::uint64_t>({0, 256, 512, 1000});
     s.read_only_phases = read_only;
     s.write_combining_bytes = dice.one_of<std::uint64_t>({0, 16, 1024, 1024});
     s.combining_buffer_bytes = dice.one_of<std::uint64_t>({2048, 6144, 65536});

@@ -134,7 +134,7 @@ class RangeRun {
             case Kind::prefetch:
                 return prefetch(op);
             case Kind::invalidate:
-                return rig_.window.acquire();
+                return invalidate();
             case Kind::lock:
                 return lock(op);
         }
@@ -162,6 +162,7 @@ class RangeRun {
         access->target = op.target;
         access->range = op.range();
         if (op.kind == Kind::get_request) access->request = ++requests_;
+        asked_.push_back(op);
         cut(op, *access);
         std::uint64_t size = 0;
         for (const ByteRun& run : access->runs)
@@ -340,10 +341,24 @@ class RangeRun {
         if (program_.settings.mode == Mode::always_cache) return;
         make_way(op, true);
         overwrite(op);
-        if (program_.settings.mode == Mode::user_defined && fault_ != Fault::forgotten_invalidates)
-            rig_.window.acquire();
+        if (program_.settings.mode == Mode::user_defined) {
+            // A program does not invalidate what it has not read.
+            if (!program_.settings.read_only_phases && !was_asked(op))
+                return fault_ == Fault::unseen_acquires ? void() : synchronise(op.target);
+            if (fault_ != Fault::forgotten_invalidates) invalidate();
+        }
         if (program_.settings.mode == Mode::acquire && fault_ != Fault::unseen_acquires)
             synchronise(op.target);
+    }
+    void invalidate() {
+        rig_.window.acquire();
+        asked_.clear();
+    }
+    /// Whether bytes of it were asked for since the last invalidate.
+    bool was_asked(const RangeOp& op) const {
+        return std::ranges::any_of(asked_, [&](const RangeOp& other) {
+            return other.target == op.target && other.range().overlaps(op.range());
+        });
     }
     void overwrite(const RangeOp& op) {
         for (std::uint64_t at = op.offset; at < op.range().end; ++at)
@@ -423,6 +438,7 @@ class RangeRun {
     bool polls_are_seen() const noexcept { return program_.settings.mode == Mode::acquire; }
     void prefetch(const RangeOp& op) {
         make_way(op, false);
+        asked_.push_back(op);
         if (rig_.window.prefetch(op.target, op.range()) != 0)
             fail("a prefetch fails on a network that works", op.id);
         auto access = std::make_unique<Access>();
@@ -462,6 +478,7 @@ class RangeRun {
     std::vector<std::unique_ptr<Access>> under_way_;
     std::vector<std::vector<Update>> updates_;  ///< by target, until they are complete
     std::vector<std::vector<unsigned char>> used_;
+    std::vector<RangeOp> asked_;  ///< since the last invalidate
     RequestId requests_ = 0;
     std::uint64_t gets_ = 0;
     std::uint64_t bytes_ = 0;

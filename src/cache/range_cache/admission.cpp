@@ -22,7 +22,7 @@ Admission RangeCache::admit(Rank target, std::uint64_t offset, std::uint64_t siz
 
 // Fills in the entry, before index and buffer know it.
 void RangeCache::describe(Entry& entry, const Newcomer& newcomer) const {
-    entry.target_ = newcomer.target;
+    entry.target_ = entry.clock_ = newcomer.target;
     entry.offset_ = newcomer.range.begin;
     entry.bytes = newcomer.range.size();
     entry.stamp_ = newcomer.stamp;
@@ -45,7 +45,7 @@ void RangeCache::arrive(Entry& entry, bool will_be_used) {
 
 Admission RangeCache::admit(const Newcomer& newcomer) {
     const auto& [target, range, stamp, store, skew, will_be_used] = newcomer;
-    NF_EXPECT(!range.empty() && target >= 0 && static_cast<std::uint32_t>(target) < sync_.ranks());
+    NF_EXPECT(!range.empty() && is_target(target));
     Admission result;
     Entry* entry = nullptr;
     try {
@@ -108,7 +108,7 @@ AccessType RangeCache::try_admission(Entry& entry) {
 }
 
 void RangeCache::evict(Entry& entry) noexcept {
-    if (!fresh(entry)) return forget(entry);
+    if (!lives(entry)) return forget(entry);
     ++counters_.evictions;
     remove(entry, true);
 }
@@ -130,7 +130,7 @@ void RangeCache::reap_stale(std::uint32_t most, std::uint64_t wanted_bytes) noex
     for (std::uint32_t seen = 0; may_be_stale() && seen < most; ++seen) {
         Entry& entry = pool_[unreaped_++];
         if (unreaped_ >= pool_.end()) unreaped_ = all_reaped;
-        if (entry.bytes == 0 || entry.is_pending() || fresh(entry)) continue;
+        if (entry.bytes == 0 || entry.is_pending() || lives(entry)) continue;
         forget(entry);
         if (storage_->fits(wanted_bytes) && index_.used() < index_.slot_count()) return;
     }
@@ -144,7 +144,7 @@ Entry* RangeCache::choose_slot(const Entry& entry, std::uint32_t& slot) {
     for (const std::uint32_t candidate : index_.path()) {
         Entry& occupant = pool_[index_.at(candidate)];
         if (occupant.is_pending()) continue;
-        const double score = fresh(occupant) ? policy_->slot_score(occupant) : lowest_of_all;
+        const double score = lives(occupant) ? policy_->slot_score(occupant) : lowest_of_all;
         if (lowest != nullptr && score >= lowest_score) continue;
         lowest = &occupant;
         lowest_score = score;

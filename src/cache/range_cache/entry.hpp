@@ -7,6 +7,7 @@
 #include "base/reserved_memory.hpp"
 #include "base/types.hpp"
 #include "cache/eviction/eviction_policy.hpp"
+#include "cache/range_cache/asked_bytes.hpp"
 #include "cache/range_cache/storage_buffer.hpp"
 #include "cache/sync_clock/sync_clock.hpp"
 
@@ -54,7 +55,7 @@ class alignas(64) Entry : public EvictionItem {
     std::byte* served_ = nullptr;  ///< storage_ when cached, nullptr when pending
     Stamp stamp_ = 0;
     Rank target_ = 0;
-    std::uint32_t id_ = 0;
+    Rank clock_ = 0;  ///< whose acquires end it: the target's, or those of read-ahead that expires
 
     std::byte* storage_ = nullptr;
     union {
@@ -66,6 +67,8 @@ class alignas(64) Entry : public EvictionItem {
         Entry* next_spare_;  ///< in the pool
     };
     std::uint64_t issued_ = 0;
+    AskedBytes* asked_ = nullptr;  ///< of read-ahead that expires
+    std::uint32_t id_ = 0;
     bool store_ = false;
     bool invalidated_ = false;
     bool read_ahead_ = false;  ///< admitted by read-ahead

@@ -35,7 +35,7 @@ std::uint64_t first_buffer_bytes(const RangeCacheConfig& config, std::uint64_t l
 RangeCache::RangeCache(const RangeCacheConfig& config, std::uint32_t ranks)
     : mru_(&nothing_),
       exact_match_(config.checked().exact_match),
-      sync_(ranks),
+      sync_(ranks + 1),
       memory_(config.memory),
       pool_(2 * config.index_entries_max),
       policy_(make_eviction_policy(config.policy, *this)),
@@ -60,12 +60,15 @@ RangeCache::~RangeCache() = default;
 
 const std::byte* RangeCache::find_further(Rank target, std::uint64_t offset, std::uint64_t size) noexcept {
     Entry* const entry = exact_match_ ? nullptr : covering(target, offset);
-    if (entry != nullptr && serves(*entry)) {
+    if (entry != nullptr && entry->served_ != nullptr) {
         const std::uint64_t skip = offset - entry->offset_;
-        if (size <= entry->bytes - skip) {
+        const bool covers = size <= entry->bytes - skip;
+        if (covers && fresh(*entry)) {
             remember_mru(*entry, offset);
             return serve(*entry, skip, size);
         }
+        if (covers && is_kept(*entry) && has_asked(*entry, {offset, offset + size}))
+            return serve(*entry, skip, size);
     }
     ++gets_;
     requested_bytes_ += size;
@@ -91,7 +94,8 @@ Entry* RangeCache::covering(Rank target, std::uint64_t offset) noexcept {
     return offset - entry.offset_ < entry.bytes ? &entry : nullptr;
 }
 
-// The end of a gap that begins at `offset`: the next fresh or pending entry, or `end`. Removes stale ones.
+// The end of a gap that begins at `offset`: the next fresh or pending entry, or `end`. Removes stale ones,
+// but for those that are kept: who fetches the gap replaces them.
 std::uint64_t RangeCache::gap_end(Rank target, std::uint64_t offset, std::uint64_t end) {
     if (exact_match_) return end;
     for (;;) {
@@ -99,7 +103,10 @@ std::uint64_t RangeCache::gap_end(Rank target, std::uint64_t offset, std::uint64
         if (!next || next.target() != target || next.offset() >= end) return end;
         Entry& entry = pool_[next.id()];
         if (fresh(entry)) return entry.offset_;
-        forget(entry);
+        if (is_kept(entry))
+            offset = entry.offset_;
+        else
+            forget(entry);
     }
 }
 
@@ -112,8 +119,10 @@ void RangeCache::plan_lookup(Rank target, std::uint64_t offset, std::uint64_t si
     while (offset < end) {
         Entry* entry = covering(target, offset);
         if (entry != nullptr && !fresh(*entry)) {
-            forget(*entry);
-            entry = nullptr;
+            const bool kept = is_kept(*entry);
+            if (!kept) forget(*entry);
+            if (!kept || !has_asked(*entry, {offset, std::min(end, entry->offset_ + entry->bytes)}))
+                entry = nullptr;
         }
         LookupPart part;
         part.offset = offset;
@@ -131,7 +140,7 @@ void RangeCache::plan_lookup(Rank target, std::uint64_t offset, std::uint64_t si
                 part.kind = LookupPart::Kind::pending;
                 part.entry = entry;
             }
-            touch(*entry);
+            use(*entry, skip, part.size);
         }
         out.push_back(part);
         offset += part.size;
@@ -142,7 +151,7 @@ void RangeCache::plan_lookup(Rank target, std::uint64_t offset, std::uint64_t si
 ByteRange RangeCache::read_across(Rank target, std::uint64_t offset, std::uint64_t size, std::byte* to,
                                   std::uint64_t most_joined_bytes) noexcept {
     const ByteRange united = copy_across(target, offset, size, to);
-    if (united.empty() || united.size() > most_joined_bytes) return united;
+    if (united.empty() || united.size() > most_joined_bytes || expires_within(target, united)) return united;
     try {
         join(target, united);
     } catch (const std::bad_alloc&) {
@@ -171,11 +180,30 @@ ByteRange RangeCache::copy_across(Rank target, std::uint64_t offset, std::uint64
         const std::uint64_t skip = offset - entry.offset_;
         const std::uint64_t part = std::min(end - offset, entry.bytes - skip);
         copy_bytes(to, entry.served_ + skip, part);
-        touch(entry);
+        use(entry, skip, part);
         to += part;
         offset += part;
     }
     return united;
+}
+
+bool RangeCache::expires_within(Rank target, ByteRange range) {
+    bool expires = false;
+    for_each_overlap(target, range.begin, range.size(),
+                     [&](const Entry& entry) { expires = expires || entry.asked_ != nullptr; });
+    return expires;
+}
+
+// What was asked for of the entries in a region.
+void RangeCache::collect_asked(Rank target, ByteRange region, AskedBytes& asked) {
+    for_each_overlap(target, region.begin, region.size(), [&](const Entry& entry) {
+        const ByteRange common{std::max(region.begin, entry.offset_),
+                               std::min(region.end, entry.offset_ + entry.bytes)};
+        if (entry.asked_ == nullptr)
+            asked.add(common);
+        else
+            asked.add(*entry.asked_, common);
+    });
 }
 
 // Makes the entries of a span that copy_across() returned one entry.
@@ -245,6 +273,7 @@ void RangeCache::unlink(Entry& entry) noexcept {
 
 void RangeCache::give_back(Entry& entry) noexcept {
     if (entry.storage_ != nullptr) storage_->release(entry);
+    if (entry.asked_ != nullptr) read_ahead_.release(entry.asked_);
     pool_.release(&entry);
 }
 
@@ -279,7 +308,7 @@ bool RangeCache::commit(Entry* entry, const std::byte* source) {
         give_back(*entry);
         return false;
     }
-    if (!entry->store_ || !fresh(*entry)) {
+    if (!entry->store_ || !lives(*entry)) {
         if (entry->store_) ++counters_.dropped;
         remove(*entry, false);
         return false;
@@ -325,6 +354,7 @@ void RangeCache::acquire() noexcept {
 
 void RangeCache::acquire(Rank target) noexcept {
     sync_.acquire(target);
+    read_ahead_.acquire();
     adapt_if_due();
     unreaped_ = by_range_.size() == 0 ? all_reaped : 0;
 }
@@ -388,6 +418,9 @@ void RangeCache::check_invariants() const {
         if (!exact_match_ && before != nullptr && before->target_ == entry.target_)
             ensure(before->offset_ + before->bytes <= entry.offset_, "entries overlap");
         if (entry.is_pending()) ++pending;
+        ensure(
+            entry.clock_ == entry.target_ || (entry.clock_ == read_ahead_clock() && entry.asked_ != nullptr),
+            "an entry has another's clock");
         ensure(entry.is_pending() || entry.served_ == entry.storage_, "cached entry without its bytes");
         ensure((entry.storage_ != nullptr) == entry.store_, "storage and state disagree");
         if (entry.store_) {

@@ -17,7 +17,8 @@
 // for an admission is bounded (entry_log.cpp).
 // - A resize keeps entries: the index is rehashed, the buffer grows and shrinks in place.
 // - Freshness is a comparison of stamps (sync_clock.hpp). Stale entries are evicted first.
-// - Read-ahead fetches the region around a miss (read_ahead.cpp).
+// - Read-ahead fetches the region around a miss (read_ahead.cpp). Where others may write what nobody has
+// asked for, that expires at the next acquire of read-ahead, and what was asked for stays (asked_bytes.hpp).
 //
 // Pointers into the cache (find, LookupPart::data) are valid until the next call other than find and
 // plan_lookup: an admission moves entries. Pending entries do not move. Not thread-safe.
@@ -25,6 +26,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -96,18 +98,28 @@ class RangeCache final : private EvictionView, private EntryOwner {
         /// exact_match.
         ByteRange gap_around(Rank target, ByteRange gap, ByteRange bounds);
         /// Decides on a result of gap_around(), stored and issued now(). Replaces the entries that it covers.
-        Admission admit(Rank target, ByteRange range);
+        /// \param expires at the next acquire of read-ahead, but for what was asked for
+        /// \param asked what the program asks for of it now
+        /// \throws std::bad_alloc
+        Admission admit(Rank target, ByteRange range, bool expires = false, ByteRange asked = {});
         /// Makes room for the next region, while the transfer of this one is outstanding.
         void make_room_ahead();
         /// The cache reports the removal of a cached entry.
         void record_removal(const Entry& entry, bool evicted) noexcept;
+        /// What expires has expired, but for what was asked for.
+        void acquire() noexcept;
+        /// An entry that expires was removed.
+        void release(AskedBytes* asked) noexcept { spare_.push_back(asked); }
 
       private:
         const Entry* sample() noexcept;
+        AskedBytes* take_asked(Rank target, ByteRange region);
 
         RangeCache& cache_;
         ReadAheadSizer sizer_;
         std::uint64_t sampled_ = 0;
+        std::deque<AskedBytes> asked_;  ///< all that there are
+        std::vector<AskedBytes*> spare_;
     };
 
     /// The range's bytes if one fresh entry covers it, else nullptr. Counts a get. \pre size > 0
@@ -176,16 +188,39 @@ class RangeCache final : private EvictionView, private EntryOwner {
     /// that begins there.
     const std::byte* find_mru(Rank target, std::uint64_t offset, std::uint64_t size) noexcept;
     const std::byte* find_indexed(Rank target, std::uint64_t offset, std::uint64_t size) noexcept;
-    bool fresh(const Entry& entry) const noexcept { return sync_.fresh(entry.stamp_, entry.target_); }
+    /// Whether all of its bytes may be served.
+    bool fresh(const Entry& entry) const noexcept { return sync_.fresh(entry.stamp_, entry.clock_); }
+    /// Whether those may be that were asked for: true of fresh entries, too.
+    bool lives(const Entry& entry) const noexcept { return sync_.fresh(entry.stamp_, entry.target_); }
+    /// Whether these of its bytes may be. \pre it lives
+    bool has_asked(const Entry& entry, ByteRange range) const noexcept {
+        return entry.asked_ != nullptr && entry.asked_->has_all(range);
+    }
+    /// Whether it has expired, and something in it may still be served.
+    bool is_kept(const Entry& entry) const noexcept {
+        return !fresh(entry) && entry.served_ != nullptr && entry.asked_ != nullptr && lives(entry);
+    }
+    /// The clock of read-ahead that expires.
+    Rank read_ahead_clock() const noexcept { return static_cast<Rank>(sync_.ranks() - 1); }
+    bool is_target(Rank target) const noexcept { return target >= 0 && target < read_ahead_clock(); }
     void touch(Entry& entry) noexcept {
         entry.last = gets_;
         ++entry.frequency;
         entry.weight = entry.weight * touch_rule_.keep + touch_rule_.add;
     }
+    /// Counts a use of these of its bytes.
+    void use(Entry& entry, std::uint64_t skip, std::uint64_t size) noexcept {
+        touch(entry);
+        if (entry.clock_ != entry.target_) [[unlikely]]
+            note_asked(entry, skip, size);
+    }
+    [[gnu::noinline]] static void note_asked(Entry& entry, std::uint64_t skip, std::uint64_t size) noexcept {
+        entry.asked_->add({entry.offset_ + skip, entry.offset_ + skip + size});
+    }
     const std::byte* serve(Entry& entry, std::uint64_t skip, std::uint64_t size) noexcept {
         ++gets_;
         requested_bytes_ += size;
-        touch(entry);
+        use(entry, skip, size);
         return entry.served_ + skip;
     }
     bool serves(const Entry& entry) const noexcept { return entry.served_ != nullptr && fresh(entry); }
@@ -212,6 +247,8 @@ class RangeCache final : private EvictionView, private EntryOwner {
     Entry* covering(Rank target, std::uint64_t offset) noexcept;
     std::uint64_t gap_end(Rank target, std::uint64_t offset, std::uint64_t end);
     ByteRange copy_across(Rank target, std::uint64_t offset, std::uint64_t size, std::byte* to) noexcept;
+    bool expires_within(Rank target, ByteRange range);
+    void collect_asked(Rank target, ByteRange region, AskedBytes& asked);
     void join(Rank target, ByteRange united);
     template <class Visitor>
     void for_each_overlap(Rank target, std::uint64_t offset, std::uint64_t size, Visitor&& visit);
@@ -252,7 +289,7 @@ class RangeCache final : private EvictionView, private EntryOwner {
 
     // EntryOwner.
     double score_now(const Entry& entry) const override {
-        return fresh(entry) ? policy_->score(entry) : lowest_of_all;
+        return lives(entry) ? policy_->score(entry) : lowest_of_all;
     }
     void evict(Entry& entry) noexcept override;
     void reap_stale(std::uint32_t most, std::uint64_t wanted_bytes) noexcept override;
@@ -316,7 +353,7 @@ class RangeCache final : private EvictionView, private EntryOwner {
 
 [[gnu::always_inline]] inline const std::byte* RangeCache::find_mru(Rank target, std::uint64_t offset,
                                                                     std::uint64_t size) noexcept {
-    NF_EXPECT(size > 0 && target >= 0 && static_cast<std::uint32_t>(target) < sync_.ranks());
+    NF_EXPECT(size > 0 && is_target(target));
     Entry& entry = *mru_;
     const std::uint64_t skip = offset - entry.offset_;
     // The most recently used entry is never pending.

@@ -41,9 +41,9 @@ ByteRange RangeCache::ReadAhead::gap_around(Rank target, ByteRange gap, ByteRang
         Entry& entry = cache_.pool_[before.id()];
         const ByteRange there = entry.range();
         if (there.end <= around.begin) break;
-        if (!cache_.fresh(entry))
+        if (!cache_.fresh(entry) && !cache_.is_kept(entry))
             cache_.forget(entry);
-        else if (is_replaceable(entry))
+        else if (!cache_.fresh(entry) || is_replaceable(entry))
             at = there.begin;
         else
             around.begin = there.end;
@@ -58,14 +58,45 @@ ByteRange RangeCache::ReadAhead::gap_around(Rank target, ByteRange gap, ByteRang
     return around;
 }
 
-Admission RangeCache::ReadAhead::admit(Rank target, ByteRange range) {
+Admission RangeCache::ReadAhead::admit(Rank target, ByteRange range, bool expires, ByteRange asked) {
     cache_.reap_stale(most_reaped, cache_.storage_->size_bytes());
+    AskedBytes* const of_program = expires ? take_asked(target, range) : nullptr;
+    if (expires && of_program == nullptr) return {};
     cache_.drop(target, range.begin, range.size());
     const Admission admission =
         cache_.admit({target, range, cache_.now(), true, skew_of(range), sizer_.will_be_used()});
-    if (admission.entry != nullptr) admission.entry->read_ahead_ = true;
+    if (admission.entry == nullptr) {
+        if (expires) release(of_program);
+        return admission;
+    }
+    admission.entry->read_ahead_ = true;
+    if (!expires) return admission;
+    of_program->add(asked);
+    admission.entry->asked_ = of_program;
+    admission.entry->clock_ = cache_.read_ahead_clock();
     return admission;
 }
+
+// Of a region: what was asked for of the entries that it replaces. nullptr where memory_bytes allows no more.
+AskedBytes* RangeCache::ReadAhead::take_asked(Rank target, ByteRange region) {
+    if (spare_.empty()) {
+        // So that release() needs no memory.
+        if (spare_.capacity() <= asked_.size()) spare_.reserve(2 * asked_.size() + 1);
+        AskedBytes& another = asked_.emplace_back();
+        if (!cache_.memory_.take(sizeof another)) {
+            asked_.pop_back();
+            return nullptr;
+        }
+        spare_.push_back(&another);
+    }
+    AskedBytes* const asked = spare_.back();
+    spare_.pop_back();
+    asked->reset(region);
+    cache_.collect_asked(target, region, *asked);
+    return asked;
+}
+
+void RangeCache::ReadAhead::acquire() noexcept { cache_.sync_.acquire(cache_.read_ahead_clock()); }
 
 void RangeCache::ReadAhead::make_room_ahead() { cache_.storage_->make_room_ahead(2 * region_bytes()); }
 
