@@ -49,7 +49,7 @@ void Passthrough::end() noexcept {
     budget_ = 0;
     calls_to_check_ = held_ ? 1 : wait_;
     // A get may have been a poll, an atomic may have brought what another has written.
-    interposer.process.acquires.acquire();
+    interposer.process.acquires.acquire("the end of passthrough");
     const Bypassed kinds = Bypassed::gets | Bypassed::updates;
     const bool fetches = std::exchange(has_taken_fetches_, false);
     interposer.windows().after_passthrough(calls, fetches ? kinds | Bypassed::fetches : kinds);

@@ -29,7 +29,7 @@ Window* active_window(MPI_Win win) noexcept {
 
 /// After a lock was opened: unless the program has promised that this says nothing.
 void acquire_by_lock(const Window* window, const char* call) noexcept {
-    if (window == nullptr || window->locks_synchronize()) acquire_by(call);
+    if (window == nullptr || window->locks_synchronize()) nearfetch::acquire_by_lock(call);
 }
 
 using FlushCall = int(int, MPI_Win);
@@ -177,7 +177,7 @@ int MPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win) {
     if (interposer.passthrough.is_on()) return pass_lock(rank, win, Epoch::passive, library);
     if (Window* const quick = window_of_locks(rank, win);
         quick != nullptr && quick->cache().locks().is_lock_quick(rank)) {
-        const AcquireScope acquires("MPI_Win_lock");
+        const AcquireScope acquires("MPI_Win_lock", true);
         const int status = library();
         if (status == MPI_SUCCESS) quick->cache().locks().record_lock(rank);
         return status;
