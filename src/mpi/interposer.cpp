@@ -18,6 +18,8 @@ RequestTable& Interposer::requests() {
     return *table;
 }
 
+void Interposer::prepare_report() noexcept { windows().prepare_for_end(); }
+
 void Interposer::look_for_threads() noexcept {
     int provided = MPI_THREAD_SINGLE;
     PMPI_Query_thread(&provided);

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mpi/window_table.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <string_view>
 #include <vector>
 
+#include "base/ticks.hpp"
+#include "mpi/call_site.hpp"
 #include "mpi/interposer.hpp"
 #include "mpi/lookups.hpp"
 #include "mpi/mpi_library.hpp"
@@ -14,6 +19,8 @@
 namespace nearfetch {
 
 namespace {
+
+void at_exit() { interposer.windows().write_before_end("exit without MPI_Finalize"); }
 
 int at_finalize(MPI_Comm, int, void*, void*) {
     interposer.windows().finalize();
@@ -56,6 +63,11 @@ void WindowTable::start() {
         PMPI_Comm_set_attr(MPI_COMM_SELF, key, nullptr) == MPI_SUCCESS)
         start_type_checks();
     started_ = true;
+    if (!report_.writes_file()) return;
+    process_ = getpid();
+    std::atexit(at_exit);
+    report_.prepare_file(memory_limit_);
+    interposer.report_due_ticks = ticks();
 }
 
 void WindowTable::apply_info(Settings& settings, MPI_Info info) {
@@ -127,11 +139,17 @@ int WindowTable::attach(MPI_Win win, MPI_Comm comm, Exposed exposed, const Setti
         exposed.overlapping |= told.overlaps != 0;
     }
     const auto here = std::ranges::count(memory, true, &TargetMemory::is_on_this_node);
-    if (report_.wanted()) interposer.world.meet(comm, worlds);
+    if (report_.wanted()) {
+        interposer.world.meet(comm, worlds);
+        exposed.origin.site = program_caller();
+        for (const Told& told : all)
+            exposed.origin.total_bytes += told.size_bytes;
+    }
     if (std::ranges::all_of(units, [&](std::uint64_t unit) { return unit == units.front(); }))
         units.resize(1);
     auto window = std::make_unique<Window>(win, ranks, self, std::move(units), settings, interposer.threaded);
     window->cache().describe_memory(memory);
+    if (report_.wanted()) window->cache().keep_profile();
     if (exposed.shared) window->cache().bypass().keep_off();
     const std::lock_guard guard(mutex_);
     memory_limit_.meet(static_cast<int>(here));
@@ -146,12 +164,14 @@ int WindowTable::attach(MPI_Win win, MPI_Comm comm, Exposed exposed, const Setti
 void WindowTable::detach(MPI_Win win) {
     interposer.passthrough.restart();
     std::unique_ptr<Window> window;
+    WindowOrigin origin;
     {
         const std::lock_guard guard(mutex_);
         const auto found = windows_.find(win);
         if (found == windows_.end()) return;
         window = std::move(found->second);
         windows_.erase(found);
+        origin = exposed_.at(win).origin;
         interposer.overlapping_windows -= exposed_.at(win).overlapping ? 1 : 0;
         exposed_.erase(win);
         interposer.window_generation.fetch_add(1, std::memory_order_release);
@@ -159,7 +179,7 @@ void WindowTable::detach(MPI_Win win) {
     }
     const std::lock_guard guard(mutex_);
     habits_.gone(window->cache().bypass().gets_without_gain());
-    report_.add(*window);
+    report_.add(*window, origin);
 }
 
 Window* WindowTable::find(MPI_Win win) noexcept {
@@ -193,9 +213,50 @@ void WindowTable::after_passthrough(std::uint64_t calls, Bypassed kinds) noexcep
 
 void WindowTable::finalize() noexcept {
     for (auto& [win, window] : windows_)
-        report_.add(*window);
-    report_.write(memory_limit_);
+        report_.add(*window, exposed_.at(win).origin);
+    interposer.report_due_ticks = ~std::uint64_t{0};
+    report_.write_file("MPI_Finalize", memory_limit_);
+    report_.print_summary(memory_limit_);
+    is_over_ = true;
     end_type_checks();
+}
+
+void WindowTable::begin() noexcept {
+    const auto is_given = [](const char* setting) {
+        const char* const value = std::getenv(environment_name(setting).c_str());
+        return value != nullptr && *value != '\0';
+    };
+    try {
+        if (!is_given("summary") && !is_given("stats_dir")) return;
+        const std::lock_guard guard(mutex_);
+        start();
+    } catch (const std::exception&) {
+        // Of a bad setting the first window tells.
+    }
+}
+
+Report WindowTable::report_so_far() noexcept {
+    const std::lock_guard guard(mutex_);
+    Report report = report_;
+    for (auto& [win, window] : windows_)
+        report.add(*window, exposed_.at(win).origin);
+    return report;
+}
+
+void WindowTable::write_before_end(const char* end) noexcept {
+    // A process that was forked is none of the job's.
+    if (!started_ || is_over_ || process_ != getpid()) return;
+    is_over_ = true;
+    report_so_far().write_file(end, memory_limit_);
+}
+
+void WindowTable::prepare_for_end() noexcept {
+    const std::uint64_t begin = ticks();
+    interposer.report_due_ticks = ~std::uint64_t{0};  // for other threads
+    report_so_far().prepare_file(memory_limit_);
+    const std::uint64_t taken = ticks() - begin;
+    const auto second = static_cast<std::uint64_t>(1e9 / ns_per_tick());
+    interposer.report_due_ticks = ticks() + std::max(second, 100 * taken);
 }
 
 }  // namespace nearfetch

@@ -52,8 +52,6 @@ std::string parts(const std::vector<std::pair<const char*, std::uint64_t>>& all)
     return text;
 }
 
-std::string in_brackets(const std::string& text) { return text.empty() ? "" : " (" + text + ")"; }
-
 std::string spread_text(const Spread& spread, int ranks, const auto& readable) {
     if (ranks < 2 || spread.least > spread.most) return "";
     return " (" + readable(spread.least) + " to " + readable(spread.most) + " a rank)";
@@ -81,14 +79,14 @@ std::string text_of(const WindowGroup& group) {
     const std::uint64_t remote = remote_gets(c), served = served_gets(c);
     text += row("gets", readable_count(remote) + " of others' memory" +
                             spread_text(group.gets, group.ranks, count_text) + ", " +
-                            readable_share(static_cast<double>(served), static_cast<double>(remote)) + " hit" +
-                            spread_text(group.hit_share, group.ranks, share_text));
+                            readable_share(static_cast<double>(served), static_cast<double>(remote)) +
+                            " hit" + spread_text(group.hit_share, group.ranks, share_text));
     if (c.own_memory != 0) text += row("own memory", readable_count(c.own_memory) + " gets, never cached");
     const std::uint64_t missed = c.direct + c.conflicting + c.capacity + c.failing;
     text += row("not hit", parts({{"missed", missed},
-                                              {"hit in part", c.partial_hits},
-                                              {"bypassed", c.bypassed - std::min(c.bypassed, c.own_memory)},
-                                              {"of these by the circuit breaker", c.breaker_open}})));
+                                  {"hit in part", c.partial_hits},
+                                  {"bypassed", c.bypassed - std::min(c.bypassed, c.own_memory)},
+                                  {"of these by the circuit breaker", c.breaker_open}}));
     text += row("because", parts({{"first read", c.first_reads},
                                   {"forgotten", c.forgotten},
                                   {"evicted before", c.evicted_before},
@@ -99,8 +97,9 @@ std::string text_of(const WindowGroup& group) {
                                   {"polls", c.polls}}));
     text += row("forgotten at", calls_of(group));
     if (c.gets != 0)
-        text += row("moved", readable_bytes(c.bytes_from_cache) + " from the cache, " +
-                                 readable_bytes(c.bytes_from_network + c.bytes_read_ahead) + " from the network");
+        text +=
+            row("moved", readable_bytes(c.bytes_from_cache) + " from the cache, " +
+                             readable_bytes(c.bytes_from_network + c.bytes_read_ahead) + " from the network");
     if (c.saved_ns + c.spent_ns != 0)
         text += row("time", "saved " + readable_time(static_cast<double>(c.saved_ns) * 1e-9) + ", spent " +
                                 readable_time(static_cast<double>(c.spent_ns) * 1e-9) +
@@ -130,11 +129,13 @@ std::string page_of(const RunSummary& summary, const std::string& title) {
     }
     if (shown != 0) text += "\n";
     if (left_out != 0)
-        text += "  " + readable_count(left_out) + " more kinds of windows, of less weight or without gets and puts\n";
+        text += "  " + readable_count(left_out) +
+                " more kinds of windows, of less weight or without gets and puts\n";
     if (!summary.groups.empty())
-        text += wrapped("  ", 2, "memory of the caches: at most " + readable_bytes(summary.memory_taken_bytes) +
-                                     " of " + readable_bytes(summary.memory_limit_bytes) + " a rank (" +
-                                     summary.memory_origin + ")");
+        text += wrapped("  ", 2,
+                        "memory of the caches: at most " + readable_bytes(summary.memory_taken_bytes) +
+                            " of " + readable_bytes(summary.memory_limit_bytes) + " a rank (" +
+                            summary.memory_origin + ")");
     return text;
 }
 

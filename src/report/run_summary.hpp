@@ -2,8 +2,8 @@
 #pragma once
 
 // What all ranks of a run have counted, added up. It is made of the documents that ranks write as statistics
-// (rank-<N>.json), by the ranks themselves at the end of a run, and by the program nearfetch-report afterwards.
-// So both say the same.
+// (rank-<N>.json), by the ranks themselves at the end of a run, and by the program nearfetch-report
+// afterwards. So both say the same.
 
 #include <cstdint>
 #include <limits>
@@ -30,17 +30,17 @@ struct Spread {
 
 /// Windows of one name, mode, size and place of creation.
 struct WindowGroup {
-    std::string name;
-    std::string mode;
-    std::string site;        ///< who called for their creation
-    std::uint64_t bytes = 0;  ///< that all ranks of one expose together
+    std::string name{};
+    std::string mode{};
+    std::string site{};         ///< who called for their creation
+    std::uint64_t bytes = 0;    ///< that all ranks of one expose together
     std::uint64_t windows = 0;  ///< of a rank, at most
     int ranks = 0;              ///< that have some
-    RangeCacheCounters counters;
-    std::map<std::string, std::uint64_t> forgotten_by;  ///< gets, by the call
-    Spread gets;
-    Spread hit_share;  ///< of the gets of others' memory
-    Spread gain_s;     ///< what hits saved less what the cache took
+    RangeCacheCounters counters{};
+    std::map<std::string, std::uint64_t> forgotten_by{};  ///< gets, by the call
+    Spread gets{};
+    Spread hit_share{};  ///< of the gets of others' memory
+    Spread gain_s{};     ///< what hits saved less what the cache took
 
     bool is_like(const WindowGroup& other) const noexcept {
         return name == other.name && mode == other.mode && site == other.site && bytes == other.bytes;
@@ -59,8 +59,8 @@ struct RunSummary {
     double elapsed_s = 0;  ///< of the slowest rank
     std::uint64_t memory_limit_bytes = 0;
     std::uint64_t memory_taken_bytes = 0;  ///< the most of a rank
-    std::string memory_origin;
-    std::vector<WindowGroup> groups;  ///< those that matter most stand first after sort()
+    std::string memory_origin{};
+    std::vector<WindowGroup> groups{};  ///< those that matter most stand first after sort()
 
     void add(const RunSummary& other);
     void sort();

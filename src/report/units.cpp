@@ -49,7 +49,8 @@ std::string readable_share(double part, double whole) {
     const double percent = 100 * part / whole;
     if (percent < 0.1) return "less than 0.1 %";
     if (percent < 9.95) return with_digits(percent, 1) + " %";
-    if (part < whole && percent > 99) return with_digits(std::min(std::floor(percent * 10) / 10, 99.9), 1) + " %";
+    if (part < whole && percent > 99)
+        return with_digits(std::min(std::floor(percent * 10) / 10, 99.9), 1) + " %";
     return with_digits(percent, 0) + " %";
 }
 

@@ -12,8 +12,8 @@ namespace nearfetch {
 
 namespace {
 
-constexpr double many_hits = 0.5;   ///< from this share on they are what there is to say
-constexpr double few = 0.05;        ///< below this share it is not worth a word
+constexpr double many_hits = 0.5;  ///< from this share on they are what there is to say
+constexpr double few = 0.05;       ///< below this share it is not worth a word
 constexpr double nearly_all = 0.95;
 constexpr std::size_t most_calls = 3;  ///< that are named
 
@@ -29,7 +29,9 @@ struct Numbers {
     }
     /// Of the gets of others' memory.
     std::string share(double gets) const { return readable_share(gets, remote); }
-    bool is_most(std::uint64_t gets) const noexcept { return static_cast<double>(gets) >= many_hits * remote; }
+    bool is_most(std::uint64_t gets) const noexcept {
+        return static_cast<double>(gets) >= many_hits * remote;
+    }
 
     const RunSummary& summary;
     RangeCacheCounters c;
@@ -60,8 +62,10 @@ std::string calls_text(const RunSummary& summary) {
     for (std::size_t i = 0; i < calls.size(); ++i) {
         const auto& [call, gets] = calls[i];
         const bool is_call = call.starts_with("MPI_") || call.starts_with("nearfetch_");
-        text += (i == 0 ? "" : i + 1 == calls.size() ? " and " : ", ") + (is_call ? "`" + call + "`" : call) +
-                " (" + readable_count(gets) + ")";
+        text += (i == 0                  ? ""
+                 : i + 1 == calls.size() ? " and "
+                                         : ", ") +
+                (is_call ? "`" + call + "`" : call) + " (" + readable_count(gets) + ")";
     }
     return text;
 }
@@ -92,9 +96,9 @@ Verdict about_hits(const Numbers& n) {
     if (n.seconds_gained > 0)
         return {Situation::helps, "saved about " + readable_time(n.seconds_gained) + " of " +
                                       readable_time(elapsed + n.seconds_gained) + " a rank; " + hit};
-    return {Situation::gains_nothing,
-            hit + ", but that saves nothing: a get takes no longer than a hit (" +
-                readable_time(-n.seconds_gained) + " of " + readable_time(elapsed) + " a rank were lost)"};
+    return {Situation::gains_nothing, hit + ", but that saves nothing: a get takes no longer than a hit (" +
+                                          readable_time(-n.seconds_gained) + " of " + readable_time(elapsed) +
+                                          " a rank were lost)"};
 }
 
 Verdict about_forgetting(const Numbers& n) {
@@ -104,8 +108,8 @@ Verdict about_forgetting(const Numbers& n) {
                                            " puts and accumulates wrote to these windows, so they have to be "
                                            "fetched again"};
     const std::string hits = n.share(n.served + static_cast<double>(n.c.forgotten)) + " would have hit";
-    const bool by_locks = static_cast<double>(n.c.forgotten_by_locks) >=
-                          nearly_all * static_cast<double>(n.c.forgotten);
+    const bool by_locks =
+        static_cast<double>(n.c.forgotten_by_locks) >= nearly_all * static_cast<double>(n.c.forgotten);
     return {Situation::forgotten,
             what + "; with " +
                 (by_locks ? "`locks=access` " + hits + ", if no lock alone tells that somebody has written"
@@ -114,26 +118,29 @@ Verdict about_forgetting(const Numbers& n) {
 
 Verdict about_eviction(const Numbers& n) {
     const std::uint64_t ranks = static_cast<std::uint64_t>(std::max(n.summary.ranks, 1));
-    return {Situation::too_small,
-            "buffer too small: " + asked_text(n.evicted) + "had been fetched, and had no room to stay (a rank reads " +
-                readable_bytes(n.c.distinct_bytes / ranks) + ", and its caches took " +
-                readable_bytes(n.summary.memory_taken_bytes) + " of " +
-                readable_bytes(n.summary.memory_limit_bytes) + "); with more `memory_bytes` " +
-                n.share(n.served + static_cast<double>(n.evicted)) + " would have hit"};
+    return {Situation::too_small, "buffer too small: " + asked_text(n.evicted) +
+                                      "had been fetched, and had no room to stay (a rank reads " +
+                                      readable_bytes(n.c.distinct_bytes / ranks) + ", and its caches took " +
+                                      readable_bytes(n.summary.memory_taken_bytes) + " of " +
+                                      readable_bytes(n.summary.memory_limit_bytes) +
+                                      "); with more `memory_bytes` " +
+                                      n.share(n.served + static_cast<double>(n.evicted)) + " would have hit"};
 }
 
 Verdict about_bypass(const Numbers& n) {
     const std::string gets = gets_text(n.c.bypassed - n.c.own_memory);
     if (n.is_most(n.c.same_node))
-        return {Situation::same_node, "same node: the library delivers from shared memory, where a hit saves "
-                                      "nothing, so " +
-                                          gets + " were bypassed"};
+        return {Situation::same_node,
+                "same node: the library delivers from shared memory, where a hit saves "
+                "nothing, so " +
+                    gets + " were bypassed"};
     return {Situation::does_not_pay, "caching did not pay: hits saved less than the cache took, so " + gets +
                                          " were bypassed; `bypass=off` shows the difference"};
 }
 
 Verdict about_little_reuse(const Numbers& n) {
-    if (n.again == 0 && n.served == 0) return {Situation::no_reuse, "nothing to gain: no byte was read twice"};
+    if (n.again == 0 && n.served == 0)
+        return {Situation::no_reuse, "nothing to gain: no byte was read twice"};
     return {Situation::no_reuse, "little to gain: " + n.share(n.remote - n.served - n.again) +
                                      " of remote gets asked for bytes that were not read before"};
 }
@@ -141,9 +148,9 @@ Verdict about_little_reuse(const Numbers& n) {
 }  // namespace
 
 std::string situation_name(Situation situation) {
-    constexpr std::array names{"no-window",  "unused",    "own-memory", "helps",     "gains-nothing",
-                               "off",        "no-reuse",  "forgotten",  "written-to", "too-small",
-                               "same-node",  "does-not-pay", "overwritten"};
+    constexpr std::array names{"no-window", "unused",       "own-memory", "helps",      "gains-nothing",
+                               "off",       "no-reuse",     "forgotten",  "written-to", "too-small",
+                               "same-node", "does-not-pay", "overwritten"};
     return names[static_cast<std::size_t>(situation)];
 }
 

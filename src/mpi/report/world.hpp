@@ -31,7 +31,11 @@ class World {
     /// Takes part in a window of `comm`, whose ranks have these numbers.
     void meet(MPI_Comm comm, std::span<const std::uint64_t> numbers) noexcept;
 
+    /// Whether all ranks of the world have taken part in a window: so all of them have nearfetch.
+    bool has_met_all() const noexcept { return has_met_all_.load(std::memory_order_relaxed); }
+
   private:
+    std::atomic<bool> has_met_all_{false};
     std::atomic<std::uint64_t> number_{0};  ///< 0: not known
     bool spawned_ = false;
 };

@@ -1,19 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// MPI begins. Before its library is called for the first time it is found; when it has begun the process asks
-// which world it is in.
+// MPI begins, or is aborted. Before its library is called for the first time it is found; when it has begun
+// the process asks which world it is in.
 
 #include <mpi.h>
 
 #include "mpi/interposer.hpp"
 #include "mpi/mpi_library.hpp"
+#include "mpi/window_table.hpp"
 
 namespace nearfetch {
 
 namespace {
 
 int begun(int status) noexcept {
-    if (status == MPI_SUCCESS) interposer.world.look();
+    if (status != MPI_SUCCESS) return status;
+    interposer.world.look();
+    interposer.process.begin_ticks = ticks();
+    interposer.windows().begin();
     return status;
 }
 
@@ -33,6 +37,11 @@ int MPI_Init(int* argc, char*** argv) {
 int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
     need_mpi_library();
     return begun(PMPI_Init_thread(argc, argv, required, provided));
+}
+
+int MPI_Abort(MPI_Comm comm, int code) {
+    interposer.windows().write_before_end("MPI_Abort");
+    return PMPI_Abort(comm, code);
 }
 
 #if MPI_VERSION >= 4
