@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t columns = 100;
 constexpr std::size_t windows_shown = 5;
-constexpr std::size_t label_columns = 12;
+constexpr std::size_t label_columns = 14;
 
 /// Words in lines that begin with `indent`; the first one begins with `label` in its place.
 std::string wrapped(const std::string& label, std::size_t indent, const std::string& text) {
@@ -22,7 +22,9 @@ std::string wrapped(const std::string& label, std::size_t indent, const std::str
     std::size_t column = out.size();
     bool is_first = true;
     for (std::size_t begin = 0; begin < text.size();) {
-        const std::size_t end = std::min(text.find(' ', begin), text.size());
+        std::size_t end = std::min(text.find(' ', begin), text.size());
+        // "84 %" stays together.
+        if (text.compare(end, 2, " %") == 0) end = std::min(text.find(' ', end + 1), text.size());
         // A word that is longer than a line is cut.
         const std::string word = text.substr(begin, std::min(end - begin, columns - indent));
         if (!is_first && column + 1 + word.size() > columns) {
@@ -53,7 +55,7 @@ std::string parts(const std::vector<std::pair<const char*, std::uint64_t>>& all)
 }
 
 std::string spread_text(const Spread& spread, int ranks, const auto& readable) {
-    if (ranks < 2 || spread.least > spread.most) return "";
+    if (ranks < 2 || spread.least > spread.most || readable(spread.least) == readable(spread.most)) return "";
     return " (" + readable(spread.least) + " to " + readable(spread.most) + " a rank)";
 }
 
@@ -100,9 +102,11 @@ std::string text_of(const WindowGroup& group) {
         text +=
             row("moved", readable_bytes(c.bytes_from_cache) + " from the cache, " +
                              readable_bytes(c.bytes_from_network + c.bytes_read_ahead) + " from the network");
-    if (c.saved_ns + c.spent_ns != 0)
-        text += row("time", "saved " + readable_time(static_cast<double>(c.saved_ns) * 1e-9) + ", spent " +
-                                readable_time(static_cast<double>(c.spent_ns) * 1e-9) +
+    const double saved_s = static_cast<double>(c.saved_ns) * 1e-9,
+                 spent_s = static_cast<double>(c.spent_ns) * 1e-9;
+    if (saved_s + spent_s != 0)
+        text += row("time", "saved " + readable_time(saved_s) + ", spent " + readable_time(spent_s) +
+                                ": gained " + readable_time(saved_s - spent_s) +
                                 spread_text(group.gain_s, group.ranks, readable_time));
     text += row("not sent", parts({{"flushes", c.flushes_elided}, {"locks", c.locks_elided}}));
     if (c.puts_combined != 0)

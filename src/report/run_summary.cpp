@@ -31,6 +31,30 @@ RangeCacheCounters counters_of(const Json& window) {
     return counters;
 }
 
+/// The causes come from a sample. How many gets there were in all is known, and they are scaled to that.
+void scale_causes(WindowGroup& group) {
+    using Member = std::uint64_t RangeCacheCounters::*;
+    constexpr Member causes[] = {&RangeCacheCounters::first_reads,     &RangeCacheCounters::forgotten,
+                                 &RangeCacheCounters::evicted_before,  &RangeCacheCounters::not_kept,
+                                 &RangeCacheCounters::bypassed_before, &RangeCacheCounters::overwritten};
+    RangeCacheCounters& c = group.counters;
+    std::uint64_t estimated = 0;
+    for (const Member cause : causes)
+        estimated += c.*cause;
+    const std::uint64_t own = std::min(c.own_memory, c.gets);
+    const std::uint64_t known = c.gets - own - std::min(c.gets - own, c.hits + c.pending_hits);
+    if (estimated == 0 || estimated == known) return;
+    const double scale = static_cast<double>(known) / static_cast<double>(estimated);
+    const auto scaled = [scale](std::uint64_t gets) {
+        return static_cast<std::uint64_t>(static_cast<double>(gets) * scale + 0.5);
+    };
+    for (const Member cause : causes)
+        c.*cause = scaled(c.*cause);
+    c.forgotten_by_locks = scaled(c.forgotten_by_locks);
+    for (auto& [call, gets] : group.forgotten_by)
+        gets = scaled(gets);
+}
+
 /// Of one rank, the spreads of its sums.
 void set_spreads(WindowGroup& group) {
     const RangeCacheCounters& c = group.counters;
@@ -109,7 +133,8 @@ RunSummary summary_of_rank(const Json& document) {
                           .bytes = window.value("bytes", std::uint64_t{0}),
                           .windows = window.at("windows"),
                           .counters = counters_of(window)};
-        for (const auto& [call, gets] : window.value("forgotten_by", Json::object()).items())
+        const Json forgotten_by = window.value("forgotten_by", Json::object());
+        for (const auto& [call, gets] : forgotten_by.items())
             group.forgotten_by[call] = gets;
         const auto known =
             std::ranges::find_if(summary.groups, [&](const auto& g) { return g.is_like(group); });
@@ -123,6 +148,7 @@ RunSummary summary_of_rank(const Json& document) {
     }
     for (WindowGroup& group : summary.groups) {
         group.ranks = 1;
+        scale_causes(group);
         set_spreads(group);
     }
     return summary;

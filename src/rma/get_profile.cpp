@@ -10,13 +10,13 @@ void GetProfile::record(Rank target, ByteRange asked, ByteRange fetched, Fate fa
                         Stamp now) noexcept try {
     // What wraps around is for the library to refuse.
     if (asked.begin >= asked.end || fetched.begin >= fetched.end) return;
-    count(shadow_.past_of(target, asked), mode, now);
+    count(shadow_.past_of(target, asked), fate, mode, now);
     shadow_.fetch(target, fetched, now, fate);
 } catch (const std::bad_alloc&) {
     // A report is not worth an error.
 }
 
-void GetProfile::count(const ShadowIndex::Past& past, Mode mode, Stamp now) {
+void GetProfile::count(const ShadowIndex::Past& past, Fate fate, Mode mode, Stamp now) {
     if (past.weight == 0) return;
     if (!past.was_fetched) {
         counters_.first_reads += past.weight;
@@ -31,7 +31,8 @@ void GetProfile::count(const ShadowIndex::Past& past, Mode mode, Stamp now) {
             if (acquires_.are_locks_since(past.fetched)) counters_.forgotten_by_locks += past.weight;
         }
     } else {
-        switch (past.fate) {
+        // What is bypassed may still be cached.
+        switch (fate == Fate::bypassed && past.fate != Fate::overwritten ? fate : past.fate) {
             case Fate::kept:
                 counters_.evicted_before += past.weight;
                 break;

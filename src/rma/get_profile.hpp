@@ -49,7 +49,7 @@ class GetProfile {
     const Timeline& timeline() const noexcept { return timeline_; }
 
   private:
-    void count(const ShadowIndex::Past& past, Mode mode, Stamp now);
+    void count(const ShadowIndex::Past& past, Fate fate, Mode mode, Stamp now);
     void count_forgotten(const char* call, std::uint64_t gets);
 
     const Acquires& acquires_;

@@ -159,7 +159,8 @@ inline constexpr std::array range_cache_counter_table{
     CounterInfo{"not_kept", &RangeCacheCounters::not_kept,
                 "gets from the network whose bytes had been fetched, but found no room"},
     CounterInfo{"bypassed_before", &RangeCacheCounters::bypassed_before,
-                "gets from the network whose bytes had been fetched by a get that was bypassed"},
+                "gets from the network whose bytes had been fetched, and that were bypassed, or the gets "
+                "before them"},
     CounterInfo{"overwritten", &RangeCacheCounters::overwritten,
                 "gets from the network whose bytes this process had changed by an accumulate or atomic"},
     CounterInfo{"distinct_bytes", &RangeCacheCounters::distinct_bytes,
