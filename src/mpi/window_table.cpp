@@ -255,8 +255,10 @@ void WindowTable::prepare_for_end() noexcept {
     interposer.report_due_ticks = ~std::uint64_t{0};  // for other threads
     report_so_far().prepare_file(memory_limit_);
     const std::uint64_t taken = ticks() - begin;
+    // The numbers of a short run are to be recent, too.
     const auto second = static_cast<std::uint64_t>(1e9 / ns_per_tick());
-    interposer.report_due_ticks = ticks() + std::max(second, 100 * taken);
+    const std::uint64_t so_far = begin - interposer.process.begin_ticks;
+    interposer.report_due_ticks = ticks() + std::max(std::min(second, so_far / 4), 100 * taken);
 }
 
 }  // namespace nearfetch

@@ -235,8 +235,8 @@ def test_a_verb_that_has_nothing_to_build_says_nothing_of_its_own(machine, scrip
 
 USES = {
     "demo --mpi=mpich": ("ran demo.py", "nearfetch_mpi_mpich lcc_mpich nearfetch-settings"),
-    "run -- true": ("ran nearfetch", "interposers nearfetch-settings"),
-    "settings": ("ran nearfetch", "interposers nearfetch-settings"),
+    "run -- true": ("ran nearfetch", "interposers nearfetch-settings nearfetch-report"),
+    "settings": ("ran nearfetch", "interposers nearfetch-settings nearfetch-report"),
 }
 
 
