@@ -121,7 +121,7 @@ def html_of(run: Run) -> str:
         lstrip_blocks=True,
         undefined=jinja2.StrictUndefined,
     )
-    environment.filters.update(count="{:,}".format, bytes=bytes_text, share=share_text)
+    environment.filters.update(count="{:,}".format, bytes=bytes_text, code=_code)
     template = environment.get_template("report.html")
     groups = [_with_place(group, run.ranks[0].get("command", [])) for group in run.summary["groups"]]
     return template.render(
@@ -135,6 +135,15 @@ def html_of(run: Run) -> str:
         charts=list(charts(run)),
         maps=list(heat_maps(run)),
     )
+
+
+def _code(text: str) -> Any:
+    """The text as HTML, with what stands in backticks as code."""
+    import markupsafe
+
+    parts = [markupsafe.escape(part) for part in text.split("`")]
+    marked = [f"<code>{part}</code>" if i % 2 else part for i, part in enumerate(parts)]
+    return markupsafe.Markup("").join(markupsafe.Markup(part) for part in marked)
 
 
 def _forgotten(groups: Sequence[Document]) -> list[tuple[str, str, int]]:
@@ -232,6 +241,9 @@ class HeatMap(NamedTuple):
     """Windows by ranks."""
 
     title: str
+    low: str
+    """What the palest cell means."""
+    high: str
     columns: list[str]
     rows: list[tuple[str, list[tuple[float, str]]]]
     """A window, and of each column a value from 0 to 1 (below 0: none), and what the reader is told."""
@@ -251,11 +263,17 @@ def heat_maps(run: Run) -> Iterator[HeatMap]:
     if not any(cell["gets"] for row in cells.values() for cell in row):
         return
     yield HeatMap(
-        "Remote gets that hit", columns, [(name, [_hit_cell(c) for c in cells[name]]) for name in order]
+        "Remote gets that hit",
+        "0 %",
+        "100 %",
+        columns,
+        [(name, [_hit_cell(c) for c in cells[name]]) for name in order],
     )
     most = max(cell["bytes_from_network"] for row in cells.values() for cell in row) or 1
     yield HeatMap(
         "Bytes from the network",
+        "0",
+        bytes_text(most),
         columns,
         [
             (
