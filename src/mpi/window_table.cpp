@@ -114,6 +114,7 @@ int WindowTable::attach(MPI_Win win, MPI_Comm comm, Exposed exposed, const Setti
         std::uint64_t overlaps;
         std::uint64_t declared;
         std::uint64_t world;
+        std::uint64_t has_summary;
     };
     constexpr int words = sizeof(Told) / sizeof(std::uint64_t);
     const Told mine{exposed.displacement_unit,
@@ -122,7 +123,8 @@ int WindowTable::attach(MPI_Win win, MPI_Comm comm, Exposed exposed, const Setti
                     this_node(),
                     overlaps_another(exposed) ? 1u : 0u,
                     exposed.declared ? 1u : 0u,
-                    interposer.world.number()};
+                    interposer.world.number(),
+                    report_.has_summary() ? 1u : 0u};
     std::vector<Told> all(static_cast<std::size_t>(ranks));
     const int status = PMPI_Allgather(&mine, words, MPI_UINT64_T, all.data(), words, MPI_UINT64_T, comm);
     if (status != MPI_SUCCESS) return status;
@@ -140,7 +142,9 @@ int WindowTable::attach(MPI_Win win, MPI_Comm comm, Exposed exposed, const Setti
     }
     const auto here = std::ranges::count(memory, true, &TargetMemory::is_on_this_node);
     if (report_.wanted()) {
-        interposer.world.meet(comm, worlds);
+        const bool is_common =
+            std::ranges::all_of(all, [](const Told& told) { return told.has_summary != 0; });
+        interposer.world.meet(comm, worlds, is_common);
         exposed.origin.site = program_caller();
         for (const Told& told : all)
             exposed.origin.total_bytes += told.size_bytes;
@@ -236,7 +240,6 @@ void WindowTable::begin() noexcept {
 }
 
 Report WindowTable::report_so_far() noexcept {
-    const std::lock_guard guard(mutex_);
     Report report = report_;
     for (auto& [win, window] : windows_)
         report.add(*window, exposed_.at(win).origin);
@@ -247,12 +250,14 @@ void WindowTable::write_before_end(const char* end) noexcept {
     // A process that was forked is none of the job's.
     if (!started_ || is_over_ || process_ != getpid()) return;
     is_over_ = true;
+    const std::lock_guard guard(mutex_);
     report_so_far().write_file(end, memory_limit_);
 }
 
 void WindowTable::prepare_for_end() noexcept {
     const std::uint64_t begin = ticks();
     interposer.report_due_ticks = ~std::uint64_t{0};  // for other threads
+    const std::lock_guard guard(mutex_);
     report_so_far().prepare_file(memory_limit_);
     const std::uint64_t taken = ticks() - begin;
     // The numbers of a short run are to be recent, too.

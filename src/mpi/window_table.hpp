@@ -79,6 +79,7 @@ class WindowTable {
 
   private:
     void start();
+    /// \pre the mutex is held
     Report report_so_far() noexcept;
     bool overlaps_another(const Exposed& exposed);
 

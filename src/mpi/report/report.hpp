@@ -33,6 +33,7 @@ class Report {
   public:
     void configure(const Settings& settings);
     bool wanted() const noexcept { return has_summary_ || writes_file(); }
+    bool has_summary() const noexcept { return has_summary_; }
     bool writes_file() const noexcept { return !stats_dir_.empty(); }
 
     /// Takes the counters of a window, at its end. Never throws: without memory the window is left out.
@@ -55,7 +56,7 @@ class Report {
         int ranks = 0;
         RangeCacheCounters counters;
         std::vector<std::pair<std::string, std::uint64_t>> forgotten_by{};
-        Timeline timeline{};                ///< none of a sum
+        Timeline timeline{};              ///< none of a sum
         std::vector<Decision> decisions;  ///< none of a sum
     };
     static constexpr std::size_t record_limit = 256;
