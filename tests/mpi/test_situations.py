@@ -69,7 +69,7 @@ def page_in(text: str) -> str:
 
 def in_one_line(page: str) -> str:
     """The page without its line breaks."""
-    return re.sub(r"\s+", " ", page)
+    return re.sub(r"\s+", " ", page).strip()
 
 
 SITUATIONS = {
