@@ -161,7 +161,12 @@ def _run(layout: Layout, options: argparse.Namespace) -> int:
     with contextlib.ExitStack() as stack:
         seen = None
         # A run inside another run makes the mark of that one.
-        if not _inherited("seen_file") and settings.get("summary", _inherited("summary") or "off") not in ("off", "false", "no", "0"):
+        if not _inherited("seen_file") and settings.get("summary", _inherited("summary") or "off") not in (
+            "off",
+            "false",
+            "no",
+            "0",
+        ):
             seen = stack.enter_context(mark())
             settings["seen_file"] = str(seen)
         return _run_with(layout, options, command, settings, seen)

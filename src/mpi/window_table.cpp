@@ -219,6 +219,7 @@ void WindowTable::finalize() noexcept {
     for (auto& [win, window] : windows_)
         report_.add(*window, exposed_.at(win).origin);
     interposer.report_due_ticks = ~std::uint64_t{0};
+    report_.stop_clock();
     report_.write_file("MPI_Finalize", memory_limit_);
     report_.print_summary(memory_limit_);
     is_over_ = true;
@@ -259,11 +260,11 @@ void WindowTable::prepare_for_end() noexcept {
     interposer.report_due_ticks = ~std::uint64_t{0};  // for other threads
     const std::lock_guard guard(mutex_);
     report_so_far().prepare_file(memory_limit_);
-    const std::uint64_t taken = ticks() - begin;
-    // The numbers of a short run are to be recent, too.
-    const auto second = static_cast<std::uint64_t>(1e9 / ns_per_tick());
-    const std::uint64_t so_far = begin - interposer.process.begin_ticks;
-    interposer.report_due_ticks = ticks() + std::max(std::min(second, so_far / 4), 100 * taken);
+    // The numbers of a short run are to be recent, and those of a long one cost little.
+    const double taken_s = static_cast<double>(ticks() - begin) * ns_per_tick() * 1e-9;
+    preparing_interval_s_ = std::min(2 * preparing_interval_s_, 1.0);
+    const double wait_s = std::max(preparing_interval_s_, (preparing_interval_s_ < 1 ? 4 : 100) * taken_s);
+    interposer.report_due_ticks = ticks() + static_cast<std::uint64_t>(wait_s * 1e9 / ns_per_tick());
 }
 
 }  // namespace nearfetch

@@ -87,7 +87,8 @@ class WindowTable {
     std::mutex mutex_;
     bool started_ = false;
     bool is_over_ = false;  ///< the report has been written
-    pid_t process_ = 0;     ///< whose report it is
+    double preparing_interval_s_ = 0.0005;
+    pid_t process_ = 0;  ///< whose report it is
     Settings settings_;
     std::unordered_map<MPI_Win, std::unique_ptr<Window>> windows_;
     WindowHabits habits_;

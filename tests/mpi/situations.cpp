@@ -5,10 +5,12 @@
 
 #include <mpi.h>
 
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -144,6 +146,8 @@ void end_early(std::string_view how) {
     MPI_Win_lock_all(0, window.win);
     for (int i = 0; i < rounds * elements; ++i)
         get(window, next_rank(), i % elements * stride);
+    // Statistics are prepared now and then, by calls such as this barrier.
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
     MPI_Barrier(MPI_COMM_WORLD);
     if (rank_of_self() != 0) {
         for (;;)

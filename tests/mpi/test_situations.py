@@ -128,12 +128,7 @@ def test_summary_and_report_say_the_same(family: str, what: str, tmp_path: Path)
     assert run.summary["situation"] == situation
     assert run.summary["verdict"] in in_one_line(page)
 
-    # Times go on between the file and the summary, and are measured; all else is the same.
-    def without_times(text: str) -> str:
-        text = re.sub(r", [\d.]+ \w+$", "", text, count=1, flags=re.MULTILINE)
-        return re.sub(r"saved about [^;]*;", "", in_one_line(text))
-
-    assert without_times(run.summary["page"]).split(" time ")[0] == without_times(page).split(" time ")[0]
+    assert run.summary["page"].strip() == page.strip()
     text = report.text_of(run)
     assert run.summary["verdict"] in in_one_line(text)
     assert not run.early_ends
@@ -197,7 +192,7 @@ def test_an_early_end_leaves_numbers(family: str, how: str, tmp_path: Path) -> N
     assert status is None or done.returncode == status
     said = json.loads((tmp_path / "out" / "rank-0.json").read_text(encoding="utf-8"))
     assert said["end"] == end
-    assert said["windows"][0]["gets"] > 0
+    assert said["windows"][0]["gets"] == GETS
     assert not list((tmp_path / "out").glob("*.part"))
     run = report.read(LAYOUT, tmp_path / "out")
     assert run.early_ends[end] >= 1

@@ -164,8 +164,9 @@ TEST(Page, HasAtMostAHundredColumnsAndFiveWindows) {
         first.forgotten_by[call] = 25'000'000;
     for (const CounterInfo& row : range_cache_counter_table)
         if (first.counters.*row.member == 0) first.counters.*row.member = 1'000'000;
+    const WindowGroup like = first;
     for (int i = 0; i < 9; ++i) {
-        WindowGroup other = first;
+        WindowGroup other = like;
         other.name = "w" + std::to_string(i);
         run.groups.push_back(other);
     }

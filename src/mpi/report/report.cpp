@@ -90,6 +90,8 @@ void Report::add_record(Record record) {
     }
 }
 
+void Report::stop_clock() noexcept { elapsed_s_ = interposer.process.elapsed_s(); }
+
 void Report::write_file(const char* end, const MemoryLimit& memory) noexcept {
     if (!writes_file()) return;
     try {
@@ -157,7 +159,7 @@ Json Report::document(const MemoryLimit& memory) const {
                   {"world", interposer.world.name()},
                   {"spawned", interposer.world.spawned()},
                   {"rank", rank_},
-                  {"elapsed_s", interposer.process.elapsed_s()}};
+                  {"elapsed_s", elapsed_s_ < 0 ? interposer.process.elapsed_s() : elapsed_s_}};
     document.update(describe_environment());
     document["memory"] = {{"limit_bytes", memory.bytes()},
                           {"most_taken_bytes", memory.most_taken_bytes()},

@@ -39,6 +39,8 @@ class Report {
     /// Takes the counters of a window, at its end. Never throws: without memory the window is left out.
     void add(Window& window, const WindowOrigin& origin) noexcept;
 
+    /// What follows is about this moment.
+    void stop_clock() noexcept;
     /// Writes the file. \param end why now, "MPI_Finalize"
     void write_file(const char* end, const MemoryLimit& memory) noexcept;
     /// The same if the process ends by a signal from now on.
@@ -69,6 +71,7 @@ class Report {
     std::string stats_dir_;
     std::string job_;
     int rank_ = 0;
+    double elapsed_s_ = -1;  ///< below 0: the clock goes on
     std::vector<Record> records_;
 };
 

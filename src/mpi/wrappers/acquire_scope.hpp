@@ -18,6 +18,7 @@ constexpr bool left_out(const char*) noexcept { return false; }
 
 /// \param call its name in C, "MPI_Recv"
 inline void acquire_by(const char* call) noexcept {
+    interposer.note_time();
     if (!left_out(call)) interposer.process.acquires.acquire(call);
 }
 /// The same for MPI_Win_lock and MPI_Win_lock_all.
