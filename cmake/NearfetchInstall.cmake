@@ -37,9 +37,10 @@ install(
     DESTINATION ${NEARFETCH_PYTHONDIR}
     FILES_MATCHING
     PATTERN "*.py"
+    PATTERN "*.html"
     PATTERN "py.typed"
     PATTERN "__pycache__" EXCLUDE)
-install(TARGETS nearfetch-settings DESTINATION ${NEARFETCH_LIBEXECDIR})
+install(TARGETS nearfetch-settings nearfetch-report DESTINATION ${NEARFETCH_LIBEXECDIR})
 install(
     FILES packaging/lmod/nearfetch.lua
     DESTINATION ${CMAKE_INSTALL_DATADIR}/nearfetch/modulefiles/nearfetch
@@ -53,14 +54,14 @@ install(FILES ${PROJECT_BINARY_DIR}/installed/_installed.py DESTINATION ${NEARFE
 set(NEARFETCH_TO_LIBRARIES lib)
 set(NEARFETCH_TO_SETTINGS bin/nearfetch-settings)
 configure_file(cmake/installed.py.in installed/wheel/_installed.py @ONLY)
-add_custom_target(python_package DEPENDS nearfetch-settings interposers)
+add_custom_target(python_package DEPENDS nearfetch-settings nearfetch-report interposers)
 install(
     FILES ${PROJECT_BINARY_DIR}/installed/wheel/_installed.py
     DESTINATION nearfetch
     COMPONENT python
     EXCLUDE_FROM_ALL)
 install(
-    TARGETS nearfetch-settings
+    TARGETS nearfetch-settings nearfetch-report
     DESTINATION nearfetch/bin
     COMPONENT python
     EXCLUDE_FROM_ALL)

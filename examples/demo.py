@@ -45,7 +45,7 @@ SAME = ("average", "triangles", "closed_pairs", "processed_vertices", "remote_ge
 
 NEXT = """
 Next, with your own program: the same binary, and no rebuild.
-  ./nf run --summary -- mpiexec -n 4 ./app    # says at its end what each window gained
+  ./nf run --summary -- mpiexec -n 4 ./app    # says at its end what was gained, or why not
   ./nf run --pretend-remote --summary -- ...  # the same on one machine as if on several: over TCP
   docs/tuning.md                              # which mode suits a program, and which promises it can make
 """

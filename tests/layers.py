@@ -13,10 +13,11 @@ USES: dict[str, set[str]] = {
     "policy": {"base", "cache"},
     "transport": {"base"},
     "rma": {"base", "cache", "policy", "transport"},
+    "report": {"base", "cache"},
     "replay": {"base", "cache", "transport", "rma"},
     "pgas": {"base", "cache", "transport"},
     "array": {"base", "cache", "policy", "transport", "pgas"},
-    "mpi": {"base", "cache", "policy", "transport", "rma"},
+    "mpi": {"base", "cache", "policy", "transport", "rma", "report"},
     "capi": {"base", "cache", "transport", "pgas"},
     "python": {"base", "cache", "transport", "pgas", "array"},
 }

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import difflib
 import json
 import os
@@ -16,11 +17,11 @@ import textwrap
 from pathlib import Path
 from typing import Optional, Sequence
 
-from nearfetch import NearfetchError, __version__
+from nearfetch import NearfetchError, __version__, report
 from nearfetch.families import FAMILIES
 from nearfetch.layout import Layout
 from nearfetch.run import Request, exports, prepare, variable
-from nearfetch.stats_folder import make_ready, run_and_look
+from nearfetch.stats_folder import make_ready, mark, run_and_look
 
 _RUN_EXAMPLES = """\
 examples:
@@ -56,6 +57,8 @@ def main(arguments: Optional[Sequence[str]] = None, layout: Optional[Layout] = N
     try:
         if options.action == "settings":
             return _settings(layout, options.json)
+        if options.action == "report":
+            return _report(layout, options)
         if options.action == "env":
             return _env(layout, options)
         return _run(layout, options)
@@ -94,7 +97,7 @@ def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentPars
         prog="nearfetch", description="Caching for programs with one-sided communication.", allow_abbrev=False
     )
     parser.add_argument("--version", action="version", version=f"nearfetch {__version__}")
-    actions = parser.add_subparsers(dest="action", metavar="run | env | settings", required=True)
+    actions = parser.add_subparsers(dest="action", metavar="run | env | settings | report", required=True)
     run = _add_action(
         actions, "run", "[--pretend-remote] -- COMMAND...", "run a command, with nearfetch in all its ranks"
     )
@@ -115,7 +118,10 @@ def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentPars
     )
     settings = actions.add_parser("settings", help="list the settings", allow_abbrev=False)
     settings.add_argument("--json", action="store_true", help="as a JSON array")
-    return parser, {"run": run, "env": env, "settings": settings}
+    report_ = actions.add_parser("report", help="say what a folder of --stats tells", allow_abbrev=False)
+    report_.add_argument("folder", type=Path, metavar="DIR", help="the folder of nearfetch run --stats DIR")
+    report_.add_argument("--html", type=Path, metavar="FILE", help="write one page of HTML to FILE instead")
+    return parser, {"run": run, "env": env, "settings": settings, "report": report_}
 
 
 def _add_action(
@@ -138,7 +144,7 @@ def _add_action(
         metavar="DIR",
         help="each rank writes its counters to DIR/rank-<N>.json (spawned ones: world-<W>-rank-<N>.json)",
     )
-    action.add_argument("--summary", action="store_true", help="print a summary per window at the end")
+    action.add_argument("--summary", action="store_true", help="print one page about all ranks at the end")
     action.add_argument(
         "--mpi", choices=list(FAMILIES), help="the command's MPI family, where it is not recognised"
     )
@@ -152,6 +158,28 @@ def _run(layout: Layout, options: argparse.Namespace) -> int:
             "no command (nothing to run): write it after --, as in nearfetch run -- mpiexec -n 4 ./app"
         )
     settings = _settings_of_job(layout, options)
+    with contextlib.ExitStack() as stack:
+        seen = None
+        # A run inside another run makes the mark of that one.
+        if not _inherited("seen_file") and settings.get("summary", _inherited("summary") or "off") not in (
+            "off",
+            "false",
+            "no",
+            "0",
+        ):
+            seen = stack.enter_context(mark())
+            settings["seen_file"] = str(seen)
+        return _run_with(layout, options, command, settings, seen)
+
+
+def _run_with(
+    layout: Layout,
+    options: argparse.Namespace,
+    command: list[str],
+    settings: dict[str, str],
+    seen: Optional[Path],
+) -> int:
+    """Runs the command with these settings. Where something is to be looked at afterwards it returns."""
     folder = settings.get("stats_dir")
     request = Request(command, settings, os.environ, options.mpi, options.pretend_remote)
     prepared = prepare(layout, request)
@@ -163,8 +191,8 @@ def _run(layout: Layout, options: argparse.Namespace) -> int:
         print(f"nearfetch: {doubt}", file=sys.stderr)
     sys.stdout.flush()
     try:
-        if folder:
-            return run_and_look(prepared, Path(folder))
+        if folder or seen:
+            return run_and_look(prepared, Path(folder) if folder else None, seen)
         os.execvpe(prepared.command[0], prepared.command, prepared.environ)
     except OSError as error:
         raise NearfetchError(
@@ -179,6 +207,20 @@ def _env(layout: Layout, options: argparse.Namespace) -> int:
         make_ready(Path(settings["stats_dir"]))
     for name, value in variables.items():
         print(f"export {name}={shlex.quote(value)}")
+    return 0
+
+
+def _report(layout: Layout, options: argparse.Namespace) -> int:
+    run = report.read(layout, options.folder)
+    if options.html is None:
+        print(report.text_of(run), end="")
+        return 0
+    try:
+        options.html.write_text(report.html_of(run), encoding="utf-8")
+    except OSError as error:
+        raise NearfetchError(
+            f"cannot write '{options.html}' ({error.strerror}): name another file"
+        ) from error
     return 0
 
 

@@ -47,6 +47,11 @@ class Layout(NamedTuple):
         package = Path(__file__).resolve().parent
         return cls((package / _installed.LIBRARIES).resolve(), (package / _installed.SETTINGS).resolve())
 
+    @property
+    def report_program(self) -> Path:
+        """The program nearfetch-report."""
+        return self.settings_program.with_name("nearfetch-report")
+
     def python_library(self, family: str) -> Path:
         """The library that runs arrays on the MPI `family`.
 

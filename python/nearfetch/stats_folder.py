@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Optional, Sequence
+from typing import Iterator, Optional, Sequence
 
 from nearfetch import NearfetchError
 from nearfetch.run import Prepared
@@ -72,19 +72,45 @@ def files_of_ranks(path: Path) -> list[Path]:
     return [file for file in path.glob("*rank-*.json") if name.fullmatch(file.name)]
 
 
-def run_and_look(prepared: Prepared, path: Path) -> int:
-    """Runs a command whose ranks write to the folder `path`; reports if none of them has.
+NOT_LOADED = (
+    "no rank was seen (no program came to MPI_Init with nearfetch loaded: it is linked statically, is of "
+    "another MPI, or something on its way drops LD_PRELOAD): see by `ldd PROGRAM` that it loads libmpi, name "
+    "its MPI by --mpi, or export what `nearfetch env` prints where the program starts"
+)
+"""What is said of a command none of whose ranks has nearfetch."""
+
+
+@contextlib.contextmanager
+def mark() -> Iterator[Path]:
+    """A place for a file by which ranks show that they are there: in a folder that is gone afterwards.
+
+    It is in the working folder, which ranks on other machines are likely to share, or else in that for
+    temporary files.
+    """
+    with contextlib.ExitStack() as stack:
+        try:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix=".nearfetch-", dir=os.getcwd()))
+        except OSError:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="nearfetch-"))
+        yield Path(folder) / "seen"
+
+
+def run_and_look(prepared: Prepared, path: Optional[Path], seen: Optional[Path] = None) -> int:
+    """Runs a command whose ranks write to the folder `path` and make the file `seen`; reports if none has.
 
     Returns the command's exit status; a signal that ended it also ends this process. Raises OSError if it
     cannot be started.
     """
     status = _run(prepared.command, prepared.environ)
+    if status == 0 and seen and not seen.exists():
+        print(f"nearfetch: {NOT_LOADED}", file=sys.stderr)
+        return status
     if status < 0:
         with contextlib.suppress(OSError, ValueError):
             signal.signal(-status, signal.SIG_DFL)
         os.kill(os.getpid(), -status)
         return 128 - status
-    if status == 0 and not files_of_ranks(path):
+    if status == 0 and path and not files_of_ranks(path):
         print(
             f"nearfetch: no rank has used nearfetch (none has written a rank-<N>.json into '{path}': it was "
             "not loaded, or no window was made): check that the command starts a program that loads libmpi, "

@@ -190,7 +190,13 @@ const std::array rows{
         Scope::program},
     Row{"job", "", TextKind{&Settings::job, "a name"},
         "name of the job in these files; nearfetch run --stats generates one", Scope::program},
-    Row{"summary", "", SwitchKind{&Settings::summary}, "print a summary per window at MPI_Finalize",
+    Row{"summary", "", SwitchKind{&Settings::summary},
+        "print one page about all ranks at MPI_Finalize: what was gained, or why nothing was",
+        Scope::program},
+    Row{"seen_file", "path", TextKind{&Settings::seen_file, "a path"},
+        "a file that is made when MPI begins; nearfetch run --summary looks for it, to notice a command "
+        "whose "
+        "ranks do not load nearfetch",
         Scope::program},
     Row{"page_cache_capacity_bytes", "bytes", BytesKind{&PageCacheConfig::capacity_bytes, 128},
         "data that a thread's page cache holds; the metadata adds less than half of it", Scope::program},

@@ -63,6 +63,7 @@ struct Settings {
     std::string stats_dir;
     std::string job;
     bool summary = false;
+    std::string seen_file;
     PageCacheConfig page_cache;  ///< of SPMD programs and runtimes, not of windows
 
     friend bool operator==(const Settings&, const Settings&) = default;

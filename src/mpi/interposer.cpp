@@ -19,6 +19,7 @@ RequestTable& Interposer::requests() {
 }
 
 void Interposer::end_lease_writing() noexcept { windows().end_lease_writing(); }
+void Interposer::prepare_report() noexcept { windows().prepare_for_end(); }
 
 void Interposer::look_for_threads() noexcept {
     int provided = MPI_THREAD_SINGLE;

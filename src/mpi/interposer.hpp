@@ -40,6 +40,9 @@ struct Interposer {
     /// Changes whenever a window comes or goes.
     std::atomic<std::uint64_t> window_generation{1};
 
+    /// When statistics are to be prepared again (WindowTable::prepare_for_end); never: not at all.
+    std::atomic<std::uint64_t> report_due_ticks{~std::uint64_t{0}};
+
     RequestsUnderWay requests_under_way;
     World world;
 
@@ -50,12 +53,21 @@ struct Interposer {
     /// Takes the process off the writers of targets that it holds no lock of, where that may be done now.
     void end_lease_writing() noexcept;
 
+    /// To be called now and then where something goes to the network.
+    void note_time() noexcept {
+        const std::uint64_t due = report_due_ticks.load(std::memory_order_relaxed);
+        if (due != ~std::uint64_t{0} && ticks() >= due) [[unlikely]]
+            prepare_report();
+    }
     bool has_overlapping_windows() const noexcept {
         return overlapping_windows.load(std::memory_order_relaxed) != 0;
     }
     /// Asks MPI whether there are several threads. For each window: a session may bring more threads than
     /// MPI_Init has.
     void look_for_threads() noexcept;
+
+  private:
+    void prepare_report() noexcept;
 };
 
 extern constinit Interposer interposer __attribute__((visibility("hidden")));

@@ -49,7 +49,7 @@ void Passthrough::end() noexcept {
     budget_ = 0;
     calls_to_check_ = held_ ? 1 : wait_;
     // A get may have been a poll, an atomic may have brought what another has written.
-    interposer.process.acquires.acquire();
+    interposer.process.acquires.acquire("the end of passthrough");
     Bypassed kinds = Bypassed::gets;
     if (std::exchange(has_taken_updates_, false)) kinds = kinds | Bypassed::updates;
     if (std::exchange(has_taken_fetches_, false)) kinds = kinds | Bypassed::fetches;

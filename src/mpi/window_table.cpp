@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mpi/window_table.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <string_view>
 #include <vector>
 
+#include "base/ticks.hpp"
+#include "mpi/call_site.hpp"
 #include "mpi/interposer.hpp"
 #include "mpi/lookups.hpp"
 #include "mpi/mpi_library.hpp"
@@ -14,6 +19,8 @@
 namespace nearfetch {
 
 namespace {
+
+void at_exit() { interposer.windows().write_before_end("exit without MPI_Finalize"); }
 
 int at_finalize(MPI_Comm, int, void*, void*) {
     interposer.windows().finalize();
@@ -72,6 +79,11 @@ void WindowTable::start() {
         PMPI_Comm_set_attr(MPI_COMM_SELF, key, nullptr) == MPI_SUCCESS)
         start_type_checks();
     started_ = true;
+    if (!report_.writes_file()) return;
+    process_ = getpid();
+    std::atexit(at_exit);
+    report_.prepare_file(memory_limit_);
+    interposer.report_due_ticks = ticks();
 }
 
 void WindowTable::apply_info(Settings& settings, MPI_Info info) {
@@ -130,6 +142,7 @@ int WindowTable::attach(MPI_Win win, MPI_Comm comm, Exposed exposed, const Setti
         std::uint64_t overlaps;
         std::uint64_t declared;
         std::uint64_t world;
+        std::uint64_t has_summary;
         LeaseWindows::Offer leases;
     };
     constexpr int words = sizeof(Told) / sizeof(std::uint64_t);
@@ -140,6 +153,7 @@ int WindowTable::attach(MPI_Win win, MPI_Comm comm, Exposed exposed, const Setti
                     overlaps_another(exposed) ? 1u : 0u,
                     exposed.declared ? 1u : 0u,
                     interposer.world.number(),
+                    report_.has_summary() ? 1u : 0u,
                     lease_offer(comm, exposed, settings)};
     std::vector<Told> all(static_cast<std::size_t>(ranks));
     const int status = PMPI_Allgather(&mine, words, MPI_UINT64_T, all.data(), words, MPI_UINT64_T, comm);
@@ -159,7 +173,14 @@ int WindowTable::attach(MPI_Win win, MPI_Comm comm, Exposed exposed, const Setti
         exposed.overlapping |= told.overlaps != 0;
     }
     const auto here = std::ranges::count(memory, true, &TargetMemory::is_on_this_node);
-    if (report_.wanted()) interposer.world.meet(comm, worlds);
+    if (report_.wanted()) {
+        const bool is_common =
+            std::ranges::all_of(all, [](const Told& told) { return told.has_summary != 0; });
+        interposer.world.meet(comm, worlds, is_common);
+        exposed.origin.site = program_caller();
+        for (const Told& told : all)
+            exposed.origin.total_bytes += told.size_bytes;
+    }
     if (std::ranges::all_of(units, [&](std::uint64_t unit) { return unit == units.front(); }))
         units.resize(1);
     std::unique_ptr<LeaseSlot> slot = lease_windows_.take(comm, leases);
@@ -167,6 +188,7 @@ int WindowTable::attach(MPI_Win win, MPI_Comm comm, Exposed exposed, const Setti
         return std::make_unique<Window>(win, ranks, self, std::move(units), settings, interposer.threaded);
     });
     window->cache().describe_memory(memory);
+    if (report_.wanted()) window->cache().keep_profile();
     if (exposed.shared) window->cache().bypass().keep_off();
     const std::lock_guard guard(mutex_);
     memory_limit_.meet(static_cast<int>(here));
@@ -181,12 +203,14 @@ int WindowTable::attach(MPI_Win win, MPI_Comm comm, Exposed exposed, const Setti
 std::unique_ptr<LeaseSlot> WindowTable::detach(MPI_Win win) {
     interposer.passthrough.restart();
     std::unique_ptr<Window> window;
+    WindowOrigin origin;
     {
         const std::lock_guard guard(mutex_);
         const auto found = windows_.find(win);
         if (found == windows_.end()) return nullptr;
         window = std::move(found->second);
         windows_.erase(found);
+        origin = exposed_.at(win).origin;
         interposer.overlapping_windows -= exposed_.at(win).overlapping ? 1 : 0;
         exposed_.erase(win);
         interposer.window_generation.fetch_add(1, std::memory_order_release);
@@ -194,7 +218,7 @@ std::unique_ptr<LeaseSlot> WindowTable::detach(MPI_Win win) {
     }
     const std::lock_guard guard(mutex_);
     habits_.gone(window->cache().bypass().gets_without_gain());
-    report_.add(*window);
+    report_.add(*window, origin);
     return window->close_leases();
 }
 
@@ -235,12 +259,57 @@ void WindowTable::after_passthrough(std::uint64_t calls, Bypassed kinds) noexcep
 
 void WindowTable::finalize() noexcept {
     for (auto& [win, window] : windows_)
-        report_.add(*window);
+        report_.add(*window, exposed_.at(win).origin);
     for (auto& [win, window] : windows_)
         window->close_leases();
-    report_.write(memory_limit_);
+    interposer.report_due_ticks = ~std::uint64_t{0};
+    report_.stop_clock();
+    report_.write_file("MPI_Finalize", memory_limit_);
+    report_.print_summary(memory_limit_);
+    is_over_ = true;
     lease_windows_.free_all();
     end_type_checks();
+}
+
+void WindowTable::begin() noexcept {
+    const auto is_given = [](const char* setting) {
+        const char* const value = std::getenv(environment_name(setting).c_str());
+        return value != nullptr && *value != '\0';
+    };
+    try {
+        if (!is_given("summary") && !is_given("stats_dir")) return;
+        const std::lock_guard guard(mutex_);
+        start();
+    } catch (const std::exception&) {
+        // Of a bad setting the first window tells.
+    }
+}
+
+Report WindowTable::report_so_far() noexcept {
+    Report report = report_;
+    for (auto& [win, window] : windows_)
+        report.add(*window, exposed_.at(win).origin);
+    return report;
+}
+
+void WindowTable::write_before_end(const char* end) noexcept {
+    // A process that was forked is none of the job's.
+    if (!started_ || is_over_ || process_ != getpid()) return;
+    is_over_ = true;
+    const std::lock_guard guard(mutex_);
+    report_so_far().write_file(end, memory_limit_);
+}
+
+void WindowTable::prepare_for_end() noexcept {
+    const std::uint64_t begin = ticks();
+    interposer.report_due_ticks = ~std::uint64_t{0};  // for other threads
+    const std::lock_guard guard(mutex_);
+    report_so_far().prepare_file(memory_limit_);
+    // The numbers of a short run are to be recent, and those of a long one cost little.
+    const double taken_s = static_cast<double>(ticks() - begin) * ns_per_tick() * 1e-9;
+    preparing_interval_s_ = std::min(2 * preparing_interval_s_, 1.0);
+    const double wait_s = std::max(preparing_interval_s_, (preparing_interval_s_ < 1 ? 4 : 100) * taken_s);
+    interposer.report_due_ticks = ticks() + static_cast<std::uint64_t>(wait_s * 1e9 / ns_per_tick());
 }
 
 }  // namespace nearfetch

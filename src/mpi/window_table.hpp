@@ -7,6 +7,7 @@
 // which works from every language). A process without windows pays nothing.
 
 #include <mpi.h>
+#include <sys/types.h>
 
 #include <cstdint>
 #include <memory>
@@ -28,10 +29,11 @@ struct Exposed {
     std::uint64_t displacement_unit;
     std::uint64_t size_bytes;  ///< 0 if that is not known, or changes
     const void* base;
-    bool dynamic;          ///< it may come to expose anything
-    bool shared = false;   ///< the program reaches the others' memory, too, by loads and stores
-    bool declared = true;  ///< the library has not allocated it: only the program knows how much is there
+    bool dynamic;               ///< it may come to expose anything
+    bool shared = false;        ///< the program reaches the others' memory, too, by loads and stores
+    bool declared = true;       ///< the library has not allocated it: only the program knows how much is there
     bool has_no_locks = false;  ///< the program promises that (info key no_locks)
+    WindowOrigin origin{};      ///< for reports
     bool overlapping = false;   ///< at its creation some process exposed the same memory by another window
 
     bool overlaps(const Exposed& other) const noexcept {
@@ -71,17 +73,28 @@ class WindowTable {
     void before_passthrough() noexcept;
     void end_lease_writing() noexcept;
     void after_passthrough(std::uint64_t calls, Bypassed kinds) noexcept;
+    /// MPI has begun: if a report is wanted, also of processes without windows, this is noticed now.
+    void begin() noexcept;
     /// Records the windows that were never freed, and writes what was asked for.
     void finalize() noexcept;
+    /// The process does not come to MPI_Finalize: writes the statistics as they are. \param end why
+    void write_before_end(const char* end) noexcept;
+    /// The same if it is going to be ended by a signal, from now on.
+    void prepare_for_end() noexcept;
 
   private:
     void start();
+    /// \pre the mutex is held
+    Report report_so_far() noexcept;
     bool overlaps_another(const Exposed& exposed);
     LeaseWindows::Offer lease_offer(MPI_Comm comm, const Exposed& exposed, const Settings& settings);
 
     std::unordered_map<MPI_Win, Exposed> exposed_;
     std::mutex mutex_;
     bool started_ = false;
+    bool is_over_ = false;  ///< the report has been written
+    double preparing_interval_s_ = 0.0005;
+    pid_t process_ = 0;  ///< whose report it is
     Settings settings_;
     std::unordered_map<MPI_Win, std::unique_ptr<Window>> windows_;
     WindowHabits habits_;

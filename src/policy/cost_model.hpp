@@ -48,6 +48,13 @@ struct Balance {
     double plain = 0;  ///< what all would have taken without a cache
     double saved = 0;  ///< what hits would have taken of the network
     double spent = 0;  ///< our own work
+
+    void add(const Balance& other) noexcept {
+        accesses += other.accesses;
+        plain += other.plain;
+        saved += other.saved;
+        spent += other.spent;
+    }
 };
 
 class CostModel {
@@ -109,6 +116,8 @@ class CostModel {
         mean = steady_mean(mean, static_cast<float>(network_ticks));
     }
 
+    /// Whether nothing was recorded in this interval.
+    bool is_idle() const noexcept { return misses_ + slow_hits_ == 0; }
     bool is_interval_over() const noexcept { return misses_ + slow_hits_ >= policy::interval_accesses; }
     /// Ends the interval. \param hits of the fast path, of `hit_bytes` in all
     Balance end_interval(std::uint64_t hits, std::uint64_t hit_bytes) noexcept {

@@ -13,7 +13,12 @@
 // whatever the program synchronises its threads with, and a load that happens after an increment sees it or a
 // later one. The increment is one instruction that cannot lose another thread's. Where no two threads are in
 // MPI at a time it is a plain one, because an atomic one takes as long as a hit does for its lookup.
+//
+// Of the last acquires it is kept who caused them, for reports: a ring of texts that live as long as the
+// process.
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdint>
 
@@ -22,13 +27,27 @@ namespace nearfetch {
 class Acquires {
   public:
     /// Later gets of this process may not use what was fetched earlier, in any window in mode acquire.
-    void acquire() noexcept {
-        if (one_by_one_.load(std::memory_order_relaxed)) [[likely]]
-            number_.store(count() + 1, std::memory_order_relaxed);
-        else
-            number_.fetch_add(1, std::memory_order_relaxed);
+    /// \param cause the call, as a text that stays; locks tell theirs by acquire_by_lock()
+    void acquire(const char* cause = "?") noexcept {
+        last_other_.store(step(cause), std::memory_order_relaxed);
     }
+    /// The same by MPI_Win_lock or MPI_Win_lock_all, from which the promise locks=access takes that effect.
+    void acquire_by_lock(const char* cause) noexcept { step(cause); }
     std::uint64_t count() const noexcept { return number_.load(std::memory_order_relaxed); }
+
+    /// Who caused the first acquire after this number, or the first one that is still known.
+    /// \pre number < count()
+    const char* cause_after(std::uint64_t number) const noexcept {
+        const std::uint64_t newest = count();
+        const std::uint64_t oldest = newest > causes_.size() ? newest - causes_.size() + 1 : 1;
+        const char* const cause =
+            causes_[std::max(number + 1, oldest) % causes_.size()].load(std::memory_order_relaxed);
+        return cause == nullptr ? "?" : cause;
+    }
+    /// Whether all acquires after this number were locks.
+    bool are_locks_since(std::uint64_t number) const noexcept {
+        return last_other_.load(std::memory_order_relaxed) <= number;
+    }
 
     /// Whether no two threads are in MPI at a time; false until somebody says so.
     bool are_one_by_one() const noexcept { return one_by_one_.load(std::memory_order_relaxed); }
@@ -37,7 +56,19 @@ class Acquires {
     }
 
   private:
+    std::uint64_t step(const char* cause) noexcept {
+        std::uint64_t number = count() + 1;
+        if (one_by_one_.load(std::memory_order_relaxed)) [[likely]]
+            number_.store(number, std::memory_order_relaxed);
+        else
+            number = number_.fetch_add(1, std::memory_order_relaxed) + 1;
+        causes_[number % causes_.size()].store(cause, std::memory_order_relaxed);
+        return number;
+    }
+
     std::atomic<std::uint64_t> number_{0};
+    std::atomic<std::uint64_t> last_other_{0};  ///< number of the last acquire that was no lock
+    std::array<std::atomic<const char*>, 256> causes_{};
     std::atomic<bool> one_by_one_{false};
 };
 

@@ -75,6 +75,7 @@ void BypassControl::end_interval(Rank target) noexcept {
     Target& t = s_.at(target);
     if (s_.in_transit(target) || !t.cost.is_interval_over()) return;
     const Balance balance = t.cost.end_interval(t.hits - t.interval_hits, t.hit_bytes - t.interval_hit_bytes);
+    t.ended.add(balance);
     benefit_.record_interval(t.cost.network_per_get());
     if (s_.settings.bypass == Bypass::on) t.breaker.record(balance);
     // From now on what this process puts there is bypassed.

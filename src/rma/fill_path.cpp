@@ -89,7 +89,9 @@ int FillPath::fetch(const Get& get, GetStarter& starter, const LookupPlan& plan,
     s_.freshness.get_started(get, s_.operations.now());
     s_.fetches.add_waiters(get.target, plan.waiting());
     if (s_.in_transit(get.target)) s_.origins.add(get.target, get.runs);
-    s_.count(plan.is_partial() ? AccessType::partial_hit : admission.type, get.size_bytes, plan.gap_bytes());
+    s_.count(get.target, plan.is_partial() ? AccessType::partial_hit : admission.type, get.size_bytes,
+             plan.gap_bytes());
+    s_.profile_get(get.target, plan.gaps().front().range(), admission.entry->range(), Fate::kept);
     if (beside != 0) ++s_.counters.read_aheads;
     s_.counters.bytes_read_ahead += beside;
     Target& t = s_.at(get.target);

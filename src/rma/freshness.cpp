@@ -37,7 +37,8 @@ void Freshness::get_started(const Get& get, Moment issued, const DeliveryProbe& 
 /// What the last get has brought is there, or never will be.
 void Freshness::get_over(bool arrived) noexcept {
     probe_.end();
-    if (arrived ? last_get_.arrived() : last_get_.lost()) acquires_.acquire();
+    if (arrived ? last_get_.arrived() : last_get_.lost())
+        acquires_.acquire("a poll that brought other bytes");
 }
 
 bool Freshness::take_probe() noexcept {

@@ -59,6 +59,8 @@ struct RangeGet {
     std::uint64_t size = 0;       ///< bytes
     std::byte* origin = nullptr;  ///< where it is one run of bytes; null: it is not, or nobody knows
     RequestId request = 0;
+
+    ByteRange range() const noexcept { return {offset, offset + size}; }
 };
 
 /// Starts the network's part of one get: all of it, as the program asked, or the missing runs only.

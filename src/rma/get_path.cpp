@@ -137,7 +137,7 @@ int GetPath::serve(const Get& get, GetStarter& starter, LookupPlan& plan, Guard&
     if (waits) s_.origins.add(get.target, get.runs);
     if (waits) s_.freshness.get_started(get, s_.operations.now());
     s_.fetches.add_waiters(get.target, plan.waiting());
-    s_.count(waits ? AccessType::pending_hit : AccessType::hit, get.size_bytes, 0);
+    s_.count(get.target, waits ? AccessType::pending_hit : AccessType::hit, get.size_bytes, 0);
     const std::uint64_t own_ticks = ticks() - begin_ticks;
     CostModel& cost = s_.at(get.target).cost;
     waits ? cost.record_pending_hit(get.size_bytes, own_ticks)
@@ -151,7 +151,10 @@ int GetPath::serve(const Get& get, GetStarter& starter, LookupPlan& plan, Guard&
 int GetPath::fetch_uncached(const Get& get, GetStarter& starter, Guard& guard) {
     const int status = without_mutex(guard, [&] { return starter.start_whole(); });
     if (status != 0) return status;
-    s_.count(AccessType::bypassed, get.size_bytes, get.size_bytes);
+    s_.count(get.target, AccessType::bypassed, get.size_bytes, get.size_bytes);
+    if (get.target != s_.self && s_.at(get.target).is_uncached()) ++s_.counters.breaker_open;
+    for (const ByteRun& run : get.runs.first(1))
+        s_.profile_get(get.target, run.range(), run.range(), Fate::bypassed);
     s_.get_started(get.target, 0, 0);
     s_.freshness.get_started(get, s_.operations.now());
     // Its request may be complete before its bytes are there.
@@ -200,7 +203,9 @@ int GetPath::fetch(const Get& get, GetStarter& starter, LookupPlan& plan, Guard&
     s_.origins.add(get.target, get.runs);
     s_.fetches.add_waiters(get.target, plan.waiting());
     const AccessType admitted = admit(get, plan, stamp);
-    s_.count(plan.is_partial() ? AccessType::partial_hit : admitted, get.size_bytes,
+    const ByteRange gap = plan.gaps().front().range();
+    s_.profile_get(get.target, gap, gap, admitted >= AccessType::failing ? Fate::not_kept : Fate::kept);
+    s_.count(get.target, plan.is_partial() ? AccessType::partial_hit : admitted, get.size_bytes,
              whole ? get.size_bytes : plan.gap_bytes());
     s_.at(get.target)
         .cost.record_miss(started_ticks - start_ticks,
@@ -221,6 +226,7 @@ AccessType GetPath::admit(const Get& get, const LookupPlan& plan, Stamp stamp) n
         try {
             const Admission admission = s_.cache->admit(get.target, gap.offset, gap.size, stamp, store);
             worst = std::max(worst, admission.type);
+            s_.counters.too_large += gap.size > s_.cache->occupancy().buffer_bytes;
             entry = admission.entry;
             if (entry != nullptr) admit_flight(gap, get, *entry);
         } catch (const std::bad_alloc&) {
@@ -273,7 +279,8 @@ void GetPath::record_uncached_get(const RangeGet& get, const ByteRun& origins,
                                   std::uint64_t call_ticks) noexcept {
     const Guard guard = s_.lock();
     s_.origins.invalidate_overlapping({&origins, 1});
-    s_.count(AccessType::bypassed, get.size, get.size);
+    s_.count(get.target, AccessType::bypassed, get.size, get.size);
+    s_.profile_get(get.target, get.range(), get.range(), Fate::bypassed);
     s_.at(get.target).cost.record_bypassed();
     s_.get_started(get.target, get.size, call_ticks);
     if (get.request != 0) s_.origins.add_late(get.target, {&origins, 1});

@@ -106,6 +106,7 @@ inline void GetPath::record_bypassed_get(const RangeGet& get) noexcept {
     if (get.origin != nullptr && s_.origins.may_be_in_use(get.origin, get.size)) [[unlikely]]
         s_.origins.invalidate_overlapping({&run, 1});
     s_.operations.list(get.target);
+    s_.profile_get(get.target, get.range(), get.range(), Fate::bypassed);
     s_.freshness.bypassed_get_started(get, s_.operations.now());
 }
 

@@ -50,7 +50,7 @@ int LeasedPath::take_lock() {
     }
     const bool acquires = !epoch.has_hits() || !is_still_true();
     if (status == 0 && epoch.has_hits() && acquires) status = fetch_again();
-    if (acquires) s_.process.acquires.acquire();
+    if (acquires) s_.process.acquires.acquire_by_lock("MPI_Win_lock");
     end(Epoch::passive);
     return status;
 }
@@ -85,7 +85,7 @@ int LeasedPath::after_unlock(Rank target, bool repairs) {
         status = s_.transfers.lock_shared(target, 0);
         if (status == 0) status = fetch_again();
         if (status == 0) status = s_.transfers.unlock(target);
-        s_.process.acquires.acquire();
+        s_.process.acquires.acquire_by_lock("MPI_Win_lock");
     }
     end(Epoch::none);
     return status;

@@ -120,7 +120,7 @@ class OutstandingOperations {
     void complete_fetches(Rank target, Moment since) noexcept {
         TargetOperations& o = of(target);
         if (!o.fetches.outstanding()) return;
-        acquires_.acquire();
+        acquires_.acquire("a fetching atomic");
         o.fetches.complete(since);
         if (!o.fetches.outstanding()) --fetching_;
     }
@@ -129,7 +129,7 @@ class OutstandingOperations {
     void complete_bypassed(Rank target, FlushKind kind, int status) noexcept {
         TargetOperations& o = of(target);
         if (has(o.bypassed, Bypassed::fetches)) [[unlikely]] {
-            acquires_.acquire();
+            acquires_.acquire("a fetching atomic");
             o.bypassed = o.bypassed & ~Bypassed::fetches;
         }
         if (status == 0)

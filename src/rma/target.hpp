@@ -36,6 +36,8 @@ struct alignas(64) Target {
     TargetMemory memory;
     std::uint64_t interval_hits = 0;  ///< up to the last sampling interval
     std::uint64_t interval_hit_bytes = 0;
+    std::uint64_t other_gets = 0;  ///< neither hits of the fast paths, nor bypassed by them
+    Balance ended;                 ///< of all sampling intervals that are over
     std::uint64_t lone_bytes = 0;  ///< size and ticks of the only get in flight, for the cost model
     std::uint64_t lone_ticks = 0;
     std::uint64_t updates_when_opened = 0;  ///< of the window, bypassed when the breaker opened
@@ -48,6 +50,7 @@ struct alignas(64) Target {
         ++hits;
         hit_bytes += size;
     }
+    std::uint64_t gets() const noexcept { return hits + bypassed_gets + other_gets; }
     /// Whether its puts are combined, if they can be.
     bool combines_puts() const noexcept { return put_cost.is_known() && !put_breaker.is_open(); }
     /// Nothing of it was cached yet, or shall be for now.

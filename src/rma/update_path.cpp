@@ -122,7 +122,7 @@ bool UpdatePath::serve_combined(const Get& get, Guard& guard) {
         return combined.read(get.target, run.range(), run.origin);
     };
     if (std::ranges::all_of(get.runs, is_served)) {
-        s_.count(AccessType::hit, get.size_bytes, 0);
+        s_.count(get.target, AccessType::hit, get.size_bytes, 0);
         return true;
     }
     const auto overlaps = [&](const ByteRun& run) { return combined.any(get.target, run.range()); };
@@ -217,6 +217,9 @@ void UpdatePath::update_started(Rank target, std::span<const ByteRun> runs, bool
     s_.update_started(target, runs);
     if (fetches) bypass_.fetch_started(target);
     s_.cache.drop(target, runs);
+    if (s_.profile != nullptr) [[unlikely]]
+        for (const ByteRun& run : runs)
+            s_.profile->overwrite(target, run.range());
 }
 
 void UpdatePath::read_started(Rank target, bool fetches) noexcept {

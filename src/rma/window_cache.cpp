@@ -89,22 +89,44 @@ std::vector<Decision> WindowCache::decisions() const {
 
 RangeCacheCounters WindowCache::counters() const {
     const Guard guard = state_.lock();
-    RangeCacheCounters sum = state_.counters;
-    sum.flushes += sum.flushes_elided;
+    RangeCacheCounters sum = state_.totals();
     sum.lease_looks += state_.leases.looks();
     sum.lease_waits += state_.leases.waits();
-    sum.polls += state_.freshness.poll_count();
-    if (state_.cache) sum.add(state_.cache->counters());
-    for (const Target& t : state_.targets) {
-        sum.gets += t.hits;
-        sum.hits += t.hits;
-        sum.bytes_from_cache += t.hit_bytes;
-        sum.gets += t.bypassed_gets;
-        sum.bypassed += t.bypassed_gets;
-        sum.bytes_from_network += t.bypassed_bytes;
+    Balance all;
+    for (Rank target = 0; target < ranks(); ++target) {
+        const Target& t = state_.at(target);
+        all.add(t.ended);
+        if (target == state_.self) {
+            sum.own_memory += t.gets();
+            continue;
+        }
+        if (!state_.is_off()) sum.breaker_open += t.bypassed_gets;
+        if (t.memory.is_on_this_node) sum.same_node += t.gets();
+        // The interval that has not ended: of a copy, as this says only what it would be.
+        CostModel rest = t.cost;
+        if (t.hits > t.interval_hits || !rest.is_idle())
+            all.add(rest.end_interval(t.hits - t.interval_hits, t.hit_bytes - t.interval_hit_bytes));
     }
-    sum.bytes_requested = sum.bytes_from_cache + sum.bytes_from_network;
+    const auto ns = [](double ticks) {
+        return static_cast<std::uint64_t>(std::max(ticks, 0.0) * ns_per_tick());
+    };
+    sum.plain_ns += ns(all.plain);
+    sum.saved_ns += ns(all.saved);
+    sum.spent_ns += ns(all.spent);
+    if (state_.profile != nullptr) sum.distinct_bytes += state_.profile->distinct_bytes();
     return sum;
+}
+
+void WindowCache::keep_profile() {
+    const Guard guard = state_.lock();
+    state_.profile = std::make_unique<GetProfile>(state_.process.acquires, state_.counters);
+    state_.profile->timeline().begin(state_.process.elapsed_s());
+}
+
+const GetProfile* WindowCache::profile() noexcept {
+    const Guard guard = state_.lock();
+    if (state_.profile != nullptr) state_.note_time(true);
+    return state_.profile.get();
 }
 
 }  // namespace nearfetch

@@ -69,6 +69,10 @@ class WindowCache {
 
     /// All counters up to now.
     RangeCacheCounters counters() const;
+    /// From now on it is noted why gets are not served, and when.
+    void keep_profile();
+    /// That, up to now; null without keep_profile().
+    const GetProfile* profile() noexcept;
     /// What was decided for the targets that were used.
     std::vector<Decision> decisions() const;
 

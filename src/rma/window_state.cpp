@@ -50,4 +50,41 @@ void WindowState::get_started(Rank target, std::uint64_t size_bytes, std::uint64
     operations.start_get(target);
 }
 
+void WindowState::record_in_profile(Rank target, ByteRange asked, ByteRange fetched, Fate fate) noexcept {
+    // It sees no stores of its own program.
+    if (target == self) return;
+    if (is_off() || is_acquire_mode())
+        profile->record(target, asked, fetched, fate);
+    else
+        profile->record(target, asked, fetched, fate, settings.mode, cache ? cache->now() : 0);
+    note_time();
+}
+
+void WindowState::note_time(bool is_end) noexcept {
+    const double now_s = process.elapsed_s();
+    Timeline& timeline = profile->timeline();
+    if (!is_end && !timeline.is_due(now_s)) return;
+    const RangeCacheCounters sum = totals();
+    timeline.note(now_s, {static_cast<double>(sum.hits), static_cast<double>(sum.gets),
+                          static_cast<double>(sum.bytes_from_cache),
+                          static_cast<double>(sum.bytes_from_network + sum.bytes_read_ahead)});
+}
+
+RangeCacheCounters WindowState::totals() const noexcept {
+    RangeCacheCounters sum = counters;
+    sum.flushes += sum.flushes_elided;
+    sum.polls += freshness.poll_count();
+    if (cache) sum.add(cache->counters());
+    for (const Target& t : targets) {
+        sum.gets += t.hits;
+        sum.hits += t.hits;
+        sum.bytes_from_cache += t.hit_bytes;
+        sum.gets += t.bypassed_gets;
+        sum.bypassed += t.bypassed_gets;
+        sum.bytes_from_network += t.bypassed_bytes;
+    }
+    sum.bytes_requested = sum.bytes_from_cache + sum.bytes_from_network;
+    return sum;
+}
+
 }  // namespace nearfetch

@@ -21,6 +21,7 @@
 #include "rma/fetch_table.hpp"
 #include "rma/freshness.hpp"
 #include "rma/front_end.hpp"
+#include "rma/get_profile.hpp"
 #include "rma/hit_validator.hpp"
 #include "rma/lazy_range_cache.hpp"
 #include "rma/leased_epoch.hpp"
@@ -102,11 +103,23 @@ struct WindowState {
     /// A get has been started. How long it takes is known if it is alone on its way.
     /// \param size_bytes 0 if nobody is to know
     void get_started(Rank target, std::uint64_t size_bytes, std::uint64_t call_ticks) noexcept;
-    void count(AccessType type, std::uint64_t size_bytes, std::uint64_t network_bytes) noexcept {
+    void count(Rank target, AccessType type, std::uint64_t size_bytes, std::uint64_t network_bytes) noexcept {
         counters.count(type);
+        ++at(target).other_gets;
         counters.bytes_from_network += network_bytes;
         counters.bytes_from_cache += size_bytes - network_bytes;
     }
+
+    /// For a report: a get goes to the network, and what becomes of its bytes. \param fetched what it brings
+    void profile_get(Rank target, ByteRange asked, ByteRange fetched, Fate fate) noexcept {
+        if (profile != nullptr) [[unlikely]]
+            record_in_profile(target, asked, fetched, fate);
+    }
+
+    /// Adds what was counted up to now to the profile's timeline, if that is due. \pre there is a profile
+    void note_time(bool is_end = false) noexcept;
+    /// All counters up to now, but those of targets and times.
+    RangeCacheCounters totals() const noexcept;
 
     ProcessState& process;
     const Rank ranks;
@@ -127,10 +140,14 @@ struct WindowState {
     Doorkeeper doorkeeper;  ///< ranges, and (by their complement) blocks, that were asked for once
     LockRule lock_rule = LockRule::acquires;
     RangeCacheCounters counters{};  ///< `flushes` are those that were not elided
+    std::unique_ptr<GetProfile> profile;  ///< null unless a report was asked for
     Settings settings;
     WindowTransfers& transfers;
     WindowListener& listener;
     mutable std::mutex mutex;
+
+  private:
+    void record_in_profile(Rank target, ByteRange asked, ByteRange fetched, Fate fate) noexcept;
 };
 
 }  // namespace nearfetch

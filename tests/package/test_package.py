@@ -37,7 +37,8 @@ def test_everything_is_installed(prefix):
     names = {str(path.relative_to(prefix)) for path in prefix.rglob("*") if path.is_file()}
     assert "bin/nearfetch" in names
     assert "include/nearfetch/mpi.h" in names
-    assert "libexec/nearfetch/nearfetch-settings" in names
+    assert {"libexec/nearfetch/nearfetch-settings", "libexec/nearfetch/nearfetch-report"} <= names
+    assert "share/nearfetch/python/nearfetch/report.html" in names
     assert any(name.endswith("doc/nearfetch/LICENSE") for name in names)
     assert families(prefix)
     assert not [name for name in names if name.endswith((".a", ".pyc"))]

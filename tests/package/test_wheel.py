@@ -150,7 +150,15 @@ def with_openmpi(wheel, tmp_path_factory) -> Fresh:
 
 def test_the_wheel_has_everything(wheel):
     names = run(sys.executable, "-m", "zipfile", "-l", wheel)
-    for part in ("_native.pyi", "py.typed", "_installed.py", "bin/nearfetch-settings", "licenses/LICENSE"):
+    for part in (
+        "_native.pyi",
+        "py.typed",
+        "_installed.py",
+        "bin/nearfetch-settings",
+        "bin/nearfetch-report",
+        "report.html",
+        "licenses/LICENSE",
+    ):
         assert part in names
     # Those for C++ are no part of it.
     for kind in ("mpi", "python"):

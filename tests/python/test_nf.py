@@ -95,7 +95,7 @@ def has_a_build(script, tmp_path) -> None:
     """Makes the machine one with a complete build, including the project's programs."""
     has_all_packages(script, tmp_path)
     tried = re.search(r"^packaging=\(([^)]*)\)", NF.read_text(encoding="utf-8"), re.MULTILINE)
-    wanted = f"{' '.join(PACKAGES)} doxygen nwchem-openmpi {tried[1]}"
+    wanted = f"{' '.join(PACKAGES)} doxygen nwchem-openmpi chromium {tried[1]}"
     script("bin/dpkg-query", f"for p in {wanted}; do echo $p installed; done")
     (tmp_path / "checkout/build/release").mkdir(parents=True)
     (tmp_path / "checkout/build/release/build.ninja").touch()
@@ -235,8 +235,8 @@ def test_a_verb_that_has_nothing_to_build_says_nothing_of_its_own(machine, scrip
 
 USES = {
     "demo --mpi=mpich": ("ran demo.py", "nearfetch_mpi_mpich lcc_mpich nearfetch-settings"),
-    "run -- true": ("ran nearfetch", "interposers nearfetch-settings"),
-    "settings": ("ran nearfetch", "interposers nearfetch-settings"),
+    "run -- true": ("ran nearfetch", "interposers nearfetch-settings nearfetch-report"),
+    "settings": ("ran nearfetch", "interposers nearfetch-settings nearfetch-report"),
 }
 
 

@@ -59,6 +59,21 @@ struct RangeCacheCounters {
     std::uint64_t stale_hits = 0;
     std::uint64_t committed = 0;
     std::uint64_t dropped = 0;
+    std::uint64_t own_memory = 0;
+    std::uint64_t same_node = 0;
+    std::uint64_t breaker_open = 0;
+    std::uint64_t too_large = 0;
+    std::uint64_t first_reads = 0;
+    std::uint64_t forgotten = 0;
+    std::uint64_t forgotten_by_locks = 0;
+    std::uint64_t evicted_before = 0;
+    std::uint64_t not_kept = 0;
+    std::uint64_t bypassed_before = 0;
+    std::uint64_t overwritten = 0;
+    std::uint64_t distinct_bytes = 0;
+    std::uint64_t plain_ns = 0;
+    std::uint64_t saved_ns = 0;
+    std::uint64_t spent_ns = 0;
 
     /// Counts one get of this type; `gets` stays the sum of the eight types.
     void count(AccessType type) noexcept;
@@ -131,6 +146,35 @@ inline constexpr std::array range_cache_counter_table{
     CounterInfo{"committed", &RangeCacheCounters::committed, "transfers whose data entered the cache"},
     CounterInfo{"dropped", &RangeCacheCounters::dropped,
                 "entries removed: stale, overwritten, or invalidated in flight"},
+    CounterInfo{"own_memory", &RangeCacheCounters::own_memory,
+                "of the bypassed gets, those of the process's own memory"},
+    CounterInfo{"same_node", &RangeCacheCounters::same_node, "gets of other processes of the same node"},
+    CounterInfo{"breaker_open", &RangeCacheCounters::breaker_open,
+                "of the bypassed gets, those of targets whose circuit breaker is open or was never closed"},
+    CounterInfo{"too_large", &RangeCacheCounters::too_large,
+                "of the failing gets, those that are larger than the buffer"},
+    CounterInfo{"first_reads", &RangeCacheCounters::first_reads,
+                "gets from the network whose bytes had not been fetched before (this and the next six: an "
+                "estimate from a sample, with --stats or --summary only; without own memory)"},
+    CounterInfo{"forgotten", &RangeCacheCounters::forgotten,
+                "gets from the network whose bytes had been fetched, but were forgotten by an acquire"},
+    CounterInfo{"forgotten_by_locks", &RangeCacheCounters::forgotten_by_locks,
+                "of these, those for which all acquires since were MPI_Win_lock or MPI_Win_lock_all"},
+    CounterInfo{"evicted_before", &RangeCacheCounters::evicted_before,
+                "gets from the network whose bytes had been cached, and were evicted or refreshed"},
+    CounterInfo{"not_kept", &RangeCacheCounters::not_kept,
+                "gets from the network whose bytes had been fetched, but found no room"},
+    CounterInfo{"bypassed_before", &RangeCacheCounters::bypassed_before,
+                "gets from the network whose bytes had been fetched, and that were bypassed, or the gets "
+                "before them"},
+    CounterInfo{"overwritten", &RangeCacheCounters::overwritten,
+                "gets from the network whose bytes this process had changed by an accumulate or atomic"},
+    CounterInfo{"distinct_bytes", &RangeCacheCounters::distinct_bytes,
+                "different bytes that were fetched (an estimate from the same sample)"},
+    CounterInfo{"plain_ns", &RangeCacheCounters::plain_ns,
+                "what the gets that were looked up would have taken without a cache, as far as measured"},
+    CounterInfo{"saved_ns", &RangeCacheCounters::saved_ns, "of that, what hits saved"},
+    CounterInfo{"spent_ns", &RangeCacheCounters::spent_ns, "what the cache's own work took"},
 };
 
 inline void RangeCacheCounters::count(AccessType type) noexcept {

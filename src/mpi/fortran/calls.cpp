@@ -89,6 +89,8 @@ FORTRAN(compare_and_swap,
         (Choice origin, Choice compare, Choice result, In type, In rank, Address disp, In win, Out ierror),
         MPI_Compare_and_swap(buffer_in(origin), buffer_in(compare), buffer_in(result), type_in(type), *rank,
                              *disp, win_in(win)))
+FORTRAN(abort, (In comm, In code, Out ierror), MPI_Abort(comm_in(comm), *code))
+
 FORTRAN(win_create, (Choice base, Address size, In unit, In info, In comm, Out win, Out ierror),
         MPI_Win_create(buffer_in(base), *size, *unit, info_in(info), comm_in(comm), new_win_out(win)))
 #endif

@@ -1,174 +1,173 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mpi/report/report.hpp"
 
-#include <cinttypes>
-#include <cstdarg>
+#include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "mpi/call_site.hpp"
 #include "mpi/interposer.hpp"
+#include "mpi/report/environment.hpp"
+#include "mpi/report/last_words.hpp"
+#include "mpi/report/reduction.hpp"
 #include "mpi/report/stats_file.hpp"
+#include "report/page.hpp"
+#include "report/run_summary.hpp"
 
 namespace nearfetch {
 
 namespace {
 
-[[gnu::format(printf, 1, 2)]] std::string formatted(const char* format, ...) {
-    char text[320];
-    std::va_list values;
-    va_start(values, format);
-    std::vsnprintf(text, sizeof text, format, values);
-    va_end(values);
-    return text;
-}
+using Json = nlohmann::ordered_json;
 
-std::string readable_bytes(std::uint64_t bytes) {
-    if (bytes < 1024) return std::to_string(bytes) + " B";
-    auto value = static_cast<double>(bytes) / 1024;
-    const char* unit = "KMGT";
-    for (; value >= 1024 && unit[1] != '\0'; ++unit)
-        value /= 1024;
-    return formatted("%.1f %ciB", value, *unit);
-}
-
-/// The summary's columns of shares of the gets, with their titles.
-struct Share {
-    const char* title;
-    std::uint64_t RangeCacheCounters::* member;
-};
-constexpr Share shares[] = {{" hit%", &RangeCacheCounters::hits},
-                            {"partial%", &RangeCacheCounters::partial_hits},
-                            {"pending%", &RangeCacheCounters::pending_hits},
-                            {"direct%", &RangeCacheCounters::direct},
-                            {"confl.%", &RangeCacheCounters::conflicting},
-                            {"capac.%", &RangeCacheCounters::capacity},
-                            {"fail.%", &RangeCacheCounters::failing},
-                            {"byp.%", &RangeCacheCounters::bypassed}};
-
-std::string line_of(const Decision& decision) {
-    const std::string begin =
-        formatted("    %.*s for %d %s", static_cast<int>(decision.what.size()), decision.what.data(),
-                  decision.targets, decision.targets == 1 ? "target" : "targets");
-    if (decision.plain_ns == 0) return begin + "\n";
-    return begin + formatted(" (%d, when it was decided: %.0f ns each without nearfetch, %.0f ns with it)\n",
-                             decision.example, decision.plain_ns, decision.ours_ns);
+/// Intervals of equal length from the beginning of MPI on.
+Json json_of(const Timeline& timeline) {
+    Json hits = Json::array(), gets = Json::array(), cache = Json::array(), network = Json::array();
+    const auto number = [](double value) { return static_cast<std::uint64_t>(std::max(value, 0.0) + 0.5); };
+    for (std::size_t i = 0; i < timeline.size(); ++i) {
+        const TimelineTotals& in = timeline.at(i);
+        hits.push_back(number(in.hits));
+        gets.push_back(number(in.gets));
+        cache.push_back(number(in.bytes_from_cache));
+        network.push_back(number(in.bytes_from_network));
+    }
+    return {{"interval_s", timeline.interval_s()},
+            {"gets", std::move(gets)},
+            {"hits", std::move(hits)},
+            {"bytes_from_cache", std::move(cache)},
+            {"bytes_from_network", std::move(network)}};
 }
 
 }  // namespace
 
 void Report::configure(const Settings& settings) {
-    summary_ = settings.summary;
+    has_summary_ = settings.summary;
     stats_dir_ = settings.stats_dir;
     job_ = settings.job;
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank_);
 }
 
-void Report::add(Window& window) noexcept {
+void Report::add(Window& window, const WindowOrigin& origin) noexcept {
     if (!wanted()) return;
     try {
-        Record record{window.name(),
-                      std::string(mode_name(window.mode())),
-                      1,
-                      window.cache().ranks(),
-                      window.cache().counters(),
-                      window.cache().decisions()};
-        if (records_.size() < record_limit) {
-            records_.push_back(std::move(record));
-            return;
+        Record record{.name = window.name(),
+                      .mode = std::string(mode_name(window.mode())),
+                      .site = origin.site == nullptr ? "" : place_of(origin.site),
+                      .total_bytes = origin.total_bytes,
+                      .ranks = window.cache().ranks(),
+                      .counters = window.cache().counters(),
+                      .decisions = window.cache().decisions()};
+        if (const GetProfile* const profile = window.cache().profile()) {
+            record.timeline = profile->timeline();
+            for (const GetProfile::Cause& cause : profile->causes())
+                record.forgotten_by.emplace_back(cause.call, cause.gets);
         }
-        Record& rest = records_.back();
-        rest.name = "further windows";
-        if (rest.mode != record.mode) rest.mode = "several";
-        ++rest.windows;
-        rest.decisions.clear();
-        rest.counters.add(record.counters);
+        add_record(std::move(record));
     } catch (const std::bad_alloc&) {
     }
 }
 
-void Report::write(const MemoryLimit& memory) noexcept {
-    if (!wanted()) return;
-    int rank = 0;
-    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+void Report::add_record(Record record) {
+    if (records_.size() < record_limit) {
+        records_.push_back(std::move(record));
+        return;
+    }
+    Record& rest = records_.back();
+    rest.name = "further windows";
+    if (rest.mode != record.mode) rest.mode = "several";
+    rest.site.clear();
+    rest.total_bytes = 0;
+    ++rest.windows;
+    rest.decisions.clear();
+    rest.timeline = {};
+    rest.counters.add(record.counters);
+    for (const auto& [call, gets] : record.forgotten_by) {
+        const auto known = std::ranges::find(rest.forgotten_by, call, [](const auto& c) { return c.first; });
+        if (known != rest.forgotten_by.end())
+            known->second += gets;
+        else
+            rest.forgotten_by.emplace_back(call, gets);
+    }
+}
+
+void Report::stop_clock() noexcept { elapsed_s_ = interposer.process.elapsed_s(); }
+
+void Report::write_file(const char* end, const MemoryLimit& memory) noexcept {
+    if (!writes_file()) return;
     try {
-        if (!stats_dir_.empty())
-            write_stats_file({stats_dir_, job_, interposer.world.name(), rank, interposer.world.spawned()},
-                             json(rank, memory));
-        // The other ranks have their files.
-        if (summary_ && rank == 0) std::fputs(summary(memory).c_str(), stderr);
+        forget_last_words();
+        write_stats_file({stats_dir_, job_, interposer.world.name(), rank_, interposer.world.spawned()},
+                         with_end(end, document(memory).dump(2) + "\n"));
     } catch (const std::exception& error) {
         std::fprintf(
             stderr,
             "nearfetch: rank %d: no statistics (%s): see to it that it can be written, or name another "
             "folder by %s\n",
-            rank, error.what(), environment_name("stats_dir").c_str());
+            rank_, error.what(), environment_name("stats_dir").c_str());
     }
 }
 
-std::string Report::json(int rank, const MemoryLimit& memory) const {
-    using Json = nlohmann::ordered_json;
-    Json document{{"job", job_},  {"world", interposer.world.name()}, {"spawned", interposer.world.spawned()},
-                  {"rank", rank}, {"mpi", NEARFETCH_MPI_FAMILY},      {"windows", Json::array()}};
+void Report::prepare_file(const MemoryLimit& memory) noexcept {
+    if (!writes_file()) return;
+    try {
+        prepare_last_words({stats_dir_, job_, interposer.world.name(), rank_, interposer.world.spawned()},
+                           document(memory).dump(2) + "\n");
+    } catch (const std::exception&) {
+        // What was prepared before stays.
+    }
+}
+
+void Report::print_summary(const MemoryLimit& memory) noexcept {
+    if (!has_summary_) return;
+    try {
+        RunSummary all = reduce_over_world(summary_of_rank(document(memory)), interposer.world.has_met_all());
+        if (rank_ != 0) return;
+        all.sort();
+        int ranks = 0;
+        PMPI_Comm_size(MPI_COMM_WORLD, &ranks);
+        std::string title = std::to_string(ranks) + (ranks == 1 ? " rank" : " ranks");
+        if (all.ranks != ranks) title = "rank 0 alone (others have not answered)";
+        if (interposer.world.spawned()) title += " of world " + interposer.world.name();
+        std::fputs(page_of(all, title).c_str(), stderr);
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "nearfetch: rank %d: no summary (%s): see the files of --stats\n", rank_,
+                     error.what());
+    }
+}
+
+Json Report::json_of(const Record& record) {
+    Json window{{"name", record.name},         {"mode", record.mode},       {"site", record.site},
+                {"bytes", record.total_bytes}, {"windows", record.windows}, {"ranks", record.ranks}};
+    for (const CounterInfo& counter : range_cache_counter_table)
+        window[std::string(counter.name)] = record.counters.*counter.member;
+    window["forgotten_by"] = Json::object();
+    for (const auto& [call, gets] : record.forgotten_by)
+        window["forgotten_by"][call] = gets;
+    window["timeline"] = nearfetch::json_of(record.timeline);
+    window["decisions"] = Json::array();
+    for (const Decision& d : record.decisions)
+        window["decisions"].push_back({{"what", d.what},
+                                       {"targets", d.targets},
+                                       {"example", d.example},
+                                       {"plain_ns", d.plain_ns},
+                                       {"ours_ns", d.ours_ns}});
+    return window;
+}
+
+Json Report::document(const MemoryLimit& memory) const {
+    Json document{{"job", job_},
+                  {"world", interposer.world.name()},
+                  {"spawned", interposer.world.spawned()},
+                  {"rank", rank_},
+                  {"elapsed_s", elapsed_s_ < 0 ? interposer.process.elapsed_s() : elapsed_s_}};
+    document.update(describe_environment());
     document["memory"] = {{"limit_bytes", memory.bytes()},
                           {"most_taken_bytes", memory.most_taken_bytes()},
                           {"origin", memory.origin()}};
-    for (const Record& record : records_) {
-        Json window{{"name", record.name},
-                    {"mode", record.mode},
-                    {"windows", record.windows},
-                    {"ranks", record.ranks}};
-        for (const CounterInfo& counter : range_cache_counter_table)
-            window[std::string(counter.name)] = record.counters.*counter.member;
-        window["decisions"] = Json::array();
-        for (const Decision& d : record.decisions)
-            window["decisions"].push_back({{"what", d.what},
-                                           {"targets", d.targets},
-                                           {"example", d.example},
-                                           {"plain_ns", d.plain_ns},
-                                           {"ours_ns", d.ours_ns}});
-        document["windows"].push_back(std::move(window));
-    }
-    return document.dump(2) + "\n";
-}
-
-/// One screen: the windows that were used.
-std::string Report::summary(const MemoryLimit& memory) const {
-    std::string text = "nearfetch: summary of rank 0" +
-                       (interposer.world.spawned() ? " of world " + interposer.world.name() : "") +
-                       "\n  window                mode               gets";
-    for (const Share& share : shares)
-        text += std::string("  ") + share.title;
-    text += "  from cache  from network  flushes elided\n";
-    int shown = 0, left_out = 0;
-    for (const Record& record : records_) {
-        const RangeCacheCounters& c = record.counters;
-        if ((c.gets == 0 && c.puts == 0) || shown == 20) {
-            ++left_out;
-            continue;
-        }
-        ++shown;
-        text +=
-            formatted("  %-20.20s  %-12s %10" PRIu64, record.name.empty() ? "(unnamed)" : record.name.c_str(),
-                      record.mode.c_str(), c.gets);
-        const double percent = c.gets == 0 ? 0.0 : 100.0 / static_cast<double>(c.gets);
-        for (const Share& share : shares)
-            text += formatted("  %*.1f", static_cast<int>(std::string_view(share.title).size()),
-                              percent * static_cast<double>(c.*share.member));
-        text += formatted(
-            "  %10s  %12s  %7" PRIu64 "/%" PRIu64 "\n", readable_bytes(c.bytes_from_cache).c_str(),
-            readable_bytes(c.bytes_from_network + c.bytes_read_ahead).c_str(), c.flushes_elided, c.flushes);
-        if (c.puts_combined != 0)
-            text += formatted("    %" PRIu64 " puts, %" PRIu64 " of them combined and sent in %" PRIu64
-                              " messages\n",
-                              c.puts, c.puts_combined, c.put_messages);
-        for (const Decision& decision : record.decisions)
-            text += line_of(decision);
-    }
-    text += formatted("  memory of the caches: at most %s of %s (%s)\n",
-                      readable_bytes(memory.most_taken_bytes()).c_str(),
-                      readable_bytes(memory.bytes()).c_str(), memory.origin().c_str());
-    if (left_out != 0)
-        text += formatted("  %d more windows without gets and puts, or beyond this screen\n", left_out);
-    return text;
+    document["windows"] = Json::array();
+    for (const Record& record : records_)
+        document["windows"].push_back(json_of(record));
+    return document;
 }
 
 }  // namespace nearfetch

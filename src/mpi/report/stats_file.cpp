@@ -34,10 +34,19 @@ bool is_of_another_world(const std::string& path, const StatsOwner& owner) {
 
 }  // namespace
 
+StatsPaths stats_paths(const StatsOwner& owner) {
+    const std::string plain = "rank-" + std::to_string(owner.rank) + ".json";
+    const std::string unique = "world-" + owner.world + "-" + plain;
+    StatsPaths paths{owner.folder + "/." + unique + ".part",
+                     owner.folder + "/" + (owner.spawned ? unique : plain)};
+    if (!owner.spawned && !owner.job.empty() && is_of_another_world(paths.final, owner))
+        paths.final = owner.folder + "/" + unique;
+    return paths;
+}
+
 std::string write_stats_file(const StatsOwner& owner, std::string_view text) {
     const std::string plain = "rank-" + std::to_string(owner.rank) + ".json";
     const std::string unique = "world-" + owner.world + "-" + plain;
-    // Nobody looks for this name. The file gets its own name when it is whole.
     const std::string draft = owner.folder + "/." + unique + ".part";
     const auto remove_draft = [&] { unlink(draft.c_str()); };
     const Finally finally(remove_draft);

@@ -15,6 +15,14 @@ struct StatsOwner {
     bool spawned = false;
 };
 
+/// Its files: the draft, which nobody looks for, and what it is called when it is whole.
+struct StatsPaths {
+    std::string draft;
+    std::string final;
+};
+/// Where nobody can write in between.
+StatsPaths stats_paths(const StatsOwner& owner);
+
 /// Writes `text` into the owner's file, whole or not at all. The file is rank-<N>.json. It is
 /// world-<W>-rank-<N>.json if the world was spawned, or another world of the same job has the first name.
 /// \return the file's path

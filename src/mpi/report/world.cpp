@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -34,7 +35,7 @@ std::string World::name() const {
     return text;
 }
 
-void World::meet(MPI_Comm comm, std::span<const std::uint64_t> numbers) noexcept try {
+void World::meet(MPI_Comm comm, std::span<const std::uint64_t> numbers, bool has_summary) noexcept try {
     std::vector<int> ranks(numbers.size()), in_world(numbers.size(), MPI_UNDEFINED);
     std::iota(ranks.begin(), ranks.end(), 0);
     MPI_Group theirs = MPI_GROUP_NULL, ours = MPI_GROUP_NULL;
@@ -44,6 +45,11 @@ void World::meet(MPI_Comm comm, std::span<const std::uint64_t> numbers) noexcept
                                    in_world.data());
     if (theirs != MPI_GROUP_NULL) PMPI_Group_free(&theirs);
     if (ours != MPI_GROUP_NULL) PMPI_Group_free(&ours);
+    int world_size = 0;
+    PMPI_Comm_size(MPI_COMM_WORLD, &world_size);
+    if (has_summary &&
+        std::ranges::count_if(in_world, [](int rank) { return rank != MPI_UNDEFINED; }) == world_size)
+        has_met_all_.store(true, std::memory_order_relaxed);
     for (std::size_t i = 0; i < numbers.size(); ++i) {
         if (in_world[i] == MPI_UNDEFINED || numbers[i] == 0) continue;
         // Other threads may make windows, too.

@@ -29,9 +29,14 @@ class World {
     std::string name() const;
 
     /// Takes part in a window of `comm`, whose ranks have these numbers.
-    void meet(MPI_Comm comm, std::span<const std::uint64_t> numbers) noexcept;
+    /// \param has_summary all of them are going to add up a summary
+    void meet(MPI_Comm comm, std::span<const std::uint64_t> numbers, bool has_summary) noexcept;
+
+    /// Whether all ranks of the world are known to add up a summary.
+    bool has_met_all() const noexcept { return has_met_all_.load(std::memory_order_relaxed); }
 
   private:
+    std::atomic<bool> has_met_all_{false};
     std::atomic<std::uint64_t> number_{0};  ///< 0: not known
     bool spawned_ = false;
 };

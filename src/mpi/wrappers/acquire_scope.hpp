@@ -18,22 +18,28 @@ constexpr bool left_out(const char*) noexcept { return false; }
 
 /// \param call its name in C, "MPI_Recv"
 inline void acquire_by(const char* call) noexcept {
-    if (!left_out(call)) interposer.process.acquires.acquire();
+    interposer.note_time();
+    if (!left_out(call)) interposer.process.acquires.acquire(call);
     if (interposer.process.lease_writers != 0) [[unlikely]]
         interposer.end_lease_writing();
+}
+/// The same for MPI_Win_lock and MPI_Win_lock_all.
+inline void acquire_by_lock(const char* call) noexcept {
+    if (!left_out(call)) interposer.process.acquires.acquire_by_lock(call);
 }
 
 /// The same at the end of a scope, also where an error handler of the program throws: a call that fails may
 /// have synchronised.
 class AcquireScope {
   public:
-    explicit AcquireScope(const char* call) noexcept : call_(call) {}
-    ~AcquireScope() { acquire_by(call_); }
+    explicit AcquireScope(const char* call, bool is_lock = false) noexcept : call_(call), is_lock_(is_lock) {}
+    ~AcquireScope() { is_lock_ ? acquire_by_lock(call_) : acquire_by(call_); }
     AcquireScope(const AcquireScope&) = delete;
     AcquireScope& operator=(const AcquireScope&) = delete;
 
   private:
     const char* call_;
+    bool is_lock_;
 };
 
 }  // namespace nearfetch

@@ -55,6 +55,7 @@ template <class Count>
 int get_slowly(Window& window, const Access<Count>& call, RequestId request, GetStarter& starter,
                Begun& begun) {
     begun = Begun::started;
+    interposer.note_time();
     // Nothing to move, nowhere to move it, or an error that is the library's to report.
     if (!window.has(call.target) || call.origin_count <= 0 || call.target_count <= 0)
         return starter.start_whole();
@@ -105,6 +106,7 @@ template <class Count>
 int start_bypassed(Window& window, const Access<Count>& call, const RangeGet& get) {
     const int status = start_opened(window, call, nullptr);
     if (status == MPI_SUCCESS) window.cache().gets().record_bypassed_get(get);
+    interposer.note_time();
     interposer.passthrough.count_bypassed();
     return status;
 }

@@ -30,7 +30,8 @@ int after_sending(WindowCache& cached, int target, FlushKind kind, const Call& c
     const int sent = cached.updates().send_combined(target);
     const int status = and_then([&] { return call(since); },
                                 [&](int) {
-                                    if (acquires) interposer.process.acquires.acquire();
+                                    if (acquires)
+                                        interposer.process.acquires.acquire("a put into shared memory");
                                 });
     return sent != MPI_SUCCESS ? sent : status;
 }

@@ -29,7 +29,7 @@ Window* active_window(MPI_Win win) noexcept {
 
 /// After lock_all was opened: unless the program has promised that this says nothing.
 void acquire_by_lock_all(Window* window) noexcept {
-    if (window == nullptr || window->cache().settings().locks != "access") acquire_by("MPI_Win_lock_all");
+    if (window == nullptr || window->cache().settings().locks != "access") acquire_by_lock("MPI_Win_lock_all");
 }
 
 using FlushCall = int(int, MPI_Win);
@@ -112,7 +112,7 @@ template <class Call>
 int lock_shared(Window& window, int target, int assert, MPI_Win win, const Call& library) {
     const SharedLock lock = window.judge_lock(target, assert);
     const auto acquire = [&](int = MPI_SUCCESS) {
-        if (lock.acquires) acquire_by("MPI_Win_lock");
+        if (lock.acquires) acquire_by_lock("MPI_Win_lock");
     };
     if (lock.kept_by != SharedLock::Keeper::nobody) {
         acquire();
@@ -133,7 +133,7 @@ int lock_exclusive(Window* window, int target, MPI_Win win, const Call& library)
     // What acquires may end the writing where no epoch is open.
     return and_then(after_locks(win, library), [=](int status) {
         if (status == MPI_SUCCESS) record_epoch(window, target, Epoch::passive);
-        acquire_by("MPI_Win_lock");
+        acquire_by_lock("MPI_Win_lock");
     });
 }
 
@@ -211,7 +211,7 @@ int MPI_Win_lock(int lock_type, int rank, int assert, MPI_Win win) {
     if (interposer.passthrough.is_on() && is_shared) return pass_lock(rank, win, Epoch::passive, library);
     Window* window = mru_window_of(rank, win);
     if (window != nullptr && is_shared && window->cache().locks().is_lock_quick(rank)) {
-        const AcquireScope acquires("MPI_Win_lock");
+        const AcquireScope acquires("MPI_Win_lock", true);
         const int status = library();
         if (status == MPI_SUCCESS) window->cache().locks().record_lock(rank);
         return status;
