@@ -29,9 +29,9 @@ struct Exposed {
     std::uint64_t displacement_unit;
     std::uint64_t size_bytes;  ///< 0 if that is not known, or changes
     const void* base;
-    bool dynamic;               ///< it may come to expose anything
-    bool shared = false;        ///< the program reaches the others' memory, too, by loads and stores
-    bool declared = true;       ///< the library has not allocated it: only the program knows how much is there
+    bool dynamic;          ///< it may come to expose anything
+    bool shared = false;   ///< the program reaches the others' memory, too, by loads and stores
+    bool declared = true;  ///< the library has not allocated it: only the program knows how much is there
     bool has_no_locks = false;  ///< the program promises that (info key no_locks)
     WindowOrigin origin{};      ///< for reports
     bool overlapping = false;   ///< at its creation some process exposed the same memory by another window

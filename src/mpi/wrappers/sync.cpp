@@ -29,7 +29,8 @@ Window* active_window(MPI_Win win) noexcept {
 
 /// After lock_all was opened: unless the program has promised that this says nothing.
 void acquire_by_lock_all(Window* window) noexcept {
-    if (window == nullptr || window->cache().settings().locks != "access") acquire_by_lock("MPI_Win_lock_all");
+    if (window == nullptr || window->cache().settings().locks != "access")
+        acquire_by_lock("MPI_Win_lock_all");
 }
 
 using FlushCall = int(int, MPI_Win);
