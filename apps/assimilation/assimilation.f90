@@ -192,7 +192,8 @@ contains
         integer :: written
         status = 0
         if (rank == 0) then
-            text = item('ranks', number(int(ranks, int64))) // item('elements', number(int(options%elements, int64))) // &
+            text = item('ranks', number(int(ranks, int64))) // &
+                item('elements', number(int(options%elements, int64))) // &
                 item('members', number(int(options%members, int64))) // &
                 item('observations', number(int(options%observations, int64))) // &
                 item('cycles', number(int(options%cycles, int64))) // item('digest', number(digest(all_ensembles))) // &
@@ -240,7 +241,8 @@ contains
         status = 0
         if (.not. allocated(options%json)) return
         open (newunit=unit, file=options%json, action='write', status='replace', iostat=problem)
-        if (problem == 0) write (unit, '(a)', iostat=problem) '{' // text(1:max(0, len(text) - 2)) // new_line('a') // '}'
+        if (problem == 0) write (unit, '(a)', iostat=problem) &
+            '{' // text(1:max(0, len(text) - 2)) // new_line('a') // '}'
         if (problem == 0) close (unit, iostat=problem)
         if (problem == 0) return
         call complain(options%json // ' cannot be written (the system refuses): name another file')

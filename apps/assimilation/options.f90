@@ -28,7 +28,7 @@ module assimilation_options
         '  --cutoff X         half the distance, in elements, from which on an observation changes nothing (4)' // &
         new_line('a') // &
         '  --error X          standard deviation of the observations'' errors (1)' // new_line('a') // &
-        '  --inflation X      the ensembles'' variances are multiplied by this before a cycle''s observations (1.1)' // &
+        '  --inflation X      the ensembles'' variances are multiplied by this in each cycle (1.1)' // &
         new_line('a') // &
         '  --seed N           of all that is left to chance (1)' // new_line('a') // &
         '  --no-check         leave out the serial run on rank 0 that the result is compared with' // new_line('a') // &
