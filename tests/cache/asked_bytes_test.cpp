@@ -42,8 +42,8 @@ TEST(AskedBytes, GranulesOfLargeRegionsAreLarger) {
 
 /// Against a flag for each byte: nothing counts that was not asked for, and all that was in whole granules.
 TEST(AskedBytes, NothingElseIsTakenOver) {
-    std::mt19937_64 random(1);
-    for (int round = 0; round < 2000; ++round) {
+    for (std::uint64_t round = 0; round < 2000; ++round) {
+        std::mt19937_64 random(round);
         const std::uint64_t begin = random() % 5000, size = 1 + random() % 4096;
         AskedBytes asked, next;
         asked.reset({begin, begin + size});
