@@ -131,7 +131,7 @@ std::string page_of(const RunSummary& summary, const std::string& title) {
             ++left_out;
         }
     }
-    if (shown != 0) text += "\n";
+    if (shown != 0) text += '\n';
     if (left_out != 0)
         text += "  " + readable_count(left_out) +
                 " more kinds of windows, of less weight or without gets and puts\n";

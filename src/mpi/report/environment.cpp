@@ -43,10 +43,13 @@ std::string mpi_library_version() {
 
 nlohmann::ordered_json settings_given() {
     auto settings = nlohmann::ordered_json::object();
-    for (const SettingInfo& row : settings_table())
+    for (const SettingInfo& row : settings_table()) {
+        // These say where the reports go.
+        if (row.name == "stats_dir" || row.name == "job" || row.name == "seen_file") continue;
         if (const char* const value = std::getenv(environment_name(row.name).c_str());
             value != nullptr && *value != '\0')
             settings[std::string(row.name)] = value;
+    }
     return settings;
 }
 

@@ -88,7 +88,8 @@ void install_handlers() noexcept {
         if (is_ignored) continue;
         struct sigaction ours = by.before;
         ours.sa_sigaction = on_signal;
-        ours.sa_flags = (by.before.sa_flags & ~SA_RESETHAND) | SA_SIGINFO | SA_ONSTACK;
+        const auto flags = static_cast<unsigned>(by.before.sa_flags) & ~unsigned{SA_RESETHAND};
+        ours.sa_flags = static_cast<int>(flags) | SA_SIGINFO | SA_ONSTACK;
         sigaction(by.signal, &ours, nullptr);
     }
 }
