@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+// The protocol of leases on a simulated clock: hand-worked cases, and random readers and writers that are
+// delayed and stopped anywhere. With a rule left out the random ones see an old value.
+#include "rma/leases.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "base/ticks.hpp"
+
+namespace nearfetch {
+namespace {
+
+constexpr std::uint64_t lease_ns = 10'000;
+
+enum class Fault { none, wait, versions, writers };
+
+/// Time passes when it is told to.
+class Clock {
+  public:
+    Clock() { simulated_ticks = &clock_; }
+    ~Clock() { simulated_ticks = nullptr; }
+    Clock(const Clock&) = delete;
+    Clock& operator=(const Clock&) = delete;
+    std::uint64_t now() const { return clock_.now; }
+    void pass(std::uint64_t ns) { clock_.now += ns; }
+
+  private:
+    SimulatedTicks clock_{1'000'000, 0};
+};
+
+/// The words of all ranks, seen from one of them. How long its atomics are on their way is said beforehand.
+class Words final : public LeaseWords {
+  public:
+    Words(std::vector<std::uint64_t>& words, Clock& clock, Fault fault = Fault::none)
+        : words_(words), clock_(clock), fault_(fault) {}
+
+    int fetch_add(Rank target, std::uint64_t amount, std::uint64_t& before) override {
+        if (fails) return 1;
+        clock_.pass(there_ns);
+        start_fetch_add(target, amount, before);
+        clock_.pass(back_ns);
+        if (fault_ == Fault::writers) before -= LeaseWord{before}.writers();
+        if (fault_ == Fault::versions) before -= LeaseWord{before}.version() * LeaseWord::one_version;
+        return 0;
+    }
+    int start_fetch_add(Rank target, std::uint64_t amount, std::uint64_t& before) override {
+        std::uint64_t& word = words_.at(static_cast<std::size_t>(target));
+        before = word;
+        word += amount;
+        return 0;
+    }
+    void wait_until(std::uint64_t end_ticks) override {
+        if (fault_ != Fault::wait) waits_until = end_ticks;
+        if (passes_waits && clock_.now() < end_ticks) clock_.pass(end_ticks - clock_.now());
+    }
+
+    std::uint64_t there_ns = 0, back_ns = 0;
+    std::uint64_t waits_until = 0;
+    bool passes_waits = false;
+    bool fails = false;
+
+  private:
+    std::vector<std::uint64_t>& words_;
+    Clock& clock_;
+    Fault fault_;
+};
+
+/// Two ranks of a window; both reach the word of rank 0.
+class LeasesTest : public ::testing::Test {
+  protected:
+    LeasesTest() {
+        reader.open(reader_words, 2, lease_ns, false, counted);
+        writer.open(writer_words, 2, lease_ns, false, counted);
+    }
+
+    Clock clock;
+    std::vector<std::uint64_t> words{0, 0};
+    Words reader_words{words, clock}, writer_words{words, clock};
+    std::uint32_t counted = 0;
+    Leases reader, writer;
+};
+
+TEST_F(LeasesTest, WithoutWordsThereAreNone) {
+    Leases none;
+    EXPECT_FALSE(none.are_open());
+    EXPECT_EQ(none.begin_writing(0), 0);
+    none.announce_update(0);
+    none.end_writing(0);
+    none.close();
+    EXPECT_FALSE(none.is_writer(0));
+}
+
+TEST_F(LeasesTest, TheFirstLookAcquiresAndGivesALease) {
+    reader_words.there_ns = 100;
+    const std::uint64_t begin = clock.now();
+    EXPECT_FALSE(reader.look(0));
+    EXPECT_EQ(reader.end_of(0), begin + lease_ns) << "it is counted from before the look";
+    EXPECT_TRUE(reader.look(0));
+    EXPECT_EQ(reader.looks(), 1u);
+    EXPECT_EQ(LeaseWord{words[0]}.looks(), 1u);
+}
+
+TEST_F(LeasesTest, TheSameVersionAcquiresNothing) {
+    reader.look(0);
+    clock.pass(2 * lease_ns);
+    EXPECT_TRUE(reader.look(0));
+    EXPECT_EQ(reader.looks(), 2u);
+}
+
+TEST_F(LeasesTest, WhatIsOldIsNotCompared) {
+    reader.look(0);
+    clock.pass(300'000'000);
+    EXPECT_FALSE(reader.look(0));
+    EXPECT_NE(reader.end_of(0), 0u);
+}
+
+TEST_F(LeasesTest, AWriterRefusesLeasesAndRaisesTheVersion) {
+    reader.look(0);
+    clock.pass(2 * lease_ns);
+    EXPECT_EQ(writer.begin_writing(0), 0);
+    EXPECT_EQ(counted, 1u);
+    EXPECT_FALSE(reader.look(0));
+    EXPECT_EQ(reader.end_of(0), 0u);
+    writer.end_writing(0);
+    EXPECT_EQ(counted, 0u);
+    EXPECT_FALSE(reader.look(0)) << "nothing is known of what was before";
+    EXPECT_NE(reader.end_of(0), 0u);
+    clock.pass(2 * lease_ns);
+    writer.begin_writing(0);
+    writer.end_writing(0);
+    EXPECT_FALSE(reader.look(0)) << "another version";
+}
+
+TEST_F(LeasesTest, AWriterWaitsOnlyIfSomebodyHasLooked) {
+    EXPECT_EQ(writer.begin_writing(0), 0);
+    EXPECT_EQ(writer.waits(), 0u);
+    writer.end_writing(0);
+    writer.begin_writing(0);
+    EXPECT_EQ(writer.waits(), 0u);
+    writer.end_writing(0);
+    reader.look(0);
+    writer_words.there_ns = 70;
+    writer_words.back_ns = 30;
+    const std::uint64_t begin = clock.now();
+    writer.begin_writing(0);
+    EXPECT_EQ(writer.waits(), 1u);
+    EXPECT_GE(writer_words.waits_until, begin + 100 + lease_ns);
+    writer.begin_writing(0);
+    EXPECT_EQ(writer.waits(), 1u) << "once in a burst";
+}
+
+TEST_F(LeasesTest, ItsOwnLooksCountForNothing) {
+    writer.look(0);
+    writer.begin_writing(0);
+    EXPECT_EQ(writer.waits(), 0u);
+    EXPECT_EQ(writer.end_of(0), 0u);
+    EXPECT_FALSE(writer.look(0)) << "a writer has no lease";
+}
+
+TEST_F(LeasesTest, UpdatesAreAnnouncedWithoutWaiting) {
+    reader.look(0);
+    writer.announce_update(0);
+    writer.announce_update(0);
+    EXPECT_EQ(LeaseWord{words[0]}.writers(), 1u);
+    EXPECT_EQ(writer.waits(), 0u);
+    writer.begin_writing(0);
+    EXPECT_EQ(LeaseWord{words[0]}.writers(), 1u);
+    EXPECT_EQ(writer.waits(), 1u) << "an exclusive lock waits all the same";
+}
+
+TEST_F(LeasesTest, ClosingTakesTheWriterOff) {
+    writer.begin_writing(0);
+    writer.announce_update(1);
+    writer.close();
+    EXPECT_EQ(LeaseWord{words[0]}.writers(), 0u);
+    EXPECT_EQ(LeaseWord{words[1]}.writers(), 0u);
+    EXPECT_EQ(counted, 0u);
+    EXPECT_FALSE(writer.are_open());
+}
+
+TEST_F(LeasesTest, AFailedLookIsNone) {
+    reader_words.fails = true;
+    EXPECT_FALSE(reader.look(0));
+    EXPECT_EQ(reader.end_of(0), 0u);
+    writer_words.fails = true;
+    EXPECT_NE(writer.begin_writing(0), 0);
+    EXPECT_FALSE(writer.is_writer(0));
+}
+
+TEST_F(LeasesTest, LooksThatSaveNothingAreFew) {
+    Leases thrifty;
+    thrifty.open(reader_words, 2, lease_ns, true, counted);
+    reader_words.there_ns = 1000;
+    for (int i = 0; i < 10'000; ++i) {
+        thrifty.look(i % 2);
+        clock.pass(2 * lease_ns);
+    }
+    EXPECT_LE(thrifty.looks(), 10'000 * (2 * lease_ns + 1000) / 1000 / 64 + 2);
+    const std::uint64_t looks = thrifty.looks();
+    for (int i = 0; i < 1000; ++i)
+        thrifty.record_elided();
+    for (int i = 0; i < 1000; ++i) {
+        thrifty.look(i % 2);
+        clock.pass(2 * lease_ns);
+    }
+    EXPECT_EQ(thrifty.looks(), looks + 1000) << "unless they save something";
+}
+
+TEST_F(LeasesTest, AWriterThatComesAgainAndAgainStays) {
+    Leases thrifty;
+    thrifty.open(writer_words, 2, lease_ns, true, counted);
+    writer_words.passes_waits = true;
+    for (int i = 0; i < 1000; ++i) {
+        reader.look(0);
+        thrifty.begin_writing(0);
+        thrifty.end_writing(0);
+        clock.pass(lease_ns);
+    }
+    // A 64th of 1000 times lease_ns is as long as some 16 waits.
+    EXPECT_LE(thrifty.waits(), 20u);
+}
+
+/// Random readers and writers of one number. What a reader keeps has to be the number whenever its lock
+/// acquires nothing.
+class Play {
+  public:
+    Play(std::uint64_t seed, Fault fault) : random_(seed) {
+        for (int i = 0; i < players; ++i) {
+            auto player = std::make_unique<Player>(words_, clock_, fault);
+            player->leases.open(player->words, 1, lease_ns, below(2) == 0, counted_);
+            players_.push_back(std::move(player));
+        }
+    }
+    /// \return whether a reader has seen an old number
+    bool is_wrong_within(int steps) {
+        for (int i = 0; i < steps; ++i) {
+            Player& player = *players_[below(players)];
+            if (clock_.now() < player.busy_until) {
+                clock_.pass(below(lease_ns / 4));
+                continue;
+            }
+            if (player.is_locked ? end_write(player) : below(4) == 0 ? begin_write(player) : read(player))
+                return true;
+            clock_.pass(below(64) == 0 ? below(20 * lease_ns) : below(lease_ns / 4));
+        }
+        return false;
+    }
+
+  private:
+    static constexpr int players = 4;
+
+    struct Player {
+        Player(std::vector<std::uint64_t>& all, Clock& clock, Fault fault) : words(all, clock, fault) {}
+        Words words;
+        Leases leases;
+        std::uint64_t busy_until = 0;
+        bool is_locked = false;  ///< it has, or waits to have, the exclusive lock
+        bool has_written = false;
+        std::uint64_t kept = ~std::uint64_t{0};
+    };
+
+    std::uint64_t below(std::uint64_t bound) { return random_() % bound; }
+
+    void delay(Player& player) {
+        player.words.there_ns = below(32) == 0 ? below(3 * lease_ns) : below(200);
+        player.words.back_ns = below(32) == 0 ? below(3 * lease_ns) : below(200);
+    }
+    bool begin_write(Player& player) {
+        delay(player);
+        player.words.waits_until = 0;
+        player.leases.begin_writing(0);
+        player.is_locked = true;
+        player.busy_until = player.words.waits_until + below(lease_ns);
+        return false;
+    }
+    bool end_write(Player& player) {
+        if (!player.has_written) {
+            if (holder_ != nullptr) return false;
+            holder_ = &player;
+            ++number_;
+            player.has_written = true;
+            player.busy_until = clock_.now() + below(2 * lease_ns);
+            return false;
+        }
+        holder_ = nullptr;
+        player.is_locked = player.has_written = false;
+        player.kept = number_;
+        player.leases.end_writing(0);
+        return false;
+    }
+    bool read(Player& player) {
+        delay(player);
+        const bool acquires = !player.leases.look(0);
+        if (!acquires) return player.kept != number_;
+        if (holder_ == nullptr)
+            player.kept = number_;
+        else
+            player.kept = ~std::uint64_t{0};  // it would wait for the lock: nothing is kept
+        return false;
+    }
+
+    Clock clock_;
+    std::mt19937_64 random_;
+    std::vector<std::uint64_t> words_{0};
+    std::uint32_t counted_ = 0;
+    std::vector<std::unique_ptr<Player>> players_;
+    Player* holder_ = nullptr;
+    std::uint64_t number_ = 0;
+};
+
+TEST(LeasesAtRandom, NobodyReadsWhatIsOld) {
+    for (std::uint64_t seed = 1; seed <= 200; ++seed)
+        ASSERT_FALSE(Play(seed, Fault::none).is_wrong_within(5000)) << "seed " << seed;
+}
+
+TEST(LeasesAtRandom, EachRuleIsNeeded) {
+    for (const Fault fault : {Fault::wait, Fault::versions, Fault::writers}) {
+        bool is_noticed = false;
+        for (std::uint64_t seed = 1; seed <= 200 && !is_noticed; ++seed)
+            is_noticed = Play(seed, fault).is_wrong_within(5000);
+        EXPECT_TRUE(is_noticed) << "fault " << static_cast<int>(fault);
+    }
+}
+
+}  // namespace
+}  // namespace nearfetch
