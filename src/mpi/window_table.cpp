@@ -124,7 +124,8 @@ LeaseWindows::Offer WindowTable::lease_offer(MPI_Comm comm, const Exposed& expos
     int ranks = 0;
     PMPI_Comm_size(comm, &ranks);
     offer.may_lease = ranks > 1 ? 1 : 0;
-    offer.wants_lease = settings.locks == "auto" && settings.mode == Mode::acquire && !exposed.shared ? 1 : 0;
+    const bool keeps_data = settings.mode != Mode::off && settings.mode != Mode::transparent;
+    offer.wants_lease = settings.locks == "auto" && keeps_data && !exposed.shared ? 1 : 0;
     offer.lease_ns = settings.lease_us * 1000;
     return offer;
 }

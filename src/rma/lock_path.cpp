@@ -17,8 +17,10 @@ SharedLock LockPath::judge_shared_lock(Rank target, bool may_keep) noexcept {
     ++s_.counters.locks;
     const bool keeps = may_keep && may_keep_back(target);
     if (s_.lock_rule == LockRule::kept || s_.lock_rule == LockRule::promised) {
+        const bool acquires =
+            s_.lock_rule == LockRule::kept && !(s_.leases.are_open() && s_.leases.look(target));
         if (keeps) s_.epochs.set(target, Epoch::passive);
-        return {keeps ? Keeper::front_end : Keeper::nobody, s_.lock_rule == LockRule::kept};
+        return {keeps ? Keeper::front_end : Keeper::nobody, acquires};
     }
     // The process's own memory is never cached, but its lock may order what is read elsewhere.
     const bool is_own = target == s_.self;
@@ -32,6 +34,7 @@ bool LockPath::elide_lock(Rank target) noexcept {
     const Guard guard = s_.lock();
     NF_EXPECT(s_.operations.at(target).idle(FlushKind::full) && !s_.in_transit(target));
     ++s_.counters.locks_elided;
+    s_.leases.record_elided();
     s_.epochs.set(target, Epoch::none);
     return progress_.lived_on_hits();
 }

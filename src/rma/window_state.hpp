@@ -139,7 +139,7 @@ struct WindowState {
     ProgressTimer progress_timer;
     Doorkeeper doorkeeper;  ///< ranges, and (by their complement) blocks, that were asked for once
     LockRule lock_rule = LockRule::acquires;
-    RangeCacheCounters counters{};  ///< `flushes` are those that were not elided
+    RangeCacheCounters counters{};        ///< `flushes` are those that were not elided
     std::unique_ptr<GetProfile> profile;  ///< null unless a report was asked for
     Settings settings;
     WindowTransfers& transfers;

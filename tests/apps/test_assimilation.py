@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """assimilation, in C++ and Fortran, gives the same bits on any number of ranks, with and without nearfetch.
-It locks for each get, so it has hits where locks are promised to be access only."""
+It locks for each get, so it has hits under leases, or where locks are promised to be access only."""
 
 from __future__ import annotations
 
@@ -41,6 +41,7 @@ def test_same_result_with_and_without(assimilation: Starter, family: str, ranks:
     sides: dict[str, tuple[str, dict[str, object]]] = {
         "as it comes": ("acquire", {}),
         "a lock acquires": ("acquire", {"bypass": "off", "locks": "synchronize"}),
+        "under leases": ("acquire", {"bypass": "off"}),
         "promised": ("acquire", PROMISED),
         "promised, as it comes": ("acquire", {"locks": "access"}),
         "transparent": ("transparent", {"bypass": "off"}),
@@ -53,8 +54,9 @@ def test_same_result_with_and_without(assimilation: Starter, family: str, ranks:
         assert total(run, "locks") == gets + CYCLES * ranks, name
         if name in ("a lock acquires", "transparent"):
             assert served(run) == total(run, "locks_elided") == 0, name
-        if name == "promised":
+        if name in ("under leases", "promised"):
             assert (total(run, "hits") > 0) == (total(run, "locks_elided") > 0) == (ranks > 1)
+        if name == "promised":
             # A rank misses an element at most once in a cycle.
             assert gets - served(run) <= CYCLES * ELEMENTS * (ranks - 1)
             assert 4 * served(run) >= 3 * gets

@@ -37,7 +37,7 @@ def test_same_result_in_few_messages(coarray_transpose: Starter, images: int) ->
     columns, rounds = 24, 3
     arguments = ["--columns", columns, "--rounds", rounds]
     plain = coarray_transpose.good(*arguments, family="openmpi", ranks=images)
-    for settings in ({"bypass": "off"}, PROMISED):
+    for settings in ({"bypass": "off", "locks": "synchronize"}, PROMISED):
         run = coarray_transpose.good(
             *arguments, family="openmpi", ranks=images, mode="acquire", settings=settings
         )

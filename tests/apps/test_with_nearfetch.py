@@ -89,15 +89,17 @@ def test_lcc_with_a_lock_for_each_get(lcc: Starter, family: str) -> None:
     graph: list[object] = ["--rmat-scale", 8, "--edge-factor", 8]
     plain = lcc.good(*graph, family=family, ranks=2)
     assert printed(lcc.good(*graph, "--lock-each", family=family, ranks=2)) == printed(plain)
-    for settings in (CACHE_ALL, {**CACHE_ALL, "locks": "access"}):
+    for locks in ("synchronize", "auto", "access"):
+        settings = {**CACHE_ALL, "locks": locks}
         run = lcc.good(*graph, "--lock-each", family=family, ranks=2, mode="acquire", settings=settings)
         assert printed(run) == printed(plain)
         assert_seen(run, 2)
         for counted in run.counters:
-            # A lock is an acquire, unless it is promised only to open an epoch.
-            assert (counted["hits"] > 0) == ("locks" in settings)
+            # A lock is an acquire, unless there is a lease, or it is promised only to open an epoch.
+            assert (counted["hits"] > 0) == (locks != "synchronize")
+            assert (counted["lease_looks"] > 0) == (locks == "auto")
             assert counted["locks_elided"] <= counted["hits"] + counted["pending_hits"]
-            assert (counted["locks_elided"] > 0) == ("locks" in settings)
+            assert (counted["locks_elided"] > 0) == (locks != "synchronize")
 
 
 CASES = [(1, CACHE_ALL), (2, CACHE_ALL), (4, CACHE_ALL), (2, DEFAULTS)]
