@@ -10,7 +10,6 @@
 #include "base/thread_scratch.hpp"
 #include "mpi/lookups.hpp"
 #include "mpi/requests/request.hpp"
-#include "mpi/wrappers/acquire_scope.hpp"
 #include "mpi/wrappers/checking.hpp"
 
 namespace nearfetch {
@@ -19,6 +18,7 @@ Window::Window(MPI_Win win, Rank ranks, Rank self, std::vector<std::uint64_t> un
                bool threaded)
     : uniform_unit_(units.size() == 1 ? units.front() : 0),
       cache_(settings, ranks, self, threaded, interposer.process, transport_, *this),
+      locks_(win, cache_),
       units_(std::move(units)),
       handle_(win),
       transport_(win, units_) {
@@ -59,71 +59,6 @@ void Window::serve_others() {
         return ticks() - begin;
     };
     if (cache_.progress().entered_for_others(enter())) cache_.progress().found_nothing(enter());
-}
-
-SharedLock Window::judge_lock(int target, int assert) noexcept {
-    const bool is_known = assert == 0 || assert == MPI_MODE_NOCHECK;
-    return cache_.locks().judge_shared_lock(target, is_known && !locks_.full());
-}
-
-void Window::keep_lock_back(SharedLock::Keeper keeper, int target, int assert) noexcept {
-    if (keeper == SharedLock::Keeper::lease)
-        cache_.locks().begin_leased(target, assert);
-    else
-        locks_.add(target, assert);
-}
-
-bool Window::elide_unlock(int target) noexcept {
-    bool serves = false;
-    if (locks_.any() && locks_.has(target)) {
-        locks_.remove(target);
-        serves = cache_.locks().elide_lock(target);
-    } else if (!cache_.locks().has_leased_epoch() || !cache_.locks().elide_leased(target, serves)) {
-        return false;
-    }
-    if (serves) serve_others();
-    return true;
-}
-
-int Window::open_locks_slowly() {
-    const int status = cache_.locks().take_leased_lock();
-    const int promised = open_promised_locks();
-    return status != MPI_SUCCESS ? status : promised;
-}
-
-int Window::open_locks_to_get_slowly() {
-    const int status = cache_.locks().open_leased();
-    const int promised = open_promised_locks();
-    return status != MPI_SUCCESS ? status : promised;
-}
-
-int Window::open_locks_to_unlock(int target) {
-    const int status =
-        left_out("lease-snapshots") ? cache_.locks().open_leased() : cache_.locks().before_unlock(target);
-    const int promised = open_promised_locks();
-    return status != MPI_SUCCESS ? status : promised;
-}
-
-int Window::after_unlock(int target) {
-    return cache_.locks().after_unlock(target, !left_out("lease-snapshots"));
-}
-
-int Window::open_promised_locks() {
-    return locks_.open(handle_, [this](int target) {
-        cache_.locks().change_epochs([=](EpochTracker& epochs) { epochs.set(target, Epoch::none); });
-    });
-}
-
-void Window::open_leases(std::unique_ptr<LeaseSlot> slot, std::uint64_t lease_ns) {
-    lease_slot_ = std::move(slot);
-    cache_.locks().open_leases(*lease_slot_, lease_ns);
-}
-
-std::unique_ptr<LeaseSlot> Window::close_leases() noexcept {
-    if (lease_slot_ == nullptr) return nullptr;
-    cache_.locks().close_leases();
-    lease_slot_->complete();
-    return std::move(lease_slot_);
 }
 
 bool make_target_runs(const Window& window, int target, MPI_Aint displacement, std::uint64_t count,

@@ -35,7 +35,7 @@ std::unique_ptr<Window> make_window(std::unique_ptr<LeaseSlot>& slot, std::uint6
     const int number = slot == nullptr ? 0 : slot->number();
     try {
         std::unique_ptr<Window> window = make();
-        if (slot != nullptr) window->open_leases(std::move(slot), lease_ns);
+        if (slot != nullptr) window->locks().open_leases(std::move(slot), lease_ns);
         return window;
     } catch (const std::bad_alloc&) {
         if (hidden != MPI_WIN_NULL) LeaseWindows::renounce(hidden, number);
@@ -220,7 +220,7 @@ std::unique_ptr<LeaseSlot> WindowTable::detach(MPI_Win win) {
     const std::lock_guard guard(mutex_);
     habits_.gone(window->cache().bypass().gets_without_gain());
     report_.add(*window, origin);
-    return window->close_leases();
+    return window->locks().close_leases();
 }
 
 Window* WindowTable::find(MPI_Win win) noexcept {
@@ -262,7 +262,7 @@ void WindowTable::finalize() noexcept {
     for (auto& [win, window] : windows_)
         report_.add(*window, exposed_.at(win).origin);
     for (auto& [win, window] : windows_)
-        window->close_leases();
+        window->locks().close_leases();
     interposer.report_due_ticks = ~std::uint64_t{0};
     report_.stop_clock();
     report_.write_file("MPI_Finalize", memory_limit_);

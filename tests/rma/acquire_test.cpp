@@ -232,18 +232,27 @@ TEST(Standstill, RefreshesARankThatLivesOnHitsAloneLessAndLessOften) {
         ASSERT_FALSE(detector.step(now, 7 + i, 2));
 }
 
-/// No epoch is open.
+bool is_kept(Rig& rig, Rank target, bool may_keep) {
+    return rig.window.locks().judge_shared_lock(target, may_keep).kept_by == SharedLock::Keeper::front_end;
+}
+
+/// No epoch is open, and locks are promised to be access only.
 struct LockTest : AcquireWindowTest {
     LockTest() {
+        Settings promised = rig.window.settings();
+        promised.locks = "access";
+        rig.window.change_settings(promised);
+        rig.flush(1);
         rig.window.locks().change_epochs([](EpochTracker& epochs) { epochs.set_all(Epoch::none); });
     }
+    bool keeps(Rank target, bool may_keep) { return is_kept(rig, target, may_keep); }
 };
 
 TEST_F(LockTest, WaitsWhereNothingIsOpenAndWhatFollowsMayHit) {
-    EXPECT_FALSE(rig.window.locks().lock_may_wait(1, false)) << "no promise";
-    EXPECT_FALSE(rig.window.locks().lock_may_wait(0, true)) << "the process's own memory";
-    EXPECT_TRUE(rig.window.locks().lock_may_wait(1, true));
-    EXPECT_FALSE(rig.window.locks().lock_may_wait(1, true)) << "for the library to refuse";
+    EXPECT_FALSE(keeps(1, false)) << "no promise";
+    EXPECT_FALSE(keeps(0, true)) << "the process's own memory";
+    EXPECT_TRUE(keeps(1, true));
+    EXPECT_FALSE(keeps(1, true)) << "for the library to refuse";
     rig.window.locks().elide_lock(1);
     EXPECT_EQ(counters().locks, 4u);
     EXPECT_EQ(counters().locks_elided, 1u);
@@ -253,7 +262,7 @@ TEST_F(LockTest, WaitsWhereNothingIsOpenAndWhatFollowsMayHit) {
 
 TEST_F(LockTest, IsElidedAroundHits) {
     const auto locked = [this](std::size_t offset) {
-        const bool waits = rig.window.locks().lock_may_wait(1, true);
+        const bool waits = keeps(1, true);
         EXPECT_TRUE(waits);
         const std::uint64_t before = rig.messages;
         Buffer to(8);
@@ -280,11 +289,14 @@ TEST_F(LockTest, IsElidedAroundHits) {
 }
 
 TEST_F(LockTest, IsNotElidedInModesThatForgetAtItsEndNorWithThreads) {
-    Rig transparent(Rig::settings(Mode::transparent), 2, 4096);
-    Rig threaded(Rig::settings(Mode::acquire), 2, 4096, true);
+    Settings settings = Rig::settings(Mode::transparent);
+    settings.locks = "access";
+    Rig transparent(settings, 2, 4096);
+    settings.mode = Mode::acquire;
+    Rig threaded(settings, 2, 4096, true);
     for (Rig* r : {&transparent, &threaded}) {
         r->window.locks().change_epochs([](EpochTracker& epochs) { epochs.set_all(Epoch::none); });
-        EXPECT_FALSE(r->window.locks().lock_may_wait(1, true));
+        EXPECT_FALSE(is_kept(*r, 1, true));
     }
 }
 

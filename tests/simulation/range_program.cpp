@@ -48,6 +48,7 @@ constexpr std::array kinds{
 
 Settings make_settings(Dice& dice, bool read_only) {
     Settings s;
+    s.locks = "access";  // whether what follows may hit decides
     s.mode = dice.one_of({Mode::always_cache, Mode::always_cache, Mode::always_cache, Mode::user_defined,
                           Mode::user_defined, Mode::user_defined, Mode::transparent, Mode::transparent,
                           Mode::acquire, Mode::acquire, Mode::acquire});

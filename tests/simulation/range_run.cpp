@@ -416,7 +416,8 @@ class RangeRun {
     void lock(const RangeOp& op) {
         flush_all(FlushKind::full);
         set_epochs([](EpochTracker& epochs) { epochs.set_all(Epoch::none); });
-        const bool waits = rig_.window.locks().lock_may_wait(op.target, true);
+        const bool waits =
+            rig_.window.locks().judge_shared_lock(op.target, true).kept_by == SharedLock::Keeper::front_end;
         if (!waits) set_epochs([&](EpochTracker& epochs) { epochs.set(op.target, Epoch::passive); });
         const std::uint64_t messages = rig_.messages;
         get(op);

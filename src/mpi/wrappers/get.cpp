@@ -97,7 +97,7 @@ NEARFETCH_START(_c, MPI_Count)
 /// The same where a lock may have been kept back.
 template <class Count>
 int start_opened(Window& window, const Access<Count>& call, MPI_Request* request) {
-    const int status = window.open_locks_to_get();
+    const int status = window.locks().open_to_get();
     return status == MPI_SUCCESS ? start(call, request) : status;
 }
 
@@ -120,7 +120,7 @@ class Starter final : public GetStarter {
         : window_(window), call_(call), request_(request), id_(id) {}
     int start_whole() override { return start_opened(window_, call_, request_); }
     int start_runs(std::span<const ByteRun> runs) override {
-        if (const int status = window_.open_locks_to_get(); status != MPI_SUCCESS) return status;
+        if (const int status = window_.locks().open_to_get(); status != MPI_SUCCESS) return status;
         if (request_ == nullptr) return window_.transport().start_get(call_.target, runs);
         return window_.transport().start_rget(call_.target, runs, *request_);
     }

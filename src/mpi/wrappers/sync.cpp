@@ -111,13 +111,13 @@ auto after_locks(MPI_Win win, const Call& call) noexcept {
 /// A shared lock that does not take the fast path.
 template <class Call>
 int lock_shared(Window& window, int target, int assert, MPI_Win win, const Call& library) {
-    const SharedLock lock = window.judge_lock(target, assert);
+    const SharedLock lock = window.locks().judge(target, assert);
     const auto acquire = [&](int = MPI_SUCCESS) {
         if (lock.acquires) acquire_by_lock("MPI_Win_lock");
     };
     if (lock.kept_by != SharedLock::Keeper::nobody) {
         acquire();
-        window.keep_lock_back(lock.kept_by, target, assert);
+        window.locks().keep_back(lock.kept_by, target, assert);
         return MPI_SUCCESS;
     }
     const int status = and_then(after_locks(win, library), acquire);
@@ -236,14 +236,17 @@ int MPI_Win_unlock(int rank, MPI_Win win) {
     Window* const window = find_window(win);
     if (window == nullptr) return library();
     remember_mru(win, window);
-    if (window->elide_unlock(rank)) return MPI_SUCCESS;
+    if (bool serves = false; window->locks().elide_unlock(rank, serves)) {
+        if (serves) window->serve_others();
+        return MPI_SUCCESS;
+    }
     const auto call = [&] {
-        const int status = window->open_locks_to_unlock(rank);
+        const int status = window->locks().before_unlock(rank);
         return status == MPI_SUCCESS ? library() : status;
     };
     if (!window->has(rank)) return call();
     int status = complete_by(window->cache(), rank, FlushKind::full, call);
-    if (status == MPI_SUCCESS) status = window->after_unlock(rank);
+    if (status == MPI_SUCCESS) status = window->locks().after_unlock(rank);
     if (status == MPI_SUCCESS) record_epoch(window, rank, Epoch::none);
     window->cache().locks().end_writing();
     return status;

@@ -76,6 +76,8 @@ TEST(FortranCalls, EachAcquiresUnlessItIsLeftOut) {
 namespace nearfetch {
 
 constinit Interposer interposer;
+void Interposer::end_lease_writing() noexcept {}
+void Interposer::prepare_report() noexcept {}
 
 bool left_out(const char* call) noexcept { return left_out_call == call; }
 
