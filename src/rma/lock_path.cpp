@@ -25,6 +25,8 @@ SharedLock LockPath::judge_shared_lock(Rank target, bool may_keep) noexcept {
     // The process's own memory is never cached, but its lock may order what is read elsewhere.
     const bool is_own = target == s_.self;
     if (s_.lock_rule != LockRule::leased || (!keeps && !is_own)) return {};
+    // Where gets are there when they return, a program may look at them, and they cannot be made again.
+    if (!is_own && s_.fetches.delivery(target) != Delivery::later) return {};
     const bool acquires = !s_.leases.look(target);
     const bool has_lease = s_.leases.end_of(target) != 0;
     return {has_lease && !is_own ? Keeper::lease : Keeper::nobody, acquires};

@@ -273,7 +273,8 @@ void all() {
     combiner_a_poll();
     by_locks("poll by locks", {IN_MODE_ACQUIRE});
     by_locks("poll by locks that only open epochs", {IN_MODE_ACQUIRE, {"nearfetch_locks", "access"}});
-    promise_of_locks("locks synchronise", {IN_MODE_ACQUIRE, EXACT_RANGES}, 0);
+    promise_of_locks("locks synchronise", {IN_MODE_ACQUIRE, EXACT_RANGES, {"nearfetch_locks", "synchronize"}},
+                     0);
     promise_of_locks("locks only open epochs", {IN_MODE_ACQUIRE, EXACT_RANGES, {"nearfetch_locks", "access"}},
                      4);
     const Settings synchronise{IN_MODE_ACQUIRE, EXACT_RANGES};
