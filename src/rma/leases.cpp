@@ -13,8 +13,9 @@ namespace {
 constexpr std::uint64_t clock_margin = 64;
 /// What is remembered of a word holds for so long: in less time no field can come round (docs/leases.md).
 constexpr double remembered_ns = 200e6;
-/// Share of the time that looks which save nothing may take, and that writing may.
-constexpr std::uint64_t budget_share = 64;
+/// Shares of the time that looks which save nothing may take, and that writing may.
+constexpr std::uint64_t looking_share = 64;
+constexpr std::uint64_t writing_share = 32;
 /// Looks that are free, to begin with.
 constexpr std::uint64_t free_looks = 2;
 /// A look takes a round trip; an elided lock and its get save about three.
@@ -39,7 +40,7 @@ void Leases::open(LeaseWords& words, Rank ranks, std::uint64_t lease_ns, bool ha
 bool Leases::may_look(std::uint64_t now) const noexcept {
     if (!has_budget_ || looks_ < free_looks) return true;
     const std::uint64_t each = looking_ticks_ / looks_;
-    return looking_ticks_ <= (now - opened_ticks_) / budget_share + saved_looks_ * looks_for_saved * each;
+    return looking_ticks_ <= (now - opened_ticks_) / looking_share + saved_looks_ * looks_for_saved * each;
 }
 
 bool Leases::look(Rank target) noexcept {
@@ -48,19 +49,19 @@ bool Leases::look(Rank target) noexcept {
     if (now < t.lease_end) return true;
     t.lease_end = 0;
     if (t.role != Role::reader || !may_look(now)) return false;
+    // A writer that was there mostly still is.
+    const std::uint64_t age = now - t.looked;
+    if (has_budget_ && !t.is_known && t.looked != 0 && age < lease_ticks_) return false;
     LeaseWord word;
     const int status = words_->fetch_add(target, LeaseWord::one_look, word.bits);
     ++looks_;
     ++t.own_looks;
     looking_ticks_ += ticks() - now;
-    if (status != 0 || word.writers() != 0) {
-        t.is_known = false;
-        return false;
-    }
-    const bool is_unchanged = t.is_known && t.version == word.version() && now - t.looked < remembered_ticks_;
-    t.is_known = true;
-    t.version = word.version();
+    const bool is_unchanged = t.is_known && t.version == word.version() && age < remembered_ticks_;
+    t.is_known = status == 0 && word.writers() == 0;
     t.looked = now;
+    if (!t.is_known) return false;
+    t.version = word.version();
     t.lease_end = now + lease_ticks_;
     return is_unchanged;
 }
@@ -110,7 +111,7 @@ int Leases::begin_writing(Rank target) noexcept {
 }
 
 bool Leases::may_end_writing() const noexcept {
-    return !has_budget_ || !has_ended_ || writing_ticks_ * budget_share <= ticks() - opened_ticks_;
+    return !has_budget_ || !has_ended_ || writing_ticks_ * writing_share <= ticks() - opened_ticks_;
 }
 
 void Leases::end_writing(Rank target) noexcept {
