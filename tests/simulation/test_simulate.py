@@ -56,6 +56,15 @@ def test_a_seed_gives_the_same_in_every_run(cache):
     assert first == second
 
 
+# Leases have a simulation of their own (tests/rma/leases_test.cpp); ranks of one node are none to it; and why gets
+# go to the network is only noted where a report is wanted.
+NOT_SIMULATED = (
+    *("lease_looks", "lease_waits", "same_node"),
+    *("too_large", "first_reads", "forgotten", "forgotten_by_locks", "evicted_before", "not_kept"),
+    *("bypassed_before", "overwritten", "distinct_bytes"),
+)
+
+
 @pytest.mark.parametrize("cache", ["pages", "ranges"])
 def test_the_programs_meet_everything_that_is_counted(cache):
     result = simulate("--cache", cache, "--operations", "300000")
@@ -65,8 +74,8 @@ def test_the_programs_meet_everything_that_is_counted(cache):
     for name, value in counters:
         if name == "stale_hits":
             assert int(value) == 0, "no hit is called old that is not"
-        elif name.startswith("lease_"):
-            assert int(value) == 0, "leases have a simulation of their own (tests/rma/leases_test.cpp)"
+        elif name in NOT_SIMULATED:
+            assert int(value) == 0, f"{name} {value}: it is simulated after all"
         else:
             assert int(value) > 50, f"{name} {value}"
 
