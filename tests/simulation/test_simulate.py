@@ -56,8 +56,8 @@ def test_a_seed_gives_the_same_in_every_run(cache):
     assert first == second
 
 
-# Leases have a simulation of their own (tests/rma/leases_test.cpp); ranks of one node are none to it; and why gets
-# go to the network is only noted where a report is wanted.
+# Leases have a simulation of their own (tests/rma/leases_test.cpp). There are no nodes. Why gets go to the
+# network is only noted where a report is wanted.
 NOT_SIMULATED = (
     *("lease_looks", "lease_waits", "same_node"),
     *("too_large", "first_reads", "forgotten", "forgotten_by_locks", "evicted_before", "not_kept"),
