@@ -20,6 +20,19 @@ namespace {
 /// How long a writer that waits stays out of the library at most.
 constexpr std::chrono::microseconds nap{50};
 
+/// Whether all processes of `comm` are of this one's world, so that they end together.
+bool is_of_one_world(MPI_Comm comm) noexcept {
+    MPI_Group group = MPI_GROUP_NULL, world = MPI_GROUP_NULL, outside = MPI_GROUP_NULL;
+    int size = 1;
+    if (PMPI_Comm_group(comm, &group) == MPI_SUCCESS &&
+        PMPI_Comm_group(MPI_COMM_WORLD, &world) == MPI_SUCCESS &&
+        PMPI_Group_difference(group, world, &outside) == MPI_SUCCESS)
+        PMPI_Group_size(outside, &size);
+    for (MPI_Group* one : {&group, &world, &outside})
+        if (*one != MPI_GROUP_NULL && *one != MPI_GROUP_EMPTY) PMPI_Group_free(one);
+    return size == 0;
+}
+
 /// In the fault-injection build, what a test leaves out of the rules.
 std::uint64_t with_faults(std::uint64_t word) noexcept {
     if (left_out("lease-writers")) word -= LeaseWord{word}.writers();
@@ -88,7 +101,7 @@ LeaseWindows::Offer LeaseWindows::offer(MPI_Comm comm) {
     Offer offer;
     offer.has_words = hidden != nullptr ? 1 : 0;
     offer.free_slots = hidden != nullptr ? hidden->free_slots : 0;
-    offer.may_make = windows_.size() < most_windows ? 1 : 0;
+    offer.may_make = windows_.size() < most_windows && is_of_one_world(comm) ? 1 : 0;
     return offer;
 }
 

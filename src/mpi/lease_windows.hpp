@@ -6,7 +6,8 @@
 // out of hidden windows, its locks are acquires.
 //
 // A hidden window is open for all ranks (lock_all), and is freed with MPI_Finalize, which all of its group
-// call: in the order in which they were made, which is one that does not block.
+// call: in the order in which they were made, which is one that does not block. Processes that do not end
+// together, as those of two worlds, have none.
 
 #include <mpi.h>
 
