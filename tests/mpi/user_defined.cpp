@@ -9,9 +9,12 @@ namespace {
 
 constexpr int bytes = 8192;
 
+// Hits are counted: nothing is read ahead.
+#define EXACT_RANGES {"nearfetch_read_ahead_bytes", "0"}
+
 void phases(Kind kind) {
     part("phases");
-    const Info info{{"nearfetch_mode", "user-defined"}};
+    const Info info{{"nearfetch_mode", "user-defined"}, EXACT_RANGES};
     const Window window(bytes, 4, kind, info);
     const LockAll epoch(window);
     const int number = crowded() ? 3 : 10;
@@ -33,7 +36,7 @@ void phases(Kind kind) {
 /// What was asked for ahead is a hit when it is read; a prefetch is a hint and changes no value.
 void prefetch(Kind kind) {
     part("prefetch");
-    const Info info{{"nearfetch_mode", "user-defined"}};
+    const Info info{{"nearfetch_mode", "user-defined"}, EXACT_RANGES};
     const Window window(bytes, 4, kind, info);
     const LockAll epoch(window);
     for (int version = 0; version < 3; ++version) {
