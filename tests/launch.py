@@ -60,6 +60,19 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def run_quietly(command: list[str], env: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """Runs it to its end, for two minutes at most, and keeps what it says."""
+    return subprocess.run(
+        command,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
 def environment(env: dict[str, str], build: Path, ranks: int = 1) -> dict[str, str]:
     """`env` with what tests of `ranks` ranks need: a quick start, progress where ranks outnumber cores, and
     the sanitizers' options. What is in `env` already stays."""

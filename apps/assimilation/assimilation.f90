@@ -10,6 +10,7 @@ program assimilation
     use assimilation_model
     use assimilation_dealing
     use assimilation_reference, only: run_serially
+    use texts, only: as_lines, decimal, number
     implicit none
 
     type(MPI_Win) :: window
@@ -96,14 +97,14 @@ contains
             do m = 1, size(members, 2)
                 call advance(members(:, m), options%steps)
             end do
-            call to_ensembles(members, ensembles)
+            call transpose_dealt(members, ensembles)
             do i = 1, size(ensembles, 2)
                 call inflate(ensembles(:, i))
             end do
             call publish(ensembles)
             call observe_members(observations, priors)
             call assimilate(observations, priors, ensembles)
-            call to_members(ensembles, members)
+            call transpose_dealt(ensembles, members)
         end do
         total_seconds = MPI_Wtime() - begin
         call gather(ensembles, all_ensembles)
@@ -254,36 +255,5 @@ contains
         character(*), intent(in) :: name, value
         character(:), allocatable :: text
         text = '  "' // name // '": ' // value // ',' // new_line('a')
-    end function
-
-    !> `name value` of each line, from JSON's.
-    pure function as_lines(text) result(lines)
-        character(*), intent(in) :: text
-        character(:), allocatable :: lines
-        integer :: i
-        lines = ''
-        do i = 1, len(text)
-            if (text(i:i) == ':') then
-                lines = lines // ' '
-            else if (scan(text(i:i), '", ') == 0) then
-                lines = lines // text(i:i)
-            end if
-        end do
-    end function
-
-    pure function number(value) result(text)
-        integer(int64), intent(in) :: value
-        character(:), allocatable :: text
-        character(24) :: digits
-        write (digits, '(i0)') value
-        text = trim(digits)
-    end function
-
-    pure function decimal(value) result(text)
-        real(real64), intent(in) :: value
-        character(:), allocatable :: text
-        character(32) :: digits
-        write (digits, '(es24.16e3)') value
-        text = trim(adjustl(digits))
     end function
 end program

@@ -22,50 +22,36 @@ Dealing::Parts Dealing::parts(int own, int others) const {
     return result;
 }
 
-std::vector<double> Dealing::to_ensembles(const std::vector<double>& members) const {
-    const Parts out = parts(own_count(members_), elements_);
-    const Parts in = parts(own_count(elements_), members_);
-    std::vector<double> sent,
-        received(static_cast<std::size_t>(own_count(elements_)) * static_cast<std::size_t>(members_));
-    sent.reserve(members.size());
+/// Of a matrix that is dealt out by rows: this rank's part of its transpose, dealt out likewise. Collective.
+std::vector<double> Dealing::transposed(const std::vector<double>& values, int rows, int columns) const {
+    const auto place = [](int row, int column, int width) {
+        return static_cast<std::size_t>(row) * static_cast<std::size_t>(width) +
+               static_cast<std::size_t>(column);
+    };
+    const int own_rows = own_count(rows), own_columns = own_count(columns);
+    const Parts out = parts(own_rows, columns), in = parts(own_columns, rows);
+    std::vector<double> sent, received(place(own_columns, 0, rows)), result(received.size());
+    sent.reserve(values.size());
     for (int rank = 0; rank < ranks_; ++rank)
-        for (int m = 0; m < own_count(members_); ++m)
-            for (int i = rank; i < elements_; i += ranks_)
-                sent.push_back(members[static_cast<std::size_t>(m) * static_cast<std::size_t>(elements_) +
-                                       static_cast<std::size_t>(i)]);
+        for (int row = 0; row < own_rows; ++row)
+            for (int column = rank; column < columns; column += ranks_)
+                sent.push_back(values[place(row, column, columns)]);
     MPI_Alltoallv(sent.data(), out.counts.data(), out.begins.data(), MPI_DOUBLE, received.data(),
                   in.counts.data(), in.begins.data(), MPI_DOUBLE, MPI_COMM_WORLD);
-    std::vector<double> ensembles(received.size());
     auto next = received.begin();
     for (int rank = 0; rank < ranks_; ++rank)
-        for (int m = rank; m < members_; m += ranks_)
-            for (int i = 0; i < own_count(elements_); ++i)
-                ensembles[static_cast<std::size_t>(i) * static_cast<std::size_t>(members_) +
-                          static_cast<std::size_t>(m)] = *next++;
-    return ensembles;
+        for (int row = rank; row < rows; row += ranks_)
+            for (int column = 0; column < own_columns; ++column)
+                result[place(column, row, rows)] = *next++;
+    return result;
+}
+
+std::vector<double> Dealing::to_ensembles(const std::vector<double>& members) const {
+    return transposed(members, members_, elements_);
 }
 
 std::vector<double> Dealing::to_members(const std::vector<double>& ensembles) const {
-    const Parts out = parts(own_count(elements_), members_);
-    const Parts in = parts(own_count(members_), elements_);
-    std::vector<double> sent,
-        received(static_cast<std::size_t>(own_count(members_)) * static_cast<std::size_t>(elements_));
-    sent.reserve(ensembles.size());
-    for (int rank = 0; rank < ranks_; ++rank)
-        for (int m = rank; m < members_; m += ranks_)
-            for (int i = 0; i < own_count(elements_); ++i)
-                sent.push_back(ensembles[static_cast<std::size_t>(i) * static_cast<std::size_t>(members_) +
-                                         static_cast<std::size_t>(m)]);
-    MPI_Alltoallv(sent.data(), out.counts.data(), out.begins.data(), MPI_DOUBLE, received.data(),
-                  in.counts.data(), in.begins.data(), MPI_DOUBLE, MPI_COMM_WORLD);
-    std::vector<double> members(received.size());
-    auto next = received.begin();
-    for (int rank = 0; rank < ranks_; ++rank)
-        for (int m = 0; m < own_count(members_); ++m)
-            for (int i = rank; i < elements_; i += ranks_)
-                members[static_cast<std::size_t>(m) * static_cast<std::size_t>(elements_) +
-                        static_cast<std::size_t>(i)] = *next++;
-    return members;
+    return transposed(ensembles, elements_, members_);
 }
 
 std::vector<double> Dealing::gather(const apps::MpiSession& mpi, const std::vector<double>& ensembles) const {

@@ -9,7 +9,7 @@ module assimilation_dealing
     use assimilation_options, only: options
     implicit none
     private
-    public :: rank, ranks, start_dealing, own_count, to_ensembles, to_members, gather
+    public :: rank, ranks, start_dealing, own_count, transpose_dealt, gather
 
     integer, protected :: rank = 0, ranks = 1
 
@@ -41,60 +41,31 @@ contains
         end do
     end subroutine
 
-    subroutine exchange(sent, to, received, from)
-        real(real64), intent(in), contiguous :: sent(:)
-        real(real64), intent(out), contiguous :: received(:)
-        integer, intent(in) :: to(2), from(2)  !! own items, and others'
+    !> Of a matrix that is dealt out by columns: this rank's part of its transpose, dealt out likewise. So the order of
+    !> members becomes that of ensembles, and back. Collective.
+    subroutine transpose_dealt(values, transposed)
+        real(real64), intent(in) :: values(:, :)
+        real(real64), intent(out) :: transposed(:, :)
+        real(real64) :: sent(size(values)), received(size(transposed))
         integer, dimension(0:ranks - 1) :: out_counts, out_begins, in_counts, in_begins
-        call parts(to(1), to(2), out_counts, out_begins)
-        call parts(from(1), from(2), in_counts, in_begins)
-        call MPI_Alltoallv(sent, out_counts, out_begins, MPI_DOUBLE_PRECISION, received, in_counts, in_begins, &
-            MPI_DOUBLE_PRECISION, MPI_COMM_WORLD)
-    end subroutine
-
-    !> From the order of members to that of ensembles. Collective.
-    subroutine to_ensembles(members, ensembles)
-        real(real64), intent(in) :: members(0:, :)
-        real(real64), intent(out) :: ensembles(:, :)
-        real(real64) :: sent(size(members)), received(size(ensembles))
-        integer :: other, m, next, most
+        integer :: other, column, next, most
         next = 0
         do other = 0, ranks - 1
-            do m = 1, size(members, 2)
-                most = count_of(options%elements, other)
-                sent(next + 1:next + most) = members(other::ranks, m)
+            most = count_of(size(values, 1), other)
+            do column = 1, size(values, 2)
+                sent(next + 1:next + most) = values(other + 1::ranks, column)
                 next = next + most
             end do
         end do
-        call exchange(sent, [size(members, 2), options%elements], received, [size(ensembles, 2), options%members])
+        call parts(size(values, 2), size(values, 1), out_counts, out_begins)
+        call parts(size(transposed, 2), size(transposed, 1), in_counts, in_begins)
+        call MPI_Alltoallv(sent, out_counts, out_begins, MPI_DOUBLE_PRECISION, received, in_counts, in_begins, &
+            MPI_DOUBLE_PRECISION, MPI_COMM_WORLD)
         next = 0
+        most = size(transposed, 2)
         do other = 0, ranks - 1
-            do m = other + 1, options%members, ranks
-                ensembles(m, :) = received(next + 1:next + size(ensembles, 2))
-                next = next + size(ensembles, 2)
-            end do
-        end do
-    end subroutine
-
-    !> From the order of ensembles to that of members. Collective.
-    subroutine to_members(ensembles, members)
-        real(real64), intent(in) :: ensembles(:, :)
-        real(real64), intent(out) :: members(0:, :)
-        real(real64) :: sent(size(ensembles)), received(size(members))
-        integer :: other, m, next, most
-        next = 0
-        do other = 0, ranks - 1
-            do m = other + 1, options%members, ranks
-                sent(next + 1:next + size(ensembles, 2)) = ensembles(m, :)
-                next = next + size(ensembles, 2)
-            end do
-        end do
-        call exchange(sent, [size(ensembles, 2), options%members], received, [size(members, 2), options%elements])
-        next = 0
-        do other = 0, ranks - 1
-            do m = 1, size(members, 2)
-                most = count_of(options%elements, other)
-                members(other::ranks, m) = received(next + 1:next + most)
+            do column = other + 1, size(transposed, 1), ranks
+                transposed(column, :) = received(next + 1:next + most)
                 next = next + most
             end do
         end do

@@ -36,6 +36,7 @@ class Dealing {
         std::vector<int> counts, begins;
     };
     Parts parts(int own, int others) const;
+    std::vector<double> transposed(const std::vector<double>& values, int rows, int columns) const;
 
     int rank_;
     int ranks_;

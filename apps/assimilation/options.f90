@@ -3,6 +3,7 @@
 ! The command line of assimilation.f90. Every rank reads it; who refuses it gets the reason.
 module assimilation_options
     use, intrinsic :: iso_fortran_env, only: int64, real64
+    use texts, only: argument
     implicit none
     private
     public :: options, read_options, usage
@@ -112,16 +113,6 @@ contains
         if (4 * options%cutoff > options%elements) &
             problem = '--cutoff is too large (an observation would reach around the ring of elements)'
     end subroutine
-
-    function argument(i) result(text)
-        integer, intent(in) :: i
-        character(:), allocatable :: text
-        integer :: length
-        length = 0
-        if (i <= command_argument_count()) call get_command_argument(i, length=length)
-        allocate (character(length) :: text)
-        if (length > 0) call get_command_argument(i, text)
-    end function
 
     subroutine read_whole(name, value, least, most, number, problem)
         character(*), intent(in) :: name, value

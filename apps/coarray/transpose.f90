@@ -5,6 +5,7 @@
 ! the others' changes after `sync all`. The program computes the expected values itself.
 program coarray_transpose
     use, intrinsic :: iso_fortran_env, only: error_unit, int64, output_unit, real64
+    use texts, only: argument, as_lines, decimal, number
     implicit none
 
     character(*), parameter :: usage = &
@@ -110,38 +111,6 @@ contains
         error stop 2, quiet=.true.
     end subroutine
 
-    !> `name value` of each line, from JSON's.
-    pure function as_lines(text) result(lines)
-        character(*), intent(in) :: text
-        character(:), allocatable :: lines
-        integer :: i
-        logical :: begins
-        lines = ''
-        begins = .true.
-        do i = 1, len(text)
-            if (begins .and. text(i:i) == ' ') cycle
-            begins = text(i:i) == new_line('a')
-            if (scan(text(i:i), '":,') == 0) lines = lines // text(i:i)
-        end do
-    end function
-
-    pure function number(value) result(text)
-        integer(int64), intent(in) :: value
-        character(:), allocatable :: text
-        character(24) :: digits
-        write (digits, '(i0)') value
-        text = trim(digits)
-    end function
-
-    pure function decimal(value) result(text)
-        real(real64), intent(in) :: value
-        character(:), allocatable :: text
-        character(32) :: digits
-        write (digits, '(f0.9)') value
-        text = trim(digits)
-        if (text(1:1) == '.') text = '0' // text
-    end function
-
     subroutine read_arguments()
         integer :: i
         character(:), allocatable :: name, value
@@ -167,16 +136,6 @@ contains
             i = i + 2
         end do
     end subroutine
-
-    function argument(i) result(text)
-        integer, intent(in) :: i
-        character(:), allocatable :: text
-        integer :: length
-        length = 0
-        if (i <= command_argument_count()) call get_command_argument(i, length=length)
-        allocate (character(length) :: text)
-        if (length > 0) call get_command_argument(i, text)
-    end function
 
     integer function whole_number(name, value)
         character(*), intent(in) :: name, value

@@ -145,9 +145,8 @@ const std::array rows{
         "contiguous runs of bytes of one access above which it bypasses the cache", Scope::window,
         "block_limit" /* old name */},
     Row{"read_ahead_bytes", "bytes", BytesKind{&Settings::read_ahead_bytes, 0},
-        "all modes but transparent: the second miss within a region of this size or less, as it pays, "
-        "fetches "
-        "all that is missing of the region (0: never)"},
+        "all modes but transparent: the second miss within a region of at most this size, as it pays, "
+        "fetches all that is missing of the region (0: never)"},
     Row{"read_only_phases", "", SwitchKind{&Settings::read_only_phases},
         "user-defined: promise that nobody writes to the window between two invalidates: what is read ahead "
         "lasts as long"},
@@ -159,10 +158,8 @@ const std::array rows{
         "memory of a window for puts that are combined or in flight, allocated at the first of them",
         Scope::window, "write_behind_buffer_bytes" /* old name */},
     Row{"locks", "", ChoiceKind{&Settings::locks, "auto synchronize access"},
-        "what MPI_Win_lock means in mode acquire. auto: under a lease, while nobody has an exclusive lock of "
-        "that target, a shared lock is no acquire, and is elided if everything hits; synchronize: each lock "
-        "is "
-        "an acquire; access: promise that locks only open epochs, and processes synchronise by other calls"},
+        "auto: while nobody has an exclusive lock of a target, shared locks are no acquires, and are elided "
+        "if everything hits; synchronize: all locks acquire; access: promise that locks only open epochs"},
     Row{"lease_us", "us", CountKind{&Settings::lease_us, 100, 10'000'000},
         "how long a lease of a target lasts; whoever wants an exclusive lock waits for leases to end"},
     Row{"atomics", "", ChoiceKind{&Settings::atomics, "synchronize relaxed"},
@@ -191,13 +188,9 @@ const std::array rows{
     Row{"job", "", TextKind{&Settings::job, "a name"},
         "name of the job in these files; nearfetch run --stats generates one", Scope::program},
     Row{"summary", "", SwitchKind{&Settings::summary},
-        "print one page about all ranks at MPI_Finalize: what was gained, or why nothing was",
-        Scope::program},
+        "print one page about all ranks at MPI_Finalize: what was gained, or why not", Scope::program},
     Row{"seen_file", "path", TextKind{&Settings::seen_file, "a path"},
-        "a file that is made when MPI begins; nearfetch run --summary looks for it, to notice a command "
-        "whose "
-        "ranks do not load nearfetch",
-        Scope::program},
+        "a file that is made when MPI begins, so that a run without nearfetch is noticed", Scope::program},
     Row{"page_cache_capacity_bytes", "bytes", BytesKind{&PageCacheConfig::capacity_bytes, 128},
         "data that a thread's page cache holds; the metadata adds less than half of it", Scope::program},
     Row{"page_cache_page_bytes", "bytes", BytesKind{&PageCacheConfig::page_bytes, 64, 1u << 22},

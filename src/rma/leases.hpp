@@ -76,8 +76,6 @@ class Leases {
     std::uint64_t end_of(Rank target) const noexcept { return at(target).lease_end; }
     /// A lock was elided.
     void record_elided() noexcept { ++saved_looks_; }
-    /// A get went to the network that had been made before: a lease would have paid.
-    void record_repeated() noexcept { ++saved_looks_; }
 
     /// Before an exclusive lock of `target`. Waits for leases to end. \return the transport's status
     int begin_writing(Rank target) noexcept;
@@ -85,9 +83,6 @@ class Leases {
     void announce_update(Rank target) noexcept {
         if (words_ != nullptr && at(target).role == Role::reader) [[unlikely]]
             announce(target);
-    }
-    bool is_writer(Rank target) const noexcept {
-        return words_ != nullptr && at(target).role != Role::reader;
     }
     /// Whether this is a writer of anybody.
     bool writes() const noexcept { return !written_.empty(); }
@@ -114,7 +109,6 @@ class Leases {
     struct Target {
         Role role = Role::reader;
         bool is_known = false;         ///< version and looked
-        bool was_writer = false;       ///< looks_before and ended
         std::uint64_t lease_end = 0;   ///< ticks
         std::uint64_t version = 0;     ///< that the last look found
         std::uint64_t looked = 0;      ///< when, ticks
@@ -141,7 +135,7 @@ class Leases {
     std::uint64_t opened_ticks_ = 0;
     std::uint64_t looks_ = 0;
     std::uint64_t looking_ticks_ = 0;
-    std::uint64_t saved_looks_ = 0;  ///< round trips that leases have saved, or would have
+    std::uint64_t saved_looks_ = 0;  ///< locks that were elided
     std::uint64_t waits_ = 0;
     std::uint64_t writing_ticks_ = 0;  ///< spent on registrations and waits
     bool has_ended_ = false;

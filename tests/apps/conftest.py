@@ -113,6 +113,14 @@ class Starter:
         return run
 
 
+def assert_refused(run: Run, program: str, said: str) -> None:
+    """A bad command line got one message, which says what, why, and what to do."""
+    assert run.code == 2
+    lines = [line for line in run.stderr.splitlines() if line.startswith(program)]
+    assert len(lines) == 1
+    assert said in lines[0] and " (" in lines[0] and "): " in lines[0]
+
+
 def finish(command: list[str], env: dict[str, str]) -> tuple[int, str, str]:
     """Exit status and output of `command`; at the time limit the test fails and its ranks are ended."""
     with subprocess.Popen(

@@ -7,7 +7,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from conftest import PROGRAMS, Run, Starter
+from conftest import PROGRAMS, Run, Starter, assert_refused
 
 ELEMENTS, OBSERVATIONS, CYCLES = 96, 120, 3
 SPAN = 4
@@ -173,7 +173,4 @@ def test_results_that_are_no_good(assimilation: Starter, arguments: list[object]
 )
 def test_bad_arguments(assimilation: Starter, ranks: int, arguments: list[object], said: str) -> None:
     run = assimilation(*arguments, ranks=ranks)
-    assert run.code == 2
-    lines = [line for line in run.stderr.splitlines() if line.startswith("assimilation")]
-    assert len(lines) == 1
-    assert said in lines[0] and " (" in lines[0] and "): " in lines[0]
+    assert_refused(run, "assimilation", said)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import sys
 
 import pytest
-from conftest import FAMILIES, SAMPLE_STORE, Run, Starter, finish
+from conftest import FAMILIES, SAMPLE_STORE, Run, Starter, assert_refused, finish
 
 from nearfetch.mpiexec import mpiexec
 
@@ -113,10 +113,7 @@ def test_small_samples(sample_store: Starter, family: str) -> None:
 )
 def test_bad_arguments(sample_store: Starter, ranks: int, arguments: list[object], said: str) -> None:
     run = sample_store(*arguments, ranks=ranks)
-    assert run.code == 2
-    lines = [line for line in run.stderr.splitlines() if line.startswith("sample_store: ")]
-    assert len(lines) == 1
-    assert said in lines[0] and " (" in lines[0] and "): " in lines[0]
+    assert_refused(run, "sample_store: ", said)
 
 
 def test_fewer_samples_than_ranks(sample_store: Starter, family: str) -> None:

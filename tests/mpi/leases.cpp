@@ -116,6 +116,20 @@ struct Rule {
     std::function<bool(const Run&)> read;  ///< whether all was seen that has to be
 };
 
+/// An epoch that hits, lets the writer write, and then gets something else. \return whether both are of one
+/// state
+bool is_snapshot(const Run& run, const std::function<void(std::int64_t&)>& get) {
+    std::int64_t first = -1, second = -1;
+    run.cache();
+    run.numbers.lock();
+    run.numbers.get(first, a);
+    run.set(1);
+    run.give_time(2);
+    get(second);
+    run.numbers.unlock();
+    return first == second;
+}
+
 std::vector<Rule> rules() {
     const auto write_at_1 = [](const Run& run) {
         run.wait(1);
@@ -159,28 +173,15 @@ std::vector<Rule> rules() {
          }},
         {"an epoch is a snapshot", "lease-snapshots", 20ms, write_at_1,
          [](const Run& run) {
-             std::int64_t first = -1, second = -1;
-             run.cache();
-             run.numbers.lock();
-             run.numbers.get(first, a);
-             run.set(1);
-             run.give_time(2);
-             run.numbers.get(second, c);
-             run.numbers.unlock();
-             return first == second;
+             return is_snapshot(run, [&](std::int64_t& value) { run.numbers.get(value, c); });
          }},
         {"so is one with a request", nullptr, 20ms, write_at_1,
          [](const Run& run) {
-             std::int64_t first = -1, second = -1;
-             run.cache();
-             run.numbers.lock();
-             run.numbers.get(first, a);
-             run.set(1);
-             run.give_time(2);
-             CHECK_MPI(MPI_Rget(&second, 1, MPI_INT64_T, target(), c, 1, MPI_INT64_T, run.numbers, &request));
-             CHECK_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
-             run.numbers.unlock();
-             return first == second;
+             return is_snapshot(run, [&](std::int64_t& value) {
+                 CHECK_MPI(
+                     MPI_Rget(&value, 1, MPI_INT64_T, target(), c, 1, MPI_INT64_T, run.numbers, &request));
+                 CHECK_MPI(MPI_Wait(&request, MPI_STATUS_IGNORE));
+             });
          }},
         {"so is one with many gets", nullptr, 20ms, write_at_1,
          [](const Run& run) {

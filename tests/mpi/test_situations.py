@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Optional
 
 import pytest
-from launch import environment
+from launch import environment, run_quietly
 
 from nearfetch import report
 from nearfetch.layout import Layout
@@ -42,15 +42,7 @@ class Job:
         """Runs it under nearfetch. \\param before stands between launcher and program"""
         command = nearfetch_run(BUILD, None, settings, stats, self.family)
         command += [*self.launcher, *(before or []), *self.program]
-        return subprocess.run(
-            command,
-            env=self.env,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
+        return run_quietly(command, self.env)
 
 
 def page_in(text: str) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from launch import environment
+from launch import environment, run_quietly
 
 from nearfetch.mpiexec import mpiexec, nearfetch_run, without_nearfetch
 
@@ -34,15 +34,7 @@ class Job:
 
     def run(self, command: list[str]) -> subprocess.CompletedProcess[str]:
         """Runs `command` in the job's environment; both worlds have to compute what is right."""
-        done = subprocess.run(
-            command,
-            env=self.env,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
+        done = run_quietly(command, self.env)
         assert done.returncode == 0, done.stdout + done.stderr
         assert "right" in done.stdout, done.stdout + done.stderr
         return done

@@ -92,7 +92,7 @@ TEST_F(LeasesTest, WithoutWordsThereAreNone) {
     none.announce_update(0);
     none.end_writing(0);
     none.close();
-    EXPECT_FALSE(none.is_writer(0));
+    EXPECT_FALSE(none.writes());
 }
 
 TEST_F(LeasesTest, TheFirstLookAcquiresAndGivesALease) {
@@ -189,7 +189,7 @@ TEST_F(LeasesTest, AFailedLookIsNone) {
     EXPECT_EQ(reader.end_of(0), 0u);
     writer_words.fails = true;
     EXPECT_NE(writer.begin_writing(0), 0);
-    EXPECT_FALSE(writer.is_writer(0));
+    EXPECT_FALSE(writer.writes());
 }
 
 TEST_F(LeasesTest, LooksThatSaveNothingAreFew) {
