@@ -119,7 +119,7 @@ bool WindowTable::overlaps_another(const Exposed& exposed) {
 
 LeaseWindows::Offer WindowTable::lease_offer(MPI_Comm comm, const Exposed& exposed,
                                              const Settings& settings) {
-    if (interposer.threaded || exposed.has_no_locks) return {};
+    if (interposer.threaded || exposed.has_no_locks || interposer.world.has_sessions()) return {};
     LeaseWindows::Offer offer = lease_windows_.offer(comm);
     int ranks = 0;
     PMPI_Comm_size(comm, &ranks);
@@ -177,7 +177,7 @@ int WindowTable::attach(MPI_Win win, MPI_Comm comm, Exposed exposed, const Setti
     if (report_.wanted()) {
         const bool is_common =
             std::ranges::all_of(all, [](const Told& told) { return told.has_summary != 0; });
-        interposer.world.meet(comm, worlds, is_common);
+        if (!interposer.world.has_sessions()) interposer.world.meet(comm, worlds, is_common);
         exposed.origin.site = program_caller();
         for (const Told& told : all)
             exposed.origin.total_bytes += told.size_bytes;

@@ -28,7 +28,13 @@ class World {
     /// The number in hexadecimal.
     std::string name() const;
 
+    /// From now on a communicator may be a session's. Its group may not be compared with that of another
+    /// session or of the world, and it does not tell whose it is.
+    void begin_session() noexcept { has_sessions_.store(true, std::memory_order_relaxed); }
+    bool has_sessions() const noexcept { return has_sessions_.load(std::memory_order_relaxed); }
+
     /// Takes part in a window of `comm`, whose ranks have these numbers.
+    /// \pre !has_sessions()
     /// \param has_summary all of them are going to add up a summary
     void meet(MPI_Comm comm, std::span<const std::uint64_t> numbers, bool has_summary) noexcept;
 
@@ -37,6 +43,7 @@ class World {
 
   private:
     std::atomic<bool> has_met_all_{false};
+    std::atomic<bool> has_sessions_{false};
     std::atomic<std::uint64_t> number_{0};  ///< 0: not known
     bool spawned_ = false;
 };

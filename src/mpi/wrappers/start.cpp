@@ -60,6 +60,7 @@ int MPI_Abort(MPI_Comm comm, int code) {
 int MPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session* session) {
     need_mpi_library();
     leave_a_mark();
+    interposer.world.begin_session();
     return PMPI_Session_init(info, errhandler, session);
 }
 #endif
