@@ -52,7 +52,7 @@ struct Settings {
     std::uint64_t write_combining_bytes = 1024;
     std::uint64_t combining_buffer_bytes = 1 << 20;
     std::string locks = "auto";
-    std::uint64_t lease_us = 10'000;
+    std::uint64_t lease_us = 2'000;
     std::string atomic_reads = "network";
     std::string atomics = "synchronize";
     std::uint64_t check_hits = 0;

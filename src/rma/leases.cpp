@@ -13,13 +13,14 @@ namespace {
 constexpr std::uint64_t clock_margin = 64;
 /// What is remembered of a word holds for so long: in less time no field can come round (docs/leases.md).
 constexpr double remembered_ns = 200e6;
-/// Shares of the time that looks which save nothing may take, and that writing may.
+/// Shares of the time that looks and writing may take if they save nothing.
 constexpr std::uint64_t looking_share = 64;
 constexpr std::uint64_t writing_share = 32;
 /// Looks that are free, to begin with.
 constexpr std::uint64_t free_looks = 2;
-/// A look takes a round trip; an elided lock and its get save about three.
+/// A look takes a round trip; an elided lock and its get save about three. Two may go to looks, one to writing.
 constexpr std::uint64_t looks_for_saved = 2;
+constexpr std::uint64_t writing_for_saved = 1;
 
 }  // namespace
 
@@ -39,8 +40,8 @@ void Leases::open(LeaseWords& words, Rank ranks, std::uint64_t lease_ns, bool ha
 
 bool Leases::may_look(std::uint64_t now) const noexcept {
     if (!has_budget_ || looks_ < free_looks) return true;
-    const std::uint64_t each = looking_ticks_ / looks_;
-    return looking_ticks_ <= (now - opened_ticks_) / looking_share + saved_looks_ * looks_for_saved * each;
+    const std::uint64_t saved = saved_looks_ * look_ticks() * looks_for_saved;
+    return looking_ticks_ <= (now - opened_ticks_) / looking_share + saved;
 }
 
 bool Leases::look(Rank target) noexcept {
@@ -111,7 +112,9 @@ int Leases::begin_writing(Rank target) noexcept {
 }
 
 bool Leases::may_end_writing() const noexcept {
-    return !has_budget_ || !has_ended_ || writing_ticks_ * writing_share <= ticks() - opened_ticks_;
+    if (!has_budget_ || !has_ended_) return true;
+    const std::uint64_t saved = saved_looks_ * look_ticks() * writing_for_saved;
+    return writing_ticks_ <= (ticks() - opened_ticks_) / writing_share + saved;
 }
 
 void Leases::end_writing(Rank target) noexcept {

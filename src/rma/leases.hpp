@@ -18,8 +18,8 @@
 // Updates under a shared lock order nothing. They are announced without waiting: their rank becomes a writer,
 // so that readers who race with it see it soon.
 //
-// Looks, registrations and waits each spend a budget: a share of the time that has passed, and for looks of
-// what they have saved.
+// Looks, and registrations with their waits, each spend a budget: a share of the time that has passed, and of
+// what elided locks have saved.
 //
 // For one thread: with MPI_THREAD_MULTIPLE there are no leases.
 
@@ -121,6 +121,7 @@ class Leases {
     const Target& at(Rank target) const noexcept { return targets_[static_cast<std::size_t>(target)]; }
     bool may_look(std::uint64_t now) const noexcept;
     bool may_end_writing() const noexcept;
+    std::uint64_t look_ticks() const noexcept { return looks_ != 0 ? looking_ticks_ / looks_ : 0; }
     bool has_been_leased(const Target& target, LeaseWord before, std::uint64_t now) const noexcept;
     void announce(Rank target) noexcept;
     void add_writer(Rank target, Role role) noexcept;

@@ -225,6 +225,23 @@ TEST_F(LeasesTest, AWriterThatComesAgainAndAgainStays) {
     EXPECT_LE(thrifty.waits(), 35u);
 }
 
+TEST_F(LeasesTest, AWriterWhoseOwnLocksAreElidedMayWaitAsOften) {
+    Leases thrifty;
+    thrifty.open(writer_words, 2, lease_ns, true, counted);
+    writer_words.passes_waits = true;
+    writer_words.there_ns = 100;
+    for (int i = 0; i < 1000; ++i) {
+        reader.look(0);
+        thrifty.begin_writing(0);
+        thrifty.end_writing(0);
+        thrifty.look(1);
+        for (std::uint64_t k = 0; k < 2 * lease_ns / 100; ++k)
+            thrifty.record_elided();
+        clock.pass(lease_ns);
+    }
+    EXPECT_EQ(thrifty.waits(), 1000u);
+}
+
 TEST_F(LeasesTest, WhoWasRefusedLooksAgainLater) {
     Leases thrifty;
     thrifty.open(reader_words, 2, lease_ns, true, counted);
