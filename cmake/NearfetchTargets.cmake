@@ -225,41 +225,48 @@ macro(_nearfetch_add_interposer target family source)
         VERBATIM)
 endmacro()
 
-# nearfetch_interposer(SOURCES a.cpp ... CALLS table GENERATOR script.py [USES layer ...])
+# nearfetch_interposer(<name> SOURCES a.cpp ... CALLS table GENERATOR script.py SCOPE header [USES layer ...]
+#                      [FAULT_INJECTION])
 #
-# The library for LD_PRELOAD or linking: target nearfetch_mpi_<family> (all of them: `interposers`), file
-# <build>/lib/libnearfetch_mpi_<family>.so, compiled with NEARFETCH_MPI_<FAMILY>=1 and
+# The library for LD_PRELOAD or linking: target nearfetch_<name>_<family> (all of them: `interposers`), file
+# <build>/lib/libnearfetch_<name>_<family>.so, compiled with NEARFETCH_MPI_<FAMILY>=1 and
 # NEARFETCH_MPI_FAMILY="<family>". GENERATOR makes from CALLS, the table of the MPI calls, and from the family's mpi.h
-# one more source. The library exports what is marked as visible and listed in exports.map beside the caller.
+# one more source, which includes SCOPE. The library exports what is marked as visible and listed in exports.map beside
+# the caller.
 #
-# The target nearfetch_mpi_<family>_fault_injection, compiled with NEARFETCH_FAULT_INJECTION=1, is for tests only: file
-# <build>/tests/libnearfetch_mpi_<family>_fault_injection.so.
-function(nearfetch_interposer)
-    _nearfetch_parse(0 "" "CALLS;GENERATOR" "SOURCES;USES")
+# FAULT_INJECTION: the target nearfetch_<name>_<family>_fault_injection, compiled with NEARFETCH_FAULT_INJECTION=1, is
+# for tests only: file <build>/tests/libnearfetch_<name>_<family>_fault_injection.so.
+function(nearfetch_interposer name)
+    _nearfetch_parse(1 "FAULT_INJECTION" "CALLS;GENERATOR;SCOPE" "SOURCES;USES")
     cmake_path(ABSOLUTE_PATH arg_CALLS BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
     cmake_path(ABSOLUTE_PATH arg_GENERATOR BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
-    add_custom_target(interposers)
+    if(NOT TARGET interposers)
+        add_custom_target(interposers)
+    endif()
     foreach(family IN LISTS NEARFETCH_MPI_FAMILIES)
-        set(target nearfetch_mpi_${family})
-        set(source ${CMAKE_CURRENT_BINARY_DIR}/calls_${family}.cpp)
+        set(target nearfetch_${name}_${family})
+        set(source ${CMAKE_CURRENT_BINARY_DIR}/${name}_calls_${family}.cpp)
         _nearfetch_preprocessing(${family} preprocessing)
         add_custom_command(
             OUTPUT ${source}
-            COMMAND ${NEARFETCH_PYTHON} ${arg_GENERATOR} --table ${arg_CALLS} --family ${family} --source ${source}
-                    -- ${preprocessing}
+            COMMAND ${NEARFETCH_PYTHON} ${arg_GENERATOR} --table ${arg_CALLS} --family ${family} --scope ${arg_SCOPE}
+                    --source ${source} -- ${preprocessing}
             DEPENDS ${arg_CALLS} ${arg_GENERATOR}
             VERBATIM)
         add_custom_target(${target}_calls DEPENDS ${source})
         _nearfetch_add_interposer(${target} ${family} ${source})
         add_dependencies(${target} ${target}_calls)
         add_dependencies(interposers ${target})
-        set_target_properties(${target} PROPERTIES EXPORT_NAME mpi_${family})
+        set_target_properties(${target} PROPERTIES EXPORT_NAME ${name}_${family})
+        _nearfetch_install(${target})
+        if(NOT arg_FAULT_INJECTION)
+            continue()
+        endif()
         _nearfetch_add_interposer(${target}_fault_injection ${family} ${source})
         add_dependencies(${target}_fault_injection ${target}_calls)
         target_compile_definitions(${target}_fault_injection PRIVATE NEARFETCH_FAULT_INJECTION=1)
         set_target_properties(${target}_fault_injection PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests
                                                           EXCLUDE_FROM_ALL ON)
-        _nearfetch_install(${target})
     endforeach()
 endfunction()
 

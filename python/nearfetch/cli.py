@@ -13,15 +13,16 @@ import secrets
 import shlex
 import subprocess
 import sys
+import tempfile
 import textwrap
 from pathlib import Path
-from typing import Optional, Sequence
+from typing import Iterator, Optional, Sequence
 
-from nearfetch import NearfetchError, __version__, report
+from nearfetch import NearfetchError, __version__, advice, recording, report
 from nearfetch.families import FAMILIES
 from nearfetch.layout import Layout
 from nearfetch.run import Request, exports, prepare, variable
-from nearfetch.stats_folder import make_ready, mark, run_and_look
+from nearfetch.stats_folder import make_ready, mark, run_and_look, run_in_place
 
 _RUN_EXAMPLES = """\
 examples:
@@ -61,6 +62,10 @@ def main(arguments: Optional[Sequence[str]] = None, layout: Optional[Layout] = N
             return _report(layout, options)
         if options.action == "env":
             return _env(layout, options)
+        if options.action == "record":
+            return _record(layout, options)
+        if options.action == "advise":
+            return _advise(layout, options)
         return _run(layout, options)
     except NearfetchError as error:
         print(f"nearfetch: {error}", file=sys.stderr)
@@ -74,7 +79,13 @@ def main(arguments: Optional[Sequence[str]] = None, layout: Optional[Layout] = N
 def _parsed(arguments: Optional[Sequence[str]]) -> argparse.Namespace:
     """The parsed options. An unknown one ends the process with the usage of the action."""
     parser, actions = _parsers()
-    options, unknown = parser.parse_known_args(arguments)
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    command: list[str] = []
+    if words[:1] == ["advise"] and "--" in words:
+        # Options may follow the folder, so that argparse cannot tell where the command begins.
+        at = words.index("--")
+        words, command = words[:at], words[at:]
+    options, unknown = parser.parse_known_args(words)
     if unknown:
         action = actions[options.action]
         known = re.findall(r"--[a-z]+", action.format_usage())
@@ -82,6 +93,8 @@ def _parsed(arguments: Optional[Sequence[str]]) -> argparse.Namespace:
             f"unknown option {unknown[0]} (nearfetch {options.action} has none of that name)"
             f": {_nearest(unknown[0], known)}"
         )
+    if command:
+        options.command = command
     return options
 
 
@@ -97,7 +110,7 @@ def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentPars
         prog="nearfetch", description="Caching for programs with one-sided communication.", allow_abbrev=False
     )
     parser.add_argument("--version", action="version", version=f"nearfetch {__version__}")
-    actions = parser.add_subparsers(dest="action", metavar="run | env | settings | report", required=True)
+    actions = parser.add_subparsers(dest="action", metavar="run | env | settings | report | record | advise", required=True)
     run = _add_action(
         actions, "run", "[--pretend-remote] -- COMMAND...", "run a command, with nearfetch in all its ranks"
     )
@@ -121,7 +134,40 @@ def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentPars
     report_ = actions.add_parser("report", help="say what a folder of --stats tells", allow_abbrev=False)
     report_.add_argument("folder", type=Path, metavar="DIR", help="the folder of nearfetch run --stats DIR")
     report_.add_argument("--html", type=Path, metavar="FILE", help="write one page of HTML to FILE instead")
-    return parser, {"run": run, "env": env, "settings": settings, "report": report_}
+    record = actions.add_parser(
+        "record",
+        help="run a command without a cache, and write down what it does to its windows",
+        usage="nearfetch record -o DIR [--limit BYTES] [--pretend-remote] [--mpi FAMILY] -- COMMAND...",
+        allow_abbrev=False,
+    )
+    record.add_argument("-o", "--output", type=Path, metavar="DIR", required=True, help="where to write it")
+    record.add_argument(
+        "--limit",
+        type=int,
+        metavar="BYTES",
+        default=64 << 20,
+        help="of a rank, before it is compressed; then a share of all memory is sampled (default: %(default)s)",
+    )
+    advise = actions.add_parser(
+        "advise",
+        help="say what a recorded run would gain from which settings",
+        usage="nearfetch advise DIR [--json] [--verify [--pairs N] [--output FILE]... -- COMMAND...]",
+        allow_abbrev=False,
+    )
+    advise.add_argument("folder", type=Path, metavar="DIR", help="the folder of nearfetch record -o DIR")
+    advise.add_argument("--json", action="store_true", help="all numbers, as a JSON object")
+    advise.add_argument("--verify", action="store_true", help="run COMMAND plain and as advised, in turn")
+    advise.add_argument("--pairs", type=int, metavar="N", default=5, help="how often (default: %(default)s)")
+    advise.add_argument(
+        "--output", type=Path, metavar="FILE", action="append", default=[], help="an output to compare"
+    )
+    advise.set_defaults(command=[])
+    for action in (record, advise):
+        action.add_argument("--pretend-remote", action="store_true", help="as of nearfetch run")
+        action.add_argument("--mpi", choices=list(FAMILIES), help="as of nearfetch run")
+    record.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND", help="with its launcher")
+    by_name = {"run": run, "env": env, "settings": settings, "report": report_}
+    return parser, {**by_name, "record": record, "advise": advise}
 
 
 def _add_action(
@@ -152,11 +198,7 @@ def _add_action(
 
 
 def _run(layout: Layout, options: argparse.Namespace) -> int:
-    command = _command(options)
-    if not command:
-        raise NearfetchError(
-            "no command (nothing to run): write it after --, as in nearfetch run -- mpiexec -n 4 ./app"
-        )
+    command = _needed_command(options)
     settings = _settings_of_job(layout, options)
     with contextlib.ExitStack() as stack:
         seen = None
@@ -190,10 +232,16 @@ def _run_with(
     for doubt in prepared.doubts:
         print(f"nearfetch: {doubt}", file=sys.stderr)
     sys.stdout.flush()
-    try:
+    with _starting(command):
         if folder or seen:
             return run_and_look(prepared, Path(folder) if folder else None, seen)
         os.execvpe(prepared.command[0], prepared.command, prepared.environ)
+
+
+@contextlib.contextmanager
+def _starting(command: list[str]) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         raise NearfetchError(
             f"cannot start '{command[0]}' ({error.strerror}): check that it is a program", status=126
@@ -222,6 +270,68 @@ def _report(layout: Layout, options: argparse.Namespace) -> int:
             f"cannot write '{options.html}' ({error.strerror}): name another file"
         ) from error
     return 0
+
+
+def _record(layout: Layout, options: argparse.Namespace) -> int:
+    command = _needed_command(options)
+    if options.limit < 1 << 16:
+        raise NearfetchError(f"--limit {options.limit} (too few bytes to sample): give at least 65536")
+    folder = options.output.absolute()
+    settings = {"record_dir": str(folder), "record_bytes": str(options.limit)}
+    request = Request(command, settings, os.environ, options.mpi, options.pretend_remote, "record")
+    prepared = prepare(layout, request)
+    recording.make_ready(folder)
+    with _starting(command):
+        status = run_in_place(prepared)
+    size = recording.compress(folder)
+    print(
+        f"nearfetch: recorded {len(recording.files_of(folder))} ranks, {report.bytes_text(size)}: "
+        f"nearfetch advise {options.output}",
+        file=sys.stderr,
+    )
+    return status
+
+
+def _advise(layout: Layout, options: argparse.Namespace) -> int:
+    command = _needed_command(options) if options.verify else []
+    if options.pairs < 1:
+        raise NearfetchError(f"--pairs {options.pairs} (nothing to compare): give at least 1")
+    advised = advice.advise(layout, options.folder)
+    print(json.dumps(advised, indent=2) if options.json else advice.text_of(advised))
+    if not command:
+        return 0
+    trial = _trial(layout, options, command, advised["settings"])
+    print(advice.text_of_trial(trial, advised, len(options.output)), end="")
+    return 1 if trial.differing else 0
+
+
+def _trial(
+    layout: Layout, options: argparse.Namespace, command: list[str], settings: dict[str, str]
+) -> advice.Trial:
+    """Runs the command plain, and with these settings, in turn."""
+
+    def run(advised: bool, counts: bool) -> tuple[int, float]:
+        with tempfile.TemporaryDirectory(prefix="nearfetch-") as stats:
+            given = {**settings, "stats_dir": stats} if counts else settings
+            request = Request(
+                command, given, os.environ, options.mpi, options.pretend_remote, "mpi" if advised else ""
+            )
+            prepared = prepare(layout, request)
+            with _starting(command):
+                status = run_in_place(prepared)
+            ratio = report.read(layout, Path(stats)).hit_ratio if counts and status == 0 else 0.0
+        return status, ratio
+
+    return advice.try_out(run, options.output, options.pairs)
+
+
+def _needed_command(options: argparse.Namespace) -> list[str]:
+    command = _command(options)
+    if not command:
+        raise NearfetchError(
+            f"no command (nothing to run): write it after --, as in nearfetch {options.action} -- mpiexec -n 4 ./app"
+        )
+    return command
 
 
 def _command(options: argparse.Namespace) -> list[str]:

@@ -15,7 +15,7 @@ class Layout(NamedTuple):
     """The folders of an installed or built nearfetch."""
 
     libraries: Path
-    """Folder of libnearfetch_mpi_<family>.so."""
+    """Folder of libnearfetch_mpi_<family>.so, and of libnearfetch_record_<family>.so."""
     settings_program: Path
     """The program nearfetch-settings."""
     module: Optional[Path] = None
@@ -52,6 +52,11 @@ class Layout(NamedTuple):
         """The program nearfetch-report."""
         return self.settings_program.with_name("nearfetch-report")
 
+    @property
+    def advise_program(self) -> Path:
+        """The program nearfetch-advise."""
+        return self.settings_program.with_name("nearfetch-advise")
+
     def python_library(self, family: str) -> Path:
         """The library that runs arrays on the MPI `family`.
 
@@ -69,15 +74,15 @@ class Layout(NamedTuple):
             )
         return path
 
-    def interposer(self, family: str) -> Path:
-        """The interposer for `family`.
+    def interposer(self, family: str, kind: str = "mpi") -> Path:
+        """The interposer for `family`; of the kind "record" the recorder, which is loaded in its place.
 
         Raises NearfetchError if there is none, naming the families that were built.
         """
-        path = self._path(family)
+        path = self._path(family, kind)
         if path.is_file():
             return path
-        built = [name for name in FAMILIES if self._path(name).is_file()]
+        built = [name for name in FAMILIES if self._path(name, kind).is_file()]
         if not built:
             raise NearfetchError(
                 f"no interposer in {self.libraries} (nearfetch is not built): "
@@ -89,5 +94,5 @@ class Layout(NamedTuple):
             "or start a program of another family"
         )
 
-    def _path(self, family: str) -> Path:
-        return self.libraries / f"libnearfetch_mpi_{family}.so"
+    def _path(self, family: str, kind: str) -> Path:
+        return self.libraries / f"libnearfetch_{kind}_{family}.so"

@@ -51,6 +51,15 @@ class Run(NamedTuple):
         return {end: ends[end] for end in sorted(ends) if end != "MPI_Finalize"}
 
 
+    @property
+    def hit_ratio(self) -> float:
+        """Of the gets of others' memory: how many were served at least in part."""
+        counters = [group["counters"] for group in self.summary["groups"]]
+        remote = sum(c["gets"] - c["own_memory"] for c in counters)
+        served = sum(c["hits"] + c["partial_hits"] + c["pending_hits"] for c in counters)
+        return served / remote if remote else 0.0
+
+
 def read(layout: Layout, folder: Path) -> Run:
     """Reads the folder. Raises NearfetchError if it is none, or no rank has written there."""
     if not folder.is_dir():

@@ -42,6 +42,8 @@ class Request(NamedTuple):
     """The MPI family."""
     over_tcp: bool = False
     """Whether the ranks talk as if each were on a machine of its own."""
+    kind: str = "mpi"
+    """What is loaded: the interposer, the recorder ("record"), or nothing ("")."""
 
 
 class Prepared(NamedTuple):
@@ -94,8 +96,11 @@ def prepare(layout: Layout, request: Request) -> Prepared:
     variables.update(_as_variables(request.settings))
     if request.over_tcp:
         variables.update(OVER_TCP[decision.family])
-    library = layout.interposer(decision.family)
-    prepared = with_library(library, command, decision, variables, environ)
+    if request.kind:
+        library = layout.interposer(decision.family, request.kind)
+        prepared = with_library(library, command, decision, variables, environ)
+    else:
+        prepared = inject(command, decision, variables, environ)
     return prepared._replace(doubts=decision.doubts)
 
 
@@ -216,7 +221,7 @@ def _with_env(
         # The interposer and the folder of statistics have the same paths inside.
         entries = variables.get("LD_PRELOAD", "").split(":")
         folders = [os.path.dirname(entry) for entry in entries if "libnearfetch" in entry]
-        folders.append(variables.get(variable("stats_dir"), ""))
+        folders += [variables.get(variable(setting), "") for setting in ("stats_dir", "record_dir")]
         at = container.begin - part.begin
         before[at:at] = [word for folder in folders if folder for word in ("--bind", folder)]
     return [*before, "env", *(f"{name}={value}" for name, value in variables.items()), *after]
@@ -258,6 +263,6 @@ def _with_preload(command: Sequence[str], part: Part, ours: str, environ: Mappin
 
 def _merged(ours: str, before: str) -> str:
     """`ours` followed by the other libraries of `before`; a sanitizer's runtime has to be first."""
-    entries = ours.split(":")
+    entries = [entry for entry in ours.split(":") if entry]
     entries += [entry for entry in before.replace(":", " ").split() if entry not in entries]
     return ":".join(sorted(entries, key=lambda entry: not os.path.basename(entry).startswith(_SANITIZERS)))

@@ -101,15 +101,10 @@ def run_and_look(prepared: Prepared, path: Optional[Path], seen: Optional[Path] 
     Returns the command's exit status; a signal that ended it also ends this process. Raises OSError if it
     cannot be started.
     """
-    status = _run(prepared.command, prepared.environ)
+    status = run_in_place(prepared)
     if status == 0 and seen and not seen.exists():
         print(f"nearfetch: {NOT_LOADED}", file=sys.stderr)
         return status
-    if status < 0:
-        with contextlib.suppress(OSError, ValueError):
-            signal.signal(-status, signal.SIG_DFL)
-        os.kill(os.getpid(), -status)
-        return 128 - status
     if status == 0 and path and not files_of_ranks(path):
         print(
             f"nearfetch: no rank has used nearfetch (none has written a rank-<N>.json into '{path}': it was "
@@ -120,8 +115,22 @@ def run_and_look(prepared: Prepared, path: Optional[Path], seen: Optional[Path] 
     return status
 
 
+def run_in_place(prepared: Prepared) -> int:
+    """Runs a command as if it were this process: signals are forwarded to it.
+
+    Returns its exit status; a signal that ended it also ends this process. Raises OSError if it cannot be
+    started.
+    """
+    status = _run(prepared.command, prepared.environ)
+    if status < 0:
+        with contextlib.suppress(OSError, ValueError):
+            signal.signal(-status, signal.SIG_DFL)
+        os.kill(os.getpid(), -status)
+        return 128 - status
+    return status
+
+
 def _run(command: Sequence[str], environ: dict[str, str]) -> int:
-    """Runs `command` in place of this process: signals are forwarded to it."""
     process: Optional[subprocess.Popen[bytes]] = None
 
     def pass_on(number: int, _: object) -> None:

@@ -17,36 +17,16 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
-#include <string>
 #include <vector>
 
 #include "base/settings.hpp"
 #include "base/ticks.hpp"
 #include "cache/counters/range_cache_counters.hpp"
+#include "replay/replayed_window.hpp"
 #include "replay/trace.hpp"
-#include "rma/window_cache.hpp"
 #include "transport/model/network_model.hpp"
 
 namespace nearfetch {
-
-/// Transfers that only take their time.
-class ModelledTransfers final : public WindowTransfers {
-  public:
-    explicit ModelledTransfers(const NetworkModel& network) : network_(network) {}
-
-    int start_get(Rank target, std::span<const ByteRun> runs) override;
-    int start_put(Rank, std::span<const ByteRun>) override { return 0; }
-    int flush_local(Rank) override { return 0; }
-    void progress() override {}
-
-    /// Completes what was started. \return ns that a program waits for it
-    std::uint64_t complete() noexcept;
-
-  private:
-    const NetworkModel& network_;
-    std::uint64_t slowest_ns_ = 0;  ///< of what was started
-};
 
 class WindowReplay {
   public:
@@ -59,29 +39,18 @@ class WindowReplay {
     /// \throws Error if there is no memory for the cache
     void run();
 
-    RangeCacheCounters counters() const { return window_.counters(); }
+    RangeCacheCounters counters() { return window_.cache().counters(); }
     /// What the program waits for the network, in all.
     std::uint64_t network_ns() const noexcept { return network_ns_; }
     /// Processor time of all gets and flushes.
     std::uint64_t software_ns() const noexcept { return software_ns_; }
 
   private:
-    /// Keeps the reason for which there is no cache.
-    struct Listener final : WindowListener {
-        void no_cache(const char* why) noexcept override { problem = why; }
-        std::string problem;
-    };
-
-    void get(const RangeGet& get);
-    void flush(Rank target);
-    std::uint64_t wait() noexcept;
-
     const Trace& trace_;
     NetworkModel network_;
-    ModelledTransfers transfers_{network_};
-    Listener listener_;
+    std::uint64_t slowest_ns_ = 0;  ///< of what was started
     ProcessState process_;
-    WindowCache window_;
+    ReplayedWindow window_;
     SimulatedTicks clock_{0, 0};
     std::uint64_t network_ns_ = 0;
     std::uint64_t software_ns_ = 0;

@@ -134,12 +134,12 @@ def fortran_wrapper(call: Prototype, name: str, kind: str) -> str:
 """
 
 
-def source(table: Table, declared: dict[str, Prototype], family: str) -> str:
-    """The translation unit with all wrappers."""
+def source(table: Table, declared: dict[str, Prototype], family: str, scope: str) -> str:
+    """The translation unit with all wrappers. The header `scope` has AcquireScope and acquire_by."""
     parts = [
         '// Made by calls.py from calls.txt.\n#include <mpi.h>\n\n#include "mpi/fortran/next_fortran.hpp"\n'
     ]
-    parts += ['#include "mpi/wrappers/acquire_scope.hpp"\n\nusing namespace nearfetch;\n\nextern "C" {\n']
+    parts += [f'#include "{scope}"\n\nusing namespace nearfetch;\n\nextern "C" {{\n']
     for call in wrapped(table, declared):
         kind = kind_of(table, call.name)
         parts.append(c_wrapper(call, kind))
@@ -152,11 +152,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], allow_abbrev=False)
     parser.add_argument("--table", type=Path, required=True)
     parser.add_argument("--family", required=True)
+    parser.add_argument("--scope", required=True)
     parser.add_argument("--source", type=Path, required=True)
     parser.add_argument("compile", nargs="+", help="-- compiler and options")
     options = parser.parse_args()
     declared = prototypes(header(options.compile[:1], options.compile[1:]))
-    options.source.write_text(source(read_table(options.table), declared, options.family), encoding="utf-8")
+    text = source(read_table(options.table), declared, options.family, options.scope)
+    options.source.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The folder of `nearfetch record`: a file of events for each rank, compressed when the run is over."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import re
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+from typing import Iterator, Sequence
+
+from nearfetch import NearfetchError
+from nearfetch.stats_folder import NOT_LOADED
+
+_NAME = re.compile(r"(spawned-\d+-)?rank-\d+\.events(\.gz)?")
+_LEVEL = 6
+
+
+def files_of(folder: Path) -> list[Path]:
+    """The recordings in `folder`."""
+    found = [path for path in folder.glob("*rank-*.events*") if _NAME.fullmatch(path.name)]
+    return sorted(found, key=lambda path: (len(path.name), path.name))
+
+
+def make_ready(folder: Path) -> None:
+    """Makes the folder if it is missing, and removes earlier recordings. Raises NearfetchError if it cannot."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for path in files_of(folder):
+            path.unlink()
+    except OSError as error:
+        raise NearfetchError(
+            f"cannot write in the folder '{folder}' ({error.strerror}): name another by -o"
+        ) from error
+
+
+def compress(folder: Path) -> int:
+    """Compresses what ranks have written. Returns how many bytes that are then.
+
+    Raises NearfetchError if there is nothing.
+    """
+    files = [path for path in files_of(folder) if path.suffix == ".events"]
+    if not files:
+        raise NearfetchError(NOT_LOADED)
+    size = 0
+    for path in _with_progress(files, "compressing"):
+        compressed = path.with_name(path.name + ".gz")
+        with path.open("rb") as source, gzip.open(compressed, "wb", _LEVEL) as target:
+            shutil.copyfileobj(source, target, 1 << 20)
+        path.unlink()
+        size += compressed.stat().st_size
+    return size
+
+
+@contextlib.contextmanager
+def unpacked(folder: Path) -> Iterator[list[Path]]:
+    """The recordings of `folder`, not compressed. Raises NearfetchError if there are none."""
+    if not folder.is_dir():
+        raise NearfetchError(
+            f"no folder '{folder}' (there is nothing to advise on): name one of nearfetch record -o"
+        )
+    files = files_of(folder)
+    if not files:
+        raise NearfetchError(f"no rank-<N>.events in '{folder}': record a run by nearfetch record -o {folder}")
+    with tempfile.TemporaryDirectory(prefix="nearfetch-") as place:
+        plain = []
+        for path in _with_progress(files, "reading"):
+            if path.suffix != ".gz":
+                plain.append(path)
+                continue
+            plain.append(Path(place) / path.stem)
+            try:
+                with gzip.open(path, "rb") as source, plain[-1].open("wb") as target:
+                    shutil.copyfileobj(source, target, 1 << 20)
+            except (OSError, EOFError) as error:
+                raise NearfetchError(f"cannot read '{path}' ({error}): record the run again") from error
+        yield plain
+
+
+def _with_progress(files: Sequence[Path], purpose: str) -> Iterator[Path]:
+    """The files; a terminal is told which one it is if they are many."""
+    shows = sys.stderr.isatty() and len(files) > 4
+    for number, path in enumerate(files, 1):
+        if shows:
+            print(f"\r{purpose} {number} of {len(files)}", end="", file=sys.stderr, flush=True)
+        yield path
+    if shows:
+        print("\r\033[K", end="", file=sys.stderr, flush=True)
