@@ -40,7 +40,7 @@ install(
     PATTERN "*.html"
     PATTERN "py.typed"
     PATTERN "__pycache__" EXCLUDE)
-install(TARGETS nearfetch-settings nearfetch-report DESTINATION ${NEARFETCH_LIBEXECDIR})
+install(TARGETS nearfetch-settings nearfetch-report nearfetch-advise DESTINATION ${NEARFETCH_LIBEXECDIR})
 install(
     FILES packaging/lmod/nearfetch.lua
     DESTINATION ${CMAKE_INSTALL_DATADIR}/nearfetch/modulefiles/nearfetch
@@ -54,14 +54,14 @@ install(FILES ${PROJECT_BINARY_DIR}/installed/_installed.py DESTINATION ${NEARFE
 set(NEARFETCH_TO_LIBRARIES lib)
 set(NEARFETCH_TO_SETTINGS bin/nearfetch-settings)
 configure_file(cmake/installed.py.in installed/wheel/_installed.py @ONLY)
-add_custom_target(python_package DEPENDS nearfetch-settings nearfetch-report interposers)
+add_custom_target(python_package DEPENDS nearfetch-settings nearfetch-report nearfetch-advise interposers recorders)
 install(
     FILES ${PROJECT_BINARY_DIR}/installed/wheel/_installed.py
     DESTINATION nearfetch
     COMPONENT python
     EXCLUDE_FROM_ALL)
 install(
-    TARGETS nearfetch-settings nearfetch-report
+    TARGETS nearfetch-settings nearfetch-report nearfetch-advise
     DESTINATION nearfetch/bin
     COMPONENT python
     EXCLUDE_FROM_ALL)
@@ -92,7 +92,7 @@ foreach(family IN LISTS NEARFETCH_MPI_FAMILIES)
             EXCLUDE_FROM_ALL)
     endif()
     install(
-        TARGETS nearfetch_mpi_${family}
+        TARGETS nearfetch_mpi_${family} nearfetch_record_${family}
         LIBRARY DESTINATION nearfetch/lib COMPONENT python
         EXCLUDE_FROM_ALL)
 endforeach()

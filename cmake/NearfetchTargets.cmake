@@ -225,10 +225,10 @@ macro(_nearfetch_add_interposer target family source)
         VERBATIM)
 endmacro()
 
-# nearfetch_interposer(<name> SOURCES a.cpp ... CALLS table GENERATOR script.py SCOPE header [USES layer ...]
-#                      [FAULT_INJECTION])
+# nearfetch_interposer(<name> ALL target SOURCES a.cpp ... CALLS table GENERATOR script.py SCOPE header
+#                      [USES layer ...] [FAULT_INJECTION])
 #
-# The library for LD_PRELOAD or linking: target nearfetch_<name>_<family> (all of them: `interposers`), file
+# The library for LD_PRELOAD or linking: target nearfetch_<name>_<family> (of all families: ALL), file
 # <build>/lib/libnearfetch_<name>_<family>.so, compiled with NEARFETCH_MPI_<FAMILY>=1 and
 # NEARFETCH_MPI_FAMILY="<family>". GENERATOR makes from CALLS, the table of the MPI calls, and from the family's mpi.h
 # one more source, which includes SCOPE. The library exports what is marked as visible and listed in exports.map beside
@@ -237,12 +237,10 @@ endmacro()
 # FAULT_INJECTION: the target nearfetch_<name>_<family>_fault_injection, compiled with NEARFETCH_FAULT_INJECTION=1, is
 # for tests only: file <build>/tests/libnearfetch_<name>_<family>_fault_injection.so.
 function(nearfetch_interposer name)
-    _nearfetch_parse(1 "FAULT_INJECTION" "CALLS;GENERATOR;SCOPE" "SOURCES;USES")
+    _nearfetch_parse(1 "FAULT_INJECTION" "ALL;CALLS;GENERATOR;SCOPE" "SOURCES;USES")
     cmake_path(ABSOLUTE_PATH arg_CALLS BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
     cmake_path(ABSOLUTE_PATH arg_GENERATOR BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
-    if(NOT TARGET interposers)
-        add_custom_target(interposers)
-    endif()
+    add_custom_target(${arg_ALL})
     foreach(family IN LISTS NEARFETCH_MPI_FAMILIES)
         set(target nearfetch_${name}_${family})
         set(source ${CMAKE_CURRENT_BINARY_DIR}/${name}_calls_${family}.cpp)
@@ -256,7 +254,7 @@ function(nearfetch_interposer name)
         add_custom_target(${target}_calls DEPENDS ${source})
         _nearfetch_add_interposer(${target} ${family} ${source})
         add_dependencies(${target} ${target}_calls)
-        add_dependencies(interposers ${target})
+        add_dependencies(${arg_ALL} ${target})
         set_target_properties(${target} PROPERTIES EXPORT_NAME ${name}_${family})
         _nearfetch_install(${target})
         if(NOT arg_FAULT_INJECTION)

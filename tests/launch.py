@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Starts the ranks of one MPI test, with or without nearfetch, and ends with their exit code.
 
-Mode `plain` runs without nearfetch. At the time limit all processes of the test are ended: exit code 124.
+Mode `plain` runs without nearfetch, and mode `record` under the recorder; what that has written has to be such
+that `nearfetch advise` can read it. At the time limit all processes of the test are ended: exit code 124.
 Sanitized builds get their options here: MPI libraries leave memory behind, which is not ours to report.
 """
 
@@ -15,6 +16,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import uuid
 from pathlib import Path
@@ -39,6 +41,8 @@ def main() -> int:
     env = {**environment(launch.env, options.build, options.ranks), _MARK: uuid.uuid4().hex}
     env["NEARFETCH_PROGRAMS"] = str(options.build / "programs")
     env["NEARFETCH_BUILD"] = str(options.build)
+    if options.mode == "record":
+        return record(options, command, env)
     if options.mode != "plain":
         settings = dict(word.split("=", 1) for word in options.set)
         command = nearfetch_run(options.build, options.mode, settings, family=options.family) + command
@@ -58,6 +62,16 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--launcher", help="a launcher in place of the family's own")
     parser.add_argument("program", nargs=argparse.REMAINDER)
     return parser.parse_args()
+
+
+def record(options: argparse.Namespace, command: list[str], env: dict[str, str]) -> int:
+    """Runs `command` under the recorder, and reads what was recorded."""
+    nearfetch = [sys.executable, str(options.build / "bin" / "nearfetch")]
+    with tempfile.TemporaryDirectory(prefix="nearfetch-record-") as folder:
+        words = [*nearfetch, "record", "-o", folder, "--mpi", options.family, "--", *command]
+        print("+", " ".join(words), flush=True)
+        status = run(words, env, options.timeout)
+        return status or run([*nearfetch, "advise", folder], env, options.timeout)
 
 
 def run_quietly(command: list[str], env: dict[str, str]) -> subprocess.CompletedProcess[str]:

@@ -69,8 +69,8 @@ class Scan {
                 break;
             case EventKind::unlock:
                 completed(event);
-                if (auto& writes = p_.writes[{event.window, event.target}]; !writes.empty())
-                    writes.back().end_ns = std::min(writes.back().end_ns, real_ns());
+                if (const auto writes = p_.writes.find({event.window, event.target}); writes != p_.writes.end())
+                    writes->second.back().end_ns = std::min(writes->second.back().end_ns, real_ns());
                 break;
             case EventKind::sampling:
                 p_.share = static_cast<double>(event.size) / static_cast<double>(Sampling::all);

@@ -84,7 +84,7 @@ ProcessReplay::ProcessReplay(const Settings& settings, const RecordedProcess& re
             static_cast<std::uint64_t>(std::ceil(static_cast<double>(settings.memory_bytes) * recorded.share)));
     process_.acquires.come_one_by_one(true);
     origin_bytes_ = std::max<std::size_t>(least_origins, 2 * recorded.largest_get);
-    origins_.reset(new std::byte[origin_bytes_]);
+    origins_.reset(new std::byte[origin_bytes_]{});
 }
 
 ProcessReplay::~ProcessReplay() = default;
@@ -192,6 +192,7 @@ std::uint64_t ProcessReplay::enter(Window& window, std::uint64_t took_ns) noexce
     const std::uint64_t started = window.window.transfers().bytes() - window.before_bytes;
     window.before_bytes += started;
     const double more = static_cast<double>(started) - static_cast<double>(std::exchange(window.asked_bytes, 0));
+    window.window.transfers().deliver();
     const double ns = std::max(static_cast<double>(took_ns) + more * recorded_.byte_ns, 1.0);
     spend(static_cast<std::uint64_t>(ns));
     return static_cast<std::uint64_t>(ns);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "replay/replayed_window.hpp"
 
+#include <cstring>
 #include <utility>
 
 #include "base/copy.hpp"
@@ -41,9 +42,18 @@ class Starter final : public GetStarter, public PutStarter {
 int CountedTransfers::start_get(Rank, std::span<const ByteRun> runs) {
     for (const ByteRun& run : runs) {
         bytes_ += run.size;
-        if (started_) started_(run.size);
+        if (started_)
+            started_(run.size);
+        else
+            under_way_.push_back(run);
     }
     return 0;
+}
+
+void CountedTransfers::deliver() noexcept {
+    for (const ByteRun& run : under_way_)
+        std::memset(run.origin, 0, run.size);
+    under_way_.clear();
 }
 
 ReplayedWindow::ReplayedWindow(const Settings& settings, std::span<const TargetMemory> memory, Rank self,

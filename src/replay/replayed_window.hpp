@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A window with its cache, and what a front end does with it, without MPI and without a program. Nothing is
-// moved, so what gets bring means nothing. What the library's calls would take is said by whoever replays.
+// A window with its cache, and what a front end does with it, without MPI and without a program. What gets bring
+// means nothing. What the library's calls would take is said by whoever replays.
 
 #include <cstdint>
 #include <functional>
@@ -16,10 +16,10 @@
 
 namespace nearfetch {
 
-/// Counts what is started.
+/// Counts what is started. All memory is 0, so that who looks at it sees no change.
 class CountedTransfers final : public WindowTransfers {
   public:
-    /// \param started called with the bytes of each run of a get, if it is not empty
+    /// \param started called with the bytes of each run of a get; if it is empty, deliver() brings them
     explicit CountedTransfers(std::function<void(std::uint64_t)> started) : started_(std::move(started)) {}
 
     int start_get(Rank target, std::span<const ByteRun> runs) override;
@@ -28,10 +28,13 @@ class CountedTransfers final : public WindowTransfers {
     void progress() override {}
 
     std::uint64_t bytes() const noexcept { return bytes_; }
+    /// \pre the origins of what was started are still there
+    void deliver() noexcept;
 
   private:
     std::function<void(std::uint64_t)> started_;
     std::uint64_t bytes_ = 0;  ///< of gets
+    std::vector<ByteRun> under_way_;
 };
 
 class ReplayedWindow {
@@ -44,7 +47,7 @@ class ReplayedWindow {
                    ProcessState& process, std::function<void(std::uint64_t)> started = {});
 
     WindowCache& cache() noexcept { return cache_; }
-    const CountedTransfers& transfers() const noexcept { return transfers_; }
+    CountedTransfers& transfers() noexcept { return transfers_; }
 
     /// \return whether the library was called
     bool get(Rank target, std::span<const ByteRun> runs, std::uint64_t size_bytes);

@@ -37,7 +37,7 @@ def test_everything_is_installed(prefix):
     names = {str(path.relative_to(prefix)) for path in prefix.rglob("*") if path.is_file()}
     assert "bin/nearfetch" in names
     assert "include/nearfetch/mpi.h" in names
-    assert {"libexec/nearfetch/nearfetch-settings", "libexec/nearfetch/nearfetch-report"} <= names
+    assert {f"libexec/nearfetch/nearfetch-{name}" for name in ("settings", "report", "advise")} <= names
     assert "share/nearfetch/python/nearfetch/report.html" in names
     assert any(name.endswith("doc/nearfetch/LICENSE") for name in names)
     assert families(prefix)
@@ -56,11 +56,12 @@ def test_the_interposers_ask_for_little(prefix):
     from nearfetch.elf import read_dynamic
 
     for family in families(prefix):
-        dynamic = read_dynamic(libdir(prefix) / f"libnearfetch_mpi_{family}.so")
-        libmpi = [name for name in dynamic.needed if name.startswith("libmpi")]
-        assert libmpi == (["libmpi.so.40"] if family == "openmpi" else [])
-        assert not [name for name in dynamic.needed if name.startswith("libstdc++")]
-        assert dynamic.search == ()
+        for kind in ("mpi", "record"):
+            dynamic = read_dynamic(libdir(prefix) / f"libnearfetch_{kind}_{family}.so")
+            libmpi = [name for name in dynamic.needed if name.startswith("libmpi")]
+            assert libmpi == (["libmpi.so.40"] if family == "openmpi" else [])
+            assert not [name for name in dynamic.needed if name.startswith("libstdc++")]
+            assert dynamic.search == ()
 
 
 def test_the_installed_command_runs_with_the_systems_python(prefix, tmp_path):

@@ -156,12 +156,13 @@ def test_the_wheel_has_everything(wheel):
         "_installed.py",
         "bin/nearfetch-settings",
         "bin/nearfetch-report",
+        "bin/nearfetch-advise",
         "report.html",
         "licenses/LICENSE",
     ):
         assert part in names
     # Those for C++ are no part of it.
-    for kind in ("mpi", "python"):
+    for kind in ("mpi", "record", "python"):
         built = list((BUILD / "lib").glob(f"libnearfetch_{kind}_*.so"))
         assert built
         for library in built:

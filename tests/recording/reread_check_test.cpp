@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "recording/reread_check.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <vector>
+
+namespace nearfetch {
+namespace {
+
+/// A target's memory, of which enough granules are among those that are looked at.
+class RereadCheckTest : public ::testing::Test {
+  protected:
+    void read(std::uint64_t offset, std::uint64_t size, AcquireCount acquires) {
+        check.check(0, 1, offset, std::span(memory).subspan(offset, size), acquires);
+    }
+    void read_all(AcquireCount acquires) { read(0, memory.size(), acquires); }
+    Rereads seen() const { return check.of_windows().at(0); }
+
+    RereadCheck check;
+    std::vector<std::byte> memory = std::vector<std::byte>(1u << 16, std::byte{1});
+    std::uint64_t expected = 256;  ///< a quarter of its granules of 64 bytes, about
+};
+
+TEST_F(RereadCheckTest, TheSameBytesAreTheSame) {
+    read_all({1, 1});
+    EXPECT_EQ(seen().checked(), 0u);
+    read_all({5, 3});
+    EXPECT_NEAR(static_cast<double>(seen().same), static_cast<double>(expected), 60);
+    EXPECT_EQ(seen().checked(), seen().same);
+}
+
+TEST_F(RereadCheckTest, AChangeIsToldByWhatWasAcquired) {
+    read_all({1, 1});
+    std::memset(memory.data(), 2, memory.size());
+    read_all({1, 1});
+    const std::uint64_t all = seen().changed_unordered;
+    EXPECT_GT(all, 0u);
+    std::memset(memory.data(), 3, memory.size());
+    read_all({3, 1});
+    std::memset(memory.data(), 4, memory.size());
+    read_all({4, 2});
+    EXPECT_EQ(seen().changed_by_locks, all);
+    EXPECT_EQ(seen().changed, all);
+    EXPECT_EQ(seen().same, 0u);
+}
+
+TEST_F(RereadCheckTest, WhatTheProcessHasChangedItselfIsNotJudged) {
+    read_all({1, 1});
+    std::memset(memory.data(), 2, memory.size());
+    check.forget(0, 1, {0, 1u << 15});
+    check.forget(0, 1, {1u << 15, 1u << 16});
+    read_all({2, 2});
+    EXPECT_EQ(seen().checked(), 0u);
+    check.forget(0, 1, {0, ~std::uint64_t{0}});
+    read_all({3, 3});
+    EXPECT_EQ(seen().checked(), 0u);
+}
+
+TEST_F(RereadCheckTest, OtherRangesAndTargetsAreOthers) {
+    for (std::uint64_t at = 0; at + 64 <= memory.size(); at += 64)
+        read(at, 8, {1, 1});
+    memory.assign(memory.size(), std::byte{2});
+    for (std::uint64_t at = 0; at + 64 <= memory.size(); at += 64)
+        read(at, 16, {2, 2});
+    EXPECT_EQ(seen().checked(), 0u);
+    for (std::uint64_t at = 0; at + 64 <= memory.size(); at += 64)
+        read(at, 16, {2, 2});
+    EXPECT_GT(seen().same, 0u);
+    EXPECT_EQ(seen().checked(), seen().same);
+}
+
+}  // namespace
+}  // namespace nearfetch
