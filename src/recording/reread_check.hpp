@@ -2,8 +2,9 @@
 #pragma once
 
 // Whether bytes that a process reads again are still what they were: what a promise would have to be true of.
-// A table of fixed size remembers a hash of what a share of all reads have brought. Stores of others are seen
-// by their effect, however they were made; one that leaves the bytes as they were changes nothing.
+// A table of fixed size remembers what a share of all words of 8 bytes were when they were read last. Stores of
+// others are seen by their effect, however they were made; one that leaves the bytes as they were changes
+// nothing.
 
 #include <cstddef>
 #include <cstdint>
@@ -18,14 +19,14 @@ namespace nearfetch {
 
 /// The acquires of a process up to now.
 struct AcquireCount {
-    std::uint64_t all = 0;
-    std::uint64_t others = 0;  ///< not by locks
+    std::uint32_t all = 0;
+    std::uint32_t others = 0;  ///< not by locks
 };
 
 class RereadCheck {
   public:
     /// A get is complete.
-    /// \param bytes that it has brought from `offset` on
+    /// \param bytes that it has brought from `offset` on \throws std::bad_alloc
     void check(std::uint32_t window, Rank target, std::uint64_t offset, std::span<const std::byte> bytes,
                AcquireCount acquires);
     /// This process has changed them itself.
@@ -34,18 +35,23 @@ class RereadCheck {
     const std::map<std::uint32_t, Rereads>& of_windows() const noexcept { return of_windows_; }
 
   private:
-    static constexpr std::uint64_t granule_bytes = 64;
-    static constexpr std::size_t slots = 1u << 15;
-    /// One of so many granules is remembered.
+    static constexpr std::uint64_t word_bytes = 8;
+    static constexpr std::uint64_t block_bytes = 64;
+    static constexpr std::size_t slots = 1u << 17;
+    /// One of so many blocks is looked at, and of long gets, which pay for it, fewer of these.
     static constexpr std::uint64_t share = 4;
-    /// Of one access.
-    static constexpr std::uint64_t most_granules = 1024;
+    static constexpr std::uint64_t share_of_long = 32;
+    static constexpr std::uint64_t long_bytes = 4096;
+    /// Of one update; a larger one makes everything unknown.
+    static constexpr std::uint64_t most_forgotten_bytes = 1u << 20;
 
     struct Slot {
-        std::uint64_t place = 0;  ///< a hash of window, target and range
-        std::uint64_t content = 0;
+        std::uint64_t place = 0;  ///< a hash of window, target and range; 0: empty
+        std::uint64_t word = 0;
         AcquireCount acquires;
     };
+
+    void compare(Rereads& counts, Slot& before, const Slot& now) noexcept;
 
     std::map<std::uint32_t, Rereads> of_windows_;
     std::vector<Slot> table_;

@@ -10,7 +10,7 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import Any, NamedTuple, Optional, Union
+from typing import Any, NamedTuple, Optional, Sequence, Union
 
 import pytest
 
@@ -26,6 +26,8 @@ PROGRAMS = Path(os.environ.get("NEARFETCH_PROGRAMS", ROOT / "build" / "release" 
 FAMILIES = [name for name in ("openmpi", "mpich", "mpiabi") if (PROGRAMS / name / "lcc").exists()]
 """The families whose programs were built."""
 SAMPLE_STORE = ROOT / "apps" / "python" / "sample_store.py"
+NEARFETCH = [sys.executable, str(PROGRAMS.parent / "bin" / "nearfetch")]
+"""The command `nearfetch` of this build."""
 TIMEOUT_SECONDS = 120
 
 
@@ -69,9 +71,10 @@ class Starter:
         ranks: int = 1,
         mode: Optional[str] = None,
         settings: Optional[dict[str, object]] = None,
+        before: Sequence[str] = (),
     ) -> Run:
         """Runs it, under nearfetch if `mode` names one, with any exit status; results are empty unless it is
-        0."""
+        0. A plain run may have words `before` its command."""
         launch = mpiexec(family, ranks, self.network, without_nearfetch(os.environ))
         env = environment(launch.env, PROGRAMS.parent, ranks)
         # Open MPI waits a second before it ends the other ranks. Here all output is complete when a rank
@@ -81,6 +84,7 @@ class Starter:
             # mpi4py would otherwise use the MPICH of its virtual environment.
             env.update(MPI4PY_MPIABI="openmpi", MPI4PY_LIBMPI="libmpi.so.40")
         command = [*launch.argv, *self._words(family), *map(str, arguments)]
+        command = [*before, *command]
         if mode is not None:
             shutil.rmtree(self._stats, ignore_errors=True)
             command = nearfetch_run(PROGRAMS.parent, mode, settings, self._stats, family) + command

@@ -15,19 +15,22 @@ class RereadCheckTest : public ::testing::Test {
     void read(std::uint64_t offset, std::uint64_t size, AcquireCount acquires) {
         check.check(0, 1, offset, std::span(memory).subspan(offset, size), acquires);
     }
-    void read_all(AcquireCount acquires) { read(0, memory.size(), acquires); }
+    void read_all(AcquireCount acquires) {
+        for (std::uint64_t at = 0; at < memory.size(); at += 1024)
+            read(at, 1024, acquires);
+    }
     Rereads seen() const { return check.of_windows().at(0); }
 
     RereadCheck check;
     std::vector<std::byte> memory = std::vector<std::byte>(1u << 16, std::byte{1});
-    std::uint64_t expected = 256;  ///< a quarter of its granules of 64 bytes, about
 };
 
 TEST_F(RereadCheckTest, TheSameBytesAreTheSame) {
     read_all({1, 1});
     EXPECT_EQ(seen().checked(), 0u);
     read_all({5, 3});
-    EXPECT_NEAR(static_cast<double>(seen().same), static_cast<double>(expected), 60);
+    // A quarter of its words.
+    EXPECT_NEAR(static_cast<double>(seen().same), static_cast<double>(memory.size()) / 32, 300);
     EXPECT_EQ(seen().checked(), seen().same);
 }
 
@@ -59,16 +62,43 @@ TEST_F(RereadCheckTest, WhatTheProcessHasChangedItselfIsNotJudged) {
 }
 
 TEST_F(RereadCheckTest, OtherRangesAndTargetsAreOthers) {
-    for (std::uint64_t at = 0; at + 64 <= memory.size(); at += 64)
-        read(at, 8, {1, 1});
+    const auto read_each = [&](std::uint64_t size) {
+        for (std::uint64_t at = 0; at + 64 <= memory.size(); at += 64)
+            read(at, size, {1, 1});
+    };
+    read_each(4);
     memory.assign(memory.size(), std::byte{2});
-    for (std::uint64_t at = 0; at + 64 <= memory.size(); at += 64)
-        read(at, 16, {2, 2});
+    read_each(8);
     EXPECT_EQ(seen().checked(), 0u);
-    for (std::uint64_t at = 0; at + 64 <= memory.size(); at += 64)
-        read(at, 16, {2, 2});
+    check.check(0, 2, 0, memory, {1, 1});
+    check.check(1, 1, 0, memory, {1, 1});
+    EXPECT_EQ(seen().checked(), 0u);
+    read_each(8);
     EXPECT_GT(seen().same, 0u);
     EXPECT_EQ(seen().checked(), seen().same);
+}
+
+TEST_F(RereadCheckTest, WordsThatAreReadOneByOneAreRemembered) {
+    for (int pass = 0; pass < 2; ++pass) {
+        for (std::uint64_t at = 0; at < memory.size(); at += 8)
+            read(at, 8, {1, 1});
+    }
+    const std::uint64_t all = seen().same;
+    EXPECT_GT(all, memory.size() / 40);
+    memory.assign(memory.size(), std::byte{2});
+    for (std::uint64_t at = 0; at < memory.size(); at += 8)
+        read(at, 8, {2, 2});
+    EXPECT_NEAR(static_cast<double>(seen().changed), static_cast<double>(all), static_cast<double>(all) / 20);
+}
+
+TEST_F(RereadCheckTest, OfLongReadsFewerAreLookedAt) {
+    read(0, memory.size(), {1, 1});
+    read(0, memory.size(), {1, 1});
+    EXPECT_GT(seen().same, 0u);
+    EXPECT_LT(seen().same, memory.size() / 128);
+    const std::uint64_t same = seen().same;
+    read_all({1, 1});
+    EXPECT_GE(seen().same, 2 * same - same / 10) << "they are among those that short reads look at";
 }
 
 }  // namespace
