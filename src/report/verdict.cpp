@@ -113,7 +113,7 @@ Verdict about_forgetting(const Numbers& n) {
     return {Situation::forgotten,
             what + "; with " +
                 (by_locks ? "`locks=access` " + hits + ", if no lock alone tells that somebody has written"
-                          : "`always-cache` " + hits + ", if nobody writes meanwhile")};
+                          : "`mode=always-cache` " + hits + ", if nobody writes meanwhile")};
 }
 
 Verdict about_eviction(const Numbers& n) {

@@ -76,7 +76,7 @@ SITUATIONS = {
         "forgotten",
         {"bypass": "off"},
         rf"{2 * AGAIN:,} gets asked for bytes that were forgotten at `MPI_Allreduce` \({2 * AGAIN:,}\); "
-        r"with `always-cache` 95 % would have hit, if nobody writes meanwhile ",
+        r"with `mode=always-cache` 95 % would have hit, if nobody writes meanwhile ",
     ),
     "small-buffer": (
         "too-small",

@@ -92,7 +92,7 @@ TEST(Verdict, Forgotten) {
     expect(
         run, Situation::forgotten,
         "9,600 gets asked for bytes that were forgotten at `MPI_Win_lock` (9,598) and `MPI_Allreduce` (2); "
-        "with `always-cache` 85 % would have hit, if nobody writes meanwhile");
+        "with `mode=always-cache` 85 % would have hit, if nobody writes meanwhile");
     counters(run).forgotten_by_locks = 9'590;
     expect(
         run, Situation::forgotten,
