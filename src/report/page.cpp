@@ -121,7 +121,9 @@ bool was_used(const WindowGroup& group) { return group.counters.gets != 0 || gro
 
 std::string page_of(const RunSummary& summary, const std::string& title) {
     std::string text = "nearfetch: summary of " + title + ", " + readable_time(summary.elapsed_s) + "\n";
-    text += wrapped("  ", 2, verdict_of(summary).text);
+    const Verdict verdict = verdict_of(summary);
+    text += wrapped("  ", 2, verdict.text);
+    if (!verdict.advice.empty()) text += wrapped("  ", 2, verdict.advice);
     std::size_t shown = 0, left_out = 0;
     for (const WindowGroup& group : summary.groups) {
         if (shown < windows_shown && was_used(group)) {

@@ -61,6 +61,7 @@ int main(int argc, char** argv) {
     const std::string title = std::to_string(summary.ranks) + (summary.ranks == 1 ? " rank" : " ranks");
     Json document{{"situation", situation_name(verdict.situation)},
                   {"verdict", verdict.text},
+                  {"advice", verdict.advice},
                   {"page", page_of(summary, title)},
                   {"ranks", summary.ranks},
                   {"elapsed_s", summary.elapsed_s},

@@ -95,6 +95,7 @@ void put(std::vector<WindowGroup>& groups, const WindowGroup& group) {
 void RunSummary::add(const RunSummary& other) {
     ranks += other.ranks;
     elapsed_s = std::max(elapsed_s, other.elapsed_s);
+    is_threaded = is_threaded || other.is_threaded;
     if (other.memory_taken_bytes >= memory_taken_bytes && !other.memory_origin.empty()) {
         memory_taken_bytes = other.memory_taken_bytes;
         memory_limit_bytes = other.memory_limit_bytes;
@@ -126,6 +127,7 @@ RunSummary summary_of_rank(const Json& document) {
     summary.memory_limit_bytes = memory.at("limit_bytes");
     summary.memory_taken_bytes = memory.at("most_taken_bytes");
     summary.memory_origin = memory.at("origin");
+    summary.is_threaded = document.value("thread_multiple", false);
     for (const Json& window : document.at("windows")) {
         WindowGroup group{.name = window.at("name"),
                           .mode = window.at("mode"),
@@ -163,8 +165,9 @@ std::vector<std::uint8_t> packed(const RunSummary& summary) {
         groups.push_back({g.name, g.mode, g.site, g.bytes, g.windows, g.ranks, std::move(counters),
                           g.forgotten_by, json_of(g.gets), json_of(g.hit_share), json_of(g.gain_s)});
     }
-    return Json::to_cbor(Json::array({summary.ranks, summary.elapsed_s, summary.memory_limit_bytes,
-                                      summary.memory_taken_bytes, summary.memory_origin, std::move(groups)}));
+    return Json::to_cbor(
+        Json::array({summary.ranks, summary.elapsed_s, summary.memory_limit_bytes, summary.memory_taken_bytes,
+                     summary.memory_origin, std::move(groups), summary.is_threaded}));
 }
 
 RunSummary unpacked(const std::vector<std::uint8_t>& bytes) {
@@ -173,7 +176,8 @@ RunSummary unpacked(const std::vector<std::uint8_t>& bytes) {
                        .elapsed_s = json.at(1),
                        .memory_limit_bytes = json.at(2),
                        .memory_taken_bytes = json.at(3),
-                       .memory_origin = json.at(4)};
+                       .memory_origin = json.at(4),
+                       .is_threaded = json.at(6)};
     for (const Json& from : json.at(5)) {
         WindowGroup group{.name = from.at(0),
                           .mode = from.at(1),

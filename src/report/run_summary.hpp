@@ -60,6 +60,7 @@ struct RunSummary {
     std::uint64_t memory_limit_bytes = 0;
     std::uint64_t memory_taken_bytes = 0;  ///< the most of a rank
     std::string memory_origin{};
+    bool is_threaded = false;           ///< MPI_THREAD_MULTIPLE, on some rank
     std::vector<WindowGroup> groups{};  ///< those that matter most stand first after sort()
 
     void add(const RunSummary& other);

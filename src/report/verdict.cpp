@@ -32,6 +32,9 @@ struct Numbers {
     bool is_most(std::uint64_t gets) const noexcept {
         return static_cast<double>(gets) >= many_hits * remote;
     }
+    bool is_forgotten_by_locks() const noexcept {
+        return static_cast<double>(c.forgotten_by_locks) >= nearly_all * static_cast<double>(c.forgotten);
+    }
 
     const RunSummary& summary;
     RangeCacheCounters c;
@@ -108,12 +111,11 @@ Verdict about_forgetting(const Numbers& n) {
                                            " puts and accumulates wrote to these windows, so they have to be "
                                            "fetched again"};
     const std::string hits = n.share(n.served + static_cast<double>(n.c.forgotten)) + " would have hit";
-    const bool by_locks =
-        static_cast<double>(n.c.forgotten_by_locks) >= nearly_all * static_cast<double>(n.c.forgotten);
     return {Situation::forgotten,
             what + "; with " +
-                (by_locks ? "`locks=access` " + hits + ", if no lock alone tells that somebody has written"
-                          : "`always-cache` " + hits + ", if nobody writes meanwhile")};
+                (n.is_forgotten_by_locks()
+                     ? "`locks=access` " + hits + ", if no lock alone tells that somebody has written"
+                     : "`mode=always-cache` " + hits + ", if nobody writes meanwhile")};
 }
 
 Verdict about_eviction(const Numbers& n) {
@@ -145,21 +147,25 @@ Verdict about_little_reuse(const Numbers& n) {
                                      " of remote gets asked for bytes that were not read before"};
 }
 
-}  // namespace
-
-std::string situation_name(Situation situation) {
-    constexpr std::array names{"no-window", "unused",       "own-memory", "helps",      "gains-nothing",
-                               "off",       "no-reuse",     "forgotten",  "written-to", "too-small",
-                               "same-node", "does-not-pay", "overwritten"};
-    return names[static_cast<std::size_t>(situation)];
+/// For programs that lock for each access.
+std::string advice_about_locks(const Numbers& n, Situation situation) {
+    if (!n.is_most(n.c.locks)) return "";
+    const bool has_forgotten = situation == Situation::forgotten;
+    if (n.summary.is_threaded && (has_forgotten || situation == Situation::helps))
+        return "`MPI_THREAD_MULTIPLE`: there are no leases, and each lock enters MPI; if one thread at a "
+               "time calls MPI, ask for less (mpi4py: `MPI4PY_RC_THREAD_LEVEL=serialized`)";
+    // A flush has to take the lock, lease or not.
+    if (has_forgotten && n.is_forgotten_by_locks() && n.c.lease_looks != 0 && !n.is_most(n.c.flushes))
+        return "without a promise: longer leases, such as `lease_us=10000`, if exclusive locks are rare";
+    return "";
 }
 
-Verdict verdict_of(const RunSummary& summary) {
-    if (summary.groups.empty())
-        return {Situation::no_window, "this program made no MPI window: nothing to do"};
-    const Numbers n(summary);
+Verdict verdict_without_advice(const Numbers& n) {
+    const bool is_off = std::ranges::all_of(n.summary.groups, [](const auto& g) { return g.mode == "off"; });
+    // Where the mode is off, not all gets are counted.
+    if (is_off && n.remote == 0) return {Situation::off, "mode `off`: nothing was cached"};
     if (n.remote == 0) return about_use(n);
-    if (std::ranges::all_of(summary.groups, [](const auto& g) { return g.mode == "off"; }))
+    if (is_off)
         return {Situation::off, "mode `off`: nothing was cached; " +
                                     n.share(static_cast<double>(n.c.bypassed_before)) +
                                     " of remote gets would have hit in mode `acquire`"};
@@ -173,6 +179,24 @@ Verdict verdict_of(const RunSummary& summary) {
     if (most == n.c.bypassed_before) return about_bypass(n);
     return {Situation::overwritten, "window written to: " + asked_text(n.c.overwritten) +
                                         "this process itself had changed by accumulates or atomics"};
+}
+
+}  // namespace
+
+std::string situation_name(Situation situation) {
+    constexpr std::array names{"no-window", "unused",       "own-memory", "helps",      "gains-nothing",
+                               "off",       "no-reuse",     "forgotten",  "written-to", "too-small",
+                               "same-node", "does-not-pay", "overwritten"};
+    return names[static_cast<std::size_t>(situation)];
+}
+
+Verdict verdict_of(const RunSummary& summary) {
+    if (summary.groups.empty())
+        return {Situation::no_window, "this program made no MPI window: nothing to do"};
+    const Numbers n(summary);
+    Verdict verdict = verdict_without_advice(n);
+    verdict.advice = advice_about_locks(n, verdict.situation);
+    return verdict;
 }
 
 }  // namespace nearfetch

@@ -36,7 +36,8 @@ enum class Situation : std::uint8_t {
 
 struct Verdict {
     Situation situation;
-    std::string text;  ///< one sentence, without a full stop
+    std::string text;      ///< one sentence, without a full stop
+    std::string advice{};  ///< another one: what more can be done about locks; often empty
 };
 
 /// The name of a situation in reports of programs: "no-window".

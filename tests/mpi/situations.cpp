@@ -175,9 +175,10 @@ void own_handler() {
 int main(int argc, char** argv) {
     const std::string_view what = argc > 1 ? argv[1] : "";
     if (what == "own-handler-before") std::signal(SIGTERM, [](int) {});
-    MPI_Init(&argc, &argv);
+    int provided = MPI_THREAD_SINGLE;
+    MPI_Init_thread(&argc, &argv, what == "threads" ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
     if (what == "no-reuse") no_reuse();
-    if (what == "locks") locks();
+    if (what == "locks" || what == "threads") locks();
     if (what == "allreduce") allreduce();
     if (what == "small-buffer") small_buffer();
     if (what == "own-memory") own_memory();

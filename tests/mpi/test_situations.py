@@ -72,11 +72,16 @@ SITUATIONS = {
         rf"{2 * AGAIN:,} gets asked for bytes that were forgotten at `MPI_Win_lock` \({2 * AGAIN:,}\); "
         r"with `locks=access` 95 % would have hit, if no lock alone tells that somebody has written ",
     ),
+    "threads": (
+        "forgotten",
+        {"bypass": "off"},
+        r"with `locks=access` 95 % would have hit, .* `MPI_THREAD_MULTIPLE`: there are no leases, ",
+    ),
     "allreduce": (
         "forgotten",
         {"bypass": "off"},
         rf"{2 * AGAIN:,} gets asked for bytes that were forgotten at `MPI_Allreduce` \({2 * AGAIN:,}\); "
-        r"with `always-cache` 95 % would have hit, if nobody writes meanwhile ",
+        r"with `mode=always-cache` 95 % would have hit, if nobody writes meanwhile ",
     ),
     "small-buffer": (
         "too-small",
@@ -119,6 +124,8 @@ def test_summary_and_report_say_the_same(family: str, what: str, tmp_path: Path)
     run = report.read(LAYOUT, tmp_path / "out")
     assert run.summary["situation"] == situation
     assert run.summary["verdict"] in in_one_line(page)
+    assert run.summary["advice"] in in_one_line(page)
+    assert run.ranks[0]["thread_multiple"] == (what == "threads")
 
     assert run.summary["page"].strip() == page.strip()
     text = report.text_of(run)

@@ -59,11 +59,15 @@ TEST(RunSummary, SurvivesAMessage) {
     one["forgotten_by"] = {{"MPI_Recv", 50}};
     one["forgotten"] = 50;
     RunSummary sent = summary_of_rank(document({one, window("idle", 0, 0)}));
-    sent.add(summary_of_rank(document({})));
+    Json threaded = document({});
+    threaded["thread_multiple"] = true;
+    EXPECT_FALSE(sent.is_threaded);
+    sent.add(summary_of_rank(threaded));
     const RunSummary got = unpacked(packed(sent));
     EXPECT_EQ(got.ranks, 2);
     EXPECT_EQ(got.elapsed_s, 2.0);
     EXPECT_EQ(got.memory_origin, "memory_bytes");
+    EXPECT_TRUE(got.is_threaded) << "of some rank";
     ASSERT_EQ(got.groups.size(), 2u);
     EXPECT_TRUE(got.groups[0].is_like(sent.groups[0]));
     EXPECT_EQ(got.groups[0].counters, sent.groups[0].counters);

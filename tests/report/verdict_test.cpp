@@ -92,7 +92,7 @@ TEST(Verdict, Forgotten) {
     expect(
         run, Situation::forgotten,
         "9,600 gets asked for bytes that were forgotten at `MPI_Win_lock` (9,598) and `MPI_Allreduce` (2); "
-        "with `always-cache` 85 % would have hit, if nobody writes meanwhile");
+        "with `mode=always-cache` 85 % would have hit, if nobody writes meanwhile");
     counters(run).forgotten_by_locks = 9'590;
     expect(
         run, Situation::forgotten,
@@ -100,6 +100,36 @@ TEST(Verdict, Forgotten) {
         "with `locks=access` 85 % would have hit, if no lock alone tells that somebody has written");
     counters(run).puts = 7;
     EXPECT_EQ(verdict_of(run).situation, Situation::written_to);
+}
+
+TEST(Verdict, AdvisesAboutLocks) {
+    RunSummary run = run_of(1000);
+    counters(run).direct = 1000;
+    counters(run).first_reads = 100;
+    counters(run).forgotten = counters(run).forgotten_by_locks = 900;
+    EXPECT_EQ(verdict_of(run).advice, "") << "no lock for each access";
+    counters(run).locks = 1000;
+    EXPECT_EQ(verdict_of(run).advice, "") << "no leases";
+    counters(run).lease_looks = 10;
+    EXPECT_EQ(verdict_of(run).advice,
+              "without a promise: longer leases, such as `lease_us=10000`, if exclusive locks are rare");
+    counters(run).flushes = 1000;
+    EXPECT_EQ(verdict_of(run).advice, "") << "a flush takes the lock";
+    counters(run).flushes = 0;
+    counters(run).forgotten_by_locks = 800;
+    EXPECT_EQ(verdict_of(run).advice, "") << "leases do not outlive other calls";
+
+    run.is_threaded = true;
+    const std::string threads =
+        "`MPI_THREAD_MULTIPLE`: there are no leases, and each lock enters MPI; if one thread at a time calls "
+        "MPI, ask for less (mpi4py: `MPI4PY_RC_THREAD_LEVEL=serialized`)";
+    EXPECT_EQ(verdict_of(run).advice, threads);
+    counters(run).hits = 900;
+    counters(run).forgotten = counters(run).forgotten_by_locks = 0;
+    EXPECT_EQ(verdict_of(run).situation, Situation::helps);
+    EXPECT_EQ(verdict_of(run).advice, threads);
+    run.is_threaded = false;
+    EXPECT_EQ(verdict_of(run).advice, "");
 }
 
 TEST(Verdict, ManyCallsAreAddedUp) {
@@ -142,6 +172,8 @@ TEST(Verdict, Bypassed) {
     run.groups.front().mode = "off";
     expect(run, Situation::off,
            "mode `off`: nothing was cached; 90 % of remote gets would have hit in mode `acquire`");
+    counters(run) = {};
+    expect(run, Situation::off, "mode `off`: nothing was cached");
 }
 
 TEST(Verdict, Overwritten) {
@@ -164,6 +196,8 @@ TEST(Page, HasAtMostAHundredColumnsAndFiveWindows) {
         first.forgotten_by[call] = 25'000'000;
     for (const CounterInfo& row : range_cache_counter_table)
         if (first.counters.*row.member == 0) first.counters.*row.member = 1'000'000;
+    first.counters.locks = first.counters.gets;
+    run.is_threaded = true;
     const WindowGroup like = first;
     for (int i = 0; i < 9; ++i) {
         WindowGroup other = like;

@@ -161,6 +161,7 @@ Json Report::document(const MemoryLimit& memory) const {
                   {"rank", rank_},
                   {"elapsed_s", elapsed_s_ < 0 ? interposer.process.elapsed_s() : elapsed_s_}};
     document.update(describe_environment());
+    document["thread_multiple"] = interposer.threaded;
     document["memory"] = {{"limit_bytes", memory.bytes()},
                           {"most_taken_bytes", memory.most_taken_bytes()},
                           {"origin", memory.origin()}};
