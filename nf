@@ -32,6 +32,8 @@ usage: ./nf COMMAND
   env [OPTIONS]                  the variables to export where a launch line cannot be changed (./nf env --help)
   settings [--json]              the settings
   report DIR [--html FILE]       what the folder of run --stats DIR says: text, or one page of HTML
+  record -o DIR -- COMMAND...    run COMMAND without a cache, and write down what it does (./nf record --help)
+  advise DIR [--verify ...]      what it would gain from which settings (./nf advise --help)
   wheel                          a wheel with the interposers of all MPI families, in build/wheels
   docs                           the documents and the API reference as a site, in build/docs/html
   which NAME [--mpi FAMILY]      the path of a program of the project (FAMILY: openmpi, mpich, mpiabi; inproc: none)
@@ -190,6 +192,12 @@ without_tests() {
 for_run() {
     without_tests
     build release interposers nearfetch-settings nearfetch-report
+}
+
+# for_advice: what records, and what replays.
+for_advice() {
+    without_tests
+    build release interposers recorders nearfetch-settings nearfetch-report nearfetch-advise
 }
 
 # for_demo [FAMILY]: what the demo uses, and nothing else; into `family` goes the MPI that is there.
@@ -356,6 +364,10 @@ bench)
 results)
     alone need_python requirements.txt
     PYTHONPATH="$root:$root/python" exec "$python" -m bench.results "$@"
+    ;;
+record | advise)
+    alone for_advice
+    exec "$python" "$build/bin/nearfetch" "$command" "$@"
     ;;
 run | env | settings | report)
     alone for_run

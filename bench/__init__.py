@@ -27,6 +27,7 @@ NAMES = (
     "fig15_lcc",
     "fig16_lcc_accesses",
     "paper_sizes",
+    "leases",
     "shared_buffer",
     "fig01_synthetic",
     "fig02_prefetch",

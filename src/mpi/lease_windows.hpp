@@ -29,8 +29,7 @@ class LeaseSlot final : public LeaseWords {
     int fetch_add(Rank target, std::uint64_t amount, std::uint64_t& before) override;
     int start_fetch_add(Rank target, std::uint64_t amount, std::uint64_t& before) override;
     void wait_until(std::uint64_t end_ticks) override;
-    /// Completes what was started.
-    void complete() noexcept { PMPI_Win_flush_all(hidden_); }
+    int complete() override { return PMPI_Win_flush_all(hidden_); }
 
     MPI_Win hidden() const noexcept { return hidden_; }
     int number() const noexcept { return slot_; }

@@ -66,7 +66,7 @@ void WindowLocks::open_leases(std::unique_ptr<LeaseSlot> slot, std::uint64_t lea
 std::unique_ptr<LeaseSlot> WindowLocks::close_leases() noexcept {
     if (slot_ == nullptr) return nullptr;
     cache_.locks().close_leases();
-    slot_->complete();
+    (void)slot_->complete();
     return std::move(slot_);
 }
 

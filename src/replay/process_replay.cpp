@@ -35,6 +35,10 @@ struct ProcessReplay::Words final : LeaseWords {
         own += amount;
         return 0;
     }
+    int complete() override {
+        replay_.spend(round_trip_ns);
+        return 0;
+    }
     void wait_until(std::uint64_t end_ticks) override {
         if (end_ticks > replay_.clock_.now) replay_.spend(end_ticks - replay_.clock_.now);
     }

@@ -14,10 +14,10 @@ constexpr std::uint64_t clock_margin = 64;
 /// What is remembered of a word holds for so long: in less time no field can come round (docs/leases.md).
 constexpr double remembered_ns = 200e6;
 /// Shares of the time that looks and writing may take if they save nothing.
-constexpr std::uint64_t looking_share = 64;
-constexpr std::uint64_t writing_share = 32;
-/// Looks that are free, to begin with.
-constexpr std::uint64_t free_looks = 2;
+constexpr std::uint64_t looking_share = 128;
+constexpr std::uint64_t writing_share = 64;
+/// How long looks of a burst may take together. It is free to begin with: nobody feels it.
+constexpr double burst_ns = 20e6;
 /// A look takes a round trip; an elided lock and its get save about three. Two may go to looks, one to writing.
 constexpr std::uint64_t looks_for_saved = 2;
 constexpr std::uint64_t writing_for_saved = 1;
@@ -30,6 +30,7 @@ void Leases::open(LeaseWords& words, Rank ranks, std::uint64_t lease_ns, bool ha
     written_.reserve(targets_.size());
     lease_ticks_ = static_cast<std::uint64_t>(static_cast<double>(lease_ns) / ns_per_tick());
     remembered_ticks_ = static_cast<std::uint64_t>(remembered_ns / ns_per_tick());
+    burst_ticks_ = static_cast<std::uint64_t>(burst_ns / ns_per_tick());
     opened_ticks_ = ticks();
     has_budget_ = has_budget;
     for (Target& t : targets_)
@@ -38,10 +39,13 @@ void Leases::open(LeaseWords& words, Rank ranks, std::uint64_t lease_ns, bool ha
     writers_ = &writers;
 }
 
-bool Leases::may_look(std::uint64_t now) const noexcept {
-    if (!has_budget_ || looks_ < free_looks) return true;
+bool Leases::may_look(std::uint64_t now) noexcept {
+    if (!has_budget_) return true;
     const std::uint64_t saved = saved_looks_ * look_ticks() * looks_for_saved;
-    return looking_ticks_ <= (now - opened_ticks_) / looking_share + saved;
+    const std::uint64_t budget = burst_ticks_ + (now - opened_ticks_) / looking_share + saved;
+    const std::uint64_t needed = looking_ticks_ + (is_saving_up_ ? burst_ticks_ : 0);
+    is_saving_up_ = needed > budget;
+    return !is_saving_up_;
 }
 
 bool Leases::look(Rank target) noexcept {
@@ -97,6 +101,7 @@ int Leases::begin_writing(Rank target) noexcept {
     if (words_ == nullptr) return 0;
     Target& t = at(target);
     if (t.role == Role::writer) return 0;
+    if (has_budget_ && waits_ != 0 && has_overspent()) return write_everywhere();
     const std::uint64_t begin = ticks();
     LeaseWord word;
     const std::uint64_t amount = t.role == Role::announced ? 0 : LeaseWord::one_writer;
@@ -111,14 +116,35 @@ int Leases::begin_writing(Rank target) noexcept {
     return 0;
 }
 
-bool Leases::may_end_writing() const noexcept {
-    if (!has_budget_ || !has_ended_) return true;
+/// As begin_writing(), of all targets at once.
+int Leases::write_everywhere() noexcept {
+    const std::uint64_t begin = ticks();
+    static std::uint64_t unused;
+    int status = 0;
+    for (Rank target = 0; target < static_cast<Rank>(targets_.size()); ++target) {
+        if (at(target).role != Role::reader) continue;
+        if (status == 0) status = words_->start_fetch_add(target, LeaseWord::one_writer, unused);
+        if (status == 0) add_writer(target, Role::announced);
+    }
+    if (status == 0) status = words_->complete();
+    if (status == 0) {
+        ++waits_;
+        words_->wait_until(ticks() + lease_ticks_ + lease_ticks_ / clock_margin);
+        for (Target& t : targets_)
+            t.role = Role::writer;
+    }
+    writing_ticks_ += ticks() - begin;
+    return status;
+}
+
+bool Leases::has_overspent() const noexcept {
     const std::uint64_t saved = saved_looks_ * look_ticks() * writing_for_saved;
-    return writing_ticks_ <= (ticks() - opened_ticks_) / writing_share + saved;
+    return writing_ticks_ > (ticks() - opened_ticks_) / writing_share + saved;
 }
 
 void Leases::end_writing(Rank target) noexcept {
-    if (words_ == nullptr || at(target).role == Role::reader || !may_end_writing()) return;
+    if (words_ == nullptr || at(target).role == Role::reader) return;
+    if (has_budget_ && has_ended_ && has_overspent()) return;
     Target& t = at(target);
     const std::uint64_t begin = ticks();
     if (words_->start_fetch_add(target, LeaseWord::writer_off, t.before_end) != 0) return;

@@ -15,11 +15,14 @@
 // registration was, and the lease ends before the writer goes on. docs/leases.md has the whole argument, and
 // its one assumption: clocks of two ranks run equally fast, but for a 64th.
 //
+// Who writes to more and more targets does not wait for each: beyond its budget it registers everywhere at once.
+//
 // Updates under a shared lock order nothing. They are announced without waiting: their rank becomes a writer,
 // so that readers who race with it see it soon.
 //
 // Looks, and registrations with their waits, each spend a budget: a share of the time that has passed, and of
-// what elided locks have saved.
+// what elided locks have saved. Looks that are refused once are refused until there is budget for a burst:
+// only a target that is leased without a gap, until its bytes are read again, saves anything.
 //
 // For one thread: with MPI_THREAD_MULTIPLE there are no leases.
 
@@ -38,6 +41,8 @@ class LeaseWords {
     /// Starts the same, with one_writer or writer_off. `before` is there when the next fetch_add() of that
     /// target has returned.
     virtual int start_fetch_add(Rank target, std::uint64_t amount, std::uint64_t& before) = 0;
+    /// Waits for all that was started.
+    virtual int complete() = 0;
     /// Lets time pass until ticks() is that, and serves other ranks meanwhile.
     virtual void wait_until(std::uint64_t end_ticks) = 0;
 
@@ -119,8 +124,10 @@ class Leases {
 
     Target& at(Rank target) noexcept { return targets_[static_cast<std::size_t>(target)]; }
     const Target& at(Rank target) const noexcept { return targets_[static_cast<std::size_t>(target)]; }
-    bool may_look(std::uint64_t now) const noexcept;
-    bool may_end_writing() const noexcept;
+    bool may_look(std::uint64_t now) noexcept;
+    /// On registrations and waits.
+    bool has_overspent() const noexcept;
+    int write_everywhere() noexcept;
     std::uint64_t look_ticks() const noexcept { return looks_ != 0 ? looking_ticks_ / looks_ : 0; }
     bool has_been_leased(const Target& target, LeaseWord before, std::uint64_t now) const noexcept;
     void announce(Rank target) noexcept;
@@ -133,6 +140,8 @@ class Leases {
     bool has_budget_ = true;
     std::uint64_t lease_ticks_ = 0;
     std::uint64_t remembered_ticks_ = 0;
+    std::uint64_t burst_ticks_ = 0;
+    bool is_saving_up_ = false;  ///< for a burst of looks
     std::uint64_t opened_ticks_ = 0;
     std::uint64_t looks_ = 0;
     std::uint64_t looking_ticks_ = 0;

@@ -41,7 +41,7 @@ def test_list_names_every_benchmark(capsys):
     listed = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
     assert listed == [*NAMES, "all"]
     figures = {path.stem for kind in ("fig*.py", "lapps*.py") for path in (ROOT / "bench").glob(kind)}
-    others = {"modes", "overhead", "nwchem", "page_cache_cost", "paper_sizes", "replay", "shared_buffer"}
+    others = {"leases", "modes", "overhead", "nwchem", "page_cache_cost", "paper_sizes", "replay", "shared_buffer"}
     assert figures | others == set(NAMES)
     for name in NAMES:
         assert callable(module(name).run) and module(name).TITLE
@@ -193,6 +193,17 @@ def test_windows_at_the_papers_sizes(tmp_path):
             assert sum(row[name] for name in harness.ACCESS_TYPES) == pytest.approx(1, abs=1e-4)
             assert 0 < row["network_seconds"] < plain["network_seconds"]
             assert (row["bytes_read_ahead"] > 0) == row["strategy"].endswith("read-ahead")
+
+
+def test_leases_at_any_rate_of_writes(tmp_path):
+    done = measure("leases", QUIET, tmp_path / "leases.json", tmp_path)
+    assert {row["where"] for row in done.rows} >= {"model"}
+    for row in done.rows:
+        assert row["plain_per_second"] > 0 and row["per_second"] > 0
+        assert 0 <= row["hits"] <= 1
+    # In virtual time the numbers are exact. Where hardly anything is written nearly all hits.
+    model = {(row["ranks"], row["writes_per_second"]): row for row in done.rows if row["where"] == "model"}
+    assert model[2, 1]["hits"] > 0.9 and model[2, 1]["ratio"] > 2
 
 
 def test_what_a_window_has_no_use_for():
