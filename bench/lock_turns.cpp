@@ -73,8 +73,8 @@ class Turns {
         const int target = any_target();
         Record record{0, 0};
         MPI_Win_lock(MPI_LOCK_SHARED, target, 0, win_);
-        MPI_Get(&record, sizeof record, MPI_BYTE, target, static_cast<MPI_Aint>(random_() % records), sizeof record,
-                MPI_BYTE, win_);
+        MPI_Get(&record, sizeof record, MPI_BYTE, target, static_cast<MPI_Aint>(random_() % records),
+                sizeof record, MPI_BYTE, win_);
         MPI_Win_unlock(target, win_);
         return record.complement == ~record.number;
     }
@@ -83,8 +83,8 @@ class Turns {
         const std::uint64_t number = random_();
         const Record record{number, ~number};
         MPI_Win_lock(MPI_LOCK_EXCLUSIVE, target, 0, win_);
-        MPI_Put(&record, sizeof record, MPI_BYTE, target, static_cast<MPI_Aint>(random_() % records), sizeof record,
-                MPI_BYTE, win_);
+        MPI_Put(&record, sizeof record, MPI_BYTE, target, static_cast<MPI_Aint>(random_() % records),
+                sizeof record, MPI_BYTE, win_);
         MPI_Win_unlock(target, win_);
     }
 

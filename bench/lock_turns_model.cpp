@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// lock_turns in virtual time, on a modelled network: any number of ranks, each with a clock and a cache of its
-// own, over one another's words. The rank whose clock is behind goes on. A lock, an unlock and a look take a
-// round trip each. Prints one JSON object for each mode: operations of all ranks, and nearfetch's counters.
+// lock_turns in virtual time, on a modelled network: any number of ranks, each with a clock and a cache of
+// its own, over one another's words. The rank whose clock is behind goes on. A lock, an unlock and a look
+// take a round trip each. Prints one JSON object for each mode: operations of all ranks, and nearfetch's
+// counters.
 
 #include <cstdint>
 #include <cstdio>
@@ -145,7 +146,8 @@ class ModelledRank {
     std::uint64_t writes_ = 0;
 };
 
-void run(const char* mode, Rank ranks, double seconds, double writes_per_second, const NetworkModel& network) {
+void run(const char* mode, Rank ranks, double seconds, double writes_per_second,
+         const NetworkModel& network) {
     Settings settings;
     apply_setting(settings, "mode", mode);
     std::vector<std::uint64_t> words(static_cast<std::size_t>(ranks));
@@ -171,12 +173,12 @@ void run(const char* mode, Rank ranks, double seconds, double writes_per_second,
         operations += rank->operations();
         sum.add(rank->counters());
     }
-    std::printf("{\"mode\": \"%s\", \"operations\": %llu, \"gets\": %llu, \"hits\": %llu, \"lease_looks\": %llu, "
-                "\"lease_waits\": %llu, \"locks_elided\": %llu}\n",
-                mode, static_cast<unsigned long long>(operations), static_cast<unsigned long long>(sum.gets),
-                static_cast<unsigned long long>(sum.hits), static_cast<unsigned long long>(sum.lease_looks),
-                static_cast<unsigned long long>(sum.lease_waits),
-                static_cast<unsigned long long>(sum.locks_elided));
+    std::printf(
+        "{\"mode\": \"%s\", \"operations\": %llu, \"gets\": %llu, \"hits\": %llu, \"lease_looks\": %llu, "
+        "\"lease_waits\": %llu, \"locks_elided\": %llu}\n",
+        mode, static_cast<unsigned long long>(operations), static_cast<unsigned long long>(sum.gets),
+        static_cast<unsigned long long>(sum.hits), static_cast<unsigned long long>(sum.lease_looks),
+        static_cast<unsigned long long>(sum.lease_waits), static_cast<unsigned long long>(sum.locks_elided));
     // Windows end by the clock that they have.
     for (auto& rank : all) {
         rank->step(begin_ns, 0);

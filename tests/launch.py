@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Starts the ranks of one MPI test, with or without nearfetch, and ends with their exit code.
 
-Mode `plain` runs without nearfetch, and mode `record` under the recorder; what that has written has to be such
-that `nearfetch advise` can read it. At the time limit all processes of the test are ended: exit code 124.
+Mode `plain` runs without nearfetch, and mode `record` under the recorder; what that has written has to be
+such that `nearfetch advise` can read it. At the time limit all processes of the test are ended: exit code 124.
 Sanitized builds get their options here: MPI libraries leave memory behind, which is not ours to report.
 """
 

@@ -62,16 +62,19 @@ def text_of(advice: Document) -> str:
     """The advice for a terminal, of at most 100 columns."""
     recorded = advice["recorded"]
     ranks, gets = recorded["ranks"], recorded["remote_gets"]
-    head = f"{ranks} rank{'s' if ranks != 1 else ''}, {recorded['elapsed_s']:.3g} s, {gets:,} gets of others' memory"
+    head = f"{ranks} rank{'s' if ranks != 1 else ''}, {recorded['elapsed_s']:.3g} s, "
+    head += f"{gets:,} gets of others' memory"
     if gets:
         head += f" of {bytes_text(recorded['get_bytes'] / gets)} on average"
     lines = ["", f"nearfetch advise: {head}"]
     if recorded["ranks_to_the_end"] < ranks:
-        lines.append(f"  {ranks - recorded['ranks_to_the_end']} of them ended early: what follows is of the time before")
+        lines.append(
+            f"  {ranks - recorded['ranks_to_the_end']} of them ended early: what follows is of before"
+        )
     if recorded["share"] < 1:
         lines.append(
-            f"  a long run: one of {1 / recorded['share']:.0f} blocks of 64 KiB was recorded; numbers of gets are "
-            "of these"
+            f"  a long run: one of {1 / recorded['share']:.0f} blocks of 64 KiB was recorded; numbers of "
+            "gets are of these"
         )
     choices = advice["choices"]
     lines += ["", f"  {'settings':<34}{'hits':>8}{'saved a rank':>20}"]
@@ -102,7 +105,10 @@ def _memory_lines(advice: Document) -> list[str]:
     for point in advice["curve"]:
         mark = ">" if point["memory_bytes"] == advice["memory_bytes"] else " "
         lines.append(f"{mark} {bytes_text(point['memory_bytes']):<34}{_gain(point)}")
-    lines += ["", f"  {'policy with ' + bytes_text(advice['memory_bytes']):<34}{'hits':>8}{'saved a rank':>20}"]
+    lines += [
+        "",
+        f"  {'policy with ' + bytes_text(advice['memory_bytes']):<34}{'hits':>8}{'saved a rank':>20}",
+    ]
     lines += [f"  {policy['settings']['policy']:<34}{_gain(policy)}" for policy in advice["policies"]]
     return lines
 
@@ -117,7 +123,8 @@ def _conclusion(advice: Document) -> list[str]:
     spread = f"from {best['saved_least_s']:.3g} to {best['saved_most_s']:.3g} s by rank"
     lines = [
         "",
-        f"  It saves about {best['saved_s']:.3g} s of {recorded['elapsed_s']:.3g} s a rank ({100 * share:.0f} %; {spread}).",
+        f"  It saves about {best['saved_s']:.3g} s of {recorded['elapsed_s']:.3g} s a rank "
+        f"({100 * share:.0f} %; {spread}).",
         f"  {bytes_text(advice['memory_bytes'])} of memory a rank bring 95 % of that.",
     ]
     if advice["settings"] and not best["why"]:
@@ -139,9 +146,7 @@ class Trial(NamedTuple):
     """Of the outputs that were to be compared: those that were not the same in all runs."""
 
 
-def try_out(
-    run: Callable[[bool, bool], tuple[int, float]], outputs: Sequence[Path], pairs: int
-) -> Trial:
+def try_out(run: Callable[[bool, bool], tuple[int, float]], outputs: Sequence[Path], pairs: int) -> Trial:
     """Runs both in turn.
 
     `run` is told whether with the advice, and whether to count; it returns exit status and hit ratio.
@@ -152,7 +157,10 @@ def try_out(
     ratio = 0.0
     order = [(advised, False) for _ in range(pairs) for advised in (False, True)] + [(True, True)]
     for number, (advised, counts) in enumerate(order, 1):
-        print(f"nearfetch: run {number} of {len(order)} ({'as advised' if advised else 'plain'})", file=sys.stderr)
+        print(
+            f"nearfetch: run {number} of {len(order)} ({'as advised' if advised else 'plain'})",
+            file=sys.stderr,
+        )
         begin = time.perf_counter()
         status, ratio = run(advised, counts)
         if status != 0:
@@ -175,12 +183,13 @@ def try_out(
 def text_of_trial(trial: Trial, advice: Document, outputs: int) -> str:
     """What came of it."""
     ratios = sorted(plain / advised for plain, advised in zip(trial.plain_s, trial.advised_s))
+    plain, advised = statistics.median(trial.plain_s), statistics.median(trial.advised_s)
     best = advice["choices"][advice["best"]]
     lines = [
         "",
         f"nearfetch advise: {len(ratios)} pairs of runs",
-        f"  plain {statistics.median(trial.plain_s):.3g} s, as advised {statistics.median(trial.advised_s):.3g} s: "
-        f"{statistics.median(ratios):.3g} times as fast (from {ratios[0]:.3g} to {ratios[-1]:.3g})",
+        f"  plain {plain:.3g} s, as advised {advised:.3g} s: {statistics.median(ratios):.3g} times as fast "
+        f"(from {ratios[0]:.3g} to {ratios[-1]:.3g})",
         f"  hits: {share_text(trial.hit_ratio, 1)}; foreseen were {share_text(best['hit_ratio'], 1)}",
     ]
     if trial.differing:

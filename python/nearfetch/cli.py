@@ -110,7 +110,9 @@ def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentPars
         prog="nearfetch", description="Caching for programs with one-sided communication.", allow_abbrev=False
     )
     parser.add_argument("--version", action="version", version=f"nearfetch {__version__}")
-    actions = parser.add_subparsers(dest="action", metavar="run | env | settings | report | record | advise", required=True)
+    actions = parser.add_subparsers(
+        dest="action", metavar="run | env | settings | report | record | advise", required=True
+    )
     run = _add_action(
         actions, "run", "[--pretend-remote] -- COMMAND...", "run a command, with nearfetch in all its ranks"
     )
@@ -146,7 +148,7 @@ def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentPars
         type=int,
         metavar="BYTES",
         default=64 << 20,
-        help="of a rank, before it is compressed; then a share of all memory is sampled (default: %(default)s)",
+        help="of a rank, uncompressed; beyond it a share of all memory is sampled (default: %(default)s)",
     )
     advise = actions.add_parser(
         "advise",
@@ -329,7 +331,8 @@ def _needed_command(options: argparse.Namespace) -> list[str]:
     command = _command(options)
     if not command:
         raise NearfetchError(
-            f"no command (nothing to run): write it after --, as in nearfetch {options.action} -- mpiexec -n 4 ./app"
+            "no command (nothing to run): write it after --, as in nearfetch "
+            f"{options.action} -- mpiexec -n 4 ./app"
         )
     return command
 

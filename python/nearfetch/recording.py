@@ -26,7 +26,10 @@ def files_of(folder: Path) -> list[Path]:
 
 
 def make_ready(folder: Path) -> None:
-    """Makes the folder if it is missing, and removes earlier recordings. Raises NearfetchError if it cannot."""
+    """Makes the folder if it is missing, and removes earlier recordings.
+
+    Raises NearfetchError if it cannot.
+    """
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for path in files_of(folder):
@@ -64,7 +67,9 @@ def unpacked(folder: Path) -> Iterator[list[Path]]:
         )
     files = files_of(folder)
     if not files:
-        raise NearfetchError(f"no rank-<N>.events in '{folder}': record a run by nearfetch record -o {folder}")
+        raise NearfetchError(
+            f"no rank-<N>.events in '{folder}': record a run by nearfetch record -o {folder}"
+        )
     with tempfile.TemporaryDirectory(prefix="nearfetch-") as place:
         plain = []
         for path in _with_progress(files, "reading"):

@@ -50,7 +50,6 @@ class Run(NamedTuple):
         ends = collections.Counter(str(rank.get("end", "")) for rank in self.ranks)
         return {end: ends[end] for end in sorted(ends) if end != "MPI_Finalize"}
 
-
     @property
     def hit_ratio(self) -> float:
         """Of the gets of others' memory: how many were served at least in part."""

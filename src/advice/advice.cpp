@@ -61,7 +61,8 @@ class Adviser {
     }
 
   private:
-    static WriteIntervals writes_of_others(const std::vector<RecordedProcess>& all, const RecordedProcess& one) {
+    static WriteIntervals writes_of_others(const std::vector<RecordedProcess>& all,
+                                           const RecordedProcess& one) {
         WriteIntervals writes;
         for (const RecordedProcess& other : all) {
             if (&other == &one) continue;
@@ -87,15 +88,15 @@ class Adviser {
             const ProcessOutcome outcome = ProcessReplay(settings, process, writes_of_others_[i]).run();
             prospect.counters.add(outcome.counters);
             const double scale = 1e-9 / process.share;
-            const double saved_s = (static_cast<double>(outcome.recorded_ns) -
-                                    static_cast<double>(outcome.replayed_ns)) * scale;
+            const double saved_s =
+                (static_cast<double>(outcome.recorded_ns) - static_cast<double>(outcome.replayed_ns)) * scale;
             prospect.saved_s += saved_s / count;
             variance += outcome.saved_variance * scale * scale;
             prospect.least_saved_s = std::min(prospect.least_saved_s, saved_s);
             prospect.most_saved_s = std::max(prospect.most_saved_s, saved_s);
-            prospect.memory_bytes =
-                std::max(prospect.memory_bytes, static_cast<std::uint64_t>(
-                                                    static_cast<double>(outcome.memory_bytes) / process.share));
+            prospect.memory_bytes = std::max(
+                prospect.memory_bytes,
+                static_cast<std::uint64_t>(static_cast<double>(outcome.memory_bytes) / process.share));
         }
         prospect.saved_margin_s = normal_95 * std::sqrt(variance) / count;
         return prospect;
@@ -112,13 +113,15 @@ class Adviser {
         if (!rereading_.is_known)
             prospect.why = "not known: a process has not come to MPI_Finalize";
         else if (seen.checked() < least_checked)
-            prospect.why = "not known: only " + text(seen.checked()) + " reads of the same bytes were checked";
+            prospect.why =
+                "not known: only " + text(seen.checked()) + " reads of the same bytes were checked";
         else if (broken != 0)
             prospect.why = "unsafe: " + text(broken) + " of " + text(seen.checked()) +
                            " reads again brought other bytes after " +
                            (is_about_locks ? "a lock" : "an acquire");
         else
-            prospect.why = "kept in this run: " + text(seen.checked()) + " reads again brought the same bytes";
+            prospect.why =
+                "kept in this run: " + text(seen.checked()) + " reads again brought the same bytes";
         return prospect;
     }
 
@@ -130,8 +133,8 @@ class Adviser {
     /// Doubled until nearly all is gained.
     void follow_memory(const Prospect& best, Advice& advice) {
         const std::uint64_t most = std::bit_ceil(std::max(best.memory_bytes, least_memory_bytes));
-        for (std::uint64_t bytes = std::max(most >> (most_curve_points - 1), least_memory_bytes); bytes <= most;
-             bytes *= 2) {
+        for (std::uint64_t bytes = std::max(most >> (most_curve_points - 1), least_memory_bytes);
+             bytes <= most; bytes *= 2) {
             Prospect point = try_out(with(best.settings, "memory_bytes", std::to_string(bytes)));
             point.memory_bytes = bytes;
             advice.curve.push_back(std::move(point));

@@ -25,9 +25,9 @@ using SettingWords = std::vector<std::pair<std::string, std::string>>;
 struct Prospect {
     SettingWords settings{};
     RangeCacheCounters counters{};
-    double saved_s = 0;        ///< of a rank's time, on average
+    double saved_s = 0;         ///< of a rank's time, on average
     double saved_margin_s = 0;  ///< half of its 95 % confidence interval
-    double least_saved_s = 0;  ///< of all ranks
+    double least_saved_s = 0;   ///< of all ranks
     double most_saved_s = 0;
     std::uint64_t memory_bytes = 0;  ///< that caches of a rank take at most
     bool is_safe = true;             ///< as far as the recording shows

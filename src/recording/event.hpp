@@ -28,13 +28,13 @@ enum class EventKind : std::uint8_t {
     unlock,
     lock_all,
     unlock_all,
-    fence,   ///< `flag`: no epoch follows
-    start,   ///< `values`: the targets
+    fence,  ///< `flag`: no epoch follows
+    start,  ///< `values`: the targets
     complete,
     sync,
     acquire,   ///< by a call whose name is the text of number `size`
     sampling,  ///< from here on blocks whose hash is below `size` are recorded (sampling.hpp)
-    end,       ///< of the process; `size`: ns since its beginning; `values`: Rereads, after each window's number
+    end,  ///< of the process; `size`: ns since its beginning; `values`: Rereads, after each window's number
 };
 
 struct Event {

@@ -2,8 +2,9 @@
 #pragma once
 
 // A file of events: a line that names the format, then each event as numbers of 7 bits a byte, the lowest
-// first. The head of an event is its kind and its flag. What does not change from one access to the next is 0,
-// so that the file compresses well. A file that ends early (its process was killed) is read as far as it goes.
+// first. The head of an event is its kind and its flag. What does not change from one access to the next is
+// 0, so that the file compresses well. A file that ends early (its process was killed) is read as far as it
+// goes.
 
 #include <cstddef>
 #include <cstdint>

@@ -55,8 +55,8 @@ void EventWriter::put(std::uint64_t number) noexcept {
 
 void EventWriter::write(const Event& event) noexcept {
     reserve(1 + numbers * most_bytes);
-    buffer_[used_++] = static_cast<unsigned char>(static_cast<unsigned char>(event.kind) |
-                                                  (event.flag ? flag_bit : 0u));
+    buffer_[used_++] =
+        static_cast<unsigned char>(static_cast<unsigned char>(event.kind) | (event.flag ? flag_bit : 0u));
     put(event.gap_ns);
     put(event.took_ns);
     put(event.window);

@@ -65,11 +65,13 @@ class Scan {
                 break;
             case EventKind::lock:
                 p_.shared_locks += event.flag ? 0 : 1;
-                if (event.flag) p_.writes[{event.window, event.target}].push_back({real_ns(), ~std::uint64_t{0}});
+                if (event.flag)
+                    p_.writes[{event.window, event.target}].push_back({real_ns(), ~std::uint64_t{0}});
                 break;
             case EventKind::unlock:
                 completed(event);
-                if (const auto writes = p_.writes.find({event.window, event.target}); writes != p_.writes.end())
+                if (const auto writes = p_.writes.find({event.window, event.target});
+                    writes != p_.writes.end())
                     writes->second.back().end_ns = std::min(writes->second.back().end_ns, real_ns());
                 break;
             case EventKind::sampling:

@@ -2,8 +2,8 @@
 #pragma once
 
 // Whether bytes that a process reads again are still what they were: what a promise would have to be true of.
-// A table of fixed size remembers what a share of all words of 8 bytes were when they were read last. Stores of
-// others are seen by their effect, however they were made; one that leaves the bytes as they were changes
+// A table of fixed size remembers what a share of all words of 8 bytes were when they were read last. Stores
+// of others are seen by their effect, however they were made; one that leaves the bytes as they were changes
 // nothing.
 
 #include <cstddef>

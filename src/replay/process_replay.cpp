@@ -76,7 +76,7 @@ struct ProcessReplay::Window {
     Rank self;
     Words words;
     ReplayedWindow window;
-    std::uint64_t asked_bytes = 0;  ///< by gets whose completion is to come, of those that were started
+    std::uint64_t asked_bytes = 0;   ///< by gets whose completion is to come, of those that were started
     std::uint64_t before_bytes = 0;  ///< that had been started when they were counted last
 };
 
@@ -84,8 +84,8 @@ ProcessReplay::ProcessReplay(const Settings& settings, const RecordedProcess& re
                              const WriteIntervals& writes)
     : settings_(settings), recorded_(recorded), writes_(writes) {
     if (settings.memory_bytes != 0)
-        process_.memory.set_limit(
-            static_cast<std::uint64_t>(std::ceil(static_cast<double>(settings.memory_bytes) * recorded.share)));
+        process_.memory.set_limit(static_cast<std::uint64_t>(
+            std::ceil(static_cast<double>(settings.memory_bytes) * recorded.share)));
     process_.acquires.come_one_by_one(true);
     origin_bytes_ = std::max<std::size_t>(least_origins, 2 * recorded.largest_get);
     origins_.reset(new std::byte[origin_bytes_]{});
@@ -195,7 +195,8 @@ std::span<const ByteRun> ProcessReplay::runs_of(const Event& event) {
 std::uint64_t ProcessReplay::enter(Window& window, std::uint64_t took_ns) noexcept {
     const std::uint64_t started = window.window.transfers().bytes() - window.before_bytes;
     window.before_bytes += started;
-    const double more = static_cast<double>(started) - static_cast<double>(std::exchange(window.asked_bytes, 0));
+    const double more =
+        static_cast<double>(started) - static_cast<double>(std::exchange(window.asked_bytes, 0));
     window.window.transfers().deliver();
     const double ns = std::max(static_cast<double>(took_ns) + more * recorded_.byte_ns, 1.0);
     spend(static_cast<std::uint64_t>(ns));
@@ -227,7 +228,9 @@ void ProcessReplay::replay_access(const Event& event, Window& window) {
 void ProcessReplay::replay_epoch(const Event& event, Window& window) {
     ReplayedWindow& w = window.window;
     const FlushKind kind = event.flag ? FlushKind::local : FlushKind::full;
-    const ReplayedWindow::LibraryCall call = [this, &window, took = event.took_ns] { return enter(window, took); };
+    const ReplayedWindow::LibraryCall call = [this, &window, took = event.took_ns] {
+        return enter(window, took);
+    };
     const auto epochs = [&](auto change) { w.cache().locks().change_epochs(change); };
     bool has_entered = true;
     switch (event.kind) {

@@ -4,10 +4,10 @@
 // A recorded process with other settings, without MPI: its windows, their caches, and its acquires. What hits
 // is what would have hit, but for decisions that depend on time.
 //
-// Time. The program computes between its calls as long as it did. A call that reaches the library takes what it
-// took; more or fewer bytes make it longer or shorter by what bytes cost in this recording. A call that does
-// not costs a fixed time. So it is known what would have been saved, as far as the network would have been the
-// same.
+// Time. The program computes between its calls as long as it did. A call that reaches the library takes what
+// it took; more or fewer bytes make it longer or shorter by what bytes cost in this recording. A call that
+// does not costs a fixed time. So it is known what would have been saved, as far as the network would have
+// been the same.
 //
 // Other processes are seen by their exclusive locks alone, which end leases.
 
@@ -28,8 +28,8 @@ namespace nearfetch {
 
 struct ProcessOutcome {
     RangeCacheCounters counters{};
-    std::uint64_t recorded_ns = 0;  ///< what calls on windows took as they were recorded
-    std::uint64_t replayed_ns = 0;  ///< what they would have taken
+    std::uint64_t recorded_ns = 0;   ///< what calls on windows took as they were recorded
+    std::uint64_t replayed_ns = 0;   ///< what they would have taken
     std::uint64_t memory_bytes = 0;  ///< the most that caches took, of what was sampled
     /// The variance of what the calls took that are not made any more, together, ns^2.
     double saved_variance = 0;

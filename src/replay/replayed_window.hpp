@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A window with its cache, and what a front end does with it, without MPI and without a program. What gets bring
-// means nothing. What the library's calls would take is said by whoever replays.
+// A window with its cache, and what a front end does with it, without MPI and without a program. What gets
+// bring means nothing. What the library's calls would take is said by whoever replays.
 
 #include <cstdint>
 #include <functional>

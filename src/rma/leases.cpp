@@ -18,7 +18,8 @@ constexpr std::uint64_t looking_share = 128;
 constexpr std::uint64_t writing_share = 64;
 /// How long looks of a burst may take together. It is free to begin with: nobody feels it.
 constexpr double burst_ns = 20e6;
-/// A look takes a round trip; an elided lock and its get save about three. Two may go to looks, one to writing.
+/// A look takes a round trip; an elided lock and its get save about three. Two may go to looks, one to
+/// writing.
 constexpr std::uint64_t looks_for_saved = 2;
 constexpr std::uint64_t writing_for_saved = 1;
 

@@ -15,7 +15,7 @@
 // registration was, and the lease ends before the writer goes on. docs/leases.md has the whole argument, and
 // its one assumption: clocks of two ranks run equally fast, but for a 64th.
 //
-// Who writes to more and more targets does not wait for each: beyond its budget it registers everywhere at once.
+// Who writes to one target after the other registers everywhere at once, beyond its budget: it waits once.
 //
 // Updates under a shared lock order nothing. They are announced without waiting: their rank becomes a writer,
 // so that readers who race with it see it soon.

@@ -197,7 +197,12 @@ def test_a_run_that_was_killed_is_read_as_far_as_it_goes(small: Path, tmp_path: 
 )
 def test_bad_use_of_record_is_said(arguments: list[str], said: str, tmp_path: Path) -> None:
     done = subprocess.run(
-        [*NEARFETCH, "record", *arguments], capture_output=True, text=True, check=False, cwd=tmp_path, timeout=60
+        [*NEARFETCH, "record", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        timeout=60,
     )
     assert done.returncode != 0
     assert said in done.stderr

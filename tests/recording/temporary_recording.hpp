@@ -29,7 +29,10 @@ class TemporaryRecording {
         path_ = std::filesystem::path(::testing::TempDir()) /
                 ("nearfetch-" + std::to_string(getpid()) + "-" + std::to_string(count++) + ".events");
         writer_ = std::make_unique<EventWriter>(path_.string());
-        write({.kind = EventKind::world, .target = rank, .size = begin_ns, .values = {static_cast<std::uint64_t>(ranks)}});
+        write({.kind = EventKind::world,
+               .target = rank,
+               .size = begin_ns,
+               .values = {static_cast<std::uint64_t>(ranks)}});
         Event window{.kind = EventKind::window, .target = rank};
         window.values = {static_cast<std::uint64_t>(ranks)};
         for (Rank r = 0; r < ranks; ++r) {

@@ -24,7 +24,8 @@ Settings settings(const char* mode, const char* locks = "auto") {
     return settings;
 }
 
-ProcessOutcome replay(const RecordedProcess& process, const Settings& with, const WriteIntervals& writes = {}) {
+ProcessOutcome replay(const RecordedProcess& process, const Settings& with,
+                      const WriteIntervals& writes = {}) {
     return ProcessReplay(with, process, writes).run();
 }
 
@@ -48,7 +49,8 @@ TEST(ProcessReplay, WhatHitsIsSaved) {
     EXPECT_EQ(outcome.counters.gets, 20u);
     EXPECT_EQ(outcome.counters.hits, 18u);
     EXPECT_EQ(outcome.recorded_ns, 20 * (call_ns + 500) + call_ns);
-    EXPECT_NEAR(static_cast<double>(outcome.replayed_ns), 2.0 * (call_ns + 500) + call_ns, 18 * 2 * 100 + 100);
+    EXPECT_NEAR(static_cast<double>(outcome.replayed_ns), 2.0 * (call_ns + 500) + call_ns,
+                18 * 2 * 100 + 100);
 }
 
 TEST(ProcessReplay, AnAcquireForgetsInItsMode) {
@@ -198,7 +200,8 @@ TEST(ProcessReplay, ASampleHasTheHitRatioOfTheWhole) {
     with.memory_bytes = 256 << 10;
     const RecordedProcess all = whole.read(), some = sampled.read();
     const RangeCacheCounters a = replay(all, with).counters, b = replay(some, with).counters;
-    EXPECT_NEAR(static_cast<double>(b.gets), static_cast<double>(a.gets) / 4, static_cast<double>(a.gets) / 20);
+    EXPECT_NEAR(static_cast<double>(b.gets), static_cast<double>(a.gets) / 4,
+                static_cast<double>(a.gets) / 20);
     EXPECT_NEAR(static_cast<double>(b.hits) / static_cast<double>(b.gets),
                 static_cast<double>(a.hits) / static_cast<double>(a.gets), 0.05);
 }

@@ -303,8 +303,8 @@ TEST_F(LeasesTest, WhoWasRefusedLooksAgainLater) {
     EXPECT_EQ(thrifty.looks(), 2u);
 }
 
-/// Random readers and writers of a number at each target. What a reader keeps has to be the number whenever its
-/// lock acquires nothing.
+/// Random readers and writers of a number at each target. What a reader keeps has to be the number whenever
+/// its lock acquires nothing.
 class Play {
   public:
     Play(std::uint64_t seed, Fault fault) : random_(seed) {
@@ -339,7 +339,7 @@ class Play {
         Words words;
         Leases leases;
         std::uint64_t busy_until = 0;
-        Rank target = 0;         ///< that it has, or waits to have, the exclusive lock of
+        Rank target = 0;  ///< that it has, or waits to have, the exclusive lock of
         bool is_locked = false;
         bool has_written = false;
         std::array<std::uint64_t, targets> kept{nothing, nothing};

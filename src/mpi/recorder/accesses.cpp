@@ -41,46 +41,48 @@ using namespace nearfetch;
 #define TARGET_IN rank, disp, count, type
 #define RESULT(COUNT) void *result, COUNT result_count, MPI_Datatype result_type
 #define RESULT_IN result, result_count, result_type
-#define AT(WHERE) RecordedAccess{WHERE, rank, disp, count, type, win}
+#define AT(WHERE) \
+    RecordedAccess { WHERE, rank, disp, count, type, win }
 
 // The bodies are the same for int and MPI_Count.
-#define NEARFETCH_ACCESSES(SUFFIX, COUNT)                                                                    \
-    int MPI_Get##SUFFIX(void* origin, COUNT origin_count, MPI_Datatype origin_type, TARGET(COUNT),           \
-                        MPI_Win win) {                                                                       \
-        return access(EventKind::get, AT(origin_of(ORIGIN_IN, count, type)), nullptr,                        \
-                      [&] { return PMPI_Get##SUFFIX(ORIGIN_IN, TARGET_IN, win); });                          \
-    }                                                                                                        \
-    int MPI_Rget##SUFFIX(void* origin, COUNT origin_count, MPI_Datatype origin_type, TARGET(COUNT),          \
-                         MPI_Win win, MPI_Request* request) {                                                \
-        return access(EventKind::get, AT(nullptr), request,                                                  \
-                      [&] { return PMPI_Rget##SUFFIX(ORIGIN_IN, TARGET_IN, win, request); });                \
-    }                                                                                                        \
-    int MPI_Put##SUFFIX(ORIGIN(COUNT), TARGET(COUNT), MPI_Win win) {                                         \
-        return access(EventKind::put, AT(nullptr), nullptr,                                                  \
-                      [&] { return PMPI_Put##SUFFIX(ORIGIN_IN, TARGET_IN, win); });                          \
-    }                                                                                                        \
-    int MPI_Rput##SUFFIX(ORIGIN(COUNT), TARGET(COUNT), MPI_Win win, MPI_Request* request) {                  \
-        return access(EventKind::put, AT(nullptr), request,                                                  \
-                      [&] { return PMPI_Rput##SUFFIX(ORIGIN_IN, TARGET_IN, win, request); });                \
-    }                                                                                                        \
-    int MPI_Accumulate##SUFFIX(ORIGIN(COUNT), TARGET(COUNT), MPI_Op op, MPI_Win win) {                       \
-        return access(EventKind::update, AT(nullptr), nullptr,                                               \
-                      [&] { return PMPI_Accumulate##SUFFIX(ORIGIN_IN, TARGET_IN, op, win); });               \
-    }                                                                                                        \
-    int MPI_Raccumulate##SUFFIX(ORIGIN(COUNT), TARGET(COUNT), MPI_Op op, MPI_Win win, MPI_Request* request) { \
-        return access(EventKind::update, AT(nullptr), request,                                               \
-                      [&] { return PMPI_Raccumulate##SUFFIX(ORIGIN_IN, TARGET_IN, op, win, request); });     \
-    }                                                                                                        \
-    int MPI_Get_accumulate##SUFFIX(ORIGIN(COUNT), RESULT(COUNT), TARGET(COUNT), MPI_Op op, MPI_Win win) {    \
-        return access(fetching(op), AT(nullptr), nullptr, [&] {                                              \
-            return PMPI_Get_accumulate##SUFFIX(ORIGIN_IN, RESULT_IN, TARGET_IN, op, win);                    \
-        });                                                                                                  \
-    }                                                                                                        \
-    int MPI_Rget_accumulate##SUFFIX(ORIGIN(COUNT), RESULT(COUNT), TARGET(COUNT), MPI_Op op, MPI_Win win,     \
-                                    MPI_Request* request) {                                                  \
-        return access(fetching(op), AT(nullptr), request, [&] {                                              \
-            return PMPI_Rget_accumulate##SUFFIX(ORIGIN_IN, RESULT_IN, TARGET_IN, op, win, request);          \
-        });                                                                                                  \
+#define NEARFETCH_ACCESSES(SUFFIX, COUNT)                                                                 \
+    int MPI_Get##SUFFIX(void* origin, COUNT origin_count, MPI_Datatype origin_type, TARGET(COUNT),        \
+                        MPI_Win win) {                                                                    \
+        return access(EventKind::get, AT(origin_of(ORIGIN_IN, count, type)), nullptr,                     \
+                      [&] { return PMPI_Get##SUFFIX(ORIGIN_IN, TARGET_IN, win); });                       \
+    }                                                                                                     \
+    int MPI_Rget##SUFFIX(void* origin, COUNT origin_count, MPI_Datatype origin_type, TARGET(COUNT),       \
+                         MPI_Win win, MPI_Request* request) {                                             \
+        return access(EventKind::get, AT(nullptr), request,                                               \
+                      [&] { return PMPI_Rget##SUFFIX(ORIGIN_IN, TARGET_IN, win, request); });             \
+    }                                                                                                     \
+    int MPI_Put##SUFFIX(ORIGIN(COUNT), TARGET(COUNT), MPI_Win win) {                                      \
+        return access(EventKind::put, AT(nullptr), nullptr,                                               \
+                      [&] { return PMPI_Put##SUFFIX(ORIGIN_IN, TARGET_IN, win); });                       \
+    }                                                                                                     \
+    int MPI_Rput##SUFFIX(ORIGIN(COUNT), TARGET(COUNT), MPI_Win win, MPI_Request* request) {               \
+        return access(EventKind::put, AT(nullptr), request,                                               \
+                      [&] { return PMPI_Rput##SUFFIX(ORIGIN_IN, TARGET_IN, win, request); });             \
+    }                                                                                                     \
+    int MPI_Accumulate##SUFFIX(ORIGIN(COUNT), TARGET(COUNT), MPI_Op op, MPI_Win win) {                    \
+        return access(EventKind::update, AT(nullptr), nullptr,                                            \
+                      [&] { return PMPI_Accumulate##SUFFIX(ORIGIN_IN, TARGET_IN, op, win); });            \
+    }                                                                                                     \
+    int MPI_Raccumulate##SUFFIX(ORIGIN(COUNT), TARGET(COUNT), MPI_Op op, MPI_Win win,                     \
+                                MPI_Request* request) {                                                   \
+        return access(EventKind::update, AT(nullptr), request,                                            \
+                      [&] { return PMPI_Raccumulate##SUFFIX(ORIGIN_IN, TARGET_IN, op, win, request); });  \
+    }                                                                                                     \
+    int MPI_Get_accumulate##SUFFIX(ORIGIN(COUNT), RESULT(COUNT), TARGET(COUNT), MPI_Op op, MPI_Win win) { \
+        return access(fetching(op), AT(nullptr), nullptr, [&] {                                           \
+            return PMPI_Get_accumulate##SUFFIX(ORIGIN_IN, RESULT_IN, TARGET_IN, op, win);                 \
+        });                                                                                               \
+    }                                                                                                     \
+    int MPI_Rget_accumulate##SUFFIX(ORIGIN(COUNT), RESULT(COUNT), TARGET(COUNT), MPI_Op op, MPI_Win win,  \
+                                    MPI_Request* request) {                                               \
+        return access(fetching(op), AT(nullptr), request, [&] {                                           \
+            return PMPI_Rget_accumulate##SUFFIX(ORIGIN_IN, RESULT_IN, TARGET_IN, op, win, request);       \
+        });                                                                                               \
     }
 
 extern "C" {

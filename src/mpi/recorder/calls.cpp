@@ -99,16 +99,16 @@ int acquiring(EventKind kind, const char* name, MPI_Win win, int target, bool fl
 
 using namespace nearfetch;
 
-#define NEARFETCH_WINDOWS(SUFFIX, UNIT)                                                                      \
-    int MPI_Win_create##SUFFIX(void* base, MPI_Aint size, UNIT unit, MPI_Info info, MPI_Comm comm,           \
-                               MPI_Win* win) {                                                               \
-        return create("MPI_Win_create", comm, size, unit, &base, true, win,                                  \
-                      [&] { return PMPI_Win_create##SUFFIX(base, size, unit, info, comm, win); });           \
-    }                                                                                                        \
-    int MPI_Win_allocate##SUFFIX(MPI_Aint size, UNIT unit, MPI_Info info, MPI_Comm comm, void* baseptr,      \
-                                 MPI_Win* win) {                                                             \
-        return create("MPI_Win_allocate", comm, size, unit, baseptr, false, win,                             \
-                      [&] { return PMPI_Win_allocate##SUFFIX(size, unit, info, comm, baseptr, win); });      \
+#define NEARFETCH_WINDOWS(SUFFIX, UNIT)                                                                 \
+    int MPI_Win_create##SUFFIX(void* base, MPI_Aint size, UNIT unit, MPI_Info info, MPI_Comm comm,      \
+                               MPI_Win* win) {                                                          \
+        return create("MPI_Win_create", comm, size, unit, &base, true, win,                             \
+                      [&] { return PMPI_Win_create##SUFFIX(base, size, unit, info, comm, win); });      \
+    }                                                                                                   \
+    int MPI_Win_allocate##SUFFIX(MPI_Aint size, UNIT unit, MPI_Info info, MPI_Comm comm, void* baseptr, \
+                                 MPI_Win* win) {                                                        \
+        return create("MPI_Win_allocate", comm, size, unit, baseptr, false, win,                        \
+                      [&] { return PMPI_Win_allocate##SUFFIX(size, unit, info, comm, baseptr, win); }); \
     }
 
 extern "C" {
@@ -189,12 +189,12 @@ int MPI_Win_sync(MPI_Win win) {
 }
 
 int MPI_Wait(MPI_Request* request, MPI_Status* status) {
-    return complete_requests(
-        "MPI_Wait", 1, request, [&] { return PMPI_Wait(request, status); }, all_of(1));
+    return complete_requests("MPI_Wait", 1, request, [&] { return PMPI_Wait(request, status); }, all_of(1));
 }
 int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[]) {
     return complete_requests(
-        "MPI_Waitall", count, requests, [&] { return PMPI_Waitall(count, requests, statuses); }, all_of(count));
+        "MPI_Waitall", count, requests, [&] { return PMPI_Waitall(count, requests, statuses); },
+        all_of(count));
 }
 int MPI_Waitany(int count, MPI_Request requests[], int* index, MPI_Status* status) {
     return complete_requests(

@@ -23,8 +23,7 @@ constexpr std::uint64_t default_limit_bytes = 64ull << 20;
 constexpr std::uint64_t most_runs = 256;
 
 std::uint64_t ns_between(std::uint64_t from, std::uint64_t to) noexcept {
-    return to <= from ? 0
-                      : static_cast<std::uint64_t>(static_cast<double>(to - from) * ns_per_tick() + 0.5);
+    return to <= from ? 0 : static_cast<std::uint64_t>(static_cast<double>(to - from) * ns_per_tick() + 0.5);
 }
 
 std::vector<std::uint64_t> characters(std::string_view text) { return {text.begin(), text.end()}; }
@@ -34,7 +33,8 @@ int at_finalize(MPI_Comm, int, void*, void*) {
     return MPI_SUCCESS;
 }
 
-/// Of a target's side of an access: where it begins, how many bytes it has, and its runs if there are several.
+/// Of a target's side of an access: where it begins, how many bytes it has, and its runs if there are
+/// several.
 struct Bytes {
     std::int64_t begin = 0;
     std::uint64_t size = 0;
@@ -90,9 +90,10 @@ void Recorder::open() {
     MPI_Comm parent = MPI_COMM_NULL;
     PMPI_Comm_get_parent(&parent);
     std::string name = "rank-" + std::to_string(rank) + ".events";
-    const std::uint64_t now = static_cast<std::uint64_t>(
-        std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
-            .count());
+    const std::uint64_t now =
+        static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                       std::chrono::system_clock::now().time_since_epoch())
+                                       .count());
     if (parent != MPI_COMM_NULL) name = "spawned-" + std::to_string(now) + "-" + name;
     writer_ = std::make_unique<EventWriter>(std::string(folder) + "/" + name);
     int key = MPI_KEYVAL_INVALID;
@@ -112,8 +113,8 @@ void Recorder::end() noexcept {
     try {
         Event event{.kind = EventKind::end, .size = ns_between(begun_ticks_, ticks())};
         for (const auto& [window, seen] : rereads_.of_windows())
-            for (const std::uint64_t value :
-                 {std::uint64_t{window}, seen.same, seen.changed_unordered, seen.changed_by_locks, seen.changed})
+            for (const std::uint64_t value : {std::uint64_t{window}, seen.same, seen.changed_unordered,
+                                              seen.changed_by_locks, seen.changed})
                 event.values.push_back(value);
         put_down(event);
     } catch (const std::bad_alloc&) {
@@ -141,8 +142,8 @@ void Recorder::sample_less() {
     limit_bytes_ += limit_bytes_ / 4;
 }
 
-void Recorder::add_window(MPI_Win win, MPI_Comm comm, std::uint64_t bytes, std::uint64_t unit, const void* base,
-                          bool is_declared) noexcept try {
+void Recorder::add_window(MPI_Win win, MPI_Comm comm, std::uint64_t bytes, std::uint64_t unit,
+                          const void* base, bool is_declared) noexcept try {
     if (!is_on_) return;
     const std::uint64_t begin = ticks();
     int ranks = 0, self = 0;
@@ -205,8 +206,8 @@ void Recorder::add_access(EventKind kind, const RecordedAccess& access, std::uin
     Bytes bytes = bytes_of(access);
     const std::uint64_t unit = window.units.at(static_cast<std::size_t>(access.target));
     Event event{.kind = kind, .window = window.id, .target = access.target};
-    event.offset = static_cast<std::uint64_t>(access.displacement) * unit +
-                   static_cast<std::uint64_t>(bytes.begin);
+    event.offset =
+        static_cast<std::uint64_t>(access.displacement) * unit + static_cast<std::uint64_t>(bytes.begin);
     event.size = bytes.size;
     event.values = std::move(bytes.runs);
     const bool is_run = event.values.empty();
@@ -215,9 +216,9 @@ void Recorder::add_access(EventKind kind, const RecordedAccess& access, std::uin
     else if (kind == EventKind::get && is_run && access.origin != nullptr && pending_.size() < most_pending)
         pending_.push_back({window.id, access.target, event.offset, event.size, access.origin});
     if (kind == EventKind::put || kind == EventKind::update || kind == EventKind::atomic)
-        rereads_.forget(window.id, access.target,
-                        is_run ? ByteRange{event.offset, event.offset + event.size}
-                               : ByteRange{0, ~std::uint64_t{0}});
+        rereads_.forget(
+            window.id, access.target,
+            is_run ? ByteRange{event.offset, event.offset + event.size} : ByteRange{0, ~std::uint64_t{0}});
     write(event, begin_ticks);
 } catch (const std::exception&) {
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What `nearfetch record` loads in the interposer's place. It changes nothing: each call goes to the library as
-// it is, and is written down (recording/event.hpp). What gets have brought is compared with what they brought
-// before (recording/reread_check.hpp).
+// What `nearfetch record` loads in the interposer's place. It changes nothing: each call goes to the library
+// as it is, and is written down (recording/event.hpp). What gets have brought is compared with what they
+// brought before (recording/reread_check.hpp).
 //
 // One file for each process, as long as a limit; then fewer blocks of memory are sampled.
 
