@@ -3,8 +3,8 @@
 """Starts the ranks of one MPI test, with or without nearfetch, and ends with their exit code.
 
 Mode `plain` runs without nearfetch, and mode `record` under the recorder; what that has written has to be
-such that `nearfetch advise` can read it. At the time limit all processes of the test are ended: exit code 124.
-Sanitized builds get their options here: MPI libraries leave memory behind, which is not ours to report.
+such that `nearfetch advise` can read it. At the time limit all processes of the test are ended: exit code
+124. Sanitized builds get their options here: MPI libraries leave memory behind, which is not ours to report.
 """
 
 from __future__ import annotations
