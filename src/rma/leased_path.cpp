@@ -23,8 +23,12 @@ int LeasedPath::record(Rank target, std::span<const ByteRun> runs) {
 
 /// Whether what the epoch has brought is one state: nobody has written, and the process has not been told of
 /// anything, since its lock.
-bool LeasedPath::is_still_true() const noexcept {
-    return ticks() < s_.leased.lease_end() && s_.process.acquires.count() == s_.leased.acquires();
+bool LeasedPath::is_still_true() noexcept {
+    LeasedEpoch& epoch = s_.leased;
+    if (epoch.is_overtaken() || s_.process.acquires.count() != epoch.acquires()) return false;
+    if (ticks() < epoch.lease_end()) return true;
+    s_.leases.look(epoch.target()) ? epoch.renew(s_.leases.end_of(epoch.target())) : epoch.overtake();
+    return !epoch.is_overtaken();
 }
 
 int LeasedPath::open() {

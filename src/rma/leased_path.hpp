@@ -31,7 +31,7 @@ class LeasedPath {
     int after_unlock(Rank target, bool repairs);
 
   private:
-    bool is_still_true() const noexcept;
+    bool is_still_true() noexcept;
     int fetch_again();
     void end(Epoch next) noexcept;
 
