@@ -18,6 +18,7 @@ EventWriter::EventWriter(const std::string& path) {
     file_ = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     if (file_ < 0)
         throw Error("cannot write '" + path + "' (" + std::strerror(errno) + "): name another folder");
+    owner_ = getpid();
     std::memcpy(buffer_.data(), title.data(), title.size());
     used_ = title.size();
 }
@@ -38,7 +39,8 @@ void EventWriter::flush() noexcept {
 }
 
 void EventWriter::close() noexcept {
-    flush();
+    // A process that was forked has the buffer, too, and it is none of its.
+    if (owner_ == getpid()) flush();
     if (file_ >= 0) ::close(file_);
     file_ = -1;
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/types.h>
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -30,6 +32,7 @@ class EventWriter {
     void reserve(std::size_t bytes) noexcept;
 
     int file_ = -1;
+    pid_t owner_ = 0;  ///< whose file it is
     std::uint64_t bytes_ = 0;
     std::uint64_t next_offset_ = 0;
     std::size_t used_ = 0;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Events that were written are read again as they were, also from a file that ends anywhere.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -99,6 +101,24 @@ TEST(EventFile, OthersAreErrors) {
     std::ofstream(file.path()) << "something else";
     EXPECT_THROW(EventReader(file.path()), Error);
     EXPECT_THROW(EventWriter(file.path()), Error) << "there is a file already";
+}
+
+TEST(EventFile, AForkedProcessLeavesItAlone) {
+    TemporaryRecording file;
+    file.get(1, 0, 8);
+    const pid_t child = fork();
+    if (child == 0) {
+        file.close();
+        _exit(0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    file.close();
+    EventReader reader(file.path());
+    std::size_t events = 0;
+    for (Event event; reader.next(event);)
+        ++events;
+    EXPECT_EQ(events, 3u);
 }
 
 TEST(EventFile, DamageIsNoCrash) {
