@@ -26,7 +26,7 @@ class Sampling {
     std::uint64_t share() const noexcept { return share_; }
 
     /// Hands on what is kept. A lock may follow later. The gaps of what goes are added to what follows.
-    /// \param keep called with each event \throws std::bad_alloc
+    /// \param keep called with each event, as a constant \throws std::bad_alloc
     template <class Keep>
     void add(Event& event, const Keep& keep) {
         if (share_ >= all) return keep(event);
@@ -34,10 +34,7 @@ class Sampling {
             lost_gap_ns_ += event.gap_ns;
             return;
         }
-        if (const std::optional<Event> lock = lock_before(event)) {
-            Event first = *lock;
-            keep(first);
-        }
+        if (const std::optional<Event> lock = lock_before(event)) keep(*lock);
         event.gap_ns += lost_gap_ns_;
         lost_gap_ns_ = 0;
         keep(event);

@@ -103,7 +103,7 @@ ProcessOutcome ProcessReplay::run() {
     sampling.set_share(sampling_share(recorded_));
     for (Event event; reader.next(event);) {
         const std::uint64_t duration_ns = event.gap_ns + event.took_ns;
-        sampling.add(event, [this](Event& kept) { replay(kept); });
+        sampling.add(event, [this](const Event& kept) { replay(kept); });
         recorded_now_ns_ += duration_ns;
     }
     while (!windows_.empty())
