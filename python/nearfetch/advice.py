@@ -18,6 +18,7 @@ from typing import Any, Callable, Mapping, NamedTuple, Sequence
 from nearfetch import NearfetchError, recording
 from nearfetch.layout import Layout
 from nearfetch.report import bytes_text, share_text
+from nearfetch.terminal import show_step
 
 Document = dict[str, Any]
 
@@ -49,13 +50,17 @@ def _follow(process: subprocess.Popen[str]) -> str:
     """Shows a terminal which replay it is. Returns the last line that is none of these."""
     said = ""
     for line in process.stderr or ():
-        if not line.startswith("replay "):
+        if line.startswith("replay "):
+            show_step(line.strip())
+        else:
             said = line
-        elif sys.stderr.isatty():
-            print(f"\r{line.strip()}", end="", file=sys.stderr, flush=True)
-    if sys.stderr.isatty():
-        print("\r\033[K", end="", file=sys.stderr, flush=True)
+    show_step("")
     return said
+
+
+def settings_of(advice: Document) -> dict[str, str]:
+    """The settings that are advised."""
+    return advice["choices"][advice["best"]]["settings"]
 
 
 def text_of(advice: Document) -> str:
@@ -127,11 +132,12 @@ def _conclusion(advice: Document) -> list[str]:
         f"({100 * share:.0f} %; {spread}).",
         f"  {bytes_text(advice['memory_bytes'])} of memory a rank bring 95 % of that.",
     ]
-    if advice["settings"] and not best["why"]:
+    settings = settings_of(advice)
+    if settings and not best["why"]:
         lines.append("  That needs no promise.")
-    elif advice["settings"]:
+    elif settings:
         lines.append("  It rests on a promise that was kept in this run; whether it always is, you know.")
-    lines += ["", f"    nearfetch run {words_of(advice['settings'])} -- COMMAND".replace("  --", " --", 1)]
+    lines += ["", f"    nearfetch run {words_of(settings)} -- COMMAND".replace("  --", " --", 1)]
     return lines
 
 

@@ -282,7 +282,7 @@ def _record(layout: Layout, options: argparse.Namespace) -> int:
     settings = {"record_dir": str(folder), "record_bytes": str(options.limit)}
     request = Request(command, settings, os.environ, options.mpi, options.pretend_remote, "record")
     prepared = prepare(layout, request)
-    recording.make_ready(folder)
+    make_ready(folder, option="-o", earlier=recording.files_of)
     with _starting(command):
         status = run_in_place(prepared)
     size = recording.compress(folder)
@@ -302,7 +302,7 @@ def _advise(layout: Layout, options: argparse.Namespace) -> int:
     print(json.dumps(advised, indent=2) if options.json else advice.text_of(advised))
     if not command:
         return 0
-    trial = _trial(layout, options, command, advised["settings"])
+    trial = _trial(layout, options, command, advice.settings_of(advised))
     print(advice.text_of_trial(trial, advised, len(options.output)), end="")
     return 1 if trial.differing else 0
 

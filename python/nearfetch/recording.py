@@ -7,13 +7,13 @@ import contextlib
 import gzip
 import re
 import shutil
-import sys
 import tempfile
 from pathlib import Path
 from typing import Iterator, Sequence
 
 from nearfetch import NearfetchError
 from nearfetch.stats_folder import NOT_LOADED
+from nearfetch.terminal import show_step
 
 _NAME = re.compile(r"(spawned-\d+-)?rank-\d+\.events(\.gz)?")
 _LEVEL = 6
@@ -25,21 +25,6 @@ def files_of(folder: Path) -> list[Path]:
     return sorted(found, key=lambda path: (len(path.name), path.name))
 
 
-def make_ready(folder: Path) -> None:
-    """Makes the folder if it is missing, and removes earlier recordings.
-
-    Raises NearfetchError if it cannot.
-    """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for path in files_of(folder):
-            path.unlink()
-    except OSError as error:
-        raise NearfetchError(
-            f"cannot write in the folder '{folder}' ({error.strerror}): name another by -o"
-        ) from error
-
-
 def compress(folder: Path) -> int:
     """Compresses what ranks have written. Returns how many bytes that are then.
 
@@ -49,7 +34,7 @@ def compress(folder: Path) -> int:
     if not files:
         raise NearfetchError(NOT_LOADED)
     size = 0
-    for path in _with_progress(files, "compressing"):
+    for path in _one_by_one(files, "compressing"):
         compressed = path.with_name(path.name + ".gz")
         with path.open("rb") as source, gzip.open(compressed, "wb", _LEVEL) as target:
             shutil.copyfileobj(source, target, 1 << 20)
@@ -72,7 +57,7 @@ def unpacked(folder: Path) -> Iterator[list[Path]]:
         )
     with tempfile.TemporaryDirectory(prefix="nearfetch-") as place:
         plain = []
-        for path in _with_progress(files, "reading"):
+        for path in _one_by_one(files, "reading"):
             if path.suffix != ".gz":
                 plain.append(path)
                 continue
@@ -85,12 +70,9 @@ def unpacked(folder: Path) -> Iterator[list[Path]]:
         yield plain
 
 
-def _with_progress(files: Sequence[Path], purpose: str) -> Iterator[Path]:
-    """The files; a terminal is told which one it is if they are many."""
-    shows = sys.stderr.isatty() and len(files) > 4
+def _one_by_one(files: Sequence[Path], purpose: str) -> Iterator[Path]:
+    """The files; a terminal is told which one it is."""
     for number, path in enumerate(files, 1):
-        if shows:
-            print(f"\r{purpose} {number} of {len(files)}", end="", file=sys.stderr, flush=True)
+        show_step(f"{purpose} {number} of {len(files)}")
         yield path
-    if shows:
-        print("\r\033[K", end="", file=sys.stderr, flush=True)
+    show_step("")

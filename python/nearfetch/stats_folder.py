@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Iterator, Optional, Sequence
+from typing import Callable, Iterator, Optional, Sequence
 
 from nearfetch import NearfetchError
 from nearfetch.run import Prepared
@@ -22,34 +22,43 @@ _PASSED_ON = ("SIGINT", "SIGQUIT", "SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2")
 _PR_SET_PDEATHSIG = 1
 
 
-def make_ready(path: Path, inside: bool = False) -> None:
+def make_ready(
+    path: Path,
+    inside: bool = False,
+    option: str = "--stats",
+    earlier: Optional[Callable[[Path], list[Path]]] = None,
+) -> None:
     """Makes the folder if missing, locks it for this run, and removes files of earlier runs.
 
-    If another run writes there, and this run is part of it (`inside`), the folder is left unchanged.
+    These are what `earlier` finds, or statistics; `option` is the one that has named the folder. If another run writes there, and this run is part of it (`inside`), the folder is left unchanged.
     Raises NearfetchError if it is not, or the folder cannot be made or written.
     """
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise NearfetchError(
-            f"cannot make the folder '{path}' ({error.strerror}): name another by --stats"
+            f"cannot make the folder '{path}' ({error.strerror}): name another by {option}"
         ) from error
     if not _lock(path):
         if inside:
             return
         raise NearfetchError(
-            f"cannot write in the folder '{path}' (another run by nearfetch writes its statistics there, and "
-            "the two would be mixed): name another by --stats, or wait for its end"
+            f"cannot write in the folder '{path}' (another run by nearfetch writes there, and the two would "
+            f"be mixed): name another by {option}, or wait for its end"
         )
     try:
         with tempfile.TemporaryFile(dir=path):
             pass
-        for file in [*files_of_ranks(path), *path.glob(".world-*.json.part")]:
+        for file in (earlier or _earlier_statistics)(path):
             file.unlink()
     except OSError as error:
         raise NearfetchError(
-            f"cannot write in the folder '{path}' ({error.strerror}): name another by --stats"
+            f"cannot write in the folder '{path}' ({error.strerror}): name another by {option}"
         ) from error
+
+
+def _earlier_statistics(path: Path) -> list[Path]:
+    return [*files_of_ranks(path), *path.glob(".world-*.json.part")]
 
 
 def _lock(path: Path) -> bool:

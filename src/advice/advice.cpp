@@ -44,8 +44,11 @@ class Adviser {
     Advice advise() {
         Advice advice;
         advice.choices.push_back(try_out({}));
-        if (has_locks_) advice.choices.push_back(try_promise({{"locks", "access"}}));
-        advice.choices.push_back(try_promise({{"mode", "always-cache"}}));
+        const Rereads& seen = rereading_.all;
+        if (has_locks_)
+            advice.choices.push_back(try_promise({{"locks", "access"}}, seen.changed_by_locks, "a lock"));
+        advice.choices.push_back(
+            try_promise({{"mode", "always-cache"}}, seen.changed_by_locks + seen.changed, "an acquire"));
         advice.choices.push_back(try_out({{"read_ahead_bytes", "0"}}));
         for (std::size_t i = 1; i < advice.choices.size(); ++i) {
             const double best = advice.choices[advice.best].saved_s;
@@ -54,7 +57,6 @@ class Adviser {
         }
         const Prospect& best = advice.choices[advice.best];
         if (best.saved_s <= 0) return advice;
-        advice.settings = best.settings;
         follow_memory(best, advice);
         compare_policies(best, advice);
         return advice;
@@ -87,7 +89,7 @@ class Adviser {
             const RecordedProcess& process = *processes_[i];
             const ProcessOutcome outcome = ProcessReplay(settings, process, writes_of_others_[i]).run();
             prospect.counters.add(outcome.counters);
-            const double scale = 1e-9 / process.share;
+            const double scale = 1e-9 / process.share();
             const double saved_s =
                 (static_cast<double>(outcome.recorded_ns) - static_cast<double>(outcome.replayed_ns)) * scale;
             prospect.saved_s += saved_s / count;
@@ -96,32 +98,29 @@ class Adviser {
             prospect.most_saved_s = std::max(prospect.most_saved_s, saved_s);
             prospect.memory_bytes = std::max(
                 prospect.memory_bytes,
-                static_cast<std::uint64_t>(static_cast<double>(outcome.memory_bytes) / process.share));
+                static_cast<std::uint64_t>(static_cast<double>(outcome.memory_bytes) / process.share()));
         }
         prospect.saved_margin_s = normal_95 * std::sqrt(variance) / count;
         return prospect;
     }
 
     /// The same of settings that promise something.
-    Prospect try_promise(const SettingWords& words) {
+    /// \param broken reads of the same bytes that brought others where the promise says that they do not
+    Prospect try_promise(const SettingWords& words, std::uint64_t broken, const std::string& after) {
         Prospect prospect = try_out(words);
-        const Rereads& seen = rereading_.all;
-        const bool is_about_locks = words.front().first == "locks";
-        const std::uint64_t broken = seen.changed_by_locks + (is_about_locks ? 0 : seen.changed);
-        const auto text = [](std::uint64_t number) { return std::to_string(number); };
-        prospect.is_safe = broken == 0 && rereading_.is_known && seen.checked() >= least_checked;
+        const std::uint64_t checked = rereading_.all.checked();
+        prospect.is_safe = broken == 0 && rereading_.is_known && checked >= least_checked;
         if (!rereading_.is_known)
             prospect.why = "not known: a process has not come to MPI_Finalize";
-        else if (seen.checked() < least_checked)
+        else if (checked < least_checked)
             prospect.why =
-                "not known: only " + text(seen.checked()) + " reads of the same bytes were checked";
+                "not known: only " + std::to_string(checked) + " reads of the same bytes were checked";
         else if (broken != 0)
-            prospect.why = "unsafe: " + text(broken) + " of " + text(seen.checked()) +
-                           " reads again brought other bytes after " +
-                           (is_about_locks ? "a lock" : "an acquire");
+            prospect.why = "unsafe: " + std::to_string(broken) + " of " + std::to_string(checked) +
+                           " reads again brought other bytes after " + after;
         else
             prospect.why =
-                "kept in this run: " + text(seen.checked()) + " reads again brought the same bytes";
+                "kept in this run: " + std::to_string(checked) + " reads again brought the same bytes";
         return prospect;
     }
 
@@ -171,12 +170,7 @@ Rereading rereading_of(const std::vector<RecordedProcess>& processes) {
     Rereading rereading;
     for (const RecordedProcess& process : processes) {
         rereading.is_known &= process.is_whole;
-        for (const auto& [window, seen] : process.rereads) {
-            rereading.all.same += seen.same;
-            rereading.all.changed_unordered += seen.changed_unordered;
-            rereading.all.changed_by_locks += seen.changed_by_locks;
-            rereading.all.changed += seen.changed;
-        }
+        rereading.all.add(process.rereads);
     }
     return rereading;
 }

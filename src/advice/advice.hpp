@@ -42,7 +42,6 @@ struct Advice {
     std::vector<Prospect> curve{};     ///< of the best one, by its memory, the least first
     std::vector<Prospect> policies{};  ///< of the best one with the memory that is advised
     std::uint64_t memory_bytes = 0;    ///< the least that brings 95 % of the gain; 0: nothing is gained
-    SettingWords settings{};           ///< to be given; none: the default is right
 };
 
 /// What is known of the promises.

@@ -53,7 +53,7 @@ Json json_of(const std::vector<RecordedProcess>& processes) {
     std::uint64_t gets = 0, bytes = 0, locks = 0, updates = 0, whole = 0;
     for (const RecordedProcess& process : processes) {
         elapsed_s = std::max(elapsed_s, static_cast<double>(process.elapsed_ns) * 1e-9);
-        share = std::min(share, process.share);
+        share = std::min(share, process.share());
         gets += process.gets;
         bytes += process.get_bytes;
         locks += process.shared_locks;
@@ -96,8 +96,7 @@ int main(int argc, char** argv) {
                             {"best", advice.best},
                             {"curve", json_of(advice.curve)},
                             {"policies", json_of(advice.policies)},
-                            {"memory_bytes", advice.memory_bytes},
-                            {"settings", json_of(advice.settings)}};
+                            {"memory_bytes", advice.memory_bytes}};
         std::puts(document.dump(2).c_str());
         return 0;
     } catch (const std::exception& error) {

@@ -177,7 +177,7 @@ int WindowTable::attach(MPI_Win win, MPI_Comm comm, Exposed exposed, const Setti
     if (report_.wanted()) {
         const bool is_common =
             std::ranges::all_of(all, [](const Told& told) { return told.has_summary != 0; });
-        if (!interposer.world.has_sessions()) interposer.world.meet(comm, worlds, is_common);
+        interposer.world.meet(comm, worlds, is_common);
         exposed.origin.site = program_caller();
         for (const Told& told : all)
             exposed.origin.total_bytes += told.size_bytes;

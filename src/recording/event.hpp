@@ -17,8 +17,8 @@ enum class EventKind : std::uint8_t {
     window,      ///< made; `target` is the own rank; `values`: ranks, and bytes and page phase of each
     window_end,  ///< it is about to be freed
     get,         ///< `values`: offset and size of each run, if there are several
-    put,         ///< the same
-    update,      ///< an accumulate; no `values` and no `size`: it may be anywhere
+    put,         ///< the same; no `size`: it may be anywhere
+    update,      ///< an accumulate; the same
     atomic,      ///< the same of one that fetches
     read,        ///< an atomic that only fetches
     wait,        ///< requests of accesses of `target` have completed
@@ -34,7 +34,7 @@ enum class EventKind : std::uint8_t {
     sync,
     acquire,   ///< by a call whose name is the text of number `size`
     sampling,  ///< from here on blocks whose hash is below `size` are recorded (sampling.hpp)
-    end,  ///< of the process; `size`: ns since its beginning; `values`: Rereads, after each window's number
+    end,       ///< of the process; `size`: ns since its beginning; `values`: Rereads, in their order
 };
 
 struct Event {
@@ -54,7 +54,20 @@ struct Event {
     }
 };
 
-/// What the gets of one window, read again, have shown: whether bytes stay as they were.
+/// The acquires of a process up to now.
+struct AcquireCount {
+    std::uint32_t all = 0;
+    std::uint32_t others = 0;  ///< not by locks
+
+    /// Any event, in their order.
+    void note(EventKind kind) noexcept {
+        if (kind != EventKind::lock && kind != EventKind::lock_all && kind != EventKind::acquire) return;
+        ++all;
+        if (kind == EventKind::acquire) ++others;
+    }
+};
+
+/// What gets of the same bytes have shown: whether these stay as they were.
 struct Rereads {
     std::uint64_t same = 0;
     std::uint64_t changed_unordered = 0;  ///< this process had acquired nothing in between: a race
@@ -62,6 +75,12 @@ struct Rereads {
     std::uint64_t changed = 0;            ///< it had acquired by another call
 
     std::uint64_t checked() const noexcept { return same + changed_unordered + changed_by_locks + changed; }
+    void add(const Rereads& other) noexcept {
+        same += other.same;
+        changed_unordered += other.changed_unordered;
+        changed_by_locks += other.changed_by_locks;
+        changed += other.changed;
+    }
 };
 
 }  // namespace nearfetch

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "recording/event_reader.hpp"
-#include "recording/sampling.hpp"
 
 namespace nearfetch {
 
@@ -37,6 +36,7 @@ class Scan {
     void see(const Event& event) {
         now_ns_ += event.gap_ns + event.took_ns;
         p_.elapsed_ns = now_ns_;
+        if (event.completes()) completed(event);
         switch (event.kind) {
             case EventKind::world:
                 p_.rank = event.target;
@@ -58,11 +58,6 @@ class Scan {
             case EventKind::atomic:
                 ++p_.updates;
                 break;
-            case EventKind::flush:
-            case EventKind::flush_all:
-            case EventKind::wait:
-                completed(event);
-                break;
             case EventKind::lock:
                 p_.shared_locks += event.flag ? 0 : 1;
                 if (event.flag)
@@ -70,15 +65,12 @@ class Scan {
                 break;
             case EventKind::unlock:
                 completed(event);
-                if (const auto writes = p_.writes.find({event.window, event.target});
-                    writes != p_.writes.end())
-                    writes->second.back().end_ns = std::min(writes->second.back().end_ns, real_ns());
+                unlocked(event);
                 break;
             case EventKind::sampling:
-                p_.share = static_cast<double>(event.size) / static_cast<double>(Sampling::all);
+                p_.sampled = event.size;
                 break;
             case EventKind::end:
-                p_.elapsed_ns = event.size;
                 ended(event);
                 break;
             default:
@@ -95,11 +87,16 @@ class Scan {
         if (bytes != 0) line_.add(static_cast<double>(bytes), static_cast<double>(event.took_ns));
         bytes = 0;
     }
+    void unlocked(const Event& event) {
+        const auto writes = p_.writes.find({event.window, event.target});
+        if (writes == p_.writes.end()) return;
+        WriteInterval& last = writes->second.back();
+        last.end_ns = std::min(last.end_ns, real_ns());
+    }
     void ended(const Event& event) {
         p_.is_whole = true;
-        const std::vector<std::uint64_t>& v = event.values;
-        for (std::size_t at = 0; at + 5 <= v.size(); at += 5)
-            p_.rereads[static_cast<std::uint32_t>(v[at])] = {v[at + 1], v[at + 2], v[at + 3], v[at + 4]};
+        p_.elapsed_ns = event.size;
+        if (const auto& v = event.values; v.size() == 4) p_.rereads = {v[0], v[1], v[2], v[3]};
     }
 
     RecordedProcess& p_;
@@ -119,10 +116,6 @@ RecordedProcess read_process(const std::string& path) {
         scan.see(event);
     process.byte_ns = scan.byte_ns();
     return process;
-}
-
-std::uint64_t sampling_share(const RecordedProcess& process) noexcept {
-    return static_cast<std::uint64_t>(process.share * static_cast<double>(Sampling::all) + 0.5);
 }
 
 }  // namespace nearfetch

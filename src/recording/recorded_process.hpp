@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "recording/event.hpp"
+#include "recording/sampling.hpp"
 
 namespace nearfetch {
 
@@ -24,24 +25,25 @@ struct RecordedProcess {
     std::string path;
     Rank rank = 0;
     Rank ranks = 1;
-    std::uint64_t begin_ns = 0;      ///< since 1970
-    std::uint64_t elapsed_ns = 0;    ///< until the end, or the last event
-    bool is_whole = false;           ///< it came to its end
-    double share = 1;                ///< of the blocks of memory that was sampled
-    std::uint64_t gets = 0;          ///< of others' memory
-    std::uint64_t get_bytes = 0;     ///< of these
-    std::uint64_t shared_locks = 0;  ///< of one target
-    std::uint64_t updates = 0;       ///< puts, accumulates and atomics
-    std::uint64_t largest_get = 0;   ///< bytes
-    double byte_ns = 0;              ///< what each byte adds to a call that completes gets
-    std::map<std::uint32_t, Rereads> rereads{};
+    std::uint64_t begin_ns = 0;             ///< since 1970
+    std::uint64_t elapsed_ns = 0;           ///< until the end, or the last event
+    bool is_whole = false;                  ///< it came to its end
+    std::uint64_t sampled = Sampling::all;  ///< the share of all blocks of memory, as Sampling has it
+    std::uint64_t gets = 0;                 ///< of others' memory
+    std::uint64_t get_bytes = 0;            ///< of these
+    std::uint64_t shared_locks = 0;         ///< of one target
+    std::uint64_t updates = 0;              ///< puts, accumulates and atomics
+    std::uint64_t largest_get = 0;          ///< bytes
+    double byte_ns = 0;                     ///< what each byte adds to a call that completes gets
+    Rereads rereads{};
     WriteIntervals writes{};
+
+    double share() const noexcept {
+        return static_cast<double>(sampled) / static_cast<double>(Sampling::all);
+    }
 };
 
 /// \throws Error if the file cannot be read, or is no recording
 RecordedProcess read_process(const std::string& path);
-
-/// As Sampling has it.
-std::uint64_t sampling_share(const RecordedProcess& process) noexcept;
 
 }  // namespace nearfetch

@@ -8,7 +8,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <span>
 #include <vector>
 
@@ -16,12 +15,6 @@
 #include "recording/event.hpp"
 
 namespace nearfetch {
-
-/// The acquires of a process up to now.
-struct AcquireCount {
-    std::uint32_t all = 0;
-    std::uint32_t others = 0;  ///< not by locks
-};
 
 class RereadCheck {
   public:
@@ -32,7 +25,7 @@ class RereadCheck {
     /// This process has changed them itself.
     void forget(std::uint32_t window, Rank target, ByteRange range) noexcept;
 
-    const std::map<std::uint32_t, Rereads>& of_windows() const noexcept { return of_windows_; }
+    const Rereads& seen() const noexcept { return seen_; }
 
   private:
     static constexpr std::uint64_t word_bytes = 8;
@@ -46,14 +39,18 @@ class RereadCheck {
     static constexpr std::uint64_t most_forgotten_bytes = 1u << 20;
 
     struct Slot {
-        std::uint64_t place = 0;  ///< a hash of window, target and range; 0: empty
+        std::uint64_t place = 0;  ///< hash of window, target and word, and which of its bytes; 0: empty
         std::uint64_t word = 0;
         AcquireCount acquires;
     };
 
-    void compare(Rereads& counts, Slot& before, const Slot& now) noexcept;
+    /// The bits of a place that say which bytes of the word it has.
+    static constexpr std::uint64_t extents = 0xff;
+    Slot& slot(std::uint64_t hash) noexcept { return table_[hash / (extents + 1) % slots]; }
 
-    std::map<std::uint32_t, Rereads> of_windows_;
+    void compare(Slot& before, const Slot& now) noexcept;
+
+    Rereads seen_;
     std::vector<Slot> table_;
 };
 

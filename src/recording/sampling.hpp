@@ -46,7 +46,6 @@ class Sampling {
         std::optional<Event> lock;  ///< which no access has followed
     };
 
-    static std::uint64_t hash(const Event& event) noexcept;
     bool is_kept(const Event& event);
     std::optional<Event> lock_before(const Event& event);
 

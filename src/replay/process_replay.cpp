@@ -68,14 +68,11 @@ struct ProcessReplay::Words final : LeaseWords {
 };
 
 struct ProcessReplay::Window {
-    Window(ProcessReplay& replay, std::uint32_t id, std::span<const TargetMemory> memory, Rank own_rank)
-        : self(own_rank),
-          words(replay, id, memory.size()),
-          window(replay.settings_, memory, own_rank, replay.process_) {}
+    Window(ProcessReplay& replay, std::uint32_t id, std::span<const TargetMemory> memory, Rank self)
+        : words(replay, id, memory.size()), replayed(replay.settings_, memory, self, replay.process_) {}
 
-    Rank self;
     Words words;
-    ReplayedWindow window;
+    ReplayedWindow replayed;
     std::uint64_t asked_bytes = 0;   ///< by gets whose completion is to come, of those that were started
     std::uint64_t before_bytes = 0;  ///< that had been started when they were counted last
 };
@@ -85,7 +82,7 @@ ProcessReplay::ProcessReplay(const Settings& settings, const RecordedProcess& re
     : settings_(settings), recorded_(recorded), writes_(writes) {
     if (settings.memory_bytes != 0)
         process_.memory.set_limit(static_cast<std::uint64_t>(
-            std::ceil(static_cast<double>(settings.memory_bytes) * recorded.share)));
+            std::ceil(static_cast<double>(settings.memory_bytes) * recorded.share())));
     process_.acquires.come_one_by_one(true);
     origin_bytes_ = std::max<std::size_t>(least_origins, 2 * recorded.largest_get);
     origins_.reset(new std::byte[origin_bytes_]{});
@@ -100,7 +97,7 @@ ProcessOutcome ProcessReplay::run() {
     process_.begin_ticks = clock_.now;
     EventReader reader(recorded_.path);
     Sampling sampling;
-    sampling.set_share(sampling_share(recorded_));
+    sampling.set_share(recorded_.sampled);
     for (Event event; reader.next(event);) {
         const std::uint64_t duration_ns = event.gap_ns + event.took_ns;
         sampling.add(event, [this](const Event& kept) { replay(kept); });
@@ -138,7 +135,7 @@ void ProcessReplay::replay(const Event& event) {
             process_.acquires.acquire(texts_[event.size].c_str());
             if (process_.lease_writers != 0)
                 for (auto& [id, window] : windows_)
-                    window->window.cache().locks().end_writing();
+                    window->replayed.cache().locks().end_writing();
             return;
         case EventKind::window:
             return make_window(event);
@@ -164,15 +161,15 @@ void ProcessReplay::make_window(const Event& event) {
     }
     auto window = std::make_unique<Window>(*this, event.window, memory, event.target);
     if (memory.size() > 1 && settings_.locks == "auto")
-        window->window.cache().locks().open_leases(window->words, settings_.lease_us * 1000);
+        window->replayed.cache().locks().open_leases(window->words, settings_.lease_us * 1000);
     windows_[event.window] = std::move(window);
 }
 
 void ProcessReplay::end_window(std::uint32_t id) {
     const auto found = windows_.find(id);
     if (found == windows_.end()) return;
-    WindowCache& cache = found->second->window.cache();
-    found->second->window.check();
+    WindowCache& cache = found->second->replayed.cache();
+    found->second->replayed.check();
     cache.locks().close_leases();
     outcome_.counters.add(cache.counters());
     windows_.erase(found);
@@ -193,11 +190,11 @@ std::span<const ByteRun> ProcessReplay::runs_of(const Event& event) {
 }
 
 std::uint64_t ProcessReplay::enter(Window& window, std::uint64_t took_ns) noexcept {
-    const std::uint64_t started = window.window.transfers().bytes() - window.before_bytes;
+    const std::uint64_t started = window.replayed.transfers().bytes() - window.before_bytes;
     window.before_bytes += started;
     const double more =
         static_cast<double>(started) - static_cast<double>(std::exchange(window.asked_bytes, 0));
-    window.window.transfers().deliver();
+    window.replayed.transfers().deliver();
     const double ns = std::max(static_cast<double>(took_ns) + more * recorded_.byte_ns, 1.0);
     spend(static_cast<std::uint64_t>(ns));
     return static_cast<std::uint64_t>(ns);
@@ -209,24 +206,28 @@ void ProcessReplay::replay_access(const Event& event, Window& window) {
     switch (event.kind) {
         case EventKind::get:
             if (event.size == 0) break;
-            is_started = window.window.get(event.target, runs_of(event), event.size);
+            is_started = window.replayed.get(event.target, runs_of(event), event.size);
             if (is_started) window.asked_bytes += event.size;
             break;
         case EventKind::put:
-            if (event.size != 0) is_started = window.window.put(event.target, runs_of(event));
+            if (event.size != 0)
+                is_started = window.replayed.put(event.target, runs_of(event));
+            else
+                window.replayed.update(event.target, {}, false);
             break;
         case EventKind::read:
-            window.window.read(event.target, fetches);
+            window.replayed.read(event.target, fetches);
             break;
         default:
-            window.window.update(event.target, event.size == 0 ? std::span<const ByteRun>() : runs_of(event),
-                                 fetches && event.kind == EventKind::atomic);
+            window.replayed.update(event.target,
+                                   event.size == 0 ? std::span<const ByteRun>() : runs_of(event),
+                                   fetches && event.kind == EventKind::atomic);
     }
     is_started ? spend(event.took_ns) : save(event.took_ns);
 }
 
 void ProcessReplay::replay_epoch(const Event& event, Window& window) {
-    ReplayedWindow& w = window.window;
+    ReplayedWindow& w = window.replayed;
     const FlushKind kind = event.flag ? FlushKind::local : FlushKind::full;
     const ReplayedWindow::LibraryCall call = [this, &window, took = event.took_ns] {
         return enter(window, took);
@@ -260,11 +261,11 @@ void ProcessReplay::replay_epoch(const Event& event, Window& window) {
             epochs([](EpochTracker& all) { all.set_all(Epoch::passive); });
             break;
         case EventKind::unlock_all:
-            w.complete_all(call);
+            w.complete_all(FlushKind::full, call);
             epochs([](EpochTracker& all) { all.set_all(Epoch::none); });
             break;
         case EventKind::fence:
-            w.complete_all(call);
+            w.complete_all(FlushKind::full, call);
             epochs([&](EpochTracker& all) { event.flag ? all.set_all(Epoch::none) : all.fence(); });
             break;
         case EventKind::start:
@@ -273,7 +274,7 @@ void ProcessReplay::replay_epoch(const Event& event, Window& window) {
             });
             break;
         case EventKind::complete:
-            w.complete_all(call);
+            w.complete_all(FlushKind::full, call);
             epochs([](EpochTracker& all) { all.complete(); });
             break;
         case EventKind::sync:

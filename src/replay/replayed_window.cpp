@@ -9,35 +9,25 @@
 
 namespace nearfetch {
 
-namespace {
-
-/// The library's part of a get or a put.
-class Starter final : public GetStarter, public PutStarter {
+/// The library's part of a get.
+class ReplayedWindow::Starter final : public GetStarter {
   public:
-    Starter(WindowTransfers& transfers, Rank target, std::span<const ByteRun> whole,
-            const std::function<void()>& before) noexcept
-        : transfers_(transfers), target_(target), whole_(whole), before_(before) {}
+    Starter(ReplayedWindow& window, Rank target, std::span<const ByteRun> whole) noexcept
+        : window_(window), target_(target), whole_(whole) {}
     int start_whole() override { return start_runs(whole_); }
     int start_runs(std::span<const ByteRun> runs) override {
-        before_();
+        window_.open_locks();
         has_started_ = true;
-        return transfers_.start_get(target_, runs);
-    }
-    int start() override {
-        has_started_ = true;
-        return 0;
+        return window_.transfers_.start_get(target_, runs);
     }
     bool has_started() const noexcept { return has_started_; }
 
   private:
-    WindowTransfers& transfers_;
+    ReplayedWindow& window_;
     Rank target_;
     std::span<const ByteRun> whole_;
-    const std::function<void()>& before_;
     bool has_started_ = false;
 };
-
-}  // namespace
 
 int CountedTransfers::start_get(Rank, std::span<const ByteRun> runs) {
     for (const ByteRun& run : runs) {
@@ -71,6 +61,15 @@ void ReplayedWindow::check() const {
 
 void ReplayedWindow::open_locks() {
     cache_.locks().open_leased();
+    call_kept_locks();
+}
+
+void ReplayedWindow::take_locks() {
+    cache_.locks().take_leased_lock();
+    call_kept_locks();
+}
+
+void ReplayedWindow::call_kept_locks() {
     for (auto& [target, call] : std::exchange(kept_locks_, {}))
         call();
 }
@@ -86,8 +85,7 @@ bool ReplayedWindow::get(Rank target, std::span<const ByteRun> runs, std::uint64
         served = cache_.gets().try_get(get);
         if (served == Served::hit) return false;
     }
-    const std::function<void()> open = [this] { open_locks(); };
-    Starter starter(transfers_, target, runs, open);
+    Starter starter(*this, target, runs);
     if (served == Served::bypass) {
         (void)starter.start_whole();
         cache_.gets().record_bypassed_get(get);
@@ -99,26 +97,24 @@ bool ReplayedWindow::get(Rank target, std::span<const ByteRun> runs, std::uint64
 }
 
 bool ReplayedWindow::put(Rank target, std::span<const ByteRun> runs) {
-    cache_.locks().take_leased_lock();
-    open_locks();
-    const std::function<void()> nothing = [] {};
-    Starter starter(transfers_, target, runs, nothing);
+    take_locks();
+    struct Nothing final : PutStarter {
+        int start() override { return 0; }
+    } starter;
     bool started = true;
-    if (cache_.updates().bypass_put(target)) return true;
-    (void)cache_.updates().put(target, runs, starter, true, &started);
+    if (!cache_.updates().bypass_put(target))
+        (void)cache_.updates().put(target, runs, starter, true, &started);
     return started;
 }
 
 void ReplayedWindow::update(Rank target, std::span<const ByteRun> runs, bool fetches) {
-    cache_.locks().take_leased_lock();
-    open_locks();
+    take_locks();
     (void)cache_.updates().send_combined(target);
     cache_.updates().update_started(target, runs, fetches);
 }
 
 void ReplayedWindow::read(Rank target, bool fetches) {
-    cache_.locks().take_leased_lock();
-    open_locks();
+    take_locks();
     (void)cache_.updates().send_combined(target);
     cache_.updates().read_started(target, fetches);
 }
@@ -140,8 +136,7 @@ bool ReplayedWindow::flush(Rank target, FlushKind kind, const LibraryCall& call)
     }
     const Flush flush = completions.flush(target, kind);
     if (flush == Flush::elided || flush == Flush::elided_progress) return false;
-    cache_.locks().take_leased_lock();
-    open_locks();
+    take_locks();
     const Moment since = completions.now();
     if (kind == FlushKind::full) (void)cache_.updates().send_combined(target);
     const std::uint64_t waited_ns = call();  // in ticks, too: the simulated clock's are nanoseconds
@@ -154,26 +149,22 @@ bool ReplayedWindow::flush(Rank target, FlushKind kind, const LibraryCall& call)
 
 bool ReplayedWindow::flush_all(FlushKind kind, const LibraryCall& call) {
     if (cache_.completions().flush_all(kind) != Flush::needed) return false;
-    if (kind == FlushKind::full) return complete_all(call), true;
-    const Moment since = cache_.completions().now();
-    cache_.completions().complete_all(since, kind, 0, call());
+    complete_all(kind, call);
     return true;
 }
 
-void ReplayedWindow::complete_all(const LibraryCall& call) {
-    cache_.locks().take_leased_lock();
-    open_locks();
+void ReplayedWindow::complete_all(FlushKind kind, const LibraryCall& call) {
+    take_locks();
     const Moment since = cache_.completions().now();
-    (void)cache_.updates().send_combined(all_targets);
-    cache_.completions().complete_all(since, FlushKind::full, 0, call());
+    if (kind == FlushKind::full) (void)cache_.updates().send_combined(all_targets);
+    cache_.completions().complete_all(since, kind, 0, call());
 }
 
 bool ReplayedWindow::lock_shared(Rank target, const LibraryCall& call) {
     using Keeper = SharedLock::Keeper;
     const SharedLock lock = cache_.locks().judge_shared_lock(target, true);
     if (lock.kept_by == Keeper::nobody) {
-        cache_.locks().take_leased_lock();
-        open_locks();
+        take_locks();
         call();
     }
     if (lock.acquires) process_.acquires.acquire_by_lock("MPI_Win_lock");
@@ -187,27 +178,28 @@ bool ReplayedWindow::lock_shared(Rank target, const LibraryCall& call) {
 
 int ReplayedWindow::lock_exclusive(Rank target) {
     if (const int status = cache_.locks().begin_exclusive(target); status != 0) return status;
-    cache_.locks().take_leased_lock();
-    open_locks();
+    take_locks();
     cache_.locks().change_epochs([=](EpochTracker& epochs) { epochs.set(target, Epoch::passive); });
     process_.acquires.acquire_by_lock("MPI_Win_lock");
     return 0;
 }
 
-bool ReplayedWindow::unlock(Rank target, const LibraryCall& call) {
+bool ReplayedWindow::elide_unlock(Rank target) {
     LockPath& locks = cache_.locks();
-    const bool is_kept = kept_locks_.contains(target);
-    bool serves = false, is_elided = false;
-    if (is_kept && !locks.has_leased_epoch()) {
+    bool serves = false;
+    if (locks.has_leased_epoch()) {
+        if (!locks.elide_leased(target, serves)) return false;
+    } else {
+        if (!kept_locks_.contains(target)) return false;
         locks.elide_lock(target);
-        is_elided = true;
-    } else if (locks.has_leased_epoch()) {
-        is_elided = locks.elide_leased(target, serves);
     }
-    if (is_elided) {
-        kept_locks_.erase(target);
-        return false;
-    }
+    kept_locks_.erase(target);
+    return true;
+}
+
+bool ReplayedWindow::unlock(Rank target, const LibraryCall& call) {
+    if (elide_unlock(target)) return false;
+    LockPath& locks = cache_.locks();
     (void)locks.before_unlock(target);
     open_locks();
     const Moment since = cache_.completions().now();

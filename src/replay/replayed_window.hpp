@@ -62,7 +62,7 @@ class ReplayedWindow {
     int lock_exclusive(Rank target);
     bool unlock(Rank target, const LibraryCall& call);
     /// Fences and what closes epochs of all.
-    void complete_all(const LibraryCall& call);
+    void complete_all(FlushKind kind, const LibraryCall& call);
 
     /// \throws Error if there was no memory for the cache
     void check() const;
@@ -74,7 +74,13 @@ class ReplayedWindow {
         std::string problem;
     };
 
+    class Starter;
+
+    /// As WindowLocks has them: before a get, and before anything else that enters the library.
     void open_locks();
+    void take_locks();
+    void call_kept_locks();
+    bool elide_unlock(Rank target);
 
     ProcessState& process_;
     CountedTransfers transfers_;

@@ -10,6 +10,9 @@
 namespace nearfetch {
 namespace {
 
+/// What is advised.
+const SettingWords& settings_of(const Advice& advice) { return advice.choices.at(advice.best).settings; }
+
 Advice advise_on(const std::vector<RecordedProcess>& processes) {
     return advise(processes, [](std::size_t done, std::size_t all) { EXPECT_LE(done, all); });
 }
@@ -18,8 +21,7 @@ Advice advise_on(const std::vector<RecordedProcess>& processes) {
 RecordedProcess table(TemporaryRecording& file, int times, const Rereads& seen) {
     file.lock_all();
     for (int i = 0; i < times; ++i) {
-        for (std::uint64_t at = 0; at < 256 * 1024; at += 1024)
-            file.blocking_get(1, at, 512);
+        file.sweep(1, 256 * 1024, 1024, 512);
         file.acquire("MPI_Allreduce");
     }
     return file.read(seen);
@@ -28,7 +30,7 @@ RecordedProcess table(TemporaryRecording& file, int times, const Rereads& seen) 
 TEST(Advice, APromiseThatWasKeptIsAdvised) {
     TemporaryRecording file;
     const Advice advice = advise_on({table(file, 10, {.same = 1000})});
-    EXPECT_EQ(advice.settings, (SettingWords{{"mode", "always-cache"}}));
+    EXPECT_EQ(settings_of(advice), (SettingWords{{"mode", "always-cache"}}));
     const Prospect& best = advice.choices.at(advice.best);
     EXPECT_TRUE(best.is_safe);
     EXPECT_GT(best.hit_ratio(), 0.9);
@@ -41,42 +43,39 @@ TEST(Advice, APromiseThatWasBrokenIsNot) {
     TemporaryRecording file;
     const Advice advice = advise_on({table(file, 10, {.same = 1000, .changed = 1})});
     EXPECT_EQ(advice.best, 0u);
-    EXPECT_TRUE(advice.settings.empty());
+    EXPECT_TRUE(settings_of(advice).empty());
     EXPECT_FALSE(advice.choices.at(1).is_safe);
     EXPECT_NE(advice.choices.at(1).why.find("1 of 1001"), std::string::npos) << advice.choices.at(1).why;
 }
 
 TEST(Advice, LittleEvidenceIsNone) {
     TemporaryRecording file;
-    EXPECT_TRUE(advise_on({table(file, 10, {.same = 5})}).settings.empty());
+    EXPECT_TRUE(settings_of(advise_on({table(file, 10, {.same = 5})})).empty());
 }
 
 TEST(Advice, AProcessThatWasKilledProvesNothing) {
     TemporaryRecording first, second(1);
     second.close();
-    EXPECT_TRUE(advise_on({table(first, 10, {.same = 1000}), read_process(second.path())}).settings.empty());
+    EXPECT_TRUE(
+        settings_of(advise_on({table(first, 10, {.same = 1000}), read_process(second.path())})).empty());
 }
 
 TEST(Advice, LocksArePromisedIfThatGains) {
     TemporaryRecording reader, writer(1);
     // Another process holds an exclusive lock all the time: no leases.
-    for (int i = 0; i < 20; ++i)
-        for (std::uint64_t at = 0; at < 64 * 1024; at += 1024)
-            reader.locked_get(1, at, 512);
+    reader.locked_sweep(20, 64 * 1024, 1024, 512);
     writer.call(EventKind::lock, 1, true);
     writer.write({.kind = EventKind::acquire, .gap_ns = 10'000'000'000});
     writer.call(EventKind::unlock, 1);
     const Rereads seen{.same = 1000};
     const Advice advice = advise_on({reader.read(seen), writer.read()});
-    EXPECT_EQ(advice.settings.front(), (std::pair<std::string, std::string>{"locks", "access"}));
+    EXPECT_EQ(settings_of(advice).front(), (std::pair<std::string, std::string>{"locks", "access"}));
 }
 
 TEST(Advice, TheLeastMemoryForNearlyAllOfTheGain) {
     TemporaryRecording file;
     file.lock_all();
-    for (int i = 0; i < 20; ++i)
-        for (std::uint64_t at = 0; at < 512 * 1024; at += 1024)
-            file.blocking_get(1, at, 1024);
+    file.sweep(20, 512 * 1024, 1024, 1024);
     const Advice advice = advise_on({file.read()});
     ASSERT_FALSE(advice.curve.empty());
     EXPECT_GE(advice.memory_bytes, 512u << 10);
@@ -93,7 +92,7 @@ TEST(Advice, WhereNothingIsReadTwiceThereIsNothingToGain) {
     for (std::uint64_t at = 0; at < 256; ++at)
         file.blocking_get(1, at * 4096, 8);
     const Advice advice = advise_on({file.read()});
-    EXPECT_TRUE(advice.settings.empty());
+    EXPECT_TRUE(settings_of(advice).empty());
     EXPECT_EQ(advice.choices.front().counters.hits, 0u);
 }
 

@@ -191,7 +191,7 @@ def test_a_run_that_was_killed_is_read_as_far_as_it_goes(small: Path, tmp_path: 
         (["-o", "out"], "no command"),
         (["-o", "out", "--limit", "5", "--", "true"], "--limit 5"),
         (["-o", "out", "--mpi", "mpich", "--", "true"], "no rank was seen"),
-        (["-o", "/proc/nowhere", "--mpi", "mpich", "--", "true"], "cannot write in the folder"),
+        (["-o", "/proc/nowhere", "--mpi", "mpich", "--", "true"], "cannot make the folder"),
         (["--", "true"], "-o"),
     ],
 )

@@ -26,8 +26,8 @@ TEST(RecordedProcess, IsCounted) {
     EXPECT_EQ(process.shared_locks, 1u);
     EXPECT_EQ(process.updates, 1u);
     EXPECT_EQ(process.largest_get, 100u);
-    EXPECT_EQ(process.rereads.at(0).same, 3u);
-    EXPECT_EQ(process.rereads.at(0).changed, 2u);
+    EXPECT_EQ(process.rereads.same, 3u);
+    EXPECT_EQ(process.rereads.changed, 2u);
     EXPECT_TRUE(process.writes.empty());
 }
 
@@ -64,8 +64,8 @@ TEST(RecordedProcess, KnowsItsShare) {
     TemporaryRecording file;
     file.write({.kind = EventKind::sampling, .size = Sampling::all / 8});
     const RecordedProcess process = file.read();
-    EXPECT_EQ(process.share, 0.125);
-    EXPECT_EQ(sampling_share(process), Sampling::all / 8);
+    EXPECT_EQ(process.share(), 0.125);
+    EXPECT_EQ(process.sampled, Sampling::all / 8);
 }
 
 }  // namespace

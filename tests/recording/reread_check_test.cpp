@@ -19,11 +19,23 @@ class RereadCheckTest : public ::testing::Test {
         for (std::uint64_t at = 0; at < memory.size(); at += 1024)
             read(at, 1024, acquires);
     }
-    Rereads seen() const { return check.of_windows().at(0); }
+    const Rereads& seen() const { return check.seen(); }
 
     RereadCheck check;
     std::vector<std::byte> memory = std::vector<std::byte>(1u << 16, std::byte{1});
 };
+
+TEST(AcquireCount, LocksAreToldFromOthers) {
+    for (int kind = 0; kind <= static_cast<int>(EventKind::end); ++kind) {
+        AcquireCount count;
+        count.note(static_cast<EventKind>(kind));
+        const bool is_lock =
+            kind == static_cast<int>(EventKind::lock) || kind == static_cast<int>(EventKind::lock_all);
+        const bool is_acquire = kind == static_cast<int>(EventKind::acquire);
+        EXPECT_EQ(count.all, is_lock || is_acquire ? 1u : 0u) << kind;
+        EXPECT_EQ(count.others, is_acquire ? 1u : 0u) << kind;
+    }
+}
 
 TEST_F(RereadCheckTest, TheSameBytesAreTheSame) {
     read_all({1, 1});

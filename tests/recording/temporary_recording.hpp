@@ -77,6 +77,17 @@ class TemporaryRecording {
         get(target, offset, size);
         call(EventKind::unlock, target);
     }
+    /// The same bytes over and over, `step` apart.
+    void sweep(int times, std::uint64_t bytes, std::uint64_t step, std::uint64_t size) {
+        for (int i = 0; i < times; ++i)
+            for (std::uint64_t at = 0; at < bytes; at += step)
+                blocking_get(1, at, size);
+    }
+    void locked_sweep(int times, std::uint64_t bytes, std::uint64_t step, std::uint64_t size) {
+        for (int i = 0; i < times; ++i)
+            for (std::uint64_t at = 0; at < bytes; at += step)
+                locked_get(1, at, size);
+    }
     void acquire(const std::string& call) {
         write({.kind = EventKind::text, .size = call.size(), .values = {call.begin(), call.end()}});
         write({.kind = EventKind::acquire, .gap_ns = 1000, .took_ns = call_ns, .size = call.size()});
@@ -85,7 +96,7 @@ class TemporaryRecording {
     RecordedProcess read(const Rereads& seen = {}) {
         write({.kind = EventKind::end,
                .size = 1'000'000'000,
-               .values = {0, seen.same, seen.changed_unordered, seen.changed_by_locks, seen.changed}});
+               .values = {seen.same, seen.changed_unordered, seen.changed_by_locks, seen.changed}});
         writer_->close();
         return read_process(path());
     }

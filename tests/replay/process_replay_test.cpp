@@ -42,9 +42,7 @@ TEST(ProcessReplay, WithoutACacheAllIsAsItWas) {
 TEST(ProcessReplay, WhatHitsIsSaved) {
     TemporaryRecording file;
     file.lock_all();
-    for (int i = 0; i < 10; ++i)
-        for (std::uint64_t at : {0u, 4096u})
-            file.blocking_get(1, at, 100);
+    file.sweep(10, 8192, 4096, 100);
     const ProcessOutcome outcome = replay(file.read(), settings("acquire"));
     EXPECT_EQ(outcome.counters.gets, 20u);
     EXPECT_EQ(outcome.counters.hits, 18u);
@@ -57,8 +55,7 @@ TEST(ProcessReplay, AnAcquireForgetsInItsMode) {
     TemporaryRecording file;
     file.lock_all();
     for (int i = 0; i < 10; ++i) {
-        for (std::uint64_t at : {0u, 4096u})
-            file.blocking_get(1, at, 100);
+        file.sweep(1, 8192, 4096, 100);
         if (i == 4) file.acquire("MPI_Barrier");
     }
     const RecordedProcess process = file.read();
@@ -69,9 +66,7 @@ TEST(ProcessReplay, AnAcquireForgetsInItsMode) {
 
 TEST(ProcessReplay, LocksAreAcquiresLeasedOrPromised) {
     TemporaryRecording file;
-    for (int i = 0; i < 10; ++i)
-        for (std::uint64_t at : {0u, 4096u})
-            file.locked_get(1, at, 100);
+    file.locked_sweep(10, 8192, 4096, 100);
     const RecordedProcess process = file.read();
     const ProcessOutcome acquired = replay(process, settings("acquire", "synchronize"));
     const ProcessOutcome leased = replay(process, settings("acquire"));
@@ -88,9 +83,7 @@ TEST(ProcessReplay, LocksAreAcquiresLeasedOrPromised) {
 
 TEST(ProcessReplay, WhatAnotherWritesEndsLeases) {
     TemporaryRecording file;
-    for (int i = 0; i < 500; ++i)
-        for (std::uint64_t at : {0u, 4096u})
-            file.locked_get(1, at, 100);
+    file.locked_sweep(500, 8192, 4096, 100);
     const RecordedProcess process = file.read();
     const std::uint64_t middle_ns = process.begin_ns + 500 * (2 * call_ns + 3500);
     const WriteIntervals once{{{0, 1}, {{middle_ns, middle_ns + 1000}}}};
@@ -130,9 +123,7 @@ TEST(ProcessReplay, PutsArePartOfIt) {
 TEST(ProcessReplay, MemoryIsOfTheProcess) {
     TemporaryRecording file;
     file.lock_all();
-    for (int i = 0; i < 10; ++i)
-        for (std::uint64_t at = 0; at < 256 * 1024; at += 1024)
-            file.blocking_get(1, at, 1024);
+    file.sweep(10, 256 * 1024, 1024, 1024);
     const RecordedProcess process = file.read();
     Settings small = settings("acquire");
     small.memory_bytes = 64 << 10;

@@ -4,29 +4,35 @@
 
 #include <mpi.h>
 
-#include <algorithm>
-#include <numeric>
 #include <vector>
 
 #include "mpi/mpi_library.hpp"
 #include "mpi/recorder/acquire_scope.hpp"
-#include "mpi/wrappers/large_count.hpp"
-#include "rma/front_end.hpp"
+#include "mpi/window_group.hpp"
+#include "mpi/wrappers/window_creation.hpp"
 
 namespace nearfetch {
 
 namespace {
 
-/// \param base where the address of the memory stands when the window has been made; null: it is dynamic
 template <class Create>
-int create(const char* call, MPI_Comm comm, MPI_Aint size, MPI_Aint unit, const void* base, bool is_declared,
-           const MPI_Win* win, const Create& make) {
+int create_window(const char* call, WindowMemory memory, MPI_Aint size, MPI_Aint unit, MPI_Info /*info*/,
+                  MPI_Comm comm, const void* base, const MPI_Win* win, const Create& make) {
     const std::uint64_t begin = ticks();
     const int status = make();
     recorder.acquire(call, begin);
-    if (status == MPI_SUCCESS && comm != MPI_COMM_NULL)
+    if (status == MPI_SUCCESS && comm != MPI_COMM_NULL && memory != WindowMemory::shared)
         recorder.add_window(*win, comm, static_cast<std::uint64_t>(size), static_cast<std::uint64_t>(unit),
-                            base == nullptr ? nullptr : *static_cast<void* const*>(base), is_declared);
+                            memory == WindowMemory::declared ? *static_cast<void* const*>(base) : nullptr);
+    return status;
+}
+
+/// Makes the library's call, and records it if it succeeds.
+template <class Call>
+int recorded(EventKind kind, MPI_Win win, int target, bool flag, const Call& call) {
+    const std::uint64_t begin = ticks();
+    const int status = call();
+    if (status == MPI_SUCCESS) recorder.add(kind, win, target, flag, begin);
     return status;
 }
 
@@ -72,20 +78,7 @@ auto some_of(const int& count, const int* indices) {
     };
 }
 
-std::vector<std::uint64_t> ranks_of(MPI_Win win, MPI_Group group) {
-    MPI_Group all = MPI_GROUP_NULL;
-    int size = 0;
-    if (PMPI_Group_size(group, &size) != MPI_SUCCESS || PMPI_Win_get_group(win, &all) != MPI_SUCCESS)
-        return {};
-    std::vector<int> members(static_cast<std::size_t>(size)), ranks(members.size(), MPI_UNDEFINED);
-    std::iota(members.begin(), members.end(), 0);
-    PMPI_Group_translate_ranks(group, size, members.data(), all, ranks.data());
-    PMPI_Group_free(&all);
-    std::erase_if(ranks, [](int rank) { return rank < 0; });
-    return {ranks.begin(), ranks.end()};
-}
-
-/// A call that a lock, a fence or the like is.
+/// The same of a call that acquires.
 template <class Call>
 int acquiring(EventKind kind, const char* name, MPI_Win win, int target, bool flag, const Call& call) {
     const int status = recorded(kind, win, target, flag, call);
@@ -98,18 +91,6 @@ int acquiring(EventKind kind, const char* name, MPI_Win win, int target, bool fl
 }  // namespace nearfetch
 
 using namespace nearfetch;
-
-#define NEARFETCH_WINDOWS(SUFFIX, UNIT)                                                                 \
-    int MPI_Win_create##SUFFIX(void* base, MPI_Aint size, UNIT unit, MPI_Info info, MPI_Comm comm,      \
-                               MPI_Win* win) {                                                          \
-        return create("MPI_Win_create", comm, size, unit, &base, true, win,                             \
-                      [&] { return PMPI_Win_create##SUFFIX(base, size, unit, info, comm, win); });      \
-    }                                                                                                   \
-    int MPI_Win_allocate##SUFFIX(MPI_Aint size, UNIT unit, MPI_Info info, MPI_Comm comm, void* baseptr, \
-                                 MPI_Win* win) {                                                        \
-        return create("MPI_Win_allocate", comm, size, unit, baseptr, false, win,                        \
-                      [&] { return PMPI_Win_allocate##SUFFIX(size, unit, info, comm, baseptr, win); }); \
-    }
 
 extern "C" {
 
@@ -127,15 +108,7 @@ int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
     return status;
 }
 
-NEARFETCH_WINDOWS(, int)
-#if NEARFETCH_LARGE_COUNT
-NEARFETCH_WINDOWS(_c, MPI_Aint)
-#endif
-
-int MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* win) {
-    return create("MPI_Win_create_dynamic", comm, 0, 1, nullptr, false, win,
-                  [&] { return PMPI_Win_create_dynamic(info, comm, win); });
-}
+NEARFETCH_WINDOW_CREATION
 
 int MPI_Win_free(MPI_Win* win) {
     recorder.remove_window(*win);
@@ -176,7 +149,10 @@ int MPI_Win_fence(int assert, MPI_Win win) {
 int MPI_Win_start(MPI_Group group, int assert, MPI_Win win) {
     const std::uint64_t begin = ticks();
     const int status = PMPI_Win_start(group, assert, win);
-    if (status == MPI_SUCCESS) recorder.add(EventKind::start, win, 0, false, begin, ranks_of(win, group));
+    if (status == MPI_SUCCESS) {
+        const std::vector<Rank> ranks = ranks_of(win, group);
+        recorder.add(EventKind::start, win, 0, false, begin, {ranks.begin(), ranks.end()});
+    }
     recorder.acquire("MPI_Win_start");
     return status;
 }
@@ -229,5 +205,15 @@ int MPI_Testsome(int count, MPI_Request requests[], int* done, int indices[], MP
     return complete_requests(
         "MPI_Testsome", count, requests,
         [&] { return PMPI_Testsome(count, requests, done, indices, statuses); }, some_of(*done, indices));
+}
+int MPI_Request_free(MPI_Request* request) {
+    recorder.forget(*request);
+    return PMPI_Request_free(request);
+}
+int MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
+    const int outcome = PMPI_Request_get_status(request, flag, status);
+    if (outcome == MPI_SUCCESS && *flag && recorder.may_synchronise(request))
+        recorder.acquire("MPI_Request_get_status");
+    return outcome;
 }
 }

@@ -26,8 +26,6 @@ std::uint64_t ns_between(std::uint64_t from, std::uint64_t to) noexcept {
     return to <= from ? 0 : static_cast<std::uint64_t>(static_cast<double>(to - from) * ns_per_tick() + 0.5);
 }
 
-std::vector<std::uint64_t> characters(std::string_view text) { return {text.begin(), text.end()}; }
-
 int at_finalize(MPI_Comm, int, void*, void*) {
     recorder.end();
     return MPI_SUCCESS;
@@ -38,30 +36,29 @@ int at_finalize(MPI_Comm, int, void*, void*) {
 struct Bytes {
     std::int64_t begin = 0;
     std::uint64_t size = 0;
-    std::vector<std::uint64_t> runs;
+    std::vector<std::uint64_t> runs{};
+    bool is_known = true;  ///< else the size is all that is
 };
 
 Bytes bytes_of(const RecordedAccess& access) {
-    Bytes bytes;
-    if (access.count <= 0) return bytes;
+    if (access.count <= 0) return {};
     const auto count = static_cast<std::uint64_t>(access.count);
     const Layout& layout = layout_of(access.type, most_runs);
+    if (layout.dense()) return {.size = layout.size * count};
     std::vector<LayoutRun> runs;
     if (!layout.known || !flatten(layout, 0, count, most_runs, runs)) {
         MPI_Count size = 0;
-        if (PMPI_Type_size_x(access.type, &size) == MPI_SUCCESS && size > 0)
-            bytes.size = static_cast<std::uint64_t>(size) * count;
-        return bytes;
+        if (PMPI_Type_size_x(access.type, &size) != MPI_SUCCESS || size < 0) size = 0;
+        return {.size = static_cast<std::uint64_t>(size) * count, .is_known = false};
     }
-    if (runs.empty()) return bytes;
-    bytes.begin = runs.front().offset;
-    for (const LayoutRun& run : runs)
-        bytes.size += run.size;
-    if (runs.size() == 1) return bytes;
+    if (runs.empty()) return {};
+    Bytes bytes{.begin = runs.front().offset};
     for (const LayoutRun& run : runs) {
+        bytes.size += run.size;
         bytes.runs.push_back(static_cast<std::uint64_t>(run.offset - bytes.begin));
         bytes.runs.push_back(run.size);
     }
+    if (runs.size() == 1) bytes.runs.clear();
     return bytes;
 }
 
@@ -104,7 +101,7 @@ void Recorder::open() {
     is_on_ = true;
     Event world{.kind = EventKind::world, .target = rank, .offset = 0, .size = now};
     world.values = {static_cast<std::uint64_t>(ranks)};
-    put_down(world);
+    writer_->write(world);
 }
 
 void Recorder::end() noexcept {
@@ -112,24 +109,20 @@ void Recorder::end() noexcept {
     if (!is_on_) return;
     try {
         Event event{.kind = EventKind::end, .size = ns_between(begun_ticks_, ticks())};
-        for (const auto& [window, seen] : rereads_.of_windows())
-            for (const std::uint64_t value : {std::uint64_t{window}, seen.same, seen.changed_unordered,
-                                              seen.changed_by_locks, seen.changed})
-                event.values.push_back(value);
-        put_down(event);
+        const Rereads& seen = rereads_.seen();
+        event.values = {seen.same, seen.changed_unordered, seen.changed_by_locks, seen.changed};
+        writer_->write(event);
     } catch (const std::bad_alloc&) {
     }
     writer_->close();
     is_on_ = false;
 }
 
-void Recorder::put_down(const Event& event) { writer_->write(event); }
-
 void Recorder::write(Event& event, std::uint64_t begin_ticks) {
     const std::uint64_t now = ticks();
     event.gap_ns = ns_between(last_ticks_, begin_ticks);
     event.took_ns = ns_between(begin_ticks, now);
-    sampling_.add(event, [this](const Event& kept) { put_down(kept); });
+    sampling_.add(event, [this](const Event& kept) { writer_->write(kept); });
     if (writer_->bytes() > limit_bytes_) sample_less();
     // What recording takes is nobody's time.
     last_ticks_ = ticks();
@@ -138,19 +131,20 @@ void Recorder::write(Event& event, std::uint64_t begin_ticks) {
 /// Half of what was sampled, and as much more room.
 void Recorder::sample_less() {
     sampling_.set_share(std::max<std::uint64_t>(sampling_.share() / 2, 1));
-    put_down({.kind = EventKind::sampling, .size = sampling_.share()});
+    writer_->write({.kind = EventKind::sampling, .size = sampling_.share()});
     limit_bytes_ += limit_bytes_ / 4;
 }
 
 void Recorder::add_window(MPI_Win win, MPI_Comm comm, std::uint64_t bytes, std::uint64_t unit,
-                          const void* base, bool is_declared) noexcept try {
+                          const void* declared) noexcept try {
     if (!is_on_) return;
     const std::uint64_t begin = ticks();
     int ranks = 0, self = 0;
     PMPI_Comm_size(comm, &ranks);
     PMPI_Comm_rank(comm, &self);
-    const std::uint64_t phase =
-        is_declared ? reinterpret_cast<std::uintptr_t>(base) % memory_page_bytes : memory_page_bytes;
+    const std::uint64_t phase = declared != nullptr
+                                    ? reinterpret_cast<std::uintptr_t>(declared) % memory_page_bytes
+                                    : memory_page_bytes;
     const std::uint64_t mine[] = {bytes, unit, phase};
     constexpr int numbers = 3;
     std::vector<std::uint64_t> all(static_cast<std::size_t>(ranks) * numbers);
@@ -181,17 +175,9 @@ void Recorder::add(EventKind kind, MPI_Win win, int target, bool flag, std::uint
     const auto found = windows_.find(win);
     if (!is_on_ || found == windows_.end()) return;
     const std::uint32_t window = found->second.id;
-    switch (kind) {
-        case EventKind::lock:
-            ++acquires_.all;
-            break;
-        case EventKind::flush:
-        case EventKind::unlock:
-            check_pending(window, target);
-            break;
-        default:
-            check_pending(window, all_targets);
-    }
+    acquires_.note(kind);
+    if (kind != EventKind::lock)
+        check_pending(window, kind == EventKind::flush || kind == EventKind::unlock ? target : all_targets);
     Event event{.kind = kind, .flag = flag, .window = window, .target = target, .values = std::move(values)};
     write(event, begin_ticks);
 } catch (const std::bad_alloc&) {
@@ -204,18 +190,21 @@ void Recorder::add_access(EventKind kind, const RecordedAccess& access, std::uin
     if (!is_on_ || found == windows_.end() || access.target < 0) return;
     const RecordedWindow& window = found->second;
     Bytes bytes = bytes_of(access);
+    if (bytes.is_known && bytes.size == 0 && request == nullptr) return;
     const std::uint64_t unit = window.units.at(static_cast<std::size_t>(access.target));
     Event event{.kind = kind, .window = window.id, .target = access.target};
     event.offset =
         static_cast<std::uint64_t>(access.displacement) * unit + static_cast<std::uint64_t>(bytes.begin);
-    event.size = bytes.size;
+    // An update of which it is not known where it is may be anywhere.
+    const bool is_update = kind == EventKind::put || kind == EventKind::update || kind == EventKind::atomic;
+    event.size = bytes.is_known || !is_update ? bytes.size : 0;
     event.values = std::move(bytes.runs);
-    const bool is_run = event.values.empty();
+    const bool is_run = bytes.is_known && event.values.empty();
     if (request != nullptr)
         requests_.insert({*request, {window.id, access.target, kind >= EventKind::atomic}});
     else if (kind == EventKind::get && is_run && access.origin != nullptr && pending_.size() < most_pending)
         pending_.push_back({window.id, access.target, event.offset, event.size, access.origin});
-    if (kind == EventKind::put || kind == EventKind::update || kind == EventKind::atomic)
+    if (is_update)
         rereads_.forget(
             window.id, access.target,
             is_run ? ByteRange{event.offset, event.offset + event.size} : ByteRange{0, ~std::uint64_t{0}});
@@ -231,16 +220,16 @@ void Recorder::check_pending(std::uint32_t window, int target) {
     });
 }
 
-void Recorder::acquire(const char* call, std::uint64_t begin_ticks, bool is_lock) noexcept try {
+void Recorder::acquire(const char* call, std::uint64_t begin_ticks) noexcept try {
     const std::lock_guard guard(mutex_);
     if (!is_on_) return;
-    ++acquires_.all;
-    if (!is_lock) ++acquires_.others;
+    acquires_.note(EventKind::acquire);
     const auto [text, is_new] = texts_.try_emplace(call, texts_.size());
     if (is_new) {
         Event name{.kind = EventKind::text, .size = text->second};
-        name.values = characters(call);
-        put_down(name);
+        const std::string_view characters = call;
+        name.values = {characters.begin(), characters.end()};
+        writer_->write(name);
     }
     Event event{.kind = EventKind::acquire, .size = text->second};
     write(event, begin_ticks != 0 ? begin_ticks : ticks());
@@ -259,6 +248,18 @@ bool Recorder::complete(MPI_Request request, std::uint64_t begin_ticks) noexcept
     return requested.fetches;
 } catch (const std::bad_alloc&) {
     return true;
+}
+
+bool Recorder::may_synchronise(MPI_Request request) noexcept {
+    const std::lock_guard guard(mutex_);
+    const auto found = requests_.find(request);
+    return found == requests_.end() || found->second.fetches;
+}
+
+void Recorder::forget(MPI_Request request) noexcept {
+    const std::lock_guard guard(mutex_);
+    const auto found = requests_.find(request);
+    if (found != requests_.end()) requests_.erase(found);
 }
 
 }  // namespace nearfetch

@@ -12,10 +12,8 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "base/ticks.hpp"
@@ -44,8 +42,10 @@ class Recorder {
     bool is_on() const noexcept { return is_on_; }
 
     /// Collective over `comm`, like the window's creation.
-    void add_window(MPI_Win win, MPI_Comm comm, std::uint64_t bytes, std::uint64_t unit, const void* base,
-                    bool is_declared) noexcept;
+    /// \param declared where the program's own memory is; null: the library has allocated it, or there is
+    /// none
+    void add_window(MPI_Win win, MPI_Comm comm, std::uint64_t bytes, std::uint64_t unit,
+                    const void* declared) noexcept;
     void remove_window(MPI_Win win) noexcept;
 
     /// A call of the library that began and ended then, and succeeded.
@@ -55,9 +55,13 @@ class Recorder {
     void add_access(EventKind kind, const RecordedAccess& access, std::uint64_t begin_ticks,
                     const MPI_Request* request = nullptr) noexcept;
     /// A call has acquired. \param begin_ticks 0: it has taken no time
-    void acquire(const char* call, std::uint64_t begin_ticks = 0, bool is_lock = false) noexcept;
+    void acquire(const char* call, std::uint64_t begin_ticks = 0) noexcept;
     /// A request has completed. \return whether it may have synchronised: it was none of an access
     bool complete(MPI_Request request, std::uint64_t begin_ticks) noexcept;
+    /// Whether the end of a request may synchronise: it is none of an access, or of one that fetches.
+    bool may_synchronise(MPI_Request request) noexcept;
+    /// Nobody sees the end of that request.
+    void forget(MPI_Request request) noexcept;
 
   private:
     struct RecordedWindow {
@@ -81,7 +85,6 @@ class Recorder {
 
     void open();
     void write(Event& event, std::uint64_t begin_ticks);
-    void put_down(const Event& event);
     void check_pending(std::uint32_t window, int target);
     void sample_less();
 
@@ -102,14 +105,5 @@ class Recorder {
 };
 
 extern Recorder recorder __attribute__((visibility("hidden")));
-
-/// Makes the library's call, and records it if it succeeds.
-template <class Call>
-int recorded(EventKind kind, MPI_Win win, int target, bool flag, const Call& call) {
-    const std::uint64_t begin = ticks();
-    const int status = call();
-    if (status == MPI_SUCCESS) recorder.add(kind, win, target, flag, begin);
-    return status;
-}
 
 }  // namespace nearfetch

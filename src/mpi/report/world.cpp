@@ -36,6 +36,7 @@ std::string World::name() const {
 }
 
 void World::meet(MPI_Comm comm, std::span<const std::uint64_t> numbers, bool has_summary) noexcept try {
+    if (has_sessions()) return;
     std::vector<int> ranks(numbers.size()), in_world(numbers.size(), MPI_UNDEFINED);
     std::iota(ranks.begin(), ranks.end(), 0);
     MPI_Group theirs = MPI_GROUP_NULL, ours = MPI_GROUP_NULL;

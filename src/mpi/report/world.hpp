@@ -33,8 +33,7 @@ class World {
     void begin_session() noexcept { has_sessions_.store(true, std::memory_order_relaxed); }
     bool has_sessions() const noexcept { return has_sessions_.load(std::memory_order_relaxed); }
 
-    /// Takes part in a window of `comm`, whose ranks have these numbers.
-    /// \pre !has_sessions()
+    /// Takes part in a window of `comm`, whose ranks have these numbers. Beside sessions nobody is met.
     /// \param has_summary all of them are going to add up a summary
     void meet(MPI_Comm comm, std::span<const std::uint64_t> numbers, bool has_summary) noexcept;
 

@@ -7,11 +7,11 @@
 #include <mpi.h>
 
 #include <new>
-#include <numeric>
 #include <utility>
 #include <vector>
 
 #include "mpi/lookups.hpp"
+#include "mpi/window_group.hpp"
 #include "mpi/wrappers/intercept.hpp"
 
 namespace nearfetch {
@@ -182,20 +182,6 @@ void fenced(Window& window, int assert) noexcept {
     const bool opens = (assert& MPI_MODE_NOSUCCEED) == 0;
     window.cache().locks().change_epochs(
         [=](EpochTracker& epochs) { opens ? epochs.fence() : epochs.set_all(Epoch::none); });
-}
-
-/// The ranks in the window of a group's members. \throws std::bad_alloc
-std::vector<Rank> ranks_of(MPI_Win win, MPI_Group group) {
-    MPI_Group all = MPI_GROUP_NULL;
-    int size = 0;
-    if (PMPI_Group_size(group, &size) != MPI_SUCCESS || PMPI_Win_get_group(win, &all) != MPI_SUCCESS)
-        return {};
-    std::vector<int> members(static_cast<std::size_t>(size)), ranks(members.size(), MPI_UNDEFINED);
-    std::iota(members.begin(), members.end(), 0);
-    PMPI_Group_translate_ranks(group, size, members.data(), all, ranks.data());
-    PMPI_Group_free(&all);
-    std::erase_if(ranks, [](int rank) { return rank < 0; });
-    return ranks;
 }
 
 }  // namespace

@@ -14,27 +14,19 @@
 #include "mpi/requests/request.hpp"
 #include "mpi/window_table.hpp"
 #include "mpi/wrappers/intercept.hpp"
+#include "mpi/wrappers/window_creation.hpp"
 
 namespace nearfetch {
 
 namespace {
 
-Exposed exposed_by(MPI_Aint size, MPI_Aint unit) noexcept {
-    return {static_cast<std::uint64_t>(unit), static_cast<std::uint64_t>(size), nullptr, false};
-}
-
-/// The same where the library allocates it.
-Exposed allocated_by(MPI_Aint size, MPI_Aint unit) noexcept {
-    Exposed exposed = exposed_by(size, unit);
-    exposed.declared = false;
-    return exposed;
-}
-
-/// The same where the others' memory is reached by loads and stores.
-Exposed exposed_to(MPI_Aint size, MPI_Aint unit) noexcept {
-    Exposed exposed = allocated_by(size, unit);
-    exposed.shared = true;
-    return exposed;
+Exposed exposed_by(WindowMemory memory, MPI_Aint size, MPI_Aint unit) noexcept {
+    return {.displacement_unit = static_cast<std::uint64_t>(unit),
+            .size_bytes = static_cast<std::uint64_t>(size),
+            .base = nullptr,
+            .dynamic = memory == WindowMemory::dynamic,
+            .shared = memory == WindowMemory::shared,
+            .declared = memory == WindowMemory::declared || memory == WindowMemory::dynamic};
 }
 
 /// Whether the program asks for a mode of this window.
@@ -53,11 +45,9 @@ bool promises_no_locks(MPI_Info info) noexcept {
            std::string_view(value) == "true";
 }
 
-/// \param base where the address of the memory stands when the window has been made; null: the window is
-/// dynamic
 template <class Create>
-int create(const char* call, MPI_Comm comm, MPI_Info info, Exposed exposed, const void* base, MPI_Win* win,
-           const Create& make) {
+int create_window(const char* call, WindowMemory memory, MPI_Aint size, MPI_Aint unit, MPI_Info info,
+                  MPI_Comm comm, const void* base, MPI_Win* win, const Create& make) {
     if (comm == MPI_COMM_NULL || !WindowTable::has_world())
         return and_then(make, [&](int) { acquire_by(call); });
     WindowTable& windows = interposer.windows();
@@ -65,7 +55,7 @@ int create(const char* call, MPI_Comm comm, MPI_Info info, Exposed exposed, cons
         const Settings settings = windows.settings_for(info);
         const int status = and_then(make, [&](int) { acquire_by(call); });
         if (status != MPI_SUCCESS) return status;
-        exposed.dynamic = base == nullptr;
+        Exposed exposed = exposed_by(memory, size, unit);
         exposed.has_no_locks = promises_no_locks(info);
         exposed.shared = exposed.shared && !names_mode(info);
         if (base != nullptr) exposed.base = *static_cast<void* const*>(base);
@@ -83,36 +73,9 @@ int create(const char* call, MPI_Comm comm, MPI_Info info, Exposed exposed, cons
 
 using namespace nearfetch;
 
-// The bodies are the same for int and, in the large-count variants, MPI_Aint displacement units.
-#define NEARFETCH_WINDOWS(SUFFIX, UNIT)                                                                  \
-    int MPI_Win_create##SUFFIX(void* base, MPI_Aint size, UNIT unit, MPI_Info info, MPI_Comm comm,       \
-                               MPI_Win* win) {                                                           \
-        return create("MPI_Win_create", comm, info, exposed_by(size, unit), &base, win,                  \
-                      [&] { return PMPI_Win_create##SUFFIX(base, size, unit, info, comm, win); });       \
-    }                                                                                                    \
-    int MPI_Win_allocate##SUFFIX(MPI_Aint size, UNIT unit, MPI_Info info, MPI_Comm comm, void* baseptr,  \
-                                 MPI_Win* win) {                                                         \
-        return create("MPI_Win_allocate", comm, info, allocated_by(size, unit), baseptr, win,            \
-                      [&] { return PMPI_Win_allocate##SUFFIX(size, unit, info, comm, baseptr, win); });  \
-    }                                                                                                    \
-    int MPI_Win_allocate_shared##SUFFIX(MPI_Aint size, UNIT unit, MPI_Info info, MPI_Comm comm,          \
-                                        void* baseptr, MPI_Win* win) {                                   \
-        return create("MPI_Win_allocate_shared", comm, info, exposed_to(size, unit), baseptr, win, [&] { \
-            return PMPI_Win_allocate_shared##SUFFIX(size, unit, info, comm, baseptr, win);               \
-        });                                                                                              \
-    }
-
 extern "C" {
 
-NEARFETCH_WINDOWS(, int)
-#if NEARFETCH_LARGE_COUNT
-NEARFETCH_WINDOWS(_c, MPI_Aint)
-#endif
-
-int MPI_Win_create_dynamic(MPI_Info info, MPI_Comm comm, MPI_Win* win) {
-    return create("MPI_Win_create_dynamic", comm, info, exposed_by(0, 1), nullptr, win,
-                  [&] { return PMPI_Win_create_dynamic(info, comm, win); });
-}
+NEARFETCH_WINDOW_CREATION
 
 int MPI_Win_free(MPI_Win* win) {
     std::unique_ptr<LeaseSlot> leases;
