@@ -30,7 +30,8 @@ def make_ready(
 ) -> None:
     """Makes the folder if missing, locks it for this run, and removes files of earlier runs.
 
-    These are what `earlier` finds, or statistics; `option` is the one that has named the folder. If another run writes there, and this run is part of it (`inside`), the folder is left unchanged.
+    Those are what `earlier` finds, or statistics. `option` is the one that has named the folder. If another
+    run writes there, and this run is part of it (`inside`), the folder is left unchanged.
     Raises NearfetchError if it is not, or the folder cannot be made or written.
     """
     try:
