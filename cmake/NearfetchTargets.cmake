@@ -231,8 +231,8 @@ endmacro()
 # The library for LD_PRELOAD or linking: target nearfetch_<name>_<family> (of all families: ALL), file
 # <build>/lib/libnearfetch_<name>_<family>.so, compiled with NEARFETCH_MPI_<FAMILY>=1 and
 # NEARFETCH_MPI_FAMILY="<family>". GENERATOR makes from CALLS, the table of the MPI calls, and from the family's mpi.h
-# one more source, which includes SCOPE. The library exports what is marked as visible and listed in exports.map beside
-# the caller.
+# one more source, which includes SCOPE; it is the property NEARFETCH_WRAPPERS of nearfetch_<name>_<family>_calls, the
+# target that makes it. The library exports what is marked as visible and listed in exports.map beside the caller.
 #
 # FAULT_INJECTION: the target nearfetch_<name>_<family>_fault_injection, compiled with NEARFETCH_FAULT_INJECTION=1, is
 # for tests only: file <build>/tests/libnearfetch_<name>_<family>_fault_injection.so.
@@ -252,6 +252,7 @@ function(nearfetch_interposer name)
             DEPENDS ${arg_CALLS} ${arg_GENERATOR}
             VERBATIM)
         add_custom_target(${target}_calls DEPENDS ${source})
+        set_target_properties(${target}_calls PROPERTIES NEARFETCH_WRAPPERS ${source})
         _nearfetch_add_interposer(${target} ${family} ${source})
         add_dependencies(${target} ${target}_calls)
         add_dependencies(${arg_ALL} ${target})
