@@ -148,12 +148,18 @@ void Leases::end_writing(Rank target) noexcept {
     if (has_budget_ && has_ended_ && has_overspent()) return;
     Target& t = at(target);
     const std::uint64_t begin = ticks();
-    if (words_->start_fetch_add(target, LeaseWord::writer_off, t.before_end) != 0) return;
+    static std::uint64_t unused;
+    // Who has only announced updates has waited for no lease: what it knows of looks stays as it was.
+    const bool has_waited = t.role == Role::writer;
+    std::uint64_t& before = has_waited ? t.before_end : unused;
+    if (words_->start_fetch_add(target, LeaseWord::writer_off, before) != 0) return;
     std::erase(written_, target);
     --*writers_;
     t.role = Role::reader;
-    t.ended = begin;
-    t.own_looks = 0;
+    if (has_waited) {
+        t.ended = begin;
+        t.own_looks = 0;
+    }
     has_ended_ = true;
     writing_ticks_ += ticks() - begin;
 }
