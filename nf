@@ -37,7 +37,7 @@ usage: ./nf COMMAND
   wheel                          a wheel with the interposers of all MPI families, in build/wheels
   docs                           the documents and the API reference as a site, in build/docs/html
   which NAME [--mpi FAMILY]      the path of a program of the project (FAMILY: openmpi, mpich, mpiabi; inproc: none)
-  simulate [--cache pages|ranges|both] [--seconds S | --operations N] [--seed N] [--fault NAME] [--preset asan]
+  simulate [--cache pages|ranges|locks] [--seconds S | --operations N] [--seed N] [--fault NAME] [--preset asan]
                                  random programs on the caches, held against a reference model, for S seconds (10)
   sanitize                       the tests under the address, undefined-behaviour and thread sanitizers (an hour)
   fuzz [SECONDS]                 fuzz the readers of files and settings, SECONDS each (60)

@@ -80,7 +80,7 @@ class ModelledRank {
         const std::vector<TargetMemory> memory(static_cast<std::size_t>(ranks),
                                                {.extent_bytes = records * record_bytes});
         process_.acquires.come_one_by_one(true);
-        window_ = std::make_unique<ReplayedWindow>(settings, memory, self, process_);
+        window_ = std::make_unique<ReplayedWindow>(settings, memory, self, process_, transfers_);
         if (settings.mode != Mode::off)
             window_->cache().locks().open_leases(words_, settings.lease_us * 1000);
     }
@@ -107,7 +107,7 @@ class ModelledRank {
     ReplayedWindow::LibraryCall call(std::uint64_t ns) {
         return [this, ns] {
             clock_.now += ns;
-            window_->transfers().deliver();
+            transfers_.deliver();
             return ns;
         };
     }
@@ -140,6 +140,7 @@ class ModelledRank {
     std::uint64_t get_ns_;
     Words words_;
     ProcessState process_;
+    CountedTransfers transfers_;
     std::unique_ptr<ReplayedWindow> window_;
     std::vector<std::byte> record_ = std::vector<std::byte>(record_bytes);
     std::uint64_t reads_ = 0;

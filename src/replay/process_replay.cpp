@@ -69,9 +69,11 @@ struct ProcessReplay::Words final : LeaseWords {
 
 struct ProcessReplay::Window {
     Window(ProcessReplay& replay, std::uint32_t id, std::span<const TargetMemory> memory, Rank self)
-        : words(replay, id, memory.size()), replayed(replay.settings_, memory, self, replay.process_) {}
+        : words(replay, id, memory.size()),
+          replayed(replay.settings_, memory, self, replay.process_, transfers) {}
 
     Words words;
+    CountedTransfers transfers;
     ReplayedWindow replayed;
     std::uint64_t asked_bytes = 0;   ///< by gets whose completion is to come, of those that were started
     std::uint64_t before_bytes = 0;  ///< that had been started when they were counted last
@@ -190,11 +192,11 @@ std::span<const ByteRun> ProcessReplay::runs_of(const Event& event) {
 }
 
 std::uint64_t ProcessReplay::enter(Window& window, std::uint64_t took_ns) noexcept {
-    const std::uint64_t started = window.replayed.transfers().bytes() - window.before_bytes;
+    const std::uint64_t started = window.transfers.bytes() - window.before_bytes;
     window.before_bytes += started;
     const double more =
         static_cast<double>(started) - static_cast<double>(std::exchange(window.asked_bytes, 0));
-    window.replayed.transfers().deliver();
+    window.transfers.deliver();
     const double ns = std::max(static_cast<double>(took_ns) + more * recorded_.byte_ns, 1.0);
     spend(static_cast<std::uint64_t>(ns));
     return static_cast<std::uint64_t>(ns);

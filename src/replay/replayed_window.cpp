@@ -9,8 +9,8 @@
 
 namespace nearfetch {
 
-/// The library's part of a get.
-class ReplayedWindow::Starter final : public GetStarter {
+/// The library's part of a get or a put.
+class ReplayedWindow::Starter final : public GetStarter, public PutStarter {
   public:
     Starter(ReplayedWindow& window, Rank target, std::span<const ByteRun> whole) noexcept
         : window_(window), target_(target), whole_(whole) {}
@@ -19,6 +19,10 @@ class ReplayedWindow::Starter final : public GetStarter {
         window_.open_locks();
         has_started_ = true;
         return window_.transfers_.start_get(target_, runs);
+    }
+    int start() override {
+        has_started_ = true;
+        return window_.transfers_.start_put(target_, whole_);
     }
     bool has_started() const noexcept { return has_started_; }
 
@@ -47,9 +51,9 @@ void CountedTransfers::deliver() noexcept {
 }
 
 ReplayedWindow::ReplayedWindow(const Settings& settings, std::span<const TargetMemory> memory, Rank self,
-                               ProcessState& process, std::function<void(std::uint64_t)> started)
+                               ProcessState& process, WindowTransfers& transfers)
     : process_(process),
-      transfers_(std::move(started)),
+      transfers_(transfers),
       cache_(settings, static_cast<Rank>(memory.size()), self, false, process, transfers_, listener_) {
     check();
     cache_.describe_memory(memory);
@@ -98,13 +102,12 @@ bool ReplayedWindow::get(Rank target, std::span<const ByteRun> runs, std::uint64
 
 bool ReplayedWindow::put(Rank target, std::span<const ByteRun> runs) {
     take_locks();
-    struct Nothing final : PutStarter {
-        int start() override { return 0; }
-    } starter;
-    bool started = true;
-    if (!cache_.updates().bypass_put(target))
-        (void)cache_.updates().put(target, runs, starter, true, &started);
-    return started;
+    Starter starter(*this, target, runs);
+    if (cache_.updates().bypass_put(target))
+        (void)starter.start();
+    else
+        (void)cache_.updates().put(target, runs, starter, true, nullptr);
+    return starter.has_started();
 }
 
 void ReplayedWindow::update(Rank target, std::span<const ByteRun> runs, bool fetches) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// A window with its cache, and what a front end does with it, without MPI and without a program. What gets
-// bring means nothing. What the library's calls would take is said by whoever replays.
+// A window with its cache, and what a front end does with it, without MPI and without a program. What the
+// library's calls would do, and take, is said by whoever replays.
 
 #include <cstdint>
 #include <functional>
@@ -20,7 +20,8 @@ namespace nearfetch {
 class CountedTransfers final : public WindowTransfers {
   public:
     /// \param started called with the bytes of each run of a get; if it is empty, deliver() brings them
-    explicit CountedTransfers(std::function<void(std::uint64_t)> started) : started_(std::move(started)) {}
+    explicit CountedTransfers(std::function<void(std::uint64_t)> started = {})
+        : started_(std::move(started)) {}
 
     int start_get(Rank target, std::span<const ByteRun> runs) override;
     int start_put(Rank, std::span<const ByteRun>) override { return 0; }
@@ -42,12 +43,12 @@ class ReplayedWindow {
     /// What the library's call takes, ns; called where it would be.
     using LibraryCall = std::function<std::uint64_t()>;
 
-    /// \param memory of each rank \throws Error as RangeCache does, or if there is no memory
+    /// \param memory of each rank \param transfers outlive this
+    /// \throws Error as RangeCache does, or if there is no memory
     ReplayedWindow(const Settings& settings, std::span<const TargetMemory> memory, Rank self,
-                   ProcessState& process, std::function<void(std::uint64_t)> started = {});
+                   ProcessState& process, WindowTransfers& transfers);
 
     WindowCache& cache() noexcept { return cache_; }
-    CountedTransfers& transfers() noexcept { return transfers_; }
 
     /// \return whether the library was called
     bool get(Rank target, std::span<const ByteRun> runs, std::uint64_t size_bytes);
@@ -83,7 +84,7 @@ class ReplayedWindow {
     bool elide_unlock(Rank target);
 
     ProcessState& process_;
-    CountedTransfers transfers_;
+    WindowTransfers& transfers_;
     Listener listener_;
     WindowCache cache_;
     std::map<Rank, LibraryCall> kept_locks_;  ///< that the library has not seen

@@ -26,9 +26,9 @@ std::vector<TargetMemory> memory_of(const Trace& trace) {
 WindowReplay::WindowReplay(const Settings& settings, const NetworkModel& network, const Trace& trace)
     : trace_(trace),
       network_(network),
+      transfers_([this](std::uint64_t size) { slowest_ns_ = std::max(slowest_ns_, network_.get_ns(size)); }),
       // A trace has no gets of its own rank, and does not say which one that is.
-      window_(settings, memory_of(trace), static_cast<Rank>(trace.ranks), process_,
-              [this](std::uint64_t size) { slowest_ns_ = std::max(slowest_ns_, network_.get_ns(size)); }),
+      window_(settings, memory_of(trace), static_cast<Rank>(trace.ranks), process_, transfers_),
       origin_(trace.largest_bytes()) {
     // Else the first get of a target would be no lookup, and the cache would count as many gets less.
     if (settings.mode != Mode::off && settings.bypass == Bypass::off)

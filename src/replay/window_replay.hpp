@@ -50,6 +50,7 @@ class WindowReplay {
     NetworkModel network_;
     std::uint64_t slowest_ns_ = 0;  ///< of what was started
     ProcessState process_;
+    CountedTransfers transfers_;
     ReplayedWindow window_;
     SimulatedTicks clock_{0, 0};
     std::uint64_t network_ns_ = 0;

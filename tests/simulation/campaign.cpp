@@ -13,6 +13,7 @@
 #include <new>
 
 #include "dice.hpp"
+#include "lock_run.hpp"
 #include "page_run.hpp"
 #include "range_run.hpp"
 #include "shrink.hpp"
@@ -31,9 +32,24 @@ constexpr double shrink_s = 30;     ///< for shrinking, all of it before the ala
 
 PageCacheCounters page_counters;
 RangeCacheCounters range_counters;
+RangeCacheCounters lock_counters;
 
 Outcome run_one(const PageProgram& program, Fault fault) { return run(program, fault, page_counters); }
 Outcome run_one(const RangeProgram& program, Fault fault) { return run(program, fault, range_counters); }
+Outcome run_one(const LockProgram& program, Fault fault) { return run(program, fault, lock_counters); }
+
+/// Calls `use` with the program of that seed.
+template <class Use>
+auto with_program(CacheKind cache, std::uint64_t seed, const Use& use) {
+    switch (cache) {
+        case CacheKind::pages:
+            return use(make_page_program(seed));
+        case CacheKind::ranges:
+            return use(make_range_program(seed));
+        default:
+            return use(make_lock_program(seed));
+    }
+}
 
 /// A campaign's report to its parent, in shared memory.
 struct Report {
@@ -220,7 +236,8 @@ int run_programs(const Options& options, Report& report) {
         if (totals.cache == CacheKind::pages)
             print_counters(page_cache_counter_table, page_counters);
         else
-            print_counters(range_cache_counter_table, range_counters);
+            print_counters(range_cache_counter_table,
+                           totals.cache == CacheKind::ranges ? range_counters : lock_counters);
     }
     std::fflush(stdout);
     return 0;
@@ -229,12 +246,11 @@ int run_programs(const Options& options, Report& report) {
 }  // namespace
 
 std::uint64_t program_seed(CacheKind cache, std::uint64_t seed, std::uint64_t index) {
-    return mixed(mixed(seed * 2 + (cache == CacheKind::pages ? 0 : 1)) + index);
+    return mixed(mixed(seed * 2 + static_cast<std::uint64_t>(cache)) + index);
 }
 
 std::optional<Finding> examine(CacheKind cache, std::uint64_t seed, Fault fault, Outcome& total) {
-    if (cache == CacheKind::pages) return examine(make_page_program(seed), fault, total);
-    return examine(make_range_program(seed), fault, total);
+    return with_program(cache, seed, [&](const auto& program) { return examine(program, fault, total); });
 }
 
 int campaign(const Options& options) {
@@ -251,10 +267,10 @@ int campaign(const Options& options) {
     if (report.told) return 1;
     const bool hangs = WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM;
     std::printf("\nThe campaign has died; its last program is run again to shrink it.\n");
-    print(report.cache == CacheKind::pages
-              ? examine_crash(make_page_program(report.program), options.fault, hangs)
-              : examine_crash(make_range_program(report.program), options.fault, hangs),
-          report.cache, report.program, options);
+    const Finding found = with_program(report.cache, report.program, [&](const auto& program) {
+        return examine_crash(program, options.fault, hangs);
+    });
+    print(found, report.cache, report.program, options);
     return 1;
 }
 

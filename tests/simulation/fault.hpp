@@ -10,7 +10,9 @@
 
 namespace nearfetch::simulation {
 
-enum class CacheKind : std::uint8_t { pages, ranges };
+/// Of what programs are: the page cache, one window, or windows of several ranks under locks.
+enum class CacheKind : std::uint8_t { pages, ranges, locks };
+inline constexpr std::array all_caches{CacheKind::pages, CacheKind::ranges, CacheKind::locks};
 
 enum class Fault : std::uint8_t {
     none,
@@ -28,6 +30,11 @@ enum class Fault : std::uint8_t {
     forgotten_invalidates,
     unseen_acquires,
     kept_puts,
+    unwaited_leases,
+    unread_versions,
+    unseen_writers,
+    unrepaired_snapshots,
+    unheard_messages,
 };
 
 struct FaultInfo {
@@ -62,10 +69,21 @@ inline constexpr std::array fault_table{
               "nobody sees the call by which the process learns that another has written"},
     FaultInfo{Fault::kept_puts, CacheKind::ranges, "kept-puts",
               "a flush does not send what was put and collected"},
+    FaultInfo{Fault::unwaited_leases, CacheKind::locks, "unwaited-leases",
+              "a writer does not wait for leases to end"},
+    FaultInfo{Fault::unread_versions, CacheKind::locks, "unread-versions",
+              "a reader does not see that a writer came and went"},
+    FaultInfo{Fault::unseen_writers, CacheKind::locks, "unseen-writers",
+              "a reader does not see that there is a writer"},
+    FaultInfo{Fault::unrepaired_snapshots, CacheKind::locks, "unrepaired-snapshots",
+              "what an epoch has read is not fetched again after a writer"},
+    FaultInfo{Fault::unheard_messages, CacheKind::locks, "unheard-messages",
+              "nobody sees the receive by which the process learns that another has written"},
 };
 
 inline std::string_view name_of(CacheKind cache) noexcept {
-    return cache == CacheKind::pages ? "pages" : "ranges";
+    constexpr std::array<std::string_view, 3> names{"pages", "ranges", "locks"};
+    return names[static_cast<std::size_t>(cache)];
 }
 
 }  // namespace nearfetch::simulation

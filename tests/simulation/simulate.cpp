@@ -15,9 +15,10 @@ int main(int argc, char** argv) {
         "Random programs on the caches, over networks that delay and reorder, against a reference "
         "model of what the consistency rules allow.");
     Options options;
-    std::string cache = "both", fault;
-    app.add_option("--cache", cache, "which cache: the page cache, the interposer's range cache, or both")
-        ->check(CLI::IsMember({"pages", "ranges", "both"}))
+    std::string cache = "all", fault;
+    app.add_option("--cache", cache,
+                   "which cache: the page cache, the interposer's range cache, the same under locks, or all")
+        ->check(CLI::IsMember({"pages", "ranges", "locks", "all"}))
         ->capture_default_str();
     auto* const operations =
         app.add_option("--operations", options.operations, "operations to run on each cache")
@@ -35,13 +36,13 @@ int main(int argc, char** argv) {
     app.add_option("--fault", fault, faults);
     CLI11_PARSE(app, argc, argv);
 
-    if (cache != "ranges") options.caches.push_back(CacheKind::pages);
-    if (cache != "pages") options.caches.push_back(CacheKind::ranges);
+    for (const CacheKind kind : all_caches)
+        if (cache == "all" || cache == name_of(kind)) options.caches.push_back(kind);
     if (!fault.empty()) {
         for (const FaultInfo& info : fault_table) {
             if (info.name != fault) continue;
             options.fault = info.fault;
-            if (cache == "both") options.caches = {info.cache};
+            if (cache == "all") options.caches = {info.cache};
         }
         if (options.fault == Fault::none) {
             std::fprintf(stderr, "simulate: no fault '%s' (--help lists them): name one of these\n",
