@@ -13,9 +13,8 @@ namespace {
 constexpr std::uint64_t clock_margin = 64;
 /// What is remembered of a word holds for so long: in less time no field can come round (docs/leases.md).
 constexpr double remembered_ns = 200e6;
-/// Shares of the time that looks and writing may take if they save nothing.
-constexpr std::uint64_t looking_share = 128;
-constexpr std::uint64_t writing_share = 64;
+/// Shares of the time that looks, and writing, may each take if they save nothing.
+constexpr std::uint64_t free_share = 128;
 /// How long looks of a burst may take together. It is free to begin with: nobody feels it.
 constexpr double burst_ns = 20e6;
 /// A look takes a round trip; an elided lock and its get save about three. Two may go to looks, one to
@@ -43,7 +42,7 @@ void Leases::open(LeaseWords& words, Rank ranks, std::uint64_t lease_ns, bool ha
 bool Leases::may_look(std::uint64_t now) noexcept {
     if (!has_budget_) return true;
     const std::uint64_t saved = saved_looks_ * look_ticks() * looks_for_saved;
-    const std::uint64_t budget = burst_ticks_ + (now - opened_ticks_) / looking_share + saved;
+    const std::uint64_t budget = burst_ticks_ + (now - opened_ticks_) / free_share + saved;
     const std::uint64_t needed = looking_ticks_ + (is_saving_up_ ? burst_ticks_ : 0);
     is_saving_up_ = needed > budget;
     return !is_saving_up_;
@@ -140,7 +139,7 @@ int Leases::write_everywhere() noexcept {
 
 bool Leases::has_overspent() const noexcept {
     const std::uint64_t saved = saved_looks_ * look_ticks() * writing_for_saved;
-    return writing_ticks_ > (ticks() - opened_ticks_) / writing_share + saved;
+    return writing_ticks_ > (ticks() - opened_ticks_) / free_share + saved;
 }
 
 void Leases::end_writing(Rank target) noexcept {

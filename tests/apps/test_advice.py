@@ -77,7 +77,8 @@ def test_hits_are_foreseen(program: Program, family: str, tmp_path: Path) -> Non
     assert advice["recorded"]["ranks_to_the_end"] == 2
     for choice in advice["choices"]:
         if choice["safe"] and "read_ahead_bytes" not in choice["settings"]:
-            settings = {"mode": "acquire", **choice["settings"]}
+            # On a busy machine a hit may seem slow, and be bypassed.
+            settings = {"mode": "acquire", "bypass": "off", **choice["settings"]}
             mode = settings.pop("mode")
             run = starter.good(*program.arguments, family=family, ranks=2, mode=mode, settings=settings)
             what = f"{choice['settings']}: {choice['hit_ratio']:.3f}, {hit_ratio(run):.3f}"
@@ -114,7 +115,9 @@ def test_a_long_run_is_sampled(tmp_path: Path) -> None:
     assert all(len(gzip.decompress(file.read_bytes())) < 1 << 19 for file in folder.iterdir())
     advice = advice_on(folder)
     assert advice["recorded"]["share"] < 1
-    run = starter.good(*program.arguments, family="mpich", ranks=2, mode="acquire")
+    run = starter.good(
+        *program.arguments, family="mpich", ranks=2, mode="acquire", settings={"bypass": "off"}
+    )
     assert abs(advice["choices"][0]["hit_ratio"] - hit_ratio(run)) <= 0.05
     assert "a long run" in advise(folder).stdout
 
