@@ -22,6 +22,9 @@ constexpr double burst_ns = 20e6;
 constexpr std::uint64_t looks_for_saved = 2;
 constexpr std::uint64_t writing_for_saved = 1;
 
+/// Where words go that nobody asks for. They may come at any time.
+std::uint64_t unused = 0;
+
 }  // namespace
 
 void Leases::open(LeaseWords& words, Rank ranks, std::uint64_t lease_ns, bool has_budget,
@@ -84,7 +87,6 @@ void Leases::add_writer(Rank target, Role role) noexcept {
 
 void Leases::announce(Rank target) noexcept {
     const std::uint64_t begin = ticks();
-    static std::uint64_t unused;
     if (words_->start_fetch_add(target, LeaseWord::one_writer, unused) == 0)
         add_writer(target, Role::announced);
     writing_ticks_ += ticks() - begin;
@@ -119,7 +121,6 @@ int Leases::begin_writing(Rank target) noexcept {
 /// As begin_writing(), of all targets at once.
 int Leases::write_everywhere() noexcept {
     const std::uint64_t begin = ticks();
-    static std::uint64_t unused;
     int status = 0;
     for (Rank target = 0; target < static_cast<Rank>(targets_.size()); ++target) {
         if (at(target).role != Role::reader) continue;
@@ -147,7 +148,6 @@ void Leases::end_writing(Rank target) noexcept {
     if (has_budget_ && has_ended_ && has_overspent()) return;
     Target& t = at(target);
     const std::uint64_t begin = ticks();
-    static std::uint64_t unused;
     // Who has only announced updates has waited for no lease: what it knows of looks stays as it was.
     const bool has_waited = t.role == Role::writer;
     std::uint64_t& before = has_waited ? t.before_end : unused;
