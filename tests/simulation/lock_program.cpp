@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "dice.hpp"
+#include "kinds.hpp"
 
 namespace nearfetch::simulation {
 
@@ -12,22 +13,17 @@ namespace {
 
 using Kind = LockOp::Kind;
 
-struct KindInfo {
-    Kind kind;
-    std::uint64_t weight;
-    bool writes;
-    const char* name;
-};
+using Info = KindInfo<Kind>;
 constexpr std::array kinds{
-    KindInfo{Kind::read, 40, false, "reads"},
-    KindInfo{Kind::read_two, 8, false, "reads in two epochs"},
-    KindInfo{Kind::read_flush, 8, false, "reads, with a flush"},
-    KindInfo{Kind::write, 6, true, "writes"},
-    KindInfo{Kind::count, 4, true, "reads and writes"},
-    KindInfo{Kind::store, 3, true, "stores"},
-    KindInfo{Kind::tell, 6, true, "writes to its mailbox and tells"},
-    KindInfo{Kind::hear, 2, true, "hears"},
-    KindInfo{Kind::nap, 1, false, "naps"},
+    Info{Kind::read, 40, "reads"},
+    Info{Kind::read_two, 8, "reads in two epochs"},
+    Info{Kind::read_flush, 8, "reads, with a flush"},
+    Info{Kind::write, 6, "writes", true},
+    Info{Kind::count, 4, "reads and writes", true},
+    Info{Kind::store, 3, "stores", true},
+    Info{Kind::tell, 6, "writes to its mailbox and tells", true},
+    Info{Kind::hear, 2, "hears", true},
+    Info{Kind::nap, 1, "naps"},
 };
 
 Settings make_settings(Dice& dice) {
@@ -55,21 +51,16 @@ LockProgram make_lock_program(std::uint64_t seed) {
     program.latency_ns = dice.one_of<std::uint64_t>({100, 500, 2'000});
     program.takes_locks_late = dice.one_in(2);
     std::array<std::uint64_t, kinds.size()> weights{};
-    std::uint64_t total = 0;
     const auto reads_for_write = dice.one_of<std::uint64_t>({1, 8, 64});
     for (std::size_t i = 0; i < kinds.size(); ++i) {
         weights[i] = kinds[i].weight * dice.one_of<std::uint64_t>({0, 1, 1, 4});
         if (kinds[i].kind == Kind::read) weights[i] += 20;
         if (!kinds[i].writes && kinds[i].kind != Kind::nap) weights[i] *= reads_for_write;
-        total += weights[i];
     }
     const std::uint64_t count = 20 + dice.below(150);
     std::uint64_t begin_ns = 0;
     for (std::uint64_t i = 0; i < count; ++i) {
-        std::uint64_t at = dice.below(total);
-        std::size_t which = 0;
-        while (at >= weights[which])
-            at -= weights[which++];
+        const std::size_t which = dice.by_weight(weights);
         LockOp op;
         op.id = static_cast<std::uint32_t>(i);
         op.kind = kinds[which].kind;
@@ -102,8 +93,7 @@ std::string to_text(const LockProgram& program) {
 std::string to_text(const LockOp& op) {
     std::ostringstream text;
     text << '#' << op.id << " rank " << op.rank << ' ';
-    for (const KindInfo& info : kinds)
-        if (info.kind == op.kind) text << info.name;
+    text << name_in(kinds, op.kind);
     if (op.kind != Kind::nap) text << ", target " << op.target;
     if (op.kind != Kind::tell && op.kind != Kind::hear && op.kind != Kind::nap)
         text << ": " << op.offset << '+' << op.size_bytes;

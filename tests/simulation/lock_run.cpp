@@ -10,9 +10,9 @@
 #include <thread>
 #include <utility>
 
+#include "base/mixed.hpp"
 #include "lock_network.hpp"
 #include "replay/replayed_window.hpp"
-#include "transport/model/random.hpp"
 
 namespace nearfetch::simulation {
 
@@ -49,6 +49,11 @@ struct LockJob {
 struct Read {
     std::uint64_t offset;
     std::vector<std::byte> bytes;
+
+    /// Whether memory with these bytes has what it has brought.
+    bool is_of(const std::vector<std::byte>& memory) const {
+        return std::equal(bytes.begin(), bytes.end(), memory.begin() + static_cast<std::ptrdiff_t>(offset));
+    }
 };
 /// A get of a mailbox.
 struct MailRead {
@@ -234,10 +239,8 @@ class LockRank {
         bool is_one = false;
         for (std::size_t state = epoch.oldest; state < states.size() && !is_one; ++state) {
             allowed += ' ' + std::to_string(state);
-            is_one = std::ranges::all_of(epoch.reads, [&](const auto& read) {
-                return std::equal(read->bytes.begin(), read->bytes.end(),
-                                  states[state].begin() + static_cast<std::ptrdiff_t>(read->offset));
-            });
+            is_one = std::ranges::all_of(epoch.reads,
+                                         [&](const auto& read) { return read->is_of(states[state]); });
         }
         if (!is_one)
             job_.fail(op, "has not read one state of target " + std::to_string(epoch.target) +
@@ -260,9 +263,7 @@ class LockRank {
             text += "\n  " + std::to_string(read->offset) + '+' + std::to_string(read->bytes.size()) +
                     " as in state";
             for (std::size_t state = 0; state < states.size(); ++state)
-                if (std::equal(read->bytes.begin(), read->bytes.end(),
-                               states[state].begin() + static_cast<std::ptrdiff_t>(read->offset)))
-                    text += ' ' + std::to_string(state);
+                if (read->is_of(states[state])) text += ' ' + std::to_string(state);
         }
         return text;
     }
@@ -270,12 +271,13 @@ class LockRank {
     void write(const LockOp& op) {
         window_.lock_exclusive(op.target);
         network_.lock_exclusive(op.target);
-        std::vector<std::byte> bytes(op.size_bytes);
+        Read before{op.offset, std::vector<std::byte>(op.size_bytes)};
+        std::vector<std::byte>& bytes = before.bytes;
         if (op.kind == Kind::count) {
             const ByteRun run{op.offset, bytes.size(), bytes.data()};
             get(op.target, {&run, 1});
             flush(op.target);
-            if (!std::equal(bytes.begin(), bytes.end(), memory_at(op)))
+            if (!before.is_of(job_.memory.at(op.target).bytes))
                 job_.fail(op, "has read old bytes under an exclusive lock. Allowed: those of state " +
                                   std::to_string(job_.memory.at(op.target).states.size() - 1));
         }
@@ -289,9 +291,6 @@ class LockRank {
         }
         network_.pass(dice_.below(job_.program.lease_ns / 4));
         unlock(op.target);
-    }
-    std::vector<std::byte>::const_iterator memory_at(const LockOp& op) {
-        return job_.memory.at(op.target).bytes.cbegin() + static_cast<std::ptrdiff_t>(op.offset);
     }
 
     void tell(const LockOp& op) {

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "dice.hpp"
+#include "kinds.hpp"
 
 namespace nearfetch::simulation {
 
@@ -13,27 +14,23 @@ namespace {
 
 using Kind = PageOp::Kind;
 
-struct KindInfo {
-    Kind kind;
-    std::uint64_t weight;
-    const char* name;
-};
+using Info = KindInfo<Kind>;
 constexpr std::array kinds{
-    KindInfo{Kind::get, 160, "get"},
-    KindInfo{Kind::put, 100, "put"},
-    KindInfo{Kind::start_get, 32, "start get"},
-    KindInfo{Kind::start_put, 24, "start put"},
-    KindInfo{Kind::test, 24, "test"},
-    KindInfo{Kind::wait, 16, "wait"},
-    KindInfo{Kind::prefetch, 24, "prefetch"},
-    KindInfo{Kind::acquire, 4, "acquire"},
-    KindInfo{Kind::release, 8, "release"},
-    KindInfo{Kind::acquire_range, 4, "acquire range"},
-    KindInfo{Kind::release_range, 8, "release range"},
-    KindInfo{Kind::atomic, 5, "atomic"},
-    KindInfo{Kind::fenced_atomic, 2, "fenced atomic"},
-    KindInfo{Kind::outside, 3, "outside"},
-    KindInfo{Kind::barrier, 1, "barrier"},
+    Info{Kind::get, 160, "get"},
+    Info{Kind::put, 100, "put"},
+    Info{Kind::start_get, 32, "start get"},
+    Info{Kind::start_put, 24, "start put"},
+    Info{Kind::test, 24, "test"},
+    Info{Kind::wait, 16, "wait"},
+    Info{Kind::prefetch, 24, "prefetch"},
+    Info{Kind::acquire, 4, "acquire"},
+    Info{Kind::release, 8, "release"},
+    Info{Kind::acquire_range, 4, "acquire range"},
+    Info{Kind::release_range, 8, "release range"},
+    Info{Kind::atomic, 5, "atomic"},
+    Info{Kind::fenced_atomic, 2, "fenced atomic"},
+    Info{Kind::outside, 3, "outside"},
+    Info{Kind::barrier, 1, "barrier"},
 };
 
 PageCacheConfig make_config(Dice& dice) {
@@ -86,7 +83,6 @@ class Generator {
         for (std::size_t i = 0; i < kinds.size(); ++i) {
             weights_[i] = kinds[i].weight * dice_.one_of<std::uint64_t>({0, 1, 1, 1, 4});
             if (i < 2) weights_[i] += 40;
-            total_ += weights_[i];
         }
         const std::uint64_t count = dice_.one_in(5) ? 4000 : 60 + dice_.below(600);
         if (p_.race_free) deal_blocks();
@@ -102,10 +98,7 @@ class Generator {
     };
 
     void add() {
-        std::uint64_t at = dice_.below(total_);
-        std::size_t which = 0;
-        while (at >= weights_[which])
-            at -= weights_[which++];
+        const std::size_t which = dice_.by_weight(weights_);
         PageOp op;
         op.kind = kinds[which].kind;
         op.rank = static_cast<std::uint8_t>(dice_.below(p_.ranks));
@@ -239,7 +232,6 @@ class Generator {
     Dice dice_;
     PageProgram p_;
     std::array<std::uint64_t, kinds.size()> weights_{};
-    std::uint64_t total_ = 0;
     std::uint64_t size_most_ = 0;
     std::array<std::uint64_t, 4> walk_{};
     std::array<std::vector<Block>, shared + 1> blocks_;
@@ -270,11 +262,8 @@ std::string to_text(const PageProgram& program) {
 std::string to_text(const PageOp& op) {
     std::ostringstream text;
     text << '#' << op.id << " ";
-    for (const KindInfo& info : kinds)
-        if (info.kind == op.kind && op.kind != Kind::barrier)
-            text << "rank " << int{op.rank} << " task " << int{op.task} << ": " << info.name;
-        else if (info.kind == op.kind)
-            text << info.name;
+    if (op.kind != Kind::barrier) text << "rank " << int{op.rank} << " task " << int{op.task} << ": ";
+    text << name_in(kinds, op.kind);
     if (op.size_bytes == 0) return text.str();
     text << " of " << op.target << ": " << op.offset << '+' << op.size_bytes;
     if (op.kind == Kind::put || op.kind == Kind::start_put || op.kind == Kind::atomic ||

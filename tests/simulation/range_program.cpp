@@ -8,6 +8,7 @@
 #include "cache/eviction/eviction_policy.hpp"
 #include "cache/eviction/policies.hpp"
 #include "dice.hpp"
+#include "kinds.hpp"
 
 namespace nearfetch::simulation {
 
@@ -15,35 +16,30 @@ namespace {
 
 using Kind = RangeOp::Kind;
 
-struct KindInfo {
-    Kind kind;
-    std::uint64_t weight;
-    bool writes;
-    const char* name;
-};
+using Info = KindInfo<Kind>;
 constexpr std::array kinds{
-    KindInfo{Kind::get, 50, false, "get"},
-    KindInfo{Kind::get_runs, 12, false, "get of a datatype"},
-    KindInfo{Kind::get_refused, 2, false, "refused get"},
-    KindInfo{Kind::get_request, 10, false, "get with a request"},
-    KindInfo{Kind::finish_request, 6, false, "wait for a request"},
-    KindInfo{Kind::free_request, 2, false, "free a request"},
-    KindInfo{Kind::abandon_request, 1, false, "abandon a request"},
-    KindInfo{Kind::flush, 9, false, "flush"},
-    KindInfo{Kind::flush_local, 5, false, "flush_local"},
-    KindInfo{Kind::flush_all, 2, false, "flush_all"},
-    KindInfo{Kind::flush_fails, 1, false, "failed flush"},
-    KindInfo{Kind::arrive, 4, false, "arrival"},
-    KindInfo{Kind::put, 8, true, "put"},
-    KindInfo{Kind::puts, 3, true, "neighbouring puts"},
-    KindInfo{Kind::accumulate, 4, true, "accumulate"},
-    KindInfo{Kind::change, 6, true, "change by another process"},
-    KindInfo{Kind::poll, 2, false, "poll"},
-    KindInfo{Kind::record, 3, false, "header and record"},
-    KindInfo{Kind::state, 1, false, "change of `bypass`"},
-    KindInfo{Kind::prefetch, 4, false, "prefetch"},
-    KindInfo{Kind::invalidate, 1, false, "invalidate"},
-    KindInfo{Kind::lock, 3, false, "get under a lock"},
+    Info{Kind::get, 50, "get"},
+    Info{Kind::get_runs, 12, "get of a datatype"},
+    Info{Kind::get_refused, 2, "refused get"},
+    Info{Kind::get_request, 10, "get with a request"},
+    Info{Kind::finish_request, 6, "wait for a request"},
+    Info{Kind::free_request, 2, "free a request"},
+    Info{Kind::abandon_request, 1, "abandon a request"},
+    Info{Kind::flush, 9, "flush"},
+    Info{Kind::flush_local, 5, "flush_local"},
+    Info{Kind::flush_all, 2, "flush_all"},
+    Info{Kind::flush_fails, 1, "failed flush"},
+    Info{Kind::arrive, 4, "arrival"},
+    Info{Kind::put, 8, "put", true},
+    Info{Kind::puts, 3, "neighbouring puts", true},
+    Info{Kind::accumulate, 4, "accumulate", true},
+    Info{Kind::change, 6, "change by another process", true},
+    Info{Kind::poll, 2, "poll"},
+    Info{Kind::record, 3, "header and record"},
+    Info{Kind::state, 1, "change of `bypass`"},
+    Info{Kind::prefetch, 4, "prefetch"},
+    Info{Kind::invalidate, 1, "invalidate"},
+    Info{Kind::lock, 3, "get under a lock"},
 };
 
 Settings make_settings(Dice& dice, bool read_only) {
@@ -83,19 +79,14 @@ class Generator {
         const bool read_only = dice_.one_in(3);
         p_.settings = make_settings(dice_, read_only);
         std::array<std::uint64_t, kinds.size()> weights{};
-        std::uint64_t total = 0;
         for (std::size_t i = 0; i < kinds.size(); ++i) {
             weights[i] = kinds[i].weight * dice_.one_of<std::uint64_t>({0, 1, 1, 1, 4});
             if (read_only && kinds[i].writes && kinds[i].kind != Kind::change) weights[i] = 0;
             if (kinds[i].kind == Kind::get || kinds[i].kind == Kind::flush) weights[i] += 5;
-            total += weights[i];
         }
         const std::uint64_t count = dice_.one_in(12) ? 4000 : 60 + dice_.below(800);
         for (std::uint64_t i = 0; i < count; ++i) {
-            std::uint64_t at = dice_.below(total);
-            std::size_t which = 0;
-            while (at >= weights[which])
-                at -= weights[which++];
+            const std::size_t which = dice_.by_weight(weights);
             add(kinds[which].kind);
         }
         return std::move(p_);
@@ -157,8 +148,7 @@ std::string to_text(const RangeProgram& program) {
 std::string to_text(const RangeOp& op) {
     std::ostringstream text;
     text << '#' << op.id << " ";
-    for (const KindInfo& info : kinds)
-        if (info.kind == op.kind) text << info.name;
+    text << name_in(kinds, op.kind);
     if (op.kind != Kind::flush_all && op.kind != Kind::invalidate && op.kind != Kind::state)
         text << ", target " << op.target;
     if (op.size_bytes != 0) text << ": " << op.offset << '+' << op.size_bytes;
