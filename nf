@@ -15,6 +15,8 @@ packages=("${demo_packages[@]}" git gfortran libcoarrays-openmpi-dev libgtest-de
     python3-dev)
 # Real programs that are tested and measured where they can be had.
 programs=(nwchem-openmpi)
+# Hundreds of ranks in virtual time, where it can be had.
+simulated=(libsimgrid-dev)
 # What packages are built and tried with where it can be had: Debian's own tools, its MPICH, Slurm, Lmod.
 packaging=(debhelper dh-python help2man libmpich-dev lintian lmod mpich slurm-wlm)
 
@@ -36,7 +38,7 @@ usage: ./nf COMMAND
   advise DIR [--verify ...]      what it would gain from which settings (./nf advise --help)
   wheel                          a wheel with the interposers of all MPI families, in build/wheels
   docs                           the documents and the API reference as a site, in build/docs/html
-  which NAME [--mpi FAMILY]      the path of a program of the project (FAMILY: openmpi, mpich, mpiabi; inproc: none)
+  which NAME [--mpi FAMILY]      the path of a program of the project (FAMILY: openmpi, mpich, mpiabi, smpi; inproc: none)
   simulate [--cache pages|ranges|locks] [--seconds S | --operations N] [--seed N] [--fault NAME] [--preset asan]
                                  random programs on the caches, held against a reference model, for S seconds (10)
   sanitize                       the tests under the address, undefined-behaviour and thread sanitizers (an hour)
@@ -163,6 +165,7 @@ everything() {
     [ -e "$root/build/$1/build.ninja" ] || need_space "$1" 4
     # The demo leaves the tests out.
     if [ "$changed" -eq 1 ] || [ ! -e "$root/build/$1/build.ninja" ] || grep -qs '^NEARFETCH_TESTS:BOOL=OFF' "$cache"; then
+        want_packages "${simulated[@]}"
         configure "$1" --log-level=WARNING -DNEARFETCH_TESTS=ON
     fi
     build "$@"
@@ -264,7 +267,7 @@ which_program() {
     while [ $# -gt 0 ]; do
         case "$1" in
         --mpi)
-            [ $# -ge 2 ] || fail "--mpi has no value (it names a family): openmpi, mpich or mpiabi" 2
+            [ $# -ge 2 ] || fail "--mpi has no value (it names a family): openmpi, mpich, mpiabi or smpi" 2
             family="$2"
             shift
             ;;

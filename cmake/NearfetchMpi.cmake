@@ -6,12 +6,18 @@
 #   openmpi  Open MPI 4 and 5, soname libmpi.so.40
 #   mpiabi   the standard ABI of MPI-5, soname libmpi_abi.so.1
 #
+# And one that is simulated: SimGrid's SMPI runs hundreds of ranks in virtual time in one process. It loads a program
+# once for each rank, and nothing can be preloaded; so nearfetch is a part of the programs there. It is for tests and
+# benchmarks alone.
+#
 # CMake's own FindMPI knows one MPI per build; the interposer is built once for each. So each family is found through
 # its compiler wrapper, whose -show line is taken apart into include folders and libraries. Libraries are named by
 # their full path: Debian's alternatives may let a bare -lmpi mean the other family.
 #
 # Input (cache):  NEARFETCH_MPICC_<FAMILY>, NEARFETCH_MPIFC_<FAMILY>  the wrapper; "OFF" leaves a family out
+#                 NEARFETCH_SMPI_INCLUDE_DIR, NEARFETCH_SMPI_LIBRARY     of SMPI
 # Result:         NEARFETCH_MPI_FAMILIES          families found
+#                 NEARFETCH_SIMULATED_FAMILY      smpi, or empty
 #                 NEARFETCH_MPI_FORTRAN_FAMILIES  families found with Fortran
 # Targets:        nearfetch::mpi_<family>          headers and library (C and C++)
 #                 nearfetch::mpi_<family>_headers  headers alone
@@ -207,6 +213,21 @@ foreach(family IN LISTS NEARFETCH_ALL_MPI_FAMILIES)
     string(TOUPPER ${family} FAMILY)
     message(STATUS "MPI family ${family}: ${NEARFETCH_MPI_LIBRARY_${FAMILY}}")
 endforeach()
+
+find_path(NEARFETCH_SMPI_INCLUDE_DIR mpi.h PATH_SUFFIXES smpi NO_DEFAULT_PATH PATHS /usr/include /usr/local/include)
+find_library(NEARFETCH_SMPI_LIBRARY simgrid)
+mark_as_advanced(NEARFETCH_SMPI_INCLUDE_DIR NEARFETCH_SMPI_LIBRARY)
+set(NEARFETCH_SIMULATED_FAMILY "")
+if(NEARFETCH_TESTS AND NOT NEARFETCH_SANITIZE AND NEARFETCH_SMPI_LIBRARY AND NEARFETCH_SMPI_INCLUDE_DIR MATCHES "smpi$")
+    set(NEARFETCH_SIMULATED_FAMILY smpi)
+    add_library(nearfetch_api_smpi_headers INTERFACE)
+    add_library(nearfetch::mpi_smpi_headers ALIAS nearfetch_api_smpi_headers)
+    target_include_directories(nearfetch_api_smpi_headers SYSTEM INTERFACE ${NEARFETCH_SMPI_INCLUDE_DIR})
+    add_library(nearfetch_api_smpi INTERFACE)
+    add_library(nearfetch::mpi_smpi ALIAS nearfetch_api_smpi)
+    target_link_libraries(nearfetch_api_smpi INTERFACE nearfetch_api_smpi_headers ${NEARFETCH_SMPI_LIBRARY})
+    message(STATUS "simulated MPI: ${NEARFETCH_SMPI_LIBRARY}")
+endif()
 set(NEARFETCH_MPI_FOUND
     "${NEARFETCH_MPI_FAMILIES}"
     CACHE INTERNAL "The families, for ./nf")

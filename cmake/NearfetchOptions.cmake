@@ -48,6 +48,8 @@ target_link_libraries(nearfetch_options INTERFACE nearfetch_dependencies)
 target_compile_options(
     nearfetch_options INTERFACE $<$<COMPILE_LANGUAGE:C,CXX>:-Wall;-Wextra;-Wpedantic;-Wshadow>
                                 $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor;-Woverloaded-virtual>)
+# What a simulator loads once for each rank has variables of its own each time, those of inline functions, too.
+target_compile_options(nearfetch_options INTERFACE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fno-gnu-unique>)
 # GCC 12 sees overlapping copies inside its own std::string.
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
     target_compile_options(nearfetch_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-restrict>)

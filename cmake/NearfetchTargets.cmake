@@ -82,9 +82,12 @@ endfunction()
 # each family. It is compiled against the headers alone; who links it decides whether libmpi is linked.
 function(nearfetch_mpi_layer name)
     _nearfetch_parse(1 "" "" "SOURCES;USES")
-    foreach(family IN LISTS NEARFETCH_MPI_FAMILIES)
+    foreach(family IN LISTS NEARFETCH_MPI_FAMILIES NEARFETCH_SIMULATED_FAMILY)
         _nearfetch_add_layer(${name}_${family} ${family} nearfetch_options nearfetch::mpi_${family}_headers)
         _nearfetch_define_family(nearfetch_${name}_${family} ${visibility} ${family})
+        if(family STREQUAL NEARFETCH_SIMULATED_FAMILY)
+            set_target_properties(nearfetch_${name}_${family} PROPERTIES EXCLUDE_FROM_ALL ON)
+        endif()
     endforeach()
 endfunction()
 
@@ -225,8 +228,23 @@ macro(_nearfetch_add_interposer target family source)
         VERBATIM)
 endmacro()
 
+# The source with the wrappers of an interposer, in `result`, in the calling function's terms; made by the target
+# nearfetch_<name>_<family>_calls.
+macro(_nearfetch_make_wrappers name family result)
+    set(${result} ${CMAKE_CURRENT_BINARY_DIR}/${name}_calls_${family}.cpp)
+    _nearfetch_preprocessing(${family} preprocessing)
+    add_custom_command(
+        OUTPUT ${${result}}
+        COMMAND ${NEARFETCH_PYTHON} ${arg_GENERATOR} --table ${arg_CALLS} --family ${family} --scope ${arg_SCOPE} --source
+                ${${result}} -- ${preprocessing}
+        DEPENDS ${arg_CALLS} ${arg_GENERATOR}
+        VERBATIM)
+    add_custom_target(nearfetch_${name}_${family}_calls DEPENDS ${${result}})
+    set_target_properties(nearfetch_${name}_${family}_calls PROPERTIES NEARFETCH_WRAPPERS ${${result}})
+endmacro()
+
 # nearfetch_interposer(<name> ALL target SOURCES a.cpp ... CALLS table GENERATOR script.py SCOPE header
-#                      [USES layer ...] [FAULT_INJECTION])
+#                      [USES layer ...] [FAULT_INJECTION] [SIMULATED a.cpp ...])
 #
 # The library for LD_PRELOAD or linking: target nearfetch_<name>_<family> (of all families: ALL), file
 # <build>/lib/libnearfetch_<name>_<family>.so, compiled with NEARFETCH_MPI_<FAMILY>=1 and
@@ -234,25 +252,19 @@ endmacro()
 # one more source, which includes SCOPE; it is the property NEARFETCH_WRAPPERS of nearfetch_<name>_<family>_calls, the
 # target that makes it. The library exports what is marked as visible and listed in exports.map beside the caller.
 #
+# SIMULATED: the object library nearfetch_<name>_<family> of the simulated family, for its programs, with these sources
+# besides.
+#
 # FAULT_INJECTION: the target nearfetch_<name>_<family>_fault_injection, compiled with NEARFETCH_FAULT_INJECTION=1, is
 # for tests only: file <build>/tests/libnearfetch_<name>_<family>_fault_injection.so.
 function(nearfetch_interposer name)
-    _nearfetch_parse(1 "FAULT_INJECTION" "ALL;CALLS;GENERATOR;SCOPE" "SOURCES;USES")
+    _nearfetch_parse(1 "FAULT_INJECTION" "ALL;CALLS;GENERATOR;SCOPE" "SOURCES;USES;SIMULATED")
     cmake_path(ABSOLUTE_PATH arg_CALLS BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
     cmake_path(ABSOLUTE_PATH arg_GENERATOR BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
     add_custom_target(${arg_ALL})
     foreach(family IN LISTS NEARFETCH_MPI_FAMILIES)
         set(target nearfetch_${name}_${family})
-        set(source ${CMAKE_CURRENT_BINARY_DIR}/${name}_calls_${family}.cpp)
-        _nearfetch_preprocessing(${family} preprocessing)
-        add_custom_command(
-            OUTPUT ${source}
-            COMMAND ${NEARFETCH_PYTHON} ${arg_GENERATOR} --table ${arg_CALLS} --family ${family} --scope ${arg_SCOPE}
-                    --source ${source} -- ${preprocessing}
-            DEPENDS ${arg_CALLS} ${arg_GENERATOR}
-            VERBATIM)
-        add_custom_target(${target}_calls DEPENDS ${source})
-        set_target_properties(${target}_calls PROPERTIES NEARFETCH_WRAPPERS ${source})
+        _nearfetch_make_wrappers(${name} ${family} source)
         _nearfetch_add_interposer(${target} ${family} ${source})
         add_dependencies(${target} ${target}_calls)
         add_dependencies(${arg_ALL} ${target})
@@ -267,6 +279,15 @@ function(nearfetch_interposer name)
         set_target_properties(${target}_fault_injection PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests
                                                           EXCLUDE_FROM_ALL ON)
     endforeach()
+    if(arg_SIMULATED AND NEARFETCH_SIMULATED_FAMILY)
+        set(target nearfetch_${name}_${NEARFETCH_SIMULATED_FAMILY})
+        _nearfetch_make_wrappers(${name} ${NEARFETCH_SIMULATED_FAMILY} source)
+        add_library(${target} OBJECT EXCLUDE_FROM_ALL ${arg_SOURCES} ${arg_SIMULATED} ${source})
+        _nearfetch_define_family(${target} PRIVATE ${NEARFETCH_SIMULATED_FAMILY})
+        target_link_libraries(${target} PUBLIC nearfetch_options nearfetch::mpi_${NEARFETCH_SIMULATED_FAMILY})
+        _nearfetch_use(${target} PUBLIC ${NEARFETCH_SIMULATED_FAMILY} ${arg_USES})
+        add_dependencies(${target} ${target}_calls)
+    endif()
 endfunction()
 
 # nearfetch_preload(<name> SOURCES a.c ...)
@@ -282,13 +303,14 @@ function(nearfetch_preload name)
     endforeach()
 endfunction()
 
-# nearfetch_mpi_program(<name> SOURCES a.cpp ... [LINK target ...] [FAMILIES family ...] [LANGUAGE C|CXX|Fortran])
+# nearfetch_mpi_program(<name> SOURCES a.cpp ... [LINK target ...] [FAMILIES family ...] [LANGUAGE C|CXX|Fortran]
+#                       [SIMULATED])
 #
 # One executable <build>/programs/<family>/<name> per MPI family, target <name>_<family>; `ninja programs-<name>` builds
 # all. LINK may name targets of which each family has its own, by the placeholder @FAMILY@. It knows nothing of the
-# interposer.
+# interposer. SIMULATED: and one for the simulated family, which is a library with the interposer in it.
 function(nearfetch_mpi_program name)
-    _nearfetch_parse(1 "" "LANGUAGE" "SOURCES;LINK;FAMILIES")
+    _nearfetch_parse(1 "SIMULATED" "LANGUAGE" "SOURCES;LINK;FAMILIES")
     _nearfetch_default(FAMILIES ${NEARFETCH_MPI_FAMILIES})
     _nearfetch_default(LANGUAGE CXX)
     add_custom_target(programs-${name})
@@ -316,6 +338,22 @@ function(nearfetch_mpi_program name)
         target_link_libraries(${target} PRIVATE ${links} nearfetch_options ${api})
         add_dependencies(programs-${name} ${target})
     endforeach()
+    if(arg_SIMULATED AND NEARFETCH_SIMULATED_FAMILY)
+        set(target ${name}_${NEARFETCH_SIMULATED_FAMILY})
+        string(TOUPPER ${NEARFETCH_SIMULATED_FAMILY} FAMILY)
+        add_library(${target} MODULE ${arg_SOURCES})
+        set_target_properties(
+            ${target}
+            PROPERTIES OUTPUT_NAME ${name}
+                       PREFIX ""
+                       SUFFIX ""
+                       LIBRARY_OUTPUT_DIRECTORY ${NEARFETCH_PROGRAMS_DIR}/${NEARFETCH_SIMULATED_FAMILY})
+        target_compile_definitions(${target} PRIVATE NEARFETCH_MPI_${FAMILY}=1)
+        target_link_libraries(${target} PRIVATE nearfetch_mpi_${NEARFETCH_SIMULATED_FAMILY} ${arg_LINK} nearfetch_options)
+        # Its calls of MPI are those of the interposer that it has, whatever the process has loaded.
+        target_link_options(${target} PRIVATE -Wl,-Bsymbolic -Wl,-z,defs)
+        add_dependencies(programs-${name} ${target})
+    endif()
 endfunction()
 
 # nearfetch_unit_test(<name> SOURCES a.cpp ... [LINK target ...] [LABELS label ...] [TIMEOUT seconds])
@@ -360,7 +398,7 @@ function(nearfetch_mpi_test program)
         else()
             continue()
         endif()
-        if(NOT family IN_LIST NEARFETCH_MPI_FAMILIES)
+        if(NOT family IN_LIST NEARFETCH_MPI_FAMILIES AND NOT family STREQUAL "${NEARFETCH_SIMULATED_FAMILY}")
             continue()
         endif()
         foreach(mode IN LISTS arg_MODES)

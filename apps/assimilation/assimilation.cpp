@@ -27,6 +27,7 @@
 #include "assimilation/shared_ensembles.hpp"
 #include "common/mpi_support.hpp"
 #include "common/progress.hpp"
+#include "common/stopwatch.hpp"
 
 namespace nearfetch::assimilation {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "assimilation/dealing.hpp"
 #include "common/mpi_window.hpp"
-#include "common/progress.hpp"
+#include "common/stopwatch.hpp"
 
 namespace nearfetch::assimilation {
 

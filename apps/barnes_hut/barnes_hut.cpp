@@ -20,6 +20,8 @@
 #include "common/mpi_support.hpp"
 #include "common/progress.hpp"
 #include "common/report.hpp"
+#include "common/simulated_work.hpp"
+#include "common/stopwatch.hpp"
 #include "nearfetch/mpi.h"
 
 namespace nearfetch::barnes_hut {
@@ -103,6 +105,8 @@ std::vector<Body> initial_bodies(const apps::MpiSession& mpi, const Options& opt
     return bodies;
 }
 
+constexpr double node_ns = 40;  ///< what the walk takes for a node that is there, measured
+
 /// Forces on the first `count` of this rank's bodies.
 std::vector<Force> compute_forces(DistributedTree& tree, const std::vector<Body>& bodies, std::size_t count,
                                   const Options& options, bool progress, Account& account) {
@@ -116,6 +120,7 @@ std::vector<Force> compute_forces(DistributedTree& tree, const std::vector<Body>
     for (std::size_t i = 0; i < count; ++i) {
         forces.push_back(walk.force_on(bodies[i].position, bodies[i].id));
         account.visited_nodes += forces.back().visited_nodes;
+        apps::pass_simulated_time(node_ns * static_cast<double>(forces.back().visited_nodes));
         bar.advance();
     }
     MPI_Win_unlock_all(tree.window().handle());

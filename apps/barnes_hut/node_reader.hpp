@@ -7,7 +7,7 @@
 #include "barnes_hut/octree.hpp"
 #include "barnes_hut/options.hpp"
 #include "common/mpi_window.hpp"
-#include "common/progress.hpp"
+#include "common/stopwatch.hpp"
 
 namespace nearfetch::barnes_hut {
 

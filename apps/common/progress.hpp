@@ -1,24 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <string>
 
 namespace nearfetch::apps {
-
-/// Seconds that were spent in something that is entered again and again.
-class Stopwatch {
-  public:
-    void start() { started_ = Clock::now(); }
-    void stop() { spent_ += Clock::now() - started_; }
-    double seconds() const { return std::chrono::duration<double>(spent_).count(); }
-
-  private:
-    using Clock = std::chrono::steady_clock;
-    Clock::time_point started_{};
-    Clock::duration spent_{};
-};
 
 /// A bar on standard error that rank 0 moves on.
 class ProgressBar {

@@ -14,7 +14,7 @@
 
 #include "common/mpi_support.hpp"
 #include "common/mpi_window.hpp"
-#include "common/progress.hpp"
+#include "common/stopwatch.hpp"
 #include "hash_table/keys.hpp"
 #include "hash_table/lock_free.hpp"
 #include "hash_table/options.hpp"

@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "common/mpi_support.hpp"
-#include "common/progress.hpp"
 #include "common/random.hpp"
+#include "common/stopwatch.hpp"
 #include "hash_table/keys.hpp"
 
 namespace nearfetch::hash_table {

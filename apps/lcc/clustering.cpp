@@ -2,6 +2,7 @@
 #include "lcc/clustering.hpp"
 
 #include "common/progress.hpp"
+#include "common/stopwatch.hpp"
 
 namespace nearfetch::lcc {
 

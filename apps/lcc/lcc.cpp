@@ -12,8 +12,8 @@
 
 #include "common/compensated_sum.hpp"
 #include "common/mpi_support.hpp"
-#include "common/progress.hpp"
 #include "common/report.hpp"
+#include "common/stopwatch.hpp"
 #include "graph/graph_error.hpp"
 #include "graph/rmat.hpp"
 #include "lcc/clustering.hpp"

@@ -21,6 +21,9 @@ from typing import Mapping, NamedTuple, Optional, Sequence
 from nearfetch.launcher_options import CLUSTER_LAUNCHERS
 from nearfetch.words import find_program, is_wrapper, parts_of
 
+SIMULATOR = "smpirun"
+"""SimGrid's launcher, whose programs have the interposer in them."""
+
 _LAUNCHER_NAMES = ("mpiexec", "mpirun", "orterun", "prterun", "hydra")
 _VERSION_TIMEOUT_S = 10.0
 

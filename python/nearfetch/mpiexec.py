@@ -12,9 +12,13 @@ from typing import Mapping, NamedTuple, Optional, Union
 
 from nearfetch import NearfetchError
 from nearfetch.families import FAMILIES
-from nearfetch.launchers import OVER_TCP, find_launcher
+from nearfetch.launchers import OVER_TCP, SIMULATOR, find_launcher
 
 NETWORKS = ("shm", "tcp")
+SIMULATED = "smpi"
+"""The family whose ranks SimGrid simulates, in virtual time."""
+
+_PLATFORMS = Path(__file__).resolve().parents[2] / "bench" / "platforms"
 
 _OPENMPI_BOUND = ["--map-by", "core:OVERSUBSCRIBE", "--bind-to", "core:overload-allowed"]
 
@@ -43,8 +47,13 @@ def mpiexec(
     and cores are assigned round robin. `environ` is the environment to start from (default: os.environ),
     and `launcher` a launcher in place of the family's own.
 
+    Of the family "smpi" the network is a platform of bench/platforms, as "aries", with one rank a node, or
+    with 32, as "aries/32".
+
     Raises NearfetchError if the family has no launcher, ValueError for an unknown family or network.
     """
+    if family == SIMULATED:
+        return _smpirun(ranks, network, dict(os.environ if environ is None else environ))
     if family not in FAMILIES:
         raise ValueError(f"unknown MPI family '{family}'")
     if network not in NETWORKS:
@@ -61,6 +70,19 @@ def mpiexec(
         cores = itertools.cycle(sorted(os.sched_getaffinity(0)))
         argv += ["-bind-to", "user:" + ",".join(str(core) for core in itertools.islice(cores, ranks))]
     return Launch([*argv, "-n", str(ranks)], env)
+
+
+def _smpirun(ranks: int, network: str, env: dict[str, str]) -> Launch:
+    """How SimGrid starts ranks."""
+    platform, _, per_node = network.partition("/")
+    files = [_PLATFORMS / f"{platform}.xml", _PLATFORMS / f"hosts-{per_node or 1}"]
+    if not all(file.exists() for file in files):
+        raise ValueError(f"unknown network '{network}'")
+    path = shutil.which(SIMULATOR, path=env.get("PATH"))
+    if path is None:
+        raise NearfetchError(f"no {SIMULATOR} (it is not in PATH): install libsimgrid-dev")
+    words = [path, "--log=root.thresh:critical", "-platform", str(files[0]), "-hostfile", str(files[1])]
+    return Launch([*words, "-np", str(ranks)], env)
 
 
 def launcher_of(family: str, environ: Mapping[str, str]) -> str:
@@ -97,7 +119,7 @@ def nearfetch_run(
         words += ["--set", f"{name}={value}"]
     if stats:
         words += ["--stats", str(stats)]
-    if family:
+    if family and family != SIMULATED:
         words += ["--mpi", family]
     return [*words, "--"]
 

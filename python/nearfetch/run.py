@@ -14,7 +14,7 @@ from typing import Mapping, NamedTuple, Optional, Sequence
 from nearfetch import NearfetchError
 from nearfetch.elf import read_dynamic
 from nearfetch.families import Decision, decide
-from nearfetch.launchers import OVER_TCP
+from nearfetch.launchers import OVER_TCP, SIMULATOR
 from nearfetch.layout import Layout
 from nearfetch.words import (
     Container,
@@ -91,6 +91,8 @@ def prepare(layout: Layout, request: Request) -> Prepared:
     command, environ = request.command, request.environ
     if find_program(command[0], environ) is None:
         raise _cannot_start(command)
+    if os.path.basename(command[0]) == SIMULATOR:
+        return _prepare_simulated(request)
     decision = decide(command, environ, request.named)
     variables = {name: value for name, value in environ.items() if name.startswith(_PREFIX)}
     variables.update(_as_variables(request.settings))
@@ -102,6 +104,17 @@ def prepare(layout: Layout, request: Request) -> Prepared:
     else:
         prepared = inject(command, decision, variables, environ)
     return prepared._replace(doubts=decision.doubts)
+
+
+def _prepare_simulated(request: Request) -> Prepared:
+    """Programs of SimGrid's SMPI have the interposer in them, which is off until a mode is given."""
+    if request.kind == "record":
+        raise NearfetchError(
+            f"{SIMULATOR} cannot be recorded (its programs have the interposer in them, and no recorder): "
+            "record the program under another MPI"
+        )
+    given = _as_variables(request.settings)
+    return Prepared(list(request.command), {variable("mode"): "acquire", **request.environ, **given})
 
 
 def _cannot_start(command: Sequence[str]) -> NearfetchError:

@@ -14,17 +14,19 @@
 
 namespace nearfetch {
 
-/// A clock that advances only when it is read, for reproducible runs.
+/// A clock that advances only when it is read, for reproducible runs; or one that somebody else simulates.
 struct SimulatedTicks {
     std::uint64_t now;
     std::uint64_t step;
+    std::uint64_t (*read)() noexcept = nullptr;  ///< if there is one, it tells the time
 };
 /// The simulation's clock, with ticks of a nanosecond; nullptr: the processor's.
 inline SimulatedTicks* simulated_ticks = nullptr;
 
 inline std::uint64_t ticks() noexcept {
     if (simulated_ticks != nullptr) [[unlikely]]
-        return simulated_ticks->now += simulated_ticks->step;
+        return simulated_ticks->read != nullptr ? simulated_ticks->read()
+                                                : simulated_ticks->now += simulated_ticks->step;
 #if defined(__x86_64__)
     return __rdtsc();
 #else

@@ -19,8 +19,8 @@ int error_code(int error_class, const std::string& message) noexcept try {
     if (const auto known = codes.find(message); known != codes.end()) return known->second;
     int code = error_class;
     if (codes.size() < 64 && PMPI_Add_error_code(error_class, &code) == MPI_SUCCESS) {
-        const std::string text = "nearfetch: " + message;
-        PMPI_Add_error_string(code, text.substr(0, MPI_MAX_ERROR_STRING - 1).c_str());
+        std::string text = ("nearfetch: " + message).substr(0, MPI_MAX_ERROR_STRING - 1);
+        PMPI_Add_error_string(code, text.data());
         codes.emplace(message, code);
     }
     return code;

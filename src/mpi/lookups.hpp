@@ -11,14 +11,9 @@
 #include <functional>
 
 #include "mpi/datatypes/datatype.hpp"
+#include "mpi/fast_tls.hpp"
 #include "mpi/interposer.hpp"
 #include "mpi/window.hpp"
-
-#if defined(__GNUC__)
-#define NEARFETCH_FAST_TLS __attribute__((tls_model("initial-exec")))
-#else
-#define NEARFETCH_FAST_TLS
-#endif
 
 namespace nearfetch {
 

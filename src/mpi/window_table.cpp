@@ -69,6 +69,10 @@ void WindowTable::start() {
     if (started_) return;
     interposer.world.look();
     settings_ = settings_of_environment();
+#if defined(NEARFETCH_MPI_SMPI)
+    // A part of the program, asked for or not.
+    if (std::getenv("NEARFETCH_MODE") == nullptr) settings_.mode = Mode::off;
+#endif
     const Settings& settings = settings_;
     report_.configure(settings);
     memory_limit_.configure(settings.memory_bytes);

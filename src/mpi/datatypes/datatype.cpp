@@ -12,6 +12,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "mpi/fast_tls.hpp"
+
 namespace nearfetch {
 
 std::atomic<std::uint64_t> detail::layout_generation{1};
@@ -101,8 +103,8 @@ struct Recent {
     const Layout* layout;
 };
 constexpr std::uint32_t recent_count = 4;
-__attribute__((tls_model("initial-exec"))) constinit thread_local Recent recent[recent_count]{};
-__attribute__((tls_model("initial-exec"))) constinit thread_local std::uint32_t next_recent = 0;
+constinit thread_local Recent recent[recent_count] NEARFETCH_FAST_TLS{};
+constinit thread_local std::uint32_t next_recent NEARFETCH_FAST_TLS = 0;
 
 }  // namespace
 

@@ -15,6 +15,7 @@
 #include "mpi/lookups.hpp"
 #include "mpi/requests/request.hpp"
 #include "mpi/requests/request_table.hpp"
+#include "mpi/simulated_time.hpp"
 #include "mpi/wrappers/access.hpp"
 #include "mpi/wrappers/checking.hpp"
 #include "mpi/wrappers/intercept.hpp"
@@ -67,6 +68,7 @@ int get_slowly(Window& window, const Access<Count>& call, RequestId request, Get
     }
     auto& runs = thread_scratch<std::vector<ByteRun>, struct RunsOfGet>();
     const std::uint64_t size = target_bytes(call.target_type, call.target_count);
+    simulated::charge_miss(size);
     if (has_too_many_runs(window, call, size) || !find_runs(window, call, runs))
         return get_uncached(window, call, request, starter);
     return window.cache().gets().get({call.target, runs, size, request, RequestTable::sees_completions()},
@@ -176,6 +178,7 @@ template <class Count>
                               : cache.gets().try_bypass(call.target, size) ? Served::bypass
                                                                            : Served::miss;
         if (served == Served::hit) {
+            simulated::charge_hit(size);
             check_if_due(*window, call.target, get.offset, call.origin, size);
             return MPI_SUCCESS;
         }
@@ -229,6 +232,7 @@ template <class Count>
                                                  .origin = static_cast<std::byte*>(origin)});
     if (data == nullptr) [[unlikely]]
         return get_missed<Count>(origin, origin_count, origin_type, target, displacement, count, type, win);
+    simulated::charge_hit(size);
     if (size != 8) [[unlikely]]
         return copy_hit(origin, data, size);
     std::memcpy(origin, data, 8);

@@ -9,8 +9,10 @@
 
 #include <cstdlib>
 
+#include "base/ticks.hpp"
 #include "mpi/interposer.hpp"
 #include "mpi/mpi_library.hpp"
+#include "mpi/simulated_time.hpp"
 #include "mpi/window_table.hpp"
 
 namespace nearfetch {
@@ -22,6 +24,12 @@ void leave_a_mark() noexcept {
     const char* const path = std::getenv("NEARFETCH_SEEN_FILE");
     if (path == nullptr || *path == '\0') return;
     if (const int file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644); file >= 0) close(file);
+}
+
+/// Before MPI begins.
+void prepare() noexcept {
+    need_mpi_library();
+    simulated::use_clock();
 }
 
 int begun(int status) noexcept {
@@ -42,12 +50,12 @@ using namespace nearfetch;
 extern "C" {
 
 int MPI_Init(int* argc, char*** argv) {
-    need_mpi_library();
+    prepare();
     return begun(PMPI_Init(argc, argv));
 }
 
 int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
-    need_mpi_library();
+    prepare();
     return begun(PMPI_Init_thread(argc, argv, required, provided));
 }
 
@@ -58,7 +66,7 @@ int MPI_Abort(MPI_Comm comm, int code) {
 
 #if MPI_VERSION >= 4
 int MPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session* session) {
-    need_mpi_library();
+    prepare();
     leave_a_mark();
     interposer.world.begin_session();
     return PMPI_Session_init(info, errhandler, session);

@@ -236,7 +236,12 @@ int MPI_Fetch_and_op(const void* origin, void* result, MPI_Datatype type, int ra
     return accumulate("MPI_Fetch_and_op", {rank, disp, 1, type, win}, op, call);
 }
 
-int MPI_Compare_and_swap(const void* origin, const void* compare, void* result, MPI_Datatype type, int rank,
+#if defined(SMPI_H)
+using Compared = void*;
+#else
+using Compared = const void*;
+#endif
+int MPI_Compare_and_swap(const void* origin, Compared compare, void* result, MPI_Datatype type, int rank,
                          MPI_Aint disp, MPI_Win win) {
     const auto call = [&] { return PMPI_Compare_and_swap(origin, compare, result, type, rank, disp, win); };
     if (interposer.passthrough.takes_fetch() || bypasses(rank, win, "MPI_Compare_and_swap")) return call();

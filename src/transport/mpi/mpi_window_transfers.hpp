@@ -36,7 +36,11 @@ class MpiWindowTransfers final : public WindowTransfers {
         return start(target, runs, Direction::get, &request);
     }
 
-    void progress() override { enter_mpi(); }
+    void progress() override {
+#if !defined(NEARFETCH_MPI_SMPI)  // where the simulation itself serves others, and probes take time
+        enter_mpi();
+#endif
+    }
 
     std::uint64_t displacement_unit(Rank target) const noexcept {
         return units_.size() == 1 ? units_.front() : units_[static_cast<std::size_t>(target)];

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs with many ranks in SimGrid's virtual time: the same results with and without the cache, the same
+time in each run, and the network that a platform promises."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import NEARFETCH, PROGRAMS, Run, Starter
+
+from nearfetch.mpiexec import SIMULATED, mpiexec, without_nearfetch
+
+pytestmark = pytest.mark.skipif(
+    not (PROGRAMS / SIMULATED / "lcc").exists(), reason="SimGrid is not installed (libsimgrid-dev)"
+)
+
+AS_001 = {"storage": "best_fit", "policy": "clampi", "exact_match": "on", "keep_on_resize": "off"}
+GRAPH = ["--rmat-scale", 9, "--edge-factor", 8]
+TIMES = ("communication_seconds", "total_seconds", "force_seconds", "force_seconds_per_body")
+
+
+def started(program: str, scratch: Path, *arguments: object, network: str = "aries", **where: Any) -> Run:
+    """A run of 16 ranks."""
+    return Starter(program, scratch, network).good(*arguments, family=SIMULATED, ranks=16, **where)
+
+
+def results_of(run: Run) -> dict[str, Any]:
+    """What does not depend on time."""
+    return {name: value for name, value in run.json.items() if not name.startswith(TIMES)}
+
+
+@pytest.mark.parametrize("network", ["aries", "aries/32", "hdr", "ethernet"])
+def test_lcc_is_the_same_and_faster(tmp_path: Path, network: str) -> None:
+    plain = started("lcc", tmp_path, *GRAPH, network=network)
+    for mode, settings in (("acquire", {}), ("always-cache", AS_001)):
+        cached = started("lcc", tmp_path, *GRAPH, network=network, mode=mode, settings=settings)
+        assert results_of(cached) == results_of(plain)
+        assert sum(counters["hits"] for counters in cached.counters) > 0
+        # The time is simulated: it is the work's, not the machine's. On one node gets are hardly slower.
+        if network != "aries/32":
+            assert 1.5 * cached.json["total_seconds"] < plain.json["total_seconds"]
+
+
+def test_barnes_hut_is_the_same_and_faster(tmp_path: Path) -> None:
+    bodies = ["--bodies", 480, "--steps", 2]
+    plain = started("barnes_hut", tmp_path, *bodies)
+    for more in ({"mode": "user-defined"}, {"mode": "user-defined", "settings": AS_001}):
+        cached = started("barnes_hut", tmp_path, *bodies, **more)
+        assert results_of(cached) == results_of(plain)
+        assert 1.5 * cached.json["force_seconds"] < plain.json["force_seconds"]
+
+
+@pytest.mark.parametrize("mode", [None, "acquire"])
+def test_each_run_takes_the_same_time(tmp_path: Path, mode: str | None) -> None:
+    runs = [started("lcc", tmp_path, *GRAPH, mode=mode).json for _ in range(2)]
+    assert runs[0] == runs[1]
+
+
+@pytest.mark.parametrize(
+    ("network", "of_8", "of_1024"),
+    [("aries", 1.7, 1024 / 415), ("hdr", 2.1, 1024 / 405), ("ethernet", 16, 1024 / 52)],
+)
+def test_gets_take_what_the_paper_measured(network: str, of_8: float, of_1024: float) -> None:
+    """Microseconds: 000, Table I."""
+    launch = mpiexec(SIMULATED, 2, network, without_nearfetch(os.environ))
+    command = [*launch.argv, str(PROGRAMS / SIMULATED / "get_latency")]
+    output = subprocess.run(command, env=launch.env, capture_output=True, text=True, check=True).stdout
+    found = {int(size): float(us) for size, us in (line.split() for line in output.splitlines())}
+    assert found[8] == pytest.approx(of_8, rel=0.02)
+    assert found[1024] == pytest.approx(of_1024, rel=0.02)
+
+
+def test_an_unknown_platform_is_refused() -> None:
+    for network in ("token-ring", "aries/7"):
+        with pytest.raises(ValueError, match=network):
+            mpiexec(SIMULATED, 2, network)
+
+
+def test_it_cannot_be_recorded(tmp_path: Path) -> None:
+    launch = mpiexec(SIMULATED, 2, "aries")
+    command = [
+        *NEARFETCH,
+        "record",
+        "-o",
+        str(tmp_path),
+        "--",
+        *launch.argv,
+        str(PROGRAMS / SIMULATED / "lcc"),
+    ]
+    refused = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert refused.returncode != 0
+    assert "smpirun cannot be recorded (" in refused.stderr
