@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Barnes-Hut: weak scaling, the force time of a body with 16 to 128 ranks (001, Fig. 14).
+
+The ranks are SimGrid's, one on a node of a Cray XC like Piz Daint (docs/smpi.md). Times are virtual and
+exact. The paper's caption has 1,500 bodies a rank, its text 8,000: both are here. The tree is of all bodies.
+Forces are computed on the first bodies of each rank, so the cache is colder than in the paper. The program's
+own cache ("native") has as many bytes as ours, |S_w| = 2 MB; |I_w| = 30K.
+"""
+
+from __future__ import annotations
+
+from bench import scaling
+from bench.harness import Options, Place
+from bench.report import Report
+
+TITLE = "Barnes-Hut: weak scaling with 16 to 128 ranks, in virtual time (001, Fig. 14)"
+
+BARNES_HUT = scaling.Scaling(
+    program="barnes_hut",
+    value="force_seconds_per_body",
+    same="checksum",
+    mode="user-defined",
+    settings={"buffer_bytes": "2MiB", "index_entries": 30000},
+    native=["--cache", "block", "--cache-bytes", "2MiB"],
+)
+
+
+def run(options: Options) -> Report:
+    """One run each."""
+    ranks = options.choose([16, 32, 64, 128], [4, 8])
+    sizes = options.choose([1500, 8000], [100])
+    computed = options.choose(8, 4)
+    report = Report(
+        {"ranks": ranks, "bodies_per_rank": sizes, "computed_per_rank": computed, "platform": "aries"}
+    )
+    for bodies in sizes:
+        what = f"{bodies} bodies a rank"
+        for count in ranks:
+            arguments = ["--bodies", bodies * count, "--max-bodies", computed]
+            report.rows += BARNES_HUT.measure(what, Place("smpi", count, "aries"), arguments, options)
+        report.claims += scaling.claims(report, what, 5)
+    report.columns = scaling.COLUMNS
+    report.pictures = scaling.pictures(report.rows)
+    return report

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""LCC: weak scaling, communication time and access types with 16 to 128 ranks (001, Fig. 17 and 18).
+
+The ranks are SimGrid's, one on a node of a Cray XC like Piz Daint (docs/smpi.md). Times are virtual and
+exact. The graphs are the paper's: R-MAT, 2^15 vertices a rank, edge factor 16; |S_w| = 128 MB and
+|I_w| = 128K. Each rank looks at its first vertices, so less is asked again than in the paper.
+"""
+
+from __future__ import annotations
+
+from bench import scaling
+from bench.harness import Options, Place
+from bench.report import Report
+
+TITLE = "LCC: weak scaling with 16 to 128 ranks, in virtual time (001, Fig. 17 and 18)"
+
+LCC = scaling.Scaling(
+    program="lcc",
+    value="communication_seconds",
+    same="average",
+    mode="always-cache",
+    settings={"buffer_bytes": "128MiB", "index_entries": 131072},
+)
+
+
+def run(options: Options) -> Report:
+    """One run each."""
+    scales = options.choose({16: 19, 32: 20, 64: 21, 128: 22}, {4: 10, 8: 11})
+    vertices = options.choose(256, 64)
+    report = Report({"scale_of_ranks": scales, "vertices_per_rank": vertices, "platform": "aries"})
+    for ranks, scale in scales.items():
+        arguments = ["--rmat-scale", scale, "--edge-factor", 16, "--max-vertices", vertices]
+        report.rows += LCC.measure("R-MAT", Place("smpi", ranks, "aries"), arguments, options)
+    report.claims = scaling.claims(report, "R-MAT", 5)
+    report.columns = scaling.COLUMNS
+    report.pictures = scaling.pictures(report.rows)
+    return report

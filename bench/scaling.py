@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Weak scaling of an application with hundreds of ranks, in virtual time."""
+
+from __future__ import annotations
+
+import json
+from typing import Mapping, NamedTuple, Sequence
+
+from bench import apps
+from bench.harness import PLAIN, BenchError, Options, Place, Side
+from bench.plots import Lines, Stacks
+from bench.report import Claim, Interval, Report, Row
+
+OURS = "adaptive"
+
+
+class Scaling(NamedTuple):
+    """An application, and how it grows."""
+
+    program: str
+    value: str
+    """The time that is compared."""
+    same: str
+    """The result that must not differ."""
+    mode: str
+    settings: Mapping[str, object]
+    """|S_w| and |I_w|, of all sides."""
+    native: Sequence[object] = ()
+    """Arguments that turn the application's own cache on, if it has one."""
+
+    def sides(self) -> dict[str, tuple[Side, Sequence[object]]]:
+        """Each side's nearfetch and arguments, by its name; the plain program comes first."""
+        sides: dict[str, tuple[Side, Sequence[object]]] = {"plain": (PLAIN, ())}
+        if self.native:
+            sides["native"] = (PLAIN, self.native)
+        for name, settings in apps.STRATEGIES.items():
+            sides[name] = (Side(self.mode, {**self.settings, **settings}), ())
+        return sides
+
+    def measure(self, what: str, place: Place, arguments: Sequence[object], options: Options) -> list[Row]:
+        """A row for each side. Each runs once: what is simulated is exact.
+
+        Raises BenchError where results differ.
+        """
+        rows: list[Row] = []
+        sides = self.sides()
+        plain_seconds, results = 0.0, set()
+        with options.progress(len(sides), f"{what}, {place.ranks} ranks") as bar:
+            for name, (side, more) in sides.items():
+                result = apps.measure(self.program, [*arguments, *more], place, side)
+                results.add(json.dumps(result.report[self.same]))
+                seconds = result.report[self.value]
+                plain_seconds = plain_seconds or seconds
+                row: Row = {"what": what, "ranks": place.ranks, "strategy": name, "seconds": seconds}
+                row["speed_up"] = round(plain_seconds / seconds, 4)
+                if result.outcome.counters:
+                    row.update(apps.access_columns(result.outcome))
+                rows.append(row)
+                bar.update()
+        if len(results) != 1:
+            raise BenchError(f"{what}: '{self.same}' differs between sides ({', '.join(results)}): report it")
+        return rows
+
+
+COLUMNS = "what ranks strategy seconds speed_up hits conflicting capacity failing resizes"
+
+
+def pictures(rows: Sequence[Row]) -> list[Lines | Stacks]:
+    """Times over the ranks, and the access types."""
+    counted = [row for row in rows if "hits" in row]
+    return [
+        Lines(rows, "seconds", "ranks", "strategy", ["what"], log="y"),
+        Stacks(counted, "ranks", ["what", "strategy"]),
+    ]
+
+
+def claims(report: Report, what: str, times: float) -> list[Claim]:
+    """Ours against the paper's own algorithm with any number of ranks, and `times` plain's with the best."""
+    of = {(row["ranks"], row["strategy"]): row for row in report.rows if row["what"] == what}
+    ranks = sorted({count for count, _ in of})
+    worst, where = min((of[n, f"{OURS}, as-001"]["seconds"] / of[n, OURS]["seconds"], n) for n in ranks)
+    most, there = max((of[n, OURS]["speed_up"], n) for n in ranks)
+    return [
+        Claim.at_least(
+            f"{what}: as-001's time over ours", 1, Interval.exactly(worst), "times", f"{where} ranks"
+        ),
+        Claim.at_least(
+            f"{what}: plain time over ours", times, Interval.exactly(most), "times", f"{there} ranks"
+        ),
+    ]
