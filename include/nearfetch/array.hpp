@@ -227,6 +227,11 @@ class DistributedArray {
     /// Elements up to `depth` away from own ones: in all dimensions at once, or (without corners) along one.
     /// \throws Error for a depth below 1
     void prefetch_stencil(std::int64_t depth = 1, bool corners = true, const Prefetch& how = {},
+                          const Where& where = Where::current()) {
+        prefetch_stencil(Stencil{.depth = depth, .corners = corners}, how, where);
+    }
+    /// The same, or periodic.
+    void prefetch_stencil(const Stencil& stencil, const Prefetch& how = {},
                           const Where& where = Where::current());
     /// Elements that differ from own ones in the last index only.
     void prefetch_row_wise(const Prefetch& how = {}, const Where& where = Where::current());
@@ -261,6 +266,10 @@ class DistributedArray {
     /// Starts a stencil's fetch and returns.
     [[nodiscard]] PrefetchTransfer prefetch_stencil_async(std::int64_t depth = 1, bool corners = true,
                                                           const Prefetch& how = {},
+                                                          const Where& where = Where::current()) {
+        return prefetch_stencil_async(Stencil{.depth = depth, .corners = corners}, how, where);
+    }
+    [[nodiscard]] PrefetchTransfer prefetch_stencil_async(const Stencil& stencil, const Prefetch& how = {},
                                                           const Where& where = Where::current());
     /// Drops all prefetched elements and their memory. Not collective; no other thread of the rank may read
     /// the array meanwhile.

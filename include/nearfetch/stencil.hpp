@@ -47,12 +47,16 @@ template <class T, std::size_t N>
 class StencilRows {
   public:
     /// \param centres all centres to come; each row has the same length
-    StencilRows(const BlockArray<T, N>& array, const Box<N>& centres, std::int64_t depth)
-        : array_(array), centres_(centres), depth_(depth), side_(2 * depth + 1) {
+    StencilRows(const BlockArray<T, N>& array, const Box<N>& centres, const Stencil& stencil)
+        : array_(array),
+          centres_(centres),
+          depth_(stencil.depth),
+          periodic_(stencil.periodic),
+          side_(2 * stencil.depth + 1) {
         std::int64_t rows = 1;
         for (std::size_t d = N - 1; d-- > 0;) {
             strides_[d] = rows;
-            middle_ += depth * rows;
+            middle_ += depth_ * rows;
             rows *= side_;
         }
         first_.resize(static_cast<std::size_t>(rows));
@@ -161,7 +165,7 @@ class StencilRows {
         for (std::size_t d = 0; d < N; ++d)
             there[d] += relative[d];
         there[N - 1] += column;
-        return array_.read(there);
+        return array_.read(periodic_ ? wrapped(there, array_.bounds()) : there);
     }
     /// \param fetch whether to fetch stale data \return nullptr if part of the row is not resident
     const T* find(std::size_t at, bool fetch) {
@@ -177,10 +181,22 @@ class StencilRows {
     }
     /// The rows of the plane from row i on, if they are resident; else row i alone; else none.
     RowGroup find_row_group(std::int64_t plane, std::int64_t i, bool fetch) const {
+        if (!periodic_) return find_row_group_inside(plane, i, fetch);
+        Index<N> row = begin_;
+        row[N - 2] = i;
+        const std::int64_t moved = i - wrapped(row, array_.bounds())[N - 2];
+        RowGroup group = find_row_group_inside(plane, i - moved, fetch);
+        group.lower += moved;
+        group.upper += moved;
+        return group;
+    }
+    /// \pre the row is in bounds, or the stencil is not periodic
+    RowGroup find_row_group_inside(std::int64_t plane, std::int64_t i, bool fetch) const {
         Box<N> wanted(begin_, begin_);
         for (std::size_t d = 0; d + 2 < N; ++d) {
             const std::int64_t stride = strides_[d] / side_;
             wanted.lower[d] += plane / stride - depth_;
+            if (periodic_) wanted.lower[d] = wrapped(wanted.lower, array_.bounds())[d];
             wanted.upper[d] = wanted.lower[d] + 1;
             plane %= stride;
         }
@@ -206,6 +222,7 @@ class StencilRows {
     const BlockArray<T, N>& array_;
     Box<N> centres_;
     std::int64_t depth_;
+    bool periodic_;
     std::int64_t side_;        ///< rows of the neighbourhood in each dimension
     Index<N> strides_{};       ///< row numbers per step in each dimension
     std::int64_t middle_ = 0;  ///< row number of the centres
@@ -230,7 +247,8 @@ template <class U, class T, std::size_t N, class Visit>
 template <class T, std::size_t N>
 class StencilBoundary {
   public:
-    StencilBoundary(const BlockArray<T, N>& array, const Index<N>& centre) : array_(array), centre_(centre) {}
+    StencilBoundary(const BlockArray<T, N>& array, const Index<N>& centre, bool periodic)
+        : array_(array), centre_(centre), periodic_(periodic) {}
 
     template <std::convertible_to<std::int64_t>... I>
         requires(sizeof...(I) == N)
@@ -238,22 +256,25 @@ class StencilBoundary {
         Index<N> i{static_cast<std::int64_t>(offsets)...};
         for (std::size_t d = 0; d < N; ++d)
             i[d] += centre_[d];
-        return array_.read(i);
+        return array_.read(periodic_ ? wrapped(i, array_.bounds()) : i);
     }
 
   private:
     const BlockArray<T, N>& array_;
     const Index<N>& centre_;
+    bool periodic_;
 };
 
 }  // namespace detail
 
 /// Calls visit(index, element, at) for each own element of `to` in a box, in index order. at(di, dj, ...) is
-/// the element of `of` at that distance from the index; it has to be in bounds.
-/// \pre visit reads at most `depth` away in each dimension
+/// the element of `of` at that distance from the index; it has to be in bounds, unless the stencil is
+/// periodic.
+/// \pre visit reads at most the stencil's depth away in each dimension
 template <class T, class U, std::size_t N, class Visit>
-void for_each_stencil(BlockArray<T, N>& to, const BlockArray<U, N>& of, const Box<N>& box, std::int64_t depth,
-                      Visit&& visit) {
+void for_each_stencil(BlockArray<T, N>& to, const BlockArray<U, N>& of, const Box<N>& box,
+                      const Stencil& stencil, Visit&& visit) {
+    const std::int64_t depth = stencil.depth;
     const Box<N> wanted = intersection(to.own_box(), box);
     const Box<N> own = of.own_box();
     const View<U, N> local = of.local();
@@ -268,13 +289,13 @@ void for_each_stencil(BlockArray<T, N>& to, const BlockArray<U, N>& of, const Bo
     inner_rows.lower[N - 1] = inner.lower[N - 1];
     inner_rows.upper[N - 1] = std::max(inner.lower[N - 1], inner.upper[N - 1]);
     const std::int64_t columns = inner_rows.extent(N - 1);
-    detail::StencilRows<U, N> stencil_rows(of, inner_rows, depth);
+    detail::StencilRows<U, N> stencil_rows(of, inner_rows, stencil);
     for_each_index(rows, [&](Index<N> i) {
         std::int64_t& last = i[N - 1];
         T* element = to.own(i);
         const auto visit_boundary = [&](std::int64_t end) {
             for (; last < end; ++last, ++element)
-                visit(std::as_const(i), *element, detail::StencilBoundary<U, N>(of, i));
+                visit(std::as_const(i), *element, detail::StencilBoundary<U, N>(of, i, stencil.periodic));
         };
         Index<N> first = i;
         first[N - 1] = inner.lower[N - 1];
@@ -290,6 +311,12 @@ void for_each_stencil(BlockArray<T, N>& to, const BlockArray<U, N>& of, const Bo
         }
         visit_boundary(wanted.upper[N - 1]);
     });
+}
+
+template <class T, class U, std::size_t N, class Visit>
+void for_each_stencil(BlockArray<T, N>& to, const BlockArray<U, N>& of, const Box<N>& box, std::int64_t depth,
+                      Visit&& visit) {
+    for_each_stencil(to, of, box, Stencil{.depth = depth}, std::forward<Visit>(visit));
 }
 
 }  // namespace nearfetch

@@ -76,11 +76,11 @@ void check_one_way(Array<D>& a, const Prefetch& how, const std::vector<bool>& wa
 }
 
 template <class D>
-void check(const std::function<Wants>& wants,
-           const std::function<void(Array<D>&, const Prefetch&)>& prefetch) {
+void check(const std::function<Wants>& wants, const std::function<void(Array<D>&, const Prefetch&)>& prefetch,
+           const std::vector<Box<2>>& boxes = odd_boxes()) {
     for (Rank count = 1; count <= 9; ++count)
         launch(array_options(count, count % 4 != 3), [&] {
-            for (const Box<2>& bounds : odd_boxes()) {
+            for (const Box<2>& bounds : boxes) {
                 Array<D> a(bounds, balanced_grid<2>(ranks()), {2, 3});
                 std::vector<Index<2>> own;
                 for_each_index(bounds, [&](const Index<2>& i) {
@@ -119,6 +119,29 @@ TYPED_TEST(Patterns, StencilWithoutCorners) {
                        (own[1] == i[1] && std::abs(own[0] - i[0]) <= depth);
             },
             [=](auto& a, const Prefetch& how) { a.prefetch_stencil(depth, false, how); });
+}
+
+TYPED_TEST(Patterns, PeriodicStencil) {
+    for (const Box<2>& bounds : odd_boxes())
+        for (const std::int64_t depth : {1, 3, 20})
+            for (const bool corners : {true, false}) {
+                // Along a circle there are two ways from an index to another.
+                const auto distance = [&](const Index<2>& a, const Index<2>& b, std::size_t d) {
+                    const std::int64_t straight = std::abs(a[d] - b[d]);
+                    return std::min(straight, bounds.extent(d) - straight);
+                };
+                const std::function<Wants> wants = [&](const Index<2>& own, const Index<2>& i) {
+                    if (corners) return distance(own, i, 0) <= depth && distance(own, i, 1) <= depth;
+                    return (own[0] == i[0] && distance(own, i, 1) <= depth) ||
+                           (own[1] == i[1] && distance(own, i, 0) <= depth);
+                };
+                check<TypeParam>(wants,
+                                 [=](auto& a, const Prefetch& how) {
+                                     a.prefetch_stencil(
+                                         {.depth = depth, .corners = corners, .periodic = true}, how);
+                                 },
+                                 {bounds});
+            }
 }
 
 TYPED_TEST(Patterns, RowWise) {

@@ -11,26 +11,26 @@ namespace {
 
 /// Reads everything within `depth` of each index of a box.
 template <std::size_t N>
-void check(const Box<N>& bounds, const Box<N>& box, std::int64_t depth, bool prefetch,
+void check(const Box<N>& bounds, const Box<N>& box, const Stencil& stencil, bool prefetch,
            const Prefetch& how = {}) {
     BlockArray<long, N> of(bounds);
     BlockArray<short, N> to(bounds);
     of.for_each([](const Index<N>& i, long& element) { element = value_at(i); });
     barrier();
-    if (prefetch) of.prefetch_stencil(depth, true, how);
+    if (prefetch) of.prefetch_stencil(stencil, how);
     Box<N> around;
-    around.lower.fill(-depth);
-    around.upper.fill(depth + 1);
+    around.lower.fill(-stencil.depth);
+    around.upper.fill(stencil.depth + 1);
     std::vector<Index<N>> visited, expected;
-    for_each_stencil(to, of, box, depth, [&](const Index<N>& i, short& element, const auto& at) {
+    for_each_stencil(to, of, box, stencil, [&](const Index<N>& i, short& element, const auto& at) {
         ASSERT_EQ(&element, to.own(i));
         visited.push_back(i);
         for_each_index(around, [&](const Index<N>& away) {
             Index<N> there = i;
             for (std::size_t d = 0; d < N; ++d)
                 there[d] += away[d];
-            if (bounds.contains(there)) {
-                ASSERT_EQ(std::apply(at, away), value_at(there));
+            if (stencil.periodic || bounds.contains(there)) {
+                ASSERT_EQ(std::apply(at, away), value_at(wrapped(there, bounds)));
             }
         });
     });
@@ -48,8 +48,8 @@ TEST(Stencil, SeesWhatIsNear) {
                 std::mt19937 dice(static_cast<unsigned>(depth));
                 for (const Box<2>& bounds : odd_boxes())
                     for (const bool prefetch : {true, false}) {
-                        check(bounds, {{-100, -100}, {100, 100}}, depth, prefetch);
-                        check(bounds, random_part(bounds, dice), depth, prefetch);
+                        check(bounds, {{-100, -100}, {100, 100}}, {depth}, prefetch);
+                        check(bounds, random_part(bounds, dice), {depth}, prefetch);
                     }
             });
 }
@@ -57,8 +57,8 @@ TEST(Stencil, SeesWhatIsNear) {
 TEST(Stencil, OneAndThreeDimensions) {
     for (const Rank count : {1, 4, 8})
         launch(array_options(count), [] {
-            check<1>({{-5}, {18}}, {{-4}, {17}}, 1, true);
-            check<3>({{0, 1, 2}, {7, 6, 9}}, {{1, 2, 3}, {6, 5, 8}}, 1, true);
+            check<1>({{-5}, {18}}, {{-4}, {17}}, {1}, true);
+            check<3>({{0, 1, 2}, {7, 6, 9}}, {{1, 2, 3}, {6, 5, 8}}, {1}, true);
         });
 }
 
@@ -68,12 +68,29 @@ TEST(Stencil, RowsOfOthers) {
             for (const std::int64_t depth : {1, 3})
                 for (const bool consistent : {true, false}) {
                     const Prefetch how{.consistent = consistent};
-                    check<2>({{-3, 2}, {11, 65}}, {{-3, 2}, {11, 65}}, depth, true, how);
-                    check<2>({{-3, 2}, {11, 65}}, {{-1, 5}, {11, 64}}, depth, true, how);
-                    check<3>({{0, 0, 0}, {6, 7, 30}}, {{0, 0, 0}, {6, 7, 30}}, depth, true, how);
+                    check<2>({{-3, 2}, {11, 65}}, {{-3, 2}, {11, 65}}, {depth}, true, how);
+                    check<2>({{-3, 2}, {11, 65}}, {{-1, 5}, {11, 64}}, {depth}, true, how);
+                    check<3>({{0, 0, 0}, {6, 7, 30}}, {{0, 0, 0}, {6, 7, 30}}, {depth}, true, how);
                 }
-            check<2>({{-3, 2}, {11, 65}}, {{-3, 2}, {11, 65}}, 2, false);
+            check<2>({{-3, 2}, {11, 65}}, {{-3, 2}, {11, 65}}, {2}, false);
         });
+}
+
+TEST(Stencil, Periodic) {
+    for (const Rank count : {1, 2, 3, 6, 8})
+        for (const std::int64_t depth : {1, 2, 9})
+            launch(array_options(count), [depth] {
+                const Stencil stencil{.depth = depth, .periodic = true};
+                for (const Box<2>& bounds : odd_boxes())
+                    check(bounds, bounds, stencil, depth < 9);
+                for (const bool consistent : {true, false}) {
+                    const Prefetch how{.consistent = consistent};
+                    check<1>({{-5}, {18}}, {{-5}, {18}}, stencil, true, how);
+                    check<2>({{-3, 2}, {11, 65}}, {{-3, 2}, {11, 65}}, stencil, true, how);
+                    if (depth > 2) continue;
+                    check<3>({{0, -1, 2}, {6, 5, 30}}, {{0, -1, 2}, {6, 5, 30}}, stencil, true, how);
+                }
+            });
 }
 
 /// Planes next to own ones: every other row, or all in two slices.

@@ -82,6 +82,17 @@ struct Box {
     friend constexpr bool operator==(const Box&, const Box&) = default;
 };
 
+/// The index in the box that continues it periodically: beyond a bound the box goes on at the opposite one.
+/// \pre the box is not empty
+template <std::size_t N>
+constexpr Index<N> wrapped(Index<N> i, const Box<N>& box) {
+    for (std::size_t d = 0; d < N; ++d) {
+        const std::int64_t beyond = (i[d] - box.lower[d]) % box.extent(d);
+        i[d] = beyond < 0 ? box.upper[d] + beyond : box.lower[d] + beyond;
+    }
+    return i;
+}
+
 /// Calls visit(index) for each index of a box, the last dimension fastest.
 template <std::size_t N, class Visit>
 constexpr void for_each_index(const Box<N>& box, Visit&& visit) {

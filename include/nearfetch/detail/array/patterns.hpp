@@ -77,23 +77,22 @@ void DistributedArray<T, N, D>::remember(Pattern pattern) {
 }
 
 template <class T, std::size_t N, Distribution D>
-void DistributedArray<T, N, D>::prefetch_stencil(std::int64_t depth, bool corners, const Prefetch& how,
+void DistributedArray<T, N, D>::prefetch_stencil(const Stencil& stencil, const Prefetch& how,
                                                  const Where& where) {
-    detail::check_depth(depth);
+    detail::check_depth(stencil.depth);
     prefetch_wanted(
-        "prefetch_stencil", {static_cast<std::uint64_t>(depth), corners}, how,
-        [=, this] { return detail::stencil_pattern(layout_, rank_, depth, corners); }, where);
+        "prefetch_stencil", detail::describe(stencil), how,
+        [=, this] { return detail::stencil_pattern(layout_, rank_, stencil); }, where);
 }
 
 template <class T, std::size_t N, Distribution D>
-PrefetchTransfer DistributedArray<T, N, D>::prefetch_stencil_async(std::int64_t depth, bool corners,
+PrefetchTransfer DistributedArray<T, N, D>::prefetch_stencil_async(const Stencil& stencil,
                                                                    const Prefetch& how, const Where& where) {
-    detail::check_depth(depth);
+    detail::check_depth(stencil.depth);
     const detail::Collective call("prefetch_stencil_async", where);
-    const std::vector<std::uint64_t> arguments{static_cast<std::uint64_t>(depth), corners};
-    const Wanted wanted = [=, this] { return detail::stencil_pattern(layout_, rank_, depth, corners); };
-    request(arguments, how, [&] { ask_for(wanted(), how, true); });
-    remember({"prefetch_stencil", arguments, how,
+    const Wanted wanted = [=, this] { return detail::stencil_pattern(layout_, rank_, stencil); };
+    request(detail::describe(stencil), how, [&] { ask_for(wanted(), how, true); });
+    remember({"prefetch_stencil", detail::describe(stencil), how,
               [this, how, wanted](const Layout<N, D>&) { ask_for(wanted(), how, false); }});
     return array_prefetch_.start_update();
 }

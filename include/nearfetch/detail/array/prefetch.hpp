@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <memory>
 #include <nearfetch/detail/array/replica.hpp>
 #include <nearfetch/detail/array/slices.hpp>
@@ -34,6 +35,13 @@ struct Prefetch {
     /// the same.
     bool barrier = true;
     friend bool operator==(const Prefetch&, const Prefetch&) = default;
+};
+
+/// Which elements around own ones a loop reads.
+struct Stencil {
+    std::int64_t depth = 1;
+    bool corners = true;    ///< in all dimensions at once; else along one of them
+    bool periodic = false;  ///< beyond a bound the array goes on at the opposite one, see wrapped()
 };
 
 /// Counters of this rank, over all arrays.
@@ -266,6 +274,9 @@ std::vector<std::uint64_t> describe(const Layout<N, D>& layout, const Index<N>& 
             words.push_back(static_cast<std::uint64_t>(word));
     return words;
 }
+inline std::vector<std::uint64_t> describe(const Stencil& stencil) {
+    return {static_cast<std::uint64_t>(stencil.depth), stencil.corners, stencil.periodic};
+}
 template <std::size_t N>
 std::vector<std::uint64_t> describe(const std::vector<std::vector<Box<N>>>& table) {
     std::vector<std::uint64_t> words;
@@ -303,16 +314,52 @@ IndexProduct<N> own_product(const Layout<N, D>& layout, Rank rank) {
     return own;
 }
 
+/// The same, but what leaves [first, end) at one end comes in at the other.
+inline IndexRanges widened_periodically(const IndexRanges& ranges, std::int64_t depth, std::int64_t first,
+                                        std::int64_t end) {
+    const std::int64_t extent = end - first;
+    IndexRanges pieces;
+    for (const auto& [from, to] : ranges) {
+        const std::int64_t before = std::min(depth, extent) - (from - first);
+        const std::int64_t after = std::min(depth, extent) - (end - to);
+        if (before > 0) pieces.emplace_back(end - std::min(before, extent), end);
+        if (after > 0) pieces.emplace_back(first, first + std::min(after, extent));
+        pieces.emplace_back(before > 0 ? first : from - depth, after > 0 ? end : to + depth);
+    }
+    std::ranges::sort(pieces);
+    return widened(pieces, 0, first, end);
+}
+
+/// Products with a single range in each dimension, which together are the product.
+template <std::size_t N>
+std::vector<IndexProduct<N>> boxes_of(const IndexProduct<N>& product) {
+    std::vector<IndexProduct<N>> boxes{product};
+    for (std::size_t d = 0; d < N; ++d) {
+        std::vector<IndexProduct<N>> split;
+        for (IndexProduct<N>& box : boxes)
+            for (const auto& range : product[d]) {
+                box[d] = {range};
+                split.push_back(box);
+            }
+        boxes = std::move(split);
+    }
+    return boxes;
+}
+
 /// Up to `depth` away from own elements, in all dimensions at once or (without corners) along one of them.
 template <std::size_t N, Distribution D>
-std::vector<IndexProduct<N>> stencil_pattern(const Layout<N, D>& layout, Rank rank, std::int64_t depth,
-                                             bool corners) {
+std::vector<IndexProduct<N>> stencil_pattern(const Layout<N, D>& layout, Rank rank, const Stencil& stencil) {
     const IndexProduct<N> own = own_product(layout, rank);
-    std::vector<IndexProduct<N>> wanted(corners ? 1 : N, own);
+    std::vector<IndexProduct<N>> wanted(stencil.corners ? 1 : N, own);
     for (std::size_t d = 0; d < N; ++d)
-        wanted[corners ? 0 : d][d] =
-            widened(own[d], depth, layout.bounds().lower[d], layout.bounds().upper[d]);
-    return wanted;
+        wanted[stencil.corners ? 0 : d][d] = (stencil.periodic ? widened_periodically : widened)(
+            own[d], stencil.depth, layout.bounds().lower[d], layout.bounds().upper[d]);
+    if (!stencil.periodic || !D::contiguous) return wanted;
+    // An owner on both sides has two shares. One box around both would have unwanted elements.
+    std::vector<IndexProduct<N>> boxes;
+    for (const IndexProduct<N>& product : wanted)
+        std::ranges::copy(boxes_of(product), std::back_inserter(boxes));
+    return boxes;
 }
 
 /// All of one dimension, and what the rank owns in the others.
