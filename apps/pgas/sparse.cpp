@@ -157,7 +157,7 @@ int main(int argc, char** argv) {
                      "of the stencil: a row has 4 of these and 1 non-zeros");
     apps::add_number(program.options(), "--iterations", options.iterations, 1, 1'000'000,
                      "multiplications after the first one");
-    options.version.add_options(program.options(), true);
+    options.version.add_options(program.options(), {.by_indices = true});
     const auto segment_bytes = [&] {
         const std::int64_t bytes = options.order() * (16 * options.row_non_zeros() + 24);
         return static_cast<std::uint64_t>(bytes) + 65536;

@@ -25,13 +25,16 @@ namespace nearfetch::programs {
 
 class Version {
   public:
-    /// \param by_indices whether indices are data, which adds versions that observe or gather
-    void add_options(CLI::App& app, bool by_indices = false) {
-        std::vector<std::string> names{"base", "ac", "ac-sd", "mc", "mc-sd", "hand"};
-        if (by_indices) names.insert(names.end(), {"observed", "observed-sd", "gather"});
-        app.add_option("--version", name_,
-                       by_indices ? "base, ac, ac-sd, mc, mc-sd, hand, observed, observed-sd or gather"
-                                  : "base, ac, ac-sd, mc, mc-sd or hand")
+    /// Versions that some programs do not have.
+    struct Offered {
+        bool by_hand = true;
+        bool by_indices = false;  ///< indices are data, so a version may observe or gather them
+    };
+    void add_options(CLI::App& app, const Offered& offered = {true, false}) {
+        std::vector<std::string> names{"base", "ac", "ac-sd", "mc", "mc-sd"};
+        if (offered.by_hand) names.emplace_back("hand");
+        if (offered.by_indices) names.insert(names.end(), {"observed", "observed-sd", "gather"});
+        app.add_option("--version", name_, CLI::detail::join(names, ", "))
             ->check(CLI::IsMember(names))
             ->capture_default_str();
         app.add_option("--work-ns", work_ns_, "what the loop does for an element takes, in virtual time")

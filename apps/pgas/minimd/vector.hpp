@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+namespace nearfetch::programs::minimd {
+
+/// A point, velocity or force in space.
+struct Vector {
+    double x = 0;
+    double y = 0;
+    double z = 0;
+
+    Vector& operator+=(const Vector& other) {
+        x += other.x;
+        y += other.y;
+        z += other.z;
+        return *this;
+    }
+    friend Vector operator+(Vector a, const Vector& b) { return a += b; }
+    friend Vector operator-(const Vector& a, const Vector& b) { return {a.x - b.x, a.y - b.y, a.z - b.z}; }
+    friend Vector operator*(double factor, const Vector& v) {
+        return {factor * v.x, factor * v.y, factor * v.z};
+    }
+};
+
+inline double dot(const Vector& a, const Vector& b) { return a.x * b.x + a.y * b.y + a.z * b.z; }
+
+}  // namespace nearfetch::programs::minimd
