@@ -29,6 +29,7 @@ SMALL: dict[str, tuple[object, ...]] = {
     "sparse": ("--log-size", 4, "--radius", 2, "--iterations", 3),
     "replicate": ("--order", 30, "--iterations", 3),
     "star": ("--order", 20, "--radius", 7),
+    "minimd": ("--size", 3, "--steps", 3),
 }
 """The programs, with arguments for a short run."""
 LAPPS = ("transpose", "heat", "sobel", "dgemm", "sparse", "replicate", "star")
