@@ -205,6 +205,13 @@ TEST(Layouts, WhatMakesNoSenseIsNamed) {
     EXPECT_NE(message({{0, 0}, {4, 4}}, {1 << 20, 1 << 20}, {1, 1}).find("more ranks"), std::string::npos);
 }
 
+TEST(Boxes, WrapIndicesAround) {
+    const Box<2> box({-3, 5}, {4, 6});
+    for (std::int64_t i = -3; i < 4; ++i)
+        for (const std::int64_t round : {-3, -1, 0, 1, 2})
+            EXPECT_EQ(wrapped({i + 7 * round, 5 + round}, box), (Index<2>{i, 5}));
+}
+
 TEST(Boxes, CutAndContain) {
     const Box<2> box{{0, 0}, {4, 6}};
     EXPECT_EQ(box.size(), 24);

@@ -332,6 +332,7 @@ TEST(Prefetching, WrongUseIsNamed) {
     };
     differ("prefetch_stencil", [](auto& a) { a.prefetch_stencil(1 + rank() / 2); });
     differ("prefetch_stencil", [](auto& a) { a.prefetch_stencil(1, rank() == 0); });
+    differ("prefetch_stencil", [](auto& a) { a.prefetch_stencil({.periodic = rank() == 0}); });
     differ("prefetch_stencil_async", [](auto& a) { (void)a.prefetch_stencil_async(1 + rank() / 2); });
     differ("prefetch_row_wise", [](auto& a) { a.prefetch_row_wise({.consistent = rank() == 1}); });
     differ("prefetch_all_to_all", [](auto& a) { a.prefetch_all_to_all({.static_domain = rank() == 1}); });
