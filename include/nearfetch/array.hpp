@@ -205,13 +205,19 @@ class DistributedArray {
         resize(Box<N>({}, shape), where);
     }
     /// Combines init and map(element) of all elements, with the same result in all ranks: each rank's own
-    /// elements in order, then the ranks' results in rank order. `combine` is associative.
+    /// elements in order, then the ranks' results in rank order. `combine` is associative. The map may take
+    /// the index before the element, for example to find where the least element is.
     template <class U, class Combine, class Map = std::identity>
     U reduce(U init, Combine combine, Map map = {}, const Where& where = Where::current()) {
         const detail::Collective call("reduce", where);
         agreement_.check({{sizeof(U)}});
-        return gathering_.reduce(std::span<const T>(own_, static_cast<std::size_t>(local().size())), init,
-                                 combine, map);
+        if constexpr (std::invocable<Map&, const Index<N>&, const T&>)
+            return gathering_.reduce_each(init, combine, [&](const auto& take) {
+                for_each([&](const Index<N>& i, const T& element) { take(map(i, element)); });
+            });
+        else
+            return gathering_.reduce(std::span<const T>(own_, static_cast<std::size_t>(local().size())), init,
+                                     combine, map);
     }
     T sum(const Where& where = Where::current()) {
         const detail::Collective call("sum", where);

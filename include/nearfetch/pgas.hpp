@@ -350,13 +350,15 @@ bool atomic_compare_exchange(GlobalPtr<T> p, T& expected, std::type_identity_t<T
     expected = std::bit_cast<T>(was);
     return was == wanted;
 }
-/// \return the value before; unsigned and negative amounts are allowed
+/// Integers and double; unsigned and negative amounts are allowed. A double that ranks add to is not used by
+/// other atomics until a barrier. \return the value before
 template <class T>
 T atomic_fetch_add(GlobalPtr<T> p, std::type_identity_t<T> amount,
                    std::memory_order order = std::memory_order_seq_cst) {
-    static_assert(detail::is_atomic<T> && std::is_integral_v<T>);
-    return static_cast<T>(
-        detail::atomic(p.rank(), p.address(), AtomicOp::add, static_cast<std::uint64_t>(amount), 0, order));
+    static_assert(detail::is_atomic<T> && (std::is_integral_v<T> || std::is_same_v<T, double>));
+    constexpr AtomicOp op = std::is_integral_v<T> ? AtomicOp::add : AtomicOp::add_double;
+    return std::bit_cast<T>(
+        detail::atomic(p.rank(), p.address(), op, std::bit_cast<std::uint64_t>(amount), 0, order));
 }
 
 /// Runs `function` on a rank, in a separate thread there, and waits for its value. On the caller's own rank

@@ -134,6 +134,43 @@ TYPED_TEST(Arrays, BoxesAreFetchedAndWritten) {
             });
 }
 
+/// The sum of all indices, and the place of the largest element. \pre elements are value_at(i)
+template <class Array>
+void check_reductions_by_index(Array& a) {
+    struct Found {
+        long value;
+        Index<2> at;
+    };
+    long sum = 0;
+    Found most{-1, {}};
+    for_each_index(a.bounds(), [&](const Index<2>& i) {
+        sum += 3 * i[0] - i[1];
+        if (value_at(i) > most.value) most = {value_at(i), i};
+    });
+    EXPECT_EQ(a.reduce(0l, std::plus<>(), [](const Index<2>& i, long) { return 3 * i[0] - i[1]; }), sum);
+    const Found found = a.reduce(
+        Found{-1, {}}, [](const Found& x, const Found& y) { return y.value > x.value ? y : x; },
+        [](const Index<2>& i, long value) { return Found{value, i}; });
+    EXPECT_EQ(found.value, most.value);
+    EXPECT_EQ(found.at, most.at);
+}
+
+TYPED_TEST(Arrays, AtomicsOnElements) {
+    for (Rank count = 1; count <= 4; ++count)
+        launch(array_options(count), [] {
+            DistributedArray<double, 2, TypeParam> a({{0, 0}, {5, 7}}, balanced_grid<2>(ranks()), {2, 3});
+            for_each_index(a.bounds(), [&](const Index<2>& i) {
+                atomic_fetch_add(&a[i], 0.5 * static_cast<double>(i[0] - 2 * i[1]),
+                                 std::memory_order_relaxed);
+            });
+            barrier();
+            for_each_index(a.bounds(), [&](const Index<2>& i) {
+                ASSERT_EQ(a[i], 0.5 * ranks() * static_cast<double>(i[0] - 2 * i[1]));
+            });
+            EXPECT_THROW(static_cast<void>(&a(5, 0)), Error);
+        });
+}
+
 TYPED_TEST(Arrays, TheWholeArray) {
     for (Rank count = 1; count <= 9; ++count)
         launch(array_options(count), [] {
@@ -160,6 +197,7 @@ TYPED_TEST(Arrays, TheWholeArray) {
                 EXPECT_EQ(a.reduce(-1l, [](long x, long y) { return std::max(x, y); }), most);
                 EXPECT_EQ(a.reduce(0, std::plus<>(), [](long x) { return static_cast<int>(x % 2); }),
                           block.reduce(0, std::plus<>(), [](long x) { return static_cast<int>(x % 2); }));
+                check_reductions_by_index(a);
                 barrier();
             }
         });

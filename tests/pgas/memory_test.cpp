@@ -179,6 +179,25 @@ TEST_P(Memory, AtomicsSeePutsAndGetsSeeAtomics) {
     });
 }
 
+TEST_P(Memory, DoublesAreAddedAtomically) {
+    launch(options(), [] {
+        const auto sum = allocate<double>(1).at_rank(1);
+        for (const std::memory_order order : {std::memory_order_seq_cst, std::memory_order_relaxed}) {
+            if (rank() == 0) {
+                put(sum, 1.5);
+                EXPECT_EQ(atomic_fetch_add(sum, -2.25, order), 1.5);
+                EXPECT_EQ(get(sum), -0.75) << "not the cached value";
+            }
+            barrier();
+            for (int i = 0; i < 100; ++i)
+                atomic_fetch_add(sum, 0.5, order);
+            barrier();
+            EXPECT_EQ(get(sum), 100 * 0.5 * ranks() - 0.75);
+            barrier();
+        }
+    });
+}
+
 TEST_P(Memory, RelaxedAtomicsFlushNothing) {
     launch(options(), [cached = GetParam()] {
         const auto counter = allocate<std::int64_t>(1).at_rank(1);

@@ -2,6 +2,7 @@
 #include "contract_cases.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <set>
 
 #include "random_operations.hpp"
@@ -233,6 +234,28 @@ void atomics_do_what_they_say_and_tell_what_was_there(Job& job) {
     EXPECT_EQ(get_value(*transport, target, address + 8), 0U);
 }
 
+void doubles_of_all_ranks_add_up(Job& job) {
+    const std::uint64_t address = counters(job) + 48;
+    reset(job, address);
+    constexpr Rank each = 50;
+    const auto add = [&](double amount) {
+        return std::bit_cast<double>(
+            job.atomic(0, address, AtomicOp::add_double, std::bit_cast<std::uint64_t>(amount), 0));
+    };
+    // Halves and quarters have exact sums, in any order.
+    for (Rank i = 0; i < each; ++i)
+        add(i % 2 == 0 ? 0.75 : -0.25);
+    job.barrier();
+    const double sum = 0.25 * each * job.ranks();
+    EXPECT_EQ(std::bit_cast<double>(load(job, 0, address)), sum);
+    job.barrier();
+    if (job.rank() == 0) {
+        EXPECT_EQ(add(-1e300), sum) << "it tells what was there";
+        EXPECT_EQ(add(0), sum - 1e300);
+    }
+    job.barrier();
+}
+
 void atomics_of_all_ranks_add_up(Job& job) {
     const Rank n = job.ranks();
     const std::uint64_t sums = counters(job), swaps = sums + 8;
@@ -415,6 +438,7 @@ constexpr ContractCase cases[] = {
     NF_CASE(many_operations_under_way),
     NF_CASE(atomics_do_what_they_say_and_tell_what_was_there),
     NF_CASE(atomics_of_all_ranks_add_up),
+    NF_CASE(doubles_of_all_ranks_add_up),
     NF_CASE(nobody_leaves_a_barrier_before_all_have_come),
     NF_CASE(ranks_that_come_to_a_barrier_with_different_calls_are_told),
     NF_CASE(messages_to_a_port_arrive_in_order_of_each_sender),

@@ -2,6 +2,7 @@
 #include "transport/inproc/inproc_job.hpp"
 
 #include <atomic>
+#include <bit>
 #include <exception>
 #include <string>
 #include <utility>
@@ -13,6 +14,14 @@
 
 namespace nearfetch {
 namespace {
+
+std::uint64_t add_double(const std::atomic_ref<std::uint64_t>& value, double amount) {
+    std::uint64_t before = value.load();
+    while (!value.compare_exchange_weak(
+        before, std::bit_cast<std::uint64_t>(std::bit_cast<double>(before) + amount))) {
+    }
+    return before;
+}
 
 std::uint64_t apply(std::uint64_t& there, AtomicOp op, std::uint64_t operand, std::uint64_t compare) {
     const std::atomic_ref<std::uint64_t> value(there);
@@ -33,6 +42,8 @@ std::uint64_t apply(std::uint64_t& there, AtomicOp op, std::uint64_t operand, st
         case AtomicOp::compare_swap:
             value.compare_exchange_strong(compare, operand);
             return compare;
+        case AtomicOp::add_double:
+            return add_double(value, std::bit_cast<double>(operand));
     }
     throw Error("an unknown atomic operation", "number " + std::to_string(static_cast<int>(op)),
                 "use one of AtomicOp's");

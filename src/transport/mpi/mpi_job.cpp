@@ -152,6 +152,7 @@ MPI_Op operation_of(AtomicOp op) {
         case AtomicOp::load:
             return MPI_NO_OP;
         case AtomicOp::add:
+        case AtomicOp::add_double:
             return MPI_SUM;
         case AtomicOp::bit_and:
             return MPI_BAND;
@@ -184,11 +185,11 @@ std::uint64_t MpiJob::atomic(Rank target, std::uint64_t address, AtomicOp op, st
     std::uint64_t before = 0;
     const MPI_Aint displacement = segments_.displacement(target, address);
     segments_.sync();
-    int code = op == AtomicOp::compare_swap
-                   ? PMPI_Compare_and_swap(&operand, &compare, &before, MPI_UINT64_T, target, displacement,
-                                           segments_.win())
-                   : PMPI_Fetch_and_op(&operand, &before, MPI_UINT64_T, target, displacement,
-                                       operation_of(op), segments_.win());
+    const MPI_Datatype type = op == AtomicOp::add_double ? MPI_DOUBLE : MPI_UINT64_T;
+    int code = op == AtomicOp::compare_swap ? PMPI_Compare_and_swap(&operand, &compare, &before, type, target,
+                                                                    displacement, segments_.win())
+                                            : PMPI_Fetch_and_op(&operand, &before, type, target, displacement,
+                                                                operation_of(op), segments_.win());
     if (code == MPI_SUCCESS) code = PMPI_Win_flush(target, segments_.win());
     if (code != MPI_SUCCESS) fail_atomic(target, address, mpi_error_text(code), ask_the_others);
     segments_.sync();

@@ -105,17 +105,25 @@ class Gathering {
     /// results in rank order.
     template <class U, class T, class Combine, class Map>
     U reduce(std::span<T> own, U init, Combine combine, Map map) {
+        return reduce_each(init, combine, [&](const auto& take) {
+            for (const T& element : own)
+                take(map(element));
+        });
+    }
+    /// The same for the values that for_each_own(take) gives to take, in their order.
+    template <class U, class Combine, class ForEachOwn>
+    U reduce_each(U init, Combine combine, ForEachOwn for_each_own) {
         static_assert(std::is_trivially_copyable_v<U>);
         struct Sum {
             U value;
             bool any;
         };
         Sum own_sum{init, false};
-        for (const T& element : own) {
-            own_sum.value = own_sum.any ? static_cast<U>(combine(own_sum.value, map(element)))
-                                        : static_cast<U>(map(element));
+        for_each_own([&](const auto& value) {
+            own_sum.value =
+                own_sum.any ? static_cast<U>(combine(own_sum.value, value)) : static_cast<U>(value);
             own_sum.any = true;
-        }
+        });
         for (const Sum& sum : all(own_sum))
             if (sum.any) init = combine(init, sum.value);
         return init;

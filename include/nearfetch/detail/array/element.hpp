@@ -31,6 +31,12 @@ class DistributedArray<T, N, D>::Element {
     const Element& operator-=(const T& value) const { return *this = static_cast<T>(*this) - value; }
     const Element& operator*=(const T& value) const { return *this = static_cast<T>(*this) * value; }
     const Element& operator/=(const T& value) const { return *this = static_cast<T>(*this) / value; }
+    /// Its address, for atomics. A change by it is not written through to prefetched slices.
+    /// \throws Error out of bounds
+    GlobalPtr<T> operator&() const {
+        array_.check(i_);
+        return array_.pointer(array_.layout_.locate(i_));
+    }
 
   private:
     DistributedArray& array_;
