@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""LULESH has the results that LULESH 2.0 and Chapel's version publish, on every transport and number of ranks,
-with and without the cache."""
+"""LULESH has the results that LULESH 2.0 and Chapel's version publish, on every transport and number of
+ranks, with and without the cache."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def check(result: dict[str, Any], size: int) -> None:
         assert 0 <= result[measure] <= 1e-8
 
 
-@pytest.mark.parametrize("forces", ["atomic", "gather"])
+@pytest.mark.parametrize("forces", ["atomic", "combine", "gather"])
 @pytest.mark.parametrize(("size", "ranks"), [(5, 1), (5, 2), (5, 4), (10, 1), (10, 2)])
 def test_published_results(size, ranks, forces):
     check(run("lulesh", "--size", size, "--ranks", ranks, "--forces", forces), size)
@@ -65,6 +65,14 @@ def test_atomics_are_messages_and_the_cache_saves_the_gets(atomics):
     assert cached["origin_energy"] == uncached["origin_energy"]
     less = {"relaxed": 8, "seq_cst": 1.5}[atomics]
     assert 0 < less * cached["get_messages"] < uncached["get_messages"]
+
+
+def test_combined_forces_are_half_the_atomics():
+    words = ("--size", 6, "--cycles", 3, "--ranks", 4, *VIRTUAL)
+    atomic, combined = (run("lulesh", *words, "--forces", forces) for forces in ("atomic", "combine"))
+    assert combined["origin_energy"] == atomic["origin_energy"]
+    # Rank 0 has 54 elements with 24 sums each: masses, then once or twice in three cycles.
+    assert (atomic["atomics"], combined["atomics"]) == (54 * 24 * 7, 54 * 24 * 4)
 
 
 def cube(size: int) -> list[list[float]]:

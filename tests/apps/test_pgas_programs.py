@@ -30,6 +30,7 @@ SMALL: dict[str, tuple[object, ...]] = {
     "replicate": ("--order", 30, "--iterations", 3),
     "star": ("--order", 20, "--radius", 7),
     "minimd": ("--size", 3, "--steps", 3),
+    "lulesh": ("--size", 4, "--cycles", 5, "--forces", "gather"),
 }
 """The programs, with arguments for a short run."""
 LAPPS = ("transpose", "heat", "sobel", "dgemm", "sparse", "replicate", "star")

@@ -30,7 +30,7 @@ void mark(Boundaries& boundaries, const std::vector<char>& is_in_set, const Node
 }  // namespace
 
 void fail_volume(std::int64_t element, double volume) {
-    throw Error("element " + std::to_string(element) + " has the relative volume " + std::to_string(volume),
+    throw Error("element " + std::to_string(element) + " has the volume " + std::to_string(volume),
                 "the mesh is tangled, or the time step too long", "use another mesh or a shorter first step");
 }
 
@@ -91,7 +91,8 @@ Domain::Domain(const Mesh& mesh, const Options& options)
       fixed_in_x({size_of(mesh.symmetry[0])}),
       fixed_in_y({size_of(mesh.symmetry[1])}),
       fixed_in_z({size_of(mesh.symmetry[2])}),
-      corner_forces(mesh, options.gathers() ? elements : 0, options.gathers() ? nodes_in_all : 0) {
+      corner_forces(mesh, options.keeps_corner_forces() ? elements : 0,
+                    options.keeps_corner_forces() ? nodes_in_all : 0) {
     fill(mesh);
     find_boundaries(mesh);
     barrier();

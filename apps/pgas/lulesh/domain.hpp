@@ -32,7 +32,7 @@ struct VectorField {
 enum class Boundary : std::uint8_t { inside, symmetry, free };
 using Boundaries = std::array<Boundary, 8>;  ///< by Side; 8 bytes
 
-/// For `gather`: the forces of each element's corners, and which corners a node has.
+/// For `gather` and `combine`: the forces of each element's corners, and which corners a node has.
 struct CornerForces {
     CornerForces(const Mesh& mesh, std::int64_t elements, std::int64_t nodes);
 
@@ -65,9 +65,11 @@ struct Domain {
     VectorField position, velocity, acceleration, force;
     Field node_mass;
     Indices fixed_in_x, fixed_in_y, fixed_in_z;  ///< nodes on planes of symmetry
-    CornerForces corner_forces;                  ///< empty unless forces are gathered
+    CornerForces corner_forces;                  ///< empty for `atomic`
 
     std::int64_t origin = 0;  ///< the element that the energy is put in
+
+    std::uint64_t atomics = 0;  ///< additions to nodes by this rank
 
   private:
     void fill(const Mesh& mesh);

@@ -34,6 +34,21 @@ Corners hourglass_forces(const Corners& at, const Corners& velocities, double vo
     return forces;
 }
 
+void add_to_nodes(Domain& d, const Options& options, std::int64_t element, const Corners& forces) {
+    const Nodes nodes = d.nodes(element);
+    d.atomics += 3 * corner_count;
+    for (std::size_t corner = 0; corner < corner_count; ++corner) {
+        const std::int64_t node = nodes[corner];
+        atomic_fetch_add(&d.force.x(node), forces[corner].x, options.order());
+        atomic_fetch_add(&d.force.y(node), forces[corner].y, options.order());
+        atomic_fetch_add(&d.force.z(node), forces[corner].z, options.order());
+    }
+}
+
+Vector kept_force(const CornerForces& from, std::int64_t element, std::size_t corner) {
+    return {from.x(element, corner), from.y(element, corner), from.z(element, corner)};
+}
+
 void add_stress(Domain& d, const Options& options) {
     for_each_own(d.nodes, [&](std::int64_t e) {
         const Corners at = corners_of(d.position, d.nodes(e));
@@ -64,7 +79,7 @@ void add_hourglass_control(Domain& d, const Options& options) {
 }  // namespace
 
 void start_element_forces(Domain& d, const Options& options, std::int64_t element) {
-    if (!options.gathers()) return;
+    if (!options.keeps_corner_forces()) return;
     for (std::size_t corner = 0; corner < corner_count; ++corner) {
         d.corner_forces.x(element, corner) = 0;
         d.corner_forces.y(element, corner) = 0;
@@ -73,23 +88,22 @@ void start_element_forces(Domain& d, const Options& options, std::int64_t elemen
 }
 
 void add_corner_forces(Domain& d, const Options& options, std::int64_t element, const Corners& forces) {
-    const Nodes nodes = d.nodes(element);
+    if (!options.keeps_corner_forces()) return add_to_nodes(d, options, element, forces);
     for (std::size_t corner = 0; corner < corner_count; ++corner) {
-        const Vector& force = forces[corner];
-        if (options.gathers()) {
-            d.corner_forces.x(element, corner) += force.x;
-            d.corner_forces.y(element, corner) += force.y;
-            d.corner_forces.z(element, corner) += force.z;
-        } else {
-            const std::int64_t node = nodes[corner];
-            atomic_fetch_add(&d.force.x(node), force.x, options.order());
-            atomic_fetch_add(&d.force.y(node), force.y, options.order());
-            atomic_fetch_add(&d.force.z(node), force.z, options.order());
-        }
+        d.corner_forces.x(element, corner) += forces[corner].x;
+        d.corner_forces.y(element, corner) += forces[corner].y;
+        d.corner_forces.z(element, corner) += forces[corner].z;
     }
 }
 
 void finish_forces(Domain& d, const Options& options) {
+    if (options.keeps_corner_forces() && !options.gathers())
+        for_each_own(d.nodes, [&](std::int64_t e) {
+            Corners forces;
+            for (std::size_t corner = 0; corner < corner_count; ++corner)
+                forces[corner] = kept_force(d.corner_forces, e, corner);
+            add_to_nodes(d, options, e, forces);
+        });
     barrier();
     if (!options.gathers()) return;
     const CornerForces& from = d.corner_forces;
@@ -97,8 +111,7 @@ void finish_forces(Domain& d, const Options& options) {
         Vector sum;
         for (std::int64_t i = from.first(node); i < from.end(node); ++i) {
             const std::int64_t corner = from.corners(i);
-            const std::int64_t element = corner / 8;
-            sum += {from.x(element, corner % 8), from.y(element, corner % 8), from.z(element, corner % 8)};
+            sum += kept_force(from, corner / 8, static_cast<std::size_t>(corner % 8));
         }
         d.force.set(node, sum);
     });

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Forces of elements on their nodes. Either each element adds to its nodes by atomics, or it writes the
-// forces of its corners down and each node sums them up. The second has one order of sums, so its results are
-// the same bit for bit on any number of ranks.
+// Forces of elements on their nodes. Three ways, by --forces:
+//   atomic    each element adds the forces of pressure, and later those against hourglass modes, by atomics
+//   combine   it keeps their sum, and adds it once
+//   gather    it keeps their sum, and each node reads those of its corners
+// The last has one order of sums, so its results are the same bit for bit on any number of ranks.
 
 #include "pgas/lulesh/domain.hpp"
 

@@ -51,6 +51,7 @@ struct Options {
     std::uint64_t work_ns = 0;
 
     bool gathers() const { return forces == "gather"; }
+    bool keeps_corner_forces() const { return forces != "atomic"; }
     std::memory_order order() const {
         return atomics == "relaxed" ? std::memory_order_relaxed : std::memory_order_seq_cst;
     }
