@@ -15,7 +15,7 @@ struct Published {
     const char* origin_energy;
 };
 
-// LLNL-TR-641973, table of final origin energies.
+// What is published for LULESH 2.0.
 constexpr std::array<Published, 4> published{{{5, 72, "7.853665e+03"},
                                               {10, 231, "2.720531e+04"},
                                               {30, 932, "2.025075e+05"},
