@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // PTRANS (PARKBENCH's parallel transpose; Ferguson and Buettner 2015, section V-B): C = C + A^T. Both
-// matrices have a block-cyclic distribution over a grid of ranks. Each rank visits its own elements of C,
-// block by block, and gets the matching element of A.
+// matrices have a block-cyclic distribution over the same grid of ranks. The blocks of C have the transposed
+// shape, so a block of C needs exactly one of A, as in HPCC's PTRANS in Chapel. Each rank visits its own
+// elements of C, block by block, and gets the matching element of A. On a grid of 2 x 4 ranks three elements
+// of four are remote, on 4 x 8 seven of eight.
 
 #include <CLI/CLI.hpp>
 #include <utility>
@@ -35,17 +37,17 @@ struct BlockCyclicDimension {
     std::int64_t parts;
 
     std::int64_t owner(std::int64_t i) const { return i / block % parts; }
-    /// Local number at the owner.
-    std::int64_t local(std::int64_t i) const { return i / (block * parts) * block + i % block; }
-    /// The largest number of any part.
-    std::int64_t most() const { return (size + block * parts - 1) / (block * parts) * block; }
+    /// Number of its block among the owner's.
+    std::int64_t local_block(std::int64_t i) const { return i / (block * parts); }
+    /// The largest number of blocks of any part.
+    std::int64_t most_blocks() const { return (size + block * parts - 1) / (block * parts); }
 };
 
-/// A matrix; each rank stores its part by rows.
+/// A matrix; each rank stores its blocks one after another, and each block by rows.
 class Matrix {
   public:
     Matrix(BlockCyclicDimension rows, BlockCyclicDimension columns)
-        : rows_(rows), columns_(columns), parts_(allocate<double>(rows.most() * columns.most())) {}
+        : rows_(rows), columns_(columns), parts_(allocate<double>(elements(rows, columns))) {}
 
     GlobalRef<double> operator()(std::int64_t i, std::int64_t j) const { return *at(i, j); }
     double* local(std::int64_t i, std::int64_t j) const { return at(i, j).local(); }
@@ -62,14 +64,18 @@ class Matrix {
                     for (std::int64_t j = bj; j < std::min(bj + columns_.block, columns_.size); ++j)
                         visit(i, j);
     }
-    static std::uint64_t bytes(BlockCyclicDimension rows, BlockCyclicDimension columns) {
-        return 8 * static_cast<std::uint64_t>(rows.most() * columns.most());
+    /// Places of the largest part, whole blocks.
+    static std::uint64_t elements(BlockCyclicDimension rows, BlockCyclicDimension columns) {
+        return static_cast<std::uint64_t>(rows.most_blocks() * columns.most_blocks() * rows.block *
+                                          columns.block);
     }
 
   private:
     GlobalPtr<double> at(std::int64_t i, std::int64_t j) const {
         const auto owner = static_cast<Rank>(rows_.owner(i) * columns_.parts + columns_.owner(j));
-        return parts_.at_rank(owner) + (rows_.local(i) * columns_.most() + columns_.local(j));
+        const std::int64_t block = rows_.local_block(i) * columns_.most_blocks() + columns_.local_block(j);
+        const std::int64_t place = i % rows_.block * columns_.block + j % columns_.block;
+        return parts_.at_rank(owner) + (block * rows_.block * columns_.block + place);
     }
 
     BlockCyclicDimension rows_;
@@ -98,15 +104,16 @@ struct Options {
     std::int64_t width() const { return columns == 0 ? rows : columns; }
     BlockCyclicDimension a_rows(const Grid& grid) const { return {rows, row_block, grid.rows}; }
     BlockCyclicDimension a_columns(const Grid& grid) const { return {width(), column_block, grid.columns}; }
-    BlockCyclicDimension c_rows(const Grid& grid) const { return {width(), row_block, grid.rows}; }
-    BlockCyclicDimension c_columns(const Grid& grid) const { return {rows, column_block, grid.columns}; }
+    // Transposed blocks.
+    BlockCyclicDimension c_rows(const Grid& grid) const { return {width(), column_block, grid.rows}; }
+    BlockCyclicDimension c_columns(const Grid& grid) const { return {rows, row_block, grid.columns}; }
     /// An upper bound for every grid of any number of ranks.
     std::uint64_t segment_bytes() const {
         const Grid one(1);
-        const std::int64_t most = own_elements == 0 ? 0 : 4 * own_elements + 65536;
-        return own_elements == 0 ? Matrix::bytes(a_rows(one), a_columns(one)) +
-                                       Matrix::bytes(c_rows(one), c_columns(one)) + 256
-                                 : 2 * 8 * static_cast<std::uint64_t>(most);
+        if (own_elements != 0) return 2 * 8 * static_cast<std::uint64_t>(4 * own_elements + 65536);
+        return 8 * (Matrix::elements(a_rows(one), a_columns(one)) +
+                    Matrix::elements(c_rows(one), c_columns(one))) +
+               256;
     }
 };
 
@@ -116,8 +123,8 @@ void add_options(CLI::App& app, Options& options) {
     };
     number("--rows", options.rows, 1, "of A");
     number("--columns", options.columns, 0, "of A; 0: as many as rows");
-    number("--row-block", options.row_block, 1, "rows of a block");
-    number("--column-block", options.column_block, 1, "columns of a block");
+    number("--row-block", options.row_block, 1, "rows of a block of A");
+    number("--column-block", options.column_block, 1, "columns of a block of A");
     number("--own-elements", options.own_elements, 0,
            "of A for each rank, in place of --rows: A is a square");
 }

@@ -161,17 +161,29 @@ def test_hints_of_prefetch():
     assert run("prefetch", *ACCESSES, *VIRTUAL, "--no-cache")["last_distance"] == 0
 
 
-def test_messages_of_ptrans():
-    rows, columns, block = 70, 45, (3, 5)
+def remote_in_ptrans(rows: int, columns: int, grid: tuple[int, int]) -> int:
+    """Elements of C whose element of A another rank owns; the blocks are 3 x 5 in A and 5 x 3 in C."""
+    a = {(i, j): (i // 3 % grid[0], j // 5 % grid[1]) for i in range(rows) for j in range(columns)}
+    c = {(i, j): (i // 5 % grid[0], j // 3 % grid[1]) for i in range(columns) for j in range(rows)}
+    return sum(c[i, j] != a[j, i] for i, j in c)
 
-    def owner(i: int, j: int) -> tuple[int, int]:
-        return i // block[0] % 2, j // block[1] % 2
 
-    remote = sum(owner(i, j) != owner(j, i) for i in range(rows) for j in range(columns))
-    uncached = run("ptrans", *SMALL["ptrans"], *VIRTUAL, "--ranks", 4, "--no-cache")
+@pytest.mark.parametrize(("ranks", "grid"), [(2, (1, 2)), (4, (2, 2)), (6, (2, 3))])
+def test_messages_of_ptrans(ranks, grid):
+    remote = remote_in_ptrans(70, 45, grid)
+    uncached = run("ptrans", *SMALL["ptrans"], *VIRTUAL, "--ranks", ranks, "--no-cache")
     assert uncached["get_messages"] == remote and uncached["put_messages"] == 0
-    cached = run("ptrans", *SMALL["ptrans"], *VIRTUAL, "--ranks", 4)
+    cached = run("ptrans", *SMALL["ptrans"], *VIRTUAL, "--ranks", ranks, "--no-read-ahead")
+    # 15 elements of a block are next to each other, in two or three lines.
     assert cached["get_messages"] < remote / 4
+
+
+@pytest.mark.parametrize(("ranks", "grid", "share"), [(8, (2, 4), 3 / 4), (32, (4, 8), 7 / 8)])
+def test_remote_share_of_ptrans(ranks, grid, share):
+    """That of the paper's runs (000, section V-B)."""
+    uncached = run("ptrans", *VIRTUAL, "--ranks", ranks, "--no-cache")
+    assert uncached["get_messages"] == remote_in_ptrans(500, 500, grid)
+    assert uncached["get_messages"] / 500**2 == pytest.approx(share, abs=0.002)
 
 
 def versions_of(name: str, *words: object) -> dict[str, dict[str, Any]]:
