@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PTRANS, SSCA2's kernel 4 and miniMD, with and without the page cache; PTRANS to 256 ranks (000, Fig. 3).
+"""PTRANS, SSCA2's kernel 4, miniMD and LULESH with and without the page cache (000, Fig. 3).
 
-8 ranks on modelled networks in virtual time, 2 on MPI over TCP. SSCA2 also with relaxed atomics. PTRANS
-also with the same work for each of 1 to 256 ranks. miniMD has size 10, and size 4 over TCP; in virtual time
-30 ns of computation are charged for each pair of neighbours.
+8 ranks on modelled networks in virtual time, 2 on MPI over TCP. SSCA2 searches from a quarter of its
+vertices, also with relaxed atomics, and also in a version that reads adjacency lists remotely instead of
+calling owners. Over TCP Open MPI has only that one, because it lets one thread communicate. PTRANS also
+with the same work for each of 1 to 256 ranks. miniMD has size 10, and size 4 over TCP; in virtual time
+30 ns of computation are charged for each pair of neighbours. LULESH makes 10 cycles with 15^3 elements, 5^3
+over TCP: as Chapel's, where each of an element's two forces is added to its nodes, and with their sum added.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from bench.pgas import Stage
 from bench.plots import Bars, Lines
 from bench.report import Claim, Interval, Report, Row
 
-TITLE = "PTRANS, SSCA2 kernel 4 and miniMD (000, Fig. 3)"
+TITLE = "PTRANS, SSCA2 kernel 4, miniMD and LULESH (000, Fig. 3)"
 
 SAMPLES = 7
 
@@ -26,13 +29,21 @@ SSCA2: Mapping[str, Sequence[object]] = {
     "cached": (),
     "cached, relaxed": ("--atomics", "relaxed"),
 }
+READING = "ssca2, remote reads"
+COMBINING = "lulesh, combined forces"
 FASTER = {
     ("ptrans", "cached"): 2,
-    ("ssca2", "cached"): 1,
-    ("ssca2", "cached, relaxed"): 1.05,
+    ("ssca2", "cached"): 0.97,
+    ("ssca2", "cached, relaxed"): 1,
+    (READING, "cached"): 1,
+    (READING, "cached, relaxed"): 1.05,
     ("minimd", "cached"): 3,
+    ("lulesh", "cached"): 4.9,
+    (COMBINING, "cached"): 4.9,
 }
-"""How many times faster they have to be, on every network, real ones included."""
+"""How many times faster they have to be, on every network, real ones included.
+
+SSCA2 flushes its cache at each atomic, which then gains nothing and may not cost more than the promise."""
 MINIMD_STEPS = 5
 OWN_ELEMENTS = 2500
 """Of each rank, where the number of ranks grows."""
@@ -44,15 +55,19 @@ def run(options: Options) -> Report:
     ranks = options.choose(RANKS, 4)
     rows = options.choose(500, 60)
     report = Report({"samples": samples, "own_elements": OWN_ELEMENTS}, columns=pgas.COLUMNS)
-    sources = options.choose([], ["--sources", 4])
+    sources = options.choose(64, 4)
     for stage in pgas.stages(options, wall=False):
         where = 2 if stage.time == "mpi" else ranks
-        few = ["--sources", 4] if stage.time == "mpi" else sources
+        words = ["--sources", 4 if stage.time == "mpi" else sources]
         report.rows += pgas.compare("ptrans", ["--rows", rows], stage, samples, options, where)
-        report.rows += pgas.compare("ssca2", few, stage, samples, options, where, SSCA2)
+        if stage.family != "openmpi":
+            report.rows += pgas.compare("ssca2", words, stage, samples, options, where, SSCA2)
+        words += ["--version", "remote-reads"]
+        report.rows += _named(READING, pgas.compare("ssca2", words, stage, samples, options, where, SSCA2))
         size = 4 if stage.time == "mpi" else options.choose(10, 3)
         atoms = ["--size", size, "--steps", MINIMD_STEPS, "--work-ns", 30]
         report.rows += pgas.compare("minimd", atoms, stage, samples, options, where)
+        report.rows += _lulesh(stage, samples, options, where)
     counts = options.choose([1, 4, 16, 64, 256], [1, 4])
     weak: list[Row] = []
     for network in options.choose(("aries", "1gbe"), ("aries",)):
@@ -68,6 +83,21 @@ def run(options: Options) -> Report:
         Lines(weak, "seconds", "ranks", "side", ["network"], log="xy"),
     ]
     return report
+
+
+def _lulesh(stage: Stage, samples: int, options: Options, ranks: int) -> list[Row]:
+    """As Chapel's, and with the two forces of an element combined; the order of sums is chance."""
+    size = 5 if stage.time == "mpi" else options.choose(15, 4)
+    rows: list[Row] = []
+    for program, more in (("lulesh", []), (COMBINING, ["--forces", "combine"])):
+        words = ["--size", size, "--cycles", 10, *more]
+        found = pgas.compare("lulesh", words, stage, samples, options, ranks, same="origin_energy")
+        rows += _named(program, found)
+    return rows
+
+
+def _named(program: str, rows: list[Row]) -> list[Row]:
+    return [{**row, "program": program} for row in rows]
 
 
 def _claims(rows: list[Row], most_ranks: int) -> list[Claim]:

@@ -75,8 +75,10 @@ def compare(
     ranks: int = 2,
     sides: Mapping[str, Sequence[object]] = SIDES,
     base: str = "uncached",
+    same: str = "checksum",
 ) -> list[Row]:
     """A row for each side, run in turn; `speed_up` is over `base`. In virtual time one run says it all.
+    `same` names the result that may not differ.
 
     Raises BenchError where the results differ.
     """
@@ -84,7 +86,7 @@ def compare(
         side: partial(measure, name, [*arguments, *more], stage, ranks) for side, more in sides.items()
     }
     runs = alternate(calls, 1 if stage.time == "virtual" else samples, options, f"{name} {stage}")
-    results = {run["checksum"] for side in runs.values() for run in side}
+    results = {run[same] for side in runs.values() for run in side}
     if len(results) != 1:
         raise BenchError(f"{name} on {stage} gave {len(results)} different results: {sorted(results)}")
     rows = []

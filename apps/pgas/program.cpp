@@ -93,14 +93,14 @@ class Sum {
 
 void Run::begin() {
     barrier();
-    before_ = statistics();
+    before_ = rank_statistics();
     begin_ns_ = now_ns();
 }
 
 void Run::end() {
     barrier();
     end_ns_ = now_ns();
-    after_ = statistics();
+    after_ = rank_statistics();
 }
 
 void Run::result(std::uint64_t checksum, bool right) {

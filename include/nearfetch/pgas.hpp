@@ -464,6 +464,9 @@ class Statistics {
     std::uint64_t operator[](std::string_view name) const;
 };
 Statistics statistics();
+/// The same, added for this thread and all tasks and functions of on() that have ended in this rank. For the
+/// main thread: what others count while they run is left out.
+Statistics rank_statistics();
 
 /// The least time that a modelled network needs for one rank's messages and bytes: a lower bound for any
 /// cache. \param round_trips GETs that can start only when the previous one is complete

@@ -179,6 +179,16 @@ TransferStatistics Context::statistics() const {
     return all;
 }
 
+TransferStatistics Context::take_statistics() {
+    const TransferStatistics all = statistics();
+    TransferStatistics fresh = all;
+    for (const PageCacheCounterInfo& row : page_cache_counter_table)
+        fresh.counters.*row.member -= taken_.counters.*row.member;
+    fresh.waited_ns -= taken_.waited_ns;
+    taken_ = all;
+    return fresh;
+}
+
 }  // namespace pgas
 
 }  // namespace nearfetch

@@ -29,6 +29,11 @@ struct SyncState {
 struct TransferStatistics {
     PageCacheCounters counters;   ///< of the thread's cache, or of its messages without a cache
     std::uint64_t waited_ns = 0;  ///< time that the thread waited for the network
+
+    void add(const TransferStatistics& other) noexcept {
+        counters.add(other.counters);
+        waited_ns += other.waited_ns;
+    }
 };
 
 class Context {
@@ -89,6 +94,8 @@ class Context {
 
     RemoteCalls& remote_calls() noexcept { return remote_calls_; }
     TransferStatistics statistics() const;
+    /// What was counted since the last call.
+    TransferStatistics take_statistics();
     /// nullptr without a cache.
     const PageEngine* engine() const noexcept { return engine_.get(); }
     Runtime& runtime() noexcept { return runtime_; }
@@ -140,6 +147,7 @@ class Context {
     SyncState sync_;
     DirectEngine direct_;
     RemoteCalls remote_calls_;
+    TransferStatistics taken_;
 };
 
 }  // namespace nearfetch::pgas

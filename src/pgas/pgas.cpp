@@ -29,13 +29,25 @@ void yield() { Context::here().transport().yield(); }
 void compute(std::uint64_t ns) { Context::here().runtime().job().compute(ns); }
 std::uint64_t now_ns() { return Context::here().transport().now_ns(); }
 
-Statistics statistics() {
-    const pgas::TransferStatistics all = Context::here().statistics();
+namespace {
+
+Statistics rows_of(const pgas::TransferStatistics& all) {
     Statistics result;
     for (const PageCacheCounterInfo& row : page_cache_counter_table)
         result.rows.emplace_back(row.name, all.counters.*row.member);
     result.rows.emplace_back("waited_ns", all.waited_ns);
     return result;
+}
+
+}  // namespace
+
+Statistics statistics() { return rows_of(Context::here().statistics()); }
+
+Statistics rank_statistics() {
+    Context& context = Context::here();
+    pgas::TransferStatistics all = context.runtime().ended_statistics();
+    all.add(context.statistics());
+    return rows_of(all);
 }
 
 std::uint64_t Statistics::operator[](std::string_view name) const {

@@ -249,8 +249,20 @@ std::unique_ptr<Job::Thread> Runtime::start_task(std::function<void()> body) {
         const Running running(*this);
         Context context(*this);
         const Context::Use use(context);
+        const Counted counted(*this, context);
         run_and_release(context, body);
     });
+}
+
+Runtime::Counted::~Counted() {
+    const TransferStatistics fresh = context_.take_statistics();
+    const std::lock_guard lock(runtime_.mutex_);
+    runtime_.ended_.add(fresh);
+}
+
+TransferStatistics Runtime::ended_statistics() {
+    const std::lock_guard lock(mutex_);
+    return ended_;
 }
 
 // Runs short requests itself, and gives others to an idle worker.
@@ -340,6 +352,7 @@ std::vector<std::byte> Runtime::result_of(std::span<const std::byte> request) {
     std::vector<std::byte> reply(sizeof(Header) + header.result_bytes);
     const auto body = [&] { code(closure.data(), reply.data() + sizeof(Header)); };
     Context& context = Context::here();
+    const Counted counted(*this, context);
     try {
         if (header.kind == Header::Kind::short_call) {
             body();

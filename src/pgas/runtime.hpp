@@ -62,6 +62,9 @@ class Runtime {
     std::uint64_t barriers() const noexcept { return barriers_.load(std::memory_order_relaxed); }
     const Site& site() const noexcept { return site_; }
 
+    /// Of tasks and calls that have ended in this rank.
+    TransferStatistics ended_statistics();
+
     /// Shared by all threads of the rank.
     RankClock& clock() noexcept { return clock_; }
     PrefetchBuffer& prefetch_buffer() noexcept { return prefetch_buffer_; }
@@ -102,6 +105,19 @@ class Runtime {
 
       private:
         std::atomic<int>& running_;
+    };
+
+    /// Adds to ended_statistics() what the context has counted until its end.
+    class Counted {
+      public:
+        Counted(Runtime& runtime, Context& context) noexcept : runtime_(runtime), context_(context) {}
+        ~Counted();
+        Counted(const Counted&) = delete;
+        Counted& operator=(const Counted&) = delete;
+
+      private:
+        Runtime& runtime_;
+        Context& context_;
     };
 
     /// State of a thread that answers requests, made at the first.
@@ -146,6 +162,7 @@ class Runtime {
     Port next_port_ = memory_port + 1;
     std::vector<Range> dropped_;
     std::vector<Port> idle_workers_;
+    TransferStatistics ended_;
 
     std::unique_ptr<Job::Thread> server_;  ///< ends before what it uses
 };

@@ -352,13 +352,32 @@ def test_bad_pictures(tmp_path, content, says):
     assert str(path) in done.stderr and says in done.stderr
 
 
-def test_ssca2_with_relaxed_atomics_keeps_its_cache():
-    words = (*SMALL["ssca2"], *VIRTUAL, "--ranks", 4)
+@pytest.mark.parametrize("version", ["original", "remote-reads"])
+@pytest.mark.parametrize("ranks", [1, 3, 4])
+def test_versions_of_ssca2(version, ranks, checksums):
+    words = (*SMALL["ssca2"], *VIRTUAL, "--ranks", ranks, "--version", version)
+    for more in ((), ("--no-cache",), ("--atomics", "relaxed"), ("--at-once", 2)):
+        result = run("ssca2", *words, *more)
+        assert result["checksum"] == checksums["ssca2"] and result["version"] == version
+
+
+def test_ssca2_that_reads_remotely_keeps_its_cache():
+    words = (*SMALL["ssca2"], *VIRTUAL, "--ranks", 4, "--version", "remote-reads")
     uncached = run("ssca2", *words, "--no-cache")
     strict = run("ssca2", *words)
     relaxed = run("ssca2", *words, "--atomics", "relaxed")
-    assert uncached["checksum"] == strict["checksum"] == relaxed["checksum"]
     assert 2 * relaxed["misses"] < 1.5 * strict["misses"] < 1.5 * uncached["get_messages"]
+
+
+def test_ssca2_flushes_its_cache_unless_atomics_are_relaxed():
+    """As the paper's (000, section V-B): an atomic is between any two gets."""
+    words = (*SMALL["ssca2"], *VIRTUAL, "--ranks", 4)
+    uncached = run("ssca2", *words, "--no-cache")
+    strict = run("ssca2", *words)
+    assert strict["hits"] == 0 and strict["misses"] == uncached["get_messages"] > 0
+    relaxed = run("ssca2", *words, "--atomics", "relaxed")
+    assert relaxed["hits"] > 0
+    assert relaxed["hits"] + relaxed["pending_hits"] + relaxed["misses"] == strict["misses"]
 
 
 def test_many_ranks():
