@@ -399,7 +399,8 @@ class Task {
 [[nodiscard]] Task spawn(std::function<void()> body);
 
 /// A variable that is full or empty (a Chapel sync variable). Reading waits until it is full, writing until
-/// it is empty. Both are fences. It lives at a rank; all ranks may use the pointer.
+/// it is empty. Both are fences: one release before the wait and one acquire after it, however long it is. It
+/// lives at a rank; all ranks may use the pointer.
 template <class T>
 class SyncVar {
     static_assert(detail::is_atomic<T>, "8 bytes");
@@ -436,8 +437,10 @@ class SyncVar {
         set(after);
         return value;
     }
+    /// Waits for a state. Later gets see what was released before it was set.
     void take(std::uint64_t state) const;
-    void set(std::uint64_t state) const { atomic_store(state_ptr(), state); }
+    /// \pre taken; nothing was put since
+    void set(std::uint64_t state) const { atomic_store(state_ptr(), state, std::memory_order_relaxed); }
 
     GlobalPtr<Cell> cell_;
 };
@@ -451,8 +454,11 @@ std::uint64_t now_ns();
 
 template <class T>
 void SyncVar<T>::take(std::uint64_t state) const {
-    for (std::uint64_t seen = state; !atomic_compare_exchange(state_ptr(), seen, busy); seen = state)
+    release();
+    for (std::uint64_t seen = state;
+         !atomic_compare_exchange(state_ptr(), seen, busy, std::memory_order_relaxed); seen = state)
         yield();
+    acquire();
 }
 
 /// Counters of this thread's cache, or of its messages without a cache. Names are those of the counters'
