@@ -379,7 +379,8 @@ auto on(Rank where, const F& function) -> std::invoke_result_t<const F&> {
     }
 }
 
-/// A thread of this rank, with a cache of its own.
+/// A thread of this rank, with a cache of its own. When it has ended, later tasks use both again; whatever
+/// was cached counts as read before their start.
 class Task {
   public:
     class State;
@@ -462,7 +463,8 @@ void SyncVar<T>::take(std::uint64_t state) const {
 }
 
 /// Counters of this thread's cache, or of its messages without a cache. Names are those of the counters'
-/// table, and waited_ns: the time the thread waited for gets, puts and releases.
+/// table, and waited_ns: the time the thread waited for gets, puts and releases. In tasks and functions of
+/// on() they begin at 0.
 class Statistics {
   public:
     std::vector<std::pair<std::string_view, std::uint64_t>> rows;

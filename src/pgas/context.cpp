@@ -170,7 +170,7 @@ void Context::release(Rank rank, ByteRange range) {
     if (status != 0) fail_release(status);
 }
 
-TransferStatistics Context::statistics() const {
+TransferStatistics Context::all_statistics() const {
     TransferStatistics all{direct_.counters(), direct_.waited_ns()};
     if (engine_ != nullptr) {
         all.counters.add(engine_->cache().counters());
@@ -179,13 +179,17 @@ TransferStatistics Context::statistics() const {
     return all;
 }
 
-TransferStatistics Context::take_statistics() {
-    const TransferStatistics all = statistics();
-    TransferStatistics fresh = all;
+TransferStatistics Context::statistics() const {
+    TransferStatistics fresh = all_statistics();
     for (const PageCacheCounterInfo& row : page_cache_counter_table)
         fresh.counters.*row.member -= taken_.counters.*row.member;
     fresh.waited_ns -= taken_.waited_ns;
-    taken_ = all;
+    return fresh;
+}
+
+TransferStatistics Context::take_statistics() {
+    const TransferStatistics fresh = statistics();
+    taken_ = all_statistics();
     return fresh;
 }
 

@@ -93,8 +93,9 @@ class Context {
     const SyncState& sync() const noexcept { return sync_; }
 
     RemoteCalls& remote_calls() noexcept { return remote_calls_; }
+    /// Of the present task or call; of the main thread everything.
     TransferStatistics statistics() const;
-    /// What was counted since the last call.
+    /// The same, and begins to count anew.
     TransferStatistics take_statistics();
     /// nullptr without a cache.
     const PageEngine* engine() const noexcept { return engine_.get(); }
@@ -102,6 +103,7 @@ class Context {
     Transport& transport() noexcept { return *endpoint_; }
 
   private:
+    TransferStatistics all_statistics() const;
     [[noreturn]] static void outside();
     static void begin_put_epoch() noexcept;
     [[noreturn]] void fail(const char* what, Rank rank, std::uint64_t address, std::size_t bytes,

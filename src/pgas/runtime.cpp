@@ -245,13 +245,56 @@ void Runtime::give_port(Port port) {
 }
 
 std::unique_ptr<Job::Thread> Runtime::start_task(std::function<void()> body) {
-    return job_.start_thread([this, body = std::move(body)] {
-        const Running running(*this);
-        Context context(*this);
-        const Context::Use use(context);
-        const Counted counted(*this, context);
-        run_and_release(context, body);
-    });
+    return job_.start_thread([this, body = std::move(body)] { run_task(body); });
+}
+
+// If its puts could not be released, its context is not used again.
+void Runtime::run_task(const std::function<void()>& body) {
+    const Running running(*this);
+    std::unique_ptr<Context> context = take_context();
+    std::exception_ptr failure;
+    bool released = false;
+    {
+        const Context::Use use(*context);
+        const Counted counted(*this, *context);
+        context->acquire();
+        try {
+            body();
+        } catch (...) {
+            failure = std::current_exception();
+        }
+        try {
+            context->release();
+            released = true;
+        } catch (...) {
+            if (!failure) failure = std::current_exception();  // else the first error is reported
+        }
+    }
+    if (released) {
+        const std::lock_guard lock(mutex_);
+        idle_contexts_.push_back(std::move(context));
+    }
+    if (failure) std::rethrow_exception(failure);
+}
+
+std::unique_ptr<Context> Runtime::take_context() {
+    {
+        const std::lock_guard lock(mutex_);
+        if (!idle_contexts_.empty()) {
+            std::unique_ptr<Context> context = std::move(idle_contexts_.back());
+            idle_contexts_.pop_back();
+            return context;
+        }
+    }
+    auto context = std::make_unique<Context>(*this);
+    const std::lock_guard lock(mutex_);
+    ++task_contexts_made_;
+    return context;
+}
+
+std::uint64_t Runtime::task_contexts_made() {
+    const std::lock_guard lock(mutex_);
+    return task_contexts_made_;
 }
 
 Runtime::Counted::~Counted() {

@@ -4,8 +4,9 @@
 // A rank of an SPMD program: its job, its allocations, and the server for requests of other ranks.
 //
 // The server thread receives requests. A worker thread with its own cache runs each of them, so that a
-// request may wait for another. Workers are reused. The server itself runs short requests, which use only
-// this rank's own memory.
+// request may wait for another. Workers are reused, and so are the threads of tasks and their caches: there
+// are as many as ever ran at the same time. The server itself runs short requests, which use only this
+// rank's own memory.
 
 #include <atomic>
 #include <functional>
@@ -62,6 +63,8 @@ class Runtime {
     std::uint64_t barriers() const noexcept { return barriers_.load(std::memory_order_relaxed); }
     const Site& site() const noexcept { return site_; }
 
+    /// Contexts that tasks have made, each with its cache.
+    std::uint64_t task_contexts_made();
     /// Of tasks and calls that have ended in this rank.
     TransferStatistics ended_statistics();
 
@@ -138,6 +141,8 @@ class Runtime {
     void clear(std::uint64_t begin, std::uint64_t end);
     void stop_server();
     void serve();
+    void run_task(const std::function<void()>& body);
+    std::unique_ptr<Context> take_context();
     Port idle_worker(std::vector<Worker>& workers);
     void work(Port port);
     std::vector<std::byte> answer(std::span<const std::byte> request, Answering& answering);
@@ -163,6 +168,8 @@ class Runtime {
     std::vector<Range> dropped_;
     std::vector<Port> idle_workers_;
     TransferStatistics ended_;
+    std::uint64_t task_contexts_made_ = 0;
+    std::vector<std::unique_ptr<Context>> idle_contexts_;  ///< of ended tasks; nothing is unreleased
 
     std::unique_ptr<Job::Thread> server_;  ///< ends before what it uses
 };

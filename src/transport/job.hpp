@@ -42,7 +42,7 @@ class Job {
     /// Keeps the segment's memory beyond the job; nullptr if it ends with the job.
     virtual std::shared_ptr<void> memory() { return nullptr; }
 
-    /// An endpoint for the calling thread, which returns it before it ends.
+    /// An endpoint for the calling thread. It may be handed on to another one of the rank.
     virtual std::unique_ptr<Transport> endpoint() = 0;
     /// Whether threads other than the rank's first may have endpoints.
     virtual bool threads() const noexcept = 0;
@@ -77,8 +77,10 @@ class Job {
         /// Waits for the end. Once, by the thread that started it or one synchronised with that.
         virtual void join() = 0;
     };
-    /// \pre threads()
+    /// Threads whose body has ended are used again. \pre threads()
     virtual std::unique_ptr<Thread> start_thread(std::function<void()> body) = 0;
+    /// Threads of the operating system that start_thread() has made.
+    virtual std::uint64_t threads_made() const { return 0; }
 };
 
 }  // namespace nearfetch

@@ -10,6 +10,8 @@
 #include <nearfetch/pgas.hpp>
 #include <thread>
 
+#include "pgas/runtime.hpp"
+
 namespace nearfetch {
 namespace {
 
@@ -193,6 +195,80 @@ TEST(Spawn, ATaskSeesWhatWasPutAndIsSeenAfterItsJoin) {
             EXPECT_EQ(get(there), 10);
             Task dropped = spawn([] {});
         }
+        barrier();
+    });
+}
+
+TEST(Spawn, TasksUseThreadsAndCachesAgain) {
+    for (const bool virtual_time : {false, true}) {
+        LaunchOptions its = options(2);
+        if (virtual_time) its.network = "aries";
+        its.virtual_time = virtual_time;
+        launch(its, [] {
+            pgas::Runtime& runtime = pgas::Context::here().runtime();
+            const auto there = allocate<long>(100).at_rank(1 - rank());
+            for (long i = 0; i < 20; ++i) {
+                put(there, i);
+                spawn([there, i] {
+                    EXPECT_EQ(statistics()["misses"], 0u) << "of this task";
+                    EXPECT_EQ(get(there), i) << "the task before has read the value before";
+                    EXPECT_EQ(statistics()["misses"], 1u);
+                    put(there + 1, i);
+                }).join();
+                EXPECT_EQ(get(there + 1), i);
+            }
+            EXPECT_EQ(runtime.task_contexts_made(), 1u);
+            EXPECT_EQ(runtime.job().threads_made(), 2u) << "the other one is the server";
+            EXPECT_EQ(rank_statistics()["misses"], statistics()["misses"] + 20);
+            barrier();
+        });
+    }
+}
+
+// Each waits for one that is started later, so there have to be as many threads as tasks.
+TEST(Spawn, TasksMayWaitForLaterOnes) {
+    launch(options(2), [] {
+        pgas::Runtime& runtime = pgas::Context::here().runtime();
+        constexpr std::uint64_t count = 8;
+        const auto cells = allocate<SyncVar<long>::Cell>(count + 1).at_rank(1 - rank());
+        for (int again = 0; again < 3; ++again) {
+            std::vector<Task> tasks;
+            for (std::uint64_t i = 0; i < count; ++i)
+                tasks.push_back(spawn([cells, i] {
+                    const auto at = cells + static_cast<std::ptrdiff_t>(i);
+                    SyncVar<long>(at).write_ef(SyncVar<long>(at + 1).read_fe() + 1);
+                }));
+            SyncVar<long>(cells + static_cast<std::ptrdiff_t>(count)).write_ef(0);
+            EXPECT_EQ(SyncVar<long>(cells).read_fe(), static_cast<long>(count));
+            for (Task& task : tasks)
+                task.join();
+        }
+        EXPECT_EQ(runtime.task_contexts_made(), count);
+        EXPECT_EQ(runtime.job().threads_made(), count + 1);
+        barrier();
+    });
+}
+
+TEST(Spawn, TasksMaySpawnAndCall) {
+    launch(options(2), [] {
+        const auto counter = allocate<std::int64_t>(1).at_rank(0);
+        for (int again = 0; again < 5; ++again) {
+            std::vector<Task> tasks;
+            for (int i = 0; i < 3; ++i)
+                tasks.push_back(spawn([counter] {
+                    Task inner = spawn([counter] {
+                        on(1 - rank(),
+                           [counter] { spawn([counter] { atomic_fetch_add(counter, 1); }).join(); });
+                    });
+                    inner.join();
+                }));
+            for (Task& task : tasks)
+                task.join();
+        }
+        barrier();
+        EXPECT_EQ(atomic_load(counter), 2 * 5 * 3);
+        // Three tasks at a time, each with one of its own; and those of the other rank's calls.
+        EXPECT_LE(pgas::Context::here().runtime().task_contexts_made(), 9u);
         barrier();
     });
 }

@@ -83,7 +83,8 @@ void InprocJob::compute(std::uint64_t ns) { compute_for(ns); }
 
 std::unique_ptr<Job::Thread> InprocJob::start_thread(std::function<void()> body) {
     return std::make_unique<JobThread>(
-        std::move(body), [&world = world_](const std::exception_ptr& failure) { world.fail(failure); });
+        pool_, std::move(body),
+        [&world = world_](const std::exception_ptr& failure) { world.fail(failure); });
 }
 
 void InprocJob::check_rank(Rank target, const char* operation) const {

@@ -3,6 +3,7 @@
 
 #include "transport/inproc/world.hpp"
 #include "transport/job.hpp"
+#include "transport/job_thread.hpp"
 
 namespace nearfetch {
 
@@ -26,6 +27,7 @@ class InprocJob final : public Job {
     void compute(std::uint64_t ns) override;
     bool virtual_time() const noexcept override { return false; }
     std::unique_ptr<Thread> start_thread(std::function<void()> body) override;
+    std::uint64_t threads_made() const override { return pool_.threads_made(); }
 
   private:
     void check_rank(Rank target, const char* operation) const;
@@ -33,6 +35,7 @@ class InprocJob final : public Job {
 
     InprocWorld& world_;
     Rank rank_;
+    ThreadPool pool_;
 };
 
 }  // namespace nearfetch

@@ -45,6 +45,7 @@ class ModelJob final : public Job {
     void compute(std::uint64_t ns) override { clock_.compute(ns); }
     bool virtual_time() const noexcept override { return ranks_ != nullptr; }
     std::unique_ptr<Thread> start_thread(std::function<void()> body) override;
+    std::uint64_t threads_made() const override { return inner_.threads_made(); }
 
     const NetworkModel& network() const noexcept { return settings_.network; }
     /// Traffic of all threads of this rank.

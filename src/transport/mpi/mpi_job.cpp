@@ -111,6 +111,7 @@ class MpiJob final : public Job {
     void compute(std::uint64_t ns) override;
     bool virtual_time() const noexcept override { return false; }
     std::unique_ptr<Thread> start_thread(std::function<void()> body) override;
+    std::uint64_t threads_made() const override { return pool_.threads_made(); }
 
     /// Collective, at the end of the program.
     void finish() {
@@ -128,6 +129,7 @@ class MpiJob final : public Job {
     const MPI_Comm ends_;
     const std::thread::id first_thread_ = std::this_thread::get_id();
     std::atomic<std::uint32_t> atomics_ = 0;
+    ThreadPool pool_;
 };
 
 std::unique_ptr<Transport> MpiJob::endpoint() {
@@ -144,7 +146,7 @@ std::unique_ptr<Job::Thread> MpiJob::start_thread(std::function<void()> body) {
                     "the MPI library was not started, or does not work, with MPI_THREAD_MULTIPLE",
                     "ask threads() first");
     return std::make_unique<JobThread>(
-        std::move(body), [ends = ends_](const std::exception_ptr& failure) { abort_job(failure, ends); });
+        pool_, std::move(body), [ends = ends_](const std::exception_ptr& failure) { abort_job(failure, ends); });
 }
 
 MPI_Op operation_of(AtomicOp op) {
