@@ -76,6 +76,7 @@ std::uint64_t atomic(Rank rank, std::uint64_t address, AtomicOp op, std::uint64_
                      std::uint64_t compare, std::memory_order order);
 std::byte* local(std::uint64_t address, std::size_t bytes);
 std::uint64_t allocate(std::size_t bytes, const Where& where);
+void free(std::uint64_t address, const Where& where);
 std::uint64_t allocate_droppable(std::size_t bytes);
 void drop(std::uint64_t address, std::size_t bytes) noexcept;
 std::uint64_t reallocate(std::uint64_t address, std::size_t bytes, std::size_t wanted_bytes);
@@ -311,12 +312,21 @@ void release(GlobalPtr<T> of, std::size_t count) {
 void barrier(std::memory_order order = std::memory_order_seq_cst, const Where& where = Where::current());
 
 /// Allocates `count` zero-initialised elements in each rank's segment, at the same address in all. The result
-/// names the calling rank's. Collective: the main thread of every rank calls it, in the same order. Lives as
-/// long as the program. It waits for nobody: the next barrier compares the calls.
+/// names the calling rank's. Collective: the main thread of every rank calls it, in the same order. Lives
+/// until free(). It waits for nobody: the next barrier compares the calls.
 template <class T>
 GlobalPtr<T> allocate(std::size_t count, const Where& where = Where::current()) {
     static_assert(alignof(T) <= 64);
     return {rank(), detail::allocate(detail::bytes_of<T>(count), where)};
+}
+
+/// Ends an allocation in all ranks; later ones use its memory again. Collective, with two barriers, each a
+/// release and an acquire. No thread of any rank may access it any more.
+/// \param allocated what allocate() returned, of any rank
+/// \throws Error in all ranks when no allocation begins there
+template <class T>
+void free(GlobalPtr<T> allocated, const Where& where = Where::current()) {
+    detail::free(allocated.rank() < 0 ? ~std::uint64_t{0} : allocated.address(), where);
 }
 
 /// Atomic operations on 8 bytes. With a releasing order earlier puts are complete first; with an acquiring

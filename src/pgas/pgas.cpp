@@ -137,9 +137,18 @@ std::uint64_t allocate(std::size_t bytes, const Where& where) {
     const std::uint64_t argument = bytes;
     call.add({&argument, 1});
     pgas::Runtime& runtime = Context::here().runtime();
-    const std::uint64_t there = runtime.allocate(bytes);
+    const std::uint64_t there = runtime.allocate_freeable(bytes);
     runtime.add_earlier(call);
     return there;
+}
+void free(std::uint64_t address, const Where& where) {
+    Collective call("free", where);
+    call.add({&address, 1});
+    Context& context = Context::here();
+    // Nobody accesses the memory after the first barrier, and nobody has got it again before the second.
+    pgas::barrier(context, std::memory_order_seq_cst);
+    context.runtime().free(address);
+    pgas::barrier(context, std::memory_order_seq_cst);
 }
 std::uint64_t allocate_droppable(std::size_t bytes) {
     return Context::here().runtime().allocate_droppable(bytes);

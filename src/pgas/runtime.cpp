@@ -90,14 +90,40 @@ std::uint64_t Runtime::allocate(std::size_t bytes) {
     return *there;
 }
 
+std::uint64_t Runtime::allocate_freeable(std::size_t bytes) {
+    const std::size_t wanted_bytes = std::max<std::size_t>(bytes, 1);
+    const std::uint64_t there = allocate(wanted_bytes);
+    freeable_.emplace(there, end_of(there, wanted_bytes));
+    return there;
+}
+
+void Runtime::free(std::uint64_t address) {
+    const auto freeable = freeable_.find(address);
+    if (freeable == freeable_.end())
+        throw Error("free: address " + std::to_string(address),
+                    "no allocation begins there: it was freed before, or allocate() has not returned it",
+                    "free what allocate() has returned, once");
+    const std::uint64_t end = freeable->second;
+    freeable_.erase(freeable);
+    clear(address, end);
+    give_back(address, end);
+}
+
 std::uint64_t Runtime::reallocate(std::uint64_t address, std::size_t bytes, std::size_t wanted_bytes) {
-    const std::uint64_t end = end_of(address, bytes);
+    const auto freeable = freeable_.find(address);
+    const bool may_be_freed = freeable != freeable_.end();
+    const std::uint64_t end = may_be_freed ? freeable->second : end_of(address, bytes);
+    if (may_be_freed) wanted_bytes = std::max<std::size_t>(wanted_bytes, 1);
     for (bool again = false;; again = true) {
         const auto free_before = free_;
         const std::uint64_t allocated_before = allocated_;
         give_back(address, end);
         if (const std::optional<std::uint64_t> there = find_room(wanted_bytes)) {
             clear(address, end);
+            if (may_be_freed) {
+                freeable_.erase(freeable);
+                freeable_.emplace(*there, end_of(*there, wanted_bytes));
+            }
             return *there;
         }
         free_ = free_before;

@@ -46,6 +46,11 @@ class Runtime {
     /// Allocates zeroed memory at the same address in all ranks, which call it in the same order.
     /// \throws Error when the segment is full
     std::uint64_t allocate(std::size_t bytes);
+    /// As allocate(), for memory that may be freed. At least a byte, so that the address is unique.
+    std::uint64_t allocate_freeable(std::size_t bytes);
+    /// Ends such an allocation in this rank. All ranks have stopped to access it.
+    /// \throws Error when none begins there
+    void free(std::uint64_t address);
     /// Replaces an allocation by another, which may overlap it; zeroed. Collective: nobody uses the old
     /// memory any more, or the new memory before all ranks have it. On failure nothing changes.
     std::uint64_t reallocate(std::uint64_t address, std::size_t bytes, std::size_t wanted_bytes);
@@ -155,9 +160,10 @@ class Runtime {
     std::atomic<std::uint64_t> barriers_{0};
     std::uint64_t earlier_sum_ = 0;  ///< checksum of the calls since the last barrier
     std::string earlier_text_;
-    std::uint64_t allocated_ = 0;                  ///< end of the allocated part
-    std::map<std::uint64_t, std::uint64_t> free_;  ///< begin to end of free ranges: disjoint and zeroed
-    bool droppable_ = false;                       ///< whether droppable memory was ever allocated
+    std::uint64_t allocated_ = 0;                      ///< end of the allocated part
+    std::map<std::uint64_t, std::uint64_t> free_;      ///< begin to end of free ranges: disjoint and zeroed
+    std::map<std::uint64_t, std::uint64_t> freeable_;  ///< begin to end of what may be freed
+    bool droppable_ = false;                           ///< whether droppable memory was ever allocated
     RankClock clock_;
     PrefetchBuffer prefetch_buffer_;
     std::atomic<int> running_{0};
