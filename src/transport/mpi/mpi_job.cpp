@@ -146,7 +146,8 @@ std::unique_ptr<Job::Thread> MpiJob::start_thread(std::function<void()> body) {
                     "the MPI library was not started, or does not work, with MPI_THREAD_MULTIPLE",
                     "ask threads() first");
     return std::make_unique<JobThread>(
-        pool_, std::move(body), [ends = ends_](const std::exception_ptr& failure) { abort_job(failure, ends); });
+        pool_, std::move(body),
+        [ends = ends_](const std::exception_ptr& failure) { abort_job(failure, ends); });
 }
 
 MPI_Op operation_of(AtomicOp op) {
