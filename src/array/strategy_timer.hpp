@@ -14,7 +14,9 @@ class StrategyTimer {
   public:
     /// \param selector nullptr: no choice \param bytes wanted bytes
     StrategyTimer(StrategySelector* selector, std::uint64_t bytes, pgas::Context& context)
-        : context_(context), selector_(context.runtime().answers() ? selector : nullptr), bytes_(bytes) {
+        : context_(context),
+          selector_(context.runtime().job().threads() ? selector : nullptr),
+          bytes_(bytes) {
         if (selector_ == nullptr) return;
         strategy_ = selector_->next();
         begin_ns_ = context_.transport().now_ns();

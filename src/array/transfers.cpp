@@ -158,7 +158,7 @@ void unpack(const Slice& slice, const std::byte* packed) {
 }
 
 bool may_ask(Context& context, const SliceMove& move) {
-    return bytes_of(move) <= most_answer_bytes && context.runtime().answers();
+    return bytes_of(move) <= most_answer_bytes && context.runtime().job().threads();
 }
 
 /// Calls visit(fragment) for consecutive fragments of a packed slice. A set is one fragment.

@@ -45,7 +45,7 @@ Statistics statistics() { return rows_of(Context::here().statistics()); }
 
 Statistics rank_statistics() {
     Context& context = Context::here();
-    pgas::TransferStatistics all = context.runtime().ended_statistics();
+    pgas::TransferStatistics all = context.runtime().ended().statistics;
     all.add(context.statistics());
     return rows_of(all);
 }
@@ -137,7 +137,7 @@ std::uint64_t allocate(std::size_t bytes, const Where& where) {
     const std::uint64_t argument = bytes;
     call.add({&argument, 1});
     pgas::Runtime& runtime = Context::here().runtime();
-    const std::uint64_t there = runtime.allocate_freeable(bytes);
+    const std::uint64_t there = runtime.allocate(bytes);
     runtime.add_earlier(call);
     return there;
 }

@@ -15,7 +15,7 @@ RemoteCalls::~RemoteCalls() { runtime_.give_port(port_); }
 void RemoteCalls::check(std::span<const RemoteCall> calls) const {
     for (const RemoteCall& each : calls) {
         check_access(runtime_.job(), "on", each.rank, 0, 0);
-        if (!runtime_.answers())
+        if (!runtime_.job().threads())
             throw Error("on: nobody answers at rank " + std::to_string(each.rank),
                         "this MPI lets only one thread of a process communicate here",
                         "use one that gives MPI_THREAD_MULTIPLE on this network (MPICH does)");

@@ -83,16 +83,16 @@ std::uint64_t Runtime::end_of(std::uint64_t address, std::size_t bytes) const no
     return std::min(job_.segment().size(), (address + bytes + alignment - 1) / alignment * alignment);
 }
 
-std::uint64_t Runtime::allocate(std::size_t bytes) {
+std::uint64_t Runtime::take_memory(std::size_t bytes) {
     std::optional<std::uint64_t> there = find_room(bytes);
     if (!there && reclaim()) there = find_room(bytes);
     if (!there) no_room(bytes);
     return *there;
 }
 
-std::uint64_t Runtime::allocate_freeable(std::size_t bytes) {
+std::uint64_t Runtime::allocate(std::size_t bytes) {
     const std::size_t wanted_bytes = std::max<std::size_t>(bytes, 1);
-    const std::uint64_t there = allocate(wanted_bytes);
+    const std::uint64_t there = take_memory(wanted_bytes);
     freeable_.emplace(there, end_of(there, wanted_bytes));
     return there;
 }
@@ -134,7 +134,7 @@ std::uint64_t Runtime::reallocate(std::uint64_t address, std::size_t bytes, std:
 
 std::uint64_t Runtime::allocate_droppable(std::size_t bytes) {
     droppable_ = true;
-    return allocate(bytes);
+    return take_memory(bytes);
 }
 
 void Runtime::drop(std::uint64_t address, std::size_t bytes) noexcept {
@@ -314,22 +314,17 @@ std::unique_ptr<Context> Runtime::take_context() {
     }
     auto context = std::make_unique<Context>(*this);
     const std::lock_guard lock(mutex_);
-    ++task_contexts_made_;
+    ++ended_.contexts_made;
     return context;
-}
-
-std::uint64_t Runtime::task_contexts_made() {
-    const std::lock_guard lock(mutex_);
-    return task_contexts_made_;
 }
 
 Runtime::Counted::~Counted() {
     const TransferStatistics fresh = context_.take_statistics();
     const std::lock_guard lock(runtime_.mutex_);
-    runtime_.ended_.add(fresh);
+    runtime_.ended_.statistics.add(fresh);
 }
 
-TransferStatistics Runtime::ended_statistics() {
+Runtime::Ended Runtime::ended() {
     const std::lock_guard lock(mutex_);
     return ended_;
 }

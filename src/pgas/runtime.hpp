@@ -43,11 +43,10 @@ class Runtime {
 
     Job& job() noexcept { return job_; }
     const LaunchOptions& options() const noexcept { return options_; }
-    /// Allocates zeroed memory at the same address in all ranks, which call it in the same order.
+    /// Allocates zeroed memory (at least a byte, so that addresses differ) at the same address in all ranks,
+    /// which call it in the same order.
     /// \throws Error when the segment is full
     std::uint64_t allocate(std::size_t bytes);
-    /// As allocate(), for memory that may be freed. At least a byte, so that the address is unique.
-    std::uint64_t allocate_freeable(std::size_t bytes);
     /// Ends such an allocation in this rank. All ranks have stopped to access it.
     /// \throws Error when none begins there
     void free(std::uint64_t address);
@@ -68,10 +67,11 @@ class Runtime {
     std::uint64_t barriers() const noexcept { return barriers_.load(std::memory_order_relaxed); }
     const Site& site() const noexcept { return site_; }
 
-    /// Contexts that tasks have made, each with its cache.
-    std::uint64_t task_contexts_made();
-    /// Of tasks and calls that have ended in this rank.
-    TransferStatistics ended_statistics();
+    struct Ended {
+        TransferStatistics statistics;    ///< of tasks and calls that have ended in this rank
+        std::uint64_t contexts_made = 0;  ///< by tasks, each with its cache
+    };
+    Ended ended();
 
     /// Shared by all threads of the rank.
     RankClock& clock() noexcept { return clock_; }
@@ -87,8 +87,6 @@ class Runtime {
     /// Whether the caller is the only thread that runs program code. A thread that begins later acquires
     /// first.
     bool single_threaded() const noexcept { return running_.load() == 1; }
-    /// Whether requests of other ranks are answered.
-    bool answers() const noexcept { return job_.threads(); }
 
     static constexpr Port server_port = 0;
     static constexpr Port exchange_port = 1;  ///< for collective functions
@@ -115,7 +113,7 @@ class Runtime {
         std::atomic<int>& running_;
     };
 
-    /// Adds to ended_statistics() what the context has counted until its end.
+    /// Adds to ended() what the context has counted until its end.
     class Counted {
       public:
         Counted(Runtime& runtime, Context& context) noexcept : runtime_(runtime), context_(context) {}
@@ -136,6 +134,7 @@ class Runtime {
 
     /// End of an allocation at that address, with padding.
     std::uint64_t end_of(std::uint64_t address, std::size_t bytes) const noexcept;
+    std::uint64_t take_memory(std::size_t bytes);
     void give_back(std::uint64_t begin, std::uint64_t end);
     std::optional<std::uint64_t> find_room(std::size_t bytes);
     [[noreturn]] void no_room(std::size_t bytes) const;
@@ -173,8 +172,7 @@ class Runtime {
     Port next_port_ = memory_port + 1;
     std::vector<Range> dropped_;
     std::vector<Port> idle_workers_;
-    TransferStatistics ended_;
-    std::uint64_t task_contexts_made_ = 0;
+    Ended ended_;
     std::vector<std::unique_ptr<Context>> idle_contexts_;  ///< of ended tasks; nothing is unreleased
 
     std::unique_ptr<Job::Thread> server_;  ///< ends before what it uses

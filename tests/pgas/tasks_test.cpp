@@ -217,7 +217,7 @@ TEST(Spawn, TasksUseThreadsAndCachesAgain) {
                 }).join();
                 EXPECT_EQ(get(there + 1), i);
             }
-            EXPECT_EQ(runtime.task_contexts_made(), 1u);
+            EXPECT_EQ(runtime.ended().contexts_made, 1u);
             EXPECT_EQ(runtime.job().threads_made(), 2u) << "the other one is the server";
             EXPECT_EQ(rank_statistics()["misses"], statistics()["misses"] + 20);
             barrier();
@@ -243,7 +243,7 @@ TEST(Spawn, TasksMayWaitForLaterOnes) {
             for (Task& task : tasks)
                 task.join();
         }
-        EXPECT_EQ(runtime.task_contexts_made(), count);
+        EXPECT_EQ(runtime.ended().contexts_made, count);
         EXPECT_EQ(runtime.job().threads_made(), count + 1);
         barrier();
     });
@@ -268,7 +268,7 @@ TEST(Spawn, TasksMaySpawnAndCall) {
         barrier();
         EXPECT_EQ(atomic_load(counter), 2 * 5 * 3);
         // Three tasks at a time, each with one of its own; and those of the other rank's calls.
-        EXPECT_LE(pgas::Context::here().runtime().task_contexts_made(), 9u);
+        EXPECT_LE(pgas::Context::here().runtime().ended().contexts_made, 9u);
         barrier();
     });
 }
