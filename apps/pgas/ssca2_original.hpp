@@ -6,8 +6,7 @@
 //
 // - Each rank has its own level sets, which hold vertices that it owns. So adjacency lists are read locally.
 // - An edge from u to v is visited at v's owner, by a call (Chapel's `on`). There the vertex is marked and
-// its
-//   paths are counted; the paths of u are read, and v is added to u's children, both remotely.
+//   its paths are counted; the paths of u are read, and v is added to u's children, both remotely.
 // - Dependencies are summed over the children, from the deepest level on. Paths and dependencies of children
 //   are read remotely.
 // - Several sources are searched at once.
