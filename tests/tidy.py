@@ -26,6 +26,8 @@ ROOT = Path(__file__).resolve().parents[1]
 SCRATCH = ROOT / "build" / "tidy"
 COMMANDS = ROOT / "build" / "release" / "compile_commands.json"
 _ROOTS = (ROOT / "src", ROOT / "include")
+_NOT_CLANG = ("-fno-plt", "-fno-gnu-unique")
+"""Options of GCC alone."""
 _INCLUDE = re.compile(r'^\s*#\s*include\s+[<"]([^>"]+)[>"]', re.MULTILINE)
 
 
@@ -83,7 +85,7 @@ def _options(command: str) -> tuple[str, ...]:
     words = shlex.split(command)
     compiler = next(place for place, word in enumerate(words) if word.endswith("++"))
     kept = words[compiler + 1 : words.index("-o")]
-    return tuple(word for word in kept if not word.endswith("_EXPORTS") and word != "-fno-plt")
+    return tuple(word for word in kept if not word.endswith("_EXPORTS") and word not in _NOT_CLANG)
 
 
 def _check_once(tool: str, version: str, unit: Unit) -> Optional[str]:
