@@ -29,7 +29,7 @@ usage: ./nf COMMAND
   test [--preset P] [-R REGEX]   checks of the source and all tests (presets: release dev asan tsan)
   bench --list                   the benchmarks
   bench NAME [--json PATH]       run one, or `all`; status 1 where a claim does not hold
-  results                        make docs/results.md from the measurements in docs/results
+  results                        make docs/results.md and papers.md from the measurements in docs/results
   run [OPTIONS] -- COMMAND...    run COMMAND with nearfetch in its ranks (./nf run --help)
   env [OPTIONS]                  the variables to export where a launch line cannot be changed (./nf env --help)
   settings [--json]              the settings

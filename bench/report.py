@@ -180,7 +180,7 @@ def commit() -> str:
     known = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
     if not (ROOT / ".git").exists() or known.returncode != 0:
         return "unknown"
-    others = ["--", ".", ":!docs/results", ":!docs/results.md"]
+    others = ["--", ".", ":!docs/results", ":!docs/results.md", ":!docs/papers.md"]
     changed = subprocess.run([*git, "diff", "--quiet", "HEAD", *others], check=False).returncode != 0
     return known.stdout.strip() + ("-changed" if changed else "")
 

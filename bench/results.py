@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command `./nf results`: makes docs/results.md from the JSON files of one commit and one machine.
+"""The command `./nf results`: makes docs/results.md and docs/papers.md from the JSON files of one commit and
+one machine.
 
-The sentences of the page are the descriptions of the benchmarks' modules; the numbers are in the files.
+The sentences of the pages are the descriptions of the benchmarks' modules, and those of bench/papers.py; the
+numbers are in the files.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ import sys
 from pathlib import Path
 from typing import Any, Iterable, Mapping, Optional, Sequence
 
-from bench import NAMES, ROOT, module
+from bench import NAMES, ROOT, module, papers
 from bench.harness import shown_path
 
 FOLDER = ROOT / "docs" / "results"
@@ -49,27 +51,31 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     """Runs the command line; 1 where no page can be made, or --check finds something."""
     parser = argparse.ArgumentParser(prog="nf results", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--folder", type=Path, default=FOLDER, help="the JSON files (default: docs/results)")
-    parser.add_argument("--page", type=Path, default=PAGE, help="what is written (default: docs/results.md)")
+    parser.add_argument(
+        "--page", type=Path, default=PAGE, help="what is written, beside papers.md (default: docs/results.md)"
+    )
     parser.add_argument(
         "--check",
         action="store_true",
-        help="write nothing: fail where a claim does, or the page is another one",
+        help="write nothing: fail where a claim does, or a page is another one",
     )
     options = parser.parse_args(arguments)
     try:
         documents = read(options.folder)
-        text = page(documents)
+        texts = pages(documents, options.page)
         if options.check:
             _require_as_claimed(documents)
-            if not options.page.is_file() or options.page.read_text(encoding="utf-8") != text:
-                raise ResultsError(
-                    f"{shown_path(options.page)} is another page (edited, or old): run ./nf results"
-                )
+            for path, text in texts.items():
+                if not path.is_file() or path.read_text(encoding="utf-8") != text:
+                    raise ResultsError(
+                        f"{shown_path(path)} is another page (edited, or old): run ./nf results"
+                    )
     except ResultsError as error:
         print(f"nf results: {error}", file=sys.stderr)
         return 1
     if not options.check:
-        options.page.write_text(text, encoding="utf-8")
+        for path, text in texts.items():
+            path.write_text(text, encoding="utf-8")
     print(f"{shown_path(options.page)}: {len(documents)} of {len(NAMES)} benchmarks")
     return 0
 
@@ -137,6 +143,11 @@ def _require_same(key: str, documents: Mapping[str, Document]) -> None:
     if len(files) > 1:
         groups = "".join(f"\n  {value}: {', '.join(names)}" for value, names in files.items())
         raise ResultsError(f"the files differ in their {key} (a page is of one): measure all on one{groups}")
+
+
+def pages(documents: Sequence[Document], path: Path) -> dict[Path, str]:
+    """The texts of the page at `path`, and of papers.md beside it."""
+    return {path: page(documents), path.with_name("papers.md"): papers.page(documents, _measured, _table)}
 
 
 def page(documents: Sequence[Document]) -> str:

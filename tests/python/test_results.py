@@ -6,12 +6,13 @@ from __future__ import annotations
 import json
 import platform
 import re
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from conftest import ROOT
 
-from bench import NAMES, harness, module, report, results
+from bench import NAMES, harness, module, papers, report, results
 from bench.__main__ import main
 
 QUIET = harness.Options(quick=True, shown=False)
@@ -238,4 +239,41 @@ def test_claims_that_fail_and_pages_that_are_edited_fail_the_check(tmp_path, cap
 def test_the_page_of_the_source_tree_is_made_of_its_files():
     if not list(results.FOLDER.glob("*.json")):
         pytest.skip("nothing measured yet")
-    assert results.PAGE.read_text(encoding="utf-8") == results.page(results.read(results.FOLDER))
+    for path, text in results.pages(results.read(results.FOLDER), results.PAGE).items():
+        assert path.read_text(encoding="utf-8") == text
+
+
+def test_the_papers_page_shows_claims_and_findings_or_says_that_there_are_none():
+    figures = {
+        "A paper (000)": (
+            papers.Figure("Fig. 1", "a", "2x", "same", "modes", ("a | b",), "A note."),
+            papers.Figure("Fig. 2", "b", "3x", "less", "modes", ("LC",)),
+            papers.Figure("Fig. 3", "c", "4x", "same", "nwchem", ("a | b",)),
+            papers.Figure("Fig. 4", "d", "a diagram", ""),
+        )
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(papers, "PAPERS", figures)
+        documents = [document("modes", holds=False)]
+        page = results.pages(documents, Path("page.md"))[Path("papers.md")]
+    lines = page.partition("## A paper (000)")[2].strip().splitlines()[2:]
+    assert lines == [
+        "| Fig. 1 | a | 2x | a \\| b: **4 times**. A note. | same | `./nf bench modes` |",
+        "| Fig. 2 | b | 3x | LCC: 241x (200 to 1,268) | less | `./nf bench modes` |",
+        "| Fig. 3 | c | 4x | not measured yet | same | `./nf bench nwchem` |",
+        "| Fig. 4 | d | a diagram |  |  |  |",
+    ]
+
+
+def test_no_figure_of_the_papers_is_missing():
+    named = {
+        paper[-4:-1]: " ".join(figure.name for figure in figures) for paper, figures in papers.PAPERS.items()
+    }
+    for paper, last in (("000", 3), ("001", 18), ("004", 16)):
+        numbers = set(map(int, re.findall(r"\d+", named[paper].replace("Table", "").replace("Tables", ""))))
+        assert numbers >= set(range(1, last + 1))
+    for figures in papers.PAPERS.values():
+        for figure in figures:
+            assert not figure.benchmark or figure.benchmark in NAMES
+            # What is not shown has a reason.
+            assert figure.benchmark or figure.note or "yet" in figure.size or not figure.size

@@ -1,0 +1,427 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The figures and tables of the three papers, and what nearfetch has of each: docs/papers.md."""
+
+from __future__ import annotations
+
+from typing import Any, Callable, Mapping, NamedTuple, Sequence
+
+Document = Mapping[str, Any]
+"""A JSON file of a benchmark, as Report.to_json has it."""
+Showing = Callable[[Sequence[float], str], str]
+"""A measured interval and its unit, as text."""
+
+
+class Figure(NamedTuple):
+    """A figure or table of a paper."""
+
+    name: str
+    about: str
+    paper: str
+    """What the paper has."""
+    size: str
+    """`same`, or what differs and why."""
+    benchmark: str = ""
+    shown: Sequence[str] = ()
+    """Texts of the benchmark's claims, or of its findings: those of which it is the beginning."""
+    note: str = ""
+
+
+DIAGRAM = "a diagram"
+CALIBRATED = "The model's gap between messages is calibrated on this: not a result."
+SIZE_LAPPS = "smaller: the paper's arrays take too long element by element"
+
+PAPERS: Mapping[str, Sequence[Figure]] = {
+    "Ferguson and Buettner, *Caching Puts and Gets in a PGAS Language Runtime*, 2015 (000)": (
+        Figure(
+            "Table I",
+            "networks",
+            "GET of 8 B: 49, 16, 2.1, 1.7 us; of 1 KiB: 11, 52, 405, 415 MB/s",
+            "same",
+            note="The models and platforms take these values; tests hold them to these.",
+        ),
+        Figure(
+            "Fig. 1",
+            "copy, element by element",
+            "26x (uGNI) to 98x (InfiniBand), 350x (1 GbE), 480x (10 GbE)",
+            "same",
+            "fig01_synthetic",
+            (
+                "copy on aries virtual, cached",
+                "copy on fdr-ib virtual, cached",
+                "copy on 10gbe virtual, cached",
+                "copy on 1gbe virtual, cached",
+            ),
+        ),
+        Figure(
+            "Fig. 1",
+            "rand-gets: what a miss costs",
+            "at most 10 % slower",
+            "same",
+            "fig01_synthetic",
+            (
+                "rand_gets on aries virtual: slower by",
+                "rand_gets on aries wall: slower by",
+                "rand_gets on 1gbe wall: slower by",
+            ),
+        ),
+        Figure(
+            "Fig. 1",
+            "rand-puts: writes that are not waited for",
+            "about 3x (InfiniBand), 3.7x (1 GbE), 2.0x (10 GbE), modest (Aries)",
+            "same",
+            "fig01_synthetic",
+            (
+                "rand_puts on aries virtual, cached",
+                "rand_puts on fdr-ib virtual, cached",
+                "rand_puts on 10gbe virtual, cached",
+                "rand_puts on 1gbe virtual, cached",
+            ),
+            CALIBRATED,
+        ),
+        Figure(
+            "Fig. 2",
+            "prefetch distance",
+            "the best over none: 4x (InfiniBand), 1.3x and 1.9x (Aries); with array headers 10x and 4x",
+            "same; remote array headers are not there",
+            "fig02_prefetch",
+            (
+                "prefetch on aries virtual, 2 ranks, auto",
+                "prefetch on fdr-ib virtual, 2 ranks, auto",
+                "prefetch on 10gbe virtual, 2 ranks, auto",
+            ),
+            CALIBRATED,
+        ),
+        Figure(
+            "Fig. 3",
+            "LULESH",
+            "4.9x (uGNI), 3.5x (Aries), 1.3x (InfiniBand); 32 locales 1.2x",
+            "a cube of 15^3 elements, 10 cycles; the paper's mesh is not shipped (`--mesh` reads it)",
+            "fig03_applications",
+            (
+                "lulesh on aries virtual",
+                "lulesh on fdr-ib virtual",
+                "lulesh, combined forces on aries virtual",
+            ),
+            "What is left are blocking atomic additions, 48 for each element and cycle.",
+        ),
+        Figure(
+            "Fig. 3",
+            "miniMD",
+            "about 3x; 1.6x (uGNI)",
+            "same, with 5 steps",
+            "fig03_applications",
+            ("minimd on aries virtual", "minimd on fdr-ib virtual"),
+        ),
+        Figure(
+            "Fig. 3",
+            "PTRANS",
+            "about 2x",
+            "same",
+            "fig03_applications",
+            ("ptrans on aries virtual, cached", "ptrans on fdr-ib virtual, cached"),
+            "Chapel's array headers and software are not modelled.",
+        ),
+        Figure(
+            "Fig. 3",
+            "SSCA2, kernel 4",
+            "a loss on InfiniBand and uGNI",
+            "64 of 256 sources",
+            "fig03_applications",
+            ("ssca2 on aries virtual, cached", "ssca2 on fdr-ib virtual, cached"),
+        ),
+        Figure(
+            "section V-C", "the compiler's part", "LULESH 1.2x before, 3.5x after hoisting", "not there yet"
+        ),
+    ),
+    "Di Girolamo, Vella and Hoefler, *Transparent Caching for RMA Systems*, 2017 (001)": (
+        Figure("Fig. 1", "latency by distance", "below 100 ns to 2 or 3 us", "not there yet"),
+        Figure("Fig. 2", "reuse of a Barnes-Hut run's gets", "up to 3,500 times", "not there yet"),
+        Figure("Fig. 3", "sizes of LCC's gets", "1 KB on average, 82 % up to 5 KB", "not there yet"),
+        *(
+            Figure(f"Fig. {number}", about, DIAGRAM, "")
+            for number, about in (
+                (4, "modes and epochs"),
+                (5, "states of an entry"),
+                (6, "the buffer's list"),
+            )
+        ),
+        Figure(
+            "Fig. 7",
+            "what access types cost",
+            "hits far below, misses at most 25 % above foMPI's latency",
+            "same; MPI over shared memory and TCP on one machine",
+            "fig07_access_cost",
+            ("get and flush on a hit of 8 B", "a miss over TCP that is cached: time added"),
+        ),
+        Figure(
+            "Fig. 8",
+            "overlap",
+            "up to 85 % plain; failing misses overlap best",
+            "same; MPI over TCP on one machine",
+            "fig08_overlap",
+            (
+                "mpich tcp: overlap of a miss on a window as users get it",
+                "mpich tcp: overlap of a failing miss",
+            ),
+        ),
+        Figure(
+            "Fig. 9",
+            "adaptive index",
+            "faster than a fixed one that is too small",
+            "same; MPI over TCP on one machine",
+            "fig09_adaptive_index",
+            ("mpich tcp: faster than fixed", "mpich tcp: hits more than adaptive, as-001"),
+        ),
+        Figure(
+            "Fig. 10",
+            "occupied space",
+            "more with the full policy than with a part of it",
+            "same",
+            "fig10_occupancy",
+            ("mean occupied share with the default policy, |S_w| = 1MiB, over",),
+        ),
+        Figure(
+            "Fig. 11",
+            "victim selection",
+            "the full policy hits most",
+            "same",
+            "fig11_victim_selection",
+            ("hits of the default policy on 20,000 gets, |S_w| = 1MiB, against as-001",),
+        ),
+        Figure(
+            "Fig. 12",
+            "Barnes-Hut over |S_w| and |I_w|",
+            "1.53 ms a body plain; adaptive faster than native and fixed",
+            "same tree, 2 ranks over TCP, 240 bodies",
+            "fig12_barnes_hut",
+            ("adaptive, |S_w| = 1MiB, |I_w| = 20000: faster",),
+        ),
+        Figure(
+            "Fig. 12",
+            "the same with 16 ranks",
+            "up to 5x",
+            "same, gets alone are replayed",
+            "paper_sizes",
+            ("Barnes-Hut, adaptive, |S_w| = 1MiB, |I_w| = 20000: network time of plain",),
+        ),
+        Figure(
+            "Fig. 13",
+            "Barnes-Hut's access types",
+            "a small fixed index conflicts, an adaptive one does not",
+            "same tree, 2 ranks",
+            "fig13_barnes_hut_accesses",
+            ("adaptive: conflicting misses",),
+        ),
+        Figure(
+            "Fig. 14",
+            "Barnes-Hut, weak scaling to 128 ranks",
+            "up to 5x plain, 3x native",
+            "same trees; forces on 8 bodies of each rank",
+            "fig14_barnes_hut_scaling",
+            ("1500 bodies a rank", "8000 bodies a rank"),
+        ),
+        Figure(
+            "Fig. 15",
+            "LCC over |S_w| and |I_w|",
+            "5x with the largest",
+            "R-MAT of 2^14 on 2 ranks over TCP",
+            "fig15_lcc",
+            ("R-MAT, adaptive", "LCC of the GitHub network, mpich tcp, 2 ranks: plain communication"),
+        ),
+        Figure(
+            "Fig. 15",
+            "the same with 32 ranks",
+            "5x with the largest",
+            "same, gets alone of three ranks are replayed",
+            "paper_sizes",
+            ("LCC, fixed, |S_w| = 128MiB, |I_w| = 262144: network time of plain",),
+        ),
+        Figure(
+            "Fig. 16",
+            "LCC's access types",
+            "adaptive: at least 60 % hits",
+            "R-MAT of 2^14 on 2 ranks",
+            "fig16_lcc_accesses",
+            ("adaptive: hits",),
+        ),
+        Figure(
+            "Fig. 17 and 18",
+            "LCC, weak scaling to 128 ranks",
+            "gains that fall with the ranks",
+            "same graphs; 256 vertices of each rank",
+            "fig17_lcc_scaling",
+            ("R-MAT",),
+        ),
+    ),
+    "Kayraklioglu, Ferguson and El-Ghazawi, *LAPPS*, 2018 (004)": (
+        Figure(
+            "Fig. 1",
+            "transpose on 32 nodes",
+            "48x",
+            SIZE_LAPPS,
+            "lapps11_programs",
+            ("transpose with 32 ranks on fdr-ib virtual, mc-sd over base",),
+        ),
+        *(
+            Figure(f"Fig. {number}", about, DIAGRAM, "")
+            for number, about in (
+                (2, "the system"),
+                (3, "patterns"),
+                (4, "states of an entry"),
+                (5, "a prefetch in time"),
+                (6, "cache and prefetch buffer"),
+            )
+        ),
+        Figure(
+            "Table 1",
+            "a user's effort",
+            "lines and tasks",
+            "lines are counted",
+            "lapps16_footprint",
+            ("transpose: lines that ac adds", "dgemm: lines that ac adds"),
+        ),
+        *(
+            Figure(f"Table {number}", about, "a list, no result", "")
+            for number, about in ((2, "related work"), (3, "layers of Chapel"))
+        ),
+        Figure(
+            "Fig. 7 and Table 4",
+            "access costs",
+            "prefetched: far below remote, above own; ac 30 to 50 % slower than mc",
+            "not all ten types; address and access time together",
+            "lapps07_access_cost",
+            (
+                "prefetched, mc: time over own",
+                "prefetched, ac: time over own",
+                "remote, checked: time over located",
+            ),
+        ),
+        Figure(
+            "Fig. 8",
+            "initialisation",
+            "6 to 10x over hand (InfiniBand)",
+            SIZE_LAPPS,
+            "lapps08_initialisation",
+            ("mc-sd over hand, virtual time", "ac over hand, virtual time"),
+        ),
+        Figure(
+            "Fig. 9",
+            "update",
+            "static domains better (InfiniBand)",
+            SIZE_LAPPS,
+            "lapps09_update",
+            ("mc-sd over hand, virtual time", "ac over hand, virtual time"),
+        ),
+        Figure(
+            "Fig. 10",
+            "ratio of remote accesses",
+            "at 25 %: 100 to 160x (mc), 60 to 80x (ac)",
+            SIZE_LAPPS,
+            "lapps10_ratio",
+            (
+                "fdr-ib virtual, ac over base at a ratio of 25%",
+                "fdr-ib virtual, mc over base at a ratio of 25%",
+            ),
+        ),
+        Figure(
+            "Fig. 11",
+            "Sobel",
+            "up to 2x (mc); ac a little slower",
+            SIZE_LAPPS,
+            "lapps11_programs",
+            ("sobel with 32 ranks on fdr-ib virtual, mc over base",),
+        ),
+        Figure(
+            "Fig. 12",
+            "heat",
+            "about 1.5x (ac-sd)",
+            SIZE_LAPPS,
+            "lapps11_programs",
+            ("heat with 32 ranks on fdr-ib virtual, ac-sd over base",),
+        ),
+        Figure(
+            "Fig. 13",
+            "PRK-DGEMM",
+            "about 100x",
+            SIZE_LAPPS,
+            "lapps11_programs",
+            ("dgemm with 32 ranks on fdr-ib virtual, mc over base",),
+        ),
+        Figure(
+            "Fig. 14",
+            "PRK-Transpose",
+            "up to 20x (InfiniBand), 50x (Gemini)",
+            SIZE_LAPPS,
+            "lapps11_programs",
+            ("transpose with 32 ranks on fdr-ib virtual, mc-sd over base",),
+        ),
+        Figure(
+            "Fig. 15",
+            "PRK-Sparse",
+            "1.5x (ac), 3.5x (others)",
+            SIZE_LAPPS,
+            "lapps11_programs",
+            (
+                "sparse with 32 ranks on fdr-ib virtual, ac over base",
+                "sparse with 32 ranks on fdr-ib virtual, mc",
+            ),
+        ),
+        Figure(
+            "Fig. 16",
+            "memory",
+            "more than base, as hand",
+            SIZE_LAPPS,
+            "lapps16_footprint",
+            ("memory of ac, over hand", "memory of mc, over hand"),
+        ),
+    ),
+}
+
+INTRODUCTION = """\
+# What the papers have, and what nearfetch has
+
+Made by `./nf results` from the files in [results](results/). Edit `bench/papers.py`, not this page.
+
+Each figure and table of the three papers has a row. *Size* says whether the size is the paper's, or why not.
+A value in bold falls short of what its benchmark claims. [results.md](results.md) has all values, and says at
+which commit and on which machine they were measured.
+"""
+
+COLUMNS = ("figure", "about", "the paper", "nearfetch", "size", "benchmark")
+
+
+def page(documents: Sequence[Document], showing: Showing, table: Callable[..., str]) -> str:
+    """The text of docs/papers.md."""
+    by_name = {document["name"]: document for document in documents}
+    text = INTRODUCTION
+    for paper, figures in PAPERS.items():
+        text += f"\n## {paper}\n\n" + table(COLUMNS, (_line(each, by_name, showing) for each in figures))
+    return text
+
+
+def _line(figure: Figure, documents: Mapping[str, Document], showing: Showing) -> list[str]:
+    command = f"`./nf bench {figure.benchmark}`" if figure.benchmark else ""
+    values = "; ".join(_values(figure, documents, showing))
+    ours = ". ".join(filter(None, [values, figure.note]))
+    return [figure.name, figure.about, figure.paper, ours, figure.size, command]
+
+
+def _values(figure: Figure, documents: Mapping[str, Document], showing: Showing) -> list[str]:
+    """Each value that is shown, with what it is of."""
+    if not figure.benchmark:
+        return []
+    document = documents.get(figure.benchmark, {"claims": [], "findings": []})
+    found = []
+    for beginning in figure.shown:
+        for claim in document["claims"]:
+            if claim["text"].startswith(beginning):
+                unit = claim["target"].split(maxsplit=2)[2:]
+                value = showing(claim["measured"], unit[0] if unit else "")
+                found.append(f"{claim['text']}: " + (value if claim["holds"] else f"**{value}**"))
+        if not any(claim["text"].startswith(beginning) for claim in document["claims"]):
+            found += [
+                f"{finding['what']}: {showing(finding['factor'], 'x')}"
+                for finding in document["findings"]
+                if finding["what"].startswith(beginning)
+            ]
+    return found or ["not measured yet"]
