@@ -16,6 +16,7 @@ NAMES = (
     "modes",
     "nwchem",
     "overhead",
+    "locality",
     "fig07_access_cost",
     "fig08_overlap",
     "fig09_adaptive_index",

@@ -60,6 +60,14 @@ def replay_windows(trace: str, mode: str, settings: Mapping[K, Mapping[str, obje
     return dict(zip(settings, _run(trace, numbered, ["--network", "aries", "--window", mode])))
 
 
+def describe(trace: str) -> tuple[dict[int, int], dict[int, int]]:
+    """How many gets of a trace have which size, and how many ranges of bytes are asked for how often."""
+    words = [str(own_program("replay")), "--trace", trace, "--describe", "yes"]
+    found = json.loads(execute(words, timeout_s=600))
+    sizes, uses = (dict(map(tuple, found[name])) for name in ("gets_of_size", "ranges_of_uses"))
+    return sizes, uses
+
+
 def _run(trace: str, configs: Mapping[str, str], more: Sequence[str]) -> list[dict[str, Any]]:
     words = [str(own_program("replay")), "--trace", trace, *more]
     for name, settings in configs.items():

@@ -8,13 +8,14 @@
 // One JSON object per line: config, counters, averages since the buffer was full for the first time, and
 // times of each of --repeats rounds, in which the configurations take turns. With --occupancy-every K also
 // the share of the buffer that is occupied after every K gets. Each --ideal POLICY or `belady` is a store of
-// ideal_store.hpp. `plain_network_ns` is what the network takes without a cache.
+// ideal_store.hpp. `plain_network_ns` is what the network takes without a cache. --describe yes prints one
+// object on the trace itself: how many gets have which size, and how many bytes are asked for how often.
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 #include <tuple>
 
 #include "base/error.hpp"
@@ -35,12 +36,29 @@ Settings settings_of(const Config& config, Settings settings = {}) {
     return settings;
 }
 
-std::uint64_t distinct_bytes(const Trace& trace) {
-    std::set<std::tuple<Rank, std::uint64_t, std::uint32_t>> seen;
-    std::uint64_t bytes = 0;
+/// How often each range of bytes is asked for.
+std::map<std::tuple<Rank, std::uint64_t, std::uint32_t>, std::uint64_t> uses(const Trace& trace) {
+    std::map<std::tuple<Rank, std::uint64_t, std::uint32_t>, std::uint64_t> counts;
     for (const TraceGet& get : trace.gets)
-        if (seen.insert({get.target, get.offset, get.size}).second) bytes += get.size;
+        ++counts[{get.target, get.offset, get.size}];
+    return counts;
+}
+
+std::uint64_t distinct_bytes(const Trace& trace) {
+    std::uint64_t bytes = 0;
+    for (const auto& [range, count] : uses(trace))
+        bytes += std::get<2>(range);
     return bytes;
+}
+
+Json description(const Trace& trace) {
+    std::map<std::uint64_t, std::uint64_t> gets_of_size;
+    std::map<std::uint64_t, std::uint64_t> ranges_of_uses;
+    for (const TraceGet& get : trace.gets)
+        ++gets_of_size[get.size];
+    for (const auto& [range, count] : uses(trace))
+        ++ranges_of_uses[count];
+    return {{"gets_of_size", gets_of_size}, {"ranges_of_uses", ranges_of_uses}};
 }
 
 /// The sizes that --buffers names; one of none where each configuration has its own.
@@ -192,6 +210,10 @@ Json ideal(const Config& config, std::optional<std::uint64_t> buffer_bytes, cons
 
 void run(const Arguments& arguments) {
     const Trace trace = make_trace(to_config(arguments.text("--trace", "")));
+    if (!arguments.text("--describe", "").empty()) {
+        std::printf("%s\n", description(trace).dump().c_str());
+        return;
+    }
     const std::string name = arguments.text("--network", "");
     const NetworkModel network = name.empty() ? NetworkModel{} : network_model(name);
     if (const std::string mode = arguments.text("--window", ""); !mode.empty()) {
@@ -224,7 +246,7 @@ int main(int argc, char** argv) {
     using namespace nearfetch::bench;
     const Arguments arguments(argc, argv,
                               {"--trace", "--config", "--ideal", "--network", "--occupancy-every",
-                               "--buffers", "--repeats", "--window"});
+                               "--buffers", "--repeats", "--window", "--describe"});
     try {
         run(arguments);
     } catch (const nearfetch::Error& error) {
