@@ -23,7 +23,9 @@ namespace {
 void at_exit() { interposer.windows().write_before_end("exit without MPI_Finalize"); }
 
 int at_finalize(MPI_Comm, int, void*, void*) {
+#if !defined(NEARFETCH_MPI_SMPI)  // there it is too late to call MPI, and MPI_Finalize is intercepted
     interposer.windows().finalize();
+#endif
     return MPI_SUCCESS;
 }
 
@@ -263,6 +265,7 @@ void WindowTable::after_passthrough(std::uint64_t calls, Bypassed kinds) noexcep
 }
 
 void WindowTable::finalize() noexcept {
+    if (!started_) return;
     for (auto& [win, window] : windows_)
         report_.add(*window, exposed_.at(win).origin);
     for (auto& [win, window] : windows_)

@@ -74,6 +74,14 @@ def test_gets_take_what_the_paper_measured(network: str, of_8: float, of_1024: f
     assert found[1024] == pytest.approx(of_1024, rel=0.02)
 
 
+def test_the_summary_is_of_all_ranks() -> None:
+    launch = mpiexec(SIMULATED, 16, "aries", without_nearfetch(os.environ))
+    words = [*launch.argv, str(PROGRAMS / SIMULATED / "lcc"), *map(str, GRAPH)]
+    command = [*NEARFETCH, "run", "--summary", "--", *words]
+    run = subprocess.run(command, env=launch.env, capture_output=True, text=True, check=True)
+    assert "nearfetch: summary of 16 ranks" in run.stderr
+
+
 def test_an_unknown_platform_is_refused() -> None:
     for network in ("token-ring", "aries/7"):
         with pytest.raises(ValueError, match=network):

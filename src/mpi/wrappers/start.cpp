@@ -59,6 +59,13 @@ int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
     return begun(PMPI_Init_thread(argc, argv, required, provided));
 }
 
+#if defined(NEARFETCH_MPI_SMPI)
+int MPI_Finalize() {
+    interposer.windows().finalize();
+    return PMPI_Finalize();
+}
+#endif
+
 int MPI_Abort(MPI_Comm comm, int code) {
     interposer.windows().write_before_end("MPI_Abort");
     return PMPI_Abort(comm, code);
