@@ -12,6 +12,7 @@
 
 #include "common/random.hpp"
 #include "common/validators.hpp"
+#include "pgas/atomics.hpp"
 #include "pgas/ssca2_original.hpp"
 #include "pgas/ssca2_remote_reads.hpp"
 
@@ -25,7 +26,7 @@ struct Options {
     std::int64_t sources = 0;
     int at_once = 0;
     std::string version = "original";
-    std::string atomics = "seq_cst";
+    programs::Atomics atomics{"seq_cst"};
     std::uint64_t graph_seed = 1;
 
     static constexpr int most_at_once = 16;
@@ -36,9 +37,6 @@ struct Options {
     int searches_at_once() const {
         const int wanted = at_once == 0 ? std::min<int>(ranks(), most_at_once) : at_once;
         return static_cast<int>(std::min<std::int64_t>(wanted, searches()));
-    }
-    std::memory_order order() const {
-        return atomics == "relaxed" ? std::memory_order_relaxed : std::memory_order_seq_cst;
     }
     /// An upper bound for any number of ranks. In case one rank has all edges.
     std::uint64_t segment_bytes() const {
@@ -61,9 +59,7 @@ void add_options(CLI::App& app, Options& options) {
     app.add_option("--version", options.version, "original or remote-reads")
         ->check(CLI::IsMember({"original", "remote-reads"}))
         ->capture_default_str();
-    app.add_option("--atomics", options.atomics, "memory order of the atomic operations")
-        ->check(CLI::IsMember({"seq_cst", "relaxed"}))
-        ->capture_default_str();
+    options.atomics.add_option(app);
     apps::add_number(app, "--graph-seed", options.graph_seed, 0, ~std::uint64_t{0} >> 1, "of the graph");
 }
 
@@ -88,7 +84,7 @@ void report(programs::Run& run, const programs::Graph& graph, const Options& opt
             checksum += apps::mixed(std::bit_cast<std::uint64_t>(value) + static_cast<std::uint64_t>(v));
         }
         run.note("version", options.version);
-        run.note("atomics", options.atomics);
+        run.note("atomics", options.atomics.name());
         run.note("edges", static_cast<std::uint64_t>(graph.edges()));
     }
     run.result(checksum, right);
@@ -104,7 +100,7 @@ int main(int argc, char** argv) {
     return program.run(argc, argv, segment_bytes, [&](programs::Run& run) {
         const programs::Graph graph(options.scale, options.edge_factor, options.graph_seed);
         const programs::PerVertex<double> centrality{programs::VertexBlocks(graph.vertices())};
-        const std::memory_order order = options.order();
+        const std::memory_order order = options.atomics.order();
         run.least(
             options.version == "original"
                 ? time(programs::Original(graph, centrality, order, options.searches_at_once()), run, options)

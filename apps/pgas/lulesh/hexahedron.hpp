@@ -5,11 +5,14 @@
 // them. From corner 0, xi grows towards 1, eta towards 3 and zeta towards 4.
 
 #include <array>
+#include <cmath>
 #include <cstdint>
 
-#include "pgas/lulesh/vector.hpp"
+#include "pgas/vector.hpp"
 
 namespace nearfetch::lulesh {
+
+using programs::Vector;
 
 inline constexpr std::size_t corner_count = 8;
 

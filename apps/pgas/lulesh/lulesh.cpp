@@ -35,9 +35,7 @@ void add_options(CLI::App& app, lulesh::Options& options) {
                    "elements add to nodes twice (atomic) or once (combine), or nodes read elements (gather)")
         ->check(CLI::IsMember({"atomic", "combine", "gather"}))
         ->capture_default_str();
-    app.add_option("--atomics", options.atomics, "memory order of the atomic additions")
-        ->check(CLI::IsMember({"seq_cst", "relaxed"}))
-        ->capture_default_str();
+    options.atomics.add_option(app);
     app.add_option("--energy", options.energy, "of the origin; 0: 3.948746e7, for a cube times (size / 45)^3")
         ->check(apps::number_within(0, 1e12))
         ->capture_default_str();

@@ -5,10 +5,11 @@
 // Hornung, Keasler and Gokhale, *Hydrodynamics Challenge Problem*, LLNL-TR-490254, 2011), and what the
 // command line chooses.
 
-#include <atomic>
 #include <cmath>
 #include <cstdint>
 #include <string>
+
+#include "pgas/atomics.hpp"
 
 namespace nearfetch::lulesh {
 
@@ -44,17 +45,14 @@ struct Options {
     std::string mesh;         ///< a file, or "" for the cube
     std::int64_t cycles = 0;  ///< 0: until the stop time
     std::string forces = "atomic";
-    std::string atomics = "relaxed";
-    double energy =
-        0;  ///< of the origin at the start; 0: as LULESH 2.0, or as Chapel's version for a mesh file
+    programs::Atomics atomics{"relaxed"};
+    /// Of the origin at the start; 0: as LULESH 2.0, or as Chapel's version for a mesh file.
+    double energy = 0;
     double first_step = 0;  ///< the same for the first time step
     std::uint64_t work_ns = 0;
 
     bool gathers() const { return forces == "gather"; }
     bool keeps_corner_forces() const { return forces != "atomic"; }
-    std::memory_order order() const {
-        return atomics == "relaxed" ? std::memory_order_relaxed : std::memory_order_seq_cst;
-    }
     double origin_energy() const {
         if (energy > 0) return energy;
         return mesh.empty() ? published_energy * std::pow(static_cast<double>(size) / 45, 3)

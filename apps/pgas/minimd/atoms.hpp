@@ -6,7 +6,7 @@
 #include <nearfetch/array.hpp>
 
 #include "pgas/minimd/bins.hpp"
-#include "pgas/minimd/vector.hpp"
+#include "pgas/vector.hpp"
 
 namespace nearfetch::programs::minimd {
 

@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "common/random.hpp"
-#include "pgas/minimd/vector.hpp"
+#include "pgas/vector.hpp"
 
 namespace nearfetch::programs::minimd {
 

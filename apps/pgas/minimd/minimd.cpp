@@ -21,6 +21,7 @@
 #include "pgas/versions.hpp"
 
 using namespace nearfetch;
+using nearfetch::programs::Vector;
 using namespace nearfetch::programs::minimd;
 
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-namespace nearfetch::programs::minimd {
+namespace nearfetch::programs {
 
 /// A point, velocity or force in space.
 struct Vector {
@@ -23,5 +23,8 @@ struct Vector {
 };
 
 inline double dot(const Vector& a, const Vector& b) { return a.x * b.x + a.y * b.y + a.z * b.z; }
+inline Vector cross(const Vector& a, const Vector& b) {
+    return {a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x};
+}
 
-}  // namespace nearfetch::programs::minimd
+}  // namespace nearfetch::programs
