@@ -389,7 +389,7 @@ bool agrees(MPI_Datatype type, const Layout& layout) {
 
 bool is_datatype(MPI_Datatype type) noexcept {
     if (type == MPI_DATATYPE_NULL) return false;
-#if defined(OPEN_MPI) || defined(MPI_ABI) || defined(SMPI_H)
+#if defined(OPEN_MPI) || defined(MPI_ABI) || defined(NEARFETCH_MPI_SMPI)
     return type != nullptr;
 #else
     // MPICH: bits 30 and 31 are the kind of the handle, never 0. Bits 26 to 29 are the kind of the object: 3

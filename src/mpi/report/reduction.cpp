@@ -18,7 +18,7 @@ constexpr int tag = 0;
 /// A communicator of all ranks for nearfetch's messages alone; MPI_COMM_NULL if some do not come.
 MPI_Comm meet_all(bool all_come) {
     MPI_Comm comm = MPI_COMM_NULL;
-#if defined(SMPI_H)
+#if defined(NEARFETCH_MPI_SMPI)
     all_come = true;  // simulated ranks all end, and none is busy meanwhile
 #endif
     if (all_come) return PMPI_Comm_dup(MPI_COMM_WORLD, &comm) == MPI_SUCCESS ? comm : MPI_COMM_NULL;

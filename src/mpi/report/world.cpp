@@ -25,7 +25,7 @@ void World::look() noexcept {
                 static_cast<std::uint64_t>(getpid()) << 32;
     constexpr std::uint64_t largest = (std::uint64_t{1} << 48) - 1;
     number_ = drawn % largest + 1;
-#if !defined(SMPI_H)  // has no such call, and starts no processes
+#if !defined(NEARFETCH_MPI_SMPI)  // has no such call, and starts no processes
     MPI_Comm parent = MPI_COMM_NULL;
     spawned_ = PMPI_Comm_get_parent(&parent) == MPI_SUCCESS && parent != MPI_COMM_NULL;
 #endif

@@ -236,7 +236,7 @@ int MPI_Fetch_and_op(const void* origin, void* result, MPI_Datatype type, int ra
     return accumulate("MPI_Fetch_and_op", {rank, disp, 1, type, win}, op, call);
 }
 
-#if defined(SMPI_H)
+#if defined(NEARFETCH_MPI_SMPI)
 using Compared = void*;
 #else
 using Compared = const void*;
