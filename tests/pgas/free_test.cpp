@@ -7,23 +7,16 @@
 #include <nearfetch/pgas.hpp>
 #include <random>
 
+#include "all_networks.hpp"
+
 namespace nearfetch {
 namespace {
 
 class Free : public ::testing::TestWithParam<std::tuple<bool, Rank>> {
   protected:
-    /// Runs it on threads, then in virtual time, where read-ahead is in flight.
     static void on_all_networks(const std::function<void()>& main) {
-        LaunchOptions options;
-        options.ranks = std::get<1>(GetParam());
-        options.segment_bytes = 1 << 18;
-        options.cached = std::get<0>(GetParam());
-        launch(options, main);
-        options.network = "aries";
-        options.virtual_time = true;
-        options.jitter_ns = 2000;
-        for (options.seed = 1; options.seed < 4; ++options.seed)
-            launch(options, main);
+        const auto [cached, ranks] = GetParam();
+        launch_on_all_networks({.ranks = ranks, .segment_bytes = 1 << 18, .cached = cached}, main);
     }
 };
 

@@ -8,6 +8,7 @@
 
 #include <nearfetch/pgas.hpp>
 
+#include "all_networks.hpp"
 #include "pgas/context.hpp"
 
 namespace nearfetch {
@@ -24,18 +25,8 @@ struct Line {
 
 class Sync : public ::testing::TestWithParam<bool> {
   protected:
-    /// Runs it on threads, then in virtual time.
     static void on_all_networks(Rank ranks, const std::function<void()>& main) {
-        LaunchOptions options;
-        options.ranks = ranks;
-        options.segment_bytes = 1 << 16;
-        options.cached = GetParam();
-        launch(options, main);
-        options.network = "aries";
-        options.virtual_time = true;
-        options.jitter_ns = 3000;
-        for (options.seed = 1; options.seed < 6; ++options.seed)
-            launch(options, main);
+        launch_on_all_networks({.ranks = ranks, .segment_bytes = 1 << 16, .cached = GetParam()}, main);
     }
     static Variable variable(GlobalPtr<Line> line) {
         return Variable({line.rank(), line.address() + offsetof(Line, cell)});
