@@ -10,7 +10,7 @@ own cache ("native") has as many bytes as ours, |S_w| = 2 MB; |I_w| = 30K.
 from __future__ import annotations
 
 from bench import scaling
-from bench.harness import Options, Place
+from bench.harness import Options
 from bench.report import Report
 
 TITLE = "Barnes-Hut: weak scaling with 16 to 128 ranks, in virtual time (001, Fig. 14)"
@@ -28,17 +28,10 @@ BARNES_HUT = scaling.Scaling(
 def run(options: Options) -> Report:
     """One run each."""
     ranks = options.choose([16, 32, 64, 128], [4, 8])
-    sizes = options.choose([1500, 8000], [100])
     computed = options.choose(8, 4)
-    report = Report(
-        {"ranks": ranks, "bodies_per_rank": sizes, "computed_per_rank": computed, "platform": "aries"}
-    )
-    for bodies in sizes:
-        what = f"{bodies} bodies a rank"
-        for count in ranks:
-            arguments = ["--bodies", bodies * count, "--max-bodies", computed]
-            report.rows += BARNES_HUT.measure(what, Place("smpi", count, "aries"), arguments, options)
-        report.claims += scaling.claims(report, what, 5)
-    report.columns = scaling.COLUMNS
-    report.pictures = scaling.pictures(report.rows)
-    return report
+    cases = [
+        scaling.Case(f"{bodies} bodies a rank", count, ["--bodies", bodies * count, "--max-bodies", computed])
+        for bodies in options.choose([1500, 8000], [100])
+        for count in ranks
+    ]
+    return BARNES_HUT.report(cases, 5, options)

@@ -9,7 +9,7 @@ exact. The graphs are the paper's: R-MAT, 2^15 vertices a rank, edge factor 16; 
 from __future__ import annotations
 
 from bench import scaling
-from bench.harness import Options, Place
+from bench.harness import Options
 from bench.report import Report
 
 TITLE = "LCC: weak scaling with 16 to 128 ranks, in virtual time (001, Fig. 17 and 18)"
@@ -25,13 +25,7 @@ LCC = scaling.Scaling(
 
 def run(options: Options) -> Report:
     """One run each."""
+    few = ["--edge-factor", 16, "--max-vertices", options.choose(256, 64)]
     scales = options.choose({16: 19, 32: 20, 64: 21, 128: 22}, {4: 10, 8: 11})
-    vertices = options.choose(256, 64)
-    report = Report({"scale_of_ranks": scales, "vertices_per_rank": vertices, "platform": "aries"})
-    for ranks, scale in scales.items():
-        arguments = ["--rmat-scale", scale, "--edge-factor", 16, "--max-vertices", vertices]
-        report.rows += LCC.measure("R-MAT", Place("smpi", ranks, "aries"), arguments, options)
-    report.claims = scaling.claims(report, "R-MAT", 5)
-    report.columns = scaling.COLUMNS
-    report.pictures = scaling.pictures(report.rows)
-    return report
+    cases = [scaling.Case("R-MAT", ranks, ["--rmat-scale", scale, *few]) for ranks, scale in scales.items()]
+    return LCC.report(cases, 5, options)

@@ -31,7 +31,7 @@ CALIBRATED = "The model's gap between messages is calibrated on this: not a resu
 SIZE_LAPPS = "smaller: the paper's arrays take too long element by element"
 
 PAPERS: Mapping[str, Sequence[Figure]] = {
-    "Ferguson and Buettner, *Caching Puts and Gets in a PGAS Language Runtime*, 2015 (000)": (
+    "000": (
         Figure(
             "Table I",
             "networks",
@@ -133,7 +133,7 @@ PAPERS: Mapping[str, Sequence[Figure]] = {
             "section V-C", "the compiler's part", "LULESH 1.2x before, 3.5x after hoisting", "not there yet"
         ),
     ),
-    "Di Girolamo, Vella and Hoefler, *Transparent Caching for RMA Systems*, 2017 (001)": (
+    "001": (
         Figure(
             "Fig. 1",
             "latency by distance",
@@ -274,7 +274,7 @@ PAPERS: Mapping[str, Sequence[Figure]] = {
             ("R-MAT",),
         ),
     ),
-    "Kayraklioglu, Ferguson and El-Ghazawi, *LAPPS*, 2018 (004)": (
+    "004": (
         Figure(
             "Fig. 1",
             "transpose on 32 nodes",
@@ -408,6 +408,12 @@ A value in bold falls short of what its benchmark claims. [results.md](results.m
 which commit and on which machine they were measured.
 """
 
+TITLES: Mapping[str, str] = {
+    "000": "Ferguson and Buettner, *Caching Puts and Gets in a PGAS Language Runtime*, 2015.",
+    "001": "Di Girolamo, Vella and Hoefler, *Transparent Caching for RMA Systems*, 2017.",
+    "004": "Kayraklioglu, Ferguson and El-Ghazawi, *LAPPS*, 2018.",
+}
+
 COLUMNS = ("figure", "about", "the paper", "nearfetch", "size", "benchmark")
 
 
@@ -416,7 +422,9 @@ def page(documents: Sequence[Document], showing: Showing, table: Callable[..., s
     by_name = {document["name"]: document for document in documents}
     text = INTRODUCTION
     for paper, figures in PAPERS.items():
-        text += f"\n## {paper}\n\n" + table(COLUMNS, (_line(each, by_name, showing) for each in figures))
+        text += f"\n## Paper {paper}\n\n{TITLES[paper]}\n\n" + table(
+            COLUMNS, (_line(each, by_name, showing) for each in figures)
+        )
     return text
 
 
@@ -434,15 +442,16 @@ def _values(figure: Figure, documents: Mapping[str, Document], showing: Showing)
     document = documents.get(figure.benchmark, {"claims": [], "findings": []})
     found = []
     for beginning in figure.shown:
-        for claim in document["claims"]:
-            if claim["text"].startswith(beginning):
-                unit = claim["target"].split(maxsplit=2)[2:]
-                value = showing(claim["measured"], unit[0] if unit else "")
-                found.append(f"{claim['text']}: " + (value if claim["holds"] else f"**{value}**"))
-        if not any(claim["text"].startswith(beginning) for claim in document["claims"]):
-            found += [
-                f"{finding['what']}: {showing(finding['factor'], 'x')}"
-                for finding in document["findings"]
-                if finding["what"].startswith(beginning)
-            ]
+        claims = [each for each in document["claims"] if each["text"].startswith(beginning)]
+        found += [_claimed(claim, showing) for claim in claims] or [
+            f"{finding['what']}: {showing(finding['factor'], 'x')}"
+            for finding in document["findings"]
+            if finding["what"].startswith(beginning)
+        ]
     return found or ["not measured yet"]
+
+
+def _claimed(claim: Mapping[str, Any], showing: Showing) -> str:
+    unit = claim["target"].split(maxsplit=2)[2:]
+    value = showing(claim["measured"], unit[0] if unit else "")
+    return f"{claim['text']}: " + (value if claim["holds"] else f"**{value}**")

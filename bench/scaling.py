@@ -10,8 +10,18 @@ from bench import apps
 from bench.harness import PLAIN, BenchError, Options, Place, Side
 from bench.plots import Lines, Stacks
 from bench.report import Claim, Interval, Report, Row
+from nearfetch.mpiexec import SIMULATED
 
 OURS = "adaptive"
+PLATFORM = "aries"
+
+
+class Case(NamedTuple):
+    """A size of the application."""
+
+    what: str
+    ranks: int
+    arguments: Sequence[object]
 
 
 class Scaling(NamedTuple):
@@ -28,7 +38,22 @@ class Scaling(NamedTuple):
     native: Sequence[object] = ()
     """Arguments that turn the application's own cache on, if it has one."""
 
-    def sides(self) -> dict[str, tuple[Side, Sequence[object]]]:
+    def report(self, cases: Sequence[Case], times: float, options: Options) -> Report:
+        """All sides of all cases. Claims: never slower than as-001, and at best `times` as fast as plain."""
+        report = Report({"cases": cases, "platform": PLATFORM, **self._asdict()})
+        for case in cases:
+            report.rows += self._measure(case, options)
+        for what in dict.fromkeys(case.what for case in cases):
+            report.claims += _claims(report.rows, what, times)
+        counted = [row for row in report.rows if "hits" in row]
+        report.pictures = [
+            Lines(report.rows, "seconds", "ranks", "strategy", ["what"], log="y"),
+            Stacks(counted, "ranks", ["what", "strategy"]),
+        ]
+        report.columns = "what ranks strategy seconds speed_up hits conflicting capacity failing resizes"
+        return report
+
+    def _sides(self) -> dict[str, tuple[Side, Sequence[object]]]:
         """Each side's nearfetch and arguments, by its name; the plain program comes first."""
         sides: dict[str, tuple[Side, Sequence[object]]] = {"plain": (PLAIN, ())}
         if self.native:
@@ -37,46 +62,36 @@ class Scaling(NamedTuple):
             sides[name] = (Side(self.mode, {**self.settings, **settings}), ())
         return sides
 
-    def measure(self, what: str, place: Place, arguments: Sequence[object], options: Options) -> list[Row]:
+    def _measure(self, case: Case, options: Options) -> list[Row]:
         """A row for each side. Each runs once: what is simulated is exact.
 
         Raises BenchError where results differ.
         """
         rows: list[Row] = []
-        sides = self.sides()
+        sides, place = self._sides(), Place(SIMULATED, case.ranks, PLATFORM)
         plain_seconds, results = 0.0, set()
-        with options.progress(len(sides), f"{what}, {place.ranks} ranks") as bar:
+        with options.progress(len(sides), f"{case.what}, {case.ranks} ranks") as bar:
             for name, (side, more) in sides.items():
-                result = apps.measure(self.program, [*arguments, *more], place, side)
+                result = apps.measure(self.program, [*case.arguments, *more], place, side)
                 results.add(json.dumps(result.report[self.same]))
                 seconds = result.report[self.value]
                 plain_seconds = plain_seconds or seconds
-                row: Row = {"what": what, "ranks": place.ranks, "strategy": name, "seconds": seconds}
+                row: Row = {"what": case.what, "ranks": case.ranks, "strategy": name, "seconds": seconds}
                 row["speed_up"] = round(plain_seconds / seconds, 4)
                 if result.outcome.counters:
                     row.update(apps.access_columns(result.outcome))
                 rows.append(row)
                 bar.update()
         if len(results) != 1:
-            raise BenchError(f"{what}: '{self.same}' differs between sides ({', '.join(results)}): report it")
+            raise BenchError(
+                f"{case.what}: '{self.same}' differs between sides ({', '.join(results)}): report it"
+            )
         return rows
 
 
-COLUMNS = "what ranks strategy seconds speed_up hits conflicting capacity failing resizes"
-
-
-def pictures(rows: Sequence[Row]) -> list[Lines | Stacks]:
-    """Times over the ranks, and the access types."""
-    counted = [row for row in rows if "hits" in row]
-    return [
-        Lines(rows, "seconds", "ranks", "strategy", ["what"], log="y"),
-        Stacks(counted, "ranks", ["what", "strategy"]),
-    ]
-
-
-def claims(report: Report, what: str, times: float) -> list[Claim]:
+def _claims(rows: Sequence[Row], what: str, times: float) -> list[Claim]:
     """Ours against the paper's own algorithm with any number of ranks, and `times` plain's with the best."""
-    of = {(row["ranks"], row["strategy"]): row for row in report.rows if row["what"] == what}
+    of = {(row["ranks"], row["strategy"]): row for row in rows if row["what"] == what}
     ranks = sorted({count for count, _ in of})
     worst, where = min((of[n, f"{OURS}, as-001"]["seconds"] / of[n, OURS]["seconds"], n) for n in ranks)
     most, there = max((of[n, OURS]["speed_up"], n) for n in ranks)
