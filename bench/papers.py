@@ -405,7 +405,7 @@ Made by `./nf results` from the files in [results](results/). Edit `bench/papers
 
 Each figure and table of the three papers has a row. *Size* says whether the size is the paper's, or why not.
 A value in bold falls short of what its benchmark claims. [results.md](results.md) has all values, and says at
-which commit and on which machine they were measured.
+which commits and on which machine they were measured.
 """
 
 TITLES: Mapping[str, str] = {

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command `./nf results`: makes docs/results.md and docs/papers.md from the JSON files of one commit and
-one machine.
+"""The command `./nf results`: makes docs/results.md and docs/papers.md from the JSON files of one machine.
 
 The sentences of the pages are the descriptions of the benchmarks' modules, and those of bench/papers.py; the
 numbers are in the files.
@@ -29,7 +28,7 @@ INTRODUCTION = """\
 
 Made by `./nf results` from the files in [results](results/). Edit those of `bench/`, not this page.
 
-Measured at commit `{commit}` on {machine}.
+Measured on {machine}. Each section names its commit.
 
 Each value is a median. Where it was measured in samples, its 95 % confidence interval follows in brackets.
 The number of samples is fixed before. Sides that are compared are interleaved within one run. Factors are
@@ -96,8 +95,8 @@ def _require_as_claimed(documents: Sequence[Document]) -> None:
 def read(folder: Path) -> list[Document]:
     """The documents in a folder, in the benchmarks' order.
 
-    Raises ResultsError where there are none, one is no full measurement of a commit, or they differ in commit
-    or machine.
+    Raises ResultsError where there are none, one is no full measurement of a commit, or they differ in their
+    machine.
     """
     documents = {path.name: _document(path) for path in sorted(folder.glob("*.json"))}
     if not documents:
@@ -116,8 +115,7 @@ def read(folder: Path) -> list[Document]:
             raise ResultsError(
                 f"{name} was measured at '{document['commit']}' (not a commit): commit, and measure again"
             )
-    for key in ("commit", "machine"):
-        _require_same(key, documents)
+    _require_same_machine(documents)
     return sorted(documents.values(), key=lambda document: NAMES.index(document["name"]))
 
 
@@ -135,14 +133,15 @@ def _document(path: Path) -> Document:
     return document
 
 
-def _require_same(key: str, documents: Mapping[str, Document]) -> None:
+def _require_same_machine(documents: Mapping[str, Document]) -> None:
     files: dict[str, list[str]] = {}
     for name, document in documents.items():
-        value = document[key]
-        files.setdefault(value if isinstance(value, str) else _machine(value), []).append(name)
+        files.setdefault(_machine(document["machine"]), []).append(name)
     if len(files) > 1:
-        groups = "".join(f"\n  {value}: {', '.join(names)}" for value, names in files.items())
-        raise ResultsError(f"the files differ in their {key} (a page is of one): measure all on one{groups}")
+        groups = "".join(f"\n  {machine}: {', '.join(names)}" for machine, names in files.items())
+        raise ResultsError(
+            f"the files differ in their machine (a page is of one): measure all on one{groups}"
+        )
 
 
 def pages(documents: Sequence[Document], path: Path) -> dict[Path, str]:
@@ -155,7 +154,6 @@ def page(documents: Sequence[Document]) -> str:
     claims = [(document, claim) for document in documents for claim in document["claims"]]
     short = [(document, claim) for document, claim in claims if not claim["holds"]]
     text = INTRODUCTION.format(
-        commit=documents[0]["commit"][:12],
         machine=_machine(documents[0]["machine"]),
         held=len(claims) - len(short),
         all=len(claims),
@@ -172,7 +170,7 @@ def _section(document: Document) -> str:
     described = module(document["name"])
     # The first line says what the title says.
     description = (described.__doc__ or "").split("\n\n", 1)[-1].strip()
-    text = f"\n## {described.TITLE}\n\n{description}\n"
+    text = f"\n## {described.TITLE}\n\n{description}\n\nMeasured at commit `{document['commit'][:12]}`.\n"
     if document["findings"]:
         text += "\n" + _table(FINDINGS, (_finding(document, each) for each in document["findings"]))
     if document["claims"]:
