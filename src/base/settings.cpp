@@ -201,6 +201,10 @@ const std::array rows{
         "size from which gets and puts bypass its pages", Scope::program},
     Row{"page_cache_policy", "", ChoiceKind{&PageCacheConfig::policy, "2q s3fifo"},
         "eviction policy of its pages", Scope::program},
+    Row{"page_cache_new_percent", "%", CountKind{&PageCacheConfig::new_percent, 1, 99},
+        "policy 2q: share of its pages for what was fetched once", Scope::program},
+    Row{"page_cache_names_percent", "%", CountKind{&PageCacheConfig::names_percent, 1, 1000},
+        "policy 2q: names of evicted pages that it remembers, over its pages", Scope::program},
     Row{"page_cache_dirty_pages", "pages", CountKind{&PageCacheConfig::dirty_pages, 1, 1u << 25},
         "limit of its dirty pages, at most half of its pages", Scope::program},
     Row{"page_cache_operations", "operations", CountKind{&PageCacheConfig::operations, 2, 65536},
@@ -210,8 +214,7 @@ const std::array rows{
     Row{"page_cache_read_ahead_items", "pages", CountKind{&PageCacheConfig::read_ahead_items, 1, 65536},
         "limit of read-ahead, in pages or accesses", Scope::program},
     Row{"page_cache_read_ahead_beyond_paper", "", SwitchKind{&PageCacheConfig::read_ahead_beyond_paper},
-        "it also reads ahead backward and with strides, at an adaptive distance (off: as 000 does)",
-        Scope::program},
+        "it also reads ahead backward, by strides, at an adaptive distance (off: as 000)", Scope::program},
     Row{"page_cache_combine_pages", "", SwitchKind{&PageCacheConfig::combine_pages},
         "adjacent pages share messages", Scope::program},
     Row{"page_cache_wait_for_writes", "", SwitchKind{&PageCacheConfig::wait_for_writes},
@@ -223,13 +226,11 @@ constexpr std::string_view everyday =
     "mode memory_bytes bypass read_ahead_bytes write_combining_bytes locks atomics atomic_reads "
     "read_only_phases check_hits stats_dir summary page_cache_capacity_bytes";
 constexpr std::string_view as_in_the_papers =
-    "storage exact_match keep_on_resize page_cache_read_ahead_beyond_paper "
-    "page_cache_wait_for_writes";
+    "storage exact_match keep_on_resize page_cache_read_ahead_beyond_paper page_cache_wait_for_writes";
 
 const Row* find_row(std::string_view name) {
-    for (const Row& row : rows)
-        if (row.name == name) return &row;
-    return nullptr;
+    const auto found = std::ranges::find(rows, name, &Row::name);
+    return found == rows.end() ? nullptr : &*found;
 }
 
 std::string number(double value) {

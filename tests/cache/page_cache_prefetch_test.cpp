@@ -332,10 +332,13 @@ TEST(PageCacheBulk, AGetThatIsUnderWayDoesNotBringBackWhatALargePutReplaced) {
 }
 
 /// Misses of a trace of page numbers, one line each.
-std::uint64_t misses(const std::string& policy, const std::vector<std::uint64_t>& trace) {
+std::uint64_t misses(const std::string& policy, const std::vector<std::uint64_t>& trace,
+                     std::uint32_t new_percent = 25, std::uint32_t names_percent = 50) {
     PageCacheConfig config = small_config();
     config.capacity_bytes = 8 * 1024;
     config.policy = policy;
+    config.new_percent = new_percent;
+    config.names_percent = names_percent;
     PageCacheRig rig(config, 1 << 21);
     for (const std::uint64_t page : trace)
         EXPECT_TRUE(rig.reads(0, page * 1024, 8));
@@ -358,6 +361,24 @@ TEST(PageCacheReplacement, TwoQueuesByHand) {
     EXPECT_EQ(misses("2q", trace), 32u);
     trace.push_back(2);  // forgotten
     EXPECT_EQ(misses("2q", trace), 33u);
+}
+
+TEST(PageCacheReplacement, SharesOfTheQueues) {
+    // As above: 0 and 1 return, then comes a scan.
+    std::vector<std::uint64_t> trace{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 0, 1};
+    for (std::uint64_t page = 100; page < 120; ++page)
+        trace.push_back(page);
+    trace.insert(trace.end(), {0, 1});
+    EXPECT_EQ(misses("2q", trace), 32u);
+    EXPECT_EQ(misses("2q", trace, 25, 25), 34u) << "two names are forgotten before their pages return";
+    EXPECT_EQ(misses("2q", trace, 99), 34u) << "the scan has the share of Am, too";
+    trace.push_back(2);  // left before the scan
+    for (std::uint64_t page = 200; page < 220; ++page)
+        trace.push_back(page);
+    trace.push_back(2);
+    EXPECT_EQ(misses("2q", trace), 54u);
+    EXPECT_EQ(misses("2q", trace, 25, 400), 53u) << "it is remembered for 32 departures";
+    EXPECT_EQ(misses("s3fifo", trace, 99, 1), misses("s3fifo", trace)) << "of 2Q alone";
 }
 
 TEST(PageCacheReplacement, WhoMayNotLeaveIsPassedOver) {

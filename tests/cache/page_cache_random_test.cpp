@@ -394,6 +394,8 @@ PageCacheConfig random_config(std::uint64_t seed) {
     config.operations = static_cast<std::uint32_t>(one_of({2, 3, 5, 16}));
     config.bulk_bytes = one_of({60, 150, 300, 2048});
     config.policy = one_of({0, 1}) == 0 ? "2q" : "s3fifo";
+    config.new_percent = static_cast<std::uint32_t>(one_of({1, 25, 60, 99}));
+    config.names_percent = static_cast<std::uint32_t>(one_of({1, 50, 300}));
     config.read_ahead = one_of({0, 1, 1}) != 0;
     config.read_ahead_items = static_cast<std::uint32_t>(one_of({1, 4, 64}));
     config.read_ahead_beyond_paper = one_of({0, 1}) != 0;
@@ -406,9 +408,10 @@ std::string name_of(const PageCacheConfig& config) {
     std::ostringstream text;
     text << "line " << config.line_bytes << " page " << config.page_bytes << " capacity "
          << config.capacity_bytes << " dirty " << config.dirty_pages << " operations " << config.operations
-         << " bulk " << config.bulk_bytes << ' ' << config.policy << " read_ahead " << config.read_ahead
-         << " items " << config.read_ahead_items << " beyond " << config.read_ahead_beyond_paper
-         << " combine " << config.combine_pages << " wait " << config.wait_for_writes;
+         << " bulk " << config.bulk_bytes << ' ' << config.policy << ' ' << config.new_percent << ' '
+         << config.names_percent << " read_ahead " << config.read_ahead << " items "
+         << config.read_ahead_items << " beyond " << config.read_ahead_beyond_paper << " combine "
+         << config.combine_pages << " wait " << config.wait_for_writes;
     return text.str();
 }
 

@@ -348,6 +348,8 @@ TEST(PageCacheConfig, SettingsThatMakeNoSenseAreRefusedByName) {
     EXPECT_EQ(message([](C& c) { c.operations = 1; }).rfind("operations = 1", 0), 0u);
     EXPECT_EQ(message([](C& c) { c.bulk_bytes = 0; }).rfind("bulk_bytes = 0", 0), 0u);
     EXPECT_EQ(message([](C& c) { c.read_ahead_items = 0; }).rfind("read_ahead_items = 0", 0), 0u);
+    EXPECT_EQ(message([](C& c) { c.new_percent = 100; }).rfind("new_percent = 100", 0), 0u);
+    EXPECT_EQ(message([](C& c) { c.names_percent = 0; }).rfind("names_percent = 0", 0), 0u);
     EXPECT_EQ(message([](C& c) { c.policy = "lifo"; }),
               "policy = lifo (there is none of that name): use 2q or s3fifo");
     EXPECT_NE(

@@ -44,6 +44,8 @@ PageCacheConfig make_config(Dice& dice) {
     config.operations = dice.one_of<std::uint32_t>({2, 2, 3, 4, 8, 16});
     config.bulk_bytes = dice.one_of<std::uint64_t>({1, 60, 150, 150, 300, 700, 2048, 2048});
     config.policy = dice.one_in(2) ? "2q" : "s3fifo";
+    config.new_percent = dice.one_of<std::uint32_t>({1, 25, 60, 99});
+    config.names_percent = dice.one_of<std::uint32_t>({1, 50, 300});
     config.read_ahead = !dice.one_in(3);
     config.read_ahead_items = dice.one_of<std::uint32_t>({1, 4, 64});
     config.read_ahead_beyond_paper = !dice.one_in(3);
@@ -253,7 +255,8 @@ std::string to_text(const PageProgram& program) {
          << (program.self_direct ? ", own memory without cache" : "") << "\n  line_bytes " << c.line_bytes
          << ", page_bytes " << c.page_bytes << ", capacity_bytes " << c.capacity_bytes << ", dirty_pages "
          << c.dirty_pages << ", operations " << c.operations << ", bulk_bytes " << c.bulk_bytes << ", policy "
-         << c.policy << ",\n  read_ahead " << c.read_ahead << ", read_ahead_items " << c.read_ahead_items
+         << c.policy << ", new_percent " << c.new_percent << ", names_percent " << c.names_percent
+         << ",\n  read_ahead " << c.read_ahead << ", read_ahead_items " << c.read_ahead_items
          << ", read_ahead_beyond_paper " << c.read_ahead_beyond_paper << ", combine_pages " << c.combine_pages
          << ", wait_for_writes " << c.wait_for_writes;
     return text.str();

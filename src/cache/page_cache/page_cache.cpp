@@ -44,6 +44,10 @@ const PageCacheConfig& checked(const PageCacheConfig& config) {
             "use at least 1");
     require(config.read_ahead_items >= 1 && config.read_ahead_items <= 65536, "read_ahead_items",
             config.read_ahead_items, "it is a number of pages", "use a number from 1 to 65536");
+    require(config.new_percent >= 1 && config.new_percent <= 99, "new_percent", config.new_percent,
+            "pages that were fetched once and others share the cache", "use a number from 1 to 99");
+    require(config.names_percent >= 1 && config.names_percent <= 1000, "names_percent", config.names_percent,
+            "names of evicted pages take memory, too", "use a number from 1 to 1000");
     if (config.policy != "2q" && config.policy != "s3fifo")
         throw Error("policy = " + config.policy, "there is none of that name", "use 2q or s3fifo");
     return config;
@@ -82,8 +86,7 @@ PageCache::PageCache(const PageCacheConfig& config) try
       page_mask_(config.page_bytes - 1),
       pages_(page_count(config)),
       table_(page_count(config)),
-      queues_(config.policy == "2q" ? PageQueues::Policy::two_queues : PageQueues::Policy::s3fifo,
-              pages_.data(), page_count(config)),
+      queues_(config, pages_.data(), page_count(config)),
       dirty_(config.dirty_pages, config.page_bytes),
       memory_(page_count(config) * config.page_bytes +
               config.operations * lines_per_operation(config) * config.line_bytes),

@@ -4,9 +4,9 @@
 // Eviction order of pages.
 //
 // 2Q as in 000, section III-B, and its reference [14] (Johnson and Shasha, VLDB 1994, full version). New
-// pages enter Ain, a FIFO of a quarter of the pages. Aout remembers the names of pages that left it, half as
-// many as there are pages. A page that returns while its name is remembered enters Am, in LRU order. S3-FIFO
-// (see cache/eviction/s3fifo.cpp) is the alternative.
+// pages enter Ain, a FIFO of a quarter of the pages (new_percent). Aout remembers the names of pages that
+// left it, half as many as there are pages (names_percent). A page that returns while its name is remembered
+// enters Am, in LRU order. S3-FIFO (see cache/eviction/s3fifo.cpp) is the alternative.
 //
 // The policies of cache/eviction are not used. They serve items of any size in lists that may grow; pages are
 // equal, preallocated and linked in place. Both policies are two FIFOs and a memory of names, hence one
@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <nearfetch/detail/base/page_cache_config.hpp>
 #include <optional>
 
 #include "cache/eviction/ghost_memory.hpp"
@@ -26,11 +27,11 @@ class PageQueues {
   public:
     enum class Policy : std::uint8_t { two_queues, s3fifo };
 
-    PageQueues(Policy policy, Page* pages, std::uint32_t count)
-        : policy_(policy),
+    PageQueues(const PageCacheConfig& config, Page* pages, std::uint32_t count)
+        : policy_(config.policy == "2q" ? Policy::two_queues : Policy::s3fifo),
           pages_(pages),
-          first_most_(policy == Policy::two_queues ? std::max(1u, count / 4) : std::max(1u, count / 10)),
-          names_most_(policy == Policy::two_queues ? std::max(1u, count / 2) : count) {
+          first_most_(share(count, policy_ == Policy::two_queues ? config.new_percent : 10)),
+          names_most_(share(count, policy_ == Policy::two_queues ? config.names_percent : 100)) {
         names_.set_capacity(names_most_);
         names_.take_all();
     }
@@ -68,6 +69,9 @@ class PageQueues {
     std::uint32_t count() const noexcept { return queues_[first].count + queues_[second].count; }
 
   private:
+    static std::uint32_t share(std::uint64_t count, std::uint64_t percent) noexcept {
+        return static_cast<std::uint32_t>(std::max<std::uint64_t>(1, count * percent / 100));
+    }
     static constexpr std::uint8_t first = 0, second = 1;
     static constexpr unsigned most_uses = 3;
 

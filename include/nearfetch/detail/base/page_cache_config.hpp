@@ -17,6 +17,8 @@ struct PageCacheConfig {
     std::uint32_t operations = 64;              ///< limit of outstanding GETs and PUTs
     std::uint64_t bulk_bytes = 2048;            ///< gets and puts of this size and more bypass the pages
     std::string policy = "2q";                  ///< or "s3fifo"
+    std::uint32_t new_percent = 25;             ///< 2Q: share of the pages for what was fetched once (Ain)
+    std::uint32_t names_percent = 50;           ///< 2Q: names of evicted pages, over the pages (Aout)
     bool read_ahead = true;
     std::uint32_t read_ahead_items = 64;  ///< limit of read-ahead, in pages or accesses
     bool read_ahead_beyond_paper = true;  ///< backward and strided streams, adaptive distance
