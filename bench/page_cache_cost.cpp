@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What single gets and puts of 8 bytes cost through the interface where the network takes no time: hits in
-// one page, hits in the whole cache, misses, puts into pages that are dirty already.
+// one page, hits in the whole cache, misses, puts into pages that are dirty already, fences with nothing to
+// write.
 
 #include <CLI/CLI.hpp>
 
@@ -41,6 +42,11 @@ constexpr std::int64_t anywhere = 8 << 20;
         put(array + i % in_page, i);
 }
 
+[[gnu::noinline]] void fence_often(std::int64_t count) {
+    for (std::int64_t i = 0; i < count; ++i)
+        fence();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -50,7 +56,7 @@ int main(int argc, char** argv) {
     std::int64_t count = 10'000'000;
     program.options()
         .add_option("--pattern", pattern, "what is timed")
-        ->check(CLI::IsMember({"hit", "hit-anywhere", "miss", "put"}))
+        ->check(CLI::IsMember({"hit", "hit-anywhere", "miss", "put", "fence"}))
         ->capture_default_str();
     apps::add_number(program.options(), "--count", count, 1, std::int64_t{1} << 40, "times");
     const auto segment_bytes = [] { return std::uint64_t{8} * anywhere; };
@@ -63,9 +69,11 @@ int main(int argc, char** argv) {
             for (std::int64_t i = 0; i < in_cache; ++i)
                 sum += get(array + i);
             put(array, sum);
+            if (pattern == "fence") release();
             const std::uint64_t begin_ns = now_ns();
             if (pattern == "hit") sum = get_in_order(array, count);
             if (pattern == "put") put_in_order(array, count);
+            if (pattern == "fence") fence_often(count);
             if (pattern == "hit-anywhere" || pattern == "miss") sum = get_by_chance(array, elements, count);
             run.note("ns_each", static_cast<double>(now_ns() - begin_ns) / static_cast<double>(count));
             run.result(0, sum == 0);

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a get or put of 8 bytes costs through the page cache, on a network that takes no time.
 
-Hits, puts and misses, with the cache and without it. Instructions are exact. They are counted where
-callgrind is installed.
+Hits, puts and misses, and a fence with nothing to write, with the cache and without it. Instructions are
+exact. They are counted where callgrind is installed. In virtual time each access, message and fence is
+charged by these times, rounded up.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ PATTERNS = {
     "hit-anywhere": "hit anywhere in the cache",
     "put": "put into one page",
     "miss": "miss, on a network that takes no time",
+    "fence": "fence, nothing to write",
 }
 HIT_NS = 15.0
 SAMPLES = 9
@@ -51,7 +53,7 @@ def run(options: Options) -> Report:
         counted = side == "cached" or not options.quick
         words = partial(_words, pattern, cached=side == "cached")
         # Only what the loop calls is counted: what threads do beside it is not the same in every run.
-        loops = ("*get_in_order*", "*get_by_chance*", "*put_in_order*")
+        loops = ("*get_in_order*", "*get_by_chance*", "*put_in_order*", "*fence_often*")
         row["instructions"] = instructions_each(words, 1000, 3000, loops) if counted else None
         row["hits"], row["misses"] = rows[0]["hits"], rows[0]["misses"]
         report.rows.append(row)

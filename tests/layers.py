@@ -30,6 +30,7 @@ PUBLIC = {
     "nearfetch.h": "capi",
     "pgas.hpp": "pgas",
     "pgas_mpi.hpp": "pgas",
+    "sync_var.hpp": "pgas",
     "array.hpp": "array",
     "gather.hpp": "array",
     "sparse.hpp": "array",

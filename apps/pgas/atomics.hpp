@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <atomic>
+#include <nearfetch/pgas.hpp>
 #include <string>
 
 namespace nearfetch::programs {
@@ -13,13 +14,22 @@ class Atomics {
     explicit Atomics(std::string name) : name_(std::move(name)) {}
 
     void add_option(CLI::App& app) {
-        app.add_option("--atomics", name_, "memory order of the atomic operations")
-            ->check(CLI::IsMember({"seq_cst", "relaxed"}))
+        app.add_option("--atomics", name_,
+                       "memory order of the atomic operations; unordered: additions are not waited for")
+            ->check(CLI::IsMember({"seq_cst", "relaxed", "unordered"}))
             ->capture_default_str();
     }
     const std::string& name() const { return name_; }
     std::memory_order order() const {
-        return name_ == "relaxed" ? std::memory_order_relaxed : std::memory_order_seq_cst;
+        return name_ == "seq_cst" ? std::memory_order_seq_cst : std::memory_order_relaxed;
+    }
+    /// An addition whose result nobody uses.
+    template <class T>
+    void add(GlobalPtr<T> to, T amount) const {
+        if (name_ == "unordered")
+            atomic_add(to, amount);
+        else
+            atomic_fetch_add(to, amount, order());
     }
 
   private:

@@ -27,6 +27,8 @@ void add_cache_options(CLI::App& app, PageCacheConfig& cache) {
     number("--line-bytes", cache.line_bytes, "a power of two");
     number("--dirty-pages", cache.dirty_pages, "pages that wait for their write-back");
     number("--operations", cache.operations, "limit of outstanding messages");
+    number("--new-percent", cache.new_percent, "2q: share of the pages for what was fetched once");
+    number("--names-percent", cache.names_percent, "2q: names of evicted pages, over the pages");
     number("--bulk-bytes", cache.bulk_bytes, "larger gets and puts go past the pages");
     number("--read-ahead-items", cache.read_ahead_items, "most pages or accesses ahead");
     app.add_option("--policy", cache.policy, "of eviction: 2q or s3fifo")
@@ -38,6 +40,8 @@ void add_cache_options(CLI::App& app, PageCacheConfig& cache) {
     without("--no-read-ahead", cache.read_ahead, "fetch nothing that was not asked for");
     without("--paper-read-ahead", cache.read_ahead_beyond_paper, "forwards only, a page at a time");
     without("--no-combine-pages", cache.combine_pages, "each message is one page's");
+    app.add_flag("--wait-for-writes", cache.wait_for_writes, "write a page back before other lines are read")
+        ->group("The cache");
 }
 
 void add_launch_options(CLI::App& app, LaunchOptions& launch) {
@@ -58,10 +62,12 @@ void add_launch_options(CLI::App& app, LaunchOptions& launch) {
     app.add_option("--jitter-ns", launch.jitter_ns, "most that chance delays an operation")
         ->check(apps::whole_number())
         ->type_name("N");
-    app.add_option("--access-ns", launch.access_ns, "of each get or put, in virtual time")
-        ->check(apps::whole_number())
-        ->type_name("N")
-        ->capture_default_str();
+    const auto add_cost = [&app](const char* name, std::uint64_t& ns, const char* of) {
+        app.add_option(name, ns, of)->check(apps::whole_number())->type_name("N")->capture_default_str();
+    };
+    add_cost("--access-ns", launch.access_ns, "of each get or put, in virtual time");
+    add_cost("--miss-ns", launch.miss_ns, "of each message of the cache, in virtual time");
+    add_cost("--fence-ns", launch.fence_ns, "of each release, in virtual time");
 }
 
 /// The peak memory of this process, as Linux reports it; 0 if unknown.

@@ -56,8 +56,9 @@ struct LaunchOptions {
     bool virtual_time = false;    ///< the modelled network's time is counted, not waited for
     std::uint64_t seed = 1;       ///< of all random choices in virtual time
     std::uint64_t jitter_ns = 0;  ///< longest random delay of an operation on a modelled network
-    /// cost of a get or put to its thread in virtual time, without the network
-    std::uint64_t access_ns = 10;
+    /// in virtual time: cost of a get or put to its thread, without the network; what a message of the cache
+    /// costs beside; and a release with nothing to write
+    std::uint64_t access_ns = 10, miss_ns = 200, fence_ns = 20;
 };
 
 namespace detail {
@@ -74,6 +75,7 @@ void acquire(Rank rank, std::uint64_t address, std::size_t bytes);
 void release(Rank rank, std::uint64_t address, std::size_t bytes);
 std::uint64_t atomic(Rank rank, std::uint64_t address, AtomicOp op, std::uint64_t operand,
                      std::uint64_t compare, std::memory_order order);
+void start_addition(Rank rank, std::uint64_t address, AtomicOp op, std::uint64_t amount);
 std::byte* local(std::uint64_t address, std::size_t bytes);
 std::uint64_t allocate(std::size_t bytes, const Where& where);
 void free(std::uint64_t address, const Where& where);
@@ -101,6 +103,11 @@ constexpr std::size_t bytes_of(std::size_t count) {
 
 template <class T>
 inline constexpr bool is_atomic = sizeof(T) == 8 && std::is_trivially_copyable_v<T>;
+template <class T>
+constexpr AtomicOp addition() {
+    static_assert(is_atomic<T> && (std::is_integral_v<T> || std::is_same_v<T, double>));
+    return std::is_integral_v<T> ? AtomicOp::add : AtomicOp::add_double;
+}
 
 }  // namespace detail
 
@@ -365,10 +372,15 @@ bool atomic_compare_exchange(GlobalPtr<T> p, T& expected, std::type_identity_t<T
 template <class T>
 T atomic_fetch_add(GlobalPtr<T> p, std::type_identity_t<T> amount,
                    std::memory_order order = std::memory_order_seq_cst) {
-    static_assert(detail::is_atomic<T> && (std::is_integral_v<T> || std::is_same_v<T, double>));
-    constexpr AtomicOp op = std::is_integral_v<T> ? AtomicOp::add : AtomicOp::add_double;
-    return std::bit_cast<T>(
-        detail::atomic(p.rank(), p.address(), op, std::bit_cast<std::uint64_t>(amount), 0, order));
+    return std::bit_cast<T>(detail::atomic(p.rank(), p.address(), detail::addition<T>(),
+                                           std::bit_cast<std::uint64_t>(amount), 0, order));
+}
+/// The same without a result, and without waiting: it is complete at this thread's next release. Until then
+/// nobody, this thread included, can rely on either value. Earlier puts of these 8 bytes are complete first.
+template <class T>
+void atomic_add(GlobalPtr<T> p, std::type_identity_t<T> amount) {
+    detail::start_addition(p.rank(), p.address(), detail::addition<T>(),
+                           std::bit_cast<std::uint64_t>(amount));
 }
 
 /// Runs `function` on a rank, in a separate thread there, and waits for its value. On the caller's own rank
@@ -409,68 +421,12 @@ class Task {
 /// The task sees what this thread has put before.
 [[nodiscard]] Task spawn(std::function<void()> body);
 
-/// A variable that is full or empty (a Chapel sync variable). Reading waits until it is full, writing until
-/// it is empty. Both are fences: one release before the wait and one acquire after it, however long it is. It
-/// lives at a rank; all ranks may use the pointer.
-template <class T>
-class SyncVar {
-    static_assert(detail::is_atomic<T>, "8 bytes");
-
-  public:
-    struct Cell {
-        std::uint64_t state = 0;
-        T value;
-    };
-
-    /// Empty if the cell is zero.
-    explicit SyncVar(GlobalPtr<Cell> cell) : cell_(cell) {}
-
-    /// Waits until it is empty, leaves it full.
-    void write_ef(T value) const {
-        take(empty);
-        atomic_store(value_ptr(), value, std::memory_order_relaxed);
-        set(full);
-    }
-    /// Waits until it is full, leaves it empty.
-    T read_fe() const { return read(empty); }
-    /// Waits until it is full, leaves it full.
-    T read_ff() const { return read(full); }
-    bool is_full() const { return atomic_load(state_ptr()) == full; }
-
-  private:
-    static constexpr std::uint64_t empty = 0, full = 1, busy = 2;
-
-    GlobalPtr<std::uint64_t> state_ptr() const { return cell_.template as<std::uint64_t>(); }
-    GlobalPtr<T> value_ptr() const { return {cell_.rank(), cell_.address() + 8}; }
-    T read(std::uint64_t after) const {
-        take(full);
-        const T value = atomic_load(value_ptr(), std::memory_order_relaxed);
-        set(after);
-        return value;
-    }
-    /// Waits for a state. Later gets see what was released before it was set.
-    void take(std::uint64_t state) const;
-    /// \pre taken; nothing was put since
-    void set(std::uint64_t state) const { atomic_store(state_ptr(), state, std::memory_order_relaxed); }
-
-    GlobalPtr<Cell> cell_;
-};
-
 /// Yields the processor; in virtual time some time passes.
 void yield();
 /// Simulates computation: in virtual time the time passes; else the processor is kept busy.
 void compute(std::uint64_t ns);
 /// This thread's clock.
 std::uint64_t now_ns();
-
-template <class T>
-void SyncVar<T>::take(std::uint64_t state) const {
-    release();
-    for (std::uint64_t seen = state;
-         !atomic_compare_exchange(state_ptr(), seen, busy, std::memory_order_relaxed); seen = state)
-        yield();
-    acquire();
-}
 
 /// Counters of this thread's cache, or of its messages without a cache. Names are those of the counters'
 /// table, and waited_ns: the time the thread waited for gets, puts and releases. In tasks and functions of

@@ -52,6 +52,8 @@ def launch(
     seed: int = 1,
     jitter_ns: int = 0,
     access_ns: int = 10,
+    miss_ns: int = 200,
+    fence_ns: int = 20,
     cache: Optional[Mapping[str, Any]] = None,
 ) -> list[Any]:
     """Runs `main(*args)` in every rank; returns the results of the ranks of this process.
@@ -66,8 +68,8 @@ def launch(
     `{"capacity_bytes": 4 << 20}` (`nearfetch settings` lists them, with the prefix `page_cache_`).
 
     Threads only: `network` models one ("aries", "fdr-ib", "10gbe", "1gbe"), with random delays of up to
-    `jitter_ns`. In `virtual_time` its time is counted, not waited for; an access takes `access_ns`, and
-    `seed` determines all random choices.
+    `jitter_ns`. In `virtual_time` its time is counted, not waited for. An access takes `access_ns`, a
+    message of the cache `miss_ns` more, and a release `fence_ns`. `seed` determines all random choices.
 
     Raises Error for invalid options, and if MPI is asked for and missing.
 
@@ -87,6 +89,8 @@ def launch(
         "seed": seed,
         "jitter_ns": jitter_ns,
         "access_ns": access_ns,
+        "miss_ns": miss_ns,
+        "fence_ns": fence_ns,
         "cache": _checked_cache(cache or {}),
     }
     results: dict[int, Any] = {}

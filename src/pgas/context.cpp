@@ -3,6 +3,7 @@
 
 #include <limits>
 #include <nearfetch/detail/cache/slice.hpp>
+#include <utility>
 
 #include "base/copy.hpp"
 #include "pgas/runtime.hpp"
@@ -17,6 +18,9 @@ namespace pgas {
 thread_local constinit Context* Context::here_ = nullptr;
 
 namespace {
+
+/// Outstanding additions of a thread.
+constexpr std::size_t additions_most = 1024;
 
 template <class Pending>
 class PendingTransfer final : public Transfer::State {
@@ -55,7 +59,7 @@ class DoneTransfer final : public Transfer::State {
 Context::Context(Runtime& runtime)
     : rank_(runtime.job().rank()),
       ranks_(runtime.job().ranks()),
-      charged_(runtime.job().virtual_time() && runtime.options().access_ns != 0),
+      charged_(runtime.job().virtual_time()),
       endpoint_(runtime.job().endpoint()),
       engine_(runtime.options().cached ? std::make_unique<PageEngine>(runtime.options().cache, *endpoint_)
                                        : nullptr),
@@ -87,7 +91,16 @@ void Context::fail_release(int status) const {
                 "it is kept: call release() again when the transport works");
 }
 
-void Context::charge() { runtime_.job().compute(runtime_.options().access_ns); }
+void Context::charge(std::uint64_t ns) {
+    if (engine_ != nullptr) {
+        const PageCacheCounters& counters = engine_->cache().counters();
+        const std::uint64_t messages = counters.get_messages + counters.put_messages;
+        ns += runtime_.options().miss_ns * (messages - std::exchange(charged_messages_, messages));
+    }
+    runtime_.job().compute(ns);
+}
+
+void Context::charge_access() { charge(runtime_.options().access_ns); }
 
 template <class Byte>
 void Context::move_uncached(Rank rank, std::uint64_t address, Byte* memory, std::size_t bytes) {
@@ -105,7 +118,7 @@ template void Context::move_uncached(Rank, std::uint64_t, const std::byte*, std:
 template <class Byte>
 Transfer Context::start(Rank rank, std::uint64_t address, Byte* memory, std::size_t bytes) {
     check_access(runtime_.job(), name_of(memory), rank, address, bytes);
-    if (charged_) charge();
+    if (charged_) charge_access();
     if (bytes == 0 || rank == rank_) {
         if (bytes != 0) copy(local(runtime_.job(), address, bytes), memory, bytes);
         return Transfer(std::make_unique<DoneTransfer>());
@@ -123,7 +136,7 @@ template Transfer Context::start(Rank, std::uint64_t, const std::byte*, std::siz
 Transfer Context::start_fetch(Rank rank, std::uint64_t address, std::byte* to, std::size_t bytes) {
     if (engine_ == nullptr || !is_remote(rank) || bytes == 0) return start_get(rank, address, to, bytes);
     check_access(runtime_.job(), "get", rank, address, bytes);
-    if (charged_) charge();
+    if (charged_) charge_access();
     GetRequest request = engine_->get_request(rank, address, bytes, to);
     request.bypass_pages = true;
     // Makes every page stale.
@@ -134,22 +147,51 @@ Transfer Context::start_fetch(Rank rank, std::uint64_t address, std::byte* to, s
 
 void Context::prefetch(Rank rank, std::uint64_t address, std::size_t bytes) {
     if (!is_remote(rank) || engine_ == nullptr) return;
-    if (charged_) charge();
+    if (charged_) charge_access();
     engine_->prefetch(clock_, rank, address, bytes);
+}
+
+void Context::start_addition(Rank rank, std::uint64_t address, AtomicOp op, std::uint64_t amount) {
+    if (charged_) charge_access();
+    const bool cached = engine_ != nullptr && is_remote(rank);
+    direct_.finish();
+    if (cached) {
+        const int status = engine_->release(rank, {address, address + 8});
+        if (status != 0) fail_release(status);
+    }
+    runtime_.job().start_addition(rank, address, op, amount);
+    if (cached) forget(rank, {address, address + 8});
+    additions_.push_back({rank, address});
+    if (additions_.size() == additions_most) finish_additions();
+}
+
+void Context::finish_additions() {
+    if (additions_.empty()) return;
+    runtime_.job().finish_additions();
+    // They may have been read again in the meantime.
+    for (const Addition& each : additions_)
+        if (is_remote(each.rank)) forget(each.rank, {each.address, each.address + 8});
+    additions_.clear();
 }
 
 void Context::release() {
     direct_.finish();
+    finish_additions();
     if (engine_ == nullptr) return;
     const int status = engine_->release();
     if (status != 0) fail_release(status);
+    if (charged_) charge(runtime_.options().fence_ns);
     begin_put_epoch();
     sync_.release_count->fetch_add(1, std::memory_order_release);
 }
 
 void Context::begin_put_epoch() noexcept {
-    static std::atomic<std::uint64_t> epochs{0};
-    detail::put_epoch = epochs.fetch_add(1, std::memory_order_relaxed) + 1;
+    // Each thread has numbers of its own, so that a release touches nothing that threads share.
+    constexpr std::uint64_t of_a_thread = std::uint64_t{1} << 40;
+    static std::atomic<std::uint64_t> threads{0};
+    if (detail::put_epoch % of_a_thread == 0)
+        detail::put_epoch = of_a_thread * threads.fetch_add(1, std::memory_order_relaxed);
+    ++detail::put_epoch;
 }
 
 void Context::acquire(Rank rank, ByteRange range) {
@@ -165,6 +207,7 @@ void Context::forget(Rank rank, ByteRange range) {
 void Context::release(Rank rank, ByteRange range) {
     check_access(runtime_.job(), "release", rank, range.begin, range.size());
     direct_.finish();
+    finish_additions();
     if (engine_ == nullptr || range.empty()) return;
     const int status = engine_->release(rank, range);
     if (status != 0) fail_release(status);

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <memory>
 #include <nearfetch/pgas.hpp>
+#include <vector>
 
 #include "cache/sync_clock/rank_clock.hpp"
 #include "pgas/direct_engine.hpp"
@@ -81,6 +82,9 @@ class Context {
     Transfer start_fetch(Rank rank, std::uint64_t address, std::byte* to, std::size_t bytes);
     void prefetch(Rank rank, std::uint64_t address, std::size_t bytes);
 
+    /// Adds to 8 bytes without waiting; complete at the next release. Earlier puts of them are written first.
+    void start_addition(Rank rank, std::uint64_t address, AtomicOp op, std::uint64_t amount);
+
     void acquire() noexcept {
         if (engine_ != nullptr) engine_->acquire(clock_);
         sync_.acquired = rank_clock_.acquire();
@@ -103,6 +107,12 @@ class Context {
     Transport& transport() noexcept { return *endpoint_; }
 
   private:
+    struct Addition {
+        Rank rank;
+        std::uint64_t address;
+    };
+
+    void finish_additions();
     TransferStatistics all_statistics() const;
     [[noreturn]] static void outside();
     static void begin_put_epoch() noexcept;
@@ -113,14 +123,16 @@ class Context {
     bool is_remote(Rank rank) const noexcept {
         return rank != rank_ && static_cast<std::uint32_t>(rank) < static_cast<std::uint32_t>(ranks_);
     }
-    void charge();
+    /// Lets time pass: `ns`, and what the cache's messages since the last charge cost.
+    void charge(std::uint64_t ns);
+    void charge_access();
     // Byte is std::byte for a get, const std::byte for a put.
     template <class Byte>
     Transfer start(Rank rank, std::uint64_t address, Byte* memory, std::size_t bytes);
     template <class Byte, class Cached>
     void move(Rank rank, std::uint64_t address, Byte* memory, std::size_t bytes, const Cached& cached) {
         if (charged_) [[unlikely]]
-            charge();
+            charge_access();
         if (is_remote(rank) && engine_ != nullptr) [[likely]] {
             const int status = cached();
             if (status != 0) [[unlikely]]
@@ -149,7 +161,9 @@ class Context {
     SyncState sync_;
     DirectEngine direct_;
     RemoteCalls remote_calls_;
+    std::vector<Addition> additions_;  ///< outstanding
     TransferStatistics taken_;
+    std::uint64_t charged_messages_ = 0;
 };
 
 }  // namespace nearfetch::pgas

@@ -20,15 +20,19 @@ bool acquires(std::memory_order order) noexcept {
            order == std::memory_order_acq_rel || order == std::memory_order_seq_cst;
 }
 
+void check_atomic(Job& job, const char* what, Rank rank, std::uint64_t address) {
+    check_access(job, what, rank, address, 8);
+    if (address % 8 != 0)
+        throw Error(std::string(what) + ": " + bytes_at(rank, address, 8), "they are aligned to 8 bytes",
+                    "use a pointer to an 8-byte type");
+}
+
 }  // namespace
 
 std::uint64_t atomic(Context& context, Rank rank, std::uint64_t address, AtomicOp op, std::uint64_t operand,
                      std::uint64_t compare, std::memory_order order) {
     Job& job = context.runtime().job();
-    check_access(job, "atomic operation", rank, address, 8);
-    if (address % 8 != 0)
-        throw Error("atomic operation: " + bytes_at(rank, address, 8), "they are aligned to 8 bytes",
-                    "use a pointer to an 8-byte type");
+    check_atomic(job, "atomic operation", rank, address);
     const bool cached = context.engine() != nullptr && rank != job.rank();
     // The operation bypasses the cache: earlier puts go first, and the cached copy is invalidated.
     if (releases(order))
@@ -41,6 +45,11 @@ std::uint64_t atomic(Context& context, Rank rank, std::uint64_t address, AtomicO
     else if (cached)
         context.forget(rank, {address, address + 8});
     return before;
+}
+
+void start_addition(Context& context, Rank rank, std::uint64_t address, AtomicOp op, std::uint64_t amount) {
+    check_atomic(context.runtime().job(), "atomic addition", rank, address);
+    context.start_addition(rank, address, op, amount);
 }
 
 void barrier(Context& context, std::memory_order order) {

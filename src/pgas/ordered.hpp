@@ -17,6 +17,10 @@ namespace nearfetch::pgas {
 std::uint64_t atomic(Context& context, Rank rank, std::uint64_t address, AtomicOp op, std::uint64_t operand,
                      std::uint64_t compare, std::memory_order order);
 
+/// An atomic addition that is not waited for, and complete at the next release. \param op add or add_double
+/// \throws Error as atomic() does
+void start_addition(Context& context, Rank rank, std::uint64_t address, AtomicOp op, std::uint64_t amount);
+
 /// Waits for all ranks, which compare the collective functions that they are in.
 void barrier(Context& context, std::memory_order order);
 

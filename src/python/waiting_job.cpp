@@ -110,6 +110,16 @@ std::uint64_t WaitingJob::atomic(Rank target, std::uint64_t address, AtomicOp op
     return inner_.atomic(target, address, op, operand, compare);
 }
 
+void WaitingJob::start_addition(Rank target, std::uint64_t address, AtomicOp op, std::uint64_t amount) {
+    const Unlocked unlocked(virtual_time());
+    inner_.start_addition(target, address, op, amount);
+}
+
+void WaitingJob::finish_additions() {
+    const Unlocked unlocked;
+    inner_.finish_additions();
+}
+
 void WaitingJob::send(Rank target, Port port, std::span<const std::byte> bytes) {
     const Unlocked unlocked;
     inner_.send(target, port, bytes);

@@ -23,6 +23,8 @@ class WaitingJob final : public Job {
     bool threads() const noexcept override { return inner_.threads(); }
     std::uint64_t atomic(Rank target, std::uint64_t address, AtomicOp op, std::uint64_t operand,
                          std::uint64_t compare) override;
+    void start_addition(Rank target, std::uint64_t address, AtomicOp op, std::uint64_t amount) override;
+    void finish_additions() override;
     void send(Rank target, Port port, std::span<const std::byte> bytes) override;
     bool receive(Port port, Message& message, bool wait) override;
     using Job::barrier;

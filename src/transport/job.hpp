@@ -53,6 +53,12 @@ class Job {
     /// \pre address is a multiple of 8 inside the segment \return the value before
     virtual std::uint64_t atomic(Rank target, std::uint64_t address, AtomicOp op, std::uint64_t operand,
                                  std::uint64_t compare) = 0;
+    /// Adds without waiting; in effect at the latest when finish_additions() returns. Additions are atomic
+    /// with each other and with atomic() of the same operation. \pre as for atomic()
+    /// \param op add or add_double
+    virtual void start_addition(Rank target, std::uint64_t address, AtomicOp op, std::uint64_t amount) = 0;
+    /// Waits for all additions of this rank.
+    virtual void finish_additions() = 0;
     /// Returns when the bytes may be changed; does not wait for the receiver. A rank may send to itself.
     virtual void send(Rank target, Port port, std::span<const std::byte> bytes) = 0;
     /// The oldest message to that port. \param wait blocks until there is one \return false if there is none

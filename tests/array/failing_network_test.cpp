@@ -58,6 +58,10 @@ class FailingJob final : public Job {
                          std::uint64_t compare) override {
         return working_.atomic(target, address, op, operand, compare);
     }
+    void start_addition(Rank target, std::uint64_t address, AtomicOp op, std::uint64_t amount) override {
+        working_.start_addition(target, address, op, amount);
+    }
+    void finish_additions() override { working_.finish_additions(); }
     void send(Rank target, Port port, std::span<const std::byte> bytes) override {
         working_.send(target, port, bytes);
     }

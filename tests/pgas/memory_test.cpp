@@ -198,6 +198,39 @@ TEST_P(Memory, DoublesAreAddedAtomically) {
     });
 }
 
+TEST_P(Memory, AdditionsAreCompleteAtARelease) {
+    launch(options(), [] {
+        const auto sum = allocate<double>(1).at_rank(1);
+        const auto count = allocate<std::int64_t>(1).at_rank(0);
+        if (rank() == 0) {
+            put(sum, 1.5);
+            atomic_add(sum, -2.25);
+            get(sum);
+            release();
+            EXPECT_EQ(get(sum), -0.75) << "not what was cached in the meantime";
+            atomic_add(sum, 0.75);
+            release(sum, 1);
+            EXPECT_EQ(get(sum), 0);
+        }
+        barrier();
+        // More than are outstanding at once.
+        constexpr int times = 3000;
+        for (int i = 0; i < times; ++i) {
+            atomic_add(sum, 0.5);
+            atomic_add(count, i % 2 == 0 ? 3 : -1);
+        }
+        barrier();
+        EXPECT_EQ(get(sum), 0.5 * times * ranks());
+        EXPECT_EQ(get(count), std::int64_t{times} * ranks());
+        barrier();
+        spawn([count] { atomic_add(count, -7); }).join();
+        barrier();
+        EXPECT_EQ(get(count), (std::int64_t{times} - 7) * ranks()) << "a task ends with a release";
+        EXPECT_THROW(atomic_add(count.at_rank(2), 1), Error);
+        EXPECT_THROW(atomic_add(GlobalPtr<std::int64_t>(0, count.address() + 4), 1), Error);
+    });
+}
+
 TEST_P(Memory, RelaxedAtomicsFlushNothing) {
     launch(options(), [cached = GetParam()] {
         const auto counter = allocate<std::int64_t>(1).at_rank(1);

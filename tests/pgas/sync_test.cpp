@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include <nearfetch/pgas.hpp>
+#include <nearfetch/sync_var.hpp>
 
 #include "all_networks.hpp"
 #include "pgas/context.hpp"

@@ -8,6 +8,7 @@
 
 #include <fstream>
 #include <nearfetch/pgas.hpp>
+#include <nearfetch/sync_var.hpp>
 #include <thread>
 
 #include "pgas/runtime.hpp"

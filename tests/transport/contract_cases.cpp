@@ -256,6 +256,45 @@ void doubles_of_all_ranks_add_up(Job& job) {
     job.barrier();
 }
 
+/// Of all ranks and threads, to all, with and without results.
+void additions_are_in_effect_when_they_are_finished(Job& job) {
+    const std::uint64_t sums = counters(job) + 56, doubles = sums + 8;
+    reset(job, sums);
+    reset(job, doubles);
+    job.finish_additions();
+    constexpr Rank each = 200;
+    const auto add = [&job, sums, doubles] {
+        const auto transport = job.endpoint();
+        for (Rank i = 0; i < each * job.ranks(); ++i) {
+            job.start_addition(i % job.ranks(), sums, AtomicOp::add, 1);
+            job.start_addition(i % job.ranks(), doubles, AtomicOp::add_double,
+                               std::bit_cast<std::uint64_t>(0.25));
+            if (i % 50 == 0) job.atomic(i % job.ranks(), sums, AtomicOp::add, 1, 0);
+            if (i % 70 == 0) job.finish_additions();
+        }
+        job.finish_additions();
+    };
+    std::uint64_t threads = 1;
+    if (job.threads()) {
+        ++threads;
+        const auto other = job.start_thread(add);
+        add();
+        other->join();
+    } else {
+        add();
+    }
+    job.barrier();
+    std::uint64_t here = each;
+    for (Rank i = 0; i < each * job.ranks(); i += 50)
+        here += i % job.ranks() == after(job) ? 1 : 0;
+    EXPECT_EQ(load(job, after(job), sums), threads * here * number_of(job.ranks()));
+    EXPECT_EQ(std::bit_cast<double>(load(job, after(job), doubles)),
+              0.25 * each * static_cast<double>(threads) * job.ranks());
+    EXPECT_THROW(job.start_addition(job.ranks(), sums, AtomicOp::add, 1), Error);
+    EXPECT_THROW(job.start_addition(0, sums + 1, AtomicOp::add, 1), Error);
+    EXPECT_THROW(job.start_addition(0, job.segment().size(), AtomicOp::add, 1), Error);
+}
+
 void atomics_of_all_ranks_add_up(Job& job) {
     const Rank n = job.ranks();
     const std::uint64_t sums = counters(job), swaps = sums + 8;
@@ -438,6 +477,7 @@ constexpr ContractCase cases[] = {
     NF_CASE(many_operations_under_way),
     NF_CASE(atomics_do_what_they_say_and_tell_what_was_there),
     NF_CASE(atomics_of_all_ranks_add_up),
+    NF_CASE(additions_are_in_effect_when_they_are_finished),
     NF_CASE(doubles_of_all_ranks_add_up),
     NF_CASE(nobody_leaves_a_barrier_before_all_have_come),
     NF_CASE(ranks_that_come_to_a_barrier_with_different_calls_are_told),

@@ -88,7 +88,6 @@ class OverSlow : public testing::TestWithParam<bool> {
     OverSlow() {
         auto inner = std::make_unique<SlowTransport>();
         slow_ = inner.get();
-        settings_.network = network_model("fdr-ib");
         settings_.late_effects = GetParam();
         model_ =
             std::make_unique<ModelTransport>(std::move(inner), settings_, 1, 0, network_, clock_, nullptr);
@@ -98,7 +97,7 @@ class OverSlow : public testing::TestWithParam<bool> {
 
     ModelSettings settings_;
     HandClock clock_;
-    NetworkInterface network_{settings_.network};
+    Network network_{network_model("fdr-ib"), 10};
     SlowTransport* slow_ = nullptr;
     std::unique_ptr<ModelTransport> model_;
     std::byte byte_{};
@@ -142,7 +141,7 @@ TEST_P(OverSlow, ARefusalComesAtOnceOrWithTheCompletion) {
     if (!GetParam()) {
         EXPECT_EQ(status, 42);
         EXPECT_EQ(model_->test(done_), 0U);
-        EXPECT_EQ(network_.traffic().get_messages, 0U);
+        EXPECT_EQ(network_.at(0).traffic().get_messages, 0U);
     } else {
         EXPECT_EQ(status, 0);
         ASSERT_EQ(model_->wait(done_), 1U);
@@ -170,7 +169,7 @@ TEST_P(OverSlow, ManyAreEachStartedAndReportedOnce) {
     for (const auto& [which, times] : reported)
         EXPECT_EQ(times, 1) << which;
     EXPECT_EQ(slow_->starts, 350);
-    EXPECT_EQ(network_.traffic().get_messages, 350U);
+    EXPECT_EQ(network_.at(0).traffic().get_messages, 350U);
 }
 
 TEST_P(OverSlow, YieldingReachesTheTransport) {

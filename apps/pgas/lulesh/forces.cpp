@@ -39,9 +39,9 @@ void add_to_nodes(Domain& d, const Options& options, std::int64_t element, const
     d.atomics += 3 * corner_count;
     for (std::size_t corner = 0; corner < corner_count; ++corner) {
         const std::int64_t node = nodes[corner];
-        atomic_fetch_add(&d.force.x(node), forces[corner].x, options.atomics.order());
-        atomic_fetch_add(&d.force.y(node), forces[corner].y, options.atomics.order());
-        atomic_fetch_add(&d.force.z(node), forces[corner].z, options.atomics.order());
+        options.atomics.add(&d.force.x(node), forces[corner].x);
+        options.atomics.add(&d.force.y(node), forces[corner].y);
+        options.atomics.add(&d.force.z(node), forces[corner].z);
     }
 }
 

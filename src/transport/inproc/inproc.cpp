@@ -5,6 +5,7 @@
 #include <future>
 #include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/error.hpp"
@@ -52,18 +53,20 @@ void run_main(InprocWorld& world, Job& job, const std::function<void(Job&)>& mai
     world.end(job.rank());
 }
 
-void run_on_wall(InprocWorld& world, const ModelSettings& settings, const std::function<void(Job&)>& main) {
+void run_on_wall(InprocWorld& world, const ModelSettings& settings, Network& network,
+                 const std::function<void(Job&)>& main) {
     WallClock clock(world.oversubscribed());
     run_ranks(
         world.ranks(), [] {},
         [&](Rank rank) {
             InprocJob job(world, rank);
-            ModelJob modelled(job, settings, clock, nullptr);
+            ModelJob modelled(job, settings, network, clock, nullptr);
             run_main(world, modelled, main);
         });
 }
 
-void run_virtual(InprocWorld& world, const ModelSettings& settings, const std::function<void(Job&)>& main) {
+void run_virtual(InprocWorld& world, const ModelSettings& settings, Network& network,
+                 const std::function<void(Job&)>& main) {
     VirtualRanks virtual_ranks(world.ranks(), settings.seed);
     Simulation& simulation = virtual_ranks.simulation();
     std::vector<Simulation::Actor*> actors;
@@ -79,7 +82,7 @@ void run_virtual(InprocWorld& world, const ModelSettings& settings, const std::f
             simulation.enter(*actors[static_cast<std::size_t>(rank)]);
             {
                 InprocJob job(world, rank);
-                ModelJob modelled(job, settings, virtual_ranks.clock(), &virtual_ranks);
+                ModelJob modelled(job, settings, network, virtual_ranks.clock(), &virtual_ranks);
                 run_main(world, modelled, main);
             }
             simulation.leave();
@@ -93,22 +96,20 @@ void launch_inproc(const InprocConfig& config, const std::function<void(Job&)>& 
         throw Error("ranks is " + std::to_string(config.ranks), "a program has at least one rank",
                     "use 1 or more");
     }
-    ModelSettings settings{.network = {},
-                           .seed = config.seed,
-                           .jitter_ns = config.jitter_ns,
-                           .late_effects = config.late_effects};
-    if (config.model) {
-        settings.network = *config.model;
-    } else if (!config.network.empty()) {
-        settings.network = network_model(config.network);
-    }
-    settings.network.check();
+    const ModelSettings settings{
+        .seed = config.seed, .jitter_ns = config.jitter_ns, .late_effects = config.late_effects};
+    NetworkModel model;
+    if (config.model)
+        model = *config.model;
+    else if (!config.network.empty())
+        model = network_model(config.network);
+    Network network(std::move(model), config.ranks);
 
     InprocWorld world(config.ranks, config.segment_bytes);
     if (config.virtual_time) {
-        run_virtual(world, settings, main);
+        run_virtual(world, settings, network, main);
     } else if (config.model || !config.network.empty() || config.jitter_ns > 0 || config.late_effects) {
-        run_on_wall(world, settings, main);
+        run_on_wall(world, settings, network, main);
     } else {
         run_ranks(
             config.ranks, [] {},

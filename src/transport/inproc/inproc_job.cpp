@@ -67,6 +67,10 @@ std::uint64_t InprocJob::atomic(Rank target, std::uint64_t address, AtomicOp op,
                  compare);
 }
 
+void InprocJob::start_addition(Rank target, std::uint64_t address, AtomicOp op, std::uint64_t amount) {
+    atomic(target, address, op, amount, 0);
+}
+
 void InprocJob::send(Rank target, Port port, std::span<const std::byte> bytes) {
     world_.throw_if_failed();
     check_rank(target, "a message");

@@ -50,16 +50,15 @@ class VirtualThread final : public Job::Thread {
 
 }  // namespace
 
-ModelJob::ModelJob(Job& inner, ModelSettings settings, ModelClock& clock, VirtualRanks* ranks)
+ModelJob::ModelJob(Job& inner, const ModelSettings& settings, Network& network, ModelClock& clock,
+                   VirtualRanks* ranks)
     : inner_(inner),
-      settings_(std::move(settings)),
+      settings_(settings),
+      network_(network),
       clock_(clock),
       ranks_(ranks),
-      network_(settings_.network),
       chance_(settings_.seed ^ mixed(static_cast<std::uint64_t>(inner.rank()))),
-      last_due_ns_(static_cast<std::size_t>(inner.ranks())) {
-    settings_.network.check();
-}
+      last_due_ns_(static_cast<std::size_t>(inner.ranks())) {}
 
 std::unique_ptr<Transport> ModelJob::endpoint() {
     std::uint64_t seed = 0;
@@ -77,10 +76,33 @@ std::uint64_t ModelJob::atomic(Rank target, std::uint64_t address, AtomicOp op, 
     const std::uint64_t now_ns = clock_.now_ns();
     const std::uint64_t before = inner_.atomic(target, address, op, operand, compare);
     // At least 1 ns, or a polling loop would take no time.
-    std::uint64_t end_ns = now_ns + 1 + static_cast<std::uint64_t>(settings_.network.overhead_ns);
-    if (target != rank()) end_ns = std::max(end_ns, network_.atomic_done_ns(now_ns));
+    std::uint64_t end_ns = now_ns + 1 + static_cast<std::uint64_t>(network_.model().overhead_ns);
+    if (target != rank()) end_ns = std::max(end_ns, atomic_done_ns(target, now_ns));
     clock_.wait_until(end_ns + delay_ns());
     return before;
+}
+
+void ModelJob::start_addition(Rank target, std::uint64_t address, AtomicOp op, std::uint64_t amount) {
+    clock_.run_earlier_events();
+    const std::uint64_t now_ns = clock_.now_ns();
+    inner_.start_addition(target, address, op, amount);
+    const std::uint64_t done_ns = target == rank() ? now_ns : atomic_done_ns(target, now_ns) + delay_ns();
+    {
+        const std::lock_guard lock(mutex_);
+        additions_done_ns_ = std::max(additions_done_ns_, done_ns);
+    }
+    clock_.spend(static_cast<std::uint64_t>(network_.model().overhead_ns));
+}
+
+void ModelJob::finish_additions() {
+    clock_.run_earlier_events();
+    inner_.finish_additions();
+    std::uint64_t done_ns = 0;
+    {
+        const std::lock_guard lock(mutex_);
+        done_ns = additions_done_ns_;
+    }
+    if (done_ns > clock_.now_ns()) clock_.wait_until(done_ns);
 }
 
 void ModelJob::send(Rank target, Port port, std::span<const std::byte> bytes) {
@@ -92,7 +114,7 @@ void ModelJob::send(Rank target, Port port, std::span<const std::byte> bytes) {
     std::copy(bytes.begin(), bytes.end(), packet.begin() + sizeof due);
     inner_.send(target, port, packet);
     if (ranks_ != nullptr) ranks_->announce(target, port, due);
-    clock_.spend(static_cast<std::uint64_t>(settings_.network.overhead_ns));
+    clock_.spend(static_cast<std::uint64_t>(network_.model().overhead_ns));
 }
 
 bool ModelJob::receive(Port port, Message& message, bool wait) {
@@ -127,7 +149,7 @@ bool ModelJob::receive(Port port, Message& message, bool wait) {
 }
 
 void ModelJob::barrier(const CollectiveCall& call) {
-    const std::uint64_t cost_ns = settings_.network.barrier_ns(ranks());
+    const std::uint64_t cost_ns = network_.model().barrier_ns(ranks());
     if (ranks_ != nullptr) return ranks_->barrier(rank(), call, cost_ns);
     inner_.barrier(call);
     clock_.wait_until(clock_.now_ns() + cost_ns);
@@ -146,6 +168,10 @@ void ModelJob::Inbox::add(Message message) {
     messages.emplace(std::pair(due, arrived++), std::move(message));
 }
 
+std::uint64_t ModelJob::atomic_done_ns(Rank target, std::uint64_t now_ns) {
+    return network_.at(rank()).atomic_done_ns(network_.at(target), now_ns);
+}
+
 std::uint64_t ModelJob::delay_ns() {
     if (settings_.jitter_ns == 0) return 0;
     const std::lock_guard lock(mutex_);
@@ -155,7 +181,9 @@ std::uint64_t ModelJob::delay_ns() {
 std::uint64_t ModelJob::due_ns(Rank target, std::uint64_t size_bytes) {
     const std::uint64_t now_ns = clock_.now_ns();
     const std::uint64_t soonest_ns =
-        target == rank() ? now_ns : network_.message_done_ns(now_ns, size_bytes) + delay_ns();
+        target == rank()
+            ? now_ns
+            : network_.at(rank()).message_done_ns(network_.at(target), now_ns, size_bytes) + delay_ns();
     // Messages of one rank do not overtake each other.
     const std::lock_guard lock(mutex_);
     std::uint64_t& last_ns = last_due_ns_[static_cast<std::size_t>(target)];

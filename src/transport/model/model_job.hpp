@@ -27,8 +27,8 @@ class VirtualRanks;
 class ModelJob final : public Job {
   public:
     /// \param ranks in virtual time, with its clock; else nullptr, and `clock` is the wall's
-    /// \throws Error for an invalid network
-    ModelJob(Job& inner, ModelSettings settings, ModelClock& clock, VirtualRanks* ranks);
+    ModelJob(Job& inner, const ModelSettings& settings, Network& network, ModelClock& clock,
+             VirtualRanks* ranks);
 
     Rank rank() const noexcept override { return inner_.rank(); }
     Rank ranks() const noexcept override { return inner_.ranks(); }
@@ -38,6 +38,8 @@ class ModelJob final : public Job {
     bool threads() const noexcept override { return inner_.threads(); }
     std::uint64_t atomic(Rank target, std::uint64_t address, AtomicOp op, std::uint64_t operand,
                          std::uint64_t compare) override;
+    void start_addition(Rank target, std::uint64_t address, AtomicOp op, std::uint64_t amount) override;
+    void finish_additions() override;
     void send(Rank target, Port port, std::span<const std::byte> bytes) override;
     bool receive(Port port, Message& message, bool wait) override;
     using Job::barrier;
@@ -47,9 +49,9 @@ class ModelJob final : public Job {
     std::unique_ptr<Thread> start_thread(std::function<void()> body) override;
     std::uint64_t threads_made() const override { return inner_.threads_made(); }
 
-    const NetworkModel& network() const noexcept { return settings_.network; }
+    const NetworkModel& network() const noexcept { return network_.model(); }
     /// Traffic of all threads of this rank.
-    Traffic traffic() const { return network_.traffic(); }
+    Traffic traffic() const { return network_.at(rank()).traffic(); }
 
   private:
     /// Messages that have arrived at the inner job, by due time, then by arrival.
@@ -60,19 +62,21 @@ class ModelJob final : public Job {
         void add(Message message);
     };
 
+    std::uint64_t atomic_done_ns(Rank target, std::uint64_t now_ns);
     std::uint64_t delay_ns();
     std::uint64_t due_ns(Rank target, std::uint64_t size_bytes);
 
     Job& inner_;
-    ModelSettings settings_;
+    const ModelSettings settings_;
+    Network& network_;
     ModelClock& clock_;
     VirtualRanks* ranks_;
-    NetworkInterface network_;
     std::mutex mutex_;  ///< guards the members below; an Inbox itself belongs to its receiver
     SeededRandom chance_;
     std::uint64_t endpoints_ = 0;
     std::uint64_t started_threads_ = 0;
     std::vector<std::uint64_t> last_due_ns_;  ///< by target, of the last message sent
+    std::uint64_t additions_done_ns_ = 0;     ///< of the last that completes
     std::unordered_map<Port, Inbox> inboxes_;
 };
 

@@ -16,7 +16,7 @@ constexpr std::uint64_t test_ns = 20;
 }  // namespace
 
 ModelTransport::ModelTransport(std::unique_ptr<Transport> inner, const ModelSettings& settings,
-                               std::uint64_t seed, Rank self, NetworkInterface& network, ModelClock& clock,
+                               std::uint64_t seed, Rank self, Network& network, ModelClock& clock,
                                VirtualRanks* ranks)
     : inner_(std::move(inner)),
       settings_(settings),
@@ -59,7 +59,7 @@ int ModelTransport::start(const Operation& operation) {
     operations_[place].due_ns = due_ns;
     if (late) late_.emplace(now_ns + chance_.up_to(due_ns - now_ns), place);
     if (inside_ > 0) collect(false);
-    clock_.spend(static_cast<std::uint64_t>(settings_.network.overhead_ns));
+    clock_.spend(static_cast<std::uint64_t>(network_.model().overhead_ns));
     return 0;
 }
 
@@ -76,8 +76,10 @@ int ModelTransport::start_inside(std::size_t place) {
 std::uint64_t ModelTransport::done_ns(const Operation& operation, std::uint64_t now_ns) {
     const std::uint64_t delay_ns = settings_.jitter_ns == 0 ? 0 : chance_.up_to(settings_.jitter_ns);
     if (operation.target == self_) return now_ns + delay_ns;
-    if (operation.to != nullptr) return network_.get_done_ns(now_ns, operation.size) + delay_ns;
-    return network_.put_done_ns(now_ns, operation.size) + delay_ns;
+    NetworkInterface& target = network_.at(operation.target);
+    if (operation.to != nullptr)
+        return network_.at(self_).get_done_ns(target, now_ns, operation.size) + delay_ns;
+    return network_.at(self_).put_done_ns(target, now_ns, operation.size) + delay_ns;
 }
 
 void ModelTransport::start_late_ones(std::uint64_t now_ns) {
@@ -144,7 +146,7 @@ std::size_t ModelTransport::wait(std::span<Completion> out) {
         }
         count = report(out, now_ns);
     }
-    if (now_ns > begin_ns) network_.count_wait(now_ns - begin_ns);
+    if (now_ns > begin_ns) network_.at(self_).count_wait(now_ns - begin_ns);
     return count;
 }
 

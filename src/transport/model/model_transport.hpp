@@ -27,7 +27,6 @@ namespace nearfetch {
 class VirtualRanks;
 
 struct ModelSettings {
-    NetworkModel network;
     std::uint64_t seed = 1;
     std::uint64_t jitter_ns = 0;  ///< longest random delay of an operation
     bool late_effects = false;    ///< GETs read and PUTs write at a random time before they complete
@@ -38,7 +37,7 @@ class ModelTransport final : public Transport {
     /// \param self this endpoint's rank: accesses to itself bypass the network
     /// \param ranks in virtual time; else nullptr
     ModelTransport(std::unique_ptr<Transport> inner, const ModelSettings& settings, std::uint64_t seed,
-                   Rank self, NetworkInterface& network, ModelClock& clock, VirtualRanks* ranks);
+                   Rank self, Network& network, ModelClock& clock, VirtualRanks* ranks);
 
     int start_get(Rank target, std::uint64_t address, std::uint64_t size, std::byte* to,
                   Token token) override;
@@ -79,7 +78,7 @@ class ModelTransport final : public Transport {
     std::unique_ptr<Transport> inner_;
     const ModelSettings& settings_;
     Rank self_;
-    NetworkInterface& network_;
+    Network& network_;
     ModelClock& clock_;
     VirtualRanks* ranks_;
     SeededRandom chance_;

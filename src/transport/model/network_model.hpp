@@ -5,13 +5,13 @@
 // bandwidth. The presets are the networks of 000.
 //
 // From Table I of 000, reproduced exactly: latencies of blocking 8-byte GETs and PUTs, and bandwidths of
-// blocking 1024-byte ones. Up to short_bytes the latency is constant, as 000 says (III-B); from there to 1024
-// bytes it is linear. Our assumption beyond that: each byte costs its time on the wire, and costs of
-// fragments and copies overlap with it. The time per byte is the link's nominal rate: 1 and 10 Gb/s; FDR's 56
-// Gb/s less its 64/66 coding; 90 Gb/s for Aries.
+// blocking 1024-byte ones. In between it is linear: 64 bytes take 2 to 5 % longer than 8. Our assumption
+// beyond that: each byte costs its time on the wire, and costs of fragments and copies overlap with it. The
+// time per byte is the link's nominal rate: 1 and 10 Gb/s; FDR's 56 Gb/s less its 64/66 coding; 90 Gb/s for
+// Aries.
 //
-// 000 does not give the gap, during which a message occupies the sender's card. It bounds the gain of
-// overlap, so the presets fit it to the gains that 000 reports (V-A):
+// 000 does not give the gap, during which a message occupies the sender's card, and then the target's. It
+// bounds the gain of overlap, so the presets fit it to the gains that 000 reports (V-A):
 //   fdr-ib  PUT 450 ns (rand-puts 3x), GET 400 ns (prefetch 4x)
 //   1gbe    PUT 13.2 us (rand-puts 3.7x), GET 12.2 us (prefetch about 4x)
 //   10gbe   PUT 8 us (rand-puts 2.0x), GET 4 us
@@ -51,11 +51,11 @@ struct NetworkModel {
     std::string name = "none";
     TransferModel get;
     TransferModel put;
-    double message_ns = 0;   ///< from send to receive of a short message
-    double atomic_ns = 0;    ///< of an atomic operation
-    double byte_ns = 0;      ///< per byte on the wire, which is full duplex
-    double overhead_ns = 0;  ///< processor time per operation (virtual time only)
-    std::uint64_t short_bytes = 64;
+    double message_ns = 0;          ///< from send to receive of a short message
+    double atomic_ns = 0;           ///< of an atomic operation
+    double byte_ns = 0;             ///< per byte on the wire, which is full duplex
+    double overhead_ns = 0;         ///< processor time per operation (virtual time only)
+    std::uint64_t short_bytes = 8;  ///< up to so many, the latency is constant
     std::uint64_t long_bytes = 1024;
 
     /// Duration of a blocking GET or PUT on an idle network.

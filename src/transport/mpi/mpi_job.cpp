@@ -8,9 +8,11 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <deque>
 #include <exception>
 #include <functional>
 #include <limits>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -104,6 +106,8 @@ class MpiJob final : public Job {
     bool threads() const noexcept override { return threads_; }
     std::uint64_t atomic(Rank target, std::uint64_t address, AtomicOp op, std::uint64_t operand,
                          std::uint64_t compare) override;
+    void start_addition(Rank target, std::uint64_t address, AtomicOp op, std::uint64_t amount) override;
+    void finish_additions() override;
     void send(Rank target, Port port, std::span<const std::byte> bytes) override;
     bool receive(Port port, Message& message, bool wait) override;
     using Job::barrier;
@@ -120,6 +124,8 @@ class MpiJob final : public Job {
     }
 
   private:
+    void check_atomic(Rank target, std::uint64_t address) const;
+
     Communicator comm_;
     MpiJobMessages messages_;
     MpiJobBarrier barrier_;
@@ -129,6 +135,8 @@ class MpiJob final : public Job {
     const MPI_Comm ends_;
     const std::thread::id first_thread_ = std::this_thread::get_id();
     std::atomic<std::uint32_t> atomics_ = 0;
+    std::mutex additions_mutex_;         ///< guards amounts_, and a flush of them
+    std::deque<std::uint64_t> amounts_;  ///< of outstanding additions: MPI reads them later
     ThreadPool pool_;
 };
 
@@ -175,9 +183,9 @@ MPI_Op operation_of(AtomicOp op) {
                 why, what_to_do);
 }
 
-/// The fetched value is available after a flush.
-std::uint64_t MpiJob::atomic(Rank target, std::uint64_t address, AtomicOp op, std::uint64_t operand,
-                             std::uint64_t compare) {
+MPI_Datatype type_of(AtomicOp op) { return op == AtomicOp::add_double ? MPI_DOUBLE : MPI_UINT64_T; }
+
+void MpiJob::check_atomic(Rank target, std::uint64_t address) const {
     if (!segments_.has_rank(target))
         fail_atomic(target, address, "there are " + std::to_string(ranks()) + " ranks", "name one of them");
     if (address % 8 != 0 || !segments_.addresses().contains(address, 8))
@@ -185,10 +193,16 @@ std::uint64_t MpiJob::atomic(Rank target, std::uint64_t address, AtomicOp op, st
                     "its segment has " + std::to_string(segments_.segment_bytes()) +
                         " bytes, and the address has to be a multiple of 8",
                     "use one that is");
+}
+
+/// The fetched value is available after a flush.
+std::uint64_t MpiJob::atomic(Rank target, std::uint64_t address, AtomicOp op, std::uint64_t operand,
+                             std::uint64_t compare) {
+    check_atomic(target, address);
     std::uint64_t before = 0;
     const MPI_Aint displacement = segments_.displacement(target, address);
     segments_.sync();
-    const MPI_Datatype type = op == AtomicOp::add_double ? MPI_DOUBLE : MPI_UINT64_T;
+    const MPI_Datatype type = type_of(op);
     int code = op == AtomicOp::compare_swap ? PMPI_Compare_and_swap(&operand, &compare, &before, type, target,
                                                                     displacement, segments_.win())
                                             : PMPI_Fetch_and_op(&operand, &before, type, target, displacement,
@@ -199,6 +213,28 @@ std::uint64_t MpiJob::atomic(Rank target, std::uint64_t address, AtomicOp op, st
     // A program may poll with nothing but atomics.
     if (++atomics_ % 16 == 0) messages_.serve();
     return before;
+}
+
+void MpiJob::start_addition(Rank target, std::uint64_t address, AtomicOp op, std::uint64_t amount) {
+    check_atomic(target, address);
+    const std::lock_guard lock(additions_mutex_);
+    amounts_.push_back(amount);
+    segments_.sync();
+    const MPI_Datatype type = type_of(op);
+    const int code =
+        PMPI_Accumulate(&amounts_.back(), 1, type, target, segments_.displacement(target, address), 1, type,
+                        MPI_SUM, segments_.win());
+    if (code != MPI_SUCCESS) fail_atomic(target, address, mpi_error_text(code), ask_the_others);
+}
+
+void MpiJob::finish_additions() {
+    // Another thread's amount may be freed only after a flush that began after its start.
+    const std::lock_guard lock(additions_mutex_);
+    if (amounts_.empty()) return;
+    check_mpi(PMPI_Win_flush_all(segments_.win()), "MPI_Win_flush_all", ask_the_others);
+    amounts_.clear();
+    segments_.sync();
+    messages_.serve();
 }
 
 void MpiJob::send(Rank target, Port port, std::span<const std::byte> bytes) {

@@ -188,12 +188,11 @@ void takes_the_models_time(Job& job) {
 
 void over_a_modelled_network(Job& job) {
     know_rank(job);
-    const ModelSettings quiet{.network = network_model("10gbe")};
-    const ModelSettings unruly{
-        .network = network_model("aries"), .seed = 5, .jitter_ns = 20'000, .late_effects = true};
-    for (const ModelSettings& settings : {quiet, unruly}) {
+    const ModelSettings unruly{.seed = 5, .jitter_ns = 20'000, .late_effects = true};
+    for (const auto& [name, settings] : {std::pair("10gbe", ModelSettings()), std::pair("aries", unruly)}) {
         WallClock clock(true);
-        ModelJob modelled(job, settings, clock, nullptr);
+        Network network(network_model(name), job.ranks());
+        ModelJob modelled(job, settings, network, clock, nullptr);
         run({"the model's time", takes_the_models_time}, modelled);
         for (const test::ContractCase& which : test::contract_cases())
             run(which, modelled);
