@@ -33,6 +33,10 @@ class Result(NamedTuple):
     outcome: Outcome
 
 
+Call = Callable[[], Result]
+"""A run that may be made."""
+
+
 def measure(name: str, arguments: Sequence[object], place: Place, side: Side = PLAIN) -> Result:
     """Runs the application `name`."""
     with tempfile.TemporaryDirectory(prefix="nearfetch-bench-") as scratch:
@@ -55,7 +59,7 @@ class Study(NamedTuple):
         place = self.place
         return Report({"program": [self.program, *self.arguments], "place": str(place), "ranks": place.ranks})
 
-    def call(self, side: Side = PLAIN, more: Sequence[object] = ()) -> Callable[[], Result]:
+    def call(self, side: Side = PLAIN, more: Sequence[object] = ()) -> Call:
         """A run, with `more` arguments."""
         return partial(measure, self.program, [*self.arguments, *more], self.place, side)
 
@@ -81,7 +85,7 @@ class Grid(NamedTuple):
 
 
 def compare(
-    calls: Mapping[Key, Callable[[], Result]],
+    calls: Mapping[Key, Call],
     value: str,
     same: str,
     samples: int,
@@ -171,6 +175,6 @@ def access_columns(outcome: Outcome) -> Row:
     return columns
 
 
-def times(rows: Sequence[Row]) -> list[Lines]:
-    """Times over |S_w|, one panel per |I_w|."""
-    return [Lines(rows, "seconds", "buffer_bytes", "strategy", ["index_entries"], log="y")]
+def times(rows: Sequence[Row], *panel: str) -> list[Lines]:
+    """Times over |S_w|, one panel per |I_w|, and per value of the columns `panel`."""
+    return [Lines(rows, "seconds", "buffer_bytes", "strategy", [*panel, "index_entries"], log="y")]

@@ -28,7 +28,8 @@ INTRODUCTION = """\
 
 Made by `./nf results` from the files in [results](results/). Edit those of `bench/`, not this page.
 
-Measured on {machine}. Each section names its commit.
+Measured on {machine}.
+Each section names its commit.
 
 Each value is a median. Where it was measured in samples, its 95 % confidence interval follows in brackets.
 The number of samples is fixed before. Sides that are compared are interleaved within one run. Factors are

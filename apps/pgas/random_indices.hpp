@@ -11,6 +11,7 @@
 
 #include "common/random.hpp"
 #include "common/validators.hpp"
+#include "pgas/headers.hpp"
 #include "pgas/program.hpp"
 
 namespace nearfetch::programs {
@@ -24,7 +25,9 @@ struct RandomAccesses {
     template <class Main>
     int run(Program& program, int argc, char** argv, Main&& main) {
         add_options(program.options());
-        const auto segment_bytes = [this] { return 8 * static_cast<std::uint64_t>(elements) + 64; };
+        const auto segment_bytes = [this] {
+            return 8 * static_cast<std::uint64_t>(elements) + 64 + Headers::segment_bytes;
+        };
         return program.run(argc, argv, segment_bytes, [&](Run& run) {
             main(run, allocate<std::int64_t>(elements).at_rank(other_rank()));
         });

@@ -163,6 +163,46 @@ def test_hints_of_prefetch():
     assert run("prefetch", *ACCESSES, *VIRTUAL, "--no-cache")["last_distance"] == 0
 
 
+@pytest.mark.parametrize("more", [(), ("--distance", 3)])
+def test_headers_are_read_at_each_access_or_once(more):
+    program = ("prefetch", *ACCESSES) if more else ("copy", "--elements", 3000)
+    gets, arrays = (1500, 1) if more else (3000, 2)
+    # A hint reads the header, too; there are three before the loop, and none in its last three iterations.
+    accesses = 2 * gets if more else gets
+    plain = run(*program, *VIRTUAL, *more)
+    naive = run(*program, *VIRTUAL, *more, "--header-words", 3, "--no-cache")
+    assert naive["get_messages"] == gets + 3 * arrays * accesses
+    hoisted = run(*program, *VIRTUAL, *more, "--header-words", 3, "--hoist", "--no-cache")
+    assert hoisted["get_messages"] == gets + 3 * arrays
+    cached = run(*program, *VIRTUAL, *more, "--header-words", 3)
+    assert cached["checksum"] == naive["checksum"] == hoisted["checksum"] == plain["checksum"]
+    assert cached["get_messages"] < plain["get_messages"] + 20
+    assert cached["seconds"] < 0.6 * naive["seconds"]
+
+
+@pytest.mark.parametrize("way", ["sync", "on", "tasks"])
+@pytest.mark.parametrize("ranks", [1, 2, 3, 4])
+def test_hand_over(way, ranks):
+    words = ("--by", way, "--blocks", 5, "--elements", 72, "--ranks", ranks)
+    for where in ((), VIRTUAL):
+        cached = run("hand_over", *words, *where)
+        uncached = run("hand_over", *words, *where, "--no-cache")
+        assert cached["checksum"] == uncached["checksum"]
+        blocks = 5 * (ranks // 2 if way == "sync" else ranks if ranks > 1 else 0)
+        assert uncached["get_messages"] == 72 * blocks
+        assert cached["get_messages"] <= 10 * blocks
+
+
+@pytest.mark.parametrize("way", ["sync", "on", "tasks"])
+def test_hand_over_on_mpi(way, any_family):
+    if any_family == "openmpi" and way != "sync":
+        pytest.skip("one thread communicates there")
+    words = ("hand_over", "--by", way, "--blocks", 5, "--elements", 72)
+    cached, uncached = run(*words, family=any_family), run(*words, "--no-cache", family=any_family)
+    assert cached["checksum"] == uncached["checksum"]
+    assert cached["get_messages"] < uncached["get_messages"] / 4
+
+
 def remote_in_ptrans(rows: int, columns: int, grid: tuple[int, int]) -> int:
     """Elements of C whose element of A another rank owns; the blocks are 3 x 5 in A and 5 x 3 in C."""
     a = {(i, j): (i // 3 % grid[0], j // 5 % grid[1]) for i in range(rows) for j in range(columns)}

@@ -41,7 +41,8 @@ def test_list_names_every_benchmark(capsys):
     listed = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
     assert listed == [*NAMES, "all"]
     figures = {path.stem for kind in ("fig*.py", "lapps*.py") for path in (ROOT / "bench").glob(kind)}
-    others = "leases locality modes overhead nwchem page_cache_cost paper_sizes replay shared_buffer"
+    others = "hand_over hoisting leases locality modes overhead nwchem page_cache_cost paper_ranks"
+    others += " paper_sizes parameters replay shared_buffer"
     assert figures | set(others.split()) == set(NAMES)
     for name in NAMES:
         assert callable(module(name).run) and module(name).TITLE

@@ -133,7 +133,8 @@ PAGE = """\
 
 Made by `./nf results` from the files in [results](results/). Edit those of `bench/`, not this page.
 
-Measured on Processor 1, 2 cores, 7.8 GiB, Linux, Open MPI 4.1.4, Python 3.11.2. Each section names its commit.
+Measured on Processor 1, 2 cores, 7.8 GiB, Linux, Open MPI 4.1.4, Python 3.11.2.
+Each section names its commit.
 
 Each value is a median. Where it was measured in samples, its 95 % confidence interval follows in brackets.
 The number of samples is fixed before. Sides that are compared are interleaved within one run. Factors are

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Barnes-Hut on 16 ranks and LCC on 32, over the size of buffer and index (001, Fig. 12, 13, 15 and 16).
+
+The ranks are SimGrid's, one on a node of a Cray XC like Piz Daint (docs/smpi.md). Times are virtual and
+exact. The tree is of 20,000 bodies, the graph an R-MAT one of 2^20 vertices and 2^24 edges, as in the paper.
+Forces are computed on the first bodies of each rank, and coefficients of its first vertices. So the cache is
+colder than in the paper. Times and access types are of the same run.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Sequence
+
+from bench import apps
+from bench.harness import Options, Place
+from bench.plots import Stacks
+from bench.report import Claim, Interval, Report, Row
+from nearfetch.mpiexec import SIMULATED
+
+TITLE = "Barnes-Hut on 16 ranks and LCC on 32, in virtual time (001, Fig. 12, 13, 15 and 16)"
+
+PLATFORM = "aries"
+
+
+class Case(NamedTuple):
+    """An application, with the time that is compared and the result that must not differ."""
+
+    what: str
+    study: apps.Study
+    value: str
+    same: str
+    grid: apps.Grid
+    native: Sequence[object] = ()
+    """Arguments before the size of the application's own cache, if it has one."""
+
+
+def cases(options: Options) -> list[Case]:
+    """Both applications."""
+    ranks, bodies, computed = options.choose((16, 20_000, 8), (4, 500, 4))
+    barnes_hut = Case(
+        "Barnes-Hut",
+        apps.Study(
+            *("barnes_hut", ["--bodies", bodies, "--max-bodies", computed]),
+            *(Place(SIMULATED, ranks, PLATFORM), "user-defined"),
+        ),
+        *("force_seconds_per_body", "checksum"),
+        options.choose(apps.Grid(["1MiB", "4MiB"], [1000, 20_000]), apps.Grid(["1MiB"], [1000])),
+        ["--cache", "block", "--cache-bytes"],
+    )
+    ranks, scale, vertices = options.choose((32, 20, 256), (4, 10, 64))
+    words = ["--rmat-scale", scale, "--edge-factor", 16, "--seed", 1, "--max-vertices", vertices]
+    lcc = Case(
+        "LCC",
+        apps.Study("lcc", words, Place(SIMULATED, ranks, PLATFORM), "always-cache"),
+        *("communication_seconds", "average"),
+        options.choose(apps.Grid(["64MiB", "128MiB"], [32_768, 262_144]), apps.Grid(["64MiB"], [32_768])),
+    )
+    return [barnes_hut, lcc]
+
+
+def run(options: Options) -> Report:
+    """One run of each side: what is simulated is exact."""
+    report = Report({"platform": PLATFORM})
+    for case in cases(options):
+        report.parameters[case.what] = [case.study.program, *case.study.arguments, str(case.study.place)]
+        calls: dict[apps.Key, apps.Call] = {("plain", "", 0): case.study.call()}
+        if case.native:
+            for size in case.grid.buffers:
+                calls["native", size, 0] = case.study.call(more=[*case.native, size])
+        calls.update({key: case.study.call(side) for key, side in case.grid.sides(case.study.mode).items()})
+        rows, _ = apps.compare(calls, case.value, case.same, 1, options, case.what)
+        report.rows += rows
+        report.claims += _claims(rows, case)
+    report.columns = (
+        "what strategy buffer_bytes index_entries seconds speed_up hits conflicting capacity resizes"
+    )
+    counted = [row for row in report.rows if "hits" in row]
+    report.pictures = [
+        *apps.times(report.rows, "what"),
+        Stacks(counted, "index_entries", ["what", "buffer_bytes", "strategy"]),
+    ]
+    return report
+
+
+def _claims(rows: Sequence[Row], case: Case) -> list[Claim]:
+    """Ours against the paper's own algorithm with any sizes, and plain with the largest."""
+    of = {(row["strategy"], (row["buffer_bytes"], row["index_entries"])): row for row in rows}
+    sizes = [(size, entries) for size in case.grid.buffers for entries in case.grid.entries]
+    worst, where = min(
+        (of["adaptive, as-001", each]["seconds"] / of["adaptive", each]["seconds"], each) for each in sizes
+    )
+    largest = of["adaptive", sizes[-1]]
+    conflicts, there = max((of["adaptive", each]["conflicting"], each) for each in sizes)
+    return [
+        Claim.at_least(
+            f"{case.what}: as-001's time over ours", 1, Interval.exactly(worst), "times", _shown(where)
+        ),
+        Claim.at_least(
+            f"{case.what}: plain time over ours",
+            *(5, Interval.exactly(largest["speed_up"]), "times", _shown(sizes[-1])),
+        ),
+        Claim.at_most(
+            f"{case.what}: conflicting misses", 10, 100 * conflicts, "% of the gets", _shown(there)
+        ),
+    ]
+
+
+def _shown(sizes: tuple[str, int]) -> str:
+    return f"|S_w| = {sizes[0]}, |I_w| = {sizes[1]}"
